@@ -1,0 +1,2 @@
+//! The `dovetail` program.
+fn main() {}

@@ -1,0 +1,116 @@
+//! What disciplines there are, and how one is made from its text.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
+use core::any::Any;
+
+use crate::contract::Scheduler;
+use crate::drfq::Drfq;
+use crate::fifo::Fifo;
+use crate::per_flow::PerFlow;
+use crate::spec::{Spec, SpecError};
+use crate::tradeoff::Tradeoff;
+use crate::{drfq, fifo, tradeoff};
+
+/// A parameter of a discipline.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its name in a [`Spec`].
+    pub name: &'static str,
+    /// The form and range of its value, with the unit.
+    pub value: &'static str,
+    /// What holds if it is not given.
+    pub default: &'static str,
+    /// What it does.
+    pub meaning: &'static str,
+    /// Whether [`Scheduler::set`] can change it while running.
+    pub settable: bool,
+}
+
+/// How many resources a discipline is defined for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Resources {
+    /// Any number.
+    Any,
+    /// Exactly two.
+    Two,
+}
+
+/// What is known of a discipline, for help texts and reference pages.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its name in a [`Spec`].
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// What it shares, and how.
+    pub shares: &'static str,
+    /// How many resources it is defined for.
+    pub resources: Resources,
+    /// Its parameters.
+    pub parameters: &'static [Parameter],
+    /// Cost per packet in the number n of backlogged flows.
+    pub complexity: &'static str,
+    /// What it guarantees.
+    pub guarantee: &'static str,
+    /// Whether weights count.
+    pub weights: bool,
+    /// Whether it is work conserving, or when.
+    pub work_conserving: &'static str,
+    /// Whether processing times must be known in advance.
+    pub costs: &'static str,
+    /// Where it comes from.
+    pub paper: &'static str,
+}
+
+/// Every discipline, in the order of help texts.
+pub fn catalog() -> &'static [Entry] {
+    &[fifo::ENTRY, drfq::ENTRY, tradeoff::ENTRY]
+}
+
+/// What a discipline may want to know of the pipeline that it feeds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Parallel servers, summed over all resources.
+    pub servers: u32,
+}
+
+impl Default for Shape {
+    /// Two resources of one server each.
+    fn default() -> Self {
+        Self { servers: 2 }
+    }
+}
+
+/// Make the scheduler that `spec` describes.
+pub fn build<const M: usize, P: 'static>(spec: &Spec, shape: Shape) -> Result<Box<dyn Scheduler<M, P>>, SpecError> {
+    let names: Vec<&'static str> = catalog().iter().map(|e| e.name).collect();
+    let Some(entry) = catalog().iter().find(|e| e.name == spec.name) else {
+        return Err(SpecError::unknown_name(&spec.name, names));
+    };
+    if let Some((name, _)) = spec.parameters.iter().find(|(n, _)| !entry.parameters.iter().any(|p| p.name == n)) {
+        return Err(SpecError::unknown_parameter(entry, name));
+    }
+    if entry.resources == Resources::Two && M != 2 {
+        return Err(wrong_number_of_resources(entry, M));
+    }
+    match entry.name {
+        "fifo" => Ok(Box::new(PerFlow::new(Fifo::default()))),
+        "drfq" => Ok(Box::new(PerFlow::new(Drfq::<M>::from_spec(spec, shape)?))),
+        "tradeoff" => for_two(Box::new(PerFlow::new(Tradeoff::from_spec(spec)?)))
+            .ok_or_else(|| wrong_number_of_resources(entry, M)),
+        name => Err(SpecError::unknown_name(name, names)),
+    }
+}
+
+fn wrong_number_of_resources(entry: &Entry, resources: usize) -> SpecError {
+    let message = format!("{} is defined for two resources; this pipeline has {resources}", entry.name);
+    SpecError::new(entry.name, message)
+}
+
+/// A scheduler of two resources as one of `M`: only if `M` is two.
+fn for_two<const M: usize, P: 'static>(scheduler: Box<dyn Scheduler<2, P>>) -> Option<Box<dyn Scheduler<M, P>>> {
+    let any: Box<dyn Any> = Box::new(scheduler);
+    any.downcast::<Box<dyn Scheduler<M, P>>>().ok().map(|inner| *inner)
+}

@@ -1,0 +1,228 @@
+//! The contract between a scheduler and whoever owns the packets: simulator, data plane, or somebody's server.
+
+use dovetail_units::{Bytes, Duration, ResourceVec, Time, Weight};
+
+use crate::spec::SpecError;
+
+/// Names one flow of one scheduler. The id of a removed flow is reused with another generation, so a stale id is
+/// refused, never mistaken for a newer flow.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FlowId {
+    pub(crate) index: u32,
+    pub(crate) generation: u32,
+}
+
+impl FlowId {
+    /// Dense index from 0 in the order of set-up, for tables beside the scheduler.
+    pub fn index(self) -> usize {
+        self.index as usize
+    }
+}
+
+/// The most that may wait in one flow's queue. `None` is no limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Limit {
+    /// Packets waiting.
+    pub packets: Option<u32>,
+    /// Bytes waiting.
+    pub bytes: Option<Bytes>,
+}
+
+/// What is set up for a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FlowConfig {
+    /// The flow's weight: its fair share is proportional to it.
+    pub weight: Weight,
+    /// The limit of the flow's queue; packets beyond it are refused.
+    pub limit: Limit,
+}
+
+/// A packet on its way into the scheduler.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packet<const M: usize, P> {
+    /// The flow it belongs to.
+    pub flow: FlowId,
+    /// Its length in bytes.
+    pub size: u32,
+    /// Its estimated processing time on every resource, divided by the number of the resource's parallel servers. A time above 18
+    /// minutes counts as 18 minutes.
+    pub cost: ResourceVec<M>,
+    /// The caller's own: a frame, an index, a request.
+    pub payload: P,
+}
+
+/// Why a packet was not admitted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum DropReason {
+    /// The flow's queue holds as many packets as it may.
+    QueuePackets,
+    /// The flow's queue has no room for this many bytes.
+    QueueBytes,
+    /// There is no such flow.
+    UnknownFlow,
+}
+
+impl DropReason {
+    /// Every reason, in the order of the books.
+    pub const ALL: [Self; 3] = [Self::QueuePackets, Self::QueueBytes, Self::UnknownFlow];
+
+    /// The reason's name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::QueuePackets => "queue-packets",
+            Self::QueueBytes => "queue-bytes",
+            Self::UnknownFlow => "unknown-flow",
+        }
+    }
+}
+
+/// A packet that was not admitted comes back with the reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Refused<P> {
+    /// Why.
+    pub reason: DropReason,
+    /// The caller's own, unchanged.
+    pub payload: P,
+}
+
+/// There is no flow of this id (any more).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnknownFlow;
+
+/// Names a packet that was handed out, for [`Scheduler::progress`]. Self-contained: a scheduler keeps nothing for it,
+/// so a ticket that never comes back leaks nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ticket<const M: usize> {
+    pub(crate) flow: FlowId,
+    pub(crate) charged: ResourceVec<M>,
+    /// The discipline's tags for the packet, and the epoch that they count from.
+    pub(crate) tags: [u64; M],
+    pub(crate) epoch: u32,
+}
+
+impl<const M: usize> Ticket<M> {
+    /// The packet's flow.
+    pub fn flow(&self) -> FlowId {
+        self.flow
+    }
+
+    /// What the flow is charged for the packet: estimates, replaced by measurements as they come in.
+    pub fn charged(&self) -> ResourceVec<M> {
+        self.charged
+    }
+}
+
+/// A packet to put into the first resource now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Served<const M: usize, P> {
+    /// Names it in [`Scheduler::progress`].
+    pub ticket: Ticket<M>,
+    /// Its length in bytes.
+    pub size: u32,
+    /// The caller's own.
+    pub payload: P,
+}
+
+/// The answer to "what now?".
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next<const M: usize, P> {
+    /// Put this packet into the first resource now.
+    Serve(Served<M, P>),
+    /// Packets wait, but none may start before this instant, which is later than `now`.
+    At(Time),
+    /// Packets wait, but none may start before some packet in the pipeline makes progress.
+    AwaitProgress,
+    /// No packet waits.
+    Empty,
+}
+
+/// What happened to a packet that was handed out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// Processing began on the resource.
+    Started,
+    /// Processing ended on the resource, having taken `used` (divided by its number of servers).
+    Finished {
+        /// The measured processing time.
+        used: Duration,
+    },
+    /// The packet left the pipeline unfinished (dropped in a buffer before the resource).
+    Abandoned,
+}
+
+/// The books. At every moment: `offered = admitted + refused` and `admitted = served + dropped + queued`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// Packets that [`Scheduler::enqueue`] was called with.
+    pub offered: u64,
+    /// Of these, put into a queue.
+    pub admitted: u64,
+    /// Of these, given back, by [`DropReason`] in the order of [`DropReason::ALL`].
+    pub refused: [u64; 3],
+    /// Admitted packets that were handed out by [`Scheduler::next`].
+    pub served: u64,
+    /// Admitted packets that were given back later, because their flow was removed.
+    pub dropped: u64,
+    /// Admitted packets that wait now.
+    pub queued: u64,
+    /// Bytes of the packets that wait now.
+    pub queued_bytes: u64,
+}
+
+/// A packet scheduler over `M` resources in series (resource 0 first) with payloads `P`.
+///
+/// The caller owns time and the resources. Whenever the first resource could take a packet, it asks [`next`](Self::next);
+/// it then tells the scheduler how the packet gets on with [`progress`](Self::progress).
+///
+/// * `now` must not run backwards; an earlier `now` is treated as the latest one seen.
+/// * What changes the answer of `next`: `enqueue`, `progress`, `set`, the passing of the instant in [`Next::At`], flow
+///   set-up and tear-down. After any of these, ask again; between them the answer stays.
+/// * Packets of one flow come out in the order in which they went in.
+/// * Some disciplines (see [`catalog`](crate::catalog())) count packets in the pipeline and answer [`Next::AwaitProgress`]
+///   until `progress` says that one finished on the last resource or was abandoned. Others ignore `progress`.
+/// * Cost per call: O(1) or O(log n) in the number of backlogged flows n, as the discipline states, amortised over
+///   packets. No call blocks, waits or allocates in the steady state.
+///
+/// ```
+/// use dovetail_sched::{FlowConfig, Next, Packet, Shape, build};
+/// use dovetail_units::{ResourceVec, Time};
+///
+/// let mut scheduler = build::<2, &str>(&"drfq".parse().unwrap(), Shape::default()).unwrap();
+/// let flow = scheduler.add_flow(FlowConfig::default());
+/// let cost = ResourceVec::from_nanos([21_000, 32_000]);
+/// scheduler.enqueue(Time::ZERO, Packet { flow, size: 800, cost, payload: "hello" }).unwrap();
+/// match scheduler.next(Time::ZERO) {
+///     Next::Serve(served) => assert_eq!(served.payload, "hello"),
+///     other => panic!("{other:?}"),
+/// }
+/// assert_eq!(scheduler.next(Time::ZERO), Next::Empty);
+/// ```
+pub trait Scheduler<const M: usize, P> {
+    /// Set up a flow.
+    fn add_flow(&mut self, config: FlowConfig) -> FlowId;
+
+    /// Change a flow's weight and limit from now on. Packets beyond a lowered limit stay.
+    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig) -> Result<(), UnknownFlow>;
+
+    /// Tear a flow down; the payloads of its waiting packets go to `dropped` in order.
+    fn remove_flow(&mut self, now: Time, flow: FlowId, dropped: &mut dyn FnMut(P)) -> Result<(), UnknownFlow>;
+
+    /// Admit a packet to its flow's queue, or give its payload back with the reason.
+    fn enqueue(&mut self, now: Time, packet: Packet<M, P>) -> Result<(), Refused<P>>;
+
+    /// What to put into the first resource now.
+    fn next(&mut self, now: Time) -> Next<M, P>;
+
+    /// Hear what became of a packet on `resource`. Charges are corrected by what was measured, and the ticket notes it.
+    /// The start on resource 0 need not be reported.
+    fn progress(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress);
+
+    /// Change a parameter while running, by the name and in the form it has in a [`Spec`](crate::Spec).
+    fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError>;
+
+    /// The books of the whole scheduler.
+    fn stats(&self) -> Stats;
+
+    /// Packets of this flow that wait; 0 for an unknown flow.
+    fn queued(&self, flow: FlowId) -> u32;
+}

@@ -1,0 +1,89 @@
+//! `fifo`: first come, first served.
+//!
+//! Shares: nothing on purpose; a flow gets what it offers, so one flow with many or expensive packets starves the rest.
+//! The control that every other discipline is compared with.
+//!
+//! * Parameters: none.
+//! * Cost per packet: O(1).
+//! * Guarantees: packets leave in the order of arrival over all flows; work conserving.
+//! * Per-flow limits apply, although there is one order.
+//! * Example: `fifo`.
+
+use alloc::collections::VecDeque;
+
+use dovetail_units::{ResourceVec, Time};
+
+use crate::catalog::{Entry, Resources};
+use crate::contract::FlowId;
+use crate::per_flow::{Choice, Discipline};
+use crate::queues::Queues;
+use crate::spec::SpecError;
+
+/// The catalogue's entry.
+pub const ENTRY: Entry = Entry {
+    name: "fifo",
+    summary: "First come, first served: the control",
+    shares: "nothing: a flow gets what it offers",
+    resources: Resources::Any,
+    parameters: &[],
+    complexity: "O(1)",
+    guarantee: "order of arrival over all flows",
+    weights: false,
+    work_conserving: "yes",
+    costs: "not needed",
+    paper: "-",
+};
+
+/// The order of arrival: one entry per waiting packet.
+#[derive(Clone, Debug, Default)]
+pub struct Fifo {
+    order: VecDeque<FlowId>,
+}
+
+impl<const M: usize> Discipline<M> for Fifo {
+    type Flow = ();
+    type Stamp = ();
+
+    fn stamp(&mut self, _now: Time) {}
+
+    fn arrived<P>(&mut self, _now: Time, flow: u32, _slot: u32, queues: &mut Queues<M, P, (), ()>) {
+        self.order.push_back(queues.id(flow));
+    }
+
+    fn choose<P>(&mut self, _now: Time, queues: &mut Queues<M, P, (), ()>) -> Choice {
+        // Entries of removed flows are passed over here.
+        while let Some(&flow) = self.order.front() {
+            if queues.get(flow).is_some() {
+                return Choice::Flow(flow.index);
+            }
+            self.order.pop_front();
+        }
+        Choice::AwaitProgress
+    }
+
+    fn served<P>(
+        &mut self,
+        _now: Time,
+        _flow: u32,
+        _cost: &ResourceVec<M>,
+        _queues: &mut Queues<M, P, (), ()>,
+    ) -> ([u64; M], u32) {
+        self.order.pop_front();
+        ([0; M], 0)
+    }
+
+    fn corrected<P>(
+        &mut self,
+        _flow: u32,
+        _before: &ResourceVec<M>,
+        _after: &ResourceVec<M>,
+        _queues: &mut Queues<M, P, (), ()>,
+    ) {
+    }
+
+    fn removed<P>(&mut self, _flow: u32, _queues: &mut Queues<M, P, (), ()>) {}
+
+    fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut Queues<M, P, (), ()>) -> Result<(), SpecError> {
+        Err(SpecError::unknown_parameter(&ENTRY, parameter))
+    }
+}

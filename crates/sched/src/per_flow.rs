@@ -1,0 +1,203 @@
+//! Per-flow queues, limits and books, once for all disciplines.
+
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
+
+use crate::contract::{
+    DropReason, FlowConfig, FlowId, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket, UnknownFlow,
+};
+use crate::queues::Queues;
+use crate::spec::SpecError;
+
+/// A discipline's choice, asked when at least one packet waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Choice {
+    /// Serve the first packet of the (backlogged) flow at this index.
+    Flow(u32),
+    /// As [`Next::At`].
+    At(Time),
+    /// As [`Next::AwaitProgress`].
+    AwaitProgress,
+}
+
+/// The decision whose first packet is next. [`PerFlow`] makes a [`Scheduler`] of it: it keeps the queues, the limits and
+/// the books, checks ids, and calls the discipline only with live flows and a `now` that never runs backwards.
+pub trait Discipline<const M: usize>: Sized {
+    /// Kept with every flow.
+    type Flow: Default;
+    /// Kept with every waiting packet.
+    type Stamp: Copy;
+
+    /// The stamp of a packet that arrives now.
+    fn stamp(&mut self, now: Time) -> Self::Stamp;
+
+    /// A packet has joined the flow's queue at `slot`.
+    fn arrived<P>(&mut self, now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Self::Flow, Self::Stamp>);
+
+    /// Choose. Changes nothing that would alter the answer if asked again.
+    fn choose<P>(&mut self, now: Time, queues: &mut Queues<M, P, Self::Flow, Self::Stamp>) -> Choice;
+
+    /// The chosen flow's first packet, of this cost, has been taken out of its queue; returns its ticket's tags and epoch.
+    fn served<P>(
+        &mut self,
+        now: Time,
+        flow: u32,
+        cost: &ResourceVec<M>,
+        queues: &mut Queues<M, P, Self::Flow, Self::Stamp>,
+    ) -> ([u64; M], u32);
+
+    /// A packet in the pipeline made progress. Its flow may be gone.
+    fn progressed(&mut self, _now: Time, _ticket: &Ticket<M>, _resource: usize, _event: Progress) {}
+
+    /// A packet's charge turned out as `after` instead of `before`.
+    fn corrected<P>(
+        &mut self,
+        flow: u32,
+        before: &ResourceVec<M>,
+        after: &ResourceVec<M>,
+        queues: &mut Queues<M, P, Self::Flow, Self::Stamp>,
+    );
+
+    /// Something is about to change: bring whatever runs in the background up to `now`.
+    fn settle<P>(&mut self, _now: Time, _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>) {}
+
+    /// The flow's weight has changed; it was `old`. Settled before the change.
+    fn reweighed<P>(&mut self, _flow: u32, _old: Weight, _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>) {}
+
+    /// The flow is about to be removed with all its packets. Settled before.
+    fn removed<P>(&mut self, flow: u32, queues: &mut Queues<M, P, Self::Flow, Self::Stamp>);
+
+    /// Change a parameter. Settled before.
+    fn set<P>(
+        &mut self,
+        parameter: &str,
+        value: &str,
+        queues: &mut Queues<M, P, Self::Flow, Self::Stamp>,
+    ) -> Result<(), SpecError>;
+}
+
+/// Per-flow queues under the discipline `D`: a [`Scheduler`] of `M` resources for payloads `P`.
+#[derive(Clone, Debug)]
+pub struct PerFlow<const M: usize, P, D: Discipline<M>> {
+    queues: Queues<M, P, D::Flow, D::Stamp>,
+    discipline: D,
+    now: Time,
+    stats: Stats,
+}
+
+impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
+    /// A scheduler without flows.
+    pub fn new(discipline: D) -> Self {
+        Self { queues: Queues::new(), discipline, now: Time::ZERO, stats: Stats::default() }
+    }
+
+    /// The discipline, for what only it knows.
+    pub fn discipline(&self) -> &D {
+        &self.discipline
+    }
+
+    fn clock(&mut self, now: Time) -> Time {
+        self.now = self.now.max(now);
+        self.now
+    }
+
+    fn refuse(&mut self, reason: DropReason, payload: P) -> Result<(), Refused<P>> {
+        self.stats.refused[reason as usize] += 1;
+        Err(Refused { reason, payload })
+    }
+}
+
+impl<const M: usize, P, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P, D> {
+    fn add_flow(&mut self, config: FlowConfig) -> FlowId {
+        self.queues.add_flow(config)
+    }
+
+    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig) -> Result<(), UnknownFlow> {
+        let now = self.clock(now);
+        let old = self.queues.get(flow).ok_or(UnknownFlow)?.weight();
+        self.discipline.settle(now, &mut self.queues);
+        self.queues.set_flow(flow, config)?;
+        if old != config.weight {
+            self.discipline.reweighed(flow.index, old, &mut self.queues);
+        }
+        Ok(())
+    }
+
+    fn remove_flow(&mut self, now: Time, flow: FlowId, dropped: &mut dyn FnMut(P)) -> Result<(), UnknownFlow> {
+        let now = self.clock(now);
+        self.queues.get(flow).ok_or(UnknownFlow)?;
+        self.discipline.settle(now, &mut self.queues);
+        self.discipline.removed(flow.index, &mut self.queues);
+        while let Some((_, _, payload)) = self.queues.pop(flow.index) {
+            self.stats.dropped += 1;
+            dropped(payload);
+        }
+        self.queues.remove_flow(flow);
+        Ok(())
+    }
+
+    fn enqueue(&mut self, now: Time, packet: Packet<M, P>) -> Result<(), Refused<P>> {
+        let now = self.clock(now);
+        self.stats.offered += 1;
+        if let Some(reason) = self.queues.refusal(&packet) {
+            return self.refuse(reason, packet.payload);
+        }
+        self.stats.admitted += 1;
+        let flow = packet.flow.index;
+        let stamp = self.discipline.stamp(now);
+        let slot = self.queues.push(packet, stamp);
+        self.discipline.arrived(now, flow, slot, &mut self.queues);
+        Ok(())
+    }
+
+    fn next(&mut self, now: Time) -> Next<M, P> {
+        let now = self.clock(now);
+        if self.queues.packets() == 0 {
+            return Next::Empty;
+        }
+        let flow = match self.discipline.choose(now, &mut self.queues) {
+            Choice::Flow(flow) => flow,
+            Choice::At(time) => return Next::At(time),
+            Choice::AwaitProgress => return Next::AwaitProgress,
+        };
+        let Some((size, charged, payload)) = self.queues.pop(flow) else { return Next::Empty };
+        self.stats.served += 1;
+        let (tags, epoch) = self.discipline.served(now, flow, &charged, &mut self.queues);
+        let ticket = Ticket { flow: self.queues.id(flow), charged, tags, epoch };
+        Next::Serve(Served { ticket, size, payload })
+    }
+
+    fn progress(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress) {
+        let now = self.clock(now);
+        self.discipline.progressed(now, ticket, resource, event);
+        if let Progress::Finished { used } = event {
+            self.correct(ticket, resource, used);
+        }
+    }
+
+    fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
+        let now = self.clock(now);
+        self.discipline.settle(now, &mut self.queues);
+        self.discipline.set(parameter, value, &mut self.queues)
+    }
+
+    fn stats(&self) -> Stats {
+        Stats { queued: self.queues.packets(), queued_bytes: self.queues.bytes(), ..self.stats }
+    }
+
+    fn queued(&self, flow: FlowId) -> u32 {
+        self.queues.get(flow).map_or(0, |f| f.packets)
+    }
+}
+
+impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
+    fn correct(&mut self, ticket: &mut Ticket<M>, resource: usize, used: Duration) {
+        let before = ticket.charged;
+        if before[resource] == used {
+            return;
+        }
+        ticket.charged[resource] = used;
+        if self.queues.get(ticket.flow).is_some() {
+            self.discipline.corrected(ticket.flow.index, &before, &ticket.charged, &mut self.queues);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! A min-heap of flows by key, in which a flow's key can be changed or removed.
+
+use alloc::vec::Vec;
+
+/// Children per node: four keys fit into few cache lines, and the tree is half as deep as a binary one.
+const ARITY: usize = 4;
+const ABSENT: u32 = u32::MAX;
+
+/// A min-heap of `(key, flow index)`; every operation but [`peek`](Self::peek) is O(log n). Equal keys come out by flow index.
+#[derive(Clone, Debug)]
+pub struct IndexedHeap<K> {
+    entries: Vec<(K, u32)>,
+    /// Where each flow stands in `entries`, or `ABSENT`.
+    position: Vec<u32>,
+}
+
+impl<K> Default for IndexedHeap<K> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), position: Vec::new() }
+    }
+}
+
+impl<K: Copy + Ord> IndexedHeap<K> {
+    /// The smallest key and its flow.
+    pub fn peek(&self) -> Option<(K, u32)> {
+        self.entries.first().copied()
+    }
+
+    /// The flow's key, if it is in the heap. O(1).
+    pub fn get(&self, flow: u32) -> Option<K> {
+        self.find(flow).map(|at| self.entries[at].0)
+    }
+
+    /// The flows in the heap, in no particular order.
+    pub fn flows(&self) -> impl Iterator<Item = u32> {
+        self.entries.iter().map(|&(_, flow)| flow)
+    }
+
+    /// Flows in the heap.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether no flow is in the heap.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Insert the flow, or change its key.
+    pub fn set(&mut self, flow: u32, key: K) {
+        match self.find(flow) {
+            Some(at) => {
+                let rises = (key, flow) < self.entries[at];
+                self.entries[at].0 = key;
+                if rises { self.sift_up(at) } else { self.sift_down(at) }
+            }
+            None => {
+                if self.position.len() <= flow as usize {
+                    self.position.resize(flow as usize + 1, ABSENT);
+                }
+                self.entries.push((key, flow));
+                self.sift_up(self.entries.len() - 1);
+            }
+        }
+    }
+
+    /// Take the flow out; nothing happens if it is not in.
+    pub fn remove(&mut self, flow: u32) {
+        let Some(at) = self.find(flow) else { return };
+        self.position[flow as usize] = ABSENT;
+        let Some(last) = self.entries.pop() else { return };
+        if at < self.entries.len() {
+            let rises = last < self.entries[at];
+            self.entries[at] = last;
+            if rises { self.sift_up(at) } else { self.sift_down(at) }
+        }
+    }
+
+    /// Replace every key by `f(key)`; `f` must be monotone (it may map different keys to one).
+    pub fn rekey(&mut self, f: impl Fn(K) -> K) {
+        for entry in &mut self.entries {
+            entry.0 = f(entry.0);
+        }
+        // Keys that became equal must again stand in flow order.
+        for at in (0..self.entries.len()).rev() {
+            self.sift_down(at);
+        }
+    }
+
+    fn find(&self, flow: u32) -> Option<usize> {
+        self.position.get(flow as usize).filter(|&&p| p != ABSENT).map(|&p| p as usize)
+    }
+
+    fn place(&mut self, at: usize, entry: (K, u32)) {
+        self.entries[at] = entry;
+        self.position[entry.1 as usize] = at as u32;
+    }
+
+    fn sift_up(&mut self, mut at: usize) {
+        let entry = self.entries[at];
+        while at > 0 {
+            let parent = (at - 1) / ARITY;
+            if self.entries[parent] <= entry {
+                break;
+            }
+            self.place(at, self.entries[parent]);
+            at = parent;
+        }
+        self.place(at, entry);
+    }
+
+    fn sift_down(&mut self, mut at: usize) {
+        let entry = self.entries[at];
+        loop {
+            let first = at * ARITY + 1;
+            let last = (first + ARITY).min(self.entries.len());
+            let Some(child) = (first..last).min_by_key(|&c| self.entries[c]) else { break };
+            if entry <= self.entries[child] {
+                break;
+            }
+            self.place(at, self.entries[child]);
+            at = child;
+        }
+        self.place(at, entry);
+    }
+}

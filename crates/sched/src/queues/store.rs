@@ -1,0 +1,221 @@
+//! The packets that wait, in one slab, and the flow table. A flow's queue is a list threaded through the slab, so memory
+//! follows the packets and nothing is allocated per packet in the steady state.
+
+use alloc::vec::Vec;
+
+use dovetail_units::{Duration, ResourceVec, Weight};
+
+use crate::contract::{DropReason, FlowConfig, FlowId, Packet, UnknownFlow};
+
+/// No slot.
+pub const NIL: u32 = u32::MAX;
+
+/// A waiting packet.
+#[derive(Clone, Debug)]
+pub struct Slot<const M: usize, P, S> {
+    /// Estimated processing times.
+    pub cost: ResourceVec<M>,
+    /// What the discipline noted on arrival.
+    pub stamp: S,
+    /// Length in bytes.
+    pub size: u32,
+    /// The flow's next packet, or [`NIL`]; in a free slot the next free one.
+    pub next: u32,
+    payload: Option<P>,
+}
+
+/// A flow's queue, weight, limit, and what the discipline keeps for it.
+#[derive(Clone, Debug)]
+pub struct FlowRecord<F> {
+    /// First waiting packet, or [`NIL`].
+    pub head: u32,
+    tail: u32,
+    /// Packets that wait.
+    pub packets: u32,
+    generation: u32,
+    bytes: u64,
+    /// 2^52 / weight.
+    inverse_weight: u64,
+    config: FlowConfig,
+    live: bool,
+    /// The discipline's own.
+    pub state: F,
+}
+
+impl<F> FlowRecord<F> {
+    /// `cost / weight` in units of 2^-`bits` ns, at most 2^60. `bits` up to 20.
+    pub fn virtual_time(&self, cost: Duration, bits: u32) -> u64 {
+        let product = u128::from(cost.as_nanos()) * u128::from(self.inverse_weight);
+        u64::try_from(product >> (52 - bits)).unwrap_or(u64::MAX).min(1 << 60)
+    }
+
+    /// The flow's weight.
+    pub fn weight(&self) -> Weight {
+        self.config.weight
+    }
+}
+
+/// All queues: `M` resources, payloads `P`, the discipline's per-flow state `F` and per-packet stamp `S`.
+#[derive(Clone, Debug)]
+pub struct Queues<const M: usize, P, F, S> {
+    slots: Vec<Slot<M, P, S>>,
+    free_slot: u32,
+    flows: Vec<FlowRecord<F>>,
+    free_flows: Vec<u32>,
+    packets: u64,
+    bytes: u64,
+}
+
+impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
+    pub(crate) fn new() -> Self {
+        Self { slots: Vec::new(), free_slot: NIL, flows: Vec::new(), free_flows: Vec::new(), packets: 0, bytes: 0 }
+    }
+
+    /// Packets that wait, in all flows.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Bytes that wait, in all flows.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The flow's record, if the id is of a live flow.
+    pub fn get(&self, flow: FlowId) -> Option<&FlowRecord<F>> {
+        self.flows.get(flow.index()).filter(|f| f.live && f.generation == flow.generation)
+    }
+
+    /// The record at a live flow's index.
+    pub fn flow(&self, index: u32) -> &FlowRecord<F> {
+        &self.flows[index as usize]
+    }
+
+    /// The record at a live flow's index.
+    pub fn flow_mut(&mut self, index: u32) -> &mut FlowRecord<F> {
+        &mut self.flows[index as usize]
+    }
+
+    /// The id of the flow at this index.
+    pub fn id(&self, index: u32) -> FlowId {
+        FlowId { index, generation: self.flows[index as usize].generation }
+    }
+
+    /// The records of all live flows.
+    pub fn flows_mut(&mut self) -> impl Iterator<Item = &mut FlowRecord<F>> {
+        self.flows.iter_mut().filter(|f| f.live)
+    }
+
+    /// A waiting packet.
+    pub fn slot(&self, slot: u32) -> &Slot<M, P, S> {
+        &self.slots[slot as usize]
+    }
+
+    /// The flow's first waiting packet.
+    pub fn head(&self, flow: u32) -> Option<&Slot<M, P, S>> {
+        self.slots.get(self.flows[flow as usize].head as usize)
+    }
+
+    /// The stamps of all packets, those of free slots included.
+    pub fn stamps_mut(&mut self) -> impl Iterator<Item = &mut S> {
+        self.slots.iter_mut().map(|s| &mut s.stamp)
+    }
+
+    pub(crate) fn add_flow(&mut self, config: FlowConfig) -> FlowId {
+        let record = |generation| FlowRecord {
+            head: NIL,
+            tail: NIL,
+            packets: 0,
+            generation,
+            bytes: 0,
+            inverse_weight: inverse(config.weight),
+            config,
+            live: true,
+            state: F::default(),
+        };
+        let index = match self.free_flows.pop() {
+            Some(index) => {
+                let generation = self.flows[index as usize].generation.wrapping_add(1);
+                self.flows[index as usize] = record(generation);
+                index
+            }
+            None => {
+                self.flows.push(record(0));
+                self.flows.len() as u32 - 1
+            }
+        };
+        self.id(index)
+    }
+
+    pub(crate) fn set_flow(&mut self, flow: FlowId, config: FlowConfig) -> Result<(), UnknownFlow> {
+        self.get(flow).ok_or(UnknownFlow)?;
+        let record = self.flow_mut(flow.index);
+        record.config = config;
+        record.inverse_weight = inverse(config.weight);
+        Ok(())
+    }
+
+    /// The flow must have no packets left.
+    pub(crate) fn remove_flow(&mut self, flow: FlowId) {
+        self.flow_mut(flow.index).live = false;
+        self.free_flows.push(flow.index);
+    }
+
+    /// Why this packet may not join its flow's queue, if so.
+    pub(crate) fn refusal(&self, packet: &Packet<M, P>) -> Option<DropReason> {
+        let Some(flow) = self.get(packet.flow) else { return Some(DropReason::UnknownFlow) };
+        let limit = flow.config.limit;
+        if limit.packets.is_some_and(|most| flow.packets >= most) {
+            return Some(DropReason::QueuePackets);
+        }
+        let bytes = flow.bytes + u64::from(packet.size);
+        limit.bytes.is_some_and(|most| bytes > most.0).then_some(DropReason::QueueBytes)
+    }
+
+    /// Append a packet to its (live) flow's queue; returns its slot.
+    pub(crate) fn push(&mut self, packet: Packet<M, P>, stamp: S) -> u32 {
+        let Packet { flow, size, cost, payload } = packet;
+        let filled = Slot { cost, stamp, size, next: NIL, payload: Some(payload) };
+        let slot = if self.free_slot == NIL {
+            self.slots.push(filled);
+            self.slots.len() as u32 - 1
+        } else {
+            let slot = self.free_slot;
+            self.free_slot = self.slots[slot as usize].next;
+            self.slots[slot as usize] = filled;
+            slot
+        };
+        let record = &mut self.flows[flow.index()];
+        if record.packets == 0 {
+            record.head = slot;
+        } else {
+            self.slots[record.tail as usize].next = slot;
+        }
+        record.tail = slot;
+        record.packets += 1;
+        record.bytes += u64::from(size);
+        self.packets += 1;
+        self.bytes += u64::from(size);
+        slot
+    }
+
+    /// Take the flow's first packet: its size, cost and payload.
+    pub(crate) fn pop(&mut self, flow: u32) -> Option<(u32, ResourceVec<M>, P)> {
+        let record = &mut self.flows[flow as usize];
+        let at = record.head;
+        let slot = self.slots.get_mut(at as usize)?;
+        let payload = slot.payload.take()?;
+        record.head = slot.next;
+        record.packets -= 1;
+        record.bytes -= u64::from(slot.size);
+        self.packets -= 1;
+        self.bytes -= u64::from(slot.size);
+        slot.next = self.free_slot;
+        self.free_slot = at;
+        Some((slot.size, slot.cost, payload))
+    }
+}
+
+fn inverse(weight: Weight) -> u64 {
+    (1000 << 52) / u64::from(weight.as_milli())
+}

@@ -1,0 +1,109 @@
+//! `name:key=value,key=value`: how a discipline and its parameters are written.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
+
+use crate::catalog::Entry;
+
+/// A discipline's name and parameters, as written; [`build`](crate::build) checks them.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Spec {
+    /// The discipline's name.
+    pub name: String,
+    /// Parameters in the order written.
+    pub parameters: Vec<(String, String)>,
+}
+
+/// Why a spec or a parameter is wrong. [`wrong`](Self::wrong) and [`known`](Self::known) let a caller name the nearest valid text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SpecError {
+    message: String,
+    wrong: String,
+    known: Vec<&'static str>,
+}
+
+impl SpecError {
+    /// A message about the text `wrong`.
+    pub fn new(wrong: &str, message: impl Into<String>) -> Self {
+        Self { message: message.into(), wrong: wrong.to_string(), known: Vec::new() }
+    }
+
+    /// The discipline has no such parameter (that can be changed).
+    pub fn unknown_parameter(entry: &Entry, name: &str) -> Self {
+        let known: Vec<&str> = entry.parameters.iter().map(|p| p.name).collect();
+        let message = match known.as_slice() {
+            [] => format!("{} has no parameters, so no {name:?}", entry.name),
+            names => format!("{} has no parameter {name:?}; it has {}", entry.name, names.join(", ")),
+        };
+        Self { known, ..Self::new(name, message) }
+    }
+
+    /// There is no such discipline.
+    pub fn unknown_name(name: &str, known: Vec<&'static str>) -> Self {
+        let message = format!("there is no scheduler {name:?}; there are {}", known.join(", "));
+        Self { known, ..Self::new(name, message) }
+    }
+
+    /// A parameter's value is not what it must be.
+    pub fn bad_value(parameter: &str, value: &str, expected: &str) -> Self {
+        Self::new(value, format!("{parameter}={value}: expected {expected}"))
+    }
+
+    /// The offending text.
+    pub fn wrong(&self) -> &str {
+        &self.wrong
+    }
+
+    /// The texts that would be right in its place, if they can be listed.
+    pub fn known(&self) -> &[&'static str] {
+        &self.known
+    }
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl core::error::Error for SpecError {}
+
+impl FromStr for Spec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let (name, rest) = text.split_once(':').map_or((text, None), |(n, r)| (n, Some(r)));
+        let name = name.trim();
+        if name.is_empty() {
+            return Err(SpecError::new(
+                text,
+                format!("{text:?}: a scheduler is written name or name:key=value,key=value"),
+            ));
+        }
+        let mut parameters: Vec<(String, String)> = Vec::new();
+        for part in rest.into_iter().flat_map(|r| r.split(',')) {
+            let Some((key, value)) = part.split_once('=') else {
+                return Err(SpecError::new(part, format!("{text:?}: {part:?} is not of the form key=value")));
+            };
+            let (key, value) = (key.trim(), value.trim());
+            if parameters.iter().any(|(k, _)| k == key) {
+                return Err(SpecError::new(key, format!("{text:?}: {key:?} is given twice")));
+            }
+            parameters.push((key.to_string(), value.to_string()));
+        }
+        Ok(Self { name: name.to_string(), parameters })
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        for (i, (key, value)) in self.parameters.iter().enumerate() {
+            write!(f, "{}{key}={value}", if i == 0 { ':' } else { ',' })?;
+        }
+        Ok(())
+    }
+}

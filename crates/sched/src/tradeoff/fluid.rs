@@ -1,0 +1,447 @@
+//! The fluid schedule in the background, kept in virtual time (section 5.3).
+//!
+//! Flows that get only the guaranteed share are *regular*: all of them advance at the rate of the virtual time V, and a heap of
+//! virtual finish times tells which head packet ends first. The at most two *favoured* flows are tracked one by one.
+
+use alloc::collections::VecDeque;
+use core::cmp::{Ordering, Reverse};
+
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
+
+use super::share::allocate;
+use crate::contract::FlowId;
+use crate::queues::{FlowRecord, IndexedHeap, NIL, Queues};
+
+/// Virtual time and the fluid's clock count in units of 2^-20 ns.
+const TICK_BITS: u32 = 20;
+/// Normalised processing times are in units of 2^-32; the dominant one is 2^32.
+const ONE: u64 = 1 << 32;
+
+type FlowQueues<P> = Queues<2, P, FluidFlow, ()>;
+type Started = VecDeque<FlowId>;
+
+/// A flow in the fluid schedule. Service is in virtual time: dominant processing time divided by the flow's weight.
+#[derive(Clone, Copy, Debug)]
+pub struct FluidFlow {
+    /// The first packet that has not come to the flow's head in the fluid, or `NIL`.
+    next: u32,
+    /// Whether the flow is backlogged in the fluid.
+    active: bool,
+    /// Whether the head packet has started: at once when it comes to the head, but with alpha = 0 when first favoured.
+    started: bool,
+    /// Place of the head packet in order (23).
+    ratio: Ratio,
+    /// Breaks ties in that order: lower was favoured longer ago.
+    turn: u64,
+    /// Measured less estimated service of earlier packets.
+    correction: i64,
+}
+
+impl Default for FluidFlow {
+    fn default() -> Self {
+        Self { next: NIL, active: false, started: false, ratio: Ratio(0), turn: 0, correction: 0 }
+    }
+}
+
+impl FluidFlow {
+    pub(super) fn has_next(&self) -> bool {
+        self.next != NIL
+    }
+
+    pub(super) fn correct(&mut self, difference: i64) {
+        self.correction = self.correction.saturating_add(difference);
+    }
+
+    /// A head packet's service, with what earlier packets took more or less than estimated: at least one tick.
+    fn corrected(&mut self, service: u64) -> i64 {
+        let total = (service as i64).saturating_add(self.correction);
+        self.correction = total.saturating_sub(1).min(0);
+        total.clamp(1, 1 << 60)
+    }
+}
+
+/// How much more virtual time `after` is than `before`.
+pub(super) fn dominant_difference(
+    record: &FlowRecord<FluidFlow>,
+    before: &ResourceVec<2>,
+    after: &ResourceVec<2>,
+) -> i64 {
+    let virtual_time = |cost: &ResourceVec<2>| record.virtual_time(cost.dominant_time(), TICK_BITS) as i64;
+    virtual_time(after) - virtual_time(before)
+}
+
+/// A virtual time on a clock that wraps; ordered by distance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Tag(u64);
+
+impl Tag {
+    fn minus(self, other: Self) -> i64 {
+        self.0.wrapping_sub(other.0) as i64
+    }
+
+    fn plus(self, span: i64) -> Self {
+        Self(self.0.wrapping_add_signed(span))
+    }
+}
+
+impl Ord for Tag {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.minus(*other).cmp(&0)
+    }
+}
+
+impl PartialOrd for Tag {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// tbar_1 / tbar_2 of order (23), as a number of the same order: tbar_1 while that is below one, then 2 - tbar_2.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Ratio(u64);
+
+impl Ratio {
+    fn of(cost: &ResourceVec<2>) -> Self {
+        let (a, b) = (cost[0].as_nanos(), cost[1].as_nanos());
+        if a >= b { Self(2 * ONE - part(b, a)) } else { Self(part(a, b)) }
+    }
+
+    /// The normalised processing times, in units of 2^-32.
+    fn normalised(self) -> [u64; 2] {
+        if self.0 >= ONE { [ONE, 2 * ONE - self.0] } else { [self.0, ONE] }
+    }
+
+    fn normalised_f64(self) -> [f64; 2] {
+        self.normalised().map(|t| t as f64 / ONE as f64)
+    }
+}
+
+/// `small / large` in units of 2^-32, to the nearest; 0 / 0 counts as 1.
+fn part(small: u64, large: u64) -> u64 {
+    match (small, large) {
+        (_, 0) => ONE,
+        (s, l) if l < 1 << 31 => ((s << 32) + l / 2) / l,
+        (s, l) => (((u128::from(s) << 32) + u128::from(l / 2)) / u128::from(l)) as u64,
+    }
+}
+
+/// The fluid's own clock: an instant and a part of a nanosecond.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    time: Time,
+    fraction: u64,
+}
+
+impl Clock {
+    /// Ticks from here to `now`, at most 2^62.
+    fn until(self, now: Time) -> u64 {
+        let ns = now.since(self.time).as_nanos().min(1 << (62 - TICK_BITS));
+        (ns << TICK_BITS).saturating_sub(self.fraction)
+    }
+
+    fn plus(self, ticks: u64) -> Self {
+        let total = u128::from(self.fraction) + u128::from(ticks);
+        let ns = (total >> TICK_BITS) as u64;
+        Self { time: self.time + Duration::from_nanos(ns), fraction: total as u64 & ((1 << TICK_BITS) - 1) }
+    }
+
+    /// The first whole nanosecond that is not before this.
+    fn ceil(self) -> Time {
+        self.time + Duration::from_nanos(u64::from(self.fraction > 0))
+    }
+}
+
+/// A flow with a bonus.
+#[derive(Clone, Copy, Debug)]
+struct Favoured {
+    flow: u32,
+    /// What is left of its head packet.
+    left: i64,
+    /// Virtual service per unit of time.
+    rate: f64,
+}
+
+/// The fluid schedule.
+#[derive(Clone, Debug)]
+pub(super) struct Fluid {
+    alpha: f64,
+    clock: Clock,
+    virtual_time: Tag,
+    /// V': virtual service of a regular flow per unit of time (eq. 27).
+    rate: f64,
+    /// Sum over backlogged flows of weight (thousandths) times normalised processing time (2^-32), per resource.
+    load: [u128; 2],
+    favoured: [Option<Favoured>; 2],
+    /// Regular flows by the virtual finish times of their head packets (eq. 28).
+    finishes: IndexedHeap<Tag>,
+    /// Backlogged flows in order (23) from its end and from its start; equals by turn.
+    smallest_ratio: IndexedHeap<(Ratio, u64)>,
+    largest_ratio: IndexedHeap<(Reverse<Ratio>, u64)>,
+    turns: u64,
+    switches: u64,
+}
+
+impl Fluid {
+    pub(super) fn new(alpha: f64) -> Self {
+        Self {
+            alpha,
+            clock: Clock { time: Time::ZERO, fraction: 0 },
+            virtual_time: Tag(0),
+            rate: 0.0,
+            load: [0; 2],
+            favoured: [None; 2],
+            finishes: IndexedHeap::default(),
+            smallest_ratio: IndexedHeap::default(),
+            largest_ratio: IndexedHeap::default(),
+            turns: 0,
+            switches: 0,
+        }
+    }
+
+    pub(super) fn switches(&self) -> u64 {
+        self.switches
+    }
+
+    /// Bring the fluid up to `now`.
+    pub(super) fn advance<P>(&mut self, now: Time, queues: &mut FlowQueues<P>, started: &mut Started) {
+        while self.step(now, queues, started) {}
+    }
+
+    /// Bring the fluid up to the first instant, not after `now`, at which a packet starts; if there is none, to `now`. Then the answer is
+    /// when to look again.
+    pub(super) fn advance_to_start<P>(
+        &mut self,
+        now: Time,
+        queues: &mut FlowQueues<P>,
+        started: &mut Started,
+    ) -> Option<Time> {
+        while started.is_empty() {
+            if !self.step(now, queues, started) {
+                return Some(self.clock.plus(self.ticks_to_event()).ceil());
+            }
+        }
+        None
+    }
+
+    /// A packet has arrived at a flow without unstarted packets; the fluid is up to date.
+    pub(super) fn arrive<P>(&mut self, flow: u32, slot: u32, queues: &mut FlowQueues<P>, started: &mut Started) {
+        let state = &mut queues.flow_mut(flow).state;
+        state.next = slot;
+        if state.active {
+            return;
+        }
+        state.active = true;
+        state.turn = self.next_turn();
+        if let Some(service) = self.take_head(flow, queues, started) {
+            self.place(flow, queues);
+            self.finishes.set(flow, self.virtual_time.plus(service));
+        }
+        self.reallocate(queues, started);
+    }
+
+    /// The flow leaves with all its packets; the fluid is up to date.
+    pub(super) fn remove<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>, started: &mut Started) {
+        if queues.flow(flow).state.active {
+            self.add_load(queues.flow(flow).state.ratio, queues.flow(flow).weight(), false);
+            self.leave(flow, queues);
+            self.reallocate(queues, started);
+        }
+    }
+
+    /// The flow's weight was `old` until now; the fluid is up to date.
+    pub(super) fn reweigh<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<P>, started: &mut Started) {
+        let (state, new) = (queues.flow(flow).state, queues.flow(flow).weight());
+        if !state.active {
+            return;
+        }
+        self.add_load(state.ratio, old, false);
+        self.add_load(state.ratio, new, true);
+        let scale = |left: i64| {
+            (i128::from(left) * i128::from(old.as_milli()) / i128::from(new.as_milli())).clamp(0, 1 << 60) as i64
+        };
+        if let Some(tag) = self.finishes.get(flow) {
+            self.finishes.set(flow, self.virtual_time.plus(scale(tag.minus(self.virtual_time))));
+        }
+        for favoured in self.favoured.iter_mut().flatten().filter(|f| f.flow == flow) {
+            favoured.left = scale(favoured.left);
+        }
+        self.reallocate(queues, started);
+    }
+
+    /// Change the knob; the fluid is up to date.
+    pub(super) fn set_alpha<P>(&mut self, alpha: f64, queues: &mut FlowQueues<P>, started: &mut Started) {
+        self.alpha = alpha;
+        if alpha > 0.0 {
+            let mut waiting: alloc::vec::Vec<(u64, u32)> =
+                self.smallest_ratio.flows().map(|f| (queues.flow(f).state.turn, f)).collect();
+            waiting.sort_unstable();
+            for (_, flow) in waiting {
+                start(flow, queues, started);
+            }
+        }
+        self.reallocate(queues, started);
+    }
+
+    /// Run to the next event, or to `now` if that comes first; whether it was an event.
+    fn step<P>(&mut self, now: Time, queues: &mut FlowQueues<P>, started: &mut Started) -> bool {
+        let available = self.clock.until(now);
+        let ticks = self.ticks_to_event();
+        if ticks > available {
+            self.run(available);
+            if now > self.clock.time {
+                self.clock = Clock { time: now, fraction: 0 };
+            }
+            return false;
+        }
+        self.run(ticks);
+        self.clock = self.clock.plus(ticks);
+        self.finish_due(queues, started);
+        self.reallocate(queues, started);
+        true
+    }
+
+    /// Until the first head packet ends if nothing else happens: the first tick by which it surely has.
+    fn ticks_to_event(&self) -> u64 {
+        let ticks = |left: i64, rate: f64| if rate > 0.0 { (left.max(0) as f64 / rate) as u64 } else { u64::MAX };
+        let regular = self.finishes.peek().map_or(u64::MAX, |(tag, _)| ticks(tag.minus(self.virtual_time), self.rate));
+        let favoured = self.favoured.iter().flatten().map(|f| ticks(f.left, f.rate));
+        favoured.fold(regular, u64::min).saturating_add(1)
+    }
+
+    fn run(&mut self, ticks: u64) {
+        let served = |rate: f64| (ticks as f64 * rate + 0.5) as i64;
+        self.virtual_time = self.virtual_time.plus(served(self.rate));
+        for favoured in self.favoured.iter_mut().flatten() {
+            favoured.left -= served(favoured.rate);
+        }
+    }
+
+    /// Every head packet that has ended gives way to the flow's next packet, which gets what was served beyond the end.
+    fn finish_due<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) {
+        while let Some((tag, flow)) = self.finishes.peek().filter(|&(tag, _)| tag <= self.virtual_time) {
+            match self.next_head(flow, queues, started) {
+                Some(service) => self.finishes.set(flow, tag.plus(service)),
+                None => self.leave(flow, queues),
+            }
+        }
+        for k in 0..2 {
+            while let Some(Favoured { flow, left, .. }) = self.favoured[k].filter(|f| f.left <= 0) {
+                // It had its turn.
+                queues.flow_mut(flow).state.turn = self.next_turn();
+                match self.next_head(flow, queues, started) {
+                    Some(service) => self.favoured[k].iter_mut().for_each(|f| f.left = left + service),
+                    None => self.leave(flow, queues),
+                }
+            }
+        }
+    }
+
+    /// The flow's head packet has ended: take its next packet as the head, if there is one.
+    fn next_head<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>, started: &mut Started) -> Option<i64> {
+        let record = queues.flow(flow);
+        self.add_load(record.state.ratio, record.weight(), false);
+        let service = self.take_head(flow, queues, started)?;
+        let FluidFlow { ratio, turn, .. } = queues.flow(flow).state;
+        if self.smallest_ratio.get(flow) != Some((ratio, turn)) {
+            self.place(flow, queues);
+        }
+        Some(service)
+    }
+
+    /// Make the flow's next packet its head in the fluid; returns its virtual service time.
+    fn take_head<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>, started: &mut Started) -> Option<i64> {
+        let slot = queues.flow(flow).state.next;
+        if slot == NIL {
+            return None;
+        }
+        let (cost, following) = (queues.slot(slot).cost, queues.slot(slot).next);
+        let record = queues.flow_mut(flow);
+        let service = record.virtual_time(cost.dominant_time(), TICK_BITS);
+        let service = record.state.corrected(service);
+        record.state.next = following;
+        record.state.ratio = Ratio::of(&cost);
+        record.state.started = false;
+        self.add_load(record.state.ratio, record.weight(), true);
+        if self.alpha > 0.0 {
+            start(flow, queues, started);
+        }
+        Some(service)
+    }
+
+    /// Put the flow into order (23), or move it to its new place.
+    fn place<P>(&mut self, flow: u32, queues: &FlowQueues<P>) {
+        let FluidFlow { ratio, turn, .. } = queues.flow(flow).state;
+        self.smallest_ratio.set(flow, (ratio, turn));
+        self.largest_ratio.set(flow, (Reverse(ratio), turn));
+    }
+
+    /// Take a flow out whose load is already taken off.
+    fn leave<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>) {
+        queues.flow_mut(flow).state.active = false;
+        self.finishes.remove(flow);
+        self.smallest_ratio.remove(flow);
+        self.largest_ratio.remove(flow);
+        for favoured in &mut self.favoured {
+            *favoured = favoured.filter(|f| f.flow != flow);
+        }
+    }
+
+    fn add_load(&mut self, ratio: Ratio, weight: Weight, joins: bool) {
+        for (load, part) in self.load.iter_mut().zip(ratio.normalised()) {
+            let weighted = u128::from(part) * u128::from(weight.as_milli());
+            *load = if joins { *load + weighted } else { *load - weighted };
+        }
+    }
+
+    fn next_turn(&mut self) -> u64 {
+        self.turns += 1;
+        self.turns
+    }
+
+    /// Theorem 3: who is favoured from now on, and everybody's rate.
+    fn reallocate<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) {
+        let (Some(((Reverse(most), _), first)), Some(((least, _), last))) =
+            (self.largest_ratio.peek(), self.smallest_ratio.peek())
+        else {
+            return;
+        };
+        let load = self.load.map(|l| l as f64 / (1000.0 * ONE as f64));
+        let shares = allocate(self.alpha, load, most.normalised_f64(), least.normalised_f64());
+        self.rate = shares.guaranteed;
+        let before = self.favoured;
+        let wanted = [(first, shares.first_bonus), (last, shares.last_bonus)];
+        let is_wanted = |flow: u32| wanted.iter().any(|&(f, bonus)| f == flow && bonus > 0.0);
+        for old in before.iter().flatten().filter(|f| !is_wanted(f.flow)) {
+            // Eq. (30).
+            self.finishes.set(old.flow, self.virtual_time.plus(old.left));
+        }
+        for (k, (flow, bonus)) in wanted.into_iter().enumerate() {
+            self.favoured[k] = (bonus > 0.0).then(|| {
+                let left = before.iter().flatten().find(|f| f.flow == flow).map(|f| f.left);
+                let rate = shares.guaranteed + bonus / queues.flow(flow).weight().as_f64();
+                Favoured { flow, left: left.unwrap_or_else(|| self.favour(flow)), rate }
+            });
+            if bonus > 0.0 {
+                start(flow, queues, started);
+            }
+        }
+    }
+
+    /// A regular flow becomes favoured: what is left of its head packet (eq. 31).
+    fn favour(&mut self, flow: u32) -> i64 {
+        self.switches += 1;
+        let left = self.finishes.get(flow).map_or(0, |tag| tag.minus(self.virtual_time));
+        self.finishes.remove(flow);
+        left
+    }
+}
+
+/// The flow's head packet starts in the fluid, if it has not before.
+fn start<P>(flow: u32, queues: &mut FlowQueues<P>, started: &mut Started) {
+    let id = queues.id(flow);
+    let state = &mut queues.flow_mut(flow).state;
+    if !state.started {
+        state.started = true;
+        started.push_back(id);
+    }
+}

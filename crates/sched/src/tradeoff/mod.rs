@@ -1,0 +1,175 @@
+//! `tradeoff`: fairness against efficiency by one knob alpha (Wang, Feng, Li, Liang, CoNEXT 2014).
+//!
+//! Shares: every flow gets at least alpha of its fair dominant share; what is left goes to the (at most two) flows that use the
+//! remaining CPU and link best. Lower alpha fills both resources at the price of some flows' shares.
+//!
+//! * Parameters: `alpha` in [0, 1], default 0.85; settable while running. 1 is strict fairness (DRGPS), 0 is efficiency only.
+//! * Two resources.
+//! * Cost per packet: O(log n) amortised for n backlogged flows (section 5.3).
+//! * Guarantees against the fluid schedule, for alpha > 0, n concurrently backlogged flows and L the longest time of any packet
+//!   on any resource: makespan T <= T_fluid + n L (Theorem 4); dominant service
+//!   D_fluid - 2(n-1) L <= D <= D_fluid + L (Theorem 5); in the fluid every backlogged flow has d_i >= alpha w_i d (eq. 19).
+//!   See `dovetail_model::bounds` and `dovetail_model::tradeoff`.
+//! * Not work conserving: a packet waits until it has started in the fluid schedule ([`Next::At`](crate::Next::At)), which keeps
+//!   the buffer between the resources short.
+//! * Example: `tradeoff:alpha=0.85`.
+//!
+//! A fluid schedule runs in the background; whenever a packet starts in it, its flow joins a FIFO, and packets are served in the
+//! order of that FIFO (start-time tracking, section 4.1). The fluid is brought up to date only when the FIFO is empty, or when
+//! an arrival may change it (section 5.4).
+//!
+//! Differences from the paper, with reasons:
+//! * Weights: flow i is guaranteed alpha w_i d with d = 1 / max_r sum_i w_i tbar_ir. The bonus is awarded as in Theorem 3, which
+//!   holds unchanged because the bonus problem has no weights in it.
+//! * Ties in order (23), which the paper leaves open, go to the flow whose last favoured packet finished longest ago, so that equals
+//!   take turns.
+//! * alpha = 0: a packet starts in the fluid when its flow is first favoured. Theorems 4 and 5 do not cover it, and a flow may starve.
+//! * A packet that ends between two clock ticks (2^-20 ns) leaves the rest of its tick to the flow's next packet, so no
+//!   service is lost to rounding.
+//! * Wrong cost estimates: the difference to the measured dominant time is added to the flow's next packet in the fluid.
+//! * Virtual time is an integer that wraps; tags are compared by their distance, which is far below half the range.
+
+mod fluid;
+mod share;
+
+use alloc::collections::VecDeque;
+
+use dovetail_units::{ResourceVec, Time, Weight};
+
+use crate::catalog::{Entry, Parameter, Resources};
+use crate::contract::FlowId;
+use crate::per_flow::{Choice, Discipline};
+use crate::queues::Queues;
+use crate::spec::{Spec, SpecError};
+
+pub use fluid::FluidFlow;
+use fluid::{Fluid, dominant_difference};
+pub use share::{Shares, allocate};
+
+/// The catalogue's entry.
+pub const ENTRY: Entry = Entry {
+    name: "tradeoff",
+    summary: "Fairness against efficiency by one knob",
+    shares: "at least alpha of the fair dominant share each; the rest to the flows that fill both resources",
+    resources: Resources::Two,
+    parameters: &[Parameter {
+        name: "alpha",
+        value: "0 to 1",
+        default: "0.85",
+        meaning: "part of the fair share that is guaranteed: 1 strict fairness, 0 efficiency only",
+        settable: true,
+    }],
+    complexity: "O(log n)",
+    guarantee: "D_fluid - 2(n-1)L <= D <= D_fluid + L; makespan <= T_fluid + nL",
+    weights: true,
+    work_conserving: "no: waits for the fluid schedule",
+    costs: "in advance; corrected by measurement",
+    paper: "Wang et al., CoNEXT 2014",
+};
+
+const DEFAULT_ALPHA: f64 = 0.85;
+
+/// The tradeoff discipline: the fluid schedule, and the packets that have started in it.
+#[derive(Clone, Debug)]
+pub struct Tradeoff {
+    fluid: Fluid,
+    /// One entry per packet that has started in the fluid schedule and was not served yet.
+    started: VecDeque<FlowId>,
+}
+
+impl Tradeoff {
+    /// With this `alpha`; `None` outside [0, 1].
+    pub fn new(alpha: f64) -> Option<Self> {
+        (0.0..=1.0).contains(&alpha).then(|| Self { fluid: Fluid::new(alpha), started: VecDeque::new() })
+    }
+
+    pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
+        let alpha = spec.parameters.iter().find(|(k, _)| k == "alpha").map(|(_, v)| v.as_str());
+        let value = alpha.map_or(Ok(DEFAULT_ALPHA), parse_alpha)?;
+        Self::new(value).ok_or_else(|| bad_alpha(alpha.unwrap_or_default()))
+    }
+
+    /// How often a flow became favoured so far.
+    pub fn identity_switches(&self) -> u64 {
+        self.fluid.switches()
+    }
+}
+
+fn bad_alpha(value: &str) -> SpecError {
+    SpecError::bad_value("alpha", value, "a number from 0 (efficiency only) to 1 (strict fairness)")
+}
+
+fn parse_alpha(value: &str) -> Result<f64, SpecError> {
+    value.parse().ok().filter(|a| (0.0..=1.0).contains(a)).ok_or_else(|| bad_alpha(value))
+}
+
+type FlowQueues<P> = Queues<2, P, FluidFlow, ()>;
+
+impl Discipline<2> for Tradeoff {
+    type Flow = FluidFlow;
+    type Stamp = ();
+
+    fn stamp(&mut self, _now: Time) {}
+
+    fn arrived<P>(&mut self, now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<P>) {
+        if queues.flow(flow).state.has_next() {
+            // An earlier packet of the flow starts first: the fluid need not know yet.
+            return;
+        }
+        self.fluid.advance(now, queues, &mut self.started);
+        self.fluid.arrive(flow, slot, queues, &mut self.started);
+    }
+
+    fn choose<P>(&mut self, now: Time, queues: &mut FlowQueues<P>) -> Choice {
+        loop {
+            match self.started.front() {
+                Some(&flow) if queues.get(flow).is_some() => return Choice::Flow(flow.index),
+                // An entry of a flow that was removed.
+                Some(_) => drop(self.started.pop_front()),
+                None => {
+                    if let Some(wake) = self.fluid.advance_to_start(now, queues, &mut self.started) {
+                        return Choice::At(wake);
+                    }
+                }
+            }
+        }
+    }
+
+    fn served<P>(
+        &mut self,
+        _now: Time,
+        _flow: u32,
+        _cost: &ResourceVec<2>,
+        _queues: &mut FlowQueues<P>,
+    ) -> ([u64; 2], u32) {
+        self.started.pop_front();
+        ([0; 2], 0)
+    }
+
+    fn corrected<P>(&mut self, flow: u32, before: &ResourceVec<2>, after: &ResourceVec<2>, queues: &mut FlowQueues<P>) {
+        let record = queues.flow_mut(flow);
+        let difference = dominant_difference(record, before, after);
+        record.state.correct(difference);
+    }
+
+    fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<P>) {
+        self.fluid.advance(now, queues, &mut self.started);
+    }
+
+    fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<P>) {
+        self.fluid.reweigh(flow, old, queues, &mut self.started);
+    }
+
+    fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>) {
+        self.fluid.remove(flow, queues, &mut self.started);
+    }
+
+    fn set<P>(&mut self, parameter: &str, value: &str, queues: &mut FlowQueues<P>) -> Result<(), SpecError> {
+        if parameter != "alpha" {
+            return Err(SpecError::unknown_parameter(&ENTRY, parameter));
+        }
+        let alpha = parse_alpha(value)?;
+        self.fluid.set_alpha(alpha, queues, &mut self.started);
+        Ok(())
+    }
+}

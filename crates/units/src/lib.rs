@@ -1,0 +1,17 @@
+//! Quantities with units: time, data, rates, weights, and vectors over resources.
+//!
+//! Everything is an integer: two runs of the same scenario agree to the last bit, and no value loses
+//! precision with uptime. Each quantity prints and parses as people write it: `"200 Mbps"`, `"84.5 us"`.
+#![no_std]
+
+extern crate alloc;
+
+mod decimal;
+mod quantity;
+mod resource;
+mod time;
+
+pub use decimal::ParseError;
+pub use quantity::{BitRate, Bytes, PacketRate, Weight};
+pub use resource::ResourceVec;
+pub use time::{Duration, Time};
