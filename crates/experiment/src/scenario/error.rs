@@ -1,0 +1,90 @@
+//! What is wrong with a scenario, and where.
+
+use std::fmt;
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+
+/// A message about a place in a scenario.
+#[derive(Clone, Debug)]
+pub struct ScenarioError {
+    /// The file's name, as given.
+    file: String,
+    text: String,
+    /// Bytes of `text` that are wrong; `None`: the scenario as a whole.
+    span: Option<Range<usize>>,
+    message: String,
+    help: Option<String>,
+}
+
+impl ScenarioError {
+    /// About the scenario as a whole.
+    pub fn new(file: &str, message: impl Into<String>) -> Self {
+        Self { file: file.to_string(), text: String::new(), span: None, message: message.into(), help: None }
+    }
+
+    /// About these bytes of `text`.
+    pub fn at(file: &str, text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
+        let span = Some(span.start.min(text.len())..span.end.min(text.len()));
+        Self { span, text: text.to_string(), ..Self::new(file, message) }
+    }
+
+    /// With a hint on its own line.
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// From what the TOML reader found.
+    pub fn from_toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
+        let message = error.message().trim().to_string();
+        let help = unknown_key(&message)
+            .and_then(|(wrong, known)| nearest(wrong, known.iter().copied()))
+            .map(|name| format!("did you mean `{name}`?"));
+        let mut own = match error.span() {
+            Some(span) => Self::at(file, text, span, message),
+            None => Self::new(file, message),
+        };
+        own.help = help;
+        own
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(span) = &self.span else {
+            write!(f, "{}: {}", self.file, self.message)?;
+            return self.help.iter().try_for_each(|help| write!(f, "\nhelp: {help}"));
+        };
+        let snippet = Snippet::source(&self.text)
+            .path(&self.file)
+            .line_start(1)
+            .annotation(AnnotationKind::Primary.span(span.clone()));
+        let mut group = Level::ERROR.no_name().primary_title(&self.message).element(snippet);
+        if let Some(help) = &self.help {
+            group = group.element(Level::HELP.message(help));
+        }
+        let rendered = Renderer::plain().render(&[group]);
+        f.write_str(rendered.trim_start_matches(": "))
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+/// The unknown name and the known ones of serde's message.
+fn unknown_key(message: &str) -> Option<(&str, Vec<&str>)> {
+    if !message.starts_with("unknown ") {
+        return None;
+    }
+    let mut names = message.split('`').skip(1).step_by(2);
+    Some((names.next()?, names.collect()))
+}
+
+/// The known name most like `wrong`, if one is like it at all.
+pub fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|k| (strsim::jaro_winkler(&wrong.to_lowercase(), &k.to_lowercase()), k))
+        .filter(|&(score, _)| score > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, k)| k)
+}

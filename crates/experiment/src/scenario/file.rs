@@ -1,0 +1,212 @@
+//! The scenario file as it is written. Every key that exists stands here; an unknown key is an error.
+
+use std::collections::BTreeMap;
+
+use dovetail_sched::Spec;
+use dovetail_sched::cost::Linear;
+use dovetail_units::{BitRate, Duration, PacketRate, Time};
+use dovetail_wire::KeyKind;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::value::{QueueLimit, Room, Sizes, Span, Text};
+
+/// A whole scenario.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// One line for tables and pictures.
+    #[serde(default)]
+    pub title: String,
+    /// Seed of every random stream. Default 1.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// When the run is cut off; by default it ends when everything has left.
+    pub until: Option<Text<Span>>,
+    /// Width of the recording interval. Default 1 s.
+    pub interval: Option<Text<Span>>,
+    /// What to compare if the command line names no scheduler.
+    #[serde(default)]
+    pub schedulers: Vec<Spanned<Text<Spec>>>,
+    /// The pipeline, in order.
+    #[serde(default)]
+    pub resource: Vec<Spanned<Resource>>,
+    /// Kinds of processing.
+    #[serde(default)]
+    pub class: Vec<Spanned<Class>>,
+    /// Groups of generated flows.
+    #[serde(default)]
+    pub flows: Vec<Spanned<Flows>>,
+    /// A capture to replay.
+    pub trace: Option<Spanned<Trace>>,
+    /// Parameters to change during the run.
+    #[serde(default)]
+    pub change: Vec<Spanned<Change>>,
+}
+
+/// One resource of the pipeline.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Resource {
+    /// The name that costs refer to.
+    pub name: String,
+    /// For a link: a packet takes its length divided by this.
+    pub rate: Option<Text<BitRate>>,
+    /// Parallel servers. Default 1.
+    #[serde(default = "one_server")]
+    pub servers: Spanned<u32>,
+    /// The buffer in front of it. Default unlimited.
+    pub buffer: Option<Spanned<Text<Room>>>,
+    /// What happens when that is full: the packet waits where it is (`block`, default), or it is lost (`drop`).
+    #[serde(default)]
+    pub overflow: Overflow,
+}
+
+/// What a full buffer does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Overflow {
+    /// The packet stays on the resource before, which can do nothing else meanwhile.
+    #[default]
+    Block,
+    /// The packet is lost, with the processing already spent on it.
+    Drop,
+}
+
+/// Processing time per resource.
+pub type Costs = Spanned<BTreeMap<String, Text<Linear>>>;
+
+/// A kind of processing.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Class {
+    /// The name that flows refer to.
+    pub name: String,
+    /// Processing time per resource; a resource with a rate needs none.
+    #[serde(default = "no_costs")]
+    pub cost: Costs,
+    /// What schedulers are told instead; by default the truth.
+    #[serde(default = "no_costs")]
+    pub estimate: Costs,
+}
+
+/// A group of flows of one kind.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flows {
+    /// The group's name. Default: its class.
+    pub name: Option<String>,
+    /// Its class.
+    pub class: Spanned<String>,
+    /// Number of flows. Default 1.
+    pub count: Option<Spanned<u32>>,
+    /// Weight of each flow. Default 1.
+    pub weight: Option<Spanned<f64>>,
+    /// Limit of each flow's queue. Default unlimited.
+    pub queue: Option<Text<QueueLimit>>,
+    /// Packet length.
+    pub size: Option<Text<Sizes>>,
+    /// How packets arrive. Default constant.
+    #[serde(default)]
+    pub arrivals: Arrivals,
+    /// Packets per second of each flow (while on).
+    pub rate: Option<Text<PacketRate>>,
+    /// Mean time on, for on/off arrivals.
+    pub on: Option<Text<Span>>,
+    /// Mean time off, for on/off arrivals.
+    pub off: Option<Text<Span>>,
+    /// When the flows start. Default 0 s.
+    pub start: Option<Text<Time>>,
+    /// When the flows stop sending.
+    pub stop: Option<Text<Time>>,
+    /// Packets of each flow at most.
+    pub packets: Option<u64>,
+    /// The packets one by one, instead of a rate.
+    pub list: Option<Vec<Listed>>,
+}
+
+/// How packets arrive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// At equal distances.
+    #[default]
+    Constant,
+    /// As a Poisson process.
+    Poisson,
+    /// At equal distances during exponentially distributed times on, nothing during such times off.
+    OnOff,
+}
+
+/// One packet of a list.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Listed {
+    /// Its arrival.
+    pub at: Text<Time>,
+    /// Its length.
+    pub size: Text<Sizes>,
+    /// Its processing time per resource, instead of the class's.
+    #[serde(default)]
+    pub cost: BTreeMap<String, Text<Duration>>,
+    /// How many such packets arrive then. Default 1.
+    #[serde(default = "one")]
+    pub count: u64,
+}
+
+/// A capture to replay.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trace {
+    /// The capture file, relative to the scenario; `-` is standard input.
+    pub file: Spanned<String>,
+    /// Replay this many times as fast. Default 1.
+    pub speed: Option<Spanned<f64>>,
+    /// Or: as fast as it takes to offer the busiest resource this part of its capacity.
+    pub load: Option<Spanned<f64>>,
+    /// What makes packets a flow: `5-tuple` (default), or `prefix+port` as in the tradeoff paper.
+    pub key: Option<Text<KeyKind>>,
+    /// Class of every flow that no rule names. Default: each flow gets one of the classes at random.
+    pub class: Option<Spanned<String>>,
+    /// Rules, the first that fits counts.
+    #[serde(default)]
+    pub rule: Vec<Spanned<Rule>>,
+    /// Class of the packets that carry no flow. Default: the first class.
+    pub no_flow: Option<Spanned<String>>,
+    /// Limit of each flow's queue. Default 200 packets.
+    pub queue: Option<Text<QueueLimit>>,
+}
+
+/// Flows of this kind have this class.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Source or destination port.
+    pub port: Option<u16>,
+    /// IP protocol: `tcp`, `udp`, `icmp`, `esp` and so on.
+    pub protocol: Option<Spanned<String>>,
+    /// The class.
+    pub class: Spanned<String>,
+}
+
+/// A parameter that changes during the run.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// When.
+    pub at: Text<Time>,
+    /// `parameter=value`, for every compared scheduler that has the parameter.
+    pub set: Spanned<String>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn one_server() -> Spanned<u32> {
+    Spanned::new(0..0, 1)
+}
+
+fn no_costs() -> Costs {
+    Spanned::new(0..0, BTreeMap::new())
+}

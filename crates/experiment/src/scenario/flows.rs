@@ -1,0 +1,201 @@
+//! Generated flows: from `[[flows]]` to sources.
+
+use std::collections::BTreeMap;
+
+use dovetail_sched::Limit;
+use dovetail_sim::{Arrival, Cost, Flow, Generator, List, Pattern, Size, Source, Spell, TimeScale, Workload};
+use dovetail_units::{Bytes, Duration, ResourceVec, Time, Weight};
+
+use super::Scenario;
+use super::error::ScenarioError;
+use super::file::{Arrivals, Flows, Listed};
+use super::names::{ClassCost, unknown};
+use super::value::{Sizes, Text};
+
+/// The most flows of one scenario.
+const MAX_FLOWS: u64 = 10_000_000;
+/// The most packets of one scenario: some days of simulation.
+const MAX_PACKETS: f64 = 1e11;
+
+/// Check all `[[flows]]`.
+pub fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let file = &scenario.file;
+    if file.flows.is_empty() && file.trace.is_none() {
+        return Err(ScenarioError::new(&scenario.name, "nothing comes in: add [[flows]] or a [trace]"));
+    }
+    let (mut flows, mut packets) = (0, 0.0);
+    for group in &file.flows {
+        check_group(scenario, group.get_ref()).map_err(|(span, m)| scenario.error(span.unwrap_or(group.span()), m))?;
+        flows += u64::from(count(group.get_ref()));
+        packets += expected_packets(scenario, group.get_ref());
+        if flows > MAX_FLOWS {
+            return Err(scenario.error(group.span(), format!("these make {flows} flows: at most {MAX_FLOWS} are possible")));
+        }
+        if packets > MAX_PACKETS {
+            let message = format!("these make {packets:.1e} packets in all: at most {MAX_PACKETS:.0e} are possible");
+            return Err(scenario.error(group.span(), message));
+        }
+    }
+    for change in &file.change {
+        let set = &change.get_ref().set;
+        if !set.get_ref().contains('=') {
+            return Err(scenario.error(set.span(), "expected parameter=value, such as \"alpha=0.5\""));
+        }
+    }
+    Ok(())
+}
+
+type Wrong = (Option<std::ops::Range<usize>>, String);
+
+fn check_group(scenario: &Scenario, group: &Flows) -> Result<(), Wrong> {
+    scenario.names.class(group.class.get_ref()).map_err(|m| (Some(group.class.span()), m))?;
+    weight(group)?;
+    if let Some(count) = group.count.as_ref().filter(|c| *c.get_ref() == 0) {
+        return Err((Some(count.span()), "count = 0: expected at least one flow".into()));
+    }
+    let whole = |message: &str| Err((None, message.to_string()));
+    if let Some(list) = &group.list {
+        let generated = group.size.is_some() || group.rate.is_some() || group.packets.is_some();
+        return match generated {
+            true => whole("list says size and time of every packet: size, rate and packets do not go with it"),
+            false => check_list(scenario, list),
+        };
+    }
+    if group.size.is_none() || group.rate.is_none() {
+        return whole("these flows need size and rate (or a list of packets)");
+    }
+    if (group.arrivals == Arrivals::OnOff) != (group.on.is_some() && group.off.is_some()) {
+        return whole("on and off belong to arrivals = \"on-off\", and both are needed there");
+    }
+    if group.stop.is_none() && group.packets.is_none() && scenario.file.until.is_none() {
+        return whole("these flows never end: give stop, packets, or until for the whole scenario");
+    }
+    Ok(())
+}
+
+fn check_list(scenario: &Scenario, list: &[Listed]) -> Result<(), Wrong> {
+    let known = scenario.resource_names();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    if list.windows(2).any(|w| w[1].at.0 < w[0].at.0) {
+        return Err((None, "the packets of a list must stand in order of time".into()));
+    }
+    match list.iter().flat_map(|p| p.cost.keys()).find(|k| !known.contains(&k.as_str())) {
+        Some(name) => Err((None, unknown("resource", name, &known))),
+        None => Ok(()),
+    }
+}
+
+fn count(group: &Flows) -> u32 {
+    group.count.as_ref().map_or(1, |c| *c.get_ref())
+}
+
+fn weight(group: &Flows) -> Result<Weight, Wrong> {
+    let Some(written) = &group.weight else { return Ok(Weight::ONE) };
+    let value = *written.get_ref();
+    let milli = (value * 1000.0).round();
+    let valid = (1.0..=1e9).contains(&milli).then(|| Weight::from_milli(milli as u32)).flatten();
+    valid.ok_or((Some(written.span()), format!("weight = {value}: expected 0.001 to 1000000")))
+}
+
+fn expected_packets(scenario: &Scenario, group: &Flows) -> f64 {
+    if let Some(list) = &group.list {
+        return list.iter().map(|p| p.count as f64).sum::<f64>() * f64::from(count(group));
+    }
+    let start = group.start.map_or(Time::ZERO, |s| s.0);
+    let end = [group.stop.map(|s| s.0), scenario.until()].into_iter().flatten().min();
+    let by_time = end.map_or(f64::INFINITY, |e| e.since(start).as_secs_f64() * group.rate.map_or(0.0, |r| r.0.as_pps()));
+    by_time.min(group.packets.map_or(f64::INFINITY, |p| p as f64)) * f64::from(count(group))
+}
+
+/// Add the generated flows to a workload.
+pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
+    for (index, group) in scenario.file.flows.iter().enumerate() {
+        let group = group.get_ref();
+        let Ok(class) = scenario.names.class(group.class.get_ref()) else { continue };
+        for k in 0..count(group) {
+            let id = workload.flows.len() as u32;
+            let label = group.name.as_deref().unwrap_or(&class.name);
+            let name = if count(group) == 1 { label.to_string() } else { format!("{label}-{}", k + 1) };
+            let mut flow = flow_of_class(class, name, label, group.queue.map_or(Limit::default(), |q| q.0.0));
+            flow.weight = weight(group).unwrap_or_default();
+            let source = match &group.list {
+                Some(list) => {
+                    flow.cost = [Cost::PerPacket; M];
+                    Source::List(listed(list, class, id, scenario))
+                }
+                None => Source::Generator(generator(group, id, format!("flows {index} {k}"))),
+            };
+            workload.flows.push(flow);
+            workload.sources.push(source);
+        }
+    }
+}
+
+/// A flow of this class.
+pub fn flow_of_class<const M: usize>(class: &ClassCost, name: String, group: &str, limit: Limit) -> Flow<M> {
+    Flow {
+        name,
+        group: group.to_string(),
+        weight: Weight::ONE,
+        limit,
+        cost: std::array::from_fn(|r| class.cost[r]),
+        estimate: std::array::from_fn(|r| class.estimate[r]),
+    }
+}
+
+fn generator(group: &Flows, flow: u32, name: String) -> Generator {
+    let Sizes { least, most } = group.size.map_or(Sizes { least: 1, most: 1 }, |s| s.0);
+    let rate = group.rate.map(|r| r.0);
+    let spell = |span: &Option<Text<super::value::Span>>| {
+        Spell::Exponential(span.map_or(Duration::from_secs(1), |s| s.0.0))
+    };
+    let pattern = rate.map_or(Pattern::Constant(ONE_PER_SECOND), |rate| match group.arrivals {
+        Arrivals::Constant => Pattern::Constant(rate),
+        Arrivals::Poisson => Pattern::Poisson(rate),
+        Arrivals::OnOff => Pattern::OnOff { rate, on: spell(&group.on), off: spell(&group.off) },
+    });
+    Generator {
+        name,
+        flow,
+        pattern,
+        size: if least == most { Size::Fixed(least) } else { Size::Uniform { min: least, max: most } },
+        start: group.start.map_or(Time::ZERO, |s| s.0),
+        stop: group.stop.map(|s| s.0),
+        packets: group.packets,
+    }
+}
+
+const ONE_PER_SECOND: dovetail_units::PacketRate = match dovetail_units::PacketRate::from_micro_pps(1_000_000) {
+    Some(rate) => rate,
+    None => unreachable!(),
+};
+
+fn listed<const M: usize>(list: &[Listed], class: &ClassCost, flow: u32, scenario: &Scenario) -> List<M> {
+    let resources = scenario.resource_names();
+    let (mut arrivals, mut costs) = (Vec::new(), Vec::new());
+    for packet in list {
+        let size = packet.size.0.least;
+        let cost = ResourceVec(std::array::from_fn(|r| {
+            own_cost(&packet.cost, &resources[r]).unwrap_or_else(|| class_time(&class.cost[r], size))
+        }));
+        for _ in 0..packet.count {
+            arrivals.push(Arrival { time: packet.at.0, flow, size });
+            costs.push(cost);
+        }
+    }
+    List { arrivals: arrivals.into(), costs: Some(costs.into()), scale: TimeScale::ONE }
+}
+
+fn own_cost(costs: &BTreeMap<String, Text<Duration>>, resource: &str) -> Option<Duration> {
+    costs.get(resource).map(|c| c.0)
+}
+
+/// What a packet of `size` bytes takes by its class, to the nanosecond.
+pub fn class_time(cost: &Cost, size: u32) -> Duration {
+    let Bytes(bytes) = Bytes(u64::from(size));
+    match cost {
+        Cost::Linear(linear) => linear.time(bytes),
+        Cost::Link(rate) => rate.transmission_time(bytes, 0).0,
+        Cost::PerPacket => Duration::ZERO,
+    }
+}

@@ -1,0 +1,170 @@
+//! Scenarios: what comes in, what it costs, and the pipeline that it passes.
+
+mod defaults;
+mod error;
+pub mod file;
+mod flows;
+mod names;
+mod overrides;
+mod replay;
+pub mod value;
+
+use std::path::{Path, PathBuf};
+
+use dovetail_sched::{Limit, Spec};
+use dovetail_sim::{Buffer, Pipeline, Resource, Workload};
+use dovetail_trace::Report;
+use dovetail_units::{Duration, Time};
+
+pub use defaults::{IN_WORDS as CAPTURE_DEFAULTS, is_capture};
+pub use error::{ScenarioError, nearest};
+use file::{File, Overflow};
+use names::Names;
+use value::Room;
+
+/// The most resources a pipeline can have here.
+pub const MAX_RESOURCES: usize = 4;
+
+/// Default width of the recording interval.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// A scenario that was read and checked as far as it can be without opening its capture.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Where it came from, for messages.
+    pub name: String,
+    text: String,
+    file: File,
+    base: PathBuf,
+    names: Names,
+    capture: Option<replay::Capture>,
+}
+
+impl Scenario {
+    /// Read a scenario file, or a capture with the default scenario around it, and apply `--set` overrides.
+    pub fn open(path: &str, overrides: &[String]) -> Result<Self, ScenarioError> {
+        if path == "-" || is_capture(Path::new(path)) {
+            return Self::parse(path, &defaults::around_capture(path), overrides, PathBuf::new());
+        }
+        let text = std::fs::read_to_string(path).map_err(|e| ScenarioError::new(path, cannot_read(path, &e)))?;
+        let base = Path::new(path).parent().map(Path::to_path_buf).unwrap_or_default();
+        Self::parse(path, &text, overrides, base)
+    }
+
+    /// From a text; `base` is where a relative capture file is looked for.
+    pub fn parse(name: &str, text: &str, overrides: &[String], base: PathBuf) -> Result<Self, ScenarioError> {
+        let text = overrides::apply(name, text, overrides)?;
+        let file: File = toml::from_str(&text).map_err(|e| ScenarioError::from_toml(name, &text, &e))?;
+        let names = Names::check(name, &text, &file)?;
+        let mut scenario = Self { name: name.to_string(), text, file, base, names, capture: None };
+        flows::check(&scenario)?;
+        scenario.capture = replay::load(&scenario)?;
+        Ok(scenario)
+    }
+
+    /// The title, or the name if it has none.
+    pub fn title(&self) -> &str {
+        if self.file.title.is_empty() { &self.name } else { &self.file.title }
+    }
+
+    /// Seed of every random stream.
+    pub fn seed(&self) -> u64 {
+        self.file.seed
+    }
+
+    /// The same scenario under another seed.
+    pub fn with_seed(mut self, seed: u64) -> Result<Self, ScenarioError> {
+        self.file.seed = seed;
+        if let (Some(mut capture), Some(trace)) = (self.capture.take(), &self.file.trace) {
+            capture.prepare(&self, trace.get_ref())?;
+            self.capture = Some(capture);
+        }
+        Ok(self)
+    }
+
+    /// The schedulers that the scenario names.
+    pub fn schedulers(&self) -> Vec<Spec> {
+        self.file.schedulers.iter().map(|s| s.get_ref().0.clone()).collect()
+    }
+
+    /// When the run is cut off.
+    pub fn until(&self) -> Option<Time> {
+        self.file.until.map(|u| Time::ZERO + u.0.0)
+    }
+
+    /// Width of the recording interval.
+    pub fn interval(&self) -> Duration {
+        self.file.interval.map_or(INTERVAL, |i| i.0.0)
+    }
+
+    /// Number of resources.
+    pub fn resources(&self) -> usize {
+        self.file.resource.len()
+    }
+
+    /// Names of the resources, in order.
+    pub fn resource_names(&self) -> Vec<String> {
+        self.file.resource.iter().map(|r| r.get_ref().name.clone()).collect()
+    }
+
+    /// Parameter changes: when, parameter, value.
+    pub fn changes(&self) -> Vec<(Time, String, String)> {
+        let split = |c: &file::Change| {
+            let (key, value) = c.set.get_ref().split_once('=').unwrap_or((c.set.get_ref(), ""));
+            (c.at.0, key.trim().to_string(), value.trim().to_string())
+        };
+        self.file.change.iter().map(|c| split(c.get_ref())).collect()
+    }
+
+    /// What the capture's reader had to say, if a capture is replayed.
+    pub fn capture_report(&self) -> Option<&Report> {
+        self.capture.as_ref().map(|c| &c.packets.report)
+    }
+
+    /// How many times as fast as recorded the capture is replayed, if one is.
+    pub fn replay_speed(&self) -> Option<f64> {
+        self.capture.as_ref().map(|c| c.speed)
+    }
+
+    /// The pipeline; `M` is [`resources`](Self::resources).
+    pub fn pipeline<const M: usize>(&self) -> Pipeline<M> {
+        let resources = std::array::from_fn(|r| {
+            let written = self.file.resource[r].get_ref();
+            let buffer = match (written.buffer.as_ref().map(|b| b.get_ref().0), written.overflow) {
+                (None | Some(Room::Unlimited), _) => Buffer::Unlimited,
+                (Some(Room::Packets(n)), Overflow::Block) => Buffer::Blocking(n),
+                (Some(Room::Packets(n)), Overflow::Drop) => Buffer::Dropping(n),
+            };
+            Resource { name: written.name.clone(), servers: *written.servers.get_ref(), buffer }
+        });
+        Pipeline { resources }
+    }
+
+    /// The flows and their packets; `M` is [`resources`](Self::resources).
+    pub fn workload<const M: usize>(&self) -> Workload<M> {
+        let mut workload = Workload { flows: Vec::new(), sources: Vec::new() };
+        flows::add_to(&mut workload, self);
+        replay::add_to(&mut workload, self);
+        workload
+    }
+
+    fn error(&self, span: std::ops::Range<usize>, message: impl Into<String>) -> ScenarioError {
+        ScenarioError::at(&self.name, &self.text, span, message)
+    }
+}
+
+/// The limit of a replayed flow's queue if the scenario does not say: as in the tradeoff paper, section 6.2.
+const REPLAY_LIMIT: Limit = Limit { packets: Some(200), bytes: None };
+
+fn cannot_read(path: &str, error: &std::io::Error) -> String {
+    let folder = Path::new(path).parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let wanted = Path::new(path).file_name().unwrap_or_default().to_string_lossy().to_string();
+    let names: Vec<String> = std::fs::read_dir(folder)
+        .map(|dir| dir.filter_map(|e| Some(e.ok()?.file_name().to_string_lossy().to_string())).collect())
+        .unwrap_or_default();
+    let hint = match nearest(&wanted, names.iter().map(String::as_str)) {
+        Some(name) if name != wanted => format!("; did you mean {:?}?", folder.join(name).display().to_string()),
+        _ => String::new(),
+    };
+    format!("cannot be read: {error}{hint}")
+}

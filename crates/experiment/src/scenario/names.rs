@@ -1,0 +1,121 @@
+//! What refers to what: resources and classes by name.
+
+use dovetail_sched::cost::Linear;
+use dovetail_sim::{Cost, Estimate};
+
+use super::error::{ScenarioError, nearest};
+use super::file::{Class, File, Resource};
+use super::MAX_RESOURCES;
+
+/// Resources and classes, checked: names are unique, and every class has a cost for every resource.
+#[derive(Clone, Debug)]
+pub struct Names {
+    classes: Vec<ClassCost>,
+}
+
+/// What a class costs, resource by resource.
+#[derive(Clone, Debug)]
+pub struct ClassCost {
+    /// The class's name.
+    pub name: String,
+    /// The true cost.
+    pub cost: Vec<Cost>,
+    /// What schedulers are told.
+    pub estimate: Vec<Estimate>,
+}
+
+impl Names {
+    /// Check a scenario's names.
+    pub fn check(name: &str, text: &str, file: &File) -> Result<Self, ScenarioError> {
+        let at = |span: std::ops::Range<usize>, message: String| ScenarioError::at(name, text, span, message);
+        if file.resource.is_empty() {
+            return Err(ScenarioError::new(name, "there is no [[resource]]: at least one is needed, such as a cpu and a link"));
+        }
+        if file.resource.len() > MAX_RESOURCES {
+            return Err(at(file.resource[MAX_RESOURCES].span(), format!("at most {MAX_RESOURCES} resources are possible")));
+        }
+        for (i, resource) in file.resource.iter().enumerate() {
+            check_resource(resource.get_ref(), &file.resource[..i]).map_err(|m| at(resource.span(), m))?;
+            let servers = &resource.get_ref().servers;
+            if !(1..=dovetail_sim::Resource::MAX_SERVERS).contains(servers.get_ref()) {
+                let most = dovetail_sim::Resource::MAX_SERVERS;
+                return Err(at(servers.span(), format!("servers = {}: expected 1 to {most}", servers.get_ref())));
+            }
+        }
+        let mut classes: Vec<ClassCost> = Vec::new();
+        for class in &file.class {
+            if classes.iter().any(|c| c.name == class.get_ref().name) {
+                return Err(at(class.span(), format!("the class {:?} is there twice", class.get_ref().name)));
+            }
+            classes.push(class_cost(class.get_ref(), file).map_err(|(span, m)| at(span.unwrap_or(class.span()), m))?);
+        }
+        Ok(Self { classes })
+    }
+
+    /// The classes, in the order of the file.
+    pub fn classes(&self) -> &[ClassCost] {
+        &self.classes
+    }
+
+    /// The class of this name, or what to say instead.
+    pub fn class(&self, name: &str) -> Result<&ClassCost, String> {
+        self.classes.iter().find(|c| c.name == name).ok_or_else(|| {
+            let known: Vec<&str> = self.classes.iter().map(|c| c.name.as_str()).collect();
+            unknown("class", name, &known)
+        })
+    }
+}
+
+/// "there is no ...", with the nearest name or all of them.
+pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
+    if known.is_empty() {
+        return format!("there is no {what} {name:?}: no [[{what}]] is defined");
+    }
+    match nearest(name, known.iter().copied()) {
+        Some(near) => format!("there is no {what} {name:?}; did you mean {near:?}?"),
+        None => format!("there is no {what} {name:?}; there are {}", known.join(", ")),
+    }
+}
+
+fn check_resource(resource: &Resource, before: &[toml::Spanned<Resource>]) -> Result<(), String> {
+    if resource.name.is_empty() {
+        return Err("a resource needs a name".into());
+    }
+    if before.iter().any(|r| r.get_ref().name == resource.name) {
+        return Err(format!("the resource {:?} is there twice", resource.name));
+    }
+    if before.is_empty() && resource.buffer.is_some() {
+        return Err("the first resource has no buffer in front of it: there are the flows' queues".into());
+    }
+    Ok(())
+}
+
+type Wrong = (Option<std::ops::Range<usize>>, String);
+
+fn class_cost(class: &Class, file: &File) -> Result<ClassCost, Wrong> {
+    let resources: Vec<&Resource> = file.resource.iter().map(|r| r.get_ref()).collect();
+    let known: Vec<&str> = resources.iter().map(|r| r.name.as_str()).collect();
+    for (table, key) in [(&class.cost, "cost"), (&class.estimate, "estimate")] {
+        for name in table.get_ref().keys().filter(|n| !known.contains(&n.as_str())) {
+            return Err((Some(table.span()), format!("{key}: {}", unknown("resource", name, &known))));
+        }
+    }
+    let mut own = ClassCost { name: class.name.clone(), cost: Vec::new(), estimate: Vec::new() };
+    for resource in resources {
+        let linear: Option<Linear> = class.cost.get_ref().get(&resource.name).map(|l| l.0);
+        own.cost.push(match (linear, resource.rate) {
+            (Some(linear), _) => Cost::Linear(linear),
+            (None, Some(rate)) => Cost::Link(rate.0),
+            (None, None) => {
+                let message = format!(
+                    "class {:?} has no cost on {:?}, which has no rate: write cost.{} = \"0.015 us/B + 84.5 us\"",
+                    class.name, resource.name, resource.name
+                );
+                return Err((None, message));
+            }
+        });
+        let estimate = class.estimate.get_ref().get(&resource.name);
+        own.estimate.push(estimate.map_or(Estimate::Oracle, |l| Estimate::Linear(l.0)));
+    }
+    Ok(own)
+}

@@ -1,0 +1,159 @@
+//! The classic format: a file header, then a header and the bytes of each packet.
+
+use dovetail_wire::LinkType;
+
+use super::source::Source;
+use super::{DamageLog, Endian, Format, Frame, MAX_RECORD};
+
+/// Length of the file header in bytes.
+pub(super) const FILE_HEADER: usize = 24;
+/// libpcap writes no longer packets than this, whatever snap length the file header tells.
+const MAX_SNAPLEN: u32 = 256 << 10;
+/// How many seconds after damage the times of two records may differ to be believed neighbours.
+const PLAUSIBLE_GAP: u32 = 24 * 3600;
+
+pub(super) struct Decoder {
+    endian: Endian,
+    nanoseconds: bool,
+    /// Length of a record header in bytes: 24 in the variant of Kuznetzov, which adds interface, protocol and type.
+    record_header: usize,
+    link: LinkType,
+    /// The longest packet that is believed, in bytes.
+    limit: u32,
+}
+
+struct Header {
+    second: u32,
+    fraction: u32,
+    captured: u32,
+    original: u32,
+}
+
+struct Variant {
+    endian: Endian,
+    nanoseconds: bool,
+    record_header: usize,
+}
+
+fn variant(head: &[u8]) -> Option<Variant> {
+    let magic = head.first_chunk::<4>()?;
+    let of = |endian, magic| match magic {
+        0xa1b2_c3d4 => Some(Variant { endian, nanoseconds: false, record_header: 16 }),
+        0xa1b2_3c4d => Some(Variant { endian, nanoseconds: true, record_header: 16 }),
+        0xa1b2_cd34 => Some(Variant { endian, nanoseconds: false, record_header: 24 }),
+        _ => None,
+    };
+    of(Endian::Little, u32::from_le_bytes(*magic)).or_else(|| of(Endian::Big, u32::from_be_bytes(*magic)))
+}
+
+pub(super) fn has_magic(head: &[u8]) -> bool {
+    variant(head).is_some()
+}
+
+impl Decoder {
+    pub(super) fn from_header(head: &[u8]) -> Option<(Self, Format)> {
+        let Variant { endian, nanoseconds, record_header } = variant(head)?;
+        if head.len() < FILE_HEADER {
+            return None;
+        }
+        let snaplen = endian.u32(head, 16).min(MAX_RECORD as u32);
+        let decoder = Self {
+            endian,
+            nanoseconds,
+            record_header,
+            // The upper bits tell the length of a frame check sequence behind each packet; nothing here reads so far.
+            link: LinkType((endian.u32(head, 20) & 0xffff) as u16),
+            limit: snaplen.max(MAX_SNAPLEN),
+        };
+        Some((decoder, Format::Pcap { nanoseconds, big_endian: endian == Endian::Big }))
+    }
+
+    pub(super) fn next(&self, source: &mut Source<'_>, damage: &mut DamageLog) -> Option<Frame> {
+        loop {
+            let window = source.want(self.record_header);
+            if window.is_empty() {
+                return None;
+            }
+            match self.record(source) {
+                Ok(frame) => return Some(frame),
+                Err(reason) => {
+                    let offset = source.position();
+                    self.resynchronise(source);
+                    damage.note(offset, source.position() - offset, || reason);
+                }
+            }
+        }
+    }
+
+    /// The record at the window's start, or what is wrong with it.
+    fn record(&self, source: &mut Source<'_>) -> Result<Frame, String> {
+        let window = source.want(self.record_header);
+        if window.len() < self.record_header {
+            return Err(format!("the capture ends within a record header, after {} bytes", window.len()));
+        }
+        let header = self.header(window, 0);
+        if header.captured > self.limit {
+            return Err(format!(
+                "a record claims {} captured bytes, more than the {} that can be",
+                header.captured, self.limit
+            ));
+        }
+        if header.captured == 0 && header.original == 0 {
+            return Err("a record of no bytes".to_owned());
+        }
+        let len = self.record_header + header.captured as usize;
+        let there = source.want(len).len();
+        if there < len {
+            let there = there - self.record_header;
+            return Err(format!("the capture ends within a packet, after {there} of {} bytes", header.captured));
+        }
+        Ok(Frame {
+            time: Some(self.nanos(&header)),
+            data: self.record_header..len,
+            original_len: header.original,
+            link: self.link,
+            len,
+        })
+    }
+
+    fn header(&self, window: &[u8], at: usize) -> Header {
+        let field = |i: usize| self.endian.u32(window, at + 4 * i);
+        Header { second: field(0), fraction: field(1), captured: field(2), original: field(3) }
+    }
+
+    /// Nanoseconds since 1970. A fraction beyond a second counts as it stands.
+    fn nanos(&self, header: &Header) -> u64 {
+        let unit = if self.nanoseconds { 1 } else { 1_000 };
+        u64::from(header.second) * 1_000_000_000 + u64::from(header.fraction) * unit
+    }
+
+    /// Moves on to the next place where a record is followed by another one or by the end; else to the end. Packet
+    /// contents pass for that with odds of about 1 in 2^80 per byte.
+    fn resynchronise(&self, source: &mut Source<'_>) {
+        loop {
+            source.consume(1);
+            let window = source.want(self.record_header);
+            if window.is_empty() {
+                return;
+            }
+            let Some(header) = self.plausible(window, 0) else { continue };
+            let next = self.record_header + header.captured as usize;
+            let window = source.want(next + self.record_header);
+            let neighbour = |other: Header| other.second.abs_diff(header.second) <= PLAUSIBLE_GAP;
+            if window.len() == next || self.plausible(window, next).is_some_and(neighbour) {
+                return;
+            }
+        }
+    }
+
+    /// The record header at `at`, if it is whole and nothing in it is odd.
+    fn plausible(&self, window: &[u8], at: usize) -> Option<Header> {
+        window.get(at..at + self.record_header)?;
+        let header = self.header(window, at);
+        let one_second = if self.nanoseconds { 1_000_000_000 } else { 1_000_000 };
+        let believed = header.fraction < one_second
+            && (1..=self.limit).contains(&header.captured)
+            && (header.captured..=MAX_RECORD as u32).contains(&header.original);
+        believed.then_some(header)
+    }
+}

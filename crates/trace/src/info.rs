@@ -1,0 +1,143 @@
+//! What a capture holds, without keeping its packets.
+
+use std::collections::BTreeMap;
+
+use dovetail_units::{Duration, Time};
+use dovetail_wire::{KeyKind, LinkType, parse, wire_length};
+
+use crate::capture::{CaptureReader, Format};
+use crate::packets::{FlowEntry, FlowTable, Origin, Report};
+
+/// Largest packet size, in bytes, of each bucket of the size distribution.
+pub const SIZE_BUCKETS: [u32; 8] = [63, 127, 255, 511, 1023, 1518, 9018, u32::MAX];
+
+/// Packets and bytes of a kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Total {
+    /// Packets.
+    pub packets: u64,
+    /// Original bytes.
+    pub bytes: u64,
+}
+
+/// One bucket of the size distribution: from the bound of the bucket before, exclusive, to its own, inclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizeBucket {
+    /// Largest size in bytes.
+    pub up_to: u32,
+    /// Packets.
+    pub packets: u64,
+}
+
+/// A summary of a capture.
+#[derive(Clone, Debug)]
+pub struct CaptureInfo {
+    /// File format.
+    pub format: Format,
+    /// Whether it was gzipped.
+    pub gzip: bool,
+    /// Packets of each link type.
+    pub links: BTreeMap<LinkType, u64>,
+    /// All packets, with their original lengths.
+    pub total: Total,
+    /// Bytes that are in the capture.
+    pub captured_bytes: u64,
+    /// Packets of which the capture has fewer bytes than there were.
+    pub cut_packets: u64,
+    /// Fragments of IP datagrams.
+    pub fragments: u64,
+    /// Time of the first packet, since 1970; zero if the capture does not say.
+    pub start: Time,
+    /// From the first packet to the last, backward time stamps clamped.
+    pub duration: Duration,
+    /// Flows, not counting that of packets without a flow.
+    pub flows: u64,
+    /// By protocol (`udp`, `tcp`, ..., `ip-123`) or, for packets without a flow, by reason (`arp`, ...); most packets first.
+    pub protocols: Vec<(String, Total)>,
+    /// Packets by size; the bounds are [`SIZE_BUCKETS`].
+    pub sizes: Vec<SizeBucket>,
+    /// The flows with the most bytes, most first.
+    pub top_flows: Vec<FlowEntry>,
+    /// Where every record went.
+    pub report: Report,
+}
+
+impl CaptureInfo {
+    /// Reads a capture to its end, with the `top` largest flows. Memory is that of the flow table.
+    pub fn read(reader: &mut CaptureReader<'_>, kind: KeyKind, top: usize) -> Self {
+        let mut survey = Survey::default();
+        while let Some(record) = reader.next_record() {
+            let size = wire_length(record.data.len(), record.original_len);
+            let time = survey.origin.relative(record.time);
+            survey.start.get_or_insert(record.time);
+            survey.last = time;
+            survey.captured_bytes += record.data.len() as u64;
+            survey.cut_packets += u64::from(size as usize > record.data.len());
+            *survey.links.entry(record.link).or_default() += 1;
+            let packet = parse(record.link, record.data);
+            survey.report.count(packet.map(|_| ()));
+            survey.fragments += u64::from(packet.is_ok_and(|p| p.fragment));
+            survey.flows.add(packet.ok().map(|p| kind.key(&p.tuple)), time, size);
+            survey.classify(packet.map(|p| p.tuple.protocol).map_err(|reason| reason.name()), size);
+            survey.sizes[SIZE_BUCKETS.partition_point(|&bound| bound < size)] += 1;
+        }
+        survey.report.finish(reader);
+        survey.finish(reader, top)
+    }
+}
+
+#[derive(Default)]
+struct Survey {
+    links: BTreeMap<LinkType, u64>,
+    captured_bytes: u64,
+    cut_packets: u64,
+    fragments: u64,
+    origin: Origin,
+    start: Option<Time>,
+    last: Time,
+    flows: FlowTable,
+    protocols: BTreeMap<Result<u8, &'static str>, Total>,
+    sizes: [u64; SIZE_BUCKETS.len()],
+    report: Report,
+}
+
+impl Survey {
+    fn classify(&mut self, protocol: Result<u8, &'static str>, size: u32) {
+        let total = self.protocols.entry(protocol).or_default();
+        total.packets += 1;
+        total.bytes += u64::from(size);
+    }
+
+    fn finish(self, reader: &CaptureReader<'_>, top: usize) -> CaptureInfo {
+        let mut protocols: Vec<_> =
+            self.protocols.iter().map(|(protocol, total)| (protocol_label(*protocol), *total)).collect();
+        protocols.sort_by(|a, b| b.1.packets.cmp(&a.1.packets).then_with(|| a.0.cmp(&b.0)));
+        let mut flows: Vec<_> = self.flows.entries().iter().filter(|f| f.key.is_some()).copied().collect();
+        let flow_count = flows.len() as u64;
+        flows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then(a.key.cmp(&b.key)));
+        flows.truncate(top);
+        CaptureInfo {
+            format: reader.format(),
+            gzip: reader.is_gzip(),
+            links: self.links,
+            total: Total { packets: self.report.records, bytes: self.flows.entries().iter().map(|f| f.bytes).sum() },
+            captured_bytes: self.captured_bytes,
+            cut_packets: self.cut_packets,
+            fragments: self.fragments,
+            start: self.start.unwrap_or_default(),
+            duration: self.last - Time::ZERO,
+            flows: flow_count,
+            protocols,
+            sizes: SIZE_BUCKETS.iter().zip(self.sizes).map(|(&up_to, packets)| SizeBucket { up_to, packets }).collect(),
+            top_flows: flows,
+            report: self.report,
+        }
+    }
+}
+
+fn protocol_label(protocol: Result<u8, &'static str>) -> String {
+    match protocol {
+        Err(reason) => reason.to_owned(),
+        Ok(number) => dovetail_wire::protocol_name(number).map_or_else(|| format!("ip-{number}"), str::to_owned),
+    }
+}

@@ -1,0 +1,36 @@
+//! Capture files, flow tables and synthetic traffic.
+//!
+//! * [`CaptureReader`] streams the packets of a pcap or pcapng capture, gzipped or not, damaged or not.
+//! * [`load`] turns a capture into [`Packets`]: arrivals of 16 bytes each, the flow table, and a [`Report`] that
+//!   accounts for every record.
+//! * [`CaptureInfo`] summarises a capture without keeping its packets.
+//! * [`PcapWriter`] writes captures.
+//! * [`Mixture`] makes traffic like a university data centre's from a seed.
+//!
+//! ```
+//! use dovetail_trace::{CaptureReader, Mixture, load};
+//! use dovetail_wire::KeyKind;
+//!
+//! let mixture = Mixture { packets: 2_000, flows: 100, ..Mixture::default() };
+//! let capture = mixture.generate()?.write_pcap(Vec::new())?;
+//!
+//! let mut reader = CaptureReader::new(&capture[..], "mixture")?;
+//! let packets = load(&mut reader, KeyKind::FiveTuple);
+//! assert_eq!((packets.arrivals.len(), packets.flows.len()), (2_000, 100));
+//! assert!(packets.report.damage.is_none());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod capture;
+mod error;
+mod info;
+mod packets;
+mod synth;
+mod writer;
+
+pub use capture::{CaptureReader, Damage, Format, Record};
+pub use error::TraceError;
+pub use info::{CaptureInfo, SIZE_BUCKETS, SizeBucket, Total};
+pub use packets::{Arrival, FlowEntry, FlowTable, Packets, Report, load};
+pub use synth::{Mixture, MixtureError, Pace, Synthetic};
+pub use writer::PcapWriter;

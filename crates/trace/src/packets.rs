@@ -1,0 +1,182 @@
+//! From a capture to arrivals and flows.
+
+use std::collections::BTreeMap;
+
+use dovetail_units::Time;
+use dovetail_wire::{FlowKey, KeyKind, NonFlow, parse, wire_length};
+
+use crate::capture::{CaptureReader, Damage};
+
+/// One packet of a trace, in 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When it arrives, after the first packet.
+    pub time: Time,
+    /// Index of its flow in the flow table.
+    pub flow: u32,
+    /// Its size in bytes; at least 1.
+    pub size: u32,
+}
+
+/// What is known of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowEntry {
+    /// Its key; `None` for the one flow of all packets that belong to no flow.
+    pub key: Option<FlowKey>,
+    /// Its packets.
+    pub packets: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// When its first packet arrived.
+    pub first: Time,
+    /// When its last packet arrived.
+    pub last: Time,
+}
+
+/// Flows, numbered from 0 in the order in which they first appear. Adding a packet is O(log flows).
+#[derive(Clone, Debug, Default)]
+pub struct FlowTable {
+    index: BTreeMap<Option<FlowKey>, u32>,
+    entries: Vec<FlowEntry>,
+}
+
+impl FlowTable {
+    /// No flows.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Counts a packet of `size` bytes to the flow with `key`; answers its number.
+    pub fn add(&mut self, key: Option<FlowKey>, time: Time, size: u32) -> u32 {
+        // 2^32 flows need 400 GB: memory ends first.
+        let next = self.entries.len() as u32;
+        let flow = *self.index.entry(key).or_insert(next);
+        if flow == next {
+            self.entries.push(FlowEntry { key, packets: 0, bytes: 0, first: time, last: time });
+        }
+        let entry = &mut self.entries[flow as usize];
+        entry.packets += 1;
+        entry.bytes += u64::from(size);
+        entry.last = time;
+        flow
+    }
+
+    /// The flows by number.
+    pub fn entries(&self) -> &[FlowEntry] {
+        &self.entries
+    }
+
+    /// How many flows.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is no flow.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The number of the flow with `key` (`None`: the one of packets without a flow). O(log flows).
+    pub fn find(&self, key: Option<FlowKey>) -> Option<u32> {
+        self.index.get(&key).copied()
+    }
+}
+
+/// Where every record of a capture went: `records` = `flow_packets` + the sum of `no_flow` over all reasons.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Packets read.
+    pub records: u64,
+    /// Packets that belong to a flow.
+    pub flow_packets: u64,
+    /// Packets that belong to none, by reason, in the order of [`NonFlow::ALL`].
+    no_flow: [u64; NonFlow::ALL.len()],
+    /// What could not be read.
+    pub damage: Option<Damage>,
+    /// Packets whose time stamp went backwards and was set to the previous packet's.
+    pub clamped_times: u64,
+    /// Packets with an impossible original length, replaced by the captured length.
+    pub clamped_lengths: u64,
+}
+
+impl Report {
+    /// Packets that belong to no flow for this reason.
+    pub fn no_flow(&self, reason: NonFlow) -> u64 {
+        self.no_flow[reason as usize]
+    }
+
+    /// Packets that belong to no flow.
+    pub fn no_flow_packets(&self) -> u64 {
+        self.no_flow.iter().sum()
+    }
+
+    pub(crate) fn count(&mut self, packet: Result<(), NonFlow>) {
+        self.records += 1;
+        match packet {
+            Ok(()) => self.flow_packets += 1,
+            Err(reason) => self.no_flow[reason as usize] += 1,
+        }
+    }
+
+    pub(crate) fn finish(&mut self, reader: &CaptureReader<'_>) {
+        self.damage = reader.damage().cloned();
+        self.clamped_times = reader.clamped_times();
+        self.clamped_lengths = reader.clamped_lengths();
+    }
+}
+
+/// A trace in memory: 16 bytes per packet and some 150 per flow.
+#[derive(Clone, Debug, Default)]
+pub struct Packets {
+    /// The packets in the order of the capture, which is that of their times.
+    pub arrivals: Vec<Arrival>,
+    /// Their flows.
+    pub flows: FlowTable,
+    /// Where every record of the capture went.
+    pub report: Report,
+}
+
+impl Packets {
+    /// Bytes of all packets.
+    pub fn bytes(&self) -> u64 {
+        self.flows.entries().iter().map(|f| f.bytes).sum()
+    }
+
+    /// When the last packet arrives.
+    pub fn last(&self) -> Time {
+        self.arrivals.last().map_or(Time::ZERO, |a| a.time)
+    }
+
+    pub(crate) fn push(&mut self, time: Time, key: Result<FlowKey, NonFlow>, size: u32) {
+        self.report.count(key.map(|_| ()));
+        let flow = self.flows.add(key.ok(), time, size);
+        self.arrivals.push(Arrival { time, flow, size });
+    }
+}
+
+/// Reads a capture to its end. Packets that belong to no flow share one flow of their own, with key `None`; sizes are
+/// original lengths. O(log flows) per packet.
+pub fn load(reader: &mut CaptureReader<'_>, kind: KeyKind) -> Packets {
+    let mut packets = Packets::default();
+    let mut start = Origin::default();
+    while let Some(record) = reader.next_record() {
+        let time = start.relative(record.time);
+        let key = parse(record.link, record.data).map(|p| kind.key(&p.tuple));
+        packets.push(time, key, wire_length(record.data.len(), record.original_len));
+    }
+    packets.report.finish(reader);
+    packets
+}
+
+/// The time of the first packet that has one.
+#[derive(Default)]
+pub(crate) struct Origin(Option<Time>);
+
+impl Origin {
+    pub(crate) fn relative(&mut self, time: Time) -> Time {
+        if self.0.is_none() && time != Time::ZERO {
+            self.0 = Some(time);
+        }
+        Time::ZERO + (time - self.0.unwrap_or(time))
+    }
+}

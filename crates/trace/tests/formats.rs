@@ -1,0 +1,235 @@
+//! Undamaged captures of every format are read exactly.
+
+mod common;
+
+use std::io::{self, Read, Write};
+
+use common::{MICRO, NANO, Order, Pcap, Pcapng, frame, read};
+use dovetail_trace::{CaptureReader, Format, PcapWriter, TraceError};
+use dovetail_units::Time;
+use dovetail_wire::LinkType;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use pcap_parser::traits::PcapReaderIterator;
+use pcap_parser::{LegacyPcapReader, PcapBlockOwned, PcapError};
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn refusal(bytes: &[u8]) -> String {
+    CaptureReader::new(bytes, "x.pcap").err().expect("no capture").to_string()
+}
+
+#[test]
+fn pcap_in_both_byte_orders_and_precisions() {
+    for order in [Order::Little, Order::Big] {
+        for (magic, unit) in [(MICRO, 1000), (NANO, 1)] {
+            let file =
+                Pcap::new(order, magic, 1).record(1_000, 999_999, &frame(1, 8), 50).record(1_001, 0, &[7; 20], 900);
+            let (records, reader) = read(&file.bytes);
+            let expected =
+                [(1_000_000_000_000 + 999_999 * unit, frame(1, 8), 50, 1), (1_001_000_000_000, vec![7; 20], 900, 1)];
+            assert_eq!(records, expected, "{order:?} {magic:x}");
+            assert_eq!(reader.format(), Format::Pcap { nanoseconds: unit == 1, big_endian: order == Order::Big });
+            assert_eq!(reader.damage(), None);
+        }
+    }
+}
+
+#[test]
+fn the_variant_with_long_record_headers() {
+    let mut file = Pcap::new(Order::Little, 0xa1b2_cd34, 1).bytes;
+    for field in [5u32, 6, 3, 3, 0, 0] {
+        file.extend(field.to_le_bytes());
+    }
+    file.extend([1, 2, 3]);
+    assert_eq!(read(&file).0, [(5_000_006_000, vec![1, 2, 3], 3, 1)]);
+}
+
+#[test]
+fn bits_about_frame_check_sequences_are_no_part_of_the_link_type() {
+    let file = Pcap::new(Order::Little, MICRO, 0x5400_0001).record(1, 0, &[1], 1);
+    assert_eq!(read(&file.bytes).0[0].3, 1);
+}
+
+#[test]
+fn pcapng_with_sections_interfaces_and_clocks() {
+    for order in [Order::Little, Order::Big] {
+        let resolution = |n: u8| (9, vec![n]);
+        let offset = |s: i64| (14, order.u64(s as u64).to_vec());
+        let file = Pcapng::new(order)
+            .interface(1, 0, &[])
+            .interface(101, 0, &[(2, b"eth0".to_vec()), resolution(9)])
+            .interface(113, 0, &[resolution(0x80 | 10), offset(100)])
+            .packet(0, 1_000_000, &[1; 5], 5)
+            .block(5, &[0; 8])
+            .packet(1, 2_000_000_000, &[2; 6], 60)
+            .packet(2, 1024, &[3; 7], 7)
+            .section()
+            .interface(12, 0, &[resolution(3), offset(-1)])
+            .packet(0, 200_500, &[4; 8], 8)
+            .interface(12, 0, &[resolution(12)])
+            .packet(1, 300_000_000_000_000, &[5; 9], 9);
+        let expected = [
+            (1_000_000_000, vec![1; 5], 5, 1),
+            (2_000_000_000, vec![2; 6], 60, 101),
+            (101_000_000_000, vec![3; 7], 7, 113),
+            (199_500_000_000, vec![4; 8], 8, 12),
+            (300_000_000_000, vec![5; 9], 9, 12),
+        ];
+        let (records, reader) = read(&file.bytes);
+        assert_eq!(records, expected, "{order:?}");
+        assert_eq!((reader.format(), reader.damage()), (Format::Pcapng, None));
+    }
+}
+
+#[test]
+fn simple_packets_have_the_time_before_them_and_the_first_interface() {
+    let file =
+        Pcapng::new(Order::Little).interface(1, 6, &[]).simple(&[1; 4], 4).packet(0, 7, &[2; 6], 6).simple(&[3; 6], 90);
+    let expected = [(0, vec![1; 4], 4, 1), (7_000, vec![2; 6], 6, 1), (7_000, vec![3; 6], 90, 1)];
+    assert_eq!(read(&file.bytes).0, expected);
+}
+
+#[test]
+fn obsolete_packet_blocks() {
+    let body = [
+        &[0, 0, 0, 0][..],
+        &0u32.to_le_bytes(),
+        &9u32.to_le_bytes(),
+        &3u32.to_le_bytes(),
+        &8u32.to_le_bytes(),
+        &[1, 2, 3],
+    ];
+    let file = Pcapng::new(Order::Little).interface(1, 0, &[]).block(2, &body.concat());
+    assert_eq!(read(&file.bytes).0, [(9_000, vec![1, 2, 3], 8, 1)]);
+}
+
+#[test]
+fn gzip_of_one_and_several_members() {
+    let file = Pcap::new(Order::Little, MICRO, 1).record(1, 2, &frame(1, 9), 99).record(2, 2, &frame(2, 9), 99).bytes;
+    let plain = read(&file).0;
+    let (head, tail) = file.split_at(50);
+    for packed in [gzip(&file), [gzip(head), gzip(tail)].concat()] {
+        let (records, reader) = read(&packed);
+        assert_eq!(records, plain);
+        assert!(reader.is_gzip() && reader.damage().is_none());
+    }
+}
+
+#[test]
+fn a_capture_without_packets_is_a_capture() {
+    for bytes in [Pcap::new(Order::Big, NANO, 1).bytes, Pcapng::new(Order::Little).bytes] {
+        let (records, reader) = read(&bytes);
+        assert!(records.is_empty() && reader.damage().is_none());
+    }
+}
+
+#[test]
+fn what_is_no_capture_is_told_so() {
+    let cases: [(&[u8], &str); 7] = [
+        (b"", "x.pcap is empty (0 bytes)"),
+        (b"time,size\n1,2\n3,4\n", "looks like text"),
+        (b"\x28\xb5\x2f\xfd123456789", "zstd-compressed"),
+        (b"\x01\x02\x03\x04\x05", "starts with the bytes 01 02 03 04"),
+        (b"\xd4\xc3\xb2\xa1\x02\x00", "ends within its file header, after 6 bytes"),
+        (&gzip(b""), "is gzipped, and its content holds no data"),
+        (&gzip(b"hello\n"), "is gzipped, and its content looks like text"),
+    ];
+    for (bytes, expected) in cases {
+        assert!(refusal(bytes).contains(expected), "{:?}", refusal(bytes));
+    }
+}
+
+#[test]
+fn an_unreadable_file_is_named() {
+    let error = CaptureReader::open("/no/such/capture.pcap".as_ref()).err().expect("no file");
+    assert!(matches!(error, TraceError::Read { .. }));
+    assert!(error.to_string().starts_with("cannot read /no/such/capture.pcap: "));
+    let directory = CaptureReader::open(env!("CARGO_MANIFEST_DIR").as_ref()).err().expect("a directory");
+    assert!(matches!(directory, TraceError::Read { .. }));
+}
+
+/// Hands out one byte at a time.
+struct Trickle<'a>(&'a [u8]);
+
+impl Read for Trickle<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = buffer.len().min(1);
+        self.0.read(&mut buffer[..len])
+    }
+}
+
+#[test]
+fn a_stream_that_trickles_reads_the_same() {
+    let file =
+        Pcapng::new(Order::Little).interface(1, 0, &[]).packet(0, 1, &frame(1, 70), 112).packet(0, 2, &frame(2, 3), 45);
+    let mut reader = CaptureReader::new(Trickle(&file.bytes), "pipe").unwrap();
+    assert_eq!(common::records(&mut reader), read(&file.bytes).0);
+}
+
+#[test]
+fn backward_times_are_clamped_and_counted() {
+    let file = Pcap::new(Order::Little, MICRO, 1).record(10, 0, &[1], 1).record(9, 0, &[2], 1).record(11, 0, &[3], 1);
+    let (records, reader) = read(&file.bytes);
+    assert_eq!(records.iter().map(|r| r.0 / 1_000_000_000).collect::<Vec<_>>(), [10, 10, 11]);
+    assert_eq!(reader.clamped_times(), 1);
+}
+
+#[test]
+fn an_impossible_original_length_becomes_the_captured_one() {
+    let file = Pcap::new(Order::Little, MICRO, 1).record(10, 0, &[1; 30], u32::MAX);
+    let (records, reader) = read(&file.bytes);
+    assert_eq!((records[0].2, reader.clamped_lengths()), (30, 1));
+}
+
+#[test]
+fn written_captures_are_read_back() {
+    let mut writer = PcapWriter::new(Vec::new(), LinkType::RAW).unwrap();
+    writer.write(Time::from_nanos(1_234_567_890_123_456_789), &[1, 2, 3], 1500).unwrap();
+    writer.write(Time::from_nanos(1_234_567_890_123_456_790), &[4], 1).unwrap();
+    let beyond_2106 = Time::from_nanos(5_000_000_000_000_000_000);
+    assert!(writer.write(beyond_2106, &[4], 1).is_err());
+    let bytes = writer.finish().unwrap();
+    let expected =
+        [(1_234_567_890_123_456_789, vec![1, 2, 3], 1500, 101), (1_234_567_890_123_456_790, vec![4], 1, 101)];
+    assert_eq!(read(&bytes).0, expected);
+}
+
+/// The packets of a pcap file by an independent reader.
+fn oracle(bytes: &[u8]) -> Vec<(u32, u32, Vec<u8>, u32)> {
+    let mut reader = LegacyPcapReader::new(1 << 20, bytes).unwrap();
+    let mut packets = Vec::new();
+    loop {
+        match reader.next() {
+            Ok((used, block)) => {
+                if let PcapBlockOwned::Legacy(b) = block {
+                    packets.push((b.ts_sec, b.ts_usec, b.data.to_vec(), b.origlen));
+                }
+                reader.consume(used);
+            }
+            Err(PcapError::Eof) => return packets,
+            Err(PcapError::Incomplete(_)) => reader.refill().unwrap(),
+            Err(e) => panic!("{e}"),
+        }
+    }
+}
+
+#[test]
+fn an_independent_reader_agrees() {
+    let mut file = Pcap::new(Order::Big, MICRO, 1);
+    for n in 0..2_000u16 {
+        file = file.record(u32::from(n), 17 * u32::from(n), &frame(n, usize::from(n) % 1400), 1442);
+    }
+    let ours: Vec<_> = read(&file.bytes)
+        .0
+        .into_iter()
+        .map(|(ns, data, original, _)| {
+            ((ns / 1_000_000_000) as u32, (ns % 1_000_000_000 / 1000) as u32, data, original)
+        })
+        .collect();
+    assert_eq!(ours, oracle(&file.bytes));
+}

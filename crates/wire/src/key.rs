@@ -1,0 +1,219 @@
+//! What tells one flow from another.
+
+use core::fmt;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::str::FromStr;
+
+/// Transport ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ports {
+    /// The sender's port.
+    pub src: u16,
+    /// The receiver's port.
+    pub dst: u16,
+}
+
+/// Addresses, protocol and ports of one direction of a conversation: the two directions are two flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FiveTuple {
+    /// The sender.
+    pub src: IpAddr,
+    /// The receiver.
+    pub dst: IpAddr,
+    /// IP protocol number behind the extension headers (6 TCP, 17 UDP, ...).
+    pub protocol: u8,
+    /// Ports of TCP, UDP, UDP-Lite, DCCP and SCTP. `None` for other protocols, for a packet cut before its ports, and
+    /// for *every* fragment of a datagram: only the first one carries ports, and without them in the key all stay in
+    /// one flow and in order, with no reassembly state.
+    pub ports: Option<Ports>,
+}
+
+/// An address block: the address with all bits beyond the prefix cleared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Prefix {
+    addr: IpAddr,
+    len: u8,
+}
+
+impl Prefix {
+    /// The block of `len` leading bits around `addr`; a `len` beyond the address is the whole address.
+    pub fn of(addr: IpAddr, len: u8) -> Self {
+        match addr {
+            IpAddr::V4(a) => {
+                let len = len.min(32);
+                let mask = u32::MAX.checked_shl(32 - u32::from(len)).unwrap_or(0);
+                Self { addr: Ipv4Addr::from_bits(a.to_bits() & mask).into(), len }
+            }
+            IpAddr::V6(a) => {
+                let len = len.min(128);
+                let mask = u128::MAX.checked_shl(128 - u32::from(len)).unwrap_or(0);
+                Self { addr: Ipv6Addr::from_bits(a.to_bits() & mask).into(), len }
+            }
+        }
+    }
+
+    /// The first address of the block.
+    pub fn addr(self) -> IpAddr {
+        self.addr
+    }
+
+    /// Number of leading bits: 0 to 32 (IPv4) or 128 (IPv6).
+    pub fn len(self) -> u8 {
+        self.len
+    }
+
+    /// Whether the block is all addresses.
+    pub fn is_empty(self) -> bool {
+        self.len == 0
+    }
+}
+
+/// The key of a flow; equal keys are one flow. Ordered, so that tables of flows have one order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FlowKey {
+    /// One direction of one conversation.
+    FiveTuple(FiveTuple),
+    /// All packets from one address block to one port.
+    PrefixPort {
+        /// The block of the sender's address.
+        src: Prefix,
+        /// The receiver's port; `None` where the packet carries no port, as in [`FiveTuple::ports`].
+        port: Option<u16>,
+    },
+}
+
+/// Prefix lengths in bits for [`KeyKind::PrefixPort`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrefixLengths {
+    v4: u8,
+    v6: u8,
+}
+
+impl PrefixLengths {
+    /// `v4` in 0 to 32 and `v6` in 0 to 128; `None` outside.
+    pub const fn new(v4: u8, v6: u8) -> Option<Self> {
+        if v4 <= 32 && v6 <= 128 { Some(Self { v4, v6 }) } else { None }
+    }
+}
+
+impl Default for PrefixLengths {
+    /// /24 and /48: what one site is usually given.
+    fn default() -> Self {
+        Self { v4: 24, v6: 48 }
+    }
+}
+
+/// How flows are told apart. Written `5-tuple`, `prefix+port` or `prefix+port:24/48`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum KeyKind {
+    /// By source, destination, protocol and ports.
+    #[default]
+    FiveTuple,
+    /// By "the IP prefix and port number" (Wang et al. 2014, sections 6.1 and 6.2). The paper does not say whose.
+    /// Here: the *sender's* prefix, since the sender is who shares the box, and the *receiver's* port, since that
+    /// names the service by which the paper's flow class table picks the processing.
+    PrefixPort(PrefixLengths),
+}
+
+impl KeyKind {
+    /// The key of the flow that a packet with these headers belongs to.
+    pub fn key(self, tuple: &FiveTuple) -> FlowKey {
+        match self {
+            Self::FiveTuple => FlowKey::FiveTuple(*tuple),
+            Self::PrefixPort(lengths) => {
+                let len = if tuple.src.is_ipv4() { lengths.v4 } else { lengths.v6 };
+                FlowKey::PrefixPort { src: Prefix::of(tuple.src, len), port: tuple.ports.map(|p| p.dst) }
+            }
+        }
+    }
+}
+
+/// A text that names no [`KeyKind`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyKindError;
+
+impl fmt::Display for KeyKindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected `5-tuple`, `prefix+port`, or with prefix lengths `prefix+port:24/48` (0-32/0-128 bits)")
+    }
+}
+
+impl core::error::Error for KeyKindError {}
+
+impl FromStr for KeyKind {
+    type Err = KeyKindError;
+    fn from_str(text: &str) -> Result<Self, KeyKindError> {
+        match text {
+            "5-tuple" => return Ok(Self::FiveTuple),
+            "prefix+port" => return Ok(Self::PrefixPort(PrefixLengths::default())),
+            _ => {}
+        }
+        let lengths = text.strip_prefix("prefix+port:").and_then(|l| l.split_once('/')).ok_or(KeyKindError)?;
+        let bits = |s: &str| s.parse::<u8>().map_err(|_| KeyKindError);
+        PrefixLengths::new(bits(lengths.0)?, bits(lengths.1)?).map(Self::PrefixPort).ok_or(KeyKindError)
+    }
+}
+
+impl fmt::Display for KeyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FiveTuple => f.write_str("5-tuple"),
+            Self::PrefixPort(l) => write!(f, "prefix+port:{}/{}", l.v4, l.v6),
+        }
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.addr, self.len)
+    }
+}
+
+/// The usual name of an IP protocol number, such as `udp`, if it has one here.
+pub fn protocol_name(protocol: u8) -> Option<&'static str> {
+    Some(match protocol {
+        1 => "icmp",
+        2 => "igmp",
+        4 => "ipip",
+        6 => "tcp",
+        17 => "udp",
+        33 => "dccp",
+        41 => "ipv6",
+        47 => "gre",
+        50 => "esp",
+        51 => "ah",
+        58 => "icmp6",
+        89 => "ospf",
+        132 => "sctp",
+        136 => "udplite",
+        _ => return None,
+    })
+}
+
+impl fmt::Display for FiveTuple {
+    /// `udp 192.0.2.1:4000 > 198.51.100.7:53`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match protocol_name(self.protocol) {
+            Some(name) => write!(f, "{name} ")?,
+            None => write!(f, "ip-{} ", self.protocol)?,
+        }
+        match self.ports {
+            None => write!(f, "{} > {}", self.src, self.dst),
+            Some(p) => {
+                let end = |addr, port| core::net::SocketAddr::new(addr, port);
+                write!(f, "{} > {}", end(self.src, p.src), end(self.dst, p.dst))
+            }
+        }
+    }
+}
+
+impl fmt::Display for FlowKey {
+    /// As [`FiveTuple`], or `192.0.2.0/24 > :53`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FiveTuple(tuple) => tuple.fmt(f),
+            Self::PrefixPort { src, port: Some(port) } => write!(f, "{src} > :{port}"),
+            Self::PrefixPort { src, port: None } => write!(f, "{src} > no port"),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! From captured bytes to a flow: link headers, IP headers, flow keys. No I/O.
+//!
+//! [`parse`] reads a packet's addresses, protocol and ports as far as the bytes go; [`KeyKind::key`] turns them into
+//! the key that tells flows apart; [`classify`] does both. Every input is accepted: what carries no flow is answered
+//! with the reason, [`NonFlow`].
+//!
+//! Header formats come from `etherparse`'s lax parsers. Own code is only what they lack: the two- to
+//! twenty-byte encapsulations of BSD loopback, PPP, PPPoE, Cisco HDLC, LLC/SNAP and Linux cooked v2.
+#![no_std]
+
+extern crate alloc;
+
+mod ip;
+mod key;
+mod link;
+
+pub use ip::IpPacket;
+pub use key::{FiveTuple, FlowKey, KeyKind, KeyKindError, Ports, Prefix, PrefixLengths, protocol_name};
+pub use link::{LinkType, NonFlow};
+
+/// The outcome of [`classify`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The packet belongs to this flow.
+    Flow(FlowKey),
+    /// The packet belongs to no flow, and why.
+    NonFlow(NonFlow),
+}
+
+/// Reads the link and IP headers of a captured packet.
+///
+/// `captured` may be cut anywhere (snap length): addresses and protocol need only the fixed part of the IP header,
+/// ports the first four bytes behind it. A tunnel (GRE, IP in IP, ...) is one flow, that of its outer header.
+///
+/// # Errors
+/// The reason why there is no flow to be read.
+pub fn parse(link: LinkType, captured: &[u8]) -> Result<IpPacket, NonFlow> {
+    IpPacket::read(link::ip_packet(link, captured)?)
+}
+
+/// The flow that a captured packet belongs to, with flows told apart as `kind` says. See [`parse`].
+pub fn classify(link: LinkType, captured: &[u8], kind: KeyKind) -> Class {
+    match parse(link, captured) {
+        Ok(packet) => Class::Flow(kind.key(&packet.tuple)),
+        Err(reason) => Class::NonFlow(reason),
+    }
+}
+
+/// A packet's size in bytes from the two lengths of its capture record: the original length, but not less than what
+/// was captured (some writers leave the original length zero) and at least 1, so that no packet is free of charge.
+/// The link header counts as captured, also a pseudo-header such as Linux cooked.
+pub fn wire_length(captured: usize, original: u32) -> u32 {
+    original.max(u32::try_from(captured).unwrap_or(u32::MAX)).max(1)
+}
