@@ -1,2 +1,27 @@
 //! The `dovetail` program.
-fn main() {}
+
+mod args;
+mod failure;
+mod run;
+mod schedulers;
+mod terminal;
+mod trace;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match cli.command {
+        Command::Run(args) => run::run(args),
+        Command::Schedulers(args) => schedulers::schedulers(args),
+        Command::Trace(args) => trace::trace(args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -13,6 +13,11 @@ pub struct FlowId {
 }
 
 impl FlowId {
+    /// For schedulers outside this crate: the flow at a dense index, and how many flows had the index before it.
+    pub const fn new(index: u32, generation: u32) -> Self {
+        Self { index, generation }
+    }
+
     /// Dense index from 0 in the order of set-up, for tables beside the scheduler.
     pub fn index(self) -> usize {
         self.index as usize
@@ -37,6 +42,9 @@ pub struct FlowConfig {
     pub limit: Limit,
 }
 
+/// The longest processing time that is told apart from longer ones: some 18 minutes. No clock of a discipline can overflow by it.
+pub const LONGEST_TIME: Duration = Duration::from_nanos(1 << 40);
+
 /// A packet on its way into the scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet<const M: usize, P> {
@@ -44,8 +52,8 @@ pub struct Packet<const M: usize, P> {
     pub flow: FlowId,
     /// Its length in bytes.
     pub size: u32,
-    /// Its estimated processing time on every resource, divided by the number of the resource's parallel servers. A time above 18
-    /// minutes counts as 18 minutes.
+    /// Its estimated processing time on every resource, divided by the number of the resource's parallel servers. More than
+    /// [`LONGEST_TIME`] counts as that.
     pub cost: ResourceVec<M>,
     /// The caller's own: a frame, an index, a request.
     pub payload: P,
@@ -101,6 +109,16 @@ pub struct Ticket<const M: usize> {
 }
 
 impl<const M: usize> Ticket<M> {
+    /// For schedulers outside this crate: a ticket that notes any `tags`.
+    pub const fn new(flow: FlowId, charged: ResourceVec<M>, tags: [u64; M]) -> Self {
+        Self { flow, charged, tags, epoch: 0 }
+    }
+
+    /// What the scheduler noted.
+    pub fn tags(&self) -> [u64; M] {
+        self.tags
+    }
+
     /// The packet's flow.
     pub fn flow(&self) -> FlowId {
         self.flow
@@ -143,7 +161,7 @@ pub enum Progress {
     Started,
     /// Processing ended on the resource, having taken `used` (divided by its number of servers).
     Finished {
-        /// The measured processing time.
+        /// The measured processing time. More than [`LONGEST_TIME`] counts as that.
         used: Duration,
     },
     /// The packet left the pipeline unfinished (dropped in a buffer before the resource).
@@ -214,7 +232,7 @@ pub trait Scheduler<const M: usize, P> {
     fn next(&mut self, now: Time) -> Next<M, P>;
 
     /// Hear what became of a packet on `resource`. Charges are corrected by what was measured, and the ticket notes it.
-    /// The start on resource 0 need not be reported.
+    /// The start on resource 0 need not be reported. A resource that is not there is ignored.
     fn progress(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress);
 
     /// Change a parameter while running, by the name and in the form it has in a [`Spec`](crate::Spec).

@@ -4,7 +4,9 @@
 //!
 //! * Parameters: `mode` = `memoryless` (default), `dovetail`, or `delta=<time>` instead of `mode`: how long a flow's use of one
 //!   resource is remembered when it is charged for another. `window` = packets inside the pipeline at most
-//!   (1 or more, default 4 per server): longer buffers between resources void the fairness of the service actually received.
+//!   (1 or more): longer buffers between resources void the fairness of the service actually received, shorter ones leave
+//!   resources idle. The default follows the number of backlogged flows, but is at least 4 per server: flows with equal tags are
+//!   served one after another, so complementary packets may stand a whole round of flows apart.
 //! * Cost per packet: O(log n) for n backlogged flows.
 //! * Guarantees, for flows whose dominant resource does not change while they are backlogged, at the entrance of the
 //!   pipeline: |D_i/w_i - D_j/w_j| < s_i/w_i + s_j/w_j, with s the largest dominant time of a packet
@@ -64,7 +66,7 @@ pub const ENTRY: Entry = Entry {
         Parameter {
             name: "window",
             value: "packets, 1 and more",
-            default: "4 per server",
+            default: "one per backlogged flow, at least 4 per server",
             meaning: "most packets inside the pipeline",
             settable: true,
         },
@@ -98,12 +100,24 @@ impl<const M: usize> Default for Tags<M> {
     }
 }
 
+/// Most packets inside the pipeline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Window {
+    /// This many; zero counts as one.
+    Packets(u32),
+    /// One per backlogged flow, but at least this many.
+    Backlogged {
+        /// The least.
+        least: u32,
+    },
+}
+
 /// Dominant resource fair queueing over `M` resources.
 #[derive(Clone, Debug)]
 pub struct Drfq<const M: usize> {
     /// `None`: memoryless, and only tag 0 is used.
     delta: Option<u64>,
-    window: u32,
+    window: Window,
     in_pipeline: u32,
     virtual_time: [u64; M],
     /// How often tags were lowered.
@@ -114,14 +128,13 @@ pub struct Drfq<const M: usize> {
 }
 
 impl<const M: usize> Drfq<M> {
-    /// `delta`: memory across resources, zero for memoryless, [`Duration::MAX`] for dovetail. `window`: most packets in the
-    /// pipeline, at least 1.
-    pub fn new(delta: Duration, window: u32) -> Self {
+    /// `delta`: memory across resources, zero for memoryless, [`Duration::MAX`] for dovetail.
+    pub fn new(delta: Duration, window: Window) -> Self {
         let delta = (delta != Duration::ZERO)
             .then(|| delta.as_nanos().checked_mul(1 << TAG_BITS).map_or(DELTA_MAX, |d| d.min(DELTA_MAX)));
         Self {
             delta,
-            window: window.max(1),
+            window,
             in_pipeline: 0,
             virtual_time: [0; M],
             epoch: 0,
@@ -132,7 +145,7 @@ impl<const M: usize> Drfq<M> {
 
     pub(crate) fn from_spec(spec: &Spec, shape: Shape) -> Result<Self, SpecError> {
         let mut delta = Duration::ZERO;
-        let mut window = shape.servers.saturating_mul(4);
+        let mut window = Window::Backlogged { least: shape.servers.saturating_mul(4) };
         let mut chosen: Option<&str> = None;
         for (key, value) in &spec.parameters {
             match key.as_str() {
@@ -147,6 +160,26 @@ impl<const M: usize> Drfq<M> {
             }
         }
         Ok(Self::new(delta, window))
+    }
+
+    /// For tests: lower all tags by half of `tag` whenever the virtual time reaches it. Memory across resources is at most that half.
+    pub fn rebasing_at(mut self, tag: u64) -> Self {
+        self.rebase_at = tag.clamp(2, REBASE_AT);
+        self.delta = self.delta.map(|d| d.min(self.rebase_at / 2));
+        self
+    }
+
+    /// How often tags were lowered; wraps.
+    pub fn rebases(&self) -> u32 {
+        self.epoch
+    }
+
+    fn has_room(&self) -> bool {
+        let most = match self.window {
+            Window::Packets(packets) => packets.max(1) as usize,
+            Window::Backlogged { least } => self.heads.len().max(least as usize),
+        };
+        (self.in_pipeline as usize) < most
     }
 
     /// Tags in use: one in memoryless mode.
@@ -214,9 +247,9 @@ fn descending<const M: usize>(mut tags: [u64; M]) -> [u64; M] {
     tags
 }
 
-fn parse_window(value: &str) -> Result<u32, SpecError> {
+fn parse_window(value: &str) -> Result<Window, SpecError> {
     let bad = || SpecError::bad_value("window", value, "a number of packets, at least 1");
-    value.parse().ok().filter(|&w| w >= 1).ok_or_else(bad)
+    value.parse().ok().filter(|&w| w >= 1).map(Window::Packets).ok_or_else(bad)
 }
 
 fn parse_delta(key: &str, value: &str) -> Result<Duration, SpecError> {
@@ -245,7 +278,7 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
 
     fn choose<P>(&mut self, _now: Time, _queues: &mut Queues<M, P, Tags<M>, [u64; M]>) -> Choice {
         match self.heads.peek() {
-            Some((_, flow)) if self.in_pipeline < self.window => Choice::Flow(flow),
+            Some((_, flow)) if self.has_room() => Choice::Flow(flow),
             _ => Choice::AwaitProgress,
         }
     }
@@ -275,9 +308,11 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
     fn progressed(&mut self, _now: Time, ticket: &Ticket<M>, resource: usize, event: Progress) {
         let leaves = match event {
             Progress::Started => {
-                // A ticket from before a rebase is older than everything that counts now.
-                if self.delta.is_some() && ticket.epoch == self.epoch {
-                    self.advance_virtual_time(ticket.tags, resource..resource + 1);
+                if self.delta.is_some() {
+                    let rebases = u64::from(self.epoch.wrapping_sub(ticket.epoch));
+                    let lowered = rebases.saturating_mul(self.rebase_at / 2);
+                    let tags = ticket.tags.map(|t| t.saturating_sub(lowered));
+                    self.advance_virtual_time(tags, resource..resource + 1);
                 }
                 false
             }

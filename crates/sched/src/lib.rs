@@ -26,7 +26,7 @@ pub mod tradeoff;
 
 pub use catalog::{Shape, build, catalog};
 pub use contract::{
-    DropReason, FlowConfig, FlowId, Limit, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket,
+    DropReason, FlowConfig, FlowId, LONGEST_TIME, Limit, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket,
     UnknownFlow,
 };
 pub use per_flow::{Choice, Discipline, PerFlow};

@@ -3,7 +3,7 @@
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::contract::{
-    DropReason, FlowConfig, FlowId, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket, UnknownFlow,
+    DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket, UnknownFlow,
 };
 use crate::queues::Queues;
 use crate::spec::SpecError;
@@ -30,7 +30,7 @@ pub trait Discipline<const M: usize>: Sized {
     /// The stamp of a packet that arrives now.
     fn stamp(&mut self, now: Time) -> Self::Stamp;
 
-    /// A packet has joined the flow's queue at `slot`.
+    /// A packet has joined the flow's queue at `slot`. Settled before.
     fn arrived<P>(&mut self, now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Self::Flow, Self::Stamp>);
 
     /// Choose. Changes nothing that would alter the answer if asked again.
@@ -48,7 +48,7 @@ pub trait Discipline<const M: usize>: Sized {
     /// A packet in the pipeline made progress. Its flow may be gone.
     fn progressed(&mut self, _now: Time, _ticket: &Ticket<M>, _resource: usize, _event: Progress) {}
 
-    /// A packet's charge turned out as `after` instead of `before`.
+    /// A packet's charge turns out as `after` instead of `before`. Settled before.
     fn corrected<P>(
         &mut self,
         flow: u32,
@@ -57,7 +57,8 @@ pub trait Discipline<const M: usize>: Sized {
         queues: &mut Queues<M, P, Self::Flow, Self::Stamp>,
     );
 
-    /// Something is about to change: bring whatever runs in the background up to `now`.
+    /// Something is about to change (a packet joins a queue, a charge is corrected, a flow or a parameter changes): let what runs in
+    /// the background handle everything that happens before.
     fn settle<P>(&mut self, _now: Time, _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>) {}
 
     /// The flow's weight has changed; it was `old`. Settled before the change.
@@ -135,14 +136,16 @@ impl<const M: usize, P, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P, D> {
         Ok(())
     }
 
-    fn enqueue(&mut self, now: Time, packet: Packet<M, P>) -> Result<(), Refused<P>> {
+    fn enqueue(&mut self, now: Time, mut packet: Packet<M, P>) -> Result<(), Refused<P>> {
         let now = self.clock(now);
         self.stats.offered += 1;
         if let Some(reason) = self.queues.refusal(&packet) {
             return self.refuse(reason, packet.payload);
         }
         self.stats.admitted += 1;
+        packet.cost.0 = packet.cost.0.map(|time| time.min(LONGEST_TIME));
         let flow = packet.flow.index;
+        self.discipline.settle(now, &mut self.queues);
         let stamp = self.discipline.stamp(now);
         let slot = self.queues.push(packet, stamp);
         self.discipline.arrived(now, flow, slot, &mut self.queues);
@@ -168,9 +171,12 @@ impl<const M: usize, P, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P, D> {
 
     fn progress(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress) {
         let now = self.clock(now);
+        if resource >= M {
+            return;
+        }
         self.discipline.progressed(now, ticket, resource, event);
         if let Progress::Finished { used } = event {
-            self.correct(ticket, resource, used);
+            self.correct(now, ticket, resource, used.min(LONGEST_TIME));
         }
     }
 
@@ -190,13 +196,14 @@ impl<const M: usize, P, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P, D> {
 }
 
 impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
-    fn correct(&mut self, ticket: &mut Ticket<M>, resource: usize, used: Duration) {
+    fn correct(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, used: Duration) {
         let before = ticket.charged;
         if before[resource] == used {
             return;
         }
         ticket.charged[resource] = used;
         if self.queues.get(ticket.flow).is_some() {
+            self.discipline.settle(now, &mut self.queues);
             self.discipline.corrected(ticket.flow.index, &before, &ticket.charged, &mut self.queues);
         }
     }

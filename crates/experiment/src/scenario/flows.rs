@@ -29,7 +29,9 @@ pub fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
         flows += u64::from(count(group.get_ref()));
         packets += expected_packets(scenario, group.get_ref());
         if flows > MAX_FLOWS {
-            return Err(scenario.error(group.span(), format!("these make {flows} flows: at most {MAX_FLOWS} are possible")));
+            return Err(
+                scenario.error(group.span(), format!("these make {flows} flows: at most {MAX_FLOWS} are possible"))
+            );
         }
         if packets > MAX_PACKETS {
             let message = format!("these make {packets:.1e} packets in all: at most {MAX_PACKETS:.0e} are possible");
@@ -97,13 +99,15 @@ fn weight(group: &Flows) -> Result<Weight, Wrong> {
     valid.ok_or((Some(written.span()), format!("weight = {value}: expected 0.001 to 1000000")))
 }
 
-fn expected_packets(scenario: &Scenario, group: &Flows) -> f64 {
+/// Packets of a group, about.
+pub fn expected_packets(scenario: &Scenario, group: &Flows) -> f64 {
     if let Some(list) = &group.list {
         return list.iter().map(|p| p.count as f64).sum::<f64>() * f64::from(count(group));
     }
     let start = group.start.map_or(Time::ZERO, |s| s.0);
     let end = [group.stop.map(|s| s.0), scenario.until()].into_iter().flatten().min();
-    let by_time = end.map_or(f64::INFINITY, |e| e.since(start).as_secs_f64() * group.rate.map_or(0.0, |r| r.0.as_pps()));
+    let by_time =
+        end.map_or(f64::INFINITY, |e| e.since(start).as_secs_f64() * group.rate.map_or(0.0, |r| r.0.as_pps()));
     by_time.min(group.packets.map_or(f64::INFINITY, |p| p as f64)) * f64::from(count(group))
 }
 
@@ -146,9 +150,8 @@ pub fn flow_of_class<const M: usize>(class: &ClassCost, name: String, group: &st
 fn generator(group: &Flows, flow: u32, name: String) -> Generator {
     let Sizes { least, most } = group.size.map_or(Sizes { least: 1, most: 1 }, |s| s.0);
     let rate = group.rate.map(|r| r.0);
-    let spell = |span: &Option<Text<super::value::Span>>| {
-        Spell::Exponential(span.map_or(Duration::from_secs(1), |s| s.0.0))
-    };
+    let spell =
+        |span: &Option<Text<super::value::Span>>| Spell::Exponential(span.map_or(Duration::from_secs(1), |s| s.0.0));
     let pattern = rate.map_or(Pattern::Constant(ONE_PER_SECOND), |rate| match group.arrivals {
         Arrivals::Constant => Pattern::Constant(rate),
         Arrivals::Poisson => Pattern::Poisson(rate),

@@ -126,6 +126,12 @@ impl Scenario {
         self.capture.as_ref().map(|c| c.speed)
     }
 
+    /// Packets of one run, as far as can be told in advance; infinite if unknown.
+    pub fn expected_packets(&self) -> f64 {
+        let replayed = self.capture.as_ref().map_or(0, |c| c.packets.arrivals.len());
+        self.file.flows.iter().map(|f| flows::expected_packets(self, f.get_ref())).sum::<f64>() + replayed as f64
+    }
+
     /// The pipeline; `M` is [`resources`](Self::resources).
     pub fn pipeline<const M: usize>(&self) -> Pipeline<M> {
         let resources = std::array::from_fn(|r| {

@@ -3,9 +3,9 @@
 use dovetail_sched::cost::Linear;
 use dovetail_sim::{Cost, Estimate};
 
+use super::MAX_RESOURCES;
 use super::error::{ScenarioError, nearest};
 use super::file::{Class, File, Resource};
-use super::MAX_RESOURCES;
 
 /// Resources and classes, checked: names are unique, and every class has a cost for every resource.
 #[derive(Clone, Debug)]
@@ -29,10 +29,16 @@ impl Names {
     pub fn check(name: &str, text: &str, file: &File) -> Result<Self, ScenarioError> {
         let at = |span: std::ops::Range<usize>, message: String| ScenarioError::at(name, text, span, message);
         if file.resource.is_empty() {
-            return Err(ScenarioError::new(name, "there is no [[resource]]: at least one is needed, such as a cpu and a link"));
+            return Err(ScenarioError::new(
+                name,
+                "there is no [[resource]]: at least one is needed, such as a cpu and a link",
+            ));
         }
         if file.resource.len() > MAX_RESOURCES {
-            return Err(at(file.resource[MAX_RESOURCES].span(), format!("at most {MAX_RESOURCES} resources are possible")));
+            return Err(at(
+                file.resource[MAX_RESOURCES].span(),
+                format!("at most {MAX_RESOURCES} resources are possible"),
+            ));
         }
         for (i, resource) in file.resource.iter().enumerate() {
             check_resource(resource.get_ref(), &file.resource[..i]).map_err(|m| at(resource.span(), m))?;
@@ -96,7 +102,7 @@ fn class_cost(class: &Class, file: &File) -> Result<ClassCost, Wrong> {
     let resources: Vec<&Resource> = file.resource.iter().map(|r| r.get_ref()).collect();
     let known: Vec<&str> = resources.iter().map(|r| r.name.as_str()).collect();
     for (table, key) in [(&class.cost, "cost"), (&class.estimate, "estimate")] {
-        for name in table.get_ref().keys().filter(|n| !known.contains(&n.as_str())) {
+        if let Some(name) = table.get_ref().keys().find(|n| !known.contains(&n.as_str())) {
             return Err((Some(table.span()), format!("{key}: {}", unknown("resource", name, &known))));
         }
     }

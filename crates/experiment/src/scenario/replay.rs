@@ -99,7 +99,9 @@ fn assign_classes(scenario: &Scenario, trace: &Trace, packets: &Packets) -> Resu
         if class.is_none() && !trace.rule.is_empty() {
             let span = scenario.file.trace.as_ref().map_or(0..0, |t| t.span());
             let message = format!("the flow {key} has no class: no rule fits, and there is no class for the rest");
-            return Err(scenario.error(span, message).with_help("add class = \"...\" to [trace] for flows that no rule fits"));
+            return Err(scenario
+                .error(span, message)
+                .with_help("add class = \"...\" to [trace] for flows that no rule fits"));
         }
         classes.push(class.unwrap_or(drawn));
     }
@@ -108,13 +110,14 @@ fn assign_classes(scenario: &Scenario, trace: &Trace, packets: &Packets) -> Resu
 
 fn fits(rule: &Rule, key: &FlowKey) -> bool {
     let (protocol, ports) = match key {
-        FlowKey::FiveTuple(tuple) => (Some(tuple.protocol), tuple.ports.map_or([None; 2], |p| [Some(p.src), Some(p.dst)])),
+        FlowKey::FiveTuple(tuple) => {
+            (Some(tuple.protocol), tuple.ports.map_or([None; 2], |p| [Some(p.src), Some(p.dst)]))
+        }
         FlowKey::PrefixPort { port, .. } => (None, [*port, None]),
     };
     let port_fits = rule.port.is_none_or(|p| ports.contains(&Some(p)));
-    let protocol_fits = rule.protocol.as_ref().is_none_or(|name| {
-        protocol.and_then(protocol_name).is_some_and(|p| p == name.get_ref())
-    });
+    let protocol_fits =
+        rule.protocol.as_ref().is_none_or(|name| protocol.and_then(protocol_name).is_some_and(|p| p == name.get_ref()));
     port_fits && protocol_fits
 }
 

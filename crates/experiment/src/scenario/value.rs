@@ -97,9 +97,9 @@ impl FromStr for Room {
         match text.trim() {
             "unlimited" => Ok(Self::Unlimited),
             "none" => Ok(Self::Packets(0)),
-            other => packets(other)
-                .map(Self::Packets)
-                .ok_or_else(|| format!("{text:?}: expected \"unlimited\", \"none\" or a number of packets such as \"64 packets\"")),
+            other => packets(other).map(Self::Packets).ok_or_else(|| {
+                format!("{text:?}: expected \"unlimited\", \"none\" or a number of packets such as \"64 packets\"")
+            }),
         }
     }
 }
@@ -127,7 +127,9 @@ impl FromStr for QueueLimit {
             } else if let Ok(most) = part.parse::<Bytes>() {
                 limit.bytes = Some(most);
             } else {
-                return Err(format!("{text:?}: expected \"unlimited\", \"200 packets\", \"64 kB\" or \"200 packets, 64 kB\""));
+                return Err(format!(
+                    "{text:?}: expected \"unlimited\", \"200 packets\", \"64 kB\" or \"200 packets, 64 kB\""
+                ));
             }
         }
         if limit.packets == Some(0) || limit.bytes == Some(Bytes(0)) {

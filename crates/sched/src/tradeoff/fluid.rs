@@ -6,7 +6,7 @@
 use alloc::collections::VecDeque;
 use core::cmp::{Ordering, Reverse};
 
-use dovetail_units::{Duration, ResourceVec, Time, Weight};
+use dovetail_units::{ResourceVec, Time, Weight};
 
 use super::share::allocate;
 use crate::contract::FlowId;
@@ -125,30 +125,9 @@ fn part(small: u64, large: u64) -> u64 {
     }
 }
 
-/// The fluid's own clock: an instant and a part of a nanosecond.
-#[derive(Clone, Copy, Debug)]
-struct Clock {
-    time: Time,
-    fraction: u64,
-}
-
-impl Clock {
-    /// Ticks from here to `now`, at most 2^62.
-    fn until(self, now: Time) -> u64 {
-        let ns = now.since(self.time).as_nanos().min(1 << (62 - TICK_BITS));
-        (ns << TICK_BITS).saturating_sub(self.fraction)
-    }
-
-    fn plus(self, ticks: u64) -> Self {
-        let total = u128::from(self.fraction) + u128::from(ticks);
-        let ns = (total >> TICK_BITS) as u64;
-        Self { time: self.time + Duration::from_nanos(ns), fraction: total as u64 & ((1 << TICK_BITS) - 1) }
-    }
-
-    /// The first whole nanosecond that is not before this.
-    fn ceil(self) -> Time {
-        self.time + Duration::from_nanos(u64::from(self.fraction > 0))
-    }
+/// An instant in ticks.
+fn in_ticks(time: Time) -> u128 {
+    u128::from(time.as_nanos()) << TICK_BITS
 }
 
 /// A flow with a bonus.
@@ -165,7 +144,10 @@ struct Favoured {
 #[derive(Clone, Debug)]
 pub(super) struct Fluid {
     alpha: f64,
-    clock: Clock,
+    /// How far the fluid has run, in ticks.
+    clock: u128,
+    /// The latest instant that was asked about, in ticks.
+    now: u128,
     virtual_time: Tag,
     /// V': virtual service of a regular flow per unit of time (eq. 27).
     rate: f64,
@@ -185,7 +167,8 @@ impl Fluid {
     pub(super) fn new(alpha: f64) -> Self {
         Self {
             alpha,
-            clock: Clock { time: Time::ZERO, fraction: 0 },
+            clock: 0,
+            now: 0,
             virtual_time: Tag(0),
             rate: 0.0,
             load: [0; 2],
@@ -202,34 +185,38 @@ impl Fluid {
         self.switches
     }
 
-    /// Bring the fluid up to `now`.
-    pub(super) fn advance<P>(&mut self, now: Time, queues: &mut FlowQueues<P>, started: &mut Started) {
-        while self.step(now, queues, started) {}
+    /// Every event until `now`. In between nothing is brought up to date, so that nothing is rounded.
+    pub(super) fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<P>, started: &mut Started) {
+        self.now = in_ticks(now);
+        while self.step(queues, started) {}
     }
 
-    /// Bring the fluid up to the first instant, not after `now`, at which a packet starts; if there is none, to `now`. Then the answer is
-    /// when to look again.
-    pub(super) fn advance_to_start<P>(
+    /// The events until the first, not after `now`, at which a packet starts; if there is none, when to look again.
+    pub(super) fn find_start<P>(
         &mut self,
         now: Time,
         queues: &mut FlowQueues<P>,
         started: &mut Started,
     ) -> Option<Time> {
+        self.now = in_ticks(now);
         while started.is_empty() {
-            if !self.step(now, queues, started) {
-                return Some(self.clock.plus(self.ticks_to_event()).ceil());
+            if !self.step(queues, started) {
+                let event = (self.clock + self.ticks_to_event()).div_ceil(1 << TICK_BITS);
+                return Some(Time::from_nanos(u64::try_from(event).unwrap_or(u64::MAX)));
             }
         }
         None
     }
 
-    /// A packet has arrived at a flow without unstarted packets; the fluid is up to date.
+    /// A packet has arrived at a flow without unstarted packets. Settled before.
     pub(super) fn arrive<P>(&mut self, flow: u32, slot: u32, queues: &mut FlowQueues<P>, started: &mut Started) {
         let state = &mut queues.flow_mut(flow).state;
         state.next = slot;
         if state.active {
             return;
         }
+        self.run_to_now();
+        let state = &mut queues.flow_mut(flow).state;
         state.active = true;
         state.turn = self.next_turn();
         if let Some(service) = self.take_head(flow, queues, started) {
@@ -239,21 +226,23 @@ impl Fluid {
         self.reallocate(queues, started);
     }
 
-    /// The flow leaves with all its packets; the fluid is up to date.
+    /// The flow leaves with all its packets. Settled before.
     pub(super) fn remove<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>, started: &mut Started) {
         if queues.flow(flow).state.active {
+            self.run_to_now();
             self.add_load(queues.flow(flow).state.ratio, queues.flow(flow).weight(), false);
             self.leave(flow, queues);
             self.reallocate(queues, started);
         }
     }
 
-    /// The flow's weight was `old` until now; the fluid is up to date.
+    /// The flow's weight was `old` until now. Settled before.
     pub(super) fn reweigh<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<P>, started: &mut Started) {
         let (state, new) = (queues.flow(flow).state, queues.flow(flow).weight());
         if !state.active {
             return;
         }
+        self.run_to_now();
         self.add_load(state.ratio, old, false);
         self.add_load(state.ratio, new, true);
         let scale = |left: i64| {
@@ -268,8 +257,9 @@ impl Fluid {
         self.reallocate(queues, started);
     }
 
-    /// Change the knob; the fluid is up to date.
+    /// Change the knob. Settled before.
     pub(super) fn set_alpha<P>(&mut self, alpha: f64, queues: &mut FlowQueues<P>, started: &mut Started) {
+        self.run_to_now();
         self.alpha = alpha;
         if alpha > 0.0 {
             let mut waiting: alloc::vec::Vec<(u64, u32)> =
@@ -282,34 +272,35 @@ impl Fluid {
         self.reallocate(queues, started);
     }
 
-    /// Run to the next event, or to `now` if that comes first; whether it was an event.
-    fn step<P>(&mut self, now: Time, queues: &mut FlowQueues<P>, started: &mut Started) -> bool {
-        let available = self.clock.until(now);
+    /// Run to the next event, unless it is after `now`; whether it was not.
+    fn step<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) -> bool {
         let ticks = self.ticks_to_event();
-        if ticks > available {
-            self.run(available);
-            if now > self.clock.time {
-                self.clock = Clock { time: now, fraction: 0 };
-            }
+        if self.clock + ticks > self.now {
             return false;
         }
         self.run(ticks);
-        self.clock = self.clock.plus(ticks);
         self.finish_due(queues, started);
         self.reallocate(queues, started);
         true
     }
 
-    /// Until the first head packet ends if nothing else happens: the first tick by which it surely has.
-    fn ticks_to_event(&self) -> u64 {
-        let ticks = |left: i64, rate: f64| if rate > 0.0 { (left.max(0) as f64 / rate) as u64 } else { u64::MAX };
-        let regular = self.finishes.peek().map_or(u64::MAX, |(tag, _)| ticks(tag.minus(self.virtual_time), self.rate));
+    /// Until the first head packet ends if nothing else happens: the first tick by which it surely has. At most 2^100.
+    fn ticks_to_event(&self) -> u128 {
+        let ticks = |left: i64, rate: f64| if rate > 0.0 { left.max(0) as f64 / rate } else { f64::INFINITY };
+        let regular = self.finishes.peek().map_or(f64::INFINITY, |(tag, _)| ticks(tag.minus(self.virtual_time), self.rate));
         let favoured = self.favoured.iter().flatten().map(|f| ticks(f.left, f.rate));
-        favoured.fold(regular, u64::min).saturating_add(1)
+        (favoured.fold(regular, f64::min) as u128).min(1 << 100) + 1
     }
 
-    fn run(&mut self, ticks: u64) {
-        let served = |rate: f64| (ticks as f64 * rate + 0.5) as i64;
+    /// Run to `now`: something other than the end of a packet changes the shares.
+    fn run_to_now(&mut self) {
+        self.run(self.now - self.clock);
+    }
+
+    fn run(&mut self, ticks: u128) {
+        self.clock += ticks;
+        let ticks = ticks as f64;
+        let served = |rate: f64| (ticks * rate + 0.5) as i64;
         self.virtual_time = self.virtual_time.plus(served(self.rate));
         for favoured in self.favoured.iter_mut().flatten() {
             favoured.left -= served(favoured.rate);

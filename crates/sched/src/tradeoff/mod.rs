@@ -15,8 +15,8 @@
 //! * Example: `tradeoff:alpha=0.85`.
 //!
 //! A fluid schedule runs in the background; whenever a packet starts in it, its flow joins a FIFO, and packets are served in the
-//! order of that FIFO (start-time tracking, section 4.1). The fluid is brought up to date only when the FIFO is empty, or when
-//! an arrival may change it (section 5.4).
+//! order of that FIFO (start-time tracking, section 4.1). The fluid's events are handled when the FIFO is empty and something is
+//! asked for (section 5.4), and before anything changes in the queues: a packet must not start in the fluid before it arrives.
 //!
 //! Differences from the paper, with reasons:
 //! * Weights: flow i is guaranteed alpha w_i d with d = 1 / max_r sum_i w_i tbar_ir. The bonus is awarded as in Theorem 3, which
@@ -111,12 +111,11 @@ impl Discipline<2> for Tradeoff {
 
     fn stamp(&mut self, _now: Time) {}
 
-    fn arrived<P>(&mut self, now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<P>) {
+    fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<P>) {
         if queues.flow(flow).state.has_next() {
             // An earlier packet of the flow starts first: the fluid need not know yet.
             return;
         }
-        self.fluid.advance(now, queues, &mut self.started);
         self.fluid.arrive(flow, slot, queues, &mut self.started);
     }
 
@@ -127,7 +126,7 @@ impl Discipline<2> for Tradeoff {
                 // An entry of a flow that was removed.
                 Some(_) => drop(self.started.pop_front()),
                 None => {
-                    if let Some(wake) = self.fluid.advance_to_start(now, queues, &mut self.started) {
+                    if let Some(wake) = self.fluid.find_start(now, queues, &mut self.started) {
                         return Choice::At(wake);
                     }
                 }
@@ -153,7 +152,7 @@ impl Discipline<2> for Tradeoff {
     }
 
     fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<P>) {
-        self.fluid.advance(now, queues, &mut self.started);
+        self.fluid.settle(now, queues, &mut self.started);
     }
 
     fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<P>) {

@@ -20,7 +20,10 @@ pub struct Shares {
 /// O(1). With weights, mu_r = 1 - alpha d load_r; nothing else changes (Theorem 3 with eq. 22 so read).
 pub fn allocate(alpha: f64, load: [f64; 2], first: [f64; 2], last: [f64; 2]) -> Shares {
     let bottleneck = load[0].max(load[1]);
-    // Written so that the bottleneck's remainder is exactly zero at alpha = 1.
+    if alpha >= 1.0 {
+        // Strict fairness, also towards a flow that could have more without anybody having less.
+        return Shares { guaranteed: alpha / bottleneck, first_bonus: 0.0, last_bonus: 0.0 };
+    }
     let left = load.map(|l| (bottleneck - alpha * l) / bottleneck);
     let (first_bonus, last_bonus) = bonus(left, first, last);
     Shares { guaranteed: alpha / bottleneck, first_bonus, last_bonus }

@@ -1,0 +1,154 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use dovetail_sched::Spec;
+use dovetail_units::{BitRate, Duration};
+use dovetail_wire::KeyKind;
+
+/// Share a packet processor's CPU and link between flows: fairly, efficiently, and with the trade between the two in your hand.
+#[derive(Parser, Debug)]
+#[command(name = "dovetail", version, arg_required_else_help = true, subcommand_required = true)]
+#[command(after_help = "Exit codes: 0 done, 1 a run failed, 2 wrong input, 130 interrupted.")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Put a scenario's or a capture's traffic through schedulers and compare them
+    Run(Run),
+    /// What schedulers there are, their parameters and guarantees
+    Schedulers(Schedulers),
+    /// Look at captures; make synthetic ones
+    #[command(subcommand)]
+    Trace(Trace),
+}
+
+/// What a comparison is made of.
+#[derive(Args, Debug)]
+pub struct Input {
+    /// A scenario (TOML) or a capture (pcap, pcapng, gzipped or not; - is standard input)
+    #[arg(value_name = "FILE|CAPTURE")]
+    pub file: String,
+    /// A scheduler to compare, such as drfq:mode=dovetail; may be given several times
+    #[arg(short, long = "scheduler", value_name = "SPEC")]
+    pub schedulers: Vec<Spec>,
+    /// Override a key of the scenario, such as resource.link.rate="100 Mbps"; may be given several times
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+    /// Seed of every random stream
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Runs at the same time; results do not depend on it [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+}
+
+/// `dovetail run`.
+#[derive(Args, Debug)]
+pub struct Run {
+    /// What to compare.
+    #[command(flatten)]
+    pub input: Input,
+    /// Write pictures (SVG), tables (Parquet) and the summary (JSON) into this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `dovetail schedulers`.
+#[derive(Args, Debug)]
+pub struct Schedulers {
+    /// Tell all about this one
+    pub name: Option<String>,
+}
+
+/// `dovetail trace`.
+#[derive(Subcommand, Debug)]
+pub enum Trace {
+    /// What a capture holds
+    Info(Info),
+    /// Make a capture like a university data centre's: thousands of flows, mostly UDP, mice and elephants
+    Synth(Synth),
+}
+
+/// `dovetail trace info`.
+#[derive(Args, Debug)]
+pub struct Info {
+    /// pcap or pcapng, gzipped or not; - is standard input
+    #[arg(value_name = "CAPTURE")]
+    pub file: PathBuf,
+    /// What makes packets a flow: 5-tuple, prefix+port or prefix+port:24/48
+    #[arg(long, value_name = "KEY", default_value_t)]
+    pub key: KeyKind,
+    /// How many of the largest flows to list
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `dovetail trace synth`.
+#[derive(Args, Debug)]
+pub struct Synth {
+    /// The capture to write (pcap with nanoseconds, headers only)
+    #[arg(value_name = "CAPTURE")]
+    pub file: PathBuf,
+    /// Seed: the same seed and parameters make the same file
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Number of packets
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub packets: u32,
+    /// Number of flows
+    #[arg(long, value_name = "N", default_value_t = 3_600)]
+    pub flows: u32,
+    /// Time from the first packet to the last [default: 10 s]
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<Duration>,
+    /// Mean rate, instead of the duration
+    #[arg(long, value_name = "RATE", conflicts_with = "duration")]
+    pub rate: Option<BitRate>,
+}
+
+/// `dovetail reproduce`.
+#[derive(Args, Debug)]
+pub struct Reproduce {
+    /// Which; none is all that can be done. A paper's name, such as tradeoff, is all of that paper
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// List every table and figure of the five papers
+    #[arg(long)]
+    pub list: bool,
+    /// Replay this capture in the trace-driven figures instead of a synthesised one
+    #[arg(long, value_name = "CAPTURE")]
+    pub trace: Option<PathBuf>,
+    /// Write pictures (SVG) and the checks (JSON) into this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// Runs at the same time; results do not depend on it [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+}
+
+/// `dovetail bounds`.
+#[derive(Args, Debug)]
+pub struct Bounds {
+    /// What to look at.
+    #[command(flatten)]
+    pub input: Input,
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub json: bool,
+}

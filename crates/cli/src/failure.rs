@@ -1,0 +1,52 @@
+//! How a command can fail, and what the shell is told.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// Why a command did not do what was asked.
+#[derive(Debug)]
+pub enum Failure {
+    /// The input is wrong: exit code 2.
+    Input(String),
+    /// Something went wrong while running: exit code 1.
+    Run(String),
+    /// Interrupted by the user: exit code 130.
+    Interrupted,
+    /// Whoever read our output stopped reading: nothing to say, exit code 0.
+    OutputClosed,
+}
+
+impl Failure {
+    /// About wrong input.
+    pub fn input(error: impl fmt::Display) -> Self {
+        Self::Input(error.to_string())
+    }
+
+    /// About a failed run.
+    pub fn run(error: impl fmt::Display) -> Self {
+        Self::Run(error.to_string())
+    }
+
+    /// Tell the user and the shell.
+    pub fn report(&self) -> ExitCode {
+        let (code, message) = match self {
+            Self::Input(message) => (2, message.as_str()),
+            Self::Run(message) => (1, message.as_str()),
+            Self::Interrupted => (130, "interrupted; nothing was written"),
+            Self::OutputClosed => return ExitCode::SUCCESS,
+        };
+        eprintln!("error: {message}");
+        ExitCode::from(code)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    /// From writing to standard output.
+    fn from(error: std::io::Error) -> Self {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            Self::OutputClosed
+        } else {
+            Self::Run(format!("cannot write to standard output: {error}"))
+        }
+    }
+}

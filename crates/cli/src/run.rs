@@ -1,0 +1,108 @@
+//! `dovetail run`.
+
+use std::sync::atomic::AtomicBool;
+
+use dovetail_experiment::compare::{RunError, Settings, compare};
+use dovetail_experiment::scenario::{CAPTURE_DEFAULTS, Scenario, is_capture};
+use dovetail_experiment::summary::Summary;
+use dovetail_experiment::{report, table};
+use dovetail_sched::Spec;
+
+use crate::args::{Input, Run};
+use crate::failure::Failure;
+use crate::terminal;
+
+/// Packets of each run whose ways are kept for the picture of the schedule and the Parquet file, if results are written.
+const PACKET_LOG: usize = 1_000_000;
+
+/// Compare schedulers on one input.
+pub fn run(args: Run) -> Result<(), Failure> {
+    let cancel = terminal::on_interrupt();
+    let (scenario, schedulers) = open(&args.input)?;
+    // Before the runs, so that an unusable folder costs no time.
+    let output = args.out.as_deref().map(report::Output::create).transpose().map_err(Failure::run)?;
+    let log = if output.is_some() { PACKET_LOG } else { 0 };
+    let runs = compare_with_progress(&scenario, &schedulers, &args.input, cancel, log)?;
+    let json = serde_json::to_string_pretty(&Summary::new(&scenario, &runs)).map_err(Failure::run)?;
+    let written = output.map(|o| report::write(o, &scenario, &runs, &json)).transpose().map_err(Failure::run)?;
+    if args.json {
+        terminal::print(&json)?;
+    } else {
+        terminal::print(&table::comparison(&scenario, &runs, terminal::width()))?;
+    }
+    for line in written.iter().flatten() {
+        terminal::say(&format!("wrote {line}"));
+    }
+    Ok(())
+}
+
+/// Read the input and find out which schedulers to run.
+pub fn open(input: &Input) -> Result<(Scenario, Vec<Spec>), Failure> {
+    let mut scenario = Scenario::open(&input.file, &input.overrides).map_err(Failure::input)?;
+    if let Some(seed) = input.seed {
+        scenario = scenario.with_seed(seed).map_err(Failure::input)?;
+    }
+    let schedulers = if input.schedulers.is_empty() { scenario.schedulers() } else { input.schedulers.clone() };
+    dovetail_experiment::compare::check(&scenario, &schedulers).map_err(Failure::input)?;
+    tell_about(&scenario, &input.file);
+    Ok((scenario, schedulers))
+}
+
+/// What the user should know of a capture.
+fn tell_about(scenario: &Scenario, file: &str) {
+    let Some(report) = scenario.capture_report() else { return };
+    if file == "-" || is_capture(std::path::Path::new(file)) {
+        terminal::say(CAPTURE_DEFAULTS);
+    }
+    if let Some(damage) = &report.damage {
+        terminal::say(&format!("warning: {damage}"));
+    }
+    if report.clamped_times > 0 {
+        let clamped = report.clamped_times;
+        terminal::say(&format!(
+            "warning: {clamped} packets had a time before the one ahead of them; they arrive with it"
+        ));
+    }
+    let (packets, no_flow) = (report.records, report.no_flow_packets());
+    let speed = scenario.replay_speed().unwrap_or(1.0);
+    terminal::say(&format!(
+        "{packets} packets, {no_flow} of them without a flow, replayed {speed:.6} times as fast as recorded"
+    ));
+    if packets == 0 {
+        terminal::say("warning: the capture holds no packets");
+    }
+}
+
+/// Run the comparison, with a progress bar on a terminal.
+pub fn compare_with_progress(
+    scenario: &Scenario,
+    schedulers: &[Spec],
+    input: &Input,
+    cancel: &AtomicBool,
+    packet_log: usize,
+) -> Result<Vec<dovetail_experiment::compare::Recorded>, Failure> {
+    let bar = terminal::progress(scenario.expected_packets() * schedulers.len() as f64);
+    let settings = Settings {
+        threads: threads(input.threads),
+        cancel,
+        progress: &|packets| bar.set_position(packets),
+        packet_log,
+    };
+    let result = compare(scenario, schedulers, &settings);
+    bar.finish_and_clear();
+    result.map_err(failure)
+}
+
+/// Threads to use.
+pub fn threads(wanted: Option<u32>) -> usize {
+    wanted.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |n| n as usize)
+}
+
+/// What a failed comparison means for the shell.
+pub fn failure(error: RunError) -> Failure {
+    match error {
+        RunError::Spec(message) => Failure::Input(message),
+        RunError::Cancelled => Failure::Interrupted,
+        RunError::Sim { .. } => Failure::run(error),
+    }
+}

@@ -1,0 +1,58 @@
+//! Standard output, progress, and Ctrl-C.
+
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::failure::Failure;
+
+/// Set when the user interrupts.
+static CANCELLED: AtomicBool = AtomicBool::new(false);
+
+/// Width of tables when the output is no terminal.
+const PLAIN_WIDTH: u16 = 120;
+
+/// Print to standard output.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    if !text.ends_with('\n') {
+        out.write_all(b"\n")?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Tell something on standard error.
+pub fn say(text: &str) {
+    eprintln!("{text}");
+}
+
+/// Columns that a table may use.
+pub fn width() -> u16 {
+    terminal_size::terminal_size().map_or(PLAIN_WIDTH, |(width, _)| width.0.clamp(60, 200))
+}
+
+/// From now on Ctrl-C ends the work in an orderly way; returns the flag that it sets.
+pub fn on_interrupt() -> &'static AtomicBool {
+    // A second handler is refused, which is as good as the first.
+    let _ = ctrlc::set_handler(|| CANCELLED.store(true, Ordering::Relaxed));
+    &CANCELLED
+}
+
+/// Progress on a terminal, with rate and time left; nothing elsewhere.
+pub fn progress(expected: f64) -> ProgressBar {
+    let bar = if expected.is_finite() && expected >= 1.0 {
+        ProgressBar::new(expected as u64)
+    } else {
+        ProgressBar::new_spinner()
+    };
+    if !std::io::stderr().is_terminal() {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    let template = "{bar:30} {percent:>3} %  {human_pos} packets  {per_sec}  {eta} left";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}

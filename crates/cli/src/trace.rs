@@ -1,0 +1,117 @@
+//! `dovetail trace`.
+
+use dovetail_experiment::report::Output;
+use dovetail_experiment::table::{percent, rate, seconds, table};
+use dovetail_trace::{CaptureInfo, CaptureReader, Mixture, Pace};
+use dovetail_units::Bytes;
+use serde_json::json;
+
+use crate::args::{Info, Synth, Trace};
+use crate::failure::Failure;
+use crate::terminal;
+
+/// Look at captures, or make one.
+pub fn trace(command: Trace) -> Result<(), Failure> {
+    match command {
+        Trace::Info(args) => info(args),
+        Trace::Synth(args) => synth(args),
+    }
+}
+
+fn info(args: Info) -> Result<(), Failure> {
+    let mut reader = CaptureReader::open(&args.file).map_err(Failure::input)?;
+    let info = CaptureInfo::read(&mut reader, args.key, args.top);
+    if let Some(damage) = &info.report.damage {
+        terminal::say(&format!("warning: {}: {damage}", args.file.display()));
+    }
+    if args.json {
+        return terminal::print(&serde_json::to_string_pretty(&info_json(&info)).map_err(Failure::run)?);
+    }
+    terminal::print(&info_text(&info))
+}
+
+fn info_json(info: &CaptureInfo) -> serde_json::Value {
+    json!({
+        "schema": 1,
+        "format": info.format.to_string(),
+        "gzip": info.gzip,
+        "links": info.links.iter().map(|(link, n)| (link.to_string(), *n)).collect::<std::collections::BTreeMap<_, _>>(),
+        "packets": info.total.packets,
+        "bytes": info.total.bytes,
+        "captured_bytes": info.captured_bytes,
+        "cut_packets": info.cut_packets,
+        "fragments": info.fragments,
+        "duration_s": info.duration.as_secs_f64(),
+        "flows": info.flows,
+        "no_flow_packets": info.report.no_flow_packets(),
+        "clamped_times": info.report.clamped_times,
+        "damage": info.report.damage.as_ref().map(ToString::to_string),
+        "protocols": info.protocols.iter()
+            .map(|(name, t)| json!({"protocol": name, "packets": t.packets, "bytes": t.bytes})).collect::<Vec<_>>(),
+        "sizes": info.sizes.iter().map(|b| json!({"up_to": b.up_to, "packets": b.packets})).collect::<Vec<_>>(),
+        "top_flows": info.top_flows.iter()
+            .map(|f| json!({"flow": flow_name(f), "packets": f.packets, "bytes": f.bytes})).collect::<Vec<_>>(),
+    })
+}
+
+fn info_text(info: &CaptureInfo) -> String {
+    let duration = info.duration.as_secs_f64();
+    let links: Vec<String> = info.links.iter().map(|(link, n)| format!("{link} ({n} packets)")).collect();
+    let mean = if duration > 0.0 { rate(info.total.bytes as f64 * 8.0 / duration) } else { "-".into() };
+    let mut text = format!(
+        "format     {}{}\nlinks      {}\npackets    {}, {} of them cut, {} fragments\nbytes      {} ({} captured)\n",
+        info.format,
+        if info.gzip { ", gzipped" } else { "" },
+        if links.is_empty() { "-".into() } else { links.join(", ") },
+        info.total.packets,
+        info.cut_packets,
+        info.fragments,
+        Bytes(info.total.bytes),
+        Bytes(info.captured_bytes),
+    );
+    text.push_str(&format!("duration   {}, mean rate {mean}\nflows      {}\n", seconds(duration), info.flows));
+    if info.report.clamped_times > 0 {
+        text.push_str(&format!(
+            "clocks     {} packets had a time before the one ahead of them\n",
+            info.report.clamped_times
+        ));
+    }
+    let part = |n: u64| percent(n as f64 / info.total.packets.max(1) as f64);
+    let protocols = (info.protocols.iter())
+        .map(|(name, t)| vec![name.clone(), t.packets.to_string(), part(t.packets), Bytes(t.bytes).to_string()]);
+    text.push_str(&format!("\n{}\n", table(&["protocol", "packets", "part", "bytes"], 1, protocols.collect(), 80)));
+    let sizes = info.sizes.iter().map(|b| vec![size_name(b.up_to), b.packets.to_string(), part(b.packets)]);
+    text.push_str(&format!("\n{}\n", table(&["length", "packets", "part"], 1, sizes.collect(), 80)));
+    let flows = info.top_flows.iter().map(|f| vec![flow_name(f), f.packets.to_string(), Bytes(f.bytes).to_string()]);
+    text.push_str(&format!("\n{}", table(&["largest flows", "packets", "bytes"], 1, flows.collect(), terminal::width())));
+    text
+}
+
+fn flow_name(flow: &dovetail_trace::FlowEntry) -> String {
+    flow.key.map_or("no flow".into(), |key| key.to_string())
+}
+
+fn size_name(up_to: u32) -> String {
+    if up_to == u32::MAX { "longer".into() } else { format!("up to {up_to} B") }
+}
+
+fn synth(args: Synth) -> Result<(), Failure> {
+    let default = Mixture::default();
+    let pace = match (args.duration, args.rate) {
+        (_, Some(rate)) => Pace::MeanRate(rate),
+        (Some(duration), None) => Pace::Duration(duration),
+        (None, None) => default.pace,
+    };
+    let mixture = Mixture { seed: args.seed, packets: args.packets, flows: args.flows, pace };
+    let synthetic = mixture.generate().map_err(Failure::input)?;
+    let name = args.file.file_name().ok_or_else(|| Failure::input(format!("{} names no file", args.file.display())))?;
+    let folder = args.file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
+    let mut output = Output::create(folder).map_err(Failure::run)?;
+    let file = output.file(&name.to_string_lossy()).map_err(Failure::run)?;
+    let target = args.file.display();
+    let file = synthetic.write_pcap(file).map_err(|e| Failure::run(format!("cannot write {target}: {e}")))?;
+    file.finish().map_err(Failure::run)?;
+    output.commit().map_err(Failure::run)?;
+    terminal::say(&format!("wrote {}", args.file.display()));
+    Ok(())
+}

@@ -1,0 +1,417 @@
+//! The same input through several schedulers.
+
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use dovetail_sched::{Shape, Spec, SpecError, build, catalog};
+use dovetail_sim::record::{Latencies, PacketLog, PacketOutcome, Shortfall};
+use dovetail_sim::{
+    Change, End, Metrics, MetricsOptions, Options, Outcome, Pipeline, RunResult, SimError, Workload, simulate,
+};
+use dovetail_units::{Duration, Time};
+
+pub use dovetail_sim::record::{Fairness, LatencySummary, ShareRow};
+
+use crate::scenario::{Scenario, nearest};
+
+/// How a comparison is carried out; nothing here changes its results.
+pub struct Settings<'a> {
+    /// Runs at the same time, at least 1.
+    pub threads: usize,
+    /// When it becomes true, the comparison ends with [`RunError::Cancelled`].
+    pub cancel: &'a AtomicBool,
+    /// Called from time to time with the packets that arrived so far, all runs together.
+    pub progress: &'a (dyn Fn(u64) + Sync),
+    /// Keep the ways of this many packets of each run.
+    pub packet_log: usize,
+}
+
+/// Why there is no result.
+#[derive(Clone, Debug)]
+pub enum RunError {
+    /// A scheduler's description, or a parameter change, is wrong.
+    Spec(String),
+    /// The run failed.
+    Sim {
+        /// Under which scheduler.
+        scheduler: String,
+        /// What happened.
+        error: SimError,
+    },
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Spec(message) => f.write_str(message),
+            Self::Sim { scheduler, error } => write!(f, "{scheduler}: {error}"),
+            Self::Cancelled => f.write_str("cancelled"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl From<SpecError> for RunError {
+    fn from(error: SpecError) -> Self {
+        let hint = match nearest(error.wrong(), error.known().iter().copied()) {
+            Some(name) => format!("; did you mean {name:?}?"),
+            None => String::new(),
+        };
+        Self::Spec(format!("{error}{hint}"))
+    }
+}
+
+/// What one scheduler made of the input.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// The scheduler.
+    pub scheduler: Spec,
+    /// Packets in all, and how the run ended.
+    pub outcome: Outcome,
+    /// Time during which the system was not empty.
+    pub nonempty: Duration,
+    /// In pipeline order.
+    pub resources: Vec<ResourceTotal>,
+    /// In the order of the input.
+    pub flows: Vec<FlowTotal>,
+    /// Length of the recording intervals.
+    pub interval: Duration,
+    /// The intervals in which something was in the system.
+    pub intervals: Vec<Interval>,
+    /// Whether there were too many intervals to keep.
+    pub truncated: bool,
+    /// Fairness among flows that were backlogged together; `None` if no two ever were for a whole interval.
+    pub fairness: Option<Fairness>,
+    /// Part of its fair share that a backlogged flow is promised: alpha where the scheduler has that, else 1.
+    pub promised: f64,
+    /// The worst shortfall of a backlogged flow below what it is promised.
+    pub shortfall: Option<Shortfall>,
+    /// All latencies.
+    pub latencies: Latencies,
+    /// The first packets' ways, in order of arrival.
+    pub packets: Vec<PacketWay>,
+    /// Service of these packets, resource by resource.
+    services: Vec<Option<Service>>,
+}
+
+impl Recorded {
+    /// Service of the `packet`-th packet that was kept on a resource, if it got any.
+    pub fn service(&self, packet: usize, resource: usize) -> Option<Service> {
+        self.services[packet * self.resources.len() + resource]
+    }
+}
+
+/// A packet on a server.
+#[derive(Clone, Copy, Debug)]
+pub struct Service {
+    /// When it began.
+    pub start: Time,
+    /// When it ended.
+    pub end: Time,
+    /// On which server.
+    pub server: u32,
+}
+
+/// A resource over the whole run.
+#[derive(Clone, Debug)]
+pub struct ResourceTotal {
+    /// Its name.
+    pub name: String,
+    /// Parallel servers.
+    pub servers: u32,
+    /// Service time over all servers.
+    pub busy: Duration,
+    /// Busy time given a non-empty system, 0 to 1.
+    pub utilization: f64,
+}
+
+/// A flow over the whole run.
+#[derive(Clone, Debug)]
+pub struct FlowTotal {
+    /// Its name.
+    pub name: String,
+    /// Its group.
+    pub group: String,
+    /// Its weight.
+    pub weight: f64,
+    /// Packets that arrived.
+    pub offered: u64,
+    /// Packets that left the last resource.
+    pub delivered: u64,
+    /// Packets refused on arrival, in the order of `DropReason::ALL`.
+    pub refused: [u64; 3],
+    /// Packets lost between resources.
+    pub dropped: u64,
+    /// Packets in the system at the end.
+    pub unfinished: u64,
+    /// Bytes that arrived.
+    pub bytes_offered: u64,
+    /// Bytes that left the last resource.
+    pub bytes: u64,
+    /// Seconds of service on the packets' dominant resources.
+    pub dominant_service: f64,
+    /// Mean dominant time of its packets, seconds.
+    pub mean_dominant_time: f64,
+    /// Seconds with at least one packet in the system.
+    pub backlogged: f64,
+    /// Latencies of its packets.
+    pub latency: Option<LatencySummary>,
+}
+
+impl FlowTotal {
+    /// Dominant service per second while it had packets in the system.
+    pub fn dominant_share(&self) -> f64 {
+        if self.backlogged > 0.0 { self.dominant_service / self.backlogged } else { 0.0 }
+    }
+}
+
+/// One interval in which something was in the system.
+#[derive(Clone, Debug)]
+pub struct Interval {
+    /// When it begins, seconds.
+    pub start: f64,
+    /// Its length, seconds.
+    pub length: f64,
+    /// Busy part of each resource, 0 to 1.
+    pub utilization: Vec<f64>,
+    /// Seconds with something in the system.
+    pub nonempty: f64,
+    /// Integral of the fair dominant share of a flow of weight 1, seconds.
+    pub fair: f64,
+    /// The flows that had packets in the system.
+    pub shares: Vec<ShareRow>,
+}
+
+/// What became of one packet.
+#[derive(Clone, Debug)]
+pub struct PacketWay {
+    /// Its flow.
+    pub flow: u32,
+    /// Its length in bytes.
+    pub size: u32,
+    /// When it came.
+    pub arrival: Time,
+    /// `delivered`, `unfinished`, the reason of its refusal, or `after-processing`.
+    pub outcome: &'static str,
+}
+
+/// Run `body` with the constant `$m` equal to `$resources`, which is 1 to 4.
+macro_rules! with_resources {
+    ($resources:expr, $m:ident => $body:expr) => {
+        match $resources {
+            1 => {
+                const $m: usize = 1;
+                $body
+            }
+            2 => {
+                const $m: usize = 2;
+                $body
+            }
+            3 => {
+                const $m: usize = 3;
+                $body
+            }
+            _ => {
+                const $m: usize = 4;
+                $body
+            }
+        }
+    };
+}
+
+/// Put the scenario's input through each of `schedulers`, several at a time; results in their order, the same for any number of
+/// threads.
+pub fn compare(scenario: &Scenario, schedulers: &[Spec], settings: &Settings<'_>) -> Result<Vec<Recorded>, RunError> {
+    with_resources!(scenario.resources(), M => compare_over::<M>(scenario, schedulers, settings))
+}
+
+/// Check that these schedulers exist, fit the scenario and take its parameter changes.
+pub fn check(scenario: &Scenario, schedulers: &[Spec]) -> Result<(), RunError> {
+    with_resources!(scenario.resources(), M => check_over::<M>(scenario, schedulers))
+}
+
+fn check_over<const M: usize>(scenario: &Scenario, schedulers: &[Spec]) -> Result<(), RunError> {
+    if schedulers.is_empty() {
+        let message = "no scheduler to run: name one with --scheduler, or schedulers = [...] in the scenario";
+        return Err(RunError::Spec(message.into()));
+    }
+    for spec in schedulers {
+        let mut scheduler = build::<M, u32>(spec, shape::<M>(scenario))?;
+        for change in changes_for(scenario, spec) {
+            scheduler.set(Time::ZERO, &change.parameter, &change.value)?;
+        }
+    }
+    for (_, parameter, _) in scenario.changes() {
+        if !schedulers.iter().any(|spec| has_parameter(spec, &parameter)) {
+            let message = format!("a [[change]] sets {parameter:?}, which none of the compared schedulers has");
+            return Err(RunError::Spec(message));
+        }
+    }
+    Ok(())
+}
+
+fn compare_over<const M: usize>(
+    scenario: &Scenario,
+    schedulers: &[Spec],
+    settings: &Settings<'_>,
+) -> Result<Vec<Recorded>, RunError> {
+    check_over::<M>(scenario, schedulers)?;
+    let (workload, pipeline) = (scenario.workload::<M>(), scenario.pipeline::<M>());
+    let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
+    let results: Vec<Mutex<Option<Result<Recorded, RunError>>>> = schedulers.iter().map(|_| Mutex::new(None)).collect();
+    let worker = || {
+        while let Some(spec) = schedulers.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let index = schedulers.iter().position(|s| std::ptr::eq(s, spec)).unwrap_or(0);
+            let result = run_one(scenario, &workload, &pipeline, spec, settings, &done);
+            if let Ok(mut slot) = results[index].lock() {
+                *slot = Some(result);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..settings.threads.min(schedulers.len()) {
+            scope.spawn(worker);
+        }
+        worker();
+    });
+    let taken = results.into_iter().map(|m| m.into_inner().ok().flatten().unwrap_or(Err(RunError::Cancelled)));
+    taken.collect()
+}
+
+fn run_one<const M: usize>(
+    scenario: &Scenario,
+    workload: &Workload<M>,
+    pipeline: &Pipeline<M>,
+    spec: &Spec,
+    settings: &Settings<'_>,
+    done: &AtomicU64,
+) -> Result<Recorded, RunError> {
+    let failed = |error| RunError::Sim { scheduler: spec.to_string(), error };
+    let mut scheduler = build::<M, u32>(spec, shape::<M>(scenario))?;
+    let mut seen = 0;
+    let mut report = |tally: &dovetail_sim::Tally| {
+        let total = done.fetch_add(tally.offered - seen, Ordering::Relaxed) + tally.offered - seen;
+        seen = tally.offered;
+        (settings.progress)(total);
+    };
+    let options = Options {
+        seed: scenario.seed(),
+        horizon: scenario.until(),
+        changes: changes_for(scenario, spec),
+        cancel: Some(settings.cancel),
+        progress: Some(&mut report),
+    };
+    let metrics = MetricsOptions { interval: scenario.interval(), ..MetricsOptions::default() };
+    let mut recorder = (Metrics::new(workload, pipeline, metrics), PacketLog::new(settings.packet_log));
+    let outcome = simulate(workload, pipeline, scheduler.as_mut(), &mut recorder, options).map_err(failed)?;
+    if outcome.end == End::Cancelled {
+        return Err(RunError::Cancelled);
+    }
+    let (metrics, log) = recorder;
+    Ok(recorded(spec, workload, metrics.finish(outcome), &log))
+}
+
+fn shape<const M: usize>(scenario: &Scenario) -> Shape {
+    Shape { servers: scenario.pipeline::<M>().servers().iter().fold(0, |sum: u32, &s| sum.saturating_add(s)) }
+}
+
+fn has_parameter(spec: &Spec, parameter: &str) -> bool {
+    catalog().iter().any(|e| e.name == spec.name && e.parameters.iter().any(|p| p.name == parameter))
+}
+
+fn changes_for(scenario: &Scenario, spec: &Spec) -> Vec<Change> {
+    let all = scenario.changes().into_iter();
+    let own = all.filter(|(_, parameter, _)| has_parameter(spec, parameter));
+    own.map(|(at, parameter, value)| Change { at, parameter, value }).collect()
+}
+
+/// Part of its fair share that a scheduler promises a flow: alpha where it has that, else all of it.
+fn promised(spec: &Spec) -> f64 {
+    let alpha = spec.parameters.iter().find(|(key, _)| key == "alpha").and_then(|(_, value)| value.parse().ok());
+    alpha.unwrap_or(if spec.name == "tradeoff" { 0.85 } else { 1.0 })
+}
+
+fn recorded<const M: usize>(spec: &Spec, workload: &Workload<M>, result: RunResult<M>, log: &PacketLog<M>) -> Recorded {
+    let servers: Vec<f64> = result.resources.iter().map(|r| f64::from(r.servers)).collect();
+    let fairness = result.fairness(0..u64::MAX);
+    let shortfall = result.shortfall(promised(spec), 0..u64::MAX);
+    let intervals = (result.series.iter())
+        .map(|(row, shares)| {
+            let length = row.length.as_secs_f64();
+            let utilization = row.busy.iter().zip(&servers).map(|(b, s)| b.as_secs_f64() / (s * length)).collect();
+            Interval {
+                start: result.series.start(row.index).as_secs_f64(),
+                length,
+                utilization,
+                nonempty: row.nonempty.as_secs_f64(),
+                fair: row.fair,
+                shares: shares.to_vec(),
+            }
+        })
+        .collect();
+    let flows = (workload.flows.iter().zip(&result.flows))
+        .map(|(flow, total)| FlowTotal {
+            name: flow.name.clone(),
+            group: flow.group.clone(),
+            weight: flow.weight.as_f64(),
+            offered: total.offered,
+            delivered: total.delivered,
+            refused: total.refused,
+            dropped: total.dropped,
+            unfinished: total.unfinished,
+            bytes_offered: total.bytes_offered,
+            bytes: total.bytes_delivered,
+            dominant_service: total.dominant_service,
+            mean_dominant_time: total.mean_dominant_time,
+            backlogged: total.backlogged.as_secs_f64(),
+            latency: total.latency,
+        })
+        .collect();
+    Recorded {
+        scheduler: spec.clone(),
+        outcome: result.outcome,
+        nonempty: result.nonempty,
+        resources: (result.resources.iter())
+            .map(|r| ResourceTotal {
+                name: r.name.clone(),
+                servers: r.servers,
+                busy: r.busy,
+                utilization: r.utilization,
+            })
+            .collect(),
+        flows,
+        interval: result.series.interval,
+        intervals,
+        truncated: result.series.truncated,
+        fairness,
+        promised: promised(spec),
+        shortfall,
+        latencies: result.latencies.unwrap_or_default(),
+        packets: log.records().iter().map(packet_way).collect(),
+        services: log.records().iter().flat_map(services).collect(),
+    }
+}
+
+fn packet_way<const M: usize>(record: &dovetail_sim::record::PacketRecord<M>) -> PacketWay {
+    PacketWay {
+        flow: record.packet.flow,
+        size: record.packet.size,
+        arrival: record.packet.arrival,
+        outcome: match record.outcome {
+            PacketOutcome::Delivered => "delivered",
+            PacketOutcome::Refused(reason) => reason.name(),
+            PacketOutcome::Dropped(_) => "after-processing",
+            PacketOutcome::Unfinished => "unfinished",
+        },
+    }
+}
+
+fn services<const M: usize>(record: &dovetail_sim::record::PacketRecord<M>) -> [Option<Service>; M] {
+    std::array::from_fn(|r| {
+        Some(Service { start: record.started[r]?, end: record.finished[r]?, server: record.server[r] })
+    })
+}

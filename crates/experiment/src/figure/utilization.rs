@@ -1,0 +1,65 @@
+//! Utilization over time (the paper's Fig. 3).
+
+use super::axis::{Axis, extent};
+use super::sheet::{Entry, MOST_LINES, MOST_PANELS, Mark, Sheet, chart, curve, left_out, lines_left_out, no_data};
+use super::style::{Look, look, nested_width};
+use super::{FigureError, Series, clean};
+
+/// The utilization of each resource under one scheduler.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UtilizationPanel {
+    /// The scheduler, as the heading shows it.
+    pub scheduler: String,
+    /// Per resource: time in seconds, busy share of its capacity (0..1).
+    pub resources: Vec<Series>,
+}
+
+/// The index of a resource's name and its points.
+type Line = (usize, Vec<(f64, f64)>);
+
+/// Utilization over time: one panel per scheduler with the same axes, one line per resource.
+pub fn utilization(title: &str, panels: &[UtilizationPanel]) -> Result<String, FigureError> {
+    let mut sheet = Sheet::grid(title, panels.len().min(MOST_PANELS));
+    sheet.notes.extend(left_out(panels.len()));
+    let panels = &panels[..panels.len().min(MOST_PANELS)];
+
+    let mut names: Vec<&str> = Vec::new();
+    for resource in panels.iter().flat_map(|p| &p.resources) {
+        if !names.contains(&resource.name.as_str()) {
+            names.push(&resource.name);
+        }
+    }
+    sheet.notes.extend(lines_left_out(names.len()));
+    names.truncate(MOST_LINES);
+    let look_of = |k: usize| Look { width: nested_width(k, names.len()), ..look(k) };
+    let entry = |(k, name): (usize, &&str)| Entry { name: name.to_string(), look: look_of(k), mark: Mark::Line };
+    sheet.legend = names.iter().enumerate().map(entry).collect();
+
+    let index = |name: &str| names.iter().position(|n| *n == name);
+    let lines = |p: &UtilizationPanel| -> Vec<Line> {
+        p.resources.iter().filter_map(|r| Some((index(&r.name)?, clean(&r.points)))).collect()
+    };
+    let cleaned: Vec<Vec<Line>> = panels.iter().map(lines).collect();
+    let all = || cleaned.iter().flatten().flat_map(|(_, points)| points.iter());
+    let Some((first, last)) = extent(all().map(|p| p.0)) else {
+        return sheet.render(|areas| areas.iter().try_for_each(|area| no_data(area, "")));
+    };
+    let (_, highest) = extent(all().map(|p| p.1)).unwrap_or((0.0, 1.0));
+    let x = Axis::seconds("Time", (first.min(0.0), last), 8);
+    let y = Axis::linear("Utilization (%)", (0.0, (highest * 1.03).max(1.05)), 100.0, 6, false);
+
+    sheet.render(|areas| {
+        for ((area, panel), lines) in areas.iter().zip(panels).zip(&cleaned) {
+            if lines.iter().all(|(_, points)| points.is_empty()) {
+                no_data(area, &panel.scheduler)?;
+                continue;
+            }
+            let mut chart = chart(area, &panel.scheduler, &x, &y)?;
+            for (index, points) in lines {
+                let points: Vec<(f64, f64)> = points.iter().map(|&(t, u)| (t, u.max(0.0))).collect();
+                curve(&mut chart, &x, &y, &points, look_of(*index))?;
+            }
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,9 @@
+//! Scenario files, comparison runs, reproductions and reports.
+
+pub mod compare;
+pub mod figure;
+pub mod output;
+pub mod report;
+pub mod scenario;
+pub mod summary;
+pub mod table;

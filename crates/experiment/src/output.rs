@@ -1,0 +1,260 @@
+//! A directory of results that appears whole or not at all.
+//!
+//! Files are written to a hidden directory inside the output directory, hence on the same file system, and moved into
+//! place by [`Output::commit`]. Whatever goes wrong before, and if the [`Output`] is dropped without a commit, no file of
+//! it stays, nor a directory that it made.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// An operation on the output directory failed.
+#[derive(Debug)]
+pub struct OutputError {
+    doing: &'static str,
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl OutputError {
+    fn at<'a>(doing: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> OutputError + 'a {
+        move |source| OutputError { doing, path: path.into(), source }
+    }
+
+    /// Writing the contents of `path` failed.
+    pub(crate) fn writing(path: &Path, source: io::Error) -> OutputError {
+        OutputError::at("write", path)(source)
+    }
+
+    /// The path that the operation was about, as the user named the directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The operating system's reason.
+    pub fn reason(&self) -> &io::Error {
+        &self.source
+    }
+}
+
+impl std::fmt::Display for OutputError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cannot {} {}: {}", self.doing, self.path.display(), self.source)
+    }
+}
+
+impl std::error::Error for OutputError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+/// Results on their way into a directory.
+#[derive(Debug)]
+pub struct Output {
+    directory: PathBuf,
+    /// The outermost directory that did not exist before; removed again unless committed.
+    made: Option<PathBuf>,
+    /// `None` once committed or given up.
+    staging: Option<tempfile::TempDir>,
+    names: Vec<String>,
+}
+
+impl Output {
+    /// Prepares to write into `directory`, which is made if it does not exist, with its parents.
+    ///
+    /// # Errors
+    /// If it cannot be made or written to, or is no directory.
+    pub fn create(directory: impl Into<PathBuf>) -> Result<Output, OutputError> {
+        let directory = directory.into();
+        if directory.as_os_str().is_empty() {
+            let source = io::Error::new(io::ErrorKind::InvalidInput, "the name is empty");
+            return Err(OutputError { doing: "make the output directory", path: directory, source });
+        }
+        if directory.exists() && !directory.is_dir() {
+            let source = io::Error::new(io::ErrorKind::NotADirectory, "it exists and is not a directory");
+            return Err(OutputError { doing: "make the output directory", path: directory, source });
+        }
+        let made = first_missing(&directory);
+        let mut output = Output { directory, made, staging: None, names: Vec::new() };
+        // From here on, dropping `output` takes away what was made.
+        let path = &output.directory;
+        fs::create_dir_all(path).map_err(OutputError::at("make the output directory", path))?;
+        let staging = tempfile::Builder::new().prefix(".dovetail-").tempdir_in(path);
+        output.staging =
+            Some(staging.map_err(own_reason).map_err(OutputError::at("write into the output directory", path))?);
+        Ok(output)
+    }
+
+    /// The directory that the results go to.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Opens a new file of the results. It counts only after its [`OutputFile::finish`].
+    ///
+    /// # Errors
+    /// If `name` is not a plain file name, was used before, or the file cannot be made.
+    pub fn file(&mut self, name: &str) -> Result<OutputFile, OutputError> {
+        let path = self.directory.join(name);
+        let plain = Path::new(name).file_name().is_some_and(|n| n == name);
+        let problem = match (plain, self.names.iter().any(|n| n == name), &self.staging) {
+            (false, _, _) => "not a plain file name",
+            (_, true, _) => "two results of this name",
+            (_, _, None) => "the results are already in place",
+            (true, false, Some(staging)) => {
+                let file = File::create(staging.path().join(name)).map_err(OutputError::at("create", &path))?;
+                self.names.push(name.into());
+                return Ok(OutputFile { file: BufWriter::with_capacity(1 << 16, file), path });
+            }
+        };
+        Err(OutputError { doing: "create", path, source: io::Error::new(io::ErrorKind::InvalidInput, problem) })
+    }
+
+    /// Writes a whole file of the results.
+    ///
+    /// # Errors
+    /// As [`Output::file`] and [`OutputFile::finish`].
+    pub fn write(&mut self, name: &str, contents: &[u8]) -> Result<(), OutputError> {
+        let mut file = self.file(name)?;
+        file.write_all(contents).map_err(OutputError::at("write", &file.path))?;
+        file.finish()
+    }
+
+    /// Moves all files into place, replacing those of the same names and leaving others alone. Returns their paths in the
+    /// order in which they were opened.
+    ///
+    /// # Errors
+    /// If a file cannot be moved. What was moved before is taken back: new files are removed and replaced ones restored.
+    pub fn commit(mut self) -> Result<Vec<PathBuf>, OutputError> {
+        let Some(staging) = self.staging.take() else { return Ok(Vec::new()) };
+        let mut moves = Moves { done: Vec::new(), kept: staging.path().join(".replaced") };
+        let paths: Vec<PathBuf> = self.names.iter().map(|name| self.directory.join(name)).collect();
+        let moved = fs::create_dir(&moves.kept)
+            .map_err(OutputError::at("write into the output directory", &self.directory))
+            .and_then(|()| {
+                paths.iter().zip(&self.names).try_for_each(|(to, name)| moves.replace(staging.path(), name, to))
+            });
+        if let Err(e) = moved {
+            moves.undo();
+            drop(staging);
+            return Err(e);
+        }
+        self.made = None;
+        // The results are in place; a leftover hidden directory would not make them less so.
+        let _ = staging.close();
+        Ok(paths)
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        drop(self.staging.take());
+        if let Some(made) = &self.made {
+            remove_empty(&self.directory, made);
+        }
+    }
+}
+
+/// Files moved into place so far, with what they replaced.
+struct Moves {
+    done: Vec<(PathBuf, Option<PathBuf>)>,
+    kept: PathBuf,
+}
+
+impl Moves {
+    fn replace(&mut self, from: &Path, name: &str, to: &Path) -> Result<(), OutputError> {
+        if to.is_dir() {
+            let source = io::Error::from(io::ErrorKind::IsADirectory);
+            return Err(OutputError { doing: "put a file in place at", path: to.into(), source });
+        }
+        let replaced = self.kept.join(name);
+        let replaced = match fs::hard_link(to, &replaced).or_else(|_| fs::copy(to, &replaced).map(|_| ())) {
+            Ok(()) => Some(replaced),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            Err(e) => return Err(OutputError::at("keep the former", to)(e)),
+        };
+        fs::rename(from.join(name), to).map_err(OutputError::at("put in place", to))?;
+        self.done.push((to.into(), replaced));
+        Ok(())
+    }
+
+    /// Best effort: the error that led here is the one to report.
+    fn undo(&self) {
+        for (to, replaced) in self.done.iter().rev() {
+            let _ = match replaced {
+                Some(former) => fs::rename(former, to),
+                None => fs::remove_file(to),
+            };
+        }
+    }
+}
+
+/// A file of the results. Dropping it without [`OutputFile::finish`] loses errors of the last writes.
+#[derive(Debug)]
+pub struct OutputFile {
+    file: BufWriter<File>,
+    path: PathBuf,
+}
+
+impl OutputFile {
+    /// Writes what is left and waits until the disk has it.
+    ///
+    /// # Errors
+    /// If that fails, as on a full disk.
+    pub fn finish(self) -> Result<(), OutputError> {
+        let OutputFile { file, path } = self;
+        let file = file.into_inner().map_err(|e| OutputError::at("write", &path)(e.into_error()))?;
+        file.sync_all().map_err(OutputError::at("write", &path))
+    }
+
+    /// Waits until the disk has what was flushed; for wrappers that flush and cannot give the file back.
+    pub(crate) fn sync(&self) -> Result<(), OutputError> {
+        self.file.get_ref().sync_all().map_err(OutputError::at("write", &self.path))
+    }
+
+    /// Where the file will stand.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// An error of this file from an error of writing to it.
+    pub fn error(&self, source: io::Error) -> OutputError {
+        OutputError::writing(&self.path, source)
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.file.write(buf)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// The operating system's error without the name of the hidden directory, which `tempfile` adds.
+fn own_reason(e: io::Error) -> io::Error {
+    let reason = e.get_ref().and_then(|inner| inner.source()).map(ToString::to_string);
+    reason.map_or_else(|| io::Error::from(e.kind()), |text| io::Error::new(e.kind(), text))
+}
+
+/// The outermost ancestor of `directory` (or itself) that does not exist.
+fn first_missing(directory: &Path) -> Option<PathBuf> {
+    let missing = |p: &&Path| !p.as_os_str().is_empty() && p.symlink_metadata().is_err();
+    directory.ancestors().take_while(missing).last().map(Path::to_path_buf)
+}
+
+/// Removes `directory` and its parents up to `made`, as far as they are empty.
+fn remove_empty(directory: &Path, made: &Path) {
+    for path in directory.ancestors() {
+        let gone = fs::remove_dir(path).is_ok() || path.symlink_metadata().is_err();
+        if path == made || !gone {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

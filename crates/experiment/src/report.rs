@@ -1,0 +1,159 @@
+//! What a comparison leaves in a folder: the summary, tables and pictures.
+
+use std::fmt;
+
+use crate::compare::{Interval, Recorded};
+use crate::figure::{
+    Cdf, FigureError, FlowShares, Row, Schedule, Series, Service, SharePanel, UtilizationPanel, dominant_shares, gantt,
+    latency_cdf, utilization,
+};
+pub use crate::output::{Output, OutputError};
+use crate::scenario::Scenario;
+
+/// Most packets of a run whose schedule is drawn.
+const GANTT_PACKETS: usize = 200;
+/// Points of a distribution's line.
+const CDF_POINTS: usize = 500;
+
+/// Why results were not written.
+#[derive(Debug)]
+pub enum ReportError {
+    /// The disk or the folder.
+    Output(OutputError),
+    /// A picture.
+    Figure(FigureError),
+}
+
+impl fmt::Display for ReportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Output(error) => error.fmt(f),
+            Self::Figure(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ReportError {}
+
+impl From<OutputError> for ReportError {
+    fn from(error: OutputError) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl From<FigureError> for ReportError {
+    fn from(error: FigureError) -> Self {
+        Self::Figure(error)
+    }
+}
+
+/// Write everything and move it into place; returns the paths.
+pub fn write(mut out: Output, scenario: &Scenario, runs: &[Recorded], json: &str) -> Result<Vec<String>, ReportError> {
+    out.write("summary.json", json.as_bytes())?;
+    for (name, svg) in pictures(scenario, runs)? {
+        out.write(name, svg.as_bytes())?;
+    }
+    Ok(out.commit()?.iter().map(|p| p.display().to_string()).collect())
+}
+
+/// The pictures of a comparison, with their file names.
+pub fn pictures(scenario: &Scenario, runs: &[Recorded]) -> Result<Vec<(&'static str, String)>, FigureError> {
+    let title = scenario.title();
+    let mut pictures = vec![
+        ("utilization.svg", utilization(title, &runs.iter().map(utilization_panel).collect::<Vec<_>>())?),
+        ("dominant-share.svg", dominant_shares(title, &runs.iter().map(share_panel).collect::<Vec<_>>())?),
+        ("latency.svg", latency_cdf(title, &runs.iter().map(cdf).collect::<Vec<_>>())?),
+    ];
+    if runs.iter().all(|r| (1..=GANTT_PACKETS).contains(&r.packets.len())) {
+        let (scale, unit) = time_unit(runs);
+        let schedules: Vec<Schedule> = runs.iter().map(|r| schedule(r, scale)).collect();
+        pictures.push(("schedule.svg", gantt(title, unit, &schedules)?));
+    }
+    Ok(pictures)
+}
+
+/// Busy part of every resource over time.
+pub fn utilization_panel(run: &Recorded) -> UtilizationPanel {
+    let series = |(r, total): (usize, &crate::compare::ResourceTotal)| Series {
+        name: total.name.clone(),
+        points: run.intervals.iter().map(|i| (middle(i), i.utilization[r])).collect(),
+    };
+    UtilizationPanel {
+        scheduler: run.scheduler.to_string(),
+        resources: run.resources.iter().enumerate().map(series).collect(),
+    }
+}
+
+/// Dominant share of every flow in every interval in which it was backlogged, with the fair share and what of it is promised.
+pub fn share_panel(run: &Recorded) -> SharePanel {
+    let mut flows: Vec<FlowShares> =
+        run.flows.iter().map(|f| FlowShares { group: f.group.clone(), points: Vec::new() }).collect();
+    for interval in &run.intervals {
+        for share in interval.shares.iter().filter(|s| s.backlogged) {
+            flows[share.flow as usize].points.push((middle(interval), share.service / interval.length));
+        }
+    }
+    let fair: Vec<(f64, f64)> = run.intervals.iter().map(|i| (middle(i), i.fair / i.length)).collect();
+    let guaranteed = match run.promised {
+        alpha if alpha < 1.0 => fair.iter().map(|&(t, d)| (t, alpha * d)).collect(),
+        _ => Vec::new(),
+    };
+    SharePanel { scheduler: run.scheduler.to_string(), flows, fair_share: fair, guaranteed }
+}
+
+/// Distribution of all latencies.
+pub fn cdf(run: &Recorded) -> Cdf {
+    let seconds: Vec<f64> = run.latencies.of_all().iter().map(|&ns| ns as f64 / 1e9).collect();
+    Cdf::from_latencies(&run.scheduler.to_string(), None, &seconds, CDF_POINTS)
+}
+
+/// The schedule itself, with times multiplied by `scale` from seconds.
+pub fn schedule(run: &Recorded, scale: f64) -> Schedule {
+    let mut rows = Vec::new();
+    for (r, resource) in run.resources.iter().enumerate() {
+        for server in 0..resource.servers {
+            let name =
+                if resource.servers == 1 { resource.name.clone() } else { format!("{} {}", resource.name, server + 1) };
+            rows.push(Row { name, services: services(run, r, server, scale) });
+        }
+    }
+    Schedule { scheduler: run.scheduler.to_string(), rows }
+}
+
+fn services(run: &Recorded, resource: usize, server: u32, scale: f64) -> Vec<Service> {
+    let mut counts = vec![0_u32; run.flows.len()];
+    let mut services = Vec::new();
+    for (k, packet) in run.packets.iter().enumerate() {
+        let flow = packet.flow as usize;
+        counts[flow] += 1;
+        if let Some(service) = run.service(k, resource).filter(|s| s.server == server) {
+            services.push(Service {
+                start: service.start.as_secs_f64() * scale,
+                end: service.end.as_secs_f64() * scale,
+                flow: run.flows[flow].name.clone(),
+                label: format!("{}{}", letter(flow), counts[flow]),
+            });
+        }
+    }
+    services
+}
+
+/// p, q, r, ... as in the paper; then from a on.
+fn letter(flow: usize) -> char {
+    char::from(b'a' + ((flow + 15) % 26) as u8)
+}
+
+fn middle(interval: &Interval) -> f64 {
+    interval.start + interval.length / 2.0
+}
+
+/// The unit in which the longest run has a readable number of units.
+fn time_unit(runs: &[Recorded]) -> (f64, &'static str) {
+    let longest = runs.iter().filter_map(|r| r.outcome.last_departure).max().map_or(0.0, |t| t.as_secs_f64());
+    match longest {
+        x if x >= 2.0 => (1.0, "s"),
+        x if x >= 2e-3 => (1e3, "ms"),
+        x if x >= 2e-6 => (1e6, "us"),
+        _ => (1e9, "ns"),
+    }
+}

@@ -1,0 +1,142 @@
+//! Tables for a terminal.
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+
+use crate::compare::Recorded;
+use crate::scenario::Scenario;
+use crate::summary::{Group, Summary};
+
+/// A line below the header and nothing else.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// Most groups that the table of groups lists per scheduler.
+const MOST_GROUPS: usize = 12;
+
+/// A table of at most this width. The first `texts` columns are texts, the others numbers.
+pub fn table(header: &[&str], texts: usize, rows: Vec<Vec<String>>, width: u16) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
+    let aligned = |(i, text): (usize, String)| {
+        Cell::new(text).set_alignment(if i < texts { CellAlignment::Left } else { CellAlignment::Right })
+    };
+    table.set_width(width).set_header(header.iter().map(ToString::to_string).enumerate().map(aligned));
+    for row in rows {
+        table.add_row(row.into_iter().enumerate().map(aligned));
+    }
+    table
+}
+
+/// What a comparison comes to, for people: a line per scheduler, then a line per scheduler and group.
+pub fn comparison(scenario: &Scenario, runs: &[Recorded], width: u16) -> String {
+    let summary = Summary::new(scenario, runs);
+    let mut text = format!("{}\n\n", overview(&summary, width));
+    text.push_str(&groups(&summary, width).to_string());
+    text.push_str(&notes(&summary, runs));
+    text
+}
+
+fn overview(summary: &Summary, width: u16) -> Table {
+    let mut header = vec!["scheduler".to_string(), "makespan".to_string()];
+    header.extend(summary.scenario.resources.iter().map(|name| format!("{name} used")));
+    header.extend(["delivered", "lost", "latency mean", "p99", "jain", "min/fair"].map(String::from));
+    let rows = summary.runs.iter().map(|run| {
+        let mut row = vec![run.scheduler.clone(), run.makespan_s.map_or("-".into(), seconds)];
+        row.extend(run.resources.0.iter().map(|(_, r)| percent(r.utilization)));
+        let latency = run.latency_s;
+        row.push(run.packets.delivered.to_string());
+        row.push(percent(run.packets.lost() as f64 / run.packets.offered.max(1) as f64));
+        row.push(latency.map_or("-".into(), |l| seconds(l.mean)));
+        row.push(latency.map_or("-".into(), |l| seconds(l.p99)));
+        row.push(run.fairness.as_ref().map_or("-".into(), |f| format!("{:.3}", f.jain)));
+        row.push(run.fairness.as_ref().and_then(|f| f.min_over_fair).map_or("-".into(), |m| format!("{m:.2}")));
+        row
+    });
+    table(&header.iter().map(String::as_str).collect::<Vec<_>>(), 1, rows.collect(), width)
+}
+
+fn groups(summary: &Summary, width: u16) -> Table {
+    let header = ["group", "scheduler", "flows", "throughput", "share/flow", "lost", "latency mean", "p99"];
+    let mut rows = Vec::new();
+    let names: Vec<&str> =
+        summary.runs.first().map_or(Vec::new(), |r| r.groups.iter().map(|g| g.group.as_str()).collect());
+    for (index, name) in names.iter().enumerate().take(MOST_GROUPS) {
+        for (k, run) in summary.runs.iter().enumerate() {
+            let label = if k == 0 { name.to_string() } else { String::new() };
+            rows.push(group_row(label, &run.scheduler, &run.groups[index]));
+        }
+    }
+    table(&header, 2, rows, width)
+}
+
+fn group_row(label: String, scheduler: &str, group: &Group) -> Vec<String> {
+    vec![
+        label,
+        scheduler.to_string(),
+        group.flows.to_string(),
+        rate(group.throughput_bps),
+        percent(group.dominant_share),
+        percent(group.packets.lost() as f64 / group.packets.offered.max(1) as f64),
+        group.latency_s.map_or("-".into(), |l| seconds(l.mean)),
+        group.latency_s.map_or("-".into(), |l| seconds(l.p99)),
+    ]
+}
+
+fn notes(summary: &Summary, runs: &[Recorded]) -> String {
+    let mut notes = String::from("\n");
+    let mut add = |note: String| {
+        notes.push_str("\nnote: ");
+        notes.push_str(&note);
+    };
+    if let Some(more) = summary.runs.first().map(|r| r.groups.len()).filter(|&n| n > MOST_GROUPS) {
+        add(format!("{} more groups: see --json", more - MOST_GROUPS));
+    }
+    if summary.runs.iter().all(|r| r.fairness.is_none()) {
+        let interval = seconds(summary.scenario.interval_s);
+        add(format!(
+            "no two flows were backlogged for a whole interval of {interval}: nothing to compare for jain and min/fair (a smaller interval may help)"
+        ));
+    }
+    if runs.iter().any(|r| r.truncated) {
+        add("too many intervals to keep: pictures and fairness show the beginning only".into());
+    }
+    for run in summary.runs.iter().filter(|r| r.end != "drained") {
+        add(format!("{}: cut off with {} packets in the system", run.scheduler, run.packets.unfinished));
+    }
+    notes
+}
+
+/// A time in its natural unit with four digits.
+pub fn seconds(s: f64) -> String {
+    let (value, unit) = match s.abs() {
+        x if x >= 1.0 || x == 0.0 => (s, "s"),
+        x if x >= 1e-3 => (s * 1e3, "ms"),
+        x if x >= 1e-6 => (s * 1e6, "us"),
+        _ => (s * 1e9, "ns"),
+    };
+    format!("{} {unit}", digits(value))
+}
+
+/// A rate in its natural unit with four digits.
+pub fn rate(bps: f64) -> String {
+    let (value, unit) = match bps {
+        x if x >= 1e9 => (bps / 1e9, "Gbps"),
+        x if x >= 1e6 => (bps / 1e6, "Mbps"),
+        x if x >= 1e3 => (bps / 1e3, "kbps"),
+        _ => (bps, "bps"),
+    };
+    format!("{} {unit}", digits(value))
+}
+
+fn digits(value: f64) -> String {
+    match value.abs() {
+        x if x >= 1000.0 => format!("{value:.0}"),
+        x if x >= 100.0 => format!("{value:.1}"),
+        x if x >= 10.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+/// A part as a percentage.
+pub fn percent(part: f64) -> String {
+    format!("{:.1} %", part * 100.0)
+}

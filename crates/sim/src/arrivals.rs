@@ -1,0 +1,228 @@
+//! The sources at work: one merged stream of packets in order of time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use dovetail_units::{Duration, PacketRate, ResourceVec, Time};
+use rand::RngExt;
+use rand_distr::{Distribution, Exp1};
+
+use crate::random::{Stream, stream};
+use crate::workload::{Generator, List, Pattern, Size, Source, Spell, Workload};
+
+/// A packet that arrives.
+pub(crate) struct Emitted<const M: usize> {
+    pub flow: u32,
+    pub size: u32,
+    pub cost: Option<ResourceVec<M>>,
+}
+
+/// All sources of a workload, merged by (time, source).
+pub(crate) struct Arrivals<'w, const M: usize> {
+    sources: Vec<Running<'w, M>>,
+    due: BinaryHeap<Reverse<(Time, u32)>>,
+}
+
+impl<'w, const M: usize> Arrivals<'w, M> {
+    pub fn new(workload: &'w Workload<M>, seed: u64) -> Self {
+        let mut sources: Vec<_> = workload.sources.iter().map(|s| Running::new(s, seed)).collect();
+        let due = (0..).zip(&mut sources).filter_map(|(i, s)| s.advance().map(|t| Reverse((t, i)))).collect();
+        Self { sources, due }
+    }
+
+    /// When the next packet comes.
+    pub fn next_time(&self) -> Option<Time> {
+        self.due.peek().map(|Reverse((time, _))| *time)
+    }
+
+    /// The next packet, if it comes at `now`.
+    pub fn pop_at(&mut self, now: Time) -> Option<Emitted<M>> {
+        let mut top = self.due.peek_mut()?;
+        let Reverse((time, index)) = *top;
+        if time != now {
+            return None;
+        }
+        let source = &mut self.sources[index as usize];
+        let packet = source.emit();
+        match source.advance() {
+            Some(time) => *top = Reverse((time, index)),
+            None => {
+                PeekMut::pop(top);
+            }
+        }
+        Some(packet)
+    }
+}
+
+enum Running<'w, const M: usize> {
+    List { list: &'w List<M>, next: usize },
+    Generator(Box<Generating<'w>>),
+}
+
+impl<'w, const M: usize> Running<'w, M> {
+    fn new(source: &'w Source<M>, seed: u64) -> Self {
+        match source {
+            Source::List(list) => Self::List { list, next: 0 },
+            Source::Generator(generator) => Self::Generator(Box::new(Generating::new(generator, seed))),
+        }
+    }
+
+    /// When the packet after the last emitted one comes.
+    fn advance(&mut self) -> Option<Time> {
+        match self {
+            Self::List { list, next } => list.arrivals.get(*next).map(|a| list.scale.apply(a.time)),
+            Self::Generator(generating) => generating.advance(),
+        }
+    }
+
+    /// The packet whose time `advance` told.
+    fn emit(&mut self) -> Emitted<M> {
+        match self {
+            Self::List { list, next } => {
+                let arrival = list.arrivals[*next];
+                let cost = list.costs.as_ref().map(|costs| costs[*next]);
+                *next += 1;
+                Emitted { flow: arrival.flow, size: arrival.size, cost }
+            }
+            Self::Generator(generating) => {
+                Emitted { flow: generating.spec.flow, size: generating.sizes.draw(), cost: None }
+            }
+        }
+    }
+}
+
+struct Generating<'w> {
+    spec: &'w Generator,
+    sent: u64,
+    clock: Clock,
+    sizes: Sizes<'w>,
+}
+
+impl<'w> Generating<'w> {
+    fn new(spec: &'w Generator, seed: u64) -> Self {
+        let times = stream(seed, &format!("{} arrivals", spec.name));
+        let sizes = Sizes::new(&spec.size, stream(seed, &format!("{} sizes", spec.name)));
+        Self { spec, sent: 0, clock: Clock::new(spec.pattern, times), sizes }
+    }
+
+    fn advance(&mut self) -> Option<Time> {
+        if self.spec.packets.is_some_and(|most| self.sent >= most) {
+            return None;
+        }
+        let last = self.spec.stop.unwrap_or(Time::MAX);
+        let time = self.spec.start + self.clock.next(self.sent, last.since(self.spec.start));
+        self.sent += 1;
+        (time < last).then_some(time)
+    }
+}
+
+/// Time since the generator's start.
+enum Clock {
+    Constant(PacketRate),
+    Poisson { mean_ns: f64, now: Wait, random: Stream },
+    OnOff { rate: PacketRate, on: Spell, off: Spell, random: Stream, began: Wait, length: Duration, sent: u64 },
+}
+
+impl Clock {
+    fn new(pattern: Pattern, mut random: Stream) -> Self {
+        match pattern {
+            Pattern::Constant(rate) => Self::Constant(rate),
+            Pattern::Poisson(rate) => Self::Poisson { mean_ns: 1e9 / rate.as_pps(), now: Wait::default(), random },
+            Pattern::OnOff { rate, on, off } => {
+                let mut first = Wait::default();
+                let length = first.spell(on, &mut random);
+                let began = Wait { total: Duration::ZERO, rest: first.rest };
+                Self::OnOff { rate, on, off, random, began, length, sent: 0 }
+            }
+        }
+    }
+
+    /// When packet number `k` comes; calls must count k up. Times from `end` on may be anything from `end` on.
+    fn next(&mut self, k: u64, end: Duration) -> Duration {
+        match self {
+            Self::Constant(rate) => rate.due(k),
+            Self::Poisson { mean_ns, now, random } => {
+                now.exponential(*mean_ns, random);
+                now.total
+            }
+            Self::OnOff { rate, on, off, random, began, length, sent } => {
+                while rate.due(*sent) >= *length && began.total < end {
+                    began.total += *length;
+                    began.spell(*off, random);
+                    let mut next = Wait { total: Duration::ZERO, rest: began.rest };
+                    *length = next.spell(*on, random);
+                    began.rest = next.rest;
+                    *sent = 0;
+                }
+                let since = rate.due(*sent);
+                *sent += 1;
+                began.total + since
+            }
+        }
+    }
+}
+
+/// A sum of random times in nanoseconds whose rounding does not bias the mean: the rest below a nanosecond is kept.
+#[derive(Clone, Copy, Default)]
+struct Wait {
+    total: Duration,
+    rest: f64,
+}
+
+impl Wait {
+    fn exponential(&mut self, mean_ns: f64, random: &mut Stream) -> Duration {
+        let draw: f64 = Exp1.sample(random);
+        let exact = draw * mean_ns + self.rest;
+        let whole = exact.floor();
+        self.rest = exact - whole;
+        let span = Duration::from_nanos(whole as u64);
+        self.total += span;
+        span
+    }
+
+    fn spell(&mut self, spell: Spell, random: &mut Stream) -> Duration {
+        match spell {
+            Spell::Fixed(length) => {
+                self.total += length;
+                length
+            }
+            Spell::Exponential(mean) => self.exponential(mean.as_nanos() as f64, random),
+        }
+    }
+}
+
+enum Sizes<'w> {
+    Fixed(u32),
+    Uniform { min: u32, max: u32, random: Stream },
+    Mix { sizes: &'w [(u32, u32)], cumulative: Vec<u64>, total: u64, random: Stream },
+}
+
+impl<'w> Sizes<'w> {
+    fn new(size: &'w Size, random: Stream) -> Self {
+        match size {
+            Size::Fixed(size) => Self::Fixed(*size),
+            Size::Uniform { min, max } => Self::Uniform { min: *min, max: *max, random },
+            Size::Mix(sizes) => {
+                let mut total = 0;
+                let mut add = |frequency: u32| {
+                    total += u64::from(frequency);
+                    total
+                };
+                let cumulative = sizes.iter().map(|&(_, frequency)| add(frequency)).collect();
+                Self::Mix { sizes, cumulative, total, random }
+            }
+        }
+    }
+
+    fn draw(&mut self) -> u32 {
+        match self {
+            Self::Fixed(size) => *size,
+            Self::Uniform { min, max, random } => random.random_range(*min..=*max),
+            Self::Mix { sizes, cumulative, total, random } => {
+                let at = random.random_range(0..*total);
+                sizes[cumulative.partition_point(|&c| c <= at)].0
+            }
+        }
+    }
+}

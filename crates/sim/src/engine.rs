@@ -1,0 +1,389 @@
+//! The event loop.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dovetail_sched::{FlowConfig, Next, Packet, Progress, Scheduler, Served};
+use dovetail_units::{Duration, Time};
+
+use crate::arrivals::{Arrivals, Emitted};
+use crate::costs::{Carry, FlowCosts, shared};
+use crate::error::SimError;
+use crate::pipeline::Pipeline;
+use crate::record::{Metrics, MetricsOptions, RunResult};
+use crate::recorder::{Recorder, SimPacket};
+use crate::stage::{Job, Slab, Stage};
+use crate::validate::validate;
+use crate::workload::Workload;
+
+/// A parameter of the scheduler changes while running.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Change {
+    /// When; before the arrivals of the same instant.
+    pub at: Time,
+    /// As in [`Scheduler::set`].
+    pub parameter: String,
+    /// As in [`Scheduler::set`].
+    pub value: String,
+}
+
+/// How a run is made.
+#[derive(Default)]
+pub struct Options<'a> {
+    /// Determines every random draw.
+    pub seed: u64,
+    /// Nothing later than this happens; what is unfinished then is counted as that.
+    pub horizon: Option<Time>,
+    /// Parameter changes, in any order.
+    pub changes: Vec<Change>,
+    /// When it becomes true, the run ends soon, as at a horizon.
+    pub cancel: Option<&'a AtomicBool>,
+    /// Called every few thousand packets.
+    pub progress: Option<&'a mut dyn FnMut(&Tally)>,
+}
+
+/// The count of all packets: `offered = refused + delivered + dropped + waiting + in_pipeline` at every moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// The simulated time.
+    pub now: Time,
+    /// Packets that arrived.
+    pub offered: u64,
+    /// Of these, not taken by the scheduler.
+    pub refused: u64,
+    /// Left the last resource.
+    pub delivered: u64,
+    /// Found a buffer between two resources full.
+    pub dropped: u64,
+    /// Wait in the scheduler.
+    pub waiting: u64,
+    /// Are in service, blocked, or in a buffer between two resources.
+    pub in_pipeline: u64,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// The sources are exhausted and the system is empty.
+    Drained,
+    /// The horizon was reached.
+    Horizon,
+    /// It was cancelled.
+    Cancelled,
+}
+
+/// What every run yields, whatever is recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// The packets at the end.
+    pub tally: Tally,
+    /// Why it ended.
+    pub end: End,
+    /// When the first packet came.
+    pub first_arrival: Option<Time>,
+    /// When the last packet left the last resource.
+    pub last_departure: Option<Time>,
+}
+
+impl Outcome {
+    /// From the first arrival to the last departure (tradeoff paper, section 2.2); `None` if nothing was delivered.
+    pub fn makespan(&self) -> Option<Duration> {
+        Some(self.last_departure?.since(self.first_arrival?))
+    }
+}
+
+/// A scheduler that only asks to be woken, this many times in a row without serving anything, is stuck.
+const MOST_IDLE_WAKES: u32 = 1_000_000;
+
+/// Instants between two looks at the cancel flag and calls of the progress function.
+const INSTANTS_PER_REPORT: u32 = 8192;
+
+/// Run the workload through the scheduler and the pipeline.
+///
+/// The flows are set up in the scheduler, which should have none. All events of one instant happen before the scheduler
+/// is asked: ends of service, then parameter changes, then arrivals. Equal inputs give equal results.
+/// Cost per packet: O(log(sources) + log(servers)) and the scheduler's.
+pub fn simulate<const M: usize, R: Recorder<M>>(
+    workload: &Workload<M>,
+    pipeline: &Pipeline<M>,
+    scheduler: &mut dyn Scheduler<M, u32>,
+    recorder: &mut R,
+    mut options: Options<'_>,
+) -> Result<Outcome, SimError> {
+    validate(workload, pipeline, options.horizon)?;
+    // Stable: changes of one instant keep their order.
+    options.changes.sort_by_key(|change| change.at);
+    let flows = workload.flows.iter().map(|flow| {
+        let id = scheduler.add_flow(FlowConfig { weight: flow.weight, limit: flow.limit });
+        FlowCosts::new(flow, id)
+    });
+    let engine = Engine {
+        flows: flows.collect(),
+        arrivals: Arrivals::new(workload, options.seed),
+        servers: pipeline.servers(),
+        stages: std::array::from_fn(|r| Stage::new(&pipeline.resources[r])),
+        scheduler,
+        recorder,
+        packets: Slab::new(),
+        completions: BinaryHeap::new(),
+        sequence: 0,
+        carries: [Carry::default(); M],
+        wake: None,
+        idle_wakes: 0,
+        next_change: 0,
+        tally: Tally::default(),
+        first_arrival: None,
+        last_departure: None,
+    };
+    engine.run(options)
+}
+
+/// [`simulate`] with the standard recorder.
+pub fn run<const M: usize>(
+    workload: &Workload<M>,
+    pipeline: &Pipeline<M>,
+    scheduler: &mut dyn Scheduler<M, u32>,
+    metrics: MetricsOptions,
+    options: Options<'_>,
+) -> Result<RunResult<M>, SimError> {
+    let mut recorder = Metrics::new(workload, pipeline, metrics);
+    let outcome = simulate(workload, pipeline, scheduler, &mut recorder, options)?;
+    Ok(recorder.finish(outcome))
+}
+
+/// An end of service: when, a count of all starts, resource, server.
+type Completion = Reverse<(Time, u64, u32, u32)>;
+
+struct Engine<'a, const M: usize, R> {
+    flows: Vec<FlowCosts<M>>,
+    arrivals: Arrivals<'a, M>,
+    servers: [u32; M],
+    stages: [Stage<M>; M],
+    scheduler: &'a mut dyn Scheduler<M, u32>,
+    recorder: &'a mut R,
+    packets: Slab<M>,
+    completions: BinaryHeap<Completion>,
+    sequence: u64,
+    carries: [Carry; M],
+    /// When the scheduler wants to be asked again.
+    wake: Option<Time>,
+    idle_wakes: u32,
+    next_change: usize,
+    tally: Tally,
+    first_arrival: Option<Time>,
+    last_departure: Option<Time>,
+}
+
+impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
+    fn run(mut self, mut options: Options<'_>) -> Result<Outcome, SimError> {
+        let horizon = options.horizon.unwrap_or(Time::MAX);
+        let mut until_report = INSTANTS_PER_REPORT;
+        let end = loop {
+            let Some(now) = self.next_instant(&options.changes) else { break End::Drained };
+            if now > horizon {
+                self.tally.now = horizon;
+                break End::Horizon;
+            }
+            self.instant(now, &options.changes)?;
+            until_report -= 1;
+            if until_report == 0 {
+                until_report = INSTANTS_PER_REPORT;
+                if options.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+                    break End::Cancelled;
+                }
+                if let Some(progress) = options.progress.as_mut() {
+                    progress(&self.tally);
+                }
+            }
+        };
+        if end == End::Drained && self.tally.waiting > 0 {
+            return Err(self.stalled("\"wait for progress\""));
+        }
+        self.recorder.ended(self.tally.now);
+        let Self { tally, first_arrival, last_departure, .. } = self;
+        Ok(Outcome { tally, end, first_arrival, last_departure })
+    }
+
+    /// When something happens next.
+    fn next_instant(&self, changes: &[Change]) -> Option<Time> {
+        let completion = self.completions.peek().map(|Reverse((time, ..))| *time);
+        let next = [completion, self.arrivals.next_time(), self.wake].into_iter().flatten().min();
+        // A change alone does not prolong a run, unless packets wait that it might set free.
+        let change = changes.get(self.next_change).map(|c| c.at.max(self.tally.now));
+        match (next, change) {
+            (Some(next), Some(change)) => Some(next.min(change)),
+            (None, Some(change)) if self.tally.waiting > 0 => Some(change),
+            (next, _) => next,
+        }
+    }
+
+    fn instant(&mut self, now: Time, changes: &[Change]) -> Result<(), SimError> {
+        self.tally.now = now;
+        let mut happened = false;
+        while let Some((resource, server)) = self.pop_completion(now) {
+            self.complete(resource as usize, server);
+            // Ends of one instant are all counted before anything moves, so that a place freed now is found free now.
+            if self.completions.peek().is_none_or(|Reverse((time, ..))| *time != now) {
+                self.move_on()?;
+            }
+            happened = true;
+        }
+        while let Some(change) = changes.get(self.next_change).filter(|change| change.at <= now) {
+            self.next_change += 1;
+            let set = self.scheduler.set(now, &change.parameter, &change.value);
+            set.map_err(|error| SimError::Parameter { at: now, error })?;
+            happened = true;
+        }
+        while let Some(packet) = self.arrivals.pop_at(now) {
+            self.arrive(packet)?;
+            happened = true;
+        }
+        self.dispatch(happened)
+    }
+
+    fn pop_completion(&mut self, now: Time) -> Option<(u32, u32)> {
+        let &Reverse((time, _, resource, server)) = self.completions.peek()?;
+        if time != now {
+            return None;
+        }
+        self.completions.pop();
+        Some((resource, server))
+    }
+
+    fn arrive(&mut self, emitted: Emitted<M>) -> Result<(), SimError> {
+        let now = self.tally.now;
+        self.first_arrival.get_or_insert(now);
+        let flow = &self.flows[emitted.flow as usize];
+        let cost = flow.true_cost(&emitted, &mut self.carries);
+        let estimate = flow.estimate(&cost, emitted.size, &self.servers);
+        let number = self.tally.offered;
+        self.tally.offered += 1;
+        let packet = SimPacket { number, arrival: now, cost, flow: emitted.flow, size: emitted.size };
+        let Some(payload) = self.packets.insert(packet) else { return Err(SimError::TooManyPackets { at: now }) };
+        match self.scheduler.enqueue(now, Packet { flow: flow.id, size: packet.size, cost: estimate, payload }) {
+            Ok(()) => {
+                self.tally.waiting += 1;
+                self.recorder.admitted(now, &packet);
+            }
+            Err(refused) => {
+                self.packets.free(payload);
+                self.tally.refused += 1;
+                self.recorder.refused(now, &packet, refused.reason);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ask the scheduler as long as the first resource has an idle server.
+    fn dispatch(&mut self, happened: bool) -> Result<(), SimError> {
+        let now = self.tally.now;
+        self.wake = None;
+        self.idle_wakes = if happened { 0 } else { self.idle_wakes + 1 };
+        while self.tally.waiting > 0 && self.stages[0].has_idle() {
+            match self.scheduler.next(now) {
+                Next::Serve(Served { ticket, payload, .. }) => {
+                    self.tally.waiting -= 1;
+                    self.tally.in_pipeline += 1;
+                    self.idle_wakes = 0;
+                    self.start(0, Job { packet: payload, ticket })?;
+                }
+                Next::At(time) if time > now && self.idle_wakes < MOST_IDLE_WAKES => {
+                    self.wake = Some(time);
+                    break;
+                }
+                Next::At(_) => return Err(self.stalled("\"ask again later\" without end")),
+                Next::AwaitProgress => break,
+                Next::Empty => return Err(self.stalled("\"empty\"")),
+            }
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, resource: usize, mut job: Job<M>) -> Result<(), SimError> {
+        let now = self.tally.now;
+        let packet = *self.packets.get(job.packet);
+        if resource > 0 {
+            self.scheduler.progress(now, &mut job.ticket, resource, Progress::Started);
+        }
+        let end = now + packet.cost[resource];
+        if end == Time::MAX {
+            return Err(SimError::TooLong { flow: packet.flow, at: now });
+        }
+        if let Some(server) = self.stages[resource].occupy(job) {
+            self.completions.push(Reverse((end, self.sequence, resource as u32, server)));
+            self.sequence += 1;
+            self.recorder.started(now, &packet, resource, server);
+        }
+        Ok(())
+    }
+
+    /// A service ends. The packet leaves the last resource, and stays on the server of any other until it can move on.
+    fn complete(&mut self, resource: usize, server: u32) {
+        let now = self.tally.now;
+        let stage = &mut self.stages[resource];
+        let Some(job) = stage.job_mut(server) else { return };
+        let packet = self.packets.get(job.packet);
+        let used = shared(packet.cost[resource], self.servers[resource]);
+        self.scheduler.progress(now, &mut job.ticket, resource, Progress::Finished { used });
+        self.recorder.finished(now, packet, resource, server);
+        if resource + 1 < M {
+            stage.finished.push_back(server);
+            return;
+        }
+        self.recorder.delivered(now, packet);
+        self.packets.free(job.packet);
+        stage.release(server);
+        self.tally.in_pipeline -= 1;
+        self.tally.delivered += 1;
+        self.last_departure = Some(now);
+    }
+
+    /// Move packets between resources as far as there is room, from the last resource to the first.
+    fn move_on(&mut self) -> Result<(), SimError> {
+        for resource in (1..M).rev() {
+            loop {
+                if self.stages[resource].has_idle()
+                    && let Some(job) = self.stages[resource].buffer.pop_front()
+                {
+                    self.start(resource, job)?;
+                    continue;
+                }
+                let Some(&server) = self.stages[resource - 1].finished.front() else { break };
+                let next = &self.stages[resource];
+                // An idle server here means an empty buffer: the packet passes straight through.
+                if !next.has_idle() && next.buffer.len() >= next.capacity && !next.dropping {
+                    break;
+                }
+                self.stages[resource - 1].finished.pop_front();
+                if let Some(job) = self.stages[resource - 1].release(server) {
+                    self.hand_over(resource, job)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A packet comes to a resource that has an idle server, or room in its buffer, or drops.
+    fn hand_over(&mut self, resource: usize, mut job: Job<M>) -> Result<(), SimError> {
+        let stage = &mut self.stages[resource];
+        if stage.has_idle() {
+            return self.start(resource, job);
+        }
+        if stage.buffer.len() < stage.capacity {
+            stage.buffer.push_back(job);
+            return Ok(());
+        }
+        let now = self.tally.now;
+        self.scheduler.progress(now, &mut job.ticket, resource, Progress::Abandoned);
+        self.recorder.dropped(now, self.packets.get(job.packet), resource);
+        self.packets.free(job.packet);
+        self.tally.in_pipeline -= 1;
+        self.tally.dropped += 1;
+        Ok(())
+    }
+
+    fn stalled(&self, answer: &'static str) -> SimError {
+        SimError::Stalled { at: self.tally.now, waiting: self.tally.waiting, answer }
+    }
+}

@@ -1,0 +1,56 @@
+//! The resources that packets pass in series.
+
+/// Where packets wait between two resources; always in order of arrival there.
+///
+/// With several parallel servers upstream, packets of one flow may overtake one another; they are delivered as they
+/// come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Buffer {
+    /// Holds any number of packets.
+    Unlimited,
+    /// Holds this many packets (those in service not counted); when it is full, a finished packet stays on its server
+    /// upstream and blocks it. Zero packets is no buffer at all.
+    Blocking(u32),
+    /// Holds this many packets; a packet that finds it full, and no server free, is dropped after processing.
+    Dropping(u32),
+}
+
+/// One resource.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Resource {
+    /// Its name in reports.
+    pub name: String,
+    /// Parallel servers: 1 to [`Resource::MAX_SERVERS`]. Each takes a packet's whole cost.
+    pub servers: u32,
+    /// The buffer before it. Before the first resource stands the scheduler: there it has no meaning.
+    pub buffer: Buffer,
+}
+
+impl Resource {
+    /// The most servers of one resource.
+    pub const MAX_SERVERS: u32 = 65_536;
+
+    /// One server behind an unlimited buffer.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), servers: 1, buffer: Buffer::Unlimited }
+    }
+}
+
+/// `M` resources in series.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pipeline<const M: usize> {
+    /// In the order in which packets pass them.
+    pub resources: [Resource; M],
+}
+
+impl<const M: usize> Pipeline<M> {
+    /// Single servers with unlimited buffers between them.
+    pub fn new(names: [&str; M]) -> Self {
+        Self { resources: names.map(Resource::new) }
+    }
+
+    /// Servers per resource.
+    pub fn servers(&self) -> [u32; M] {
+        std::array::from_fn(|r| self.resources[r].servers)
+    }
+}

@@ -1,0 +1,391 @@
+//! The standard recorder.
+
+use dovetail_sched::DropReason;
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
+
+use crate::costs::shared;
+use crate::engine::Outcome;
+use crate::pipeline::Pipeline;
+use crate::record::fair_share::FairShare;
+use crate::record::latency::{LatencySamples, LatencySummary};
+use crate::record::result::{FlowResult, ResourceResult, RunResult};
+use crate::record::series::{IntervalRow, Series, ShareRow};
+use crate::recorder::{Recorder, SimPacket};
+use crate::workload::Workload;
+
+/// What the standard recorder keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MetricsOptions {
+    /// The length of an interval of the series; zero counts as 1 ns.
+    pub interval: Duration,
+    /// Most rows of [`Series::intervals`] and of [`Series::shares`], so that a run of absurd length ends without
+    /// filling the memory.
+    pub rows: usize,
+    /// Keep every latency in [`RunResult::latencies`] (8 bytes per packet).
+    pub latencies: bool,
+}
+
+impl Default for MetricsOptions {
+    /// One second, ten million rows, latencies kept.
+    fn default() -> Self {
+        Self { interval: Duration::from_secs(1), rows: 10_000_000, latencies: true }
+    }
+}
+
+/// The standard recorder: books per flow and resource, exact latencies, service and fair share per interval.
+///
+/// Memory: 12 bytes per delivered packet for its latency, and a row per interval and flow with packets in the system.
+#[derive(Clone, Debug)]
+pub struct Metrics<const M: usize> {
+    options: MetricsOptions,
+    servers: [u32; M],
+    names: [String; M],
+    flows: Vec<FlowBooks<M>>,
+    in_service: [Vec<Option<InService>>; M],
+    busy: [Duration; M],
+    /// Packets in the system, and the time during which there were any, counted up to `nonempty_since`.
+    in_system: u64,
+    nonempty_since: Time,
+    nonempty: Duration,
+    fair: FairShare<M>,
+    latencies: LatencySamples,
+    current: Current<M>,
+    series: Series<M>,
+}
+
+#[derive(Clone, Debug)]
+struct FlowBooks<const M: usize> {
+    weight: Weight,
+    admitted: u64,
+    refused: [u64; DropReason::ALL.len()],
+    delivered: u64,
+    dropped: u64,
+    bytes_offered: u64,
+    bytes_delivered: u64,
+    service: [Duration; M],
+    /// Of the service, that on the packet's dominant resource.
+    dominant: [Duration; M],
+    /// Sum of the (normalised) dominant times of admitted packets.
+    demand: Duration,
+    in_system: u64,
+    since: Time,
+    /// As `since`, but an interruption of no length does not count.
+    whole_since: Time,
+    left: Option<Time>,
+    backlogged: Duration,
+    /// Nanoseconds of (normalised) dominant service in the current interval.
+    interval_service: f64,
+    is_active: bool,
+}
+
+/// A packet on a server.
+#[derive(Clone, Copy, Debug)]
+struct InService {
+    flow: u32,
+    since: Time,
+    dominant: bool,
+}
+
+/// The interval under way.
+#[derive(Clone, Debug)]
+struct Current<const M: usize> {
+    index: u64,
+    start: Time,
+    end: Time,
+    busy: [Duration; M],
+    nonempty: Duration,
+    /// Flows that have had packets in the system during it.
+    active: Vec<u32>,
+}
+
+impl<const M: usize> Metrics<M> {
+    /// A recorder for runs of this workload through this pipeline.
+    pub fn new(workload: &Workload<M>, pipeline: &Pipeline<M>, options: MetricsOptions) -> Self {
+        let interval = options.interval.max(Duration::from_nanos(1));
+        let options = MetricsOptions { interval, ..options };
+        Self {
+            options,
+            servers: pipeline.servers(),
+            names: std::array::from_fn(|r| pipeline.resources[r].name.clone()),
+            flows: workload.flows.iter().map(|flow| FlowBooks::new(flow.weight)).collect(),
+            in_service: std::array::from_fn(|r| vec![None; pipeline.resources[r].servers as usize]),
+            busy: [Duration::ZERO; M],
+            in_system: 0,
+            nonempty_since: Time::ZERO,
+            nonempty: Duration::ZERO,
+            fair: FairShare::new(workload.flows.iter().map(|flow| flow.weight)),
+            latencies: LatencySamples::default(),
+            current: Current::at(Time::ZERO, interval, Vec::new()),
+            series: Series::new(interval),
+        }
+    }
+
+    /// The results of the run that was recorded and had this outcome.
+    pub fn finish(self, outcome: Outcome) -> RunResult<M> {
+        let latencies = self.latencies.into_latencies(self.flows.len());
+        let books = self.flows.into_iter().enumerate();
+        let flows = books.map(|(i, flow)| flow.result(&self.servers, LatencySummary::of_sorted(latencies.of_flow(i))));
+        let mut names = self.names.into_iter();
+        let resources = std::array::from_fn(|r| ResourceResult {
+            name: names.next().unwrap_or_default(),
+            servers: self.servers[r],
+            busy: self.busy[r],
+            utilization: ratio(self.busy[r], self.nonempty, self.servers[r]),
+        });
+        RunResult {
+            outcome,
+            resources,
+            nonempty: self.nonempty,
+            flows: flows.collect(),
+            series: self.series,
+            latencies: self.options.latencies.then_some(latencies),
+        }
+    }
+
+    fn normalised(&self, cost: &ResourceVec<M>) -> ResourceVec<M> {
+        let mut times = *cost;
+        for r in 0..M {
+            times[r] = shared(cost[r], self.servers[r]);
+        }
+        times
+    }
+
+    /// Close the intervals that end at or before `now`.
+    fn advance(&mut self, now: Time) {
+        while now >= self.current.end {
+            if self.in_system == 0 && self.current.active.is_empty() {
+                self.skip_to(now);
+                return;
+            }
+            let end = self.current.end;
+            if self.series.truncated || end == Time::MAX {
+                self.cut(now);
+                self.skip_to(now);
+                return;
+            }
+            self.close(end, true);
+            self.skip_to(end);
+        }
+    }
+
+    /// Begin the interval that `now` is in.
+    fn skip_to(&mut self, now: Time) {
+        self.fair.take_integral(now);
+        let active = std::mem::take(&mut self.current.active);
+        self.current = Current::at(now, self.options.interval, active);
+    }
+
+    /// Write down what is under way as far as it belongs before `now`.
+    fn cut(&mut self, now: Time) {
+        for r in 0..M {
+            for server in 0..self.in_service[r].len() {
+                if let Some(service) = self.in_service[r][server] {
+                    self.credit(r, service, now);
+                    self.in_service[r][server] = Some(InService { since: now, ..service });
+                }
+            }
+        }
+        if self.in_system > 0 {
+            self.count_nonempty(now);
+        }
+    }
+
+    fn count_nonempty(&mut self, now: Time) {
+        let span = now.since(self.nonempty_since);
+        self.nonempty_since = now;
+        self.current.nonempty += span;
+        self.nonempty += span;
+    }
+
+    /// Count service up to `now`.
+    fn credit(&mut self, resource: usize, service: InService, now: Time) {
+        let span = now.since(service.since);
+        self.busy[resource] += span;
+        self.current.busy[resource] += span;
+        let flow = &mut self.flows[service.flow as usize];
+        flow.service[resource] += span;
+        if service.dominant {
+            flow.dominant[resource] += span;
+            flow.interval_service += span.as_nanos() as f64 / f64::from(self.servers[resource]);
+        }
+    }
+
+    /// Add the current interval, which ends at `end`, to the series.
+    fn close(&mut self, end: Time, full: bool) {
+        self.cut(end);
+        let rows = self.series.shares.len() + self.current.active.len();
+        if rows > self.options.rows || self.series.intervals.len() >= self.options.rows {
+            self.series.truncated = true;
+            return;
+        }
+        let start = self.current.start;
+        let (flows, shares) = (&mut self.flows, &mut self.series.shares);
+        self.current.active.retain(|&index| {
+            let flow = &mut flows[index as usize];
+            let backlogged = full && flow.in_system > 0 && flow.whole_since <= start;
+            let service = std::mem::take(&mut flow.interval_service) / 1e9;
+            shares.push(ShareRow { flow: index, backlogged, service });
+            flow.is_active = flow.in_system > 0;
+            flow.is_active
+        });
+        self.series.intervals.push(IntervalRow {
+            index: self.current.index,
+            length: end.since(start),
+            busy: self.current.busy,
+            nonempty: self.current.nonempty,
+            fair: self.fair.take_integral(end),
+            shares_end: self.series.shares.len(),
+        });
+    }
+
+    fn entered_system(&mut self, now: Time, index: u32) {
+        if self.in_system == 0 {
+            self.nonempty_since = now;
+        }
+        self.in_system += 1;
+        let flow = &mut self.flows[index as usize];
+        if flow.in_system == 0 {
+            flow.since = now;
+            if flow.left != Some(now) {
+                flow.whole_since = now;
+            }
+        }
+        flow.in_system += 1;
+        if !flow.is_active {
+            flow.is_active = true;
+            self.current.active.push(index);
+        }
+    }
+
+    fn left_system(&mut self, now: Time, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        flow.in_system -= 1;
+        if flow.in_system == 0 {
+            flow.left = Some(now);
+            flow.backlogged += now.since(flow.since);
+            self.fair.left(now, index);
+        }
+        if self.in_system == 1 {
+            self.count_nonempty(now);
+        }
+        self.in_system -= 1;
+    }
+}
+
+impl<const M: usize> Current<M> {
+    fn at(now: Time, interval: Duration, active: Vec<u32>) -> Self {
+        let index = now.as_nanos() / interval.as_nanos();
+        let start = Time::from_nanos(index * interval.as_nanos());
+        Self { index, start, end: start + interval, busy: [Duration::ZERO; M], nonempty: Duration::ZERO, active }
+    }
+}
+
+impl<const M: usize> FlowBooks<M> {
+    fn new(weight: Weight) -> Self {
+        Self {
+            weight,
+            admitted: 0,
+            refused: [0; DropReason::ALL.len()],
+            delivered: 0,
+            dropped: 0,
+            bytes_offered: 0,
+            bytes_delivered: 0,
+            service: [Duration::ZERO; M],
+            dominant: [Duration::ZERO; M],
+            demand: Duration::ZERO,
+            in_system: 0,
+            since: Time::ZERO,
+            whole_since: Time::ZERO,
+            left: None,
+            backlogged: Duration::ZERO,
+            interval_service: 0.0,
+            is_active: false,
+        }
+    }
+
+    fn result(self, servers: &[u32; M], latency: Option<LatencySummary>) -> FlowResult<M> {
+        let dominant = self.dominant.iter().zip(servers).map(|(time, &k)| time.as_secs_f64() / f64::from(k));
+        let packets = self.admitted.max(1) as f64;
+        FlowResult {
+            weight: self.weight,
+            offered: self.admitted + self.refused.iter().sum::<u64>(),
+            delivered: self.delivered,
+            refused: self.refused,
+            dropped: self.dropped,
+            unfinished: self.in_system,
+            bytes_offered: self.bytes_offered,
+            bytes_delivered: self.bytes_delivered,
+            service: ResourceVec(self.service),
+            dominant_service: dominant.sum(),
+            mean_dominant_time: self.demand.as_secs_f64() / packets,
+            backlogged: self.backlogged,
+            latency,
+        }
+    }
+}
+
+/// `busy / (servers * span)`; 0 over no time.
+fn ratio(busy: Duration, span: Duration, servers: u32) -> f64 {
+    let ns = |time: Duration| time.as_nanos() as f64;
+    if span == Duration::ZERO { 0.0 } else { ns(busy) / (ns(span) * f64::from(servers)) }
+}
+
+impl<const M: usize> Recorder<M> for Metrics<M> {
+    fn admitted(&mut self, now: Time, packet: &SimPacket<M>) {
+        self.advance(now);
+        let cost = self.normalised(&packet.cost);
+        let flow = &mut self.flows[packet.flow as usize];
+        flow.admitted += 1;
+        flow.bytes_offered += u64::from(packet.size);
+        flow.demand += cost.dominant_time();
+        self.entered_system(now, packet.flow);
+        self.fair.arrived(now, packet.flow, &cost);
+    }
+
+    fn refused(&mut self, _now: Time, packet: &SimPacket<M>, reason: DropReason) {
+        let flow = &mut self.flows[packet.flow as usize];
+        flow.refused[reason as usize] += 1;
+        flow.bytes_offered += u64::from(packet.size);
+    }
+
+    fn started(&mut self, now: Time, packet: &SimPacket<M>, resource: usize, server: u32) {
+        self.advance(now);
+        if resource == 0 {
+            self.fair.started(now, packet.flow);
+        }
+        let dominant = self.normalised(&packet.cost).dominant_resource() == resource;
+        self.in_service[resource][server as usize] = Some(InService { flow: packet.flow, since: now, dominant });
+    }
+
+    fn finished(&mut self, now: Time, _packet: &SimPacket<M>, resource: usize, server: u32) {
+        self.advance(now);
+        if let Some(service) = self.in_service[resource][server as usize].take() {
+            self.credit(resource, service, now);
+        }
+    }
+
+    fn delivered(&mut self, now: Time, packet: &SimPacket<M>) {
+        let flow = &mut self.flows[packet.flow as usize];
+        flow.delivered += 1;
+        flow.bytes_delivered += u64::from(packet.size);
+        self.latencies.push(packet.flow, now.since(packet.arrival).as_nanos());
+        self.left_system(now, packet.flow);
+    }
+
+    fn dropped(&mut self, now: Time, packet: &SimPacket<M>, _resource: usize) {
+        self.advance(now);
+        self.flows[packet.flow as usize].dropped += 1;
+        self.left_system(now, packet.flow);
+    }
+
+    fn ended(&mut self, now: Time) {
+        self.advance(now);
+        self.cut(now);
+        for flow in self.flows.iter_mut().filter(|flow| flow.in_system > 0) {
+            flow.backlogged += now.since(flow.since);
+        }
+        if !self.current.active.is_empty() && now > self.current.start && !self.series.truncated {
+            self.close(now, false);
+        }
+    }
+}

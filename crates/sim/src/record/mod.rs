@@ -1,0 +1,16 @@
+//! Recorders: the standard one ([`Metrics`], giving a [`RunResult`]), and one that keeps every packet ([`PacketLog`]).
+
+mod fair_share;
+mod fairness;
+mod latency;
+mod metrics;
+mod packet_log;
+mod result;
+mod series;
+
+pub use fairness::{Fairness, FlowInterval, Shortfall, ShortfallBy};
+pub use latency::{Latencies, LatencySummary};
+pub use metrics::{Metrics, MetricsOptions};
+pub use packet_log::{PacketLog, PacketOutcome, PacketRecord};
+pub use result::{FlowResult, ResourceResult, RunResult};
+pub use series::{IntervalRow, Series, ShareRow};

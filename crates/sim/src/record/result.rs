@@ -1,0 +1,73 @@
+//! What the standard recorder yields.
+
+use dovetail_sched::DropReason;
+use dovetail_units::{Duration, ResourceVec, Weight};
+
+use crate::engine::Outcome;
+use crate::record::latency::{Latencies, LatencySummary};
+use crate::record::series::Series;
+
+/// Everything that is known of a run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunResult<const M: usize> {
+    /// Packets in all, end of the run, makespan.
+    pub outcome: Outcome,
+    /// In pipeline order.
+    pub resources: [ResourceResult; M],
+    /// Time during which at least one packet was in the system.
+    pub nonempty: Duration,
+    /// In the order of the workload.
+    pub flows: Vec<FlowResult<M>>,
+    /// What happened in each interval.
+    pub series: Series<M>,
+    /// Every latency, if wanted.
+    pub latencies: Option<Latencies>,
+}
+
+/// A resource over the whole run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ResourceResult {
+    /// Its name.
+    pub name: String,
+    /// Its parallel servers.
+    pub servers: u32,
+    /// Service time, summed over the servers; time blocked does not count.
+    pub busy: Duration,
+    /// Utilisation given a non-empty system (tradeoff paper, section 2.2): `busy` divided by servers times the time during which
+    /// any packet was in the system.
+    pub utilization: f64,
+}
+
+/// A flow over the whole run.
+///
+/// `offered = delivered + refused + dropped + unfinished`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FlowResult<const M: usize> {
+    /// Its weight.
+    pub weight: Weight,
+    /// Packets that arrived.
+    pub offered: u64,
+    /// Packets that left the last resource.
+    pub delivered: u64,
+    /// Packets the scheduler did not take, in the order of [`DropReason::ALL`].
+    pub refused: [u64; DropReason::ALL.len()],
+    /// Packets that found a buffer between two resources full.
+    pub dropped: u64,
+    /// Packets in the system when the run ended.
+    pub unfinished: u64,
+    /// Bytes that arrived.
+    pub bytes_offered: u64,
+    /// Bytes of delivered packets.
+    pub bytes_delivered: u64,
+    /// Service received on each resource, in time on one server.
+    pub service: ResourceVec<M>,
+    /// Service on the packets' dominant resources in seconds, divided by the resource's number of servers. A packet's dominant
+    /// resource is that with the longest time so divided, the first of equals.
+    pub dominant_service: f64,
+    /// Mean time of an admitted packet on its dominant resource, in the same seconds.
+    pub mean_dominant_time: f64,
+    /// Time with at least one packet in queue or pipeline.
+    pub backlogged: Duration,
+    /// From arrival to leaving the last resource; `None` if nothing was delivered.
+    pub latency: Option<LatencySummary>,
+}

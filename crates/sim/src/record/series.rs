@@ -1,0 +1,68 @@
+//! What happened in each interval of time.
+
+use dovetail_units::{Duration, Time};
+
+/// One interval in which packets were in the system.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct IntervalRow<const M: usize> {
+    /// It begins at `index` times the length of an interval.
+    pub index: u64,
+    /// Its length; shorter than the others only for the interval in which the run ended.
+    pub length: Duration,
+    /// Service time on each resource, summed over its servers.
+    pub busy: [Duration; M],
+    /// Time during which at least one packet was in the system.
+    pub nonempty: Duration,
+    /// Integral over the interval of the fair dominant share for weight 1, in seconds: flow i's fair dominant service is
+    /// its weight times this. The share is that of DRGPS (tradeoff paper, eq. 16, with weights) for the flows with packets in
+    /// queue or pipeline and their head packets: the first that waits, else the last that entered the pipeline.
+    pub fair: f64,
+    /// Where the interval's rows end in [`Series::shares`]; they begin where those of the interval before end.
+    pub shares_end: usize,
+}
+
+/// A flow in an interval in which it had packets in the system.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ShareRow {
+    /// The flow.
+    pub flow: u32,
+    /// Whether the flow had packets in the system throughout the (full) interval.
+    pub backlogged: bool,
+    /// Its dominant service in seconds: time on every packet's dominant resource, divided by the resource's number of
+    /// servers.
+    pub service: f64,
+}
+
+/// Intervals of equal length in order of time, without those in which the system was empty.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Series<const M: usize> {
+    /// The length of an interval.
+    pub interval: Duration,
+    /// The intervals.
+    pub intervals: Vec<IntervalRow<M>>,
+    /// The flows in the intervals, sorted by neither flow nor service; see [`Series::iter`].
+    pub shares: Vec<ShareRow>,
+    /// Whether the run went on after the limit of rows was reached: then only the beginning is here.
+    pub truncated: bool,
+}
+
+impl<const M: usize> Series<M> {
+    pub(crate) fn new(interval: Duration) -> Self {
+        Self { interval, intervals: Vec::new(), shares: Vec::new(), truncated: false }
+    }
+
+    /// Every interval with its flows.
+    pub fn iter(&self) -> impl Iterator<Item = (&IntervalRow<M>, &[ShareRow])> {
+        let mut start = 0;
+        self.intervals.iter().map(move |row| {
+            let shares = &self.shares[start..row.shares_end];
+            start = row.shares_end;
+            (row, shares)
+        })
+    }
+
+    /// When the interval of this index begins.
+    pub fn start(&self, index: u64) -> Time {
+        Time::ZERO + self.interval.saturating_mul(index)
+    }
+}

@@ -1,0 +1,108 @@
+//! Checks before a run, so that the run itself has nothing left to doubt.
+
+use dovetail_sched::contract::Limit;
+use dovetail_units::{Duration, Time};
+
+use crate::error::SimError;
+use crate::pipeline::{Pipeline, Resource};
+use crate::workload::{Cost, Generator, List, Pattern, Size, Source, Spell, Workload};
+
+/// Refuse what cannot be simulated, naming the part and what was expected of it.
+pub(crate) fn validate<const M: usize>(
+    workload: &Workload<M>,
+    pipeline: &Pipeline<M>,
+    horizon: Option<Time>,
+) -> Result<(), SimError> {
+    resources(pipeline)?;
+    if u32::try_from(workload.flows.len()).is_err() || u32::try_from(workload.sources.len()).is_err() {
+        return Err(SimError::invalid("more than 4294967295 flows or sources"));
+    }
+    for flow in &workload.flows {
+        let Limit { packets, bytes } = flow.limit;
+        if packets == Some(0) || bytes.is_some_and(|b| b.0 == 0) {
+            let name = &flow.name;
+            return Err(SimError::invalid(format!("flow {name:?}: its queue limit is zero; expected at least 1")));
+        }
+    }
+    for (index, source) in workload.sources.iter().enumerate() {
+        let problem = match source {
+            Source::Generator(generator) => self::generator(generator, workload, horizon),
+            Source::List(list) => self::list(list, workload),
+        };
+        problem.map_err(|problem| SimError::invalid(format!("source {index}: {problem}")))?;
+    }
+    Ok(())
+}
+
+fn resources<const M: usize>(pipeline: &Pipeline<M>) -> Result<(), SimError> {
+    if M == 0 {
+        return Err(SimError::invalid("a pipeline of no resources; expected at least one"));
+    }
+    for Resource { name, servers, .. } in &pipeline.resources {
+        if *servers == 0 || *servers > Resource::MAX_SERVERS {
+            let most = Resource::MAX_SERVERS;
+            return Err(SimError::invalid(format!("resource {name:?}: {servers} servers; expected 1 to {most}")));
+        }
+    }
+    Ok(())
+}
+
+fn generator<const M: usize>(
+    generator: &Generator,
+    workload: &Workload<M>,
+    horizon: Option<Time>,
+) -> Result<(), String> {
+    let name = &generator.name;
+    let Some(flow) = workload.flows.get(generator.flow as usize) else {
+        return Err(format!("{name:?} sends to flow {}; there are {}", generator.flow, workload.flows.len()));
+    };
+    if flow.cost.contains(&Cost::PerPacket) {
+        return Err(format!("flow {:?} has costs per packet; expected a list with costs as its source", flow.name));
+    }
+    if generator.stop.is_none() && generator.packets.is_none() && horizon.is_none() {
+        return Err(format!("{name:?} never ends; expected a stop time, a number of packets, or a horizon of the run"));
+    }
+    if let Pattern::OnOff { on: Spell::Fixed(on) | Spell::Exponential(on), .. } = generator.pattern
+        && on == Duration::ZERO
+    {
+        return Err(format!("{name:?} is never on; expected an on time above zero"));
+    }
+    let lengths_make_sense = match &generator.size {
+        Size::Fixed(size) => *size >= 1,
+        Size::Uniform { min, max } => *min >= 1 && min <= max,
+        Size::Mix(sizes) => sizes.iter().all(|&(size, _)| size >= 1) && sizes.iter().any(|&(_, often)| often > 0),
+    };
+    if lengths_make_sense {
+        return Ok(());
+    }
+    Err(format!("{name:?}: packet lengths {:?}; expected lengths of at least 1 byte, min <= max", generator.size))
+}
+
+fn list<const M: usize>(list: &List<M>, workload: &Workload<M>) -> Result<(), String> {
+    if list.scale.numerator == 0 || list.scale.denominator == 0 {
+        let scale = list.scale;
+        return Err(format!("times are scaled by {}/{}; expected neither zero", scale.numerator, scale.denominator));
+    }
+    if let Some(costs) = &list.costs
+        && costs.len() != list.arrivals.len()
+    {
+        return Err(format!("{} packets with {} costs; expected as many", list.arrivals.len(), costs.len()));
+    }
+    let mut last = Time::ZERO;
+    for (k, arrival) in list.arrivals.iter().enumerate() {
+        let Some(flow) = workload.flows.get(arrival.flow as usize) else {
+            return Err(format!("packet {k} is of flow {}; there are {}", arrival.flow, workload.flows.len()));
+        };
+        if arrival.size == 0 {
+            return Err(format!("packet {k} has length zero; expected at least 1 byte"));
+        }
+        if arrival.time < last {
+            return Err(format!("packet {k} comes at {}, before the one ahead of it ({last})", arrival.time));
+        }
+        if list.costs.is_none() && flow.cost.contains(&Cost::PerPacket) {
+            return Err(format!("packet {k} has no costs, but flow {:?} has costs per packet", flow.name));
+        }
+        last = arrival.time;
+    }
+    Ok(())
+}

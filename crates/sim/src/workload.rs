@@ -1,0 +1,198 @@
+//! What comes in: flows with their costs, and the sources of their packets.
+
+use std::sync::Arc;
+
+use dovetail_sched::Limit;
+use dovetail_sched::cost::Linear;
+use dovetail_units::{BitRate, Duration, PacketRate, ResourceVec, Time, Weight};
+
+/// How long a packet really takes on one server of a resource.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cost {
+    /// Its length at this rate. What is owed below a nanosecond is carried from packet to packet of the resource,
+    /// in order of arrival, so that a long run takes exactly bytes * 8 / rate.
+    Link(BitRate),
+    /// A linear function of its length.
+    Linear(Linear),
+    /// As its [`List`] says; then every source of the flow must be a list with costs.
+    PerPacket,
+}
+
+/// What the scheduler is told of a packet's time on a resource.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Estimate {
+    /// The true cost.
+    #[default]
+    Oracle,
+    /// A linear function of its length.
+    Linear(Linear),
+}
+
+/// A flow over `M` resources.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Flow<const M: usize> {
+    /// Its name in reports.
+    pub name: String,
+    /// Flows of one group are reported together.
+    pub group: String,
+    /// Its weight.
+    pub weight: Weight,
+    /// The limit of its queue in the scheduler.
+    pub limit: Limit,
+    /// True processing time on one server of each resource.
+    pub cost: [Cost; M],
+    /// What the scheduler is told; divided by the resource's number of servers.
+    pub estimate: [Estimate; M],
+}
+
+impl<const M: usize> Flow<M> {
+    /// A flow of weight 1 without queue limit, whose true costs the scheduler knows.
+    pub fn new(name: impl Into<String>, cost: [Cost; M]) -> Self {
+        Self {
+            name: name.into(),
+            group: String::new(),
+            weight: Weight::ONE,
+            limit: Limit::default(),
+            cost,
+            estimate: [Estimate::Oracle; M],
+        }
+    }
+}
+
+/// Lengths of generated packets, in bytes; at least 1.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Size {
+    /// Always this.
+    Fixed(u32),
+    /// Every length from `min` to `max` equally likely.
+    Uniform {
+        /// The smallest.
+        min: u32,
+        /// The largest, not below `min`.
+        max: u32,
+    },
+    /// Lengths with their relative frequencies; not all zero.
+    Mix(Vec<(u32, u32)>),
+}
+
+/// The length of an on or off time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spell {
+    /// Always this.
+    Fixed(Duration),
+    /// Exponentially distributed with this mean.
+    Exponential(Duration),
+}
+
+/// When a generated flow's packets come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pattern {
+    /// Equally spaced, the first at the start; exact over any length of time.
+    Constant(PacketRate),
+    /// A Poisson process.
+    Poisson(PacketRate),
+    /// Alternately on (first) and off; equally spaced while on, the first packet at the beginning of each on time.
+    OnOff {
+        /// The rate while on.
+        rate: PacketRate,
+        /// On times; above zero.
+        on: Spell,
+        /// Off times.
+        off: Spell,
+    },
+}
+
+/// Packets of one flow, generated.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Generator {
+    /// Names its random streams: two generators of one name and pattern send at the same instants.
+    pub name: String,
+    /// Index of the flow in [`Workload::flows`].
+    pub flow: u32,
+    /// When packets come.
+    pub pattern: Pattern,
+    /// How long they are.
+    pub size: Size,
+    /// When it starts.
+    pub start: Time,
+    /// No packet at or after this instant.
+    pub stop: Option<Time>,
+    /// No more packets than this.
+    pub packets: Option<u64>,
+}
+
+impl Generator {
+    /// A generator without end from time zero on; named after the flow's index.
+    pub fn new(flow: u32, pattern: Pattern, size: Size) -> Self {
+        Self { name: format!("flow {flow}"), flow, pattern, size, start: Time::ZERO, stop: None, packets: None }
+    }
+}
+
+/// One packet of a [`List`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// When it comes, before time scaling.
+    pub time: Time,
+    /// Index of its flow in [`Workload::flows`].
+    pub flow: u32,
+    /// Its length in bytes; at least 1.
+    pub size: u32,
+}
+
+/// Speeds a list up or slows it down: times are multiplied by `numerator / denominator`, rounded down. Five times
+/// faster is 1/5.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimeScale {
+    /// Numerator.
+    pub numerator: u64,
+    /// Denominator, not zero.
+    pub denominator: u64,
+}
+
+impl TimeScale {
+    /// As the list says.
+    pub const ONE: Self = Self { numerator: 1, denominator: 1 };
+
+    /// The scaled time, saturating. A denominator of zero counts as 1.
+    pub fn apply(self, time: Time) -> Time {
+        let scaled = u128::from(time.as_nanos()) * u128::from(self.numerator) / u128::from(self.denominator.max(1));
+        Time::from_nanos(u64::try_from(scaled).unwrap_or(u64::MAX))
+    }
+}
+
+/// A fixed list of packets of any flows, shared between runs: a replayed capture, or what a test wrote down.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct List<const M: usize> {
+    /// The packets; times must not fall.
+    pub arrivals: Arc<[Arrival]>,
+    /// Per packet, its time on one server of each resource; used where the flow's cost is [`Cost::PerPacket`].
+    pub costs: Option<Arc<[ResourceVec<M>]>>,
+    /// Applied to the times.
+    pub scale: TimeScale,
+}
+
+impl<const M: usize> List<M> {
+    /// A list without costs, as it is.
+    pub fn new(arrivals: impl Into<Arc<[Arrival]>>) -> Self {
+        Self { arrivals: arrivals.into(), costs: None, scale: TimeScale::ONE }
+    }
+}
+
+/// Where packets come from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Source<const M: usize> {
+    /// Packets of one flow from a pattern.
+    Generator(Generator),
+    /// A list.
+    List(List<M>),
+}
+
+/// Flows over `M` resources, and where their packets come from. Packets of one instant come in the order of the
+/// sources.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Workload<const M: usize> {
+    /// The flows.
+    pub flows: Vec<Flow<M>>,
+    /// The sources.
+    pub sources: Vec<Source<M>>,
+}

@@ -1,0 +1,387 @@
+//! The tradeoff discipline by the paper's direct implementation (section 5.2): for every flow the dominant share d_i and what
+//! remains of its head packet R_i, and at each event a visit to every flow. No heap, no virtual time, no running sums.
+//!
+//! It takes Theorem 3 from [`allocate`] (which `dovetail_model` checks by a linear program) and the *numbers* of
+//! [`dovetail_sched::tradeoff`], so that the two can be compared decision by decision:
+//!
+//! * Time in ticks of 2^-20 ns. R_i is in ticks of dominant time per weight, rounded down, at most 2^60; served in a span is
+//!   span times rate to the nearest tick.
+//! * Normalised times in 2^-32, to the nearest.
+//! * The head packet that ends first does so at the first tick by which it surely has: floor(R_i / rate) + 1.
+//! * Of several packets that end in the same tick, regular flows go first, by what is left and then by index; then the favoured flow
+//!   at the start of order (23), then the one at its end. What a flow was served beyond the end goes to its next packet.
+//! * Equals in order (23) go by turn: a flow takes a new turn when it becomes backlogged and when a packet of it ends favoured.
+//! * Between two events R_i is brought up to date, and so rounded, when a flow becomes backlogged in the fluid or is removed from it, and
+//!   at a change of a weight or alpha; at no other time.
+//!
+//! Unlike the product it handles every event up to `now` at every call, whatever waits to be served.
+//! Cost per call: O(n) for each event since the last call, n flows.
+
+use std::collections::VecDeque;
+
+use dovetail_sched::spec::SpecError;
+use dovetail_sched::tradeoff::allocate;
+use dovetail_sched::{
+    DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket,
+    UnknownFlow,
+};
+use dovetail_units::{ResourceVec, Time, Weight};
+
+const TICK_BITS: u32 = 20;
+const ONE: u64 = 1 << 32;
+
+#[derive(Clone, Debug)]
+struct Head {
+    cost: ResourceVec<2>,
+    /// R_i.
+    left: i64,
+    started: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Flow<P> {
+    generation: u32,
+    live: bool,
+    config: FlowConfig,
+    /// Packets that were not served.
+    waiting: VecDeque<(u32, ResourceVec<2>, P)>,
+    /// Costs of the packets that have not come to the head in the fluid.
+    unstarted: VecDeque<ResourceVec<2>>,
+    /// The head packet in the fluid; none if the flow is not backlogged there.
+    head: Option<Head>,
+    /// d_i per weight.
+    rate: f64,
+    turn: u64,
+    correction: i64,
+}
+
+/// The tradeoff discipline, directly.
+#[derive(Clone, Debug)]
+pub struct DirectTradeoff<P> {
+    alpha: f64,
+    now: Time,
+    /// The fluid's clock in ticks.
+    clock: u128,
+    flows: Vec<Flow<P>>,
+    free: Vec<u32>,
+    /// The favoured flows: first and last in order (23).
+    favoured: [Option<usize>; 2],
+    started: VecDeque<FlowId>,
+    turns: u64,
+    stats: Stats,
+}
+
+impl<P> DirectTradeoff<P> {
+    /// With this `alpha` in [0, 1].
+    pub fn new(alpha: f64) -> Self {
+        Self {
+            alpha,
+            now: Time::ZERO,
+            clock: 0,
+            flows: Vec::new(),
+            free: Vec::new(),
+            favoured: [None; 2],
+            started: VecDeque::new(),
+            turns: 0,
+            stats: Stats::default(),
+        }
+    }
+
+    fn find(&self, flow: FlowId) -> Option<usize> {
+        let at = flow.index();
+        let record = self.flows.get(at)?;
+        (record.live && self.id(at) == flow).then_some(at)
+    }
+
+    fn id(&self, at: usize) -> FlowId {
+        FlowId::new(at as u32, self.flows[at].generation)
+    }
+
+    fn backlogged(&self) -> impl Iterator<Item = (usize, &Flow<P>, &Head)> {
+        self.flows.iter().enumerate().filter_map(|(i, f)| f.head.as_ref().map(|h| (i, f, h)))
+    }
+
+    /// Every event up to `now`.
+    fn handle_events(&mut self, now: Time) {
+        self.now = self.now.max(now);
+        let now = u128::from(self.now.as_nanos()) << TICK_BITS;
+        while let Some(ticks) = self.until_event().filter(|&t| t <= now - self.clock) {
+            self.run(ticks);
+            self.end_due();
+            self.reallocate();
+        }
+    }
+
+    /// Something other than the end of a packet changes the shares now.
+    fn run_to_now(&mut self) {
+        let now = u128::from(self.now.as_nanos()) << TICK_BITS;
+        self.run(now - self.clock);
+    }
+
+    fn until_event(&self) -> Option<u128> {
+        let ticks = |flow: &Flow<P>, head: &Head| match flow.rate {
+            rate if rate > 0.0 => (head.left.max(0) as f64 / rate) as u128,
+            _ => u128::MAX,
+        };
+        self.backlogged().map(|(_, f, h)| ticks(f, h).min(1 << 100) + 1).min()
+    }
+
+    fn run(&mut self, ticks: u128) {
+        self.clock += ticks;
+        for flow in &mut self.flows {
+            if let Some(head) = &mut flow.head {
+                head.left -= (ticks as f64 * flow.rate + 0.5) as i64;
+            }
+        }
+    }
+
+    fn end_due(&mut self) {
+        loop {
+            let regular = |i: usize| !self.favoured.contains(&Some(i));
+            let due = self.backlogged().filter(|&(i, _, h)| h.left <= 0 && regular(i));
+            let Some((_, flow)) = due.map(|(i, _, h)| (h.left, i)).min() else { break };
+            self.end_head(flow);
+        }
+        for k in 0..2 {
+            while let Some(flow) =
+                self.favoured[k].filter(|&i| self.flows[i].head.as_ref().is_some_and(|h| h.left <= 0))
+            {
+                self.flows[flow].turn = self.next_turn();
+                self.end_head(flow);
+            }
+        }
+    }
+
+    /// The flow's head packet has ended.
+    fn end_head(&mut self, flow: usize) {
+        let left = self.flows[flow].head.take().map_or(0, |h| h.left);
+        self.take_head(flow, left);
+        if self.flows[flow].head.is_none() {
+            self.favoured = self.favoured.map(|f| f.filter(|&i| i != flow));
+        }
+    }
+
+    /// Make the flow's next packet its head, less what is `credit`ed to it (not above zero).
+    fn take_head(&mut self, flow: usize, credit: i64) {
+        let starts = self.alpha > 0.0;
+        let record = &mut self.flows[flow];
+        let Some(cost) = record.unstarted.pop_front() else { return };
+        let total = virtual_time(cost, record.config.weight).saturating_add(record.correction);
+        // A packet takes at least one tick; what a correction would take off beyond that is kept for the next.
+        record.correction = total.saturating_sub(1).min(0);
+        record.head = Some(Head { cost, left: total.clamp(1, 1 << 60) + credit, started: false });
+        if starts {
+            self.start(flow);
+        }
+    }
+
+    fn start(&mut self, flow: usize) {
+        let id = self.id(flow);
+        if let Some(head) = self.flows[flow].head.as_mut().filter(|h| !h.started) {
+            head.started = true;
+            self.started.push_back(id);
+        }
+    }
+
+    fn next_turn(&mut self) -> u64 {
+        self.turns += 1;
+        self.turns
+    }
+
+    /// Every flow's d_i by Theorem 3.
+    fn reallocate(&mut self) {
+        let ratio = |cost: &ResourceVec<2>| {
+            let [a, b] = normalised(cost);
+            // Order (23): a / b grows with a while that is below one, and falls with b from there on.
+            if b == ONE { a } else { 2 * ONE - b }
+        };
+        let first = self.backlogged().min_by_key(|&(i, f, h)| (std::cmp::Reverse(ratio(&h.cost)), f.turn, i));
+        let last = self.backlogged().min_by_key(|&(i, f, h)| (ratio(&h.cost), f.turn, i));
+        let (Some((first, _, most)), Some((last, _, least))) = (first, last) else { return };
+        let unit = |cost: &ResourceVec<2>| normalised(cost).map(|t| t as f64 / ONE as f64);
+        let load = [0, 1].map(|r| {
+            let weighted = |(_, f, h): (usize, &Flow<P>, &Head)| {
+                u128::from(normalised(&h.cost)[r]) * u128::from(f.config.weight.as_milli())
+            };
+            self.backlogged().map(weighted).sum::<u128>() as f64 / (1000.0 * ONE as f64)
+        });
+        let shares = allocate(self.alpha, load, unit(&most.cost), unit(&least.cost));
+        for flow in &mut self.flows {
+            flow.rate = shares.guaranteed;
+        }
+        let bonus = [(first, shares.first_bonus), (last, shares.last_bonus)];
+        self.favoured = bonus.map(|(flow, bonus)| (bonus > 0.0).then_some(flow));
+        for (flow, bonus) in bonus.into_iter().filter(|&(_, bonus)| bonus > 0.0) {
+            self.flows[flow].rate = shares.guaranteed + bonus / self.flows[flow].config.weight.as_f64();
+            self.start(flow);
+        }
+    }
+
+    fn refuse(&mut self, reason: DropReason, payload: P) -> Result<(), Refused<P>> {
+        self.stats.refused[reason as usize] += 1;
+        Err(Refused { reason, payload })
+    }
+}
+
+/// Normalised processing times (eq. 12) in units of 2^-32, to the nearest; of a packet that takes no time at all, one.
+fn normalised(cost: &ResourceVec<2>) -> [u64; 2] {
+    let longest = u128::from(cost.dominant_time().as_nanos());
+    cost.0.map(|time| match longest {
+        0 => ONE,
+        _ => (((u128::from(time.as_nanos()) << 32) + longest / 2) / longest) as u64,
+    })
+}
+
+/// Dominant processing time per weight in ticks.
+fn virtual_time(cost: ResourceVec<2>, weight: Weight) -> i64 {
+    let inverse = (1000u128 << 52) / u128::from(weight.as_milli());
+    let ticks = (u128::from(cost.dominant_time().as_nanos()) * inverse) >> (52 - TICK_BITS);
+    ticks.min(1 << 60) as i64
+}
+
+impl<P> Scheduler<2, P> for DirectTradeoff<P> {
+    fn add_flow(&mut self, config: FlowConfig) -> FlowId {
+        let flow = |generation| Flow {
+            generation,
+            live: true,
+            config,
+            waiting: VecDeque::new(),
+            unstarted: VecDeque::new(),
+            head: None,
+            rate: 0.0,
+            turn: 0,
+            correction: 0,
+        };
+        let at = self.free.pop().map_or(self.flows.len(), |at| at as usize);
+        if at == self.flows.len() {
+            self.flows.push(flow(0));
+        } else {
+            self.flows[at] = flow(self.flows[at].generation.wrapping_add(1));
+        }
+        self.id(at)
+    }
+
+    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig) -> Result<(), UnknownFlow> {
+        let at = self.find(flow).ok_or(UnknownFlow)?;
+        self.handle_events(now);
+        let old = std::mem::replace(&mut self.flows[at].config, config).weight;
+        if old == config.weight {
+            return Ok(());
+        }
+        if self.flows[at].head.is_some() {
+            self.run_to_now();
+        }
+        if let Some(head) = &mut self.flows[at].head {
+            let scaled = i128::from(head.left) * i128::from(old.as_milli()) / i128::from(config.weight.as_milli());
+            head.left = scaled.clamp(0, 1 << 60) as i64;
+            self.reallocate();
+        }
+        Ok(())
+    }
+
+    fn remove_flow(&mut self, now: Time, flow: FlowId, dropped: &mut dyn FnMut(P)) -> Result<(), UnknownFlow> {
+        let at = self.find(flow).ok_or(UnknownFlow)?;
+        self.handle_events(now);
+        self.flows[at].live = false;
+        self.free.push(at as u32);
+        for (size, _, payload) in std::mem::take(&mut self.flows[at].waiting) {
+            self.stats.dropped += 1;
+            self.stats.queued -= 1;
+            self.stats.queued_bytes -= u64::from(size);
+            dropped(payload);
+        }
+        if self.flows[at].head.is_some() {
+            self.run_to_now();
+            self.flows[at].head = None;
+            self.favoured = self.favoured.map(|f| f.filter(|&i| i != at));
+            self.reallocate();
+        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, now: Time, packet: Packet<2, P>) -> Result<(), Refused<P>> {
+        self.handle_events(now);
+        self.stats.offered += 1;
+        let Packet { flow, size, cost, payload } = packet;
+        let cost = ResourceVec(cost.0.map(|time| time.min(LONGEST_TIME)));
+        let Some(at) = self.find(flow) else { return self.refuse(DropReason::UnknownFlow, payload) };
+        let record = &self.flows[at];
+        let limit = record.config.limit;
+        let bytes: u64 = record.waiting.iter().map(|w| u64::from(w.0)).sum();
+        if limit.packets.is_some_and(|most| record.waiting.len() >= most as usize) {
+            return self.refuse(DropReason::QueuePackets, payload);
+        }
+        if limit.bytes.is_some_and(|most| bytes + u64::from(size) > most.0) {
+            return self.refuse(DropReason::QueueBytes, payload);
+        }
+        self.stats.admitted += 1;
+        self.stats.queued += 1;
+        self.stats.queued_bytes += u64::from(size);
+        self.flows[at].waiting.push_back((size, cost, payload));
+        self.flows[at].unstarted.push_back(cost);
+        if self.flows[at].head.is_none() {
+            self.run_to_now();
+            self.flows[at].turn = self.next_turn();
+            self.take_head(at, 0);
+            self.reallocate();
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, now: Time) -> Next<2, P> {
+        self.handle_events(now);
+        if self.stats.queued == 0 {
+            return Next::Empty;
+        }
+        while let Some(flow) = self.started.pop_front() {
+            let Some(at) = self.find(flow) else { continue };
+            let Some((size, charged, payload)) = self.flows[at].waiting.pop_front() else { continue };
+            self.stats.served += 1;
+            self.stats.queued -= 1;
+            self.stats.queued_bytes -= u64::from(size);
+            return Next::Serve(Served { ticket: Ticket::new(flow, charged, [0; 2]), size, payload });
+        }
+        let event = self.clock + self.until_event().unwrap_or(0);
+        Next::At(Time::from_nanos(u64::try_from(event.div_ceil(1 << TICK_BITS)).unwrap_or(u64::MAX)))
+    }
+
+    fn progress(&mut self, now: Time, ticket: &mut Ticket<2>, resource: usize, event: Progress) {
+        self.handle_events(now);
+        let Progress::Finished { used } = event else { return };
+        let before = ticket.charged();
+        let mut after = before;
+        if let Some(time) = after.0.get_mut(resource) {
+            *time = used.min(LONGEST_TIME);
+        }
+        *ticket = Ticket::new(ticket.flow(), after, [0; 2]);
+        if let Some(at) = self.find(ticket.flow()) {
+            let record = &mut self.flows[at];
+            let weight = record.config.weight;
+            record.correction =
+                record.correction.saturating_add(virtual_time(after, weight) - virtual_time(before, weight));
+        }
+    }
+
+    fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
+        self.handle_events(now);
+        let bad = || SpecError::bad_value(parameter, value, "alpha from 0 to 1");
+        let alpha = value.parse().ok().filter(|a| parameter == "alpha" && (0.0..=1.0).contains(a)).ok_or_else(bad)?;
+        self.run_to_now();
+        self.alpha = alpha;
+        if alpha > 0.0 {
+            let mut order: Vec<(u64, usize)> = self.backlogged().map(|(i, f, _)| (f.turn, i)).collect();
+            order.sort_unstable();
+            order.into_iter().for_each(|(_, flow)| self.start(flow));
+        }
+        self.reallocate();
+        Ok(())
+    }
+
+    fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    fn queued(&self, flow: FlowId) -> u32 {
+        self.find(flow).map_or(0, |at| self.flows[at].waiting.len() as u32)
+    }
+}

@@ -1,0 +1,13 @@
+//! Oracles and the suite that every scheduler passes. For tests only.
+//!
+//! * [`direct`]: the tradeoff discipline by the paper's direct O(n) implementation.
+//! * [`naive_drfq`]: DRFQ as its definition reads.
+//! * [`operation`]: what a scheduler's owner may do, as data, and made from bytes (random or from a fuzzer).
+//! * [`twins`]: two schedulers under one sequence of operations, which must answer alike.
+//! * [`random`]: a small seeded generator.
+
+pub mod direct;
+pub mod naive_drfq;
+pub mod operation;
+pub mod random;
+pub mod twins;

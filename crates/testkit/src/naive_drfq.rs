@@ -1,0 +1,254 @@
+//! DRFQ as its definition reads: every packet keeps its stamp, every start tag is computed anew whenever somebody asks, and tags
+//! only grow (128 bits). No heap, no rebase. The definition and the choices it leaves are those of [`dovetail_sched::drfq`].
+//!
+//! Cost per call: O(n M) for n flows.
+
+use std::collections::VecDeque;
+
+use dovetail_sched::spec::SpecError;
+use dovetail_sched::{
+    DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket,
+    UnknownFlow,
+};
+use dovetail_units::{Duration, ResourceVec, Time};
+
+type Tags<const M: usize> = [i128; M];
+
+#[derive(Clone, Debug)]
+struct Waiting<const M: usize, P> {
+    size: u32,
+    cost: ResourceVec<M>,
+    /// V(a, j).
+    stamp: Tags<M>,
+    payload: P,
+}
+
+#[derive(Clone, Debug)]
+struct Flow<const M: usize, P> {
+    generation: u32,
+    live: bool,
+    config: FlowConfig,
+    waiting: VecDeque<Waiting<M, P>>,
+    /// F of the last packet served.
+    finish: Tags<M>,
+}
+
+/// How far use of one resource is remembered on another, in tag units.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Memory {
+    /// Only the dominant resource of each packet counts.
+    Memoryless,
+    /// Delta, in nanoseconds times 2^12.
+    Delta(i128),
+}
+
+/// Most packets inside the pipeline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Window {
+    /// This many.
+    Packets(usize),
+    /// One per backlogged flow, but at least this many.
+    Backlogged(usize),
+}
+
+/// DRFQ over `M` resources.
+#[derive(Clone, Debug)]
+pub struct NaiveDrfq<const M: usize, P> {
+    memory: Memory,
+    window: Window,
+    flows: Vec<Flow<M, P>>,
+    free: Vec<u32>,
+    virtual_time: Tags<M>,
+    /// S of every packet handed out, by the number that its ticket bears.
+    handed_out: Vec<Tags<M>>,
+    in_pipeline: usize,
+    stats: Stats,
+}
+
+impl<const M: usize, P> NaiveDrfq<M, P> {
+    /// Without flows.
+    pub fn new(memory: Memory, window: Window) -> Self {
+        Self {
+            memory,
+            window,
+            flows: Vec::new(),
+            free: Vec::new(),
+            virtual_time: [0; M],
+            handed_out: Vec::new(),
+            in_pipeline: 0,
+            stats: Stats::default(),
+        }
+    }
+
+    fn find(&self, flow: FlowId) -> Option<usize> {
+        let record = self.flows.get(flow.index())?;
+        (record.live && FlowId::new(flow.index() as u32, record.generation) == flow).then_some(flow.index())
+    }
+
+    /// B(x_j) = max(x_j, max_k x_k - delta).
+    fn remembered(&self, tags: Tags<M>) -> Tags<M> {
+        match self.memory {
+            Memory::Memoryless => tags,
+            Memory::Delta(delta) => {
+                let largest = tags.into_iter().max().unwrap_or(0);
+                tags.map(|x| x.max(largest - delta))
+            }
+        }
+    }
+
+    /// S of the flow's first packet.
+    fn start(&self, flow: &Flow<M, P>) -> Option<Tags<M>> {
+        let stamp = flow.waiting.front()?.stamp;
+        let before = self.remembered(flow.finish);
+        Some(std::array::from_fn(|j| stamp[j].max(before[j])))
+    }
+
+    /// What a packet adds to a flow's tags; in memoryless mode all tags are alike.
+    fn charge(&self, cost: &ResourceVec<M>, flow: usize) -> Tags<M> {
+        let inverse_weight = (1000u128 << 52) / u128::from(self.flows[flow].config.weight.as_milli());
+        let tag = |time: Duration| ((u128::from(time.as_nanos()) * inverse_weight) >> 40).min(1 << 60) as i128;
+        match self.memory {
+            Memory::Memoryless => [tag(cost.dominant_time()); M],
+            Memory::Delta(_) => cost.0.map(tag),
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        let backlogged = self.flows.iter().filter(|f| !f.waiting.is_empty()).count();
+        self.in_pipeline
+            < match self.window {
+                Window::Packets(most) => most,
+                Window::Backlogged(least) => backlogged.max(least),
+            }
+    }
+
+    /// A packet with these tags has started on a resource; in memoryless mode on all of them.
+    fn started(&mut self, tags: Tags<M>, resource: usize) {
+        let tags = self.remembered(tags);
+        for (j, tag) in tags.into_iter().enumerate() {
+            if j == resource || self.memory == Memory::Memoryless {
+                self.virtual_time[j] = self.virtual_time[j].max(tag);
+            }
+        }
+    }
+
+    fn refuse(&mut self, reason: DropReason, payload: P) -> Result<(), Refused<P>> {
+        self.stats.refused[reason as usize] += 1;
+        Err(Refused { reason, payload })
+    }
+}
+
+impl<const M: usize, P> Scheduler<M, P> for NaiveDrfq<M, P> {
+    fn add_flow(&mut self, config: FlowConfig) -> FlowId {
+        let flow = |generation| Flow { generation, live: true, config, waiting: VecDeque::new(), finish: [0; M] };
+        let at = self.free.pop().map_or(self.flows.len(), |at| at as usize);
+        if at == self.flows.len() {
+            self.flows.push(flow(0));
+        } else {
+            self.flows[at] = flow(self.flows[at].generation.wrapping_add(1));
+        }
+        FlowId::new(at as u32, self.flows[at].generation)
+    }
+
+    fn set_flow(&mut self, _now: Time, flow: FlowId, config: FlowConfig) -> Result<(), UnknownFlow> {
+        let at = self.find(flow).ok_or(UnknownFlow)?;
+        self.flows[at].config = config;
+        Ok(())
+    }
+
+    fn remove_flow(&mut self, _now: Time, flow: FlowId, dropped: &mut dyn FnMut(P)) -> Result<(), UnknownFlow> {
+        let at = self.find(flow).ok_or(UnknownFlow)?;
+        self.flows[at].live = false;
+        self.free.push(at as u32);
+        for packet in std::mem::take(&mut self.flows[at].waiting) {
+            self.stats.dropped += 1;
+            self.stats.queued -= 1;
+            self.stats.queued_bytes -= u64::from(packet.size);
+            dropped(packet.payload);
+        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, _now: Time, packet: Packet<M, P>) -> Result<(), Refused<P>> {
+        self.stats.offered += 1;
+        let Packet { flow, size, cost, payload } = packet;
+        let cost = ResourceVec(cost.0.map(|time| time.min(LONGEST_TIME)));
+        let Some(at) = self.find(flow) else { return self.refuse(DropReason::UnknownFlow, payload) };
+        let record = &mut self.flows[at];
+        let limit = record.config.limit;
+        let bytes: u64 = record.waiting.iter().map(|w| u64::from(w.size)).sum();
+        if limit.packets.is_some_and(|most| record.waiting.len() >= most as usize) {
+            return self.refuse(DropReason::QueuePackets, payload);
+        }
+        if limit.bytes.is_some_and(|most| bytes + u64::from(size) > most.0) {
+            return self.refuse(DropReason::QueueBytes, payload);
+        }
+        record.waiting.push_back(Waiting { size, cost, stamp: self.virtual_time, payload });
+        self.stats.admitted += 1;
+        self.stats.queued += 1;
+        self.stats.queued_bytes += u64::from(size);
+        Ok(())
+    }
+
+    fn next(&mut self, _now: Time) -> Next<M, P> {
+        let descending = |mut tags: Tags<M>| {
+            tags.sort_unstable_by(|a, b| b.cmp(a));
+            tags
+        };
+        let heads = self.flows.iter().enumerate().filter_map(|(i, f)| self.start(f).map(|s| (i, s)));
+        let Some((at, start)) = heads.min_by_key(|&(i, s)| (descending(s), i)) else { return Next::Empty };
+        if !self.has_room() {
+            return Next::AwaitProgress;
+        }
+        let Some(packet) = self.flows[at].waiting.pop_front() else { return Next::Empty };
+        let charge = self.charge(&packet.cost, at);
+        self.flows[at].finish = std::array::from_fn(|j| start[j] + charge[j]);
+        self.started(start, 0);
+        self.in_pipeline += 1;
+        self.stats.served += 1;
+        self.stats.queued -= 1;
+        self.stats.queued_bytes -= u64::from(packet.size);
+        self.handed_out.push(start);
+        let flow = FlowId::new(at as u32, self.flows[at].generation);
+        let ticket = Ticket::new(flow, packet.cost, [self.handed_out.len() as u64 - 1; M]);
+        Next::Serve(Served { ticket, size: packet.size, payload: packet.payload })
+    }
+
+    fn progress(&mut self, _now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress) {
+        let leaves = match event {
+            Progress::Started => {
+                self.started(self.handed_out[ticket.tags()[0] as usize], resource);
+                false
+            }
+            Progress::Finished { used } => {
+                let before = ticket.charged();
+                let mut after = before;
+                after[resource] = used.min(LONGEST_TIME);
+                if let Some(at) = self.find(ticket.flow()) {
+                    let (charged, used) = (self.charge(&before, at), self.charge(&after, at));
+                    let finish = &mut self.flows[at].finish;
+                    *finish = std::array::from_fn(|j| (finish[j] + used[j] - charged[j]).max(0));
+                }
+                *ticket = Ticket::new(ticket.flow(), after, ticket.tags());
+                resource + 1 == M
+            }
+            Progress::Abandoned => true,
+        };
+        self.in_pipeline = self.in_pipeline.saturating_sub(usize::from(leaves));
+    }
+
+    fn set(&mut self, _now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
+        let bad = || SpecError::bad_value(parameter, value, "window, at least 1");
+        let window = value.parse().ok().filter(|&w| parameter == "window" && w >= 1).ok_or_else(bad)?;
+        self.window = Window::Packets(window);
+        Ok(())
+    }
+
+    fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    fn queued(&self, flow: FlowId) -> u32 {
+        self.find(flow).map_or(0, |at| self.flows[at].waiting.len() as u32)
+    }
+}

@@ -1,0 +1,35 @@
+//! The product's virtual-time tradeoff makes the decisions of the direct implementation.
+
+use dovetail_sched::PerFlow;
+use dovetail_sched::tradeoff::Tradeoff;
+use dovetail_testkit::direct::DirectTradeoff;
+use dovetail_testkit::random::Random;
+use dovetail_testkit::twins::Twins;
+use proptest::prelude::*;
+
+const ALPHAS: &[&str] = &["0.85", "1", "0.5", "0", "0.99", "0.1", "2"];
+
+type Both = Twins<2, PerFlow<2, u64, Tradeoff>, DirectTradeoff<u64>>;
+
+fn twins(alpha: f64) -> Both {
+    Twins::new(PerFlow::new(Tradeoff::new(alpha).unwrap()), DirectTradeoff::new(alpha), ("alpha", ALPHAS))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn decides_as_the_direct_implementation(bytes in prop::collection::vec(any::<u8>(), 0..4000), alpha in 0.0..=1.0) {
+        prop_assert_eq!(twins(alpha).run(&mut bytes.into_iter()), Ok(()));
+    }
+}
+
+#[test]
+fn decides_as_the_direct_implementation_over_many_identity_switches() {
+    let mut both = twins(0.85);
+    let mut bytes = Random::new(1);
+    while both.subject.discipline().identity_switches() < 300_000 {
+        let operations = bytes.by_ref().take(1 << 16).collect::<Vec<u8>>();
+        both.run(&mut operations.into_iter()).unwrap();
+    }
+}
