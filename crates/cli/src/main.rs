@@ -1,6 +1,7 @@
 //! The `dovetail` program.
 
 mod args;
+mod bounds;
 mod failure;
 mod run;
 mod schedulers;
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Schedulers(args) => schedulers::schedulers(args),
         Command::Trace(args) => trace::trace(args),
+        Command::Bounds(args) => bounds::bounds(args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -12,8 +12,8 @@ use crate::args::{Input, Run};
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Packets of each run whose ways are kept for the picture of the schedule and the Parquet file, if results are written.
-const PACKET_LOG: usize = 1_000_000;
+/// Packets whose ways are kept for the picture of the schedule and the table of packets, all runs together: some 100 bytes each.
+const PACKET_LOG: usize = 10_000_000;
 
 /// Compare schedulers on one input.
 pub fn run(args: Run) -> Result<(), Failure> {
@@ -21,7 +21,7 @@ pub fn run(args: Run) -> Result<(), Failure> {
     let (scenario, schedulers) = open(&args.input)?;
     // Before the runs, so that an unusable folder costs no time.
     let output = args.out.as_deref().map(report::Output::create).transpose().map_err(Failure::run)?;
-    let log = if output.is_some() { PACKET_LOG } else { 0 };
+    let log = if output.is_some() { PACKET_LOG / schedulers.len() } else { 0 };
     let runs = compare_with_progress(&scenario, &schedulers, &args.input, cancel, log)?;
     let json = serde_json::to_string_pretty(&Summary::new(&scenario, &runs)).map_err(Failure::run)?;
     let written = output.map(|o| report::write(o, &scenario, &runs, &json)).transpose().map_err(Failure::run)?;

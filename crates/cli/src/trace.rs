@@ -83,7 +83,10 @@ fn info_text(info: &CaptureInfo) -> String {
     let sizes = info.sizes.iter().map(|b| vec![size_name(b.up_to), b.packets.to_string(), part(b.packets)]);
     text.push_str(&format!("\n{}\n", table(&["length", "packets", "part"], 1, sizes.collect(), 80)));
     let flows = info.top_flows.iter().map(|f| vec![flow_name(f), f.packets.to_string(), Bytes(f.bytes).to_string()]);
-    text.push_str(&format!("\n{}", table(&["largest flows", "packets", "bytes"], 1, flows.collect(), terminal::width())));
+    text.push_str(&format!(
+        "\n{}",
+        table(&["largest flows", "packets", "bytes"], 1, flows.collect(), terminal::width())
+    ));
     text
 }
 

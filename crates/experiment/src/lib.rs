@@ -1,5 +1,7 @@
 //! Scenario files, comparison runs, reproductions and reports.
 
+pub mod bounds;
+pub mod columns;
 pub mod compare;
 pub mod figure;
 pub mod output;
@@ -7,3 +9,4 @@ pub mod report;
 pub mod scenario;
 pub mod summary;
 pub mod table;
+pub mod tables;

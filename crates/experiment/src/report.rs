@@ -50,6 +50,7 @@ impl From<FigureError> for ReportError {
 /// Write everything and move it into place; returns the paths.
 pub fn write(mut out: Output, scenario: &Scenario, runs: &[Recorded], json: &str) -> Result<Vec<String>, ReportError> {
     out.write("summary.json", json.as_bytes())?;
+    crate::tables::write(&mut out, runs)?;
     for (name, svg) in pictures(scenario, runs)? {
         out.write(name, svg.as_bytes())?;
     }

@@ -30,7 +30,7 @@
 //!   an idle system would wait for all that it used before when another flow comes.
 //! * Every packet is stamped with V on its arrival, as the definition says (not when it becomes first in its queue).
 //! * `delta=0 s` is `memoryless` in full: one V for all resources.
-//! * `dovetail` is the largest delta that the tags can hold: some 13 days.
+//! * `dovetail` is the largest delta that the tags can hold: some 6 days.
 
 use alloc::format;
 
@@ -83,9 +83,8 @@ pub const ENTRY: Entry = Entry {
 const TAG_BITS: u32 = 12;
 /// When V reaches this, all tags are lowered by half of it.
 const REBASE_AT: u64 = 1 << 63;
-const REBASE_BY: u64 = REBASE_AT / 2;
 /// Longest memory that the tags can hold between two rebases.
-const DELTA_MAX: u64 = REBASE_BY;
+const DELTA_MAX: u64 = REBASE_AT / 4;
 
 /// Finish tags of a flow's last packet served, and start tags of its first waiting one.
 #[derive(Clone, Copy, Debug)]
@@ -162,10 +161,10 @@ impl<const M: usize> Drfq<M> {
         Ok(Self::new(delta, window))
     }
 
-    /// For tests: lower all tags by half of `tag` whenever the virtual time reaches it. Memory across resources is at most that half.
+    /// For tests: lower all tags by half of `tag` whenever the virtual time reaches it. Memory across resources is at most a quarter of it.
     pub fn rebasing_at(mut self, tag: u64) -> Self {
         self.rebase_at = tag.clamp(2, REBASE_AT);
-        self.delta = self.delta.map(|d| d.min(self.rebase_at / 2));
+        self.delta = self.delta.map(|d| d.min(self.rebase_at / 4));
         self
     }
 

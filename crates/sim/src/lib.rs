@@ -1,4 +1,33 @@
-//! The packet-level simulator: sources, a pipeline of resources behind a scheduler, recorders.
+//! The packet-level simulator: sources send packets of flows through a scheduler into a pipeline of resources, and
+//! recorders hear of every packet.
+//!
+//! * [`Workload`]: flows with their costs and weights; sources: [`Generator`] (constant rate, Poisson, on/off) and [`List`]
+//!   (fixed arrivals, replayed captures).
+//! * [`Pipeline`]: resources in series with parallel servers and the buffers between them.
+//! * [`simulate`]: the event loop, with any [`Recorder`]; [`run`]: with the standard one, which gives a [`RunResult`].
+//!
+//! No I/O, no clock. Times are integer nanoseconds; events are ordered by (time, sequence); every random source draws
+//! from its own named [`stream`]: equal inputs give equal results to the last bit.
+//!
+//! ```
+//! use dovetail_sched::{Shape, build};
+//! use dovetail_sim::*;
+//!
+//! // Packets of 800 bytes: 21 us of CPU, then a link of 200 Mb/s.
+//! let cost = [Cost::Linear("21 us".parse()?), Cost::Link("200 Mbps".parse()?)];
+//! let constant = Pattern::Constant("40 kpps".parse()?);
+//! let source = Generator { packets: Some(1000), ..Generator::new(0, constant, Size::Fixed(800)) };
+//! let workload =
+//!     Workload { flows: vec![Flow::new("video", cost)], sources: vec![Source::Generator(source)] };
+//!
+//! let mut scheduler = build(&"drfq".parse()?, Shape::default())?;
+//! let pipeline = Pipeline::new(["cpu", "link"]);
+//! let result = run(&workload, &pipeline, &mut *scheduler, MetricsOptions::default(), Options::default())?;
+//!
+//! // The link is the bottleneck: 1000 times 32 us, after the first packet's 21 us of CPU.
+//! assert_eq!(result.outcome.makespan().unwrap().to_string(), "32.021 ms");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 mod arrivals;
 mod costs;
 mod engine;

@@ -9,15 +9,15 @@ use dovetail_testkit::twins::Twins;
 use dovetail_units::{Duration, Weight};
 use proptest::prelude::*;
 
-/// Tags count 2^-12 ns, and the longest memory is 2^62 of them.
-const LONGEST_MEMORY: i128 = 1 << 62;
+/// Tags count 2^-12 ns, and the longest memory is 2^61 of them.
+const LONGEST_MEMORY: i128 = 1 << 61;
 
 type Both<const M: usize> = Twins<M, PerFlow<M, u64, Drfq<M>>, NaiveDrfq<M, u64>>;
 
 fn twins<const M: usize>(delta: Duration, rebase_at: u64) -> Both<M> {
     let memory = match delta {
         Duration::ZERO => Memory::Memoryless,
-        _ => Memory::Delta((i128::from(delta.as_nanos()) << 12).min(LONGEST_MEMORY).min(i128::from(rebase_at / 2))),
+        _ => Memory::Delta((i128::from(delta.as_nanos()) << 12).min(LONGEST_MEMORY).min(i128::from(rebase_at / 4))),
     };
     let subject = PerFlow::new(Drfq::new(delta, Window::Backlogged { least: 4 }).rebasing_at(rebase_at));
     let oracle = NaiveDrfq::new(memory, naive_drfq::Window::Backlogged(4));

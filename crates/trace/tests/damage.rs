@@ -80,6 +80,15 @@ fn a_stretch_of_zeros_is_one_place_of_damage() {
 }
 
 #[test]
+fn a_whole_record_between_damage_and_a_cut_one_is_read() {
+    let mut bytes = ten();
+    bytes[24 + 7 * RECORD..24 + 8 * RECORD].fill(0xff);
+    bytes.truncate(24 + 9 * RECORD + 20);
+    assert_eq!(ports(&bytes), [0, 1, 2, 3, 4, 5, 6, 8]);
+    assert_eq!(read(&bytes).1.damage().map(|d| (d.records, d.bytes)), Some((2, RECORD as u64 + 20)));
+}
+
+#[test]
 fn pcapng_goes_on_at_the_next_block() {
     let clean = ten_blocks();
     let packet = 12 + 20 + 60;
@@ -99,6 +108,16 @@ fn a_packet_of_an_undescribed_interface_is_counted_as_damage() {
     assert_eq!(ports(&file.bytes), [2]);
     let reason = read(&file.bytes).1.damage().unwrap().reason.clone();
     assert_eq!(reason, "a packet of interface 3, of 1 described");
+}
+
+#[test]
+fn an_interface_description_of_megabytes_is_damage() {
+    let options = vec![(1, Vec::new()); 1 << 19];
+    let file =
+        Pcapng::new(Order::Little).interface(1, 0, &options).interface(1, 0, &[]).packet(0, 2, &frame(2, 18), 60);
+    assert_eq!(ports(&file.bytes), [2]);
+    let damage = read(&file.bytes).1.damage().cloned().unwrap();
+    assert_eq!((damage.records, damage.bytes), (1, (4 << 19) + 24));
 }
 
 #[test]

@@ -98,9 +98,9 @@ impl<const M: usize> FairShare<M> {
         if heads.current == profile {
             return;
         }
-        for r in 0..M {
-            self.sums[r] -= u128::from(heads.weight * u64::from(heads.current[r]));
-            self.sums[r] += u128::from(heads.weight * u64::from(profile[r]));
+        for ((sum, before), after) in self.sums.iter_mut().zip(heads.current).zip(profile) {
+            *sum -= u128::from(heads.weight * u64::from(before));
+            *sum += u128::from(heads.weight * u64::from(after));
         }
         heads.current = profile;
         self.accumulate(now);

@@ -73,13 +73,15 @@ pub fn ways<const M: usize>(packets: &[Given<M>], pipeline: &Pipeline<M>) -> (Ou
 pub struct Script<const M: usize> {
     /// Makes the tickets: holds a packet only from its choice to its service.
     inner: Box<dyn Scheduler<M, u32>>,
-    waiting: Vec<VecDeque<Packet<M, u32>>>,
+    pub waiting: Vec<VecDeque<Packet<M, u32>>>,
     order: VecDeque<usize>,
+    /// Every report of progress.
+    pub heard: Vec<(Time, usize, Progress)>,
 }
 
 impl<const M: usize> Script<M> {
     pub fn new(order: impl IntoIterator<Item = usize>) -> Self {
-        Self { inner: fifo(), waiting: Vec::new(), order: order.into_iter().collect() }
+        Self { inner: fifo(), waiting: Vec::new(), order: order.into_iter().collect(), heard: Vec::new() }
     }
 }
 
@@ -111,6 +113,7 @@ impl<const M: usize> Scheduler<M, u32> for Script<M> {
     }
 
     fn progress(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress) {
+        self.heard.push((now, resource, event));
         self.inner.progress(now, ticket, resource, event);
     }
 

@@ -1,9 +1,13 @@
 //! Reading captures as a stream.
 //!
-//! The formats are read by own code, not by the `pcap-parser` crate, because damaged captures are normal input here
-//! and that crate's readers stop at the first one: they need a whole record of the claimed length in their buffer, say
-//! no more than "error" (not where, and not where reading could go on), and refuse a packet for a bad option behind it.
-//! On undamaged captures the tests compare the two.
+//! The `pcap-parser` crate parses file and record headers of pcap, and of pcapng interface descriptions, options and
+//! simple packets. Damaged captures are normal input here, and that crate's readers stop at the first damage, so that
+//! its parsers are used on a window of our own, and what they lack is ours: bounded memory, account of the damage, a
+//! place to go on, and the clocks of interfaces (the crate's arithmetic on them has no binary resolutions and overflows).
+//!
+//! Two parts of pcapng are ours too. The frame of a block, since length and type must be judged before as many bytes
+//! are asked for. And packets with a time: the crate does not know the obsolete form of them, refuses one that claims
+//! more bytes than its block has, and makes a list of the options of each, up to eight times their size.
 
 mod pcap;
 mod pcapng;
@@ -298,31 +302,4 @@ fn looks_like(head: &[u8], gzip: bool) -> String {
         }
     };
     if gzip { format!("is gzipped, and its content {found}") } else { found }
-}
-
-/// Byte order of a format's numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Endian {
-    Little,
-    Big,
-}
-
-impl Endian {
-    /// The number at `at`; zero beyond the end, which callers exclude by asking for enough bytes.
-    fn u16(self, bytes: &[u8], at: usize) -> u16 {
-        let field = bytes.get(at..).and_then(|b| b.first_chunk()).copied().unwrap_or_default();
-        match self {
-            Self::Little => u16::from_le_bytes(field),
-            Self::Big => u16::from_be_bytes(field),
-        }
-    }
-
-    /// As [`u16`](Self::u16).
-    fn u32(self, bytes: &[u8], at: usize) -> u32 {
-        let field = bytes.get(at..).and_then(|b| b.first_chunk()).copied().unwrap_or_default();
-        match self {
-            Self::Little => u32::from_le_bytes(field),
-            Self::Big => u32::from_be_bytes(field),
-        }
-    }
 }

@@ -1,19 +1,27 @@
 //! The classic format: a file header, then a header and the bytes of each packet.
 
+use std::ops::Range;
+
 use dovetail_wire::LinkType;
+use pcap_parser::nom::{self, Needed};
+use pcap_parser::{parse_pcap_frame, parse_pcap_frame_be, parse_pcap_header};
 
 use super::source::Source;
-use super::{DamageLog, Endian, Format, Frame, MAX_RECORD};
+use super::{DamageLog, Format, Frame, MAX_RECORD};
 
 /// Length of the file header in bytes.
 pub(super) const FILE_HEADER: usize = 24;
+/// Length of a record header that is not of the variant, in bytes.
+const PLAIN_HEADER: usize = 16;
+/// Where a record header tells the captured length.
+const CAPTURED: Range<usize> = 8..12;
 /// libpcap writes no longer packets than this, whatever snap length the file header tells.
 const MAX_SNAPLEN: u32 = 256 << 10;
 /// How many seconds after damage the times of two records may differ to be believed neighbours.
 const PLAUSIBLE_GAP: u32 = 24 * 3600;
 
 pub(super) struct Decoder {
-    endian: Endian,
+    big_endian: bool,
     nanoseconds: bool,
     /// Length of a record header in bytes: 24 in the variant of Kuznetzov, which adds interface, protocol and type.
     record_header: usize,
@@ -29,43 +37,27 @@ struct Header {
     original: u32,
 }
 
-struct Variant {
-    endian: Endian,
-    nanoseconds: bool,
-    record_header: usize,
-}
-
-fn variant(head: &[u8]) -> Option<Variant> {
-    let magic = head.first_chunk::<4>()?;
-    let of = |endian, magic| match magic {
-        0xa1b2_c3d4 => Some(Variant { endian, nanoseconds: false, record_header: 16 }),
-        0xa1b2_3c4d => Some(Variant { endian, nanoseconds: true, record_header: 16 }),
-        0xa1b2_cd34 => Some(Variant { endian, nanoseconds: false, record_header: 24 }),
-        _ => None,
-    };
-    of(Endian::Little, u32::from_le_bytes(*magic)).or_else(|| of(Endian::Big, u32::from_be_bytes(*magic)))
-}
-
 pub(super) fn has_magic(head: &[u8]) -> bool {
-    variant(head).is_some()
+    head.len() >= 4 && Decoder::from_header(&[head, &[0; FILE_HEADER]].concat()).is_some()
 }
 
 impl Decoder {
     pub(super) fn from_header(head: &[u8]) -> Option<(Self, Format)> {
-        let Variant { endian, nanoseconds, record_header } = variant(head)?;
-        if head.len() < FILE_HEADER {
-            return None;
-        }
-        let snaplen = endian.u32(head, 16).min(MAX_RECORD as u32);
+        // The library knows the variant of Kuznetzov in one byte order only; in the other, its magic is all that differs
+        // from the plain file header.
+        let swapped_variant = head.strip_prefix(b"\xa1\xb2\xcd\x34");
+        let plain = swapped_variant.map(|rest| [b"\xa1\xb2\xc3\xd4", rest].concat());
+        let (_, header) = parse_pcap_header(plain.as_deref().unwrap_or(head)).ok()?;
+        let (nanoseconds, big_endian) = (header.is_nanosecond_precision(), header.is_bigendian());
         let decoder = Self {
-            endian,
+            big_endian,
             nanoseconds,
-            record_header,
+            record_header: if header.is_modified_format() || plain.is_some() { 24 } else { PLAIN_HEADER },
             // The upper bits tell the length of a frame check sequence behind each packet; nothing here reads so far.
-            link: LinkType((endian.u32(head, 20) & 0xffff) as u16),
-            limit: snaplen.max(MAX_SNAPLEN),
+            link: LinkType((header.network.0 & 0xffff) as u16),
+            limit: header.snaplen.clamp(MAX_SNAPLEN, MAX_RECORD as u32),
         };
-        Some((decoder, Format::Pcap { nanoseconds, big_endian: endian == Endian::Big }))
+        Some((decoder, Format::Pcap { nanoseconds, big_endian }))
     }
 
     pub(super) fn next(&self, source: &mut Source<'_>, damage: &mut DamageLog) -> Option<Frame> {
@@ -88,10 +80,9 @@ impl Decoder {
     /// The record at the window's start, or what is wrong with it.
     fn record(&self, source: &mut Source<'_>) -> Result<Frame, String> {
         let window = source.want(self.record_header);
-        if window.len() < self.record_header {
+        let Some(header) = self.header(window, 0) else {
             return Err(format!("the capture ends within a record header, after {} bytes", window.len()));
-        }
-        let header = self.header(window, 0);
+        };
         if header.captured > self.limit {
             return Err(format!(
                 "a record claims {} captured bytes, more than the {} that can be",
@@ -116,9 +107,18 @@ impl Decoder {
         })
     }
 
-    fn header(&self, window: &[u8], at: usize) -> Header {
-        let field = |i: usize| self.endian.u32(window, at + 4 * i);
-        Header { second: field(0), fraction: field(1), captured: field(2), original: field(3) }
+    /// The record header at `at`, if it is whole. The library parses whole records only: on the bare header it tells how
+    /// many bytes it lacks, which is the captured length, and without that length the header is a whole record.
+    fn header(&self, window: &[u8], at: usize) -> Option<Header> {
+        let mut bytes = *window.get(at..at + self.record_header)?.first_chunk::<PLAIN_HEADER>()?;
+        let parse = if self.big_endian { parse_pcap_frame_be } else { parse_pcap_frame };
+        let captured = match parse(&bytes) {
+            Err(nom::Err::Incomplete(Needed::Size(lacking))) => lacking.get() as u32,
+            _ => 0,
+        };
+        bytes[CAPTURED].fill(0);
+        let (_, record) = parse(&bytes).ok()?;
+        Some(Header { second: record.ts_sec, fraction: record.ts_usec, captured, original: record.origlen })
     }
 
     /// Nanoseconds since 1970. A fraction beyond a second counts as it stands.
@@ -148,8 +148,7 @@ impl Decoder {
 
     /// The record header at `at`, if it is whole and nothing in it is odd.
     fn plausible(&self, window: &[u8], at: usize) -> Option<Header> {
-        window.get(at..at + self.record_header)?;
-        let header = self.header(window, at);
+        let header = self.header(window, at)?;
         let one_second = if self.nanoseconds { 1_000_000_000 } else { 1_000_000 };
         let believed = header.fraction < one_second
             && (1..=self.limit).contains(&header.captured)

@@ -1,23 +1,26 @@
 //! The block format (draft-ietf-opsawg-pcapng): sections, interfaces, packets.
 
 use dovetail_wire::LinkType;
+use pcap_parser::traits::PcapNGPacketBlock;
+use pcap_parser::{
+    BOM_MAGIC, EPB_MAGIC, IDB_MAGIC, OptionCode, PcapNGOption, SHB_MAGIC, SPB_MAGIC,
+    parse_interfacedescriptionblock_be, parse_interfacedescriptionblock_le, parse_simplepacketblock_be,
+    parse_simplepacketblock_le,
+};
 
 use super::source::Source;
-use super::{DamageLog, Endian, Frame, MAX_RECORD};
+use super::{DamageLog, Frame, MAX_RECORD};
 
-const SECTION_HEADER: u32 = 0x0a0d_0d0a;
-const INTERFACE: u32 = 1;
 const OBSOLETE_PACKET: u32 = 2;
-const SIMPLE_PACKET: u32 = 3;
-const ENHANCED_PACKET: u32 = 6;
-/// Block types that reading may go on at after damage: those above, name resolution and interface statistics.
-const KNOWN_BLOCKS: std::ops::RangeInclusive<u32> = INTERFACE..=ENHANCED_PACKET;
+/// Block types that reading may go on at after damage: interfaces, packets, name resolution, statistics.
+const KNOWN_BLOCKS: std::ops::RangeInclusive<u32> = IDB_MAGIC..=EPB_MAGIC;
 
-const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 /// Type, length, and length again at the end.
 const MIN_BLOCK: usize = 12;
 /// A block may hold the largest packet and some options.
 const MAX_BLOCK: usize = MAX_RECORD + (64 << 10);
+/// Longest interface description, in bytes: the library makes a list of its options, up to eight times its size.
+const MAX_DESCRIPTION: usize = 1 << 20;
 /// Beyond any real capture; keeps a hostile one from filling memory with interfaces.
 const MAX_INTERFACES: usize = 1 << 16;
 
@@ -60,11 +63,11 @@ impl Clock {
 }
 
 pub(super) fn has_magic(head: &[u8]) -> bool {
-    head.starts_with(&SECTION_HEADER.to_le_bytes())
+    head.starts_with(&SHB_MAGIC.to_le_bytes())
 }
 
 fn section_endian(block: &[u8]) -> Option<Endian> {
-    [Endian::Little, Endian::Big].into_iter().find(|e| e.u32(block, 8) == BYTE_ORDER_MAGIC)
+    [Endian::Little, Endian::Big].into_iter().find(|e| e.u32(block, 8) == BOM_MAGIC)
 }
 
 impl Decoder {
@@ -125,26 +128,31 @@ impl Decoder {
     fn block(&mut self, block: &[u8]) -> Result<Option<Frame>, String> {
         let endian = self.endian.unwrap_or(Endian::Little);
         match endian.u32(block, 0) {
-            SECTION_HEADER => self.interfaces.clear(),
-            INTERFACE => self.interface(endian, block)?,
-            ENHANCED_PACKET => return self.packet(endian, block, endian.u32(block, 8)).map(Some),
+            SHB_MAGIC => self.interfaces.clear(),
+            IDB_MAGIC => self.interface(endian, block)?,
+            EPB_MAGIC => return self.packet(endian, block, endian.u32(block, 8)).map(Some),
             OBSOLETE_PACKET => return self.packet(endian, block, endian.u16(block, 8).into()).map(Some),
-            SIMPLE_PACKET => return self.simple_packet(endian, block).map(Some),
+            SPB_MAGIC => return self.simple_packet(endian, block).map(Some),
             _ => {}
         }
         Ok(None)
     }
 
     fn interface(&mut self, endian: Endian, block: &[u8]) -> Result<(), String> {
-        if block.len() < 20 {
-            return Err("an interface description that is too short".to_owned());
+        if block.len() > MAX_DESCRIPTION {
+            return Err(format!("an interface description of {} bytes", block.len()));
         }
+        let parsed = match endian {
+            Endian::Little => parse_interfacedescriptionblock_le(block),
+            Endian::Big => parse_interfacedescriptionblock_be(block),
+        };
+        let (_, described) = parsed.map_err(|_| "an interface description that is too short")?;
         if self.interfaces.len() == MAX_INTERFACES {
             return Err(format!("more than {MAX_INTERFACES} interfaces in a section"));
         }
-        let clock = clock_options(endian, &block[16..block.len() - 4]);
-        let link = LinkType(endian.u16(block, 8));
-        self.interfaces.push(Interface { link, snaplen: endian.u32(block, 12), clock });
+        let link = LinkType(described.linktype.0 as u16);
+        let clock = clock_options(endian, &described.options);
+        self.interfaces.push(Interface { link, snaplen: described.snaplen, clock });
         Ok(())
     }
 
@@ -175,14 +183,21 @@ impl Decoder {
     /// and the block go.
     fn simple_packet(&self, endian: Endian, block: &[u8]) -> Result<Frame, String> {
         const DATA: usize = 12;
-        if block.len() < DATA + 4 {
-            return Err("a simple packet block that is too short".to_owned());
-        }
+        let parsed = match endian {
+            Endian::Little => parse_simplepacketblock_le(block),
+            Endian::Big => parse_simplepacketblock_be(block),
+        };
+        let (_, packet) = parsed.map_err(|_| "a simple packet block that is too short")?;
         let interface = self.described(0)?;
-        let original_len = endian.u32(block, 8);
         let snaplen = if interface.snaplen == 0 { u32::MAX } else { interface.snaplen };
-        let captured = (original_len.min(snaplen) as usize).min(block.len() - DATA - 4);
-        Ok(Frame { time: None, data: DATA..DATA + captured, original_len, link: interface.link, len: block.len() })
+        let captured = packet.packet_data().len().min(snaplen as usize);
+        Ok(Frame {
+            time: None,
+            data: DATA..DATA + captured,
+            original_len: packet.origlen,
+            link: interface.link,
+            len: block.len(),
+        })
     }
 
     /// Moves on to the next whole block of a known type, else to the end.
@@ -209,32 +224,49 @@ impl Decoder {
         let endian = if has_magic(window) { section_endian(window) } else { self.endian }?;
         let kind = endian.u32(window, 0);
         let len = endian.u32(window, 4) as usize;
-        let known = kind == SECTION_HEADER || KNOWN_BLOCKS.contains(&kind);
+        let known = kind == SHB_MAGIC || KNOWN_BLOCKS.contains(&kind);
         (known && (MIN_BLOCK..=MAX_BLOCK).contains(&len) && len.is_multiple_of(4)).then_some((endian, len))
     }
 }
 
-/// Reads the two options about time; a damaged option list ends where it is damaged.
-fn clock_options(endian: Endian, mut options: &[u8]) -> Clock {
-    const END: u16 = 0;
-    const RESOLUTION: u16 = 9;
-    const OFFSET: u16 = 14;
+/// Reads the two options about time; a damaged option list ends where it is damaged. The library's own fields for them
+/// will not do: it takes the offset as little endian always, accepts wrong lengths, and reads on behind the list's end.
+fn clock_options(endian: Endian, options: &[PcapNGOption<'_>]) -> Clock {
     let mut clock = Clock { resolution: 6, offset: 0 };
-    while options.len() >= 4 {
-        let code = endian.u16(options, 0);
-        let len = usize::from(endian.u16(options, 2));
-        let Some(value) = options.get(4..4 + len) else { break };
-        match code {
-            END => break,
-            RESOLUTION if len == 1 => clock.resolution = value[0],
-            OFFSET if len == 8 => {
-                let (first, second) = (u64::from(endian.u32(value, 0)), u64::from(endian.u32(value, 4)));
-                let bits = if endian == Endian::Big { first << 32 | second } else { second << 32 | first };
-                clock.offset = bits as i64;
-            }
+    for option in options.iter().take_while(|option| option.code != OptionCode::EndOfOpt) {
+        match (option.code, option.as_bytes(), option.as_i64_le()) {
+            (OptionCode::IfTsresol, Ok(&[resolution]), _) => clock.resolution = resolution,
+            (OptionCode::IfTsoffset, _, Ok(offset)) if endian == Endian::Big => clock.offset = offset.swap_bytes(),
+            (OptionCode::IfTsoffset, _, Ok(offset)) => clock.offset = offset,
             _ => {}
         }
-        options = options.get(4 + len.next_multiple_of(4)..).unwrap_or_default();
     }
     clock
+}
+
+/// Byte order of a section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Endian {
+    Little,
+    Big,
+}
+
+impl Endian {
+    /// The number at `at`; zero beyond the end, which callers exclude by asking for enough bytes.
+    fn u16(self, bytes: &[u8], at: usize) -> u16 {
+        let field = bytes.get(at..).and_then(|b| b.first_chunk()).copied().unwrap_or_default();
+        match self {
+            Self::Little => u16::from_le_bytes(field),
+            Self::Big => u16::from_be_bytes(field),
+        }
+    }
+
+    /// As [`u16`](Self::u16).
+    fn u32(self, bytes: &[u8], at: usize) -> u32 {
+        let field = bytes.get(at..).and_then(|b| b.first_chunk()).copied().unwrap_or_default();
+        match self {
+            Self::Little => u32::from_le_bytes(field),
+            Self::Big => u32::from_be_bytes(field),
+        }
+    }
 }

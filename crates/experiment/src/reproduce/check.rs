@@ -1,0 +1,146 @@
+//! One comparison with a paper, and its verdict.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Outcome of a comparison.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Ours meets the criterion.
+    Reproduced,
+    /// It does not.
+    Differs,
+    /// There is no value of ours; `why` says for what reason.
+    NotComparable,
+}
+
+impl Verdict {
+    /// As in the JSON document.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reproduced => "reproduced",
+            Self::Differs => "differs",
+            Self::NotComparable => "not-comparable",
+        }
+    }
+}
+
+/// What a value must meet to count as reproduced. All limits are included.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Criterion {
+    /// Within this many per cent of the paper's value.
+    WithinPercent(f64),
+    /// Within this much of the paper's value, in the unit of the quantity.
+    Within(f64),
+    /// Not above this, in the unit of the quantity.
+    AtMost(f64),
+    /// Not below this, in the unit of the quantity.
+    AtLeast(f64),
+}
+
+impl Criterion {
+    /// How far ours may be from the paper's value, in the unit of the quantity; `None` for a limit.
+    pub fn tolerance(self, paper: Option<f64>) -> Option<f64> {
+        match self {
+            Self::WithinPercent(percent) => paper.map(|p| p.abs() * percent / 100.0),
+            Self::Within(tolerance) => Some(tolerance),
+            Self::AtMost(_) | Self::AtLeast(_) => None,
+        }
+    }
+
+    /// What follows for `ours`. A value that is no number does not meet anything, and neither does one that has nothing to be near to.
+    pub fn verdict(self, paper: Option<f64>, ours: Option<f64>) -> Verdict {
+        let Some(ours) = ours else { return Verdict::NotComparable };
+        let met = match self {
+            Self::AtMost(limit) => ours <= limit,
+            Self::AtLeast(limit) => ours >= limit,
+            Self::WithinPercent(_) | Self::Within(_) => {
+                paper.zip(self.tolerance(paper)).is_some_and(|(p, tolerance)| (ours - p).abs() <= tolerance)
+            }
+        };
+        if met { Verdict::Reproduced } else { Verdict::Differs }
+    }
+}
+
+impl fmt::Display for Criterion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WithinPercent(percent) => write!(f, "+- {percent} %"),
+            Self::Within(tolerance) => write!(f, "+- {tolerance}"),
+            Self::AtMost(limit) => write!(f, "<= {limit}"),
+            Self::AtLeast(limit) => write!(f, ">= {limit}"),
+        }
+    }
+}
+
+/// One comparison.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Check {
+    /// The table or figure: an id of [`list`](super::list).
+    pub id: &'static str,
+    /// As the paper calls it.
+    pub figure: &'static str,
+    /// What is compared.
+    pub quantity: String,
+    /// The paper's value; `None` where it only draws it, or states it in words.
+    pub paper: Option<f64>,
+    /// Ours; `None` where there is none.
+    pub ours: Option<f64>,
+    /// Unit of `paper`, `ours` and `tolerance`; empty for a bare number.
+    pub unit: String,
+    /// How far ours may be from the paper's value; `None` if the criterion is a limit, which `why` then states.
+    pub tolerance: Option<f64>,
+    /// Computed from the numbers by [`Criterion::verdict`].
+    pub verdict: Verdict,
+    /// The reason of the tolerance; the paper's sentence where there is no value; what was found on the way.
+    pub why: String,
+    /// The criterion, for tables.
+    #[serde(skip)]
+    pub criterion: Criterion,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Criterion::{AtLeast, AtMost, Within, WithinPercent};
+    use super::Verdict::{Differs, NotComparable, Reproduced};
+    use super::*;
+
+    /// Numbers that binary fractions hold exactly, so that the boundary is the boundary.
+    #[test]
+    fn the_boundary_itself_is_reproduced() {
+        let cases = [
+            (Within(0.5), Some(2.0), 2.5, Reproduced),
+            (Within(0.5), Some(2.0), 1.5, Reproduced),
+            (Within(0.5), Some(2.0), 2.5f64.next_up(), Differs),
+            (Within(0.5), Some(2.0), 1.5f64.next_down(), Differs),
+            (WithinPercent(25.0), Some(-4.0), -5.0, Reproduced),
+            (WithinPercent(25.0), Some(-4.0), (-5.0f64).next_down(), Differs),
+            (AtMost(2.0), None, 2.0, Reproduced),
+            (AtMost(2.0), None, 2.0f64.next_up(), Differs),
+            (AtLeast(2.0), None, 2.0, Reproduced),
+            (AtLeast(2.0), None, 2.0f64.next_down(), Differs),
+        ];
+        for (criterion, paper, ours, expected) in cases {
+            assert_eq!(criterion.verdict(paper, Some(ours)), expected, "{criterion:?} of {paper:?}: {ours}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_not_reproduced() {
+        for criterion in [Within(1.0), WithinPercent(1.0), AtMost(1.0), AtLeast(1.0)] {
+            assert_eq!(criterion.verdict(Some(1.0), Some(f64::NAN)), Differs);
+            assert_eq!(criterion.verdict(Some(1.0), None), NotComparable);
+        }
+        assert_eq!(Within(1.0).verdict(None, Some(0.0)), Differs);
+    }
+
+    #[test]
+    fn a_tolerance_has_the_unit_of_the_quantity() {
+        assert_eq!(WithinPercent(0.5).tolerance(Some(56.0)), Some(0.28));
+        assert_eq!(Within(0.3).tolerance(Some(56.0)), Some(0.3));
+        assert_eq!(AtMost(3.0).tolerance(Some(56.0)), None);
+    }
+}

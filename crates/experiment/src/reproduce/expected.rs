@@ -1,0 +1,136 @@
+//! The papers' values: data beside the scenario files, read into checks.
+
+use serde::Deserialize;
+
+use super::ReproduceError;
+use super::catalogue::{Item, item};
+use super::check::{Check, Criterion};
+
+/// The tradeoff paper's.
+const TRADEOFF: &str = include_str!("../../../../scenarios/papers/tradeoff/expected.toml");
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    check: Vec<Expected>,
+}
+
+/// A value of a paper, or a statement of it, and when it counts as reproduced.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Expected {
+    /// The table or figure.
+    pub id: String,
+    /// Name of the quantity within the table or figure.
+    pub key: String,
+    /// What is compared, in words.
+    pub quantity: String,
+    /// The paper's value, if it prints one.
+    pub paper: Option<f64>,
+    /// Of the values; empty for a bare number.
+    #[serde(default)]
+    pub unit: String,
+    /// When it counts as reproduced.
+    pub criterion: Criterion,
+    /// Why this tolerance; the sentence where there is no value.
+    pub why: String,
+}
+
+/// All expected values.
+pub(super) fn all() -> Result<Vec<Expected>, ReproduceError> {
+    let file: File = toml::from_str(TRADEOFF).map_err(|e| ReproduceError::Expected(e.to_string()))?;
+    Ok(file.check)
+}
+
+/// What was measured for a table or figure, and pictures of it.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    measured: Vec<Measured>,
+    /// File name and SVG text.
+    pub pictures: Vec<(String, String)>,
+}
+
+/// A measured quantity.
+#[derive(Debug)]
+struct Measured {
+    key: String,
+    /// `Err`: why there is none.
+    value: Result<f64, String>,
+    note: String,
+}
+
+impl Findings {
+    /// The quantity `key` is `value`.
+    pub fn found(&mut self, key: impl Into<String>, value: f64) {
+        self.noted(key, value, "");
+    }
+
+    /// The quantity `key` is `value`, and this is to be said about it.
+    pub fn noted(&mut self, key: impl Into<String>, value: f64, note: impl Into<String>) {
+        self.measured.push(Measured { key: key.into(), value: Ok(value), note: note.into() });
+    }
+
+    /// There is no value of the quantity `key`, for this reason.
+    pub fn missing(&mut self, key: impl Into<String>, reason: impl Into<String>) {
+        self.measured.push(Measured { key: key.into(), value: Err(reason.into()), note: String::new() });
+    }
+
+    /// A value where there is one, else the reason.
+    pub fn either(&mut self, key: impl Into<String>, value: Result<f64, String>) {
+        self.measured.push(Measured { key: key.into(), value, note: String::new() });
+    }
+
+    /// A picture of the table or figure.
+    pub fn picture(&mut self, name: &str, svg: String) {
+        self.pictures.push((name.to_string(), svg));
+    }
+
+    /// Keys in the order in which they were found.
+    #[cfg(test)]
+    pub fn keys(&self) -> Vec<&str> {
+        self.measured.iter().map(|m| m.key.as_str()).collect()
+    }
+}
+
+/// The checks of a table or figure, in the order of the expected values.
+pub(super) fn checks(item: &'static Item, expected: &[Expected], findings: &Findings) -> Vec<Check> {
+    let own = expected.iter().filter(|e| e.id == item.id);
+    own.map(|e| check(item, e, findings.measured.iter().find(|m| m.key == e.key))).collect()
+}
+
+fn check(item: &'static Item, expected: &Expected, measured: Option<&Measured>) -> Check {
+    let mut why = match expected.criterion {
+        Criterion::AtMost(limit) => format!("at most {limit}: "),
+        Criterion::AtLeast(limit) => format!("at least {limit}: "),
+        Criterion::Within(_) | Criterion::WithinPercent(_) => String::new(),
+    };
+    why.push_str(&expected.why);
+    let (ours, remark) = match measured {
+        Some(Measured { value: Ok(value), note, .. }) if value.is_finite() => (Some(*value), note.as_str()),
+        Some(Measured { value: Ok(_), .. }) => (None, "no finite value"),
+        Some(Measured { value: Err(reason), .. }) => (None, reason.as_str()),
+        None => (None, "not measured"),
+    };
+    if !remark.is_empty() {
+        why.push_str(". Here: ");
+        why.push_str(remark);
+    }
+    Check {
+        id: item.id,
+        figure: item.figure,
+        quantity: expected.quantity.clone(),
+        paper: expected.paper,
+        ours,
+        unit: expected.unit.clone(),
+        tolerance: expected.criterion.tolerance(expected.paper),
+        verdict: expected.criterion.verdict(expected.paper, ours),
+        why,
+        criterion: expected.criterion,
+    }
+}
+
+/// Ids in the expected values that no item has.
+#[cfg(test)]
+pub(super) fn strangers(expected: &[Expected]) -> Vec<&str> {
+    expected.iter().map(|e| e.id.as_str()).filter(|id| item(id).is_none()).collect()
+}

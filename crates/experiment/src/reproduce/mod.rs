@@ -1,0 +1,172 @@
+//! The papers' tables and figures, computed and compared.
+//!
+//! [`list`] says what there is, [`run`] computes: for each table or figure a handful of [`Check`]s with a verdict that follows from
+//! the numbers, and pictures. What the papers say, and the tolerances with their reasons, is data: `expected.toml` beside the scenario
+//! files, all built into the program.
+
+mod bench;
+mod catalogue;
+mod check;
+mod expected;
+mod tradeoff;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use dovetail_model::ModelError;
+use dovetail_trace::MixtureError;
+use serde::Serialize;
+
+use crate::compare::RunError;
+use crate::figure::FigureError;
+use crate::scenario::{ScenarioError, nearest};
+
+pub use catalogue::{Item, PAPERS, Status, item, list};
+pub use check::{Check, Criterion, Verdict};
+
+/// Version of the JSON document.
+pub const SCHEMA: u32 = 1;
+
+/// How a reproduction is carried out. Only `capture` changes its results.
+pub struct Settings<'a> {
+    /// Runs at the same time, at least 1.
+    pub threads: usize,
+    /// When it becomes true, the reproduction ends with [`RunError::Cancelled`].
+    pub cancel: &'a AtomicBool,
+    /// Called from time to time with the id of the table or figure under way and the packets simulated so far, all runs together.
+    pub progress: &'a (dyn Fn(&str, u64) + Sync),
+    /// For the trace-driven figures: replay this capture instead of synthesised traffic.
+    pub capture: Option<&'a Path>,
+}
+
+/// The result.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Reproduction {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// In the order of [`list`].
+    pub checks: Vec<Check>,
+    /// File name and SVG text of each picture.
+    #[serde(skip)]
+    pub pictures: Vec<(String, String)>,
+}
+
+impl Reproduction {
+    /// As JSON. The same checks give the same text.
+    pub fn to_json(&self) -> String {
+        // Strings, numbers and null: there is nothing that cannot be written.
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+}
+
+/// Why there is no result.
+#[derive(Debug)]
+pub enum ReproduceError {
+    /// An id that cannot be computed: unknown, not done yet, or nothing to compute.
+    Id(String),
+    /// The capture or a scenario.
+    Scenario(Box<ScenarioError>),
+    /// A simulation failed or was cancelled.
+    Run(RunError),
+    /// The fluid model failed.
+    Model(ModelError),
+    /// No traffic could be made.
+    Traffic(MixtureError),
+    /// A temporary file could not be written.
+    Temporary(std::io::Error),
+    /// A picture could not be drawn.
+    Figure(FigureError),
+    /// The built-in expected values cannot be read.
+    Expected(String),
+}
+
+impl fmt::Display for ReproduceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id(message) => f.write_str(message),
+            Self::Scenario(error) => error.fmt(f),
+            Self::Run(error) => error.fmt(f),
+            Self::Model(error) => error.fmt(f),
+            Self::Traffic(error) => error.fmt(f),
+            Self::Temporary(error) => write!(f, "a temporary file for the synthesised traffic: {error}"),
+            Self::Figure(error) => error.fmt(f),
+            Self::Expected(message) => write!(f, "expected.toml: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for ReproduceError {}
+
+macro_rules! from {
+    ($($error:ty => $wrap:expr),* $(,)?) => {
+        $(impl From<$error> for ReproduceError {
+            fn from(error: $error) -> Self {
+                $wrap(error)
+            }
+        })*
+    };
+}
+
+from! {
+    ScenarioError => |e| Self::Scenario(Box::new(e)),
+    RunError => Self::Run,
+    ModelError => Self::Model,
+    MixtureError => Self::Traffic,
+    std::io::Error => Self::Temporary,
+    FigureError => Self::Figure,
+}
+
+/// Compute the tables and figures with these ids; a paper's name stands for everything of it that is done, no id for everything done.
+///
+/// The results do not depend on the number of threads, and are in the order of [`list`] whatever the order of `ids`.
+///
+/// # Errors
+/// [`ReproduceError::Id`] before anything is computed; else the first failure.
+pub fn run(ids: &[String], settings: &Settings<'_>) -> Result<Reproduction, ReproduceError> {
+    let items = select(ids)?;
+    let expected = expected::all()?;
+    let bench = bench::Bench::new(settings);
+    let shared = tradeoff::Shared::default();
+    let mut result = Reproduction { schema: SCHEMA, checks: Vec::new(), pictures: Vec::new() };
+    for item in items {
+        bench.begin(item.id);
+        let findings = tradeoff::reproduce(item.id, &bench, &shared)?;
+        result.checks.extend(expected::checks(item, &expected, &findings));
+        result.pictures.extend(findings.pictures);
+    }
+    Ok(result)
+}
+
+/// The wanted items, in the order of the list.
+fn select(ids: &[String]) -> Result<Vec<&'static Item>, ReproduceError> {
+    for id in ids {
+        selectable(id).map_err(ReproduceError::Id)?;
+    }
+    let wanted = |i: &&Item| ids.is_empty() || ids.iter().any(|id| id == i.id || id == i.paper);
+    Ok(list().iter().filter(|i| i.status == Status::Done).filter(wanted).collect())
+}
+
+fn selectable(id: &str) -> Result<(), String> {
+    if let Some(item) = item(id) {
+        return match item.status {
+            Status::Done => Ok(()),
+            Status::NotYet => Err(format!("{id} ({}) is not reproduced yet; --list shows what is", item.shows)),
+            Status::DrawingOnly => Err(format!("{id} ({}) has nothing to compute; --list shows what has", item.shows)),
+        };
+    }
+    let of_paper = || list().iter().filter(|i| i.paper == id);
+    if of_paper().any(|i| i.status == Status::Done) {
+        return Ok(());
+    }
+    if of_paper().next().is_some() {
+        return Err(format!("nothing of {id} is reproduced yet; --list shows what is"));
+    }
+    Err(match nearest(id, list().iter().map(|i| i.id).chain(PAPERS.map(|p| p.0))) {
+        Some(name) => format!("there is no table or figure {id:?}; did you mean {name:?}?"),
+        None => format!("there is no table or figure {id:?}; --list shows all"),
+    })
+}
+
+#[cfg(test)]
+mod tests;

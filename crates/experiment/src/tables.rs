@@ -1,0 +1,164 @@
+//! A comparison as Parquet tables: `docs/reference/output.md` describes them.
+
+use crate::columns::{Column, Kind, Table, Value};
+use crate::compare::Recorded;
+use crate::output::{Output, OutputError};
+
+/// Write `flows`, `utilization`, `shares` and, if packets were kept, `packets`.
+pub fn write(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
+    flows(out, runs)?;
+    utilization(out, runs)?;
+    shares(out, runs)?;
+    packets(out, runs)
+}
+
+/// One row per scheduler and flow.
+fn flows(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
+    let columns = [
+        Column::new("scheduler", Kind::Text),
+        Column::new("flow", Kind::Text),
+        Column::new("group", Kind::Text),
+        Column::new("weight", Kind::F64),
+        Column::new("offered", Kind::U64),
+        Column::new("delivered", Kind::U64),
+        Column::new("refused", Kind::U64),
+        Column::new("dropped_after_processing", Kind::U64),
+        Column::new("unfinished", Kind::U64),
+        Column::new("bytes_offered", Kind::U64),
+        Column::new("bytes_delivered", Kind::U64),
+        Column::new("dominant_service_s", Kind::F64),
+        Column::new("backlogged_s", Kind::F64),
+        Column::optional("latency_mean_s", Kind::F64),
+        Column::optional("latency_p50_s", Kind::F64),
+        Column::optional("latency_p90_s", Kind::F64),
+        Column::optional("latency_p99_s", Kind::F64),
+        Column::optional("latency_max_s", Kind::F64),
+    ];
+    let mut table = Table::create(out, "flows.parquet", &columns)?;
+    for run in runs {
+        let scheduler = run.scheduler.to_string();
+        for flow in &run.flows {
+            let latency = |f: fn(&crate::compare::LatencySummary) -> f64| {
+                flow.latency.as_ref().map_or(Value::None, |l| Value::F64(f(l)))
+            };
+            table.push(&[
+                Value::Text(&scheduler),
+                Value::Text(&flow.name),
+                Value::Text(&flow.group),
+                Value::F64(flow.weight),
+                Value::U64(flow.offered),
+                Value::U64(flow.delivered),
+                Value::U64(flow.refused.iter().sum()),
+                Value::U64(flow.dropped),
+                Value::U64(flow.unfinished),
+                Value::U64(flow.bytes_offered),
+                Value::U64(flow.bytes),
+                Value::F64(flow.dominant_service),
+                Value::F64(flow.backlogged),
+                latency(|l| l.mean),
+                latency(|l| l.p50),
+                latency(|l| l.p90),
+                latency(|l| l.p99),
+                latency(|l| l.max),
+            ])?;
+        }
+    }
+    table.finish()
+}
+
+/// One row per scheduler, interval and resource.
+fn utilization(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
+    let columns = [
+        Column::new("scheduler", Kind::Text),
+        Column::new("start_s", Kind::F64),
+        Column::new("length_s", Kind::F64),
+        Column::new("nonempty_s", Kind::F64),
+        Column::new("resource", Kind::Text),
+        Column::new("utilization", Kind::F64),
+    ];
+    let mut table = Table::create(out, "utilization.parquet", &columns)?;
+    for run in runs {
+        let scheduler = run.scheduler.to_string();
+        for interval in &run.intervals {
+            for (resource, &utilization) in run.resources.iter().zip(&interval.utilization) {
+                table.push(&[
+                    Value::Text(&scheduler),
+                    Value::F64(interval.start),
+                    Value::F64(interval.length),
+                    Value::F64(interval.nonempty),
+                    Value::Text(&resource.name),
+                    Value::F64(utilization),
+                ])?;
+            }
+        }
+    }
+    table.finish()
+}
+
+/// One row per scheduler, interval and flow that had packets in the system.
+fn shares(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
+    let columns = [
+        Column::new("scheduler", Kind::Text),
+        Column::new("start_s", Kind::F64),
+        Column::new("length_s", Kind::F64),
+        Column::new("flow", Kind::Text),
+        Column::new("dominant_service_s", Kind::F64),
+        Column::new("fair_service_s", Kind::F64),
+        Column::new("backlogged_throughout", Kind::U32),
+    ];
+    let mut table = Table::create(out, "shares.parquet", &columns)?;
+    for run in runs {
+        let scheduler = run.scheduler.to_string();
+        for interval in &run.intervals {
+            for share in &interval.shares {
+                let flow = &run.flows[share.flow as usize];
+                table.push(&[
+                    Value::Text(&scheduler),
+                    Value::F64(interval.start),
+                    Value::F64(interval.length),
+                    Value::Text(&flow.name),
+                    Value::F64(share.service),
+                    Value::F64(interval.fair * flow.weight),
+                    Value::U32(u32::from(share.backlogged)),
+                ])?;
+            }
+        }
+    }
+    table.finish()
+}
+
+/// One row per scheduler and packet that was kept; a start and an end per resource.
+fn packets(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
+    let Some(first) = runs.first().filter(|r| !r.packets.is_empty()) else { return Ok(()) };
+    let mut columns = vec![
+        Column::new("scheduler", Kind::Text),
+        Column::new("flow", Kind::Text),
+        Column::new("bytes", Kind::U32),
+        Column::new("arrival_ns", Kind::U64),
+        Column::new("outcome", Kind::Text),
+    ];
+    for resource in &first.resources {
+        columns.push(Column::optional(&format!("{}_start_ns", resource.name), Kind::U64));
+        columns.push(Column::optional(&format!("{}_end_ns", resource.name), Kind::U64));
+    }
+    let mut table = Table::create(out, "packets.parquet", &columns)?;
+    for run in runs {
+        let scheduler = run.scheduler.to_string();
+        for (k, packet) in run.packets.iter().enumerate() {
+            let mut row = vec![
+                Value::Text(&scheduler),
+                Value::Text(&run.flows[packet.flow as usize].name),
+                Value::U32(packet.size),
+                Value::U64(packet.arrival.as_nanos()),
+                Value::Text(packet.outcome),
+            ];
+            for r in 0..run.resources.len() {
+                let service = run.service(k, r);
+                row.push(service.map_or(Value::None, |s| Value::U64(s.start.as_nanos())));
+                row.push(service.map_or(Value::None, |s| Value::U64(s.end.as_nanos())));
+            }
+            table.push(&row)?;
+        }
+    }
+    table.finish()
+}
