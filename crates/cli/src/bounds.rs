@@ -22,17 +22,22 @@ pub fn bounds(args: Bounds) -> Result<(), Failure> {
 
 fn text(document: &Document) -> String {
     let cell = |value: Option<f64>| value.map_or("-".into(), seconds);
+    let mut notes: Vec<String> = Vec::new();
     let rows = document.bounds.iter().map(|b| {
-        vec![
-            b.scheduler.clone(),
-            b.guarantee.to_string(),
-            b.source.to_string(),
-            b.remark.clone(),
-            cell(b.bound_s),
-            cell(b.seen_s),
-            b.ratio.map_or("-".into(), |r| format!("{r:.3}")),
-        ]
+        let note = format!("{}: {}", b.source, b.remark);
+        let number = notes.iter().position(|n| *n == note).unwrap_or_else(|| {
+            notes.push(note);
+            notes.len() - 1
+        });
+        let ratio = b.ratio.map_or("-".into(), |r| format!("{r:.3}"));
+        let guarantee = format!("{} [{}]", b.guarantee, number + 1);
+        vec![b.scheduler.clone(), guarantee, cell(b.bound_s), cell(b.seen_s), ratio]
     });
-    let header = ["scheduler", "what is bounded", "source", "conditions", "at most", "seen", "ratio"];
-    table(&header, 4, rows.collect(), terminal::width()).to_string()
+    let header = ["scheduler", "guarantee", "at most", "seen", "ratio"];
+    let mut text = table(&header, 2, rows.collect(), terminal::width()).to_string();
+    text.push('\n');
+    for (k, note) in notes.iter().enumerate() {
+        text.push_str(&format!("\n[{}] {note}", k + 1));
+    }
+    text
 }

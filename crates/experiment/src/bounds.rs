@@ -143,9 +143,8 @@ impl Facts {
 
 /// Theorem 1.
 fn makespan(run: &Recorded, facts: &Facts) -> Bound {
-    let row = |remark| {
-        Bound::new(run, "makespan, against m times the busiest resource's work", "tradeoff paper, Theorem 1", remark)
-    };
+    let row =
+        |remark| Bound::new(run, "makespan <= m x work of the busiest resource", "tradeoff paper, Theorem 1", remark);
     let Some(seen) = run.outcome.makespan().filter(|_| facts.whole || run.outcome.end == End::Drained) else {
         return row("does not apply: the run was cut off, or nothing was delivered");
     };
@@ -159,9 +158,7 @@ fn makespan(run: &Recorded, facts: &Facts) -> Bound {
 
 /// Theorem 4.
 fn tracking(run: &Recorded, facts: &Facts) -> Bound {
-    let row = |remark: &str| {
-        Bound::new(run, "makespan, against the fluid's plus n packets", "tradeoff paper, Theorem 4", remark)
-    };
+    let row = |remark: &str| Bound::new(run, "makespan <= fluid's + n packets", "tradeoff paper, Theorem 4", remark);
     if !facts.whole || run.promised <= 0.0 {
         return row("does not apply: alpha is 0, packets were lost, or there are too many to keep");
     }
@@ -189,14 +186,7 @@ fn fluid_makespan(run: &Recorded) -> Option<f64> {
 
 /// Theorem 5, for an interval: each of its ends contributes one side of the bound.
 fn shortfall(run: &Recorded, facts: &Facts) -> Bound {
-    let row = |remark| {
-        Bound::new(
-            run,
-            "service missing from alpha of the fair share, in any interval",
-            "tradeoff paper, Theorem 5",
-            remark,
-        )
-    };
+    let row = |remark| Bound::new(run, "service short of alpha x fair share", "tradeoff paper, Theorem 5", remark);
     let Some(worst) = &run.shortfall else {
         return row("nothing to see: no two flows were backlogged for a whole interval");
     };
@@ -211,20 +201,14 @@ fn shortfall(run: &Recorded, facts: &Facts) -> Bound {
 
 /// DRFQ's relative fairness bound: the pair of flows that came nearest to it.
 fn entrance_fairness(run: &Recorded, facts: &Facts) -> Bound {
-    let row = |remark| {
-        Bound::new(
-            run,
-            "difference of two flows' dominant service by weight, at the entrance",
-            "DRFQ, SIGCOMM 2012",
-            remark,
-        )
-    };
+    let row = |remark| Bound::new(run, "two flows' difference of service / weight", "DRFQ, SIGCOMM 2012", remark);
     if facts.shifting {
         return row("does not apply: some flow's dominant resource changes");
     }
     match worst_pair(run) {
         Some((bound, seen)) => {
-            row("memoryless; the 64 flows with the most packets, any interval backlogged").with(bound, seen)
+            row("memoryless; counted at the entrance, any interval, among the 64 flows with the most packets")
+                .with(bound, seen)
         }
         None => row("nothing to see: no two flows were backlogged at the same time"),
     }

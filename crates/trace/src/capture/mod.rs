@@ -3,7 +3,7 @@
 //! The `pcap-parser` crate parses file and record headers of pcap, and of pcapng interface descriptions, options and
 //! simple packets. Damaged captures are normal input here, and that crate's readers stop at the first damage, so that
 //! its parsers are used on a window of our own, and what they lack is ours: bounded memory, account of the damage, a
-//! place to go on, and the clocks of interfaces (the crate's arithmetic on them has no binary resolutions and overflows).
+//! place to go on, and the clocks of interfaces (the crate's arithmetic lacks binary resolutions and overflows).
 //!
 //! Two parts of pcapng are ours too. The frame of a block, since length and type must be judged before as many bytes
 //! are asked for. And packets with a time: the crate does not know the obsolete form of them, refuses one that claims

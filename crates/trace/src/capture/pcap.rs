@@ -43,8 +43,8 @@ pub(super) fn has_magic(head: &[u8]) -> bool {
 
 impl Decoder {
     pub(super) fn from_header(head: &[u8]) -> Option<(Self, Format)> {
-        // The library knows the variant of Kuznetzov in one byte order only; in the other, its magic is all that differs
-        // from the plain file header.
+        // The library knows the variant of Kuznetzov in one byte order; in the other, only its magic differs from the
+        // plain file header.
         let swapped_variant = head.strip_prefix(b"\xa1\xb2\xcd\x34");
         let plain = swapped_variant.map(|rest| [b"\xa1\xb2\xc3\xd4", rest].concat());
         let (_, header) = parse_pcap_header(plain.as_deref().unwrap_or(head)).ok()?;
@@ -107,7 +107,7 @@ impl Decoder {
         })
     }
 
-    /// The record header at `at`, if it is whole. The library parses whole records only: on the bare header it tells how
+    /// The record header at `at`, if it is whole. The library parses whole records: on the bare header it tells how
     /// many bytes it lacks, which is the captured length, and without that length the header is a whole record.
     fn header(&self, window: &[u8], at: usize) -> Option<Header> {
         let mut bytes = *window.get(at..at + self.record_header)?.first_chunk::<PLAIN_HEADER>()?;

@@ -1,0 +1,57 @@
+//! Fig. 3: utilisation of both resources over time, in the runs of Table 2.
+
+use super::super::ReproduceError;
+use super::super::expected::Findings;
+use super::at;
+use super::seconds::{CPU, LINK, full, least, most, spread, used};
+use crate::compare::{Interval, Recorded};
+use crate::figure::utilization;
+use crate::report;
+
+/// The levels that are drawn.
+const LEVELS: [f64; 4] = [1.0, 0.95, 0.9, 0.85];
+/// Full seconds at the beginning, after the one in which the pipeline fills, in which all flows are backlogged at every level.
+const BEGINNING: std::ops::Range<usize> = 1..20;
+
+pub fn reproduce(runs: &[Recorded]) -> Result<Findings, ReproduceError> {
+    let mut findings = Findings::default();
+    let shown: Vec<&Recorded> = LEVELS.iter().filter_map(|&level| at(runs, level)).collect();
+    if let (Some(fair), Some(relaxed)) = (at(runs, 1.0), at(runs, 0.85)) {
+        strict(&mut findings, fair);
+        findings.found("relaxed-cpu", least(&used(full(relaxed), CPU)));
+        findings.found("later", last_link_bound_second(relaxed) as f64 / last_link_bound_second(fair) as f64);
+    }
+    let steps: Vec<f64> = shown.windows(2).map(|w| beginning(w[1], CPU).0 - beginning(w[0], CPU).0).collect();
+    findings.noted("cpu-grows", least(&steps), format!("steps of {}", points(&steps)));
+    let panels: Vec<_> = shown.iter().map(|run| report::utilization_panel(run)).collect();
+    findings.picture("tradeoff-fig3.svg", utilization("Fig. 3: utilisation over time", &panels)?);
+    Ok(findings)
+}
+
+fn strict(findings: &mut Findings, fair: &Recorded) {
+    let ((cpu, _), (link, least_link)) = (beginning(fair, CPU), beginning(fair, LINK));
+    findings.found("strict-cpu", cpu);
+    findings.noted("strict-link", least_link, format!("mean {link:.3} %"));
+    let last = last_link_bound_second(fair);
+    let after = || full(fair).filter(move |i| i.start > last as f64);
+    findings.noted("shift-cpu", least(&used(after(), CPU)), format!("from second {} on", last + 1));
+    findings.found("shift-link", most(&used(after(), LINK)));
+}
+
+/// Mean and least utilisation, in per cent, while all flows are backlogged.
+fn beginning(run: &Recorded, resource: usize) -> (f64, f64) {
+    let values = used(full(run), resource);
+    let values = values.get(BEGINNING).unwrap_or_default();
+    (spread(values).mean, least(values))
+}
+
+/// The second in which the last link-bound flow finishes.
+fn last_link_bound_second(run: &Recorded) -> usize {
+    let served = |i: &Interval| i.shares.iter().any(|s| run.flows[s.flow as usize].group != "ipsec");
+    run.intervals.iter().rfind(|i| served(i)).map_or(0, |i| i.start as usize)
+}
+
+fn points(values: &[f64]) -> String {
+    let texts: Vec<String> = values.iter().map(|v| format!("{v:.1}")).collect();
+    format!("{} points", texts.join(", "))
+}
