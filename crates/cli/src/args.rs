@@ -27,6 +27,8 @@ pub enum Command {
     /// Look at captures; make synthetic ones
     #[command(subcommand)]
     Trace(Trace),
+    /// The papers' tables and figures, with a verdict each
+    Reproduce(Reproduce),
     /// The guarantees that hold for a scenario, and by how much they hold
     Bounds(Bounds),
 }

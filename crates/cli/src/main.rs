@@ -3,6 +3,7 @@
 mod args;
 mod bounds;
 mod failure;
+mod reproduce;
 mod run;
 mod schedulers;
 mod terminal;
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Schedulers(args) => schedulers::schedulers(args),
         Command::Trace(args) => trace::trace(args),
+        Command::Reproduce(args) => reproduce::reproduce(args),
         Command::Bounds(args) => bounds::bounds(args),
     };
     match done {

@@ -56,3 +56,15 @@ pub fn progress(expected: f64) -> ProgressBar {
     }
     bar
 }
+
+/// As [`progress`], for work of unknown length.
+pub fn spinner() -> ProgressBar {
+    let spinner = ProgressBar::new_spinner();
+    if !std::io::stderr().is_terminal() {
+        spinner.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}  {human_pos} packets  {per_sec}") {
+        spinner.set_style(style);
+    }
+    spinner
+}

@@ -6,6 +6,7 @@ pub mod compare;
 pub mod figure;
 pub mod output;
 pub mod report;
+pub mod reproduce;
 pub mod scenario;
 pub mod summary;
 pub mod table;

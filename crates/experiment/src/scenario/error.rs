@@ -8,7 +8,7 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 /// A message about a place in a scenario.
 #[derive(Clone, Debug)]
 pub struct ScenarioError {
-    /// The file's name, as given.
+    /// What the text is called: the file as it was given; empty if the message itself says what it is about.
     file: String,
     text: String,
     /// Bytes of `text` that are wrong; `None`: the scenario as a whole.
@@ -37,8 +37,8 @@ impl ScenarioError {
 
     /// From what the TOML reader found.
     pub fn from_toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
-        let message = error.message().trim().to_string();
-        let help = unknown_key(&message)
+        let message = plain_words(error.message().trim());
+        let help = unknown_name(&message)
             .and_then(|(wrong, known)| nearest(wrong, known.iter().copied()))
             .map(|name| format!("did you mean `{name}`?"));
         let mut own = match error.span() {
@@ -53,7 +53,8 @@ impl ScenarioError {
 impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(span) = &self.span else {
-            write!(f, "{}: {}", self.file, self.message)?;
+            let separator = if self.file.is_empty() { "" } else { ": " };
+            write!(f, "{}{separator}{}", self.file, self.message)?;
             return self.help.iter().try_for_each(|help| write!(f, "\nhelp: {help}"));
         };
         let snippet = Snippet::source(&self.text)
@@ -71,8 +72,33 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-/// The unknown name and the known ones of serde's message.
-fn unknown_key(message: &str) -> Option<(&str, Vec<&str>)> {
+/// A message of the TOML reader in the words of somebody who writes TOML, not Rust.
+fn plain_words(message: &str) -> String {
+    const WORDS: [(&str, &str); 14] = [
+        ("unknown field", "unknown key"),
+        ("missing field", "missing key"),
+        ("duplicate field", "duplicate key"),
+        ("unknown variant", "unknown value"),
+        ("floating point `", "`"),
+        ("integer `", "`"),
+        ("boolean `", "`"),
+        ("` as i128", "`"),
+        ("expected u16", "expected a whole number from 0 to 65535"),
+        ("expected u32", "expected a whole number from 0 to 4294967295"),
+        ("expected u64", "expected a whole number, 0 or more"),
+        ("expected f64", "expected a number"),
+        ("sequence", "list"),
+        ("invalid type: map", "invalid type: table"),
+    ];
+    let plain = WORDS.iter().fold(message.to_string(), |text, (rust, plain)| text.replace(rust, plain));
+    match plain.split_once("expected struct ") {
+        Some((start, _)) => format!("{start}expected a table"),
+        None => plain,
+    }
+}
+
+/// The unknown name and the known ones of the TOML reader's message.
+fn unknown_name(message: &str) -> Option<(&str, Vec<&str>)> {
     if !message.starts_with("unknown ") {
         return None;
     }

@@ -16,7 +16,10 @@ pub fn apply(file: &str, text: &str, overrides: &[String]) -> Result<String, Sce
     let mut root = Value::Table(table);
     for entry in overrides {
         let wrong = |message: String| ScenarioError::new(&format!("--set {entry}"), message);
-        let (key, value) = entry.split_once('=').ok_or_else(|| wrong("expected key=value".into()))?;
+        let (key, value) = entry
+            .split_once('=')
+            .filter(|(key, _)| !key.trim().is_empty())
+            .ok_or_else(|| wrong("expected key=value, such as seed=7 or resource.link.rate=\"100 Mbps\"".into()))?;
         let mut place = &mut root;
         for part in key.trim().split('.') {
             place = step(place, part).map_err(&wrong)?;
@@ -28,7 +31,8 @@ pub fn apply(file: &str, text: &str, overrides: &[String]) -> Result<String, Sce
 
 fn step<'a>(place: &'a mut Value, part: &str) -> Result<&'a mut Value, String> {
     match place {
-        Value::Table(table) => Ok(table.entry(part).or_insert(Value::Boolean(false))),
+        // What is not there yet is made: it is replaced by the value, or gets a member.
+        Value::Table(table) => Ok(table.entry(part).or_insert_with(|| Value::Table(Table::new()))),
         Value::Array(list) => {
             let names: Vec<String> = list.iter().map(member_name).collect();
             let index = names
@@ -38,7 +42,7 @@ fn step<'a>(place: &'a mut Value, part: &str) -> Result<&'a mut Value, String> {
                 .ok_or_else(|| no_member(part, &names))?;
             Ok(&mut list[index])
         }
-        other => Err(format!("{part:?} is looked for in a {}, which has no members", other.type_str())),
+        other => Err(format!("there is no {part:?} in {other}, which has no members")),
     }
 }
 
@@ -51,6 +55,7 @@ fn no_member(part: &str, names: &[String]) -> String {
     let known: Vec<&str> = names.iter().map(String::as_str).filter(|n| !n.is_empty()).collect();
     match nearest(part, known.iter().copied()) {
         Some(name) => format!("there is no {part:?}; did you mean {name:?}?"),
+        None if known.is_empty() => format!("there is no {part:?}; members are counted from 0"),
         None => format!("there is no {part:?}; there are {}", known.join(", ")),
     }
 }
@@ -58,6 +63,7 @@ fn no_member(part: &str, names: &[String]) -> String {
 fn read_value(text: &str) -> Value {
     toml::from_str::<Table>(&format!("v = {text}"))
         .ok()
+        .filter(|t| t.len() == 1)
         .and_then(|mut t| t.remove("v"))
         .unwrap_or_else(|| Value::String(text.to_string()))
 }

@@ -1,0 +1,89 @@
+//! `dovetail reproduce`.
+
+use dovetail_experiment::report::Output;
+use dovetail_experiment::reproduce::{self, Check, ReproduceError, Reproduction, Settings, Verdict};
+use dovetail_experiment::table::table;
+
+use crate::args::Reproduce;
+use crate::failure::Failure;
+use crate::run::{failure as run_failure, threads};
+use crate::terminal;
+
+/// Recompute the papers' tables and figures.
+pub fn reproduce(args: Reproduce) -> Result<(), Failure> {
+    if args.list {
+        return terminal::print(&list());
+    }
+    let cancel = terminal::on_interrupt();
+    let output = args.out.as_deref().map(Output::create).transpose().map_err(Failure::run)?;
+    let bar = terminal::spinner();
+    let progress = |id: &str, packets: u64| {
+        bar.set_message(id.to_string());
+        bar.set_position(packets);
+    };
+    let settings =
+        Settings { threads: threads(args.threads), cancel, progress: &progress, capture: args.trace.as_deref() };
+    let result = reproduce::run(&args.ids, &settings);
+    bar.finish_and_clear();
+    let result = result.map_err(failure)?;
+    let written = output.map(|o| write(o, &result)).transpose()?;
+    if args.json {
+        terminal::print(&result.to_json())?
+    } else {
+        terminal::print(&text(&result.checks))?
+    }
+    for path in written.iter().flatten() {
+        terminal::say(&format!("wrote {path}"));
+    }
+    Ok(())
+}
+
+fn failure(error: ReproduceError) -> Failure {
+    match error {
+        ReproduceError::Run(error) => run_failure(error),
+        ReproduceError::Id(_) | ReproduceError::Scenario(_) => Failure::input(error),
+        other => Failure::run(other),
+    }
+}
+
+fn write(mut output: Output, result: &Reproduction) -> Result<Vec<String>, Failure> {
+    output.write("checks.json", result.to_json().as_bytes()).map_err(Failure::run)?;
+    for (name, svg) in &result.pictures {
+        output.write(name, svg.as_bytes()).map_err(Failure::run)?;
+    }
+    let paths = output.commit().map_err(Failure::run)?;
+    Ok(paths.iter().map(|p| p.display().to_string()).collect())
+}
+
+fn list() -> String {
+    let rows = reproduce::list().iter().map(|i| [i.id, i.figure, i.shows, i.status.name()].map(String::from).to_vec());
+    table(&["id", "", "what it shows", "here"], 4, rows.collect(), terminal::width()).to_string()
+}
+
+/// A line per check, then the reasons of those that differ.
+fn text(checks: &[Check]) -> String {
+    let value = |number: Option<f64>| number.map_or("-".into(), |n| format!("{n:.4}"));
+    let rows = checks.iter().map(|c| {
+        vec![
+            c.id.to_string(),
+            c.quantity.clone(),
+            c.verdict.name().to_string(),
+            value(c.paper),
+            value(c.ours),
+            c.unit.clone(),
+        ]
+    });
+    let mut text = table(&["id", "quantity", "verdict", "paper", "ours", "unit"], 3, rows.collect(), terminal::width())
+        .to_string();
+    let count = |verdict| checks.iter().filter(|c| c.verdict == verdict).count();
+    text.push_str(&format!(
+        "\n\n{} reproduced, {} differ, {} not comparable; --json has tolerances and reasons",
+        count(Verdict::Reproduced),
+        count(Verdict::Differs),
+        count(Verdict::NotComparable)
+    ));
+    for check in checks.iter().filter(|c| c.verdict == Verdict::Differs) {
+        text.push_str(&format!("\n\ndiffers: {}, {}: {}", check.id, check.quantity, check.why));
+    }
+    text
+}

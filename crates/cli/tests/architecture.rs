@@ -1,0 +1,73 @@
+//! Dependencies point one way, and everything built in may be given away.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// What each product crate may depend on, of our own.
+const MAY_USE: [(&str, &[&str]); 8] = [
+    ("units", &[]),
+    ("sched", &["units"]),
+    ("model", &["units"]),
+    ("wire", &["units"]),
+    ("trace", &["units", "wire"]),
+    ("sim", &["units", "sched", "model", "wire", "trace"]),
+    ("experiment", &["units", "sched", "model", "wire", "trace", "sim"]),
+    ("cli", &["units", "sched", "model", "wire", "trace", "sim", "experiment"]),
+];
+
+/// Licences of which any one suffices.
+const LICENCES: [&str; 10] =
+    ["MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Zlib", "0BSD", "Unlicense", "CC0-1.0", "Unicode-3.0"];
+
+fn metadata() -> Value {
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
+    // Without the crates for other systems, which a build here never downloads.
+    let version = Command::new("rustc").arg("-vV").output().unwrap();
+    let version = String::from_utf8(version.stdout).unwrap();
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+    let arguments =
+        ["metadata", "--format-version", "1", "--locked", "--filter-platform", host, "--manifest-path", manifest];
+    let output = Command::new(env!("CARGO")).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn texts<'a>(list: &'a Value, key: &str) -> Vec<&'a str> {
+    list.as_array().unwrap().iter().map(|v| v[key].as_str().unwrap()).collect()
+}
+
+#[test]
+fn our_crates_depend_only_on_those_below_them() {
+    let metadata = metadata();
+    let rules: BTreeMap<&str, &[&str]> = MAY_USE.into_iter().collect();
+    let mut checked = 0;
+    for package in metadata["packages"].as_array().unwrap() {
+        let Some(name) = package["name"].as_str().unwrap().strip_prefix("dovetail-") else { continue };
+        let Some(allowed) = rules.get(name) else { continue };
+        let normal = package["dependencies"].as_array().unwrap().iter().filter(|d| d["kind"].is_null());
+        for dependency in normal {
+            if let Some(used) = dependency["name"].as_str().unwrap().strip_prefix("dovetail-") {
+                assert!(allowed.contains(&used), "{name} depends on {used}");
+            }
+        }
+        checked += 1;
+    }
+    assert_eq!(checked, MAY_USE.len());
+}
+
+#[test]
+fn everything_built_in_has_a_permissive_licence() {
+    let metadata = metadata();
+    for package in metadata["packages"].as_array().unwrap() {
+        let licence = package["license"].as_str().unwrap_or_default();
+        // "A OR B": one is enough; "A AND B": all are needed.
+        let fine = licence
+            .replace('/', " OR ")
+            .split(" OR ")
+            .any(|choice| choice.split(" AND ").all(|l| LICENCES.contains(&l.trim().trim_matches(['(', ')']))));
+        assert!(fine, "{} has the licence {licence:?}", package["name"]);
+    }
+    assert!(texts(&metadata["packages"], "name").contains(&"dovetail-cli"));
+}

@@ -1,0 +1,80 @@
+//! Every `dovetail` command in the README and the documentation works as written.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The lines that start with `dovetail ` inside code fences marked `sh`.
+fn commands(document: &str) -> Vec<String> {
+    let mut inside = false;
+    let mut found = Vec::new();
+    for line in document.lines() {
+        if line.starts_with("```") {
+            inside = line == "```sh";
+        } else if inside && line.starts_with("dovetail ") {
+            found.push(line.to_string());
+        }
+    }
+    found
+}
+
+fn documents() -> Vec<PathBuf> {
+    let mut found = vec![root().join("README.md")];
+    let mut folders = vec![root().join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// An empty folder with the scenarios in it, as if the reader stood in a checkout.
+fn checkout() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let scenarios = root().join("scenarios").canonicalize().unwrap();
+    std::os::unix::fs::symlink(scenarios, folder.path().join("scenarios")).unwrap();
+    folder
+}
+
+#[test]
+fn commands_of_the_documents_succeed() {
+    let mut run = 0;
+    for document in documents() {
+        let folder = checkout();
+        for command in commands(&std::fs::read_to_string(&document).unwrap()) {
+            let program = env!("CARGO_BIN_EXE_dovetail");
+            let line = command.replacen("dovetail", program, 1);
+            let output = Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap();
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{}: {command}\n{errors}", document.display());
+            assert!(!output.stdout.is_empty() || errors.contains("wrote"), "{command} says nothing");
+            run += 1;
+        }
+    }
+    assert!(run >= 10, "only {run} commands found: is the fence still marked `sh`?");
+}
+
+#[test]
+fn the_readmes_scenario_is_the_one_in_the_repository() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let written = readme.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let file = std::fs::read_to_string(root().join("scenarios/first.toml")).unwrap();
+    assert!(file.ends_with(written), "scenarios/first.toml differs from the README");
+}
+
+#[test]
+fn the_demo_of_the_makefile_is_the_one_of_the_readme() {
+    let makefile = std::fs::read_to_string(root().join("Makefile")).unwrap();
+    assert!(makefile.contains("run scenarios/demo.toml --out"));
+    assert!(root().join("scenarios/demo.toml").exists());
+}

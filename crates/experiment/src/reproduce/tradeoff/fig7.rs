@@ -1,0 +1,81 @@
+//! Fig. 7: utilisation at five fairness levels for three patterns of traffic.
+
+use super::super::ReproduceError;
+use super::super::expected::Findings;
+use super::seconds::{CPU, LINK, Spread, spread};
+use super::trace::{Pattern, PatternRuns, Patterns};
+use crate::figure::{Bar, BarChart, BarSeries, bars_with_error};
+
+pub fn reproduce(patterns: &Patterns) -> Result<Findings, ReproduceError> {
+    let mut findings = Findings::default();
+    for runs in &patterns.0 {
+        gains(&mut findings, runs);
+    }
+    let gain = |pattern| patterns.0.iter().find(|p| p.pattern == pattern).and_then(|p| Some(total(p, 1.0, 0.8)?));
+    let least_incentive = match (gain(Pattern::Balanced), gain(Pattern::CpuBound), gain(Pattern::LinkBound)) {
+        (Some(balanced), Some(cpu), Some(link)) => Ok(balanced - cpu.min(link)),
+        _ => Err("not every pattern occurs".to_string()),
+    };
+    findings.either("balanced-least", least_incentive);
+    findings.picture("tradeoff-fig7.svg", picture(patterns)?);
+    Ok(findings)
+}
+
+/// What the levels between 1 and 0.8 gain, in points of both resources.
+fn gains(findings: &mut Findings, runs: &PatternRuns) {
+    let name = runs.pattern.name();
+    let levels = |resource| match (at(runs, 1.0, resource), at(runs, 0.8, resource)) {
+        (Some(fair), Some(relaxed)) => Ok((fair, relaxed)),
+        _ => Err(format!("no assignment of flows to modules makes this traffic {name}")),
+    };
+    for (resource, label) in [(CPU, "cpu"), (LINK, "link")] {
+        match levels(resource) {
+            Ok((fair, relaxed)) => {
+                let note = format!(
+                    "{:.1} +- {:.1} % at alpha = 1, {:.1} +- {:.1} % at 0.8; {}",
+                    fair.mean, fair.std, relaxed.mean, relaxed.std, runs.note
+                );
+                findings.noted(format!("{name}-{label}"), relaxed.mean - fair.mean, note);
+            }
+            Err(reason) => findings.missing(format!("{name}-{label}"), reason),
+        }
+    }
+    let marginal = match (total(runs, 1.0, 0.9), total(runs, 0.9, 0.8)) {
+        (Some(first), Some(second)) => Ok(second - first),
+        _ => Err(format!("no assignment of flows to modules makes this traffic {name}")),
+    };
+    findings.either(format!("{name}-marginal"), marginal);
+}
+
+/// Utilisation at a level over the runs.
+fn at(runs: &PatternRuns, level: f64, resource: usize) -> Option<Spread> {
+    let at_level = runs.runs.iter().flatten().filter(|run| run.alpha == level);
+    let values: Vec<f64> = at_level.map(|run| run.utilization[resource]).collect();
+    (!values.is_empty()).then(|| spread(&values))
+}
+
+/// Gain of both resources together from one level to another, in points.
+fn total(runs: &PatternRuns, from: f64, to: f64) -> Option<f64> {
+    let both = |level| Some(at(runs, level, CPU)?.mean + at(runs, level, LINK)?.mean);
+    Some(both(to)? - both(from)?)
+}
+
+fn picture(patterns: &Patterns) -> Result<String, ReproduceError> {
+    let levels: Vec<f64> = patterns.0.iter().flat_map(|p| p.runs.first()).next().into_iter().flatten().map(|r| r.alpha).collect();
+    let series = patterns.0.iter().flat_map(|p| {
+        [("CPU", CPU), ("link", LINK)].map(|(label, resource)| BarSeries {
+            name: format!("{}, {label}", p.pattern.name()),
+            values: (levels.iter())
+                .map(|&level| at(p, level, resource).map(|s| Bar { mean: s.mean, std: s.std }))
+                .collect(),
+        })
+    });
+    Ok(bars_with_error(&BarChart {
+        title: "Fig. 7: utilisation, trace-driven".into(),
+        x_label: "Fairness level alpha".into(),
+        y_label: "Utilisation (%)".into(),
+        categories: levels.iter().map(|level| format!("{level:.2}")).collect(),
+        series: series.collect(),
+        log: false,
+    })?)
+}

@@ -1,0 +1,75 @@
+//! Fig. 8: latencies and drop rates at full and at 80 % fairness, for three patterns of traffic.
+
+use super::super::ReproduceError;
+use super::super::expected::Findings;
+use super::seconds::spread;
+use super::trace::{PatternRuns, Patterns, Run};
+use crate::figure::{Bar, BarChart, BarSeries, Cdf, bars_with_error, latency_cdf};
+
+/// The two levels that are compared.
+const LEVELS: [f64; 2] = [1.0, 0.8];
+
+pub fn reproduce(patterns: &Patterns) -> Result<Findings, ReproduceError> {
+    let mut findings = Findings::default();
+    for (part, runs) in ["a", "b", "c"].iter().zip(&patterns.0) {
+        let name = runs.pattern.name();
+        let pairs = pairs(runs);
+        if pairs.is_empty() {
+            let reason = format!("no assignment of flows to modules makes this traffic {name}");
+            findings.missing(format!("{name}-drops"), reason.clone());
+            findings.missing(format!("{name}-latency"), reason);
+        } else {
+            compare(&mut findings, name, &pairs);
+        }
+        let cdfs: Vec<Cdf> = pairs.first().map(|(fair, relaxed)| vec![fair.cdf.clone(), relaxed.cdf.clone()]).unwrap_or_default();
+        let title = format!("Fig. 8{part}: latency, {name} traffic (first run)");
+        findings.picture(&format!("tradeoff-fig8{part}.svg"), latency_cdf(&title, &cdfs)?);
+    }
+    findings.missing("mr3", "there is no MR3 scheduler to compare with yet");
+    findings.picture("tradeoff-fig8d.svg", picture(patterns)?);
+    Ok(findings)
+}
+
+/// Each assignment at full and at 80 % fairness.
+fn pairs(runs: &PatternRuns) -> Vec<(&Run, &Run)> {
+    let at = |levels: &'_ [Run], level: f64| levels.iter().position(|run| run.alpha == level);
+    let pair = |levels| Some((at(levels, LEVELS[0])?, at(levels, LEVELS[1])?));
+    runs.runs.iter().filter_map(|levels| pair(levels).map(|(f, r)| (&levels[f], &levels[r]))).collect()
+}
+
+fn compare(findings: &mut Findings, name: &str, pairs: &[(&Run, &Run)]) {
+    let over = |value: &dyn Fn(&(&Run, &Run)) -> f64| spread(&pairs.iter().map(value).collect::<Vec<_>>());
+    let decrease = over(&|(fair, relaxed)| 100.0 * (1.0 - relaxed.drop_rate / fair.drop_rate));
+    let (fair, relaxed) = (over(&|p| 100.0 * p.0.drop_rate), over(&|p| 100.0 * p.1.drop_rate));
+    let bytes = over(&|(fair, relaxed)| 100.0 * (relaxed.bytes as f64 / fair.bytes as f64 - 1.0));
+    let note = format!(
+        "{:.1} % of the packets at alpha = 1, {:.1} % at 0.8; standard deviation of the decrease {:.1} points; {:+.1} % bytes delivered",
+        fair.mean, relaxed.mean, decrease.std, bytes.mean
+    );
+    findings.noted(format!("{name}-drops"), decrease.mean, note);
+    let latency = over(&|(fair, relaxed)| relaxed.mean_latency_s / fair.mean_latency_s);
+    let (fair, relaxed) = (over(&|p| 1e3 * p.0.mean_latency_s), over(&|p| 1e3 * p.1.mean_latency_s));
+    let note = format!("{:.1} ms at alpha = 1, {:.1} ms at 0.8", fair.mean, relaxed.mean);
+    findings.noted(format!("{name}-latency"), latency.mean, note);
+}
+
+fn picture(patterns: &Patterns) -> Result<String, ReproduceError> {
+    let bar = |runs: &PatternRuns, level: f64| {
+        let rates = runs.runs.iter().flatten().filter(|run| run.alpha == level).map(|run| 100.0 * run.drop_rate);
+        let rates = spread(&rates.collect::<Vec<_>>());
+        Some(Bar { mean: rates.mean, std: rates.std })
+    };
+    Ok(bars_with_error(&BarChart {
+        title: "Fig. 8d: dropped packets".into(),
+        x_label: "Traffic".into(),
+        y_label: "Dropped packets (%)".into(),
+        categories: patterns.0.iter().map(|p| p.pattern.name().to_string()).collect(),
+        series: (LEVELS.iter())
+            .map(|&level| BarSeries {
+                name: format!("alpha = {level:.2}"),
+                values: patterns.0.iter().map(|p| bar(p, level)).collect(),
+            })
+            .collect(),
+        log: false,
+    })?)
+}

@@ -1,0 +1,73 @@
+//! Fig. 9: mean latency of each flow by its size, CPU-bound traffic, with and without the tradeoff.
+
+use dovetail_sched::Spec;
+
+use super::super::ReproduceError;
+use super::super::bench::Bench;
+use super::super::expected::Findings;
+use super::seconds::mean_latency_s;
+use super::trace::{Assignments, Pattern, scenario};
+use crate::compare::Recorded;
+use crate::figure::{Scatter, Series, scatter_loglog};
+
+/// Enough synthesised packets for the first 20 seconds at this load.
+const PACKETS: u32 = 1_200_000;
+const FLOWS: u32 = 3_600;
+/// A flow with so many packets in that time is not small.
+const SMALL: u64 = 100;
+/// A latency that changes by less is not counted as changed.
+const CHANGED: f64 = 0.05;
+
+pub fn reproduce(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
+    let scenario = scenario(bench, PACKETS, FLOWS, &["until=\"20 s\""])?;
+    let assignments = Assignments::draw_one(&scenario, Pattern::CpuBound)?;
+    let mut findings = Findings::default();
+    let Some(seed) = assignments else {
+        for key in ["small", "longer", "shorter"] {
+            findings.missing(key, "no assignment of flows to modules makes this traffic CPU-bound");
+        }
+        findings.picture("tradeoff-fig9.svg", picture(&[])?);
+        return Ok(findings);
+    };
+    let levels: Vec<Spec> = ["1", "0.8"].map(level).into();
+    let runs = bench.run_with(&scenario.with_seed(seed)?, &levels, 0)?;
+    if let [fair, relaxed] = runs.as_slice() {
+        compare(&mut findings, fair, relaxed);
+    }
+    findings.picture("tradeoff-fig9.svg", picture(&runs)?);
+    Ok(findings)
+}
+
+fn level(alpha: &str) -> Spec {
+    Spec { name: "tradeoff".into(), parameters: vec![("alpha".into(), alpha.into())] }
+}
+
+fn compare(findings: &mut Findings, fair: &Recorded, relaxed: &Recorded) {
+    let flows = |small: bool| -> Vec<usize> {
+        (0..fair.flows.len()).filter(|&f| fair.flows[f].offered > 0 && (fair.flows[f].offered < SMALL) == small).collect()
+    };
+    let small = flows(true);
+    let (before, after) = (mean_latency_s(fair, &small), mean_latency_s(relaxed, &small));
+    let note = format!("{} flows; {:.2} ms at alpha = 1, {:.2} ms at 0.8", small.len(), 1e3 * before, 1e3 * after);
+    findings.noted("small", after / before, note);
+    let large = flows(false);
+    let mean = |run: &Recorded, flow: usize| run.flows[flow].latency.map(|l| l.mean);
+    let ratios: Vec<f64> = large.iter().filter_map(|&f| Some(mean(relaxed, f)? / mean(fair, f)?)).collect();
+    let part = |fits: &dyn Fn(f64) -> bool| 100.0 * ratios.iter().filter(|r| fits(**r)).count() as f64 / ratios.len() as f64;
+    findings.noted("longer", part(&|r| r > 1.0 + CHANGED), format!("of {} flows with {SMALL} packets or more", ratios.len()));
+    findings.found("shorter", part(&|r| r < 1.0 - CHANGED));
+}
+
+fn picture(runs: &[Recorded]) -> Result<String, ReproduceError> {
+    let point = |f: &crate::compare::FlowTotal| Some((f.offered as f64, 1e3 * f.latency?.mean));
+    let series = |run: &Recorded| Series {
+        name: run.scheduler.to_string(),
+        points: run.flows.iter().filter_map(point).collect(),
+    };
+    Ok(scatter_loglog(&Scatter {
+        title: "Fig. 9: latency by flow size, first 20 s, CPU-bound traffic".into(),
+        x_label: "Packets of the flow".into(),
+        y_label: "Mean latency (ms)".into(),
+        series: runs.iter().map(series).collect(),
+    })?)
+}
