@@ -3,6 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use crate::terminal;
+
 /// Why a command did not do what was asked.
 #[derive(Debug)]
 pub enum Failure {
@@ -35,7 +37,7 @@ impl Failure {
             Self::Interrupted => (130, "interrupted; nothing was written"),
             Self::OutputClosed => return ExitCode::SUCCESS,
         };
-        eprintln!("error: {message}");
+        terminal::say(&format!("error: {message}"));
         ExitCode::from(code)
     }
 }

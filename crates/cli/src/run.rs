@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use dovetail_experiment::compare::{RunError, Settings, compare};
-use dovetail_experiment::scenario::{CAPTURE_DEFAULTS, Scenario, is_capture};
+use dovetail_experiment::scenario::{CAPTURE_DEFAULTS, Scenario};
 use dovetail_experiment::summary::Summary;
 use dovetail_experiment::{report, table};
 use dovetail_sched::Spec;
@@ -17,8 +17,9 @@ const PACKET_LOG: usize = 10_000_000;
 
 /// Compare schedulers on one input.
 pub fn run(args: Run) -> Result<(), Failure> {
-    let cancel = terminal::on_interrupt();
     let (scenario, schedulers) = open(&args.input)?;
+    // From here on there is something to put in order; reading a capture may just be killed.
+    let cancel = terminal::on_interrupt();
     // Before the runs, so that an unusable folder costs no time.
     let output = args.out.as_deref().map(report::Output::create).transpose().map_err(Failure::run)?;
     let log = if output.is_some() { PACKET_LOG / schedulers.len() } else { 0 };
@@ -44,14 +45,14 @@ pub fn open(input: &Input) -> Result<(Scenario, Vec<Spec>), Failure> {
     }
     let schedulers = if input.schedulers.is_empty() { scenario.schedulers() } else { input.schedulers.clone() };
     dovetail_experiment::compare::check(&scenario, &schedulers).map_err(Failure::input)?;
-    tell_about(&scenario, &input.file);
+    tell_about(&scenario);
     Ok((scenario, schedulers))
 }
 
 /// What the user should know of a capture.
-fn tell_about(scenario: &Scenario, file: &str) {
+fn tell_about(scenario: &Scenario) {
     let Some(report) = scenario.capture_report() else { return };
-    if file == "-" || is_capture(std::path::Path::new(file)) {
+    if scenario.around_capture {
         terminal::say(CAPTURE_DEFAULTS);
     }
     if let Some(damage) = &report.damage {

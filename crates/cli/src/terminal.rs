@@ -23,9 +23,9 @@ pub fn print(text: &str) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Tell something on standard error.
+/// Tell something on standard error. If nobody hears it (a closed pipe, a full disk), the work goes on.
 pub fn say(text: &str) {
-    eprintln!("{text}");
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// Columns that a table may use.

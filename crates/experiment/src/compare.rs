@@ -57,11 +57,15 @@ impl std::error::Error for RunError {}
 
 impl From<SpecError> for RunError {
     fn from(error: SpecError) -> Self {
-        let hint = match nearest(error.wrong(), error.known().iter().copied()) {
-            Some(name) => format!("; did you mean {name:?}?"),
-            None => String::new(),
-        };
-        Self::Spec(format!("{error}{hint}"))
+        Self::Spec(with_hint(&error))
+    }
+}
+
+/// What is wrong, with the nearest right name if one is near.
+fn with_hint(error: &SpecError) -> String {
+    match nearest(error.wrong(), error.known().iter().copied()) {
+        Some(name) => format!("{error}; did you mean {name:?}?"),
+        None => error.to_string(),
     }
 }
 
@@ -239,16 +243,18 @@ fn check_over<const M: usize>(scenario: &Scenario, schedulers: &[Spec]) -> Resul
         let message = "no scheduler to run: name one with --scheduler, or schedulers = [...] in the scenario";
         return Err(RunError::Spec(message.into()));
     }
+    let place = |spec: &Spec, e: SpecError| RunError::Spec(scenario.scheduler_error(spec, &with_hint(&e)).to_string());
+    let changes = scenario.changes();
+    let change = |index: usize, message: &str| RunError::Spec(scenario.change_error(index, message).to_string());
     for spec in schedulers {
-        let mut scheduler = build::<M, u32>(spec, shape::<M>(scenario))?;
-        for change in changes_for(scenario, spec) {
-            scheduler.set(Time::ZERO, &change.parameter, &change.value)?;
+        let mut scheduler = build::<M, u32>(spec, shape::<M>(scenario)).map_err(|e| place(spec, e))?;
+        for (index, (_, parameter, value)) in changes.iter().enumerate().filter(|(_, c)| has_parameter(spec, &c.1)) {
+            scheduler.set(Time::ZERO, parameter, value).map_err(|e| change(index, &with_hint(&e)))?;
         }
     }
-    for (_, parameter, _) in scenario.changes() {
-        if !schedulers.iter().any(|spec| has_parameter(spec, &parameter)) {
-            let message = format!("a [[change]] sets {parameter:?}, which none of the compared schedulers has");
-            return Err(RunError::Spec(message));
+    for (index, (_, parameter, _)) in changes.iter().enumerate() {
+        if !schedulers.iter().any(|spec| has_parameter(spec, parameter)) {
+            return Err(change(index, &format!("none of the compared schedulers has a parameter {parameter:?}")));
         }
     }
     Ok(())

@@ -2,12 +2,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use dovetail_sched::Spec;
 
 use super::{ReproduceError, Settings};
-use crate::compare::{self, Recorded, compare};
+use crate::compare::{self, Recorded, RunError, compare};
 use crate::scenario::Scenario;
 
 /// Runs scenarios, and counts packets over all of them.
@@ -42,7 +43,12 @@ impl<'a> Bench<'a> {
     }
 
     /// The scenario under these schedulers, keeping the ways of the first `packet_log` packets.
-    pub fn run_with(&self, scenario: &Scenario, schedulers: &[Spec], packet_log: usize) -> Result<Vec<Recorded>, ReproduceError> {
+    pub fn run_with(
+        &self,
+        scenario: &Scenario,
+        schedulers: &[Spec],
+        packet_log: usize,
+    ) -> Result<Vec<Recorded>, ReproduceError> {
         let (before, most) = (self.before.get(), AtomicU64::new(0));
         let item = self.item.borrow().clone();
         let progress = |packets: u64| {
@@ -58,5 +64,43 @@ impl<'a> Bench<'a> {
         let runs = compare(scenario, schedulers, &settings)?;
         self.before.set(before + most.load(Ordering::Relaxed));
         Ok(runs)
+    }
+
+    /// [`RunError::Cancelled`] if the caller wants no result any more.
+    pub fn go_on(&self) -> Result<(), ReproduceError> {
+        if self.settings.cancel.load(Ordering::Relaxed) { Err(RunError::Cancelled.into()) } else { Ok(()) }
+    }
+
+    /// `work` for each of `inputs`, several at a time; results in their order.
+    pub fn parallel<I: Sync, O: Send>(
+        &self,
+        inputs: &[I],
+        work: impl Fn(&I) -> Result<O, ReproduceError> + Sync,
+    ) -> Result<Vec<O>, ReproduceError> {
+        let next = AtomicUsize::new(0);
+        let cancel = self.settings.cancel;
+        let results: Vec<Mutex<Option<Result<O, ReproduceError>>>> = inputs.iter().map(|_| Mutex::default()).collect();
+        let worker = || {
+            while let Some((input, slot)) = {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                inputs.get(index).zip(results.get(index))
+            } {
+                if cancel.load(Ordering::Relaxed) {
+                    return;
+                }
+                let result = work(input);
+                if let Ok(mut slot) = slot.lock() {
+                    *slot = Some(result);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..self.settings.threads.min(inputs.len()) {
+                scope.spawn(worker);
+            }
+            worker();
+        });
+        let cancelled = || Err(RunError::Cancelled.into());
+        results.into_iter().map(|slot| slot.into_inner().ok().flatten().unwrap_or_else(cancelled)).collect()
     }
 }

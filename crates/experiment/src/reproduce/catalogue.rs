@@ -43,7 +43,10 @@ pub struct Item {
 /// The papers: short name, and who, where, when.
 pub const PAPERS: [(&str, &str); 5] = [
     ("tradeoff", "Wang, Feng, Li, Liang: On the Fairness-Efficiency Tradeoff for Packet Processing, CoNEXT 2014"),
-    ("atfq", "Zhang, Li, Guo, Qi, Li: ATFQ, a fair and efficient packet scheduling method in multi-resource environments"),
+    (
+        "atfq",
+        "Zhang, Li, Guo, Qi, Li: ATFQ, a fair and efficient packet scheduling method in multi-resource environments",
+    ),
     ("pcfq", "Sabrina, Kanhere, Jha: Prediction-based Composite Fair Queuing (PCFQ)"),
     ("cbcs", "Sabrina, Kanhere, Jha: a low complexity scheduler for joint resource allocation (CBCS), 2007"),
     ("drq", "Shin, Chong, Rhee: Dual-resource TCP/AQM for processing-constrained networks (DRQ), 2006"),

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::ReproduceError;
-use super::catalogue::{Item, item};
+use super::catalogue::Item;
 use super::check::{Check, Criterion};
 
 /// The tradeoff paper's.
@@ -127,10 +127,4 @@ fn check(item: &'static Item, expected: &Expected, measured: Option<&Measured>) 
         why,
         criterion: expected.criterion,
     }
-}
-
-/// Ids in the expected values that no item has.
-#[cfg(test)]
-pub(super) fn strangers(expected: &[Expected]) -> Vec<&str> {
-    expected.iter().map(|e| e.id.as_str()).filter(|id| item(id).is_none()).collect()
 }

@@ -1,19 +1,5 @@
 //! The scenario around a capture that is given alone.
 
-use std::io::Read;
-use std::path::Path;
-
-/// Whether a file is a capture by its first bytes (pcap, pcapng or gzip); anything else is read as a scenario.
-pub fn is_capture(path: &Path) -> bool {
-    let mut magic = [0; 4];
-    let read = std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut magic));
-    read.is_ok() && matches!(magic, [0x0a, 0x0d, 0x0d, 0x0a] | [0x1f, 0x8b, ..]) || is_pcap(magic)
-}
-
-fn is_pcap(magic: [u8; 4]) -> bool {
-    [u32::from_le_bytes(magic), u32::from_be_bytes(magic)].iter().any(|m| matches!(m, 0xa1b2_c3d4 | 0xa1b2_3c4d))
-}
-
 /// The paper's trace-driven setting (section 6.2) around the capture `file`, at a load that makes the schedulers' choices matter.
 pub fn around_capture(file: &str) -> String {
     let file = toml::Value::String(file.to_string());

@@ -23,7 +23,7 @@ pub struct File {
     pub seed: u64,
     /// When the run is cut off; by default it ends when everything has left.
     pub until: Option<Text<Span>>,
-    /// Width of the recording interval. Default 1 s.
+    /// Width of the recording interval. Default 1 s, or shorter so that a run has some twenty.
     pub interval: Option<Text<Span>>,
     /// What to compare if the command line names no scheduler.
     #[serde(default)]

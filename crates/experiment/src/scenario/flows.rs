@@ -12,8 +12,10 @@ use super::file::{Arrivals, Flows, Listed};
 use super::names::{ClassCost, unknown};
 use super::value::{Sizes, Text};
 
-/// The most flows of one scenario.
-const MAX_FLOWS: u64 = 10_000_000;
+/// The most flows of one scenario: some 2 GB of memory.
+const MAX_FLOWS: u64 = 1_000_000;
+/// The most packets of a list, which is kept in memory.
+const MAX_LISTED: f64 = 1e7;
 /// The most packets of one scenario: some days of simulation.
 const MAX_PACKETS: f64 = 1e11;
 
@@ -21,7 +23,7 @@ const MAX_PACKETS: f64 = 1e11;
 pub fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     let file = &scenario.file;
     if file.flows.is_empty() && file.trace.is_none() {
-        return Err(ScenarioError::new(&scenario.name, "nothing comes in: add [[flows]] or a [trace]"));
+        return Err(ScenarioError::new(&scenario.label, "nothing comes in: add [[flows]] or a [trace]"));
     }
     let (mut flows, mut packets) = (0, 0.0);
     for group in &file.flows {
@@ -55,36 +57,61 @@ fn check_group(scenario: &Scenario, group: &Flows) -> Result<(), Wrong> {
     if let Some(count) = group.count.as_ref().filter(|c| *c.get_ref() == 0) {
         return Err((Some(count.span()), "count = 0: expected at least one flow".into()));
     }
+    let on_off = group.on.is_some() && group.off.is_some();
+    let spells = group.on.is_some() || group.off.is_some();
     let whole = |message: &str| Err((None, message.to_string()));
     if let Some(list) = &group.list {
         let generated = group.size.is_some() || group.rate.is_some() || group.packets.is_some();
-        return match generated {
-            true => whole("list says size and time of every packet: size, rate and packets do not go with it"),
-            false => check_list(scenario, list),
+        let timed = group.start.is_some() || group.stop.is_some() || spells || group.arrivals != Arrivals::Constant;
+        return match generated || timed {
+            true => {
+                whole("list says size and time of every packet: only name, class, count, weight and queue go with it")
+            }
+            false => check_list(scenario, group, list),
         };
     }
     if group.size.is_none() || group.rate.is_none() {
         return whole("these flows need size and rate (or a list of packets)");
     }
-    if (group.arrivals == Arrivals::OnOff) != (group.on.is_some() && group.off.is_some()) {
+    if (group.arrivals == Arrivals::OnOff && !on_off) || (group.arrivals != Arrivals::OnOff && spells) {
         return whole("on and off belong to arrivals = \"on-off\", and both are needed there");
     }
     if group.stop.is_none() && group.packets.is_none() && scenario.file.until.is_none() {
         return whole("these flows never end: give stop, packets, or until for the whole scenario");
     }
-    Ok(())
+    if group.packets == Some(0) {
+        return whole("packets = 0: expected at least one packet");
+    }
+    let start = group.start.map_or(Time::ZERO, |s| s.0);
+    match group.stop.is_some_and(|stop| stop.0 <= start) {
+        true => whole("these flows stop before they start"),
+        false => Ok(()),
+    }
 }
 
-fn check_list(scenario: &Scenario, list: &[Listed]) -> Result<(), Wrong> {
+fn check_list(scenario: &Scenario, group: &Flows, list: &[Listed]) -> Result<(), Wrong> {
     let known = scenario.resource_names();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let whole = |message: String| Err((None, message));
     if list.windows(2).any(|w| w[1].at.0 < w[0].at.0) {
-        return Err((None, "the packets of a list must stand in order of time".into()));
+        return whole("the packets of a list must stand in order of time".into());
+    }
+    if list.iter().any(|p| p.size.0.least != p.size.0.most) {
+        return whole("a packet of a list has one size, not a range".into());
+    }
+    let packets = expected_packets(scenario, group);
+    if packets > MAX_LISTED {
+        return whole(format!("these lists have {packets:.1e} packets: at most {MAX_LISTED:.0e} are possible"));
     }
     match list.iter().flat_map(|p| p.cost.keys()).find(|k| !known.contains(&k.as_str())) {
-        Some(name) => Err((None, unknown("resource", name, &known))),
+        Some(name) => whole(unknown("resource", name, &known)),
         None => Ok(()),
     }
+}
+
+/// The name of a group: several entries of one name are one group.
+fn label(group: &Flows) -> &str {
+    group.name.as_deref().unwrap_or(group.class.get_ref())
 }
 
 fn count(group: &Flows) -> u32 {
@@ -113,13 +140,20 @@ pub fn expected_packets(scenario: &Scenario, group: &Flows) -> f64 {
 
 /// Add the generated flows to a workload.
 pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
-    for (index, group) in scenario.file.flows.iter().enumerate() {
-        let group = group.get_ref();
+    let groups = || scenario.file.flows.iter().map(|g| g.get_ref());
+    // How many flows a name stands for, and how many of them are there already.
+    let mut named: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for group in groups() {
+        named.entry(label(group)).or_default().0 += u64::from(count(group));
+    }
+    for (index, group) in groups().enumerate() {
         let Ok(class) = scenario.names.class(group.class.get_ref()) else { continue };
+        let label = label(group);
         for k in 0..count(group) {
             let id = workload.flows.len() as u32;
-            let label = group.name.as_deref().unwrap_or(&class.name);
-            let name = if count(group) == 1 { label.to_string() } else { format!("{label}-{}", k + 1) };
+            let (flows, number) = named.entry(label).or_default();
+            *number += 1;
+            let name = if *flows == 1 { label.to_string() } else { format!("{label}-{number}") };
             let mut flow = flow_of_class(class, name, label, group.queue.map_or(Limit::default(), |q| q.0.0));
             flow.weight = weight(group).unwrap_or_default();
             let source = match &group.list {

@@ -4,11 +4,14 @@ mod defaults;
 mod error;
 pub mod file;
 mod flows;
+mod input;
+mod interval;
 mod names;
 mod overrides;
 mod replay;
 pub mod value;
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use dovetail_sched::{Limit, Spec};
@@ -16,23 +19,25 @@ use dovetail_sim::{Buffer, Pipeline, Resource, Workload};
 use dovetail_trace::Report;
 use dovetail_units::{Duration, Time};
 
-pub use defaults::{IN_WORDS as CAPTURE_DEFAULTS, is_capture};
+pub use defaults::IN_WORDS as CAPTURE_DEFAULTS;
 pub use error::{ScenarioError, nearest};
 use file::{File, Overflow};
+use input::Given;
 use names::Names;
 use value::Room;
 
 /// The most resources a pipeline can have here.
 pub const MAX_RESOURCES: usize = 4;
 
-/// Default width of the recording interval.
-const INTERVAL: Duration = Duration::from_secs(1);
-
 /// A scenario that was read and checked as far as it can be without opening its capture.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Where it came from, for messages.
+    /// Where it came from.
     pub name: String,
+    /// Whether a capture was given and the scenario around it is the default one.
+    pub around_capture: bool,
+    /// What messages call the text.
+    label: String,
     text: String,
     file: File,
     base: PathBuf,
@@ -41,24 +46,44 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Read a scenario file, or a capture with the default scenario around it, and apply `--set` overrides.
+    /// Read a scenario, or a capture with the default scenario around it, from a file or from standard input (`-`), and apply
+    /// `--set` overrides.
     pub fn open(path: &str, overrides: &[String]) -> Result<Self, ScenarioError> {
-        if path == "-" || is_capture(Path::new(path)) {
-            return Self::parse(path, &defaults::around_capture(path), overrides, PathBuf::new());
+        match input::open(path)? {
+            Given::Scenario(text) => {
+                let base = Path::new(path).parent().map(Path::to_path_buf).unwrap_or_default();
+                Self::read(path, path, &text, overrides, base, None)
+            }
+            Given::Capture(stream) => {
+                let label = format!("the default scenario around {path}");
+                Self::read(path, &label, &defaults::around_capture(path), overrides, PathBuf::new(), Some(stream))
+            }
         }
-        let text = std::fs::read_to_string(path).map_err(|e| ScenarioError::new(path, cannot_read(path, &e)))?;
-        let base = Path::new(path).parent().map(Path::to_path_buf).unwrap_or_default();
-        Self::parse(path, &text, overrides, base)
     }
 
     /// From a text; `base` is where a relative capture file is looked for.
     pub fn parse(name: &str, text: &str, overrides: &[String], base: PathBuf) -> Result<Self, ScenarioError> {
-        let text = overrides::apply(name, text, overrides)?;
-        let file: File = toml::from_str(&text).map_err(|e| ScenarioError::from_toml(name, &text, &e))?;
-        let names = Names::check(name, &text, &file)?;
-        let mut scenario = Self { name: name.to_string(), text, file, base, names, capture: None };
+        Self::read(name, name, text, overrides, base, None)
+    }
+
+    fn read(
+        name: &str,
+        label: &str,
+        text: &str,
+        overrides: &[String],
+        base: PathBuf,
+        capture: Option<Box<dyn Read>>,
+    ) -> Result<Self, ScenarioError> {
+        let text = overrides::apply(label, text, overrides)?;
+        // Line numbers are those of the changed text, so that the message must show what changed it.
+        let changes: String = overrides.iter().map(|set| format!(" --set {set}")).collect();
+        let label = format!("{label}{changes}");
+        let file: File = toml::from_str(&text).map_err(|e| ScenarioError::from_toml(&label, &text, &e))?;
+        let names = Names::check(&label, &text, &file)?;
+        let (name, around_capture) = (name.to_string(), capture.is_some());
+        let mut scenario = Self { name, around_capture, label, text, file, base, names, capture: None };
         flows::check(&scenario)?;
-        scenario.capture = replay::load(&scenario)?;
+        scenario.capture = replay::load(&scenario, capture)?;
         Ok(scenario)
     }
 
@@ -94,7 +119,7 @@ impl Scenario {
 
     /// Width of the recording interval.
     pub fn interval(&self) -> Duration {
-        self.file.interval.map_or(INTERVAL, |i| i.0.0)
+        self.file.interval.map_or_else(|| interval::default_interval(self), |i| i.0.0)
     }
 
     /// Number of resources.
@@ -155,22 +180,22 @@ impl Scenario {
     }
 
     fn error(&self, span: std::ops::Range<usize>, message: impl Into<String>) -> ScenarioError {
-        ScenarioError::at(&self.name, &self.text, span, message)
+        ScenarioError::at(&self.label, &self.text, span, message)
+    }
+
+    /// An error about one of the schedulers that are to run: where the scenario names it, if it does.
+    pub fn scheduler_error(&self, spec: &Spec, message: &str) -> ScenarioError {
+        match self.file.schedulers.iter().find(|s| s.get_ref().0 == *spec) {
+            Some(written) => self.error(written.span(), message),
+            None => ScenarioError::new(&format!("scheduler {spec}"), message),
+        }
+    }
+
+    /// An error about the `index`-th of [`changes`](Self::changes).
+    pub fn change_error(&self, index: usize, message: &str) -> ScenarioError {
+        self.error(self.file.change[index].get_ref().set.span(), message)
     }
 }
 
 /// The limit of a replayed flow's queue if the scenario does not say: as in the tradeoff paper, section 6.2.
 const REPLAY_LIMIT: Limit = Limit { packets: Some(200), bytes: None };
-
-fn cannot_read(path: &str, error: &std::io::Error) -> String {
-    let folder = Path::new(path).parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let wanted = Path::new(path).file_name().unwrap_or_default().to_string_lossy().to_string();
-    let names: Vec<String> = std::fs::read_dir(folder)
-        .map(|dir| dir.filter_map(|e| Some(e.ok()?.file_name().to_string_lossy().to_string())).collect())
-        .unwrap_or_default();
-    let hint = match nearest(&wanted, names.iter().map(String::as_str)) {
-        Some(name) if name != wanted => format!("; did you mean {:?}?", folder.join(name).display().to_string()),
-        _ => String::new(),
-    };
-    format!("cannot be read: {error}{hint}")
-}

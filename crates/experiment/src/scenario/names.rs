@@ -5,7 +5,8 @@ use dovetail_sim::{Cost, Estimate};
 
 use super::MAX_RESOURCES;
 use super::error::{ScenarioError, nearest};
-use super::file::{Class, File, Resource};
+use super::file::{Class, File, Overflow, Resource};
+use super::value::Room;
 
 /// Resources and classes, checked: names are unique, and every class has a cost for every resource.
 #[derive(Clone, Debug)]
@@ -50,6 +51,9 @@ impl Names {
         }
         let mut classes: Vec<ClassCost> = Vec::new();
         for class in &file.class {
+            if class.get_ref().name.is_empty() {
+                return Err(at(class.span(), "a class needs a name".into()));
+            }
             if classes.iter().any(|c| c.name == class.get_ref().name) {
                 return Err(at(class.span(), format!("the class {:?} is there twice", class.get_ref().name)));
             }
@@ -92,6 +96,10 @@ fn check_resource(resource: &Resource, before: &[toml::Spanned<Resource>]) -> Re
     }
     if before.is_empty() && resource.buffer.is_some() {
         return Err("the first resource has no buffer in front of it: there are the flows' queues".into());
+    }
+    let bounded = resource.buffer.as_ref().is_some_and(|b| b.get_ref().0 != Room::Unlimited);
+    if resource.overflow == Overflow::Drop && !bounded {
+        return Err("overflow = \"drop\" needs a buffer that can be full, such as buffer = \"64 packets\"".into());
     }
     Ok(())
 }

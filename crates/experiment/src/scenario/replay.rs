@@ -1,5 +1,7 @@
 //! A capture to replay: flows, their classes, and how fast.
 
+use std::io::Read;
+
 use dovetail_sim::stream;
 use dovetail_sim::{Arrival, List, Source, TimeScale, Workload};
 use dovetail_trace::{CaptureReader, FlowEntry, Packets, load as load_packets};
@@ -36,14 +38,23 @@ impl Capture {
     }
 }
 
-/// Read the capture that the scenario names, if it names one.
-pub fn load(scenario: &Scenario) -> Result<Option<Capture>, ScenarioError> {
+/// Read the capture that the scenario names, if it names one; from `given` if that was opened already.
+pub fn load(scenario: &Scenario, given: Option<Box<dyn Read>>) -> Result<Option<Capture>, ScenarioError> {
     let Some(spanned) = &scenario.file.trace else { return Ok(None) };
     let trace = spanned.get_ref();
     check(scenario, trace)?;
     let written = trace.file.get_ref();
-    let path = if written == "-" { written.into() } else { scenario.base.join(written) };
-    let mut reader = CaptureReader::open(&path).map_err(|e| scenario.error(trace.file.span(), e.to_string()))?;
+    // --set may name another capture than the one that was given.
+    let mut reader = match given.filter(|_| *written == scenario.name) {
+        Some(stream) => {
+            let name = if scenario.name == "-" { "standard input" } else { &scenario.name };
+            CaptureReader::new(stream, name).map_err(|e| ScenarioError::new("", e.to_string()))?
+        }
+        None => {
+            let path = if written == "-" { written.into() } else { scenario.base.join(written) };
+            CaptureReader::open(&path).map_err(|e| scenario.error(trace.file.span(), e.to_string()))?
+        }
+    };
     let packets = load_packets(&mut reader, trace.key.map_or_else(Default::default, |k| k.0));
     let mut capture = Capture { packets: packets.into(), classes: Vec::new(), speed: 1.0 };
     capture.prepare(scenario, trace)?;
@@ -128,14 +139,15 @@ fn speed(scenario: &Scenario, trace: &Trace, capture: &Capture) -> f64 {
     }
     let Some(load) = &trace.load else { return 1.0 };
     let recorded = capture.packets.last().as_secs_f64();
-    let busiest = busiest_seconds(scenario, capture);
+    let servers = scenario.file.resource.iter().map(|r| f64::from(*r.get_ref().servers.get_ref()));
+    let busiest = work_s(scenario, capture).iter().zip(servers).map(|(t, s)| t / s).fold(0.0, f64::max);
     let speed = load.get_ref() * recorded / busiest;
     // One packet, or packets of one instant, have no rate to scale.
     if speed.is_finite() && speed > 0.0 { speed.clamp(1.0 / SPEED_STEPS, 1e12) } else { 1.0 }
 }
 
-/// Processing time that all packets together need on the resource that takes longest.
-fn busiest_seconds(scenario: &Scenario, capture: &Capture) -> f64 {
+/// Seconds that all packets together need on each resource.
+pub fn work_s(scenario: &Scenario, capture: &Capture) -> Vec<f64> {
     let mut total = vec![0.0; scenario.resources()];
     for arrival in &capture.packets.arrivals {
         let class = &scenario.names.classes()[capture.classes[arrival.flow as usize]];
@@ -143,8 +155,7 @@ fn busiest_seconds(scenario: &Scenario, capture: &Capture) -> f64 {
             *sum += class_time(cost, arrival.size).as_secs_f64();
         }
     }
-    let servers = scenario.file.resource.iter().map(|r| f64::from(*r.get_ref().servers.get_ref()));
-    total.iter().zip(servers).map(|(t, s)| t / s).fold(0.0, f64::max)
+    total
 }
 
 /// Add the replayed flows to a workload.

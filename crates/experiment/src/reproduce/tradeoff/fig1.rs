@@ -1,8 +1,8 @@
 //! Fig. 1: two flows, `<2, 3>` and `<9, 1>` time units on CPU and link, under strict fairness and under efficiency alone.
 
+use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
-use super::super::ReproduceError;
 use crate::compare::Recorded;
 use crate::figure::{Schedule, gantt};
 use crate::report;

@@ -34,7 +34,8 @@ pub fn reproduce(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
     }
     findings.picture("tradeoff-fig5a.svg", utilization_picture(&runs)?);
     let panels: Vec<_> = runs.iter().map(report::share_panel).collect();
-    findings.picture("tradeoff-fig5b.svg", crate::figure::dominant_shares("Fig. 5b: dominant share per second", &panels)?);
+    findings
+        .picture("tradeoff-fig5b.svg", crate::figure::dominant_shares("Fig. 5b: dominant share per second", &panels)?);
     let cdfs: Vec<_> = runs.iter().map(report::cdf).collect();
     findings.picture("tradeoff-fig5c.svg", latency_cdf("Fig. 5c: latency", &cdfs)?);
     Ok(findings)

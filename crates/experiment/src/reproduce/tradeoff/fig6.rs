@@ -61,7 +61,10 @@ fn picture(runs: &[Recorded], kind: &str, title: &str) -> Result<String, Reprodu
         title: title.into(),
         x_label: "Flow".into(),
         y_label: "Latency per packet (ms)".into(),
-        categories: runs.first().map(|run| means_s(run, kind).map(|(name, ..)| name.to_string()).collect()).unwrap_or_default(),
+        categories: runs
+            .first()
+            .map(|run| means_s(run, kind).map(|(name, ..)| name.to_string()).collect())
+            .unwrap_or_default(),
         series: series.collect(),
         log: false,
     })?)

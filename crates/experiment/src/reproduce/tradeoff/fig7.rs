@@ -61,7 +61,8 @@ fn total(runs: &PatternRuns, from: f64, to: f64) -> Option<f64> {
 }
 
 fn picture(patterns: &Patterns) -> Result<String, ReproduceError> {
-    let levels: Vec<f64> = patterns.0.iter().flat_map(|p| p.runs.first()).next().into_iter().flatten().map(|r| r.alpha).collect();
+    let levels: Vec<f64> =
+        patterns.0.iter().flat_map(|p| p.runs.first()).next().into_iter().flatten().map(|r| r.alpha).collect();
     let series = patterns.0.iter().flat_map(|p| {
         [("CPU", CPU), ("link", LINK)].map(|(label, resource)| BarSeries {
             name: format!("{}, {label}", p.pattern.name()),

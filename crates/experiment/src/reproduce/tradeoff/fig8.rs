@@ -21,7 +21,8 @@ pub fn reproduce(patterns: &Patterns) -> Result<Findings, ReproduceError> {
         } else {
             compare(&mut findings, name, &pairs);
         }
-        let cdfs: Vec<Cdf> = pairs.first().map(|(fair, relaxed)| vec![fair.cdf.clone(), relaxed.cdf.clone()]).unwrap_or_default();
+        let cdfs: Vec<Cdf> =
+            pairs.first().map(|(fair, relaxed)| vec![fair.cdf.clone(), relaxed.cdf.clone()]).unwrap_or_default();
         let title = format!("Fig. 8{part}: latency, {name} traffic (first run)");
         findings.picture(&format!("tradeoff-fig8{part}.svg"), latency_cdf(&title, &cdfs)?);
     }

@@ -6,7 +6,7 @@ use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::seconds::mean_latency_s;
-use super::trace::{Assignments, Pattern, scenario};
+use super::trace::Traffic;
 use crate::compare::Recorded;
 use crate::figure::{Scatter, Series, scatter_loglog};
 
@@ -19,10 +19,11 @@ const SMALL: u64 = 100;
 const CHANGED: f64 = 0.05;
 
 pub fn reproduce(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
-    let scenario = scenario(bench, PACKETS, FLOWS, &["until=\"20 s\""])?;
-    let assignments = Assignments::draw_one(&scenario, Pattern::CpuBound)?;
+    let traffic = Traffic::open(bench, PACKETS, FLOWS, &["until=\"20 s\""])?;
+    let drawn = traffic.draw(bench, [1, 0, 0])?;
+    let [cpu_bound, ..] = &drawn.found;
     let mut findings = Findings::default();
-    let Some(seed) = assignments else {
+    let Some(&draw) = cpu_bound.first() else {
         for key in ["small", "longer", "shorter"] {
             findings.missing(key, "no assignment of flows to modules makes this traffic CPU-bound");
         }
@@ -30,7 +31,7 @@ pub fn reproduce(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
         return Ok(findings);
     };
     let levels: Vec<Spec> = ["1", "0.8"].map(level).into();
-    let runs = bench.run_with(&scenario.with_seed(seed)?, &levels, 0)?;
+    let runs = bench.run_with(&traffic.assignment(draw)?, &levels, 0)?;
     if let [fair, relaxed] = runs.as_slice() {
         compare(&mut findings, fair, relaxed);
     }
@@ -44,7 +45,9 @@ fn level(alpha: &str) -> Spec {
 
 fn compare(findings: &mut Findings, fair: &Recorded, relaxed: &Recorded) {
     let flows = |small: bool| -> Vec<usize> {
-        (0..fair.flows.len()).filter(|&f| fair.flows[f].offered > 0 && (fair.flows[f].offered < SMALL) == small).collect()
+        (0..fair.flows.len())
+            .filter(|&f| fair.flows[f].offered > 0 && (fair.flows[f].offered < SMALL) == small)
+            .collect()
     };
     let small = flows(true);
     let (before, after) = (mean_latency_s(fair, &small), mean_latency_s(relaxed, &small));
@@ -53,8 +56,13 @@ fn compare(findings: &mut Findings, fair: &Recorded, relaxed: &Recorded) {
     let large = flows(false);
     let mean = |run: &Recorded, flow: usize| run.flows[flow].latency.map(|l| l.mean);
     let ratios: Vec<f64> = large.iter().filter_map(|&f| Some(mean(relaxed, f)? / mean(fair, f)?)).collect();
-    let part = |fits: &dyn Fn(f64) -> bool| 100.0 * ratios.iter().filter(|r| fits(**r)).count() as f64 / ratios.len() as f64;
-    findings.noted("longer", part(&|r| r > 1.0 + CHANGED), format!("of {} flows with {SMALL} packets or more", ratios.len()));
+    let part =
+        |fits: &dyn Fn(f64) -> bool| 100.0 * ratios.iter().filter(|r| fits(**r)).count() as f64 / ratios.len() as f64;
+    findings.noted(
+        "longer",
+        part(&|r| r > 1.0 + CHANGED),
+        format!("of {} flows with {SMALL} packets or more", ratios.len()),
+    );
     findings.found("shorter", part(&|r| r < 1.0 - CHANGED));
 }
 

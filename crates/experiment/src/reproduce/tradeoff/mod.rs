@@ -42,10 +42,7 @@ impl Shared {
     }
 }
 
-fn get_or_try<T>(
-    cell: &OnceCell<T>,
-    make: impl FnOnce() -> Result<T, ReproduceError>,
-) -> Result<&T, ReproduceError> {
+fn get_or_try<T>(cell: &OnceCell<T>, make: impl FnOnce() -> Result<T, ReproduceError>) -> Result<&T, ReproduceError> {
     if cell.get().is_none() {
         let made = make()?;
         return Ok(cell.get_or_init(|| made));

@@ -24,16 +24,15 @@ pub fn reproduce(bench: &Bench<'_>, runs: &[Recorded]) -> Result<Findings, Repro
     let fluid = fluid_input(&scenario(bench, &[])?.workload())?;
     let mut findings = Findings::default();
     let fair = at(runs, 1.0).and_then(makespan_s).unwrap_or(f64::NAN);
-    let mut fluids = Vec::new();
-    for run in runs {
+    let levels: Vec<f64> = runs.iter().map(alpha).collect();
+    let fluids = bench.parallel(&levels, |&level| fluid_makespan_s(&fluid, level))?;
+    for (run, &fluid_makespan) in runs.iter().zip(&fluids) {
         let level = alpha(run);
         let makespan = makespan_s(run).unwrap_or(f64::NAN);
         let packets = run.outcome.tally.delivered;
         findings.noted(format!("makespan-{level:.2}"), makespan, format!("{packets} packets"));
         findings.found(format!("normalised-{level:.2}"), 100.0 * makespan / fair);
-        let fluid_makespan = fluid_makespan_s(&fluid, level)?;
         findings.found(format!("fluid-{level:.2}"), fluid_makespan);
-        fluids.push(fluid_makespan);
     }
     let relaxed = at(runs, 0.85).and_then(makespan_s).unwrap_or(f64::NAN);
     findings.found("shorter", 100.0 * (1.0 - relaxed / fair));
@@ -58,8 +57,9 @@ pub(super) fn fluid_input(workload: &Workload<2>) -> Result<Input, ReproduceErro
     let mut input = Input::new(2)?;
     for (flow, source) in workload.flows.iter().zip(&workload.sources) {
         let index = input.add_flow(flow.weight.as_f64())?;
-        let Source::Generator(Generator { pattern: Pattern::Constant(rate), size: Size::Fixed(size), start, stop, .. }) =
-            source
+        let Source::Generator(Generator {
+            pattern: Pattern::Constant(rate), size: Size::Fixed(size), start, stop, ..
+        }) = source
         else {
             return Err(ReproduceError::Expected("Table 2: expected constant rates and sizes".into()));
         };

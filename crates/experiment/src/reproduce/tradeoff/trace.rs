@@ -1,6 +1,7 @@
 //! Trace-driven runs (section 6.2): the same packets with many assignments of flows to modules.
 
 use std::io::{BufWriter, Write};
+use std::path::Path;
 
 use dovetail_sim::{Cost, Source, Workload};
 use dovetail_trace::Mixture;
@@ -11,12 +12,16 @@ use super::alpha;
 use crate::compare::Recorded;
 use crate::figure::Cdf;
 use crate::report;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, ScenarioError};
 
-const SCENARIO: &str = include_str!("../../../../../scenarios/papers/tradeoff/trace.toml");
+/// IPsec as likely as each of the other two modules, and half as likely: together they make all three patterns.
+const SCENARIOS: [(&str, &str); 2] = [
+    ("tradeoff/trace.toml", include_str!("../../../../../scenarios/papers/tradeoff/trace.toml")),
+    ("tradeoff/trace-less-ipsec.toml", include_str!("../../../../../scenarios/papers/tradeoff/trace-less-ipsec.toml")),
+];
 
 /// A pattern that does not occur in so many assignments is given up.
-const MOST_DRAWS: u64 = 1000;
+const MOST_DRAWS: u64 = 400;
 
 /// What dominates the traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,23 +72,64 @@ pub struct Size {
 
 impl Size {
     /// Nearly 3,000 flows by prefix and port, and 10 runs of each pattern, as in the paper.
-    pub const FULL: Self = Self { packets: 400_000, flows: 3_600, runs: 10 };
+    pub const FULL: Self = Self { packets: 1_200_000, flows: 3_600, runs: 10 };
 }
 
-/// The scenario with its packets: those of the caller's capture, or synthesised ones.
-pub fn scenario(bench: &Bench<'_>, packets: u32, flows: u32, overrides: &[&str]) -> Result<Scenario, ReproduceError> {
-    let open = |path: &str| {
+/// Packets to replay, with either way of drawing modules.
+pub struct Traffic([Scenario; 2]);
+
+impl Traffic {
+    /// The packets of the caller's capture, or synthesised ones of this size.
+    pub fn open(bench: &Bench<'_>, packets: u32, flows: u32, overrides: &[&str]) -> Result<Self, ReproduceError> {
+        if let Some(capture) = bench.settings.capture {
+            return Self::replay(bench, capture, overrides);
+        }
+        let mixture = Mixture { packets, flows, ..Mixture::default() };
+        let mut file = tempfile::NamedTempFile::new()?;
+        mixture.generate()?.write_pcap(BufWriter::new(file.as_file_mut()))?.flush()?;
+        Self::replay(bench, file.path(), overrides)
+    }
+
+    fn replay(bench: &Bench<'_>, capture: &Path, overrides: &[&str]) -> Result<Self, ReproduceError> {
+        let path = capture.to_string_lossy();
+        if path == "-" {
+            let message = "the reproduction reads its capture more than once: expected a file, not standard input";
+            return Err(ScenarioError::new("-", message).into());
+        }
         let file = format!("trace.file={}", toml::Value::String(path.into()));
         let all: Vec<String> = std::iter::once(file).chain(overrides.iter().map(|o| o.to_string())).collect();
-        bench.scenario("tradeoff/trace.toml", SCENARIO, &all)
-    };
-    if let Some(capture) = bench.settings.capture {
-        return open(&capture.to_string_lossy());
+        let [(even, even_text), (less, less_text)] = SCENARIOS;
+        Ok(Self([bench.scenario(even, even_text, &all)?, bench.scenario(less, less_text, &all)?]))
     }
-    let mixture = Mixture { packets, flows, ..Mixture::default() };
-    let mut file = tempfile::NamedTempFile::new()?;
-    mixture.generate()?.write_pcap(BufWriter::new(file.as_file_mut()))?.flush()?;
-    open(&file.path().to_string_lossy())
+
+    /// The random assignment number `draw`, counted from 1; odd and even ones draw modules in the two ways.
+    pub fn assignment(&self, draw: u64) -> Result<Scenario, ReproduceError> {
+        let [even, less] = &self.0;
+        let scenario = if draw % 2 == 1 { even } else { less };
+        Ok(scenario.clone().with_seed(draw)?)
+    }
+
+    /// Draw until each pattern has as many assignments as wanted, both in the order of [`Pattern::ALL`].
+    pub fn draw(&self, bench: &Bench<'_>, wanted: [usize; 3]) -> Result<Assignments, ReproduceError> {
+        let mut drawn = Assignments::default();
+        let enough = |drawn: &Assignments| (0..3).all(|p| drawn.found[p].len() >= wanted[p]);
+        while drawn.draws < MOST_DRAWS && !enough(&drawn) {
+            bench.go_on()?;
+            drawn.draws += 1;
+            let (cpu_s, link_s) = demand_s(&self.assignment(drawn.draws)?.workload());
+            let pattern = Pattern::of(cpu_s, link_s) as usize;
+            drawn.found[pattern].push(drawn.draws);
+        }
+        Ok(drawn)
+    }
+}
+
+/// Random assignments of flows to modules, by the pattern that they make.
+#[derive(Clone, Debug, Default)]
+pub struct Assignments {
+    /// Numbers of the draws, in the order of [`Pattern::ALL`].
+    pub found: [Vec<u64>; 3],
+    draws: u64,
 }
 
 /// What one run left.
@@ -135,57 +181,20 @@ pub struct Patterns(pub Vec<PatternRuns>);
 
 /// Draw assignments until each pattern has its number, and run each under all levels.
 pub fn patterns(bench: &Bench<'_>, size: &Size) -> Result<Patterns, ReproduceError> {
-    let scenario = scenario(bench, size.packets, size.flows, &[])?;
-    let assignments = Assignments::draw(&scenario, size.runs)?;
+    let traffic = Traffic::open(bench, size.packets, size.flows, &[])?;
+    let drawn = traffic.draw(bench, [size.runs; 3])?;
     let mut all = Vec::new();
-    for (pattern, seeds) in Pattern::ALL.into_iter().zip(&assignments.seeds) {
+    for (pattern, found) in Pattern::ALL.into_iter().zip(&drawn.found) {
         let mut runs = Vec::new();
-        for &seed in seeds {
-            let recorded = bench.run(&scenario.clone().with_seed(seed)?)?;
+        for &draw in found.iter().take(size.runs) {
+            let recorded = bench.run(&traffic.assignment(draw)?)?;
             runs.push(recorded.iter().map(Run::of).collect());
         }
-        let found = assignments.counts[pattern as usize];
-        let note = format!("{} runs; {found} of {} random assignments are {}", runs.len(), assignments.draws, pattern.name());
+        let (used, name) = (runs.len(), pattern.name());
+        let note = format!("{used} runs; {} of {} random assignments are {name}", found.len(), drawn.draws);
         all.push(PatternRuns { pattern, runs, note });
     }
     Ok(Patterns(all))
-}
-
-/// Seeds whose assignments make each pattern.
-pub struct Assignments {
-    /// In the order of [`Pattern::ALL`].
-    pub seeds: [Vec<u64>; 3],
-    counts: [usize; 3],
-    draws: u64,
-}
-
-impl Assignments {
-    /// Draw until each pattern has `wanted` seeds.
-    pub fn draw(scenario: &Scenario, wanted: usize) -> Result<Self, ReproduceError> {
-        let mut drawn = Self { seeds: Default::default(), counts: [0; 3], draws: 0 };
-        while drawn.draws < MOST_DRAWS && drawn.seeds.iter().any(|seeds| seeds.len() < wanted) {
-            drawn.draws += 1;
-            let seed = drawn.draws;
-            let (cpu_s, link_s) = demand_s(&scenario.clone().with_seed(seed)?.workload());
-            let pattern = Pattern::of(cpu_s, link_s) as usize;
-            drawn.counts[pattern] += 1;
-            if drawn.seeds[pattern].len() < wanted {
-                drawn.seeds[pattern].push(seed);
-            }
-        }
-        Ok(drawn)
-    }
-
-    /// The first seed that makes this pattern, if one does.
-    pub fn draw_one(scenario: &Scenario, pattern: Pattern) -> Result<Option<u64>, ReproduceError> {
-        for seed in 1..=MOST_DRAWS {
-            let (cpu_s, link_s) = demand_s(&scenario.clone().with_seed(seed)?.workload());
-            if Pattern::of(cpu_s, link_s) == pattern {
-                return Ok(Some(seed));
-            }
-        }
-        Ok(None)
-    }
 }
 
 /// Time that all packets need on CPU and link.

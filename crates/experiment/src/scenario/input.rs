@@ -1,0 +1,79 @@
+//! What the user gives: a scenario, or a capture alone.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::error::{ScenarioError, nearest};
+
+/// Bytes by which a text is told from a capture.
+const HEAD: u64 = 512;
+
+/// A file or standard input, opened once: a pipe cannot be read again.
+pub enum Given {
+    /// The text of a scenario.
+    Scenario(String),
+    /// A capture from its first byte on, or what has to be reported as no capture.
+    Capture(Box<dyn Read>),
+}
+
+/// Open `path` (`-` is standard input) and find out what it is: a text is a scenario unless it is named like a capture, anything
+/// else is a capture.
+pub fn open(path: &str) -> Result<Given, ScenarioError> {
+    let unreadable = |e: io::Error| ScenarioError::new(path, cannot_read(path, &e));
+    let mut stream: Box<dyn Read> = match path {
+        "-" => Box::new(io::stdin()),
+        path => Box::new(File::open(path).map_err(unreadable)?),
+    };
+    let mut head = Vec::new();
+    stream.by_ref().take(HEAD).read_to_end(&mut head).map_err(unreadable)?;
+    let (text, named_capture) = (is_text(&head), has_capture_name(path));
+    let mut whole = io::Cursor::new(head).chain(stream);
+    if !text || named_capture {
+        return Ok(Given::Capture(Box::new(whole)));
+    }
+    let mut bytes = Vec::new();
+    whole.read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.is_empty() {
+        let message = "it is empty: expected a scenario (TOML) or a capture (pcap or pcapng, gzipped or not)";
+        return Err(ScenarioError::new(path, message));
+    }
+    let text = String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        ScenarioError::new(path, format!("byte {at} is no UTF-8: a scenario is a text in UTF-8"))
+    })?;
+    Ok(Given::Scenario(text))
+}
+
+fn is_text(head: &[u8]) -> bool {
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        // A character may be cut at the end.
+        Err(e) if e.error_len().is_none() => std::str::from_utf8(&head[..e.valid_up_to()]).unwrap_or_default(),
+        Err(_) => return false,
+    };
+    text.chars().all(|c| !c.is_control() || c.is_whitespace())
+}
+
+fn has_capture_name(path: &str) -> bool {
+    let name = path.to_ascii_lowercase();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    [".pcap", ".pcapng", ".cap"].iter().any(|suffix| name.ends_with(suffix))
+}
+
+fn cannot_read(path: &str, error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::IsADirectory {
+        return "it is a folder: expected a scenario (TOML) or a capture (pcap or pcapng, gzipped or not)".into();
+    }
+    let folder = Path::new(path).parent().unwrap_or(Path::new(""));
+    let listed = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let wanted = Path::new(path).file_name().unwrap_or_default().to_string_lossy().to_string();
+    let names: Vec<String> = std::fs::read_dir(listed)
+        .map(|dir| dir.filter_map(|e| Some(e.ok()?.file_name().to_string_lossy().to_string())).collect())
+        .unwrap_or_default();
+    let hint = match nearest(&wanted, names.iter().map(String::as_str)) {
+        Some(name) if name != wanted => format!("; did you mean {:?}?", folder.join(name).display().to_string()),
+        _ => String::new(),
+    };
+    format!("cannot be read: {error}{hint}")
+}

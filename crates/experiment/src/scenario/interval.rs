@@ -1,0 +1,65 @@
+//! How finely a run is recorded if the scenario does not say.
+
+use dovetail_units::{Duration, Time};
+
+use super::Scenario;
+use super::file::Flows;
+use super::flows::{class_time, expected_packets};
+use super::replay;
+
+/// The longest interval: as in the tradeoff paper.
+const LONGEST: Duration = Duration::from_secs(1);
+/// The shortest.
+const SHORTEST: Duration = Duration::from_micros(1);
+/// How many intervals a run should have at least.
+const INTERVALS: f64 = 20.0;
+
+/// The longest of 1 s, 500 ms, 200 ms, 100 ms, 50 ms, ... 1 us of which the run has some twenty, as far as the run's length can be told in
+/// advance.
+pub fn default_interval(scenario: &Scenario) -> Duration {
+    let length = last_arrival_s(scenario).max(work_s(scenario));
+    let mut interval = LONGEST;
+    for (step, part) in [2, 5, 10].into_iter().cycle().zip(0..) {
+        let decade = LONGEST.as_nanos() / 10_u64.pow(part / 3);
+        if interval.as_secs_f64() * INTERVALS <= length || interval <= SHORTEST {
+            break;
+        }
+        interval = Duration::from_nanos(decade / step);
+    }
+    interval
+}
+
+fn last_arrival_s(scenario: &Scenario) -> f64 {
+    let generated = scenario.file.flows.iter().map(|g| end_s(scenario, g.get_ref()));
+    let replayed = scenario.capture.iter().map(|c| c.packets.last().as_secs_f64() / c.speed);
+    generated.chain(replayed).fold(0.0, f64::max)
+}
+
+fn end_s(scenario: &Scenario, group: &Flows) -> f64 {
+    if let Some(list) = &group.list {
+        return list.last().map_or(0.0, |p| p.at.0.as_secs_f64());
+    }
+    let start = group.start.map_or(Time::ZERO, |s| s.0).as_secs_f64();
+    let by_packets = group.packets.zip(group.rate).map(|(packets, rate)| start + packets as f64 / rate.0.as_pps());
+    let by_time = [group.stop.map(|s| s.0), scenario.until()].into_iter().flatten().map(Time::as_secs_f64);
+    by_time.chain(by_packets).fold(f64::INFINITY, f64::min)
+}
+
+/// Time that the busiest resource needs for everything, about.
+fn work_s(scenario: &Scenario) -> f64 {
+    let mut work = vec![0.0; scenario.resources()];
+    for group in scenario.file.flows.iter().map(|g| g.get_ref()) {
+        let Ok(class) = scenario.names.class(group.class.get_ref()) else { continue };
+        let packets = expected_packets(scenario, group);
+        let sizes = group.size.map(|s| s.0);
+        let mean = sizes.map_or(0, |s| s.least / 2 + s.most / 2);
+        for (sum, cost) in work.iter_mut().zip(&class.cost) {
+            *sum += packets * class_time(cost, mean).as_secs_f64();
+        }
+    }
+    if let Some(capture) = &scenario.capture {
+        work.iter_mut().zip(replay::work_s(scenario, capture)).for_each(|(sum, replayed)| *sum += replayed);
+    }
+    let servers = scenario.file.resource.iter().map(|r| f64::from(*r.get_ref().servers.get_ref()));
+    work.iter().zip(servers).map(|(w, s)| w / s).fold(0.0, f64::max)
+}
