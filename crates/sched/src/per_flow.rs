@@ -3,7 +3,8 @@
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::contract::{
-    DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket, UnknownFlow,
+    DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket,
+    UnknownFlow,
 };
 use crate::queues::Queues;
 use crate::spec::SpecError;

@@ -69,8 +69,10 @@ impl<const M: usize> Model<M> {
             Operation::Wait(ns) => self.now += Duration::from_nanos(ns),
             Operation::Wake => self.now = self.now.max(self.wake),
             Operation::Backwards(ns) => {
+                // The scheduler sees the present, and then a clock that has run backwards.
+                self.next(self.now)?;
                 let earlier = self.now.as_nanos().saturating_sub(ns);
-                self.next(Time::from_nanos(earlier)).map(drop)?;
+                self.next(Time::from_nanos(earlier))?;
             }
         }
         self.invariants()

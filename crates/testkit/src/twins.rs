@@ -92,7 +92,7 @@ impl<const M: usize, A: Scheduler<M, u64>, B: Scheduler<M, u64>> Twins<M, A, B> 
                     self.oracle.set(self.now, parameter, value).is_ok(),
                 )?;
             }
-            Operation::Wait(ns) => self.now = self.now + Duration::from_nanos(ns),
+            Operation::Wait(ns) => self.now += Duration::from_nanos(ns),
             Operation::Wake => self.now = self.now.max(self.wake),
             Operation::Backwards(ns) => {
                 let earlier = Time::from_nanos(self.now.as_nanos().saturating_sub(ns));
@@ -167,7 +167,7 @@ impl Event {
             Self::Started => Progress::Started,
             Self::Exact => Progress::Finished { used: charged },
             Self::Times256th(factor) => {
-                took(u64::try_from(u128::from(charged.as_nanos()) * u128::from(factor) >> 8).unwrap_or(u64::MAX))
+                took(u64::try_from((u128::from(charged.as_nanos()) * u128::from(factor)) >> 8).unwrap_or(u64::MAX))
             }
             Self::Took(ns) => took(ns),
             Self::Abandoned => Progress::Abandoned,

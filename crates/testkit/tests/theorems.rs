@@ -211,7 +211,7 @@ fn weighted_flows_keep_their_part_in_the_long_run() {
                 Next::Serve(packet) => {
                     let cost = packet.ticket.charged();
                     served[packet.payload] += cost.dominant_time().as_secs_f64();
-                    now = now + cost[0];
+                    now += cost[0];
                 }
                 Next::At(time) => now = time,
                 other => panic!("{other:?}"),

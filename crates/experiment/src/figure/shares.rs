@@ -11,6 +11,8 @@ use std::collections::BTreeSet;
 const MOST_MARKS: usize = 6000;
 /// Side of the square, in drawing units, within which marks of a group are drawn once.
 const CELL: f64 = 8.0;
+/// The picture is this much higher than its highest dot; lines above are cut off.
+const HEADROOM: f64 = 1.2;
 /// Down to these numbers, thinning takes away flows first and then intervals.
 const ENOUGH_FLOWS_PER_GROUP: usize = 32;
 const ENOUGH_INTERVALS: usize = 40;
@@ -55,7 +57,10 @@ pub fn dominant_shares(title: &str, panels: &[SharePanel]) -> Result<String, Fig
     sheet.legend = legend(&groups, &panels);
 
     let all = || panels.iter().flat_map(Cleaned::points);
-    let (Some((first, last)), Some((_, highest))) = (extent(all().map(|p| p.0)), extent(all().map(|p| p.1))) else {
+    // The fair share of a flow that is alone is 100 %: it must not press all dots to the ground.
+    let dots = extent(panels.iter().flat_map(Cleaned::dots).map(|p| p.1));
+    let heights = dots.map_or_else(|| extent(all().map(|p| p.1)), |(low, high)| Some((low, high * HEADROOM)));
+    let (Some((first, last)), Some((_, highest))) = (extent(all().map(|p| p.0)), heights) else {
         return sheet.render(|areas| areas.iter().try_for_each(|area| no_data(area, "")));
     };
     let x = Axis::seconds("Time", (first.min(0.0), last), 8);
@@ -93,8 +98,10 @@ fn draw_panel(area: &Area, panel: &Cleaned, marks: &Marks, x: &Axis, y: &Axis) -
         let dot = |&place: &(f64, f64)| Circle::new(place, radius, look(group).color.filled());
         chart.draw_series(dots.iter().map(dot))?;
     }
-    curve(&mut chart, x, y, &panel.fair, FAIR)?;
-    curve(&mut chart, x, y, &panel.guaranteed, GUARANTEED)
+    let visible =
+        |line: &[(f64, f64)]| line.iter().copied().filter(|&(_, share)| y.at(share) <= y.hi).collect::<Vec<_>>();
+    curve(&mut chart, x, y, &visible(&panel.fair), FAIR)?;
+    curve(&mut chart, x, y, &visible(&panel.guaranteed), GUARANTEED)
 }
 
 const FAIR: Look = Look { color: INK, width: 3, dash: Some((14, 10)) };
@@ -135,8 +142,12 @@ impl<'a> Cleaned<'a> {
         }
     }
 
+    fn dots(&self) -> impl Iterator<Item = &(f64, f64)> {
+        self.flows.iter().flat_map(|(_, points)| points)
+    }
+
     fn points(&self) -> impl Iterator<Item = &(f64, f64)> {
-        self.flows.iter().flat_map(|(_, points)| points).chain(&self.fair).chain(&self.guaranteed)
+        self.dots().chain(&self.fair).chain(&self.guaranteed)
     }
 }
 

@@ -148,6 +148,8 @@ pub(super) struct Fluid {
     clock: u128,
     /// The latest instant that was asked about, in ticks.
     now: u128,
+    /// When the first head packet ends if nothing else happens before, in ticks.
+    due: u128,
     virtual_time: Tag,
     /// V': virtual service of a regular flow per unit of time (eq. 27).
     rate: f64,
@@ -169,6 +171,7 @@ impl Fluid {
             alpha,
             clock: 0,
             now: 0,
+            due: u128::MAX,
             virtual_time: Tag(0),
             rate: 0.0,
             load: [0; 2],
@@ -201,7 +204,7 @@ impl Fluid {
         self.now = in_ticks(now);
         while started.is_empty() {
             if !self.step(queues, started) {
-                let event = (self.clock + self.ticks_to_event()).div_ceil(1 << TICK_BITS);
+                let event = self.due.div_ceil(1 << TICK_BITS);
                 return Some(Time::from_nanos(u64::try_from(event).unwrap_or(u64::MAX)));
             }
         }
@@ -274,11 +277,10 @@ impl Fluid {
 
     /// Run to the next event, unless it is after `now`; whether it was not.
     fn step<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) -> bool {
-        let ticks = self.ticks_to_event();
-        if self.clock + ticks > self.now {
+        if self.due > self.now {
             return false;
         }
-        self.run(ticks);
+        self.run(self.due - self.clock);
         self.finish_due(queues, started);
         self.reallocate(queues, started);
         true
@@ -287,7 +289,8 @@ impl Fluid {
     /// Until the first head packet ends if nothing else happens: the first tick by which it surely has. At most 2^100.
     fn ticks_to_event(&self) -> u128 {
         let ticks = |left: i64, rate: f64| if rate > 0.0 { left.max(0) as f64 / rate } else { f64::INFINITY };
-        let regular = self.finishes.peek().map_or(f64::INFINITY, |(tag, _)| ticks(tag.minus(self.virtual_time), self.rate));
+        let regular =
+            self.finishes.peek().map_or(f64::INFINITY, |(tag, _)| ticks(tag.minus(self.virtual_time), self.rate));
         let favoured = self.favoured.iter().flatten().map(|f| ticks(f.left, f.rate));
         (favoured.fold(regular, f64::min) as u128).min(1 << 100) + 1
     }
@@ -394,6 +397,7 @@ impl Fluid {
         let (Some(((Reverse(most), _), first)), Some(((least, _), last))) =
             (self.largest_ratio.peek(), self.smallest_ratio.peek())
         else {
+            self.due = u128::MAX;
             return;
         };
         let load = self.load.map(|l| l as f64 / (1000.0 * ONE as f64));
@@ -416,6 +420,7 @@ impl Fluid {
                 start(flow, queues, started);
             }
         }
+        self.due = self.clock + self.ticks_to_event();
     }
 
     /// A regular flow becomes favoured: what is left of its head packet (eq. 31).
