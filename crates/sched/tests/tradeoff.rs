@@ -1,0 +1,53 @@
+//! What the tradeoff discipline's background fluid must not get wrong.
+
+use dovetail_sched::tradeoff::Tradeoff;
+use dovetail_sched::{FlowConfig, Next, Packet, PerFlow, Scheduler};
+use dovetail_units::{ResourceVec, Time};
+
+#[test]
+fn a_packet_does_not_start_in_the_fluid_before_it_arrives() {
+    // A has two tiny packets at 0, and B, C one of 1000. While B is being served, A's are long over in the fluid; A's third packet comes at
+    // 400, after D's at 300, and so must start after it, although A's second has not been asked for yet.
+    let mut scheduler = PerFlow::new(Tradeoff::new(1.0).unwrap());
+    let [a, b, c, d] = [(); 4].map(|()| scheduler.add_flow(FlowConfig::default()));
+    let send = |scheduler: &mut PerFlow<2, &str, Tradeoff>, at, flow, time, payload| {
+        let cost = ResourceVec::from_nanos([time, time]);
+        scheduler.enqueue(Time::from_nanos(at), Packet { flow, size: 1, cost, payload }).unwrap();
+    };
+    send(&mut scheduler, 0, a, 1, "a1");
+    send(&mut scheduler, 0, a, 1, "a2");
+    send(&mut scheduler, 0, b, 1000, "b1");
+    send(&mut scheduler, 0, c, 1000, "c1");
+    send(&mut scheduler, 300, d, 1000, "d1");
+    send(&mut scheduler, 400, a, 1, "a3");
+    let order = [(); 6].map(|()| match scheduler.next(Time::from_nanos(2000)) {
+        Next::Serve(served) => served.payload,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(order, ["a1", "b1", "c1", "a2", "d1", "a3"]);
+}
+
+#[test]
+fn asking_often_does_not_change_the_schedule() {
+    // The fluid's clock is rounded to ticks only when something changes, never because somebody asks.
+    let serve = |step: u64| {
+        let mut scheduler = PerFlow::new(Tradeoff::new(0.85).unwrap());
+        for k in 0..50u64 {
+            let flow = scheduler.add_flow(FlowConfig::default());
+            let cost = ResourceVec::from_nanos([1000 + 37 * k, 3000 - 41 * k]);
+            for i in 0..20 {
+                scheduler.enqueue(Time::ZERO, Packet { flow, size: 1, cost, payload: 100 * k + i }).unwrap();
+            }
+        }
+        let (mut now, mut served) = (0, Vec::new());
+        while served.len() < 1000 {
+            match scheduler.next(Time::from_nanos(now)) {
+                Next::Serve(packet) => served.push(packet.payload),
+                Next::At(time) => now = (now + step).min(time.as_nanos()),
+                other => panic!("{other:?}"),
+            }
+        }
+        served
+    };
+    assert_eq!(serve(u64::MAX / 2), serve(13));
+}
