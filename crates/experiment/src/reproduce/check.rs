@@ -106,7 +106,6 @@ pub struct Check {
 mod tests {
     use super::Criterion::{AtLeast, AtMost, Within, WithinPercent};
     use super::Verdict::{Differs, NotComparable, Reproduced};
-    use super::*;
 
     /// Numbers that binary fractions hold exactly, so that the boundary is the boundary.
     #[test]

@@ -8,15 +8,21 @@ use super::{alpha, at};
 use crate::compare::Recorded;
 use crate::figure::{Bar, BarChart, BarSeries, bars_with_error, latency_cdf};
 use crate::report;
+use crate::scenario::Scenario;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/tradeoff/fig5.toml");
 
 const CPU_BOUND: &[&str] = &["ipsec"];
 const LINK_BOUND: &[&str] = &["checking", "monitoring"];
 
-pub fn reproduce(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
-    let scenario = bench.scenario("tradeoff/fig5.toml", SCENARIO, &[])?;
-    let runs = bench.run(&scenario)?;
+/// The scenario, changed by these overrides.
+pub fn scenario(bench: &Bench<'_>, overrides: &[String]) -> Result<Scenario, ReproduceError> {
+    bench.scenario("tradeoff/fig5.toml", SCENARIO, overrides)
+}
+
+/// The scenario's runs against the figure.
+pub fn compare(bench: &Bench<'_>, scenario: &Scenario) -> Result<Findings, ReproduceError> {
+    let runs = bench.run(scenario)?;
     let mut findings = Findings::default();
     if let (Some(fair), Some(relaxed)) = (at(&runs, 1.0), at(&runs, 0.85)) {
         for (name, run) in [("1.00", fair), ("0.85", relaxed)] {

@@ -7,15 +7,21 @@ use super::seconds::{least, most};
 use super::{alpha, at};
 use crate::compare::Recorded;
 use crate::figure::{Bar, BarChart, BarSeries, bars_with_error};
+use crate::scenario::Scenario;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/tradeoff/fig6.toml");
 
 /// The scenario's groups begin with one of these.
 const KINDS: [&str; 2] = ["elephant", "mouse"];
 
-pub fn reproduce(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
-    let scenario = bench.scenario("tradeoff/fig6.toml", SCENARIO, &[])?;
-    let runs = bench.run(&scenario)?;
+/// The scenario, changed by these overrides.
+pub fn scenario(bench: &Bench<'_>, overrides: &[String]) -> Result<Scenario, ReproduceError> {
+    bench.scenario("tradeoff/fig6.toml", SCENARIO, overrides)
+}
+
+/// The scenario's runs against the figure.
+pub fn compare(bench: &Bench<'_>, scenario: &Scenario) -> Result<Findings, ReproduceError> {
+    let runs = bench.run(scenario)?;
     let mut findings = Findings::default();
     let ratios: Vec<f64> = runs.iter().map(|run| kind_mean_s(run, KINDS[0]) / kind_mean_s(run, KINDS[1])).collect();
     findings.noted("ratio", least(&ratios), format!("from {:.0} to {:.0}", least(&ratios), most(&ratios)));

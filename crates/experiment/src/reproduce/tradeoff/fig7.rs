@@ -11,7 +11,7 @@ pub fn reproduce(patterns: &Patterns) -> Result<Findings, ReproduceError> {
     for runs in &patterns.0 {
         gains(&mut findings, runs);
     }
-    let gain = |pattern| patterns.0.iter().find(|p| p.pattern == pattern).and_then(|p| Some(total(p, 1.0, 0.8)?));
+    let gain = |pattern| patterns.0.iter().find(|p| p.pattern == pattern).and_then(|p| total(p, 1.0, 0.8));
     let least_incentive = match (gain(Pattern::Balanced), gain(Pattern::CpuBound), gain(Pattern::LinkBound)) {
         (Some(balanced), Some(cpu), Some(link)) => Ok(balanced - cpu.min(link)),
         _ => Err("not every pattern occurs".to_string()),

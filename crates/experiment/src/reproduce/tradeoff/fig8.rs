@@ -2,7 +2,7 @@
 
 use super::super::ReproduceError;
 use super::super::expected::Findings;
-use super::seconds::spread;
+use super::seconds::{Spread, spread};
 use super::trace::{PatternRuns, Patterns, Run};
 use crate::figure::{Bar, BarChart, BarSeries, Cdf, bars_with_error, latency_cdf};
 
@@ -40,6 +40,21 @@ fn pairs(runs: &PatternRuns) -> Vec<(&Run, &Run)> {
 
 fn compare(findings: &mut Findings, name: &str, pairs: &[(&Run, &Run)]) {
     let over = |value: &dyn Fn(&(&Run, &Run)) -> f64| spread(&pairs.iter().map(value).collect::<Vec<_>>());
+    drops(findings, name, pairs, &over);
+    let latency = over(&|(fair, relaxed)| relaxed.mean_latency_s / fair.mean_latency_s);
+    let (fair, relaxed) = (over(&|p| 1e3 * p.0.mean_latency_s), over(&|p| 1e3 * p.1.mean_latency_s));
+    let note = format!("{:.1} ms at alpha = 1, {:.1} ms at 0.8", fair.mean, relaxed.mean);
+    findings.noted(format!("{name}-latency"), latency.mean, note);
+}
+
+/// A mean over the runs.
+type Over<'a> = dyn Fn(&dyn Fn(&(&Run, &Run)) -> f64) -> Spread + 'a;
+
+fn drops(findings: &mut Findings, name: &str, pairs: &[(&Run, &Run)], over: &Over<'_>) {
+    if pairs.iter().any(|(fair, _)| fair.drop_rate == 0.0) {
+        findings.missing(format!("{name}-drops"), "a run drops no packet at alpha = 1");
+        return;
+    }
     let decrease = over(&|(fair, relaxed)| 100.0 * (1.0 - relaxed.drop_rate / fair.drop_rate));
     let (fair, relaxed) = (over(&|p| 100.0 * p.0.drop_rate), over(&|p| 100.0 * p.1.drop_rate));
     let bytes = over(&|(fair, relaxed)| 100.0 * (relaxed.bytes as f64 / fair.bytes as f64 - 1.0));
@@ -48,10 +63,6 @@ fn compare(findings: &mut Findings, name: &str, pairs: &[(&Run, &Run)]) {
         fair.mean, relaxed.mean, decrease.std, bytes.mean
     );
     findings.noted(format!("{name}-drops"), decrease.mean, note);
-    let latency = over(&|(fair, relaxed)| relaxed.mean_latency_s / fair.mean_latency_s);
-    let (fair, relaxed) = (over(&|p| 1e3 * p.0.mean_latency_s), over(&|p| 1e3 * p.1.mean_latency_s));
-    let note = format!("{:.1} ms at alpha = 1, {:.1} ms at 0.8", fair.mean, relaxed.mean);
-    findings.noted(format!("{name}-latency"), latency.mean, note);
 }
 
 fn picture(patterns: &Patterns) -> Result<String, ReproduceError> {

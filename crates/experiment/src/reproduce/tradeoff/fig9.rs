@@ -18,8 +18,13 @@ const SMALL: u64 = 100;
 /// A latency that changes by less is not counted as changed.
 const CHANGED: f64 = 0.05;
 
-pub fn reproduce(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
-    let traffic = Traffic::open(bench, PACKETS, FLOWS, &["until=\"20 s\""])?;
+/// The first 20 seconds of the packets to replay.
+pub fn traffic(bench: &Bench<'_>) -> Result<Traffic, ReproduceError> {
+    Traffic::open(bench, PACKETS, FLOWS, &["until=\"20 s\""])
+}
+
+/// A CPU-bound assignment at full and at 80 % fairness.
+pub fn compare(bench: &Bench<'_>, traffic: &Traffic) -> Result<Findings, ReproduceError> {
     let drawn = traffic.draw(bench, [1, 0, 0])?;
     let [cpu_bound, ..] = &drawn.found;
     let mut findings = Findings::default();
@@ -33,7 +38,7 @@ pub fn reproduce(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
     let levels: Vec<Spec> = ["1", "0.8"].map(level).into();
     let runs = bench.run_with(&traffic.assignment(draw)?, &levels, 0)?;
     if let [fair, relaxed] = runs.as_slice() {
-        compare(&mut findings, fair, relaxed);
+        by_size(&mut findings, fair, relaxed);
     }
     findings.picture("tradeoff-fig9.svg", picture(&runs)?);
     Ok(findings)
@@ -43,7 +48,7 @@ fn level(alpha: &str) -> Spec {
     Spec { name: "tradeoff".into(), parameters: vec![("alpha".into(), alpha.into())] }
 }
 
-fn compare(findings: &mut Findings, fair: &Recorded, relaxed: &Recorded) {
+fn by_size(findings: &mut Findings, fair: &Recorded, relaxed: &Recorded) {
     let flows = |small: bool| -> Vec<usize> {
         (0..fair.flows.len())
             .filter(|&f| fair.flows[f].offered > 0 && (fair.flows[f].offered < SMALL) == small)

@@ -57,15 +57,18 @@ pub fn reproduce(id: &str, bench: &Bench<'_>, shared: &Shared) -> Result<Finding
         "tradeoff-fig2" => fig2::reproduce(),
         "tradeoff-fig3" => fig3::reproduce(shared.table2(bench)?),
         "tradeoff-fig4" => fig4::reproduce(shared.table2(bench)?),
-        "tradeoff-fig5" => fig5::reproduce(bench),
-        "tradeoff-fig6" => fig6::reproduce(bench),
+        "tradeoff-fig5" => fig5::compare(bench, &fig5::scenario(bench, &[])?),
+        "tradeoff-fig6" => fig6::compare(bench, &fig6::scenario(bench, &[])?),
         "tradeoff-fig7" => fig7::reproduce(shared.patterns(bench)?),
         "tradeoff-fig8" => fig8::reproduce(shared.patterns(bench)?),
-        "tradeoff-fig9" => fig9::reproduce(bench),
-        "tradeoff-table2" => table2::reproduce(bench, shared.table2(bench)?),
+        "tradeoff-fig9" => fig9::compare(bench, &fig9::traffic(bench)?),
+        "tradeoff-table2" => table2::compare(bench, &table2::scenario(bench, &[])?, shared.table2(bench)?),
         other => Err(ReproduceError::Id(format!("{other} is not reproduced yet"))),
     }
 }
+
+#[cfg(test)]
+mod tests;
 
 /// The fairness level of a run.
 fn alpha(run: &Recorded) -> f64 {

@@ -20,8 +20,9 @@ pub(super) fn scenario(bench: &Bench<'_>, overrides: &[String]) -> Result<Scenar
     bench.scenario("tradeoff/table2.toml", SCENARIO, overrides)
 }
 
-pub fn reproduce(bench: &Bench<'_>, runs: &[Recorded]) -> Result<Findings, ReproduceError> {
-    let fluid = fluid_input(&scenario(bench, &[])?.workload())?;
+/// The runs of the scenario, its fluid, and the table.
+pub fn compare(bench: &Bench<'_>, scenario: &Scenario, runs: &[Recorded]) -> Result<Findings, ReproduceError> {
+    let fluid = fluid_input(&scenario.workload())?;
     let mut findings = Findings::default();
     let fair = at(runs, 1.0).and_then(makespan_s).unwrap_or(f64::NAN);
     let levels: Vec<f64> = runs.iter().map(alpha).collect();

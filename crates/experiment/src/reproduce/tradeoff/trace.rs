@@ -15,7 +15,7 @@ use crate::report;
 use crate::scenario::{Scenario, ScenarioError};
 
 /// IPsec as likely as each of the other two modules, and half as likely: together they make all three patterns.
-const SCENARIOS: [(&str, &str); 2] = [
+pub(super) const SCENARIOS: [(&str, &str); 2] = [
     ("tradeoff/trace.toml", include_str!("../../../../../scenarios/papers/tradeoff/trace.toml")),
     ("tradeoff/trace-less-ipsec.toml", include_str!("../../../../../scenarios/papers/tradeoff/trace-less-ipsec.toml")),
 ];
