@@ -7,6 +7,13 @@ use dovetail_sched::Spec;
 use dovetail_units::{BitRate, Duration};
 use dovetail_wire::KeyKind;
 
+const RUN_EXAMPLES: &str = "Examples:
+  dovetail run scenario.toml --out results
+  dovetail run capture.pcap --scheduler drfq --scheduler tradeoff:alpha=0.85
+  dovetail run scenario.toml --set resource.link.rate=\"100 Mbps\" --json
+
+`dovetail schedulers` lists the schedulers and their parameters.";
+
 /// Share a packet processor's CPU and link between flows: fairly, efficiently, and with the trade between the two in your hand.
 #[derive(Parser, Debug)]
 #[command(name = "dovetail", version, arg_required_else_help = true, subcommand_required = true)]
@@ -31,6 +38,10 @@ pub enum Command {
     Reproduce(Reproduce),
     /// The guarantees that hold for a scenario, and by how much they hold
     Bounds(Bounds),
+    /// Print the completion script of a shell
+    Completions(Completions),
+    /// Write man pages into a folder
+    Man(Man),
 }
 
 /// What a comparison is made of.
@@ -39,14 +50,14 @@ pub struct Input {
     /// A scenario (TOML) or a capture (pcap, pcapng, gzipped or not; - is standard input)
     #[arg(value_name = "FILE|CAPTURE")]
     pub file: String,
-    /// A scheduler to compare, such as drfq:mode=dovetail; may be given several times
-    #[arg(short, long = "scheduler", value_name = "SPEC")]
+    /// A scheduler to compare, such as drfq:mode=dovetail; may be given several times [default: those of the scenario]
+    #[arg(short, long = "scheduler", value_name = "SPEC", value_parser = scheduler)]
     pub schedulers: Vec<Spec>,
     /// Override a key of the scenario, such as resource.link.rate="100 Mbps"; may be given several times
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
-    /// Seed of every random stream
-    #[arg(long, value_name = "N")]
+    /// Seed of every random stream [default: that of the scenario]
+    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// Runs at the same time; results do not depend on it [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -55,6 +66,7 @@ pub struct Input {
 
 /// `dovetail run`.
 #[derive(Args, Debug)]
+#[command(after_help = RUN_EXAMPLES)]
 pub struct Run {
     /// What to compare.
     #[command(flatten)]
@@ -103,11 +115,11 @@ pub struct Info {
 /// `dovetail trace synth`.
 #[derive(Args, Debug)]
 pub struct Synth {
-    /// The capture to write (pcap with nanoseconds, headers only)
+    /// The capture to write (pcap with nanoseconds, headers only; - is standard output)
     #[arg(value_name = "CAPTURE")]
     pub file: PathBuf,
     /// Seed: the same seed and parameters make the same file
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     pub seed: u64,
     /// Number of packets
     #[arg(long, value_name = "N", default_value_t = 100_000)]
@@ -155,4 +167,32 @@ pub struct Bounds {
     /// Print one JSON document instead of a table
     #[arg(long)]
     pub json: bool,
+}
+
+/// `dovetail completions`.
+#[derive(Args, Debug)]
+pub struct Completions {
+    /// Which shell
+    #[arg(value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+
+/// `dovetail man`.
+#[derive(Args, Debug)]
+pub struct Man {
+    /// The folder to write them into
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
+}
+
+/// One scheduler; the comma that separates parameters does not separate schedulers.
+fn scheduler(text: &str) -> Result<Spec, String> {
+    match text.split_once(',') {
+        Some((first, _)) if !first.contains(':') => Err("give --scheduler once for each scheduler".into()),
+        _ => text.parse().map_err(|e: dovetail_sched::SpecError| e.to_string()),
+    }
 }

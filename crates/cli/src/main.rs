@@ -3,6 +3,7 @@
 mod args;
 mod bounds;
 mod failure;
+mod generated;
 mod reproduce;
 mod run;
 mod schedulers;
@@ -12,20 +13,34 @@ mod trace;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
 
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| with_tip(error).exit());
     let done = match cli.command {
         Command::Run(args) => run::run(args),
         Command::Schedulers(args) => schedulers::schedulers(args),
         Command::Trace(args) => trace::trace(args),
         Command::Reproduce(args) => reproduce::reproduce(args),
         Command::Bounds(args) => bounds::bounds(args),
+        Command::Completions(args) => generated::completions(args),
+        Command::Man(args) => generated::man(args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// A file where a command belongs was meant to be run.
+fn with_tip(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
+        && std::path::Path::new(word).is_file()
+    {
+        let tip = format!("to run it: dovetail run {word}");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
 }

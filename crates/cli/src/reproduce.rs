@@ -3,6 +3,7 @@
 use dovetail_experiment::report::Output;
 use dovetail_experiment::reproduce::{self, Check, ReproduceError, Reproduction, Settings, Verdict};
 use dovetail_experiment::table::table;
+use serde_json::json;
 
 use crate::args::Reproduce;
 use crate::failure::Failure;
@@ -12,7 +13,7 @@ use crate::terminal;
 /// Recompute the papers' tables and figures.
 pub fn reproduce(args: Reproduce) -> Result<(), Failure> {
     if args.list {
-        return terminal::print(&list());
+        return terminal::print(&if args.json { list_json() } else { list() });
     }
     let cancel = terminal::on_interrupt();
     let output = args.out.as_deref().map(Output::create).transpose().map_err(Failure::run)?;
@@ -58,6 +59,13 @@ fn write(mut output: Output, result: &Reproduction) -> Result<Vec<String>, Failu
 fn list() -> String {
     let rows = reproduce::list().iter().map(|i| [i.id, i.figure, i.shows, i.status.name()].map(String::from).to_vec());
     table(&["id", "", "what it shows", "here"], 4, rows.collect(), terminal::width()).to_string()
+}
+
+fn list_json() -> String {
+    let items = reproduce::list().iter().map(
+        |i| json!({"id": i.id, "paper": i.paper, "figure": i.figure, "shows": i.shows, "status": i.status.name()}),
+    );
+    format!("{:#}", json!({"schema": 1, "items": items.collect::<Vec<_>>()}))
 }
 
 /// A line per check, then the reasons of those that differ.

@@ -26,13 +26,16 @@ pub fn schedulers(args: Schedulers) -> Result<(), Failure> {
 }
 
 fn family() -> String {
-    let header = ["name", "what it is", "per packet", "resources", "weights", "costs", "paper"];
+    let header = ["name", "what it is", "parameters", "resources", "weights", "per packet"];
     let rows = catalog().iter().map(|e| {
-        [e.name, e.summary, e.complexity, resources(e), yes_no(e.weights), e.costs, e.paper].map(String::from).to_vec()
+        let parameters: Vec<&str> = e.parameters.iter().map(|p| p.name).collect();
+        let parameters = if parameters.is_empty() { "-".to_string() } else { parameters.join(", ") };
+        let facts = [e.name, e.summary, &parameters, resources(e), yes_no(e.weights), e.complexity];
+        facts.map(String::from).to_vec()
     });
     let table = table(&header, header.len(), rows.collect(), terminal::width());
     format!(
-        "{table}\n\nwritten name or name:key=value,key=value, such as tradeoff:alpha=0.85; `dovetail schedulers NAME` tells all about one"
+        "{table}\n\nwritten name or name:key=value,key=value, such as tradeoff:alpha=0.85\n`dovetail schedulers NAME` tells all about one"
     )
 }
 
@@ -58,7 +61,8 @@ fn one(entry: &Entry) -> String {
     text.push_str("\nparameters\n");
     for p in entry.parameters {
         let running = if p.settable { "; can change while running" } else { "" };
-        text.push_str(&format!("  {} = {}\n      {} [default: {}{running}]\n", p.name, p.value, p.meaning, p.default));
+        text.push_str(&format!("  {} = {}\n", p.name, p.value));
+        text.push_str(&format!("      {}\n      default: {}{running}\n", p.meaning, p.default));
     }
     text
 }

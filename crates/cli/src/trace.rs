@@ -1,8 +1,13 @@
 //! `dovetail trace`.
 
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dovetail_experiment::output::OutputFile;
 use dovetail_experiment::report::Output;
 use dovetail_experiment::table::{percent, rate, seconds, table};
-use dovetail_trace::{CaptureInfo, CaptureReader, Mixture, Pace};
+use dovetail_trace::{CaptureInfo, CaptureReader, Mixture, Pace, Synthetic};
 use dovetail_units::Bytes;
 use serde_json::json;
 
@@ -107,14 +112,52 @@ fn synth(args: Synth) -> Result<(), Failure> {
     };
     let mixture = Mixture { seed: args.seed, packets: args.packets, flows: args.flows, pace };
     let synthetic = mixture.generate().map_err(Failure::input)?;
-    let name = args.file.file_name().ok_or_else(|| Failure::input(format!("{} names no file", args.file.display())))?;
-    let folder = args.file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
+    if args.file == Path::new("-") {
+        let out = BufWriter::new(io::stdout().lock());
+        return Ok(synthetic.write_pcap(out)?.flush()?);
+    }
+    write_capture(&synthetic, &args.file)
+}
+
+/// The whole capture or nothing.
+fn write_capture(synthetic: &Synthetic, path: &Path) -> Result<(), Failure> {
+    let target = path.display();
+    // Moving the result into place would take away a device or a pipe.
+    if std::fs::metadata(path).is_ok_and(|m| !m.is_file()) {
+        return Err(Failure::run(format!("cannot write {target}: it is there already and is no regular file")));
+    }
+    let name = path.file_name().ok_or_else(|| Failure::input(format!("{target} names no file")))?;
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // From here on there is something to put in order.
+    let cancel = terminal::on_interrupt();
     let mut output = Output::create(folder).map_err(Failure::run)?;
     let file = output.file(&name.to_string_lossy()).map_err(Failure::run)?;
-    let target = args.file.display();
-    let file = synthetic.write_pcap(file).map_err(|e| Failure::run(format!("cannot write {target}: {e}")))?;
-    file.finish().map_err(Failure::run)?;
+    let file =
+        synthetic.write_pcap(Interruptible { file, cancel }).map_err(|e| match cancel.load(Ordering::Relaxed) {
+            true => Failure::Interrupted,
+            false => Failure::run(format!("cannot write {target}: {e}")),
+        })?;
+    file.file.finish().map_err(Failure::run)?;
     output.commit().map_err(Failure::run)?;
-    terminal::say(&format!("wrote {}", args.file.display()));
+    terminal::say(&format!("wrote {target}"));
     Ok(())
+}
+
+/// A file that refuses to be written once the user has interrupted.
+struct Interruptible {
+    file: OutputFile,
+    cancel: &'static AtomicBool,
+}
+
+impl Write for Interruptible {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.cancel.load(Ordering::Relaxed) {
+            true => Err(io::Error::other("interrupted")),
+            false => self.file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }

@@ -1,5 +1,6 @@
 //! The same input through several schedulers.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -13,7 +14,7 @@ use dovetail_units::{Duration, Time};
 
 pub use dovetail_sim::record::{Fairness, LatencySummary, ShareRow};
 
-use crate::scenario::{Scenario, nearest};
+use crate::scenario::{Scenario, nearest, unknown};
 
 /// How a comparison is carried out; nothing here changes its results.
 pub struct Settings<'a> {
@@ -252,12 +253,13 @@ fn check_over<const M: usize>(scenario: &Scenario, schedulers: &[Spec]) -> Resul
             scheduler.set(Time::ZERO, parameter, value).map_err(|e| change(index, &with_hint(&e)))?;
         }
     }
-    for (index, (_, parameter, _)) in changes.iter().enumerate() {
-        if !schedulers.iter().any(|spec| has_parameter(spec, parameter)) {
-            return Err(change(index, &format!("none of the compared schedulers has a parameter {parameter:?}")));
-        }
+    // A change that no compared scheduler takes is none; one that no scheduler at all takes is a slip.
+    let settable = catalog().iter().flat_map(|e| e.parameters).filter(|p| p.settable);
+    let known: Vec<&str> = settable.map(|p| p.name).collect::<BTreeSet<_>>().into_iter().collect();
+    match changes.iter().position(|(_, parameter, _)| !known.contains(&parameter.as_str())) {
+        Some(index) => Err(change(index, &unknown("parameter that can change", &changes[index].1, &known))),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn compare_over<const M: usize>(

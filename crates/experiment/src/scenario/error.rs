@@ -109,8 +109,15 @@ fn unknown_name(message: &str) -> Option<(&str, Vec<&str>)> {
 /// The known name most like `wrong`, if one is like it at all.
 pub fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
-        .map(|k| (strsim::jaro_winkler(&wrong.to_lowercase(), &k.to_lowercase()), k))
+        .map(|k| (likeness(&wrong.to_lowercase(), &k.to_lowercase()), k))
         .filter(|&(score, _)| score > 0.75)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, k)| k)
+}
+
+/// 1 for equal words, 0 for words that have nothing in common.
+fn likeness(a: &str, b: &str) -> f64 {
+    // One slip in a short word, such as `upd`, weighs more with Jaro and Winkler than it should.
+    let slip = a.len().min(b.len()) >= 3 && strsim::osa_distance(a, b) == 1;
+    strsim::jaro_winkler(a, b).max(if slip { 0.9 } else { 0.0 })
 }

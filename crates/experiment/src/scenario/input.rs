@@ -20,7 +20,8 @@ pub enum Given {
 /// Open `path` (`-` is standard input) and find out what it is: a text is a scenario unless it is named like a capture, anything
 /// else is a capture.
 pub fn open(path: &str) -> Result<Given, ScenarioError> {
-    let unreadable = |e: io::Error| ScenarioError::new(path, cannot_read(path, &e));
+    let name = if path == "-" { "standard input" } else { path };
+    let unreadable = |e: io::Error| ScenarioError::new(name, cannot_read(path, &e));
     let mut stream: Box<dyn Read> = match path {
         "-" => Box::new(io::stdin()),
         path => Box::new(File::open(path).map_err(unreadable)?),
@@ -36,11 +37,11 @@ pub fn open(path: &str) -> Result<Given, ScenarioError> {
     whole.read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.is_empty() {
         let message = "it is empty: expected a scenario (TOML) or a capture (pcap or pcapng, gzipped or not)";
-        return Err(ScenarioError::new(path, message));
+        return Err(ScenarioError::new(name, message));
     }
     let text = String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
-        ScenarioError::new(path, format!("byte {at} is no UTF-8: a scenario is a text in UTF-8"))
+        ScenarioError::new(name, format!("byte {at} is no UTF-8: a scenario is a text in UTF-8"))
     })?;
     Ok(Given::Scenario(text))
 }

@@ -24,6 +24,7 @@ pub use error::{ScenarioError, nearest};
 use file::{File, Overflow};
 use input::Given;
 use names::Names;
+pub use names::unknown;
 use value::Room;
 
 /// The most resources a pipeline can have here.
@@ -76,8 +77,10 @@ impl Scenario {
     ) -> Result<Self, ScenarioError> {
         let text = overrides::apply(label, text, overrides)?;
         // Line numbers are those of the changed text, so that the message must show what changed it.
-        let changes: String = overrides.iter().map(|set| format!(" --set {set}")).collect();
-        let label = format!("{label}{changes}");
+        let label = match overrides {
+            [] => label.to_string(),
+            changes => format!("{label} (with --set {})", changes.join(" --set ")),
+        };
         let file: File = toml::from_str(&text).map_err(|e| ScenarioError::from_toml(&label, &text, &e))?;
         let names = Names::check(&label, &text, &file)?;
         let (name, around_capture) = (name.to_string(), capture.is_some());

@@ -1,0 +1,68 @@
+//! What is wrong on the command line itself: exit code 2, and nothing is run.
+
+use crate::support::Folder;
+
+#[track_caller]
+fn refused(arguments: &[&str], words: &[&str]) {
+    Folder::with_scenario().dovetail(arguments).fails(2, words);
+}
+
+#[test]
+fn numbers() {
+    refused(&["run", "s.toml", "--seed", "abc"], &["'abc'", "--seed", "whole number"]);
+    refused(&["run", "s.toml", "--seed", "-1"], &["'-1'", "--seed", "whole number"]);
+    refused(&["run", "s.toml", "--threads", "0"], &["'0'", "--threads", "1..=1024"]);
+    refused(&["run", "s.toml", "--threads", "99999"], &["'99999'", "1..=1024"]);
+    refused(&["trace", "synth", "t.pcap", "--packets", "0"], &["0 packets", "at least one"]);
+    refused(&["trace", "synth", "t.pcap", "--flows", "0"], &["0 flows"]);
+    refused(&["trace", "synth", "t.pcap", "--duration", "10"], &["--duration", "the unit is missing"]);
+    refused(&["trace", "synth", "t.pcap", "--rate=-1 Mbps"], &["--rate", "it is negative"]);
+}
+
+#[test]
+fn schedulers() {
+    refused(&["run", "s.toml", "-s", "traedoff"], &["\"traedoff\"", "did you mean \"tradeoff\"?"]);
+    refused(&["run", "s.toml", "-s", "tradeoff:alpha=2"], &["scheduler tradeoff:alpha=2", "from 0"]);
+    refused(&["run", "s.toml", "-s", "tradeoff:alpha=0,85"], &["\"85\"", "key=value"]);
+    refused(&["run", "s.toml", "-s", "fifo,drfq"], &["once for each scheduler"]);
+    refused(&["run", "s.toml", "-s", ""], &["--scheduler", "name:key=value"]);
+    refused(&["run", "s.toml", "-s", "drfq:mode=fast"], &["mode=fast", "memoryless or dovetail"]);
+    refused(&["run", "s.toml", "-s", "drfq:window=0"], &["window=0", "at least 1"]);
+    refused(&["schedulers", "traedoff"], &["\"traedoff\"", "did you mean \"tradeoff\"?"]);
+    refused(&["schedulers", "unheard-of"], &["\"unheard-of\"", "there are fifo, "]);
+}
+
+#[test]
+fn words_that_are_no_arguments() {
+    refused(&["rum", "s.toml"], &["'rum'", "'run'"]);
+    refused(&["run", "s.toml", "--outt", "x"], &["'--outt'", "'--out'"]);
+    refused(&["run"], &["<FILE|CAPTURE>"]);
+    refused(&["s.toml"], &["'s.toml'", "tip: to run it: dovetail run s.toml"]);
+    refused(&["run", "s.toml", "s.toml"], &["unexpected argument 's.toml'"]);
+    refused(&["reproduce", "tradeof-fig1"], &["tradeof-fig1", "tradeoff-fig1"]);
+    refused(&["completions", "cmd"], &["'cmd'", "bash"]);
+}
+
+#[test]
+fn help_tells_of_every_command_and_exit_code() {
+    let folder = Folder::new();
+    let help = folder.dovetail(&["--help"]).succeeds().out;
+    for word in ["run", "schedulers", "trace", "reproduce", "bounds", "completions", "man", "Exit codes"] {
+        assert!(help.contains(word), "{help}");
+    }
+    assert_eq!(folder.dovetail(&["-h"]).out, help);
+    assert_eq!(folder.dovetail(&["--version"]).out, concat!("dovetail ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[test]
+fn the_examples_of_the_help_work() {
+    let folder = Folder::with_scenario();
+    folder.dovetail(&["trace", "synth", "capture.pcap", "--packets", "300", "--flows", "20"]).succeeds();
+    std::fs::rename(folder.path("s.toml"), folder.path("scenario.toml")).unwrap();
+    let help = folder.dovetail(&["run", "--help"]).succeeds().out;
+    let examples: Vec<&str> = help.lines().filter(|l| l.starts_with("  dovetail ")).collect();
+    assert_eq!(examples.len(), 3, "{help}");
+    for example in examples {
+        folder.shell(&example.trim().replacen("dovetail", "$dovetail", 1)).succeeds();
+    }
+}

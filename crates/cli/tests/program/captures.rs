@@ -1,0 +1,104 @@
+//! A file that is no capture: exit code 2 and what it is instead. A capture with nothing or damage in it: exit code 0.
+
+use crate::support::{Folder, SCENARIO};
+
+/// The file header of a pcap capture: microseconds, little endian, Ethernet.
+const HEADER: [u8; 24] = [0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 1, 0, 0, 0];
+
+/// Neither `run` nor `trace info` takes this for a capture.
+#[track_caller]
+fn no_capture(name: &str, contents: &[u8], words: &[&str]) {
+    let folder = Folder::new();
+    folder.write(name, contents);
+    folder.dovetail(&["trace", "info", name]).fails(2, &[words, &[name]].concat());
+    folder.dovetail(&["run", name, "--out", "out"]).fails(2, &[words, &[name]].concat());
+    assert_eq!(folder.list("."), [name], "nothing is written");
+}
+
+#[test]
+fn files_that_are_no_capture() {
+    no_capture("empty.pcap", b"", &["is empty (0 bytes)", "pcap or pcapng"]);
+    no_capture("half.pcap", &HEADER[..10], &["ends within its file header"]);
+    no_capture("text.pcap", SCENARIO.as_bytes(), &["looks like text", "pcap or pcapng"]);
+    no_capture("magic.pcap", &[1, 2, 3, 4, 5, 6, 7, 8, 9], &["01 02 03 04", "pcap or pcapng"]);
+    no_capture("noise.bin", &[0xfe, 0xed, 0xfa, 0xce, 0, 1, 2, 3], &["fe ed fa ce", "pcap or pcapng"]);
+    no_capture("packed.pcap", b"\x28\xb5\x2f\xfd\0\0\0\0", &["zstd", "unpack it first"]);
+}
+
+#[test]
+fn a_capture_without_packets_is_one() {
+    let folder = Folder::new();
+    folder.write("header.pcap", HEADER);
+    let said = folder.dovetail(&["run", "header.pcap", "--json"]).succeeds();
+    assert!(said.err.contains("warning: the capture holds no packets"), "{}", said.err);
+    assert!(said.out.contains("\"records\": 0"), "{}", said.out);
+    folder.dovetail(&["trace", "info", "header.pcap"]).succeeds();
+}
+
+#[test]
+fn a_damaged_capture_yields_what_can_be_read() {
+    let folder = Folder::new();
+    folder.dovetail(&["trace", "synth", "t.pcap", "--packets", "200", "--flows", "20"]).succeeds();
+    let whole = std::fs::read(folder.path("t.pcap")).unwrap();
+    folder.write("cut.pcap", &whole[..whole.len() - 7]);
+    for command in [&["trace", "info", "cut.pcap", "--json"][..], &["run", "cut.pcap", "--json"]] {
+        let said = folder.dovetail(command).succeeds();
+        assert!(said.err.contains("warning: "), "{}", said.err);
+        let packets = if command[0] == "run" { "\"records\": 199" } else { "\"packets\": 199" };
+        assert!(said.out.contains(packets), "{}", said.out);
+    }
+}
+
+#[test]
+fn a_missing_file_gets_the_nearest_name() {
+    let folder = Folder::with_scenario();
+    folder.write("monday.pcap", HEADER);
+    folder.dovetail(&["run", "mondy.pcap"]).fails(2, &["mondy.pcap", "No such file", "did you mean \"monday.pcap\"?"]);
+    folder.dovetail(&["run", "nowhere/at/all.toml"]).fails(2, &["nowhere/at/all.toml", "No such file"]);
+    folder.dovetail(&["trace", "info", "mondy.pcap"]).fails(2, &["mondy.pcap", "No such file"]);
+    let replay = SCENARIO.find("[[flows]]").map(|end| format!("{}[trace]\nfile = \"mondy.pcap\"\n", &SCENARIO[..end]));
+    folder.write("replay.toml", replay.unwrap());
+    folder.dovetail(&["run", "replay.toml"]).fails(2, &["replay.toml:17:8", "mondy.pcap", "No such file"]);
+}
+
+#[test]
+fn what_cannot_be_read() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("folder")).unwrap();
+    folder.dovetail(&["run", "folder"]).fails(2, &["folder", "it is a folder", "scenario (TOML)"]);
+    folder.dovetail(&["trace", "info", "folder"]).fails(2, &["folder", "directory"]);
+    // Nobody may read this one, whoever runs the test.
+    folder.dovetail(&["run", "/proc/self/mem"]).fails(2, &["/proc/self/mem", "cannot be read"]);
+}
+
+#[test]
+fn standard_input_and_pipes() {
+    let folder = Folder::with_scenario();
+    folder.dovetail(&["trace", "synth", "t.pcap", "--packets", "200", "--flows", "20"]).succeeds();
+    let from_file = folder.dovetail(&["run", "t.pcap", "--json"]).succeeds().out;
+    let unnamed = |text: &str| text.lines().filter(|l| !l.contains("\"name\"") && !l.contains("\"title\"")).count();
+    for way in ["$dovetail run - --json < t.pcap", "cat t.pcap | $dovetail run /dev/stdin --json"] {
+        let from_pipe = folder.shell(way).succeeds().out;
+        assert_eq!(unnamed(&from_pipe), unnamed(&from_file), "{way}");
+    }
+    folder.shell("cat s.toml | $dovetail run - --json").succeeds();
+    folder.shell("$dovetail run - < /dev/null").fails(2, &["standard input: it is empty", "pcap or pcapng"]);
+    folder.shell("cat t.pcap | $dovetail trace info -").succeeds();
+    folder.shell("gzip -c t.pcap | $dovetail trace info - --json").succeeds();
+}
+
+#[test]
+fn rules_that_leave_a_flow_without_class() {
+    let folder = Folder::new();
+    folder.dovetail(&["trace", "synth", "t.pcap", "--packets", "200", "--flows", "20"]).succeeds();
+    let head = &SCENARIO[..SCENARIO.find("[[flows]]").unwrap()];
+    let scenario = |rule: &str| format!("{head}[trace]\nfile = \"t.pcap\"\nrule = [{{ {rule}class = \"ipsec\" }}]\n");
+    folder.write("s.toml", scenario("port = 7, "));
+    folder.dovetail(&["run", "s.toml"]).fails(2, &["s.toml:16:1", "has no class", "add class = \"...\""]);
+    folder.write("s.toml", scenario(""));
+    folder.dovetail(&["run", "s.toml"]).fails(2, &["s.toml:18:9", "a rule needs a port or a protocol"]);
+    folder.write("s.toml", scenario("protocol = \"upd\", "));
+    folder.dovetail(&["run", "s.toml"]).fails(2, &["s.toml:18:22", "\"upd\"", "did you mean \"udp\"?"]);
+    folder.write("s.toml", scenario("port = 99999, "));
+    folder.dovetail(&["run", "s.toml"]).fails(2, &["s.toml:18:18", "`99999`", "65535"]);
+}

@@ -1,0 +1,79 @@
+//! Ctrl-C ends long work soon, with exit code 130 and nothing left behind.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::support::{Folder, SCENARIO, Said};
+
+/// Far more than any of this takes.
+const PATIENCE: u32 = 3000;
+
+/// Wait for `done`, looking every 10 ms; `false` if it takes too long.
+#[expect(clippy::disallowed_methods, reason = "another process is waited for")]
+fn wait_for(mut done: impl FnMut() -> bool) -> bool {
+    (0..PATIENCE).any(|_| {
+        let finished = done();
+        if !finished {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        finished
+    })
+}
+
+/// Start `arguments`, interrupt it once `begun`, and wait for its end.
+fn interrupted(folder: &Folder, arguments: &[&str], begun: impl Fn(&Folder) -> bool) -> Said {
+    let mut child = folder.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let started = wait_for(|| begun(folder) || child.try_wait().unwrap().is_some());
+    if !started || child.try_wait().unwrap().is_some() {
+        stop(child);
+        panic!("{arguments:?} did not begin, or ended at once");
+    }
+    let kill = Command::new("sh").arg("-c").arg(format!("kill -INT {}", child.id())).status().unwrap();
+    assert!(kill.success());
+    if !wait_for(|| child.try_wait().unwrap().is_some()) {
+        stop(child);
+        panic!("{arguments:?} goes on after an interrupt");
+    }
+    Said::from(child.wait_with_output().unwrap())
+}
+
+fn stop(mut child: Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Whether the folder `name` exists and has something in it.
+fn filled(folder: &Folder, name: &str) -> bool {
+    std::fs::read_dir(folder.path(name)).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+#[test]
+fn a_long_run() {
+    let folder = Folder::new();
+    folder.write("s.toml", SCENARIO.replace("50 ms", "1000 h"));
+    let run = ["run", "s.toml", "--out", "new/out"];
+    interrupted(&folder, &run, |f| filled(f, "new/out")).fails(130, &["interrupted", "nothing was written"]);
+    assert_eq!(folder.list("."), ["s.toml"]);
+
+    std::fs::create_dir(folder.path("old")).unwrap();
+    let run = ["run", "s.toml", "--json", "--out", "old", "--threads", "2"];
+    interrupted(&folder, &run, |f| filled(f, "old")).fails(130, &["interrupted"]);
+    assert!(folder.list("old").is_empty());
+}
+
+#[test]
+fn a_long_reproduction() {
+    let folder = Folder::new();
+    let reproduce = ["reproduce", "tradeoff-table2", "--out", "out"];
+    interrupted(&folder, &reproduce, |f| filled(f, "out")).fails(130, &["interrupted"]);
+    assert!(folder.list(".").is_empty());
+}
+
+#[test]
+fn a_capture_in_the_making() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("out")).unwrap();
+    let synth = ["trace", "synth", "out/t.pcap", "--packets", "3000000", "--flows", "1000"];
+    interrupted(&folder, &synth, |f| filled(f, "out")).fails(130, &["interrupted"]);
+    assert!(folder.list("out").is_empty());
+}

@@ -1,0 +1,10 @@
+//! The built program, seen from outside: what it prints, where, and with which exit code.
+
+mod arguments;
+mod captures;
+mod determinism;
+mod interruption;
+mod manners;
+mod output;
+mod scenarios;
+mod support;

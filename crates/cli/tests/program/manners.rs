@@ -1,0 +1,93 @@
+//! Data on standard output, words on standard error, nothing more than was asked for.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::support::Folder;
+
+#[test]
+fn json_is_one_document_and_nothing_else() {
+    let folder = Folder::with_scenario();
+    folder.dovetail(&["trace", "synth", "t.pcap", "--packets", "300", "--flows", "20"]).succeeds();
+    let commands: [&[&str]; 6] = [
+        &["run", "s.toml", "--json"],
+        &["run", "s.toml", "--json", "--out", "out"],
+        &["run", "t.pcap", "--json"],
+        &["bounds", "s.toml", "--json"],
+        &["trace", "info", "t.pcap", "--json"],
+        &["reproduce", "--list", "--json"],
+    ];
+    for command in commands {
+        let said = folder.dovetail(command).succeeds();
+        let document: Value = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{command:?}: {e}"));
+        assert!(document["schema"].as_u64().is_some(), "{command:?} has no schema version");
+    }
+}
+
+#[test]
+fn nothing_is_said_when_there_is_nothing_to_say() {
+    let folder = Folder::with_scenario();
+    for command in [&["run", "s.toml"][..], &["run", "s.toml", "--json"], &["bounds", "s.toml"], &["schedulers"]] {
+        assert_eq!(folder.dovetail(command).succeeds().err, "", "{command:?}: no progress without a terminal");
+    }
+}
+
+#[test]
+fn a_capture_alone_runs_with_the_defaults_and_says_which() {
+    let folder = Folder::new();
+    folder.dovetail(&["trace", "synth", "t.pcap", "--packets", "300", "--flows", "20"]).succeeds();
+    let said = folder.dovetail(&["run", "t.pcap"]).succeeds();
+    assert!(said.err.contains("defaults: one CPU and a 200 Mbps link"), "{}", said.err);
+    let faster = folder.dovetail(&["run", "t.pcap", "--set", "resource.link.rate=1 Gbps", "--json"]).succeeds();
+    assert_ne!(said.out, faster.out);
+}
+
+#[test]
+fn a_reader_that_stops_reading_is_no_error() {
+    let folder = Folder::with_scenario();
+    for command in [&["schedulers"][..], &["run", "s.toml"], &["run", "s.toml", "--json"], &["completions", "bash"]] {
+        let mut child = folder.command(command).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{command:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{command:?}");
+    }
+}
+
+#[test]
+fn errors_that_nobody_hears_keep_their_exit_code() {
+    let folder = Folder::with_scenario();
+    assert_eq!(folder.shell("$dovetail run nowhere.toml 2> /dev/full").code, Some(2));
+    assert_eq!(folder.shell("$dovetail run s.toml --out out 2> /dev/full").code, Some(0));
+    let mut child = folder.command(&["run", "nowhere.toml"]).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stderr.take());
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+}
+
+#[test]
+fn tables_fit_the_width_that_a_pipe_gets() {
+    let folder = Folder::with_scenario();
+    for command in [&["run", "s.toml"][..], &["schedulers"], &["bounds", "s.toml"]] {
+        let text = folder.dovetail(command).succeeds().out;
+        let table = text.lines().take_while(|l| !l.is_empty());
+        assert!(table.clone().count() > 2, "{text}");
+        for line in table {
+            assert!(line.chars().count() <= 120, "{line}");
+        }
+    }
+}
+
+#[test]
+fn completions_and_man_pages_cover_the_commands() {
+    let folder = Folder::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = folder.dovetail(&["completions", shell]).succeeds().out;
+        assert!(script.contains("scheduler") && script.contains("synth"), "{shell}");
+    }
+    folder.dovetail(&["man", "man1"]).succeeds();
+    let pages = folder.list("man1");
+    for page in ["dovetail.1", "dovetail-run.1", "dovetail-trace-synth.1", "dovetail-reproduce.1"] {
+        assert!(pages.contains(&page.to_string()), "{pages:?}");
+    }
+}

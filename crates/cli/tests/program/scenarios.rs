@@ -1,0 +1,191 @@
+//! A wrong scenario: exit code 2, and the message names the file, the line, the offending text and what would be right.
+
+use crate::support::{Folder, SCENARIO};
+
+/// What is said of [`SCENARIO`] with `right` replaced by `wrong`.
+#[track_caller]
+fn refused(right: &str, wrong: &str, words: &[&str]) {
+    assert_eq!(SCENARIO.matches(right).count(), 1, "{right:?} stands in the scenario once");
+    refused_text(&SCENARIO.replace(right, wrong), words);
+}
+
+#[track_caller]
+fn refused_text(text: &str, words: &[&str]) {
+    let folder = Folder::new();
+    folder.write("s.toml", text);
+    folder.dovetail(&["run", "s.toml", "--out", "out"]).fails(2, words);
+    assert_eq!(folder.list("."), ["s.toml"], "nothing is written");
+    folder.dovetail(&["bounds", "s.toml"]).fails(2, words);
+}
+
+#[test]
+fn unknown_keys() {
+    refused("seed = 1", "sede = 1", &["unknown key `sede`", "s.toml:1:1", "did you mean `seed`?"]);
+    refused("size =", "siez =", &["unknown key `siez`", "s.toml:19:1", "did you mean `size`?"]);
+    refused("stop =", "until =", &["unknown key `until`", "s.toml:21:1", "`stop`"]);
+    refused("cost = { cpu", "cost = { gpu", &["no resource \"gpu\"", "s.toml:14:8", "did you mean \"cpu\"?"]);
+    refused("[[flows]]", "[[flow]]", &["unknown key `flow`", "s.toml:16:3", "did you mean `flows`?"]);
+}
+
+#[test]
+fn wrong_and_missing_units() {
+    refused("800 B", "800 kg", &["\"800 kg\"", "s.toml:19:8", "unknown unit \"kg\"", "kB"]);
+    refused("200 Mbps", "200 mbps", &["s.toml:10:8", "did you mean \"Mbps\""]);
+    refused("4000 pps", "4000 Mbps", &["s.toml:20:8", "unknown unit \"Mbps\"", "pps"]);
+    refused("50 ms", "50", &["s.toml:21:8", "the unit is missing", "ms"]);
+    refused("\"800 B\"", "800", &["s.toml:19:8", "the unit is missing", "\"800 B\""]);
+    refused("0.015 us/B", "0.015 us/kB", &["s.toml:14:16", "0.015 us/B + 84.5 us"]);
+}
+
+#[test]
+fn rates_that_are_none() {
+    refused("4000 pps", "-4000 pps", &["\"-4000 pps\"", "s.toml:20:8", "it is negative"]);
+    refused("4000 pps", "0 pps", &["s.toml:20:8", "it is zero"]);
+    refused("200 Mbps", "-1 Mbps", &["s.toml:10:8", "it is negative"]);
+    refused("200 Mbps", "0 Mbps", &["s.toml:10:8", "it is zero"]);
+}
+
+#[test]
+fn schedulers_that_cannot_be() {
+    let tradeoff = |wrong: &str, words: &[&str]| {
+        refused("tradeoff:alpha=0.85", wrong, &[words, &["s.toml:3:23", wrong]].concat());
+    };
+    tradeoff("tradeoff:alpha=1.5", &["alpha=1.5", "from 0 (efficiency only) to 1"]);
+    tradeoff("tradeoff:alpha=-0.1", &["alpha=-0.1", "from 0 (efficiency only) to 1"]);
+    tradeoff("tradeoff:alpha=NaN", &["alpha=NaN", "from 0 (efficiency only) to 1"]);
+    tradeoff("tradeoff:alpha=much", &["alpha=much", "expected a number"]);
+    tradeoff("tradeoff:alpha=1,alpha=1", &["\"alpha\" is given twice"]);
+    tradeoff("tradeoff:alhpa=1", &["no parameter \"alhpa\"", "did you mean \"alpha\"?"]);
+    tradeoff("tradeoff:alpha", &["not of the form key=value"]);
+    tradeoff("traedoff", &["no scheduler \"traedoff\"", "did you mean \"tradeoff\"?"]);
+    tradeoff("unheard-of", &["no scheduler \"unheard-of\"", "there are fifo, "]);
+    refused("schedulers = [\"fifo\", \"tradeoff:alpha=0.85\"]", "", &["no scheduler to run", "--scheduler"]);
+}
+
+#[test]
+fn tradeoff_is_for_two_resources() {
+    let link = "[[resource]]\nname = \"link\"\nrate = \"200 Mbps\"\n";
+    let disk = "[[resource]]\nname = \"disk\"\nrate = \"1 Gbps\"\n";
+    refused(link, "", &["s.toml", "two resources", "has 1"]);
+    refused(link, &format!("{link}\n{disk}"), &["s.toml:3:23", "two resources", "has 3"]);
+}
+
+#[test]
+fn lengths_that_no_packet_has() {
+    refused("800 B", "0 B", &["\"0 B\"", "s.toml:19:8", "at least 1 byte"]);
+    refused("800 B", "0 B to 800 B", &["s.toml:19:8", "at least 1 byte"]);
+    refused("800 B", "800 B to 200 B", &["s.toml:19:8", "the smaller length comes first"]);
+    refused("800 B", "2 GB", &["s.toml:19:8", "at most 1 GiB"]);
+    refused("800 B", "18446744073709551616 B", &["s.toml:19:8", "too large"]);
+    refused("\"800 B\"", &format!("1{}", "0".repeat(30)), &["s.toml:19:8", "quoted text with its unit"]);
+    refused("\"800 B\"", "1e30", &["s.toml:19:8", "the unit is missing"]);
+    refused("\"800 B\"", "nan", &["s.toml:19:8", "expected a size"]);
+}
+
+#[test]
+fn absurd_numbers() {
+    refused("count = 3", "count = 0", &["s.toml:18:9", "at least one flow"]);
+    refused("count = 3", "count = -3", &["s.toml:18:9", "`-3`", "whole number"]);
+    refused("count = 3", "count = 2.5", &["s.toml:18:9", "`2.5`", "whole number"]);
+    refused("count = 3", "count = 4000000000", &["s.toml:16:1", "4000000000 flows", "at most 1000000"]);
+    refused("count = 3", "count = 99999999999", &["s.toml:18:9", "`99999999999`", "4294967295"]);
+    refused("50 ms", "500000 h", &["s.toml:16:1", "packets in all", "at most 1e11"]);
+    refused("50 ms", "99999999999 h", &["s.toml:21:8", "too large"]);
+    refused("10 ms", "0 s", &["s.toml:2:12", "above zero"]);
+    refused("count = 3", "weight = 0", &["s.toml:18:10", "0.001 to 1000000"]);
+    refused("count = 3", "weight = nan", &["s.toml:18:10", "0.001 to 1000000"]);
+    refused("count = 3", "queue = \"0 packets\"", &["s.toml:18:9", "at least one packet"]);
+    refused("rate = \"200 Mbps\"", "rate = \"200 Mbps\"\nservers = 0", &["s.toml:11:11", "servers = 0", "1 to"]);
+    refused("seed = 1", "seed = -1", &["s.toml:1:8", "`-1`", "whole number"]);
+    let list = "list = [{ at = \"0 s\", size = \"800 B\", count = 1000000000 }]";
+    let generated = "size = \"800 B\"\nrate = \"4000 pps\"\nstop = \"50 ms\"";
+    refused(generated, list, &["s.toml:16:1", "at most 1e7"]);
+}
+
+#[test]
+fn flows_that_say_too_little_or_too_much() {
+    refused("stop = \"50 ms\"", "", &["s.toml:16:1", "never end", "stop, packets, or until"]);
+    refused("size = \"800 B\"", "", &["s.toml:16:1", "need size and rate"]);
+    refused("50 ms\"", "50 ms\"\nstart = \"1 s\"", &["s.toml:16:1", "stop before they start"]);
+    refused("50 ms\"", "50 ms\"\npackets = 0", &["s.toml:16:1", "at least one packet"]);
+    refused("count = 3", "on = \"1 s\"", &["s.toml:16:1", "arrivals = \"on-off\""]);
+    refused("count = 3", "arrivals = \"on-off\"\non = \"1 s\"", &["s.toml:16:1", "both are needed"]);
+    refused("count = 3", "arrivals = \"posson\"", &["s.toml:18:12", "`posson`", "did you mean `poisson`?"]);
+    refused("count = 3", "list = []", &["s.toml:16:1", "list says size and time"]);
+}
+
+#[test]
+fn names_that_lead_nowhere() {
+    refused("class = \"ipsec\"\ncount", "count", &["missing key `class`", "s.toml:16:1"]);
+    refused(
+        "class = \"ipsec\"\n",
+        "class = \"ipsce\"\n",
+        &["no class \"ipsce\"", "s.toml:17:9", "did you mean \"ipsec\"?"],
+    );
+    refused("cost = { cpu = \"0.015 us/B + 84.5 us\" }", "", &["s.toml:12:1", "no cost on \"cpu\"", "cost.cpu ="]);
+    refused("name = \"link\"", "name = \"cpu\"", &["s.toml:8:1", "the resource \"cpu\" is there twice"]);
+    refused(
+        "[[class]]",
+        "[[class]]\nname = \"ipsec\"\ncost.cpu = \"1 us\"\n[[class]]",
+        &["class \"ipsec\" is there twice"],
+    );
+    refused("seed = 1", "seed = 1\nseed = 2", &["s.toml:2:1", "duplicate key"]);
+    refused("name = \"link\"", "name = \"link\"\noverflow = \"drop\"", &["s.toml:8:1", "needs a buffer"]);
+    refused("name = \"cpu\"", "name = \"cpu\"\nbuffer = \"none\"", &["s.toml:5:1", "the flows' queues"]);
+}
+
+#[test]
+fn changes_that_cannot_be_made() {
+    let change = |set: &str| format!("{SCENARIO}\n[[change]]\nat = \"20 ms\"\nset = \"{set}\"\n");
+    refused_text(&change("alpha=1.5"), &["s.toml:25:7", "alpha=1.5", "from 0 (efficiency only) to 1"]);
+    refused_text(&change("alpha"), &["s.toml:25:7", "parameter=value"]);
+    refused_text(
+        &change("alhpa=1"),
+        &["s.toml:25:7", "no parameter that can change \"alhpa\"", "did you mean \"alpha\"?"],
+    );
+    let when = change("alpha=1").replace("20 ms", "soon");
+    refused_text(&when, &["s.toml:24:6", "\"soon\"", "a time such as"]);
+}
+
+#[test]
+fn a_text_that_is_no_scenario() {
+    refused_text("", &["s.toml", "it is empty", "scenario (TOML)"]);
+    refused_text("\n\n", &["s.toml", "no [[resource]]"]);
+    refused_text("seed = \n", &["s.toml:1:8"]);
+    refused_text("<html></html>\n", &["s.toml:1:1"]);
+    refused_text(&SCENARIO[..SCENARIO.find("[[flows]]").unwrap()], &["s.toml", "nothing comes in", "[[flows]]"]);
+}
+
+#[test]
+fn the_message_shows_the_place() {
+    let folder = Folder::new();
+    folder.write("s.toml", SCENARIO.replace("4000 pps", "-4000 pps"));
+    let expected = r#"error: "-4000 pps": it is negative; expected a packet rate above zero such as "2000 pps"
+  --> s.toml:20:8
+   |
+20 | rate = "-4000 pps"
+   |        ^^^^^^^^^^^
+"#;
+    assert_eq!(folder.dovetail(&["run", "s.toml"]).err, expected);
+}
+
+#[test]
+fn overrides() {
+    let folder = Folder::with_scenario();
+    let refused = |set: &str, words: &[&str]| {
+        folder.dovetail(&["run", "s.toml", "--set", set]).fails(2, &[words, &["--set", set]].concat());
+    };
+    refused("seed", &["expected key=value"]);
+    refused("=3", &["expected key=value"]);
+    refused("sede=3", &["unknown key `sede`", "did you mean `seed`?"]);
+    refused("seed=abc", &["\"abc\"", "whole number"]);
+    refused("resource.lnik.rate=1 Mbps", &["no \"lnik\"", "did you mean \"link\"?"]);
+    refused("resource.7.rate=1 Mbps", &["no \"7\"", "cpu, link"]);
+    refused("resource.link.rat=1 Mbps", &["unknown key `rat`", "did you mean `rate`?"]);
+    refused("resource.link.rate=1", &["the unit is missing"]);
+    refused("resource.link.rate.x=1", &["no \"x\""]);
+    refused("resource=3", &["expected a list"]);
+    refused("resource.link=3", &["expected a table"]);
+    refused("schedulers=fifo", &["expected a list"]);
+    refused("flows.ipsec.count=many", &["\"many\"", "whole number"]);
+}

@@ -1,0 +1,10 @@
+//! Scenario files mean what `docs/reference/scenario.md` says.
+
+mod arrivals;
+mod overrides;
+mod pipelines;
+mod quantities;
+mod replay;
+mod sharing;
+mod summary;
+mod support;

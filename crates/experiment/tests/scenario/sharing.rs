@@ -1,0 +1,60 @@
+//! What a scenario says of weights, estimates and changes reaches the schedulers.
+
+use crate::support::{CPU_AND_LINK, read, run};
+
+/// Two flows that are always backlogged: 96 us and 7 us on the CPU, 32 us on the link.
+fn contest(keys: [&str; 2], rest: &str) -> String {
+    let head = "until = \"1 s\"\ninterval = \"50 ms\"\n";
+    let classes =
+        "[[class]]\nname = \"heavy\"\ncost.cpu = \"96 us\"\n[[class]]\nname = \"light\"\ncost.cpu = \"7 us\"\n";
+    let flows: String = (["heavy", "light"].iter().zip(keys))
+        .map(|(class, keys)| format!("[[flows]]\nclass = \"{class}\"\nsize = \"800 B\"\nrate = \"100 kpps\"\n{keys}\n"))
+        .collect();
+    [head, CPU_AND_LINK, classes, &flows, rest].concat()
+}
+
+#[test]
+fn weights_reach_the_scheduler() {
+    for scheduler in ["drfq", "tradeoff:alpha=1"] {
+        let record = run(&read(&contest(["weight = 2", ""], "")), scheduler);
+        let by_weight: Vec<f64> = record.flows.iter().map(|f| f.dominant_service / f.weight).collect();
+        // Two flows are never more than a few packets apart (theorem 4 of the tradeoff paper and DRFQ's lemma: n + 1 packets
+        // of at most 96 us, as much again for those in the pipeline).
+        assert!((by_weight[0] - by_weight[1]).abs() < 6.0 * 96e-6, "{scheduler}: {by_weight:?}");
+        assert!(by_weight[0] > 0.2, "{scheduler}: {by_weight:?}");
+    }
+}
+
+#[test]
+fn a_change_of_alpha_takes_effect() {
+    // Shares of d each: the link carries d / 3 + d = 1, so d = 3/4, and the CPU d + 7 d / 32 = 0.914. With alpha = 0.2 there is
+    // enough freedom to fill both.
+    let change = "[[change]]\nat = \"500 ms\"\nset = \"alpha=0.2\"\n";
+    let record = run(&read(&contest(["", ""], change)), "tradeoff:alpha=1");
+    let cpu = |from: f64, to: f64| {
+        let within = record.intervals.iter().filter(|i| i.start >= from && i.start + i.length <= to + 1e-9);
+        let part: Vec<f64> = within.map(|i| i.utilization[0]).collect();
+        part.iter().sum::<f64>() / part.len() as f64
+    };
+    // A few packets of 0.1 ms at either end of 400 ms.
+    assert!((cpu(0.05, 0.45) - 0.914).abs() < 0.002, "{}", cpu(0.05, 0.45));
+    assert!(cpu(0.6, 1.0) > 0.995, "{}", cpu(0.6, 1.0));
+    let unchanged = run(&read(&contest(["", ""], change)), "drfq");
+    assert!((unchanged.resources[0].utilization - 0.914).abs() < 0.01, "a scheduler without alpha is left alone");
+}
+
+#[test]
+fn estimates_differ_from_the_truth() {
+    // Told that a heavy packet takes no longer than a light one on the CPU, a scheduler that never hears otherwise would count
+    // the link only. What packets really take does not change.
+    let told = contest(["", ""], "").replace("cost.cpu = \"96 us\"", "cost.cpu = \"96 us\"\nestimate.cpu = \"7 us\"");
+    for scheduler in ["fifo", "drfq", "tradeoff"] {
+        let record = run(&read(&told), scheduler);
+        let delivered = |flow: usize| record.flows[flow].delivered as f64;
+        let busy = record.resources[0].busy.as_secs_f64();
+        // Some packets are on the way at the end.
+        assert!((busy - delivered(0) * 96e-6 - delivered(1) * 7e-6).abs() < 0.01, "{scheduler}: {busy}");
+    }
+    let (truth, wrong) = (run(&read(&contest(["", ""], "")), "tradeoff"), run(&read(&told), "tradeoff"));
+    assert_ne!(truth.flows[0].delivered, wrong.flows[0].delivered, "the scheduler believes what it is told");
+}

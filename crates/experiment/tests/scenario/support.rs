@@ -1,0 +1,68 @@
+//! Reading and running scenarios.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use dovetail_experiment::compare::{Recorded, Settings, compare};
+use dovetail_experiment::scenario::Scenario;
+use dovetail_experiment::summary::Summary;
+use dovetail_sched::Spec;
+use dovetail_sim::Workload;
+use serde_json::Value;
+
+/// A CPU and a 200 Mbps link, and a class of plain packets: 10 us on the CPU, and on the link what their length takes.
+pub const CPU_AND_LINK: &str = r#"
+[[resource]]
+name = "cpu"
+
+[[resource]]
+name = "link"
+rate = "200 Mbps"
+
+[[class]]
+name = "plain"
+cost = { cpu = "10 us" }
+"#;
+
+#[track_caller]
+pub fn read(text: &str) -> Scenario {
+    read_with(text, &[])
+}
+
+#[track_caller]
+pub fn read_with(text: &str, overrides: &[&str]) -> Scenario {
+    let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
+    Scenario::parse("s.toml", text, &overrides, PathBuf::new()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// [`CPU_AND_LINK`] with one group of flows.
+#[track_caller]
+pub fn with_flows(keys: &str) -> Scenario {
+    read(&format!("{CPU_AND_LINK}\n[[flows]]\nclass = \"plain\"\n{keys}\n"))
+}
+
+/// The workload over two resources.
+pub fn workload(scenario: &Scenario) -> Workload<2> {
+    scenario.workload::<2>()
+}
+
+/// One run, with the ways of its first packets.
+#[track_caller]
+pub fn run(scenario: &Scenario, scheduler: &str) -> Recorded {
+    let spec: Spec = scheduler.parse().unwrap();
+    let (cancel, progress) = (AtomicBool::new(false), |_: u64| {});
+    let settings = Settings { threads: 1, cancel: &cancel, progress: &progress, packet_log: 1000 };
+    compare(scenario, &[spec], &settings).unwrap_or_else(|e| panic!("{e}")).remove(0)
+}
+
+/// Makespan of a run in microseconds.
+#[track_caller]
+pub fn makespan_us(scenario: &Scenario, scheduler: &str) -> f64 {
+    run(scenario, scheduler).outcome.makespan().unwrap().as_nanos() as f64 / 1e3
+}
+
+/// The JSON summary of one run.
+#[track_caller]
+pub fn summary(scenario: &Scenario, scheduler: &str) -> Value {
+    serde_json::to_value(Summary::new(scenario, &[run(scenario, scheduler)])).unwrap()
+}
