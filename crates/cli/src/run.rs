@@ -53,7 +53,7 @@ pub fn open(input: &Input) -> Result<(Scenario, Vec<Spec>), Failure> {
 fn tell_about(scenario: &Scenario) {
     let Some(report) = scenario.capture_report() else { return };
     if scenario.around_capture {
-        terminal::say(CAPTURE_DEFAULTS);
+        terminal::say(&table::wrapped(CAPTURE_DEFAULTS, terminal::width()));
     }
     if let Some(damage) = &report.damage {
         terminal::say(&format!("warning: {damage}"));

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::failure::Failure;
 
@@ -50,9 +50,9 @@ pub fn progress(expected: f64) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         bar.set_draw_target(ProgressDrawTarget::hidden());
     }
-    let template = "{bar:30} {percent:>3} %  {human_pos} packets  {per_sec}  {eta} left";
+    let template = "{bar:30} {percent:>3} %  {human_pos} packets  {rate}  {eta} left";
     if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
+        bar.set_style(style.with_key("rate", rate));
     }
     bar
 }
@@ -63,8 +63,14 @@ pub fn spinner() -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         spinner.set_draw_target(ProgressDrawTarget::hidden());
     }
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}  {human_pos} packets  {per_sec}") {
-        spinner.set_style(style);
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}  {human_pos} packets  {rate}") {
+        spinner.set_style(style.with_key("rate", rate));
     }
     spinner
+}
+
+/// Packets per second, in whole packets.
+fn rate(state: &ProgressState, out: &mut dyn std::fmt::Write) {
+    // Nothing can be done about a bar that cannot be drawn.
+    let _ = write!(out, "{}/s", HumanCount(state.per_sec() as u64));
 }

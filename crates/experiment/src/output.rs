@@ -164,8 +164,9 @@ struct Moves {
 
 impl Moves {
     fn replace(&mut self, from: &Path, name: &str, to: &Path) -> Result<(), OutputError> {
-        if to.is_dir() {
-            let source = io::Error::from(io::ErrorKind::IsADirectory);
+        // A device or a pipe of this name would be gone afterwards.
+        if to.metadata().is_ok_and(|m| !m.is_file()) {
+            let source = io::Error::new(io::ErrorKind::AlreadyExists, "it is no ordinary file");
             return Err(OutputError { doing: "put a file in place at", path: to.into(), source });
         }
         let replaced = self.kept.join(name);

@@ -1,6 +1,6 @@
 //! Tables for a terminal.
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
 
 use crate::compare::Recorded;
 use crate::scenario::Scenario;
@@ -12,18 +12,62 @@ const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().f
 /// Most groups that the table of groups lists per scheduler.
 const MOST_GROUPS: usize = 12;
 
-/// A table of at most this width. The first `texts` columns are texts, the others numbers.
+/// Columns between two columns.
+const GAP: u16 = 2;
+
+/// A table of at most this width. The first `texts` columns are texts, the others numbers. The first column and numbers are never broken; headers of
+/// numbers break at spaces.
 pub fn table(header: &[&str], texts: usize, rows: Vec<Vec<String>>, width: u16) -> Table {
     let mut table = Table::new();
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
     let aligned = |(i, text): (usize, String)| {
         Cell::new(text).set_alignment(if i < texts { CellAlignment::Left } else { CellAlignment::Right })
     };
-    table.set_width(width).set_header(header.iter().map(ToString::to_string).enumerate().map(aligned));
+    let heading = |i: usize, text: &str| if i < texts { text.to_string() } else { text.replace(' ', "\n") };
+    table.set_width(width).set_header(header.iter().enumerate().map(|(i, h)| aligned((i, heading(i, h)))));
     for row in rows {
         table.add_row(row.into_iter().enumerate().map(aligned));
     }
+    for (i, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, GAP));
+        if i == 0 || i >= texts {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
     table
+}
+
+/// As [`table`], but of the columns named in `optional` as many are left out, first to last, as it takes to fit without breaking any text.
+fn fitted(header: &[&str], texts: usize, rows: &[Vec<String>], width: u16, optional: &[&str]) -> Table {
+    for left_out in 0..=optional.len() {
+        let kept: Vec<usize> = (0..header.len()).filter(|&i| !optional[..left_out].contains(&header[i])).collect();
+        let header: Vec<&str> = kept.iter().map(|&i| header[i]).collect();
+        let rows = rows.iter().map(|row| kept.iter().map(|&i| row[i].clone()).collect()).collect();
+        let table = table(&header, texts, rows, width);
+        let needed: u16 = table.column_max_content_widths().iter().map(|w| w + GAP).sum();
+        if needed <= width || left_out == optional.len() {
+            return table;
+        }
+    }
+    Table::new()
+}
+
+/// A text broken at spaces into lines of at most this width; lines after the first are indented.
+pub fn wrapped(text: &str, width: u16) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().map_or(0, |l| l.chars().count());
+        if line > 0 && line + 1 + word.chars().count() > usize::from(width) {
+            lines.push(String::from("  "));
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.trim().is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
 }
 
 /// What a comparison comes to, for people: a line per scheduler, then a line per scheduler and group.
@@ -31,7 +75,7 @@ pub fn comparison(scenario: &Scenario, runs: &[Recorded], width: u16) -> String 
     let summary = Summary::new(scenario, runs);
     let mut text = format!("{}\n\n", overview(&summary, width));
     text.push_str(&groups(&summary, width).to_string());
-    text.push_str(&notes(&summary, runs));
+    text.push_str(&notes(&summary, runs, width));
     text
 }
 
@@ -51,7 +95,8 @@ fn overview(summary: &Summary, width: u16) -> Table {
         row.push(run.fairness.as_ref().and_then(|f| f.min_over_fair).map_or("-".into(), |m| format!("{m:.2}")));
         row
     });
-    table(&header.iter().map(String::as_str).collect::<Vec<_>>(), 1, rows.collect(), width)
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    fitted(&header, 1, &rows.collect::<Vec<_>>(), width, &["delivered", "p99", "jain"])
 }
 
 fn groups(summary: &Summary, width: u16) -> Table {
@@ -65,7 +110,7 @@ fn groups(summary: &Summary, width: u16) -> Table {
             rows.push(group_row(label, &run.scheduler, &run.groups[index]));
         }
     }
-    table(&header, 2, rows, width)
+    fitted(&header, 2, &rows, width, &["flows", "p99", "lost"])
 }
 
 fn group_row(label: String, scheduler: &str, group: &Group) -> Vec<String> {
@@ -81,11 +126,11 @@ fn group_row(label: String, scheduler: &str, group: &Group) -> Vec<String> {
     ]
 }
 
-fn notes(summary: &Summary, runs: &[Recorded]) -> String {
+fn notes(summary: &Summary, runs: &[Recorded], width: u16) -> String {
     let mut notes = String::from("\n");
     let mut add = |note: String| {
-        notes.push_str("\nnote: ");
-        notes.push_str(&note);
+        notes.push('\n');
+        notes.push_str(&wrapped(&format!("note: {note}"), width));
     };
     if let Some(more) = summary.runs.first().map(|r| r.groups.len()).filter(|&n| n > MOST_GROUPS) {
         add(format!("{} more groups: see --json", more - MOST_GROUPS));
