@@ -3,6 +3,7 @@
 use dovetail_experiment::report::Output;
 use dovetail_experiment::reproduce::{self, Check, ReproduceError, Reproduction, Settings, Verdict};
 use dovetail_experiment::table::table;
+use dovetail_trace::CaptureReader;
 use serde_json::json;
 
 use crate::args::Reproduce;
@@ -14,6 +15,10 @@ use crate::terminal;
 pub fn reproduce(args: Reproduce) -> Result<(), Failure> {
     if args.list {
         return terminal::print(&if args.json { list_json() } else { list() });
+    }
+    if let Some(trace) = &args.trace {
+        // Also when no wanted figure needs it: a wrong name is a slip.
+        CaptureReader::open(trace).map_err(Failure::input)?;
     }
     let cancel = terminal::on_interrupt();
     let output = args.out.as_deref().map(Output::create).transpose().map_err(Failure::run)?;

@@ -7,11 +7,18 @@ use core::any::Any;
 
 use crate::contract::Scheduler;
 use crate::drfq::Drfq;
+use crate::drr::Drr;
 use crate::fifo::Fifo;
+use crate::gmr3::Gmr3;
+use crate::mr3::Mr3;
 use crate::per_flow::PerFlow;
+use crate::scfq::Scfq;
+use crate::sfq::Sfq;
 use crate::spec::{Spec, SpecError};
 use crate::tradeoff::Tradeoff;
-use crate::{drfq, fifo, tradeoff};
+use crate::wf2q_plus::Wf2qPlus;
+use crate::wfq::Wfq;
+use crate::{drfq, drr, fifo, gmr3, mr3, scfq, sfq, tradeoff, wf2q_plus, wfq};
 
 /// A parameter of a discipline.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +73,18 @@ pub struct Entry {
 
 /// Every discipline, in the order of help texts.
 pub fn catalog() -> &'static [Entry] {
-    &[fifo::ENTRY, drfq::ENTRY, tradeoff::ENTRY]
+    &[
+        fifo::ENTRY,
+        drfq::ENTRY,
+        mr3::ENTRY,
+        gmr3::ENTRY,
+        tradeoff::ENTRY,
+        drr::ENTRY,
+        wfq::ENTRY,
+        wf2q_plus::ENTRY,
+        sfq::ENTRY,
+        scfq::ENTRY,
+    ]
 }
 
 /// What a discipline may want to know of the pipeline that it feeds.
@@ -87,7 +105,7 @@ impl Default for Shape {
 pub fn build<const M: usize, P: 'static>(spec: &Spec, shape: Shape) -> Result<Box<dyn Scheduler<M, P>>, SpecError> {
     let names: Vec<&'static str> = catalog().iter().map(|e| e.name).collect();
     let Some(entry) = catalog().iter().find(|e| e.name == spec.name) else {
-        return Err(SpecError::unknown_name(&spec.name, names));
+        return Err(composition(&spec.name).unwrap_or_else(|| SpecError::unknown_name(&spec.name, names)));
     };
     if let Some((name, _)) = spec.parameters.iter().find(|(n, _)| !entry.parameters.iter().any(|p| p.name == n)) {
         return Err(SpecError::unknown_parameter(entry, name));
@@ -97,11 +115,40 @@ pub fn build<const M: usize, P: 'static>(spec: &Spec, shape: Shape) -> Result<Bo
     }
     match entry.name {
         "fifo" => Ok(Box::new(PerFlow::new(Fifo::default()))),
+        "mr3" => Ok(Box::new(PerFlow::new(Mr3::from_spec(spec, shape)?))),
+        "gmr3" => Ok(Box::new(PerFlow::new(Gmr3::from_spec(spec, shape)?))),
+        "drr" => Ok(Box::new(PerFlow::new(Drr::from_spec::<M>(spec)?))),
+        "wfq" => Ok(Box::new(PerFlow::new(Wfq::from_spec::<M>(spec)?))),
+        "wf2q+" => Ok(Box::new(PerFlow::new(Wf2qPlus::from_spec::<M>(spec)?))),
+        "sfq" => Ok(Box::new(PerFlow::new(Sfq::from_spec::<M>(spec)?))),
+        "scfq" => Ok(Box::new(PerFlow::new(Scfq::from_spec::<M>(spec)?))),
         "drfq" => Ok(Box::new(PerFlow::new(Drfq::<M>::from_spec(spec, shape)?))),
         "tradeoff" => for_two(Box::new(PerFlow::new(Tradeoff::from_spec(spec)?)))
             .ok_or_else(|| wrong_number_of_resources(entry, M)),
         name => Err(SpecError::unknown_name(name, names)),
     }
+}
+
+/// The disciplines that a name such as `drr+wf2q+` joins by plus signs, one for each resource; one if it is just a discipline's
+/// name, `None` if it cannot be read. A name that itself ends in a plus, such as `wf2q+`, is read as long as possible.
+pub fn parts(name: &str) -> Option<Vec<&'static Entry>> {
+    let (mut rest, mut found) = (name, Vec::new());
+    loop {
+        let tail = |entry: &Entry| rest.strip_prefix(entry.name).filter(|t| t.is_empty() || t.starts_with('+'));
+        let entry = catalog().iter().filter(|e| tail(e).is_some()).max_by_key(|e| e.name.len())?;
+        found.push(entry);
+        match tail(entry)?.strip_prefix('+') {
+            Some(following) => rest = following,
+            None => return Some(found),
+        }
+    }
+}
+
+fn composition(name: &str) -> Option<SpecError> {
+    let names: Vec<&str> = parts(name)?.iter().map(|e| e.name).collect();
+    let meant = names.join(" on one resource and ");
+    let message = format!("{name:?} is {meant} on the next; one discipline decides for all resources of a pipeline");
+    (names.len() > 1).then(|| SpecError::new(name, message))
 }
 
 fn wrong_number_of_resources(entry: &Entry, resources: usize) -> SpecError {

@@ -255,7 +255,9 @@ fn parse_delta(key: &str, value: &str) -> Result<Duration, SpecError> {
     match (key, value) {
         ("mode", "memoryless") => Ok(Duration::ZERO),
         ("mode", "dovetail") => Ok(Duration::MAX),
-        ("mode", _) => Err(SpecError::bad_value(key, value, "memoryless or dovetail")),
+        ("mode", _) => {
+            Err(SpecError::bad_value(key, value, "memoryless or dovetail; or write delta=5 ms instead of mode"))
+        }
         _ => value.parse().map_err(|_| SpecError::bad_value(key, value, "a time such as 5 ms")),
     }
 }

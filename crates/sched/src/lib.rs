@@ -6,8 +6,10 @@
 //! * [`contract`]: what a scheduler is asked and what it answers.
 //! * [`per_flow`]: per-flow queues, limits and books, once for all disciplines; a [`Discipline`] only decides whose
 //!   head packet is next.
-//! * [`fifo`], [`drfq`], [`tradeoff`]: the disciplines.
-//! * [`catalog`]: their names, parameters and guarantees; [`catalog::build`] makes one from a text such as
+//! * [`fifo`], [`drfq`], [`mr3`], [`gmr3`], [`tradeoff`]: the disciplines.
+//! * [`drr`], [`wfq`], [`wf2q_plus`], [`sfq`], [`scfq`]: disciplines that share one resource; [`one_resource`] is what they
+//!   have in common.
+//! * [`mod@catalog`]: their names, parameters and guarantees; [`catalog::build`] makes one from a text such as
 //!   `tradeoff:alpha=0.85`.
 //! * [`cost`]: estimates of a packet's processing times.
 #![no_std]
@@ -18,16 +20,25 @@ pub mod catalog;
 pub mod contract;
 pub mod cost;
 pub mod drfq;
+pub mod drr;
 pub mod fifo;
+pub mod gmr3;
+pub mod mr3;
+pub mod one_resource;
 pub mod per_flow;
+pub mod progress_control;
 pub mod queues;
+pub mod scfq;
+pub mod sfq;
 pub mod spec;
 pub mod tradeoff;
+pub mod wf2q_plus;
+pub mod wfq;
 
 pub use catalog::{Shape, build, catalog};
 pub use contract::{
-    DropReason, FlowConfig, FlowId, LONGEST_TIME, Limit, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket,
-    UnknownFlow,
+    DropReason, FlowConfig, FlowId, LONGEST_TIME, Limit, Next, Packet, Progress, Refused, Scheduler, Served, Stats,
+    Ticket, UnknownFlow,
 };
 pub use per_flow::{Choice, Discipline, PerFlow};
 pub use spec::{Spec, SpecError};

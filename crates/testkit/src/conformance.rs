@@ -1,4 +1,4 @@
-//! What every scheduler must do, whatever it shares: one suite for all of [`dovetail_sched::catalog`].
+//! What every scheduler must do, whatever it shares: one suite for all of [`dovetail_sched::catalog()`].
 //!
 //! [`check`] runs it for one spec; [`fuzz`] applies a sequence of [`Operation`]s made from bytes to a scheduler under a [`Model`] of its
 //! books, and is what a coverage-guided fuzzer calls.

@@ -1,7 +1,9 @@
-//! Data structures of the schedulers: the packet store with its flow table, and an indexed heap.
+//! Data structures of the schedulers: the packet store with its flow table, an indexed heap, and lists of flows.
 
 mod heap;
+mod links;
 mod store;
 
 pub use heap::IndexedHeap;
+pub use links::{Links, List};
 pub use store::{FlowRecord, NIL, Queues, Slot};

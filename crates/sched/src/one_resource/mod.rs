@@ -1,0 +1,159 @@
+//! What the disciplines that share one resource of the pipeline have in common: which resource, tags, and a fluid clock.
+//!
+//! A tag is a virtual time: processing time on the resource per weight, in ticks of 2^-16 ns. What a division leaves below one tick
+//! is carried to the flow's next packet, so the sum of a flow's charges is right to one tick however long it runs. Tags are
+//! 64-bit integers; when the virtual time reaches 2^63 all are lowered by 2^62: once in 19 hours of virtual time.
+//!
+//! A packet that needs no time on the resource counts as one nanosecond there: with nothing at all, a flow of such packets would
+//! never give way.
+
+mod clock;
+
+use alloc::format;
+
+use dovetail_units::{Duration, Weight};
+
+use crate::catalog::{Entry, Parameter};
+use crate::spec::{Spec, SpecError};
+
+pub use clock::FluidClock;
+
+const TICK_BITS: u32 = 16;
+/// Ticks times thousandths of weight in a nanosecond.
+const PER_NANO: i64 = 1000 << TICK_BITS;
+/// The most that one step of a tag can be.
+const LONGEST_STEP: i64 = 1 << 60;
+/// When the virtual time reaches this, all tags are lowered by half of it.
+pub(crate) const REBASE_AT: u64 = 1 << 63;
+
+/// The parameter that says which resource is shared.
+pub const RESOURCE: Parameter = Parameter {
+    name: "resource",
+    value: "0, 1, .. in the order of the pipeline",
+    default: "the last",
+    meaning: "the resource that is shared; the others are not looked at",
+    settable: false,
+};
+
+/// The resource that `spec` names, of `M`; the last one if it names none.
+pub(crate) fn resource<const M: usize>(spec: &Spec) -> Result<usize, SpecError> {
+    let last = M.saturating_sub(1);
+    let Some((_, value)) = spec.parameters.iter().find(|(key, _)| key == RESOURCE.name) else { return Ok(last) };
+    let expected = format!("a resource from 0 to {last}, counted along the pipeline");
+    value.parse().ok().filter(|&r| r <= last).ok_or_else(|| SpecError::bad_value(RESOURCE.name, value, &expected))
+}
+
+/// Why `parameter` of this discipline cannot be set while running.
+pub(crate) fn not_settable(entry: &Entry, parameter: &str) -> SpecError {
+    if entry.parameters.iter().any(|p| p.name == parameter) {
+        return SpecError::new(parameter, format!("{}: {parameter} cannot change while running", entry.name));
+    }
+    SpecError::unknown_parameter(entry, parameter)
+}
+
+/// What a packet of this processing time is charged, in nanoseconds: at least one.
+pub(crate) fn charged(time: Duration) -> i64 {
+    time.as_nanos().clamp(1, 1 << 62) as i64
+}
+
+/// `nanos / weight` and `part` of a tick: whole ticks, and the part of a tick that is left, in thousandths of the weight.
+pub(crate) fn virtual_time(nanos: i64, weight: Weight, part: u32) -> (i64, u32) {
+    let milli = i64::from(weight.as_milli());
+    let part = i64::from(part).min(milli - 1);
+    let (whole, part) = match nanos.checked_mul(PER_NANO).and_then(|n| n.checked_add(part)) {
+        Some(n) => (n.div_euclid(milli), n.rem_euclid(milli)),
+        None => {
+            let (n, milli) = (i128::from(nanos) * i128::from(PER_NANO) + i128::from(part), i128::from(milli));
+            let longest = i128::from(LONGEST_STEP);
+            (n.div_euclid(milli).clamp(-longest, longest) as i64, n.rem_euclid(milli) as i64)
+        }
+    };
+    (whole.clamp(-LONGEST_STEP, LONGEST_STEP), part as u32)
+}
+
+/// A virtual time, saturating at both ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tag {
+    /// Whole ticks.
+    pub ticks: u64,
+    part: u32,
+}
+
+impl Tag {
+    /// No earlier than `ticks`.
+    pub fn at_least(self, ticks: u64) -> Self {
+        if self.ticks < ticks { Self { ticks, part: 0 } } else { self }
+    }
+
+    /// Moved by `nanos / weight`, which may be negative.
+    pub fn moved(self, nanos: i64, weight: Weight) -> Self {
+        let (whole, part) = virtual_time(nanos, weight, self.part);
+        Self { ticks: self.ticks.saturating_add_signed(whole), part }
+    }
+
+    /// Lowered by `ticks`.
+    pub fn lowered(self, ticks: u64) -> Self {
+        Self { ticks: self.ticks.saturating_sub(ticks), ..self }
+    }
+}
+
+/// A flow's tags on the resource.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowTags {
+    /// Finish tag of the flow's last packet served.
+    finish: Tag,
+    /// The first waiting packet starts no earlier: the virtual time at its arrival.
+    floor: u64,
+    /// Start tag of the first waiting packet.
+    start: u64,
+    /// Finish tag of the first waiting packet, by its estimated time.
+    head_finish: Tag,
+}
+
+impl FlowTags {
+    /// Tag the first waiting packet anew: `S = max(floor, F')`, `F = S + cost / weight`.
+    pub fn tag_head(&mut self, cost: Duration, weight: Weight) {
+        let start = self.finish.at_least(self.floor);
+        self.start = start.ticks;
+        self.head_finish = start.moved(charged(cost), weight);
+    }
+
+    /// The first waiting packet arrived at this virtual time.
+    pub fn set_floor(&mut self, virtual_time: u64) {
+        self.floor = virtual_time;
+    }
+
+    /// The first waiting packet is served.
+    pub fn serve_head(&mut self) {
+        self.finish = self.head_finish;
+        self.floor = 0;
+    }
+
+    /// A packet that was served took `after` instead of `before`.
+    pub fn correct(&mut self, before: Duration, after: Duration, weight: Weight) {
+        self.finish = self.finish.moved(charged(after) - charged(before), weight);
+    }
+
+    /// Lower all tags.
+    pub fn lower(&mut self, ticks: u64) {
+        self.finish = self.finish.lowered(ticks);
+        self.floor = self.floor.saturating_sub(ticks);
+        self.start = self.start.saturating_sub(ticks);
+        self.head_finish = self.head_finish.lowered(ticks);
+    }
+
+    /// Start tag of the first waiting packet.
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Finish tag of the first waiting packet.
+    pub fn head_finish(&self) -> u64 {
+        self.head_finish.ticks
+    }
+
+    /// Finish tag of the last packet served.
+    pub fn finish(&self) -> Tag {
+        self.finish
+    }
+}

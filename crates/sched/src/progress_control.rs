@@ -1,0 +1,142 @@
+//! Progress control of the round robins [`mr3`](crate::mr3) and [`gmr3`](crate::gmr3): a flow's turn waits until the packets of its turn
+//! before are through, so that no resource runs far ahead of the next and the buffers between them stay short.
+//!
+//! A packet is through when it has started or finished on the last resource, by the [`Control`], or was abandoned. A flow that is alone
+//! may have one packet in the pipeline for every server instead.
+
+use alloc::vec::Vec;
+
+use crate::catalog::{Parameter, Shape};
+use crate::contract::{Progress, Ticket};
+use crate::spec::{Spec, SpecError};
+
+/// What a flow's turn waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Control {
+    /// The packets of the flow's turn before have finished on the last resource.
+    Finished,
+    /// They have started there.
+    #[default]
+    Started,
+    /// Nothing: the first resource runs ahead, and the buffers after it grow without limit.
+    None,
+}
+
+/// The parameter of both round robins.
+pub(crate) const PARAMETER: Parameter = Parameter {
+    name: "progress",
+    value: "started | finished | none",
+    default: "started",
+    meaning: "what the packets of a flow's turn before must have done on the last resource",
+    settable: false,
+};
+
+impl Control {
+    /// From the parameter `progress`, if it is given.
+    pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
+        match spec.parameters.iter().find(|(key, _)| key == PARAMETER.name).map(|(_, value)| value.as_str()) {
+            None | Some("started") => Ok(Self::Started),
+            Some("finished") => Ok(Self::Finished),
+            Some("none") => Ok(Self::None),
+            Some(other) => Err(SpecError::bad_value(PARAMETER.name, other, PARAMETER.value)),
+        }
+    }
+}
+
+/// A flow's packets since it last had none in the pipeline.
+#[derive(Clone, Copy, Debug, Default)]
+struct Batch {
+    /// In the tickets of these packets; no two batches of any flows have the same. 0 is none.
+    number: u64,
+    sent: u64,
+    /// On the last resource.
+    started: u64,
+    /// On the last resource.
+    finished: u64,
+    abandoned: u64,
+}
+
+impl Batch {
+    /// Packets that are not through.
+    fn outstanding(self, control: Control) -> u64 {
+        let through = match control {
+            Control::Finished => self.finished,
+            // Starts that were not reported are known at the end.
+            Control::Started | Control::None => self.started.max(self.finished),
+        };
+        self.sent.saturating_sub(through + self.abandoned)
+    }
+}
+
+/// Counts, per flow, the packets that are not through.
+#[derive(Clone, Debug)]
+pub(crate) struct Outstanding {
+    control: Control,
+    /// Most packets in the pipeline when a turn of a flow that is alone begins.
+    alone_at_most: u64,
+    batches: u64,
+    flows: Vec<Batch>,
+}
+
+impl Outstanding {
+    pub fn new(control: Control, shape: Shape) -> Self {
+        Self { control, alone_at_most: u64::from(shape.servers), batches: 0, flows: Vec::new() }
+    }
+
+    /// Whether the flow's next turn may begin.
+    ///
+    /// A flow that is `alone` would leave resources idle if it waited for its packets: it may have one in the pipeline for every server.
+    /// When another flow comes, these m packets (with single servers) and one turn of at most 2 L pass before it, (m + 2) L of service,
+    /// which is within MR3's fairness bound of 6 L up to m = 4. Two packets more exceed it.
+    pub fn may_begin(&self, flow: u32, alone: bool) -> bool {
+        let batch = self.batch(flow);
+        let free = self.control == Control::None || batch.outstanding(self.control) == 0;
+        free || alone && batch.outstanding(Control::Finished) < self.alone_at_most
+    }
+
+    /// A turn of the flow begins.
+    pub fn begin(&mut self, flow: u32) {
+        if self.batch(flow).outstanding(Control::Finished) == 0 {
+            self.forget(flow);
+        }
+    }
+
+    /// Forget the flow's packets in the pipeline: their tickets count no more.
+    pub fn forget(&mut self, flow: u32) {
+        if self.flows.len() <= flow as usize {
+            self.flows.resize(flow as usize + 1, Batch::default());
+        }
+        self.batches += 1;
+        self.flows[flow as usize] = Batch { number: self.batches, ..Batch::default() };
+    }
+
+    /// A packet of the flow, whose turn has begun, enters the pipeline; returns its ticket's tags.
+    pub fn sent<const M: usize>(&mut self, flow: u32) -> [u64; M] {
+        let batch = &mut self.flows[flow as usize];
+        batch.sent += 1;
+        if M == 1 {
+            // The start on the first resource, which need not be reported, is that on the last one.
+            batch.started += 1;
+        }
+        let mut tags = [0; M];
+        tags[..M.min(1)].fill(batch.number);
+        tags
+    }
+
+    /// As [`Discipline::progressed`](crate::Discipline::progressed).
+    pub fn progressed<const M: usize>(&mut self, ticket: &Ticket<M>, resource: usize, event: Progress) {
+        let number = ticket.tags.first().copied();
+        let batch = self.flows.get_mut(ticket.flow.index()).filter(|batch| Some(batch.number) == number);
+        let Some(batch) = batch else { return };
+        match event {
+            Progress::Abandoned => batch.abandoned += 1,
+            Progress::Started if resource > 0 && resource + 1 == M => batch.started += 1,
+            Progress::Finished { .. } if resource + 1 == M => batch.finished += 1,
+            _ => {}
+        }
+    }
+
+    fn batch(&self, flow: u32) -> Batch {
+        self.flows.get(flow as usize).copied().unwrap_or_default()
+    }
+}

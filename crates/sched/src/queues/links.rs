@@ -1,0 +1,73 @@
+//! Lists of flows from which any flow can be taken.
+
+use alloc::vec::Vec;
+
+use super::NIL;
+
+/// The neighbours of every flow, for any number of [`List`]s; a flow is in at most one of them.
+#[derive(Clone, Debug, Default)]
+pub struct Links {
+    /// Before and after, or [`NIL`].
+    around: Vec<[u32; 2]>,
+}
+
+/// A list of flows, first in first out; its links are in a [`Links`].
+#[derive(Clone, Copy, Debug)]
+pub struct List {
+    head: u32,
+    tail: u32,
+    flows: u32,
+}
+
+impl Default for List {
+    fn default() -> Self {
+        Self { head: NIL, tail: NIL, flows: 0 }
+    }
+}
+
+impl List {
+    /// The first flow.
+    pub fn first(&self) -> Option<u32> {
+        (self.head != NIL).then_some(self.head)
+    }
+
+    /// How many flows are in the list.
+    pub fn len(&self) -> u32 {
+        self.flows
+    }
+
+    /// Whether no flow is in the list.
+    pub fn is_empty(&self) -> bool {
+        self.flows == 0
+    }
+}
+
+impl Links {
+    /// Append a flow that is in no list. O(1), amortised where the flow's index is a new one.
+    pub fn push_back(&mut self, list: &mut List, flow: u32) {
+        if self.around.len() <= flow as usize {
+            self.around.resize(flow as usize + 1, [NIL; 2]);
+        }
+        self.around[flow as usize] = [list.tail, NIL];
+        match list.tail {
+            NIL => list.head = flow,
+            tail => self.around[tail as usize][1] = flow,
+        }
+        list.tail = flow;
+        list.flows += 1;
+    }
+
+    /// Take out a flow that is in this list. O(1).
+    pub fn remove(&mut self, list: &mut List, flow: u32) {
+        let [before, after] = core::mem::replace(&mut self.around[flow as usize], [NIL; 2]);
+        match before {
+            NIL => list.head = after,
+            before => self.around[before as usize][1] = after,
+        }
+        match after {
+            NIL => list.tail = before,
+            after => self.around[after as usize][0] = before,
+        }
+        list.flows -= 1;
+    }
+}
