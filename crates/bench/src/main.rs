@@ -14,7 +14,20 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-const DISCIPLINES: [&str; 5] = ["fifo", "drfq", "drfq:mode=dovetail", "tradeoff:alpha=1", "tradeoff:alpha=0.85"];
+const DISCIPLINES: [&str; 12] = [
+    "fifo",
+    "drfq",
+    "drfq:mode=dovetail",
+    "mr3",
+    "gmr3",
+    "tradeoff:alpha=1",
+    "tradeoff:alpha=0.85",
+    "drr",
+    "wfq",
+    "wf2q+",
+    "sfq",
+    "scfq",
+];
 const FLOWS: [usize; 6] = [1, 64, 1024, 16_384, 131_072, 1_000_000];
 const QUICK_FLOWS: [usize; 3] = [1, 64, 1024];
 const USAGE: &str = "usage: dovetail-bench [--quick] [--json FILE]";

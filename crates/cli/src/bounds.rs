@@ -13,7 +13,7 @@ pub fn bounds(args: Bounds) -> Result<(), Failure> {
     let cancel = terminal::on_interrupt();
     let (scenario, schedulers) = open(&args.input)?;
     let runs = compare_with_progress(&scenario, &schedulers, &args.input, cancel, PACKETS)?;
-    let document = find(&runs);
+    let document = find(&scenario, &runs);
     if args.json {
         return terminal::print(&serde_json::to_string_pretty(&document).map_err(Failure::run)?);
     }

@@ -10,6 +10,7 @@ use dovetail_sim::End;
 use serde::Serialize;
 
 use crate::compare::{PacketWay, Recorded};
+use crate::scenario::Scenario;
 
 /// Packets of a run that bounds are checked on: their ways are kept in memory.
 pub const PACKETS: usize = 2_000_000;
@@ -58,10 +59,10 @@ pub struct Document {
     pub bounds: Vec<Bound>,
 }
 
-/// Every guarantee known for each run. The runs must have kept their packets' ways.
-pub fn bounds(runs: &[Recorded]) -> Document {
+/// Every guarantee known for each run of the scenario. The runs must have kept their packets' ways.
+pub fn bounds(scenario: &Scenario, runs: &[Recorded]) -> Document {
     let bounds = runs.iter().flat_map(|run| {
-        let facts = Facts::of(run);
+        let facts = Facts::of(scenario, run);
         let mut own = vec![makespan(run, &facts)];
         match run.scheduler.name.as_str() {
             "drfq" => own.push(entrance_fairness(run, &facts)),
@@ -75,6 +76,8 @@ pub fn bounds(runs: &[Recorded]) -> Document {
 
 /// What the bounds are made of.
 struct Facts {
+    /// Why the theorems do not apply to this pipeline, if so.
+    obstacle: Option<&'static str>,
     /// All packets were kept, delivered, and the run ended by itself.
     whole: bool,
     /// The most flows with packets in the system at one time.
@@ -105,9 +108,10 @@ fn dominant(times: &[f64]) -> (usize, f64) {
 }
 
 impl Facts {
-    fn of(run: &Recorded) -> Self {
+    fn of(scenario: &Scenario, run: &Recorded) -> Self {
         let offered = run.outcome.tally.offered as usize;
         let mut facts = Self {
+            obstacle: obstacle(scenario, run),
             whole: run.outcome.end == End::Drained && run.packets.len() == offered && run.outcome.tally.dropped == 0,
             concurrent: 0,
             longest_s: 0.0,
@@ -141,10 +145,27 @@ impl Facts {
     }
 }
 
+const PARALLEL: &str = "does not apply: a resource has parallel servers";
+
+fn obstacle(scenario: &Scenario, run: &Recorded) -> Option<&'static str> {
+    if run.resources.iter().any(|r| r.servers > 1) {
+        Some(PARALLEL)
+    } else if scenario.has_bounded_buffers() {
+        Some("does not apply: a buffer is bounded")
+    } else if scenario.has_estimates() {
+        Some("does not apply: the scheduler is told estimates")
+    } else {
+        None
+    }
+}
+
 /// Theorem 1.
 fn makespan(run: &Recorded, facts: &Facts) -> Bound {
     let row =
         |remark| Bound::new(run, "makespan <= m x work of the busiest resource", "tradeoff paper, Theorem 1", remark);
+    if run.resources.iter().any(|r| r.servers > 1) {
+        return row(PARALLEL);
+    }
     let Some(seen) = run.outcome.makespan().filter(|_| facts.whole || run.outcome.end == End::Drained) else {
         return row("does not apply: the run was cut off, or nothing was delivered");
     };
@@ -156,23 +177,35 @@ fn makespan(run: &Recorded, facts: &Facts) -> Bound {
     row("for work-conserving schedules and one busy period").with(bound, seen.as_secs_f64())
 }
 
+/// The alpha under which Theorems 4 and 5 apply to the run, or why they do not.
+fn tracked(run: &Recorded, facts: &Facts) -> Result<f64, &'static str> {
+    match run.promised {
+        _ if facts.obstacle.is_some() => Err(facts.obstacle.unwrap_or_default()),
+        None => Err("does not apply: alpha changes"),
+        Some(alpha) if alpha <= 0.0 => Err("does not apply: alpha is 0"),
+        Some(_) if !facts.whole => Err("not computed: packets were cut off, or are too many to keep"),
+        Some(alpha) => Ok(alpha),
+    }
+}
+
 /// Theorem 4.
 fn tracking(run: &Recorded, facts: &Facts) -> Bound {
     let row = |remark: &str| Bound::new(run, "makespan <= fluid's + n packets", "tradeoff paper, Theorem 4", remark);
-    if !facts.whole || run.promised <= 0.0 {
-        return row("does not apply: alpha is 0, packets were lost, or there are too many to keep");
-    }
+    let alpha = match tracked(run, facts) {
+        Ok(alpha) => alpha,
+        Err(reason) => return row(reason),
+    };
     if run.packets.len() as f64 * facts.concurrent as f64 > FLUID_STEPS {
         return row("not computed: the fluid of this many packets and flows takes too long");
     }
-    let (Some(fluid), Some(seen)) = (fluid_makespan(run), run.outcome.makespan()) else {
+    let (Some(fluid), Some(seen)) = (fluid_makespan(run, alpha), run.outcome.makespan()) else {
         return row("not computed: the fluid schedule is not defined for these packets");
     };
     let bound = tracking_makespan_s(fluid, facts.concurrent, facts.longest_s);
-    row("exact costs, unlimited buffer, alpha unchanged").with(bound, seen.as_secs_f64())
+    row("for any alpha above 0").with(bound, seen.as_secs_f64())
 }
 
-fn fluid_makespan(run: &Recorded) -> Option<f64> {
+fn fluid_makespan(run: &Recorded, alpha: f64) -> Option<f64> {
     let mut input = Input::new(run.resources.len()).ok()?;
     for flow in &run.flows {
         input.add_flow(flow.weight).ok()?;
@@ -180,13 +213,16 @@ fn fluid_makespan(run: &Recorded) -> Option<f64> {
     for (k, PacketWay { flow, arrival, .. }) in run.packets.iter().enumerate() {
         input.push(*flow as usize, arrival.as_secs_f64(), &times(run, k)?).ok()?;
     }
-    let policy = Policy::Tradeoff(Tradeoff::new(run.promised, Ties::Rotate).ok()?);
+    let policy = Policy::Tradeoff(Tradeoff::new(alpha, Ties::Rotate).ok()?);
     Some(run_fluid(&input, &policy).ok()?.makespan_s())
 }
 
 /// Theorem 5, for an interval: each of its ends contributes one side of the bound.
 fn shortfall(run: &Recorded, facts: &Facts) -> Bound {
     let row = |remark| Bound::new(run, "service short of alpha x fair share", "tradeoff paper, Theorem 5", remark);
+    if let Err(reason) = tracked(run, facts) {
+        return row(reason);
+    }
     let Some(worst) = &run.shortfall else {
         return row("nothing to see: no two flows were backlogged for a whole interval");
     };
@@ -195,20 +231,25 @@ fn shortfall(run: &Recorded, facts: &Facts) -> Bound {
     } else {
         tracking_deviation(facts.concurrent, facts.longest_s)
     };
-    row("exact costs, unlimited buffer, alpha unchanged")
-        .with(deviation.behind_s + deviation.ahead_s, worst.by_time.seconds.max(0.0))
+    row("in any recording interval").with(deviation.behind_s + deviation.ahead_s, worst.by_time.seconds.max(0.0))
 }
 
 /// DRFQ's relative fairness bound: the pair of flows that came nearest to it.
 fn entrance_fairness(run: &Recorded, facts: &Facts) -> Bound {
     let row = |remark| Bound::new(run, "two flows' difference of service / weight", "DRFQ, SIGCOMM 2012", remark);
-    if facts.shifting {
-        return row("does not apply: some flow's dominant resource changes");
+    let remembers = run.scheduler.parameters.iter().any(|(key, value)| match key.as_str() {
+        "mode" => value != "memoryless",
+        key => key == "delta",
+    });
+    if remembers || facts.shifting {
+        return row("does not apply: not memoryless, or some flow's dominant resource changes");
+    }
+    if let Some(obstacle) = facts.obstacle {
+        return row(obstacle);
     }
     match worst_pair(run) {
         Some((bound, seen)) => {
-            row("memoryless; counted at the entrance, any interval, among the 64 flows with the most packets")
-                .with(bound, seen)
+            row("counted at the entrance, any interval, among the 64 flows with the most packets").with(bound, seen)
         }
         None => row("nothing to see: no two flows were backlogged at the same time"),
     }

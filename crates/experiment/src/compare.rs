@@ -91,8 +91,9 @@ pub struct Recorded {
     pub truncated: bool,
     /// Fairness among flows that were backlogged together; `None` if no two ever were for a whole interval.
     pub fairness: Option<Fairness>,
-    /// Part of its fair share that a backlogged flow is promised: alpha where the scheduler has that, else 1.
-    pub promised: f64,
+    /// Part of its fair share that a backlogged flow is promised: alpha where the scheduler has that, else 1; `None` if it changed during
+    /// the run.
+    pub promised: Option<f64>,
     /// The worst shortfall of a backlogged flow below what it is promised.
     pub shortfall: Option<Shortfall>,
     /// All latencies.
@@ -306,10 +307,11 @@ fn run_one<const M: usize>(
         seen = tally.offered;
         (settings.progress)(total);
     };
+    let changes = changes_for(scenario, spec);
     let options = Options {
         seed: scenario.seed(),
         horizon: scenario.until(),
-        changes: changes_for(scenario, spec),
+        changes: changes.clone(),
         cancel: Some(settings.cancel),
         progress: Some(&mut report),
     };
@@ -320,7 +322,7 @@ fn run_one<const M: usize>(
         return Err(RunError::Cancelled);
     }
     let (metrics, log) = recorder;
-    Ok(recorded(spec, workload, metrics.finish(outcome), &log))
+    Ok(recorded(spec, promised(spec, &changes), workload, metrics.finish(outcome), &log))
 }
 
 fn shape<const M: usize>(scenario: &Scenario) -> Shape {
@@ -338,15 +340,27 @@ fn changes_for(scenario: &Scenario, spec: &Spec) -> Vec<Change> {
 }
 
 /// Part of its fair share that a scheduler promises a flow: alpha where it has that, else all of it.
-fn promised(spec: &Spec) -> f64 {
-    let alpha = spec.parameters.iter().find(|(key, _)| key == "alpha").and_then(|(_, value)| value.parse().ok());
-    alpha.unwrap_or(if spec.name == "tradeoff" { 0.85 } else { 1.0 })
+fn promised(spec: &Spec, changes: &[Change]) -> Option<f64> {
+    const ALPHA: &str = "alpha";
+    if changes.iter().any(|change| change.parameter == ALPHA) {
+        return None;
+    }
+    let written = spec.parameters.iter().find(|(key, _)| key == ALPHA).map(|(_, value)| value.as_str());
+    let parameters = catalog().iter().filter(|e| e.name == spec.name).flat_map(|e| e.parameters);
+    let default = parameters.filter(|p| p.name == ALPHA).map(|p| p.default).next();
+    written.or(default).map_or(Some(1.0), |value| value.parse().ok())
 }
 
-fn recorded<const M: usize>(spec: &Spec, workload: &Workload<M>, result: RunResult<M>, log: &PacketLog<M>) -> Recorded {
+fn recorded<const M: usize>(
+    spec: &Spec,
+    promised: Option<f64>,
+    workload: &Workload<M>,
+    result: RunResult<M>,
+    log: &PacketLog<M>,
+) -> Recorded {
     let servers: Vec<f64> = result.resources.iter().map(|r| f64::from(r.servers)).collect();
     let fairness = result.fairness(0..u64::MAX);
-    let shortfall = result.shortfall(promised(spec), 0..u64::MAX);
+    let shortfall = promised.and_then(|part| result.shortfall(part, 0..u64::MAX));
     let intervals = (result.series.iter())
         .map(|(row, shares)| {
             let length = row.length.as_secs_f64();
@@ -396,7 +410,7 @@ fn recorded<const M: usize>(spec: &Spec, workload: &Workload<M>, result: RunResu
         intervals,
         truncated: result.series.truncated,
         fairness,
-        promised: promised(spec),
+        promised,
         shortfall,
         latencies: result.latencies.unwrap_or_default(),
         packets: log.records().iter().map(packet_way).collect(),

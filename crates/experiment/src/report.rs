@@ -96,7 +96,7 @@ pub fn share_panel(run: &Recorded) -> SharePanel {
     }
     let fair: Vec<(f64, f64)> = run.intervals.iter().map(|i| (middle(i), i.fair / i.length)).collect();
     let guaranteed = match run.promised {
-        alpha if alpha < 1.0 => fair.iter().map(|&(t, d)| (t, alpha * d)).collect(),
+        Some(alpha) if alpha < 1.0 => fair.iter().map(|&(t, d)| (t, alpha * d)).collect(),
         _ => Vec::new(),
     };
     SharePanel { scheduler: run.scheduler.to_string(), flows, fair_share: fair, guaranteed }

@@ -1,4 +1,4 @@
-//! The JSON summary of a comparison: `docs/reference/run-json.md` describes it.
+//! The JSON summary of a comparison: `docs/reference/json.md` describes it.
 
 use dovetail_sched::DropReason;
 use dovetail_sim::End;

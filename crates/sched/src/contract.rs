@@ -97,8 +97,9 @@ pub struct Refused<P> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnknownFlow;
 
-/// Names a packet that was handed out, for [`Scheduler::progress`]. Self-contained: a scheduler keeps nothing for it,
-/// so a ticket that never comes back leaks nothing.
+/// Names a packet that was handed out, for [`Scheduler::progress`]. Self-contained: a scheduler keeps no record of it, so a ticket that never
+/// comes back costs no memory. A discipline that counts packets in the pipeline goes on counting it, though: report every packet's
+/// end on the last resource, or that it was abandoned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ticket<const M: usize> {
     pub(crate) flow: FlowId,

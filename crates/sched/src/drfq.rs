@@ -13,7 +13,7 @@
 //!   (`dovetail_model::bounds::drfq_relative_fairness`).
 //! * Example: `drfq:mode=dovetail,window=8`, `drfq:delta=5 ms`.
 //!
-//! Tags of packet p of flow i on resource j (paper section 5; ALGORITHMS: a packet's time on j is s_j, the flow's weight w):
+//! Tags of packet p of flow i on resource j (paper, section 5; a packet's time on j is s_j, the flow's weight w):
 //!
 //! ```text
 //! S(p,j) = max( V(a,j), B(F(p',j)) )   p' the flow's packet before p, a the arrival of p

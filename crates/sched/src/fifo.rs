@@ -9,14 +9,11 @@
 //! * Per-flow limits apply, although there is one order.
 //! * Example: `fifo`.
 
-use alloc::collections::VecDeque;
-
 use dovetail_units::{ResourceVec, Time};
 
 use crate::catalog::{Entry, Resources};
-use crate::contract::FlowId;
 use crate::per_flow::{Choice, Discipline};
-use crate::queues::Queues;
+use crate::queues::{Order, Queues};
 use crate::spec::SpecError;
 
 /// The catalogue's entry.
@@ -37,7 +34,7 @@ pub const ENTRY: Entry = Entry {
 /// The order of arrival: one entry per waiting packet.
 #[derive(Clone, Debug, Default)]
 pub struct Fifo {
-    order: VecDeque<FlowId>,
+    order: Order,
 }
 
 impl<const M: usize> Discipline<M> for Fifo {
@@ -51,14 +48,7 @@ impl<const M: usize> Discipline<M> for Fifo {
     }
 
     fn choose<P>(&mut self, _now: Time, queues: &mut Queues<M, P, (), ()>) -> Choice {
-        // Entries of removed flows are passed over here.
-        while let Some(&flow) = self.order.front() {
-            if queues.get(flow).is_some() {
-                return Choice::Flow(flow.index);
-            }
-            self.order.pop_front();
-        }
-        Choice::AwaitProgress
+        self.order.front(queues).map_or(Choice::AwaitProgress, |flow| Choice::Flow(flow.index))
     }
 
     fn served<P>(
@@ -81,7 +71,9 @@ impl<const M: usize> Discipline<M> for Fifo {
     ) {
     }
 
-    fn removed<P>(&mut self, _flow: u32, _queues: &mut Queues<M, P, (), ()>) {}
+    fn removed<P>(&mut self, flow: u32, queues: &mut Queues<M, P, (), ()>) {
+        self.order.forget(flow, queues);
+    }
 
     fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut Queues<M, P, (), ()>) -> Result<(), SpecError> {
         Err(SpecError::unknown_parameter(&ENTRY, parameter))

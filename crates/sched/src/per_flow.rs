@@ -20,7 +20,7 @@ pub enum Choice {
     AwaitProgress,
 }
 
-/// The decision whose first packet is next. [`PerFlow`] makes a [`Scheduler`] of it: it keeps the queues, the limits and
+/// Decides whose first packet is next. [`PerFlow`] makes a [`Scheduler`] of it: it keeps the queues, the limits and
 /// the books, checks ids, and calls the discipline only with live flows and a `now` that never runs backwards.
 pub trait Discipline<const M: usize>: Sized {
     /// Kept with every flow.

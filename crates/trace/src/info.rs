@@ -69,7 +69,7 @@ impl CaptureInfo {
         while let Some(record) = reader.next_record() {
             let size = wire_length(record.data.len(), record.original_len);
             let time = survey.origin.relative(record.time);
-            survey.start.get_or_insert(record.time);
+            survey.start = survey.start.or(record.time);
             survey.last = time;
             survey.captured_bytes += record.data.len() as u64;
             survey.cut_packets += u64::from(size as usize > record.data.len());

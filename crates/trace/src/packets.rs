@@ -173,10 +173,9 @@ pub fn load(reader: &mut CaptureReader<'_>, kind: KeyKind) -> Packets {
 pub(crate) struct Origin(Option<Time>);
 
 impl Origin {
-    pub(crate) fn relative(&mut self, time: Time) -> Time {
-        if self.0.is_none() && time != Time::ZERO {
-            self.0 = Some(time);
-        }
-        Time::ZERO + (time - self.0.unwrap_or(time))
+    /// The time since then; zero for packets before it.
+    pub(crate) fn relative(&mut self, time: Option<Time>) -> Time {
+        self.0 = self.0.or(time);
+        time.zip(self.0).map_or(Time::ZERO, |(time, origin)| Time::ZERO + (time - origin))
     }
 }

@@ -96,7 +96,7 @@ fn unit_problem(name: &str, units: &[Unit]) -> String {
 fn split_decimal(number: &str) -> Option<(u128, u32)> {
     let number = number.strip_prefix('+').unwrap_or(number);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if whole.is_empty() && fraction.is_empty() {
+    if !number.contains(|c: char| c.is_ascii_digit()) {
         return None;
     }
     let mut value: u128 = 0;
@@ -118,7 +118,7 @@ fn split_decimal(number: &str) -> Option<(u128, u32)> {
 fn scale(digits: u128, decimals: u32, unit: &Unit) -> Option<u64> {
     let raised = digits.checked_mul(u128::from(unit.factor))?.checked_mul(10u128.checked_pow(unit.exponent)?)?;
     let divisor = 10u128.pow(decimals);
-    u64::try_from((raised + divisor / 2) / divisor).ok()
+    u64::try_from(raised.checked_add(divisor / 2)? / divisor).ok()
 }
 
 /// Print `value` base units in the largest of `units` (size, name; largest first) in which it is at least one.

@@ -40,6 +40,11 @@ fn errors_name_the_text_the_problem_and_what_is_right() {
     assert!(message("fast").contains("does not start with a number"));
     assert!(message("1.2.3 bps").contains("not a number"));
     assert!(message("99999999999999 Tbps").contains("too large"));
+    // Where rounding itself would overflow.
+    assert!(message("340282366920938463463374607431768211455 bps").contains("too large"));
+    assert!("34028236692093846346337460743176821145.5 ns".parse::<Duration>().is_err());
+    assert!(message("_ bps").contains("not a number"));
+    assert!(message(". bps").contains("not a number"));
     assert!("0".parse::<Weight>().is_err());
     assert!("1e9".parse::<Weight>().is_err());
     assert!("2000000".parse::<Weight>().is_err());

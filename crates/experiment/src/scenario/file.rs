@@ -181,7 +181,7 @@ pub struct Trace {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// Source or destination port.
+    /// Source or destination port; with flows by prefix and port, the receiver's.
     pub port: Option<u16>,
     /// IP protocol: `tcp`, `udp`, `icmp`, `esp` and so on.
     pub protocol: Option<Spanned<String>>,

@@ -15,7 +15,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use dovetail_sched::{Limit, Spec};
-use dovetail_sim::{Buffer, Pipeline, Resource, Workload};
+use dovetail_sim::{Buffer, Estimate, Pipeline, Resource, Workload};
 use dovetail_trace::Report;
 use dovetail_units::{Duration, Time};
 
@@ -133,6 +133,17 @@ impl Scenario {
     /// Names of the resources, in order.
     pub fn resource_names(&self) -> Vec<String> {
         self.file.resource.iter().map(|r| r.get_ref().name.clone()).collect()
+    }
+
+    /// Whether a buffer between two resources has a limit.
+    pub fn has_bounded_buffers(&self) -> bool {
+        let room = |r: &file::Resource| r.buffer.as_ref().map_or(Room::Unlimited, |b| b.get_ref().0);
+        self.file.resource.iter().any(|r| room(r.get_ref()) != Room::Unlimited)
+    }
+
+    /// Whether schedulers are told anything but the truth.
+    pub fn has_estimates(&self) -> bool {
+        self.names.classes().iter().flat_map(|c| &c.estimate).any(|e| *e != Estimate::Oracle)
     }
 
     /// Parameter changes: when, parameter, value.

@@ -5,7 +5,7 @@ use std::io::Read;
 use dovetail_sim::stream;
 use dovetail_sim::{Arrival, List, Source, TimeScale, Workload};
 use dovetail_trace::{CaptureReader, FlowEntry, Packets, load as load_packets};
-use dovetail_wire::{FlowKey, protocol_name};
+use dovetail_wire::{FlowKey, KeyKind, protocol_name};
 use rand::RngExt;
 
 use super::error::ScenarioError;
@@ -15,7 +15,7 @@ use super::{REPLAY_LIMIT, Scenario};
 
 /// Group of the packets that carry no flow.
 const NO_FLOW: &str = "no flow";
-/// Times are scaled by a ratio with this many steps per unit of speed.
+/// Times are scaled by a ratio with this many steps per unit.
 const SPEED_STEPS: f64 = 1e6;
 
 /// A capture in memory.
@@ -83,6 +83,10 @@ fn check(scenario: &Scenario, trace: &Trace) -> Result<(), ScenarioError> {
         let Rule { port, protocol, .. } = rule.get_ref();
         if port.is_none() && protocol.is_none() {
             return Err(scenario.error(rule.span(), "a rule needs a port or a protocol"));
+        }
+        if let (Some(protocol), Some(KeyKind::PrefixPort(_))) = (protocol, trace.key.map(|k| k.0)) {
+            let message = "flows by prefix and port have no protocol: a rule for it needs key = \"5-tuple\"";
+            return Err(scenario.error(protocol.span(), message));
         }
         if let Some(name) = protocol.as_ref().filter(|p| !(0..=255).any(|n| protocol_name(n) == Some(p.get_ref()))) {
             let known: Vec<&str> = (0..=255).filter_map(protocol_name).collect();
@@ -174,7 +178,16 @@ pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
     let arrivals: Vec<Arrival> = (capture.packets.arrivals.iter())
         .map(|a| Arrival { time: a.time, flow: first + a.flow, size: a.size })
         .collect();
-    let denominator = (capture.speed * SPEED_STEPS).round().max(1.0) as u64;
-    let scale = TimeScale { numerator: SPEED_STEPS as u64, denominator };
+    let scale = time_scale(capture.speed);
     workload.sources.push(Source::List(List { arrivals: arrivals.into(), costs: None, scale }));
+}
+
+/// Times are divided by `speed`, which is kept to a millionth of itself or finer.
+fn time_scale(speed: f64) -> TimeScale {
+    let steps = |factor: f64| (factor * SPEED_STEPS).round().max(1.0) as u64;
+    if speed < 1.0 {
+        TimeScale { numerator: steps(1.0 / speed), denominator: SPEED_STEPS as u64 }
+    } else {
+        TimeScale { numerator: SPEED_STEPS as u64, denominator: steps(speed) }
+    }
 }

@@ -2,8 +2,10 @@
 
 mod heap;
 mod links;
+mod order;
 mod store;
 
 pub use heap::IndexedHeap;
 pub use links::{Links, List};
+pub use order::Order;
 pub use store::{FlowRecord, NIL, Queues, Slot};

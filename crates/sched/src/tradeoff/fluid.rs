@@ -3,14 +3,12 @@
 //! Flows that get only the guaranteed share are *regular*: all of them advance at the rate of the virtual time V, and a heap of
 //! virtual finish times tells which head packet ends first. The at most two *favoured* flows are tracked one by one.
 
-use alloc::collections::VecDeque;
 use core::cmp::{Ordering, Reverse};
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use super::share::allocate;
-use crate::contract::FlowId;
-use crate::queues::{FlowRecord, IndexedHeap, NIL, Queues};
+use crate::queues::{FlowRecord, IndexedHeap, NIL, Order, Queues};
 
 /// Virtual time and the fluid's clock count in units of 2^-20 ns.
 const TICK_BITS: u32 = 20;
@@ -18,7 +16,7 @@ const TICK_BITS: u32 = 20;
 const ONE: u64 = 1 << 32;
 
 type FlowQueues<P> = Queues<2, P, FluidFlow, ()>;
-type Started = VecDeque<FlowId>;
+type Started = Order;
 
 /// A flow in the fluid schedule. Service is in virtual time: dominant processing time divided by the flow's weight.
 #[derive(Clone, Copy, Debug)]

@@ -32,14 +32,11 @@
 mod fluid;
 mod share;
 
-use alloc::collections::VecDeque;
-
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Entry, Parameter, Resources};
-use crate::contract::FlowId;
 use crate::per_flow::{Choice, Discipline};
-use crate::queues::Queues;
+use crate::queues::{Order, Queues};
 use crate::spec::{Spec, SpecError};
 
 pub use fluid::FluidFlow;
@@ -74,13 +71,13 @@ const DEFAULT_ALPHA: f64 = 0.85;
 pub struct Tradeoff {
     fluid: Fluid,
     /// One entry per packet that has started in the fluid schedule and was not served yet.
-    started: VecDeque<FlowId>,
+    started: Order,
 }
 
 impl Tradeoff {
     /// With this `alpha`; `None` outside [0, 1].
     pub fn new(alpha: f64) -> Option<Self> {
-        (0.0..=1.0).contains(&alpha).then(|| Self { fluid: Fluid::new(alpha), started: VecDeque::new() })
+        (0.0..=1.0).contains(&alpha).then(|| Self { fluid: Fluid::new(alpha), started: Order::default() })
     }
 
     pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
@@ -121,15 +118,11 @@ impl Discipline<2> for Tradeoff {
 
     fn choose<P>(&mut self, now: Time, queues: &mut FlowQueues<P>) -> Choice {
         loop {
-            match self.started.front() {
-                Some(&flow) if queues.get(flow).is_some() => return Choice::Flow(flow.index),
-                // An entry of a flow that was removed.
-                Some(_) => drop(self.started.pop_front()),
-                None => {
-                    if let Some(wake) = self.fluid.find_start(now, queues, &mut self.started) {
-                        return Choice::At(wake);
-                    }
-                }
+            if let Some(flow) = self.started.front(queues) {
+                return Choice::Flow(flow.index);
+            }
+            if let Some(wake) = self.fluid.find_start(now, queues, &mut self.started) {
+                return Choice::At(wake);
             }
         }
     }
@@ -161,6 +154,7 @@ impl Discipline<2> for Tradeoff {
 
     fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>) {
         self.fluid.remove(flow, queues, &mut self.started);
+        self.started.forget(flow, queues);
     }
 
     fn set<P>(&mut self, parameter: &str, value: &str, queues: &mut FlowQueues<P>) -> Result<(), SpecError> {

@@ -114,7 +114,7 @@ impl<const M: usize> FairShare<M> {
 mod tests {
     use super::*;
 
-    /// The shares of ALGORITHMS-style fluid examples, by hand: heads `<2,10>`, `<10,4>`: S = (1.2, 1.4), d = 1/1.4;
+    /// Fluid examples, by hand: heads `<2,10>`, `<10,4>`: S = (1.2, 1.4), d = 1/1.4;
     /// with `<3,10>` as well: S = (1.5, 2.4), d = 1/2.4.
     #[test]
     fn the_share_follows_the_backlogged_heads() {

@@ -32,9 +32,9 @@ const MAX_RECORD: usize = 16 << 20;
 /// A captured packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// When it was captured, in nanoseconds since 1970; never before the previous record. Zero if the capture does not
+    /// When it was captured, in nanoseconds since 1970; never before the previous record. `None` if the capture does not
     /// say (pcapng simple packets before any other).
-    pub time: Time,
+    pub time: Option<Time>,
     /// The captured bytes, from the link header on; maybe fewer than the packet had.
     pub data: &'a [u8],
     /// Length of the packet before it was cut, in bytes, as the capture tells it; at most 16 MiB.
@@ -144,7 +144,7 @@ pub struct CaptureReader<'a> {
     /// Bytes of the last record, still in the window.
     pending: usize,
     records: u64,
-    last_time: u64,
+    last_time: Option<u64>,
     clamped_times: u64,
     clamped_lengths: u64,
 }
@@ -200,7 +200,7 @@ impl<'a> CaptureReader<'a> {
             damage: DamageLog::default(),
             pending: 0,
             records: 0,
-            last_time: 0,
+            last_time: None,
             clamped_times: 0,
             clamped_lengths: 0,
         })
@@ -229,13 +229,13 @@ impl<'a> CaptureReader<'a> {
         Some(Record { time, data, original_len, link: frame.link })
     }
 
-    fn monotonic(&mut self, time: Option<u64>) -> Time {
-        match time {
-            Some(time) if time < self.last_time => self.clamped_times += 1,
-            Some(time) => self.last_time = time,
-            None => {}
+    fn monotonic(&mut self, time: Option<u64>) -> Option<Time> {
+        match (time, self.last_time) {
+            (Some(time), Some(last)) if time < last => self.clamped_times += 1,
+            (Some(time), _) => self.last_time = Some(time),
+            (None, _) => {}
         }
-        Time::from_nanos(self.last_time)
+        self.last_time.map(Time::from_nanos)
     }
 
     /// A read error or a damaged gzip member ends the capture where it occurs.

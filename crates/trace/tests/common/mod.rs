@@ -111,7 +111,7 @@ pub type Read = (u64, Vec<u8>, u32, u16);
 pub fn records(reader: &mut CaptureReader<'_>) -> Vec<Read> {
     let mut all = Vec::new();
     while let Some(r) = reader.next_record() {
-        all.push((r.time.as_nanos(), r.data.to_vec(), r.original_len, r.link.0));
+        all.push((r.time.unwrap_or_default().as_nanos(), r.data.to_vec(), r.original_len, r.link.0));
     }
     all
 }

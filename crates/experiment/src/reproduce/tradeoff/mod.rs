@@ -72,7 +72,7 @@ mod tests;
 
 /// The fairness level of a run.
 fn alpha(run: &Recorded) -> f64 {
-    run.promised
+    run.promised.unwrap_or(f64::NAN)
 }
 
 /// The run at this fairness level.
