@@ -51,3 +51,27 @@ fn asking_often_does_not_change_the_schedule() {
     };
     assert_eq!(serve(u64::MAX / 2), serve(13));
 }
+
+#[test]
+fn with_alpha_zero_packets_that_end_within_one_tick_are_served_all_the_same() {
+    // A packet of no time takes one tick of 2^-20 ns, less than the fluid's clock may overshoot: it ends as soon as it comes to the head.
+    for alpha in [0.0, 0.5, 1.0] {
+        let mut scheduler = PerFlow::new(Tradeoff::new(alpha).unwrap());
+        let flows = [(); 2].map(|()| scheduler.add_flow(FlowConfig::default()));
+        for k in 0..100 {
+            let packet = Packet { flow: flows[k % 2], size: 1, cost: ResourceVec::ZERO, payload: k };
+            scheduler.enqueue(Time::ZERO, packet).unwrap();
+        }
+        let (mut now, mut served) = (Time::ZERO, 0);
+        loop {
+            match scheduler.next(now) {
+                Next::Serve(_) => served += 1,
+                // 200 ticks are less than a nanosecond.
+                Next::At(time) if time <= Time::from_nanos(2) => now = time,
+                Next::Empty => break,
+                other => panic!("alpha {alpha}, {served} served: {other:?}"),
+            }
+        }
+        assert_eq!(served, 100, "alpha {alpha}");
+    }
+}

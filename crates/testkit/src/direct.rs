@@ -161,9 +161,9 @@ impl<P> DirectTradeoff<P> {
         }
     }
 
-    /// Make the flow's next packet its head, less what is `credit`ed to it (not above zero).
+    /// Make the flow's next packet its head, less what is `credit`ed to it (not above zero); with credit it has started.
     fn take_head(&mut self, flow: usize, credit: i64) {
-        let starts = self.alpha > 0.0;
+        let starts = self.alpha > 0.0 || credit < 0;
         let record = &mut self.flows[flow];
         let Some(cost) = record.unstarted.pop_front() else { return };
         let total = virtual_time(cost, record.config.weight).saturating_add(record.correction);

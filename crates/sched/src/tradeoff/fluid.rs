@@ -311,7 +311,7 @@ impl Fluid {
     /// Every head packet that has ended gives way to the flow's next packet, which gets what was served beyond the end.
     fn finish_due<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) {
         while let Some((tag, flow)) = self.finishes.peek().filter(|&(tag, _)| tag <= self.virtual_time) {
-            match self.next_head(flow, queues, started) {
+            match self.next_head(flow, tag < self.virtual_time, queues, started) {
                 Some(service) => self.finishes.set(flow, tag.plus(service)),
                 None => self.leave(flow, queues),
             }
@@ -320,7 +320,7 @@ impl Fluid {
             while let Some(Favoured { flow, left, .. }) = self.favoured[k].filter(|f| f.left <= 0) {
                 // It had its turn.
                 queues.flow_mut(flow).state.turn = self.next_turn();
-                match self.next_head(flow, queues, started) {
+                match self.next_head(flow, left < 0, queues, started) {
                     Some(service) => self.favoured[k].iter_mut().for_each(|f| f.left = left + service),
                     None => self.leave(flow, queues),
                 }
@@ -328,11 +328,21 @@ impl Fluid {
         }
     }
 
-    /// The flow's head packet has ended: take its next packet as the head, if there is one.
-    fn next_head<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>, started: &mut Started) -> Option<i64> {
+    /// The flow's head packet has ended: take its next packet as the head, if there is one. `served`: it has had service already, what was
+    /// served beyond the other's end, so it has started.
+    fn next_head<P>(
+        &mut self,
+        flow: u32,
+        served: bool,
+        queues: &mut FlowQueues<P>,
+        started: &mut Started,
+    ) -> Option<i64> {
         let record = queues.flow(flow);
         self.add_load(record.state.ratio, record.weight(), false);
         let service = self.take_head(flow, queues, started)?;
+        if served {
+            start(flow, queues, started);
+        }
         let FluidFlow { ratio, turn, .. } = queues.flow(flow).state;
         if self.smallest_ratio.get(flow) != Some((ratio, turn)) {
             self.place(flow, queues);
