@@ -151,13 +151,30 @@ impl Naive<'_> {
             .sum()
     }
 
-    /// The head packet of a backlogged flow at an instant: the first that waits, else the last one that was started.
+    /// The head packet of a backlogged flow at an instant: the last that was started since the flow has been backlogged, else the first
+    /// that waits.
     fn head(&self, flow: u32, now: u64) -> Option<&PacketRecord<2>> {
-        let present = |p: &PacketRecord<2>| self.presence(p).is_some_and(|(from, to)| from <= now && now < to);
-        let mut of_flow = self.log.iter().filter(|p| p.packet.flow == flow);
-        of_flow.clone().find(|p| present(p))?;
-        let waits = |p: &&PacketRecord<2>| present(p) && p.started[0].is_none_or(|t| t.as_nanos() > now);
-        of_flow.clone().find(waits).or_else(|| of_flow.rfind(|p| p.started[0].is_some_and(|t| t.as_nanos() <= now)))
+        let of_flow = || self.log.iter().filter(|p| p.packet.flow == flow);
+        let present = |p: &&PacketRecord<2>| self.presence(p).is_some_and(|(from, to)| from <= now && now < to);
+        let first = of_flow().find(present)?;
+        let started = of_flow().rfind(|p| p.started[0].is_some_and(|t| t.as_nanos() <= now));
+        // When it leaves, and whether that is after the arrivals of the same instant: so if it was only then served at all.
+        let leaves = |p: &PacketRecord<2>| {
+            self.presence(p).map(|(_, to)| (to, p.started[0].is_some_and(|t| t.as_nanos() == to)))
+        };
+        let since_then = |p: &&PacketRecord<2>| {
+            let mut until = leaves(p).unwrap_or_default();
+            let joins = |p: &PacketRecord<2>, until: (u64, bool)| {
+                self.presence(p).is_some_and(|(from, _)| from < until.0 || (from == until.0 && until.1))
+            };
+            while let Some(later) =
+                of_flow().filter(|p| joins(p, until)).filter_map(leaves).filter(|&l| l > until).max()
+            {
+                until = later;
+            }
+            until.0 > now
+        };
+        started.filter(since_then).or(Some(first))
     }
 
     /// Integral of the fair share in seconds, one nanosecond after the other.

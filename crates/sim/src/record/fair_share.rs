@@ -1,7 +1,5 @@
 //! The fair dominant share over time: what DRGPS would give to the flows that are backlogged now.
 
-use std::collections::VecDeque;
-
 use dovetail_units::{ResourceVec, Time, Weight};
 
 /// A packet's times relative to the longest, in units of 2^-31: `tbar` of the tradeoff paper, eq. 12.
@@ -18,11 +16,11 @@ fn profile<const M: usize>(cost: &ResourceVec<M>) -> Profile<M> {
     cost.0.map(|time| (u128::from(time.as_nanos()) * u128::from(ONE) / dominant) as u32)
 }
 
-/// A flow's head packet and those that wait behind it, equal neighbours counted together.
+/// A flow's weight, and the packet that stands for it.
 #[derive(Clone, Debug)]
-struct Heads<const M: usize> {
+struct Head<const M: usize> {
     weight: u64,
-    waiting: VecDeque<(Profile<M>, u32)>,
+    backlogged: bool,
     /// The profile that counts in the sums; zero while the flow is not backlogged.
     current: Profile<M>,
 }
@@ -30,11 +28,15 @@ struct Heads<const M: usize> {
 /// `d(t) = 1 / max_r S_r` with `S_r = sum over backlogged flows of w_i tbar_ir` (tradeoff paper, eq. 16, with weights), and
 /// its integral.
 ///
+/// A flow's head packet is the last one that entered the pipeline, as long as the flow stays backlogged; before any has, the first that
+/// waits. This is the packet that a fluid schedule would be serving: it is in the fluid until the flow's next packet starts. (The first waiting packet
+/// would be one ahead, and its mean times others: long packets stand longer in the fluid.)
+///
 /// The sums are integers, to which exactly what was added is subtracted again. O(M) when a flow's head packet gets another
 /// profile, otherwise O(1).
 #[derive(Clone, Debug)]
 pub(crate) struct FairShare<const M: usize> {
-    flows: Vec<Heads<M>>,
+    flows: Vec<Head<M>>,
     sums: [u128; M],
     share: f64,
     since: Time,
@@ -43,42 +45,26 @@ pub(crate) struct FairShare<const M: usize> {
 
 impl<const M: usize> FairShare<M> {
     pub fn new(weights: impl Iterator<Item = Weight>) -> Self {
-        let flow =
-            |weight: Weight| Heads { weight: u64::from(weight.as_milli()), waiting: VecDeque::new(), current: [0; M] };
+        let flow = |weight: Weight| Head { weight: u64::from(weight.as_milli()), backlogged: false, current: [0; M] };
         Self { flows: weights.map(flow).collect(), sums: [0; M], share: 0.0, since: Time::ZERO, integral: 0.0 }
     }
 
     /// A packet of this (normalised) cost joins the flow's queue.
     pub fn arrived(&mut self, now: Time, flow: u32, cost: &ResourceVec<M>) {
-        let profile = profile(cost);
-        let heads = &mut self.flows[flow as usize];
-        let first = heads.waiting.is_empty();
-        match heads.waiting.back_mut() {
-            Some((last, count)) if *last == profile && *count < u32::MAX => *count += 1,
-            _ => heads.waiting.push_back((profile, 1)),
-        }
-        if first {
-            self.set_head(now, flow, profile);
+        let head = &mut self.flows[flow as usize];
+        if !std::mem::replace(&mut head.backlogged, true) {
+            self.set_head(now, flow, profile(cost));
         }
     }
 
-    /// The flow's first waiting packet enters the pipeline. If none waits behind it, it stays the flow's head until one does
-    /// or the flow has left.
-    pub fn started(&mut self, now: Time, flow: u32) {
-        let waiting = &mut self.flows[flow as usize].waiting;
-        let Some((_, count)) = waiting.front_mut() else { return };
-        *count -= 1;
-        if *count > 0 {
-            return;
-        }
-        waiting.pop_front();
-        if let Some(&(profile, _)) = waiting.front() {
-            self.set_head(now, flow, profile);
-        }
+    /// A packet of this (normalised) cost enters the pipeline.
+    pub fn started(&mut self, now: Time, flow: u32, cost: &ResourceVec<M>) {
+        self.set_head(now, flow, profile(cost));
     }
 
     /// The flow's last packet has left the system.
     pub fn left(&mut self, now: Time, flow: u32) {
+        self.flows[flow as usize].backlogged = false;
         self.set_head(now, flow, [0; M]);
     }
 
@@ -94,15 +80,15 @@ impl<const M: usize> FairShare<M> {
     }
 
     fn set_head(&mut self, now: Time, flow: u32, profile: Profile<M>) {
-        let heads = &mut self.flows[flow as usize];
-        if heads.current == profile {
+        let head = &mut self.flows[flow as usize];
+        if head.current == profile {
             return;
         }
-        for ((sum, before), after) in self.sums.iter_mut().zip(heads.current).zip(profile) {
-            *sum -= u128::from(heads.weight * u64::from(before));
-            *sum += u128::from(heads.weight * u64::from(after));
+        for ((sum, before), after) in self.sums.iter_mut().zip(head.current).zip(profile) {
+            *sum -= u128::from(head.weight * u64::from(before));
+            *sum += u128::from(head.weight * u64::from(after));
         }
-        heads.current = profile;
+        head.current = profile;
         self.accumulate(now);
         let most = self.sums.iter().copied().max().unwrap_or(0);
         // Weights are in thousandths.
@@ -128,14 +114,14 @@ mod tests {
         close(fair.take_integral(second(2)), 2.0 / 1.4);
         fair.arrived(second(2), 2, &cost([3, 10]));
         close(fair.take_integral(second(3)), 1.0 / 2.4);
-        fair.started(second(3), 2);
+        fair.started(second(3), 2, &cost([3, 10]));
         close(fair.take_integral(second(4)), 1.0 / 2.4);
         fair.left(second(4), 2);
         close(fair.take_integral(second(5)), 1.0 / 1.4);
     }
 
     #[test]
-    fn the_next_waiting_packet_becomes_the_head() {
+    fn the_packet_that_entered_last_is_the_head() {
         let mut fair = FairShare::<2>::new([Weight::ONE, Weight::from_milli(3000).unwrap()].into_iter());
         let cost = ResourceVec::from_nanos;
         let second = |s: u64| Time::from_nanos(s * 1_000_000_000);
@@ -143,7 +129,9 @@ mod tests {
         fair.arrived(second(0), 0, &cost([0, 1]));
         fair.arrived(second(0), 1, &cost([1, 1]));
         assert_eq!(fair.take_integral(second(1)), 0.25);
-        fair.started(second(1), 0);
+        fair.started(second(1), 0, &cost([1, 0]));
+        assert_eq!(fair.sums, [4000 * u128::from(ONE), 3000 * u128::from(ONE)]);
+        fair.started(second(1), 0, &cost([0, 1]));
         assert_eq!(fair.sums, [3000 * u128::from(ONE), 4000 * u128::from(ONE)]);
         fair.left(second(1), 0);
         fair.left(second(1), 1);

@@ -350,10 +350,11 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
 
     fn started(&mut self, now: Time, packet: &SimPacket<M>, resource: usize, server: u32) {
         self.advance(now);
+        let cost = self.normalised(&packet.cost);
         if resource == 0 {
-            self.fair.started(now, packet.flow);
+            self.fair.started(now, packet.flow, &cost);
         }
-        let dominant = self.normalised(&packet.cost).dominant_resource() == resource;
+        let dominant = cost.dominant_resource() == resource;
         self.in_service[resource][server as usize] = Some(InService { flow: packet.flow, since: now, dominant });
     }
 
