@@ -6,7 +6,7 @@
 //!   resource is remembered when it is charged for another. `window` = packets inside the pipeline at most
 //!   (1 or more): longer buffers between resources void the fairness of the service actually received, shorter ones leave
 //!   resources idle. The default follows the number of backlogged flows, but is at least 4 per server: flows with equal tags are
-//!   served one after another, so complementary packets may stand a whole round of flows apart.
+//!   served one after another, so complementary packets may stand a round of flows apart, and flows of cheap packets have several in a round.
 //! * Cost per packet: O(log n) for n backlogged flows.
 //! * Guarantees, for flows whose dominant resource does not change while they are backlogged, at the entrance of the
 //!   pipeline: |D_i/w_i - D_j/w_j| < s_i/w_i + s_j/w_j, with s the largest dominant time of a packet
@@ -66,7 +66,7 @@ pub const ENTRY: Entry = Entry {
         Parameter {
             name: "window",
             value: "packets, 1 and more",
-            default: "one per backlogged flow, at least 4 per server",
+            default: "two per backlogged flow, at least 4 per server",
             meaning: "most packets inside the pipeline",
             settable: true,
         },
@@ -104,7 +104,7 @@ impl<const M: usize> Default for Tags<M> {
 pub enum Window {
     /// This many; zero counts as one.
     Packets(u32),
-    /// One per backlogged flow, but at least this many.
+    /// Two per backlogged flow, but at least this many.
     Backlogged {
         /// The least.
         least: u32,
@@ -176,7 +176,7 @@ impl<const M: usize> Drfq<M> {
     fn has_room(&self) -> bool {
         let most = match self.window {
             Window::Packets(packets) => packets.max(1) as usize,
-            Window::Backlogged { least } => self.heads.len().max(least as usize),
+            Window::Backlogged { least } => (2 * self.heads.len()).max(least as usize),
         };
         (self.in_pipeline as usize) < most
     }

@@ -47,7 +47,7 @@ pub enum Memory {
 pub enum Window {
     /// This many.
     Packets(usize),
-    /// One per backlogged flow, but at least this many.
+    /// Two per backlogged flow, but at least this many.
     Backlogged(usize),
 }
 
@@ -118,7 +118,7 @@ impl<const M: usize, P> NaiveDrfq<M, P> {
         self.in_pipeline
             < match self.window {
                 Window::Packets(most) => most,
-                Window::Backlogged(least) => backlogged.max(least),
+                Window::Backlogged(least) => (2 * backlogged).max(least),
             }
     }
 
