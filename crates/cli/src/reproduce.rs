@@ -83,14 +83,20 @@ fn text(checks: &[Check]) -> String {
             c.verdict.name().to_string(),
             value(c.paper),
             value(c.ours),
+            value(c.tolerance),
             c.unit.clone(),
         ]
     });
-    let mut text = table(&["id", "quantity", "verdict", "paper", "ours", "unit"], 3, rows.collect(), terminal::width())
-        .to_string();
+    let mut text = table(
+        &["id", "quantity", "verdict", "paper", "ours", "tolerance", "unit"],
+        3,
+        rows.collect(),
+        terminal::width(),
+    )
+    .to_string();
     let count = |verdict| checks.iter().filter(|c| c.verdict == verdict).count();
     text.push_str(&format!(
-        "\n\n{} reproduced, {} differ, {} not comparable; --json has tolerances and reasons",
+        "\n\n{} reproduced, {} differ, {} not comparable; --json has the reasons",
         count(Verdict::Reproduced),
         count(Verdict::Differs),
         count(Verdict::NotComparable)

@@ -179,7 +179,7 @@ fn makespan(run: &Recorded, facts: &Facts) -> Bound {
 
 /// The alpha under which Theorems 4 and 5 apply to the run, or why they do not.
 fn tracked(run: &Recorded, facts: &Facts) -> Result<f64, &'static str> {
-    match run.promised {
+    match run.promised() {
         _ if facts.obstacle.is_some() => Err(facts.obstacle.unwrap_or_default()),
         None => Err("does not apply: alpha changes"),
         Some(alpha) if alpha <= 0.0 => Err("does not apply: alpha is 0"),

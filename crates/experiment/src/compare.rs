@@ -91,10 +91,9 @@ pub struct Recorded {
     pub truncated: bool,
     /// Fairness among flows that were backlogged together; `None` if no two ever were for a whole interval.
     pub fairness: Option<Fairness>,
-    /// Part of its fair share that a backlogged flow is promised: alpha where the scheduler has that, else 1; `None` if it changed during
-    /// the run.
-    pub promised: Option<f64>,
-    /// The worst shortfall of a backlogged flow below what it is promised.
+    /// Part of its fair share that a backlogged flow is promised, and since when (seconds): alpha where the scheduler has that, else 1.
+    pub promises: Vec<(f64, f64)>,
+    /// The worst shortfall of a backlogged flow below what it is promised, if that did not change.
     pub shortfall: Option<Shortfall>,
     /// All latencies.
     pub latencies: Latencies,
@@ -105,6 +104,11 @@ pub struct Recorded {
 }
 
 impl Recorded {
+    /// Part of its fair share that a backlogged flow is promised; `None` if it changed during the run.
+    pub fn promised(&self) -> Option<f64> {
+        constant(&self.promises)
+    }
+
     /// Service of the `packet`-th packet that was kept on a resource, if it got any.
     pub fn service(&self, packet: usize, resource: usize) -> Option<Service> {
         self.services[packet * self.resources.len() + resource]
@@ -322,7 +326,7 @@ fn run_one<const M: usize>(
         return Err(RunError::Cancelled);
     }
     let (metrics, log) = recorder;
-    Ok(recorded(spec, promised(spec, &changes), workload, metrics.finish(outcome), &log))
+    Ok(recorded(spec, promises(spec, &changes), workload, metrics.finish(outcome), &log))
 }
 
 fn shape<const M: usize>(scenario: &Scenario) -> Shape {
@@ -339,28 +343,37 @@ fn changes_for(scenario: &Scenario, spec: &Spec) -> Vec<Change> {
     own.map(|(at, parameter, value)| Change { at, parameter, value }).collect()
 }
 
-/// Part of its fair share that a scheduler promises a flow: alpha where it has that, else all of it.
-fn promised(spec: &Spec, changes: &[Change]) -> Option<f64> {
+/// Part of its fair share that a scheduler promises a flow, and since when: alpha where it has that, else all of it.
+fn promises(spec: &Spec, changes: &[Change]) -> Vec<(f64, f64)> {
     const ALPHA: &str = "alpha";
-    if changes.iter().any(|change| change.parameter == ALPHA) {
-        return None;
-    }
-    let written = spec.parameters.iter().find(|(key, _)| key == ALPHA).map(|(_, value)| value.as_str());
     let parameters = catalog().iter().filter(|e| e.name == spec.name).flat_map(|e| e.parameters);
     let default = parameters.filter(|p| p.name == ALPHA).map(|p| p.default).next();
-    written.or(default).map_or(Some(1.0), |value| value.parse().ok())
+    let written = spec.parameters.iter().find(|(key, _)| key == ALPHA).map(|(_, value)| value.as_str());
+    let first = written.or(default).and_then(|value| value.parse().ok()).unwrap_or(1.0);
+    let later = changes.iter().filter(|c| c.parameter == ALPHA);
+    let mut steps = vec![(0.0, first)];
+    steps.extend(later.filter_map(|c| Some((c.at.as_secs_f64(), c.value.parse().ok()?))));
+    steps.sort_by(|a, b| a.0.total_cmp(&b.0));
+    steps
+}
+
+fn constant(promises: &[(f64, f64)]) -> Option<f64> {
+    match promises {
+        [(_, part)] => Some(*part),
+        _ => None,
+    }
 }
 
 fn recorded<const M: usize>(
     spec: &Spec,
-    promised: Option<f64>,
+    promises: Vec<(f64, f64)>,
     workload: &Workload<M>,
     result: RunResult<M>,
     log: &PacketLog<M>,
 ) -> Recorded {
     let servers: Vec<f64> = result.resources.iter().map(|r| f64::from(r.servers)).collect();
     let fairness = result.fairness(0..u64::MAX);
-    let shortfall = promised.and_then(|part| result.shortfall(part, 0..u64::MAX));
+    let shortfall = constant(&promises).and_then(|part| result.shortfall(part, 0..u64::MAX));
     let intervals = (result.series.iter())
         .map(|(row, shares)| {
             let length = row.length.as_secs_f64();
@@ -410,7 +423,7 @@ fn recorded<const M: usize>(
         intervals,
         truncated: result.series.truncated,
         fairness,
-        promised,
+        promises,
         shortfall,
         latencies: result.latencies.unwrap_or_default(),
         packets: log.records().iter().map(packet_way).collect(),

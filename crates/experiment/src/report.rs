@@ -12,6 +12,8 @@ use crate::scenario::Scenario;
 
 /// Most packets of a run whose schedule is drawn.
 const GANTT_PACKETS: usize = 200;
+/// Files that not every run writes.
+const SOMETIMES: [&str; 2] = ["schedule.svg", "packets.parquet"];
 /// Points of a distribution's line.
 const CDF_POINTS: usize = 500;
 
@@ -54,7 +56,13 @@ pub fn write(mut out: Output, scenario: &Scenario, runs: &[Recorded], json: &str
     for (name, svg) in pictures(scenario, runs)? {
         out.write(name, svg.as_bytes())?;
     }
-    Ok(out.commit()?.iter().map(|p| p.display().to_string()).collect())
+    let folder = out.directory().to_path_buf();
+    let written = out.commit()?;
+    for name in SOMETIMES.iter().filter(|name| !written.iter().any(|path| path.ends_with(name))) {
+        // Of another run; if it was never there, or cannot go, these results are no worse.
+        let _ = std::fs::remove_file(folder.join(name));
+    }
+    Ok(written.iter().map(|p| p.display().to_string()).collect())
 }
 
 /// The pictures of a comparison, with their file names.
@@ -85,19 +93,23 @@ pub fn utilization_panel(run: &Recorded) -> UtilizationPanel {
     }
 }
 
-/// Dominant share of every flow in every interval in which it was backlogged, with the fair share and what of it is promised.
+/// Dominant share by weight of every flow in every interval in which it was backlogged, with the fair share and what of it is promised.
 pub fn share_panel(run: &Recorded) -> SharePanel {
     let mut flows: Vec<FlowShares> =
         run.flows.iter().map(|f| FlowShares { group: f.group.clone(), points: Vec::new() }).collect();
     for interval in &run.intervals {
         for share in interval.shares.iter().filter(|s| s.backlogged) {
-            flows[share.flow as usize].points.push((middle(interval), share.service / interval.length));
+            let flow = share.flow as usize;
+            let by_weight = share.service / interval.length / run.flows[flow].weight;
+            flows[flow].points.push((middle(interval), by_weight));
         }
     }
     let fair: Vec<(f64, f64)> = run.intervals.iter().map(|i| (middle(i), i.fair / i.length)).collect();
-    let guaranteed = match run.promised {
-        Some(alpha) if alpha < 1.0 => fair.iter().map(|&(t, d)| (t, alpha * d)).collect(),
-        _ => Vec::new(),
+    let promised =
+        |time: f64| run.promises.iter().rev().find(|(since, _)| *since <= time).map_or(1.0, |&(_, part)| part);
+    let guaranteed = match run.promises.iter().all(|&(_, part)| part >= 1.0) {
+        true => Vec::new(),
+        false => fair.iter().map(|&(time, share)| (time, promised(time) * share)).collect(),
     };
     SharePanel { scheduler: run.scheduler.to_string(), flows, fair_share: fair, guaranteed }
 }

@@ -9,7 +9,7 @@ use dovetail_units::{Bytes, Duration, ResourceVec, Time, Weight};
 use super::Scenario;
 use super::error::ScenarioError;
 use super::file::{Arrivals, Flows, Listed};
-use super::names::{ClassCost, unknown};
+use super::names::{ClassCost, check_name, unknown};
 use super::value::{Sizes, Text};
 
 /// The most flows of one scenario: some 2 GB of memory.
@@ -52,6 +52,7 @@ pub fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
 type Wrong = (Option<std::ops::Range<usize>>, String);
 
 fn check_group(scenario: &Scenario, group: &Flows) -> Result<(), Wrong> {
+    check_name(label(group)).map_err(|m| (None, m))?;
     scenario.names.class(group.class.get_ref()).map_err(|m| (Some(group.class.span()), m))?;
     weight(group)?;
     if let Some(count) = group.count.as_ref().filter(|c| *c.get_ref() == 0) {

@@ -54,6 +54,7 @@ impl Names {
             if class.get_ref().name.is_empty() {
                 return Err(at(class.span(), "a class needs a name".into()));
             }
+            check_name(&class.get_ref().name).map_err(|m| at(class.span(), m))?;
             if classes.iter().any(|c| c.name == class.get_ref().name) {
                 return Err(at(class.span(), format!("the class {:?} is there twice", class.get_ref().name)));
             }
@@ -76,6 +77,14 @@ impl Names {
     }
 }
 
+/// Names go to terminals.
+pub fn check_name(name: &str) -> Result<(), String> {
+    match name.chars().any(char::is_control) {
+        true => Err(format!("the name {name:?} has a control character")),
+        false => Ok(()),
+    }
+}
+
 /// "there is no ...", with the nearest name or all of them.
 pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     if known.is_empty() {
@@ -88,6 +97,7 @@ pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
 }
 
 fn check_resource(resource: &Resource, before: &[toml::Spanned<Resource>]) -> Result<(), String> {
+    check_name(&resource.name)?;
     if resource.name.is_empty() {
         return Err("a resource needs a name".into());
     }

@@ -63,7 +63,7 @@ mod tests {
     fn flows_that_come_and_go_behind_a_waiting_packet_do_not_pile_up() {
         let mut queues: Queues<1, (), (), ()> = Queues::new();
         let mut order = Order::default();
-        let mut join = |queues: &mut Queues<1, (), (), ()>, order: &mut Order| {
+        let join = |queues: &mut Queues<1, (), (), ()>, order: &mut Order| {
             let flow = queues.add_flow(FlowConfig::default());
             queues.push(Packet { flow, size: 1, cost: ResourceVec::ZERO, payload: () }, ());
             order.push_back(flow);

@@ -26,7 +26,8 @@
 //! * alpha = 0: a packet starts in the fluid when its flow is first favoured. Theorems 4 and 5 do not cover it, and a flow may starve.
 //! * A packet that ends between two clock ticks (2^-20 ns) leaves the rest of its tick to the flow's next packet, so no
 //!   service is lost to rounding.
-//! * Wrong cost estimates: the difference to the measured dominant time is added to the flow's next packet in the fluid.
+//! * Wrong cost estimates: the difference to the measured dominant time is added to the flow's next packet in the fluid. This keeps the fluid's pace,
+//!   not its choice: a wrong ratio between the resources still favours the wrong flows, and what idles for that stays idle.
 //! * Virtual time is an integer that wraps; tags are compared by their distance, which is far below half the range.
 
 mod fluid;
@@ -60,7 +61,7 @@ pub const ENTRY: Entry = Entry {
     guarantee: "D_fluid - 2(n-1)L <= D <= D_fluid + L; makespan <= T_fluid + nL",
     weights: true,
     work_conserving: "no: waits for the fluid schedule",
-    costs: "in advance; corrected by measurement",
+    costs: "in advance; only the dominant time is corrected by measurement",
     paper: "Wang et al., CoNEXT 2014",
 };
 

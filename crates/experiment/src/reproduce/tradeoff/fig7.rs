@@ -2,6 +2,7 @@
 
 use super::super::ReproduceError;
 use super::super::expected::Findings;
+use super::baselines;
 use super::seconds::{CPU, LINK, Spread, spread};
 use super::trace::{Pattern, PatternRuns, Patterns};
 use crate::figure::{Bar, BarChart, BarSeries, bars_with_error};
@@ -10,6 +11,7 @@ pub fn reproduce(patterns: &Patterns) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
     for runs in &patterns.0 {
         gains(&mut findings, runs);
+        baselines::trace_driven(&mut findings, runs);
     }
     let gain = |pattern| patterns.0.iter().find(|p| p.pattern == pattern).and_then(|p| total(p, 1.0, 0.8));
     let least_incentive = match (gain(Pattern::Balanced), gain(Pattern::CpuBound), gain(Pattern::LinkBound)) {

@@ -1,7 +1,8 @@
-//! Fig. 8: latencies and drop rates at full and at 80 % fairness, for three patterns of traffic.
+//! Fig. 8: latencies and drop rates at full and at 80 % fairness and under MR3, for three patterns of traffic.
 
 use super::super::ReproduceError;
 use super::super::expected::Findings;
+use super::baselines::MR3;
 use super::seconds::{Spread, spread};
 use super::trace::{PatternRuns, Patterns, Run};
 use crate::figure::{Bar, BarChart, BarSeries, Cdf, bars_with_error, latency_cdf};
@@ -17,16 +18,19 @@ pub fn reproduce(patterns: &Patterns) -> Result<Findings, ReproduceError> {
         if pairs.is_empty() {
             let reason = format!("no assignment of flows to modules makes this traffic {name}");
             findings.missing(format!("{name}-drops"), reason.clone());
-            findings.missing(format!("{name}-latency"), reason);
+            findings.missing(format!("{name}-latency"), reason.clone());
+            findings.missing(format!("{name}-mr3-latency"), reason.clone());
+            findings.missing(format!("{name}-mr3-drops"), reason);
         } else {
             compare(&mut findings, name, &pairs);
+            round_robin(&mut findings, name, &runs.beside(MR3));
         }
-        let cdfs: Vec<Cdf> =
-            pairs.first().map(|(fair, relaxed)| vec![fair.cdf.clone(), relaxed.cdf.clone()]).unwrap_or_default();
+        let first = pairs.first().into_iter().flat_map(|(fair, relaxed)| [*fair, *relaxed]);
+        let shown = first.chain(runs.beside(MR3).first().map(|(_, mr3)| *mr3));
+        let cdfs: Vec<Cdf> = shown.map(|run| run.cdf.clone()).collect();
         let title = format!("Fig. 8{part}: latency, {name} traffic (first run)");
         findings.picture(&format!("tradeoff-fig8{part}.svg"), latency_cdf(&title, &cdfs)?);
     }
-    findings.missing("mr3", "there is no MR3 scheduler to compare with yet");
     findings.picture("tradeoff-fig8d.svg", picture(patterns)?);
     Ok(findings)
 }
@@ -65,23 +69,40 @@ fn drops(findings: &mut Findings, name: &str, pairs: &[(&Run, &Run)], over: &Ove
     findings.noted(format!("{name}-drops"), decrease.mean, note);
 }
 
+/// MR3 beside full fairness, over the same assignments.
+fn round_robin(findings: &mut Findings, name: &str, pairs: &[(&Run, &Run)]) {
+    let over = |value: &dyn Fn(&(&Run, &Run)) -> f64| spread(&pairs.iter().map(value).collect::<Vec<_>>()).mean;
+    let (fair, mr3) = (over(&|p| 1e3 * p.0.mean_latency_s), over(&|p| 1e3 * p.1.mean_latency_s));
+    let latency = over(&|(fair, mr3)| mr3.mean_latency_s / fair.mean_latency_s);
+    findings.noted(format!("{name}-mr3-latency"), latency, format!("{fair:.1} ms at alpha = 1, {mr3:.1} ms under MR3"));
+    let key = format!("{name}-mr3-drops");
+    if pairs.iter().any(|(fair, _)| fair.drop_rate == 0.0) {
+        findings.missing(key, "a run drops no packet at alpha = 1");
+        return;
+    }
+    let drops = over(&|(fair, mr3)| mr3.drop_rate / fair.drop_rate);
+    let (fair, mr3) = (over(&|p| 100.0 * p.0.drop_rate), over(&|p| 100.0 * p.1.drop_rate));
+    findings.noted(key, drops, format!("{fair:.1} % of the packets at alpha = 1, {mr3:.1} % under MR3"));
+}
+
 fn picture(patterns: &Patterns) -> Result<String, ReproduceError> {
-    let bar = |runs: &PatternRuns, level: f64| {
-        let rates = runs.runs.iter().flatten().filter(|run| run.alpha == level).map(|run| 100.0 * run.drop_rate);
-        let rates = spread(&rates.collect::<Vec<_>>());
+    let bar = |runs: Vec<&Run>| {
+        let rates = spread(&runs.iter().map(|run| 100.0 * run.drop_rate).collect::<Vec<_>>());
         Some(Bar { mean: rates.mean, std: rates.std })
     };
+    let at = |runs: &PatternRuns, level: f64| bar(runs.runs.iter().flatten().filter(|r| r.alpha == level).collect());
+    let mr3 = |runs: &PatternRuns| bar(runs.beside(MR3).into_iter().map(|(_, mr3)| mr3).collect());
+    let levels = LEVELS.iter().map(|&level| BarSeries {
+        name: format!("alpha = {level:.2}"),
+        values: patterns.0.iter().map(|p| at(p, level)).collect(),
+    });
+    let round_robin = BarSeries { name: "MR3".into(), values: patterns.0.iter().map(mr3).collect() };
     Ok(bars_with_error(&BarChart {
         title: "Fig. 8d: dropped packets".into(),
         x_label: "Traffic".into(),
         y_label: "Dropped packets (%)".into(),
         categories: patterns.0.iter().map(|p| p.pattern.name().to_string()).collect(),
-        series: (LEVELS.iter())
-            .map(|&level| BarSeries {
-                name: format!("alpha = {level:.2}"),
-                values: patterns.0.iter().map(|p| bar(p, level)).collect(),
-            })
-            .collect(),
+        series: levels.chain([round_robin]).collect(),
         log: false,
     })?)
 }

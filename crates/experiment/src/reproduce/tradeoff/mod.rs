@@ -1,6 +1,7 @@
 //! The tables and figures of Wang, Feng, Li, Liang, "On the Fairness-Efficiency Tradeoff for Packet Processing with Multiple
 //! Resources", CoNEXT 2014.
 
+mod baselines;
 mod fig1;
 mod fig2;
 mod fig3;
@@ -72,7 +73,7 @@ mod tests;
 
 /// The fairness level of a run.
 fn alpha(run: &Recorded) -> f64 {
-    run.promised.unwrap_or(f64::NAN)
+    run.promised().unwrap_or(f64::NAN)
 }
 
 /// The run at this fairness level.

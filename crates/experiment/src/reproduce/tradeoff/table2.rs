@@ -8,7 +8,7 @@ use dovetail_units::Duration;
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
-use super::{alpha, at};
+use super::{alpha, at, baselines};
 use crate::compare::Recorded;
 use crate::figure::{Bar, BarChart, BarSeries, bars_with_error};
 use crate::scenario::Scenario;
@@ -38,6 +38,7 @@ pub fn compare(bench: &Bench<'_>, scenario: &Scenario, runs: &[Recorded]) -> Res
     let relaxed = at(runs, 0.85).and_then(makespan_s).unwrap_or(f64::NAN);
     findings.found("shorter", 100.0 * (1.0 - relaxed / fair));
     findings.found("throughput", 100.0 * (fair / relaxed - 1.0));
+    baselines::table2(&mut findings, bench, scenario, at(runs, 1.0))?;
     findings.picture("tradeoff-table2.svg", picture(runs, &fluids)?);
     Ok(findings)
 }

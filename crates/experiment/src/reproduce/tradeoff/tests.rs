@@ -111,7 +111,8 @@ fn figures_5_and_6_measure_what_is_expected() {
 #[test]
 fn trace_driven_figures_measure_what_is_expected() {
     with_bench(|bench| {
-        let patterns = trace::patterns(bench, &trace::Size { packets: 6_000, flows: 300, runs: 1 }).unwrap();
+        let patterns =
+            trace::patterns(bench, &trace::Size { packets: 6_000, flows: 300, runs: 1, compared: 1 }).unwrap();
         assert_covered("tradeoff-fig7", &fig7::reproduce(&patterns).unwrap());
         assert_covered("tradeoff-fig8", &fig8::reproduce(&patterns).unwrap());
         let traffic = trace::Traffic::open(bench, 6_000, 300, &[]).unwrap();
@@ -129,7 +130,7 @@ fn a_pattern_that_does_not_occur_is_not_comparable() {
     let cancel = AtomicBool::new(false);
     let settings = Settings { threads: 1, cancel: &cancel, progress: &|_, _| (), capture: Some(&path) };
     let bench = Bench::new(&settings);
-    let patterns = trace::patterns(&bench, &trace::Size { packets: 1, flows: 1, runs: 1 }).unwrap();
+    let patterns = trace::patterns(&bench, &trace::Size { packets: 1, flows: 1, runs: 1, compared: 1 }).unwrap();
     let balanced = patterns.0.iter().find(|p| p.pattern == trace::Pattern::Balanced).unwrap();
     assert!(balanced.runs.is_empty(), "{}", balanced.note);
     let findings = fig7::reproduce(&patterns).unwrap();

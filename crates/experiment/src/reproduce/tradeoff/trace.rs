@@ -8,7 +8,7 @@ use dovetail_trace::Mixture;
 
 use super::super::ReproduceError;
 use super::super::bench::Bench;
-use super::alpha;
+use super::{alpha, baselines};
 use crate::compare::Recorded;
 use crate::figure::Cdf;
 use crate::report;
@@ -68,11 +68,13 @@ pub struct Size {
     pub flows: u32,
     /// Runs of each pattern.
     pub runs: usize,
+    /// The first so many of them are repeated under all [`baselines`], the others under MR3 only.
+    pub compared: usize,
 }
 
 impl Size {
     /// Nearly 3,000 flows by prefix and port, and 10 runs of each pattern, as in the paper.
-    pub const FULL: Self = Self { packets: 1_200_000, flows: 3_600, runs: 10 };
+    pub const FULL: Self = Self { packets: 1_200_000, flows: 3_600, runs: 10, compared: 4 };
 }
 
 /// Packets to replay, with either way of drawing modules.
@@ -135,6 +137,8 @@ pub struct Assignments {
 /// What one run left.
 #[derive(Clone, Debug)]
 pub struct Run {
+    /// The scheduler's name in the catalogue.
+    pub scheduler: String,
     /// Fairness level.
     pub alpha: f64,
     /// Of CPU and link, in per cent.
@@ -154,6 +158,7 @@ impl Run {
         let tally = run.outcome.tally;
         let flows: Vec<usize> = (0..run.flows.len()).collect();
         Self {
+            scheduler: run.scheduler.name.clone(),
             alpha: alpha(run),
             utilization: [0, 1].map(|r| run.resources.get(r).map_or(f64::NAN, |u| 100.0 * u.utilization)),
             drop_rate: (tally.refused + tally.dropped) as f64 / tally.offered as f64,
@@ -171,8 +176,22 @@ pub struct PatternRuns {
     pub pattern: Pattern,
     /// The levels of each assignment.
     pub runs: Vec<Vec<Run>>,
+    /// The same assignments under schedulers that know no tradeoff.
+    pub baselines: Vec<Vec<Run>>,
     /// How the assignments were found.
     pub note: String,
+}
+
+impl PatternRuns {
+    /// The assignments that were run under this baseline: at full fairness, and under the baseline.
+    pub fn beside(&self, baseline: &str) -> Vec<(&Run, &Run)> {
+        let pair = |levels: &[Run], others: &[Run]| {
+            let fair = levels.iter().position(|run| run.alpha == 1.0)?;
+            Some((fair, others.iter().position(|run| run.scheduler == baseline)?))
+        };
+        let both = self.runs.iter().zip(&self.baselines);
+        both.filter_map(|(l, o)| pair(l, o).map(|(fair, other)| (&l[fair], &o[other]))).collect()
+    }
 }
 
 /// All runs, in the order of [`Pattern::ALL`].
@@ -185,14 +204,19 @@ pub fn patterns(bench: &Bench<'_>, size: &Size) -> Result<Patterns, ReproduceErr
     let drawn = traffic.draw(bench, [size.runs; 3])?;
     let mut all = Vec::new();
     for (pattern, found) in Pattern::ALL.into_iter().zip(&drawn.found) {
-        let mut runs = Vec::new();
-        for &draw in found.iter().take(size.runs) {
-            let recorded = bench.run(&traffic.assignment(draw)?)?;
-            runs.push(recorded.iter().map(Run::of).collect());
+        let (mut runs, mut others) = (Vec::new(), Vec::new());
+        for (index, &draw) in found.iter().take(size.runs).enumerate() {
+            let scenario = traffic.assignment(draw)?;
+            let (levels, mut schedulers) = (scenario.schedulers().len(), scenario.schedulers());
+            let compared = baselines::ALL.iter().filter(|&&name| index < size.compared || name == baselines::MR3);
+            schedulers.extend(compared.map(|name| baselines::spec(name)));
+            let mut made: Vec<Run> = bench.run_with(&scenario, &schedulers, 0)?.iter().map(Run::of).collect();
+            others.push(made.split_off(levels.min(made.len())));
+            runs.push(made);
         }
         let (used, name) = (runs.len(), pattern.name());
         let note = format!("{used} runs; {} of {} random assignments are {name}", found.len(), drawn.draws);
-        all.push(PatternRuns { pattern, runs, note });
+        all.push(PatternRuns { pattern, runs, baselines: others, note });
     }
     Ok(Patterns(all))
 }
