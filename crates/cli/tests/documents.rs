@@ -78,3 +78,20 @@ fn the_demo_of_the_makefile_is_the_one_of_the_readme() {
     assert!(makefile.contains("run scenarios/demo.toml --out"));
     assert!(root().join("scenarios/demo.toml").exists());
 }
+
+/// Targets of `[text](target)` that are files of ours.
+fn links(document: &str) -> Vec<&str> {
+    let targets = document.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    targets.filter(|t| !t.starts_with("http") && !t.starts_with('#')).collect()
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let others = ["CONTRIBUTING.md", "CHANGELOG.md"].map(|name| root().join(name));
+    for document in documents().into_iter().chain(others) {
+        for link in links(&std::fs::read_to_string(&document).unwrap()) {
+            let target = document.parent().unwrap().join(link.split('#').next().unwrap());
+            assert!(target.exists(), "{}: {link}", document.display());
+        }
+    }
+}
