@@ -216,8 +216,8 @@ fn the_printed_lower_side_of_theorem_5_fails_for_a_single_flow() {
 
 #[test]
 fn weighted_flows_keep_their_part_in_the_long_run() {
-    // Six flows, always backlogged; d = 1 / max_r sum_i w_i tbar_ir. Each must get alpha w_i d of the time, but for the n + 1 packets by
-    // which a packet schedule may be behind its fluid at the end of the horizon, here 2 n tau_max.
+    // Six flows, always backlogged; d = 1 / max_r sum_i w_i tbar_ir. Each must get alpha w_i d of the time, but for what a
+    // packet schedule may be behind its fluid at the end of the horizon: less than 2 n tau_max (Theorem 5).
     use dovetail_sched::{FlowConfig, Next, Packet, Scheduler};
     use dovetail_units::Weight;
     let costs = [[9_000, 1_000], [1_000, 8_000], [5_000, 5_000], [7_000, 14_000], [3_000, 1_000], [2_000, 9_000u64]];

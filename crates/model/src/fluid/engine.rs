@@ -44,7 +44,6 @@ pub fn run(input: &Input, policy: &Policy) -> Result<Outcome, ModelError> {
 /// A backlogged flow and the state of its head packet.
 struct Active {
     flow: usize,
-    packet: usize,
     remaining_s: f64,
     share: f64,
     started: bool,
@@ -112,8 +111,7 @@ impl<'a> Engine<'a> {
                 let times = self.input.times_s(flow, packet);
                 let at = self.active.partition_point(|active| active.flow < flow);
                 let head = Head::of_valid(times, self.input.flows[flow].weight, self.seniority);
-                self.active
-                    .insert(at, Active { flow, packet, remaining_s: head.dominant_s(), share: 0.0, started: false });
+                self.active.insert(at, Active { flow, remaining_s: head.dominant_s(), share: 0.0, started: false });
                 self.heads.insert(at, head);
                 self.seniority += 1;
             }
@@ -194,7 +192,7 @@ impl<'a> Engine<'a> {
                 self.heads[at].replace(self.input.times_s(flow, packet), self.seniority);
                 self.seniority += 1;
                 let active = &mut self.active[at];
-                (active.packet, active.remaining_s, active.started) = (packet, self.heads[at].dominant_s(), false);
+                (active.remaining_s, active.started) = (self.heads[at].dominant_s(), false);
                 at += 1;
             } else {
                 self.recorder.bend(flow, self.now, 0.0);
