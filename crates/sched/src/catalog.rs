@@ -7,6 +7,7 @@ use core::any::Any;
 
 use crate::contract::Scheduler;
 use crate::drfq::Drfq;
+use crate::drgps::Drgps;
 use crate::drr::Drr;
 use crate::fifo::Fifo;
 use crate::gmr3::Gmr3;
@@ -18,7 +19,7 @@ use crate::spec::{Spec, SpecError};
 use crate::tradeoff::Tradeoff;
 use crate::wf2q_plus::Wf2qPlus;
 use crate::wfq::Wfq;
-use crate::{drfq, drr, fifo, gmr3, mr3, scfq, sfq, tradeoff, wf2q_plus, wfq};
+use crate::{drfq, drgps, drr, fifo, gmr3, mr3, scfq, sfq, tradeoff, wf2q_plus, wfq};
 
 /// A parameter of a discipline.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +79,7 @@ pub fn catalog() -> &'static [Entry] {
         drfq::ENTRY,
         mr3::ENTRY,
         gmr3::ENTRY,
+        drgps::ENTRY,
         tradeoff::ENTRY,
         drr::ENTRY,
         wfq::ENTRY,
@@ -117,6 +119,7 @@ pub fn build<const M: usize, P: 'static>(spec: &Spec, shape: Shape) -> Result<Bo
         "fifo" => Ok(Box::new(PerFlow::new(Fifo::default()))),
         "mr3" => Ok(Box::new(PerFlow::new(Mr3::from_spec(spec, shape)?))),
         "gmr3" => Ok(Box::new(PerFlow::new(Gmr3::from_spec(spec, shape)?))),
+        "drgps" => Ok(Box::new(PerFlow::new(Drgps::<M>::from_spec(spec)?))),
         "drr" => Ok(Box::new(PerFlow::new(Drr::from_spec::<M>(spec)?))),
         "wfq" => Ok(Box::new(PerFlow::new(Wfq::from_spec::<M>(spec)?))),
         "wf2q+" => Ok(Box::new(PerFlow::new(Wf2qPlus::from_spec::<M>(spec)?))),

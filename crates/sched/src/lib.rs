@@ -6,7 +6,7 @@
 //! * [`contract`]: what a scheduler is asked and what it answers.
 //! * [`per_flow`]: per-flow queues, limits and books, once for all disciplines; a [`Discipline`] only decides whose
 //!   head packet is next.
-//! * [`fifo`], [`drfq`], [`mr3`], [`gmr3`], [`tradeoff`]: the disciplines.
+//! * [`fifo`], [`drfq`], [`mr3`], [`gmr3`], [`drgps`], [`tradeoff`]: the disciplines.
 //! * [`drr`], [`wfq`], [`wf2q_plus`], [`sfq`], [`scfq`]: disciplines that share one resource; [`one_resource`] is what they
 //!   have in common.
 //! * [`mod@catalog`]: their names, parameters and guarantees; [`catalog::build`] makes one from a text such as
@@ -20,6 +20,7 @@ pub mod catalog;
 pub mod contract;
 pub mod cost;
 pub mod drfq;
+pub mod drgps;
 pub mod drr;
 pub mod fifo;
 pub mod gmr3;

@@ -3,6 +3,7 @@
 //! * [`conformance`]: the suite, and [`model`]: a scheduler's books kept from outside.
 //! * [`direct`]: the tradeoff discipline by the paper's direct O(n) implementation.
 //! * [`naive_drfq`]: DRFQ as its definition reads.
+//! * [`naive_drgps`]: the trackers of the DRGPS fluid as the definition reads.
 //! * [`operation`]: what a scheduler's owner may do, as data, and made from bytes (random or from a fuzzer).
 //! * [`twins`]: two schedulers under one sequence of operations, which must answer alike.
 //! * [`random`]: a small seeded generator.
@@ -11,6 +12,7 @@ pub mod conformance;
 pub mod direct;
 pub mod model;
 pub mod naive_drfq;
+pub mod naive_drgps;
 pub mod operation;
 pub mod random;
 pub mod twins;

@@ -18,11 +18,12 @@ use crate::spec::{Spec, SpecError};
 
 pub use clock::FluidClock;
 
-const TICK_BITS: u32 = 16;
+/// A tag counts 2^-16 ns.
+pub(crate) const TICK_BITS: u32 = 16;
 /// Ticks times thousandths of weight in a nanosecond.
 const PER_NANO: i64 = 1000 << TICK_BITS;
 /// The most that one step of a tag can be.
-const LONGEST_STEP: i64 = 1 << 60;
+pub(crate) const LONGEST_STEP: i64 = 1 << 60;
 /// When the virtual time reaches this, all tags are lowered by half of it.
 pub(crate) const REBASE_AT: u64 = 1 << 63;
 
@@ -80,9 +81,14 @@ pub struct Tag {
 }
 
 impl Tag {
+    /// At this tick.
+    pub fn at(ticks: u64) -> Self {
+        Self { ticks, part: 0 }
+    }
+
     /// No earlier than `ticks`.
     pub fn at_least(self, ticks: u64) -> Self {
-        if self.ticks < ticks { Self { ticks, part: 0 } } else { self }
+        if self.ticks < ticks { Self::at(ticks) } else { self }
     }
 
     /// Moved by `nanos / weight`, which may be negative.

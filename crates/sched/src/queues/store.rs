@@ -111,6 +111,11 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
         &self.slots[slot as usize]
     }
 
+    /// The stamp of a waiting packet.
+    pub fn stamp_mut(&mut self, slot: u32) -> &mut S {
+        &mut self.slots[slot as usize].stamp
+    }
+
     /// The flow's first waiting packet.
     pub fn head(&self, flow: u32) -> Option<&Slot<M, P, S>> {
         self.slots.get(self.flows[flow as usize].head as usize)
