@@ -14,12 +14,14 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-const DISCIPLINES: [&str; 12] = [
+const DISCIPLINES: [&str; 14] = [
     "fifo",
     "drfq",
     "drfq:mode=dovetail",
     "mr3",
     "gmr3",
+    "drgps",
+    "drgps:order=start",
     "tradeoff:alpha=1",
     "tradeoff:alpha=0.85",
     "drr",

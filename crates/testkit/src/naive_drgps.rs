@@ -4,8 +4,8 @@
 //!
 //! * V in whole ticks of 2^-16 ns. Time that is not in V yet is kept as work: nanoseconds times 2^16 times 1000 times 2^31.
 //! * Normalised times in 2^-31, to the nearest; loads in that times thousandths of weight.
-//! * What dividing a packet's time by the weight leaves below one tick goes to the flow's next packet, while the flow is backlogged in the fluid.
-//!   One step is at most 2^60 ticks.
+//! * What dividing a packet's time by the weight leaves below one tick goes to the flow's next packet, unless the fluid rests meanwhile.
+//!   One step is at most 2^60 ticks. V moves by one tick when the fluid begins to serve after a rest.
 //! * Of several packets that end at one time the one with the lower tag goes first, then the flow with the lower index.
 //!
 //! Cost per call: O(n M) for each event since the last call, n flows.
@@ -52,6 +52,8 @@ struct Flow<const M: usize, P> {
     head: Option<Head<M>>,
     /// Tick and part of a tick (thousandths of the weight) of the last finish.
     last: (i128, i128),
+    /// The busy period of the fluid in which that was.
+    busy_period: u64,
     correction: i128,
 }
 
@@ -62,6 +64,7 @@ pub struct NaiveDrgps<const M: usize, P> {
     now: Time,
     virtual_time: i128,
     work: u128,
+    busy_periods: u64,
     flows: Vec<Flow<M, P>>,
     free: Vec<u32>,
     starts: u64,
@@ -76,6 +79,7 @@ impl<const M: usize, P> NaiveDrgps<M, P> {
             now: Time::ZERO,
             virtual_time: 0,
             work: 0,
+            busy_periods: 0,
             flows: Vec::new(),
             free: Vec::new(),
             starts: 0,
@@ -188,6 +192,7 @@ impl<const M: usize, P> Scheduler<M, P> for NaiveDrgps<M, P> {
             waiting: VecDeque::new(),
             head: None,
             last: (0, 0),
+            busy_period: 0,
             correction: 0,
         };
         let at = self.free.pop().map_or(self.flows.len(), |at| at as usize);
@@ -252,10 +257,15 @@ impl<const M: usize, P> Scheduler<M, P> for NaiveDrgps<M, P> {
         self.stats.queued += 1;
         self.stats.queued_bytes += u64::from(size);
         if record.head.is_none() {
-            record.correction = record.correction.max(0);
-            if record.last.0 < self.virtual_time {
-                record.last = (self.virtual_time, 0);
+            if self.flows.iter().all(|f| f.head.is_none()) {
+                self.busy_periods += 1;
+                self.virtual_time += 1;
             }
+            let record = &mut self.flows[at];
+            record.correction = record.correction.max(0);
+            let part = if record.busy_period == self.busy_periods { record.last.1 } else { 0 };
+            record.last = (self.virtual_time, part);
+            record.busy_period = self.busy_periods;
             self.take_head(at);
         }
         Ok(())

@@ -30,7 +30,7 @@ fn agree<const M: usize>(bytes: &[u8]) -> Result<(), String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
     #[test]
     fn decides_as_the_naive_one(bytes in prop::collection::vec(any::<u8>(), 0..4000)) {
@@ -42,34 +42,21 @@ proptest! {
 }
 
 #[test]
-fn decides_as_the_naive_one_for_long() {
-    // Nothing drifts: a single tick of difference would show in the instants of `At`.
-    for order in ORDERS {
-        let mut both = twins::<2>(order, NEVER);
-        both.tame = tame;
-        assert_eq!(both.run(&mut Random::new(5).take(1 << 20)), Ok(()), "{order:?}");
-        let mut both = twins::<4>(order, NEVER);
-        both.tame = tame;
-        assert_eq!(both.run(&mut Random::new(6).take(1 << 20)), Ok(()), "{order:?}");
-    }
-}
-
-#[test]
 fn starts_are_tracked_for_long_whatever_packets_cost() {
-    // Only differences to V matter here: also where tags are lowered again and again.
+    // Nothing drifts: a single tick of difference would show in the instants of `At`. Also where tags are lowered again and again.
     for rebase_at in [NEVER, 1 << 36] {
         assert_eq!(twins::<3>(TrackBy::Start, rebase_at).run(&mut Random::new(7).take(1 << 19)), Ok(()));
     }
 }
 
 #[test]
-fn lowering_all_tags_changes_no_decision() {
-    for order in ORDERS {
-        let mut both = twins::<2>(order, 1 << 39);
+fn finishes_are_tracked_for_long() {
+    for rebase_at in [NEVER, 1 << 39] {
+        let mut both = twins::<2>(TrackBy::Finish, rebase_at);
         both.tame = tame;
-        assert_eq!(both.run(&mut Random::new(3).take(1 << 20)), Ok(()), "{order:?}");
-        println!("{}", both.subject.discipline().rebases());
-        assert!(both.subject.discipline().rebases() > 10, "{}", both.subject.discipline().rebases());
+        assert_eq!(both.run(&mut Random::new(3).take(1 << 19)), Ok(()));
+        let rebases = both.subject.discipline().rebases();
+        assert!(rebase_at == NEVER || rebases > 10, "{rebases}");
     }
 }
 

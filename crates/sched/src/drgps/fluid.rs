@@ -103,6 +103,8 @@ pub(super) struct Fluid<const M: usize> {
     due: u128,
     /// V in ticks.
     virtual_time: u64,
+    /// V when the fluid last began to serve after a rest, later than any finish before it.
+    busy_since: u64,
     /// Sum over backlogged flows of weight (thousandths) times normalised time (2^-31), per resource.
     load: [u128; M],
     /// Backlogged flows by the finish tags of their head packets.
@@ -118,6 +120,7 @@ impl<const M: usize> Fluid<M> {
             work: 0,
             due: u128::MAX,
             virtual_time: 0,
+            busy_since: 0,
             load: [0; M],
             finishes: IndexedHeap::default(),
             rebase_at,
@@ -159,8 +162,17 @@ impl<const M: usize> Fluid<M> {
         // No credit for what was too much charged before: the flow gave its claim up when it left.
         state.correction = state.correction.max(0);
         self.bring_up_to_date();
+        if self.finishes.is_empty() {
+            self.virtual_time = self.virtual_time.saturating_add(1);
+            self.busy_since = self.virtual_time;
+        }
         let state = &mut queues.flow_mut(flow).state;
-        state.finish = state.finish.at_least(self.virtual_time);
+        // What was left below a tick counts until the fluid rests, so that flows that come and go lose nothing, and no longer, so that it
+        // never has more to do since its last rest than there was.
+        state.finish = match state.finish.ticks >= self.busy_since {
+            true => state.finish.at_tick(self.virtual_time),
+            false => Tag::at(self.virtual_time),
+        };
         self.take_head(flow, queues, eligible);
         self.find_due();
     }
@@ -277,6 +289,7 @@ impl<const M: usize> Fluid<M> {
     fn rebase<P>(&mut self, queues: &mut FlowQueues<M, P>, eligible: &mut Eligible) {
         let by = self.virtual_time - self.rebase_at / 2;
         self.virtual_time -= by;
+        self.busy_since = self.busy_since.saturating_sub(by);
         queues.flows_mut().for_each(|flow| flow.state.lower(by));
         queues.stamps_mut().for_each(|stamp| *stamp = stamp.saturating_sub(by));
         self.finishes.rekey(|tag| tag.saturating_sub(by));

@@ -91,6 +91,11 @@ impl Tag {
         if self.ticks < ticks { Self::at(ticks) } else { self }
     }
 
+    /// At this tick, with the same part of a tick.
+    pub fn at_tick(self, ticks: u64) -> Self {
+        Self { ticks, ..self }
+    }
+
     /// Moved by `nanos / weight`, which may be negative.
     pub fn moved(self, nanos: i64, weight: Weight) -> Self {
         let (whole, part) = virtual_time(nanos, weight, self.part);

@@ -1,0 +1,220 @@
+//! The DRGPS trackers against the fluid of `dovetail_model`, which computes in 64-bit floating point and visits every flow at every event, and
+//! against `tradeoff:alpha=1`, whose fluid is the same for two resources.
+//!
+//! Bounds, with n flows, L the longest time of any packet on any resource, L_0 that on resource 0, S and F a packet's start and finish in the
+//! fluid. Resource 0 has one server and takes a packet whenever there is one for it.
+//!
+//! * No packet enters before S.
+//! * `order=start`: it enters by S + (n - 1) L_0. What enters before it from the beginning of the busy period of resource 0 on has started in
+//!   the fluid since then and before S: the fluid has had the time for all of it but the heads of the n - 1 other flows.
+//!   It leaves resource r (from 0) by S + (r + 1) n L: its way to there is a chain of r + 1 unbroken sequences of packets, one on each resource,
+//!   that enter one after another; by the same argument each is done in the time between the starts of its first and last packet and n L.
+//! * `order=finish`: it leaves resource 0 by F + L_0. Say p is the last packet before it on resource 0 that ends after F in the fluid.
+//!   When p was chosen, none of those that enter between the two had started in the fluid: their finishes are earlier. So the fluid did all of them after
+//!   that, by F. It leaves resource r by F + (r (2 n + 1) + 2) L: what enters from x to y has started in the fluid by y and was not finished
+//!   by x - L, so it has y - x + L of time in the fluid, but for n heads at each end.
+//!
+//! Slack: a packet enters at whole nanoseconds, up to 1 ns late. A flow that becomes backlogged in the fluid starts at a whole tick of
+//! 2^-16 ns of virtual time, up to one early; that is at most a tick times the sum of all weights in time, for each packet at most. tbar is
+//! right to 2^-32, so V' is right to m 2^-32 of itself.
+
+mod measure;
+
+use std::collections::BTreeMap;
+
+use dovetail_model::fluid::{self, Input, Policy};
+use dovetail_sched::{FlowConfig, Next, Packet, Shape, build};
+use dovetail_testkit::random::Random;
+use dovetail_units::{ResourceVec, Time, Weight};
+use measure::{Case, draw, search};
+
+/// Nanoseconds where the model says seconds: it only computes with numbers.
+fn fluid_of<const M: usize>(case: &Case<M>) -> fluid::Outcome {
+    let mut input = Input::new(M).unwrap();
+    for &milli in &case.weights {
+        input.add_flow(f64::from(milli) / 1000.0).unwrap();
+    }
+    for (at, flow, times) in in_order(case) {
+        input.push(flow, at as f64, &times.map(|t| t as f64)).unwrap();
+    }
+    fluid::run(&input, &Policy::Drgps).unwrap()
+}
+
+fn in_order<const M: usize>(case: &Case<M>) -> Vec<measure::Given<M>> {
+    let mut packets = case.packets.clone();
+    packets.sort_by_key(|p| p.0);
+    packets
+}
+
+fn slack<const M: usize>(case: &Case<M>, fluid: &fluid::Outcome) -> f64 {
+    let weights = case.weights.iter().map(|&milli| f64::from(milli) / 1000.0).sum::<f64>();
+    let ticks = case.packets.len() as f64 * weights / 65_536.0;
+    ticks + fluid.last_finish_s() * M as f64 / (1u64 << 32) as f64
+}
+
+/// When every flow's packets enter if the first resource takes no time: at their starts in the scheduler's fluid.
+fn starts<const M: usize>(case: &Case<M>, spec: &str) -> Vec<Vec<u64>> {
+    let mut scheduler = build::<M, usize>(&spec.parse().unwrap(), Shape { servers: M as u32 }).unwrap();
+    let config = |&milli: &u32| FlowConfig { weight: Weight::from_milli(milli).unwrap(), ..FlowConfig::default() };
+    let flows: Vec<_> = case.weights.iter().map(|milli| scheduler.add_flow(config(milli))).collect();
+    let mut arrivals = in_order(case).into_iter().peekable();
+    let mut starts = vec![Vec::new(); flows.len()];
+    let mut now = 0;
+    loop {
+        while let Some((at, flow, times)) = arrivals.next_if(|p| p.0 <= now) {
+            let cost = ResourceVec::from_nanos(times);
+            let packet = Packet { flow: flows[flow], size: 1, cost, payload: flow };
+            scheduler.enqueue(Time::from_nanos(at), packet).unwrap();
+        }
+        let arrival = arrivals.peek().map(|p| p.0);
+        now = match (scheduler.next(Time::from_nanos(now)), arrival) {
+            (Next::Serve(packet), _) => {
+                starts[packet.payload].push(now);
+                now
+            }
+            (Next::At(time), arrival) => time.as_nanos().min(arrival.unwrap_or(u64::MAX)),
+            (Next::Empty, Some(arrival)) => arrival,
+            (Next::Empty, None) => return starts,
+            (Next::AwaitProgress, _) => panic!("drgps does not wait for progress"),
+        };
+    }
+}
+
+fn weighted<const M: usize>(random: &mut Random) -> Case<M> {
+    let flows = [1, 2, 3, 5, 8][random.below(5) as usize];
+    let mut case = draw::<M>(random, flows, 150);
+    if random.below(2) == 0 {
+        case.weights
+            .iter_mut()
+            .for_each(|w| *w = [1000, 2000, random.between(100, 16_000) as u32][random.below(3) as usize]);
+    }
+    case
+}
+
+fn follows_the_model<const M: usize>() {
+    let mut worst = 0.0;
+    for seed in 0..150 {
+        let case = weighted::<M>(&mut Random::new(seed));
+        let fluid = fluid_of(&case);
+        let slack = slack(&case, &fluid);
+        for spec in ["drgps:order=start", "drgps:order=finish"] {
+            for (flow, starts) in starts(&case, spec).iter().enumerate() {
+                for (&start, &model) in starts.iter().zip(fluid.starts_s(flow)) {
+                    let late = start as f64 - model;
+                    assert!((-slack..=1.0 + slack).contains(&late), "{spec}, M = {M}, seed {seed}: {late} ns");
+                    worst = f64::max(worst, (late - 1.0).max(-late) / slack);
+                }
+            }
+        }
+    }
+    println!("M = {M}: beyond whole nanoseconds, {worst:.3} of the slack");
+}
+
+#[test]
+fn every_packet_starts_in_its_fluid_when_it_does_in_the_model() {
+    follows_the_model::<1>();
+    follows_the_model::<2>();
+    follows_the_model::<3>();
+    follows_the_model::<4>();
+}
+
+#[test]
+fn starts_are_those_of_strict_fairness_in_the_tradeoff() {
+    for seed in 1000..1300 {
+        let case = weighted::<2>(&mut Random::new(seed));
+        // Two fluids that are each within the slack of the exact one, at whole nanoseconds.
+        let most = 1.0 + 2.0 * slack(&case, &fluid_of(&case));
+        let pairs = starts(&case, "drgps:order=start").into_iter().zip(starts(&case, "tradeoff:alpha=1"));
+        for (ours, theirs) in pairs.flat_map(|(ours, theirs)| ours.into_iter().zip(theirs)) {
+            assert!(ours.abs_diff(theirs) as f64 <= most, "seed {seed}: {ours} and {theirs}");
+        }
+    }
+}
+
+/// The worst of a run: entrance after the start in the fluid, exit of the first and of the last resource after the finish there, each as a
+/// part of what is allowed or, the last one, in L.
+fn lateness<const M: usize>(case: &Case<M>, spec: &str) -> [f64; 3] {
+    let by_start = spec.ends_with("start");
+    let (fluid, log) = (fluid_of(case), case.run(spec));
+    // On one resource the entrance never waits for a whole nanosecond.
+    let slack = slack(case, &fluid) + if M == 1 { 0.0 } else { 1.0 };
+    let (n, longest) = (case.weights.len() as f64, case.longest() as f64);
+    let longest_0 = case.packets.iter().map(|p| p.2[0]).max().unwrap_or(0).max(1) as f64;
+    let mut worst = [0.0f64; 3];
+    let mut count = BTreeMap::new();
+    for packet in &log {
+        let flow = packet.packet.flow as usize;
+        let k = count.entry(flow).or_insert(0);
+        let (start, finish) = (fluid.starts_s(flow)[*k], fluid.finishes_s(flow)[*k]);
+        *k += 1;
+        let entered = packet.started[0].unwrap().as_nanos() as f64;
+        let left = |r: usize| packet.finished[r].unwrap().as_nanos() as f64;
+        assert!(entered >= start - slack, "{spec}: enters {} before its start", start - entered);
+        let allowed = (n - 1.0) * longest_0;
+        worst[0] = worst[0].max((entered - start) / allowed.max(longest_0));
+        worst[1] = worst[1].max((left(0) - finish) / longest_0);
+        worst[2] = worst[2].max((left(M - 1) - finish) / longest);
+        if by_start {
+            assert!(entered <= start + allowed + slack, "{spec}, M = {M}: {case:?}");
+        } else {
+            assert!(left(0) <= finish + longest_0 + slack, "{spec}, M = {M}: {case:?}");
+        }
+        for r in 0..M {
+            let until = match by_start {
+                true => start + (r as f64 + 1.0) * n * longest,
+                false => finish + (r as f64 * (2.0 * n + 1.0) + 2.0) * longest,
+            };
+            assert!(left(r) <= until + slack, "{spec}, M = {M}, resource {r}: {case:?}");
+        }
+    }
+    worst
+}
+
+fn bounds_hold<const M: usize>(packets: usize) -> [[f64; 3]; 2] {
+    ["drgps:order=start", "drgps:order=finish"].map(|spec| {
+        let (worst, count) = search(M as u64, packets, weighted, |case: &Case<M>| lateness(case, spec));
+        println!(
+            "{spec}, M = {M}, {count} packets: enters {:.2} (n-1) L_0 after its start; after its finish leaves resource 0 \
+             {:.2} L_0, the last {:.2} L",
+            worst[0], worst[1], worst[2]
+        );
+        worst
+    })
+}
+
+#[test]
+fn every_packet_enters_and_leaves_within_its_bounds() {
+    let worst =
+        [bounds_hold::<1>(40_000), bounds_hold::<2>(40_000), bounds_hold::<3>(40_000), bounds_hold::<4>(40_000)];
+    for [start, finish] in worst {
+        // A search that stays far from bounds would prove little.
+        assert!(start[0] > 0.9 && finish[1] > 0.9, "{worst:?}");
+    }
+}
+
+/// `cargo test --release -p dovetail-testkit --test drgps_fluid -- --ignored --nocapture`
+#[test]
+#[ignore = "a long search"]
+fn they_do_in_a_long_search() {
+    bounds_hold::<1>(2_000_000);
+    bounds_hold::<2>(2_000_000);
+    bounds_hold::<3>(2_000_000);
+    bounds_hold::<4>(2_000_000);
+}
+
+#[test]
+fn one_resource_is_never_idle_while_a_packet_waits() {
+    for seed in 0..400 {
+        let case = weighted::<1>(&mut Random::new(seed));
+        for spec in ["drgps:order=start", "drgps:order=finish"] {
+            let mut log = case.run(spec);
+            log.sort_by_key(|p| p.started[0]);
+            let mut free = Time::ZERO;
+            for (k, packet) in log.iter().enumerate() {
+                let arrived = log[k..].iter().map(|p| p.packet.arrival).min().unwrap();
+                assert_eq!(packet.started[0], Some(free.max(arrived)), "{spec}, seed {seed}, packet {k}");
+                free = packet.finished[0].unwrap();
+            }
+        }
+    }
+}
