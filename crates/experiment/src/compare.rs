@@ -5,10 +5,11 @@ use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use dovetail_sched::{Shape, Spec, SpecError, build, catalog};
+use dovetail_sched::composition::parameters;
+use dovetail_sched::{Shape, Spec, SpecError, build_all, catalog};
 use dovetail_sim::record::{Latencies, PacketLog, PacketOutcome, Shortfall};
 use dovetail_sim::{
-    Change, End, Metrics, MetricsOptions, Options, Outcome, Pipeline, RunResult, SimError, Workload, simulate,
+    Change, End, Metrics, MetricsOptions, Options, Outcome, Pipeline, RunResult, SimError, Workload, simulate_all,
 };
 use dovetail_units::{Duration, Time};
 
@@ -253,9 +254,9 @@ fn check_over<const M: usize>(scenario: &Scenario, schedulers: &[Spec]) -> Resul
     let changes = scenario.changes();
     let change = |index: usize, message: &str| RunError::Spec(scenario.change_error(index, message).to_string());
     for spec in schedulers {
-        let mut scheduler = build::<M, u32>(spec, shape::<M>(scenario)).map_err(|e| place(spec, e))?;
+        let mut schedulers = build_all::<M, u32>(spec, shape::<M>(scenario)).map_err(|e| place(spec, e))?;
         for (index, (_, parameter, value)) in changes.iter().enumerate().filter(|(_, c)| has_parameter(spec, &c.1)) {
-            scheduler.set(Time::ZERO, parameter, value).map_err(|e| change(index, &with_hint(&e)))?;
+            schedulers.set(Time::ZERO, parameter, value).map_err(|e| change(index, &with_hint(&e)))?;
         }
     }
     // A change that no compared scheduler takes is none; one that no scheduler at all takes is a slip.
@@ -304,7 +305,7 @@ fn run_one<const M: usize>(
     done: &AtomicU64,
 ) -> Result<Recorded, RunError> {
     let failed = |error| RunError::Sim { scheduler: spec.to_string(), error };
-    let mut scheduler = build::<M, u32>(spec, shape::<M>(scenario))?;
+    let mut schedulers = build_all::<M, u32>(spec, shape::<M>(scenario))?;
     let mut seen = 0;
     let mut report = |tally: &dovetail_sim::Tally| {
         let total = done.fetch_add(tally.offered - seen, Ordering::Relaxed) + tally.offered - seen;
@@ -321,7 +322,7 @@ fn run_one<const M: usize>(
     };
     let metrics = MetricsOptions { interval: scenario.interval(), ..MetricsOptions::default() };
     let mut recorder = (Metrics::new(workload, pipeline, metrics), PacketLog::new(settings.packet_log));
-    let outcome = simulate(workload, pipeline, scheduler.as_mut(), &mut recorder, options).map_err(failed)?;
+    let outcome = simulate_all(workload, pipeline, &mut schedulers, &mut recorder, options).map_err(failed)?;
     if outcome.end == End::Cancelled {
         return Err(RunError::Cancelled);
     }
@@ -334,7 +335,7 @@ fn shape<const M: usize>(scenario: &Scenario) -> Shape {
 }
 
 fn has_parameter(spec: &Spec, parameter: &str) -> bool {
-    catalog().iter().any(|e| e.name == spec.name && e.parameters.iter().any(|p| p.name == parameter))
+    parameters(&spec.name).into_iter().flatten().any(|p| p.name == parameter)
 }
 
 fn changes_for(scenario: &Scenario, spec: &Spec) -> Vec<Change> {
@@ -346,7 +347,7 @@ fn changes_for(scenario: &Scenario, spec: &Spec) -> Vec<Change> {
 /// Part of its fair share that a scheduler promises a flow, and since when: alpha where it has that, else all of it.
 fn promises(spec: &Spec, changes: &[Change]) -> Vec<(f64, f64)> {
     const ALPHA: &str = "alpha";
-    let parameters = catalog().iter().filter(|e| e.name == spec.name).flat_map(|e| e.parameters);
+    let parameters = parameters(&spec.name).into_iter().flatten();
     let default = parameters.filter(|p| p.name == ALPHA).map(|p| p.default).next();
     let written = spec.parameters.iter().find(|(key, _)| key == ALPHA).map(|(_, value)| value.as_str());
     let first = written.or(default).and_then(|value| value.parse().ok()).unwrap_or(1.0);

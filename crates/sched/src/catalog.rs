@@ -12,6 +12,7 @@ use crate::drr::Drr;
 use crate::fifo::Fifo;
 use crate::gmr3::Gmr3;
 use crate::mr3::Mr3;
+use crate::one_resource::RESOURCE;
 use crate::per_flow::PerFlow;
 use crate::scfq::Scfq;
 use crate::sfq::Sfq;
@@ -72,6 +73,18 @@ pub struct Entry {
     pub paper: &'static str,
 }
 
+impl Entry {
+    /// Whether it has a parameter of this name.
+    pub fn has(&self, parameter: &str) -> bool {
+        self.parameters.iter().any(|p| p.name == parameter)
+    }
+
+    /// Whether it may stand in front of one resource in a composition: if it shares a single one, or none.
+    pub fn can_be_part(&self) -> bool {
+        self.has(RESOURCE.name) || self.name == fifo::ENTRY.name
+    }
+}
+
 /// Every discipline, in the order of help texts.
 pub fn catalog() -> &'static [Entry] {
     &[
@@ -103,13 +116,11 @@ impl Default for Shape {
     }
 }
 
-/// Make the scheduler that `spec` describes.
+/// Make the scheduler that `spec` describes. For a composition of several, see [`build_all`](crate::build_all).
 pub fn build<const M: usize, P: 'static>(spec: &Spec, shape: Shape) -> Result<Box<dyn Scheduler<M, P>>, SpecError> {
-    let names: Vec<&'static str> = catalog().iter().map(|e| e.name).collect();
-    let Some(entry) = catalog().iter().find(|e| e.name == spec.name) else {
-        return Err(composition(&spec.name).unwrap_or_else(|| SpecError::unknown_name(&spec.name, names)));
-    };
-    if let Some((name, _)) = spec.parameters.iter().find(|(n, _)| !entry.parameters.iter().any(|p| p.name == n)) {
+    let parts = read_parts(&spec.name)?;
+    let &[entry] = parts.as_slice() else { return Err(several(spec, &parts)) };
+    if let Some((name, _)) = spec.parameters.iter().find(|(n, _)| !entry.has(n)) {
         return Err(SpecError::unknown_parameter(entry, name));
     }
     if entry.resources == Resources::Two && M != 2 {
@@ -128,30 +139,51 @@ pub fn build<const M: usize, P: 'static>(spec: &Spec, shape: Shape) -> Result<Bo
         "drfq" => Ok(Box::new(PerFlow::new(Drfq::<M>::from_spec(spec, shape)?))),
         "tradeoff" => for_two(Box::new(PerFlow::new(Tradeoff::from_spec(spec)?)))
             .ok_or_else(|| wrong_number_of_resources(entry, M)),
-        name => Err(SpecError::unknown_name(name, names)),
+        name => Err(SpecError::unknown_name(name, names())),
     }
 }
 
 /// The disciplines that a name such as `drr+wf2q+` joins by plus signs, one for each resource; one if it is just a discipline's
 /// name, `None` if it cannot be read. A name that itself ends in a plus, such as `wf2q+`, is read as long as possible.
 pub fn parts(name: &str) -> Option<Vec<&'static Entry>> {
+    read_parts(name).ok()
+}
+
+/// As [`parts`]; never empty.
+pub(crate) fn read_parts(name: &str) -> Result<Vec<&'static Entry>, SpecError> {
     let (mut rest, mut found) = (name, Vec::new());
     loop {
         let tail = |entry: &Entry| rest.strip_prefix(entry.name).filter(|t| t.is_empty() || t.starts_with('+'));
-        let entry = catalog().iter().filter(|e| tail(e).is_some()).max_by_key(|e| e.name.len())?;
+        let candidates = catalog().iter().filter_map(|entry| Some((entry, tail(entry)?)));
+        let Some((entry, tail)) = candidates.max_by_key(|(entry, _)| entry.name.len()) else {
+            return Err(unknown_part(name, rest));
+        };
         found.push(entry);
-        match tail(entry)?.strip_prefix('+') {
+        match tail.strip_prefix('+') {
             Some(following) => rest = following,
-            None => return Some(found),
+            None => return Ok(found),
         }
     }
 }
 
-fn composition(name: &str) -> Option<SpecError> {
-    let names: Vec<&str> = parts(name)?.iter().map(|e| e.name).collect();
-    let meant = names.join(" on one resource and ");
-    let message = format!("{name:?} is {meant} on the next; one discipline decides for all resources of a pipeline");
-    (names.len() > 1).then(|| SpecError::new(name, message))
+fn names() -> Vec<&'static str> {
+    catalog().iter().map(|e| e.name).collect()
+}
+
+/// No discipline's name stands where `rest` of `name` begins.
+fn unknown_part(name: &str, rest: &str) -> SpecError {
+    match rest.split('+').next() {
+        Some(part) if !part.is_empty() && part != name => SpecError::unknown_part(name, part, names()),
+        _ => SpecError::unknown_name(name, names()),
+    }
+}
+
+fn several(spec: &Spec, parts: &[&Entry]) -> SpecError {
+    let names: Vec<&str> = parts.iter().map(|e| e.name).collect();
+    let (name, meant) = (&spec.name, names.join(" on one resource and "));
+    let message =
+        format!("{name:?} is {meant} on the next; here one discipline decides for all resources of a pipeline");
+    SpecError::new(name, message)
 }
 
 fn wrong_number_of_resources(entry: &Entry, resources: usize) -> SpecError {

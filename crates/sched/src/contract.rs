@@ -107,12 +107,23 @@ pub struct Ticket<const M: usize> {
     /// The discipline's tags for the packet, and the epoch that they count from.
     pub(crate) tags: [u64; M],
     pub(crate) epoch: u32,
+    /// The latest [`stage`](Self::stage) reported.
+    pub(crate) reached: u32,
 }
 
 impl<const M: usize> Ticket<M> {
     /// For schedulers outside this crate: a ticket that notes any `tags`.
     pub const fn new(flow: FlowId, charged: ResourceVec<M>, tags: [u64; M]) -> Self {
-        Self { flow, charged, tags, epoch: 0 }
+        Self { flow, charged, tags, epoch: 0, reached: 0 }
+    }
+
+    /// How far a packet is of which this is reported: grows along the pipeline, 0 is handed out, and left unfinished is beyond all.
+    pub(crate) fn stage(resource: usize, event: Progress) -> u32 {
+        match event {
+            Progress::Started => 2 * resource as u32 + 1,
+            Progress::Finished { .. } => 2 * resource as u32 + 2,
+            Progress::Abandoned => u32::MAX,
+        }
     }
 
     /// What the scheduler noted.

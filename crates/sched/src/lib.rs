@@ -11,12 +11,15 @@
 //!   have in common.
 //! * [`mod@catalog`]: their names, parameters and guarantees; [`catalog::build`] makes one from a text such as
 //!   `tradeoff:alpha=0.85`.
+//! * [`composition`]: one single-resource discipline in front of each resource, such as `drr+drr`; [`back_pressure`] between them.
 //! * [`cost`]: estimates of a packet's processing times.
 #![no_std]
 
 extern crate alloc;
 
+pub mod back_pressure;
 pub mod catalog;
+pub mod composition;
 pub mod contract;
 pub mod cost;
 pub mod drfq;
@@ -37,6 +40,7 @@ pub mod wf2q_plus;
 pub mod wfq;
 
 pub use catalog::{Shape, build, catalog};
+pub use composition::{Schedulers, build_all};
 pub use contract::{
     DropReason, FlowConfig, FlowId, LONGEST_TIME, Limit, Next, Packet, Progress, Refused, Scheduler, Served, Stats,
     Ticket, UnknownFlow,

@@ -28,6 +28,9 @@ pub trait Discipline<const M: usize>: Sized {
     /// Kept with every waiting packet.
     type Stamp: Copy;
 
+    /// The flow at this index has been set up.
+    fn added<P>(&mut self, _flow: u32, _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>) {}
+
     /// The stamp of a packet that arrives now.
     fn stamp(&mut self, now: Time) -> Self::Stamp;
 
@@ -48,6 +51,18 @@ pub trait Discipline<const M: usize>: Sized {
 
     /// A packet in the pipeline made progress. Its flow may be gone.
     fn progressed(&mut self, _now: Time, _ticket: &Ticket<M>, _resource: usize, _event: Progress) {}
+
+    /// [`progressed`](Self::progressed), for a discipline that needs the queues for it. The ticket is as it was before this report.
+    fn progressed_among<P>(
+        &mut self,
+        now: Time,
+        ticket: &Ticket<M>,
+        resource: usize,
+        event: Progress,
+        _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>,
+    ) {
+        self.progressed(now, ticket, resource, event);
+    }
 
     /// A packet's charge turns out as `after` instead of `before`. Settled before.
     fn corrected<P>(
@@ -110,7 +125,9 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
 
 impl<const M: usize, P, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P, D> {
     fn add_flow(&mut self, config: FlowConfig) -> FlowId {
-        self.queues.add_flow(config)
+        let flow = self.queues.add_flow(config);
+        self.discipline.added(flow.index, &mut self.queues);
+        flow
     }
 
     fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig) -> Result<(), UnknownFlow> {
@@ -166,7 +183,7 @@ impl<const M: usize, P, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P, D> {
         let Some((size, charged, payload)) = self.queues.pop(flow) else { return Next::Empty };
         self.stats.served += 1;
         let (tags, epoch) = self.discipline.served(now, flow, &charged, &mut self.queues);
-        let ticket = Ticket { flow: self.queues.id(flow), charged, tags, epoch };
+        let ticket = Ticket { flow: self.queues.id(flow), charged, tags, epoch, reached: 0 };
         Next::Serve(Served { ticket, size, payload })
     }
 
@@ -175,7 +192,8 @@ impl<const M: usize, P, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P, D> {
         if resource >= M {
             return;
         }
-        self.discipline.progressed(now, ticket, resource, event);
+        self.discipline.progressed_among(now, ticket, resource, event, &mut self.queues);
+        ticket.reached = ticket.reached.max(Ticket::<M>::stage(resource, event));
         if let Progress::Finished { used } = event {
             self.correct(now, ticket, resource, used.min(LONGEST_TIME));
         }

@@ -33,10 +33,14 @@ impl SpecError {
 
     /// The discipline has no such parameter (that can be changed).
     pub fn unknown_parameter(entry: &Entry, name: &str) -> Self {
-        let known: Vec<&str> = entry.parameters.iter().map(|p| p.name).collect();
+        Self::no_such_parameter(entry.name, name, entry.parameters.iter().map(|p| p.name).collect())
+    }
+
+    /// What is called `scheduler` has no parameter `name`, only the `known` ones.
+    pub(crate) fn no_such_parameter(scheduler: &str, name: &str, known: Vec<&'static str>) -> Self {
         let message = match known.as_slice() {
-            [] => format!("{} has no parameters, so no {name:?}", entry.name),
-            names => format!("{} has no parameter {name:?}; it has {}", entry.name, names.join(", ")),
+            [] => format!("{scheduler} has no parameters, so no {name:?}"),
+            names => format!("{scheduler} has no parameter {name:?}; it has {}", names.join(", ")),
         };
         Self { known, ..Self::new(name, message) }
     }
@@ -45,6 +49,12 @@ impl SpecError {
     pub fn unknown_name(name: &str, known: Vec<&'static str>) -> Self {
         let message = format!("there is no scheduler {name:?}; there are {}", known.join(", "));
         Self { known, ..Self::new(name, message) }
+    }
+
+    /// There is no such discipline as `part`, which the composition `name` has.
+    pub(crate) fn unknown_part(name: &str, part: &str, known: Vec<&'static str>) -> Self {
+        let message = format!("{name}: there is no scheduler {part:?}; there are {}", known.join(", "));
+        Self { known, ..Self::new(part, message) }
     }
 
     /// A parameter's value is not what it must be.

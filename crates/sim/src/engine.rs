@@ -1,14 +1,18 @@
 //! The event loop.
 
+mod passage;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dovetail_sched::{FlowConfig, Next, Packet, Progress, Scheduler, Served};
+use dovetail_sched::catalog::Entry;
+use dovetail_sched::{FlowConfig, Next, Packet, Progress, Scheduler, Schedulers, Served};
 use dovetail_units::{Duration, Time};
 
 use crate::arrivals::{Arrivals, Emitted};
-use crate::costs::{Carry, FlowCosts, shared};
+use crate::between::Between;
+use crate::costs::{Carry, FlowCosts};
 use crate::error::SimError;
 use crate::pipeline::Pipeline;
 use crate::record::{Metrics, MetricsOptions, RunResult};
@@ -54,11 +58,11 @@ pub struct Tally {
     pub refused: u64,
     /// Left the last resource.
     pub delivered: u64,
-    /// Found a buffer between two resources full.
+    /// Found a buffer between two resources full, or their flow's part of it.
     pub dropped: u64,
     /// Wait in the scheduler.
     pub waiting: u64,
-    /// Are in service, blocked, or in a buffer between two resources.
+    /// Are in service, blocked, or in a buffer or with a scheduler between two resources.
     pub in_pipeline: u64,
 }
 
@@ -109,9 +113,42 @@ pub fn simulate<const M: usize, R: Recorder<M>>(
     pipeline: &Pipeline<M>,
     scheduler: &mut dyn Scheduler<M, u32>,
     recorder: &mut R,
-    mut options: Options<'_>,
+    options: Options<'_>,
 ) -> Result<Outcome, SimError> {
     validate(workload, pipeline, options.horizon)?;
+    let between = [const { None }; M];
+    start_engine(workload, pipeline, (scheduler, None), between, recorder, options)
+}
+
+/// [`simulate`] with schedulers also between the resources.
+///
+/// In front of a further resource that has one, a packet waits in its flow's queue there, and the scheduler is asked when the resource has an idle server; the
+/// resource's own [`Buffer`](crate::Buffer) still bounds the packets that wait there in all (packets that a scheduler keeps back although a server is
+/// idle count as standing on that server). What finds its flow's queue full is dropped after processing. Flows and parameter
+/// changes go to all schedulers.
+pub fn simulate_all<const M: usize, R: Recorder<M>>(
+    workload: &Workload<M>,
+    pipeline: &Pipeline<M>,
+    schedulers: &mut Schedulers<M, u32>,
+    recorder: &mut R,
+    options: Options<'_>,
+) -> Result<Outcome, SimError> {
+    validate(workload, pipeline, options.horizon)?;
+    let limit = schedulers.buffer;
+    let between = schedulers.between.each_mut();
+    let between = between.map(|part| part.as_mut().map(|part| Between::new(part, &workload.flows, limit)));
+    let entrance = &mut schedulers.entrance;
+    start_engine(workload, pipeline, (entrance.scheduler.as_mut(), Some(entrance.entry)), between, recorder, options)
+}
+
+fn start_engine<const M: usize, R: Recorder<M>>(
+    workload: &Workload<M>,
+    pipeline: &Pipeline<M>,
+    (scheduler, entry): (&mut dyn Scheduler<M, u32>, Option<&'static Entry>),
+    between: [Option<Between<'_, M>>; M],
+    recorder: &mut R,
+    mut options: Options<'_>,
+) -> Result<Outcome, SimError> {
     // Stable: changes of one instant keep their order.
     options.changes.sort_by_key(|change| change.at);
     let flows = workload.flows.iter().map(|flow| {
@@ -124,6 +161,9 @@ pub fn simulate<const M: usize, R: Recorder<M>>(
         servers: pipeline.servers(),
         stages: std::array::from_fn(|r| Stage::new(&pipeline.resources[r])),
         scheduler,
+        entry,
+        has_between: between.iter().any(Option::is_some),
+        between,
         recorder,
         packets: Slab::new(),
         completions: BinaryHeap::new(),
@@ -161,6 +201,11 @@ struct Engine<'a, const M: usize, R> {
     servers: [u32; M],
     stages: [Stage<M>; M],
     scheduler: &'a mut dyn Scheduler<M, u32>,
+    /// The scheduler's parameters, if it need not have all that change.
+    entry: Option<&'static Entry>,
+    /// In front of further resources.
+    between: [Option<Between<'a, M>>; M],
+    has_between: bool,
     recorder: &'a mut R,
     packets: Slab<M>,
     completions: BinaryHeap<Completion>,
@@ -197,7 +242,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
                 }
             }
         };
-        if end == End::Drained && self.tally.waiting > 0 {
+        if end == End::Drained && self.tally.waiting + self.tally.in_pipeline > 0 {
             return Err(self.stalled("\"wait for progress\""));
         }
         self.recorder.ended(self.tally.now);
@@ -208,12 +253,13 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
     /// When something happens next.
     fn next_instant(&self, changes: &[Change]) -> Option<Time> {
         let completion = self.completions.peek().map(|Reverse((time, ..))| *time);
-        let next = [completion, self.arrivals.next_time(), self.wake].into_iter().flatten().min();
+        let between = self.between.iter().flatten().filter_map(|b| b.wake).min();
+        let next = [completion, self.arrivals.next_time(), self.wake, between].into_iter().flatten().min();
         // A change alone does not prolong a run, unless packets wait that it might set free.
         let change = changes.get(self.next_change).map(|c| c.at.max(self.tally.now));
         match (next, change) {
             (Some(next), Some(change)) => Some(next.min(change)),
-            (None, Some(change)) if self.tally.waiting > 0 => Some(change),
+            (None, Some(change)) if self.tally.waiting + self.tally.in_pipeline > 0 => Some(change),
             (next, _) => next,
         }
     }
@@ -231,15 +277,35 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         }
         while let Some(change) = changes.get(self.next_change).filter(|change| change.at <= now) {
             self.next_change += 1;
-            let set = self.scheduler.set(now, &change.parameter, &change.value);
-            set.map_err(|error| SimError::Parameter { at: now, error })?;
+            self.set(change)?;
             happened = true;
         }
         while let Some(packet) = self.arrivals.pop_at(now) {
             self.arrive(packet)?;
             happened = true;
         }
-        self.dispatch(happened)
+        self.idle_wakes = if happened { 0 } else { self.idle_wakes + 1 };
+        if self.has_between {
+            // Also what set a scheduler free that is not a packet's end: a change, the time.
+            self.move_on()?;
+        }
+        self.dispatch()
+    }
+
+    /// Change a parameter in every scheduler that has it.
+    fn set(&mut self, change: &Change) -> Result<(), SimError> {
+        let Change { parameter, value, .. } = change;
+        let at = self.tally.now;
+        let refused = |error| SimError::Parameter { at, error };
+        let mut found = false;
+        for scheduler in self.between.iter_mut().flatten().filter_map(|b| b.with_parameter(parameter)) {
+            scheduler.set(at, parameter, value).map_err(refused)?;
+            found = true;
+        }
+        if !found || self.entry.is_none_or(|entry| entry.has(parameter)) {
+            self.scheduler.set(at, parameter, value).map_err(refused)?;
+        }
+        Ok(())
     }
 
     fn pop_completion(&mut self, now: Time) -> Option<(u32, u32)> {
@@ -276,16 +342,14 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
     }
 
     /// Ask the scheduler as long as the first resource has an idle server.
-    fn dispatch(&mut self, happened: bool) -> Result<(), SimError> {
+    fn dispatch(&mut self) -> Result<(), SimError> {
         let now = self.tally.now;
         self.wake = None;
-        self.idle_wakes = if happened { 0 } else { self.idle_wakes + 1 };
         while self.tally.waiting > 0 && self.stages[0].has_idle() {
             match self.scheduler.next(now) {
                 Next::Serve(Served { ticket, payload, .. }) => {
                     self.tally.waiting -= 1;
                     self.tally.in_pipeline += 1;
-                    self.idle_wakes = 0;
                     self.start(0, Job { packet: payload, ticket })?;
                 }
                 Next::At(time) if time > now && self.idle_wakes < MOST_IDLE_WAKES => {
@@ -304,7 +368,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         let now = self.tally.now;
         let packet = *self.packets.get(job.packet);
         if resource > 0 {
-            self.scheduler.progress(now, &mut job.ticket, resource, Progress::Started);
+            self.report(&mut job, resource, Progress::Started);
         }
         let end = now + packet.cost[resource];
         if end == Time::MAX {
@@ -313,77 +377,14 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         if let Some(server) = self.stages[resource].occupy(job) {
             self.completions.push(Reverse((end, self.sequence, resource as u32, server)));
             self.sequence += 1;
+            self.idle_wakes = 0;
             self.recorder.started(now, &packet, resource, server);
         }
         Ok(())
     }
 
-    /// A service ends. The packet leaves the last resource, and stays on the server of any other until it can move on.
-    fn complete(&mut self, resource: usize, server: u32) {
-        let now = self.tally.now;
-        let stage = &mut self.stages[resource];
-        let Some(job) = stage.job_mut(server) else { return };
-        let packet = self.packets.get(job.packet);
-        let used = shared(packet.cost[resource], self.servers[resource]);
-        self.scheduler.progress(now, &mut job.ticket, resource, Progress::Finished { used });
-        self.recorder.finished(now, packet, resource, server);
-        if resource + 1 < M {
-            stage.finished.push_back(server);
-            return;
-        }
-        self.recorder.delivered(now, packet);
-        self.packets.free(job.packet);
-        stage.release(server);
-        self.tally.in_pipeline -= 1;
-        self.tally.delivered += 1;
-        self.last_departure = Some(now);
-    }
-
-    /// Move packets between resources as far as there is room, from the last resource to the first.
-    fn move_on(&mut self) -> Result<(), SimError> {
-        for resource in (1..M).rev() {
-            loop {
-                if self.stages[resource].has_idle()
-                    && let Some(job) = self.stages[resource].buffer.pop_front()
-                {
-                    self.start(resource, job)?;
-                    continue;
-                }
-                let Some(&server) = self.stages[resource - 1].finished.front() else { break };
-                let next = &self.stages[resource];
-                // An idle server here means an empty buffer: the packet passes straight through.
-                if !next.has_idle() && next.buffer.len() >= next.capacity && !next.dropping {
-                    break;
-                }
-                self.stages[resource - 1].finished.pop_front();
-                if let Some(job) = self.stages[resource - 1].release(server) {
-                    self.hand_over(resource, job)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// A packet comes to a resource that has an idle server, or room in its buffer, or drops.
-    fn hand_over(&mut self, resource: usize, mut job: Job<M>) -> Result<(), SimError> {
-        let stage = &mut self.stages[resource];
-        if stage.has_idle() {
-            return self.start(resource, job);
-        }
-        if stage.buffer.len() < stage.capacity {
-            stage.buffer.push_back(job);
-            return Ok(());
-        }
-        let now = self.tally.now;
-        self.scheduler.progress(now, &mut job.ticket, resource, Progress::Abandoned);
-        self.recorder.dropped(now, self.packets.get(job.packet), resource);
-        self.packets.free(job.packet);
-        self.tally.in_pipeline -= 1;
-        self.tally.dropped += 1;
-        Ok(())
-    }
-
     fn stalled(&self, answer: &'static str) -> SimError {
-        SimError::Stalled { at: self.tally.now, waiting: self.tally.waiting, answer }
+        let Tally { now, waiting, in_pipeline, .. } = self.tally;
+        SimError::Stalled { at: now, waiting: waiting + in_pipeline, answer }
     }
 }

@@ -4,7 +4,8 @@
 //! * [`Workload`]: flows with their costs and weights; sources: [`Generator`] (constant rate, Poisson, on/off) and [`List`]
 //!   (fixed arrivals, replayed captures).
 //! * [`Pipeline`]: resources in series with parallel servers and the buffers between them.
-//! * [`simulate`]: the event loop, with any [`Recorder`]; [`run`]: with the standard one, which gives a [`RunResult`].
+//! * [`simulate`]: the event loop, with any [`Recorder`]; [`run`]: with the standard one, which gives a [`RunResult`];
+//!   [`simulate_all`]: with schedulers also between the resources.
 //!
 //! No I/O, no clock. Times are integer nanoseconds; events are ordered by (time, sequence); every random source draws
 //! from its own named [`stream`]: equal inputs give equal results to the last bit.
@@ -29,6 +30,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 mod arrivals;
+mod between;
 mod costs;
 mod engine;
 mod error;
@@ -40,7 +42,7 @@ mod stage;
 mod validate;
 mod workload;
 
-pub use engine::{Change, End, Options, Outcome, Tally, run, simulate};
+pub use engine::{Change, End, Options, Outcome, Tally, run, simulate, simulate_all};
 pub use error::SimError;
 pub use pipeline::{Buffer, Pipeline, Resource};
 pub use random::{Stream, stream};

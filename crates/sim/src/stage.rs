@@ -50,6 +50,11 @@ impl<const M: usize> Stage<M> {
         !self.idle.is_empty()
     }
 
+    /// Idle servers.
+    pub fn idle(&self) -> usize {
+        self.idle.len()
+    }
+
     /// Put a packet on an idle server; `None` if there is none.
     pub fn occupy(&mut self, job: Job<M>) -> Option<u32> {
         let server = self.idle.pop()?;
@@ -57,8 +62,14 @@ impl<const M: usize> Stage<M> {
         Some(server)
     }
 
-    pub fn job_mut(&mut self, server: u32) -> Option<&mut Job<M>> {
-        self.servers[server as usize].as_mut()
+    pub fn job(&self, server: u32) -> Option<Job<M>> {
+        self.servers[server as usize]
+    }
+
+    /// The server's packet is finished, and stays on it until there is room downstream.
+    pub fn keep(&mut self, server: u32, job: Job<M>) {
+        self.servers[server as usize] = Some(job);
+        self.finished.push_back(server);
     }
 
     /// Take the packet off the server, which is idle then.

@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{Given, at, listed, ns, pipeline, record};
-use dovetail_sched::{Shape, build, catalog};
+use common::{Given, at, listed, ns, pipeline, record_all};
+use dovetail_sched::{Shape, build_all, catalog};
 use dovetail_sim::record::{PacketOutcome, PacketRecord};
 use dovetail_sim::{Buffer, Options, Pipeline, RunResult, Workload};
 use dovetail_units::{Duration, Weight};
@@ -12,9 +12,25 @@ use proptest::prelude::*;
 
 const FLOWS: usize = 4;
 
+const COMPOSITIONS: [&str; 8] = [
+    "drr+drr",
+    "wfq+wfq:buffer=1",
+    "wf2q++scfq:buffer=2",
+    "fifo+sfq:buffer=3",
+    "sfq+sfq:buffer=none",
+    "sfq+sfq:full=hold,buffer=1",
+    "wfq+drr:full=hold,buffer=2",
+    "drr+wf2q+:full=hold",
+];
+
+/// Every discipline, and compositions.
+fn schedulers() -> Vec<&'static str> {
+    catalog().iter().map(|entry| entry.name).chain(COMPOSITIONS).collect()
+}
+
 #[derive(Clone, Debug)]
 struct Scenario {
-    discipline: usize,
+    scheduler: &'static str,
     packets: Vec<Given<2>>,
     weights: Vec<u32>,
     limit: Option<u32>,
@@ -44,9 +60,9 @@ fn scenario() -> impl Strategy<Value = Scenario> {
     let weights = proptest::collection::vec(prop_oneof![Just(1000), 1..5000u32], FLOWS);
     let limit = proptest::option::of(1..5u32);
     let horizon = proptest::option::of(0..500u64);
-    (0..catalog().len(), packets, weights, limit, buffer, [1..4u32, 1..4u32], horizon, 1..40u64).prop_map(
-        |(discipline, packets, weights, limit, buffer, servers, horizon, interval)| Scenario {
-            discipline,
+    (proptest::sample::select(schedulers()), packets, weights, limit, buffer, [1..4u32, 1..4u32], horizon, 1..40u64)
+        .prop_map(|(scheduler, packets, weights, limit, buffer, servers, horizon, interval)| Scenario {
+            scheduler,
             packets,
             weights,
             limit,
@@ -54,8 +70,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
             servers,
             horizon,
             interval,
-        },
-    )
+        })
 }
 
 impl Scenario {
@@ -78,10 +93,10 @@ impl Scenario {
     }
 
     fn run(&self) -> (RunResult<2>, Vec<PacketRecord<2>>) {
-        let spec = catalog()[self.discipline].name.parse().unwrap();
-        let mut scheduler = build(&spec, Shape { servers: self.servers.iter().sum() }).unwrap();
+        let spec = self.scheduler.parse().unwrap();
+        let mut schedulers = build_all(&spec, Shape { servers: self.servers.iter().sum() }).unwrap();
         let options = Options { horizon: self.horizon.map(at), ..Options::default() };
-        record(&self.workload(), &self.pipeline(), &mut *scheduler, ns(self.interval), options)
+        record_all(&self.workload(), &self.pipeline(), &mut schedulers, ns(self.interval), options)
     }
 }
 

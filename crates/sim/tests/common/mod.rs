@@ -4,12 +4,13 @@
 use std::collections::VecDeque;
 
 use dovetail_sched::{
-    FlowConfig, FlowId, Next, Packet, Progress, Refused, Scheduler, Shape, SpecError, Stats, Ticket, UnknownFlow, build,
+    FlowConfig, FlowId, Next, Packet, Progress, Refused, Scheduler, Schedulers, Shape, SpecError, Stats, Ticket,
+    UnknownFlow, build,
 };
 use dovetail_sim::record::{PacketLog, PacketRecord};
 use dovetail_sim::{
-    Arrival, Cost, Flow, List, Metrics, MetricsOptions, Options, Outcome, Pipeline, RunResult, Source, TimeScale,
-    Workload, simulate,
+    Arrival, Cost, Flow, List, Metrics, MetricsOptions, Options, Outcome, Pipeline, RunResult, SimError, Source,
+    TimeScale, Workload, simulate, simulate_all,
 };
 use dovetail_units::{Duration, ResourceVec, Time};
 
@@ -56,9 +57,29 @@ pub fn record<const M: usize>(
     interval: Duration,
     options: Options<'_>,
 ) -> (RunResult<M>, Vec<PacketRecord<M>>) {
+    recorded(workload, pipeline, interval, |recorder| simulate(workload, pipeline, scheduler, recorder, options))
+}
+
+/// [`record`] with schedulers between the resources.
+pub fn record_all<const M: usize>(
+    workload: &Workload<M>,
+    pipeline: &Pipeline<M>,
+    schedulers: &mut Schedulers<M, u32>,
+    interval: Duration,
+    options: Options<'_>,
+) -> (RunResult<M>, Vec<PacketRecord<M>>) {
+    recorded(workload, pipeline, interval, |recorder| simulate_all(workload, pipeline, schedulers, recorder, options))
+}
+
+fn recorded<const M: usize>(
+    workload: &Workload<M>,
+    pipeline: &Pipeline<M>,
+    interval: Duration,
+    run: impl FnOnce(&mut (Metrics<M>, PacketLog<M>)) -> Result<Outcome, SimError>,
+) -> (RunResult<M>, Vec<PacketRecord<M>>) {
     let metrics = MetricsOptions { interval, ..MetricsOptions::default() };
     let mut recorder = (Metrics::new(workload, pipeline, metrics), PacketLog::new(usize::MAX));
-    let outcome = simulate(workload, pipeline, scheduler, &mut recorder, options).unwrap();
+    let outcome = run(&mut recorder).unwrap();
     (recorder.0.finish(outcome), recorder.1.records().to_vec())
 }
 

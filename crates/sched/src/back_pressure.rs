@@ -1,0 +1,171 @@
+//! Back-pressure: a flow whose buffer in front of the next resource is full is not served.
+
+use alloc::boxed::Box;
+
+use dovetail_units::{ResourceVec, Time, Weight};
+
+use crate::contract::{FlowConfig, Limit, Next, Packet, Progress, Scheduler, Ticket};
+use crate::per_flow::{Choice, Discipline};
+use crate::queues::{NIL, Queues};
+use crate::spec::SpecError;
+
+/// Any discipline, behind a window of credits for every flow: under [`PerFlow`](crate::PerFlow) a scheduler that never has more than
+/// `window` packets of a flow on their way from it to the next resource.
+///
+/// * On its way is a packet from when it is handed out, or promised to the discipline within, until its start on the next resource is
+///   reported, or its end there, or that it was abandoned before. So the window counts the packets in service on this resource, and as a
+///   packet in service always has its place in the next buffer, a flow's buffer of `window` packets can never overflow, nor can
+///   a flow block a server. With several resources in series, each has such a window, for the buffer behind it.
+/// * The discipline within knows a flow's first packets only, as many as its window allows: to it, a flow that waits for credit is idle.
+///   The packets themselves, and the books, are kept outside of it; within are tokens with their costs.
+/// * A packet returns its credit once, however often its progress is reported. Of a flow that was removed, nothing is
+///   counted any more.
+/// * Cost per packet: O(1) and the discipline's.
+pub struct BackPressure<const M: usize> {
+    /// Has the same flows with the same ids, as it sees the same set-ups and tear-downs in the same order.
+    inner: Box<dyn Scheduler<M, ()>>,
+    next_resource: usize,
+    window: u32,
+    /// What the discipline chose, between choice and service.
+    chosen: Option<Ticket<M>>,
+    now: Time,
+}
+
+/// A flow's window.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// Packets that the discipline within knows of.
+    promised: u32,
+    /// Packets handed out that have not come to the next resource.
+    on_their_way: u32,
+    /// The first packet without credit, or [`NIL`].
+    first_held: u32,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self { promised: 0, on_their_way: 0, first_held: NIL }
+    }
+}
+
+type FlowQueues<const M: usize, P> = Queues<M, P, Window, ()>;
+
+impl<const M: usize> BackPressure<M> {
+    /// `inner`, a scheduler of this crate without flows, stands in front of `resource`; `window` is at least 1.
+    pub(crate) fn new(inner: Box<dyn Scheduler<M, ()>>, resource: usize, window: u32) -> Self {
+        Self { inner, next_resource: resource + 1, window: window.max(1), chosen: None, now: Time::ZERO }
+    }
+
+    /// Tell the discipline of as many of the flow's packets as have credit.
+    fn promise<P>(&mut self, now: Time, flow: u32, queues: &mut FlowQueues<M, P>) {
+        let (id, mut window) = (queues.id(flow), queues.flow(flow).state);
+        while window.first_held != NIL && window.promised + window.on_their_way < self.window {
+            let slot = queues.slot(window.first_held);
+            let token = Packet { flow: id, size: slot.size, cost: slot.cost, payload: () };
+            if self.inner.enqueue(now, token).is_err() {
+                break;
+            }
+            window.promised += 1;
+            window.first_held = slot.next;
+        }
+        queues.flow_mut(flow).state = window;
+    }
+
+    /// Whether this report is the first that says that the packet needs no place in front of the next resource any more.
+    fn returns_credit(&self, ticket: &Ticket<M>, resource: usize, event: Progress) -> bool {
+        let arrived = Ticket::<M>::stage(self.next_resource, Progress::Started);
+        ticket.reached < arrived && Ticket::<M>::stage(resource, event) >= arrived
+    }
+}
+
+impl<const M: usize> Discipline<M> for BackPressure<M> {
+    type Flow = Window;
+    type Stamp = ();
+
+    fn stamp(&mut self, _now: Time) {}
+
+    fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
+        let config = FlowConfig { weight: queues.flow(flow).weight(), limit: Limit::default() };
+        let id = self.inner.add_flow(config);
+        debug_assert_eq!(id, queues.id(flow));
+    }
+
+    fn arrived<P>(&mut self, now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
+        let window = &mut queues.flow_mut(flow).state;
+        if window.first_held == NIL {
+            window.first_held = slot;
+            self.promise(now, flow, queues);
+        }
+    }
+
+    fn choose<P>(&mut self, now: Time, _queues: &mut FlowQueues<M, P>) -> Choice {
+        if self.chosen.is_none() {
+            match self.inner.next(now) {
+                Next::Serve(served) => self.chosen = Some(served.ticket),
+                Next::At(time) => return Choice::At(time),
+                Next::AwaitProgress | Next::Empty => return Choice::AwaitProgress,
+            }
+        }
+        self.chosen.map_or(Choice::AwaitProgress, |ticket| Choice::Flow(ticket.flow.index))
+    }
+
+    fn served<P>(
+        &mut self,
+        _now: Time,
+        flow: u32,
+        _cost: &ResourceVec<M>,
+        queues: &mut FlowQueues<M, P>,
+    ) -> ([u64; M], u32) {
+        let window = &mut queues.flow_mut(flow).state;
+        window.promised = window.promised.saturating_sub(1);
+        window.on_their_way += 1;
+        self.chosen.take().map_or(([0; M], 0), |ticket| (ticket.tags, ticket.epoch))
+    }
+
+    fn progressed_among<P>(
+        &mut self,
+        now: Time,
+        ticket: &Ticket<M>,
+        resource: usize,
+        event: Progress,
+        queues: &mut FlowQueues<M, P>,
+    ) {
+        self.now = now;
+        // The discipline gave this ticket: same id, tags and charge.
+        self.inner.progress(now, &mut { *ticket }, resource, event);
+        if self.returns_credit(ticket, resource, event) && queues.get(ticket.flow).is_some() {
+            let flow = ticket.flow.index;
+            let window = &mut queues.flow_mut(flow).state;
+            window.on_their_way = window.on_their_way.saturating_sub(1);
+            self.promise(now, flow, queues);
+        }
+    }
+
+    fn corrected<P>(
+        &mut self,
+        _flow: u32,
+        _before: &ResourceVec<M>,
+        _after: &ResourceVec<M>,
+        _queues: &mut FlowQueues<M, P>,
+    ) {
+    }
+
+    fn settle<P>(&mut self, now: Time, _queues: &mut FlowQueues<M, P>) {
+        self.now = now;
+    }
+
+    fn reweighed<P>(&mut self, flow: u32, _old: Weight, queues: &mut FlowQueues<M, P>) {
+        let config = FlowConfig { weight: queues.flow(flow).weight(), limit: Limit::default() };
+        let known = self.inner.set_flow(self.now, queues.id(flow), config);
+        debug_assert!(known.is_ok());
+    }
+
+    fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
+        let known = self.inner.remove_flow(self.now, queues.id(flow), &mut |()| ());
+        debug_assert!(known.is_ok());
+    }
+
+    fn set<P>(&mut self, parameter: &str, value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
+        self.inner.set(self.now, parameter, value)
+    }
+}

@@ -1,0 +1,217 @@
+//! `A+B`: one single-resource discipline in front of each resource of the pipeline, as routers and hosts do that share their CPU and
+//! their links apart. The baseline that the papers on several resources compare with.
+//!
+//! Shares: resource k by the k-th discipline, as if it were alone. Nobody decides for all: the first discipline spends processing on packets
+//! that the next one may have no use for.
+//!
+//! * Parameters: `buffer` = packets of one flow that may wait in front of each further resource, from 1, or `none` for no limit;
+//!   default 64. `full` = what becomes of the packets of a flow whose buffer is full: `drop` (default) loses them, work and all;
+//!   `hold` keeps them in front of the resource before, and serves other flows there meanwhile. Any other parameter goes to every part
+//!   that has it; `resource` is implied.
+//! * Cost per packet: the sum of the parts'.
+//! * Guarantees: each part's, for its resource among the flows that are backlogged there. None for several resources together: a flow
+//!   may gain by asking for more than it needs (DRFQ, section 3.1).
+//! * Example: `drr+drr`, `wfq+wf2q+:buffer=16`, `sfq+sfq:full=hold`.
+//! * Papers: separate schedulers for CPU and link, with drops between them: Sabrina, Kanhere, Jha, IEEE TPDS 18(6), 2007, section 4.
+//!   Fair queueing at every resource with back-pressure between them ("per-resource fairness"): Ghodsi, Sekar, Zaharia, Stoica (DRFQ),
+//!   SIGCOMM 2012, section 3.1.
+//!
+//! [`build_all`] makes the schedulers; the owner of the packets puts them in place. What is bounded by `full=hold` says [`BackPressure`].
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use dovetail_units::Time;
+
+use crate::back_pressure::BackPressure;
+use crate::catalog::{Entry, Parameter, Shape, build, catalog, read_parts};
+use crate::contract::{FlowConfig, Limit, Scheduler};
+use crate::one_resource::RESOURCE;
+use crate::per_flow::PerFlow;
+use crate::spec::{Spec, SpecError};
+
+/// The parameters that every composition has, beside those of its parts.
+pub static PARAMETERS: [Parameter; 2] = [
+    Parameter {
+        name: "buffer",
+        value: "packets from 1, or none for no limit",
+        default: "64",
+        meaning: "packets of one flow that may wait in front of each further resource",
+        settable: false,
+    },
+    Parameter {
+        name: "full",
+        value: "drop or hold",
+        default: "drop",
+        meaning: "packets of a flow whose buffer is full are lost after processing, or held in front of the resource before",
+        settable: false,
+    },
+];
+
+/// A scheduler, and the discipline that it follows.
+pub struct Part<const M: usize, P> {
+    /// Its place in the catalogue.
+    pub entry: &'static Entry,
+    /// The scheduler.
+    pub scheduler: Box<dyn Scheduler<M, P>>,
+}
+
+/// The schedulers of a pipeline of `M` resources.
+///
+/// Whoever owns the packets sets up every flow in all of them, puts arriving packets into the first, and a packet that comes to a further resource with
+/// a scheduler into that one; there it is asked [`next`](Scheduler::next) whenever this resource could take a packet. Every scheduler that
+/// handed a packet out hears how it gets on from there on, with the ticket that it gave for it.
+pub struct Schedulers<const M: usize, P> {
+    /// In front of the first resource.
+    pub entrance: Part<M, P>,
+    /// In front of each further resource, by its number; `None` is a buffer in order of arrival. The first is always `None`.
+    pub between: [Option<Part<M, P>>; M],
+    /// The limit of every flow's queue in the schedulers between resources.
+    pub buffer: Limit,
+}
+
+impl<const M: usize, P> Schedulers<M, P> {
+    /// What is set up in the schedulers between resources for a flow that has `config` at the entrance.
+    pub fn between_config(&self, config: FlowConfig) -> FlowConfig {
+        FlowConfig { limit: self.buffer, ..config }
+    }
+
+    /// Change a parameter in every scheduler that has it.
+    ///
+    /// # Errors
+    ///
+    /// None has it, it cannot change, or the value is wrong.
+    pub fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
+        let mut found = false;
+        for part in self.between.iter_mut().flatten().filter(|part| part.entry.has(parameter)) {
+            part.scheduler.set(now, parameter, value)?;
+            found = true;
+        }
+        if self.entrance.entry.has(parameter) || !found {
+            self.entrance.scheduler.set(now, parameter, value)?;
+        }
+        Ok(())
+    }
+}
+
+/// Make the scheduler or the composition that `spec` describes.
+///
+/// # Errors
+///
+/// The spec names no discipline, does not fit a pipeline of `M` resources, or has a wrong parameter.
+pub fn build_all<const M: usize, P: 'static>(spec: &Spec, shape: Shape) -> Result<Schedulers<M, P>, SpecError> {
+    let parts = read_parts(&spec.name)?;
+    let between = [const { None }; M];
+    if let &[entry] = parts.as_slice() {
+        let entrance = Part { entry, scheduler: build(spec, shape)? };
+        return Ok(Schedulers { entrance, between, buffer: Limit::default() });
+    }
+    check_parts::<M>(spec, &parts)?;
+    check_parameters(spec)?;
+    let buffer = buffer(spec)?;
+    let held = if full(spec)? == Full::Hold { buffer } else { None };
+    let mut made = parts.iter().enumerate().map(|(resource, entry)| {
+        let spec = part_spec(spec, entry, resource);
+        // Behind the last resource is no buffer that could fill.
+        let scheduler = match held.filter(|_| resource + 1 < M) {
+            None => build(&spec, shape)?,
+            Some(window) => Box::new(PerFlow::new(BackPressure::new(build(&spec, shape)?, resource, window))),
+        };
+        Ok(Part { entry, scheduler })
+    });
+    let Some(entrance) = made.next() else { return Err(SpecError::unknown_name(&spec.name, Vec::new())) };
+    let mut schedulers =
+        Schedulers { entrance: entrance?, between, buffer: Limit { packets: buffer, ..Limit::default() } };
+    for (place, part) in schedulers.between.iter_mut().skip(1).zip(made) {
+        *place = Some(part?);
+    }
+    Ok(schedulers)
+}
+
+/// The parameters of a discipline or of a composition, in the order of help texts; `None` if there is no such thing.
+pub fn parameters(name: &str) -> Option<Vec<&'static Parameter>> {
+    let parts = read_parts(name).ok()?;
+    if let &[entry] = parts.as_slice() {
+        return Some(entry.parameters.iter().collect());
+    }
+    let mut found: Vec<&'static Parameter> = PARAMETERS.iter().collect();
+    for parameter in parts.iter().flat_map(|entry| entry.parameters) {
+        if parameter.name != RESOURCE.name && !found.iter().any(|p| p.name == parameter.name) {
+            found.push(parameter);
+        }
+    }
+    Some(found)
+}
+
+/// What becomes of the packets of a flow whose buffer is full.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Full {
+    Drop,
+    Hold,
+}
+
+fn value<'a>(spec: &'a Spec, parameter: &str) -> Option<&'a str> {
+    spec.parameters.iter().find(|(key, _)| key == parameter).map(|(_, value)| value.as_str())
+}
+
+fn full(spec: &Spec) -> Result<Full, SpecError> {
+    match value(spec, PARAMETERS[1].name) {
+        None | Some("drop") => Ok(Full::Drop),
+        Some("hold") => Ok(Full::Hold),
+        Some(wrong) => Err(SpecError::bad_value(PARAMETERS[1].name, wrong, PARAMETERS[1].value)),
+    }
+}
+
+fn buffer(spec: &Spec) -> Result<Option<u32>, SpecError> {
+    let given = value(spec, PARAMETERS[0].name).unwrap_or(PARAMETERS[0].default);
+    if given == "none" {
+        return Ok(None);
+    }
+    let packets = given.parse().ok().filter(|&packets| packets > 0).map(Some);
+    packets.ok_or_else(|| SpecError::bad_value(PARAMETERS[0].name, given, PARAMETERS[0].value))
+}
+
+/// One discipline for every resource, and each of one resource.
+fn check_parts<const M: usize>(spec: &Spec, parts: &[&Entry]) -> Result<(), SpecError> {
+    if parts.len() != M {
+        let (name, number) = (&spec.name, parts.len());
+        let message = format!("{name} has a discipline for each of {number} resources; this pipeline has {M}");
+        return Err(SpecError::new(name, message));
+    }
+    match parts.iter().find(|entry| !entry.can_be_part()) {
+        None => Ok(()),
+        Some(entry) => {
+            let known: Vec<&'static str> = catalog().iter().filter(|e| e.can_be_part()).map(|e| e.name).collect();
+            let message = format!(
+                "{}: {} decides for all resources of a pipeline and cannot stand in front of one; {} can",
+                spec.name,
+                entry.name,
+                known.join(", ")
+            );
+            Err(SpecError::new(entry.name, message))
+        }
+    }
+}
+
+fn check_parameters(spec: &Spec) -> Result<(), SpecError> {
+    if value(spec, RESOURCE.name).is_some() {
+        let message =
+            format!("{}: resource is implied: each part shares the resource that it stands in front of", spec.name);
+        return Err(SpecError::new(RESOURCE.name, message));
+    }
+    let known: Vec<&'static str> = parameters(&spec.name).into_iter().flatten().map(|p| p.name).collect();
+    let is_known = |name: &String| known.contains(&name.as_str());
+    match spec.parameters.iter().map(|(name, _)| name).find(|name| !is_known(name)) {
+        None => Ok(()),
+        Some(name) => Err(SpecError::no_such_parameter(&spec.name, name, known)),
+    }
+}
+
+/// The spec of the part in front of this resource.
+fn part_spec(spec: &Spec, entry: &Entry, resource: usize) -> Spec {
+    let own = spec.parameters.iter().filter(|(name, _)| entry.has(name)).cloned();
+    let implied = entry.has(RESOURCE.name).then(|| (RESOURCE.name.to_string(), resource.to_string()));
+    Spec { name: entry.name.to_string(), parameters: own.chain(implied).collect() }
+}

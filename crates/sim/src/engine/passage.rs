@@ -1,0 +1,159 @@
+//! The way of a packet from one resource to the next.
+
+use dovetail_sched::Progress;
+
+use super::{Engine, MOST_IDLE_WAKES};
+use crate::between::Offer;
+use crate::costs::shared;
+use crate::error::SimError;
+use crate::recorder::Recorder;
+use crate::stage::Job;
+
+impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
+    /// Tell every scheduler that has handed the packet out.
+    pub(super) fn report(&mut self, job: &mut Job<M>, resource: usize, event: Progress) {
+        let now = self.tally.now;
+        self.scheduler.progress(now, &mut job.ticket, resource, event);
+        if self.has_between {
+            for between in self.between[1..=resource].iter_mut().flatten() {
+                between.progress(now, job.packet, resource, event);
+            }
+        }
+    }
+
+    /// A service ends. The packet leaves the last resource, and stays on the server of any other until it can move on.
+    pub(super) fn complete(&mut self, resource: usize, server: u32) {
+        let now = self.tally.now;
+        let Some(mut job) = self.stages[resource].job(server) else { return };
+        let packet = *self.packets.get(job.packet);
+        let used = shared(packet.cost[resource], self.servers[resource]);
+        self.report(&mut job, resource, Progress::Finished { used });
+        self.recorder.finished(now, &packet, resource, server);
+        let stage = &mut self.stages[resource];
+        if resource + 1 < M {
+            stage.keep(server, job);
+            return;
+        }
+        stage.release(server);
+        self.recorder.delivered(now, &packet);
+        self.leave(job.packet);
+        self.tally.delivered += 1;
+        self.last_departure = Some(now);
+    }
+
+    /// The packet at this place is no longer in the pipeline.
+    fn leave(&mut self, packet: u32) {
+        self.between.iter_mut().flatten().for_each(|between| between.forget(packet));
+        self.packets.free(packet);
+        self.tally.in_pipeline -= 1;
+    }
+
+    /// Move packets between resources as far as there is room, from the last resource to the first.
+    pub(super) fn move_on(&mut self) -> Result<(), SimError> {
+        for resource in (1..M).rev() {
+            if self.between[resource].is_some() {
+                self.move_on_scheduled(resource)?;
+            } else {
+                self.move_on_in_order(resource)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Through a buffer in order of arrival.
+    fn move_on_in_order(&mut self, resource: usize) -> Result<(), SimError> {
+        loop {
+            if self.stages[resource].has_idle()
+                && let Some(job) = self.stages[resource].buffer.pop_front()
+            {
+                self.start(resource, job)?;
+                continue;
+            }
+            let Some(&server) = self.stages[resource - 1].finished.front() else { return Ok(()) };
+            let next = &self.stages[resource];
+            // An idle server here means an empty buffer: the packet passes straight through.
+            if !next.has_idle() && next.buffer.len() >= next.capacity && !next.dropping {
+                return Ok(());
+            }
+            self.stages[resource - 1].finished.pop_front();
+            if let Some(job) = self.stages[resource - 1].release(server) {
+                self.hand_over(resource, job)?;
+            }
+        }
+    }
+
+    /// A packet comes to a resource that has an idle server, or room in its buffer, or drops.
+    fn hand_over(&mut self, resource: usize, job: Job<M>) -> Result<(), SimError> {
+        let stage = &mut self.stages[resource];
+        if stage.has_idle() {
+            return self.start(resource, job);
+        }
+        if stage.buffer.len() < stage.capacity {
+            stage.buffer.push_back(job);
+        } else {
+            self.drop_packet(resource, job);
+        }
+        Ok(())
+    }
+
+    /// Past a scheduler. All packets that can come do so before it is asked.
+    fn move_on_scheduled(&mut self, resource: usize) -> Result<(), SimError> {
+        loop {
+            self.hand_over_scheduled(resource);
+            let mut started = false;
+            while self.stages[resource].has_idle()
+                && let Some(job) = self.scheduled(resource)?
+            {
+                self.start(resource, job)?;
+                started = true;
+            }
+            if !started {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Put the packets that are through with the resource before into the queues of this one's scheduler, as far as there is room.
+    fn hand_over_scheduled(&mut self, resource: usize) {
+        while let Some(&server) = self.stages[resource - 1].finished.front() {
+            let stage = &self.stages[resource];
+            let Some(between) = &mut self.between[resource] else { return };
+            let has_room = between.waiting < stage.capacity.saturating_add(stage.idle());
+            if !has_room && !stage.dropping {
+                return;
+            }
+            self.stages[resource - 1].finished.pop_front();
+            let Some(job) = self.stages[resource - 1].release(server) else { continue };
+            let packet = self.packets.get(job.packet);
+            let cost = self.flows[packet.flow as usize].estimate(&packet.cost, packet.size, &self.servers);
+            let refused = match has_room {
+                true => between.enqueue(self.tally.now, packet.flow, packet.size, cost, job).err(),
+                false => Some(job),
+            };
+            if let Some(job) = refused {
+                self.drop_packet(resource, job);
+            }
+        }
+    }
+
+    /// What the scheduler in front of a resource with an idle server lets start now.
+    fn scheduled(&mut self, resource: usize) -> Result<Option<Job<M>>, SimError> {
+        let now = self.tally.now;
+        let Some(between) = &mut self.between[resource] else { return Ok(None) };
+        match between.next(now) {
+            Offer::Serve(job) => Ok(Some(job)),
+            Offer::At(time) if time > now && self.idle_wakes < MOST_IDLE_WAKES => Ok(None),
+            Offer::At(_) => Err(self.stalled("\"ask again later\" without end")),
+            Offer::Wait => Ok(None),
+            Offer::Empty => Err(self.stalled("\"empty\"")),
+        }
+    }
+
+    /// The packet finds no room in front of the resource.
+    fn drop_packet(&mut self, resource: usize, mut job: Job<M>) {
+        self.report(&mut job, resource, Progress::Abandoned);
+        self.recorder.dropped(self.tally.now, self.packets.get(job.packet), resource);
+        self.leave(job.packet);
+        self.tally.dropped += 1;
+    }
+}
