@@ -5,6 +5,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::any::Any;
 
+use crate::atfq::Atfq;
 use crate::contract::Scheduler;
 use crate::drfq::Drfq;
 use crate::drgps::Drgps;
@@ -20,7 +21,7 @@ use crate::spec::{Spec, SpecError};
 use crate::tradeoff::Tradeoff;
 use crate::wf2q_plus::Wf2qPlus;
 use crate::wfq::Wfq;
-use crate::{drfq, drgps, drr, fifo, gmr3, mr3, scfq, sfq, tradeoff, wf2q_plus, wfq};
+use crate::{atfq, drfq, drgps, drr, fifo, gmr3, mr3, scfq, sfq, tradeoff, wf2q_plus, wfq};
 
 /// A parameter of a discipline.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +95,7 @@ pub fn catalog() -> &'static [Entry] {
         gmr3::ENTRY,
         drgps::ENTRY,
         tradeoff::ENTRY,
+        atfq::ENTRY,
         drr::ENTRY,
         wfq::ENTRY,
         wf2q_plus::ENTRY,
@@ -137,6 +139,7 @@ pub fn build<const M: usize, P: 'static>(spec: &Spec, shape: Shape) -> Result<Bo
         "sfq" => Ok(Box::new(PerFlow::new(Sfq::from_spec::<M>(spec)?))),
         "scfq" => Ok(Box::new(PerFlow::new(Scfq::from_spec::<M>(spec)?))),
         "drfq" => Ok(Box::new(PerFlow::new(Drfq::<M>::from_spec(spec, shape)?))),
+        "atfq" => Ok(Box::new(PerFlow::new(Atfq::<M>::from_spec(spec, shape)?))),
         "tradeoff" => for_two(Box::new(PerFlow::new(Tradeoff::from_spec(spec)?)))
             .ok_or_else(|| wrong_number_of_resources(entry, M)),
         name => Err(SpecError::unknown_name(name, names())),

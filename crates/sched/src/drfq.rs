@@ -41,6 +41,8 @@ use crate::contract::{Progress, Ticket};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, Queues};
 use crate::spec::{Spec, SpecError};
+pub use crate::window::Window;
+use crate::window::{self, Inside};
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -63,13 +65,7 @@ pub const ENTRY: Entry = Entry {
             meaning: "how long use of one resource counts against another: 0 s is memoryless",
             settable: false,
         },
-        Parameter {
-            name: "window",
-            value: "packets, 1 and more",
-            default: "two per backlogged flow, at least 4 per server",
-            meaning: "most packets inside the pipeline",
-            settable: true,
-        },
+        window::PARAMETER,
     ],
     complexity: "O(log n)",
     guarantee: "|D_i/w_i - D_j/w_j| < s_i/w_i + s_j/w_j at the entrance",
@@ -99,25 +95,12 @@ impl<const M: usize> Default for Tags<M> {
     }
 }
 
-/// Most packets inside the pipeline.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Window {
-    /// This many; zero counts as one.
-    Packets(u32),
-    /// Two per backlogged flow, but at least this many.
-    Backlogged {
-        /// The least.
-        least: u32,
-    },
-}
-
 /// Dominant resource fair queueing over `M` resources.
 #[derive(Clone, Debug)]
 pub struct Drfq<const M: usize> {
     /// `None`: memoryless, and only tag 0 is used.
     delta: Option<u64>,
-    window: Window,
-    in_pipeline: u32,
+    inside: Inside,
     virtual_time: [u64; M],
     /// How often tags were lowered.
     epoch: u32,
@@ -133,8 +116,7 @@ impl<const M: usize> Drfq<M> {
             .then(|| delta.as_nanos().checked_mul(1 << TAG_BITS).map_or(DELTA_MAX, |d| d.min(DELTA_MAX)));
         Self {
             delta,
-            window,
-            in_pipeline: 0,
+            inside: Inside::new(window),
             virtual_time: [0; M],
             epoch: 0,
             rebase_at: REBASE_AT,
@@ -144,11 +126,11 @@ impl<const M: usize> Drfq<M> {
 
     pub(crate) fn from_spec(spec: &Spec, shape: Shape) -> Result<Self, SpecError> {
         let mut delta = Duration::ZERO;
-        let mut window = Window::Backlogged { least: shape.servers.saturating_mul(4) };
+        let mut window = Window::of_shape(shape);
         let mut chosen: Option<&str> = None;
         for (key, value) in &spec.parameters {
             match key.as_str() {
-                "window" => window = parse_window(value)?,
+                "window" => window = Window::parse(value)?,
                 _ if chosen.is_some() => {
                     return Err(SpecError::new(key, format!("{spec}: give mode or delta, not both")));
                 }
@@ -171,14 +153,6 @@ impl<const M: usize> Drfq<M> {
     /// How often tags were lowered; wraps.
     pub fn rebases(&self) -> u32 {
         self.epoch
-    }
-
-    fn has_room(&self) -> bool {
-        let most = match self.window {
-            Window::Packets(packets) => packets.max(1) as usize,
-            Window::Backlogged { least } => (2 * self.heads.len()).max(least as usize),
-        };
-        (self.in_pipeline as usize) < most
     }
 
     /// Tags in use: one in memoryless mode.
@@ -246,11 +220,6 @@ fn descending<const M: usize>(mut tags: [u64; M]) -> [u64; M] {
     tags
 }
 
-fn parse_window(value: &str) -> Result<Window, SpecError> {
-    let bad = || SpecError::bad_value("window", value, "a number of packets, at least 1");
-    value.parse().ok().filter(|&w| w >= 1).map(Window::Packets).ok_or_else(bad)
-}
-
 fn parse_delta(key: &str, value: &str) -> Result<Duration, SpecError> {
     match (key, value) {
         ("mode", "memoryless") => Ok(Duration::ZERO),
@@ -279,7 +248,7 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
 
     fn choose<P>(&mut self, _now: Time, _queues: &mut Queues<M, P, Tags<M>, [u64; M]>) -> Choice {
         match self.heads.peek() {
-            Some((_, flow)) if self.has_room() => Choice::Flow(flow),
+            Some((_, flow)) if self.inside.has_room(self.heads.len()) => Choice::Flow(flow),
             _ => Choice::AwaitProgress,
         }
     }
@@ -291,7 +260,7 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         cost: &ResourceVec<M>,
         queues: &mut Queues<M, P, Tags<M>, [u64; M]>,
     ) -> ([u64; M], u32) {
-        self.in_pipeline = self.in_pipeline.saturating_add(1);
+        self.inside.enter();
         if self.virtual_time.iter().any(|&v| v >= self.rebase_at) {
             self.rebase(queues);
         }
@@ -307,20 +276,13 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
     }
 
     fn progressed(&mut self, _now: Time, ticket: &Ticket<M>, resource: usize, event: Progress) {
-        let leaves = match event {
-            Progress::Started => {
-                if self.delta.is_some() {
-                    let rebases = u64::from(self.epoch.wrapping_sub(ticket.epoch));
-                    let lowered = rebases.saturating_mul(self.rebase_at / 2);
-                    let tags = ticket.tags.map(|t| t.saturating_sub(lowered));
-                    self.advance_virtual_time(tags, resource..resource + 1);
-                }
-                false
-            }
-            Progress::Finished { .. } => resource + 1 == M,
-            Progress::Abandoned => true,
-        };
-        self.in_pipeline = self.in_pipeline.saturating_sub(u32::from(leaves));
+        if event == Progress::Started && self.delta.is_some() {
+            let rebases = u64::from(self.epoch.wrapping_sub(ticket.epoch));
+            let lowered = rebases.saturating_mul(self.rebase_at / 2);
+            let tags = ticket.tags.map(|t| t.saturating_sub(lowered));
+            self.advance_virtual_time(tags, resource..resource + 1);
+        }
+        self.inside.progressed::<M>(resource, event);
     }
 
     fn corrected<P>(
@@ -353,7 +315,7 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         if parameter != "window" {
             return Err(SpecError::unknown_parameter(&ENTRY, parameter));
         }
-        self.window = parse_window(value)?;
+        self.inside.window = Window::parse(value)?;
         Ok(())
     }
 }

@@ -6,7 +6,7 @@
 //! * [`contract`]: what a scheduler is asked and what it answers.
 //! * [`per_flow`]: per-flow queues, limits and books, once for all disciplines; a [`Discipline`] only decides whose
 //!   head packet is next.
-//! * [`fifo`], [`drfq`], [`mr3`], [`gmr3`], [`drgps`], [`tradeoff`]: the disciplines.
+//! * [`fifo`], [`drfq`], [`mr3`], [`gmr3`], [`drgps`], [`tradeoff`], [`atfq`]: the disciplines.
 //! * [`drr`], [`wfq`], [`wf2q_plus`], [`sfq`], [`scfq`]: disciplines that share one resource; [`one_resource`] is what they
 //!   have in common.
 //! * [`mod@catalog`]: their names, parameters and guarantees; [`catalog::build`] makes one from a text such as
@@ -17,6 +17,7 @@
 
 extern crate alloc;
 
+pub mod atfq;
 pub mod back_pressure;
 pub mod catalog;
 pub mod composition;
@@ -38,6 +39,7 @@ pub mod spec;
 pub mod tradeoff;
 pub mod wf2q_plus;
 pub mod wfq;
+pub mod window;
 
 pub use catalog::{Shape, build, catalog};
 pub use composition::{Schedulers, build_all};

@@ -68,3 +68,23 @@ fn tradeoff_at_zero_fills_both_resources() {
     let served = order("tradeoff:alpha=0", &[&[[2, 3]], &[[9, 1]]], 900);
     assert_eq!(served.matches('A').count(), 800, "{served}");
 }
+
+/// The paper's Fig. 1: packets of flow U (here A) take <4,4>, those of V (B) <2,1>.
+const FIG_1: [&[[u64; 2]]; 2] = [&[[4, 4]], &[[2, 1]]];
+
+#[test]
+fn strict_atfq_serves_one_packet_of_u_for_two_of_v() {
+    // F of A: 0, 4, 8, 12; of B: 0, 2, 4, 6, 8; equal ones in the order of the flows.
+    assert_eq!(order("atfq:loop=1", &FIG_1, 12), "ABBABBABBABB");
+}
+
+#[test]
+fn a_loop_of_atfq_serves_packets_together_that_go_well_together() {
+    // Two packets of A and four of B per loop. The first loop follows nothing: BBBBAA keeps the CPU busy, AABBBB would have it idle for 2.
+    // From then on both orders idle for 2 in each loop, which is the least.
+    let served = order("atfq:loop=6", &FIG_1, 600);
+    assert!(served.starts_with("BBBBAA"), "{served}");
+    for six in served.as_bytes().chunks(6) {
+        assert_eq!(six.iter().filter(|&&flow| flow == b'A').count(), 2, "{served}");
+    }
+}

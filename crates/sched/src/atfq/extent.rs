@@ -1,0 +1,116 @@
+//! How far a loop reaches.
+
+use alloc::format;
+
+use dovetail_units::Duration;
+
+use super::chain::BITS;
+use crate::contract::LONGEST_TIME;
+use crate::spec::{Spec, SpecError};
+
+/// Most packets of a loop.
+pub const MOST_PACKETS: usize = 1000;
+
+/// What bounds a loop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extent {
+    /// This many packets, or all that wait if these are fewer; from 1 to [`MOST_PACKETS`].
+    Packets(usize),
+    /// The packets of a time domain, at most [`MOST_PACKETS`].
+    Domain(TimeDomain),
+}
+
+/// A time domain whose size adapts itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimeDomain {
+    /// The size that was given; all in the unit of the timestamps.
+    given: u64,
+    /// The size of the next loop's domain.
+    size: u64,
+    /// Gamma of equation (14), in thousandths.
+    gamma_milli: u32,
+}
+
+const DEFAULT_PACKETS: usize = 20;
+const DEFAULT_GAMMA_MILLI: u32 = 10_000;
+
+impl Extent {
+    pub(super) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
+        let given = |name: &str| spec.parameters.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+        match (given("loop"), given("domain"), given("gamma")) {
+            (Some(_), Some(_), _) => Err(SpecError::new("domain", format!("{spec}: give loop or domain, not both"))),
+            (_, None, Some(_)) => {
+                Err(SpecError::new("gamma", format!("{spec}: gamma adapts a time domain; give domain")))
+            }
+            (packets, None, None) => packets.map_or(Ok(Self::Packets(DEFAULT_PACKETS)), Self::packets),
+            (None, Some(domain), gamma) => {
+                let gamma = gamma.map_or(Ok(DEFAULT_GAMMA_MILLI), gamma_milli)?;
+                TimeDomain::parse(domain, gamma).map(Self::Domain)
+            }
+        }
+    }
+
+    fn packets(value: &str) -> Result<Self, SpecError> {
+        let bad = || SpecError::bad_value("loop", value, "a number of packets from 1 to 1000");
+        value.parse().ok().filter(|x| (1..=MOST_PACKETS).contains(x)).map(Self::Packets).ok_or_else(bad)
+    }
+
+    /// Change a parameter, from the next loop on: `loop` and `domain` take the place of each other. `None` if there is no such one.
+    pub(super) fn set(&mut self, parameter: &str, value: &str) -> Option<Result<(), SpecError>> {
+        let changed = match (parameter, &*self) {
+            ("loop", _) => Self::packets(value),
+            ("domain", Self::Domain(domain)) => TimeDomain::parse(value, domain.gamma_milli).map(Self::Domain),
+            ("domain", Self::Packets(_)) => TimeDomain::parse(value, DEFAULT_GAMMA_MILLI).map(Self::Domain),
+            ("gamma", Self::Domain(domain)) => {
+                gamma_milli(value).map(|gamma_milli| Self::Domain(TimeDomain { gamma_milli, ..*domain }))
+            }
+            ("gamma", Self::Packets(_)) => Err(SpecError::new("gamma", "gamma adapts a time domain; set domain first")),
+            _ => return None,
+        };
+        Some(changed.map(|changed| *self = changed))
+    }
+
+    /// The timestamp before which a loop's packets finish, if the first one finishes at `first`, and how many these may be.
+    pub(super) fn limits(&self, first: u64) -> (u64, usize) {
+        match self {
+            Self::Packets(packets) => (u64::MAX, *packets),
+            Self::Domain(domain) => (first.saturating_add(domain.size), MOST_PACKETS),
+        }
+    }
+}
+
+impl TimeDomain {
+    fn parse(value: &str, gamma_milli: u32) -> Result<Self, SpecError> {
+        let bad = || SpecError::bad_value("domain", value, "a time above 0 s such as 500 us");
+        let time = value.parse().ok().filter(|&time: &Duration| time > Duration::ZERO).ok_or_else(bad)?;
+        let given = time.min(LONGEST_TIME).as_nanos() << BITS;
+        Ok(Self { given, size: given, gamma_milli })
+    }
+
+    /// The size of the next domain.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Equation (14) with the size that was given: n * STD / gamma.
+    pub fn threshold(&self, backlogged: usize) -> u64 {
+        let flows = backlogged as u128;
+        u64::try_from(flows * u128::from(self.given) * 1000 / u128::from(self.gamma_milli)).unwrap_or(u64::MAX)
+    }
+
+    /// A loop is over in which flows' received active times differed by up to `difference`; it was `full` if packets of the domain's flows were left
+    /// over. Halves the domain, or lengthens it by an eighth of the size that was given.
+    pub(super) fn adapt(&mut self, difference: u64, backlogged: usize, full: bool) {
+        if difference > self.threshold(backlogged) {
+            self.size = (self.size / 2).max(1);
+        } else if full {
+            self.size = self.size.saturating_add((self.given / 8).max(1)).min(1 << 62);
+        }
+    }
+}
+
+fn gamma_milli(value: &str) -> Result<u32, SpecError> {
+    let bad = || SpecError::bad_value("gamma", value, "a number from 0.001 to 1000000");
+    let gamma = value.parse().ok().filter(|gamma: &f64| (0.001..=1e6).contains(gamma)).ok_or_else(bad)?;
+    Ok((gamma * 1000.0 + 0.5) as u32)
+}
