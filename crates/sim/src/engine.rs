@@ -14,6 +14,7 @@ use crate::arrivals::{Arrivals, Emitted};
 use crate::between::Between;
 use crate::costs::{Carry, FlowCosts};
 use crate::error::SimError;
+use crate::no_wait::NoWait;
 use crate::pipeline::Pipeline;
 use crate::record::{Metrics, MetricsOptions, RunResult};
 use crate::recorder::{Recorder, SimPacket};
@@ -62,7 +63,7 @@ pub struct Tally {
     pub dropped: u64,
     /// Wait in the scheduler.
     pub waiting: u64,
-    /// Are in service, blocked, or in a buffer or with a scheduler between two resources.
+    /// Are in service, blocked, in a buffer or with a scheduler between two resources, or at the entrance of a no-wait pipeline.
     pub in_pipeline: u64,
 }
 
@@ -165,6 +166,7 @@ fn start_engine<const M: usize, R: Recorder<M>>(
         has_between: between.iter().any(Option::is_some),
         between,
         recorder,
+        no_wait: pipeline.is_no_wait().then(NoWait::new),
         packets: Slab::new(),
         completions: BinaryHeap::new(),
         sequence: 0,
@@ -207,6 +209,8 @@ struct Engine<'a, const M: usize, R> {
     between: [Option<Between<'a, M>>; M],
     has_between: bool,
     recorder: &'a mut R,
+    /// The entrance, if packets must not wait between resources.
+    no_wait: Option<NoWait<M>>,
     packets: Slab<M>,
     completions: BinaryHeap<Completion>,
     sequence: u64,
@@ -254,7 +258,8 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
     fn next_instant(&self, changes: &[Change]) -> Option<Time> {
         let completion = self.completions.peek().map(|Reverse((time, ..))| *time);
         let between = self.between.iter().flatten().filter_map(|b| b.wake).min();
-        let next = [completion, self.arrivals.next_time(), self.wake, between].into_iter().flatten().min();
+        let held = self.no_wait.as_ref().and_then(NoWait::next_start);
+        let next = [completion, self.arrivals.next_time(), self.wake, between, held].into_iter().flatten().min();
         // A change alone does not prolong a run, unless packets wait that it might set free.
         let change = changes.get(self.next_change).map(|c| c.at.max(self.tally.now));
         match (next, change) {
@@ -341,16 +346,20 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         Ok(())
     }
 
-    /// Ask the scheduler as long as the first resource has an idle server.
+    /// Ask the scheduler as long as the first resource has an idle server, and nobody stands before it.
     fn dispatch(&mut self) -> Result<(), SimError> {
         let now = self.tally.now;
         self.wake = None;
-        while self.tally.waiting > 0 && self.stages[0].has_idle() {
+        if let Some(job) = self.no_wait.as_mut().and_then(|entrance| entrance.take(now)) {
+            self.start(0, job)?;
+        }
+        while self.tally.waiting > 0 && self.has_room() {
             match self.scheduler.next(now) {
                 Next::Serve(Served { ticket, payload, .. }) => {
                     self.tally.waiting -= 1;
                     self.tally.in_pipeline += 1;
-                    self.start(0, Job { packet: payload, ticket })?;
+                    self.idle_wakes = 0;
+                    self.enter(Job { packet: payload, ticket })?;
                 }
                 Next::At(time) if time > now && self.idle_wakes < MOST_IDLE_WAKES => {
                     self.wake = Some(time);
@@ -362,6 +371,23 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
             }
         }
         Ok(())
+    }
+
+    fn has_room(&self) -> bool {
+        self.stages[0].has_idle() && self.no_wait.as_ref().is_none_or(|entrance| entrance.next_start().is_none())
+    }
+
+    /// A packet that the scheduler handed out starts, or stands at the entrance until it can pass without waiting.
+    fn enter(&mut self, job: Job<M>) -> Result<(), SimError> {
+        let Some(entrance) = &mut self.no_wait else { return self.start(0, job) };
+        let now = self.tally.now;
+        let packet = self.packets.get(job.packet);
+        let start = entrance.reserve(now, &packet.cost).ok_or(SimError::TooLong { flow: packet.flow, at: now })?;
+        if start > now {
+            entrance.hold(start, job);
+            return Ok(());
+        }
+        self.start(0, job)
     }
 
     fn start(&mut self, resource: usize, mut job: Job<M>) -> Result<(), SimError> {

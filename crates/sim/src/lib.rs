@@ -3,7 +3,7 @@
 //!
 //! * [`Workload`]: flows with their costs and weights; sources: [`Generator`] (constant rate, Poisson, on/off) and [`List`]
 //!   (fixed arrivals, replayed captures).
-//! * [`Pipeline`]: resources in series with parallel servers and the buffers between them.
+//! * [`Pipeline`]: resources in series with parallel servers and the buffers between them, or with no waiting between them at all.
 //! * [`simulate`]: the event loop, with any [`Recorder`]; [`run`]: with the standard one, which gives a [`RunResult`];
 //!   [`simulate_all`]: with schedulers also between the resources.
 //!
@@ -34,6 +34,7 @@ mod between;
 mod costs;
 mod engine;
 mod error;
+mod no_wait;
 mod pipeline;
 mod random;
 pub mod record;

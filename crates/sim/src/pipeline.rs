@@ -9,10 +9,15 @@ pub enum Buffer {
     /// Holds any number of packets.
     Unlimited,
     /// Holds this many packets (those in service not counted); when it is full, a finished packet stays on its server
-    /// upstream and blocks it. Zero packets is no buffer at all.
+    /// upstream and blocks it. Zero packets is no buffer at all: still a packet may wait, on the server.
     Blocking(u32),
     /// Holds this many packets; a packet that finds it full, and no server free, is dropped after processing.
     Dropping(u32),
+    /// No buffer and no waiting: a packet starts on the first resource only when it can pass all resources without a pause
+    /// (ATFQ, section III-B, rule 4). Until then it stands at the entrance, and the scheduler is not asked for another.
+    /// This is a property of the whole pipeline: it stands before every resource but the first or before none, and all resources have
+    /// one server.
+    NoWait,
 }
 
 /// One resource.
@@ -47,6 +52,11 @@ impl<const M: usize> Pipeline<M> {
     /// Single servers with unlimited buffers between them.
     pub fn new(names: [&str; M]) -> Self {
         Self { resources: names.map(Resource::new) }
+    }
+
+    /// Whether packets pass it without waiting between resources.
+    pub fn is_no_wait(&self) -> bool {
+        self.resources.iter().skip(1).any(|resource| resource.buffer == Buffer::NoWait)
     }
 
     /// Servers per resource.

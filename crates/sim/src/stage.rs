@@ -34,6 +34,8 @@ impl<const M: usize> Stage<M> {
         let (capacity, dropping) = match resource.buffer {
             Buffer::Unlimited => (usize::MAX, false),
             Buffer::Blocking(packets) => (packets as usize, false),
+            // Packets start when they find room everywhere.
+            Buffer::NoWait => (0, false),
             Buffer::Dropping(packets) => (packets as usize, true),
         };
         Self {

@@ -4,7 +4,7 @@ use dovetail_sched::contract::Limit;
 use dovetail_units::{Duration, Time};
 
 use crate::error::SimError;
-use crate::pipeline::{Pipeline, Resource};
+use crate::pipeline::{Buffer, Pipeline, Resource};
 use crate::workload::{Cost, Generator, List, Pattern, Size, Source, Spell, Workload};
 
 /// Refuse what cannot be simulated, naming the part and what was expected of it.
@@ -42,6 +42,20 @@ fn resources<const M: usize>(pipeline: &Pipeline<M>) -> Result<(), SimError> {
         if *servers == 0 || *servers > Resource::MAX_SERVERS {
             let most = Resource::MAX_SERVERS;
             return Err(SimError::invalid(format!("resource {name:?}: {servers} servers; expected 1 to {most}")));
+        }
+    }
+    if pipeline.is_no_wait() { no_wait(pipeline) } else { Ok(()) }
+}
+
+fn no_wait<const M: usize>(pipeline: &Pipeline<M>) -> Result<(), SimError> {
+    for (r, Resource { name, servers, buffer }) in pipeline.resources.iter().enumerate() {
+        if r > 0 && *buffer != Buffer::NoWait {
+            let problem = format!("resource {name:?}: its buffer is {buffer:?} in a pipeline without waiting");
+            return Err(SimError::invalid(format!("{problem}; expected NoWait before every resource or before none")));
+        }
+        if *servers > 1 {
+            let problem = format!("resource {name:?}: {servers} servers in a pipeline without waiting");
+            return Err(SimError::invalid(format!("{problem}; expected 1")));
         }
     }
     Ok(())

@@ -55,7 +55,8 @@ fn scenario() -> impl Strategy<Value = Scenario> {
     let buffer = prop_oneof![
         Just(Buffer::Unlimited),
         (0..4u32).prop_map(Buffer::Blocking),
-        (0..4u32).prop_map(Buffer::Dropping)
+        (0..4u32).prop_map(Buffer::Dropping),
+        Just(Buffer::NoWait)
     ];
     let weights = proptest::collection::vec(prop_oneof![Just(1000), 1..5000u32], FLOWS);
     let limit = proptest::option::of(1..5u32);
@@ -67,7 +68,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
             weights,
             limit,
             buffer,
-            servers,
+            servers: if buffer == Buffer::NoWait { [1, 1] } else { servers },
             horizon,
             interval,
         })

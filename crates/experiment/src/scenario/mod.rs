@@ -177,6 +177,7 @@ impl Scenario {
             let written = self.file.resource[r].get_ref();
             let buffer = match (written.buffer.as_ref().map(|b| b.get_ref().0), written.overflow) {
                 (None | Some(Room::Unlimited), _) => Buffer::Unlimited,
+                (Some(Room::NoWait), _) => Buffer::NoWait,
                 (Some(Room::Packets(n)), Overflow::Block) => Buffer::Blocking(n),
                 (Some(Room::Packets(n)), Overflow::Drop) => Buffer::Dropping(n),
             };

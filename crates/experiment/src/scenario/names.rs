@@ -49,6 +49,7 @@ impl Names {
                 return Err(at(servers.span(), format!("servers = {}: expected 1 to {most}", servers.get_ref())));
             }
         }
+        check_no_wait(file).map_err(|(span, m)| at(span, m))?;
         let mut classes: Vec<ClassCost> = Vec::new();
         for class in &file.class {
             if class.get_ref().name.is_empty() {
@@ -107,9 +108,31 @@ fn check_resource(resource: &Resource, before: &[toml::Spanned<Resource>]) -> Re
     if before.is_empty() && resource.buffer.is_some() {
         return Err("the first resource has no buffer in front of it: there are the flows' queues".into());
     }
-    let bounded = resource.buffer.as_ref().is_some_and(|b| b.get_ref().0 != Room::Unlimited);
+    let bounded = resource.buffer.as_ref().is_some_and(|b| matches!(b.get_ref().0, Room::Packets(_)));
     if resource.overflow == Overflow::Drop && !bounded {
         return Err("overflow = \"drop\" needs a buffer that can be full, such as buffer = \"64 packets\"".into());
+    }
+    Ok(())
+}
+
+/// A pipeline without waiting is without waiting everywhere, and has single servers.
+fn check_no_wait(file: &File) -> Result<(), (std::ops::Range<usize>, String)> {
+    let no_wait =
+        |r: &toml::Spanned<Resource>| r.get_ref().buffer.as_ref().is_some_and(|b| b.get_ref().0 == Room::NoWait);
+    let Some(first) = file.resource.iter().find(|r| no_wait(r)).map(|r| &r.get_ref().name) else { return Ok(()) };
+    for (index, resource) in file.resource.iter().enumerate() {
+        let Resource { name, servers, buffer, .. } = resource.get_ref();
+        if index > 0 && !no_wait(resource) {
+            let span = buffer.as_ref().map_or(resource.span(), toml::Spanned::span);
+            let message = format!(
+                "{first:?} has buffer = \"no-wait\" and {name:?} has not: packets wait nowhere, or may wait everywhere"
+            );
+            return Err((span, message));
+        }
+        if *servers.get_ref() > 1 {
+            let message = format!("servers = {}: a pipeline without waiting has one server each", servers.get_ref());
+            return Err((servers.span(), message));
+        }
     }
     Ok(())
 }

@@ -88,6 +88,8 @@ pub enum Room {
     Unlimited,
     /// This many packets; none is a pipeline without buffer.
     Packets(u32),
+    /// No buffer, and packets pass all resources without waiting.
+    NoWait,
 }
 
 impl FromStr for Room {
@@ -97,8 +99,11 @@ impl FromStr for Room {
         match text.trim() {
             "unlimited" => Ok(Self::Unlimited),
             "none" => Ok(Self::Packets(0)),
+            "no-wait" => Ok(Self::NoWait),
             other => packets(other).map(Self::Packets).ok_or_else(|| {
-                format!("{text:?}: expected \"unlimited\", \"none\" or a number of packets such as \"64 packets\"")
+                format!(
+                    "{text:?}: expected \"unlimited\", \"none\", \"no-wait\" or a number of packets such as \"64 packets\""
+                )
             }),
         }
     }

@@ -1,6 +1,6 @@
 //! Pipelines of every shape, against times that can be worked out by hand.
 
-use crate::support::{makespan_us, read, run, summary};
+use crate::support::{makespan_us, read, refusal, run, summary};
 
 /// `packets` packets of one flow that are there at the start; 10 us on every resource but where `keys` say otherwise.
 fn burst(resources: &str, cost: &str, packets: u32) -> String {
@@ -78,6 +78,40 @@ fn a_full_buffer_holds_the_cpu_up() {
             assert!((seen - expected).abs() < 1e-6, "{buffer}: {starts:?}");
         }
         assert_eq!(record.flows[0].delivered, 12, "{buffer}");
+    }
+}
+
+#[test]
+fn without_waiting_the_cpu_starts_late_enough() {
+    let resources = format!("{CPU}[[resource]]\nname = \"link\"\nbuffer = \"no-wait\"\n");
+    let scenario = read(&burst(&resources, "cpu = \"11 us\", link = \"30 us\"", 12));
+    let record = run(&scenario, "fifo");
+    let ends_us = |resource: usize, k: u64| record.service(k as usize, resource).unwrap().end.as_nanos() / 1000;
+    for k in 0..12 {
+        assert_eq!((ends_us(0, k), ends_us(1, k)), (30 * k + 11, 30 * k + 41));
+    }
+    for scheduler in ["fifo", "drfq", "mr3"] {
+        assert_eq!(makespan_us(&scenario, scheduler), 371.0, "{scheduler}");
+    }
+}
+
+#[test]
+fn packets_wait_nowhere_or_may_wait_everywhere() {
+    let link = "[[resource]]\nname = \"link\"\nbuffer = \"no-wait\"\n";
+    let memory = "[[resource]]\nname = \"memory\"\n";
+    let cost = "cpu = \"1 us\", memory = \"1 us\", link = \"1 us\"";
+    for (resources, part, message) in [
+        (format!("{CPU}{memory}{link}"), "[[resource]]", "\"link\" has buffer = \"no-wait\" and \"memory\" has not"),
+        (format!("{CPU}{memory}buffer = \"none\"\n{link}"), "\"none\"", "packets wait nowhere, or may wait everywhere"),
+        (format!("{CPU}servers = 2\n{memory}buffer = \"no-wait\"\n{link}"), "servers = 2", "has one server each"),
+        (
+            format!("{CPU}{memory}buffer = \"no-wiat\"\n{link}"),
+            "no-wiat",
+            "expected \"unlimited\", \"none\", \"no-wait\"",
+        ),
+    ] {
+        let error = refusal(&burst(&resources, cost, 1));
+        assert!(error.contains(part) && error.contains(message), "{error}");
     }
 }
 

@@ -133,6 +133,7 @@ fn buffers() {
     assert_eq!(buffer(""), Buffer::Unlimited);
     assert_eq!(buffer("buffer = \"unlimited\""), Buffer::Unlimited);
     assert_eq!(buffer("buffer = \"none\""), Buffer::Blocking(0));
+    assert_eq!(buffer("buffer = \"no-wait\""), Buffer::NoWait);
     assert_eq!(buffer("buffer = \"3 packets\""), Buffer::Blocking(3));
     assert_eq!(buffer("buffer = \"3 packets\"\noverflow = \"block\""), Buffer::Blocking(3));
     assert_eq!(buffer("buffer = \"1 packet\"\noverflow = \"drop\""), Buffer::Dropping(1));

@@ -35,6 +35,12 @@ pub fn read_with(text: &str, overrides: &[&str]) -> Scenario {
     Scenario::parse("s.toml", text, &overrides, PathBuf::new()).unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// What is said about a scenario that cannot be used.
+#[track_caller]
+pub fn refusal(text: &str) -> String {
+    Scenario::parse("s.toml", text, &[], PathBuf::new()).map(|_| "it is accepted").unwrap_err().to_string()
+}
+
 /// [`CPU_AND_LINK`] with one group of flows.
 #[track_caller]
 pub fn with_flows(keys: &str) -> Scenario {
