@@ -5,23 +5,10 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::any::Any;
 
-use crate::atfq::Atfq;
 use crate::contract::Scheduler;
-use crate::drfq::Drfq;
-use crate::drgps::Drgps;
-use crate::drr::Drr;
-use crate::fifo::Fifo;
-use crate::gmr3::Gmr3;
-use crate::mr3::Mr3;
 use crate::one_resource::RESOURCE;
 use crate::per_flow::PerFlow;
-use crate::scfq::Scfq;
-use crate::sfq::Sfq;
 use crate::spec::{Spec, SpecError};
-use crate::tradeoff::Tradeoff;
-use crate::wf2q_plus::Wf2qPlus;
-use crate::wfq::Wfq;
-use crate::{atfq, drfq, drgps, drr, fifo, gmr3, mr3, scfq, sfq, tradeoff, wf2q_plus, wfq};
 
 /// A parameter of a discipline.
 #[derive(Clone, Copy, Debug)]
@@ -82,25 +69,25 @@ impl Entry {
 
     /// Whether it may stand in front of one resource in a composition: if it shares a single one, or none.
     pub fn can_be_part(&self) -> bool {
-        self.has(RESOURCE.name) || self.name == fifo::ENTRY.name
+        self.has(RESOURCE.name) || self.name == crate::fifo::ENTRY.name
     }
 }
 
 /// Every discipline, in the order of help texts.
 pub fn catalog() -> &'static [Entry] {
     &[
-        fifo::ENTRY,
-        drfq::ENTRY,
-        mr3::ENTRY,
-        gmr3::ENTRY,
-        drgps::ENTRY,
-        tradeoff::ENTRY,
-        atfq::ENTRY,
-        drr::ENTRY,
-        wfq::ENTRY,
-        wf2q_plus::ENTRY,
-        sfq::ENTRY,
-        scfq::ENTRY,
+        crate::fifo::ENTRY,
+        crate::drfq::ENTRY,
+        crate::mr3::ENTRY,
+        crate::gmr3::ENTRY,
+        crate::drgps::ENTRY,
+        crate::tradeoff::ENTRY,
+        crate::atfq::ENTRY,
+        crate::drr::ENTRY,
+        crate::wfq::ENTRY,
+        crate::wf2q_plus::ENTRY,
+        crate::sfq::ENTRY,
+        crate::scfq::ENTRY,
     ]
 }
 
@@ -129,18 +116,18 @@ pub fn build<const M: usize, P: 'static>(spec: &Spec, shape: Shape) -> Result<Bo
         return Err(wrong_number_of_resources(entry, M));
     }
     match entry.name {
-        "fifo" => Ok(Box::new(PerFlow::new(Fifo::default()))),
-        "mr3" => Ok(Box::new(PerFlow::new(Mr3::from_spec(spec, shape)?))),
-        "gmr3" => Ok(Box::new(PerFlow::new(Gmr3::from_spec(spec, shape)?))),
-        "drgps" => Ok(Box::new(PerFlow::new(Drgps::<M>::from_spec(spec)?))),
-        "drr" => Ok(Box::new(PerFlow::new(Drr::from_spec::<M>(spec)?))),
-        "wfq" => Ok(Box::new(PerFlow::new(Wfq::from_spec::<M>(spec)?))),
-        "wf2q+" => Ok(Box::new(PerFlow::new(Wf2qPlus::from_spec::<M>(spec)?))),
-        "sfq" => Ok(Box::new(PerFlow::new(Sfq::from_spec::<M>(spec)?))),
-        "scfq" => Ok(Box::new(PerFlow::new(Scfq::from_spec::<M>(spec)?))),
-        "drfq" => Ok(Box::new(PerFlow::new(Drfq::<M>::from_spec(spec, shape)?))),
-        "atfq" => Ok(Box::new(PerFlow::new(Atfq::<M>::from_spec(spec, shape)?))),
-        "tradeoff" => for_two(Box::new(PerFlow::new(Tradeoff::from_spec(spec)?)))
+        "fifo" => Ok(Box::new(PerFlow::new(crate::fifo::Fifo::default()))),
+        "mr3" => Ok(Box::new(PerFlow::new(crate::mr3::Mr3::from_spec(spec, shape)?))),
+        "gmr3" => Ok(Box::new(PerFlow::new(crate::gmr3::Gmr3::from_spec(spec, shape)?))),
+        "drgps" => Ok(Box::new(PerFlow::new(crate::drgps::Drgps::<M>::from_spec(spec)?))),
+        "drr" => Ok(Box::new(PerFlow::new(crate::drr::Drr::from_spec::<M>(spec)?))),
+        "wfq" => Ok(Box::new(PerFlow::new(crate::wfq::Wfq::from_spec::<M>(spec)?))),
+        "wf2q+" => Ok(Box::new(PerFlow::new(crate::wf2q_plus::Wf2qPlus::from_spec::<M>(spec)?))),
+        "sfq" => Ok(Box::new(PerFlow::new(crate::sfq::Sfq::from_spec::<M>(spec)?))),
+        "scfq" => Ok(Box::new(PerFlow::new(crate::scfq::Scfq::from_spec::<M>(spec)?))),
+        "drfq" => Ok(Box::new(PerFlow::new(crate::drfq::Drfq::<M>::from_spec(spec, shape)?))),
+        "atfq" => Ok(Box::new(PerFlow::new(crate::atfq::Atfq::<M>::from_spec(spec, shape)?))),
+        "tradeoff" => for_two(Box::new(PerFlow::new(crate::tradeoff::Tradeoff::from_spec(spec)?)))
             .ok_or_else(|| wrong_number_of_resources(entry, M)),
         name => Err(SpecError::unknown_name(name, names())),
     }
