@@ -1,18 +1,7 @@
 //! The DRGPS trackers against the fluid of `dovetail_model`, which computes in 64-bit floating point and visits every flow at every event, and
 //! against `tradeoff:alpha=1`, whose fluid is the same for two resources.
 //!
-//! Bounds, with n flows, L the longest time of any packet on any resource, L_0 that on resource 0, S and F a packet's start and finish in the
-//! fluid. Resource 0 has one server and takes a packet whenever there is one for it.
-//!
-//! * No packet enters before S.
-//! * `order=start`: it enters by S + (n - 1) L_0. What enters before it from the beginning of the busy period of resource 0 on has started in
-//!   the fluid since then and before S: the fluid has had the time for all of it but the heads of the n - 1 other flows.
-//!   It leaves resource r (from 0) by S + (r + 1) n L: its way to there is a chain of r + 1 unbroken sequences of packets, one on each resource,
-//!   that enter one after another; by the same argument each is done in the time between the starts of its first and last packet and n L.
-//! * `order=finish`: it leaves resource 0 by F + L_0. Say p is the last packet before it on resource 0 that ends after F in the fluid.
-//!   When p was chosen, none of those that enter between the two had started in the fluid: their finishes are earlier. So the fluid did all of them after
-//!   that, by F. It leaves resource r by F + (r (2 n + 1) + 2) L: what enters from x to y has started in the fluid by y and was not finished
-//!   by x - L, so it has y - x + L of time in the fluid, but for n heads at each end.
+//! The bounds, and why they hold: `dovetail_model::bounds::drgps_*`.
 //!
 //! Slack: a packet enters at whole nanoseconds, up to 1 ns late. A flow that becomes backlogged in the fluid starts at a whole tick of
 //! 2^-16 ns of virtual time, up to one early; that is at most a tick times the sum of all weights in time, for each packet at most. tbar is
@@ -22,6 +11,7 @@ mod measure;
 
 use std::collections::BTreeMap;
 
+use dovetail_model::bounds;
 use dovetail_model::fluid::{self, Input, Policy};
 use dovetail_sched::{FlowConfig, Next, Packet, Shape, build};
 use dovetail_testkit::random::Random;
@@ -138,7 +128,7 @@ fn lateness<const M: usize>(case: &Case<M>, spec: &str) -> [f64; 3] {
     let (fluid, log) = (fluid_of(case), case.run(spec));
     // On one resource the entrance never waits for a whole nanosecond.
     let slack = slack(case, &fluid) + if M == 1 { 0.0 } else { 1.0 };
-    let (n, longest) = (case.weights.len() as f64, case.longest() as f64);
+    let (n, longest) = (case.weights.len(), case.longest() as f64);
     let longest_0 = case.packets.iter().map(|p| p.2[0]).max().unwrap_or(0).max(1) as f64;
     let mut worst = [0.0f64; 3];
     let mut count = BTreeMap::new();
@@ -150,21 +140,17 @@ fn lateness<const M: usize>(case: &Case<M>, spec: &str) -> [f64; 3] {
         let entered = packet.started[0].unwrap().as_nanos() as f64;
         let left = |r: usize| packet.finished[r].unwrap().as_nanos() as f64;
         assert!(entered >= start - slack, "{spec}: enters {} before its start", start - entered);
-        let allowed = (n - 1.0) * longest_0;
-        worst[0] = worst[0].max((entered - start) / allowed.max(longest_0));
+        let enters_by = bounds::drgps_entrance_by_start_s(start, n, longest_0);
+        worst[0] = worst[0].max((entered - start) / (enters_by - start).max(longest_0));
         worst[1] = worst[1].max((left(0) - finish) / longest_0);
         worst[2] = worst[2].max((left(M - 1) - finish) / longest);
-        if by_start {
-            assert!(entered <= start + allowed + slack, "{spec}, M = {M}: {case:?}");
-        } else {
-            assert!(left(0) <= finish + longest_0 + slack, "{spec}, M = {M}: {case:?}");
-        }
+        assert!(!by_start || entered <= enters_by + slack, "{spec}, M = {M}: {case:?}");
         for r in 0..M {
             let until = match by_start {
-                true => start + (r as f64 + 1.0) * n * longest,
-                false => finish + (r as f64 * (2.0 * n + 1.0) + 2.0) * longest,
+                true => bounds::drgps_exit_by_start_s(start, r, n, longest),
+                false => bounds::drgps_exit_by_finish_s(finish, r, n, longest_0, longest),
             };
-            assert!(left(r) <= until + slack, "{spec}, M = {M}, resource {r}: {case:?}");
+            assert!(left(r) <= until + (r + 1) as f64 * slack, "{spec}, M = {M}, resource {r}: {case:?}");
         }
     }
     worst
