@@ -4,6 +4,7 @@
 //! * [`direct`]: the tradeoff discipline by the paper's direct O(n) implementation.
 //! * [`naive_drfq`]: DRFQ as its definition reads.
 //! * [`naive_drgps`]: the trackers of the DRGPS fluid as the definition reads.
+//! * [`no_wait`]: a pipeline without buffers, by plain recursion.
 //! * [`operation`]: what a scheduler's owner may do, as data, and made from bytes (random or from a fuzzer).
 //! * [`twins`]: two schedulers under one sequence of operations, which must answer alike.
 //! * [`random`]: a small seeded generator.
@@ -13,6 +14,7 @@ pub mod direct;
 pub mod model;
 pub mod naive_drfq;
 pub mod naive_drgps;
+pub mod no_wait;
 pub mod operation;
 pub mod random;
 pub mod twins;

@@ -55,7 +55,7 @@ pub const ENTRY: Entry = Entry {
         },
         window::PARAMETER,
     ],
-    complexity: "O(log n + log x) for loops of x packets; O(log n + x) for more than two resources",
+    complexity: "O(log n + log x) for loops of x packets",
     guarantee: "waiting packets are overtaken by fewer packets than a loop has; bounded difference of active times",
     weights: true,
     work_conserving: "if the window is large enough",

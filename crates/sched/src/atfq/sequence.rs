@@ -27,7 +27,7 @@ pub struct Sequencer {
 
 impl Sequencer {
     /// Put the indices of `loop_packets` into `order` so that the first resource is soon free for good, after a packet with the times of
-    /// `previous`. Packets that are alike, and packets of one flow, keep their order. O(x log x) for x packets and two resources, O(x^2) for more.
+    /// `previous`. Packets that are alike, and packets of one flow, keep their order. O(x log x) for x packets.
     pub fn order<const M: usize, T: Sequenced<M>>(
         &mut self,
         loop_packets: &[T],
@@ -45,7 +45,9 @@ impl Sequencer {
             insertion::order(loop_packets, previous, order);
         }
         self.keep_in_turn(order, |k| loop_packets[k as usize].cost().0);
-        self.keep_in_turn(order, |k| loop_packets[k as usize].flow());
+        if self.keep_in_turn(order, |k| loop_packets[k as usize].flow()) {
+            insertion::improve(loop_packets, previous, order);
+        }
     }
 
     fn best_of_two_resources<const M: usize, T: Sequenced<M>>(
@@ -62,8 +64,8 @@ impl Sequencer {
         self.gilmore_gomory.order(&self.jobs, [longest, times(previous)[1]], order);
     }
 
-    /// Deal out the places that packets of equal keys have in the order to these packets as they come.
-    fn keep_in_turn<K: Ord>(&mut self, order: &mut [u32], key: impl Fn(u32) -> K) {
+    /// Deal out the places that packets of equal keys have in the order to these packets as they come; whether that changes the order.
+    fn keep_in_turn<K: Ord>(&mut self, order: &mut [u32], key: impl Fn(u32) -> K) -> bool {
         let everything = 0..order.len() as u32;
         self.places.clear();
         self.places.extend(everything.clone());
@@ -71,8 +73,10 @@ impl Sequencer {
         self.packets.clear();
         self.packets.extend(everything);
         self.packets.sort_unstable_by_key(|&packet| (key(packet), packet));
+        let mut changed = false;
         for (&place, &packet) in self.places.iter().zip(&self.packets) {
-            order[place as usize] = packet;
+            changed |= core::mem::replace(&mut order[place as usize], packet) != packet;
         }
+        changed
     }
 }

@@ -1,0 +1,186 @@
+//! What the orders of ATFQ's loops cost: heuristics against the best of all orders, and keeping each flow's packets in turn against not doing so.
+
+use dovetail_sched::atfq::active_time::gap;
+use dovetail_sched::atfq::gilmore_gomory::GilmoreGomory;
+use dovetail_sched::atfq::insertion;
+use dovetail_sched::atfq::sequence::{Sequenced, Sequencer};
+use dovetail_testkit::random::Random;
+use dovetail_units::ResourceVec;
+
+#[derive(Clone, Copy, Debug)]
+struct Packet<const M: usize> {
+    flow: u32,
+    cost: ResourceVec<M>,
+}
+
+impl<const M: usize> Sequenced<M> for Packet<M> {
+    fn flow(&self) -> u32 {
+        self.flow
+    }
+
+    fn cost(&self) -> &ResourceVec<M> {
+        &self.cost
+    }
+}
+
+fn random_cost<const M: usize>(random: &mut Random) -> ResourceVec<M> {
+    ResourceVec::from_nanos(std::array::from_fn(|_| random.between(0, 100)))
+}
+
+/// Equation (6): the time on the first resource and the gaps.
+fn length<const M: usize>(packets: &[Packet<M>], previous: &ResourceVec<M>, order: &[u32]) -> u64 {
+    let mut before = previous;
+    let mut sum = 0;
+    for &k in order {
+        let cost = &packets[k as usize].cost;
+        sum += gap(before, cost) + cost[0].as_nanos();
+        before = cost;
+    }
+    sum
+}
+
+/// The least of it over all orders (Held and Karp).
+fn least<const M: usize>(packets: &[Packet<M>], previous: &ResourceVec<M>) -> u64 {
+    let count = packets.len();
+    let step = |before: &ResourceVec<M>, k: usize| gap(before, &packets[k].cost) + packets[k].cost[0].as_nanos();
+    let mut shortest = vec![vec![u64::MAX; count]; 1 << count];
+    for k in 0..count {
+        shortest[1 << k][k] = step(previous, k);
+    }
+    for set in 1..1usize << count {
+        for last in (0..count).filter(|k| set & (1 << k) != 0) {
+            for next in (0..count).filter(|k| set & (1 << k) == 0) {
+                let way = shortest[set][last] + step(&packets[last].cost, next);
+                let entry = &mut shortest[set | 1 << next][next];
+                *entry = (*entry).min(way);
+            }
+        }
+    }
+    shortest[(1 << count) - 1].iter().copied().min().unwrap_or(0)
+}
+
+/// Mean and largest excess over the least length in per cent, of the insertion order and of the packets as they come.
+fn excess<const M: usize>(count: usize) -> [[f64; 2]; 2] {
+    const LOOPS: usize = 1000;
+    let mut random = Random::new(9);
+    let mut excess = [[0.0f64; 2]; 2];
+    let mut order = Vec::new();
+    for _ in 0..LOOPS {
+        let previous = random_cost(&mut random);
+        let packets: Vec<Packet<M>> = (0..count).map(|_| Packet { flow: 0, cost: random_cost(&mut random) }).collect();
+        let least = least(&packets, &previous) as f64;
+        let unordered: Vec<u32> = (0..count as u32).collect();
+        insertion::order(&packets, &previous, &mut order);
+        for ([mean, most], order) in excess.iter_mut().zip([&order, &unordered]) {
+            let over = 100.0 * (length(&packets, &previous, order) as f64 / least - 1.0);
+            assert!(over >= 0.0);
+            *mean += over / LOOPS as f64;
+            *most = most.max(over);
+        }
+    }
+    excess
+}
+
+#[test]
+fn insertion_comes_close_to_the_best_order() {
+    for count in [4, 6, 8, 10] {
+        let (three, four) = (excess::<3>(count), excess::<4>(count));
+        let cell = |[mean, most]: [f64; 2]| format!("{mean:.1} % (up to {most:.0} %)");
+        println!("| {count} | {} | {} | {} | {} |", cell(three[0]), cell(three[1]), cell(four[0]), cell(four[1]));
+        // The table in the module's documentation, rounded up.
+        for [mean, most] in [three[0], four[0]] {
+            assert!(mean <= 2.0 && most <= 20.0, "{count} packets: {mean} {most}");
+        }
+    }
+}
+
+#[test]
+fn many_packets_are_ordered_piece_by_piece() {
+    let mut random = Random::new(2);
+    let packets: Vec<Packet<3>> = (0..200).map(|_| Packet { flow: 0, cost: random_cost(&mut random) }).collect();
+    let previous = random_cost(&mut random);
+    let mut order = Vec::new();
+    insertion::order(&packets, &previous, &mut order);
+    let mut sorted = order.clone();
+    sorted.sort_unstable();
+    assert!(sorted.iter().copied().eq(0..200));
+    for (piece, packets) in order.chunks(insertion::PIECE).enumerate() {
+        assert!(packets.iter().all(|&k| k as usize / insertion::PIECE == piece), "{packets:?} in piece {piece}");
+    }
+    let unordered: Vec<u32> = (0..200).collect();
+    assert!(length(&packets, &previous, &order) < length(&packets, &previous, &unordered));
+}
+
+#[test]
+fn packets_of_a_flow_and_packets_that_are_alike_keep_their_order() {
+    let mut random = Random::new(8);
+    let mut sequencer = Sequencer::default();
+    let mut order = Vec::new();
+    for _ in 0..500 {
+        let few: Vec<ResourceVec<2>> = (0..4).map(|_| random_cost(&mut random)).collect();
+        let packets: Vec<Packet<2>> = (0..30)
+            .map(|_| {
+                // Flows 0 and 1 have packets of one kind, the others mixed ones.
+                let flow = random.below(5) as u32;
+                let kind = if flow < 2 { u64::from(flow) } else { random.below(4) };
+                Packet { flow, cost: few[kind as usize] }
+            })
+            .collect();
+        sequencer.order(&packets, &ResourceVec::ZERO, &mut order);
+        for flow in 0..5 {
+            let served: Vec<u32> = order.iter().copied().filter(|&k| packets[k as usize].flow == flow).collect();
+            assert!(served.is_sorted(), "flow {flow}: {served:?}");
+        }
+    }
+}
+
+/// Loops of twenty packets of five flows: by how much longer than the best order of all (in which flows may be out of order) are, in per cent, the order that is used;
+/// the best orders of the flows' first packets, four times; and the packets as they come.
+fn cost_of_turns(mixed: bool) -> [f64; 3] {
+    let mut random = Random::new(21);
+    let mut sequencer = Sequencer::default();
+    let (mut best, mut lengths) = (0, [0u64; 3]);
+    let mut order = Vec::new();
+    for _ in 0..500 {
+        let kinds: Vec<ResourceVec<2>> = (0..5).map(|_| random_cost(&mut random)).collect();
+        let mut packet = |k: u32| {
+            let cost = if mixed { random_cost(&mut random) } else { kinds[k as usize % 5] };
+            Packet { flow: k % 5, cost }
+        };
+        let packets: Vec<Packet<2>> = (0..20).map(&mut packet).collect();
+        best += best_length(&packets);
+        sequencer.order(&packets, &ResourceVec::ZERO, &mut order);
+        lengths[0] += length(&packets, &ResourceVec::ZERO, &order);
+        let mut previous = ResourceVec::ZERO;
+        for firsts in packets.chunks(5) {
+            sequencer.order(firsts, &previous, &mut order);
+            lengths[1] += length(firsts, &previous, &order);
+            previous = firsts[order[4] as usize].cost;
+        }
+        lengths[2] += length(&packets, &ResourceVec::ZERO, &(0..20).collect::<Vec<u32>>());
+    }
+    lengths.map(|length| 100.0 * (length as f64 / best as f64 - 1.0))
+}
+
+fn best_length(packets: &[Packet<2>]) -> u64 {
+    let jobs: Vec<[u64; 2]> = packets.iter().map(|p| [p.cost[0].as_nanos(), p.cost[1].as_nanos()]).collect();
+    let longest = jobs.iter().map(|job| job[1]).max().unwrap_or(0);
+    let mut order = Vec::new();
+    GilmoreGomory::default().order(&jobs, [longest, 0], &mut order);
+    length(packets, &ResourceVec::ZERO, &order)
+}
+
+#[test]
+fn turns_cost_nothing_if_the_packets_of_each_flow_are_alike() {
+    let [used, firsts, unordered] = cost_of_turns(false);
+    println!("alike: {used:.1} %, first packets only {firsts:.1} %, as they come {unordered:.1} %");
+    assert!(used == 0.0 && firsts > 0.0 && unordered > 10.0);
+}
+
+#[test]
+fn turns_of_mixed_packets_cost_less_than_loops_of_first_packets() {
+    // What the documentation of `atfq` says, rounded up.
+    let [used, firsts, unordered] = cost_of_turns(true);
+    println!("mixed: {used:.1} %, first packets only {firsts:.1} %, as they come {unordered:.1} %");
+    assert!(used < 6.0 && used < firsts && firsts < unordered);
+}
