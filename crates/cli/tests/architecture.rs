@@ -6,12 +6,13 @@ use std::process::Command;
 use serde_json::Value;
 
 /// What each product crate may depend on, of our own.
-const MAY_USE: [(&str, &[&str]); 8] = [
+const MAY_USE: [(&str, &[&str]); 9] = [
     ("units", &[]),
     ("sched", &["units"]),
     ("model", &["units"]),
     ("wire", &["units"]),
     ("trace", &["units", "wire"]),
+    ("tcp", &["units"]),
     ("sim", &["units", "sched", "model", "wire", "trace"]),
     ("experiment", &["units", "sched", "model", "wire", "trace", "sim"]),
     ("cli", &["units", "sched", "model", "wire", "trace", "sim", "experiment"]),
