@@ -321,7 +321,8 @@ fn a_loss_beside_a_mark_is_repaired_without_a_second_reduction() {
 
 #[test]
 fn marks_at_a_window_of_one_slow_the_flow_below_a_segment_per_round_trip() {
-    let config = Config { ecn: true, initial_window: 1, initial_ssthresh: 2, min_rto: ms(200), ..config(Variant::Reno) };
+    let config =
+        Config { ecn: true, initial_window: 1, initial_ssthresh: 2, min_rto: ms(200), ..config(Variant::Reno) };
     let mut net = net(config);
     net.judge = Box::new(|_, _| Fate::Mark);
     net.run(at_ms(3000));
