@@ -12,7 +12,7 @@
 //! * [`mod@catalog`]: their names, parameters and guarantees; [`catalog::build`] makes one from a text such as
 //!   `tradeoff:alpha=0.85`.
 //! * [`composition`]: one single-resource discipline in front of each resource, such as `drr+drr`; [`back_pressure`] between them.
-//! * [`cost`]: estimates of a packet's processing times.
+//! * [`cost`]: estimates of a packet's processing times, learnt as it goes.
 #![no_std]
 
 extern crate alloc;

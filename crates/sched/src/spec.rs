@@ -57,6 +57,11 @@ impl SpecError {
         Self { known, ..Self::new(part, message) }
     }
 
+    /// A message about the text `wrong`, in whose place one of `known` would be right.
+    pub fn among(wrong: &str, message: impl Into<String>, known: Vec<&'static str>) -> Self {
+        Self { known, ..Self::new(wrong, message) }
+    }
+
     /// A parameter's value is not what it must be.
     pub fn bad_value(parameter: &str, value: &str, expected: &str) -> Self {
         Self::new(value, format!("{parameter}={value}: expected {expected}"))

@@ -1,4 +1,4 @@
-//! Estimates of processing times.
+//! Processing time as a linear function of packet length.
 
 use core::fmt;
 use core::str::FromStr;
