@@ -9,6 +9,7 @@
 //! * [`fifo`], [`drfq`], [`mr3`], [`gmr3`], [`drgps`], [`tradeoff`], [`atfq`]: the disciplines.
 //! * [`drr`], [`wfq`], [`wf2q_plus`], [`sfq`], [`scfq`]: disciplines that share one resource; [`one_resource`] is what they
 //!   have in common.
+//! * [`pcfq`], [`cbcs`]: disciplines that share the total time on all resources; [`charge`] is what they have in common.
 //! * [`mod@catalog`]: their names, parameters and guarantees; [`catalog::build`] makes one from a text such as
 //!   `tradeoff:alpha=0.85`.
 //! * [`composition`]: one single-resource discipline in front of each resource, such as `drr+drr`; [`back_pressure`] between them.
@@ -20,6 +21,8 @@ extern crate alloc;
 pub mod atfq;
 pub mod back_pressure;
 pub mod catalog;
+pub mod cbcs;
+pub mod charge;
 pub mod composition;
 pub mod contract;
 pub mod cost;
@@ -30,6 +33,7 @@ pub mod fifo;
 pub mod gmr3;
 pub mod mr3;
 pub mod one_resource;
+pub mod pcfq;
 pub mod per_flow;
 pub mod progress_control;
 pub mod queues;

@@ -1,0 +1,290 @@
+//! `pcfq`: prediction-based composite fair queueing (Sabrina, Kanhere, Jha, IEEE Transactions on Parallel and Distributed Systems).
+//!
+//! Shares: equal (weighted) total time, summed over all resources, in the order of virtual finish times: one decision in front of the
+//! first resource, so that nothing is processed only to be dropped at the link.
+//!
+//! * Parameters: `charge` = what a flow pays in the end: `measured` (default) or `estimated`. `clock` = virtual time, `tracking` (default)
+//!   or `paper`; see below.
+//! * Cost per packet: O(log n) for n backlogged flows.
+//! * Guarantees, with exact times and C a packet's total time, for `clock=tracking`: |W_i/w_i - W_j/w_j| <= C_i/w_i + C_j/w_j over any
+//!   interval in which flows i and j are backlogged, W the total time received as of the decisions; the paper's is
+//!   in `dovetail_model` (Theorem 2) and allows more.
+//! * Times must be known, or predicted, on arrival.
+//! * Example: `pcfq`, `pcfq:charge=estimated,clock=paper`.
+//!
+//! Tags of the flow's packet k, of times t_r on resource r, for M resources (equations (3) to (6), M = 2 there):
+//!
+//! ```text
+//! F_k = S_k + sum over r of t_r / w                 the link's time is that of the resized packet
+//! S_k = max( F_k-1, V(a_k) )
+//! dV/dt = 1 / (sum over flows with waiting packets of M w)
+//! ```
+//!
+//! Served is the packet with the smallest F; ties go to the flow with the lowest index. Packets leave the resources in the order in
+//! which they enter the first: first come, first served in between.
+//!
+//! Differences from the paper, with reasons:
+//! * `clock=tracking`: V is at least the smallest S of the first waiting packets. By (5) and (6) alone V falls ever further
+//!   behind the tags: with one bottleneck it rises half as fast as they do, with both resources busy a quarter as fast, and a flow that comes
+//!   (back) after a busy second is served alone for half a second and more. And only a packet that finds its queue empty starts at V:
+//!   V may pass the tags of a backlogged flow while the last packet of another is in service, which (6) no longer counts, and the
+//!   backlogged flow would lose what it is owed. `clock=paper` is (4) to (6) to the letter.
+//! * V is raised to the largest F when no packet waits: the paper leaves V open while nobody is active. No flow has credit or debt then.
+//! * `charge=measured`: the estimate is replaced in F by what was measured, so an understated flow pays with its next packet. The paper
+//!   leaves the estimate.
+//! * One weight per flow stands for its weights on all resources.
+//! * O(log n), not O(n): (6) needs a running sum, not a visit to every flow, as the flows are those that wait here, not those of a fluid.
+//! * A packet of no time at all counts as one nanosecond.
+
+use dovetail_units::{ResourceVec, Time, Weight};
+
+use crate::catalog::{Entry, Parameter, Resources};
+use crate::charge::{self, Charge, total};
+use crate::one_resource::{FlowTags, FluidClock, REBASE_AT, not_settable};
+use crate::per_flow::{Choice, Discipline};
+use crate::queues::{IndexedHeap, Queues};
+use crate::spec::{Spec, SpecError};
+
+/// The catalogue's entry.
+pub const ENTRY: Entry = Entry {
+    name: "pcfq",
+    summary: "Prediction-based composite fair queueing",
+    shares: "equal weighted total time over all resources, by virtual finish times",
+    resources: Resources::Any,
+    parameters: &[
+        charge::PARAMETER,
+        Parameter {
+            name: "clock",
+            value: "tracking or paper",
+            default: "tracking",
+            meaning: "virtual time: kept up with the tags, or by the paper's equations (4) to (6) to the letter",
+            settable: false,
+        },
+    ],
+    complexity: "O(log n)",
+    guarantee: "|W_i/w_i - W_j/w_j| <= C_i/w_i + C_j/w_j in total time, C a packet's longest",
+    weights: true,
+    work_conserving: "yes",
+    costs: "on arrival; corrected by measurement in the next tag unless charge=estimated",
+    paper: "Sabrina, Kanhere, Jha, IEEE TPDS (PCFQ)",
+};
+
+/// How virtual time passes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Clock {
+    /// At least as far as the first waiting packet that starts first.
+    #[default]
+    Tracking,
+    /// By the paper's equations (4) to (6).
+    Paper,
+}
+
+type FlowQueues<const M: usize, P> = Queues<M, P, FlowTags, u64>;
+
+/// Composite fair queueing of all resources together.
+#[derive(Clone, Debug)]
+pub struct Pcfq {
+    charge: Charge,
+    clock: Clock,
+    /// V; no flow has an end in it.
+    virtual_time: FluidClock,
+    /// Until when V has run.
+    settled: Time,
+    /// The largest finish tag of any packet served.
+    latest_finish: u64,
+    /// Flows with waiting packets by the finish and by the start tags of the first.
+    heads: IndexedHeap<u64>,
+    starts: IndexedHeap<u64>,
+    rebase_at: u64,
+    rebases: u32,
+}
+
+impl Pcfq {
+    /// That charges and passes virtual time so.
+    pub fn new(charge: Charge, clock: Clock) -> Self {
+        Self {
+            charge,
+            clock,
+            virtual_time: FluidClock::default(),
+            settled: Time::ZERO,
+            latest_finish: 0,
+            heads: IndexedHeap::default(),
+            starts: IndexedHeap::default(),
+            rebase_at: REBASE_AT,
+            rebases: 0,
+        }
+    }
+
+    pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
+        let clock = spec.parameters.iter().find(|(key, _)| key == "clock").map(|(_, value)| value.as_str());
+        let clock = match clock {
+            None | Some("tracking") => Clock::Tracking,
+            Some("paper") => Clock::Paper,
+            Some(value) => {
+                let message = alloc::format!("clock={value}: expected tracking or paper");
+                return Err(SpecError::among(value, message, alloc::vec!["tracking", "paper"]));
+            }
+        };
+        Charge::from_spec(spec).map(|charge| Self::new(charge, clock))
+    }
+
+    /// For tests: lower all tags by half of `tag` whenever the virtual time reaches it.
+    pub fn rebasing_at(mut self, tag: u64) -> Self {
+        self.rebase_at = tag.clamp(2, REBASE_AT);
+        self
+    }
+
+    /// How often tags were lowered; wraps.
+    pub fn rebases(&self) -> u32 {
+        self.rebases
+    }
+
+    /// Virtual time passes up to `now`.
+    fn advance(&mut self, now: Time) {
+        let elapsed = now.since(self.settled).as_nanos();
+        self.settled = now;
+        self.virtual_time.advance(elapsed, |_| Weight::ONE);
+    }
+
+    fn raise(&mut self, virtual_time: u64) {
+        self.virtual_time.jump(virtual_time, |_| Weight::ONE);
+    }
+
+    /// Tag the flow's first waiting packet and put it among the heads.
+    fn place_head<const M: usize, P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
+        let Some((cost, stamp)) = queues.head(flow).map(|s| (total(&s.cost), s.stamp)) else {
+            self.heads.remove(flow);
+            self.starts.remove(flow);
+            return;
+        };
+        let record = queues.flow_mut(flow);
+        let weight = record.weight();
+        if self.clock == Clock::Paper {
+            record.state.set_floor(stamp);
+        }
+        record.state.tag_head(cost, weight);
+        self.heads.set(flow, record.state.head_finish());
+        self.starts.set(flow, record.state.start());
+    }
+
+    /// The flow's weight on every resource counts in (6), or no longer.
+    fn activate<const M: usize>(&mut self, weight: Weight, flow: u32, active: bool) {
+        for _ in 0..M {
+            match active {
+                true => self.virtual_time.join(flow, weight),
+                false => self.virtual_time.leave(flow, weight),
+            }
+        }
+    }
+
+    /// Lower all tags before they could overflow: O(flows + packets), once in 19 hours of virtual time. By `clock=paper` V may be so
+    /// far behind that it is not lowered as far.
+    fn keep_in_range<const M: usize, P>(&mut self, queues: &mut FlowQueues<M, P>) {
+        if self.latest_finish.max(self.virtual_time.virtual_time()) < self.rebase_at {
+            return;
+        }
+        let by = self.rebase_at / 2;
+        self.virtual_time.lower(by);
+        self.latest_finish = self.latest_finish.saturating_sub(by);
+        queues.flows_mut().for_each(|flow| flow.state.lower(by));
+        queues.stamps_mut().for_each(|stamp| *stamp = stamp.saturating_sub(by));
+        self.heads.rekey(|tag| tag.saturating_sub(by));
+        self.starts.rekey(|tag| tag.saturating_sub(by));
+        self.rebases = self.rebases.wrapping_add(1);
+    }
+}
+
+impl<const M: usize> Discipline<M> for Pcfq {
+    type Flow = FlowTags;
+    /// V at the packet's arrival.
+    type Stamp = u64;
+
+    fn stamp(&mut self, _now: Time) -> u64 {
+        self.virtual_time.virtual_time()
+    }
+
+    fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
+        if queues.flow(flow).head != slot {
+            return;
+        }
+        let record = queues.flow_mut(flow);
+        record.state.set_floor(self.virtual_time.virtual_time());
+        let weight = record.weight();
+        self.activate::<M>(weight, flow, true);
+        self.place_head(flow, queues);
+    }
+
+    fn choose<P>(&mut self, _now: Time, _queues: &mut FlowQueues<M, P>) -> Choice {
+        self.heads.peek().map_or(Choice::AwaitProgress, |(_, flow)| Choice::Flow(flow))
+    }
+
+    fn served<P>(
+        &mut self,
+        now: Time,
+        flow: u32,
+        _cost: &ResourceVec<M>,
+        queues: &mut FlowQueues<M, P>,
+    ) -> ([u64; M], u32) {
+        self.advance(now);
+        let record = queues.flow_mut(flow);
+        record.state.serve_head();
+        self.latest_finish = self.latest_finish.max(record.state.finish().ticks);
+        if record.packets == 0 {
+            let weight = record.weight();
+            self.activate::<M>(weight, flow, false);
+        }
+        self.place_head(flow, queues);
+        self.keep_in_range(queues);
+        ([0; M], 0)
+    }
+
+    fn corrected<P>(
+        &mut self,
+        flow: u32,
+        before: &ResourceVec<M>,
+        after: &ResourceVec<M>,
+        queues: &mut FlowQueues<M, P>,
+    ) {
+        if self.charge == Charge::Estimated {
+            return;
+        }
+        let record = queues.flow_mut(flow);
+        let weight = record.weight();
+        record.state.correct(total(before), total(after), weight);
+        self.latest_finish = self.latest_finish.max(record.state.finish().ticks);
+        self.place_head(flow, queues);
+    }
+
+    fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<M, P>) {
+        self.advance(now);
+        match (self.clock, self.starts.peek()) {
+            (_, None) => self.raise(self.latest_finish),
+            (Clock::Tracking, Some((start, _))) => self.raise(start),
+            (Clock::Paper, Some(_)) => {}
+        }
+        self.keep_in_range(queues);
+    }
+
+    fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<M, P>) {
+        let record = queues.flow(flow);
+        if record.packets > 0 {
+            let weight = record.weight();
+            (0..M).for_each(|_| self.virtual_time.reweigh(old, weight));
+        }
+        self.place_head(flow, queues);
+    }
+
+    fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
+        let record = queues.flow(flow);
+        if record.packets > 0 {
+            let weight = record.weight();
+            self.activate::<M>(weight, flow, false);
+            self.heads.remove(flow);
+            self.starts.remove(flow);
+        }
+    }
+
+    fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
+        Err(not_settable(&ENTRY, parameter))
+    }
+}
