@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use dovetail_sched::composition::parameters;
-use dovetail_sched::{Shape, Spec, SpecError, build_all, catalog};
+use dovetail_sched::{DropReason, Shape, Spec, SpecError, build_all, catalog};
 use dovetail_sim::record::{Latencies, PacketLog, PacketOutcome, Shortfall};
 use dovetail_sim::{
     Change, End, Metrics, MetricsOptions, Options, Outcome, Pipeline, RunResult, SimError, Workload, simulate_all,
@@ -154,7 +154,7 @@ pub struct FlowTotal {
     /// Packets that left the last resource.
     pub delivered: u64,
     /// Packets refused on arrival, in the order of `DropReason::ALL`.
-    pub refused: [u64; 3],
+    pub refused: [u64; DropReason::ALL.len()],
     /// Packets lost between resources.
     pub dropped: u64,
     /// Packets in the system at the end.

@@ -31,6 +31,20 @@ pub struct Limit {
     pub packets: Option<u32>,
     /// Bytes waiting.
     pub bytes: Option<Bytes>,
+    /// Processing time waiting.
+    pub time: Option<TimeLimit>,
+}
+
+/// A limit of the estimated processing time that waits in one flow's queue, with hysteresis (CBCS paper, section 2.2): the packet that
+/// brings it above `upper` is the last one admitted until it is below `lower`, or no packet waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimeLimit {
+    /// On which resource, counted from 0 along the pipeline; on one that is not there no time waits.
+    pub resource: usize,
+    /// Above this much the queue closes (c_t^UL).
+    pub upper: Duration,
+    /// Below this much it opens again (c_t^LL). If that is above `upper`, the queue opens as soon as it is not above `upper`.
+    pub lower: Duration,
 }
 
 /// What is set up for a flow.
@@ -68,11 +82,13 @@ pub enum DropReason {
     QueueBytes,
     /// There is no such flow.
     UnknownFlow,
+    /// More processing time waits, or waited and has not shrunk enough since, than may.
+    QueueTime,
 }
 
 impl DropReason {
     /// Every reason, in the order of the books.
-    pub const ALL: [Self; 3] = [Self::QueuePackets, Self::QueueBytes, Self::UnknownFlow];
+    pub const ALL: [Self; 4] = [Self::QueuePackets, Self::QueueBytes, Self::UnknownFlow, Self::QueueTime];
 
     /// The reason's name in reports.
     pub const fn name(self) -> &'static str {
@@ -80,6 +96,7 @@ impl DropReason {
             Self::QueuePackets => "queue-packets",
             Self::QueueBytes => "queue-bytes",
             Self::UnknownFlow => "unknown-flow",
+            Self::QueueTime => "queue-time",
         }
     }
 }
@@ -188,7 +205,7 @@ pub struct Stats {
     /// Of these, put into a queue.
     pub admitted: u64,
     /// Of these, given back, by [`DropReason`] in the order of [`DropReason::ALL`].
-    pub refused: [u64; 3],
+    pub refused: [u64; DropReason::ALL.len()],
     /// Admitted packets that were handed out by [`Scheduler::next`].
     pub served: u64,
     /// Admitted packets that were given back later, because their flow was removed.

@@ -18,7 +18,7 @@ pub(crate) fn validate<const M: usize>(
         return Err(SimError::invalid("more than 4294967295 flows or sources"));
     }
     for flow in &workload.flows {
-        let Limit { packets, bytes } = flow.limit;
+        let Limit { packets, bytes, time: _ } = flow.limit;
         if packets == Some(0) || bytes.is_some_and(|b| b.0 == 0) {
             let name = &flow.name;
             return Err(SimError::invalid(format!("flow {name:?}: its queue limit is zero; expected at least 1")));

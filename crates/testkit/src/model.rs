@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use dovetail_sched::catalog::Parameter;
-use dovetail_sched::{DropReason, FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Stats, Ticket};
+use dovetail_sched::{DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Scheduler, Stats, Ticket};
 use dovetail_units::{Duration, ResourceVec, Time};
 
 use crate::operation::Operation;
@@ -11,8 +11,27 @@ use crate::operation::Operation;
 struct Flow {
     id: FlowId,
     config: FlowConfig,
-    /// Payloads and sizes in order of arrival.
-    waiting: VecDeque<(u64, u32)>,
+    /// Payloads, sizes and nanoseconds in order of arrival.
+    waiting: VecDeque<(u64, u32, Vec<u64>)>,
+    /// Too much time waited, and has not shrunk enough since.
+    closed: bool,
+}
+
+impl Flow {
+    /// After every change of what waits or of the limit.
+    fn close_or_open(&mut self) {
+        let Some(limit) = self.config.limit.time else {
+            self.closed = false;
+            return;
+        };
+        let times = self.waiting.iter().filter_map(|w| w.2.get(limit.resource));
+        let waits: u128 = times.map(|&time| u128::from(time)).sum();
+        if waits > u128::from(limit.upper.as_nanos()) {
+            self.closed = true;
+        } else if self.waiting.is_empty() || waits < u128::from(limit.lower.as_nanos()) {
+            self.closed = false;
+        }
+    }
 }
 
 /// A scheduler, and everything that is known about it from outside.
@@ -133,7 +152,7 @@ impl<const M: usize> Model<M> {
     fn add_flow(&mut self, config: FlowConfig) {
         if self.flows.len() < FLOWS {
             let id = self.scheduler.add_flow(config);
-            self.flows.push(Flow { id, config, waiting: VecDeque::new() });
+            self.flows.push(Flow { id, config, waiting: VecDeque::new(), closed: false });
         }
     }
 
@@ -150,7 +169,9 @@ impl<const M: usize> Model<M> {
     fn set_flow(&mut self, number: u8, config: FlowConfig) -> Result<(), String> {
         match self.pick(number) {
             Ok(at) => {
+                // A queue that is closed stays so under a changed limit until that opens it.
                 self.flows[at].config = config;
+                self.flows[at].close_or_open();
                 let known = self.scheduler.set_flow(self.now, self.flows[at].id, config);
                 known.map_err(|_| "a live flow is unknown".to_string())
             }
@@ -203,8 +224,11 @@ impl<const M: usize> Model<M> {
                 self.books.admitted += 1;
                 self.books.queued += 1;
                 self.books.queued_bytes += u64::from(size);
-                let flow = self.flows.iter_mut().find(|f| f.id == flow);
-                flow.into_iter().for_each(|f| f.waiting.push_back((payload, size)));
+                let times = cost.iter().map(|time| time.as_nanos().min(LONGEST_TIME.as_nanos())).collect();
+                if let Some(flow) = self.flows.iter_mut().find(|f| f.id == flow) {
+                    flow.waiting.push_back((payload, size, times));
+                    flow.close_or_open();
+                }
             }
         }
         Ok(())
@@ -216,7 +240,10 @@ impl<const M: usize> Model<M> {
         if limit.packets.is_some_and(|most| flow.waiting.len() >= most as usize) {
             return Some(DropReason::QueuePackets);
         }
-        limit.bytes.is_some_and(|most| bytes > most.0).then_some(DropReason::QueueBytes)
+        if limit.bytes.is_some_and(|most| bytes > most.0) {
+            return Some(DropReason::QueueBytes);
+        }
+        flow.closed.then_some(DropReason::QueueTime)
     }
 
     fn next(&mut self, now: Time) -> Result<Step, String> {
@@ -227,7 +254,9 @@ impl<const M: usize> Model<M> {
         match answer {
             Next::Serve(packet) => {
                 let flow = self.flows.iter_mut().find(|f| f.id == packet.ticket.flow());
-                let first = flow.ok_or("a packet of a flow that is gone is served")?.waiting.pop_front();
+                let flow = flow.ok_or("a packet of a flow that is gone is served")?;
+                let first = flow.waiting.pop_front().map(|w| (w.0, w.1));
+                flow.close_or_open();
                 if first != Some((packet.payload, packet.size)) {
                     return Err(format!("packet {} is served, its flow's first is {first:?}", packet.payload));
                 }

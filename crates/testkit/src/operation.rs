@@ -1,7 +1,7 @@
 //! What a scheduler's owner may do, as data.
 
-use dovetail_sched::{FlowConfig, Limit};
-use dovetail_units::{Bytes, Weight};
+use dovetail_sched::{FlowConfig, Limit, TimeLimit};
+use dovetail_units::{Bytes, Duration, Weight};
 
 /// Most resources that an operation has costs for.
 pub const MAX_RESOURCES: usize = 4;
@@ -107,10 +107,22 @@ fn config(bytes: &mut impl Iterator<Item = u8>) -> Option<FlowConfig> {
     };
     let limit = match limit {
         0..=199 => Limit::default(),
-        200..=239 => Limit { packets: Some(u32::from(limit - 200)), bytes: None },
-        _ => Limit { packets: None, bytes: Some(Bytes(u64::from(limit - 239) * 500)) },
+        200..=223 => Limit { packets: Some(u32::from(limit - 200)), ..Limit::default() },
+        224..=239 => Limit { time: Some(time_limit(limit - 224)), ..Limit::default() },
+        _ => Limit { bytes: Some(Bytes(u64::from(limit - 239) * 500)), ..Limit::default() },
     };
     Some(FlowConfig { weight: Weight::from_milli(milli).unwrap_or_default(), limit })
+}
+
+/// Some packets' time on one of two resources; the lower limit may be 0, and above the upper one.
+fn time_limit(code: u8) -> TimeLimit {
+    let upper = [0, 9_000, 25_000, 60_000][usize::from(code % 4)];
+    let lower = upper * u64::from(code / 4 % 4) / 2;
+    TimeLimit {
+        resource: usize::from(code / 8),
+        upper: Duration::from_nanos(upper),
+        lower: Duration::from_nanos(lower),
+    }
 }
 
 /// Costs, mostly from a small set so that equals are common.

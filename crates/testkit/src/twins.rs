@@ -1,6 +1,6 @@
 //! Two schedulers under one sequence of operations.
 
-use dovetail_sched::{FlowId, Next, Packet, Progress, Scheduler, Ticket};
+use dovetail_sched::{FlowConfig, FlowId, Limit, Next, Packet, Progress, Scheduler, Ticket};
 use dovetail_units::{Duration, ResourceVec, Time};
 
 use crate::operation::{Event, MAX_RESOURCES, Operation};
@@ -64,13 +64,17 @@ impl<const M: usize, A: Scheduler<M, u64>, B: Scheduler<M, u64>> Twins<M, A, B> 
     ///
     /// The difference, in words.
     pub fn apply(&mut self, operation: Operation) -> Result<(), String> {
+        // Limits of time are not the discipline's; the books in `model` have them.
+        let untimed = |config: FlowConfig| FlowConfig { limit: Limit { time: None, ..config.limit }, ..config };
         match operation {
             Operation::AddFlow(config) if self.flows.len() < self.flows_at_most => {
+                let config = untimed(config);
                 self.flows.push([self.subject.add_flow(config), self.oracle.add_flow(config)]);
             }
             Operation::AddFlow(_) => {}
             Operation::SetFlow(flow, config) => {
                 let Some([a, b]) = self.flow(flow) else { return Ok(()) };
+                let config = untimed(config);
                 alike(self.subject.set_flow(self.now, a, config), self.oracle.set_flow(self.now, b, config))?;
             }
             Operation::RemoveFlow(flow) => {

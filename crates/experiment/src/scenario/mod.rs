@@ -213,4 +213,4 @@ impl Scenario {
 }
 
 /// The limit of a replayed flow's queue if the scenario does not say: as in the tradeoff paper, section 6.2.
-const REPLAY_LIMIT: Limit = Limit { packets: Some(200), bytes: None };
+const REPLAY_LIMIT: Limit = Limit { packets: Some(200), bytes: None, time: None };

@@ -34,6 +34,10 @@ pub struct FlowRecord<F> {
     pub packets: u32,
     generation: u32,
     bytes: u64,
+    /// Nanoseconds that wait on the resource of the limit, if there is one.
+    limited_time: u128,
+    /// Whether that was above the upper limit, and not yet below the lower one since.
+    closed: bool,
     /// 2^52 / weight.
     inverse_weight: u64,
     config: FlowConfig,
@@ -53,6 +57,34 @@ impl<F> FlowRecord<F> {
     pub fn weight(&self) -> Weight {
         self.config.weight
     }
+
+    /// A packet of these times has joined.
+    fn count_in<const M: usize>(&mut self, cost: &ResourceVec<M>) {
+        if let Some(limit) = self.config.limit.time {
+            self.limited_time += time_on(cost, limit.resource);
+            self.close_or_open();
+        }
+    }
+
+    /// A packet of these times has left.
+    fn count_out<const M: usize>(&mut self, cost: &ResourceVec<M>) {
+        if let Some(limit) = self.config.limit.time {
+            self.limited_time -= time_on(cost, limit.resource);
+            self.close_or_open();
+        }
+    }
+
+    fn close_or_open(&mut self) {
+        let Some(limit) = self.config.limit.time else { return };
+        let above = |mark: Duration| self.limited_time > u128::from(mark.as_nanos());
+        let below = |mark: Duration| self.limited_time < u128::from(mark.as_nanos());
+        self.closed = above(limit.upper) || self.closed && self.packets > 0 && !below(limit.lower);
+    }
+}
+
+/// Nanoseconds on a resource, if it is there.
+fn time_on<const M: usize>(cost: &ResourceVec<M>, resource: usize) -> u128 {
+    cost.0.get(resource).map_or(0, |time| u128::from(time.as_nanos()))
 }
 
 /// All queues: `M` resources, payloads `P`, the discipline's per-flow state `F` and per-packet stamp `S`.
@@ -133,6 +165,8 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
             packets: 0,
             generation,
             bytes: 0,
+            limited_time: 0,
+            closed: false,
             inverse_weight: inverse(config.weight),
             config,
             live: true,
@@ -153,11 +187,30 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
     }
 
     pub(crate) fn set_flow(&mut self, flow: FlowId, config: FlowConfig) -> Result<(), UnknownFlow> {
-        self.get(flow).ok_or(UnknownFlow)?;
+        let limit = self.get(flow).ok_or(UnknownFlow)?.config.limit.time;
+        let recount = config.limit.time != limit;
         let record = self.flow_mut(flow.index);
         record.config = config;
         record.inverse_weight = inverse(config.weight);
+        if recount {
+            self.recount_time(flow.index);
+        }
         Ok(())
+    }
+
+    /// The limit of the time that waits has changed. O(packets of the flow).
+    fn recount_time(&mut self, flow: u32) {
+        let record = &self.flows[flow as usize];
+        let (limit, mut at, mut sum) = (record.config.limit.time, record.head, 0);
+        for _ in 0..record.packets {
+            let slot = &self.slots[at as usize];
+            sum += limit.map_or(0, |limit| time_on(&slot.cost, limit.resource));
+            at = slot.next;
+        }
+        let record = &mut self.flows[flow as usize];
+        record.limited_time = sum;
+        record.closed &= limit.is_some();
+        record.close_or_open();
     }
 
     /// The flow must have no packets left.
@@ -174,7 +227,10 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
             return Some(DropReason::QueuePackets);
         }
         let bytes = flow.bytes + u64::from(packet.size);
-        limit.bytes.is_some_and(|most| bytes > most.0).then_some(DropReason::QueueBytes)
+        if limit.bytes.is_some_and(|most| bytes > most.0) {
+            return Some(DropReason::QueueBytes);
+        }
+        flow.closed.then_some(DropReason::QueueTime)
     }
 
     /// Append a packet to its (live) flow's queue; returns its slot.
@@ -199,6 +255,7 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
         record.tail = slot;
         record.packets += 1;
         record.bytes += u64::from(size);
+        record.count_in(&cost);
         self.packets += 1;
         self.bytes += u64::from(size);
         slot
@@ -213,6 +270,7 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
         record.head = slot.next;
         record.packets -= 1;
         record.bytes -= u64::from(slot.size);
+        record.count_out(&slot.cost);
         self.packets -= 1;
         self.bytes -= u64::from(slot.size);
         slot.next = self.free_slot;
