@@ -46,12 +46,24 @@ pub enum ModelError {
         /// How many flows there are.
         flows: usize,
     },
+    /// No resource has this index.
+    UnknownResource {
+        /// The index given.
+        resource: usize,
+        /// How many resources there are.
+        resources: usize,
+    },
+    /// A flow visits a resource twice.
+    Repeated {
+        /// The resource's index.
+        resource: usize,
+    },
     /// The closed form is for two resources.
     ClosedForm {
         /// The number of resources given.
         resources: usize,
     },
-    /// The linear-program solver gave up; its own words.
+    /// A solver gave up; its own words.
     Solver(String),
 }
 
@@ -67,10 +79,14 @@ impl fmt::Display for ModelError {
                  in order"
             ),
             Self::UnknownFlow { flow, flows } => write!(f, "flow {flow} is unknown, there are {flows} flows"),
+            Self::UnknownResource { resource, resources } => {
+                write!(f, "resource {resource} is unknown, there are {resources} resources")
+            }
+            Self::Repeated { resource } => write!(f, "a flow visits resource {resource} twice, expected once"),
             Self::ClosedForm { resources } => {
                 write!(f, "the closed form is for 2 resources, found {resources}; use the linear program")
             }
-            Self::Solver(message) => write!(f, "linear program: {message}"),
+            Self::Solver(message) => write!(f, "solver: {message}"),
         }
     }
 }
@@ -87,7 +103,8 @@ pub(crate) fn seconds(what: &'static str, value: f64) -> Result<f64, ModelError>
     in_range(what, value, 0.0..=1e9, "a number from 0 to 1e9")
 }
 
-fn in_range(
+/// `value` if it is in the range.
+pub(crate) fn in_range(
     what: &'static str,
     value: f64,
     range: RangeInclusive<f64>,

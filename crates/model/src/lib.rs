@@ -10,6 +10,7 @@
 //! - [`tradeoff`]: problem (19): closed form for two resources (Theorem 3), linear program for any number.
 //! - [`fluid`]: the evolution of either over a finite input: makespan, packet times, dominant service, utilisation.
 //! - [`bounds`]: the theorems' guarantees as numbers.
+//! - [`drq`]: TCP flows on CPUs and links: dual-resource proportional fairness and the Reno/DRQ fluid model.
 //!
 //! All times are `f64` seconds, all shares fractions of a resource in `[0, 1]`. Nothing here reads a clock or draws a
 //! random number; the same input gives the same bits.
@@ -29,6 +30,7 @@
 
 pub mod bounds;
 pub mod drgps;
+pub mod drq;
 mod error;
 pub mod fluid;
 pub mod head;
