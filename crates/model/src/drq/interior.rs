@@ -6,8 +6,12 @@
 //!     A r + t = 1,    r_s q_s = alpha_s,    t_i mu_i = 0,    all positive (or t_i, mu_i zero).
 //!
 //! This is a linear program's central path with other targets: `alpha` for the products `r q`, 0 for `t mu`. So Mehrotra's predictor and
-//! corrector for linear programs applies as it stands, and eliminating `r` and `t` leaves one positive definite system with as many
+//! corrector for linear programs applies, and eliminating `r` and `t` leaves one positive definite system with as many
 //! unknowns as there are resources, `(A D A' + T/M) d_mu = ...` with `D = r/q`.
+//!
+//! Newton's direction moves all products in proportion to the step, but for a term of second order. Rates and prices take the same step, no
+//! longer than keeps every product above [`NEAR`] of that proportion: without it a rate can run into 0 where it jams. When the
+//! corrector makes the step short, a plain step towards the central path, for which the second-order term is small, is taken.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -81,8 +85,10 @@ pub(super) struct Solved {
 /// The error at which to stop; rounding allows little less.
 const TARGET: f64 = 1e-12;
 const MOST_STEPS: usize = 200;
-/// Steps go this far towards the boundary.
-const TO_BOUNDARY: f64 = 0.995;
+/// Products stay above this part of where the linear model has them.
+const NEAR: f64 = 0.5;
+/// A corrector's step is good if it is this long.
+const LONG_STEP: f64 = 0.3;
 
 pub(super) fn minimise(problem: &Problem) -> Solved {
     let mut point = Point::inside(problem);
@@ -90,8 +96,8 @@ pub(super) fn minimise(problem: &Problem) -> Solved {
     let mut least = f64::INFINITY;
     let mut stalled = 0;
     for iterations in 1..=MOST_STEPS {
-        let Some(step) = point.step(problem) else { break };
-        point.advance(problem, &step);
+        let Some((step, length)) = point.step(problem) else { break };
+        point.advance(problem, &step, length);
         let error = point.error(problem);
         stalled = if error < 0.9 * least { 0 } else { stalled + 1 };
         if error < least {
@@ -120,16 +126,20 @@ struct Step {
     spare: DVector<f64>,
     paid: DVector<f64>,
     seen: Vec<f64>,
+    /// What all `t mu` are to be.
+    centre: f64,
 }
 
 impl Point {
-    /// Feasible, with every resource at most half loaded.
+    /// Prices so high that every resource is at most half loaded by the rates that they ask for.
     fn inside(problem: &Problem) -> Self {
-        let paid = DVector::from_element(problem.resources, 1.0 / problem.resources as f64);
+        let rates_at =
+            |seen: &[f64]| -> Vec<f64> { problem.weights.iter().zip(seen).map(|(w, seen)| w / seen).collect() };
+        let seen = problem.seen(&DVector::from_element(problem.resources, 1.0));
+        let price = 2.0 * problem.loads(&rates_at(&seen)).max();
+        let paid = DVector::from_element(problem.resources, price);
         let seen = problem.seen(&paid);
-        let mut rates: Vec<f64> = problem.weights.iter().zip(&seen).map(|(weight, seen)| weight / seen).collect();
-        let largest = problem.loads(&rates).max();
-        rates.iter_mut().for_each(|rate| *rate *= 0.5 / largest);
+        let rates = rates_at(&seen);
         let spare = problem.loads(&rates).map(|load| 1.0 - load);
         Self { rates, spare, paid, seen }
     }
@@ -144,22 +154,29 @@ impl Point {
         violation.max(self.spare.component_mul(&self.paid).max().sqrt())
     }
 
-    /// Predictor and corrector. `None` if the system cannot be solved in floating point.
-    fn step(&self, problem: &Problem) -> Option<Step> {
+    /// A direction and how far to go. `None` if the system cannot be solved in floating point.
+    fn step(&self, problem: &Problem) -> Option<(Step, f64)> {
         let d: Vec<f64> = self.rates.iter().zip(&self.seen).map(|(rate, seen)| rate / seen).collect();
         let system = System::new(problem.normal_matrix(&d, &self.spare.component_div(&self.paid)))?;
         let residual = problem.loads(&self.rates).map(|load| 1.0 - load) - &self.spare;
         let no_products = (vec![0.0; self.rates.len()], DVector::zeros(problem.resources));
         let predictor = self.direction(problem, &system, &residual, &no_products, 0.0);
         let mean = self.spare.dot(&self.paid) / problem.resources as f64;
-        let (primal, dual) = self.lengths(&predictor, 1.0);
-        let ahead = (&self.spare + &predictor.spare * primal).dot(&(&self.paid + &predictor.paid * dual));
-        let centre = mean * (ahead / problem.resources as f64 / mean).powi(3);
+        let most = self.to_boundary(&predictor).min(1.0);
+        let ahead = (&self.spare + &predictor.spare * most).dot(&(&self.paid + &predictor.paid * most));
+        let centre = mean * (ahead / problem.resources as f64 / mean).clamp(0.0, 1.0).powi(3);
         let products = (
             predictor.rates.iter().zip(&predictor.seen).map(|(a, b)| a * b).collect(),
             predictor.spare.component_mul(&predictor.paid),
         );
-        Some(self.direction(problem, &system, &residual, &products, centre))
+        let corrected = self.direction(problem, &system, &residual, &products, centre);
+        let length = self.length(problem, &corrected);
+        if length >= LONG_STEP {
+            return Some((corrected, length));
+        }
+        let plain = self.direction(problem, &system, &residual, &no_products, 0.3 * mean);
+        let plain_length = self.length(problem, &plain);
+        Some(if plain_length > length { (plain, plain_length) } else { (corrected, length) })
     }
 
     /// Newton's direction to `r q = alpha` and `t mu = centre`, with the second-order `products` of the predictor.
@@ -180,27 +197,42 @@ impl Point {
         let rate = |class: usize| by_class[class] - self.rates[class] / self.seen[class] * seen[class];
         let rates = (0..self.rates.len()).map(rate).collect();
         let spare = by_resource - self.spare.component_div(&self.paid).component_mul(&paid);
-        Step { rates, spare, paid, seen }
+        Step { rates, spare, paid, seen, centre }
     }
 
-    /// How far the rates and the prices can go along `step`, up to 1, and `fraction` of the way to the boundary.
-    fn lengths(&self, step: &Step, fraction: f64) -> (f64, f64) {
-        let length = |values: &mut dyn Iterator<Item = (&f64, &f64)>| {
-            let boundary = values.filter(|(_, change)| **change < 0.0).map(|(value, change)| -value / change);
-            (fraction * boundary.fold(f64::INFINITY, f64::min)).min(1.0)
-        };
-        let primal = length(&mut self.rates.iter().zip(&step.rates).chain(self.spare.iter().zip(step.spare.iter())));
-        let dual = length(&mut self.seen.iter().zip(&step.seen).chain(self.paid.iter().zip(step.paid.iter())));
-        (primal, dual)
+    /// How far along `step` something becomes 0.
+    fn to_boundary(&self, step: &Step) -> f64 {
+        let primal = self.rates.iter().zip(&step.rates).chain(self.spare.iter().zip(step.spare.iter()));
+        let dual = self.seen.iter().zip(&step.seen).chain(self.paid.iter().zip(step.paid.iter()));
+        let shrinking = primal.chain(dual).filter(|(_, change)| **change < 0.0);
+        shrinking.map(|(value, change)| -value / change).fold(f64::INFINITY, f64::min)
     }
 
-    fn advance(&mut self, problem: &Problem, step: &Step) {
-        let (primal, dual) = self.lengths(step, TO_BOUNDARY);
-        for (rate, change) in self.rates.iter_mut().zip(&step.rates) {
-            *rate += primal * change;
+    /// The longest step tried that keeps every product above [`NEAR`] of its linear model.
+    fn length(&self, problem: &Problem, step: &Step) -> f64 {
+        let mut length = (0.9999 * self.to_boundary(step)).min(1.0);
+        // A short enough step always stays near, but for rounding.
+        while length > 1e-12 && !self.stays_near(problem, step, length) {
+            length *= 0.8;
         }
-        self.spare += &step.spare * primal;
-        self.paid += &step.paid * dual;
+        length
+    }
+
+    fn stays_near(&self, problem: &Problem, step: &Step, length: f64) -> bool {
+        let near = |(a, da): (f64, f64), (b, db): (f64, f64), goal: f64| {
+            (a + length * da) * (b + length * db) >= NEAR * ((1.0 - length) * a * b + length * goal)
+        };
+        let class = |s: usize| near((self.rates[s], step.rates[s]), (self.seen[s], step.seen[s]), problem.weights[s]);
+        let resource = |i: usize| near((self.spare[i], step.spare[i]), (self.paid[i], step.paid[i]), step.centre);
+        (0..self.rates.len()).all(class) && (0..problem.resources).all(resource)
+    }
+
+    fn advance(&mut self, problem: &Problem, step: &Step, length: f64) {
+        for (rate, change) in self.rates.iter_mut().zip(&step.rates) {
+            *rate += length * change;
+        }
+        self.spare += &step.spare * length;
+        self.paid += &step.paid * length;
         self.seen = problem.seen(&self.paid);
     }
 }
