@@ -97,7 +97,7 @@ impl Rto {
     pub(crate) fn back_off(&mut self) {
         let doubles = self.timeout() < self.max || (self.phase.is_some() && self.backoff < NS2_LARGEST_BACKOFF);
         if doubles {
-            self.backoff *= 2;
+            self.backoff = self.backoff.saturating_mul(2);
         }
         if self.phase.is_some() && self.backoff > NS2_TRUSTED_BACKOFF {
             self.rttvar += self.srtt / 8;

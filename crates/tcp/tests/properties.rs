@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Fate, Link, Net, ms};
+use common::{Fate, Judge, Link, Net, ms};
 use dovetail_tcp::{Ack, AckPolicy, Config, Length, Receiver, Rules, Segment, Sender, Variant};
 use dovetail_units::{Duration, Time};
 use proptest::prelude::*;
@@ -20,7 +20,7 @@ struct Weather {
 }
 
 impl Weather {
-    fn judge<T>(self, stream: u64) -> Box<dyn FnMut(u64, &T) -> Fate> {
+    fn judge<T>(self, stream: u64) -> Judge<T> {
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         random.set_stream(stream);
         Box::new(move |_, _| {

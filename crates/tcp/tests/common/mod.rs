@@ -83,7 +83,7 @@ pub struct Sent {
     pub cwnd: u64,
 }
 
-type Judge<T> = Box<dyn FnMut(u64, &T) -> Fate>;
+pub type Judge<T> = Box<dyn FnMut(u64, &T) -> Fate>;
 
 /// One flow over two links.
 pub struct Net {
