@@ -146,8 +146,14 @@ impl Pcfq {
         self.virtual_time.advance(elapsed, |_| Weight::ONE);
     }
 
-    fn raise(&mut self, virtual_time: u64) {
-        self.virtual_time.jump(virtual_time, |_| Weight::ONE);
+    /// The first waiting packets have changed: V keeps up with them.
+    fn keep_up(&mut self) {
+        let least = match (self.clock, self.starts.peek()) {
+            (_, None) => self.latest_finish,
+            (Clock::Tracking, Some((start, _))) => start,
+            (Clock::Paper, Some(_)) => return,
+        };
+        self.virtual_time.jump(least, |_| Weight::ONE);
     }
 
     /// Tag the flow's first waiting packet and put it among the heads.
@@ -155,7 +161,7 @@ impl Pcfq {
         let Some((cost, stamp)) = queues.head(flow).map(|s| (total(&s.cost), s.stamp)) else {
             self.heads.remove(flow);
             self.starts.remove(flow);
-            return;
+            return self.keep_up();
         };
         let record = queues.flow_mut(flow);
         let weight = record.weight();
@@ -165,6 +171,7 @@ impl Pcfq {
         record.state.tag_head(cost, weight);
         self.heads.set(flow, record.state.head_finish());
         self.starts.set(flow, record.state.start());
+        self.keep_up();
     }
 
     /// The flow's weight on every resource counts in (6), or no longer.
@@ -257,11 +264,6 @@ impl<const M: usize> Discipline<M> for Pcfq {
 
     fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<M, P>) {
         self.advance(now);
-        match (self.clock, self.starts.peek()) {
-            (_, None) => self.raise(self.latest_finish),
-            (Clock::Tracking, Some((start, _))) => self.raise(start),
-            (Clock::Paper, Some(_)) => {}
-        }
         self.keep_in_range(queues);
     }
 
@@ -281,6 +283,7 @@ impl<const M: usize> Discipline<M> for Pcfq {
             self.activate::<M>(weight, flow, false);
             self.heads.remove(flow);
             self.starts.remove(flow);
+            self.keep_up();
         }
     }
 

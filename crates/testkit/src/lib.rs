@@ -5,6 +5,7 @@
 //! * [`naive_drfq`]: DRFQ as its definition reads.
 //! * [`naive_drgps`]: the trackers of the DRGPS fluid as the definition reads.
 //! * [`no_wait`]: a pipeline without buffers, by plain recursion.
+//! * [`naive_composite`], [`naive_pcfq`], [`naive_cbcs`]: PCFQ and CBCS as their equations read.
 //! * [`operation`]: what a scheduler's owner may do, as data, and made from bytes (random or from a fuzzer).
 //! * [`twins`]: two schedulers under one sequence of operations, which must answer alike.
 //! * [`random`]: a small seeded generator.
@@ -12,9 +13,12 @@
 pub mod conformance;
 pub mod direct;
 pub mod model;
+pub mod naive_cbcs;
+pub mod naive_composite;
 pub mod naive_drfq;
 pub mod naive_drgps;
 pub mod no_wait;
+pub mod naive_pcfq;
 pub mod operation;
 pub mod random;
 pub mod twins;

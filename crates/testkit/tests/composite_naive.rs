@@ -1,0 +1,113 @@
+//! PCFQ and CBCS make the decisions of the naive ones.
+
+use dovetail_sched::cbcs::Cbcs;
+use dovetail_sched::charge::Charge;
+use dovetail_sched::pcfq::{Clock, Pcfq};
+use dovetail_sched::{FlowConfig, PerFlow};
+use dovetail_testkit::conformance::check;
+use dovetail_testkit::naive_cbcs::NaiveCbcs;
+use dovetail_testkit::naive_composite::Naive;
+use dovetail_testkit::naive_pcfq::NaivePcfq;
+use dovetail_testkit::operation::{Event, Operation};
+use dovetail_testkit::random::Random;
+use dovetail_testkit::twins::Twins;
+use dovetail_units::{Duration, Weight};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+const CHARGES: [Charge; 2] = [Charge::Estimated, Charge::Measured];
+const CLOCKS: [Clock; 2] = [Clock::Tracking, Clock::Paper];
+const NEVER: u64 = u64::MAX;
+/// Refused by both.
+const SETTINGS: (&str, &[&str]) = ("charge", &["estimated", "measured"]);
+
+type Pcfqs<const M: usize> = Twins<M, PerFlow<M, u64, Pcfq>, Naive<M, u64, NaivePcfq>>;
+type Cbcses<const M: usize> = Twins<M, PerFlow<M, u64, Cbcs>, Naive<M, u64, NaiveCbcs>>;
+
+fn pcfqs<const M: usize>(charge: Charge, clock: Clock, rebase_at: u64) -> Pcfqs<M> {
+    let subject = PerFlow::new(Pcfq::new(charge, clock).rebasing_at(rebase_at));
+    let mut both = Twins::new(subject, Naive::new(NaivePcfq::new(M, charge, clock)), SETTINGS);
+    both.tame = tame;
+    both
+}
+
+fn cbcses<const M: usize>(charge: Charge, quantum: Option<u64>) -> Cbcses<M> {
+    let subject = PerFlow::new(Cbcs::new(quantum.map(Duration::from_nanos), charge));
+    let mut both = Twins::new(subject, Naive::new(NaiveCbcs::new(quantum, charge)), SETTINGS);
+    both.tame = tame;
+    both
+}
+
+/// No time so long, and no weight so small, that tags stop at the longest step or that a naive round robin goes round for hours; the
+/// conformance suite has those.
+fn tame(operation: Operation) -> Operation {
+    const LONGEST: u64 = 100_000;
+    let heavy = |config: FlowConfig| {
+        let milli = config.weight.as_milli().clamp(250, 64_000);
+        FlowConfig { weight: Weight::from_milli(milli).unwrap_or_default(), ..config }
+    };
+    match operation {
+        Operation::Enqueue { flow, count, size, cost } => {
+            Operation::Enqueue { flow, count, size, cost: cost.map(|time| time.min(LONGEST)) }
+        }
+        Operation::Progress { packet, resource, event: Event::Took(_) | Event::Times256th(_) } => {
+            Operation::Progress { packet, resource, event: Event::Took(u64::from(packet) * 400) }
+        }
+        Operation::Wait(ns) => Operation::Wait(ns.min(1 << 40)),
+        Operation::AddFlow(config) => Operation::AddFlow(heavy(config)),
+        Operation::SetFlow(flow, config) => Operation::SetFlow(flow, heavy(config)),
+        other => other,
+    }
+}
+
+fn agree<const M: usize>(bytes: &[u8]) -> Result<(), String> {
+    for charge in CHARGES {
+        for clock in CLOCKS {
+            let agreed = pcfqs::<M>(charge, clock, NEVER).run(&mut bytes.iter().copied());
+            agreed.map_err(|e| format!("pcfq, {charge:?}, {clock:?}, M = {M}: {e}"))?;
+        }
+        for quantum in [None, Some(7_777), Some(300_000)] {
+            let agreed = cbcses::<M>(charge, quantum).run(&mut bytes.iter().copied());
+            agreed.map_err(|e| format!("cbcs, {charge:?}, {quantum:?}, M = {M}: {e}"))?;
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
+
+    #[test]
+    fn decide_as_the_naive_ones(bytes in prop::collection::vec(any::<u8>(), 0..4000)) {
+        prop_assert_eq!(agree::<1>(&bytes), Ok(()));
+        prop_assert_eq!(agree::<2>(&bytes), Ok(()));
+        prop_assert_eq!(agree::<4>(&bytes), Ok(()));
+    }
+}
+
+#[test]
+fn for_long() {
+    for seed in 0..4 {
+        let bytes: Vec<u8> = Random::new(seed).take(1 << 16).collect();
+        assert_eq!(agree::<2>(&bytes), Ok(()), "seed {seed}");
+    }
+}
+
+#[test]
+fn lowering_all_tags_changes_no_decision() {
+    // A tick is 2^-16 ns: 2^39 of them are 8 ms, some hundred packets at the smallest weight.
+    let mut both = pcfqs::<2>(Charge::Measured, Clock::Tracking, 1 << 39);
+    both.tame = |operation| match tame(operation) {
+        Operation::Wait(ns) => Operation::Wait(ns.min(1 << 20)),
+        other => other,
+    };
+    assert_eq!(both.run(&mut Random::new(3).take(1 << 18)), Ok(()));
+    assert!(both.subject.discipline().rebases() > 10, "{}", both.subject.discipline().rebases());
+}
+
+#[test]
+fn with_other_parameters_too() {
+    for spec in ["pcfq:clock=paper", "pcfq:charge=estimated", "cbcs:charge=estimated", "cbcs:quantum=1 ns"] {
+        check(spec).unwrap();
+    }
+}
