@@ -84,6 +84,9 @@ pub struct Run {
 pub struct Schedulers {
     /// Tell all about this one
     pub name: Option<String>,
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `dovetail trace`.

@@ -1,6 +1,6 @@
 //! Tables for a terminal.
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width};
 
 use crate::compare::Recorded;
 use crate::scenario::Scenario;
@@ -16,8 +16,10 @@ const MOST_GROUPS: usize = 12;
 const GAP: u16 = 2;
 
 /// A table of at most this width. The first `texts` columns are texts, the others numbers. The first column and numbers are never broken; headers of
-/// numbers break at spaces.
+/// numbers break at spaces, and texts do if it is at all possible.
 pub fn table(header: &[&str], texts: usize, rows: Vec<Vec<String>>, width: u16) -> Table {
+    let words = words(header, texts, &rows);
+    let room = fits(header, texts, &rows, width);
     let mut table = Table::new();
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
     let aligned = |(i, text): (usize, String)| {
@@ -32,9 +34,29 @@ pub fn table(header: &[&str], texts: usize, rows: Vec<Vec<String>>, width: u16) 
         column.set_padding((0, GAP));
         if i == 0 || i >= texts {
             column.set_constraint(ColumnConstraint::ContentWidth);
+        } else if room {
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(words[i] + GAP)));
         }
     }
     table
+}
+
+/// What each column needs so that no text is broken but at spaces.
+fn words(header: &[&str], texts: usize, rows: &[Vec<String>]) -> Vec<u16> {
+    let longest = |i: usize, text: &str, whole: bool| {
+        let parts = text.split(' ').map(|w| w.chars().count()).max().unwrap_or(0);
+        (if whole && (i == 0 || i >= texts) { text.chars().count() } else { parts }) as u16
+    };
+    let column = |(i, name): (usize, &&str)| {
+        let cells = rows.iter().filter_map(|row| row.get(i)).map(|text| longest(i, text, true));
+        cells.fold(longest(i, name, i == 0), u16::max)
+    };
+    header.iter().enumerate().map(column).collect()
+}
+
+/// Whether such a table fits without a text that is broken elsewhere than at a space.
+pub fn fits(header: &[&str], texts: usize, rows: &[Vec<String>], width: u16) -> bool {
+    words(header, texts, rows).iter().map(|w| w + GAP + 1).sum::<u16>() <= width
 }
 
 /// As [`table`], but of the columns named in `optional` as many are left out, first to last, as it takes to fit without breaking any text.

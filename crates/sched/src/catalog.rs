@@ -59,12 +59,36 @@ pub struct Entry {
     pub costs: &'static str,
     /// Where it comes from.
     pub paper: &'static str,
+    /// The same in a word or two.
+    pub brief: Brief,
+}
+
+/// Facts about a discipline that fit into a table beside those of all others.
+#[derive(Clone, Copy, Debug)]
+pub struct Brief {
+    /// What flows get equal parts of, at most some 17 characters: on how many resources is said apart.
+    pub fairness: &'static str,
+    /// Whether it is work conserving: `yes`, `no`, or under what condition.
+    pub work_conserving: &'static str,
+    /// Whether a packet's processing times must be known before it is served: `no`, `at head` of its queue, or `yes`, on arrival.
+    pub costs_ahead: &'static str,
+    /// Where and when it was published.
+    pub paper: &'static str,
 }
 
 impl Entry {
     /// Whether it has a parameter of this name.
     pub fn has(&self, parameter: &str) -> bool {
         self.parameters.iter().any(|p| p.name == parameter)
+    }
+
+    /// How many resources it shares: `one` of the pipeline's, `two`, or `any` number.
+    pub fn shared_resources(&self) -> &'static str {
+        match self.resources {
+            Resources::Two => "two",
+            Resources::Any if self.has(RESOURCE.name) => "one",
+            Resources::Any => "any",
+        }
     }
 
     /// Whether it may stand in front of one resource in a composition: if it shares a single one, or none.

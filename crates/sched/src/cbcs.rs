@@ -37,7 +37,7 @@
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
-use crate::catalog::{Entry, Parameter, Resources};
+use crate::catalog::{Brief, Entry, Parameter, Resources};
 use crate::charge::{self, Charge, total};
 use crate::contract::{Progress, Ticket};
 use crate::one_resource::{charged, not_settable};
@@ -67,6 +67,7 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "yes",
     costs: "on arrival; corrected by measurement unless charge=estimated",
     paper: "Sabrina, Kanhere, Jha, IEEE TPDS 2007 (CBCS)",
+    brief: Brief { fairness: "total time", work_conserving: "yes", costs_ahead: "yes", paper: "TPDS 2007" },
 };
 
 /// Credits are at most this, in nanoseconds.

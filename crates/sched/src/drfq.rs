@@ -36,7 +36,7 @@ use alloc::format;
 
 use dovetail_units::{Duration, ResourceVec, Time};
 
-use crate::catalog::{Entry, Parameter, Resources, Shape};
+use crate::catalog::{Brief, Entry, Parameter, Resources, Shape};
 use crate::contract::{Progress, Ticket};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, Queues};
@@ -73,6 +73,12 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "if the window is large enough",
     costs: "for the next packet's tag; corrected by measurement",
     paper: "Ghodsi et al., SIGCOMM 2012, section 5",
+    brief: Brief {
+        fairness: "dominant resource",
+        work_conserving: "if the window allows",
+        costs_ahead: "no",
+        paper: "SIGCOMM 2012",
+    },
 };
 
 /// Tags count virtual time in units of 2^-12 ns (a quarter of a picosecond).

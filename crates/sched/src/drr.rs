@@ -27,7 +27,7 @@
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
-use crate::catalog::{Entry, Parameter, Resources};
+use crate::catalog::{Brief, Entry, Parameter, Resources};
 use crate::one_resource::{RESOURCE, charged, not_settable, resource, virtual_time};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{FlowRecord, Links, List, Queues};
@@ -55,6 +55,7 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "yes",
     costs: "at the head of the queue; corrected by measurement",
     paper: "Shreedhar, Varghese, IEEE/ACM ToN 4(3), 1996",
+    brief: Brief { fairness: "processing time", work_conserving: "yes", costs_ahead: "at head", paper: "SIGCOMM 1995" },
 };
 
 /// Deficits and quanta are at most this, in ticks.

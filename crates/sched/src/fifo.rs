@@ -11,7 +11,7 @@
 
 use dovetail_units::{ResourceVec, Time};
 
-use crate::catalog::{Entry, Resources};
+use crate::catalog::{Brief, Entry, Resources};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{Order, Queues};
 use crate::spec::SpecError;
@@ -29,6 +29,7 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "yes",
     costs: "not needed",
     paper: "-",
+    brief: Brief { fairness: "none", work_conserving: "yes", costs_ahead: "no", paper: "-" },
 };
 
 /// The order of arrival: one entry per waiting packet.

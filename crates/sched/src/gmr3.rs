@@ -48,7 +48,7 @@
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
-use crate::catalog::{Entry, Parameter, Resources, Shape};
+use crate::catalog::{Brief, Entry, Parameter, Resources, Shape};
 use crate::contract::{LONGEST_TIME, Progress, Ticket};
 use crate::per_flow::{Choice, Discipline};
 use crate::progress_control::{Control, Outstanding, PARAMETER};
@@ -77,6 +77,7 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "nearly: waits for progress",
     costs: "at service; corrected by measurement",
     paper: "Wang et al., INFOCOM 2014",
+    brief: Brief { fairness: "dominant resource", work_conserving: "nearly", costs_ahead: "no", paper: "INFOCOM 2014" },
 };
 
 /// Charges count 2^-12 ns.

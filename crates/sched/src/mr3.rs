@@ -44,7 +44,7 @@
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
-use crate::catalog::{Entry, Resources, Shape};
+use crate::catalog::{Brief, Entry, Resources, Shape};
 use crate::contract::{Progress, Ticket};
 use crate::per_flow::{Choice, Discipline};
 use crate::progress_control::{Control, Outstanding, PARAMETER};
@@ -64,6 +64,7 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "nearly: waits for progress",
     costs: "at service; corrected by measurement",
     paper: "Wang et al., ICNP 2013",
+    brief: Brief { fairness: "dominant resource", work_conserving: "nearly", costs_ahead: "no", paper: "ICNP 2013" },
 };
 
 /// Virtual time counts 2^-12 ns.

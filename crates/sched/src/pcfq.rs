@@ -38,7 +38,7 @@
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
-use crate::catalog::{Entry, Parameter, Resources};
+use crate::catalog::{Brief, Entry, Parameter, Resources};
 use crate::charge::{self, Charge, total};
 use crate::one_resource::{FlowTags, FluidClock, REBASE_AT, not_settable};
 use crate::per_flow::{Choice, Discipline};
@@ -55,7 +55,7 @@ pub const ENTRY: Entry = Entry {
         charge::PARAMETER,
         Parameter {
             name: "clock",
-            value: "tracking or paper",
+            value: "tracking | paper",
             default: "tracking",
             meaning: "virtual time: kept up with the tags, or by the paper's equations (4) to (6) to the letter",
             settable: false,
@@ -67,6 +67,7 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "yes",
     costs: "on arrival; corrected by measurement in the next tag unless charge=estimated",
     paper: "Sabrina, Kanhere, Jha, IEEE TPDS (PCFQ)",
+    brief: Brief { fairness: "total time", work_conserving: "yes", costs_ahead: "yes", paper: "ICC 2004" },
 };
 
 /// How virtual time passes.

@@ -25,7 +25,7 @@
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
-use crate::catalog::{Entry, Resources};
+use crate::catalog::{Brief, Entry, Resources};
 use crate::one_resource::{FlowTags, REBASE_AT, RESOURCE, not_settable, resource};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, Queues};
@@ -44,6 +44,7 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "yes",
     costs: "in advance; corrected by measurement in the next tag",
     paper: "Golestani, INFOCOM 1994",
+    brief: Brief { fairness: "processing time", work_conserving: "yes", costs_ahead: "at head", paper: "INFOCOM 1994" },
 };
 
 type FlowQueues<const M: usize, P> = Queues<M, P, FlowTags, ()>;

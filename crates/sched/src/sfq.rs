@@ -27,7 +27,7 @@
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
-use crate::catalog::{Entry, Resources};
+use crate::catalog::{Brief, Entry, Resources};
 use crate::contract::{Progress, Ticket};
 use crate::one_resource::{FlowTags, REBASE_AT, RESOURCE, not_settable, resource};
 use crate::per_flow::{Choice, Discipline};
@@ -47,6 +47,7 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "yes",
     costs: "for the next packet's tag; corrected by measurement",
     paper: "Goyal, Vin, Cheng, IEEE/ACM ToN 5(5), 1997",
+    brief: Brief { fairness: "processing time", work_conserving: "yes", costs_ahead: "no", paper: "ToN 1997" },
 };
 
 type FlowQueues<const M: usize, P> = Queues<M, P, FlowTags, ()>;

@@ -31,7 +31,7 @@
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
-use crate::catalog::{Entry, Resources};
+use crate::catalog::{Brief, Entry, Resources};
 use crate::one_resource::{FlowTags, FluidClock, REBASE_AT, RESOURCE, charged, not_settable, resource};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, Queues};
@@ -50,6 +50,7 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "yes",
     costs: "in advance; corrected by measurement in the next tag",
     paper: "Bennett, Zhang, IEEE/ACM ToN 5(5), 1997",
+    brief: Brief { fairness: "GPS, never early", work_conserving: "yes", costs_ahead: "at head", paper: "ToN 1997" },
 };
 
 type FlowQueues<const M: usize, P> = Queues<M, P, FlowTags, ()>;

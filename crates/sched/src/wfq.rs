@@ -30,7 +30,7 @@
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
-use crate::catalog::{Entry, Resources};
+use crate::catalog::{Brief, Entry, Resources};
 use crate::one_resource::{FlowTags, FluidClock, REBASE_AT, RESOURCE, Tag, charged, not_settable, resource};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, NIL, Queues};
@@ -49,6 +49,7 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "yes",
     costs: "in advance; corrected by measurement in the next tag",
     paper: "Parekh, Gallager, IEEE/ACM ToN 1(3), 1993",
+    brief: Brief { fairness: "GPS", work_conserving: "yes", costs_ahead: "yes", paper: "ToN 1993" },
 };
 
 /// A flow's tags, and where GPS stands with it.

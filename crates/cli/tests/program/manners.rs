@@ -10,13 +10,15 @@ use crate::support::Folder;
 fn json_is_one_document_and_nothing_else() {
     let folder = Folder::with_scenario();
     folder.dovetail(&["trace", "synth", "t.pcap", "--packets", "300", "--flows", "20"]).succeeds();
-    let commands: [&[&str]; 6] = [
+    let commands: [&[&str]; 8] = [
         &["run", "s.toml", "--json"],
         &["run", "s.toml", "--json", "--out", "out"],
         &["run", "t.pcap", "--json"],
         &["bounds", "s.toml", "--json"],
         &["trace", "info", "t.pcap", "--json"],
         &["reproduce", "--list", "--json"],
+        &["schedulers", "--json"],
+        &["schedulers", "drfq", "--json"],
     ];
     for command in commands {
         let said = folder.dovetail(command).succeeds();

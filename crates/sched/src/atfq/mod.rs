@@ -2,7 +2,7 @@
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
-use crate::catalog::{Entry, Parameter, Resources, Shape};
+use crate::catalog::{Brief, Entry, Parameter, Resources, Shape};
 use crate::contract::{LONGEST_TIME, Progress, Ticket};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, NIL, Queues};
@@ -61,6 +61,12 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "if the window is large enough",
     costs: "when a loop is formed; corrected by measurement",
     paper: "Zhang et al., ATFQ, sections III and IV",
+    brief: Brief {
+        fairness: "active time",
+        work_conserving: "if the window allows",
+        costs_ahead: "yes",
+        paper: "ATFQ",
+    },
 };
 
 /// When the virtual time reaches this, all timestamps are lowered by half of it.

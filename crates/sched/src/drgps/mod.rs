@@ -61,7 +61,7 @@ mod fluid;
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
-use crate::catalog::{Entry, Parameter, Resources};
+use crate::catalog::{Brief, Entry, Parameter, Resources};
 use crate::one_resource::{REBASE_AT, charged, not_settable};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, Order};
@@ -90,6 +90,12 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "on one resource; else waits for the fluid",
     costs: "in advance; the dominant time is corrected by measurement",
     paper: "Wang et al., IWQoS 2013",
+    brief: Brief {
+        fairness: "dominant resource",
+        work_conserving: "on one resource",
+        costs_ahead: "yes",
+        paper: "IWQoS 2013",
+    },
 };
 
 /// Which of the packets that have started in the fluid is served.

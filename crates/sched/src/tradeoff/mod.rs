@@ -35,7 +35,7 @@ mod share;
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
-use crate::catalog::{Entry, Parameter, Resources};
+use crate::catalog::{Brief, Entry, Parameter, Resources};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{Order, Queues};
 use crate::spec::{Spec, SpecError};
@@ -63,6 +63,7 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "no: waits for the fluid schedule",
     costs: "in advance; only the dominant time is corrected by measurement",
     paper: "Wang et al., CoNEXT 2014",
+    brief: Brief { fairness: "alpha x dominant", work_conserving: "no", costs_ahead: "yes", paper: "CoNEXT 2014" },
 };
 
 const DEFAULT_ALPHA: f64 = 0.85;
