@@ -1,0 +1,116 @@
+//! What the disciplines that look at all resources guarantee, and the one that looks at none.
+
+use dovetail_model::bounds::{
+    DrfqFlow, drfq_relative_fairness_s, drfq_start_delay_s, gmr3_packet_delay_s, gmr3_relative_fairness_s,
+    mr3_packet_delay_s, mr3_relative_fairness_s, mr3_start_up_s,
+};
+
+use super::facts::Facts;
+use super::measure::{packet_delay, start_after_idleness, start_up};
+use super::pairs::{Counting, worst_pair};
+use super::{Bound, Guarantee};
+use crate::compare::Recorded;
+
+const DRFQ: &str = "DRFQ, SIGCOMM 2012";
+const MR3: &str = "MR3, ICNP 2013";
+const GMR3: &str = "GMR3, INFOCOM 2014";
+
+/// First come, first served promises no flow anything.
+pub fn fifo(run: &Recorded, _: &Facts) -> Vec<Bound> {
+    vec![Bound::new(
+        run,
+        "none on fairness, start-up or delay",
+        "-",
+        "a flow gets what it offers, and waits for all others",
+    )]
+}
+
+fn given<'a>(run: &'a Recorded, parameter: &str) -> Option<&'a str> {
+    run.scheduler.parameters.iter().find(|(key, _)| key == parameter).map(|(_, value)| value.as_str())
+}
+
+/// Relative fairness at the entrance, and start delay.
+pub fn drfq(run: &Recorded, facts: &Facts) -> Vec<Bound> {
+    let remembers = given(run, "mode").is_some_and(|mode| mode != "memoryless") || given(run, "delta").is_some();
+    let memoryless = if remembers { Err("does not apply: not memoryless") } else { Ok(()) };
+    let flow =
+        |f: usize| DrfqFlow { weight: facts.flows[f].weight, longest_dominant_s: facts.flows[f].longest_dominant_s };
+    let fairness = Guarantee {
+        run,
+        what: "two flows' difference of service / weight",
+        source: DRFQ,
+        remark: "counted at the entrance, any interval, among the 64 flows with the most packets",
+    };
+    let delay = Guarantee {
+        run,
+        what: "start of a flow that was idle",
+        source: DRFQ,
+        remark: "first packet into the first resource, with equal weights and no packet waiting inside the pipeline",
+    };
+    let free = match (facts.waits_inside, given(run, "window")) {
+        (true, _) => Err("does not apply: packets wait inside the pipeline"),
+        (_, Some(_)) => Err("does not apply: the window holds packets back"),
+        _ => Ok(()),
+    };
+    let others = |i: usize| {
+        let times = facts.flows.iter().enumerate().filter(|&(j, _)| j != i).map(|(_, f)| f.longest_s.as_slice());
+        drfq_start_delay_s(&times.collect::<Vec<_>>())
+    };
+    vec![
+        fairness.row(memoryless.and(facts.monotonic()), || {
+            worst_pair(run, Counting::DominantAtEntrance, |i, j| drfq_relative_fairness_s(flow(i), flow(j)))
+        }),
+        delay.row(memoryless.and(facts.unweighted()).and(free), || start_after_idleness(run, others)),
+    ]
+}
+
+/// Relative fairness, start-up and packet delay.
+pub fn mr3(run: &Recorded, facts: &Facts) -> Vec<Bound> {
+    let (m, n, longest) = (run.resources.len(), facts.senders().count(), facts.longest_s);
+    let controlled = controlled(run).and(facts.unweighted());
+    let guarantee = |what, remark| Guarantee { run, what, source: MR3, remark };
+    let remark = "equal weights; n counts every flow of the run";
+    vec![
+        guarantee(
+            "two flows' difference of service: 6 L",
+            "equal weights; received on the dominant resource, any interval",
+        )
+        .row(controlled.and(facts.monotonic()), || {
+            worst_pair(run, Counting::DominantReceived, |_, _| mr3_relative_fairness_s(longest))
+        }),
+        guarantee("start-up: 2 (m + n - 1) L", remark)
+            .row(controlled, || start_up(run, |_| mr3_start_up_s(m, n, longest))),
+        guarantee("packet delay: (4 m + 4 n - 2) L", remark)
+            .row(controlled, || packet_delay(run, |_| mr3_packet_delay_s(m, n, longest))),
+    ]
+}
+
+/// Relative fairness and packet delay, with constants that are not certain.
+pub fn gmr3(run: &Recorded, facts: &Facts) -> Vec<Bound> {
+    let (m, longest) = (run.resources.len(), facts.longest_s);
+    let controlled = controlled(run).and(facts.regular());
+    let guarantee = |what, remark| Guarantee { run, what, source: GMR3, remark };
+    vec![
+        guarantee(
+            "two flows' difference of service / weight: 9 L (1/w + 1/w)",
+            "the constant 9 is uncertain: 7.4 is the largest found in long searches; weights w as parts of their sum",
+        )
+        .row(controlled.and(facts.monotonic()), || {
+            // Services were divided by the weights as given.
+            let bound = |i, j| gmr3_relative_fairness_s([facts.part(i), facts.part(j)], longest) / facts.weights;
+            worst_pair(run, Counting::DominantReceived, bound)
+        }),
+        guarantee(
+            "packet delay: 24 L / w + 3 m L",
+            "by the order of turns, not the paper's constant, which is unknown; 7 L / w + 3 m L is the largest found; it includes the start-up",
+        )
+        .row(controlled, || packet_delay(run, |f| gmr3_packet_delay_s(m, facts.part(f), longest))),
+    ]
+}
+
+fn controlled(run: &Recorded) -> Result<(), &'static str> {
+    match given(run, "progress") {
+        Some("none") => Err("does not apply: no progress control"),
+        _ => Ok(()),
+    }
+}

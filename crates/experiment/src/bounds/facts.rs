@@ -1,0 +1,169 @@
+//! What is true of a run, and decides which guarantees apply to it.
+
+use dovetail_sim::End;
+
+use crate::compare::{Recorded, ResourceTotal};
+use crate::scenario::Scenario;
+
+/// What the bounds are made of.
+pub struct Facts {
+    /// Why the theorems do not apply to this pipeline, if so.
+    pub obstacle: Option<&'static str>,
+    /// All packets were kept, delivered, and the run ended by itself.
+    pub whole: bool,
+    /// The most flows with packets in the system at one time.
+    pub concurrent: usize,
+    /// Longest time of any packet on any resource, divided by the resource's servers.
+    pub longest_s: f64,
+    /// Whether some flow's packets have different dominant resources.
+    pub shifting: bool,
+    /// Whether a packet ever waited between two resources.
+    pub waits_inside: bool,
+    /// Parameters that the scenario changes during the run.
+    pub changed: Vec<String>,
+    /// In the order of the run's flows.
+    pub flows: Vec<FlowFacts>,
+    /// Sum of the weights of the flows that sent something.
+    pub weights: f64,
+}
+
+/// A flow's packets.
+#[derive(Clone, Debug, Default)]
+pub struct FlowFacts {
+    /// Its weight; 0 if it sent nothing, so that sums are over the flows that matter.
+    pub weight: f64,
+    /// The longest of its packets on each resource.
+    pub longest_s: Vec<f64>,
+    /// The longest of its packets on any resource.
+    pub longest_dominant_s: f64,
+}
+
+/// A resource has several servers.
+pub const PARALLEL: &str = "does not apply: a resource has parallel servers";
+
+impl Facts {
+    pub fn of(scenario: &Scenario, run: &Recorded) -> Self {
+        let offered = run.outcome.tally.offered as usize;
+        let mut facts = Self {
+            obstacle: obstacle(scenario, run),
+            whole: run.outcome.end == End::Drained && run.packets.len() == offered && run.outcome.tally.dropped == 0,
+            concurrent: concurrent(run),
+            longest_s: 0.0,
+            shifting: false,
+            waits_inside: false,
+            changed: scenario.changes().into_iter().map(|(_, parameter, _)| parameter).collect(),
+            flows: vec![
+                FlowFacts { longest_s: vec![0.0; run.resources.len()], ..FlowFacts::default() };
+                run.flows.len()
+            ],
+            weights: 0.0,
+        };
+        let mut dominants: Vec<Option<usize>> = vec![None; run.flows.len()];
+        for (k, packet) in run.packets.iter().enumerate() {
+            let (Some(times), at) = (times(run, k), packet.flow as usize) else { continue };
+            let (resource, longest) = dominant(&times);
+            facts.longest_s = facts.longest_s.max(longest);
+            facts.shifting |= dominants[at].replace(resource).is_some_and(|d| d != resource);
+            facts.waits_inside |= waits_inside(run, k);
+            let flow = &mut facts.flows[at];
+            flow.weight = run.flows[at].weight;
+            flow.longest_dominant_s = flow.longest_dominant_s.max(longest);
+            flow.longest_s.iter_mut().zip(times).for_each(|(most, time)| *most = most.max(time));
+        }
+        facts.weights = facts.senders().map(|f| f.weight).sum();
+        facts
+    }
+
+    /// What every theorem on single packets needs.
+    pub fn regular(&self) -> Result<(), &'static str> {
+        match self.obstacle {
+            Some(obstacle) => Err(obstacle),
+            None if !self.whole => Err("not computed: packets were cut off, or are too many to keep"),
+            None => Ok(()),
+        }
+    }
+
+    /// As [`regular`](Self::regular), and flows have one dominant resource each.
+    pub fn monotonic(&self) -> Result<(), &'static str> {
+        self.regular()?;
+        if self.shifting { Err("does not apply: some flow's dominant resource changes") } else { Ok(()) }
+    }
+
+    /// As [`regular`](Self::regular), and all flows have the same weight.
+    pub fn unweighted(&self) -> Result<(), &'static str> {
+        self.regular()?;
+        let mut weights = self.senders().map(|f| f.weight);
+        let first = weights.next();
+        if weights.any(|w| Some(w) != first) { Err("does not apply: proved for equal weights only") } else { Ok(()) }
+    }
+
+    /// The flows that sent something.
+    pub fn senders(&self) -> impl Iterator<Item = &FlowFacts> {
+        self.flows.iter().filter(|f| f.weight > 0.0)
+    }
+
+    /// A flow's weight as a part of the sum of all.
+    pub fn part(&self, flow: usize) -> f64 {
+        self.flows[flow].weight / self.weights
+    }
+}
+
+fn obstacle(scenario: &Scenario, run: &Recorded) -> Option<&'static str> {
+    if run.resources.iter().any(|r| r.servers > 1) {
+        Some(PARALLEL)
+    } else if scenario.has_bounded_buffers() {
+        Some("does not apply: a buffer is bounded")
+    } else if scenario.has_estimates() {
+        Some("does not apply: the scheduler is told estimates")
+    } else {
+        None
+    }
+}
+
+/// Time of a packet on each resource, divided by its servers; `None` if it did not pass all.
+pub fn times(run: &Recorded, packet: usize) -> Option<Vec<f64>> {
+    let time = |(r, total): (usize, &ResourceTotal)| {
+        let service = run.service(packet, r)?;
+        Some(service.end.since(service.start).as_secs_f64() / f64::from(total.servers))
+    };
+    run.resources.iter().enumerate().map(time).collect()
+}
+
+/// The resource that takes longest, the first of equals, and how long.
+pub fn dominant(times: &[f64]) -> (usize, f64) {
+    let mut most = (0, 0.0);
+    for (r, &t) in times.iter().enumerate() {
+        if t > most.1 {
+            most = (r, t);
+        }
+    }
+    most
+}
+
+fn waits_inside(run: &Recorded, packet: usize) -> bool {
+    let services: Vec<_> = (0..run.resources.len()).filter_map(|r| run.service(packet, r)).collect();
+    services.windows(2).any(|pair| pair[1].start > pair[0].end)
+}
+
+fn concurrent(run: &Recorded) -> usize {
+    let mut changes = Vec::new();
+    for (k, packet) in run.packets.iter().enumerate() {
+        if let Some(last) = run.service(k, run.resources.len() - 1) {
+            changes.extend([(packet.arrival, false, packet.flow), (last.end, true, packet.flow)]);
+        }
+    }
+    changes.sort_unstable();
+    let (mut inside, mut active, mut most) = (vec![0_u64; run.flows.len()], 0, 0);
+    for (_, leaves, flow) in changes {
+        let count = &mut inside[flow as usize];
+        if leaves {
+            *count -= 1;
+            active -= usize::from(*count == 0);
+        } else {
+            active += usize::from(*count == 0);
+            *count += 1;
+        }
+        most = most.max(active);
+    }
+    most
+}

@@ -1,0 +1,156 @@
+//! Delays of packets and flows in a run, each with what its bound allows, and the one that came nearest.
+
+use dovetail_model::fluid::{Input, Policy, run as run_fluid};
+use dovetail_units::Time;
+
+use super::facts::Facts;
+use crate::compare::{Recorded, Service};
+
+/// Most steps (packets times flows) of a fluid schedule that is computed for a bound.
+pub const FLUID_STEPS: f64 = 5e8;
+
+/// Something seen, and the most that is allowed for it (seconds).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Worst {
+    pub bound_s: f64,
+    pub seen_s: f64,
+}
+
+/// The one that comes nearest to its bound or exceeds it by most, by their ratio.
+pub fn worst(all: impl Iterator<Item = Worst>) -> Option<Worst> {
+    let ratio = |w: &Worst| if w.bound_s > 0.0 { w.seen_s / w.bound_s } else { 0.0 };
+    all.max_by(|a, b| ratio(a).total_cmp(&ratio(b)))
+}
+
+/// A packet that was served, as its flow sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Passage {
+    pub flow: usize,
+    pub arrival_s: f64,
+    /// When it became the first of its queue.
+    pub first_s: f64,
+    /// When it entered the first resource.
+    pub entered_s: f64,
+    /// When it left the last resource.
+    pub left_s: f64,
+    /// Its time on the first resource, and when that ended.
+    pub time_s: f64,
+    pub ended_s: f64,
+    /// Its flow had no packet waiting when it came.
+    pub starts_backlog: bool,
+    /// Its flow had no packet in the whole system when it came.
+    pub after_idleness: bool,
+}
+
+/// The packets that were served, in order of arrival.
+pub fn passages(run: &Recorded) -> Vec<Passage> {
+    let mut before: Vec<Option<(Time, Time)>> = vec![None; run.flows.len()];
+    let last = run.resources.len() - 1;
+    let mut passages = Vec::with_capacity(run.packets.len());
+    for (k, packet) in run.packets.iter().enumerate() {
+        let (Some(Service { start, end, .. }), Some(Service { end: left, .. })) =
+            (run.service(k, 0), run.service(k, last))
+        else {
+            continue;
+        };
+        let (entered_before, left_before) = before[packet.flow as usize].replace((start, left)).unwrap_or_default();
+        // At the instant at which the one before enters, it is behind it; a flow's first packet finds none, also at time 0.
+        let alone = entered_before < packet.arrival || left_before == Time::ZERO;
+        passages.push(Passage {
+            flow: packet.flow as usize,
+            arrival_s: packet.arrival.as_secs_f64(),
+            first_s: packet.arrival.max(entered_before).as_secs_f64(),
+            entered_s: start.as_secs_f64(),
+            left_s: left.as_secs_f64(),
+            time_s: end.since(start).as_secs_f64(),
+            ended_s: end.as_secs_f64(),
+            starts_backlog: alone,
+            after_idleness: left_before < packet.arrival || left_before == Time::ZERO,
+        });
+    }
+    passages
+}
+
+/// From when a flow becomes backlogged until its first packet enters the first resource. `bound` of the flow.
+pub fn start_up(run: &Recorded, bound: impl Fn(usize) -> f64) -> Option<Worst> {
+    let first = passages(run).into_iter().filter(|p| p.starts_backlog);
+    worst(first.map(|p| Worst { bound_s: bound(p.flow), seen_s: p.entered_s - p.arrival_s }))
+}
+
+/// As [`start_up`], of flows that had nothing in the system.
+pub fn start_after_idleness(run: &Recorded, bound: impl Fn(usize) -> f64) -> Option<Worst> {
+    let first = passages(run).into_iter().filter(|p| p.after_idleness);
+    worst(first.map(|p| Worst { bound_s: bound(p.flow), seen_s: p.entered_s - p.arrival_s }))
+}
+
+/// From when a packet becomes the first of its queue until it leaves the last resource. `bound` of its flow.
+pub fn packet_delay(run: &Recorded, bound: impl Fn(usize) -> f64) -> Option<Worst> {
+    worst(passages(run).into_iter().map(|p| Worst { bound_s: bound(p.flow), seen_s: p.left_s - p.first_s }))
+}
+
+/// From when a packet becomes the first of its queue until it leaves the first resource. `bound` of its flow.
+pub fn head_delay(run: &Recorded, bound: impl Fn(usize) -> f64) -> Option<Worst> {
+    worst(passages(run).into_iter().map(|p| Worst { bound_s: bound(p.flow), seen_s: p.ended_s - p.first_s }))
+}
+
+/// A packet on the first resource beside its flow's private server, which has the flow's part of the resource's speed.
+#[derive(Clone, Copy, Debug)]
+pub struct Private {
+    pub packet: Passage,
+    /// The flow's part.
+    pub part: f64,
+    /// When the private server begins and ends it.
+    pub begins_s: f64,
+    pub ends_s: f64,
+    /// Work of the flow in the queue and in service on its arrival, its own included.
+    pub queue_s: f64,
+}
+
+/// Every packet beside its flow's private server.
+pub fn beside_private_servers(run: &Recorded, facts: &Facts) -> Vec<Private> {
+    let passages = passages(run);
+    let mut free = vec![0.0_f64; run.flows.len()];
+    // Of every flow, the packets so far: end of service, and the work up to it.
+    let mut ends: Vec<Vec<(f64, f64)>> = vec![Vec::new(); run.flows.len()];
+    let beside = |packet: Passage| {
+        let part = facts.part(packet.flow);
+        let begins_s = free[packet.flow].max(packet.arrival_s);
+        free[packet.flow] = begins_s + packet.time_s / part;
+        let own = &mut ends[packet.flow];
+        let done = own.partition_point(|&(end, _)| end <= packet.arrival_s);
+        let before = own.last().map_or(0.0, |e| e.1);
+        // Of the packet in service, the part that is done does not count.
+        let mut queue_s = before - done.checked_sub(1).map_or(0.0, |k| own[k].1) + packet.time_s;
+        if let Some(&(end, work)) = own.get(done) {
+            let time = work - done.checked_sub(1).map_or(0.0, |k| own[k].1);
+            queue_s -= (packet.arrival_s - (end - time)).max(0.0);
+        }
+        own.push((packet.ended_s, before + packet.time_s));
+        Private { packet, part, begins_s, ends_s: free[packet.flow], queue_s }
+    };
+    passages.into_iter().map(beside).collect()
+}
+
+/// How much later than in GPS of the first resource a packet ends there at worst; `bound_s` is what is allowed. `None` if GPS is not
+/// defined or takes too long.
+pub fn after_gps(run: &Recorded, facts: &Facts, bound_s: f64) -> Option<Worst> {
+    if run.packets.len() as f64 * facts.concurrent as f64 > FLUID_STEPS {
+        return None;
+    }
+    let passages = passages(run);
+    let mut input = Input::new(1).ok()?;
+    for flow in &run.flows {
+        input.add_flow(flow.weight).ok()?;
+    }
+    for p in &passages {
+        input.push(p.flow, p.arrival_s, &[p.time_s]).ok()?;
+    }
+    // Of one resource, the dominant-resource fluid is GPS.
+    let gps = run_fluid(&input, &Policy::Drgps).ok()?;
+    let mut count = vec![0; run.flows.len()];
+    worst(passages.iter().map(|p| {
+        let ends = gps.finishes_s(p.flow)[count[p.flow]];
+        count[p.flow] += 1;
+        Worst { bound_s, seen_s: (p.ended_s - ends).max(0.0) }
+    }))
+}

@@ -1,0 +1,160 @@
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use dovetail_sched::catalog;
+use dovetail_sched::catalog::Resources;
+
+use super::pairs::{Event, Pairs};
+use super::*;
+use crate::compare::{Settings, compare};
+
+const EQUAL: [f64; 4] = [1.0; 4];
+const UNEQUAL: [f64; 4] = [1.0, 4.0, 0.5, 2.5];
+/// Costs of four classes on one resource, and on two where no class changes its dominant resource.
+const ONE: [&str; 4] = ["cpu = '0.02 us/B + 3 us'", "cpu = '0.04 us/B'", "cpu = '30 us'", "cpu = '0.1 us/B + 1 us'"];
+const TWO: [&str; 4] = [
+    "cpu = '0.02 us/B + 3 us', link = '1 us'",
+    "cpu = '0.01 us/B', link = '0.04 us/B'",
+    "cpu = '30 us', link = '30 ns'",
+    "cpu = '3 us', link = '0.1 us/B + 4 us'",
+];
+
+/// Flows of four classes, two of each, that come and go, and offer more than can be served. `more` is put before them.
+fn scenario(costs: [&str; 4], weights: [f64; 4], seed: u64, more: &str) -> Scenario {
+    let mut text = format!("seed = {seed}\n{more}\n[[resource]]\nname = 'cpu'\n");
+    if costs[0].contains("link") {
+        text.push_str("[[resource]]\nname = 'link'\n");
+    }
+    for (k, cost) in costs.iter().enumerate() {
+        text.push_str(&format!("[[class]]\nname = 'c{k}'\ncost = {{ {cost} }}\n"));
+    }
+    for (k, weight) in weights.iter().enumerate() {
+        let (start, stop) = (k * 3, 12 + k * 2);
+        let arrivals =
+            ["'poisson'\nrate = '40000 pps'", "'on-off'\nrate = '40000 pps'\non = '1 ms'\noff = '1 ms'"][k % 2];
+        text.push_str(&format!("[[flows]]\nclass = 'c{k}'\ncount = 2\nweight = {weight}\nsize = '64 B to 1500 B'\n"));
+        text.push_str(&format!("arrivals = {arrivals}\nstart = '{start} ms'\nstop = '{stop} ms'\n"));
+    }
+    // A flow with a backlog from the beginning, so that there is one busy period.
+    text.push_str("[[flows]]\nname = 'first'\nclass = 'c2'\nlist = [{ at = '0 s', size = '100 B', count = 50 }]\n");
+    Scenario::parse("s.toml", &text, &[], PathBuf::new()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn runs(scenario: &Scenario, schedulers: &[&str]) -> Vec<Recorded> {
+    let specs: Vec<_> = schedulers.iter().map(|s| s.parse().unwrap()).collect();
+    let settings = Settings { threads: 1, cancel: &AtomicBool::new(false), progress: &|_| (), packet_log: PACKETS };
+    compare(scenario, &specs, &settings).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Every discipline for so many resources, and those of one resource also on the first.
+fn schedulers(resources: usize) -> Vec<String> {
+    let mut all = Vec::new();
+    for entry in catalog().iter().filter(|e| resources == 2 || e.resources == Resources::Any) {
+        all.push(entry.name.to_string());
+        if entry.parameters.iter().any(|p| p.name == "resource") {
+            all.push(format!("{}:resource=0", entry.name));
+        }
+    }
+    all.extend(["drr:quantum=160 us,resource=0", "drr:quantum=9 us", "mr3:progress=finished"].map(String::from));
+    all
+}
+
+#[test]
+fn every_bound_that_applies_holds_and_each_applies_somewhere() {
+    // From rounding alone: sums of some thousand times as 64-bit floats are right to one part in 10^12.
+    const ROUNDING: f64 = 1e-9;
+    let mut nearest: BTreeMap<(String, &'static str), f64> = BTreeMap::new();
+    for seed in 0..3 {
+        for (costs, resources) in [(ONE, 1), (TWO, 2)] {
+            for weights in [EQUAL, UNEQUAL] {
+                let scenario = scenario(costs, weights, seed, "");
+                let specs = schedulers(resources);
+                let runs = runs(&scenario, &specs.iter().map(String::as_str).collect::<Vec<_>>());
+                for bound in bounds(&scenario, &runs).bounds {
+                    let ratio = bound.ratio.unwrap_or(0.0);
+                    assert!(ratio <= 1.0 + ROUNDING, "seed {seed}, {resources} resources, {weights:?}: {bound:#?}");
+                    let name = bound.scheduler.split(':').next().unwrap_or_default().to_string();
+                    let near = nearest.entry((name, bound.guarantee)).or_default();
+                    *near = near.max(ratio);
+                }
+            }
+        }
+    }
+    for ((scheduler, guarantee), ratio) in nearest {
+        println!("{scheduler}: {guarantee}: {ratio:.3}");
+        assert!(ratio > 0.0 || scheduler == "fifo", "{scheduler}: {guarantee} was never put to the test");
+    }
+}
+
+#[test]
+fn what_first_come_first_served_does_breaks_the_guarantees_of_the_others() {
+    for (costs, names) in
+        [(ONE, &["drfq", "mr3", "gmr3", "drr", "wfq", "wf2q+", "sfq", "scfq"][..]), (TWO, &["drfq", "mr3", "gmr3"])]
+    {
+        let scenario = scenario(costs, EQUAL, 1, "");
+        let mut run = runs(&scenario, &["fifo"]).remove(0);
+        for name in names {
+            run.scheduler = name.parse().unwrap();
+            let document = bounds(&scenario, std::slice::from_ref(&run));
+            let worst = document.bounds.iter().filter_map(|b| b.ratio).fold(0.0, f64::max);
+            assert!(worst > 1.0, "{name}: {:#?}", document.bounds);
+        }
+    }
+}
+
+#[test]
+fn a_discipline_without_guarantees_of_its_own_has_the_makespan() {
+    let scenario = scenario(TWO, EQUAL, 1, "");
+    let mut run = runs(&scenario, &["fifo"]).remove(0);
+    run.scheduler = "drr+wf2q+".parse().unwrap();
+    assert_eq!(bounds(&scenario, &[run]).bounds.len(), 1);
+}
+
+#[track_caller]
+fn does_not_apply(costs: [&str; 4], weights: [f64; 4], more: &str, scheduler: &str, guarantee: &str, why: &str) {
+    let scenario = scenario(costs, weights, 1, more);
+    let rows = bounds(&scenario, &runs(&scenario, &[scheduler])).bounds;
+    let row = rows.iter().find(|b| b.guarantee.contains(guarantee)).unwrap_or_else(|| panic!("{rows:#?}"));
+    assert!(row.ratio.is_none() && row.remark.contains(why), "{row:#?}");
+}
+
+#[test]
+fn where_a_condition_does_not_hold_the_row_says_which() {
+    does_not_apply(TWO, UNEQUAL, "", "mr3", "start-up", "equal weights");
+    does_not_apply(TWO, EQUAL, "", "mr3:progress=none", "packet delay", "progress control");
+    does_not_apply(TWO, EQUAL, "", "gmr3:progress=none", "packet delay", "progress control");
+    does_not_apply(TWO, EQUAL, "", "drfq:mode=dovetail", "difference", "not memoryless");
+    does_not_apply(TWO, EQUAL, "", "drfq", "start", "wait inside");
+    does_not_apply(ONE, EQUAL, "", "drfq:window=1", "start", "window");
+    does_not_apply(TWO, EQUAL, "", "wfq", "GPS", "not the first one");
+    does_not_apply(ONE, EQUAL, "", "drr", "3 F", "fixed quantum");
+    does_not_apply(ONE, EQUAL, "", "drr:quantum=9 us", "3 F", "below the largest packet");
+    does_not_apply(ONE, EQUAL, "until = '9 ms'", "sfq", "difference", "cut off");
+    let change = "change = [{ at = '5 ms', set = 'quantum=1 ms' }]";
+    does_not_apply(ONE, EQUAL, change, "drr:quantum=160 us", "difference", "quantum changes");
+    let shifting = ["cpu = '20 us', link = '0.04 us/B'", TWO[1], TWO[2], TWO[3]];
+    does_not_apply(shifting, EQUAL, "", "mr3", "difference", "dominant resource changes");
+}
+
+/// Two flows, of weights 1 and 2, by hand: times in ns.
+#[test]
+fn the_difference_of_a_pair_is_largest_where_services_bend() {
+    let mut pairs = Pairs::new([1.0, 2.0].into_iter());
+    pairs.apply(0, Event::Arrives, 0);
+    pairs.apply(0, Event::Begins, 0);
+    // Ten of service before the second flow comes do not count.
+    pairs.apply(10, Event::Arrives, 1);
+    // The first flow is 20 ahead when it ends.
+    pairs.apply(30, Event::Ends, 0);
+    assert_eq!(pairs.most(), 20.0);
+    // The second flow gets 100, which are 50 by its weight: 30 ahead, a spread of 50.
+    pairs.apply(40, Event::Begins, 1);
+    pairs.apply(140, Event::Ends, 1);
+    assert_eq!(pairs.most(), 50.0);
+    // When the first flow leaves, nothing counts any more.
+    pairs.apply(150, Event::Enters(0), 0);
+    pairs.apply(160, Event::Begins, 1);
+    pairs.apply(999, Event::Enters(0), 1);
+    assert_eq!(pairs.most(), 50.0);
+}

@@ -1,0 +1,29 @@
+//! DRFQ (A. Ghodsi et al., SIGCOMM 2012).
+
+/// A flow as DRFQ's bounds see it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DrfqFlow {
+    /// The flow's weight, above 0.
+    pub weight: f64,
+    /// The longest time of its packets on its dominant resource.
+    pub longest_dominant_s: f64,
+}
+
+/// DRFQ's relative fairness bound: `|D_i / w_i - D_j / w_j| < s_i / w_i + s_j / w_j` over any interval in which both flows are
+/// backlogged, with `s` the longest dominant processing time (A. Ghodsi et al., SIGCOMM 2012).
+///
+/// Holds for memoryless DRFQ and flows whose dominant resource does not change while backlogged; for service counted when a
+/// packet is admitted, or with at most one packet per resource in the pipeline. Longer buffers between resources add to it.
+pub fn drfq_relative_fairness_s(i: DrfqFlow, j: DrfqFlow) -> f64 {
+    i.longest_dominant_s / i.weight + j.longest_dominant_s / j.weight
+}
+
+/// DRFQ's start delay: the first packet of a flow that was idle waits at most `max_r sum_{j != i} s_jr` for its start.
+///
+/// `others_longest_s`: for each other backlogged flow, its longest packet time on each resource. Holds for memoryless DRFQ
+/// with equal weights, and a virtual time that does not fall when the system idles (or tags that are reset then).
+pub fn drfq_start_delay_s(others_longest_s: &[&[f64]]) -> f64 {
+    let resources = others_longest_s.iter().map(|times| times.len()).max().unwrap_or(0);
+    let on = |resource: usize| -> f64 { others_longest_s.iter().filter_map(|times| times.get(resource)).sum() };
+    (0..resources).map(on).fold(0.0, f64::max)
+}
