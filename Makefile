@@ -2,8 +2,9 @@
 
 CARGO ?= cargo
 OUT ?= out/demo
+FUZZ_SECONDS ?= 600
 
-.PHONY: demo test bench reproduce
+.PHONY: demo test bench reproduce fuzz fuzz-merge
 
 demo:
 	$(CARGO) run --release --locked --quiet -- run scenarios/demo.toml --out $(OUT)
@@ -20,3 +21,15 @@ bench:
 
 reproduce:
 	$(CARGO) run --release --locked -- reproduce --out out/reproduce
+
+# Coverage-guided; needs a nightly compiler and cargo-fuzz, which nothing else does. New inputs go to fuzz/found.
+FUZZ = cargo +nightly fuzz run --sanitizer none operations
+fuzz fuzz-merge:
+	@cargo +nightly --version >/dev/null 2>&1 || { echo "missing: rustup toolchain install nightly"; exit 1; }
+	@cargo fuzz --version >/dev/null 2>&1 || { echo "missing: cargo install cargo-fuzz --locked"; exit 1; }
+	mkdir -p fuzz/found
+	$(FUZZ_COMMAND)
+
+fuzz: FUZZ_COMMAND = $(FUZZ) fuzz/found fuzz/corpus/operations -- -max_total_time=$(FUZZ_SECONDS) -max_len=1200 -len_control=0
+# Keep of what was found what covers something new.
+fuzz-merge: FUZZ_COMMAND = $(FUZZ) fuzz/corpus/operations fuzz/found -- -merge=1

@@ -8,6 +8,7 @@
 //! * [`naive_composite`], [`naive_pcfq`], [`naive_cbcs`]: PCFQ and CBCS as their equations read.
 //! * [`operation`]: what a scheduler's owner may do, as data, and made from bytes (random or from a fuzzer).
 //! * [`twins`]: two schedulers under one sequence of operations, which must answer alike.
+//! * [`parameters`]: whether a discipline's parameters do what the catalogue says.
 //! * [`random`]: a small seeded generator.
 
 pub mod conformance;
@@ -20,5 +21,6 @@ pub mod naive_drgps;
 pub mod no_wait;
 pub mod naive_pcfq;
 pub mod operation;
+pub mod parameters;
 pub mod random;
 pub mod twins;

@@ -1,7 +1,7 @@
 //! Every discipline passes the suite: by its defaults, and with each of its parameters.
 
 use dovetail_sched::catalog;
-use dovetail_testkit::conformance::{check, fuzz};
+use dovetail_testkit::conformance::{VARIANTS, check, fuzz, specs};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
 
@@ -14,14 +14,7 @@ fn every_discipline_of_the_catalogue_conforms() {
 
 #[test]
 fn with_other_parameters_too() {
-    for spec in [
-        "drfq:mode=dovetail",
-        "drfq:delta=20 us",
-        "drfq:window=1",
-        "tradeoff:alpha=1",
-        "tradeoff:alpha=0",
-        "tradeoff:alpha=0.1",
-    ] {
+    for spec in VARIANTS {
         check(spec).unwrap();
     }
 }
@@ -34,10 +27,10 @@ fn operations_that_shrink() {
         rng_seed: RngSeed::Fixed(7),
         ..ProptestConfig::default()
     };
-    let specs: Vec<&str> = catalog().iter().map(|e| e.name).collect();
-    let input = (0..specs.len(), prop::collection::vec(any::<u8>(), 0..2000));
-    let result = TestRunner::new(config).run(&input, |(spec, bytes)| {
-        prop_assert_eq!(fuzz(specs[spec], &bytes), Ok(()));
+    let specs: Vec<&str> = specs().collect();
+    let input = (0..specs.len(), 1..5usize, prop::collection::vec(any::<u8>(), 0..2000));
+    let result = TestRunner::new(config).run(&input, |(spec, resources, bytes)| {
+        prop_assert_eq!(fuzz(specs[spec], resources, &bytes), Ok(()));
         Ok(())
     });
     result.unwrap();

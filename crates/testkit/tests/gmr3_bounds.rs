@@ -116,6 +116,6 @@ fn every_flow_has_its_turn_in_every_interval_of_its_class() {
     // Asserted by the discipline in debug builds, here under flows that come, go, and change their weights.
     for seed in 0..40 {
         let bytes: Vec<u8> = Random::new(seed).take(30_000).collect();
-        conformance::fuzz("gmr3", &bytes).unwrap();
+        conformance::fuzz("gmr3", 2, &bytes).unwrap();
     }
 }
