@@ -49,6 +49,11 @@ pub const VARIANTS: &[&str] = &[
     "wf2q+:resource=0",
     "sfq:resource=0",
     "scfq:resource=0",
+    "drgps:order=start",
+    "atfq:loop=1",
+    "atfq:domain=1 ms",
+    "pcfq:clock=paper",
+    "cbcs:quantum=1 us",
 ];
 
 /// Every discipline of the catalogue by its defaults, and the [`VARIANTS`].

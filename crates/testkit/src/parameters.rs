@@ -4,6 +4,7 @@ use dovetail_sched::catalog::{Entry, Parameter};
 use dovetail_sched::{FlowConfig, Next, Packet, Progress, Scheduler, Shape, Spec, build};
 use dovetail_units::{ResourceVec, Time, Weight};
 
+use crate::conformance::VARIANTS;
 use crate::random::Random;
 
 type Boxed<const M: usize> = Box<dyn Scheduler<M, u64>>;
@@ -47,10 +48,12 @@ fn with(spec: &Spec, parameter: &Parameter, value: &str) -> Spec {
 /// A settable parameter takes every good value, and then the scheduler is as if made with it; another one takes none.
 fn one<const M: usize>(spec: &Spec, parameter: &Parameter) -> Result<(), String> {
     let listed = parameter.value.split('|').map(str::trim).chain(VALUES);
-    // Some parameters exclude each other: those are looked at from the bare name.
+    // Some parameters exclude or need each other: they are looked at from the bare name and from the variants too.
     let bare = Spec { name: spec.name.clone(), parameters: Vec::new() };
-    let good: Vec<(&Spec, &str)> = [spec, &bare]
-        .into_iter()
+    let variants = VARIANTS.iter().filter_map(|text| text.parse().ok()).filter(|v: &Spec| v.name == spec.name);
+    let bases: Vec<Spec> = [spec.clone(), bare].into_iter().chain(variants).collect();
+    let good: Vec<(&Spec, &str)> = bases
+        .iter()
         .flat_map(|base| listed.clone().map(move |value| (base, value)))
         .filter(|(base, value)| make::<M>(&with(base, parameter, value)).is_ok())
         .collect();

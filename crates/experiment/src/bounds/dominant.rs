@@ -1,12 +1,12 @@
 //! What the disciplines that look at all resources guarantee, and the one that looks at none.
 
 use dovetail_model::bounds::{
-    DrfqFlow, drfq_relative_fairness_s, drfq_start_delay_s, gmr3_packet_delay_s, gmr3_relative_fairness_s,
-    mr3_packet_delay_s, mr3_relative_fairness_s, mr3_start_up_s,
+    DrfqFlow, drfq_relative_fairness_s, drfq_start_delay_s, drgps_entrance_by_start_s, drgps_exit_by_finish_s,
+    gmr3_packet_delay_s, gmr3_relative_fairness_s, mr3_packet_delay_s, mr3_relative_fairness_s, mr3_start_up_s,
 };
 
 use super::facts::Facts;
-use super::measure::{packet_delay, start_after_idleness, start_up};
+use super::measure::{after_drgps, packet_delay, start_after_idleness, start_up};
 use super::pairs::{Counting, worst_pair};
 use super::{Bound, Guarantee};
 use crate::compare::Recorded;
@@ -106,6 +106,22 @@ pub fn gmr3(run: &Recorded, facts: &Facts) -> Vec<Bound> {
         )
         .row(controlled, || packet_delay(run, |f| gmr3_packet_delay_s(m, facts.part(f), longest))),
     ]
+}
+
+/// How far packets are behind the fluid on the first resource.
+pub fn drgps(run: &Recorded, facts: &Facts) -> Vec<Bound> {
+    let first_s = facts.flows.iter().filter_map(|f| f.longest_s.first().copied()).fold(0.0, f64::max);
+    let (n, longest) = (facts.senders().count(), facts.longest_s);
+    let guarantee = |what| Guarantee { run, what, source: "DRGPS, IWQoS 2013", remark: "for the first resource" };
+    let row = match given(run, "order") {
+        Some("start") => guarantee("entrance after the fluid's start: n - 1 packets").row(facts.regular(), || {
+            after_drgps(run, facts, drgps_entrance_by_start_s(0.0, n, first_s), |p| p.entered_s, false)
+        }),
+        _ => guarantee("finish after the fluid's: one packet").row(facts.regular(), || {
+            after_drgps(run, facts, drgps_exit_by_finish_s(0.0, 0, n, first_s, longest), |p| p.ended_s, true)
+        }),
+    };
+    vec![row]
 }
 
 fn controlled(run: &Recorded) -> Result<(), &'static str> {

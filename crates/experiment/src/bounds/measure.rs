@@ -3,7 +3,7 @@
 use dovetail_model::fluid::{Input, Policy, run as run_fluid};
 use dovetail_units::Time;
 
-use super::facts::Facts;
+use super::facts::{Facts, times};
 use crate::compare::{Recorded, Service};
 
 /// Most steps (packets times flows) of a fluid schedule that is computed for a bound.
@@ -152,5 +152,35 @@ pub fn after_gps(run: &Recorded, facts: &Facts, bound_s: f64) -> Option<Worst> {
         let ends = gps.finishes_s(p.flow)[count[p.flow]];
         count[p.flow] += 1;
         Worst { bound_s, seen_s: (p.ended_s - ends).max(0.0) }
+    }))
+}
+
+/// How much later than in the DRGPS fluid `event` of a packet comes at worst: later than its finish there, or its start. `bound_s` is what is
+/// allowed. `None` if the fluid is not defined or takes too long.
+pub fn after_drgps(
+    run: &Recorded,
+    facts: &Facts,
+    bound_s: f64,
+    event: impl Fn(&Passage) -> f64,
+    by_finish: bool,
+) -> Option<Worst> {
+    if run.packets.len() as f64 * facts.concurrent as f64 > FLUID_STEPS {
+        return None;
+    }
+    let mut input = Input::new(run.resources.len()).ok()?;
+    for flow in &run.flows {
+        input.add_flow(flow.weight).ok()?;
+    }
+    for (k, packet) in run.packets.iter().enumerate() {
+        let Some(times) = times(run, k) else { continue };
+        input.push(packet.flow as usize, packet.arrival.as_secs_f64(), &times).ok()?;
+    }
+    let fluid = run_fluid(&input, &Policy::Drgps).ok()?;
+    let mut count = vec![0; run.flows.len()];
+    worst(passages(run).iter().map(|p| {
+        let there = if by_finish { fluid.finishes_s(p.flow) } else { fluid.starts_s(p.flow) };
+        let reference = there[count[p.flow]];
+        count[p.flow] += 1;
+        Worst { bound_s, seen_s: (event(p) - reference).max(0.0) }
     }))
 }

@@ -104,6 +104,7 @@ fn own(run: &Recorded, facts: &Facts) -> Vec<Bound> {
         "drfq" => dominant::drfq,
         "mr3" => dominant::mr3,
         "gmr3" => dominant::gmr3,
+        "drgps" => dominant::drgps,
         "tradeoff" => tradeoff::tradeoff,
         "drr" => one_resource::drr,
         "wfq" => one_resource::wfq,

@@ -56,7 +56,10 @@ fn schedulers(resources: usize) -> Vec<String> {
             all.push(format!("{}:resource=0", entry.name));
         }
     }
-    all.extend(["drr:quantum=160 us,resource=0", "drr:quantum=9 us", "mr3:progress=finished"].map(String::from));
+    all.extend(
+        ["drr:quantum=160 us,resource=0", "drr:quantum=9 us", "mr3:progress=finished", "drgps:order=start"]
+            .map(String::from),
+    );
     all
 }
 
