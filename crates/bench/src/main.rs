@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-const DISCIPLINES: [&str; 14] = [
+const DISCIPLINES: [&str; 15] = [
     "fifo",
     "drfq",
     "drfq:mode=dovetail",
@@ -29,7 +29,10 @@ const DISCIPLINES: [&str; 14] = [
     "wf2q+",
     "sfq",
     "scfq",
+    "bf",
 ];
+/// One scheduler in front of each resource: only a simulation has a place for both.
+const COMPOSITIONS: [&str; 2] = ["drr+drr", "wfq+wfq"];
 const FLOWS: [usize; 6] = [1, 64, 1024, 16_384, 131_072, 1_000_000];
 const QUICK_FLOWS: [usize; 3] = [1, 64, 1024];
 const USAGE: &str = "usage: dovetail-bench [--quick] [--json FILE]";
@@ -74,7 +77,7 @@ fn run(quick: bool, json_file: Option<&str>) -> Result<(), String> {
     }
     println!("\nsimulated packets per second of the input of the tradeoff paper's Table 2:");
     let mut simulations = Vec::new();
-    for spec in DISCIPLINES {
+    for spec in DISCIPLINES.into_iter().chain(COMPOSITIONS) {
         let rate = simulated::packets_per_second(spec, quick)?;
         println!("{spec:<22} {rate:>12.0}");
         simulations.push(json!({ "scheduler": spec, "packets_per_second": rate }));

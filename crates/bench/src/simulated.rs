@@ -2,18 +2,19 @@
 
 use std::time::Instant;
 
-use dovetail_sched::{Shape, build};
-use dovetail_sim::{Cost, Flow, Generator, Options, Pattern, Pipeline, Size, Source, Workload, simulate};
+use dovetail_sched::{Shape, build_all};
+use dovetail_sim::{Cost, Flow, Generator, Options, Pattern, Pipeline, Size, Source, Workload, simulate_all};
 
 /// The input of the tradeoff paper's Table 2: 60 flows of 2000 packets/s of 800 B for 10 s, 20 each through three modules.
 #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 pub fn packets_per_second(spec: &str, quick: bool) -> Result<f64, String> {
     let workload = table2(if quick { 1_000 } else { 20_000 })?;
     let parsed = spec.parse().map_err(|e| format!("{spec}: {e}"))?;
-    let mut scheduler = build::<2, u32>(&parsed, Shape::default()).map_err(|e| e.to_string())?;
+    let mut schedulers = build_all::<2, u32>(&parsed, Shape::default()).map_err(|e| e.to_string())?;
     let start = Instant::now();
-    let outcome = simulate(&workload, &Pipeline::new(["cpu", "link"]), &mut *scheduler, &mut (), Options::default())
-        .map_err(|e| e.to_string())?;
+    let outcome =
+        simulate_all(&workload, &Pipeline::new(["cpu", "link"]), &mut schedulers, &mut (), Options::default())
+            .map_err(|e| e.to_string())?;
     Ok(outcome.tally.delivered as f64 / start.elapsed().as_secs_f64())
 }
 

@@ -2,6 +2,7 @@
 
 mod args;
 mod bounds;
+mod composition;
 mod failure;
 mod generated;
 mod reproduce;

@@ -7,6 +7,7 @@ use dovetail_sched::catalog::{Entry, Parameter};
 use serde::Serialize;
 
 use crate::args::Schedulers;
+use crate::composition;
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -15,6 +16,9 @@ const LOG: &str = "log\u{a0}";
 
 /// The whole family, or all about one.
 pub fn schedulers(args: Schedulers) -> Result<(), Failure> {
+    if let Some(text) = args.name.as_deref().and_then(composition::all_about) {
+        return terminal::print(&text);
+    }
     let one = args.name.as_deref().map(find).transpose()?;
     match one {
         _ if args.json => {
@@ -55,6 +59,7 @@ fn family(width: u16) -> String {
         "per packet: n backlogged flows",
         "costs ahead: whether a packet's processing times must be known before it is served: on arrival (yes) or at the head of its queue",
         "written name or name:key=value,key=value, such as tradeoff:alpha=0.85; `dovetail schedulers NAME` tells all about one",
+        &composition::note(),
     ];
     let notes = notes.map(|note| wrapped(note, width)).join("\n");
     format!("{}\n\n{notes}", table(&header, header.len(), rows, width))

@@ -112,6 +112,7 @@ pub fn catalog() -> &'static [Entry] {
         crate::wf2q_plus::ENTRY,
         crate::sfq::ENTRY,
         crate::scfq::ENTRY,
+        crate::bottleneck::ENTRY,
         crate::pcfq::ENTRY,
         crate::cbcs::ENTRY,
     ]
@@ -153,6 +154,7 @@ pub fn build<const M: usize, P: 'static>(spec: &Spec, shape: Shape) -> Result<Bo
         "scfq" => Ok(Box::new(PerFlow::new(crate::scfq::Scfq::from_spec::<M>(spec)?))),
         "pcfq" => Ok(Box::new(PerFlow::new(crate::pcfq::Pcfq::from_spec(spec)?))),
         "cbcs" => Ok(Box::new(PerFlow::new(crate::cbcs::Cbcs::from_spec(spec)?))),
+        "bf" => Ok(Box::new(PerFlow::new(crate::bottleneck::Bottleneck::<M>::from_spec(spec)?))),
         "drfq" => Ok(Box::new(PerFlow::new(crate::drfq::Drfq::<M>::from_spec(spec, shape)?))),
         "atfq" => Ok(Box::new(PerFlow::new(crate::atfq::Atfq::<M>::from_spec(spec, shape)?))),
         "tradeoff" => for_two(Box::new(PerFlow::new(crate::tradeoff::Tradeoff::from_spec(spec)?)))

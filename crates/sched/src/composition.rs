@@ -102,13 +102,17 @@ impl<const M: usize, P> Schedulers<M, P> {
 ///
 /// The spec names no discipline, does not fit a pipeline of `M` resources, or has a wrong parameter.
 pub fn build_all<const M: usize, P: 'static>(spec: &Spec, shape: Shape) -> Result<Schedulers<M, P>, SpecError> {
-    let parts = read_parts(&spec.name)?;
+    let parts = parts(&spec.name)?;
     let between = [const { None }; M];
     if let &[entry] = parts.as_slice() {
         let entrance = Part { entry, scheduler: build(spec, shape)? };
         return Ok(Schedulers { entrance, between, buffer: Limit::default() });
     }
-    check_parts::<M>(spec, &parts)?;
+    if parts.len() != M {
+        let (name, number) = (&spec.name, parts.len());
+        let message = format!("{name} has a discipline for each of {number} resources; this pipeline has {M}");
+        return Err(SpecError::new(name, message));
+    }
     check_parameters(spec)?;
     let buffer = buffer(spec)?;
     let held = if full(spec)? == Full::Hold { buffer } else { None };
@@ -130,9 +134,29 @@ pub fn build_all<const M: usize, P: 'static>(spec: &Spec, shape: Shape) -> Resul
     Ok(schedulers)
 }
 
+/// The disciplines of a composition, in the order of the pipeline; just one is no composition.
+///
+/// # Errors
+///
+/// One of them does not exist, or cannot stand in front of a single resource.
+pub fn parts(name: &str) -> Result<Vec<&'static Entry>, SpecError> {
+    let parts = read_parts(name)?;
+    match parts.iter().find(|entry| parts.len() > 1 && !entry.can_be_part()) {
+        None => Ok(parts),
+        Some(&&Entry { name: part, .. }) => {
+            let able: Vec<&str> = catalog().iter().filter(|e| e.can_be_part()).map(|e| e.name).collect();
+            let able = able.join(", ");
+            let message = format!(
+                "{name}: {part} decides for all resources of a pipeline and cannot stand in front of one; {able} can"
+            );
+            Err(SpecError::new(part, message))
+        }
+    }
+}
+
 /// The parameters of a discipline or of a composition, in the order of help texts; `None` if there is no such thing.
 pub fn parameters(name: &str) -> Option<Vec<&'static Parameter>> {
-    let parts = read_parts(name).ok()?;
+    let parts = parts(name).ok()?;
     if let &[entry] = parts.as_slice() {
         return Some(entry.parameters.iter().collect());
     }
@@ -171,28 +195,6 @@ fn buffer(spec: &Spec) -> Result<Option<u32>, SpecError> {
     }
     let packets = given.parse().ok().filter(|&packets| packets > 0).map(Some);
     packets.ok_or_else(|| SpecError::bad_value(PARAMETERS[0].name, given, PARAMETERS[0].value))
-}
-
-/// One discipline for every resource, and each of one resource.
-fn check_parts<const M: usize>(spec: &Spec, parts: &[&Entry]) -> Result<(), SpecError> {
-    if parts.len() != M {
-        let (name, number) = (&spec.name, parts.len());
-        let message = format!("{name} has a discipline for each of {number} resources; this pipeline has {M}");
-        return Err(SpecError::new(name, message));
-    }
-    match parts.iter().find(|entry| !entry.can_be_part()) {
-        None => Ok(()),
-        Some(entry) => {
-            let known: Vec<&'static str> = catalog().iter().filter(|e| e.can_be_part()).map(|e| e.name).collect();
-            let message = format!(
-                "{}: {} decides for all resources of a pipeline and cannot stand in front of one; {} can",
-                spec.name,
-                entry.name,
-                known.join(", ")
-            );
-            Err(SpecError::new(entry.name, message))
-        }
-    }
 }
 
 fn check_parameters(spec: &Spec) -> Result<(), SpecError> {

@@ -12,6 +12,7 @@
 //! * [`pcfq`], [`cbcs`]: disciplines that share the total time on all resources; [`charge`] is what they have in common.
 //! * [`mod@catalog`]: their names, parameters and guarantees; [`catalog::build`] makes one from a text such as
 //!   `tradeoff:alpha=0.85`.
+//! * [`bottleneck`]: shares whichever resource is in most demand, for comparison.
 //! * [`composition`]: one single-resource discipline in front of each resource, such as `drr+drr`; [`back_pressure`] between them.
 //! * [`cost`]: estimates of a packet's processing times, learnt as it goes.
 #![no_std]
@@ -20,6 +21,7 @@ extern crate alloc;
 
 pub mod atfq;
 pub mod back_pressure;
+pub mod bottleneck;
 pub mod catalog;
 pub mod cbcs;
 pub mod charge;

@@ -25,6 +25,8 @@
 //!   it. If reports do not come, v is held at the last S: a returning flow then still waits for at most its own last packet.
 //! * A packet of no time on the resource counts as one nanosecond.
 
+use alloc::vec::Vec;
+
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources};
@@ -106,6 +108,20 @@ impl Sfq {
         let weight = record.weight();
         record.state.tag_head(cost, weight);
         self.heads.set(flow, record.state.start());
+    }
+
+    /// The resource that is shared.
+    pub(crate) fn resource(&self) -> usize {
+        self.resource
+    }
+
+    /// Share this resource from now on, as if no packet had been served before. O(flows log flows).
+    pub(crate) fn restart<const M: usize, P>(&mut self, resource: usize, queues: &mut FlowQueues<M, P>) {
+        self.resource = resource;
+        (self.virtual_time, self.latest_finish, self.in_service) = (0, 0, 0);
+        queues.flows_mut().for_each(|flow| flow.state = FlowTags::default());
+        let backlogged: Vec<u32> = self.heads.flows().collect();
+        backlogged.into_iter().for_each(|flow| self.place_head(flow, queues));
     }
 
     /// O(flows), once in 19 hours of virtual time.

@@ -28,8 +28,20 @@ fn schedulers() {
     refused(&["run", "s.toml", "-s", ""], &["--scheduler", "name:key=value"]);
     refused(&["run", "s.toml", "-s", "drfq:mode=fast"], &["mode=fast", "memoryless or dovetail"]);
     refused(&["run", "s.toml", "-s", "drfq:window=0"], &["window=0", "at least 1"]);
+    refused(&["run", "s.toml", "-s", "drr+drrr"], &["\"drrr\"", "did you mean \"drr\"?"]);
+    refused(&["run", "s.toml", "-s", "drr+drr:bufer=4"], &["\"bufer\"", "did you mean \"buffer\"?"]);
     refused(&["schedulers", "traedoff"], &["\"traedoff\"", "did you mean \"tradeoff\"?"]);
     refused(&["schedulers", "unheard-of"], &["\"unheard-of\"", "there are fifo, "]);
+}
+
+#[test]
+fn schedulers_tells_of_compositions() {
+    let folder = Folder::new();
+    assert!(folder.dovetail(&["schedulers"]).succeeds().out.contains("drr+drr"));
+    let about = folder.dovetail(&["schedulers", "drr+wf2q+"]).succeeds().out;
+    for word in ["resource 0: drr", "resource 1: wf2q+", "buffer = ", "full = drop or hold", "quantum = "] {
+        assert!(about.contains(word), "{word}: {about}");
+    }
 }
 
 #[test]

@@ -1,0 +1,178 @@
+//! `bf`: bottleneck fairness, the scheme of virtual software routers (Egi et al.) that the DRFQ paper (Ghodsi, Sekar, Zaharia, Stoica, SIGCOMM
+//! 2012, section 3.1) describes and finds wanting.
+//!
+//! Shares: equal (weighted) processing time on one resource at a time: on the one that was most in demand over the last interval.
+//!
+//! * Parameters: `interval` = time after which it looks for the bottleneck again, above 0 s; default 100 ms. Can change while
+//!   running.
+//! * Cost per packet: O(log n) for n backlogged flows; O(n) when another resource becomes the bottleneck, at most once per interval.
+//! * Guarantees: those of `sfq` on the bottleneck, as long as it stays the same. Nothing else, which is what it is here to show: a flow gains by
+//!   asking for more than it needs if that moves the bottleneck, and where equal shares of each resource make another the
+//!   bottleneck, it changes after every interval.
+//! * Times need not be known in advance: only the next packet's tags depend on them, and they are corrected by measurement.
+//! * Example: `bf`, `bf:interval=30 s`.
+//!
+//! Start tags on the bottleneck as in [`sfq`](crate::sfq). Demand for a resource is the processing time there of the packets handed out in
+//! the interval, by their estimates.
+//!
+//! Differences from the paper, with reasons:
+//! * The paper does not say how the bottleneck is found, nor how often. Here: the largest demand, at the first packet served after each multiple of the
+//!   interval; an interval in which nothing was served is passed over. Ties leave the bottleneck where it is. Until the first
+//!   interval is over it is the first resource.
+//! * When the bottleneck changes, all tags start from zero: what flows got of the new bottleneck before does not count, as it was not
+//!   shared out.
+//! * A measurement that comes after such a change moves the new tags by what it was wrong on the new bottleneck: at most the error
+//!   of the packets in the pipeline.
+
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
+
+use crate::catalog::{Brief, Entry, Parameter, Resources};
+use crate::contract::{Progress, Ticket};
+use crate::one_resource::FlowTags;
+use crate::per_flow::{Choice, Discipline};
+use crate::queues::Queues;
+use crate::sfq::Sfq;
+use crate::spec::{Spec, SpecError};
+
+const INTERVAL: Parameter = Parameter {
+    name: "interval",
+    value: "a time above 0 s",
+    default: "100 ms",
+    meaning: "how often the bottleneck is looked for",
+    settable: true,
+};
+
+/// The catalogue's entry.
+pub const ENTRY: Entry = Entry {
+    name: "bf",
+    summary: "Bottleneck fairness: fair queueing of the resource in most demand",
+    shares: "equal weighted time on the resource that was most in demand over the last interval",
+    resources: Resources::Any,
+    parameters: &[INTERVAL],
+    complexity: "O(log n)",
+    guarantee: "that of sfq on the bottleneck while it stays the same; can be gamed, and can oscillate",
+    weights: true,
+    work_conserving: "yes",
+    costs: "for the next packet's tag; corrected by measurement",
+    paper: "Ghodsi, Sekar, Zaharia, Stoica, SIGCOMM 2012, section 3.1, after Egi et al.",
+    brief: Brief { fairness: "bottleneck time", work_conserving: "yes", costs_ahead: "no", paper: "SIGCOMM 2012" },
+};
+
+type FlowQueues<const M: usize, P> = Queues<M, P, FlowTags, ()>;
+
+/// Fair queueing of the resource in most demand.
+#[derive(Clone, Debug)]
+pub struct Bottleneck<const M: usize> {
+    /// Shares the bottleneck.
+    sfq: Sfq,
+    interval: Duration,
+    /// When it is looked for again.
+    ends: Time,
+    /// Time of the packets handed out since it was looked for, per resource.
+    demand: [u64; M],
+    /// How often it has changed; wraps. Packets of another epoch are not in the books of `sfq`.
+    epoch: u32,
+}
+
+impl<const M: usize> Bottleneck<M> {
+    /// Looking for the bottleneck after every `interval`.
+    pub fn new(interval: Duration) -> Self {
+        let interval = interval.max(Duration::from_nanos(1));
+        Self { sfq: Sfq::new(0), interval, ends: Time::ZERO + interval, demand: [0; M], epoch: 0 }
+    }
+
+    pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
+        let given = spec.parameters.iter().find(|(key, _)| key == INTERVAL.name);
+        parse_interval(given.map_or(INTERVAL.default, |(_, value)| value)).map(Self::new)
+    }
+
+    /// The resource that is shared now.
+    pub fn resource(&self) -> usize {
+        self.sfq.resource()
+    }
+
+    /// Share the resource that was most in demand until now.
+    fn look<P>(&mut self, now: Time, queues: &mut FlowQueues<M, P>) {
+        let (ns, interval) = (now.as_nanos(), self.interval.as_nanos());
+        self.ends = Time::from_nanos((ns / interval).saturating_add(1).saturating_mul(interval));
+        let current = self.sfq.resource();
+        let most = (0..M).fold(current, |most, r| if self.demand[r] > self.demand[most] { r } else { most });
+        self.demand = [0; M];
+        if most != current {
+            self.epoch = self.epoch.wrapping_add(1);
+            self.sfq.restart(most, queues);
+        }
+    }
+}
+
+fn parse_interval(value: &str) -> Result<Duration, SpecError> {
+    let time = value.parse().ok().filter(|&time| time > Duration::ZERO);
+    time.ok_or_else(|| SpecError::bad_value(INTERVAL.name, value, "a time above 0 s such as 100 ms"))
+}
+
+impl<const M: usize> Discipline<M> for Bottleneck<M> {
+    type Flow = FlowTags;
+    type Stamp = ();
+
+    fn stamp(&mut self, _now: Time) {}
+
+    fn arrived<P>(&mut self, now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
+        self.sfq.arrived(now, flow, slot, queues);
+    }
+
+    fn choose<P>(&mut self, now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
+        if now >= self.ends && self.demand.iter().any(|&time| time > 0) {
+            self.look(now, queues);
+        }
+        self.sfq.choose(now, queues)
+    }
+
+    fn served<P>(
+        &mut self,
+        now: Time,
+        flow: u32,
+        cost: &ResourceVec<M>,
+        queues: &mut FlowQueues<M, P>,
+    ) -> ([u64; M], u32) {
+        for (demand, time) in self.demand.iter_mut().zip(cost.0) {
+            *demand = demand.saturating_add(time.as_nanos());
+        }
+        let (tags, _) = self.sfq.served(now, flow, cost, queues);
+        (tags, self.epoch)
+    }
+
+    fn progressed(&mut self, now: Time, ticket: &Ticket<M>, resource: usize, event: Progress) {
+        if ticket.epoch == self.epoch {
+            self.sfq.progressed(now, ticket, resource, event);
+        }
+    }
+
+    fn corrected<P>(
+        &mut self,
+        flow: u32,
+        before: &ResourceVec<M>,
+        after: &ResourceVec<M>,
+        queues: &mut FlowQueues<M, P>,
+    ) {
+        self.sfq.corrected(flow, before, after, queues);
+    }
+
+    fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<M, P>) {
+        self.sfq.reweighed(flow, old, queues);
+    }
+
+    fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
+        self.sfq.removed(flow, queues);
+    }
+
+    fn set<P>(&mut self, parameter: &str, value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
+        if parameter != INTERVAL.name {
+            return Err(SpecError::unknown_parameter(&ENTRY, parameter));
+        }
+        let interval = parse_interval(value)?;
+        let last = self.ends.as_nanos().saturating_sub(self.interval.as_nanos());
+        self.ends = Time::from_nanos(last) + interval;
+        self.interval = interval;
+        Ok(())
+    }
+}

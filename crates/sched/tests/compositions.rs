@@ -1,0 +1,85 @@
+//! How compositions are written.
+
+use dovetail_sched::composition::parameters;
+use dovetail_sched::{Schedulers, Shape, SpecError, build_all};
+use dovetail_units::Time;
+
+fn made<const M: usize>(spec: &str) -> Result<Schedulers<M, u32>, SpecError> {
+    build_all(&spec.parse()?, Shape { servers: M as u32 })
+}
+
+fn refusal(spec: &str) -> SpecError {
+    made::<2>(spec).err().unwrap()
+}
+
+fn names<const M: usize>(schedulers: &Schedulers<M, u32>) -> Vec<&'static str> {
+    let further = schedulers.between.iter().flatten().map(|part| part.entry.name);
+    std::iter::once(schedulers.entrance.entry.name).chain(further).collect()
+}
+
+#[test]
+fn one_discipline_stands_in_front_of_each_resource() {
+    assert_eq!(names(&made::<2>("drr+wf2q+").unwrap()), ["drr", "wf2q+"]);
+    assert_eq!(names(&made::<3>("wf2q++fifo+sfq").unwrap()), ["wf2q+", "fifo", "sfq"]);
+    assert!(made::<3>("wf2q++fifo+sfq").unwrap().between[0].is_none());
+    let plain = made::<2>("drfq:window=3").unwrap();
+    assert_eq!((names(&plain), plain.buffer.packets), (vec!["drfq"], None));
+}
+
+#[test]
+fn the_buffer_is_64_packets_of_each_flow_unless_said_otherwise() {
+    for (spec, packets) in
+        [("drr+drr", Some(64)), ("drr+drr:buffer=1", Some(1)), ("sfq+sfq:full=hold,buffer=none", None)]
+    {
+        assert_eq!(made::<2>(spec).unwrap().buffer.packets, packets, "{spec}");
+    }
+}
+
+#[test]
+fn messages_name_what_is_wrong_and_what_would_be_right() {
+    for (spec, wrong, known, message) in [
+        ("drr+drrr", "drrr", "drr", "there is no scheduler \"drrr\""),
+        ("wfqq+drr", "wfqq", "wfq", "there is no scheduler \"wfqq\""),
+        ("drr+", "drr+", "drr", "there is no scheduler \"drr+\""),
+        ("drr+drr:bufer=3", "bufer", "buffer", "it has buffer, full, quantum"),
+        ("sfq+sfq:quantum=1 us", "quantum", "full", "it has buffer, full"),
+    ] {
+        let error = refusal(spec);
+        assert_eq!(error.wrong(), wrong, "{spec}");
+        assert!(error.known().contains(&known), "{spec}: {:?}", error.known());
+        assert!(error.to_string().contains(message), "{spec}: {error}");
+    }
+    for (spec, message) in [
+        ("drr+drr+drr", "has a discipline for each of 3 resources; this pipeline has 2"),
+        ("drr+drfq", "drfq decides for all resources of a pipeline"),
+        ("bf+drr", "bf decides for all resources of a pipeline"),
+        ("drr+drr:resource=0", "resource is implied"),
+        ("drr+drr:buffer=0", "packets from 1"),
+        ("drr+drr:buffer=x", "packets from 1"),
+        ("drr+drr:full=wait", "drop or hold"),
+        ("drr+wfq:quantum=0 s", "a time above 0 s"),
+    ] {
+        assert!(refusal(spec).to_string().contains(message), "{spec}: {}", refusal(spec));
+    }
+}
+
+#[test]
+fn parameters_are_those_of_the_parts_without_the_resource() {
+    let of = |name| parameters(name).map(|all| all.iter().map(|p| p.name).collect::<Vec<_>>());
+    assert_eq!(of("drr+drr"), Some(vec!["buffer", "full", "quantum"]));
+    assert_eq!(of("sfq+wfq"), Some(vec!["buffer", "full"]));
+    assert_eq!(of("sfq"), Some(vec!["resource"]));
+    assert_eq!(of("drr+drfq"), None);
+}
+
+#[test]
+fn a_change_reaches_every_part_that_has_the_parameter() {
+    for spec in ["drr+drr", "sfq+drr", "drr+sfq", "drr+drr:full=hold"] {
+        let mut schedulers = made::<2>(spec).unwrap();
+        assert!(schedulers.set(Time::ZERO, "quantum", "3 us").is_ok(), "{spec}");
+        assert!(schedulers.set(Time::ZERO, "quantum", "?").is_err(), "{spec}");
+        for name in ["buffer", "full", "resource", ""] {
+            assert!(schedulers.set(Time::ZERO, name, "1").is_err(), "{spec}: {name}");
+        }
+    }
+}
