@@ -6,5 +6,6 @@ mod pipelines;
 mod quantities;
 mod replay;
 mod sharing;
+mod strawmen;
 mod summary;
 mod support;
