@@ -27,7 +27,7 @@ use dovetail_units::Time;
 
 use crate::back_pressure::BackPressure;
 use crate::catalog::{Entry, Parameter, Shape, build, catalog, read_parts};
-use crate::contract::{FlowConfig, Limit, Scheduler};
+use crate::contract::{Limit, Scheduler};
 use crate::one_resource::RESOURCE;
 use crate::per_flow::PerFlow;
 use crate::spec::{Spec, SpecError};
@@ -68,16 +68,11 @@ pub struct Schedulers<const M: usize, P> {
     pub entrance: Part<M, P>,
     /// In front of each further resource, by its number; `None` is a buffer in order of arrival. The first is always `None`.
     pub between: [Option<Part<M, P>>; M],
-    /// The limit of every flow's queue in the schedulers between resources.
+    /// The limit of every flow's queue in the schedulers between resources, to be set up instead of that at the entrance.
     pub buffer: Limit,
 }
 
 impl<const M: usize, P> Schedulers<M, P> {
-    /// What is set up in the schedulers between resources for a flow that has `config` at the entrance.
-    pub fn between_config(&self, config: FlowConfig) -> FlowConfig {
-        FlowConfig { limit: self.buffer, ..config }
-    }
-
     /// Change a parameter in every scheduler that has it.
     ///
     /// # Errors

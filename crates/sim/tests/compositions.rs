@@ -40,7 +40,7 @@ fn the_second_resource_is_shared_by_its_own_scheduler() {
     let packets = [(0, 0, [1, 10]), (0, 0, [1, 10]), (0, 0, [1, 10]), (0, 0, [1, 10]), (1, 1, [1, 10])];
     let (_, alone) = record(&listed(&packets), &pipeline(), &mut *fifo(), ns(1000), Options::default());
     assert_eq!(order(&alone, 1), [0, 1, 2, 3, 4]);
-    for spec in ["fifo+sfq", "fifo+wfq", "fifo+wf2q+", "fifo+scfq"] {
+    for spec in ["fifo+sfq", "fifo+wfq", "fifo+scfq"] {
         let (_, log) = run(spec, &listed(&packets), Buffer::Unlimited, 1);
         assert_eq!(order(&log, 0), [0, 1, 2, 3, 4], "{spec}");
         assert_eq!(order(&log, 1), [0, 4, 1, 2, 3], "{spec}");
