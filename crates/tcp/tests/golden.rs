@@ -352,6 +352,21 @@ fn marks_at_a_window_of_one_slow_the_flow_below_a_segment_per_round_trip() {
 }
 
 #[test]
+fn an_echo_after_a_timeout_reduces_again_only_by_ns2() {
+    let ns2 = Rules::Ns2 { clock_phase: Duration::ZERO };
+    for (rules, reductions) in [(Rules::Rfc, 0), (ns2, 1)] {
+        let mut sender =
+            Sender::new(Config { rules, ecn: true, initial_window: 8, ..config(Variant::NewReno) }).unwrap();
+        drain(&mut sender, Time::ZERO);
+        sender.on_timer(at_ms(1000));
+        drain(&mut sender, at_ms(1000));
+        // Of a mark on what was sent before the timeout.
+        sender.on_ack(at_ms(1020), Ack { next: 2, ece: true });
+        assert_eq!(sender.stats().ecn_reductions, reductions, "{rules:?}");
+    }
+}
+
+#[test]
 fn a_short_flow_ends_with_its_last_ack() {
     for variant in VARIANTS {
         let mut net = net(Config { length: Length::Segments(30), ..Config::rfc(variant) }).losing(&[7]);

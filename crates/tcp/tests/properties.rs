@@ -90,12 +90,13 @@ fn check(net: &Net) {
     let stats = sender.stats();
     assert!(stats.acked <= receiver.stats().delivered, "nothing is acknowledged that was not delivered");
     assert!(u64::from(sender.config().window_limit) >= sender.outstanding(), "the receiver's window holds");
-    assert!(sender.cwnd() >= dovetail_tcp::ONE / 2);
+    // Half of one segment: marks at a window of one. ns-2 halves on.
+    assert!(sender.cwnd() >= dovetail_tcp::ONE / 2 || sender.config().rules != Rules::Rfc);
     assert!(sender.ssthresh() >= 2 * dovetail_tcp::ONE || sender.config().window_limit < 2);
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
 
     #[test]
     fn every_segment_arrives_once(config in config(), policy in policy(), weather in weather(), buffer in 1..60_usize) {

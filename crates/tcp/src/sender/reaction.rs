@@ -104,12 +104,13 @@ impl Sender {
     ///
     /// By RFC 5681 no more than what is in flight, without what limited transmit sent (section 3.2 step 2). Nor more than the
     /// window: "in flight" counts what has arrived behind a hole, so that late in a long recovery half of it can exceed
-    /// what the path holds, and the flow would run from one timeout into the next.
+    /// what the path holds, and the flow would run from one timeout into the next. At least one segment:
+    /// below that the timer paces the flow, not the window.
     fn load(&self) -> u64 {
         if self.is_ns2() {
             self.window.fixed()
         } else {
-            (self.outstanding().saturating_sub(self.limited) * ONE).min(self.window.cwnd)
+            (self.outstanding().saturating_sub(self.limited) * ONE).min(self.window.cwnd).max(ONE)
         }
     }
 
