@@ -100,7 +100,7 @@ impl Rto {
             self.backoff = self.backoff.saturating_mul(2);
         }
         if self.phase.is_some() && self.backoff > NS2_TRUSTED_BACKOFF {
-            self.rttvar += self.srtt / 8;
+            // The next sample then is taken as the first.
             self.srtt = 0;
         }
     }

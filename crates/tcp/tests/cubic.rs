@@ -92,6 +92,30 @@ fn with_a_short_round_trip_it_grows_as_reno_would() {
         let window = from_fixed(*window);
         assert!(window <= line + 1.5 && window >= line * 0.9 - 1.5, "after {rounds} round trips {window}, line {line}");
     }
+    // Back where it was it grows by one per round trip, as Reno does (section 4.3).
+    let before = from_fixed(net.windows[reduction - 1].1);
+    net.run(Time::from_nanos(400_000_000));
+    let back = net.windows[reduction..].iter().find(|(_, window)| from_fixed(*window) >= before).unwrap();
+    let rounds = (0.4 - back.0.as_secs_f64()) / 0.005;
+    let window = net.sender.cwnd_packets();
+    assert!(rounds > 40.0 && window <= before + rounds + 1.5, "{rounds} round trips after {before}: {window}");
+    assert!(window >= before + 0.9 * rounds - 1.5, "{rounds} round trips after {before}: {window}");
+}
+
+#[test]
+fn an_ack_opens_the_window_by_no_more_than_half_a_segment() {
+    // In a second round trip of 4 s the cubic rises from 4 + 0.4 * 4^3 to 4 + 0.4 * 8^3; the target is cut to 1.5 cwnd (section 4.2).
+    let config = Config { handshake: false, initial_window: 4, initial_ssthresh: 4, ..Config::rfc(Variant::Cubic) };
+    let config = Config { initial_rto: Duration::from_secs(10), ..config };
+    let mut net = Net::new(config, AckPolicy::EverySegment);
+    (net.forward.delay, net.backward.delay) = (ms(2000), ms(2000));
+    net.run(Time::from_nanos(8_000_000_000));
+    // The first round trip is Reno's: the cubic starts at the window. The second begins 4 s into it.
+    let first = net.windows.iter().rposition(|(at, _)| *at < Time::from_nanos(8_000_000_000)).unwrap();
+    let steps: Vec<f64> = net.windows[first..].windows(2).map(|pair| from_fixed(pair[1].1 - pair[0].1)).collect();
+    assert_eq!(steps.len(), 4);
+    // Each is half a segment but for the rounding of cwnd / 2 and of the division.
+    assert!(steps.iter().all(|step| (step - 0.5).abs() < 2.0 / ONE as f64), "{steps:?}");
 }
 
 #[test]

@@ -352,6 +352,33 @@ fn marks_at_a_window_of_one_slow_the_flow_below_a_segment_per_round_trip() {
 }
 
 #[test]
+fn marks_with_a_pause_between_them_do_not_double_the_timeout() {
+    // The window stays at one; every second segment is marked.
+    let config = Config { ecn: true, initial_window: 1, window_limit: 1, min_rto: ms(200), ..config(Variant::Reno) };
+    let mut net = net(config);
+    net.judge = Box::new(|_, segment| if segment.seq % 2 == 0 { Fate::Mark } else { Fate::Pass });
+    net.run(at_ms(1000));
+    let times: Vec<Time> = net.sent.iter().map(|sent| sent.at).collect();
+    // The echo of 0 at 20 ms holds 1 back by 200 ms; its ACK lets 2 go at once, and so on.
+    assert_eq!(times, [0, 220, 240, 460, 480, 700, 720, 940, 960].map(at_ms));
+}
+
+#[test]
+fn a_partial_ack_deflates_the_window_by_what_it_acknowledges_less_one() {
+    for (next, left) in [(5, 17), (13, 9), (14, 8), (15, 7)] {
+        // Nothing new to send: 16 in all. 0 is lost; 13 duplicates: a window of 8 + 13.
+        let config = Config { initial_window: 16, length: Length::Segments(16), ..config(Variant::NewReno) };
+        let mut sender = Sender::new(config).unwrap();
+        drain(&mut sender, Time::ZERO);
+        (0..13).for_each(|_| sender.on_ack(at_ms(20), plain(0)));
+        assert_eq!((sender.allowed(), drain(&mut sender, at_ms(20))[0].seq), (21, 0));
+        sender.on_ack(at_ms(40), plain(next));
+        assert_eq!(sender.allowed(), left, "21 - {next} + 1");
+        assert_eq!(drain(&mut sender, at_ms(40))[0].seq, next);
+    }
+}
+
+#[test]
 fn an_echo_after_a_timeout_reduces_again_only_by_ns2() {
     let ns2 = Rules::Ns2 { clock_phase: Duration::ZERO };
     for (rules, reductions) in [(Rules::Rfc, 0), (ns2, 1)] {
