@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Net, ms};
+use common::{Fate, Net, ms};
 use dovetail_tcp::{AckPolicy, Config, Cubic, ONE, Variant, from_fixed};
 use dovetail_units::{Duration, Time};
 use proptest::prelude::*;
@@ -135,4 +135,27 @@ fn a_second_loss_below_the_last_maximum_leaves_room_to_others() {
     let k = ((plateau - from) / C).cbrt();
     let at = net.windows.iter().rfind(|(at, _)| at.as_secs_f64() - start <= k).unwrap();
     assert!((from_fixed(at.1) - plateau).abs() < 0.5, "{} {plateau}", from_fixed(at.1));
+}
+
+#[test]
+fn after_a_timeout_the_cubic_starts_from_its_middle() {
+    // A loss sets W_max to 201; then a whole window is lost, and with it every duplicate ACK, and the first two retransmissions.
+    let config = Config { handshake: false, initial_window: 200, initial_ssthresh: 200, ..Config::rfc(Variant::Cubic) };
+    let mut net = Net::new(config, AckPolicy::EverySegment);
+    net.judge = Box::new(|n, _| if n == 200 || (1200..1384).contains(&n) { Fate::Drop } else { Fate::Pass });
+    let rtt = 0.4;
+    (net.forward.delay, net.backward.delay) = (ms(200), ms(200));
+    net.run(Time::from_nanos(20_000_000_000));
+    assert_eq!((net.sender.stats().fast_recoveries, net.sender.stats().timeouts), (1, 3));
+    let threshold = net.sender.ssthresh();
+    let avoidance = net.windows.iter().rposition(|(_, window)| *window < threshold).unwrap() + 1;
+    let (start, from) = (net.windows[avoidance].0.as_secs_f64(), from_fixed(net.windows[avoidance].1));
+    assert!(from < 150.0, "it would have far to climb to 201: {from}");
+    for (at, window) in &net.windows[avoidance..] {
+        // K = 0, W_max = cwnd (section 4.8): flat at first. Or Reno's line: 9 / 17 per round trip, the first one begun.
+        let t = at.as_secs_f64() - start;
+        let most = w(t + rtt, 0.0, from).max(from + 9.0 / 17.0 * (t / rtt + 1.0));
+        assert!(from_fixed(*window) <= most + 1e-6, "after {t} s {}, at most {most}", from_fixed(*window));
+    }
+    assert!(net.windows.last().unwrap().0.as_secs_f64() - start > 2.0);
 }
