@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-const DISCIPLINES: [&str; 15] = [
+const DISCIPLINES: [&str; 20] = [
     "fifo",
     "drfq",
     "drfq:mode=dovetail",
@@ -24,6 +24,11 @@ const DISCIPLINES: [&str; 15] = [
     "drgps:order=start",
     "tradeoff:alpha=1",
     "tradeoff:alpha=0.85",
+    "atfq:loop=1",
+    "atfq:loop=5",
+    "atfq:loop=20",
+    "atfq:loop=100",
+    "atfq:loop=1000",
     "drr",
     "wfq",
     "wf2q+",

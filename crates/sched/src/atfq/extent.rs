@@ -114,3 +114,70 @@ fn gamma_milli(value: &str) -> Result<u32, SpecError> {
     let gamma = value.parse().ok().filter(|gamma: &f64| (0.001..=1e6).contains(gamma)).ok_or_else(bad)?;
     Ok((gamma * 1000.0 + 0.5) as u32)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(spec: &str) -> Result<Extent, alloc::string::String> {
+        use alloc::string::ToString;
+        Extent::from_spec(&spec.parse().map_err(|e: SpecError| e.to_string())?).map_err(|e| e.to_string())
+    }
+
+    fn domain(spec: &str) -> TimeDomain {
+        match of(spec) {
+            Ok(Extent::Domain(domain)) => domain,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_given_and_what_is_not() {
+        assert_eq!(of("atfq"), Ok(Extent::Packets(20)));
+        assert_eq!(of("atfq:loop=1000"), Ok(Extent::Packets(1000)));
+        assert_eq!(domain("atfq:domain=1 us").threshold(20), 20 * (1000 << BITS) / 10);
+        assert_eq!(domain("atfq:domain=1 us,gamma=0.5").threshold(3), 3 * (1000 << BITS) * 2);
+        for (spec, message) in [
+            ("atfq:loop=0", "loop=0: expected a number of packets from 1 to 1000"),
+            ("atfq:loop=1001", "loop=1001: expected a number of packets from 1 to 1000"),
+            ("atfq:domain=0 s", "domain=0 s: expected a time above 0 s such as 500 us"),
+            ("atfq:domain=1 us,gamma=0", "gamma=0: expected a number from 0.001 to 1000000"),
+            ("atfq:domain=1 us,gamma=nan", "gamma=nan: expected a number from 0.001 to 1000000"),
+            ("atfq:loop=5,domain=1 us", "atfq:loop=5,domain=1 us: give loop or domain, not both"),
+            ("atfq:gamma=5", "atfq:gamma=5: gamma adapts a time domain; give domain"),
+            ("atfq:loop=5,gamma=5", "atfq:loop=5,gamma=5: gamma adapts a time domain; give domain"),
+        ] {
+            assert_eq!(of(spec), Err(message.into()));
+        }
+    }
+
+    #[test]
+    fn what_is_set_takes_the_place_of_what_was() {
+        let mut extent = Extent::Packets(5);
+        assert!(matches!(extent.set("gamma", "2"), Some(Err(_))));
+        assert_eq!(extent.set("domain", "1 us"), Some(Ok(())));
+        assert_eq!(extent.set("gamma", "2"), Some(Ok(())));
+        assert_eq!(extent, Extent::Domain(domain("atfq:domain=1 us,gamma=2")));
+        assert_eq!(extent.set("loop", "7"), Some(Ok(())));
+        assert!(matches!(extent.set("loop", "7.5"), Some(Err(_))));
+        assert_eq!(extent, Extent::Packets(7));
+        assert_eq!(extent.set("size", "7"), None);
+    }
+
+    #[test]
+    fn a_domain_shrinks_above_the_threshold_and_grows_when_it_was_used_up() {
+        let mut domain = domain("atfq:domain=8 ns,gamma=2");
+        let (unit, threshold) = (1 << BITS, domain.threshold(3));
+        assert_eq!(threshold, 12 * unit);
+        domain.adapt(threshold + 1, 3, true);
+        assert_eq!(domain.size(), 4 * unit);
+        domain.adapt(threshold, 3, true);
+        assert_eq!(domain.size(), 5 * unit);
+        domain.adapt(0, 3, false);
+        assert_eq!(domain.size(), 5 * unit);
+        for _ in 0..100 {
+            domain.adapt(u64::MAX, 3, true);
+        }
+        assert_eq!(domain.size(), 1);
+    }
+}
