@@ -112,7 +112,7 @@ fn many_packets_are_ordered_piece_by_piece() {
 }
 
 #[test]
-fn packets_of_a_flow_and_packets_that_are_alike_keep_their_order() {
+fn packets_of_a_flow_keep_their_order() {
     let mut random = Random::new(8);
     let mut sequencer = Sequencer::default();
     let mut order = Vec::new();
@@ -130,6 +130,25 @@ fn packets_of_a_flow_and_packets_that_are_alike_keep_their_order() {
         for flow in 0..5 {
             let served: Vec<u32> = order.iter().copied().filter(|&k| packets[k as usize].flow == flow).collect();
             assert!(served.is_sorted(), "flow {flow}: {served:?}");
+        }
+    }
+}
+
+#[test]
+fn packets_that_are_alike_keep_their_order() {
+    // Six flows of packets of three kinds.
+    let mut random = Random::new(8);
+    let mut order = Vec::new();
+    for _ in 0..500 {
+        let kinds: Vec<ResourceVec<2>> = (0..3).map(|_| random_cost(&mut random)).collect();
+        let packets: Vec<Packet<2>> = (0..30)
+            .map(|_| random.below(6) as u32)
+            .map(|flow| Packet { flow, cost: kinds[flow as usize % 3] })
+            .collect();
+        Sequencer::default().order(&packets, &ResourceVec::ZERO, &mut order);
+        for kind in kinds {
+            let served: Vec<u32> = order.iter().copied().filter(|&k| packets[k as usize].cost == kind).collect();
+            assert!(served.is_sorted(), "{kind:?}: {served:?}");
         }
     }
 }
