@@ -52,6 +52,9 @@ pub const VARIANTS: &[&str] = &[
     "drgps:order=start",
     "atfq:loop=1",
     "atfq:domain=1 ms",
+    "atfq:domain=5 us,gamma=1",
+    "atfq:loop=1000",
+    "atfq:window=1",
     "pcfq:clock=paper",
     "cbcs:quantum=1 us",
 ];
