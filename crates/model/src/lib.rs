@@ -9,7 +9,7 @@
 //! - [`drgps`]: the fair allocation, equation (16), for any number of resources and any weights.
 //! - [`tradeoff`]: problem (19): closed form for two resources (Theorem 3), linear program for any number.
 //! - [`fluid`]: the evolution of either over a finite input: makespan, packet times, dominant service, utilisation.
-//! - [`bounds`]: the theorems' guarantees as numbers.
+//! - [`bounds`]: the theorems' guarantees as numbers; [`bounds_composite`]: those of PCFQ and CBCS.
 //! - [`drq`]: TCP flows on CPUs and links: dual-resource proportional fairness and the Reno/DRQ fluid model.
 //!
 //! All times are `f64` seconds, all shares fractions of a resource in `[0, 1]`. Nothing here reads a clock or draws a
@@ -29,6 +29,7 @@
 //! ```
 
 pub mod bounds;
+pub mod bounds_composite;
 pub mod drgps;
 pub mod drq;
 mod error;

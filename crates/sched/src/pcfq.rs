@@ -3,12 +3,12 @@
 //! Shares: equal (weighted) total time, summed over all resources, in the order of virtual finish times: one decision in front of the
 //! first resource, so that nothing is processed only to be dropped at the link.
 //!
-//! * Parameters: `charge` = what a flow pays in the end: `measured` (default) or `estimated`. `clock` = virtual time, `tracking` (default)
-//!   or `paper`; see below.
+//! * Parameters: `charge` = what a flow pays in the end: `measured` (default) or `estimated`. `clock` = virtual time, by the `tags` (default)
+//!   or by real time as in the `paper`; see below.
 //! * Cost per packet: O(log n) for n backlogged flows.
-//! * Guarantees, with exact times and C a packet's total time, for `clock=tracking`: |W_i/w_i - W_j/w_j| <= C_i/w_i + C_j/w_j over any
-//!   interval in which flows i and j are backlogged, W the total time received as of the decisions; the paper's is
-//!   in `dovetail_model` (Theorem 2) and allows more.
+//! * Guarantees, with exact times and C a packet's longest total time, for `clock=tags`: W_i/w_i - W_j/w_j <= C_j/w_j + max over all flows n of
+//!   C_n/w_n over any interval in which flows i and j are backlogged, W the total time received as of the decisions. A packet leaves at
+//!   most (17) after its expected arrival, as if one packet at a time were in the pipeline. See `dovetail_model::bounds_composite`.
 //! * Times must be known, or predicted, on arrival.
 //! * Example: `pcfq`, `pcfq:charge=estimated,clock=paper`.
 //!
@@ -16,24 +16,25 @@
 //!
 //! ```text
 //! F_k = S_k + sum over r of t_r / w                 the link's time is that of the resized packet
-//! S_k = max( F_k-1, V(a_k) )
-//! dV/dt = 1 / (sum over flows with waiting packets of M w)
+//! S_k = max( F_k-1, V(a_k) )                        clock=tags: F_k-1 if packet k finds another one waiting
+//! clock=tags     V = the smallest S of the first waiting packets
+//! clock=paper    dV/dt = 1 / (sum over flows with waiting packets of M w)
 //! ```
 //!
 //! Served is the packet with the smallest F; ties go to the flow with the lowest index. Packets leave the resources in the order in
 //! which they enter the first: first come, first served in between.
 //!
 //! Differences from the paper, with reasons:
-//! * `clock=tracking`: V is at least the smallest S of the first waiting packets. By (5) and (6) alone V falls ever further
-//!   behind the tags: with one bottleneck it rises half as fast as they do, with both resources busy a quarter as fast, and a flow that comes
-//!   (back) after a busy second is served alone for half a second and more. And only a packet that finds its queue empty starts at V:
-//!   V may pass the tags of a backlogged flow while the last packet of another is in service, which (6) no longer counts, and the
-//!   backlogged flow would lose what it is owed. `clock=paper` is (4) to (6) to the letter.
-//! * V is raised to the largest F when no packet waits: the paper leaves V open while nobody is active. No flow has credit or debt then.
+//! * V is read off the tags by default. By (5) and (6) it falls behind them: with one bottleneck it rises half as fast as they do,
+//!   with both resources busy a quarter as fast, and a flow that comes (back) after a busy second is served alone for half a second and more.
+//!   By the tags a flow that comes starts where the last of those that wait stands.
+//! * Behind another packet a packet starts at that one's finish tag (`clock=tags`). With exact times V is never later than that; but where a
+//!   measurement has lowered the finish tag, V would keep what the flow is owed.
+//! * V is the largest F when no packet waits: the paper leaves it open while nobody is active. No flow has credit or debt then.
 //! * `charge=measured`: the estimate is replaced in F by what was measured, so an understated flow pays with its next packet. The paper
 //!   leaves the estimate.
 //! * One weight per flow stands for its weights on all resources.
-//! * O(log n), not O(n): (6) needs a running sum, not a visit to every flow, as the flows are those that wait here, not those of a fluid.
+//! * O(log n), not O(n): the flows in (6) are those that wait here, not those of a fluid, and a running sum does.
 //! * A packet of no time at all counts as one nanosecond.
 
 use dovetail_units::{ResourceVec, Time, Weight};
@@ -55,14 +56,14 @@ pub const ENTRY: Entry = Entry {
         charge::PARAMETER,
         Parameter {
             name: "clock",
-            value: "tracking | paper",
-            default: "tracking",
-            meaning: "virtual time: kept up with the tags, or by the paper's equations (4) to (6) to the letter",
+            value: "tags | paper",
+            default: "tags",
+            meaning: "virtual time: by the tags of what waits, or by the paper's equations (5) and (6)",
             settable: false,
         },
     ],
     complexity: "O(log n)",
-    guarantee: "|W_i/w_i - W_j/w_j| <= C_i/w_i + C_j/w_j in total time, C a packet's longest",
+    guarantee: "W_i/w_i - W_j/w_j <= C_j/w_j + max C/w in total time, C a packet's longest; delay C_i/phi_i + C_max",
     weights: true,
     work_conserving: "yes",
     costs: "on arrival; corrected by measurement in the next tag unless charge=estimated",
@@ -73,10 +74,10 @@ pub const ENTRY: Entry = Entry {
 /// How virtual time passes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Clock {
-    /// At least as far as the first waiting packet that starts first.
+    /// The smallest start tag of the first waiting packets.
     #[default]
-    Tracking,
-    /// By the paper's equations (4) to (6).
+    Tags,
+    /// By the paper's equations (5) and (6).
     Paper,
 }
 
@@ -119,11 +120,11 @@ impl Pcfq {
     pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
         let clock = spec.parameters.iter().find(|(key, _)| key == "clock").map(|(_, value)| value.as_str());
         let clock = match clock {
-            None | Some("tracking") => Clock::Tracking,
+            None | Some("tags") => Clock::Tags,
             Some("paper") => Clock::Paper,
             Some(value) => {
-                let message = alloc::format!("clock={value}: expected tracking or paper");
-                return Err(SpecError::among(value, message, alloc::vec!["tracking", "paper"]));
+                let message = alloc::format!("clock={value}: expected tags or paper");
+                return Err(SpecError::among(value, message, alloc::vec!["tags", "paper"]));
             }
         };
         Charge::from_spec(spec).map(|charge| Self::new(charge, clock))
@@ -144,14 +145,16 @@ impl Pcfq {
     fn advance(&mut self, now: Time) {
         let elapsed = now.since(self.settled).as_nanos();
         self.settled = now;
-        self.virtual_time.advance(elapsed, |_| Weight::ONE);
+        if self.clock == Clock::Paper {
+            self.virtual_time.advance(elapsed, |_| Weight::ONE);
+        }
     }
 
     /// The first waiting packets have changed: V keeps up with them.
     fn keep_up(&mut self) {
         let least = match (self.clock, self.starts.peek()) {
             (_, None) => self.latest_finish,
-            (Clock::Tracking, Some((start, _))) => start,
+            (Clock::Tags, Some((start, _))) => start,
             (Clock::Paper, Some(_)) => return,
         };
         self.virtual_time.jump(least, |_| Weight::ONE);

@@ -58,6 +58,9 @@ impl Rule for NaivePcfq {
         self.now = now;
         let active = lines.iter().filter(|line| !line.waiting.is_empty());
         let sum: i128 = active.map(|line| self.resources * line.weight).sum();
+        if self.clock == Clock::Tags {
+            return;
+        }
         if sum == 0 {
             self.work = 0;
         } else if elapsed > 0 || self.work >= sum {
@@ -95,7 +98,7 @@ impl Rule for NaivePcfq {
         let starts = lines.iter().enumerate().filter_map(|(flow, line)| Some(self.tags(flow, line)?.0.0));
         let least = match (starts.min(), self.clock) {
             (None, _) => self.latest,
-            (Some(start), Clock::Tracking) => start,
+            (Some(start), Clock::Tags) => start,
             (Some(_), Clock::Paper) => return,
         };
         self.virtual_time = self.virtual_time.max(least);
