@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 const DISCIPLINES: [&str; 20] = [
+const DISCIPLINES: [&str; 17] = [
     "fifo",
     "drfq",
     "drfq:mode=dovetail",
@@ -35,6 +36,8 @@ const DISCIPLINES: [&str; 20] = [
     "sfq",
     "scfq",
     "bf",
+    "pcfq",
+    "cbcs",
 ];
 /// One scheduler in front of each resource: only a simulation has a place for both.
 const COMPOSITIONS: [&str; 2] = ["drr+drr", "wfq+wfq"];

@@ -8,7 +8,8 @@
 //! * Cost per packet: O(log n) for n backlogged flows.
 //! * Guarantees, with exact times and C a packet's longest total time, for `clock=tags`: W_i/w_i - W_j/w_j <= C_j/w_j + max over all flows n of
 //!   C_n/w_n over any interval in which flows i and j are backlogged, W the total time received as of the decisions. A packet leaves at
-//!   most (17) after its expected arrival, as if one packet at a time were in the pipeline. See `dovetail_model::bounds_composite`.
+//!   most (17) after its expected arrival with one packet at a time in the pipeline, and in every test also with a pipeline that overlaps. See
+//!   `dovetail_model::bounds_composite`.
 //! * Times must be known, or predicted, on arrival.
 //! * Example: `pcfq`, `pcfq:charge=estimated,clock=paper`.
 //!

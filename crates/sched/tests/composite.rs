@@ -1,0 +1,211 @@
+//! PCFQ and CBCS: service orders that a person can check with a pencil.
+
+use dovetail_sched::{FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Shape, build};
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
+
+struct Bench {
+    scheduler: Box<dyn Scheduler<2, usize>>,
+    flows: Vec<FlowId>,
+}
+
+impl Bench {
+    /// Flows of these weights in thousandths.
+    fn new(spec: &str, weights: &[u32]) -> Self {
+        let mut scheduler = build::<2, usize>(&spec.parse().unwrap(), Shape::default()).unwrap();
+        let config = |milli: u32| FlowConfig { weight: Weight::from_milli(milli).unwrap(), ..FlowConfig::default() };
+        let flows = weights.iter().map(|&milli| scheduler.add_flow(config(milli))).collect();
+        Self { scheduler, flows }
+    }
+
+    /// A number of packets of these nanoseconds on CPU and link.
+    fn offer(&mut self, now: u64, flow: usize, count: usize, cost: [u64; 2]) {
+        for _ in 0..count {
+            let cost = ResourceVec::from_nanos(cost);
+            let packet = Packet { flow: self.flows[flow], size: 100, cost, payload: flow };
+            self.scheduler.enqueue(Time::from_nanos(now), packet).unwrap();
+        }
+    }
+
+    /// Serve one packet to its end; `took` says how long it took on the CPU, by flow, if not what was said.
+    fn serve(&mut self, now: u64, took: [Option<u64>; 2]) -> char {
+        let Next::Serve(mut served) = self.scheduler.next(Time::from_nanos(now)) else { panic!("nothing to serve") };
+        let charged = served.ticket.charged();
+        let cpu = took[served.payload].map_or(charged[0], Duration::from_nanos);
+        for (r, used) in [cpu, charged[1]].into_iter().enumerate() {
+            let event = Progress::Finished { used };
+            self.scheduler.progress(Time::from_nanos(now), &mut served.ticket, r, event);
+        }
+        char::from(b'A' + served.payload as u8)
+    }
+
+    fn order(&mut self, now: u64, count: usize) -> String {
+        (0..count).map(|_| self.serve(now, [None; 2])).collect()
+    }
+}
+
+/// The first flows served of what is all there at the start.
+fn order(spec: &str, weights: &[u32], packets: [[u64; 2]; 2], count: usize) -> String {
+    let mut bench = Bench::new(spec, weights);
+    bench.offer(0, 0, 100, packets[0]);
+    bench.offer(0, 1, 100, packets[1]);
+    bench.order(0, count)
+}
+
+#[test]
+fn cpu_and_link_count_alike() {
+    // F of A: 2 4 6 ..; of B: 1 2 3 4 ..; equal tags: A.
+    for (a, b) in [([1, 1], [1, 0]), ([2, 0], [0, 1]), ([0, 2], [0, 1])] {
+        assert_eq!(order("pcfq", &[1000; 2], [a, b], 9), "BABBABBAB");
+        assert_eq!(order("pcfq:clock=paper", &[1000; 2], [a, b], 9), "BABBABBAB");
+    }
+    // Q = 9: three of A use up 9, one of B.
+    for (a, b) in [([1, 2], [9, 0]), ([3, 0], [4, 5])] {
+        assert_eq!(order("cbcs", &[1000; 2], [a, b], 12), "AAABAAABAAAB");
+    }
+}
+
+#[test]
+fn weights_divide_what_is_charged() {
+    // A's packets of 4 at weight 2 count as much as B's of 2 at weight 1.
+    for spec in ["pcfq", "pcfq:clock=paper", "cbcs"] {
+        assert_eq!(order(spec, &[2000, 1000], [[1, 3], [1, 1]], 8), "ABABABAB", "{spec}");
+        // With packets alike, two of A for one of B.
+        let served = order(spec, &[2000, 1000], [[1, 1], [1, 1]], 30);
+        assert_eq!(served.matches('A').count(), 20, "{spec}: {served}");
+    }
+}
+
+#[test]
+fn credit_counters() {
+    // Q = 9. CC of A: 9 7 5 3 1 -1, then 8 6 4 2 0, then 9 again: five packets, four, five. B's are 9 each.
+    assert_eq!(order("cbcs", &[1000; 2], [[1, 1], [4, 5]], 17), "AAAAABAAAABAAAAAB");
+    // Q = 4: two of A in every turn. CC of B: 4 - 9 = -5, -1, 3 - 9 = -6, -2, 2 - 9 = -7, -3, 1: in turns 1, 3, 5, 7.
+    assert_eq!(order("cbcs:quantum=4 ns", &[1000; 2], [[1, 1], [4, 5]], 20), "AABAAAABAAAABAAAABAA");
+    // Q = 1: A owes 1 after each packet and serves in rounds 1, 3, 5 ..; B owes 8 and serves in rounds 1 and 10.
+    assert_eq!(order("cbcs:quantum=1 ns", &[1000; 2], [[1, 1], [4, 5]], 7), "ABAAAAB");
+}
+
+#[test]
+fn a_quantum_can_change_and_is_a_time_or_auto() {
+    let mut bench = Bench::new("cbcs", &[1000; 2]);
+    bench.offer(0, 0, 50, [1, 0]);
+    bench.offer(0, 1, 50, [1, 0]);
+    assert_eq!(bench.order(0, 4), "ABAB");
+    bench.scheduler.set(Time::ZERO, "quantum", "3 ns").unwrap();
+    assert_eq!(bench.order(0, 6), "AAABBB");
+    bench.scheduler.set(Time::ZERO, "quantum", "auto").unwrap();
+    assert_eq!(bench.order(0, 4), "ABAB");
+    for wrong in ["0 s", "5", "big"] {
+        let message = bench.scheduler.set(Time::ZERO, "quantum", wrong).unwrap_err().to_string();
+        assert!(message.contains("a time above 0 s"), "{message}");
+    }
+    for (spec, says) in [
+        ("cbcs:charge=guess", "charge=guess: expected estimated or measured"),
+        ("pcfq:charge=guess", "charge=guess: expected estimated or measured"),
+        ("pcfq:clock=wall", "clock=wall: expected tags or paper"),
+        ("pcfq:alpha=1", "pcfq has no parameter \"alpha\""),
+    ] {
+        let error = build::<2, usize>(&spec.parse().unwrap(), Shape::default()).err().unwrap();
+        assert!(error.to_string().contains(says), "{error}");
+    }
+}
+
+#[test]
+fn an_automatic_quantum_falls_back_when_nothing_waits() {
+    let mut bench = Bench::new("cbcs", &[1000; 2]);
+    bench.offer(0, 0, 1, [500, 500]);
+    assert_eq!(bench.order(0, 1), "A");
+    bench.offer(0, 0, 10, [5, 5]);
+    bench.offer(0, 1, 10, [5, 5]);
+    assert_eq!(bench.order(0, 6), "ABABAB");
+}
+
+#[test]
+fn bursts_of_two_gain_nothing() {
+    // A's bursts are a packet of 1 and one of 9, and the next one comes when its queue is empty; B's packets are 9, as is Q. A turn of
+    // A takes 10. Were that forgiven with the queue empty, A would have 10 for every 9 of B.
+    let mut bench = Bench::new("cbcs", &[1000; 2]);
+    bench.offer(0, 1, 500, [9, 0]);
+    let (mut served, mut of_a) = (String::new(), 0);
+    for _ in 0..400 {
+        if of_a == 0 {
+            bench.offer(0, 0, 1, [1, 0]);
+            bench.offer(0, 0, 1, [9, 0]);
+            of_a = 2;
+        }
+        let flow = bench.serve(0, [None; 2]);
+        of_a -= usize::from(flow == 'A');
+        served.push(flow);
+    }
+    // A's packets are 5 on average. By the bound, to Q + 9 + 9 = 27.
+    let (a, b) = (5 * served.matches('A').count(), 9 * served.matches('B').count());
+    assert!(a <= b + 27, "{a} and {b}");
+}
+
+#[test]
+fn a_flow_that_comes_is_not_served_alone() {
+    // A needs 1000 of the CPU per packet and keeps it busy for 100 packets; then B comes with the like.
+    let alone = |spec: &str| {
+        let mut bench = Bench::new(spec, &[1000; 2]);
+        bench.offer(0, 0, 300, [1000, 0]);
+        (0..100).for_each(|k| assert_eq!(bench.serve(k * 1000, [None; 2]), 'A'));
+        bench.offer(100_000, 1, 200, [1000, 0]);
+        (100..).take_while(|k| bench.serve(k * 1000, [None; 2]) == 'B').count()
+    };
+    // V is at A's start tag: B's first packet ends with A's next.
+    assert_eq!(alone("pcfq"), 0);
+    // By (5) and (6) V is half of 100,000 while A's tags are at 100,000; B's F are 51,000, 52,000 .. 101,000, and A's is 101,000.
+    assert_eq!(alone("pcfq:clock=paper"), 50);
+    assert_eq!(alone("cbcs"), 0);
+}
+
+#[test]
+fn who_understates_gains_nothing_if_charges_are_measured() {
+    // A's packets take 400 on the CPU, of which 100 are said; B's take 100. Both need 20 of the link.
+    for (spec, packets_of_b) in
+        [("pcfq", 3.5), ("cbcs", 3.5), ("pcfq:charge=estimated", 1.0), ("cbcs:charge=estimated", 1.0)]
+    {
+        let mut bench = Bench::new(spec, &[1000; 2]);
+        bench.offer(0, 0, 1000, [100, 20]);
+        bench.offer(0, 1, 1000, [100, 20]);
+        let served: String = (0..900).map(|k| bench.serve(k, [Some(400), None])).collect();
+        let [a, b] = ['A', 'B'].map(|flow| served.matches(flow).count() as f64);
+        // 420 against 120 in total if measured: 3.5 packets of B for one of A; to a turn of each.
+        assert!((b - packets_of_b * a).abs() <= 2.0 * packets_of_b + 4.0, "{spec}: {a} and {b}");
+    }
+}
+
+#[test]
+fn who_overstates_loses_nothing_if_charges_are_measured() {
+    for (spec, packets_of_a) in
+        [("pcfq", 1.0), ("cbcs", 1.0), ("pcfq:charge=estimated", 0.2), ("cbcs:charge=estimated", 0.2)]
+    {
+        let mut bench = Bench::new(spec, &[1000; 2]);
+        bench.offer(0, 0, 1000, [500, 0]);
+        bench.offer(0, 1, 1000, [100, 0]);
+        let served: String = (0..900).map(|k| bench.serve(k, [Some(100), None])).collect();
+        let [a, b] = ['A', 'B'].map(|flow| served.matches(flow).count() as f64);
+        assert!((a - packets_of_a * b).abs() <= 8.0, "{spec}: {a} and {b}");
+    }
+}
+
+#[test]
+fn packets_that_need_nothing_give_way() {
+    for spec in ["pcfq", "cbcs"] {
+        let mut bench = Bench::new(spec, &[1000; 2]);
+        bench.offer(0, 1, 2, [500, 500]);
+        let mut served = String::new();
+        for k in 0..5000 {
+            bench.offer(k, 0, 1, [0, 0]);
+            served.push(bench.serve(k, [None; 2]));
+        }
+        assert_eq!(served.matches('B').count(), 2, "{spec}");
+    }
+}
+
+#[test]
+fn shares_are_exact_in_the_long_run() {
+    // Quanta of 1 ns at weights of 1 and 1.5 leave half a nanosecond in every other turn: it is carried.
+    let served = order("cbcs:quantum=1 ns", &[1000, 1500], [[1, 0], [1, 0]], 100);
+    assert_eq!(served.matches('A').count(), 40, "{served}");
+}
