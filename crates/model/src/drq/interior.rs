@@ -3,7 +3,9 @@
 //! Scaled so that every capacity and the sum of weights is 1, with `mu_i` what is paid for resource i and `q_s = sum_i a_is mu_i`
 //! the price that a class sees, the optimum is where
 //!
+//! ```text
 //!     A r + t = 1,    r_s q_s = alpha_s,    t_i mu_i = 0,    all positive (or t_i, mu_i zero).
+//! ```
 //!
 //! This is a linear program's central path with other targets: `alpha` for the products `r q`, 0 for `t mu`. So Mehrotra's predictor and
 //! corrector for linear programs applies, and eliminating `r` and `t` leaves one positive definite system with as many

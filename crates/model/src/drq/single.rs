@@ -73,7 +73,9 @@ impl Single {
     /// With `u = theta C / sum alpha`, the CPU's part of all that is paid, equation (6) and `theta C + pi B = sum alpha`
     /// (which complementary slackness gives) make
     ///
-    ///     r_s = a_s B / (1 + u (k_s - 1)),    a_s = alpha_s / sum alpha,    k_s = w_s B / C.
+    /// ```text
+    /// r_s = a_s B / (1 + u (k_s - 1)),    a_s = alpha_s / sum alpha,    k_s = w_s B / C
+    /// ```
     ///
     /// `u = 0` and `u = 1` are the paper's two closed forms. Between them, `sum r_s = B` says that u is the root of the falling
     /// `g(u) = sum a_s (k_s - 1) / (1 + u (k_s - 1))`; `g(0) > 0` is `C/B < w_a` and `g(1) < 0` is `C/B > w_h`, so the signs
