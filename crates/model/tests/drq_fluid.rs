@@ -286,3 +286,17 @@ fn bad_input_is_refused() {
     assert!(model.add_sources(Reno { sources: 0, ..reno }, &hop).is_err());
     assert!(model.add_sources(Reno { rtt_s: -1.0, ..reno }, &hop).is_err());
 }
+
+/// The paper's own dumbbell (section IV.A) is far outside: the numbers that `docs/theory/drq.md` gives.
+#[test]
+fn the_paper_s_own_simulations_are_far_outside_proposition_2() {
+    let queue = RedQueue::unfiltered(curve(50.0, 550.0, 0.1));
+    let found = stability(&network(40e6, 40e6, queue, 0.04, &DUMBBELL)).expect("sources");
+    // 0.9 / 550 per packet of 4000 bits, times 40e6.
+    assert!((found.gains[0] - 0.9 / 550.0 / 4000.0 * 40e6).abs() < 1e-9);
+    // Gamma Gamma' = [[53.125, 37.5], [37.5, 40]]; Lambda_max = 40e6 / 0.25 / 4000.
+    let smallest = 46.5625 - (6.5625_f64.powi(2) + 37.5_f64.powi(2)).sqrt();
+    let limit = 1.5_f64.sqrt() * smallest / (2.0 * 40_000.0_f64.powi(2) * 0.04_f64.powi(3) * 2.0);
+    assert!((found.limit / limit - 1.0).abs() < 1e-9);
+    assert_eq!(format!("{:.1e}", found.limit), "2.5e-5");
+}

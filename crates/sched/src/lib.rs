@@ -15,6 +15,8 @@
 //! * [`bottleneck`]: shares whichever resource is in most demand, for comparison.
 //! * [`composition`]: one single-resource discipline in front of each resource, such as `drr+drr`; [`back_pressure`] between them.
 //! * [`cost`]: estimates of a packet's processing times, learnt as it goes.
+//! * [`aqm`]: active queue management, which decides about single packets of a queue: RED and DRQ.
+//! * [`cost`]: estimates of a packet's processing times.
 #![no_std]
 
 extern crate alloc;
@@ -22,6 +24,7 @@ extern crate alloc;
 pub mod atfq;
 pub mod back_pressure;
 pub mod bottleneck;
+pub mod aqm;
 pub mod catalog;
 pub mod cbcs;
 pub mod charge;

@@ -1,0 +1,184 @@
+//! `drq`: Dual-Resource Queue (M. Shin, S. Chong, I. Rhee, IEEE INFOCOM 2006).
+//!
+//! Shares: CPUs and links among TCP Reno flows, without a queue per flow: rates maximise `sum alpha_s log r_s` with
+//! `alpha_s = sqrt(3/2) M_s / tau_s` (Proposition 1; `dovetail_model::drq` has the solution and the fluid model).
+//!
+//! * Parameters: [`DrqConfig`], and [`Densities`] for a CPU.
+//! * Cost per packet: O(1): one division above the lower threshold, some multiplications. State: some 100 bytes, and 8 for each class.
+//! * Guarantees: a packet that has passed resources 1..n is congestion-marked with probability close to
+//!   `(sum_k w_k sigma_k + sum_l rho_l)^2`, equation (21), if that is far below 1 (assumption A3). What RED's sigma and rho make of that is
+//!   an equilibrium (conditions C1, C2) and locally stable (Proposition 2, a sufficient condition that small gains meet).
+//! * Example: `Drq::cpu(DrqConfig::new(packet_time), densities)` before the CPU and `Drq::link(...)` before the link.
+//!
+//! For every packet, with q what waits before it:
+//!
+//! ```text
+//! avg          as AverageQueue, AfterIdle::Decay
+//! queue full   drop
+//! sigma        the gentle RED curve at avg: the pre-marking probability, equations (10) and (13)
+//! delta        (w sigma)^2 on a CPU, sigma^2 on a link: intra-resource, equation (22)
+//! epsilon      sqrt(2) w sigma, or sqrt(2) sigma: inter-resource, equation (23); both at most 1
+//! state        Fig. 3: see `congestion::advance`
+//! congested    mark, or drop if the sender has no ECN
+//! ```
+//!
+//! Differences from the paper, with reasons:
+//! * Pre-marking probabilities are those of the curve itself. RED's spreading of marks by `count` is of one stream of marks and would
+//!   bias products of probabilities.
+//! * A packet that comes congestion-marked stays so, and its queue counts as any other's.
+//! * A queue can have a limit. The curve at 1 does not drop by itself: with `w < 1` the paper's probability is below 1 there.
+//! * The average queue can be in bytes; then probabilities do not depend on the packet's size, as the paper's do not.
+
+use dovetail_units::{Duration, Time};
+
+use super::average::{AfterIdle, AverageQueue};
+use super::congestion::{Congestion, advance};
+use super::curve::RedCurve;
+use super::density::{Densities, Density};
+use super::fraction::Fraction;
+use super::red::RedConfig;
+use super::{Aqm, AqmDrop, AqmError, Arrival, Backlog, Unit, Verdict};
+
+/// DRQ's parameters for one resource; as [`RedConfig`]'s of the same name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DrqConfig {
+    /// In what queue, thresholds and limit are measured.
+    pub unit: Unit,
+    /// Lower threshold, in packets (bytes).
+    pub min: u32,
+    /// Upper threshold, in packets (bytes): above `min`, at most 2^30.
+    pub max: u32,
+    /// The pre-marking probability at the upper threshold, above 0.
+    pub max_p: Fraction,
+    /// Weight of a new sample in the average queue, above 0.
+    pub weight: Fraction,
+    /// How long a packet of mean size takes on the resource, above 0.
+    pub packet: Duration,
+    /// Whether to mark packets whose senders understand it.
+    pub ecn: bool,
+    /// The most that may wait, in packets (bytes).
+    pub limit: Option<u32>,
+}
+
+impl DrqConfig {
+    /// The setting of section IV.A: packets, thresholds 50 and 550, `max_p` 0.1, weight 1e-4; marks for who understands them, no limit. Given
+    /// how long a packet takes on the resource.
+    pub const fn new(packet: Duration) -> Self {
+        let RedConfig { unit, min, max, max_p, weight, ecn, limit, .. } = RedConfig::new(packet);
+        Self { unit, min, max, max_p, weight, packet, ecn, limit }
+    }
+}
+
+/// The probabilities of Fig. 3 for one packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Marking {
+    /// Intra-resource: to congestion-marked at once.
+    pub delta: Fraction,
+    /// Inter-resource: one state further.
+    pub epsilon: Fraction,
+}
+
+/// The square root of 2, in 2^-32ths.
+const SQRT_2: u128 = 6_074_001_000;
+
+impl Marking {
+    /// Equations (22) and (23) for a pre-marking probability and a density (1 on links), rounded down to 2^-32, at most 1.
+    pub fn new(premarking: Fraction, density: Density) -> Self {
+        let weighted = (u128::from(premarking.bits()) * u128::from(density.bits())) >> 32;
+        let limited = |bits: u128| Fraction::from_bits(u64::try_from(bits).unwrap_or(u64::MAX));
+        // Above 1 both are 1; without this bound the square could overflow.
+        let weighted = weighted.min(u128::from(Fraction::ONE.bits()));
+        Self { delta: limited((weighted * weighted) >> 32), epsilon: limited((weighted * SQRT_2) >> 32) }
+    }
+}
+
+/// Dual-Resource Queue: the queue of one CPU or one link.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Drq {
+    config: DrqConfig,
+    curve: RedCurve,
+    average: AverageQueue,
+    /// `None` on a link.
+    densities: Option<Densities>,
+}
+
+impl Drq {
+    /// Before a link.
+    ///
+    /// # Errors
+    /// A parameter outside its range.
+    pub fn link(config: DrqConfig) -> Result<Self, AqmError> {
+        Self::new(config, None)
+    }
+
+    /// Before a CPU.
+    ///
+    /// # Errors
+    /// A parameter outside its range.
+    pub fn cpu(config: DrqConfig, densities: Densities) -> Result<Self, AqmError> {
+        Self::new(config, Some(densities))
+    }
+
+    fn new(config: DrqConfig, densities: Option<Densities>) -> Result<Self, AqmError> {
+        config.unit.check()?;
+        let curve = RedCurve::new(config.min, config.max, config.max_p, true)?;
+        let average = AverageQueue::new(config.weight, config.packet, AfterIdle::Decay)?;
+        Ok(Self { config, curve, average, densities })
+    }
+
+    /// A packet of this class needed so many cycles per bit, by [`Affine`](super::Affine) or measured: equation (1). Ignored on a link.
+    pub fn observe(&mut self, class: u32, sample: Density) {
+        if let Some(densities) = &mut self.densities {
+            densities.observe(class, sample);
+        }
+    }
+
+    /// The class's average density; 1 on a link.
+    pub fn density(&self, class: u32) -> Density {
+        self.densities.as_ref().map_or(Density::ONE, |densities| densities.of(class))
+    }
+
+    /// The average queue in 2^-32ths of a packet (byte).
+    pub fn average_bits(&self) -> u64 {
+        self.average.bits()
+    }
+
+    /// `sigma_k` or `rho_l` now.
+    pub fn premarking(&self) -> Fraction {
+        self.curve.probability(self.average.bits())
+    }
+
+    /// The probabilities for a packet of this class now.
+    pub fn marking(&self, class: u32) -> Marking {
+        Marking::new(self.premarking(), self.density(class))
+    }
+
+    fn judge(&self, packet: &Arrival, queue: u64, random: u64) -> Verdict {
+        if self.config.limit.is_some_and(|limit| queue >= u64::from(limit)) {
+            return Verdict::Drop(AqmDrop::Full);
+        }
+        let before = packet.congestion;
+        let Marking { delta, epsilon } = self.marking(packet.class);
+        match advance(before, delta, epsilon, (random >> 32) as u32, random as u32) {
+            same if same == before => Verdict::Enqueue,
+            Congestion::Congested if !(self.config.ecn && packet.ecn_capable) => Verdict::Drop(AqmDrop::Early),
+            after => Verdict::EnqueueMarked(after),
+        }
+    }
+}
+
+impl Aqm for Drq {
+    fn arrival(&mut self, now: Time, packet: &Arrival, waiting: Backlog, random: u64) -> Verdict {
+        let queue = self.config.unit.of(waiting);
+        let idle = self.average.arrival(now, queue);
+        let verdict = self.judge(packet, queue, random);
+        if idle && matches!(verdict, Verdict::Drop(_)) {
+            self.average.stays_idle();
+        }
+        verdict
+    }
+
+    fn departure(&mut self, now: Time, waiting: Backlog) {
+        self.average.departure(now, u64::from(waiting.packets));
+    }
+}

@@ -1,0 +1,254 @@
+//! `red`: Random Early Detection (S. Floyd, V. Jacobson, IEEE/ACM Transactions on Networking 1(4), 1993).
+//!
+//! Keeps the average queue between two thresholds by marking (or dropping) packets by chance, the more the longer the average queue,
+//! so that every TCP flow is told in proportion to its rate.
+//!
+//! * Parameters: [`RedConfig`].
+//! * Cost per packet: O(1); two divisions above the lower threshold; O(log idle time) after idling. State: some 100 bytes.
+//! * Guarantees: between marks come at most `1/p_b` packets (without `wait`) for a constant `p_b`, and the number is uniform.
+//! * Example: `Red::new(RedConfig::new(packet_time))`.
+//!
+//! [`Rules::FloydJacobson`], for every packet, with q what waits before it:
+//!
+//! ```text
+//! avg           as AverageQueue, AfterIdle::Decay
+//! queue full    drop, count = 0
+//! avg < min     enqueue, count = -1
+//! p_b = curve(avg); 1: drop, count = 0
+//! count += 1
+//! in bytes:     p_b = p_b size / mean
+//! without wait: p_a = p_b / (1 - count p_b), 1 from count p_b = 1 on
+//! with wait:    p_a = 0 while count p_b < 1, p_b / (2 - count p_b) while it is below 2, then 1
+//! with p_a:     mark, or drop if the sender or the configuration has no ECN; count = 0
+//! ```
+//!
+//! [`Rules::Ns2`], as ns-2.35's `red.cc`, where it differs:
+//! * avg with [`AfterIdle::DecayAndSample`].
+//! * Nothing is marked or dropped (but by a full queue) while at most one packet (byte, in bytes) waits.
+//! * `count` goes on below the threshold; the first packet at or above it is spared and sets it to 1.
+//! * In bytes, count is the whole number of mean packets in the bytes since the last mark, and the size scales `p_a` instead of `p_b`.
+//! * Packets of `p_b = 1` are dropped by the same draw, not unconditionally; in bytes small ones may pass.
+//! * A packet that is to be marked is dropped after all if the queue is full.
+//!
+//! Differences from the paper, with reasons:
+//! * Gentle (from `max` to `2 max` the probability rises to 1) is an option, on by default: Floyd's own recommendation of 2000.
+//! * Where the curve is at 1 packets are dropped even if the sender knows ECN: RFC 3168, section 7.
+//! * Idle is a resource without work. The paper's "queue empty" depends on whether the packet being served counts.
+//! * `wait` is ns-2's, from Floyd's later work: marks are spaced between `1/p_b` and `2/p_b` packets, never in a row.
+
+use dovetail_units::{Duration, Time};
+
+use super::average::{AfterIdle, AverageQueue};
+use super::congestion::Congestion;
+use super::curve::RedCurve;
+use super::fraction::Fraction;
+use super::{Aqm, AqmDrop, AqmError, Arrival, Backlog, Unit, Verdict};
+
+/// Whose RED.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rules {
+    /// The paper's.
+    FloydJacobson,
+    /// ns-2's.
+    Ns2,
+}
+
+/// RED's parameters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RedConfig {
+    /// In what queue, thresholds and limit are measured.
+    pub unit: Unit,
+    /// Lower threshold, in packets (bytes).
+    pub min: u32,
+    /// Upper threshold, in packets (bytes): above `min`, at most 2^30.
+    pub max: u32,
+    /// The probability at the upper threshold, above 0.
+    pub max_p: Fraction,
+    /// Whether the probability rises to 1 between `max` and `2 max` instead of jumping there.
+    pub gentle: bool,
+    /// Weight of a new sample in the average queue, above 0.
+    pub weight: Fraction,
+    /// How long a packet of mean size takes on the resource, above 0: the pace of the average while the resource idles.
+    pub packet: Duration,
+    /// Whether marks wait for at least `1/p_b` packets after one another.
+    pub wait: bool,
+    /// Whether to mark packets whose senders understand it.
+    pub ecn: bool,
+    /// The most that may wait, in packets (bytes).
+    pub limit: Option<u32>,
+    /// Whose RED.
+    pub rules: Rules,
+}
+
+impl RedConfig {
+    /// The setting of the DRQ paper, section IV.A: packets, thresholds 50 and 550, `max_p` 0.1, gentle, weight 1e-4; and marks for who
+    /// understands them, no limit, no `wait`, Floyd and Jacobson's rules. Given how long a packet takes on the resource.
+    pub const fn new(packet: Duration) -> Self {
+        Self {
+            unit: Unit::Packets,
+            min: 50,
+            max: 550,
+            // 0.1 and 1e-4 in 2^-32ths.
+            max_p: Fraction::from_bits(429_496_730),
+            gentle: true,
+            weight: Fraction::from_bits(429_497),
+            packet,
+            wait: false,
+            ecn: true,
+            limit: None,
+            rules: Rules::FloydJacobson,
+        }
+    }
+}
+
+/// Random Early Detection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Red {
+    config: RedConfig,
+    curve: RedCurve,
+    average: AverageQueue,
+    /// Packets since the last mark; -1 below the threshold.
+    count: i64,
+    /// Bytes since the last mark (ns-2).
+    count_bytes: u64,
+    /// Whether the last packet was above the threshold (ns-2).
+    above: bool,
+}
+
+impl Red {
+    /// With an empty queue that was always empty.
+    ///
+    /// # Errors
+    /// A parameter outside its range.
+    pub fn new(config: RedConfig) -> Result<Self, AqmError> {
+        config.unit.check()?;
+        let curve = RedCurve::new(config.min, config.max, config.max_p, config.gentle)?;
+        let after_idle = match config.rules {
+            Rules::FloydJacobson => AfterIdle::Decay,
+            Rules::Ns2 => AfterIdle::DecayAndSample,
+        };
+        let average = AverageQueue::new(config.weight, config.packet, after_idle)?;
+        Ok(Self { config, curve, average, count: -1, count_bytes: 0, above: false })
+    }
+
+    /// The average queue in 2^-32ths of a packet (byte).
+    pub fn average_bits(&self) -> u64 {
+        self.average.bits()
+    }
+
+    fn is_full(&self, queue: u64) -> bool {
+        self.config.limit.is_some_and(|limit| queue >= u64::from(limit))
+    }
+
+    fn notified(&mut self) {
+        self.count = 0;
+        self.count_bytes = 0;
+    }
+
+    fn notify(&mut self, packet: &Arrival, overload: bool) -> Verdict {
+        self.notified();
+        if overload {
+            Verdict::Drop(AqmDrop::Overload)
+        } else if self.config.ecn && packet.ecn_capable {
+            Verdict::EnqueueMarked(Congestion::Congested)
+        } else {
+            Verdict::Drop(AqmDrop::Early)
+        }
+    }
+
+    fn floyd_jacobson(&mut self, packet: &Arrival, queue: u64, random: u32) -> Verdict {
+        if self.is_full(queue) {
+            self.notified();
+            return Verdict::Drop(AqmDrop::Full);
+        }
+        if self.curve.is_below(self.average.bits()) {
+            self.count = -1;
+            return Verdict::Enqueue;
+        }
+        let on_curve = self.curve.probability(self.average.bits());
+        if on_curve == Fraction::ONE {
+            return self.notify(packet, true);
+        }
+        self.count = self.count.saturating_add(1);
+        let scaled = self.by_size(on_curve, packet.size);
+        let chance = spread(scaled, self.count.unsigned_abs(), self.config.wait);
+        if chance.happens(random) { self.notify(packet, false) } else { Verdict::Enqueue }
+    }
+
+    fn ns2(&mut self, packet: &Arrival, queue: u64, random: u32) -> Verdict {
+        self.count = self.count.max(0).saturating_add(1);
+        self.count_bytes = self.count_bytes.saturating_add(u64::from(packet.size));
+        let mut verdict = Verdict::Enqueue;
+        if self.curve.is_below(self.average.bits()) || queue <= 1 {
+            self.above = false;
+        } else if !self.above {
+            self.above = true;
+            self.count = 1;
+            self.count_bytes = u64::from(packet.size);
+        } else {
+            verdict = self.ns2_draw(packet, random);
+        }
+        if self.is_full(queue) {
+            self.notified();
+            verdict = Verdict::Drop(AqmDrop::Full);
+        }
+        verdict
+    }
+
+    fn ns2_draw(&mut self, packet: &Arrival, random: u32) -> Verdict {
+        let on_curve = self.curve.probability(self.average.bits());
+        let count = match self.config.unit {
+            Unit::Packets => self.count.unsigned_abs(),
+            Unit::Bytes { mean } => self.count_bytes / u64::from(mean),
+        };
+        let mut chance = spread(on_curve, count, self.config.wait);
+        if chance < Fraction::ONE {
+            chance = self.by_size(chance, packet.size);
+        }
+        if chance.happens(random) { self.notify(packet, on_curve == Fraction::ONE) } else { Verdict::Enqueue }
+    }
+
+    fn by_size(&self, probability: Fraction, size: u32) -> Fraction {
+        match self.config.unit {
+            Unit::Packets => probability,
+            // At most 2^32 (2^32 - 1).
+            Unit::Bytes { mean } => Fraction::from_bits(probability.bits() * u64::from(size) / u64::from(mean)),
+        }
+    }
+}
+
+/// Spread marks evenly: the probability that makes the distance between marks uniform instead of geometric.
+fn spread(probability: Fraction, count: u64, wait: bool) -> Fraction {
+    let one = u128::from(Fraction::ONE.bits());
+    let p = u128::from(probability.bits());
+    let passed = u128::from(count) * p;
+    let up_to = if wait { 2 * one } else { one };
+    if wait && passed < one {
+        Fraction::ZERO
+    } else if passed < up_to {
+        // At most 2^64, from which `from_bits` makes 1.
+        Fraction::from_bits(u64::try_from(p * one / (up_to - passed)).unwrap_or(u64::MAX))
+    } else {
+        Fraction::ONE
+    }
+}
+
+impl Aqm for Red {
+    fn arrival(&mut self, now: Time, packet: &Arrival, waiting: Backlog, random: u64) -> Verdict {
+        let queue = self.config.unit.of(waiting);
+        let idle = self.average.arrival(now, queue);
+        let random = (random >> 32) as u32;
+        let verdict = match self.config.rules {
+            Rules::FloydJacobson => self.floyd_jacobson(packet, queue, random),
+            Rules::Ns2 => self.ns2(packet, queue, random),
+        };
+        if idle && matches!(verdict, Verdict::Drop(_)) {
+            self.average.stays_idle();
+        }
+        verdict
+    }
+
+    fn departure(&mut self, now: Time, waiting: Backlog) {
+        self.average.departure(now, u64::from(waiting.packets));
+    }
+}
