@@ -169,7 +169,7 @@ fn many_thousand_flows_of_many_classes_are_solved() {
     }
     let found = solve(&network).expect("solvable");
     assert!(found.residuals.largest() <= KKT, "{:?}", found.residuals);
-    assert!(found.iterations < 60, "{}", found.iterations);
+    assert!(found.iterations <= 30, "{}", found.iterations);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn unlike_capacities_and_weights_do_not_jam_the_solver() {
         let hops: Vec<Hop> = links.iter().copied().map(Hop::link).collect();
         network.add_flow(weight, &hops).expect("valid");
     }
-    assert!(solve(&network).expect("solvable").iterations < 40);
+    assert!(solve(&network).expect("solvable").iterations <= 30);
 }
 
 /// Hop by CPU or link: its index, and its density in case it is a CPU.
@@ -232,20 +232,21 @@ fn drawn_network(capacities: &[(bool, f64)], flows: &[Draw]) -> Network {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// The conditions are sufficient and necessary, so nothing else needs to be known about the optimum.
+    /// The conditions are sufficient and necessary, so nothing else needs to be known about the optimum. Capacities, weights and densities
+    /// over seven orders of magnitude.
     #[test]
     fn random_networks_satisfy_the_optimality_conditions(
-        capacities in prop::collection::vec((any::<bool>(), 5.0..9.0), 1..12),
-        flows in prop::collection::vec((-2.0..2.0, prop::collection::vec((0_usize..12, -1.5..1.5), 1..6)), 1..40),
+        capacities in prop::collection::vec((any::<bool>(), 3.0..10.0), 1..16),
+        flows in prop::collection::vec((-3.5..3.5, prop::collection::vec((0_usize..16, -3.5..3.5), 1..8)), 1..60),
     ) {
         let network = drawn_network(&capacities, &flows);
         let found = solve(&network).expect("solvable");
         let again = residuals(&network, &found.rates, &found.prices).expect("fits");
         prop_assert!(again.largest() <= KKT, "{again:?}");
         prop_assert_eq!(again, found.residuals);
-        prop_assert!(found.iterations < 100, "{} steps", found.iterations);
+        prop_assert!(found.iterations <= 30, "{} steps", found.iterations);
     }
 
     /// No feasible change of rates wins: `sum alpha (r - r*) / r* <= 0` for any feasible r (section II.B).

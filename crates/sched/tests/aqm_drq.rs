@@ -221,6 +221,24 @@ fn senders_without_ecn_lose_what_would_be_marked_and_signals_pass() {
     assert_eq!(silent.arrival(Time::ZERO, &hears(Initial), waiting(1001), none), Verdict::Drop(AqmDrop::Full));
 }
 
+/// A dropped packet does not end the idle time: the average goes on decaying.
+#[test]
+fn a_drop_leaves_the_resource_idle() {
+    let packet = Duration::from_nanos(100);
+    let mut drq = Drq::link(DrqConfig { weight: fraction(0.02), packet, ..direct() }).expect("valid");
+    let deaf = Arrival { size: 500, ..Arrival::default() };
+    for _ in 0..1000 {
+        drq.arrival(Time::ZERO, &deaf, waiting(500), u64::MAX);
+    }
+    drq.departure(Time::ZERO, waiting(0));
+    for arrivals in 1..10 {
+        let before = drq.average_bits() as f64;
+        let verdict = drq.arrival(Time::from_nanos(100 * arrivals), &deaf, waiting(0), 0);
+        assert_eq!(verdict, Verdict::Drop(AqmDrop::Early));
+        assert!((drq.average_bits() as f64 / before - 0.98).abs() < 1e-8);
+    }
+}
+
 #[test]
 fn densities_are_averaged_by_equation_1() {
     let lambda = fraction(0.05);

@@ -332,6 +332,22 @@ fn an_idle_resource_lets_the_average_decay() {
     }
 }
 
+/// From below and from above: rounding down instead would stop a whole 2^-32 / w short on one side.
+#[test]
+fn the_average_of_a_constant_queue_is_that_queue() {
+    for (weight, samples) in [(1e-4, 400_000), (0.02, 3000), (1.0, 1)] {
+        let mut average =
+            AverageQueue::new(fraction(weight), Duration::from_nanos(1), AfterIdle::Decay).expect("valid");
+        for queue in [1000, 10] {
+            for _ in 0..samples {
+                average.arrival(Time::ZERO, queue);
+            }
+            let off = average.bits() as f64 - queue as f64 * 2.0_f64.powi(32);
+            assert!(off.abs() <= 0.5 / fraction(weight).as_f64() + 1.0, "{weight} {queue}: {off}");
+        }
+    }
+}
+
 #[test]
 fn years_of_idling_and_time_that_runs_backwards_do_no_harm() {
     let mut red = Red::new(config(Rules::FloydJacobson, false, Unit::Packets)).expect("valid");

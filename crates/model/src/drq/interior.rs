@@ -11,9 +11,7 @@
 //! corrector for linear programs applies, and eliminating `r` and `t` leaves one positive definite system with as many
 //! unknowns as there are resources, `(A D A' + T/M) d_mu = ...` with `D = r/q`.
 //!
-//! Newton's direction moves all products in proportion to the step, but for a term of second order. Rates and prices take the same step, no
-//! longer than keeps every product above [`NEAR`] of that proportion: without it a rate can run into 0 where it jams. When the
-//! corrector makes the step short, a plain step towards the central path, for which the second-order term is small, is taken.
+//! The start has `r q = alpha` already, and rates and prices take the same step. With separate steps a rate can run into 0, where it jams.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -87,9 +85,9 @@ pub(super) struct Solved {
 /// The error at which to stop; rounding allows little less.
 const TARGET: f64 = 1e-12;
 const MOST_STEPS: usize = 200;
-/// Products stay above this part of where the linear model has them.
-const NEAR: f64 = 0.5;
-/// A corrector's step is good if it is this long.
+/// Steps go this far towards the point at which something becomes 0.
+const TO_BOUNDARY: f64 = 0.9999;
+/// A corrector's step is good if it is this long; otherwise a plain step towards the central path may be longer.
 const LONG_STEP: f64 = 0.3;
 
 pub(super) fn minimise(problem: &Problem) -> Solved {
@@ -128,8 +126,6 @@ struct Step {
     spare: DVector<f64>,
     paid: DVector<f64>,
     seen: Vec<f64>,
-    /// What all `t mu` are to be.
-    centre: f64,
 }
 
 impl Point {
@@ -164,7 +160,7 @@ impl Point {
         let no_products = (vec![0.0; self.rates.len()], DVector::zeros(problem.resources));
         let predictor = self.direction(problem, &system, &residual, &no_products, 0.0);
         let mean = self.spare.dot(&self.paid) / problem.resources as f64;
-        let most = self.to_boundary(&predictor).min(1.0);
+        let most = self.length(&predictor);
         let ahead = (&self.spare + &predictor.spare * most).dot(&(&self.paid + &predictor.paid * most));
         let centre = mean * (ahead / problem.resources as f64 / mean).clamp(0.0, 1.0).powi(3);
         let products = (
@@ -172,12 +168,12 @@ impl Point {
             predictor.spare.component_mul(&predictor.paid),
         );
         let corrected = self.direction(problem, &system, &residual, &products, centre);
-        let length = self.length(problem, &corrected);
+        let length = self.length(&corrected);
         if length >= LONG_STEP {
             return Some((corrected, length));
         }
         let plain = self.direction(problem, &system, &residual, &no_products, 0.3 * mean);
-        let plain_length = self.length(problem, &plain);
+        let plain_length = self.length(&plain);
         Some(if plain_length > length { (plain, plain_length) } else { (corrected, length) })
     }
 
@@ -199,34 +195,16 @@ impl Point {
         let rate = |class: usize| by_class[class] - self.rates[class] / self.seen[class] * seen[class];
         let rates = (0..self.rates.len()).map(rate).collect();
         let spare = by_resource - self.spare.component_div(&self.paid).component_mul(&paid);
-        Step { rates, spare, paid, seen, centre }
+        Step { rates, spare, paid, seen }
     }
 
-    /// How far along `step` something becomes 0.
-    fn to_boundary(&self, step: &Step) -> f64 {
+    /// How far to go along `step`: up to 1, and everything stays above 0.
+    fn length(&self, step: &Step) -> f64 {
         let primal = self.rates.iter().zip(&step.rates).chain(self.spare.iter().zip(step.spare.iter()));
         let dual = self.seen.iter().zip(&step.seen).chain(self.paid.iter().zip(step.paid.iter()));
         let shrinking = primal.chain(dual).filter(|(_, change)| **change < 0.0);
-        shrinking.map(|(value, change)| -value / change).fold(f64::INFINITY, f64::min)
-    }
-
-    /// The longest step tried that keeps every product above [`NEAR`] of its linear model.
-    fn length(&self, problem: &Problem, step: &Step) -> f64 {
-        let mut length = (0.9999 * self.to_boundary(step)).min(1.0);
-        // A short enough step always stays near, but for rounding.
-        while length > 1e-12 && !self.stays_near(problem, step, length) {
-            length *= 0.8;
-        }
-        length
-    }
-
-    fn stays_near(&self, problem: &Problem, step: &Step, length: f64) -> bool {
-        let near = |(a, da): (f64, f64), (b, db): (f64, f64), goal: f64| {
-            (a + length * da) * (b + length * db) >= NEAR * ((1.0 - length) * a * b + length * goal)
-        };
-        let class = |s: usize| near((self.rates[s], step.rates[s]), (self.seen[s], step.seen[s]), problem.weights[s]);
-        let resource = |i: usize| near((self.spare[i], step.spare[i]), (self.paid[i], step.paid[i]), step.centre);
-        (0..self.rates.len()).all(class) && (0..problem.resources).all(resource)
+        let boundary = shrinking.map(|(value, change)| -value / change).fold(f64::INFINITY, f64::min);
+        (TO_BOUNDARY * boundary).min(1.0)
     }
 
     fn advance(&mut self, problem: &Problem, step: &Step, length: f64) {
