@@ -40,6 +40,9 @@ fn pictures(name: &str, number: f64, things: usize) -> Vec<String> {
         log,
     };
     let scatter = Scatter { title: name.into(), x_label: name.into(), y_label: name.into(), series: all(things) };
+    let quantity = || Quantity { label: name.into(), factor: 100.0 };
+    let panel = LinePanel { heading: name.into(), lines: all(things) };
+    let line_chart = LineChart { title: name.into(), x: quantity(), y: quantity(), panels: vec![panel; things] };
     let cdf = Cdf { scheduler: name.into(), group: Some(name.into()), points: points.clone() };
     let utilized = UtilizationPanel { scheduler: name.into(), resources: all(things) };
     vec![
@@ -50,6 +53,7 @@ fn pictures(name: &str, number: f64, things: usize) -> Vec<String> {
         bars_with_error(&chart(false)).unwrap(),
         bars_with_error(&chart(true)).unwrap(),
         scatter_loglog(&scatter).unwrap(),
+        lines(&line_chart).unwrap(),
     ]
 }
 

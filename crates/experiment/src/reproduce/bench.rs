@@ -1,6 +1,6 @@
 //! Where the runs of a reproduction are made.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -103,4 +103,16 @@ impl<'a> Bench<'a> {
         let cancelled = || Err(RunError::Cancelled.into());
         results.into_iter().map(|slot| slot.into_inner().ok().flatten().unwrap_or_else(cancelled)).collect()
     }
+}
+
+/// What is in the cell, made now if nothing is.
+pub(super) fn get_or_try<T>(
+    cell: &OnceCell<T>,
+    make: impl FnOnce() -> Result<T, ReproduceError>,
+) -> Result<&T, ReproduceError> {
+    if cell.get().is_none() {
+        let made = make()?;
+        return Ok(cell.get_or_init(|| made));
+    }
+    cell.get().ok_or_else(|| ReproduceError::Expected("no shared runs".into()))
 }

@@ -6,8 +6,11 @@ use super::ReproduceError;
 use super::catalogue::Item;
 use super::check::{Check, Criterion};
 
-/// The tradeoff paper's.
-const TRADEOFF: &str = include_str!("../../../../scenarios/papers/tradeoff/expected.toml");
+/// One file per paper.
+const FILES: [&str; 2] = [
+    include_str!("../../../../scenarios/papers/tradeoff/expected.toml"),
+    include_str!("../../../../scenarios/papers/atfq/expected.toml"),
+];
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,8 +41,12 @@ pub(super) struct Expected {
 
 /// All expected values.
 pub(super) fn all() -> Result<Vec<Expected>, ReproduceError> {
-    let file: File = toml::from_str(TRADEOFF).map_err(|e| ReproduceError::Expected(e.to_string()))?;
-    Ok(file.check)
+    let mut all = Vec::new();
+    for text in FILES {
+        let file: File = toml::from_str(text).map_err(|e| ReproduceError::Expected(e.to_string()))?;
+        all.extend(file.check);
+    }
+    Ok(all)
 }
 
 /// What was measured for a table or figure, and pictures of it.

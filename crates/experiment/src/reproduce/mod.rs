@@ -4,10 +4,12 @@
 //! the numbers, and pictures. What the papers say, and the tolerances with their reasons, is data: `expected.toml` beside the scenario
 //! files, all built into the program.
 
+mod atfq;
 mod bench;
 mod catalogue;
 mod check;
 mod expected;
+mod seconds;
 mod tradeoff;
 
 use std::fmt;
@@ -127,11 +129,14 @@ pub fn run(ids: &[String], settings: &Settings<'_>) -> Result<Reproduction, Repr
     let items = select(ids)?;
     let expected = expected::all()?;
     let bench = bench::Bench::new(settings);
-    let shared = tradeoff::Shared::default();
+    let (of_tradeoff, of_atfq) = (tradeoff::Shared::default(), atfq::Shared::default());
     let mut result = Reproduction { schema: SCHEMA, checks: Vec::new(), pictures: Vec::new() };
     for item in items {
         bench.begin(item.id);
-        let findings = tradeoff::reproduce(item.id, &bench, &shared)?;
+        let findings = match item.paper {
+            "atfq" => atfq::reproduce(item.id, &bench, &of_atfq)?,
+            _ => tradeoff::reproduce(item.id, &bench, &of_tradeoff)?,
+        };
         result.checks.extend(expected::checks(item, &expected, &findings));
         result.pictures.extend(findings.pictures);
     }

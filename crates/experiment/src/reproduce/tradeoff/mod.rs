@@ -11,15 +11,14 @@ mod fig6;
 mod fig7;
 mod fig8;
 mod fig9;
-mod seconds;
 mod table2;
 mod trace;
 
 use std::cell::OnceCell;
 
-use super::ReproduceError;
-use super::bench::Bench;
+use super::bench::{Bench, get_or_try};
 use super::expected::Findings;
+use super::{ReproduceError, seconds};
 use crate::compare::Recorded;
 use trace::Patterns;
 
@@ -41,14 +40,6 @@ impl Shared {
     fn patterns(&self, bench: &Bench<'_>) -> Result<&Patterns, ReproduceError> {
         get_or_try(&self.patterns, || trace::patterns(bench, &trace::Size::FULL))
     }
-}
-
-fn get_or_try<T>(cell: &OnceCell<T>, make: impl FnOnce() -> Result<T, ReproduceError>) -> Result<&T, ReproduceError> {
-    if cell.get().is_none() {
-        let made = make()?;
-        return Ok(cell.get_or_init(|| made));
-    }
-    cell.get().ok_or_else(|| ReproduceError::Expected("no shared runs".into()))
 }
 
 /// Compute the table or figure of this id, one of those that are done.

@@ -2,7 +2,7 @@
 
 use crate::compare::{Interval, Recorded};
 
-/// The CPU's place in the pipelines of this paper.
+/// The CPU's place in the papers' pipelines.
 pub(super) const CPU: usize = 0;
 /// The link's.
 pub(super) const LINK: usize = 1;
