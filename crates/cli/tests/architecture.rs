@@ -13,9 +13,9 @@ const MAY_USE: [(&str, &[&str]); 9] = [
     ("wire", &["units"]),
     ("trace", &["units", "wire"]),
     ("tcp", &["units"]),
-    ("sim", &["units", "sched", "model", "wire", "trace"]),
-    ("experiment", &["units", "sched", "model", "wire", "trace", "sim"]),
-    ("cli", &["units", "sched", "model", "wire", "trace", "sim", "experiment"]),
+    ("sim", &["units", "sched", "model", "wire", "trace", "tcp"]),
+    ("experiment", &["units", "sched", "model", "wire", "trace", "tcp", "sim"]),
+    ("cli", &["units", "sched", "model", "wire", "trace", "tcp", "sim", "experiment"]),
 ];
 
 /// Licences of which any one suffices.

@@ -34,6 +34,7 @@ mod between;
 mod costs;
 mod engine;
 mod error;
+pub mod network;
 mod no_wait;
 mod pipeline;
 mod random;

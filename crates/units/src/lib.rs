@@ -6,11 +6,13 @@
 
 extern crate alloc;
 
+mod cycles;
 mod decimal;
 mod quantity;
 mod resource;
 mod time;
 
+pub use cycles::{CycleRate, Density};
 pub use decimal::ParseError;
 pub use quantity::{BitRate, Bytes, PacketRate, Weight};
 pub use resource::ResourceVec;

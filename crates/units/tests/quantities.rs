@@ -1,6 +1,6 @@
 //! What people write, and what they get told when it is wrong.
 
-use dovetail_units::{BitRate, Bytes, Duration, PacketRate, ResourceVec, Weight};
+use dovetail_units::{BitRate, Bytes, CycleRate, Density, Duration, PacketRate, ResourceVec, Weight};
 
 #[test]
 fn quantities_read_as_people_write_them() {
@@ -13,6 +13,16 @@ fn quantities_read_as_people_write_them() {
     assert_eq!("200 Mbps".parse::<BitRate>().unwrap().as_bps(), 200_000_000);
     assert_eq!("0.5 pps".parse::<PacketRate>().unwrap().as_pps(), 0.5);
     assert_eq!("0.25".parse::<Weight>().unwrap().as_milli(), 250);
+}
+
+#[test]
+fn a_packet_holds_a_cpu_for_its_bits_times_its_density() {
+    // 500 bytes are 4000 bits: 1000 cycles at 0.25 cycles/bit, 50 us at 20 Mcycles/s.
+    let cpu: CycleRate = "20 Mcycles/s".parse().unwrap();
+    assert_eq!(cpu.processing_time(500, "0.25 cycles/bit".parse().unwrap()), Duration::from_micros(50));
+    assert_eq!("2 cycles/B".parse::<Density>().unwrap(), "0.25 cycles/bit".parse().unwrap());
+    assert_eq!(cpu.processing_time(u64::MAX, Density::from_micro(u64::MAX)), Duration::MAX);
+    assert!("0 MHz".parse::<CycleRate>().is_err());
 }
 
 #[test]

@@ -1,0 +1,179 @@
+//! What a network is made of.
+
+use dovetail_tcp::Config;
+use dovetail_units::{BitRate, CycleRate, Density, Duration, Time};
+
+use super::queue::Queueing;
+
+/// What a hop does with a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Service {
+    /// Sends its bits at this rate.
+    Link(BitRate),
+    /// Processes its bits, each of which takes as many cycles as the packet's class needs.
+    Cpu(CycleRate),
+}
+
+/// One resource with the queue in front of it and the way behind it. It serves one packet at a time, in order.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Hop {
+    /// Its name in reports.
+    pub name: String,
+    /// What it does.
+    pub service: Service,
+    /// Which packets may wait in front of it, and in which order they are served.
+    pub queueing: Queueing,
+    /// Most packets that may wait, the one in service not counted. Of each flow, where flows have queues of their own.
+    pub limit: u32,
+    /// Propagation delay to the next hop of a packet's route, or to its receiver.
+    pub delay: Duration,
+}
+
+/// Flows of one kind.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Class {
+    /// Its name in reports.
+    pub name: String,
+    /// Cycles per bit on every CPU of the route.
+    pub density: Density,
+    /// The hops that its data passes, by their indices in [`Network::hops`]; at least one, none twice.
+    pub route: Vec<u32>,
+    /// Length of a data packet on the wire, in bytes. A SYN takes 40.
+    pub packet_bytes: u32,
+    /// Rate of each sender's own access link; `None` for no limit.
+    pub access: Option<BitRate>,
+    /// The senders.
+    pub tcp: Config,
+}
+
+/// Two-way propagation delay of a flow. What the hops of the route do not make up is divided: one half of the whole is the way back, and the
+/// rest lies in equal parts before the first hop and behind the last one. ACKs meet no queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RoundTrip {
+    /// The shortest.
+    pub min: Duration,
+    /// The longest; between the two all are equally likely.
+    pub max: Duration,
+}
+
+/// Where flows come from.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Traffic {
+    /// Flows that always have something to send.
+    LongLived {
+        /// Index in [`Network::classes`].
+        class: u32,
+        /// How many.
+        count: u32,
+        /// When the first starts.
+        start: Time,
+        /// The starts are spread evenly over this time.
+        spread: Duration,
+        /// Their delays.
+        rtt: RoundTrip,
+    },
+    /// Short flows that come as a Poisson process, with Pareto-distributed lengths.
+    Web {
+        /// Index in [`Network::classes`].
+        class: u32,
+        /// Flows per second; above zero.
+        rate: f64,
+        /// Mean length in packets, at least 1.
+        mean_packets: f64,
+        /// Shape of the Pareto distribution, above 1: the smaller, the heavier its tail.
+        shape: f64,
+        /// Their delays.
+        rtt: RoundTrip,
+    },
+}
+
+impl Traffic {
+    /// Index of its class.
+    pub fn class(&self) -> u32 {
+        match self {
+            Self::LongLived { class, .. } | Self::Web { class, .. } => *class,
+        }
+    }
+
+    pub(super) fn rtt(&self) -> RoundTrip {
+        match self {
+            Self::LongLived { rtt, .. } | Self::Web { rtt, .. } => *rtt,
+        }
+    }
+}
+
+/// CPUs and links, and the TCP flows that cross them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Network {
+    /// In any order; at most 65,536.
+    pub hops: Vec<Hop>,
+    /// Kinds of flows.
+    pub classes: Vec<Class>,
+    /// Where flows come from.
+    pub traffic: Vec<Traffic>,
+}
+
+impl Network {
+    /// What is wrong with it, if anything.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.hops.is_empty() || self.hops.len() > 1 << 16 {
+            return Err(format!("a network has 1 to 65536 hops, not {}", self.hops.len()));
+        }
+        for class in &self.classes {
+            self.check_class(class)?;
+        }
+        for traffic in &self.traffic {
+            let Some(class) = self.classes.get(traffic.class() as usize) else {
+                return Err(format!(
+                    "traffic of class number {}, but there are {}",
+                    traffic.class(),
+                    self.classes.len()
+                ));
+            };
+            let (rtt, way) = (traffic.rtt(), self.way(class));
+            if rtt.max < rtt.min {
+                return Err(format!("class {:?}: round trips from {} to {} are none", class.name, rtt.min, rtt.max));
+            }
+            if rtt.min.divided_by(2) < way {
+                let name = &class.name;
+                return Err(format!(
+                    "class {name:?}: a round trip of {} is too short for {way} one way on its route",
+                    rtt.min
+                ));
+            }
+            if let Traffic::Web { rate, mean_packets, shape, .. } = *traffic
+                && !(rate > 0.0 && rate <= 1e9 && (1.0..1e9).contains(&mean_packets) && shape > 1.0 && shape < 1e6)
+            {
+                let name = &class.name;
+                return Err(format!(
+                    "class {name:?}: {rate} short flows per second of {mean_packets} packets in the mean, shape {shape}, make no traffic: rate above 0, mean at least 1, shape above 1"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_class(&self, class: &Class) -> Result<(), String> {
+        let name = &class.name;
+        if class.packet_bytes == 0 || class.packet_bytes > 65_535 {
+            return Err(format!("class {name:?}: packets of {} bytes; expected 1 to 65535", class.packet_bytes));
+        }
+        if class.route.is_empty() || class.route.len() > 255 {
+            return Err(format!("class {name:?}: a route passes 1 to 255 hops, not {}", class.route.len()));
+        }
+        for (k, &hop) in class.route.iter().enumerate() {
+            let Some(found) = self.hops.get(hop as usize) else {
+                return Err(format!("class {name:?}: no hop number {hop}; there are {}", self.hops.len()));
+            };
+            if class.route[..k].contains(&hop) {
+                return Err(format!("class {name:?}: its route passes {:?} twice", found.name));
+            }
+        }
+        dovetail_tcp::Sender::new(class.tcp).map(drop).map_err(|e| format!("class {name:?}: {e}"))
+    }
+
+    /// Propagation delay of all hops of the class's route.
+    pub(super) fn way(&self, class: &Class) -> Duration {
+        class.route.iter().fold(Duration::ZERO, |sum, &hop| sum + self.hops[hop as usize].delay)
+    }
+}

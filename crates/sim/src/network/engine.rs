@@ -1,0 +1,367 @@
+//! The event loop of a network.
+
+use std::sync::atomic::Ordering;
+
+use dovetail_sched::aqm::Congestion;
+use dovetail_tcp::{Ack, Rules, Sender};
+use dovetail_units::{Duration, Time};
+use rand::RngExt;
+
+use super::calendar::{Alarms, Calendar, Line, WayId, Ways};
+use super::description::{Class, Network, RoundTrip, Service, Traffic};
+use super::flow::{Flow, Reach, delays};
+use super::packet::Packet;
+use super::queue::Queue;
+use super::result::{HopTotals, NetworkResult, Totals};
+use super::web::Web;
+use super::{NetworkOptions, Tap};
+use crate::error::SimError;
+use crate::random::{Stream, stream};
+
+/// Length of a SYN on the wire.
+const SYN_BYTES: u32 = 40;
+
+/// Events between two looks at the cancel flag.
+const EVENTS_PER_REPORT: u32 = 1 << 16;
+
+/// A resource at work.
+struct Station {
+    service: Service,
+    queue: Queue,
+    in_service: Option<Packet>,
+    /// What the link owes below a nanosecond.
+    carry: u64,
+    behind: Line<Packet>,
+    totals: HopTotals,
+}
+
+/// What is on its way between a flow's ends and the hops.
+enum Travel {
+    Data(Packet),
+    Ack(u32, Ack),
+}
+
+pub(super) struct Engine<'a, T> {
+    network: &'a Network,
+    options: NetworkOptions<'a>,
+    tap: &'a mut T,
+    /// Its places: for every hop the end of service and the way behind it, for every traffic its next flow, the alarms, the ways.
+    calendar: Calendar,
+    stations: Vec<Station>,
+    ways: Ways<Travel>,
+    /// Of every flow, its sender's and its receiver's.
+    alarms: Alarms,
+    /// Flows that have not started yet of every long-lived traffic, or the arrivals of a short-lived one.
+    webs: Vec<Option<Web>>,
+    started: Vec<u32>,
+    flows: Vec<Flow>,
+    free: Vec<u32>,
+    totals: Totals,
+    draws: Stream,
+    now: Time,
+}
+
+impl<'a, T: Tap> Engine<'a, T> {
+    pub fn new(network: &'a Network, options: NetworkOptions<'a>, tap: &'a mut T) -> Result<Self, SimError> {
+        let (hops, traffic) = (network.hops.len() as u32, network.traffic.len() as u32);
+        let mut stations = Vec::new();
+        for (k, hop) in (0..hops).zip(&network.hops) {
+            stations.push(Station {
+                service: hop.service,
+                queue: Queue::new(hop, network, options.seed)?,
+                in_service: None,
+                carry: 0,
+                behind: Line::new(hops + k, hop.delay),
+                totals: HopTotals::default(),
+            });
+        }
+        let web = |(k, traffic): (usize, &Traffic)| Web::new(traffic, stream(options.seed, &format!("web {k}")));
+        let draws = stream(options.seed, "flows");
+        let mut engine = Self {
+            network,
+            tap,
+            calendar: Calendar::default(),
+            stations,
+            ways: Ways::new(2 * hops + traffic + 1),
+            alarms: Alarms::new(2 * hops + traffic),
+            webs: network.traffic.iter().enumerate().map(web).collect(),
+            started: vec![0; network.traffic.len()],
+            flows: Vec::new(),
+            free: Vec::new(),
+            totals: Totals::new(network),
+            draws,
+            now: Time::ZERO,
+            options,
+        };
+        (0..network.traffic.len()).for_each(|traffic| engine.plan_flow(traffic));
+        Ok(engine)
+    }
+
+    pub fn run(mut self) -> Result<Option<NetworkResult>, SimError> {
+        let mut until_report = EVENTS_PER_REPORT;
+        let mut warm = false;
+        while let Some((time, place)) = self.calendar.peek().filter(|&(time, _)| time <= self.options.until) {
+            if !warm && time >= self.options.warm_up {
+                warm = true;
+                self.measure_from(self.options.warm_up);
+            }
+            self.now = time;
+            self.happen(place)?;
+            until_report -= 1;
+            if until_report == 0 {
+                until_report = EVENTS_PER_REPORT;
+                if self.options.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+                    return Ok(None);
+                }
+            }
+        }
+        if !warm {
+            self.measure_from(self.options.warm_up);
+        }
+        Ok(Some(self.finish()))
+    }
+
+    fn happen(&mut self, place: u32) -> Result<(), SimError> {
+        let (hops, traffic) = (self.stations.len() as u32, self.webs.len() as u32);
+        if place < hops {
+            self.service_ends(place as usize)?;
+        } else if place < 2 * hops {
+            if let Some(packet) = self.stations[(place - hops) as usize].behind.receive(&mut self.calendar) {
+                self.arrives(packet)?;
+            }
+        } else if place < 2 * hops + traffic {
+            self.start_flow((place - 2 * hops) as usize)?;
+            self.plan_flow((place - 2 * hops) as usize);
+        } else if place == 2 * hops + traffic {
+            if let Some(owner) = self.alarms.ring(&mut self.calendar) {
+                self.alarm((owner / 2) as usize, owner % 2 == 0);
+            }
+        } else {
+            match self.ways.receive(place, &mut self.calendar) {
+                Some(Travel::Data(packet)) => self.arrives(packet)?,
+                Some(Travel::Ack(flow, ack)) => self.ack_arrives(flow as usize, ack),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn ack_arrives(&mut self, index: usize, ack: Ack) {
+        let flow = &mut self.flows[index];
+        flow.under_way -= 1;
+        flow.sender.on_ack(self.now, ack);
+        self.transmit(index);
+    }
+
+    /// The alarm of a flow's sender or receiver goes off: time may have moved on since it was set.
+    fn alarm(&mut self, index: usize, of_sender: bool) {
+        let flow = &mut self.flows[index];
+        if of_sender {
+            if flow.sender.next_timer().is_some_and(|time| time <= self.now) {
+                flow.sender.on_timer(self.now);
+            }
+            self.transmit(index);
+        } else {
+            let due = flow.receiver.next_timer().is_some_and(|time| time <= self.now);
+            let ack = if due { flow.receiver.on_timer(self.now) } else { None };
+            self.acknowledge(index, ack);
+        }
+    }
+
+    /// The next flow of this traffic is due.
+    fn plan_flow(&mut self, traffic: usize) {
+        let place = 2 * self.stations.len() as u32 + traffic as u32;
+        let next = match (&self.network.traffic[traffic], &mut self.webs[traffic]) {
+            (&Traffic::LongLived { count, start, spread, .. }, _) => {
+                let k = self.started[traffic];
+                let after = u128::from(spread.as_nanos()) * u128::from(k) / u128::from(count.max(1));
+                (k < count).then(|| start + Duration::from_nanos(after as u64))
+            }
+            (_, web) => web.as_mut().map(Web::next),
+        };
+        match next {
+            Some(time) => {
+                let event = self.calendar.make(time);
+                self.calendar.set(place, event);
+            }
+            None => self.calendar.clear(place),
+        }
+    }
+
+    fn start_flow(&mut self, traffic: usize) -> Result<(), SimError> {
+        let described = &self.network.traffic[traffic];
+        let class = &self.network.classes[described.class() as usize];
+        let mut config = class.tcp;
+        if let Some(web) = &mut self.webs[traffic] {
+            config.length = web.length();
+        }
+        if let Rules::Ns2 { clock_phase } = &mut config.rules {
+            *clock_phase = Duration::from_nanos(self.draws.random_range(0..config.granularity.as_nanos()));
+        }
+        let sender = Sender::new(config).map_err(|e| SimError::invalid(e.to_string()))?;
+        let reach = self.reach(class, described.rtt());
+        let flow = Flow::new(sender, described.class(), traffic as u32, reach);
+        let index = self.place(flow)?;
+        self.started[traffic] += 1;
+        for station in &mut self.stations {
+            station.queue.add_flow(index as u32);
+        }
+        self.transmit(index);
+        Ok(())
+    }
+
+    /// Flows of one round trip share their ways; those that draw it have their own.
+    fn reach(&mut self, class: &Class, rtt: RoundTrip) -> Reach {
+        let spread = rtt.max.saturating_sub(rtt.min).as_nanos();
+        let drawn = if spread == 0 { 0 } else { self.draws.random_range(0..=spread) };
+        let delays = delays(rtt.min + Duration::from_nanos(drawn), self.network.way(class));
+        let mut way = |delay| if spread == 0 { self.ways.shared(delay) } else { WayId::Own(delay) };
+        Reach { before: way(delays[0]), back: way(delays[1]), access: class.access }
+    }
+
+    fn place(&mut self, flow: Flow) -> Result<usize, SimError> {
+        if let Some(free) = self.free.pop() {
+            self.flows[free as usize] = flow;
+            return Ok(free as usize);
+        }
+        if self.flows.len() >= 1 << 30 {
+            return Err(SimError::TooManyPackets { at: self.now });
+        }
+        self.flows.push(flow);
+        Ok(self.flows.len() - 1)
+    }
+
+    /// Send what the window allows, and set the timer.
+    fn transmit(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        let class = &self.network.classes[flow.class as usize];
+        while let Some(segment) = flow.sender.poll_transmit(self.now) {
+            let bytes = if segment.syn { SYN_BYTES } else { class.packet_bytes };
+            let (class, congestion) = (flow.class, Congestion::Initial);
+            let packet = Packet { flow: index as u32, class, bytes, passed: 0, congestion, segment };
+            flow.under_way += 1;
+            let from = flow.leaves_access(self.now, bytes);
+            self.ways.send(flow.reach.before, from, Travel::Data(packet), &mut self.calendar);
+        }
+        match flow.sender.next_timer() {
+            Some(time) => self.alarms.at_latest(2 * index as u32, time, &mut self.calendar),
+            None => self.alarms.clear(2 * index as u32, &mut self.calendar),
+        }
+        self.retire(index);
+    }
+
+    /// A flow that has sent everything and of which nothing is under way makes room for another.
+    fn retire(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        if !flow.is_through() {
+            return;
+        }
+        self.totals.finished(flow);
+        flow.leave();
+        for owner in [2 * index as u32, 2 * index as u32 + 1] {
+            self.alarms.clear(owner, &mut self.calendar);
+        }
+        for station in &mut self.stations {
+            station.queue.remove_flow(self.now, index as u32);
+        }
+        self.free.push(index as u32);
+    }
+
+    /// The packet comes to the next hop of its route, or to its receiver.
+    fn arrives(&mut self, mut packet: Packet) -> Result<(), SimError> {
+        let class = &self.network.classes[packet.class as usize];
+        let Some(&hop) = class.route.get(usize::from(packet.passed)) else {
+            self.receive(packet);
+            return Ok(());
+        };
+        packet.passed += 1;
+        let station = &mut self.stations[hop as usize];
+        let (_, cost) = service_time(station.service, 0, packet.bytes, class);
+        station.totals.queue_was(self.now, station.queue.len());
+        let verdict = station.queue.arrive(self.now, packet, cost, &mut station.totals);
+        if let Err(lost) = verdict {
+            self.flows[lost.flow as usize].under_way -= 1;
+            let flow = lost.flow as usize;
+            self.retire(flow);
+        }
+        if self.stations[hop as usize].in_service.is_none() {
+            self.serve(hop as usize)?;
+        }
+        Ok(())
+    }
+
+    /// The idle resource takes the next packet.
+    fn serve(&mut self, hop: usize) -> Result<(), SimError> {
+        let station = &mut self.stations[hop];
+        station.totals.queue_was(self.now, station.queue.len());
+        let Some(packet) = station.queue.next(self.now)? else {
+            self.calendar.clear(hop as u32);
+            return Ok(());
+        };
+        let class = &self.network.classes[packet.class as usize];
+        let (carry, time) = service_time(station.service, station.carry, packet.bytes, class);
+        station.carry = carry;
+        station.in_service = Some(packet);
+        station.totals.served(self.now, time, packet.bytes);
+        let event = self.calendar.make(self.now + time);
+        self.calendar.set(hop as u32, event);
+        Ok(())
+    }
+
+    fn service_ends(&mut self, hop: usize) -> Result<(), SimError> {
+        let station = &mut self.stations[hop];
+        if let Some(packet) = station.in_service.take() {
+            self.tap.left(self.now, hop as u32, &packet);
+            station.queue.departed(self.now);
+            station.behind.send(self.now, packet, &mut self.calendar);
+        }
+        self.serve(hop)
+    }
+
+    fn receive(&mut self, packet: Packet) {
+        let index = packet.flow as usize;
+        self.flows[index].under_way -= 1;
+        let ack = self.flows[index].receiver.on_segment(self.now, packet.segment);
+        self.acknowledge(index, ack);
+    }
+
+    fn acknowledge(&mut self, index: usize, ack: Option<Ack>) {
+        let flow = &mut self.flows[index];
+        if let Some(ack) = ack {
+            flow.under_way += 1;
+            self.ways.send(flow.reach.back, self.now, Travel::Ack(index as u32, ack), &mut self.calendar);
+        }
+        if let Some(time) = flow.receiver.next_timer() {
+            self.alarms.at_latest(2 * index as u32 + 1, time, &mut self.calendar);
+        }
+    }
+
+    /// What happens from now on counts.
+    fn measure_from(&mut self, time: Time) {
+        for station in &mut self.stations {
+            station.totals.restart(time);
+        }
+        self.totals.restart(&mut self.flows);
+    }
+
+    fn finish(mut self) -> NetworkResult {
+        let until = self.options.until;
+        for station in &mut self.stations {
+            station.totals.queue_was(until, station.queue.len());
+        }
+        let span = until.since(self.options.warm_up);
+        let hops = self.network.hops.iter().zip(self.stations).map(|(hop, station)| station.totals.result(hop, span));
+        self.totals.result(&self.flows, span, hops.collect())
+    }
+}
+
+/// What is owed afterwards, and how long the resource takes.
+fn service_time(service: Service, carry: u64, bytes: u32, class: &Class) -> (u64, Duration) {
+    match service {
+        Service::Link(rate) => {
+            let (time, carry) = rate.transmission_time(u64::from(bytes), carry);
+            (carry, time)
+        }
+        Service::Cpu(rate) => (0, rate.processing_time(u64::from(bytes), class.density)),
+    }
+}

@@ -1,0 +1,96 @@
+//! A TCP flow and its own ways: to the first hop, and back from its receiver.
+
+use dovetail_tcp::{AckPolicy, Receiver, Sender};
+use dovetail_units::{BitRate, Duration, Time};
+
+use super::calendar::WayId;
+
+/// The parts of a flow's way that no hop is on.
+#[derive(Clone, Copy)]
+pub(super) struct Reach {
+    /// To the first hop.
+    pub before: WayId,
+    /// From the receiver.
+    pub back: WayId,
+    pub access: Option<BitRate>,
+}
+
+/// Delays before the first hop, and from the last one to the receiver and back to the sender, of a flow with this round trip over hops that
+/// make up `way` of it.
+///
+/// A quarter of the round trip, less half of `way`, lies before the first hop; what lies behind the last one is put on the way back, since
+/// nothing happens there.
+pub(super) fn delays(rtt: Duration, way: Duration) -> [Duration; 2] {
+    let before = rtt.divided_by(2).saturating_sub(way).divided_by(2);
+    [before, rtt.saturating_sub(way).saturating_sub(before)]
+}
+
+pub(super) struct Flow {
+    pub sender: Sender,
+    pub receiver: Receiver,
+    pub class: u32,
+    /// Which traffic it is of.
+    pub traffic: u32,
+    pub reach: Reach,
+    /// Packets and ACKs between sender and receiver.
+    pub under_way: u32,
+    /// When the access link is idle again, and what it owes below a nanosecond.
+    access_idle: Time,
+    access_carry: u64,
+    /// Whether the flow lives; its place may be used again when it does not.
+    pub lives: bool,
+    /// Segments that the receiver had in order when counting began.
+    pub counted_from: u64,
+    /// Timeouts and retransmissions of the sender then.
+    pub before: [u64; 2],
+}
+
+impl Flow {
+    pub fn new(sender: Sender, class: u32, traffic: u32, reach: Reach) -> Self {
+        Self {
+            sender,
+            receiver: Receiver::new(AckPolicy::EverySegment),
+            class,
+            traffic,
+            reach,
+            under_way: 0,
+            access_idle: Time::ZERO,
+            access_carry: 0,
+            lives: true,
+            counted_from: 0,
+            before: [0; 2],
+        }
+    }
+
+    /// When a packet that is sent now has left the access link, behind what it is still sending.
+    pub fn leaves_access(&mut self, now: Time, bytes: u32) -> Time {
+        let Some(rate) = self.reach.access else { return now };
+        let (time, carry) = rate.transmission_time(u64::from(bytes), self.access_carry);
+        self.access_carry = carry;
+        self.access_idle = self.access_idle.max(now) + time;
+        self.access_idle
+    }
+
+    /// Whether it lives, but will do nothing more.
+    pub fn is_through(&self) -> bool {
+        self.lives && self.under_way == 0 && self.sender.is_done()
+    }
+
+    /// Data segments that the receiver has had in order since counting began.
+    pub fn delivered(&self) -> u64 {
+        self.receiver.stats().delivered.saturating_sub(self.counted_from)
+    }
+
+    /// The flow is gone; its place is free.
+    pub fn leave(&mut self) {
+        self.lives = false;
+    }
+
+    pub fn timeouts(&self) -> u64 {
+        self.sender.stats().timeouts.saturating_sub(self.before[0])
+    }
+
+    pub fn retransmissions(&self) -> u64 {
+        self.sender.stats().retransmitted.saturating_sub(self.before[1])
+    }
+}

@@ -1,0 +1,73 @@
+//! Networks of CPUs and links that TCP flows cross.
+//!
+//! * [`Network`]: [`Hop`]s (a CPU or a link, the queue in front of it, the propagation delay behind it), [`Class`]es of flows with
+//!   their routes, and [`Traffic`]: long-lived flows, and short ones as a Poisson process.
+//! * [`simulate_network`]: the event loop. Equal inputs give equal results; every random user draws from its own named stream.
+//! * [`Tap`]: hears of every packet that leaves a hop.
+//!
+//! Not modelled: queues on the way of ACKs (they take the propagation delay), routes that change, losses by errors.
+//!
+//! Cost per data packet and hop: O(log(hops + flows)) and the queue's; per data packet besides, its sender's and receiver's.
+
+mod calendar;
+mod description;
+mod engine;
+mod flow;
+mod packet;
+mod queue;
+mod result;
+mod web;
+
+use std::sync::atomic::AtomicBool;
+
+use dovetail_units::Time;
+
+pub use description::{Class, Hop, Network, RoundTrip, Service, Traffic};
+pub use packet::Packet;
+pub use queue::Queueing;
+pub use result::{FlowResult, HopResult, NetworkResult, TrafficResult};
+
+use crate::error::SimError;
+use engine::Engine;
+
+/// How a network's run is made.
+#[derive(Clone, Copy)]
+pub struct NetworkOptions<'a> {
+    /// Determines every random draw.
+    pub seed: u64,
+    /// What happens before is not counted.
+    pub warm_up: Time,
+    /// When the run ends; later than `warm_up`.
+    pub until: Time,
+    /// When it becomes true, the run ends soon, without a result.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+/// Hears of packets as they leave hops.
+pub trait Tap {
+    /// The packet has left the hop with this index, at its link end.
+    fn left(&mut self, now: Time, hop: u32, packet: &Packet);
+}
+
+/// Hears nothing, at no cost.
+impl Tap for () {
+    fn left(&mut self, _now: Time, _hop: u32, _packet: &Packet) {}
+}
+
+/// Run the network; `None` if the run was cancelled.
+///
+/// # Errors
+/// [`SimError::Invalid`] if the network cannot be run: routes without hops, delays longer than the round trip, traffic of unknown
+/// classes, an end before the warm-up's.
+pub fn simulate_network(
+    network: &Network,
+    options: NetworkOptions<'_>,
+    tap: &mut impl Tap,
+) -> Result<Option<NetworkResult>, SimError> {
+    network.check().map_err(SimError::invalid)?;
+    if options.until <= options.warm_up {
+        let (until, warm_up) = (options.until, options.warm_up);
+        return Err(SimError::invalid(format!("the run ends at {until}, not later than its warm-up at {warm_up}")));
+    }
+    Engine::new(network, options, tap)?.run()
+}

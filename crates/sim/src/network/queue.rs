@@ -1,0 +1,236 @@
+//! What waits in front of a resource.
+
+use std::collections::VecDeque;
+
+use dovetail_sched::aqm::{
+    self, Aqm, AqmDrop, AqmError, Arrival, Backlog, Congestion, Densities, Drq, DrqConfig, Fraction, Red, RedConfig,
+    Verdict,
+};
+use dovetail_sched::{
+    FlowConfig, FlowId, Limit, Next, Packet as Offered, Progress, Scheduler, Served, Shape, Spec, build,
+};
+use dovetail_units::{Duration, ResourceVec, Time};
+
+use rand::Rng;
+
+use super::description::{Class, Hop, Network, Service};
+use super::packet::Packet;
+use super::result::HopTotals;
+use crate::error::SimError;
+use crate::random::{Stream, stream};
+
+/// How packets wait in front of a resource.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Queueing {
+    /// In order of arrival; what finds no room is lost.
+    DropTail,
+    /// In order of arrival, under RED, whose limit is the hop's.
+    Red(RedConfig),
+    /// In order of arrival, under DRQ, whose limit is the hop's: by the classes' densities on a CPU.
+    Drq(DrqConfig),
+    /// Every flow in a queue of its own, under this scheduler of one resource.
+    PerFlow(Spec),
+}
+
+/// The queue at work.
+pub(super) enum Queue {
+    Fifo { waiting: VecDeque<Packet>, limit: usize },
+    Managed(Managed),
+    PerFlow(PerFlow),
+}
+
+/// A packet that is lost.
+pub(super) struct Lost {
+    pub flow: u32,
+}
+
+impl Queue {
+    pub fn new(hop: &Hop, network: &Network, seed: u64) -> Result<Self, SimError> {
+        let wrong = |error: AqmError| SimError::invalid(format!("hop {:?}: {error}", hop.name));
+        let aqm: Box<dyn Aqm> = match &hop.queueing {
+            Queueing::DropTail => return Ok(Self::Fifo { waiting: VecDeque::new(), limit: hop.limit as usize }),
+            Queueing::PerFlow(spec) => return Ok(Self::PerFlow(PerFlow::new(spec, hop)?)),
+            Queueing::Red(config) => {
+                Box::new(Red::new(RedConfig { limit: Some(hop.limit), ..*config }).map_err(wrong)?)
+            }
+            Queueing::Drq(config) => {
+                let config = DrqConfig { limit: Some(hop.limit), ..*config };
+                let drq = match hop.service {
+                    Service::Link(_) => Drq::link(config),
+                    Service::Cpu(_) => densities(network).and_then(|densities| Drq::cpu(config, densities)),
+                };
+                Box::new(drq.map_err(wrong)?)
+            }
+        };
+        let draws = stream(seed, &format!("hop {}", hop.name));
+        Ok(Self::Managed(Managed { waiting: VecDeque::new(), bytes: 0, aqm, draws }))
+    }
+
+    /// Packets that wait.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Fifo { waiting, .. } => waiting.len(),
+            Self::Managed(queue) => queue.waiting.len(),
+            Self::PerFlow(queue) => queue.scheduler.stats().queued as usize,
+        }
+    }
+
+    pub fn add_flow(&mut self, flow: u32) {
+        if let Self::PerFlow(queue) = self {
+            queue.add(flow);
+        }
+    }
+
+    /// The flow has nothing in the network.
+    pub fn remove_flow(&mut self, now: Time, flow: u32) {
+        if let Self::PerFlow(queue) = self {
+            queue.remove(now, flow);
+        }
+    }
+
+    /// A packet comes that will take `cost` of the resource.
+    pub fn arrive(&mut self, now: Time, packet: Packet, cost: Duration, totals: &mut HopTotals) -> Result<(), Lost> {
+        totals.arrived += 1;
+        match self {
+            Self::Fifo { waiting, limit } if waiting.len() >= *limit => {
+                totals.overflowed += 1;
+                Err(Lost { flow: packet.flow })
+            }
+            Self::Fifo { waiting, .. } => {
+                waiting.push_back(packet);
+                Ok(())
+            }
+            Self::Managed(queue) => queue.arrive(now, packet, totals),
+            Self::PerFlow(queue) => queue.arrive(now, packet, cost).inspect_err(|_| totals.overflowed += 1),
+        }
+    }
+
+    /// The resource has finished a packet.
+    pub fn departed(&mut self, now: Time) {
+        if let Self::Managed(queue) = self {
+            let waiting = queue.backlog();
+            queue.aqm.departure(now, waiting);
+        }
+    }
+
+    /// The packet that the idle resource takes.
+    pub fn next(&mut self, now: Time) -> Result<Option<Packet>, SimError> {
+        match self {
+            Self::Fifo { waiting, .. } => Ok(waiting.pop_front()),
+            Self::Managed(queue) => Ok(queue.next()),
+            Self::PerFlow(queue) => queue.next(now),
+        }
+    }
+}
+
+/// The classes' densities, as they are known (assumption A1 of DRQ).
+fn densities(network: &Network) -> Result<Densities, AqmError> {
+    let of = |class: &Class| aqm::Density::from_f64(class.density.as_f64()).unwrap_or_default();
+    Densities::new(network.classes.iter().map(of).collect(), Fraction::ZERO)
+}
+
+/// A queue in order of arrival under active queue management.
+pub(super) struct Managed {
+    waiting: VecDeque<Packet>,
+    bytes: u64,
+    aqm: Box<dyn Aqm>,
+    draws: Stream,
+}
+
+impl Managed {
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.waiting.len() as u32, bytes: self.bytes }
+    }
+
+    fn arrive(&mut self, now: Time, mut packet: Packet, totals: &mut HopTotals) -> Result<(), Lost> {
+        let Packet { flow, class, bytes, congestion, segment, .. } = packet;
+        let arrival = Arrival { size: bytes, ecn_capable: segment.ect, congestion, class };
+        match self.aqm.arrival(now, &arrival, self.backlog(), self.draws.next_u64()) {
+            Verdict::Drop(AqmDrop::Full) => {
+                totals.overflowed += 1;
+                return Err(Lost { flow });
+            }
+            Verdict::Drop(_) => {
+                totals.dropped += 1;
+                return Err(Lost { flow });
+            }
+            Verdict::Enqueue => {}
+            Verdict::EnqueueMarked(state) => {
+                packet.congestion = state;
+                packet.segment.ce |= state == Congestion::Congested;
+                totals.marked += u64::from(state == Congestion::Congested);
+                totals.signalled += u64::from(state == Congestion::Signalled);
+            }
+        }
+        self.bytes += u64::from(bytes);
+        self.waiting.push_back(packet);
+        Ok(())
+    }
+
+    fn next(&mut self) -> Option<Packet> {
+        let packet = self.waiting.pop_front()?;
+        self.bytes -= u64::from(packet.bytes);
+        Some(packet)
+    }
+}
+
+/// A queue for every flow.
+pub(super) struct PerFlow {
+    scheduler: Box<dyn Scheduler<1, Packet>>,
+    ids: Vec<Option<FlowId>>,
+    limit: Limit,
+    /// The packet that the resource has: over when the next one is asked for.
+    in_service: Option<Served<1, ()>>,
+}
+
+impl PerFlow {
+    fn new(spec: &Spec, hop: &Hop) -> Result<Self, SimError> {
+        let scheduler = build(spec, Shape { servers: 1 });
+        let scheduler = scheduler.map_err(|e| SimError::invalid(format!("hop {:?}: {e}", hop.name)))?;
+        let limit = Limit { packets: Some(hop.limit), ..Limit::default() };
+        Ok(Self { scheduler, ids: Vec::new(), limit, in_service: None })
+    }
+
+    fn add(&mut self, flow: u32) {
+        let place = flow as usize;
+        if self.ids.len() <= place {
+            self.ids.resize(place + 1, None);
+        }
+        let config = FlowConfig { limit: self.limit, ..FlowConfig::default() };
+        self.ids[place] = Some(self.scheduler.add_flow(config));
+    }
+
+    fn remove(&mut self, now: Time, flow: u32) {
+        if let Some(id) = self.ids.get_mut(flow as usize).and_then(Option::take) {
+            // It is known, and nothing of it waits.
+            let _ = self.scheduler.remove_flow(now, id, &mut |_| ());
+        }
+    }
+
+    fn arrive(&mut self, now: Time, packet: Packet, cost: Duration) -> Result<(), Lost> {
+        let lost = Lost { flow: packet.flow };
+        let Some(flow) = self.ids.get(packet.flow as usize).copied().flatten() else { return Err(lost) };
+        let cost = ResourceVec([cost]);
+        let offered = Offered { flow, size: packet.bytes, cost, payload: packet };
+        self.scheduler.enqueue(now, offered).map_err(|_| lost)
+    }
+
+    fn next(&mut self, now: Time) -> Result<Option<Packet>, SimError> {
+        if let Some(mut served) = self.in_service.take() {
+            let used = served.ticket.charged()[0];
+            self.scheduler.progress(now, &mut served.ticket, 0, Progress::Finished { used });
+        }
+        match self.scheduler.next(now) {
+            Next::Serve(Served { ticket, size, payload }) => {
+                self.in_service = Some(Served { ticket, size, payload: () });
+                Ok(Some(payload))
+            }
+            Next::Empty => Ok(None),
+            Next::At(_) | Next::AwaitProgress => Err(SimError::Stalled {
+                at: now,
+                waiting: self.scheduler.stats().queued,
+                answer: "\"wait\" to an idle resource",
+            }),
+        }
+    }
+}

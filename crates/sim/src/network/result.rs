@@ -1,0 +1,239 @@
+//! What a run of a network yields.
+
+use dovetail_units::{Duration, Time};
+
+use super::description::{Hop, Network, Traffic};
+use super::flow::Flow;
+
+/// A hop, counted after the warm-up.
+#[derive(Clone, PartialEq, Debug)]
+pub struct HopResult {
+    /// Its name.
+    pub name: String,
+    /// Busy part of the time.
+    pub utilization: f64,
+    /// Bytes served per second, in bit/s.
+    pub rate_bps: f64,
+    /// Mean number of packets that wait, the one in service not counted.
+    pub queue: f64,
+    /// The most that waited.
+    pub longest_queue: u32,
+    /// Packets that came.
+    pub arrived: u64,
+    /// Of these, dropped by the queue management.
+    pub dropped: u64,
+    /// Of these, dropped because there was no room.
+    pub overflowed: u64,
+    /// Of these, marked as having met congestion.
+    pub marked: u64,
+    /// Of these, marked as having met a resource near congestion (DRQ's signalling mark).
+    pub signalled: u64,
+}
+
+impl HopResult {
+    /// Drops per arrival.
+    pub fn drop_rate(&self) -> f64 {
+        ratio(self.dropped + self.overflowed, self.arrived)
+    }
+
+    /// Congestion marks per arrival.
+    pub fn mark_rate(&self) -> f64 {
+        ratio(self.marked, self.arrived)
+    }
+}
+
+/// A long-lived flow, counted after the warm-up.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FlowResult {
+    /// Index of its traffic.
+    pub traffic: u32,
+    /// Index of its class.
+    pub class: u32,
+    /// Bits of in-order data packets (with headers) per second.
+    pub goodput_bps: f64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+}
+
+/// One traffic, counted after the warm-up.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TrafficResult {
+    /// Index of its class.
+    pub class: u32,
+    /// Flows that ended.
+    pub finished: u64,
+    /// Bits of in-order data packets per second, all flows together. Of short flows, those that ended or are under way at the end.
+    pub goodput_bps: f64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+}
+
+/// A run's outcome.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NetworkResult {
+    /// In the order of the network.
+    pub hops: Vec<HopResult>,
+    /// Long-lived flows, in the order of their starts.
+    pub flows: Vec<FlowResult>,
+    /// In the order of the network.
+    pub traffic: Vec<TrafficResult>,
+    /// Data packets that reached their receivers, from the beginning of the run.
+    pub packets: u64,
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// Counts of a hop.
+#[derive(Default)]
+pub(super) struct HopTotals {
+    from: Time,
+    busy: Duration,
+    bytes: u64,
+    /// Packets times nanoseconds.
+    waiting: u128,
+    since: Time,
+    longest: u32,
+    /// Arrivals, drops, overflows, marks, signals.
+    pub arrived: u64,
+    pub dropped: u64,
+    pub overflowed: u64,
+    pub marked: u64,
+    pub signalled: u64,
+    /// The service that began before counting did ends then.
+    busy_until: Time,
+}
+
+impl HopTotals {
+    /// Until now, so many waited.
+    pub fn queue_was(&mut self, now: Time, waiting: usize) {
+        self.waiting += u128::from(now.since(self.since).as_nanos()) * waiting as u128;
+        self.since = now;
+        self.longest = self.longest.max(waiting as u32);
+    }
+
+    pub fn served(&mut self, now: Time, time: Duration, bytes: u32) {
+        self.busy += time;
+        self.busy_until = now + time;
+        self.bytes += u64::from(bytes);
+    }
+
+    pub fn restart(&mut self, time: Time) {
+        let busy = self.busy_until.since(time);
+        *self = Self { from: time, since: time, busy, busy_until: self.busy_until, ..Self::default() };
+    }
+
+    pub fn result(self, hop: &Hop, span: Duration) -> HopResult {
+        let seconds = span.as_secs_f64();
+        // A service that is under way at the end counts only as far as it got.
+        let beyond = self.busy_until.since(self.from + span);
+        let busy = self.busy.saturating_sub(beyond).as_secs_f64();
+        let per_second = |x: f64| if seconds > 0.0 { x / seconds } else { 0.0 };
+        HopResult {
+            name: hop.name.clone(),
+            utilization: per_second(busy),
+            rate_bps: per_second(8.0 * self.bytes as f64),
+            queue: per_second(self.waiting as f64 / 1e9),
+            longest_queue: self.longest,
+            arrived: self.arrived,
+            dropped: self.dropped,
+            overflowed: self.overflowed,
+            marked: self.marked,
+            signalled: self.signalled,
+        }
+    }
+}
+
+/// Counts of the flows.
+pub(super) struct Totals {
+    packet_bytes: Vec<u32>,
+    traffic: Vec<Ended>,
+}
+
+/// Flows of one traffic that ended.
+#[derive(Clone, Copy, Default)]
+struct Ended {
+    class: u32,
+    long_lived: bool,
+    flows: u64,
+    segments: u64,
+    all_segments: u64,
+    timeouts: u64,
+}
+
+impl Totals {
+    pub fn new(network: &Network) -> Self {
+        let ended = |t: &Traffic| Ended {
+            class: t.class(),
+            long_lived: matches!(t, Traffic::LongLived { .. }),
+            ..Ended::default()
+        };
+        Self {
+            packet_bytes: network.classes.iter().map(|c| c.packet_bytes).collect(),
+            traffic: network.traffic.iter().map(ended).collect(),
+        }
+    }
+
+    pub fn finished(&mut self, flow: &Flow) {
+        let ended = &mut self.traffic[flow.traffic as usize];
+        ended.flows += 1;
+        ended.segments += flow.delivered();
+        ended.all_segments += flow.receiver.stats().delivered;
+        ended.timeouts += flow.timeouts();
+    }
+
+    pub fn restart(&mut self, flows: &mut [Flow]) {
+        for ended in &mut self.traffic {
+            *ended = Ended {
+                class: ended.class,
+                long_lived: ended.long_lived,
+                all_segments: ended.all_segments,
+                ..Ended::default()
+            };
+        }
+        for flow in flows {
+            flow.counted_from = flow.receiver.stats().delivered;
+            flow.before = [flow.sender.stats().timeouts, flow.sender.stats().retransmitted];
+        }
+    }
+
+    pub fn result(&self, flows: &[Flow], span: Duration, hops: Vec<HopResult>) -> NetworkResult {
+        let seconds = span.as_secs_f64();
+        let rate = |segments: u64, class: u32| {
+            let bits = 8.0 * segments as f64 * f64::from(self.packet_bytes[class as usize]);
+            if seconds > 0.0 { bits / seconds } else { 0.0 }
+        };
+        let mut totals = self.traffic.clone();
+        let mut long_lived = Vec::new();
+        for flow in flows.iter().filter(|flow| flow.lives) {
+            let total = &mut totals[flow.traffic as usize];
+            total.segments += flow.delivered();
+            total.all_segments += flow.receiver.stats().delivered;
+            total.timeouts += flow.timeouts();
+            if total.long_lived {
+                long_lived.push(FlowResult {
+                    traffic: flow.traffic,
+                    class: flow.class,
+                    goodput_bps: rate(flow.delivered(), flow.class),
+                    timeouts: flow.timeouts(),
+                    retransmissions: flow.retransmissions(),
+                });
+            }
+        }
+        let traffic = totals.iter().map(|t| TrafficResult {
+            class: t.class,
+            finished: t.flows,
+            goodput_bps: rate(t.segments, t.class),
+            timeouts: t.timeouts,
+        });
+        NetworkResult {
+            hops,
+            flows: long_lived,
+            traffic: traffic.collect(),
+            packets: totals.iter().map(|t| t.all_segments).sum(),
+        }
+    }
+}
