@@ -28,8 +28,8 @@ impl CycleRate {
     /// Time to process `bytes` of this density, rounded to the nearest nanosecond; saturates.
     pub const fn processing_time(self, bytes: u64, density: Density) -> Duration {
         // Millionths of cycles, times 10^9 ns, over 10^6.
-        let cycles = bytes as u128 * 8 * density.0 as u128;
-        let ns = (cycles * 1000 + self.0 as u128 / 2) / self.0 as u128;
+        let cycles = (bytes as u128 * 8).saturating_mul(density.0 as u128);
+        let ns = cycles.saturating_mul(1000).saturating_add(self.0 as u128 / 2) / self.0 as u128;
         if ns > u64::MAX as u128 { Duration::MAX } else { Duration::from_nanos(ns as u64) }
     }
 }

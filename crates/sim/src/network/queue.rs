@@ -35,7 +35,7 @@ pub enum Queueing {
 /// The queue at work.
 pub(super) enum Queue {
     Fifo { waiting: VecDeque<Packet>, limit: usize },
-    Managed(Managed),
+    Managed(Box<Managed>),
     PerFlow(PerFlow),
 }
 
@@ -63,7 +63,7 @@ impl Queue {
             }
         };
         let draws = stream(seed, &format!("hop {}", hop.name));
-        Ok(Self::Managed(Managed { waiting: VecDeque::new(), bytes: 0, aqm, draws }))
+        Ok(Self::Managed(Box::new(Managed { waiting: VecDeque::new(), bytes: 0, aqm, draws })))
     }
 
     /// Packets that wait.
