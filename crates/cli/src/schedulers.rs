@@ -16,7 +16,9 @@ const LOG: &str = "log\u{a0}";
 
 /// The whole family, or all about one.
 pub fn schedulers(args: Schedulers) -> Result<(), Failure> {
-    if let Some(text) = args.name.as_deref().and_then(composition::all_about) {
+    if !args.json
+        && let Some(text) = args.name.as_deref().and_then(composition::all_about)
+    {
         return terminal::print(&text);
     }
     let one = args.name.as_deref().map(find).transpose()?;
@@ -55,11 +57,12 @@ fn family(width: u16) -> String {
         header.pop();
         rows.iter_mut().for_each(|row| row.truncate(header.len()));
     }
+    let composed = composition::note();
     let notes = [
         "per packet: n backlogged flows",
         "costs ahead: whether a packet's processing times must be known before it is served: on arrival (yes) or at the head of its queue",
         "written name or name:key=value,key=value, such as tradeoff:alpha=0.85; `dovetail schedulers NAME` tells all about one",
-        &composition::note(),
+        &composed,
     ];
     let notes = notes.map(|note| wrapped(note, width)).join("\n");
     format!("{}\n\n{notes}", table(&header, header.len(), rows, width))

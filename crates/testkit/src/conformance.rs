@@ -57,6 +57,7 @@ pub const VARIANTS: &[&str] = &[
     "atfq:window=1",
     "pcfq:clock=paper",
     "cbcs:quantum=1 us",
+    "bf:interval=1 us",
 ];
 
 /// Every discipline of the catalogue by its defaults, and the [`VARIANTS`].

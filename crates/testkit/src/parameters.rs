@@ -1,7 +1,9 @@
 //! Every parameter does what its entry in the catalogue says: it is taken where a scheduler is made, and while running if it is settable.
 
+use std::collections::VecDeque;
+
 use dovetail_sched::catalog::{Entry, Parameter};
-use dovetail_sched::{FlowConfig, Next, Packet, Progress, Scheduler, Shape, Spec, build};
+use dovetail_sched::{FlowConfig, Next, Packet, Progress, Scheduler, Shape, Spec, Ticket, build};
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::conformance::VARIANTS;
@@ -89,7 +91,7 @@ fn one<const M: usize>(spec: &Spec, parameter: &Parameter) -> Result<(), String>
 /// Everything that the scheduler answers for some packets of four flows that are processed when it asks for progress.
 fn answers<const M: usize>(mut scheduler: Boxed<M>) -> Vec<String> {
     let (mut random, mut now) = (Random::new(5), Time::ZERO);
-    let mut pipeline = std::collections::VecDeque::new();
+    let mut pipeline = VecDeque::new();
     let flows = [1000, 1000, 2000, 500].map(|milli| {
         let weight = Weight::from_milli(milli).unwrap_or_default();
         scheduler.add_flow(FlowConfig { weight, ..FlowConfig::default() })
@@ -108,19 +110,31 @@ fn answers<const M: usize>(mut scheduler: Boxed<M>) -> Vec<String> {
             other => format!("{other:?}"),
         });
         match next {
-            Next::Serve(packet) => pipeline.push_back(packet.ticket),
-            Next::At(time) => now = now.max(time),
-            Next::Empty if pipeline.is_empty() => break,
-            Next::AwaitProgress | Next::Empty => {
-                let Some(mut ticket) = pipeline.pop_front() else { break };
-                let used = ticket.charged();
-                for r in 0..M {
-                    scheduler.progress(now, &mut ticket, r, Progress::Started);
-                    now += used[r];
-                    scheduler.progress(now, &mut ticket, r, Progress::Finished { used: used[r] });
+            Next::Serve(packet) => {
+                pipeline.push_back(packet.ticket);
+                // Time passes also where nobody asks for progress.
+                if pipeline.len() > PIPELINE {
+                    process_first(&mut scheduler, &mut pipeline, &mut now);
                 }
             }
+            Next::At(time) => now = now.max(time),
+            Next::Empty if pipeline.is_empty() => break,
+            Next::AwaitProgress | Next::Empty => process_first(&mut scheduler, &mut pipeline, &mut now),
         }
     }
     answers
+}
+
+/// More packets in the pipeline than any window of [`VALUES`] lets in.
+const PIPELINE: usize = 12;
+
+/// The first packet of the pipeline passes all resources.
+fn process_first<const M: usize>(scheduler: &mut Boxed<M>, pipeline: &mut VecDeque<Ticket<M>>, now: &mut Time) {
+    let Some(mut ticket) = pipeline.pop_front() else { return };
+    let used = ticket.charged();
+    for r in 0..M {
+        scheduler.progress(*now, &mut ticket, r, Progress::Started);
+        *now += used[r];
+        scheduler.progress(*now, &mut ticket, r, Progress::Finished { used: used[r] });
+    }
 }
