@@ -14,8 +14,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-const DISCIPLINES: [&str; 20] = [
-const DISCIPLINES: [&str; 17] = [
+const DISCIPLINES: &[&str] = &[
     "fifo",
     "drfq",
     "drfq:mode=dovetail",
@@ -76,7 +75,7 @@ fn run(quick: bool, json_file: Option<&str>) -> Result<(), String> {
     println!("{:<22} {:>9} {:>9} {:>7}", "scheduler", "flows", "ns", "ratio");
     let mut lines = Vec::new();
     for &flows in if quick { &QUICK_FLOWS[..] } else { &FLOWS[..] } {
-        for line in packets::measure(&DISCIPLINES, flows, quick)? {
+        for line in packets::measure(DISCIPLINES, flows, quick)? {
             println!("{:<22} {:>9} {:>9.1} {:>7.2}", line.name, flows, line.nanoseconds, line.ratio);
             lines.push(json!({
                 "scheduler": line.name, "flows": flows, "ns_per_packet": line.nanoseconds, "ratio_to_control": line.ratio,
@@ -85,7 +84,7 @@ fn run(quick: bool, json_file: Option<&str>) -> Result<(), String> {
     }
     println!("\nsimulated packets per second of the input of the tradeoff paper's Table 2:");
     let mut simulations = Vec::new();
-    for spec in DISCIPLINES.into_iter().chain(COMPOSITIONS) {
+    for spec in DISCIPLINES.iter().copied().chain(COMPOSITIONS) {
         let rate = simulated::packets_per_second(spec, quick)?;
         println!("{spec:<22} {rate:>12.0}");
         simulations.push(json!({ "scheduler": spec, "packets_per_second": rate }));
