@@ -74,6 +74,10 @@ fn the_equilibrium_is_the_solution_of_problem_p() {
             DUMBBELL.iter().flat_map(|&(sources, density)| vec![(weight, density); sources as usize]).collect();
         let exact = Single::new(cpu, 40e6, &flows).expect("valid").proportional();
         assert!(found.exists());
+        for (average, price) in found.averages.iter().zip([exact.cpu_price, exact.link_price]) {
+            let expected = if price == 0.0 { 0.0 } else { queue.curve().average(price) };
+            assert!((average - expected).abs() <= 1e-6 * expected, "{average} {expected}");
+        }
         for (group, &(_, density)) in DUMBBELL.iter().enumerate() {
             assert!((found.rates[group] / exact.rates[10 * group] - 1.0).abs() < 1e-9);
             // Reno's own rate at this marking probability: sqrt(3/2) M / tau sqrt((1 - p) / p).
@@ -126,6 +130,20 @@ fn a_filtered_queue_settles_at_the_same_equilibrium() {
     fluid.advance(2000.0).expect("finite");
     assert!(distance(fluid.state(), &equilibrium) < 1e-6, "{:?} {equilibrium:?}", fluid.state());
     assert_eq!(fluid.state().queues[1], 0.0, "the link is no bottleneck");
+}
+
+/// Equation (12) with an empty queue: `average (1 - lambda)^(t / eta)`.
+#[test]
+fn the_filter_is_that_of_equation_12() {
+    let queue = RedQueue::averaged(curve(50.0, 550.0, 0.1), 0.002, 1e-3).expect("valid");
+    let model = network(1e9, 1e9, queue, 0.1, &[(1, 1.0)]);
+    let start = FluidState { averages: vec![1e5; 2], ..FluidState::start(&model) };
+    let mut fluid = Fluid::new(&model, start, 1e-3).expect("valid");
+    fluid.advance(0.5 - 1e-9).expect("finite");
+    let expected = 1e5 * 0.998_f64.powi(500);
+    // Heun's error per step is (h kappa)^3 / 6 with h kappa = 0.002, 500 times.
+    let found = &fluid.state().averages;
+    assert!(found.iter().all(|average| (average / expected - 1.0).abs() < 1e-6), "{found:?} {expected}");
 }
 
 #[test]

@@ -21,10 +21,10 @@
 
 extern crate alloc;
 
+pub mod aqm;
 pub mod atfq;
 pub mod back_pressure;
 pub mod bottleneck;
-pub mod aqm;
 pub mod catalog;
 pub mod cbcs;
 pub mod charge;

@@ -376,11 +376,11 @@ fn a_drop_leaves_the_resource_idle() {
     while verdict == Verdict::Drop(AqmDrop::Overload) {
         now += 1;
         let before = red.average_bits() as f64;
-        verdict = red.arrival(Time::from_nanos(now * PACKET_NS), &capable(500), packets(0), u64::MAX);
-        assert!((red.average_bits() as f64 / before - 0.98).abs() < 1e-8);
+        verdict = red.arrival(Time::from_nanos(3 * now * PACKET_NS), &capable(500), packets(0), u64::MAX);
+        assert!((red.average_bits() as f64 / before - 0.98_f64.powi(3)).abs() < 1e-8);
     }
-    // 55 (1 - w)^m falls below 30.
-    assert_eq!(now, ((30.0_f64 / 55.0).ln() / 0.98_f64.ln()).ceil() as u64);
+    // 55 (1 - w)^(3 n) falls below 30.
+    assert_eq!(now, ((30.0_f64 / 55.0).ln() / 0.98_f64.ln() / 3.0).ceil() as u64);
 }
 
 #[test]
