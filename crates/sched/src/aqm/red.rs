@@ -30,6 +30,8 @@
 //! * Packets of `p_b = 1` are dropped by the same draw, not unconditionally; in bytes small ones may pass.
 //! * A packet that is to be marked is dropped after all if the queue is full.
 //!
+//! Under Poisson load these keep the mean queues that ns-2.35 keeps (`tests/aqm_red.rs`).
+//!
 //! Differences from the paper, with reasons:
 //! * Gentle (from `max` to `2 max` the probability rises to 1) is an option, on by default: Floyd's own recommendation of 2000.
 //! * Where the curve is at 1 packets are dropped even if the sender knows ECN: RFC 3168, section 7.
