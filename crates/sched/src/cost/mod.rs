@@ -9,7 +9,7 @@
 //!
 //! Nothing here reads a clock. Everything is O(1) and an integer; memory is taken when a key is first observed, never per packet.
 //! What is remembered fades exponentially, so neither size nor precision changes with uptime. Times count at most
-//! [`LONGEST_TIME`](crate::LONGEST_TIME).
+//! [`LONGEST_TIME`].
 
 mod error;
 mod fit;
