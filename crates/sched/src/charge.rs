@@ -8,7 +8,7 @@ use crate::spec::{Spec, SpecError};
 /// The parameter that says whether charges are corrected.
 pub const PARAMETER: Parameter = Parameter {
     name: "charge",
-    value: "estimated or measured",
+    value: "estimated | measured",
     default: "measured",
     meaning: "what a flow pays in the end: the estimate, as in the papers, or the time that was measured",
     settable: false,
@@ -34,7 +34,7 @@ impl Charge {
             "estimated" => Ok(Self::Estimated),
             "measured" => Ok(Self::Measured),
             _ => {
-                let message = alloc::format!("charge={value}: expected {}", PARAMETER.value);
+                let message = alloc::format!("charge={value}: expected estimated or measured");
                 Err(SpecError::among(value, message, alloc::vec!["estimated", "measured"]))
             }
         }

@@ -56,8 +56,10 @@ pub const VARIANTS: &[&str] = &[
     "atfq:loop=1000",
     "atfq:window=1",
     "pcfq:clock=paper",
+    "pcfq:charge=estimated",
     "cbcs:quantum=1 us",
     "bf:interval=1 us",
+    "cbcs:charge=estimated",
 ];
 
 /// Every discipline of the catalogue by its defaults, and the [`VARIANTS`].

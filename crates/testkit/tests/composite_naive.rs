@@ -4,7 +4,6 @@ use dovetail_sched::cbcs::Cbcs;
 use dovetail_sched::charge::Charge;
 use dovetail_sched::pcfq::{Clock, Pcfq};
 use dovetail_sched::{FlowConfig, PerFlow};
-use dovetail_testkit::conformance::check;
 use dovetail_testkit::naive_cbcs::NaiveCbcs;
 use dovetail_testkit::naive_composite::Naive;
 use dovetail_testkit::naive_pcfq::NaivePcfq;
@@ -103,11 +102,4 @@ fn lowering_all_tags_changes_no_decision() {
     };
     assert_eq!(both.run(&mut Random::new(3).take(1 << 18)), Ok(()));
     assert!(both.subject.discipline().rebases() > 10, "{}", both.subject.discipline().rebases());
-}
-
-#[test]
-fn with_other_parameters_too() {
-    for spec in ["pcfq:clock=paper", "pcfq:charge=estimated", "cbcs:charge=estimated", "cbcs:quantum=1 ns"] {
-        check(spec).unwrap();
-    }
 }
