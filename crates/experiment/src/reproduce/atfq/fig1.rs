@@ -4,7 +4,7 @@ use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::seconds::{CPU, LINK, full, spread, used};
-use super::{STRICT, in_loops, under};
+use super::{STRICT, in_loops, name, under};
 use crate::compare::Recorded;
 use crate::figure::{Schedule, gantt};
 use crate::report;
@@ -41,7 +41,7 @@ fn steady(run: &Recorded) -> [f64; 2] {
 }
 
 fn beginning(run: &Recorded) -> Schedule {
-    let mut schedule = report::schedule(run, UNITS);
+    let mut schedule = Schedule { scheduler: name(run), ..report::schedule(run, UNITS) };
     for row in &mut schedule.rows {
         row.services.retain(|service| service.end <= SHOWN);
         for service in &mut row.services {

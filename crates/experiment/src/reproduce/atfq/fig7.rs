@@ -2,6 +2,7 @@
 
 use super::super::ReproduceError;
 use super::super::expected::Findings;
+use super::seconds::{least, most};
 use super::twenty::{LOOP, SHOWN, Twenty, completions};
 use super::{STRICT, in_loops, name, under};
 use crate::compare::Recorded;
@@ -16,19 +17,15 @@ pub fn reproduce(Twenty { runs, .. }: &Twenty) -> Result<Findings, ReproduceErro
     let means = |run: &Recorded| -> Vec<f64> { (0..run.flows.len()).map(|flow| mean_us(run, flow)).collect() };
     let (before, after) = (means(strict), means(efficient));
     let ratios: Vec<f64> = after.iter().zip(&before).map(|(after, before)| after / before).collect();
-    let (least, most) = (fold(&ratios, f64::min), fold(&ratios, f64::max));
-    findings.noted("shorter", most, format!("from {least:.4} to {most:.4} over the 20 flows"));
+    let note = format!("from {:.4} to {:.4} over the 20 flows", least(&ratios), most(&ratios));
+    findings.noted("shorter", most(&ratios), note);
     let saved = |flow: &usize| before[*flow] - after[*flow];
     let others: Vec<f64> = SHOWN[1..].iter().map(saved).collect();
     let texts: Vec<String> = SHOWN.iter().map(|f| format!("{:.0}", saved(f))).collect();
     let note = format!("{} us shorter for flows 3, 8, 13, 18", texts.join(", "));
-    findings.noted("flow-3", saved(&SHOWN[0]) - fold(&others, f64::max), note);
+    findings.noted("flow-3", saved(&SHOWN[0]) - most(&others), note);
     findings.picture("atfq-fig7.svg", picture(&[strict, efficient])?);
     Ok(findings)
-}
-
-fn fold(values: &[f64], choose: impl Fn(f64, f64) -> f64) -> f64 {
-    values.iter().copied().fold(f64::NAN, choose)
 }
 
 /// Times between the starts of adjacent packets, in seconds.
@@ -53,7 +50,7 @@ fn picture(runs: &[&Recorded]) -> Result<String, ReproduceError> {
     Ok(lines(&LineChart {
         title: "Fig. 7: delay between adjacent packets of a flow".into(),
         x: Quantity { label: "Delay (ms)".into(), factor: 1e3 },
-        y: Quantity { label: "Packets with at most this delay (%)".into(), factor: 100.0 },
+        y: Quantity { label: "Packets up to this delay (%)".into(), factor: 100.0 },
         panels: SHOWN.iter().map(panel).collect(),
     })?)
 }

@@ -18,17 +18,11 @@ const COUNTED_NS: u64 = 18_000_000_000;
 pub fn reproduce(Twenty { runs, .. }: &Twenty) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
     if let (Some(strict), Some(efficient)) = (under(runs, STRICT), in_loops(runs, LOOP)) {
-        let memoryless = under(runs, MEMORYLESS).and_then(|run| completion_s(run, FLOW, PACKETS));
         let times = [completion_s(strict, FLOW, PACKETS), completion_s(efficient, FLOW, PACKETS)];
         let or_reason = |time: Option<f64>| time.ok_or_else(|| "the run ends before".to_string());
-        match times[0] {
-            Some(time) => findings.noted(
-                "drfq-time",
-                time,
-                memoryless.map_or_else(String::new, |t| format!("memoryless DRFQ: {t:.2} s")),
-            ),
-            None => findings.either("drfq-time", or_reason(None)),
-        }
+        let memoryless = under(runs, MEMORYLESS).and_then(|run| completion_s(run, FLOW, PACKETS));
+        let note = format!("memoryless DRFQ: {:.2} s", memoryless.unwrap_or(f64::NAN));
+        findings.noted("drfq-time", times[0].unwrap_or(f64::NAN), note);
         findings.either("atfq-time", or_reason(times[1]));
         let saving = times[0].zip(times[1]).map(|(before, after)| 100.0 * (1.0 - after / before));
         findings.either("saving", or_reason(saving));
@@ -38,10 +32,7 @@ pub fn reproduce(Twenty { runs, .. }: &Twenty) -> Result<Findings, ReproduceErro
         let note = format!("from {:.2} to {:.2} % earlier", least(&savings), most(&savings));
         findings.noted("alike", most(&savings) - least(&savings), note);
     }
-    let shown: Vec<&Recorded> = runs
-        .iter()
-        .filter(|run| run.scheduler.name != "drfq" || under(runs, STRICT).is_some_and(|s| std::ptr::eq(s, *run)))
-        .collect();
+    let shown: Vec<&Recorded> = runs.iter().filter(|run| run.scheduler.to_string() != MEMORYLESS).collect();
     findings.picture("atfq-fig8.svg", picture(&shown)?);
     Ok(findings)
 }

@@ -36,15 +36,16 @@ fn used(run: &Recorded, resource: usize) -> f64 {
 }
 
 fn picture(runs: &[Recorded]) -> Result<String, ReproduceError> {
+    let shown: Vec<&Recorded> = runs.iter().filter(|run| run.scheduler.to_string() != MEMORYLESS).collect();
     let series = |(label, resource): (&str, usize)| BarSeries {
         name: label.into(),
-        values: runs.iter().map(|run| Some(Bar { mean: used(run, resource), std: 0.0 })).collect(),
+        values: shown.iter().map(|run| Some(Bar { mean: used(run, resource), std: 0.0 })).collect(),
     };
     Ok(bars_with_error(&BarChart {
         title: "Fig. 9: utilisation under DRFQ and ATFQ".into(),
         x_label: String::new(),
         y_label: "Utilisation (%)".into(),
-        categories: runs.iter().map(name).collect(),
+        categories: shown.iter().map(|run| name(run)).collect(),
         series: RESOURCES.map(series).into(),
         log: false,
     })?)
