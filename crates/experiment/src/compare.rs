@@ -13,9 +13,13 @@ use dovetail_sim::{
 };
 use dovetail_units::{Duration, Time};
 
+pub use dovetail_sched::cost::PredictionError;
 pub use dovetail_sim::record::{Fairness, LatencySummary, ShareRow};
 
 use crate::scenario::{Scenario, nearest, unknown};
+
+/// With more flows than this the Gini index over time, whose cost grows with them, is left out.
+pub const MOST_GINI_FLOWS: usize = 1000;
 
 /// How a comparison is carried out; nothing here changes its results.
 pub struct Settings<'a> {
@@ -163,6 +167,10 @@ pub struct FlowTotal {
     pub bytes_offered: u64,
     /// Bytes that left the last resource.
     pub bytes: u64,
+    /// Seconds of service on each resource, over all servers.
+    pub service: Vec<f64>,
+    /// Seconds that packets lost between resources would have needed on each resource from there on.
+    pub lost_service: Vec<f64>,
     /// Seconds of service on the packets' dominant resources.
     pub dominant_service: f64,
     /// Mean dominant time of its packets, seconds.
@@ -171,6 +179,8 @@ pub struct FlowTotal {
     pub backlogged: f64,
     /// Latencies of its packets.
     pub latency: Option<LatencySummary>,
+    /// How far predictions of its times were off on each resource; `None` where the truth was told.
+    pub prediction: Vec<Option<PredictionError>>,
 }
 
 impl FlowTotal {
@@ -193,6 +203,8 @@ pub struct Interval {
     pub nonempty: f64,
     /// Integral of the fair dominant share of a flow of weight 1, seconds.
     pub fair: f64,
+    /// The Gini index of each resource against an ideal fluid at the interval's end, seconds; `None` with more than [`MOST_GINI_FLOWS`] flows.
+    pub gini: Option<Vec<f64>>,
     /// The flows that had packets in the system.
     pub shares: Vec<ShareRow>,
 }
@@ -320,7 +332,8 @@ fn run_one<const M: usize>(
         cancel: Some(settings.cancel),
         progress: Some(&mut report),
     };
-    let metrics = MetricsOptions { interval: scenario.interval(), ..MetricsOptions::default() };
+    let gini = workload.flows.len() <= MOST_GINI_FLOWS;
+    let metrics = MetricsOptions { interval: scenario.interval(), gini, ..MetricsOptions::default() };
     let mut recorder = (Metrics::new(workload, pipeline, metrics), PacketLog::new(settings.packet_log));
     let outcome = simulate_all(workload, pipeline, &mut schedulers, &mut recorder, options).map_err(failed)?;
     if outcome.end == End::Cancelled {
@@ -385,6 +398,7 @@ fn recorded<const M: usize>(
                 utilization,
                 nonempty: row.nonempty.as_secs_f64(),
                 fair: row.fair,
+                gini: row.gini.map(|gini| gini.to_vec()),
                 shares: shares.to_vec(),
             }
         })
@@ -401,10 +415,13 @@ fn recorded<const M: usize>(
             unfinished: total.unfinished,
             bytes_offered: total.bytes_offered,
             bytes: total.bytes_delivered,
+            service: total.service.iter().map(|s| s.as_secs_f64()).collect(),
+            lost_service: total.lost.iter().map(|s| s.as_secs_f64()).collect(),
             dominant_service: total.dominant_service,
             mean_dominant_time: total.mean_dominant_time,
             backlogged: total.backlogged.as_secs_f64(),
             latency: total.latency,
+            prediction: total.prediction.to_vec(),
         })
         .collect();
     Recorded {

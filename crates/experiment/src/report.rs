@@ -5,7 +5,7 @@ use std::fmt;
 use crate::compare::{Interval, Recorded};
 use crate::figure::{
     Cdf, FigureError, FlowShares, Row, Schedule, Series, Service, SharePanel, UtilizationPanel, dominant_shares, gantt,
-    latency_cdf, utilization,
+    latency_cdf, over_time, utilization,
 };
 pub use crate::output::{Output, OutputError};
 use crate::scenario::Scenario;
@@ -13,7 +13,7 @@ use crate::scenario::Scenario;
 /// Most packets of a run whose schedule is drawn.
 const GANTT_PACKETS: usize = 200;
 /// Files that not every run writes.
-const SOMETIMES: [&str; 2] = ["schedule.svg", "packets.parquet"];
+const SOMETIMES: [&str; 3] = ["gini.svg", "schedule.svg", "packets.parquet"];
 /// Points of a distribution's line.
 const CDF_POINTS: usize = 500;
 
@@ -73,12 +73,31 @@ pub fn pictures(scenario: &Scenario, runs: &[Recorded]) -> Result<Vec<(&'static 
         ("dominant-share.svg", dominant_shares(title, &runs.iter().map(share_panel).collect::<Vec<_>>())?),
         ("latency.svg", latency_cdf(title, &runs.iter().map(cdf).collect::<Vec<_>>())?),
     ];
+    if runs.iter().flat_map(|r| &r.intervals).any(|i| i.gini.is_some()) {
+        pictures.push(("gini.svg", over_time(title, GINI, &runs.iter().map(gini_panel).collect::<Vec<_>>())?));
+    }
     if runs.iter().all(|r| (1..=GANTT_PACKETS).contains(&r.packets.len())) {
         let (scale, unit) = time_unit(runs);
         let schedules: Vec<Schedule> = runs.iter().map(|r| schedule(r, scale)).collect();
         pictures.push(("schedule.svg", gantt(title, unit, &schedules)?));
     }
     Ok(pictures)
+}
+
+/// What [`gini_panel`] shows.
+pub const GINI: &str = "Gini index against an ideal fluid (s)";
+
+/// The Gini index of every resource at the end of every interval.
+pub fn gini_panel(run: &Recorded) -> UtilizationPanel {
+    let at = |i: &Interval, r: usize| Some((i.start + i.length, *i.gini.as_ref()?.get(r)?));
+    let series = |(r, total): (usize, &crate::compare::ResourceTotal)| Series {
+        name: total.name.clone(),
+        points: run.intervals.iter().filter_map(|i| at(i, r)).collect(),
+    };
+    UtilizationPanel {
+        scheduler: run.scheduler.to_string(),
+        resources: run.resources.iter().enumerate().map(series).collect(),
+    }
 }
 
 /// Busy part of every resource over time.

@@ -5,7 +5,7 @@ use dovetail_sim::End;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
-use crate::compare::{FlowTotal, LatencySummary, Recorded};
+use crate::compare::{FlowTotal, LatencySummary, PredictionError, Recorded};
 use crate::scenario::Scenario;
 
 /// Version of the document.
@@ -76,6 +76,8 @@ pub struct Run {
     pub resources: Resources,
     /// Over all delivered packets; `null` if nothing was delivered.
     pub latency_s: Option<Latency>,
+    /// Prediction errors of all flows; `null` if schedulers are told the truth.
+    pub prediction: Option<Predictions>,
     /// Flows of one group together.
     pub groups: Vec<Group>,
     /// Every flow.
@@ -116,7 +118,36 @@ pub struct Resource {
     pub busy_s: f64,
     /// Parallel servers.
     pub servers: u32,
+    /// Against an ideal fluid, over the intervals; `null` with too many flows.
+    pub gini_s: Option<Gini>,
 }
+
+/// The Gini index of a resource at the ends of the recording intervals, seconds.
+#[derive(Debug, Serialize)]
+pub struct Gini {
+    /// Mean.
+    pub mean: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// How far predictions were off.
+#[derive(Debug, Serialize)]
+pub struct Predicted {
+    /// Packets that were predicted and then processed.
+    pub packets: u64,
+    /// Mean of |predicted - actual|, seconds.
+    pub mean_absolute_s: f64,
+    /// Mean of |predicted - actual| / actual over the packets that took any time.
+    pub mean_relative: Option<f64>,
+    /// Sum of |predicted - actual| over the sum of actual.
+    pub weighted_relative: Option<f64>,
+    /// Mean of predicted - actual, seconds.
+    pub bias_s: f64,
+}
+
+/// By the names of those resources on which times are predicted.
+pub type Predictions = BTreeMap<String, Predicted>;
 
 /// Flows of one group together.
 #[derive(Debug, Serialize)]
@@ -134,6 +165,8 @@ pub struct Group {
     pub dominant_share: f64,
     /// Over all packets.
     pub latency_s: Option<Latency>,
+    /// Prediction errors of its flows.
+    pub prediction: Option<Predictions>,
 }
 
 /// One flow.
@@ -152,6 +185,10 @@ pub struct Flow {
     pub throughput_bps: f64,
     /// Dominant service per second during which it had packets in the system.
     pub dominant_share: f64,
+    /// Service on each resource, seconds over all servers.
+    pub service_s: Vec<f64>,
+    /// What its packets that were lost after processing would have needed there.
+    pub lost_service_s: Vec<f64>,
     /// `null` if nothing was delivered.
     pub latency_s: Option<Latency>,
 }
@@ -186,6 +223,8 @@ pub struct Fairness {
     pub min_over_fair: Option<f64>,
     /// Largest difference in one interval of two flows' dominant services by weight, seconds.
     pub relative_fairness_bound: f64,
+    /// Largest difference in one interval of two flows' total services (all resources together) by weight, seconds.
+    pub relative_fairness_total: f64,
 }
 
 impl From<LatencySummary> for Latency {
@@ -228,12 +267,15 @@ impl Run {
             packets: Packets::of(f),
             throughput_bps: rate(f.bytes),
             dominant_share: f.dominant_share(),
+            service_s: f.service.clone(),
+            lost_service_s: f.lost_service.clone(),
             latency_s: f.latency.map(Latency::from),
         };
-        let resource = |r: &crate::compare::ResourceTotal| Resource {
+        let resource = |(k, r): (usize, &crate::compare::ResourceTotal)| Resource {
             utilization: r.utilization,
             busy_s: r.busy.as_secs_f64(),
             servers: r.servers,
+            gini_s: gini(run, k),
         };
         Self {
             scheduler: run.scheduler.to_string(),
@@ -241,8 +283,9 @@ impl Run {
             nonempty_s: run.nonempty.as_secs_f64(),
             end: if run.outcome.end == End::Drained { "drained" } else { "horizon" },
             packets: run.flows.iter().map(Packets::of).fold(Packets::none(), Packets::and),
-            resources: Resources(run.resources.iter().map(|r| (r.name.clone(), resource(r))).collect()),
+            resources: Resources(run.resources.iter().enumerate().map(|r| (r.1.name.clone(), resource(r))).collect()),
             latency_s: LatencySummary::of_sorted(&run.latencies.of_all()).map(Latency::from),
+            prediction: prediction(run, 0..run.flows.len()),
             groups: groups(run, rate),
             flows: run.flows.iter().map(flow).collect(),
             fairness: run.fairness.map(|f| Fairness {
@@ -251,9 +294,38 @@ impl Run {
                 gini: f.gini,
                 min_over_fair: f.min_over_fair.map(|m| m.value),
                 relative_fairness_bound: f.relative_fairness_bound,
+                relative_fairness_total: f.relative_fairness_total,
             }),
         }
     }
+}
+
+/// Over the intervals in which there was anything in the system.
+fn gini(run: &Recorded, resource: usize) -> Option<Gini> {
+    let values = || run.intervals.iter().filter_map(|i| i.gini.as_ref()?.get(resource).copied());
+    let count = values().count();
+    (count > 0).then(|| Gini { mean: values().sum::<f64>() / count as f64, max: values().fold(0.0, f64::max) })
+}
+
+/// Of these flows together.
+pub fn prediction(run: &Recorded, flows: impl IntoIterator<Item = usize>) -> Option<Predictions> {
+    let mut errors = vec![PredictionError::default(); run.resources.len()];
+    for flow in flows {
+        for (sum, own) in errors.iter_mut().zip(&run.flows[flow].prediction) {
+            own.iter().for_each(|own| sum.add(own));
+        }
+    }
+    let predicted = |error: &PredictionError| {
+        Some(Predicted {
+            packets: error.packets(),
+            mean_absolute_s: error.mean_absolute_s()?,
+            mean_relative: error.mean_relative(),
+            weighted_relative: error.weighted_relative(),
+            bias_s: error.bias_s()?,
+        })
+    };
+    let named = run.resources.iter().zip(&errors).filter_map(|(r, error)| Some((r.name.clone(), predicted(error)?)));
+    Some(named.collect::<Predictions>()).filter(|named| !named.is_empty())
 }
 
 impl Packets {
@@ -310,6 +382,7 @@ fn groups(run: &Recorded, rate: impl Fn(u64) -> f64) -> Vec<Group> {
             throughput_bps: rate(flows().map(|f| f.bytes).sum()),
             dominant_share: flows().map(FlowTotal::dominant_share).sum::<f64>() / ids.len() as f64,
             latency_s: LatencySummary::of_sorted(&run.latencies.of_flows(ids.iter().copied())).map(Latency::from),
+            prediction: prediction(run, ids.iter().copied()),
         }
     };
     members.into_iter().map(group).collect()

@@ -97,6 +97,9 @@ pub fn comparison(scenario: &Scenario, runs: &[Recorded], width: u16) -> String 
     let summary = Summary::new(scenario, runs);
     let mut text = format!("{}\n\n", overview(&summary, width));
     text.push_str(&groups(&summary, width).to_string());
+    if summary.runs.iter().any(|run| run.prediction.is_some()) {
+        text.push_str(&format!("\n\n{}", predictions(&summary, width)));
+    }
     text.push_str(&notes(&summary, runs, width));
     text
 }
@@ -133,6 +136,27 @@ fn groups(summary: &Summary, width: u16) -> Table {
         }
     }
     fitted(&header, 2, &rows, width, &["flows", "p99", "lost"])
+}
+
+/// A line per scheduler and resource whose times were predicted.
+fn predictions(summary: &Summary, width: u16) -> Table {
+    let header = ["predicted", "scheduler", "packets", "mean error", "relative error", "bias"];
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for resource in &summary.scenario.resources {
+        let mut label = resource.clone();
+        for run in &summary.runs {
+            let Some(error) = run.prediction.as_ref().and_then(|p| p.get(resource)) else { continue };
+            rows.push(vec![
+                std::mem::take(&mut label),
+                run.scheduler.clone(),
+                error.packets.to_string(),
+                seconds(error.mean_absolute_s),
+                error.mean_relative.map_or("-".into(), percent),
+                seconds(error.bias_s),
+            ]);
+        }
+    }
+    fitted(&header, 2, &rows, width, &["packets", "bias"])
 }
 
 fn group_row(label: String, scheduler: &str, group: &Group) -> Vec<String> {

@@ -33,6 +33,7 @@ fn flows(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
         Column::optional("latency_p90_s", Kind::F64),
         Column::optional("latency_p99_s", Kind::F64),
         Column::optional("latency_max_s", Kind::F64),
+        Column::optional("latency_std_s", Kind::F64),
     ];
     let mut table = Table::create(out, "flows.parquet", &columns)?;
     for run in runs {
@@ -60,6 +61,7 @@ fn flows(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
                 latency(|l| l.p90),
                 latency(|l| l.p99),
                 latency(|l| l.max),
+                latency(|l| l.std),
             ])?;
         }
     }
@@ -75,12 +77,14 @@ fn utilization(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
         Column::new("nonempty_s", Kind::F64),
         Column::new("resource", Kind::Text),
         Column::new("utilization", Kind::F64),
+        Column::optional("gini_s", Kind::F64),
     ];
     let mut table = Table::create(out, "utilization.parquet", &columns)?;
     for run in runs {
         let scheduler = run.scheduler.to_string();
         for interval in &run.intervals {
-            for (resource, &utilization) in run.resources.iter().zip(&interval.utilization) {
+            for (r, (resource, &utilization)) in run.resources.iter().zip(&interval.utilization).enumerate() {
+                let gini = interval.gini.as_ref().and_then(|gini| gini.get(r));
                 table.push(&[
                     Value::Text(&scheduler),
                     Value::F64(interval.start),
@@ -88,6 +92,7 @@ fn utilization(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
                     Value::F64(interval.nonempty),
                     Value::Text(&resource.name),
                     Value::F64(utilization),
+                    gini.map_or(Value::None, |&gini| Value::F64(gini)),
                 ])?;
             }
         }
@@ -103,6 +108,7 @@ fn shares(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
         Column::new("length_s", Kind::F64),
         Column::new("flow", Kind::Text),
         Column::new("dominant_service_s", Kind::F64),
+        Column::new("total_service_s", Kind::F64),
         Column::new("fair_service_s", Kind::F64),
         Column::new("backlogged_throughout", Kind::U32),
     ];
@@ -118,6 +124,7 @@ fn shares(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
                     Value::F64(interval.length),
                     Value::Text(&flow.name),
                     Value::F64(share.service),
+                    Value::F64(share.total),
                     Value::F64(interval.fair * flow.weight),
                     Value::U32(u32::from(share.backlogged)),
                 ])?;

@@ -1,52 +1,84 @@
-//! What a packet costs, and what the scheduler is told.
+//! What a packet really costs, and what becomes of its length.
 
 use dovetail_sched::FlowId;
 use dovetail_units::{BitRate, Duration, ResourceVec};
+use rand::RngExt;
 
 use crate::arrivals::Emitted;
-use crate::workload::{Cost, Estimate, Flow};
+use crate::random::{Stream, stream};
+use crate::workload::{Cost, Flow, MILLION, Resize};
 
 /// What the engine needs to know of a flow for every packet.
 pub(crate) struct FlowCosts<const M: usize> {
     pub id: FlowId,
     cost: [Cost; M],
-    estimate: [Estimate; M],
+    spread: [u32; M],
+    resize: Resize,
+    /// For what differs from packet to packet; the streams are the flow's own, so every scheduler sees the same packets.
+    lengths: Option<Stream>,
+    times: [Option<Stream>; M],
 }
 
 impl<const M: usize> FlowCosts<M> {
-    pub fn new(flow: &Flow<M>, id: FlowId) -> Self {
-        Self { id, cost: flow.cost, estimate: flow.estimate }
+    pub fn new(flow: &Flow<M>, id: FlowId, seed: u64) -> Self {
+        let name = &flow.name;
+        let own = |wanted: bool, what: &str| wanted.then(|| stream(seed, &format!("{name} {what}")));
+        Self {
+            id,
+            cost: flow.cost,
+            spread: flow.spread,
+            resize: flow.resize,
+            lengths: own(flow.resize.least < flow.resize.most, "resize factors"),
+            times: std::array::from_fn(|r| own(flow.spread[r] > 0, &format!("times on {r}"))),
+        }
+    }
+
+    /// The packet's length from the second resource on.
+    pub fn resized(&mut self, size: u32) -> u32 {
+        if self.resize.is_none() {
+            return size;
+        }
+        let Resize { least, most } = self.resize;
+        let factor = self.lengths.as_mut().map_or(least, |random| random.random_range(least..=most));
+        let millionth = u64::from(MILLION);
+        let bytes = (u64::from(size) * u64::from(factor) + millionth / 2) / millionth;
+        u32::try_from(bytes).unwrap_or(u32::MAX).max(1)
     }
 
     /// The true cost of a packet on one server of each resource.
-    pub fn true_cost(&self, packet: &Emitted<M>, carries: &mut [Carry; M]) -> ResourceVec<M> {
+    pub fn true_cost(&mut self, packet: &Emitted<M>, resized: u32, carries: &mut [Carry; M]) -> ResourceVec<M> {
         let mut cost = ResourceVec::ZERO;
         for r in 0..M {
-            cost[r] = match self.cost[r] {
-                Cost::Link(rate) => carries[r].transmission_time(rate, packet.size),
-                Cost::Linear(linear) => linear.time(u64::from(packet.size)),
+            let size = if r == 0 { packet.size } else { resized };
+            let exact = match self.cost[r] {
+                Cost::Link(rate) => carries[r].transmission_time(rate, size),
+                Cost::Linear(linear) => linear.time(u64::from(size)),
                 Cost::PerPacket => packet.cost.map_or(Duration::ZERO, |c| c[r]),
+            };
+            let spread = self.spread[r].min(MILLION);
+            cost[r] = match &mut self.times[r] {
+                Some(random) => scaled(exact, random.random_range(MILLION - spread..=MILLION + spread)),
+                None => exact,
             };
         }
         cost
     }
+}
 
-    /// What the scheduler is told of a packet with this true cost.
-    pub fn estimate(&self, true_cost: &ResourceVec<M>, size: u32, servers: &[u32; M]) -> ResourceVec<M> {
-        let mut estimate = *true_cost;
-        for r in 0..M {
-            if let Estimate::Linear(linear) = self.estimate[r] {
-                estimate[r] = linear.time(u64::from(size));
-            }
-            estimate[r] = shared(estimate[r], servers[r]);
-        }
-        estimate
-    }
+/// This many millionths of the time, to the nearest nanosecond.
+fn scaled(time: Duration, millionths: u32) -> Duration {
+    let ns = (u128::from(time.as_nanos()) * u128::from(millionths) + u128::from(MILLION) / 2) / u128::from(MILLION);
+    Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
 }
 
 /// A time on one server as a time on all servers of the resource together.
 pub(crate) fn shared(time: Duration, servers: u32) -> Duration {
     if servers == 1 { time } else { time.divided_by(u64::from(servers)) }
+}
+
+/// [`shared`] on every resource.
+pub(crate) fn all_shared<const M: usize>(times: &ResourceVec<M>, servers: &[u32; M]) -> ResourceVec<M> {
+    ResourceVec(std::array::from_fn(|r| shared(times[r], servers[r])))
 }
 
 /// What a link still owes below a nanosecond, in units of 1/rate nanoseconds.

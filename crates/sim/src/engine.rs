@@ -12,10 +12,11 @@ use dovetail_units::{Duration, Time};
 
 use crate::arrivals::{Arrivals, Emitted};
 use crate::between::Between;
-use crate::costs::{Carry, FlowCosts};
+use crate::costs::{Carry, FlowCosts, all_shared};
 use crate::error::SimError;
 use crate::no_wait::NoWait;
 use crate::pipeline::Pipeline;
+use crate::predictors::Predictors;
 use crate::record::{Metrics, MetricsOptions, RunResult};
 use crate::recorder::{Recorder, SimPacket};
 use crate::stage::{Job, Slab, Stage};
@@ -154,10 +155,11 @@ fn start_engine<const M: usize, R: Recorder<M>>(
     options.changes.sort_by_key(|change| change.at);
     let flows = workload.flows.iter().map(|flow| {
         let id = scheduler.add_flow(FlowConfig { weight: flow.weight, limit: flow.limit });
-        FlowCosts::new(flow, id)
+        FlowCosts::new(flow, id, options.seed)
     });
     let engine = Engine {
         flows: flows.collect(),
+        predictors: Predictors::new(&workload.flows),
         arrivals: Arrivals::new(workload, options.seed),
         servers: pipeline.servers(),
         stages: std::array::from_fn(|r| Stage::new(&pipeline.resources[r])),
@@ -199,6 +201,7 @@ type Completion = Reverse<(Time, u64, u32, u32)>;
 
 struct Engine<'a, const M: usize, R> {
     flows: Vec<FlowCosts<M>>,
+    predictors: Predictors<M>,
     arrivals: Arrivals<'a, M>,
     servers: [u32; M],
     stages: [Stage<M>; M],
@@ -325,12 +328,15 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
     fn arrive(&mut self, emitted: Emitted<M>) -> Result<(), SimError> {
         let now = self.tally.now;
         self.first_arrival.get_or_insert(now);
-        let flow = &self.flows[emitted.flow as usize];
-        let cost = flow.true_cost(&emitted, &mut self.carries);
-        let estimate = flow.estimate(&cost, emitted.size, &self.servers);
+        let flow = &mut self.flows[emitted.flow as usize];
+        let resized = flow.resized(emitted.size);
+        let cost = flow.true_cost(&emitted, resized, &mut self.carries);
+        let predicted = self.predictors.on_arrival(emitted.flow, emitted.size, &cost);
+        let estimate = all_shared(&predicted, &self.servers);
         let number = self.tally.offered;
         self.tally.offered += 1;
-        let packet = SimPacket { number, arrival: now, cost, flow: emitted.flow, size: emitted.size };
+        let packet =
+            SimPacket { number, arrival: now, cost, flow: emitted.flow, size: emitted.size, resized, predicted };
         let Some(payload) = self.packets.insert(packet) else { return Err(SimError::TooManyPackets { at: now }) };
         match self.scheduler.enqueue(now, Packet { flow: flow.id, size: packet.size, cost: estimate, payload }) {
             Ok(()) => {

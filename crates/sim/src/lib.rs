@@ -37,6 +37,7 @@ mod error;
 pub mod network;
 mod no_wait;
 mod pipeline;
+mod predictors;
 mod random;
 pub mod record;
 mod recorder;
@@ -50,4 +51,6 @@ pub use pipeline::{Buffer, Pipeline, Resource};
 pub use random::{Stream, stream};
 pub use record::{Metrics, MetricsOptions, RunResult};
 pub use recorder::{Recorder, SimPacket};
-pub use workload::{Arrival, Cost, Estimate, Flow, Generator, List, Pattern, Size, Source, Spell, TimeScale, Workload};
+pub use workload::{
+    Arrival, Cost, Estimate, Flow, Generator, List, Pattern, Resize, Size, Source, Spell, TimeScale, Workload,
+};

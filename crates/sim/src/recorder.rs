@@ -14,8 +14,12 @@ pub struct SimPacket<const M: usize> {
     pub cost: ResourceVec<M>,
     /// Index of its flow in the workload.
     pub flow: u32,
-    /// Its length in bytes.
+    /// Its length in bytes when it comes.
     pub size: u32,
+    /// Its length from the second resource on.
+    pub resized: u32,
+    /// What was predicted on its arrival for one server of each resource.
+    pub predicted: ResourceVec<M>,
 }
 
 /// Hears of every packet as it happens. Every method may be left out.

@@ -5,7 +5,7 @@ use dovetail_units::{Duration, Time};
 
 use crate::error::SimError;
 use crate::pipeline::{Buffer, Pipeline, Resource};
-use crate::workload::{Cost, Generator, List, Pattern, Size, Source, Spell, Workload};
+use crate::workload::{Cost, Flow, Generator, List, MILLION, Pattern, Resize, Size, Source, Spell, Workload};
 
 /// Refuse what cannot be simulated, naming the part and what was expected of it.
 pub(crate) fn validate<const M: usize>(
@@ -23,6 +23,7 @@ pub(crate) fn validate<const M: usize>(
             let name = &flow.name;
             return Err(SimError::invalid(format!("flow {name:?}: its queue limit is zero; expected at least 1")));
         }
+        changes(flow).map_err(|problem| SimError::invalid(format!("flow {:?}: {problem}", flow.name)))?;
     }
     for (index, source) in workload.sources.iter().enumerate() {
         let problem = match source {
@@ -32,6 +33,23 @@ pub(crate) fn validate<const M: usize>(
         problem.map_err(|problem| SimError::invalid(format!("source {index}: {problem}")))?;
     }
     Ok(())
+}
+
+/// How packets differ from what the flow's costs and their lengths say.
+fn changes<const M: usize>(flow: &Flow<M>) -> Result<(), String> {
+    let Resize { least, most } = flow.resize;
+    if least > most {
+        return Err(format!("its resize factor is {least} to {most} millionths; expected the smaller one first"));
+    }
+    match (0..M).find(|&r| flow.spread[r] > MILLION || flow.spread[r] > 0 && matches!(flow.cost[r], Cost::Link(_))) {
+        None => Ok(()),
+        Some(r) => {
+            let spread = flow.spread[r];
+            Err(format!(
+                "its times on resource {r} spread by {spread} millionths; expected at most 1000000, and 0 on a link"
+            ))
+        }
+    }
 }
 
 fn resources<const M: usize>(pipeline: &Pipeline<M>) -> Result<(), SimError> {

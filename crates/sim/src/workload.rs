@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dovetail_sched::Limit;
-use dovetail_sched::cost::Linear;
+use dovetail_sched::cost::{Linear, Prediction};
 use dovetail_units::{BitRate, Duration, PacketRate, ResourceVec, Time, Weight};
 
 /// How long a packet really takes on one server of a resource.
@@ -18,15 +18,65 @@ pub enum Cost {
     PerPacket,
 }
 
-/// What the scheduler is told of a packet's time on a resource.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// What the scheduler is told of a packet's time on a resource, when the packet arrives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Estimate {
-    /// The true cost.
-    #[default]
-    Oracle,
-    /// A linear function of its length.
-    Linear(Linear),
+    /// Predicted from its length on arrival. What it takes in the end is observed when its processing there ends.
+    Predicted(Prediction),
+    /// What the resource takes for the length that the flow's resize factor lets expect; the factor is learnt as packets end on the first
+    /// resource, with this part (in millionths) of the newest. A scheduler in front of the resource itself is told the truth: there
+    /// the packet has its length.
+    Resized {
+        /// The part of the newest observation, in millionths.
+        alpha: u32,
+    },
 }
+
+impl Default for Estimate {
+    /// The truth.
+    fn default() -> Self {
+        Self::Predicted(Prediction::Oracle)
+    }
+}
+
+impl Estimate {
+    /// Whether it can differ from the truth.
+    pub fn predicts(&self) -> bool {
+        match self {
+            Self::Predicted(prediction) => prediction.predicts(),
+            Self::Resized { .. } => true,
+        }
+    }
+}
+
+/// How processing on the first resource changes a packet's length: it is multiplied by a factor, in millionths, and rounded to the nearest
+/// byte, at least 1. Every resource further on works on the new length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Resize {
+    /// The smallest factor in millionths.
+    pub least: u32,
+    /// The largest factor in millionths, not below `least`: all between are equally likely, drawn for each packet on its own.
+    pub most: u32,
+}
+
+impl Resize {
+    /// Lengths stay as they are.
+    pub const NONE: Self = Self { least: MILLION, most: MILLION };
+
+    /// Whether lengths stay as they are.
+    pub fn is_none(self) -> bool {
+        self == Self::NONE
+    }
+}
+
+impl Default for Resize {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+/// One, in millionths.
+pub(crate) const MILLION: u32 = 1_000_000;
 
 /// A flow over `M` resources.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,8 +89,15 @@ pub struct Flow<const M: usize> {
     pub weight: Weight,
     /// The limit of its queue in the scheduler.
     pub limit: Limit,
+    /// Its class: predictions can be made per class.
+    pub class: u32,
     /// True processing time on one server of each resource.
     pub cost: [Cost; M],
+    /// How far a packet's true time may be from `cost`, as a part of it in millionths, up to 1,000,000: the time is multiplied by anything from
+    /// 1 less to 1 more than this, equally likely, drawn for each packet on its own. Not for [`Cost::Link`].
+    pub spread: [u32; M],
+    /// What becomes of the packets' lengths.
+    pub resize: Resize,
     /// What the scheduler is told; divided by the resource's number of servers.
     pub estimate: [Estimate; M],
 }
@@ -53,8 +110,11 @@ impl<const M: usize> Flow<M> {
             group: String::new(),
             weight: Weight::ONE,
             limit: Limit::default(),
+            class: 0,
             cost,
-            estimate: [Estimate::Oracle; M],
+            spread: [0; M],
+            resize: Resize::NONE,
+            estimate: [Estimate::default(); M],
         }
     }
 }

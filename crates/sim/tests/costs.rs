@@ -30,7 +30,7 @@ fn a_link_takes_exactly_bytes_times_8_over_rate_in_the_long_run() {
 fn the_scheduler_is_told_the_estimate_divided_by_the_servers() {
     let mut flow =
         Flow::new("f", [Cost::Linear("1 ns/B + 5 ns".parse().unwrap()), Cost::Link("8 Gbps".parse().unwrap())]);
-    flow.estimate = [Estimate::Linear("3 ns/B".parse().unwrap()), Estimate::Oracle];
+    flow.estimate = [Estimate::Predicted("3 ns/B".parse().unwrap()), Estimate::default()];
     let mut pipeline = pipeline::<2>();
     pipeline.resources[0].servers = 2;
     // A script without an order keeps what it gets; that it serves nothing is an error, which is not the point here.

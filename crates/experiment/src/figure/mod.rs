@@ -27,7 +27,7 @@ pub use gantt::{Row, Schedule, Service, gantt};
 pub use lines::{LineChart, LinePanel, Quantity, lines};
 pub use scatter::{Scatter, scatter_loglog};
 pub use shares::{FlowShares, SharePanel, dominant_shares};
-pub use utilization::{UtilizationPanel, utilization};
+pub use utilization::{UtilizationPanel, over_time, utilization};
 
 /// A named list of points (x, y), in the units that the function taking it states.
 #[derive(Clone, Debug, Default, PartialEq)]

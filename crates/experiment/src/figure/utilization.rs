@@ -1,4 +1,4 @@
-//! Utilization over time (the paper's Fig. 3).
+//! Quantities over time: utilization (the tradeoff paper's Fig. 3), the Gini index (the CBCS paper's Figs. 4 and 5), delays.
 
 use super::axis::{Axis, extent};
 use super::sheet::{Entry, MOST_LINES, MOST_PANELS, Mark, Sheet, chart, curve, left_out, lines_left_out, no_data};
@@ -19,6 +19,16 @@ type Line = (usize, Vec<(f64, f64)>);
 
 /// Utilization over time: one panel per scheduler with the same axes, one line per resource.
 pub fn utilization(title: &str, panels: &[UtilizationPanel]) -> Result<String, FigureError> {
+    lines(title, panels, |highest| Axis::linear("Utilization (%)", (0.0, (highest * 1.03).max(1.05)), 100.0, 6, false))
+}
+
+/// A quantity over time, zero or more: one panel per scheduler with the same axes, one line per resource (or whatever the names of the series
+/// say).
+pub fn over_time(title: &str, y_label: &str, panels: &[UtilizationPanel]) -> Result<String, FigureError> {
+    lines(title, panels, |highest| Axis::linear(y_label, (0.0, highest * 1.03), 1.0, 6, true))
+}
+
+fn lines(title: &str, panels: &[UtilizationPanel], y_axis: impl Fn(f64) -> Axis) -> Result<String, FigureError> {
     let mut sheet = Sheet::grid(title, panels.len().min(MOST_PANELS));
     sheet.notes.extend(left_out(panels.len()));
     let panels = &panels[..panels.len().min(MOST_PANELS)];
@@ -36,17 +46,17 @@ pub fn utilization(title: &str, panels: &[UtilizationPanel]) -> Result<String, F
     sheet.legend = names.iter().enumerate().map(entry).collect();
 
     let index = |name: &str| names.iter().position(|n| *n == name);
-    let lines = |p: &UtilizationPanel| -> Vec<Line> {
+    let drawn = |p: &UtilizationPanel| -> Vec<Line> {
         p.resources.iter().filter_map(|r| Some((index(&r.name)?, clean(&r.points)))).collect()
     };
-    let cleaned: Vec<Vec<Line>> = panels.iter().map(lines).collect();
+    let cleaned: Vec<Vec<Line>> = panels.iter().map(drawn).collect();
     let all = || cleaned.iter().flatten().flat_map(|(_, points)| points.iter());
     let Some((first, last)) = extent(all().map(|p| p.0)) else {
         return sheet.render(|areas| areas.iter().try_for_each(|area| no_data(area, "")));
     };
     let (_, highest) = extent(all().map(|p| p.1)).unwrap_or((0.0, 1.0));
     let x = Axis::seconds("Time", (first.min(0.0), last), 8);
-    let y = Axis::linear("Utilization (%)", (0.0, (highest * 1.03).max(1.05)), 100.0, 6, false);
+    let y = y_axis(highest);
 
     sheet.render(|areas| {
         for ((area, panel), lines) in areas.iter().zip(panels).zip(&cleaned) {

@@ -9,7 +9,7 @@ use dovetail_wire::KeyKind;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::value::{QueueLimit, Room, Sizes, Span, Text};
+use super::value::{Factors, Part, QueueLimit, Room, Sizes, Span, Text, Told};
 
 /// A whole scenario.
 #[derive(Clone, Debug, Deserialize)]
@@ -85,9 +85,14 @@ pub struct Class {
     /// Processing time per resource; a resource with a rate needs none.
     #[serde(default = "no_costs")]
     pub cost: Costs,
-    /// What schedulers are told instead; by default the truth.
-    #[serde(default = "no_costs")]
-    pub estimate: Costs,
+    /// How far true times may be from that, per resource.
+    #[serde(default = "no_spreads")]
+    pub spread: Spanned<BTreeMap<String, Text<Part>>>,
+    /// What processing on the first resource makes of a packet's length. Default: nothing.
+    pub resize: Option<Spanned<Text<Factors>>>,
+    /// What schedulers are told; by default the truth.
+    #[serde(default = "no_estimates")]
+    pub estimate: Spanned<Told>,
 }
 
 /// A group of flows of one kind.
@@ -103,7 +108,7 @@ pub struct Flows {
     /// Weight of each flow. Default 1.
     pub weight: Option<Spanned<f64>>,
     /// Limit of each flow's queue. Default unlimited.
-    pub queue: Option<Text<QueueLimit>>,
+    pub queue: Option<Spanned<Text<QueueLimit>>>,
     /// Packet length.
     pub size: Option<Text<Sizes>>,
     /// How packets arrive. Default constant.
@@ -174,7 +179,7 @@ pub struct Trace {
     /// Class of the packets that carry no flow. Default: the first class.
     pub no_flow: Option<Spanned<String>>,
     /// Limit of each flow's queue. Default 200 packets.
-    pub queue: Option<Text<QueueLimit>>,
+    pub queue: Option<Spanned<Text<QueueLimit>>>,
 }
 
 /// Flows of this kind have this class.
@@ -209,4 +214,12 @@ fn one_server() -> Spanned<u32> {
 
 fn no_costs() -> Costs {
     Spanned::new(0..0, BTreeMap::new())
+}
+
+fn no_spreads() -> Spanned<BTreeMap<String, Text<Part>>> {
+    Spanned::new(0..0, BTreeMap::new())
+}
+
+fn no_estimates() -> Spanned<Told> {
+    Spanned::new(0..0, Told::default())
 }

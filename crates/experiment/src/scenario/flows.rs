@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use dovetail_sched::Limit;
 use dovetail_sim::{Arrival, Cost, Flow, Generator, List, Pattern, Size, Source, Spell, TimeScale, Workload};
 use dovetail_units::{Bytes, Duration, ResourceVec, Time, Weight};
+use toml::Spanned;
 
 use super::Scenario;
 use super::error::ScenarioError;
 use super::file::{Arrivals, Flows, Listed};
 use super::names::{ClassCost, check_name, unknown};
-use super::value::{Sizes, Text};
+use super::value::{QueueLimit, Sizes, Text};
 
 /// The most flows of one scenario: some 2 GB of memory.
 const MAX_FLOWS: u64 = 1_000_000;
@@ -49,12 +50,13 @@ pub fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-type Wrong = (Option<std::ops::Range<usize>>, String);
+pub type Wrong = (Option<std::ops::Range<usize>>, String);
 
 fn check_group(scenario: &Scenario, group: &Flows) -> Result<(), Wrong> {
     check_name(label(group)).map_err(|m| (None, m))?;
     scenario.names.class(group.class.get_ref()).map_err(|m| (Some(group.class.span()), m))?;
     weight(group)?;
+    queue_limit(scenario, &group.queue)?;
     if let Some(count) = group.count.as_ref().filter(|c| *c.get_ref() == 0) {
         return Err((Some(count.span()), "count = 0: expected at least one flow".into()));
     }
@@ -104,8 +106,16 @@ fn check_list(scenario: &Scenario, group: &Flows, list: &[Listed]) -> Result<(),
     if packets > MAX_LISTED {
         return whole(format!("these lists have {packets:.1e} packets: at most {MAX_LISTED:.0e} are possible"));
     }
-    match list.iter().flat_map(|p| p.cost.keys()).find(|k| !known.contains(&k.as_str())) {
-        Some(name) => whole(unknown("resource", name, &known)),
+    if let Some(name) = list.iter().flat_map(|p| p.cost.keys()).find(|k| !known.contains(&k.as_str())) {
+        return whole(unknown("resource", name, &known));
+    }
+    let class = scenario.names.class(group.class.get_ref()).map_err(|m| (Some(group.class.span()), m))?;
+    let some = |name: &&&str| {
+        let given = list.iter().filter(|p| p.cost.contains_key(**name)).count();
+        given > 0 && given < list.len()
+    };
+    match known.iter().skip(1).find(some).filter(|_| !class.resize.is_none()) {
+        Some(name) => whole(format!("lengths change: give the cost on {name:?} for every packet or for none")),
         None => Ok(()),
     }
 }
@@ -142,6 +152,7 @@ pub fn expected_packets(scenario: &Scenario, group: &Flows) -> f64 {
 /// Add the generated flows to a workload.
 pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
     let groups = || scenario.file.flows.iter().map(|g| g.get_ref());
+    let resources = scenario.resource_names();
     // How many flows a name stands for, and how many of them are there already.
     let mut named: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for group in groups() {
@@ -150,16 +161,19 @@ pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
     for (index, group) in groups().enumerate() {
         let Ok(class) = scenario.names.class(group.class.get_ref()) else { continue };
         let label = label(group);
+        let limit = queue_limit(scenario, &group.queue).unwrap_or_default();
         for k in 0..count(group) {
             let id = workload.flows.len() as u32;
             let (flows, number) = named.entry(label).or_default();
             *number += 1;
             let name = if *flows == 1 { label.to_string() } else { format!("{label}-{number}") };
-            let mut flow = flow_of_class(class, name, label, group.queue.map_or(Limit::default(), |q| q.0.0));
+            let mut flow = flow_of_class(scenario, class, name, label, limit);
             flow.weight = weight(group).unwrap_or_default();
             let source = match &group.list {
                 Some(list) => {
-                    flow.cost = [Cost::PerPacket; M];
+                    let own = |r: usize| list.iter().any(|p| p.cost.contains_key(&resources[r]));
+                    flow.cost = std::array::from_fn(|r| if own(r) { Cost::PerPacket } else { flow.cost[r] });
+                    flow.spread = std::array::from_fn(|r| if own(r) { 0 } else { flow.spread[r] });
                     Source::List(listed(list, class, id, scenario))
                 }
                 None => Source::Generator(generator(group, id, format!("flows {index} {k}"))),
@@ -170,14 +184,30 @@ pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
     }
 }
 
+/// The limit as written; no limit if nothing is.
+pub fn queue_limit(scenario: &Scenario, written: &Option<Spanned<Text<QueueLimit>>>) -> Result<Limit, Wrong> {
+    let Some(queue) = written else { return Ok(Limit::default()) };
+    queue.get_ref().0.over(&scenario.resource_names()).map_err(|m| (Some(queue.span()), format!("queue: {m}")))
+}
+
 /// A flow of this class.
-pub fn flow_of_class<const M: usize>(class: &ClassCost, name: String, group: &str, limit: Limit) -> Flow<M> {
+pub fn flow_of_class<const M: usize>(
+    scenario: &Scenario,
+    class: &ClassCost,
+    name: String,
+    group: &str,
+    limit: Limit,
+) -> Flow<M> {
+    let index = scenario.names.classes().iter().position(|c| c.name == class.name).unwrap_or(0);
     Flow {
         name,
         group: group.to_string(),
         weight: Weight::ONE,
         limit,
+        class: index as u32,
         cost: std::array::from_fn(|r| class.cost[r]),
+        spread: std::array::from_fn(|r| class.spread[r]),
+        resize: class.resize,
         estimate: std::array::from_fn(|r| class.estimate[r]),
     }
 }

@@ -4,7 +4,7 @@ use dovetail_units::{Duration, Time};
 
 use super::Scenario;
 use super::file::Flows;
-use super::flows::{class_time, expected_packets};
+use super::flows::expected_packets;
 use super::replay;
 
 /// The longest interval: as in the tradeoff paper.
@@ -53,8 +53,8 @@ fn work_s(scenario: &Scenario) -> f64 {
         let packets = expected_packets(scenario, group);
         let sizes = group.size.map(|s| s.0);
         let mean = sizes.map_or(0, |s| s.least / 2 + s.most / 2);
-        for (sum, cost) in work.iter_mut().zip(&class.cost) {
-            *sum += packets * class_time(cost, mean).as_secs_f64();
+        for (resource, sum) in work.iter_mut().enumerate() {
+            *sum += packets * class.mean_time(resource, mean).as_secs_f64();
         }
     }
     if let Some(capture) = &scenario.capture {

@@ -143,7 +143,7 @@ impl Scenario {
 
     /// Whether schedulers are told anything but the truth.
     pub fn has_estimates(&self) -> bool {
-        self.names.classes().iter().flat_map(|c| &c.estimate).any(|e| *e != Estimate::Oracle)
+        self.names.classes().iter().flat_map(|c| &c.estimate).any(Estimate::predicts)
     }
 
     /// Parameter changes: when, parameter, value.

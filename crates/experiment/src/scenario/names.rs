@@ -1,12 +1,14 @@
 //! What refers to what: resources and classes by name.
 
-use dovetail_sched::cost::Linear;
-use dovetail_sim::{Cost, Estimate};
+use dovetail_sched::cost::{Linear, Prediction};
+use dovetail_sim::{Cost, Estimate, Resize};
+use dovetail_units::Duration;
 
 use super::MAX_RESOURCES;
 use super::error::{ScenarioError, nearest};
 use super::file::{Class, File, Overflow, Resource};
-use super::value::Room;
+use super::flows::class_time;
+use super::value::{Room, Told};
 
 /// Resources and classes, checked: names are unique, and every class has a cost for every resource.
 #[derive(Clone, Debug)]
@@ -21,8 +23,21 @@ pub struct ClassCost {
     pub name: String,
     /// The true cost.
     pub cost: Vec<Cost>,
+    /// How far true times may be from it, in millionths.
+    pub spread: Vec<u32>,
+    /// What becomes of lengths on the first resource.
+    pub resize: Resize,
     /// What schedulers are told.
     pub estimate: Vec<Estimate>,
+}
+
+impl ClassCost {
+    /// What a packet of `size` bytes takes on a resource on average, about.
+    pub fn mean_time(&self, resource: usize, size: u32) -> Duration {
+        let factor =
+            if resource == 0 { 1.0 } else { (f64::from(self.resize.least) + f64::from(self.resize.most)) / 2e6 };
+        class_time(&self.cost[resource], (f64::from(size) * factor).round() as u32)
+    }
 }
 
 impl Names {
@@ -142,12 +157,23 @@ type Wrong = (Option<std::ops::Range<usize>>, String);
 fn class_cost(class: &Class, file: &File) -> Result<ClassCost, Wrong> {
     let resources: Vec<&Resource> = file.resource.iter().map(|r| r.get_ref()).collect();
     let known: Vec<&str> = resources.iter().map(|r| r.name.as_str()).collect();
-    for (table, key) in [(&class.cost, "cost"), (&class.estimate, "estimate")] {
-        if let Some(name) = table.get_ref().keys().find(|n| !known.contains(&n.as_str())) {
-            return Err((Some(table.span()), format!("{key}: {}", unknown("resource", name, &known))));
+    let told: Vec<&String> = match class.estimate.get_ref() {
+        Told::First(_) => Vec::new(),
+        Told::Named(named) => named.keys().collect(),
+    };
+    let named = [
+        ("cost", class.cost.span(), class.cost.get_ref().keys().collect()),
+        ("spread", class.spread.span(), class.spread.get_ref().keys().collect()),
+        ("estimate", class.estimate.span(), told),
+    ];
+    for (key, span, names) in named {
+        if let Some(name) = names.into_iter().find(|n| !known.contains(&n.as_str())) {
+            return Err((Some(span), format!("{key}: {}", unknown("resource", name, &known))));
         }
     }
-    let mut own = ClassCost { name: class.name.clone(), cost: Vec::new(), estimate: Vec::new() };
+    let resize = class.resize.as_ref().map_or(Resize::NONE, |r| r.get_ref().0.0);
+    let (cost, spread, estimate) = (Vec::new(), Vec::new(), estimates(class, &known));
+    let mut own = ClassCost { name: class.name.clone(), cost, spread, resize, estimate };
     for resource in resources {
         let linear: Option<Linear> = class.cost.get_ref().get(&resource.name).map(|l| l.0);
         own.cost.push(match (linear, resource.rate) {
@@ -161,8 +187,41 @@ fn class_cost(class: &Class, file: &File) -> Result<ClassCost, Wrong> {
                 return Err((None, message));
             }
         });
-        let estimate = class.estimate.get_ref().get(&resource.name);
-        own.estimate.push(estimate.map_or(Estimate::Oracle, |l| Estimate::Linear(l.0)));
+        let spread = class.spread.get_ref().get(&resource.name).map_or(0, |part| part.0.0);
+        if spread > 0 && linear.is_none() {
+            let message = format!("spread: {:?} has a rate, and a packet's time on a link is exact", resource.name);
+            return Err((Some(class.spread.span()), message));
+        }
+        own.spread.push(spread);
     }
     Ok(own)
 }
+
+/// What schedulers are told on each resource. Where the time on the first one is predicted, the new length is not known either: what a
+/// further resource will take is told by the learnt resize factor, unless something else is said.
+fn estimates(class: &Class, resources: &[&str]) -> Vec<Estimate> {
+    let said = |index: usize, name: &&str| match class.estimate.get_ref() {
+        Told::First(estimated) => (index == 0).then_some(estimated.0),
+        Told::Named(named) => named.get(*name).map(|e| e.0.0),
+    };
+    let said: Vec<Option<Prediction>> = resources.iter().enumerate().map(|(r, name)| said(r, name)).collect();
+    let first = said.first().copied().flatten().unwrap_or_default();
+    let resized = class.resize.is_some() && first.predicts();
+    let estimate = |(r, said): (usize, Option<Prediction>)| match said {
+        None if resized && r > 0 => Estimate::Resized { alpha: learning(&first) },
+        said => Estimate::Predicted(said.unwrap_or_default()),
+    };
+    said.into_iter().enumerate().map(estimate).collect()
+}
+
+/// The part of the newest observation, in millionths, with which a resize factor is learnt beside this prediction.
+fn learning(prediction: &Prediction) -> u32 {
+    match prediction {
+        Prediction::Ses(parameters, _) => parameters.alpha,
+        Prediction::Fit(parameters, _) => parameters.alpha,
+        Prediction::Oracle | Prediction::Linear(_) => RESIZE_ALPHA,
+    }
+}
+
+/// Beside predictions that learn nothing.
+const RESIZE_ALPHA: u32 = 100_000;

@@ -10,7 +10,7 @@ use rand::RngExt;
 
 use super::error::ScenarioError;
 use super::file::{Rule, Trace};
-use super::flows::{class_time, flow_of_class};
+use super::flows::{flow_of_class, queue_limit};
 use super::{REPLAY_LIMIT, Scenario};
 
 /// Group of the packets that carry no flow.
@@ -74,6 +74,9 @@ fn check(scenario: &Scenario, trace: &Trace) -> Result<(), ScenarioError> {
     }
     if let (Some(_), Some(load)) = (&trace.speed, &trace.load) {
         return Err(scenario.error(load.span(), "give speed or load, not both"));
+    }
+    if let Err((span, message)) = queue_limit(scenario, &trace.queue) {
+        return Err(scenario.error(span.unwrap_or(0..0), message));
     }
     let rules = trace.rule.iter().map(|r| &r.get_ref().class);
     for class in rules.chain(&trace.class).chain(&trace.no_flow) {
@@ -155,8 +158,8 @@ pub fn work_s(scenario: &Scenario, capture: &Capture) -> Vec<f64> {
     let mut total = vec![0.0; scenario.resources()];
     for arrival in &capture.packets.arrivals {
         let class = &scenario.names.classes()[capture.classes[arrival.flow as usize]];
-        for (sum, cost) in total.iter_mut().zip(&class.cost) {
-            *sum += class_time(cost, arrival.size).as_secs_f64();
+        for (resource, sum) in total.iter_mut().enumerate() {
+            *sum += class.mean_time(resource, arrival.size).as_secs_f64();
         }
     }
     total
@@ -165,7 +168,8 @@ pub fn work_s(scenario: &Scenario, capture: &Capture) -> Vec<f64> {
 /// Add the replayed flows to a workload.
 pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
     let (Some(trace), Some(capture)) = (&scenario.file.trace, &scenario.capture) else { return };
-    let limit = trace.get_ref().queue.map_or(REPLAY_LIMIT, |q| q.0.0);
+    let queue = &trace.get_ref().queue;
+    let limit = if queue.is_some() { queue_limit(scenario, queue).unwrap_or_default() } else { REPLAY_LIMIT };
     let first = workload.flows.len() as u32;
     for (entry, &class) in capture.packets.flows.entries().iter().zip(&capture.classes) {
         let class = &scenario.names.classes()[class];
@@ -173,7 +177,7 @@ pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
             Some(key) => (key.to_string(), class.name.as_str()),
             None => (NO_FLOW.to_string(), NO_FLOW),
         };
-        workload.flows.push(flow_of_class(class, name, group, limit));
+        workload.flows.push(flow_of_class(scenario, class, name, group, limit));
     }
     let arrivals: Vec<Arrival> = (capture.packets.arrivals.iter())
         .map(|a| Arrival { time: a.time, flow: first + a.flow, size: a.size })

@@ -1,12 +1,18 @@
 //! Quantities in scenario files: strings with a unit, checked where they stand.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-use dovetail_sched::Limit;
+use dovetail_sched::cost::Prediction;
+use dovetail_sched::{Limit, SpecError, TimeLimit};
+use dovetail_sim::Resize;
 use dovetail_units::{Bytes, Duration};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
+
+use super::error::nearest;
+use super::names::unknown;
 
 /// A value that is written as a string and read by its `FromStr`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -114,33 +120,156 @@ fn packets(text: &str) -> Option<u32> {
     number.trim().parse().ok()
 }
 
-/// A flow's queue limit: `"unlimited"`, `"200 packets"`, `"64 kB"`, or both joined by `", "`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct QueueLimit(pub Limit);
+/// A flow's queue limit: `"unlimited"`, `"200 packets"`, `"64 kB"`, `"20 ms to 30 ms of cpu"`, or several joined by `", "`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct QueueLimit {
+    /// In packets and bytes.
+    limit: Limit,
+    /// In time on the resource of this name: closed above the upper, open again below the lower one.
+    time: Option<(String, Duration, Duration)>,
+}
+
+impl QueueLimit {
+    /// The limit over these resources.
+    ///
+    /// # Errors
+    ///
+    /// There is none of this name.
+    pub fn over(&self, resources: &[String]) -> Result<Limit, String> {
+        let Some((name, lower, upper)) = &self.time else { return Ok(self.limit) };
+        let known: Vec<&str> = resources.iter().map(String::as_str).collect();
+        let resource = known.iter().position(|r| r == name).ok_or_else(|| unknown("resource", name, &known))?;
+        Ok(Limit { time: Some(TimeLimit { resource, upper: *upper, lower: *lower }), ..self.limit })
+    }
+}
 
 impl FromStr for QueueLimit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut limit = Limit::default();
+        let mut own = Self::default();
         if text.trim() == "unlimited" {
-            return Ok(Self(limit));
+            return Ok(own);
         }
+        let limit = &mut own.limit;
         for part in text.split(',').map(str::trim) {
             if let Some(most) = packets(part) {
                 limit.packets = Some(most);
             } else if let Ok(most) = part.parse::<Bytes>() {
                 limit.bytes = Some(most);
+            } else if let Some(time) = time_of(part) {
+                own.time = Some(time);
             } else {
                 return Err(format!(
-                    "{text:?}: expected \"unlimited\", \"200 packets\", \"64 kB\" or \"200 packets, 64 kB\""
+                    "{text:?}: expected \"unlimited\", \"200 packets\", \"64 kB\", \"30 ms of cpu\", \"20 ms to 30 ms of cpu\" or \
+                     several of them such as \"200 packets, 64 kB\""
                 ));
             }
         }
         if limit.packets == Some(0) || limit.bytes == Some(Bytes(0)) {
             return Err(format!("{text:?}: a queue has room for at least one packet"));
         }
-        Ok(Self(limit))
+        Ok(own)
+    }
+}
+
+/// `30 ms of cpu` or `20 ms to 30 ms of cpu`: name, lower and upper time.
+fn time_of(text: &str) -> Option<(String, Duration, Duration)> {
+    let (times, resource) = text.split_once(" of ")?;
+    let (lower, upper) = times.split_once(" to ").unwrap_or((times, times));
+    let (lower, upper) = (lower.trim().parse().ok()?, upper.trim().parse().ok()?);
+    (lower <= upper).then(|| (resource.trim().to_string(), lower, upper))
+}
+
+/// A part of one as a percentage, `"0 %"` to `"100 %"`; in millionths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Part(pub u32);
+
+impl FromStr for Part {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number: Option<f64> = text.trim().strip_suffix('%').and_then(|n| n.trim().parse().ok());
+        let valid = number.filter(|percent| (0.0..=100.0).contains(percent));
+        valid
+            .map(|percent| Self((percent * 1e4).round() as u32))
+            .ok_or_else(|| format!("{text:?}: expected a percentage from \"0 %\" to \"100 %\""))
+    }
+}
+
+/// A factor of lengths, `"0.25"`, or any between two with equal probability, `"0.11 to 0.36"`: 0 to 1000, to a millionth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Factors(pub Resize);
+
+impl FromStr for Factors {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || format!("{text:?}: expected a factor from 0 to 1000 such as \"0.25\", or \"0.11 to 0.36\"");
+        let factor = |part: &str| -> Option<u32> {
+            let number: f64 = part.trim().parse().ok()?;
+            (0.0..=1000.0).contains(&number).then(|| (number * 1e6).round() as u32)
+        };
+        let (least, most) = text.split_once(" to ").unwrap_or((text, text));
+        let (least, most) = (factor(least).ok_or_else(expected)?, factor(most).ok_or_else(expected)?);
+        match least <= most {
+            true => Ok(Self(Resize { least, most })),
+            false => Err(format!("{text:?}: the smaller factor comes first")),
+        }
+    }
+}
+
+/// What schedulers are told of a class's times.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Told {
+    /// Of its time on the first resource; the paper's case of a CPU.
+    First(Estimated),
+    /// By the names of resources.
+    Named(BTreeMap<String, Text<Estimated>>),
+}
+
+impl Default for Told {
+    fn default() -> Self {
+        Self::Named(BTreeMap::new())
+    }
+}
+
+impl<'de> Deserialize<'de> for Told {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ToldVisitor)
+    }
+}
+
+struct ToldVisitor;
+
+impl<'de> Visitor<'de> for ToldVisitor {
+    type Value = Told;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an estimate such as \"ses:alpha=0.4\", or a table of them by resource")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Told, E> {
+        text.parse().map(Told::First).map_err(E::custom)
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Told, A::Error> {
+        BTreeMap::deserialize(de::value::MapAccessDeserializer::new(map)).map(Told::Named)
+    }
+}
+
+/// How a time is predicted; see [`Prediction`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Estimated(pub Prediction);
+
+impl FromStr for Estimated {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|e: SpecError| match nearest(e.wrong(), e.known().iter().copied()) {
+            Some(name) => format!("{e}; did you mean {name:?}?"),
+            None => e.to_string(),
+        })
     }
 }
 

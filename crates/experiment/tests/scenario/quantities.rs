@@ -1,5 +1,6 @@
 //! Every form in which a quantity can be written.
 
+use dovetail_sched::cost::Prediction;
 use dovetail_sim::{Buffer, Cost, Estimate, Generator, Pattern, Size, Source, Spell};
 use dovetail_units::{BitRate, Bytes, Duration, PacketRate, Time};
 
@@ -90,14 +91,14 @@ fn processing_costs() {
         let flow = workload(&read(&format!("{scenario}{keys}\n{flows}"))).flows.remove(0);
         let Cost::Linear(cost) = flow.cost[0] else { panic!("{:?}", flow.cost) };
         assert_eq!(cost.time(800).as_nanos(), expected, "{text}");
-        assert_eq!(flow.estimate, [Estimate::Linear(cost); 2], "{text}");
+        assert_eq!(flow.estimate, [Estimate::Predicted(Prediction::Linear(cost)); 2], "{text}");
     }
 }
 
 #[test]
 fn schedulers_are_told_the_truth_by_default() {
     let scenario = with_flows("size = \"1 B\"\nrate = \"1 pps\"\npackets = 1");
-    assert_eq!(workload(&scenario).flows[0].estimate, [Estimate::Oracle; 2]);
+    assert_eq!(workload(&scenario).flows[0].estimate, [Estimate::default(); 2]);
 }
 
 #[test]

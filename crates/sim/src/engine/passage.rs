@@ -4,7 +4,7 @@ use dovetail_sched::Progress;
 
 use super::{Engine, MOST_IDLE_WAKES};
 use crate::between::Offer;
-use crate::costs::shared;
+use crate::costs::{all_shared, shared};
 use crate::error::SimError;
 use crate::recorder::Recorder;
 use crate::stage::Job;
@@ -28,6 +28,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         let packet = *self.packets.get(job.packet);
         let used = shared(packet.cost[resource], self.servers[resource]);
         self.report(&mut job, resource, Progress::Finished { used });
+        self.predictors.observe(resource, &packet);
         self.recorder.finished(now, &packet, resource, server);
         let stage = &mut self.stages[resource];
         if resource + 1 < M {
@@ -125,9 +126,9 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
             self.stages[resource - 1].finished.pop_front();
             let Some(job) = self.stages[resource - 1].release(server) else { continue };
             let packet = self.packets.get(job.packet);
-            let cost = self.flows[packet.flow as usize].estimate(&packet.cost, packet.size, &self.servers);
+            let cost = all_shared(&self.predictors.in_front_of(resource, packet), &self.servers);
             let refused = match has_room {
-                true => between.enqueue(self.tally.now, packet.flow, packet.size, cost, job).err(),
+                true => between.enqueue(self.tally.now, packet.flow, packet.resized, cost, job).err(),
                 false => Some(job),
             };
             if let Some(job) = refused {

@@ -31,6 +31,9 @@ pub struct Fairness {
     pub min_over_fair: Option<FlowInterval>,
     /// The largest difference in one interval of two flows' dominant services divided by their weights, in seconds.
     pub relative_fairness_bound: f64,
+    /// The largest difference in one interval of two flows' total services (all resources together) divided by their weights, in seconds:
+    /// the relative fairness of the PCFQ and CBCS papers.
+    pub relative_fairness_total: f64,
 }
 
 /// How far a flow fell below its guaranteed service in one interval; below zero if it got more.
@@ -59,8 +62,14 @@ impl<const M: usize> RunResult<M> {
     /// Fairness over the intervals with these indices (all: `0..u64::MAX`); `None` if in none of them two flows were
     /// backlogged throughout. O(rows * log flows).
     pub fn fairness(&self, intervals: Range<u64>) -> Option<Fairness> {
-        let mut sum =
-            Fairness { intervals: 0, jain: 0.0, gini: 0.0, min_over_fair: None, relative_fairness_bound: 0.0 };
+        let mut sum = Fairness {
+            intervals: 0,
+            jain: 0.0,
+            gini: 0.0,
+            min_over_fair: None,
+            relative_fairness_bound: 0.0,
+            relative_fairness_total: 0.0,
+        };
         for (row, shares) in self.contended(intervals) {
             let mut services: Vec<f64> = shares.iter().map(|s| s.service / self.weight(s.flow)).collect();
             services.sort_unstable_by(f64::total_cmp);
@@ -69,6 +78,9 @@ impl<const M: usize> RunResult<M> {
             sum.gini += gini(&services);
             let spread = services.last().zip(services.first()).map_or(0.0, |(most, least)| most - least);
             sum.relative_fairness_bound = sum.relative_fairness_bound.max(spread);
+            let totals = || shares.iter().map(|s| s.total / self.weight(s.flow));
+            let (most, least) = (totals().fold(f64::MIN, f64::max), totals().fold(f64::MAX, f64::min));
+            sum.relative_fairness_total = sum.relative_fairness_total.max(most - least);
             if row.fair <= 0.0 {
                 continue;
             }

@@ -1,17 +1,19 @@
 //! The standard recorder.
 
 use dovetail_sched::DropReason;
+use dovetail_sched::cost::PredictionError;
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::costs::shared;
 use crate::engine::Outcome;
 use crate::pipeline::Pipeline;
 use crate::record::fair_share::FairShare;
+use crate::record::gini::Gps;
 use crate::record::latency::{LatencySamples, LatencySummary};
 use crate::record::result::{FlowResult, ResourceResult, RunResult};
 use crate::record::series::{IntervalRow, Series, ShareRow};
 use crate::recorder::{Recorder, SimPacket};
-use crate::workload::Workload;
+use crate::workload::{Estimate, Flow, Workload};
 
 /// What the standard recorder keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,12 +25,14 @@ pub struct MetricsOptions {
     pub rows: usize,
     /// Keep every latency in [`RunResult::latencies`] (8 bytes per packet).
     pub latencies: bool,
+    /// Compare services with those of an ideal fluid in [`IntervalRow::gini`]: O(log flows) more per packet, O(flows log flows) per interval.
+    pub gini: bool,
 }
 
 impl Default for MetricsOptions {
-    /// One second, ten million rows, latencies kept.
+    /// One second, ten million rows, latencies kept, no fluid.
     fn default() -> Self {
-        Self { interval: Duration::from_secs(1), rows: 10_000_000, latencies: true }
+        Self { interval: Duration::from_secs(1), rows: 10_000_000, latencies: true, gini: false }
     }
 }
 
@@ -48,6 +52,7 @@ pub struct Metrics<const M: usize> {
     nonempty_since: Time,
     nonempty: Duration,
     fair: FairShare<M>,
+    gps: Option<Gps<M>>,
     latencies: LatencySamples,
     current: Current<M>,
     series: Series<M>,
@@ -63,10 +68,14 @@ struct FlowBooks<const M: usize> {
     bytes_offered: u64,
     bytes_delivered: u64,
     service: [Duration; M],
+    /// What dropped packets would have needed on the resources that they did not pass.
+    lost: [Duration; M],
     /// Of the service, that on the packet's dominant resource.
     dominant: [Duration; M],
     /// Sum of the (normalised) dominant times of admitted packets.
     demand: Duration,
+    /// On the resources on which times are predicted.
+    prediction: Option<Box<[Option<PredictionError>; M]>>,
     in_system: u64,
     since: Time,
     /// As `since`, but an interruption of no length does not count.
@@ -75,6 +84,8 @@ struct FlowBooks<const M: usize> {
     backlogged: Duration,
     /// Nanoseconds of (normalised) dominant service in the current interval.
     interval_service: f64,
+    /// The same on all resources together.
+    interval_total: f64,
     is_active: bool,
 }
 
@@ -107,13 +118,14 @@ impl<const M: usize> Metrics<M> {
             options,
             servers: pipeline.servers(),
             names: std::array::from_fn(|r| pipeline.resources[r].name.clone()),
-            flows: workload.flows.iter().map(|flow| FlowBooks::new(flow.weight)).collect(),
+            flows: workload.flows.iter().map(FlowBooks::new).collect(),
             in_service: std::array::from_fn(|r| vec![None; pipeline.resources[r].servers as usize]),
             busy: [Duration::ZERO; M],
             in_system: 0,
             nonempty_since: Time::ZERO,
             nonempty: Duration::ZERO,
             fair: FairShare::new(workload.flows.iter().map(|flow| flow.weight)),
+            gps: options.gini.then(|| Gps::new(workload.flows.iter().map(|flow| flow.weight))),
             latencies: LatencySamples::default(),
             current: Current::at(Time::ZERO, interval, Vec::new()),
             series: Series::new(interval),
@@ -204,9 +216,11 @@ impl<const M: usize> Metrics<M> {
         self.current.busy[resource] += span;
         let flow = &mut self.flows[service.flow as usize];
         flow.service[resource] += span;
+        let shared = span.as_nanos() as f64 / f64::from(self.servers[resource]);
+        flow.interval_total += shared;
         if service.dominant {
             flow.dominant[resource] += span;
-            flow.interval_service += span.as_nanos() as f64 / f64::from(self.servers[resource]);
+            flow.interval_service += shared;
         }
     }
 
@@ -224,16 +238,21 @@ impl<const M: usize> Metrics<M> {
             let flow = &mut flows[index as usize];
             let backlogged = full && flow.in_system > 0 && flow.whole_since <= start;
             let service = std::mem::take(&mut flow.interval_service) / 1e9;
-            shares.push(ShareRow { flow: index, backlogged, service });
+            let total = std::mem::take(&mut flow.interval_total) / 1e9;
+            shares.push(ShareRow { flow: index, backlogged, service, total });
             flow.is_active = flow.in_system > 0;
             flow.is_active
         });
+        let (flows, servers) = (&self.flows, &self.servers);
+        let received = |r: usize, i: usize| flows[i].service[r].as_nanos() as f64 / f64::from(servers[r]);
+        let gini = self.gps.as_mut().map(|gps| gps.index(end, received));
         self.series.intervals.push(IntervalRow {
             index: self.current.index,
             length: end.since(start),
             busy: self.current.busy,
             nonempty: self.current.nonempty,
             fair: self.fair.take_integral(end),
+            gini,
             shares_end: self.series.shares.len(),
         });
     }
@@ -281,9 +300,12 @@ impl<const M: usize> Current<M> {
 }
 
 impl<const M: usize> FlowBooks<M> {
-    fn new(weight: Weight) -> Self {
+    fn new(flow: &Flow<M>) -> Self {
+        let predicts = flow.estimate.each_ref().map(Estimate::predicts);
+        let errors = || Box::new(predicts.map(|predicts| predicts.then(PredictionError::default)));
         Self {
-            weight,
+            weight: flow.weight,
+            prediction: predicts.contains(&true).then(errors),
             admitted: 0,
             refused: [0; DropReason::ALL.len()],
             delivered: 0,
@@ -291,6 +313,7 @@ impl<const M: usize> FlowBooks<M> {
             bytes_offered: 0,
             bytes_delivered: 0,
             service: [Duration::ZERO; M],
+            lost: [Duration::ZERO; M],
             dominant: [Duration::ZERO; M],
             demand: Duration::ZERO,
             in_system: 0,
@@ -299,6 +322,7 @@ impl<const M: usize> FlowBooks<M> {
             left: None,
             backlogged: Duration::ZERO,
             interval_service: 0.0,
+            interval_total: 0.0,
             is_active: false,
         }
     }
@@ -316,10 +340,12 @@ impl<const M: usize> FlowBooks<M> {
             bytes_offered: self.bytes_offered,
             bytes_delivered: self.bytes_delivered,
             service: ResourceVec(self.service),
+            lost: ResourceVec(self.lost),
             dominant_service: dominant.sum(),
             mean_dominant_time: self.demand.as_secs_f64() / packets,
             backlogged: self.backlogged,
             latency,
+            prediction: self.prediction.map_or([None; M], |errors| *errors),
         }
     }
 }
@@ -340,6 +366,9 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
         flow.demand += cost.dominant_time();
         self.entered_system(now, packet.flow);
         self.fair.arrived(now, packet.flow, &cost);
+        if let Some(gps) = &mut self.gps {
+            gps.arrived(now, packet.flow, &cost);
+        }
     }
 
     fn refused(&mut self, _now: Time, packet: &SimPacket<M>, reason: DropReason) {
@@ -358,8 +387,13 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
         self.in_service[resource][server as usize] = Some(InService { flow: packet.flow, since: now, dominant });
     }
 
-    fn finished(&mut self, now: Time, _packet: &SimPacket<M>, resource: usize, server: u32) {
+    fn finished(&mut self, now: Time, packet: &SimPacket<M>, resource: usize, server: u32) {
         self.advance(now);
+        if let Some(errors) = &mut self.flows[packet.flow as usize].prediction
+            && let Some(error) = &mut errors[resource]
+        {
+            error.record(packet.predicted[resource], packet.cost[resource]);
+        }
         if let Some(service) = self.in_service[resource][server as usize].take() {
             self.credit(resource, service, now);
         }
@@ -368,14 +402,16 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
     fn delivered(&mut self, now: Time, packet: &SimPacket<M>) {
         let flow = &mut self.flows[packet.flow as usize];
         flow.delivered += 1;
-        flow.bytes_delivered += u64::from(packet.size);
+        flow.bytes_delivered += u64::from(packet.resized);
         self.latencies.push(packet.flow, now.since(packet.arrival).as_nanos());
         self.left_system(now, packet.flow);
     }
 
-    fn dropped(&mut self, now: Time, packet: &SimPacket<M>, _resource: usize) {
+    fn dropped(&mut self, now: Time, packet: &SimPacket<M>, resource: usize) {
         self.advance(now);
-        self.flows[packet.flow as usize].dropped += 1;
+        let flow = &mut self.flows[packet.flow as usize];
+        flow.dropped += 1;
+        (resource..M).for_each(|r| flow.lost[r] += packet.cost[r]);
         self.left_system(now, packet.flow);
     }
 

@@ -2,6 +2,7 @@
 
 mod fair_share;
 mod fairness;
+mod gini;
 mod latency;
 mod metrics;
 mod packet_log;

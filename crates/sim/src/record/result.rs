@@ -1,6 +1,7 @@
 //! What the standard recorder yields.
 
 use dovetail_sched::DropReason;
+use dovetail_sched::cost::PredictionError;
 use dovetail_units::{Duration, ResourceVec, Weight};
 
 use crate::engine::Outcome;
@@ -57,10 +58,12 @@ pub struct FlowResult<const M: usize> {
     pub unfinished: u64,
     /// Bytes that arrived.
     pub bytes_offered: u64,
-    /// Bytes of delivered packets.
+    /// Bytes that left the last resource.
     pub bytes_delivered: u64,
     /// Service received on each resource, in time on one server.
     pub service: ResourceVec<M>,
+    /// Time that dropped packets would have needed on the resources from which they were kept, on one server.
+    pub lost: ResourceVec<M>,
     /// Service on the packets' dominant resources in seconds, divided by the resource's number of servers. A packet's dominant
     /// resource is that with the longest time so divided, the first of equals.
     pub dominant_service: f64,
@@ -70,4 +73,7 @@ pub struct FlowResult<const M: usize> {
     pub backlogged: Duration,
     /// From arrival to leaving the last resource; `None` if nothing was delivered.
     pub latency: Option<LatencySummary>,
+    /// How far predictions were off on each resource, per server; of the packets that were processed there. `None` where the scheduler is
+    /// told the truth.
+    pub prediction: [Option<PredictionError>; M],
 }

@@ -17,6 +17,10 @@ pub struct IntervalRow<const M: usize> {
     /// its weight times this. The share is that of DRGPS (tradeoff paper, eq. 16, with weights) for the flows with packets in
     /// queue or pipeline and their head packets: the first that waits, else the last that entered the pipeline.
     pub fair: f64,
+    /// The Gini index of each resource at the interval's end, in seconds, if wanted: the sum over i of the difference between what the i flows that
+    /// received least have received since the start, and the same in an ideal fluid (generalised processor sharing on every resource, in
+    /// series) of the same admitted packets; services by weight, divided by the number of servers.
+    pub gini: Option<[f64; M]>,
     /// Where the interval's rows end in [`Series::shares`]; they begin where those of the interval before end.
     pub shares_end: usize,
 }
@@ -31,6 +35,8 @@ pub struct ShareRow {
     /// Its dominant service in seconds: time on every packet's dominant resource, divided by the resource's number of
     /// servers.
     pub service: f64,
+    /// Its service on all resources together in seconds, each divided by the resource's number of servers.
+    pub total: f64,
 }
 
 /// Intervals of equal length in order of time, without those in which the system was empty.
