@@ -35,9 +35,10 @@ pub(crate) struct Between<'a, const M: usize> {
 }
 
 impl<'a, const M: usize> Between<'a, M> {
-    /// Sets the flows up, each with this limit.
-    pub fn new(part: &'a mut Part<M, u32>, flows: &[Flow<M>], limit: Limit) -> Self {
-        let flows = flows.iter().map(|flow| part.scheduler.add_flow(FlowConfig { weight: flow.weight, limit }));
+    /// In front of this resource. Sets the flows up, each with this limit.
+    pub fn new(part: &'a mut Part<M, u32>, resource: usize, flows: &[Flow<M>], limit: Limit) -> Self {
+        let config = |flow: &Flow<M>| FlowConfig { weight: flow.weight_in_front_of(resource), limit };
+        let flows = flows.iter().map(|flow| part.scheduler.add_flow(config(flow)));
         Self { flows: flows.collect(), part, parked: Vec::new(), given: Vec::new(), waiting: 0, wake: None }
     }
 

@@ -138,7 +138,11 @@ pub fn simulate_all<const M: usize, R: Recorder<M>>(
     validate(workload, pipeline, options.horizon)?;
     let limit = schedulers.buffer;
     let between = schedulers.between.each_mut();
-    let between = between.map(|part| part.as_mut().map(|part| Between::new(part, &workload.flows, limit)));
+    let mut resource = 0..;
+    let between = between.map(|part| {
+        let resource = resource.next().unwrap_or(0);
+        part.as_mut().map(|part| Between::new(part, resource, &workload.flows, limit))
+    });
     let entrance = &mut schedulers.entrance;
     start_engine(workload, pipeline, (entrance.scheduler.as_mut(), Some(entrance.entry)), between, recorder, options)
 }
@@ -153,8 +157,10 @@ fn start_engine<const M: usize, R: Recorder<M>>(
 ) -> Result<Outcome, SimError> {
     // Stable: changes of one instant keep their order.
     options.changes.sort_by_key(|change| change.at);
+    let has_between = between.iter().any(Option::is_some);
     let flows = workload.flows.iter().map(|flow| {
-        let id = scheduler.add_flow(FlowConfig { weight: flow.weight, limit: flow.limit });
+        let weight = if has_between { flow.weight_in_front_of(0) } else { flow.weight };
+        let id = scheduler.add_flow(FlowConfig { weight, limit: flow.limit });
         FlowCosts::new(flow, id, options.seed)
     });
     let engine = Engine {
@@ -165,7 +171,7 @@ fn start_engine<const M: usize, R: Recorder<M>>(
         stages: std::array::from_fn(|r| Stage::new(&pipeline.resources[r])),
         scheduler,
         entry,
-        has_between: between.iter().any(Option::is_some),
+        has_between,
         between,
         recorder,
         no_wait: pipeline.is_no_wait().then(NoWait::new),

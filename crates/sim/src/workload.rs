@@ -87,6 +87,9 @@ pub struct Flow<const M: usize> {
     pub group: String,
     /// Its weight.
     pub weight: Weight,
+    /// Its weight in the scheduler in front of each resource, where there are several; `weight` is for one that decides alone.
+    /// `None` is `weight` everywhere.
+    pub weight_on: Option<[Weight; M]>,
     /// The limit of its queue in the scheduler.
     pub limit: Limit,
     /// Its class: predictions can be made per class.
@@ -109,6 +112,7 @@ impl<const M: usize> Flow<M> {
             name: name.into(),
             group: String::new(),
             weight: Weight::ONE,
+            weight_on: None,
             limit: Limit::default(),
             class: 0,
             cost,
@@ -116,6 +120,13 @@ impl<const M: usize> Flow<M> {
             resize: Resize::NONE,
             estimate: [Estimate::default(); M],
         }
+    }
+}
+
+impl<const M: usize> Flow<M> {
+    /// Its weight in the scheduler in front of a resource, where there are several.
+    pub(crate) fn weight_in_front_of(&self, resource: usize) -> Weight {
+        self.weight_on.map_or(self.weight, |weights| weights[resource])
     }
 }
 

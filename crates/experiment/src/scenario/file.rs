@@ -9,7 +9,7 @@ use dovetail_wire::KeyKind;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::value::{Factors, Part, QueueLimit, Room, Sizes, Span, Text, Told};
+use super::value::{Factors, Part, QueueLimit, Room, Sizes, Span, Text, Told, Weights};
 
 /// A whole scenario.
 #[derive(Clone, Debug, Deserialize)]
@@ -106,7 +106,7 @@ pub struct Flows {
     /// Number of flows. Default 1.
     pub count: Option<Spanned<u32>>,
     /// Weight of each flow. Default 1.
-    pub weight: Option<Spanned<f64>>,
+    pub weight: Option<Spanned<Weights>>,
     /// Limit of each flow's queue. Default unlimited.
     pub queue: Option<Spanned<Text<QueueLimit>>>,
     /// Packet length.

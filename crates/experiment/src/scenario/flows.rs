@@ -11,7 +11,7 @@ use super::Scenario;
 use super::error::ScenarioError;
 use super::file::{Arrivals, Flows, Listed};
 use super::names::{ClassCost, check_name, unknown};
-use super::value::{QueueLimit, Sizes, Text};
+use super::value::{QueueLimit, Sizes, Text, Weights};
 
 /// The most flows of one scenario: some 2 GB of memory.
 const MAX_FLOWS: u64 = 1_000_000;
@@ -55,7 +55,7 @@ pub type Wrong = (Option<std::ops::Range<usize>>, String);
 fn check_group(scenario: &Scenario, group: &Flows) -> Result<(), Wrong> {
     check_name(label(group)).map_err(|m| (None, m))?;
     scenario.names.class(group.class.get_ref()).map_err(|m| (Some(group.class.span()), m))?;
-    weight(group)?;
+    weights(scenario, group)?;
     queue_limit(scenario, &group.queue)?;
     if let Some(count) = group.count.as_ref().filter(|c| *c.get_ref() == 0) {
         return Err((Some(count.span()), "count = 0: expected at least one flow".into()));
@@ -129,12 +129,32 @@ fn count(group: &Flows) -> u32 {
     group.count.as_ref().map_or(1, |c| *c.get_ref())
 }
 
-fn weight(group: &Flows) -> Result<Weight, Wrong> {
-    let Some(written) = &group.weight else { return Ok(Weight::ONE) };
-    let value = *written.get_ref();
+/// The flow's weight, and its weights in front of each resource if they differ.
+type FlowWeights = (Weight, Option<Vec<Weight>>);
+
+fn weights(scenario: &Scenario, group: &Flows) -> Result<FlowWeights, Wrong> {
+    let Some(written) = &group.weight else { return Ok((Weight::ONE, None)) };
+    let wrong = |message: String| (Some(written.span()), format!("weight{message}"));
+    match written.get_ref() {
+        Weights::Same(value) => Ok((weight(*value).map_err(wrong)?, None)),
+        Weights::Named(named) => {
+            let names = scenario.resource_names();
+            let known: Vec<&str> = names.iter().map(String::as_str).collect();
+            if let Some(name) = named.keys().find(|name| !known.contains(&name.as_str())) {
+                return Err(wrong(format!(": {}", unknown("resource", name, &known))));
+            }
+            let on = |name: &String| weight(named.get(name).copied().unwrap_or(1.0));
+            let on: Vec<Weight> = names.iter().map(on).collect::<Result<_, _>>().map_err(wrong)?;
+            let mean = on.iter().map(|w| w.as_f64()).sum::<f64>() / on.len() as f64;
+            Ok((weight(mean).map_err(wrong)?, Some(on)))
+        }
+    }
+}
+
+fn weight(value: f64) -> Result<Weight, String> {
     let milli = (value * 1000.0).round();
     let valid = (1.0..=1e9).contains(&milli).then(|| Weight::from_milli(milli as u32)).flatten();
-    valid.ok_or((Some(written.span()), format!("weight = {value}: expected 0.001 to 1000000")))
+    valid.ok_or_else(|| format!(" = {value}: expected 0.001 to 1000000"))
 }
 
 /// Packets of a group, about.
@@ -168,7 +188,8 @@ pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
             *number += 1;
             let name = if *flows == 1 { label.to_string() } else { format!("{label}-{number}") };
             let mut flow = flow_of_class(scenario, class, name, label, limit);
-            flow.weight = weight(group).unwrap_or_default();
+            let (one, several) = weights(scenario, group).unwrap_or_default();
+            (flow.weight, flow.weight_on) = (one, several.map(|on| std::array::from_fn(|r| on[r])));
             let source = match &group.list {
                 Some(list) => {
                     let own = |r: usize| list.iter().any(|p| p.cost.contains_key(&resources[r]));
@@ -203,6 +224,7 @@ pub fn flow_of_class<const M: usize>(
         name,
         group: group.to_string(),
         weight: Weight::ONE,
+        weight_on: None,
         limit,
         class: index as u32,
         cost: std::array::from_fn(|r| class.cost[r]),

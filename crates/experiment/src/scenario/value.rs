@@ -258,6 +258,43 @@ impl<'de> Visitor<'de> for ToldVisitor {
     }
 }
 
+/// Weights of a flow.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Weights {
+    /// One for all resources.
+    Same(f64),
+    /// By the names of resources, for schedulers in front of each; one that decides for all takes the mean.
+    Named(BTreeMap<String, f64>),
+}
+
+impl<'de> Deserialize<'de> for Weights {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(WeightsVisitor)
+    }
+}
+
+struct WeightsVisitor;
+
+impl<'de> Visitor<'de> for WeightsVisitor {
+    type Value = Weights;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number, or a table of numbers by resource")
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Weights, E> {
+        Ok(Weights::Same(number as f64))
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Weights, E> {
+        Ok(Weights::Same(number))
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Weights, A::Error> {
+        BTreeMap::deserialize(de::value::MapAccessDeserializer::new(map)).map(Weights::Named)
+    }
+}
+
 /// How a time is predicted; see [`Prediction`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Estimated(pub Prediction);
