@@ -12,7 +12,9 @@ pub const FLUID_STEPS: f64 = 5e8;
 /// Something seen, and the most that is allowed for it (seconds).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Worst {
+    /// The most.
     pub bound_s: f64,
+    /// Seen.
     pub seen_s: f64,
 }
 

@@ -3,6 +3,7 @@
 //! [`facts`] says what is true of a run, [`measure`] and [`pairs`] what happened in it; each discipline's file lists its guarantees,
 //! with why one does not apply where it does not.
 
+mod composite;
 mod dominant;
 mod facts;
 mod measure;
@@ -19,7 +20,9 @@ use serde::Serialize;
 use crate::compare::Recorded;
 use crate::scenario::Scenario;
 use facts::{Facts, PARALLEL};
-use measure::Worst;
+
+pub use composite::drift;
+pub use measure::Worst;
 
 /// Packets of a run that bounds are checked on: their ways are kept in memory.
 pub const PACKETS: usize = 2_000_000;
@@ -106,6 +109,7 @@ fn own(run: &Recorded, facts: &Facts) -> Vec<Bound> {
         "gmr3" => dominant::gmr3,
         "drgps" => dominant::drgps,
         "tradeoff" => tradeoff::tradeoff,
+        "cbcs" | "pcfq" => composite::fairness,
         "drr" => one_resource::drr,
         "wfq" => one_resource::wfq,
         "wf2q+" => one_resource::wf2q_plus,

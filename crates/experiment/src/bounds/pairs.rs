@@ -18,6 +18,8 @@ pub enum Counting {
     DominantAtEntrance,
     /// A packet's time on this resource, at once when it enters the first resource.
     OneAtEntrance(usize),
+    /// A packet's times on all resources together, at once when it enters the first resource.
+    TotalAtEntrance,
     /// Time on the packet's dominant resource, as it passes.
     DominantReceived,
 }
@@ -64,6 +66,7 @@ fn events(run: &Recorded, counting: Counting, flows: &[usize]) -> Vec<(Time, Eve
         let counted = match counting {
             Counting::DominantAtEntrance => nanos(dominant(&times).0),
             Counting::OneAtEntrance(resource) => nanos(resource),
+            Counting::TotalAtEntrance => (0..times.len()).map(nanos).sum(),
             Counting::DominantReceived => 0,
         };
         events.extend([(packet.arrival, Event::Arrives, at), (entered.start, Event::Enters(counted), at)]);

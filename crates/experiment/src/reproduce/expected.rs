@@ -7,9 +7,11 @@ use super::catalogue::Item;
 use super::check::{Check, Criterion};
 
 /// One file per paper.
-const FILES: [&str; 2] = [
+const FILES: [&str; 4] = [
     include_str!("../../../../scenarios/papers/tradeoff/expected.toml"),
     include_str!("../../../../scenarios/papers/atfq/expected.toml"),
+    include_str!("../../../../scenarios/papers/pcfq/expected.toml"),
+    include_str!("../../../../scenarios/papers/cbcs/expected.toml"),
 ];
 
 #[derive(Debug, Deserialize)]

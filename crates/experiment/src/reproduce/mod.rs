@@ -9,6 +9,7 @@ mod bench;
 mod catalogue;
 mod check;
 mod expected;
+mod sabrina;
 mod seconds;
 mod tradeoff;
 
@@ -129,11 +130,13 @@ pub fn run(ids: &[String], settings: &Settings<'_>) -> Result<Reproduction, Repr
     let items = select(ids)?;
     let expected = expected::all()?;
     let bench = bench::Bench::new(settings);
+    let of_sabrina = sabrina::Shared::default();
     let (of_tradeoff, of_atfq) = (tradeoff::Shared::default(), atfq::Shared::default());
     let mut result = Reproduction { schema: SCHEMA, checks: Vec::new(), pictures: Vec::new() };
     for item in items {
         bench.begin(item.id);
         let findings = match item.paper {
+            "pcfq" | "cbcs" => sabrina::reproduce(item.id, &bench, &of_sabrina)?,
             "atfq" => atfq::reproduce(item.id, &bench, &of_atfq)?,
             _ => tradeoff::reproduce(item.id, &bench, &of_tradeoff)?,
         };

@@ -3,6 +3,7 @@
 mod arrivals;
 mod overrides;
 mod pipelines;
+mod predicted;
 mod quantities;
 mod replay;
 mod sharing;

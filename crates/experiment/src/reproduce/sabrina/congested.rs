@@ -1,0 +1,115 @@
+//! CBCS, Table 3 and Figs. 2 and 3: thirty flows, all backlogged for 300 s.
+
+use super::super::ReproduceError;
+use super::super::bench::Bench;
+use super::super::expected::Findings;
+use super::stats::{extent, mean, of_group};
+use super::{CPU, GROUPS, LINK, stretch, under};
+use crate::compare::{FlowTotal, Recorded};
+use crate::figure::{Bar, BarChart, BarSeries, bars_with_error};
+use crate::scenario::Scenario;
+
+const SCENARIO: &str = include_str!("../../../../../scenarios/papers/cbcs/congested.toml");
+
+/// The scenario, changed by these overrides.
+pub fn scenario(bench: &Bench<'_>, overrides: &[String]) -> Result<Scenario, ReproduceError> {
+    bench.scenario("cbcs/congested.toml", SCENARIO, overrides)
+}
+
+/// Packets of a flow that left the CPU: delivered, or lost in front of the link.
+fn processed(flow: &FlowTotal) -> f64 {
+    (flow.delivered + flow.dropped) as f64
+}
+
+/// Link time of what the CPU handed over: what was sent, and what was lost in front of the link.
+fn demanded_s(flow: &FlowTotal) -> f64 {
+    flow.service[LINK] + flow.lost_service[LINK]
+}
+
+/// A resource's time used by all flows together, in per cent of the run.
+fn percent(run: &Recorded, time_s: impl Fn(&FlowTotal) -> f64) -> f64 {
+    100.0 * run.flows.iter().map(time_s).sum::<f64>() / run.nonempty.as_secs_f64()
+}
+
+/// Packets of the encryption flows, and the load.
+pub fn table3(runs: &[Recorded]) -> Result<Findings, ReproduceError> {
+    let mut findings = Findings::default();
+    for (run, key) in [(under(runs, "cbcs")?, "cbcs"), (under(runs, "drr+drr")?, "drr")] {
+        let done = of_group(run, GROUPS[2], processed);
+        let received = of_group(run, GROUPS[2], |f| f.delivered as f64);
+        let (least, most) = extent(&done);
+        findings.noted(format!("{key}-processed"), mean(&done), format!("{least} to {most} over the ten flows"));
+        findings.found(format!("{key}-received"), mean(&received));
+        findings.found(format!("{key}-lost"), 100.0 * (1.0 - mean(&received) / mean(&done)));
+        findings.found(format!("{key}-cpu"), 100.0 * run.resources[CPU].utilization);
+        findings.found(format!("{key}-link"), 100.0 * run.resources[LINK].utilization);
+    }
+    findings.found("drr-demand", percent(under(runs, "drr+drr")?, demanded_s));
+    Ok(findings)
+}
+
+/// How far the values are apart, in per cent of their mean.
+fn spread_percent(values: &[f64]) -> f64 {
+    let (least, most) = extent(values);
+    100.0 * (most - least) / mean(values)
+}
+
+/// CPU allocated and link time then demanded, per flow.
+pub fn fig2(runs: &[Recorded]) -> Result<Findings, ReproduceError> {
+    let mut findings = Findings::default();
+    let (cbcs, drr) = (under(runs, "cbcs")?, under(runs, "drr+drr")?);
+    findings.found("cbcs-demand", percent(cbcs, demanded_s));
+    let backlogged = [GROUPS[0], GROUPS[1]].map(|group| of_group(drr, group, |f| f.service[CPU])).concat();
+    let fewest = mean(&of_group(drr, GROUPS[2], |f| f.service[CPU])) / mean(&backlogged);
+    let note = format!("flows 1 to 20; flows 21 to 30 ask for {:.0} % of that", 100.0 * fewest);
+    findings.noted("drr-cpu-spread", spread_percent(&backlogged), note);
+    let demand = |group| mean(&of_group(drr, group, demanded_s));
+    findings.found("drr-demand-ratio", f64::min(demand(GROUPS[1]), demand(GROUPS[2])) / demand(GROUPS[0]));
+    for (run, part) in [(cbcs, "a"), (drr, "b")] {
+        let title = format!("Fig. 2{part}: CPU allocated and link time demanded, {}", run.scheduler);
+        findings.picture(&format!("cbcs-fig2{part}.svg"), picture(run, title, "link, demanded", demanded_s)?);
+    }
+    Ok(findings)
+}
+
+/// CPU and link received per flow.
+pub fn fig3(bench: &Bench<'_>, runs: &[Recorded]) -> Result<Findings, ReproduceError> {
+    let mut findings = Findings::default();
+    let (cbcs, drr) = (under(runs, "cbcs")?, under(runs, "drr+drr")?);
+    let totals: Vec<f64> = cbcs.flows.iter().map(|f| f.service[CPU] + f.service[LINK]).collect();
+    findings.found("cbcs-total-spread", spread_percent(&totals));
+    let of = |run, group, resource: usize| mean(&of_group(run, group, |f| f.service[resource]));
+    findings.found("cbcs-cpu-ratio", of(cbcs, GROUPS[0], CPU) / of(cbcs, GROUPS[1], CPU).max(of(cbcs, GROUPS[2], CPU)));
+    let link = |group| of(cbcs, group, LINK);
+    findings.found("cbcs-link-ratio", f64::min(link(GROUPS[1]), link(GROUPS[2])) / link(GROUPS[0]));
+    findings.found("drr-link-ratio", of(drr, GROUPS[2], LINK) / of(drr, GROUPS[1], LINK));
+    stretch::cbcs(&mut findings, bench)?;
+    for (run, part) in [(cbcs, "a"), (drr, "b")] {
+        let title = format!("Fig. 3{part}: CPU and link received, {}", run.scheduler);
+        findings.picture(&format!("cbcs-fig3{part}.svg"), picture(run, title, "link", |f| f.service[LINK])?);
+    }
+    Ok(findings)
+}
+
+fn picture(
+    run: &Recorded,
+    title: String,
+    link: &str,
+    link_s: impl Fn(&FlowTotal) -> f64,
+) -> Result<String, ReproduceError> {
+    let bars = |time_s: &dyn Fn(&FlowTotal) -> f64| {
+        let bar = |flow| Some(Bar { mean: 100.0 * time_s(flow) / run.nonempty.as_secs_f64(), std: 0.0 });
+        run.flows.iter().map(bar).collect()
+    };
+    Ok(bars_with_error(&BarChart {
+        title,
+        x_label: "Flow".into(),
+        y_label: "Part of the resource's time (%)".into(),
+        categories: (1..=run.flows.len()).map(|flow| flow.to_string()).collect(),
+        series: vec![
+            BarSeries { name: "CPU".into(), values: bars(&|f| f.service[CPU]) },
+            BarSeries { name: link.into(), values: bars(&link_s) },
+        ],
+        log: false,
+    })?)
+}

@@ -1,0 +1,143 @@
+//! The thirty flows at 97 % of the CPU and 96 % of the link: CBCS, Table 2; PCFQ, Tables 4 and 5 and Figs. 2 to 4.
+
+use super::super::ReproduceError;
+use super::super::bench::Bench;
+use super::super::expected::Findings;
+use super::stats::{Estimated, estimated, extent, mean, members, of_group};
+use super::{CPU, GROUPS, LINK, under};
+use crate::compare::{LatencySummary, Recorded};
+use crate::figure::{Series, UtilizationPanel, over_time};
+use crate::scenario::Scenario;
+
+const SCENARIO: &str = include_str!("../../../../../scenarios/papers/pcfq/delays.toml");
+/// Independent runs.
+pub const SEEDS: std::ops::RangeInclusive<u64> = 1..=8;
+/// Packets whose ways are kept of the first seed: all of them.
+const PACKETS: usize = 100_000;
+
+/// The scenario, changed by these overrides.
+pub fn scenario(bench: &Bench<'_>, overrides: &[String]) -> Result<Scenario, ReproduceError> {
+    bench.scenario("pcfq/delays.toml", SCENARIO, overrides)
+}
+
+/// The runs of all seeds; of each all schedulers.
+pub struct Delays {
+    /// By seed.
+    pub runs: Vec<Vec<Recorded>>,
+}
+
+impl Delays {
+    /// Run all schedulers of the scenario under these seeds.
+    pub fn run(
+        bench: &Bench<'_>,
+        scenario: &Scenario,
+        seeds: std::ops::RangeInclusive<u64>,
+    ) -> Result<Self, ReproduceError> {
+        let mut runs = Vec::new();
+        for seed in seeds {
+            let scenario = scenario.clone().with_seed(seed)?;
+            let log = if runs.is_empty() { PACKETS } else { 0 };
+            runs.push(bench.run_with(&scenario, &scenario.schedulers(), log)?);
+        }
+        Ok(Self { runs })
+    }
+
+    /// A quantity of the runs under one scheduler, seed by seed.
+    pub fn each(&self, scheduler: &str, value: impl Fn(&Recorded) -> f64) -> Result<Vec<f64>, ReproduceError> {
+        self.runs.iter().map(|runs| under(runs, scheduler).map(&value)).collect()
+    }
+
+    /// The runs under the first seed.
+    pub fn first(&self) -> &[Recorded] {
+        self.runs.first().map_or(&[], Vec::as_slice)
+    }
+}
+
+/// A column of the papers' tables.
+type Statistic = (&'static str, fn(&LatencySummary) -> f64);
+const STATISTICS: [Statistic; 3] = [("max", |l| l.max), ("mean", |l| l.mean), ("std", |l| l.std)];
+
+/// A statistic of the delays of all packets of a group.
+fn delay_s(run: &Recorded, group: &str, value: fn(&LatencySummary) -> f64) -> f64 {
+    LatencySummary::of_sorted(&run.latencies.of_flows(members(run, group))).map_or(f64::NAN, |l| value(&l))
+}
+
+/// Delays of the three groups under one composite scheduler in per cent of those under separate ones.
+pub fn table(delays: &Delays, composite: &str, separate: &str) -> Result<Findings, ReproduceError> {
+    let mut findings = Findings::default();
+    for group in GROUPS {
+        for (name, value) in STATISTICS {
+            let ours = delays.each(composite, |run| delay_s(run, group, value))?;
+            let theirs = delays.each(separate, |run| delay_s(run, group, value))?;
+            let ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(a, b)| 100.0 * a / b).collect();
+            let Estimated { mean, half } = estimated(&ratios);
+            let (ours, theirs, seeds) = (estimated(&ours), estimated(&theirs), ratios.len());
+            let note = format!(
+                "+- {half:.1}; {ours} s under {composite}, {theirs} s under {separate}; {seeds} seeds, 95 % intervals"
+            );
+            findings.noted(format!("{group}-{name}"), mean, note);
+        }
+    }
+    Ok(findings)
+}
+
+/// PCFQ, Figs. 2 to 4: the delays of one flow of a group.
+pub fn figure(id: &str, delays: &Delays) -> Result<Findings, ReproduceError> {
+    let mut findings = Findings::default();
+    let (group, number) = match id {
+        "pcfq-fig2" => (GROUPS[0], 2),
+        "pcfq-fig3" => (GROUPS[1], 3),
+        _ => (GROUPS[2], 4),
+    };
+    let alike = delays.each("pcfq", |run| {
+        let means = of_group(run, group, |f| f.latency.map_or(f64::NAN, |l| l.mean));
+        let (least, most) = extent(&means);
+        f64::max(most / mean(&means), mean(&means) / least)
+    })?;
+    findings.found("alike", mean(&alike));
+    let panels = ["pcfq", "wfq+wfq"].map(|name| under(delays.first(), name).map(|run| panel(run, group)));
+    let panels: Vec<UtilizationPanel> = panels.into_iter().collect::<Result<_, _>>()?;
+    let title = format!("Fig. {number}: delay of one {group} flow");
+    findings.picture(&format!("{id}.svg"), over_time(&title, "Delay (s)", &panels)?);
+    Ok(findings)
+}
+
+/// The delays of the group's first flow, by arrival.
+pub(super) fn panel(run: &Recorded, group: &str) -> UtilizationPanel {
+    let flow = members(run, group).next();
+    let last = run.resources.len() - 1;
+    let delay = |(k, packet): (usize, &crate::compare::PacketWay)| {
+        let end = run.service(k, last)?.end;
+        (Some(packet.flow as usize) == flow)
+            .then(|| (packet.arrival.as_secs_f64(), end.since(packet.arrival).as_secs_f64()))
+    };
+    let points = run.packets.iter().enumerate().filter_map(delay).collect();
+    let resources = vec![Series { name: "delay of each packet".into(), points }];
+    UtilizationPanel { scheduler: run.scheduler.to_string(), resources }
+}
+
+/// PCFQ, Table 5: what flows receive of each resource against what they have reserved.
+pub fn shares(bench: &Bench<'_>, delays: &Delays) -> Result<Findings, ReproduceError> {
+    let mut findings = Findings::default();
+    let workload = scenario(bench, &[])?.workload::<2>();
+    for (resource, key) in [(CPU, "cpu"), (LINK, "link")] {
+        let weights: Vec<f64> =
+            workload.flows.iter().map(|f| f.weight_on.map_or(f.weight, |on| on[resource]).as_f64()).collect();
+        let furthest = |scheduler| delays.each(scheduler, |run| furthest_percent(run, resource, &weights));
+        let (pcfq, wfq) = (mean(&furthest("pcfq")?), mean(&furthest("wfq+wfq")?));
+        let note =
+            format!("the flow furthest from its reservation gets {pcfq:.2} % more or less, with wfq+wfq {wfq:.2} %");
+        findings.noted(key, pcfq - wfq, note);
+    }
+    Ok(findings)
+}
+
+/// By how much the flow that is furthest from its part by weight is above or below it, in per cent of it.
+fn furthest_percent(run: &Recorded, resource: usize, weights: &[f64]) -> f64 {
+    let received: f64 = run.flows.iter().map(|f| f.service[resource]).sum();
+    let reserved: f64 = weights.iter().sum();
+    let off = |(flow, weight): (&crate::compare::FlowTotal, &f64)| {
+        100.0 * (flow.service[resource] / received / (weight / reserved) - 1.0).abs()
+    };
+    run.flows.iter().zip(weights).map(off).fold(0.0, f64::max)
+}

@@ -1,0 +1,86 @@
+//! The tables and figures of two papers by F. Sabrina, S. S. Kanhere and S. K. Jha: PCFQ ("Design, Analysis, and Implementation of a Novel
+//! Multiple Resource Scheduler") and CBCS ("Design, Analysis, and Implementation of a Novel Low Complexity Scheduler for Joint Resource
+//! Allocation", 2007). They simulate the same thirty flows.
+
+mod congested;
+mod delays;
+mod gini;
+mod ixp;
+mod prediction;
+mod stats;
+mod stretch;
+
+use std::cell::OnceCell;
+
+use super::ReproduceError;
+use super::bench::{Bench, get_or_try};
+use super::expected::Findings;
+use crate::compare::Recorded;
+use delays::Delays;
+use ixp::Ixp;
+
+/// The groups of the thirty flows.
+const GROUPS: [&str; 3] = ["mpeg2", "decryption", "encryption"];
+/// The CPU's place in the pipelines of these papers.
+const CPU: usize = 0;
+/// The link's.
+const LINK: usize = 1;
+
+/// Runs that several figures look at, made once.
+#[derive(Default)]
+pub struct Shared {
+    congested: OnceCell<Vec<Recorded>>,
+    delays: OnceCell<Delays>,
+    ixp: OnceCell<Ixp>,
+}
+
+impl Shared {
+    /// CBCS, Table 3 and Figs. 2 and 3.
+    fn congested(&self, bench: &Bench<'_>) -> Result<&[Recorded], ReproduceError> {
+        let runs = get_or_try(&self.congested, || bench.run(&congested::scenario(bench, &[])?))?;
+        Ok(runs)
+    }
+
+    /// CBCS, Table 2 and Figs. 4 and 5; PCFQ, Tables 4 and 5 and Figs. 2 to 6.
+    fn delays(&self, bench: &Bench<'_>) -> Result<&Delays, ReproduceError> {
+        get_or_try(&self.delays, || Delays::run(bench, &delays::scenario(bench, &[])?, delays::SEEDS))
+    }
+
+    /// CBCS, Table 5 and Figs. 8 and 9.
+    fn ixp(&self, bench: &Bench<'_>) -> Result<&Ixp, ReproduceError> {
+        get_or_try(&self.ixp, || Ixp::run(bench, &ixp::scenario(bench, &[])?))
+    }
+}
+
+/// Compute the table or figure of this id, one of those that are done.
+pub fn reproduce(id: &str, bench: &Bench<'_>, shared: &Shared) -> Result<Findings, ReproduceError> {
+    match id {
+        "pcfq-fig2" | "pcfq-fig3" | "pcfq-fig4" => delays::figure(id, shared.delays(bench)?),
+        "pcfq-fig5" => gini::pcfq(id, shared.delays(bench)?, CPU),
+        "pcfq-fig6" => gini::pcfq(id, shared.delays(bench)?, LINK),
+        "pcfq-table1" => stretch::delay_guarantees(bench),
+        "pcfq-table2" => stretch::pcfq(bench),
+        "pcfq-table3" => prediction::settings(bench),
+        "pcfq-table4" => delays::table(shared.delays(bench)?, "pcfq", "wfq+wfq"),
+        "pcfq-table5" => delays::shares(bench, shared.delays(bench)?),
+        "cbcs-fig2" => congested::fig2(shared.congested(bench)?),
+        "cbcs-fig3" => congested::fig3(bench, shared.congested(bench)?),
+        "cbcs-fig4" => gini::cbcs(id, shared.delays(bench)?, CPU),
+        "cbcs-fig5" => gini::cbcs(id, shared.delays(bench)?, LINK),
+        "cbcs-fig8" => shared.ixp(bench)?.figure(id, "high CPU, high bandwidth"),
+        "cbcs-fig9" => shared.ixp(bench)?.figure(id, "low CPU, high bandwidth"),
+        "cbcs-table2" => delays::table(shared.delays(bench)?, "cbcs", "drr+drr"),
+        "cbcs-table3" => congested::table3(shared.congested(bench)?),
+        "cbcs-table5" => shared.ixp(bench)?.table(),
+        other => Err(ReproduceError::Id(format!("{other} is not reproduced yet"))),
+    }
+}
+
+/// The run under the scheduler of this name, whatever its parameters.
+fn under<'a>(runs: &'a [Recorded], name: &str) -> Result<&'a Recorded, ReproduceError> {
+    let found = runs.iter().find(|run| run.scheduler.name == name);
+    found.ok_or_else(|| ReproduceError::Expected(format!("no run under {name}")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! The guarantees of both papers, with exact and with predicted times: PCFQ, Tables 1 and 2; CBCS, Theorem 3.
+
+use dovetail_model::bounds_composite::{ReservedFlow, pcfq_delay_s, separate_wfq_delay_s};
+use dovetail_sched::Spec;
+use dovetail_sim::{Cost, Size, Source};
+
+use super::super::ReproduceError;
+use super::super::bench::Bench;
+use super::super::expected::Findings;
+use super::{GROUPS, congested, delays, prediction};
+use crate::bounds::drift;
+use crate::figure::{Bar, BarChart, BarSeries, bars_with_error};
+
+/// How far true times are spread around the model, which makes the prediction error.
+const SPREADS: [&str; 5] = ["0 %", "10 %", "25 %", "50 %", "100 %"];
+/// Packets of a run whose ways are kept: all.
+const PACKETS: usize = 200_000;
+
+/// What a run with predicted times comes to.
+struct Point {
+    /// Mean relative error of the CPU times, all flows.
+    error: f64,
+    /// The largest difference of two flows' total services over the bound, by scheduler.
+    ratios: Vec<f64>,
+}
+
+/// Thirty backlogged flows for 60 s under these schedulers: with exact times first, then predicted by a fitted line, around which the
+/// true times are spread.
+fn points(bench: &Bench<'_>, schedulers: &[&str]) -> Result<Vec<Point>, ReproduceError> {
+    let specs: Vec<Spec> = schedulers.iter().filter_map(|s| s.parse().ok()).collect();
+    let mut points = vec![point(bench, &specs, "oracle", SPREADS[0])?];
+    for spread in SPREADS {
+        points.push(point(bench, &specs, "fit", spread)?);
+    }
+    Ok(points)
+}
+
+fn point(bench: &Bench<'_>, specs: &[Spec], estimate: &str, spread: &str) -> Result<Point, ReproduceError> {
+    let mut overrides = vec!["until=\"60 s\"".to_string()];
+    for class in GROUPS {
+        overrides.push(format!("class.{class}.estimate=\"{estimate}\""));
+        overrides.push(format!("class.{class}.spread={{ cpu = \"{spread}\" }}"));
+    }
+    let runs = bench.run_with(&congested::scenario(bench, &overrides)?, specs, PACKETS)?;
+    let ratio = |run| drift(run).map_or(f64::NAN, |worst| worst.seen_s / worst.bound_s);
+    let errors = runs.first().map(|run| GROUPS.map(|group| prediction::error(run, group)));
+    let error = errors.map_or(f64::NAN, |of| of.iter().sum::<f64>() / of.len() as f64);
+    Ok(Point { error: if error.is_finite() { error } else { 0.0 }, ratios: runs.iter().map(ratio).collect() })
+}
+
+/// The ratios in words, for the notes.
+fn told(points: &[Point], scheduler: usize) -> String {
+    let one =
+        |p: &Point| format!("{:.2} at {:.0} %", p.ratios.get(scheduler).copied().unwrap_or(f64::NAN), 100.0 * p.error);
+    let (exact, predicted) = points.split_at(points.len().min(1));
+    let exact = exact.first().and_then(|p| p.ratios.get(scheduler)).copied().unwrap_or(f64::NAN);
+    let predicted: Vec<String> = predicted.iter().map(one).collect();
+    format!("{exact:.2} with exact times; by mean prediction error: {}", predicted.join(", "))
+}
+
+fn exact(points: &[Point]) -> f64 {
+    points.first().and_then(|p| p.ratios.first()).copied().unwrap_or(f64::NAN)
+}
+
+fn worst(points: &[Point], scheduler: usize) -> f64 {
+    points.iter().skip(1).filter_map(|p| p.ratios.get(scheduler)).copied().fold(f64::NAN, f64::max)
+}
+
+/// CBCS, Theorem 3.
+pub fn cbcs(findings: &mut Findings, bench: &Bench<'_>) -> Result<(), ReproduceError> {
+    let names = ["cbcs", "cbcs:charge=estimated"];
+    let points = points(bench, &names)?;
+    findings.noted("theorem3", exact(&points), told(&points, 0));
+    findings.noted("theorem3-measured", worst(&points, 0), told(&points, 0));
+    findings.noted("theorem3-estimated", worst(&points, 1), told(&points, 1));
+    findings
+        .picture("cbcs-theorem3.svg", picture("CBCS: relative fairness over its bound, Theorem 3", &names, &points)?);
+    Ok(())
+}
+
+/// PCFQ, Theorem 2.
+pub fn pcfq(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
+    let mut findings = Findings::default();
+    let names = ["pcfq", "pcfq:charge=estimated"];
+    let points = points(bench, &names)?;
+    findings.noted("theorem2", exact(&points), told(&points, 0));
+    findings.noted("theorem2-measured", worst(&points, 0), told(&points, 0));
+    findings.noted("theorem2-estimated", worst(&points, 1), told(&points, 1));
+    findings.picture("pcfq-table2.svg", picture("PCFQ: relative fairness over its bound, Theorem 2", &names, &points)?);
+    Ok(findings)
+}
+
+fn picture(title: &str, names: &[&str], points: &[Point]) -> Result<String, ReproduceError> {
+    let category = |(k, p): (usize, &Point)| if k == 0 { "exact".into() } else { format!("{:.1} %", 100.0 * p.error) };
+    let bars = |s: usize| points.iter().map(|p| Some(Bar { mean: *p.ratios.get(s)?, std: 0.0 })).collect();
+    Ok(bars_with_error(&BarChart {
+        title: title.into(),
+        x_label: "Mean relative error of the predicted CPU times".into(),
+        y_label: "Largest difference of two flows / bound".into(),
+        categories: points.iter().enumerate().map(category).collect(),
+        series: names.iter().enumerate().map(|(s, n)| BarSeries { name: n.to_string(), values: bars(s) }).collect(),
+        log: false,
+    })?)
+}
+
+/// PCFQ, Table 1: delay guarantees of the thirty flows under PCFQ in per cent of those under separate WFQ.
+pub fn delay_guarantees(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
+    let mut findings = Findings::default();
+    let workload = delays::scenario(bench, &[])?.workload::<2>();
+    let mut flows: Vec<(String, [[f64; 2]; 2], [f64; 2])> = Vec::new();
+    let total =
+        |r: usize| workload.flows.iter().map(|f| f.weight_on.map_or(f.weight, |on| on[r]).as_f64()).sum::<f64>();
+    let totals = [total(0), total(1)];
+    for (flow, source) in workload.flows.iter().zip(&workload.sources) {
+        let Source::Generator(generator) = source else { continue };
+        let (min, max) = match generator.size {
+            Size::Fixed(size) => (size, size),
+            Size::Uniform { min, max } => (min, max),
+            Size::Mix(_) => continue,
+        };
+        let longest = f64::from(flow.resize.most) / 1e6;
+        let times =
+            |size: u32| [time_s(&flow.cost[0], f64::from(size)), time_s(&flow.cost[1], f64::from(size) * longest)];
+        let share = |r: usize| flow.weight_on.map_or(flow.weight, |on| on[r]).as_f64() / totals[r];
+        flows.push((flow.group.clone(), [times(min), times(max)], [share(0), share(1)]));
+    }
+    let reserved: Vec<ReservedFlow<'_>> =
+        flows.iter().map(|(_, packets_s, shares)| ReservedFlow { packets_s, shares: *shares }).collect();
+    for group in GROUPS {
+        let Some(flow) = flows.iter().position(|(name, ..)| name == group).and_then(|k| reserved.get(k)) else {
+            continue;
+        };
+        let (pcfq, wfq) = (pcfq_delay_s(flow, &reserved), separate_wfq_delay_s(flow, &reserved));
+        findings.noted(group, 100.0 * pcfq / wfq, format!("{pcfq:.3} s with PCFQ, {wfq:.3} s with separate WFQ"));
+    }
+    Ok(findings)
+}
+
+fn time_s(cost: &Cost, size: f64) -> f64 {
+    match cost {
+        Cost::Linear(linear) => linear.time(size.round() as u64).as_secs_f64(),
+        Cost::Link(rate) => 8.0 * size / rate.as_bps() as f64,
+        Cost::PerPacket => 0.0,
+    }
+}
