@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_row_is_one_line_where_there_is_room() {
-        let text = family(140);
+        let text = family(160);
         let table: Vec<&str> = text.lines().take_while(|l| !l.is_empty()).collect();
         assert_eq!(table.len(), catalog().len() + 2, "{text}");
     }
