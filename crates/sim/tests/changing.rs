@@ -132,7 +132,9 @@ fn what_is_predicted_is_what_was_learnt_until_the_packet_came() {
     let (told, error) = predicted("ses:alpha=0.5,scale=payload");
     assert_eq!(told, [0, 500, 2000]);
     let mut expected = PredictionError::default();
-    [(0, 1000), (500, 500), (2000, 2000)].map(|(p, a)| expected.record(ns(p), ns(a)));
+    for (told, used) in [(0, 1000), (500, 500), (2000, 2000)] {
+        expected.record(ns(told), ns(used));
+    }
     assert_eq!(error, [Some(expected), None]);
     assert_eq!(predicted("ses:alpha=0.5").0, [0, 1000, 750]);
     assert_eq!(predicted("5 ns/B").0, [500, 250, 1000]);
