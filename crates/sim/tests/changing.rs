@@ -7,7 +7,8 @@ use dovetail_sched::cost::PredictionError;
 use dovetail_sched::{Shape, build, build_all};
 use dovetail_sim::record::PacketRecord;
 use dovetail_sim::{
-    Arrival, Cost, Estimate, Flow, Generator, List, Options, Pattern, Resize, RunResult, Size, Source, Workload, simulate,
+    Arrival, Cost, Estimate, Flow, Generator, List, Options, Pattern, Resize, RunResult, Size, Source, Workload,
+    simulate,
 };
 use dovetail_units::Weight;
 
@@ -34,7 +35,8 @@ fn varied() -> Workload<2> {
     flows[1].resize = Resize { least: 4_000_000, most: 4_000_000 };
     flows[2].spread = [500_000, 0];
     for flow in &mut flows {
-        flow.estimate = [Estimate::Predicted("ses:alpha=0.4,scale=payload".parse().unwrap()), Estimate::Resized { alpha: 400_000 }];
+        flow.estimate =
+            [Estimate::Predicted("ses:alpha=0.4,scale=payload".parse().unwrap()), Estimate::Resized { alpha: 400_000 }];
     }
     let source = |flow: u32| {
         let rate = Pattern::Poisson("30 kpps".parse().unwrap());
@@ -85,7 +87,13 @@ fn factors_and_times_are_anything_in_their_ranges() {
 
 #[test]
 fn every_scheduler_sees_the_same_packets_and_a_run_can_be_repeated() {
-    let packets = |spec| under(&varied(), spec, 7).1.iter().map(|p| (p.packet.number, p.packet.cost, p.packet.resized)).collect::<Vec<_>>();
+    let packets = |spec| {
+        under(&varied(), spec, 7)
+            .1
+            .iter()
+            .map(|p| (p.packet.number, p.packet.cost, p.packet.resized))
+            .collect::<Vec<_>>()
+    };
     let fifo = packets("fifo");
     assert_eq!(packets("cbcs"), fifo);
     assert_eq!(packets("pcfq"), fifo);
@@ -175,7 +183,8 @@ fn the_link_time_of_a_new_length_is_learnt_by_the_resize_factor() {
 /// One packet of 10 ns after the other on both resources from both flows; the second resource is shared 3 to 1.
 #[test]
 fn separate_schedulers_can_have_separate_weights() {
-    let mut flows = ["a", "b"].map(|name| Flow::new(name, [Cost::Linear("1 ns".parse().unwrap()), Cost::Linear("10 ns".parse().unwrap())]));
+    let mut flows = ["a", "b"]
+        .map(|name| Flow::new(name, [Cost::Linear("1 ns".parse().unwrap()), Cost::Linear("10 ns".parse().unwrap())]));
     flows[0].weight_on = Some([Weight::ONE, Weight::from_milli(3000).unwrap()]);
     let arrivals: Vec<Arrival> = (0..200).map(|k| Arrival { time: at(0), flow: k % 2, size: 1 }).collect();
     let workload = Workload { flows: flows.into(), sources: vec![Source::List(List::new(arrivals))] };

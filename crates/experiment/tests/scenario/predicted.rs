@@ -33,7 +33,10 @@ fn resize_and_spread_are_read() {
     let flow = workload(&read(&text("resize = \"0.11 to 0.36\"\nspread = { cpu = \"12.5 %\" }", ""))).flows[0].clone();
     assert_eq!(flow.resize, Resize { least: 110_000, most: 360_000 });
     assert_eq!(flow.spread, [125_000, 0]);
-    assert_eq!(workload(&read(&text("resize = \"4\"", ""))).flows[0].resize, Resize { least: 4_000_000, most: 4_000_000 });
+    assert_eq!(
+        workload(&read(&text("resize = \"4\"", ""))).flows[0].resize,
+        Resize { least: 4_000_000, most: 4_000_000 }
+    );
 }
 
 #[test]

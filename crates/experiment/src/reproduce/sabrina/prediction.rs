@@ -51,10 +51,17 @@ fn predicted(bench: &Bench<'_>, alpha: &str) -> Result<Recorded, ReproduceError>
 }
 
 /// Mean of |predicted - actual| / actual of the CPU times of a group.
-pub(super) fn error(run: &Recorded, group: &str) -> f64 {
+fn error(run: &Recorded, group: &str) -> f64 {
     let mut sum = PredictionError::default();
     members(run, group).filter_map(|f| run.flows[f].prediction[CPU]).for_each(|own| sum.add(&own));
     sum.mean_relative().unwrap_or(f64::NAN)
+}
+
+/// Sum of the errors of all CPU times over the sum of these; `None` if nothing was predicted.
+pub(super) fn error_of_all(run: &Recorded) -> Option<f64> {
+    let mut sum = PredictionError::default();
+    run.flows.iter().filter_map(|f| f.prediction[CPU]).for_each(|own| sum.add(&own));
+    sum.weighted_relative()
 }
 
 fn picture(errors: &[[f64; 3]]) -> Result<String, ReproduceError> {
