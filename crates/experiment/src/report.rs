@@ -85,7 +85,7 @@ pub fn pictures(scenario: &Scenario, runs: &[Recorded]) -> Result<Vec<(&'static 
 }
 
 /// What [`gini_panel`] shows.
-pub const GINI: &str = "Gini index against an ideal fluid (s)";
+pub const GINI: &str = "Gini index (s)";
 
 /// The Gini index of every resource at the end of every interval.
 pub fn gini_panel(run: &Recorded) -> UtilizationPanel {

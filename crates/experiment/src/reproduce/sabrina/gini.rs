@@ -58,7 +58,10 @@ fn picture(
         Ok(UtilizationPanel { resources, ..whole })
     };
     let panels = names.iter().map(panel).collect::<Result<Vec<_>, ReproduceError>>()?;
-    findings.picture(&format!("{id}.svg"), over_time("Gini index at each sample", report::GINI, &panels)?);
+    findings.picture(
+        &format!("{id}.svg"),
+        over_time("Gini index of the resource's service, against an ideal fluid", report::GINI, &panels)?,
+    );
     Ok(())
 }
 
