@@ -28,16 +28,21 @@ struct Point {
 const MODELS: [&str; 3] =
     ["1.33333333 us/B + 8 ms", "0.16666667 us/B + 0.33333333 ms", "0.28571429 us/B + 0.71428571 ms"];
 
-/// Thirty backlogged flows for 60 s under these schedulers: with exact times first; then predicted by a line that is fitted from nothing;
-/// then by one that starts from the model, around which true times are spread.
+/// Thirty backlogged flows for 60 s under these schedulers: with exact times first; then predicted from nothing: by a fitted line, and the
+/// resize factor as it is learnt; then by a line that starts from the model, around which true times are spread, with known lengths.
 fn points(bench: &Bench<'_>, schedulers: &[&str]) -> Result<Vec<Point>, ReproduceError> {
     let specs: Vec<Spec> = schedulers.iter().filter_map(|s| s.parse().ok()).collect();
     let mut points =
-        vec![point(bench, &specs, "0 %", |_| "oracle".into())?, point(bench, &specs, "0 %", |_| "fit".into())?];
+        vec![point(bench, &specs, "0 %", |_| "\"oracle\"".into())?, point(bench, &specs, "0 %", |_| "\"fit\"".into())?];
     for spread in SPREADS {
-        points.push(point(bench, &specs, spread, |class| format!("fit:first={}", MODELS[class]))?);
+        points.push(point(bench, &specs, spread, |class| known_lengths(MODELS[class]))?);
     }
     Ok(points)
+}
+
+/// A line that starts from this model; the length that the link will see is known.
+fn known_lengths(model: &str) -> String {
+    format!("{{ cpu = \"fit:first={model}\", link = \"oracle\" }}")
 }
 
 fn point(
@@ -48,7 +53,7 @@ fn point(
 ) -> Result<Point, ReproduceError> {
     let mut overrides = vec!["until=\"60 s\"".to_string()];
     for (k, class) in GROUPS.into_iter().enumerate() {
-        overrides.push(format!("class.{class}.estimate=\"{}\"", estimate(k)));
+        overrides.push(format!("class.{class}.estimate={}", estimate(k)));
         overrides.push(format!("class.{class}.spread={{ cpu = \"{spread}\" }}"));
     }
     let runs = bench.run_with(&congested::scenario(bench, &overrides)?, specs, PACKETS)?;
