@@ -47,7 +47,8 @@ fn queues_are_limited_in_time_of_a_resource() {
     assert_eq!(limit("20 ms to 30 ms of cpu").time, time(20, 30));
     let both = limit("30 ms of cpu, 50 packets");
     assert_eq!((both.time, both.packets), (time(30, 30), Some(50)));
-    let record = run(&read(&text("", "queue = \"1 ms to 2 ms of cpu\"\ncount = 4")), "cbcs");
+    // Twelve flows ask for three times the CPU: after 50 ms some 8 ms of each would wait.
+    let record = run(&read(&text("", "queue = \"1 ms to 2 ms of cpu\"\ncount = 12")), "cbcs");
     assert!(record.flows.iter().all(|f| f.refused[3] > 0), "queue-time");
 }
 
