@@ -11,6 +11,7 @@ const RUN_EXAMPLES: &str = "Examples:
   dovetail run scenario.toml --out results
   dovetail run capture.pcap --scheduler drfq --scheduler tradeoff:alpha=0.85
   dovetail run scenario.toml --set resource.link.rate=\"100 Mbps\" --json
+  dovetail run network.toml --scheduler drq --pcap link=link.pcap
 
 `dovetail schedulers` lists the schedulers and their parameters.";
 
@@ -74,9 +75,21 @@ pub struct Run {
     /// Write pictures (SVG), tables (Parquet) and the summary (JSON) into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Of a network under one scheduler: write the packets that leave a CPU or link, in the run with the first seed, as a capture
+    #[arg(long, value_name = "HOP=FILE", value_parser = pcap)]
+    pub pcap: Vec<PcapOf>,
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
+}
+
+/// A hop of a network and the capture to write of what leaves it.
+#[derive(Clone, Debug)]
+pub struct PcapOf {
+    /// The CPU or link.
+    pub hop: String,
+    /// The capture.
+    pub file: PathBuf,
 }
 
 /// `dovetail schedulers`.
@@ -190,6 +203,13 @@ pub struct Man {
 
 fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
+}
+
+fn pcap(text: &str) -> Result<PcapOf, String> {
+    match text.split_once('=') {
+        Some((hop, file)) if !hop.is_empty() && !file.is_empty() => Ok(PcapOf { hop: hop.into(), file: file.into() }),
+        _ => Err("expected HOP=FILE, such as box.link=link.pcap".into()),
+    }
 }
 
 /// One scheduler; the comma that separates parameters does not separate schedulers.

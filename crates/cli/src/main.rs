@@ -5,6 +5,7 @@ mod bounds;
 mod composition;
 mod failure;
 mod generated;
+mod network;
 mod reproduce;
 mod run;
 mod schedulers;

@@ -3,21 +3,32 @@
 use std::sync::atomic::AtomicBool;
 
 use dovetail_experiment::compare::{RunError, Settings, compare};
-use dovetail_experiment::scenario::{CAPTURE_DEFAULTS, Scenario};
+use dovetail_experiment::scenario::{self, CAPTURE_DEFAULTS, Opened, Scenario};
 use dovetail_experiment::summary::Summary;
 use dovetail_experiment::{report, table};
 use dovetail_sched::Spec;
 
 use crate::args::{Input, Run};
 use crate::failure::Failure;
-use crate::terminal;
+use crate::{network, terminal};
 
 /// Packets whose ways are kept for the picture of the schedule and the table of packets, all runs together: some 100 bytes each.
 const PACKET_LOG: usize = 10_000_000;
 
 /// Compare schedulers on one input.
 pub fn run(args: Run) -> Result<(), Failure> {
-    let (scenario, schedulers) = open(&args.input)?;
+    match scenario::open(&args.input.file, &args.input.overrides).map_err(Failure::input)? {
+        Opened::Network(network) => network::run(*network, &args),
+        Opened::Pipeline(scenario) => pipeline(*scenario, &args),
+    }
+}
+
+fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
+    if let Some(capture) = args.pcap.first() {
+        let message = "a pipeline has no links to capture: networks ([[hop]]) have";
+        return Err(Failure::Input(format!("--pcap {}={}: {message}", capture.hop, capture.file.display())));
+    }
+    let (scenario, schedulers) = prepare(scenario, &args.input)?;
     // From here on there is something to put in order; reading a capture may just be killed.
     let cancel = terminal::on_interrupt();
     // Before the runs, so that an unusable folder costs no time.
@@ -39,7 +50,10 @@ pub fn run(args: Run) -> Result<(), Failure> {
 
 /// Read the input and find out which schedulers to run.
 pub fn open(input: &Input) -> Result<(Scenario, Vec<Spec>), Failure> {
-    let mut scenario = Scenario::open(&input.file, &input.overrides).map_err(Failure::input)?;
+    prepare(Scenario::open(&input.file, &input.overrides).map_err(Failure::input)?, input)
+}
+
+fn prepare(mut scenario: Scenario, input: &Input) -> Result<(Scenario, Vec<Spec>), Failure> {
     if let Some(seed) = input.seed {
         scenario = scenario.with_seed(seed).map_err(Failure::input)?;
     }

@@ -82,8 +82,7 @@ impl FromStr for Density {
 
 impl fmt::Display for CycleRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units =
-            [(1_000_000_000, "Gcycles/s"), (1_000_000, "Mcycles/s"), (1_000, "kcycles/s"), (1, "cycles/s")];
+        let units = [(1_000_000_000, "Gcycles/s"), (1_000_000, "Mcycles/s"), (1_000, "kcycles/s"), (1, "cycles/s")];
         write_scaled(f, self.0, &units)
     }
 }

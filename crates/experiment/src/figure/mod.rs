@@ -13,6 +13,7 @@
 mod axis;
 mod bars;
 mod cdf;
+mod curves;
 mod gantt;
 mod lines;
 mod scatter;
@@ -23,6 +24,7 @@ mod utilization;
 
 pub use bars::{Bar, BarChart, BarSeries, bars_with_error};
 pub use cdf::{Cdf, latency_cdf};
+pub use curves::{Curve, CurveChart, CurvePanel, Measured, curves};
 pub use gantt::{Row, Schedule, Service, gantt};
 pub use lines::{LineChart, LinePanel, Quantity, lines};
 pub use scatter::{Scatter, scatter_loglog};

@@ -2,13 +2,14 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dovetail_sched::Spec;
 
 use super::{ReproduceError, Settings};
 use crate::compare::{self, Recorded, RunError, compare};
+use crate::network::{self, NetworkScenario, Runs};
+use crate::parallel::in_parallel;
 use crate::scenario::Scenario;
 
 /// Runs scenarios, and counts packets over all of them.
@@ -66,6 +67,23 @@ impl<'a> Bench<'a> {
         Ok(runs)
     }
 
+    /// Networks, each under each of its own schedulers and with each of its seeds.
+    pub fn networks(&self, scenarios: &[NetworkScenario]) -> Result<Vec<Vec<Runs>>, ReproduceError> {
+        let (before, item) = (self.before.get(), self.item.borrow().clone());
+        let most = AtomicU64::new(0);
+        let progress = |packets: u64| {
+            most.fetch_max(packets, Ordering::Relaxed);
+            (self.settings.progress)(&item, before + packets);
+        };
+        let settings =
+            network::Settings { threads: self.settings.threads, cancel: self.settings.cancel, progress: &progress };
+        let schemes = scenarios.iter().map(|s| s.schemes(&s.schedulers())).collect::<Result<Vec<_>, _>>()?;
+        let inputs: Vec<_> = scenarios.iter().zip(&schemes).map(|(s, schemes)| (s, schemes.as_slice())).collect();
+        let runs = network::compare_all(&inputs, &settings)?;
+        self.before.set(before + most.load(Ordering::Relaxed));
+        Ok(runs)
+    }
+
     /// [`RunError::Cancelled`] if the caller wants no result any more.
     pub fn go_on(&self) -> Result<(), ReproduceError> {
         if self.settings.cancel.load(Ordering::Relaxed) { Err(RunError::Cancelled.into()) } else { Ok(()) }
@@ -77,31 +95,9 @@ impl<'a> Bench<'a> {
         inputs: &[I],
         work: impl Fn(&I) -> Result<O, ReproduceError> + Sync,
     ) -> Result<Vec<O>, ReproduceError> {
-        let next = AtomicUsize::new(0);
-        let cancel = self.settings.cancel;
-        let results: Vec<Mutex<Option<Result<O, ReproduceError>>>> = inputs.iter().map(|_| Mutex::default()).collect();
-        let worker = || {
-            while let Some((input, slot)) = {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                inputs.get(index).zip(results.get(index))
-            } {
-                if cancel.load(Ordering::Relaxed) {
-                    return;
-                }
-                let result = work(input);
-                if let Ok(mut slot) = slot.lock() {
-                    *slot = Some(result);
-                }
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..self.settings.threads.min(inputs.len()) {
-                scope.spawn(worker);
-            }
-            worker();
-        });
         let cancelled = || Err(RunError::Cancelled.into());
-        results.into_iter().map(|slot| slot.into_inner().ok().flatten().unwrap_or_else(cancelled)).collect()
+        let results = in_parallel(self.settings.threads, self.settings.cancel, inputs, work);
+        results.into_iter().map(|result| result.unwrap_or_else(cancelled)).collect()
     }
 }
 

@@ -7,11 +7,12 @@ use super::catalogue::Item;
 use super::check::{Check, Criterion};
 
 /// One file per paper.
-const FILES: [&str; 4] = [
+const FILES: [&str; 5] = [
     include_str!("../../../../scenarios/papers/tradeoff/expected.toml"),
     include_str!("../../../../scenarios/papers/atfq/expected.toml"),
     include_str!("../../../../scenarios/papers/pcfq/expected.toml"),
     include_str!("../../../../scenarios/papers/cbcs/expected.toml"),
+    include_str!("../../../../scenarios/papers/drq/expected.toml"),
 ];
 
 #[derive(Debug, Deserialize)]

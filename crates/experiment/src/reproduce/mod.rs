@@ -8,6 +8,7 @@ mod atfq;
 mod bench;
 mod catalogue;
 mod check;
+mod drq;
 mod expected;
 mod sabrina;
 mod seconds;
@@ -132,11 +133,13 @@ pub fn run(ids: &[String], settings: &Settings<'_>) -> Result<Reproduction, Repr
     let bench = bench::Bench::new(settings);
     let of_sabrina = sabrina::Shared::default();
     let (of_tradeoff, of_atfq) = (tradeoff::Shared::default(), atfq::Shared::default());
+    let of_drq = drq::Shared::default();
     let mut result = Reproduction { schema: SCHEMA, checks: Vec::new(), pictures: Vec::new() };
     for item in items {
         bench.begin(item.id);
         let findings = match item.paper {
             "pcfq" | "cbcs" => sabrina::reproduce(item.id, &bench, &of_sabrina)?,
+            "drq" => drq::reproduce(item.id, &bench, &of_drq)?,
             "atfq" => atfq::reproduce(item.id, &bench, &of_atfq)?,
             _ => tradeoff::reproduce(item.id, &bench, &of_tradeoff)?,
         };

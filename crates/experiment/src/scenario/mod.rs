@@ -19,13 +19,34 @@ use dovetail_sim::{Buffer, Estimate, Pipeline, Resource, Workload};
 use dovetail_trace::Report;
 use dovetail_units::{Duration, Time};
 
+use crate::network::{NetworkScenario, is_network};
+
 pub use defaults::IN_WORDS as CAPTURE_DEFAULTS;
 pub use error::{ScenarioError, nearest};
 use file::{File, Overflow};
 use input::Given;
 use names::Names;
-pub use names::unknown;
+pub use names::{check_name, unknown};
+pub(crate) use overrides::apply as apply_overrides;
 use value::Room;
+
+/// A file that can be run.
+pub enum Opened {
+    /// A pipeline and its packets.
+    Pipeline(Box<Scenario>),
+    /// A network and its TCP flows.
+    Network(Box<NetworkScenario>),
+}
+
+/// Read a scenario of either kind, or a capture, from a file or from standard input (`-`), and apply `--set` overrides.
+pub fn open(path: &str, overrides: &[String]) -> Result<Opened, ScenarioError> {
+    match input::open(path)? {
+        Given::Scenario(text) if is_network(&text) => {
+            Ok(Opened::Network(Box::new(NetworkScenario::parse(path, &text, overrides)?)))
+        }
+        given => Ok(Opened::Pipeline(Box::new(Scenario::from_given(path, given, overrides)?))),
+    }
+}
 
 /// The most resources a pipeline can have here.
 pub const MAX_RESOURCES: usize = 4;
@@ -50,7 +71,18 @@ impl Scenario {
     /// Read a scenario, or a capture with the default scenario around it, from a file or from standard input (`-`), and apply
     /// `--set` overrides.
     pub fn open(path: &str, overrides: &[String]) -> Result<Self, ScenarioError> {
-        match input::open(path)? {
+        match open(path, overrides)? {
+            Opened::Pipeline(scenario) => Ok(*scenario),
+            Opened::Network(_) => {
+                let message =
+                    "it describes a network ([[hop]]): `dovetail run` takes that, this needs a pipeline ([[resource]])";
+                Err(ScenarioError::new(path, message))
+            }
+        }
+    }
+
+    fn from_given(path: &str, given: Given, overrides: &[String]) -> Result<Self, ScenarioError> {
+        match given {
             Given::Scenario(text) => {
                 let base = Path::new(path).parent().map(Path::to_path_buf).unwrap_or_default();
                 Self::read(path, path, &text, overrides, base, None)

@@ -115,7 +115,10 @@ pub struct Network {
 
 impl Network {
     /// What is wrong with it, if anything.
-    pub(super) fn check(&self) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// In words, naming the class.
+    pub fn check(&self) -> Result<(), String> {
         if self.hops.is_empty() || self.hops.len() > 1 << 16 {
             return Err(format!("a network has 1 to 65536 hops, not {}", self.hops.len()));
         }

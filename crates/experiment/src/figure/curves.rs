@@ -1,0 +1,135 @@
+//! Measured points with their confidence beside ideal lines (the DRQ paper's Figs. 5 to 15).
+
+use super::axis::{Axis, extent};
+use super::lines::Quantity;
+use super::sheet::{
+    Chart, Drawn, Entry, MOST_LINES, MOST_PANELS, Mark, Sheet, chart, curve, left_out, lines_left_out, no_data,
+};
+use super::style::{Look, look};
+use super::{FigureError, clean};
+use plotters::element::{Circle, PathElement};
+use plotters::style::Color;
+
+/// A measured point.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// Along x.
+    pub x: f64,
+    /// The mean.
+    pub y: f64,
+    /// Half the width of its confidence interval; `None` or not finite is not known.
+    pub half: Option<f64>,
+}
+
+/// What was measured of one thing, and what would be ideal.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curve {
+    /// The name shown in the legend; curves of one name look the same in all panels.
+    pub name: String,
+    /// The points, in order of x.
+    pub points: Vec<Measured>,
+    /// The ideal, drawn dashed; empty if there is none.
+    pub ideal: Vec<(f64, f64)>,
+}
+
+/// The curves of one panel.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CurvePanel {
+    /// The heading.
+    pub heading: String,
+    /// The curves.
+    pub curves: Vec<Curve>,
+}
+
+/// A chart of curves.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CurveChart {
+    /// The title.
+    pub title: String,
+    /// Along x.
+    pub x: Quantity,
+    /// Along y.
+    pub y: Quantity,
+    /// The panels, with the same axes.
+    pub panels: Vec<CurvePanel>,
+}
+
+const IDEAL: (i32, i32) = (12, 8);
+
+/// Measured points joined by lines, whiskers of confidence, dashed ideal lines; axes from zero, the same in all panels.
+pub fn curves(spec: &CurveChart) -> Result<String, FigureError> {
+    let mut sheet = Sheet::grid(&spec.title, spec.panels.len().min(MOST_PANELS));
+    sheet.notes.extend(left_out(spec.panels.len()));
+    let panels = &spec.panels[..spec.panels.len().min(MOST_PANELS)];
+    let mut names: Vec<&str> = Vec::new();
+    for curve in panels.iter().flat_map(|p| &p.curves) {
+        if !names.contains(&curve.name.as_str()) {
+            names.push(&curve.name);
+        }
+    }
+    sheet.notes.extend(lines_left_out(names.len()));
+    names.truncate(MOST_LINES);
+    let entry = |(k, name): (usize, &&str)| Entry { name: name.to_string(), look: look(k), mark: Mark::Line };
+    sheet.legend = names.iter().enumerate().map(entry).collect();
+    let all = || panels.iter().flat_map(|p| &p.curves);
+    if all().any(|c| !c.ideal.is_empty()) {
+        sheet.notes.push("Dashed: the ideal, in the colour of what it is the ideal of.".into());
+    }
+    if all().flat_map(|c| &c.points).any(|p| half(p) > 0.0) {
+        sheet.notes.push("Whiskers: 95 % confidence over seeds.".into());
+    }
+
+    let measured = || all().flat_map(|c| &c.points).filter(|p| usable(p.x) && usable(p.y));
+    let ideal = || all().flat_map(|c| &c.ideal).filter(|p| usable(p.0) && usable(p.1));
+    let xs = extent(measured().map(|p| p.x).chain(ideal().map(|p| p.0)));
+    let ys = extent(measured().flat_map(|p| [p.y - half(p), p.y + half(p)]).chain(ideal().map(|p| p.1)));
+    let (Some(xs), Some(ys)) = (xs, ys) else {
+        return sheet.render(|areas| areas.iter().try_for_each(|area| no_data(area, "")));
+    };
+    let x = Axis::linear(&spec.x.label, (xs.0.min(0.0), xs.1.max(0.0)), spec.x.factor, 8, false);
+    let y = Axis::linear(&spec.y.label, (ys.0.min(0.0), ys.1.max(0.0)), spec.y.factor, 6, true);
+    sheet.render(|areas| {
+        for (area, panel) in areas.iter().zip(panels) {
+            let mut chart = chart(area, &panel.heading, &x, &y)?;
+            for one in &panel.curves {
+                let Some(index) = names.iter().position(|n| *n == one.name) else { continue };
+                draw(&mut chart, (&x, &y), one, look(index))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn draw(chart: &mut Chart<'_, '_>, (x, y): (&Axis, &Axis), one: &Curve, look: Look) -> Drawn {
+    let ideal = clean(&one.ideal);
+    if !ideal.is_empty() {
+        curve(chart, x, y, &ideal, Look { width: 3, dash: Some(IDEAL), ..look })?;
+    }
+    let measured: Vec<&Measured> = one.points.iter().filter(|p| usable(p.x) && usable(p.y)).collect();
+    let points: Vec<(f64, f64)> = measured.iter().map(|p| (p.x, p.y)).collect();
+    if points.len() > 1 {
+        curve(chart, x, y, &points, look)?;
+    }
+    let at = |px: f64, py: f64| (x.at(px), y.at(py));
+    chart.draw_series(points.iter().map(|&(px, py)| Circle::new(at(px, py), 6, look.color.filled())))?;
+    let cap = 0.006 * (x.hi - x.lo);
+    for point in measured.iter().filter(|p| half(p) > 0.0) {
+        let (middle, low) = at(point.x, point.y - half(point));
+        let (_, high) = at(point.x, point.y + half(point));
+        let whisker = [
+            vec![(middle, low), (middle, high)],
+            vec![(middle - cap, low), (middle + cap, low)],
+            vec![(middle - cap, high), (middle + cap, high)],
+        ];
+        chart.draw_series(whisker.map(|line| PathElement::new(line, look.color.stroke_width(2))))?;
+    }
+    Ok(())
+}
+
+fn usable(v: f64) -> bool {
+    v.is_finite() && v.abs() < 1e100
+}
+
+fn half(point: &Measured) -> f64 {
+    point.half.filter(|&h| usable(h) && h > 0.0).unwrap_or(0.0)
+}

@@ -1,0 +1,30 @@
+//! Networks of CPUs and links that TCP flows cross: scenario files, comparison runs, summaries.
+//!
+//! * [`NetworkScenario`]: boxes (`[[hop]]`), kinds of processing (`[[class]]`), long-lived (`[[tcp]]`) and short (`[[web]]`) flows.
+//! * [`Scheme`]: what stands in front of CPUs and links, such as `drr+red`.
+//! * [`compare`]: the same network under several schemes with several seeds.
+//! * [`fair_rates`]: what proportional fairness would give.
+//! * [`NetworkSummary`], [`table`], [`write`]: the result as JSON, text, and files.
+
+mod build;
+mod capture;
+mod file;
+mod ideal;
+mod report;
+mod run;
+mod scenario;
+mod scheme;
+mod statistics;
+mod summary;
+mod table;
+mod value;
+
+pub use capture::PacketCapture;
+pub use ideal::{fair_rates, mean_s};
+pub use report::write;
+pub use run::{Runs, Settings, compare, compare_all, simulate};
+pub use scenario::{Capacity, Group, NetworkScenario, Resource, is_network};
+pub use scheme::{MANAGERS, PARAMETERS, Scheme, names};
+pub use statistics::Estimate;
+pub use summary::{GroupSummary, HopSummary, NetworkSummary, RunSummary};
+pub use table::table;

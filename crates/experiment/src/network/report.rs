@@ -1,0 +1,135 @@
+//! What a network's comparison leaves in a folder.
+
+use super::run::Runs;
+use super::scenario::NetworkScenario;
+use super::summary::NetworkSummary;
+use crate::columns::{Column, Kind, Table, Value};
+use crate::figure::{Bar, BarChart, BarSeries, FigureError, bars_with_error};
+use crate::output::{Output, OutputError};
+use crate::report::ReportError;
+
+/// Write everything and move it into place; returns the paths.
+///
+/// # Errors
+/// If a file cannot be written or a picture not be drawn.
+pub fn write(
+    mut out: Output,
+    scenario: &NetworkScenario,
+    runs: &[Runs],
+    summary: &NetworkSummary,
+    json: &str,
+) -> Result<Vec<String>, ReportError> {
+    out.write("summary.json", json.as_bytes())?;
+    flows(&mut out, scenario, runs, summary)?;
+    hops(&mut out, runs)?;
+    out.write("throughput.svg", picture(summary)?.as_bytes())?;
+    Ok(out.commit()?.iter().map(|path| path.display().to_string()).collect())
+}
+
+/// One row per scheduler, seed and long-lived flow.
+fn flows(
+    out: &mut Output,
+    scenario: &NetworkScenario,
+    runs: &[Runs],
+    summary: &NetworkSummary,
+) -> Result<(), OutputError> {
+    let columns = [
+        Column::new("scheduler", Kind::Text),
+        Column::new("seed", Kind::U64),
+        Column::new("group", Kind::Text),
+        Column::new("class", Kind::Text),
+        Column::new("flow", Kind::U32),
+        Column::new("throughput_bps", Kind::F64),
+        Column::optional("fair_bps", Kind::F64),
+        Column::new("timeouts", Kind::U64),
+        Column::new("retransmissions", Kind::U64),
+    ];
+    let mut table = Table::create(out, "flows.parquet", &columns)?;
+    for (runs, run) in runs.iter().zip(&summary.runs) {
+        for (seed, result) in &runs.results {
+            let mut numbers = vec![0_u32; scenario.groups.len()];
+            for flow in &result.flows {
+                let group = &run.groups[flow.class as usize];
+                let number = &mut numbers[flow.class as usize];
+                *number += 1;
+                table.push(&[
+                    Value::Text(&run.scheduler),
+                    Value::U64(*seed),
+                    Value::Text(&group.group),
+                    Value::Text(&group.class),
+                    Value::U32(*number),
+                    Value::F64(flow.goodput_bps),
+                    group.fair_bps.map_or(Value::None, Value::F64),
+                    Value::U64(flow.timeouts),
+                    Value::U64(flow.retransmissions),
+                ])?;
+            }
+        }
+    }
+    table.finish()
+}
+
+/// One row per scheduler, seed and CPU or link.
+fn hops(out: &mut Output, runs: &[Runs]) -> Result<(), OutputError> {
+    let columns = [
+        Column::new("scheduler", Kind::Text),
+        Column::new("seed", Kind::U64),
+        Column::new("hop", Kind::Text),
+        Column::new("utilization", Kind::F64),
+        Column::new("rate_bps", Kind::F64),
+        Column::new("queue_packets", Kind::F64),
+        Column::new("longest_queue", Kind::U32),
+        Column::new("arrived", Kind::U64),
+        Column::new("dropped", Kind::U64),
+        Column::new("overflowed", Kind::U64),
+        Column::new("marked", Kind::U64),
+        Column::new("signalled", Kind::U64),
+    ];
+    let mut table = Table::create(out, "hops.parquet", &columns)?;
+    for runs in runs {
+        let scheduler = runs.scheduler.to_string();
+        for (seed, result) in &runs.results {
+            for hop in &result.hops {
+                table.push(&[
+                    Value::Text(&scheduler),
+                    Value::U64(*seed),
+                    Value::Text(&hop.name),
+                    Value::F64(hop.utilization),
+                    Value::F64(hop.rate_bps),
+                    Value::F64(hop.queue),
+                    Value::U32(hop.longest_queue),
+                    Value::U64(hop.arrived),
+                    Value::U64(hop.dropped),
+                    Value::U64(hop.overflowed),
+                    Value::U64(hop.marked),
+                    Value::U64(hop.signalled),
+                ])?;
+            }
+        }
+    }
+    table.finish()
+}
+
+/// Throughput of a flow of every group of long-lived ones under every scheduler, and the fair rate.
+fn picture(summary: &NetworkSummary) -> Result<String, FigureError> {
+    let long_lived = |run: &super::RunSummary| -> Vec<super::GroupSummary> {
+        run.groups.iter().filter(|g| g.long_lived).cloned().collect()
+    };
+    let groups = summary.runs.first().map(long_lived).unwrap_or_default();
+    let bar = |mean: f64, ci95: Option<f64>| Some(Bar { mean: mean / 1e6, std: ci95.unwrap_or(-1.0) / 1e6 });
+    let mut series: Vec<BarSeries> = Vec::new();
+    for run in &summary.runs {
+        let values = long_lived(run).iter().map(|g| bar(g.throughput_bps.mean, g.throughput_bps.ci95)).collect();
+        series.push(BarSeries { name: run.scheduler.clone(), values });
+    }
+    let fair = groups.iter().map(|g| g.fair_bps.and_then(|rate| bar(rate, None))).collect();
+    series.push(BarSeries { name: "proportionally fair".into(), values: fair });
+    bars_with_error(&BarChart {
+        title: summary.network.title.clone(),
+        x_label: "Whiskers: 95 % confidence over seeds".into(),
+        y_label: "Throughput of a flow (Mbit/s)".into(),
+        categories: groups.iter().map(|g| g.group.clone()).collect(),
+        series,
+        log: false,
+    })
+}

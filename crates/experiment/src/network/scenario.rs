@@ -1,0 +1,411 @@
+//! A network scenario that was read and checked.
+
+use std::ops::Range;
+
+use dovetail_sched::Spec;
+use dovetail_sim::network::{Network, Traffic};
+use dovetail_tcp::{self as tcp, Config};
+use dovetail_units::{BitRate, Bytes, CycleRate, Density, Duration, Time};
+use toml::{Spanned, Table};
+
+use super::build;
+use super::file::{File, Hop, Variant};
+use super::scheme::Scheme;
+use super::value::{Packets, RoundTrips};
+use crate::scenario::value::Text;
+use crate::scenario::{ScenarioError, apply_overrides, check_name, unknown};
+
+/// Packets that wait in front of a CPU or a link if the scenario does not say: somewhat more than where RED drops everything.
+const QUEUE: u32 = 1200;
+/// Packets of one flow that wait if the scenario does not say: a window of that size keeps a flow from its timer.
+const FLOW_QUEUE: u32 = 20;
+/// Length of a data packet if the scenario does not say.
+const PACKET_BYTES: u64 = 1500;
+/// Runs with different seeds at most.
+const MOST_SEEDS: u32 = 1000;
+/// The window that a sender may fill, in segments: no limit in practice.
+const WINDOW: u32 = 1 << 20;
+
+/// CPUs, links, and the TCP flows that cross them.
+#[derive(Clone, Debug)]
+pub struct NetworkScenario {
+    /// Where it came from.
+    pub name: String,
+    label: String,
+    text: String,
+    file: File,
+    /// In the order of the file, a box's CPU before its link.
+    pub resources: Vec<Resource>,
+    /// Long-lived flows and then short ones, in the order of the file.
+    pub groups: Vec<Group>,
+}
+
+/// A CPU or a link.
+#[derive(Clone, Debug)]
+pub struct Resource {
+    /// The box's name; followed by `.cpu` or `.link` if it has both.
+    pub name: String,
+    /// What it can do.
+    pub capacity: Capacity,
+    /// Propagation delay behind it.
+    pub delay: Duration,
+    /// Packets that may wait.
+    pub queue: u32,
+    /// Packets of each flow that may wait, where flows have queues of their own.
+    pub flow_queue: u32,
+    /// What always stands in front of it.
+    pub scheme: Option<Scheme>,
+}
+
+/// What a resource can do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Capacity {
+    /// A CPU.
+    Cpu(CycleRate),
+    /// A link.
+    Link(BitRate),
+}
+
+/// Flows of one kind.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// Its class.
+    pub class: String,
+    /// Cycles per bit.
+    pub density: Density,
+    /// Indices into [`NetworkScenario::resources`].
+    pub route: Vec<usize>,
+    /// Length of a data packet.
+    pub packet_bytes: u32,
+    /// Rate of the senders' access links.
+    pub access: Option<BitRate>,
+    /// The senders.
+    pub tcp: Config,
+    /// Where its flows come from; its class is the group's own index.
+    pub traffic: Traffic,
+}
+
+impl Group {
+    /// How many long-lived flows there are; `None` for short ones.
+    pub fn long_lived(&self) -> Option<u32> {
+        match self.traffic {
+            Traffic::LongLived { count, .. } => Some(count),
+            Traffic::Web { .. } => None,
+        }
+    }
+}
+
+/// Whether a text describes a network: it has a `[[hop]]`, `[[tcp]]` or `[[web]]`, and no `[[resource]]`.
+pub fn is_network(text: &str) -> bool {
+    let Ok(table) = toml::from_str::<Table>(text) else { return false };
+    ["hop", "tcp", "web"].iter().any(|key| table.contains_key(*key)) && !table.contains_key("resource")
+}
+
+impl NetworkScenario {
+    /// From a text, with `--set` overrides.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Self, ScenarioError> {
+        let text = apply_overrides(name, text, overrides)?;
+        let label = match overrides {
+            [] => name.to_string(),
+            changes => format!("{name} (with --set {})", changes.join(" --set ")),
+        };
+        let file: File = toml::from_str(&text).map_err(|e| ScenarioError::from_toml(&label, &text, &e))?;
+        let mut scenario =
+            Self { name: name.to_string(), label, text, file, resources: Vec::new(), groups: Vec::new() };
+        scenario.check_times()?;
+        scenario.resources = scenario.read_resources()?;
+        scenario.groups = scenario.read_groups()?;
+        scenario.check_network()?;
+        Ok(scenario)
+    }
+
+    /// The title, or the name if it has none.
+    pub fn title(&self) -> &str {
+        if self.file.title.is_empty() { &self.name } else { &self.file.title }
+    }
+
+    /// The first seed.
+    pub fn seed(&self) -> u64 {
+        self.file.seed
+    }
+
+    /// The same with another first seed.
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.file.seed = seed;
+        self
+    }
+
+    /// The seeds of the runs.
+    pub fn seeds(&self) -> Vec<u64> {
+        let count = self.file.seeds.as_ref().map_or(1, |s| *s.get_ref());
+        (0..u64::from(count)).map(|k| self.file.seed.wrapping_add(k)).collect()
+    }
+
+    /// What happens before is not counted.
+    pub fn warm_up(&self) -> Time {
+        let written = self.file.warm_up.as_ref().map(|w| w.get_ref().0);
+        Time::ZERO + written.unwrap_or_else(|| self.file.until.0.0.divided_by(4))
+    }
+
+    /// When a run ends.
+    pub fn until(&self) -> Time {
+        Time::ZERO + self.file.until.0.0
+    }
+
+    /// The schedulers that the scenario names.
+    pub fn schedulers(&self) -> Vec<Spec> {
+        self.file.schedulers.iter().map(|s| s.get_ref().0.clone()).collect()
+    }
+
+    /// What these schedulers mean.
+    ///
+    /// # Errors
+    /// If there is none, or one that is wrong.
+    pub fn schemes(&self, schedulers: &[Spec]) -> Result<Vec<Scheme>, ScenarioError> {
+        if schedulers.is_empty() {
+            let message = "no scheduler to run: name one with --scheduler, or schedulers = [...] in the scenario";
+            return Err(ScenarioError::new("", message));
+        }
+        let scheme = |spec: &Spec| {
+            let written = self.file.schedulers.iter().find(|s| s.get_ref().0 == *spec);
+            Scheme::new(spec).map_err(|message| match written {
+                Some(written) => self.error(written.span(), message),
+                None => ScenarioError::new(&format!("scheduler {spec}"), message),
+            })
+        };
+        schedulers.iter().map(scheme).collect()
+    }
+
+    /// The network under this scheme.
+    pub fn network(&self, scheme: &Scheme) -> Network {
+        build::network(self, scheme)
+    }
+
+    fn error(&self, span: Range<usize>, message: impl Into<String>) -> ScenarioError {
+        ScenarioError::at(&self.label, &self.text, span, message)
+    }
+
+    fn check_times(&self) -> Result<(), ScenarioError> {
+        if let Some(seeds) = &self.file.seeds
+            && !(1..=MOST_SEEDS).contains(seeds.get_ref())
+        {
+            let message = format!("seeds = {}: expected 1 to {MOST_SEEDS}", seeds.get_ref());
+            return Err(self.error(seeds.span(), message));
+        }
+        if let Some(warm_up) = &self.file.warm_up
+            && self.warm_up() >= self.until()
+        {
+            let message = format!("the run ends at {}: the warm-up must end earlier", self.until());
+            return Err(self.error(warm_up.span(), message));
+        }
+        Ok(())
+    }
+
+    fn read_resources(&self) -> Result<Vec<Resource>, ScenarioError> {
+        if self.file.hop.is_empty() {
+            let message = "there is no [[hop]]: TCP flows need at least one box on their way, with cpu, rate or both";
+            return Err(ScenarioError::new(&self.label, message));
+        }
+        let mut resources = Vec::new();
+        for (index, hop) in self.file.hop.iter().enumerate() {
+            let known = self.file.hop[..index].iter().map(|h| &h.get_ref().name);
+            check_box(hop.get_ref(), known).map_err(|m| self.error(hop.span(), m))?;
+            let fixed = hop.get_ref().scheduler.as_ref();
+            let scheme = fixed.map(|s| Scheme::new(&s.get_ref().0).map_err(|m| self.error(s.span(), m))).transpose()?;
+            resources.extend(resources_of(hop.get_ref(), scheme.as_ref()));
+        }
+        Ok(resources)
+    }
+
+    fn read_groups(&self) -> Result<Vec<Group>, ScenarioError> {
+        let mut groups: Vec<Group> = Vec::new();
+        for tcp in &self.file.tcp {
+            let written = tcp.get_ref();
+            let count = written.count.as_ref().map_or(1, |c| *c.get_ref());
+            if let Some(span) = written.count.as_ref().filter(|c| !(1..=1 << 20).contains(c.get_ref())) {
+                return Err(self.error(span.span(), format!("count = {count}: expected 1 to {}", 1 << 20)));
+            }
+            let traffic = Traffic::LongLived {
+                class: groups.len() as u32,
+                count,
+                start: written.start.map_or(Time::ZERO, |s| s.0),
+                spread: written.spread.map_or(Duration::ZERO, |s| s.0),
+                rtt: written.rtt.get_ref().0.0,
+            };
+            let flow = Flow {
+                at: tcp.span(),
+                name: &written.name,
+                class: &written.class,
+                route: &written.route,
+                rtt: &written.rtt,
+                variant: written.variant,
+                ecn: written.ecn,
+                packet: &written.packet,
+                access: written.access,
+            };
+            groups.push(self.group(&groups, &flow, traffic)?);
+        }
+        for web in &self.file.web {
+            let written = web.get_ref();
+            let number = |value: &Option<Spanned<f64>>, default: f64, range: Range<f64>, expected: &str| match value {
+                Some(v) if !range.contains(v.get_ref()) => {
+                    Err(self.error(v.span(), format!("{}: expected {expected}", v.get_ref())))
+                }
+                value => Ok(value.as_ref().map_or(default, |v| *v.get_ref())),
+            };
+            let traffic = Traffic::Web {
+                class: groups.len() as u32,
+                rate: written.rate.0.0,
+                mean_packets: number(&written.mean, 30.0, 1.0..1e9, "a mean length of 1 to 1e9 packets")?,
+                shape: number(&written.shape, 1.2, 1.0 + 1e-6..1e6, "a shape above 1, at most 1e6")?,
+                rtt: written.rtt.get_ref().0.0,
+            };
+            let flow = Flow {
+                at: web.span(),
+                name: &written.name,
+                class: &written.class,
+                route: &written.route,
+                rtt: &written.rtt,
+                variant: written.variant,
+                ecn: written.ecn,
+                packet: &written.packet,
+                access: written.access,
+            };
+            groups.push(self.group(&groups, &flow, traffic)?);
+        }
+        if groups.is_empty() {
+            let message = "there is no [[tcp]] and no [[web]]: nothing crosses the network";
+            return Err(ScenarioError::new(&self.label, message));
+        }
+        Ok(groups)
+    }
+
+    fn group(&self, before: &[Group], flow: &Flow<'_>, traffic: Traffic) -> Result<Group, ScenarioError> {
+        let classes: Vec<&str> = self.file.class.iter().map(|c| c.get_ref().name.as_str()).collect();
+        let written = self.file.class.iter().find(|c| c.get_ref().name == *flow.class.get_ref());
+        let Some(class) = written.map(Spanned::get_ref) else {
+            return Err(self.error(flow.class.span(), unknown("class", flow.class.get_ref(), &classes)));
+        };
+        let name = flow.name.clone().unwrap_or_else(|| class.name.clone());
+        check_name(&name).map_err(|m| self.error(flow.at.clone(), m))?;
+        if before.iter().any(|g| g.name == name) {
+            let message = format!("there are two groups {name:?}: give one another name");
+            return Err(self.error(flow.at.clone(), message));
+        }
+        let bytes = flow.packet.as_ref().map_or(PACKET_BYTES, |p| p.get_ref().0.0);
+        if let Some(packet) = flow.packet.as_ref().filter(|_| !(40..=65_535).contains(&bytes)) {
+            return Err(self.error(packet.span(), format!("a packet of {bytes} bytes: expected 40 to 65535")));
+        }
+        let route = self.route(flow.route)?;
+        let way = route.iter().fold(Duration::ZERO, |sum, &hop| sum + self.resources[hop].delay);
+        let RoundTrips(rtt) = flow.rtt.get_ref().0;
+        if rtt.min.divided_by(2) < way {
+            let message = format!("a round trip of {} is too short: the route takes {way} one way", rtt.min);
+            return Err(self.error(flow.rtt.span(), message));
+        }
+        let (density, access) = (class.density.0, flow.access.map(|a| a.0));
+        let (class, tcp) = (class.name.clone(), sender(flow.variant, flow.ecn));
+        Ok(Group { name, class, density, route, packet_bytes: bytes as u32, access, tcp, traffic })
+    }
+
+    /// The resources of these boxes.
+    fn route(&self, route: &Spanned<Vec<String>>) -> Result<Vec<usize>, ScenarioError> {
+        if route.get_ref().is_empty() || route.get_ref().len() > 100 {
+            let message = format!("a route passes 1 to 100 boxes, not {}", route.get_ref().len());
+            return Err(self.error(route.span(), message));
+        }
+        let boxes: Vec<&str> = self.file.hop.iter().map(|h| h.get_ref().name.as_str()).collect();
+        let mut found = Vec::new();
+        for (k, name) in route.get_ref().iter().enumerate() {
+            let Some(index) = boxes.iter().position(|b| b == name) else {
+                return Err(self.error(route.span(), unknown("hop", name, &boxes)));
+            };
+            if route.get_ref()[..k].contains(name) {
+                return Err(self.error(route.span(), format!("the route passes {name:?} twice")));
+            }
+            let before: usize = self.file.hop[..index].iter().map(|h| count(h.get_ref())).sum();
+            found.extend(before..before + count(self.file.hop[index].get_ref()));
+        }
+        Ok(found)
+    }
+
+    /// What only the simulator knows.
+    fn check_network(&self) -> Result<(), ScenarioError> {
+        let scheme = Scheme::new(&Spec { name: "fifo".into(), parameters: Vec::new() });
+        let checked = scheme.and_then(|scheme| self.network(&scheme).check());
+        checked.map_err(|message| ScenarioError::new(&self.label, message))
+    }
+}
+
+/// What long-lived and short flows have in common.
+struct Flow<'a> {
+    at: Range<usize>,
+    name: &'a Option<String>,
+    class: &'a Spanned<String>,
+    route: &'a Spanned<Vec<String>>,
+    rtt: &'a Spanned<Text<RoundTrips>>,
+    variant: Variant,
+    ecn: bool,
+    packet: &'a Option<Spanned<Text<Bytes>>>,
+    access: Option<Text<BitRate>>,
+}
+
+fn check_box<'a>(hop: &Hop, mut before: impl Iterator<Item = &'a String>) -> Result<(), String> {
+    check_name(&hop.name)?;
+    if hop.name.is_empty() {
+        return Err("a hop needs a name".into());
+    }
+    if before.any(|name| *name == hop.name) {
+        return Err(format!("the hop {:?} is there twice", hop.name));
+    }
+    if hop.cpu.is_none() && hop.rate.is_none() {
+        return Err(format!(
+            "the hop {:?} does nothing: give it cpu = \"20 Mcycles/s\", rate = \"40 Mbps\", or both",
+            hop.name
+        ));
+    }
+    Ok(())
+}
+
+/// How many resources a box has.
+fn count(hop: &Hop) -> usize {
+    usize::from(hop.cpu.is_some()) + usize::from(hop.rate.is_some())
+}
+
+fn resources_of(hop: &Hop, scheme: Option<&Scheme>) -> Vec<Resource> {
+    let capacities = [hop.cpu.map(|c| Capacity::Cpu(c.0)), hop.rate.map(|r| Capacity::Link(r.0))];
+    let both = count(hop) == 2;
+    let resource = |capacity: Capacity| {
+        let (kind, last) = match capacity {
+            Capacity::Cpu(_) => (".cpu", !both),
+            Capacity::Link(_) => (".link", true),
+        };
+        let delay = hop.delay.filter(|_| last).map_or(Duration::ZERO, |d| d.0);
+        let packets = |written: Option<Text<Packets>>, default| written.map_or(default, |p| p.0.0);
+        Resource {
+            name: format!("{}{}", hop.name, if both { kind } else { "" }),
+            capacity,
+            delay,
+            queue: packets(hop.queue, QUEUE),
+            flow_queue: packets(hop.flow_queue, FLOW_QUEUE),
+            scheme: scheme.cloned(),
+        }
+    };
+    capacities.into_iter().flatten().map(resource).collect()
+}
+
+fn sender(variant: Variant, ecn: bool) -> Config {
+    let config = match variant {
+        Variant::Reno => Config::rfc(tcp::Variant::Reno),
+        Variant::Newreno => Config::rfc(tcp::Variant::NewReno),
+        Variant::Cubic => Config::rfc(tcp::Variant::Cubic),
+        Variant::Ns2Reno => Config::ns2(tcp::Variant::Reno, Duration::ZERO),
+        Variant::Ns2Newreno => Config::ns2(tcp::Variant::NewReno, Duration::ZERO),
+    };
+    Config { ecn, window_limit: WINDOW, ..config }
+}

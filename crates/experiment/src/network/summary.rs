@@ -1,0 +1,161 @@
+//! The JSON summary of a network's comparison: `docs/reference/json.md` describes it.
+
+use dovetail_model::ModelError;
+use dovetail_sim::network::{HopResult, NetworkResult};
+use serde::{Serialize, Serializer};
+
+use super::ideal::fair_rates;
+use super::run::Runs;
+use super::scenario::NetworkScenario;
+use super::statistics::Estimate;
+use crate::summary::SCHEMA;
+
+/// The whole document.
+#[derive(Debug, Serialize)]
+pub struct NetworkSummary {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// What was run.
+    pub network: Input,
+    /// Per scheduler, in the order in which they were named.
+    pub runs: Vec<RunSummary>,
+}
+
+/// What was run.
+#[derive(Debug, Serialize)]
+pub struct Input {
+    /// File.
+    pub name: String,
+    /// Title.
+    pub title: String,
+    /// The seeds.
+    pub seeds: Vec<u64>,
+    /// What happened before was not counted.
+    pub warm_up_s: f64,
+    /// When each run ended.
+    pub until_s: f64,
+}
+
+/// One scheduler's runs.
+#[derive(Debug, Serialize)]
+pub struct RunSummary {
+    /// As it was named.
+    pub scheduler: String,
+    /// Data that arrived in order, all flows together.
+    pub throughput_bps: Estimate,
+    /// CPUs and links by name.
+    pub hops: Hops,
+    /// Flows of one kind, in the order of the scenario.
+    pub groups: Vec<GroupSummary>,
+}
+
+/// CPUs and links by name, in the order of the scenario.
+#[derive(Debug)]
+pub struct Hops(pub Vec<(String, HopSummary)>);
+
+impl Serialize for Hops {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, hop)| (name, hop)))
+    }
+}
+
+/// One CPU or link.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct HopSummary {
+    /// Busy part of the time.
+    pub utilization: Estimate,
+    /// What it served.
+    pub rate_bps: Estimate,
+    /// Packets waiting, the one in service not counted: mean over time.
+    pub queue_packets: Estimate,
+    /// Drops per arrival.
+    pub drop_rate: Estimate,
+    /// Congestion marks per arrival.
+    pub mark_rate: Estimate,
+}
+
+/// Flows of one kind.
+#[derive(Clone, Debug, Serialize)]
+pub struct GroupSummary {
+    /// Its name.
+    pub group: String,
+    /// Its class.
+    pub class: String,
+    /// Long-lived flows; of short ones, how many ended per run.
+    pub flows: f64,
+    /// Whether they are long-lived.
+    pub long_lived: bool,
+    /// Data that arrived in order: of one long-lived flow in the mean, of all short flows together.
+    pub throughput_bps: Estimate,
+    /// The proportionally fair rate of one long-lived flow beside these short ones.
+    pub fair_bps: Option<f64>,
+    /// Jain's index of its long-lived flows.
+    pub jain: Option<Estimate>,
+    /// Retransmission timeouts, all flows together.
+    pub timeouts: Estimate,
+}
+
+impl NetworkSummary {
+    /// Of a comparison.
+    ///
+    /// # Errors
+    /// If the fair rates cannot be computed.
+    pub fn new(scenario: &NetworkScenario, runs: &[Runs]) -> Result<Self, ModelError> {
+        let network = Input {
+            name: scenario.name.clone(),
+            title: scenario.title().to_string(),
+            seeds: scenario.seeds(),
+            warm_up_s: scenario.warm_up().as_secs_f64(),
+            until_s: scenario.until().as_secs_f64(),
+        };
+        let runs = runs.iter().map(|runs| RunSummary::new(scenario, runs));
+        Ok(Self { schema: SCHEMA, network, runs: runs.collect::<Result<_, _>>()? })
+    }
+}
+
+impl RunSummary {
+    fn new(scenario: &NetworkScenario, runs: &Runs) -> Result<Self, ModelError> {
+        let over = |value: &dyn Fn(&NetworkResult) -> f64| {
+            Estimate::of(&runs.results.iter().map(|(_, result)| value(result)).collect::<Vec<f64>>())
+        };
+        let taken = |index: usize| over(&|result| result.traffic[index].goodput_bps).mean;
+        let fair = fair_rates(scenario, &(0..scenario.groups.len()).map(taken).collect::<Vec<f64>>())?;
+        let hop = |index: usize| {
+            let over_hop = |value: fn(&HopResult) -> f64| over(&|result| value(&result.hops[index]));
+            HopSummary {
+                utilization: over_hop(|h| h.utilization),
+                rate_bps: over_hop(|h| h.rate_bps),
+                queue_packets: over_hop(|h| h.queue),
+                drop_rate: over_hop(HopResult::drop_rate),
+                mark_rate: over_hop(HopResult::mark_rate),
+            }
+        };
+        let group = |index: usize| {
+            let group = &scenario.groups[index];
+            let long_lived = group.long_lived();
+            GroupSummary {
+                group: group.name.clone(),
+                class: group.class.clone(),
+                flows: long_lived.map_or_else(|| over(&|r| r.traffic[index].finished as f64).mean, f64::from),
+                long_lived: long_lived.is_some(),
+                throughput_bps: over(&|r| r.traffic[index].goodput_bps / f64::from(long_lived.unwrap_or(1))),
+                fair_bps: fair[index],
+                jain: long_lived.map(|_| over(&|r| jain(r, index))),
+                timeouts: over(&|r| r.traffic[index].timeouts as f64),
+            }
+        };
+        Ok(Self {
+            scheduler: runs.scheduler.to_string(),
+            throughput_bps: over(&|r| r.traffic.iter().map(|t| t.goodput_bps).sum()),
+            hops: Hops(scenario.resources.iter().enumerate().map(|(k, r)| (r.name.clone(), hop(k))).collect()),
+            groups: (0..scenario.groups.len()).map(group).collect(),
+        })
+    }
+}
+
+/// Jain's index of a group's flows: 1 if they get the same, 1/n if one gets all.
+fn jain(result: &NetworkResult, group: usize) -> f64 {
+    let rates: Vec<f64> = result.flows.iter().filter(|f| f.class as usize == group).map(|f| f.goodput_bps).collect();
+    let (sum, squares) = rates.iter().fold((0.0, 0.0), |(s, q), r| (s + r, q + r * r));
+    if squares > 0.0 { sum * sum / (rates.len() as f64 * squares) } else { 1.0 }
+}

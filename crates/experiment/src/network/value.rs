@@ -1,0 +1,62 @@
+//! Quantities of networks in scenario files.
+
+use std::str::FromStr;
+
+use dovetail_sim::network::RoundTrip;
+use dovetail_units::Duration;
+
+/// A number of packets, at least one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packets(pub u32);
+
+impl FromStr for Packets {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.trim().strip_suffix("packets").or_else(|| text.trim().strip_suffix("packet"));
+        match number.and_then(|n| n.trim().parse().ok()) {
+            Some(0) => Err(format!("{text:?}: a queue has room for at least one packet")),
+            Some(packets) => Ok(Self(packets)),
+            None => Err(format!("{text:?}: expected a number of packets such as \"1200 packets\"")),
+        }
+    }
+}
+
+/// Round-trip times: one, or any between two with equal probability. Above zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RoundTrips(pub RoundTrip);
+
+impl FromStr for RoundTrips {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let time = |part: &str| match part.parse::<Duration>() {
+            Ok(Duration::ZERO) => Err(format!("{text:?}: it is zero; expected a round trip such as \"40 ms\"")),
+            Ok(time) => Ok(time),
+            Err(error) => Err(error.to_string()),
+        };
+        let (min, max) = text.split_once(" to ").unwrap_or((text, text));
+        let (min, max) = (time(min)?, time(max)?);
+        if min > max {
+            return Err(format!("{text:?}: the shorter time comes first"));
+        }
+        Ok(Self(RoundTrip { min, max }))
+    }
+}
+
+/// Flows per second, above zero.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FlowRate(pub f64);
+
+impl FromStr for FlowRate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.trim().strip_suffix("flows/s").and_then(|n| n.trim().parse::<f64>().ok());
+        match number {
+            Some(rate) if rate > 0.0 && rate <= 1e9 => Ok(Self(rate)),
+            Some(_) => Err(format!("{text:?}: it is out of range; expected more than 0, at most 1e9 flows/s")),
+            None => Err(format!("{text:?}: expected a rate such as \"100 flows/s\"")),
+        }
+    }
+}

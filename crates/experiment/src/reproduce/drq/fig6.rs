@@ -1,0 +1,55 @@
+//! Fig. 6: bandwidth utilisation on the dumbbell, by CPU capacity.
+
+use super::super::ReproduceError;
+use super::super::expected::Findings;
+use super::sweep::{Point, SCHEMES, curve, least, most};
+use crate::figure::{CurveChart, CurvePanel, Quantity, curves};
+use crate::network::Estimate;
+
+/// The link.
+const LINK: &str = "L.link";
+
+pub fn reproduce(points: &[Point]) -> Result<Findings, ReproduceError> {
+    let mut findings = Findings::default();
+    let used = |p: &Point, scheme: &str| utilization(p, scheme).map_or(f64::NAN, |u| 100.0 * u.mean);
+    let scarce = |p: &&Point| p.x < 40.0;
+    for (scheme, label) in [("drq", "drq"), ("drr+red", "drr")] {
+        let gain = |p: &Point| used(p, scheme) / used(p, "red+red");
+        let gains: Vec<f64> = points.iter().filter(|p| p.x <= 20.0).map(gain).collect();
+        let all: Vec<f64> = points.iter().filter(scarce).map(gain).collect();
+        findings.noted(
+            format!("{label}-far-more"),
+            least(gains),
+            "the least gain at up to 20 Mcycles/s, where the CPU alone limits",
+        );
+        findings.found(format!("{label}-more"), least(all));
+    }
+    let apart = points.iter().map(|p| (used(p, "drq") - used(p, "drr+red")).abs());
+    findings.found("drq-drr", most(apart));
+    let enough = points.iter().filter(|p| p.x >= 45.0);
+    let full = enough.flat_map(|p| SCHEMES.map(|(scheme, _)| used(p, scheme)));
+    findings.found("full", least(full));
+    findings.picture("drq-fig6.svg", picture(points)?);
+    Ok(findings)
+}
+
+fn utilization(point: &Point, scheme: &str) -> Option<Estimate> {
+    let hops = &point.run(scheme)?.hops.0;
+    hops.iter().find(|(name, _)| name == LINK).map(|(_, hop)| hop.utilization)
+}
+
+fn picture(points: &[Point]) -> Result<String, ReproduceError> {
+    let fair = |p: &Point| {
+        let rates = p.run("drq")?.groups.iter().map(|g| Some(g.fair_bps? * g.flows)).sum::<Option<f64>>()?;
+        Some(rates / 40e6)
+    };
+    let line = |(scheme, name): (&str, &str)| {
+        curve(name, points, |p| utilization(p, scheme), |p| if scheme == "drq" { fair(p) } else { None })
+    };
+    Ok(curves(&CurveChart {
+        title: "Fig. 6: bandwidth utilisation".into(),
+        x: Quantity { label: "CPU capacity (Mcycles/s)".into(), factor: 1.0 },
+        y: Quantity { label: "Utilisation of the link (%)".into(), factor: 100.0 },
+        panels: vec![CurvePanel { heading: String::new(), curves: SCHEMES.map(line).into() }],
+    })?)
+}

@@ -1,0 +1,39 @@
+//! The figures of Shin, Chong, Rhee, "Dual-resource TCP/AQM for Processing-constrained Networks", INFOCOM 2006.
+//!
+//! The paper's RED-RED is `red+red`, its DRR-RED is `drr+red`. Its figures are drawn, not printed as numbers: what is compared are the ideal
+//! rates, which it defines, and the sentences that it concludes.
+
+mod fig2;
+mod fig5;
+mod fig6;
+mod sweep;
+
+use std::cell::OnceCell;
+
+use super::ReproduceError;
+use super::bench::{Bench, get_or_try};
+use super::expected::Findings;
+use sweep::Point;
+
+/// Runs that several figures look at, made once.
+#[derive(Default)]
+pub struct Shared {
+    dumbbell: OnceCell<Vec<Point>>,
+}
+
+impl Shared {
+    /// The runs of Figs. 5 and 6.
+    fn dumbbell(&self, bench: &Bench<'_>) -> Result<&[Point], ReproduceError> {
+        Ok(get_or_try(&self.dumbbell, || fig5::runs(bench, &[]))?)
+    }
+}
+
+/// Compute the figure of this id, one of those that are done.
+pub fn reproduce(id: &str, bench: &Bench<'_>, shared: &Shared) -> Result<Findings, ReproduceError> {
+    match id {
+        "drq-fig2" => fig2::reproduce(),
+        "drq-fig5" => fig5::reproduce(shared.dumbbell(bench)?),
+        "drq-fig6" => fig6::reproduce(shared.dumbbell(bench)?),
+        other => Err(ReproduceError::Id(format!("{other} is not reproduced yet"))),
+    }
+}

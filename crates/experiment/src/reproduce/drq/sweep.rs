@@ -1,0 +1,89 @@
+//! A network at several values of something, under the three schemes.
+
+use super::super::ReproduceError;
+use super::super::bench::Bench;
+use crate::figure::{Curve, Measured};
+use crate::network::{Estimate, GroupSummary, NetworkScenario, NetworkSummary, RunSummary};
+
+/// The paper's RED-RED, DRR-RED and DRQ.
+pub(super) const SCHEMES: [(&str, &str); 3] = [("red+red", "RED-RED"), ("drr+red", "DRR-RED"), ("drq", "DRQ")];
+
+/// One value of the sweep.
+pub(super) struct Point {
+    /// What is swept.
+    pub x: f64,
+    /// What was run.
+    pub scenario: NetworkScenario,
+    /// What came of it.
+    pub summary: NetworkSummary,
+}
+
+impl Point {
+    /// Under a scheme.
+    pub fn run(&self, scheme: &str) -> Option<&RunSummary> {
+        self.summary.runs.iter().find(|run| run.scheduler == scheme)
+    }
+
+    /// A group under a scheme.
+    pub fn group(&self, scheme: &str, group: &str) -> Option<&GroupSummary> {
+        self.run(scheme)?.groups.iter().find(|g| g.group == group)
+    }
+
+    /// The proportionally fair window of a group's flows in packets.
+    pub fn fair_window(&self, group: &GroupSummary) -> Option<f64> {
+        let described = self.scenario.groups.iter().find(|g| g.name == group.group)?;
+        let dovetail_sim::network::Traffic::LongLived { rtt, .. } = described.traffic else { return None };
+        let packet_bits = 8.0 * f64::from(described.packet_bytes);
+        Some(group.fair_bps? * crate::network::mean_s(rtt) / packet_bits)
+    }
+}
+
+/// Run `text` with every of these overrides.
+pub(super) fn sweep(
+    bench: &Bench<'_>,
+    name: &str,
+    text: &str,
+    points: &[(f64, Vec<String>)],
+) -> Result<Vec<Point>, ReproduceError> {
+    let scenarios = points
+        .iter()
+        .map(|(_, overrides)| Ok(NetworkScenario::parse(name, text, overrides)?))
+        .collect::<Result<Vec<NetworkScenario>, ReproduceError>>()?;
+    let runs = bench.networks(&scenarios)?;
+    let point = |((&(x, _), scenario), runs): ((&(f64, Vec<String>), NetworkScenario), Vec<_>)| {
+        let summary = NetworkSummary::new(&scenario, &runs)?;
+        Ok(Point { x, scenario, summary })
+    };
+    points.iter().zip(scenarios).zip(runs).map(point).collect()
+}
+
+/// A quantity along the sweep.
+pub(super) fn curve(
+    name: &str,
+    points: &[Point],
+    value: impl Fn(&Point) -> Option<Estimate>,
+    ideal: impl Fn(&Point) -> Option<f64>,
+) -> Curve {
+    let measured = |p: &Point| value(p).map(|e| Measured { x: p.x, y: e.mean, half: e.ci95 });
+    Curve {
+        name: name.into(),
+        points: points.iter().filter_map(measured).collect(),
+        ideal: points.iter().filter_map(|p| Some((p.x, ideal(p)?))).collect(),
+    }
+}
+
+/// Throughput of a group's flows under a scheme along the sweep, with the fair rates.
+pub(super) fn throughput(points: &[Point], scheme: &str, group: &str) -> Curve {
+    let of = |p: &Point| p.group(scheme, group).cloned();
+    curve(group, points, |p| Some(of(p)?.throughput_bps), |p| of(p)?.fair_bps)
+}
+
+/// The largest of these numbers, or negative infinity.
+pub(super) fn most(values: impl IntoIterator<Item = f64>) -> f64 {
+    values.into_iter().fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// The smallest of these numbers, or infinity.
+pub(super) fn least(values: impl IntoIterator<Item = f64>) -> f64 {
+    values.into_iter().fold(f64::INFINITY, f64::min)
+}
