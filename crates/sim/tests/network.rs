@@ -1,5 +1,6 @@
 //! Networks: books, closed forms, and what every run must keep.
 
+use dovetail_sched::aqm::{DrqConfig, Fraction, RedConfig, Unit};
 use dovetail_sim::network::{
     Class, Hop, Network, NetworkOptions, NetworkResult, Queueing, RoundTrip, Service, Traffic, simulate_network,
 };
@@ -133,6 +134,48 @@ fn what_arrives_at_a_hop_is_served_lost_or_there() {
 }
 
 #[test]
+fn long_lived_flows_are_told_in_the_order_of_their_starts() {
+    // Between the starts short flows come and leave places behind, which are used again.
+    let web = Traffic::Web { class: 0, rate: 100.0, mean_packets: 5.0, shape: 1.5, rtt: rtt(40) };
+    let one = |k| Traffic::LongLived { class: 0, count: 1, start: seconds(k), spread: Duration::ZERO, rtt: rtt(40) };
+    let network = Network {
+        hops: vec![link("link", "40 Mbps", Queueing::DropTail)],
+        classes: vec![class("flow", "0 cycles/bit", &[0])],
+        traffic: std::iter::once(web).chain((1..=12).map(one)).collect(),
+    };
+    let flows: Vec<u32> = run(&network, 1).flows.iter().map(|flow| flow.traffic).collect();
+    assert_eq!(flows, Vec::from_iter(1..=12));
+}
+
+#[test]
+fn a_limit_is_in_packets_also_where_queues_are_managed_in_bytes() {
+    // Thresholds out of reach: nothing but the limit of 100 packets drops, and one flow's window reaches it.
+    let config = RedConfig {
+        unit: Unit::Bytes { mean: 500 },
+        min: 1 << 29,
+        max: 1 << 30,
+        ..RedConfig::new(Duration::from_micros(400))
+    };
+    let network = Network {
+        hops: vec![link("link", "10 Mbps", Queueing::Red(config))],
+        classes: vec![class("flow", "0 cycles/bit", &[0])],
+        traffic: vec![long_lived(0, 1)],
+    };
+    let hop = &run(&network, 1).hops[0];
+    assert_eq!((hop.longest_queue, hop.dropped, hop.overflowed > 0), (100, 0, true), "{hop:?}");
+}
+
+#[test]
+fn drq_marks_what_needs_more_cycles_than_can_be_told() {
+    // 3 10^9 cycles a bit: a packet takes 3 s, and once two wait every further one meets congestion. Its sender knows no ECN.
+    let config = DrqConfig { min: 1, max: 2, weight: Fraction::ONE, ..DrqConfig::new(Duration::from_secs(3)) };
+    let mut network = four_classes("4000 Gcycles/s", Queueing::Drq(config));
+    network.classes.iter_mut().for_each(|class| class.density = Density::from_micro(3_000_000_000_000_000));
+    let hop = &run(&network, 1).hops[0];
+    assert!(hop.arrived > 0 && hop.dropped > 0, "{hop:?}");
+}
+
+#[test]
 fn what_cannot_be_run_is_named() {
     let good = four_classes("10 Mcycles/s", Queueing::DropTail);
     let refused = |network: &Network, part: &str| {
@@ -146,6 +189,7 @@ fn what_cannot_be_run_is_named() {
         network
     };
     refused(&with(&|n| n.hops.clear()), "1 to 65536 hops");
+    refused(&with(&|n| n.hops[1].name = "cpu".into()), "two hops are called \"cpu\"");
     refused(&with(&|n| n.classes[1].route = vec![0, 2]), "\"0.5 cycles/bit\": no hop number 2; there are 2");
     refused(&with(&|n| n.classes[0].route = vec![0, 0]), "passes \"cpu\" twice");
     refused(&with(&|n| n.classes[0].route.clear()), "passes 1 to 255 hops");

@@ -1,5 +1,7 @@
 //! What a network is made of.
 
+use std::collections::BTreeSet;
+
 use dovetail_tcp::Config;
 use dovetail_units::{BitRate, CycleRate, Density, Duration, Time};
 
@@ -17,7 +19,7 @@ pub enum Service {
 /// One resource with the queue in front of it and the way behind it. It serves one packet at a time, in order.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Hop {
-    /// Its name in reports.
+    /// Its name in reports; no other hop has it.
     pub name: String,
     /// What it does.
     pub service: Service,
@@ -121,6 +123,11 @@ impl Network {
     pub fn check(&self) -> Result<(), String> {
         if self.hops.is_empty() || self.hops.len() > 1 << 16 {
             return Err(format!("a network has 1 to 65536 hops, not {}", self.hops.len()));
+        }
+        let mut names = BTreeSet::new();
+        // Their random streams go by these.
+        if let Some(hop) = self.hops.iter().find(|hop| !names.insert(&hop.name)) {
+            return Err(format!("two hops are called {:?}; expected a name for each", hop.name));
         }
         for class in &self.classes {
             self.check_class(class)?;

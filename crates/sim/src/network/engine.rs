@@ -200,7 +200,8 @@ impl<'a, T: Tap> Engine<'a, T> {
         }
         let sender = Sender::new(config).map_err(|e| SimError::invalid(e.to_string()))?;
         let reach = self.reach(class, described.rtt());
-        let flow = Flow::new(sender, described.class(), traffic as u32, reach);
+        let number = self.started.iter().map(|&flows| u64::from(flows)).sum();
+        let flow = Flow::new(sender, described.class(), traffic as u32, number, reach);
         let index = self.place(flow)?;
         self.started[traffic] += 1;
         for station in &mut self.stations {

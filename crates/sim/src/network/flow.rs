@@ -31,6 +31,8 @@ pub(super) struct Flow {
     pub class: u32,
     /// Which traffic it is of.
     pub traffic: u32,
+    /// How many flows of any traffic started before it.
+    pub number: u64,
     pub reach: Reach,
     /// Packets and ACKs between sender and receiver.
     pub under_way: u32,
@@ -46,12 +48,13 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    pub fn new(sender: Sender, class: u32, traffic: u32, reach: Reach) -> Self {
+    pub fn new(sender: Sender, class: u32, traffic: u32, number: u64, reach: Reach) -> Self {
         Self {
             sender,
             receiver: Receiver::new(AckPolicy::EverySegment),
             class,
             traffic,
+            number,
             reach,
             under_way: 0,
             access_idle: Time::ZERO,

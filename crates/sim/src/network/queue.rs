@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use dovetail_sched::aqm::{
     self, Aqm, AqmDrop, AqmError, Arrival, Backlog, Congestion, Densities, Drq, DrqConfig, Fraction, Red, RedConfig,
-    Verdict,
+    Unit, Verdict,
 };
 use dovetail_sched::{
     FlowConfig, FlowId, Limit, Next, Packet as Offered, Progress, Scheduler, Served, Shape, Spec, build,
@@ -24,9 +24,9 @@ use crate::random::{Stream, stream};
 pub enum Queueing {
     /// In order of arrival; what finds no room is lost.
     DropTail,
-    /// In order of arrival, under RED, whose limit is the hop's.
+    /// In order of arrival, under RED, whose limit is the hop's; in bytes, that many packets of mean size.
     Red(RedConfig),
-    /// In order of arrival, under DRQ, whose limit is the hop's: by the classes' densities on a CPU.
+    /// In order of arrival, under DRQ, whose limit is the hop's as under RED: by the classes' densities on a CPU.
     Drq(DrqConfig),
     /// Every flow in a queue of its own, under this scheduler of one resource.
     PerFlow(Spec),
@@ -51,10 +51,11 @@ impl Queue {
             Queueing::DropTail => return Ok(Self::Fifo { waiting: VecDeque::new(), limit: hop.limit as usize }),
             Queueing::PerFlow(spec) => return Ok(Self::PerFlow(PerFlow::new(spec, hop)?)),
             Queueing::Red(config) => {
-                Box::new(Red::new(RedConfig { limit: Some(hop.limit), ..*config }).map_err(wrong)?)
+                let limit = Some(limit(hop, config.unit));
+                Box::new(Red::new(RedConfig { limit, ..*config }).map_err(wrong)?)
             }
             Queueing::Drq(config) => {
-                let config = DrqConfig { limit: Some(hop.limit), ..*config };
+                let config = DrqConfig { limit: Some(limit(hop, config.unit)), ..*config };
                 let drq = match hop.service {
                     Service::Link(_) => Drq::link(config),
                     Service::Cpu(_) => densities(network).and_then(|densities| Drq::cpu(config, densities)),
@@ -123,9 +124,18 @@ impl Queue {
     }
 }
 
-/// The classes' densities, as they are known (assumption A1 of DRQ).
+/// The hop's limit in the unit of its queue management: in bytes, so many packets of mean size, as in ns-2.
+fn limit(hop: &Hop, unit: Unit) -> u32 {
+    match unit {
+        Unit::Packets => hop.limit,
+        Unit::Bytes { mean } => hop.limit.saturating_mul(mean),
+    }
+}
+
+/// The classes' densities, as they are known (assumption A1 of DRQ). One beyond what can be told counts as the largest.
 fn densities(network: &Network) -> Result<Densities, AqmError> {
-    let of = |class: &Class| aqm::Density::from_f64(class.density.as_f64()).unwrap_or_default();
+    let largest = aqm::Density::from_bits(u64::MAX);
+    let of = |class: &Class| aqm::Density::from_f64(class.density.as_f64()).unwrap_or(largest);
     Densities::new(network.classes.iter().map(of).collect(), Fraction::ZERO)
 }
 

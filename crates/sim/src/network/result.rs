@@ -214,15 +214,18 @@ impl Totals {
             total.all_segments += flow.receiver.stats().delivered;
             total.timeouts += flow.timeouts();
             if total.long_lived {
-                long_lived.push(FlowResult {
+                let result = FlowResult {
                     traffic: flow.traffic,
                     class: flow.class,
                     goodput_bps: rate(flow.delivered(), flow.class),
                     timeouts: flow.timeouts(),
                     retransmissions: flow.retransmissions(),
-                });
+                };
+                long_lived.push((flow.number, result));
             }
         }
+        // Places are used again, so they do not tell the order of the starts.
+        long_lived.sort_unstable_by_key(|&(number, _)| number);
         let traffic = totals.iter().map(|t| TrafficResult {
             class: t.class,
             finished: t.flows,
@@ -231,7 +234,7 @@ impl Totals {
         });
         NetworkResult {
             hops,
-            flows: long_lived,
+            flows: long_lived.into_iter().map(|(_, result)| result).collect(),
             traffic: traffic.collect(),
             packets: totals.iter().map(|t| t.all_segments).sum(),
         }
