@@ -164,12 +164,7 @@ pub fn build<const M: usize, P: 'static>(spec: &Spec, shape: Shape) -> Result<Bo
 }
 
 /// The disciplines that a name such as `drr+wf2q+` joins by plus signs, one for each resource; one if it is just a discipline's
-/// name, `None` if it cannot be read. A name that itself ends in a plus, such as `wf2q+`, is read as long as possible.
-pub fn parts(name: &str) -> Option<Vec<&'static Entry>> {
-    read_parts(name).ok()
-}
-
-/// As [`parts`]; never empty.
+/// name; never empty. A name that itself ends in a plus, such as `wf2q+`, is read as long as possible.
 pub(crate) fn read_parts(name: &str) -> Result<Vec<&'static Entry>, SpecError> {
     let (mut rest, mut found) = (name, Vec::new());
     loop {
