@@ -261,7 +261,7 @@ pub trait Scheduler<const M: usize, P> {
     fn next(&mut self, now: Time) -> Next<M, P>;
 
     /// Hear what became of a packet on `resource`. Charges are corrected by what was measured, and the ticket notes it.
-    /// The start on resource 0 need not be reported. A resource that is not there is ignored.
+    /// The start on resource 0 need not be reported; report anything else once. A resource that is not there is ignored.
     fn progress(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress);
 
     /// Change a parameter while running, by the name and in the form it has in a [`Spec`](crate::Spec).

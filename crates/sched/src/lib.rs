@@ -16,7 +16,6 @@
 //! * [`composition`]: one single-resource discipline in front of each resource, such as `drr+drr`; [`back_pressure`] between them.
 //! * [`cost`]: estimates of a packet's processing times, learnt as it goes.
 //! * [`aqm`]: active queue management, which decides about single packets of a queue: RED and DRQ.
-//! * [`cost`]: estimates of a packet's processing times.
 #![no_std]
 
 extern crate alloc;

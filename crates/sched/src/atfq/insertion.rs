@@ -8,6 +8,7 @@ use dovetail_units::ResourceVec;
 
 use super::active_time::gap;
 use super::sequence::Sequenced;
+use crate::charge::total;
 
 /// Most packets that are ordered together by [`order`].
 pub const PIECE: usize = 32;
@@ -71,8 +72,7 @@ pub fn order<const M: usize, T: Sequenced<M>>(packets: &[T], previous: &Resource
 }
 
 fn order_piece<const M: usize, T: Sequenced<M>>(line: &Line<M, T>, order: &mut [u32]) {
-    let total = |k: u32| line.cost(k).iter().map(|time| time.as_nanos()).sum::<u64>();
-    order.sort_unstable_by_key(|&k| (Reverse(total(k)), k));
+    order.sort_unstable_by_key(|&k| (Reverse(total(line.cost(k))), k));
     for last in 1..order.len() {
         line.insert(&mut order[..=last], 0, last, 0);
     }
