@@ -82,8 +82,7 @@ impl<const M: usize> Bottleneck<M> {
     }
 
     pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
-        let given = spec.parameters.iter().find(|(key, _)| key == INTERVAL.name);
-        parse_interval(given.map_or(INTERVAL.default, |(_, value)| value)).map(Self::new)
+        parse_interval(spec.value(INTERVAL.name).unwrap_or(INTERVAL.default)).map(Self::new)
     }
 
     /// The resource that is shared now.

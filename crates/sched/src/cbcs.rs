@@ -169,8 +169,7 @@ impl Cbcs {
     }
 
     pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
-        let quantum = spec.parameters.iter().find(|(key, _)| key == "quantum");
-        let quantum = quantum.map_or(Ok(None), |(_, value)| parse_quantum(value))?;
+        let quantum = spec.value("quantum").map_or(Ok(None), parse_quantum)?;
         Charge::from_spec(spec).map(|charge| Self::new(quantum, charge))
     }
 

@@ -3,7 +3,7 @@
 use dovetail_units::{Duration, ResourceVec};
 
 use crate::catalog::Parameter;
-use crate::spec::{Spec, SpecError};
+use crate::spec::{Spec, SpecError, choice};
 
 /// The parameter that says whether charges are corrected.
 pub const PARAMETER: Parameter = Parameter {
@@ -27,17 +27,8 @@ pub enum Charge {
 impl Charge {
     /// As `spec` says.
     pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
-        let Some((_, value)) = spec.parameters.iter().find(|(key, _)| key == PARAMETER.name) else {
-            return Ok(Self::default());
-        };
-        match value.as_str() {
-            "estimated" => Ok(Self::Estimated),
-            "measured" => Ok(Self::Measured),
-            _ => {
-                let message = alloc::format!("charge={value}: expected estimated or measured");
-                Err(SpecError::among(value, message, alloc::vec!["estimated", "measured"]))
-            }
-        }
+        let choices = [("estimated", Self::Estimated), ("measured", Self::Measured)];
+        spec.value(PARAMETER.name).map_or(Ok(Self::default()), |value| choice(PARAMETER.name, value, choices))
     }
 }
 

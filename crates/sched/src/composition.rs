@@ -171,12 +171,8 @@ enum Full {
     Hold,
 }
 
-fn value<'a>(spec: &'a Spec, parameter: &str) -> Option<&'a str> {
-    spec.parameters.iter().find(|(key, _)| key == parameter).map(|(_, value)| value.as_str())
-}
-
 fn full(spec: &Spec) -> Result<Full, SpecError> {
-    match value(spec, PARAMETERS[1].name) {
+    match spec.value(PARAMETERS[1].name) {
         None | Some("drop") => Ok(Full::Drop),
         Some("hold") => Ok(Full::Hold),
         Some(wrong) => Err(SpecError::bad_value(PARAMETERS[1].name, wrong, PARAMETERS[1].value)),
@@ -184,7 +180,7 @@ fn full(spec: &Spec) -> Result<Full, SpecError> {
 }
 
 fn buffer(spec: &Spec) -> Result<Option<u32>, SpecError> {
-    let given = value(spec, PARAMETERS[0].name).unwrap_or(PARAMETERS[0].default);
+    let given = spec.value(PARAMETERS[0].name).unwrap_or(PARAMETERS[0].default);
     if given == "none" {
         return Ok(None);
     }
@@ -193,7 +189,7 @@ fn buffer(spec: &Spec) -> Result<Option<u32>, SpecError> {
 }
 
 fn check_parameters(spec: &Spec) -> Result<(), SpecError> {
-    if value(spec, RESOURCE.name).is_some() {
+    if spec.value(RESOURCE.name).is_some() {
         let message =
             format!("{}: resource is implied: each part shares the resource that it stands in front of", spec.name);
         return Err(SpecError::new(RESOURCE.name, message));

@@ -122,8 +122,7 @@ impl Drr {
     }
 
     pub(crate) fn from_spec<const M: usize>(spec: &Spec) -> Result<Self, SpecError> {
-        let quantum = spec.parameters.iter().find(|(key, _)| key == "quantum");
-        let quantum = quantum.map_or(Ok(None), |(_, value)| parse_quantum(value))?;
+        let quantum = spec.value("quantum").map_or(Ok(None), parse_quantum)?;
         resource::<M>(spec).map(|resource| Self::new(resource, quantum))
     }
 

@@ -152,9 +152,9 @@ impl Gmr3 {
     }
 
     pub(crate) fn from_spec(spec: &Spec, shape: Shape) -> Result<Self, SpecError> {
-        let largest = match spec.parameters.iter().find(|(key, _)| key == "largest") {
-            Some((key, value)) => {
-                value.parse().map_err(|_| SpecError::bad_value(key, value, "a time such as 200 us"))?
+        let largest = match spec.value("largest") {
+            Some(value) => {
+                value.parse().map_err(|_| SpecError::bad_value("largest", value, "a time such as 200 us"))?
             }
             None => Duration::ZERO,
         };

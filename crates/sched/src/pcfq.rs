@@ -45,7 +45,7 @@ use crate::charge::{self, Charge, total};
 use crate::one_resource::{FlowTags, FluidClock, REBASE_AT, not_settable};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, Queues};
-use crate::spec::{Spec, SpecError};
+use crate::spec::{Spec, SpecError, choice};
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -119,15 +119,8 @@ impl Pcfq {
     }
 
     pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
-        let clock = spec.parameters.iter().find(|(key, _)| key == "clock").map(|(_, value)| value.as_str());
-        let clock = match clock {
-            None | Some("tags") => Clock::Tags,
-            Some("paper") => Clock::Paper,
-            Some(value) => {
-                let message = alloc::format!("clock={value}: expected tags or paper");
-                return Err(SpecError::among(value, message, alloc::vec!["tags", "paper"]));
-            }
-        };
+        let choices = [("tags", Clock::Tags), ("paper", Clock::Paper)];
+        let clock = spec.value("clock").map_or(Ok(Clock::default()), |value| choice("clock", value, choices))?;
         Charge::from_spec(spec).map(|charge| Self::new(charge, clock))
     }
 

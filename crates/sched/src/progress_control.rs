@@ -34,7 +34,7 @@ pub(crate) const PARAMETER: Parameter = Parameter {
 impl Control {
     /// From the parameter `progress`, if it is given.
     pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
-        match spec.parameters.iter().find(|(key, _)| key == PARAMETER.name).map(|(_, value)| value.as_str()) {
+        match spec.value(PARAMETER.name) {
             None | Some("started") => Ok(Self::Started),
             Some("finished") => Ok(Self::Finished),
             Some("none") => Ok(Self::None),

@@ -86,6 +86,21 @@ impl fmt::Display for SpecError {
 
 impl core::error::Error for SpecError {}
 
+impl Spec {
+    /// The value of a parameter, if it is given.
+    pub fn value(&self, parameter: &str) -> Option<&str> {
+        self.parameters.iter().find(|(name, _)| name == parameter).map(|(_, value)| value.as_str())
+    }
+}
+
+/// What the value of a parameter stands for that has so few.
+pub(crate) fn choice<T>(parameter: &str, value: &str, choices: [(&'static str, T); 2]) -> Result<T, SpecError> {
+    let names = choices.each_ref().map(|&(name, _)| name);
+    let found = choices.into_iter().find(|&(name, _)| name == value).map(|(_, choice)| choice);
+    let message = || format!("{parameter}={value}: expected {}", names.join(" or "));
+    found.ok_or_else(|| SpecError::among(value, message(), names.to_vec()))
+}
+
 impl FromStr for Spec {
     type Err = SpecError;
 

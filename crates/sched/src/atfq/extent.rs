@@ -36,8 +36,7 @@ const DEFAULT_GAMMA_MILLI: u32 = 10_000;
 
 impl Extent {
     pub(super) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
-        let given = |name: &str| spec.parameters.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
-        match (given("loop"), given("domain"), given("gamma")) {
+        match (spec.value("loop"), spec.value("domain"), spec.value("gamma")) {
             (Some(_), Some(_), _) => Err(SpecError::new("domain", format!("{spec}: give loop or domain, not both"))),
             (_, None, Some(_)) => {
                 Err(SpecError::new("gamma", format!("{spec}: gamma adapts a time domain; give domain")))

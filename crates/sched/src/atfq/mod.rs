@@ -188,8 +188,8 @@ impl<const M: usize> Atfq<M> {
     }
 
     pub(crate) fn from_spec(spec: &Spec, shape: Shape) -> Result<Self, SpecError> {
-        let window = spec.parameters.iter().find(|(key, _)| key == window::PARAMETER.name);
-        let window = window.map_or(Ok(Window::of_shape(shape)), |(_, value)| Window::parse(value))?;
+        let window = spec.value(window::PARAMETER.name);
+        let window = window.map_or(Ok(Window::of_shape(shape)), Window::parse)?;
         Ok(Self::new(Extent::from_spec(spec)?, window))
     }
 

@@ -2,14 +2,13 @@
 
 use alloc::format;
 use alloc::string::String;
-use alloc::vec;
 use core::fmt;
 use core::str::FromStr;
 
 use dovetail_units::Duration;
 
 use super::{FitParameters, Linear, Scale, SesParameters};
-use crate::spec::{Spec, SpecError};
+use crate::spec::{Spec, SpecError, choice};
 
 /// Whose observations make a prediction: what the keys of an [`Estimator`](super::Estimator) are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -95,9 +94,13 @@ fn no_such(name: &str) -> SpecError {
 
 fn none(spec: &Spec) -> Result<(), SpecError> {
     match spec.parameters.first() {
-        Some((name, _)) => Err(SpecError::new(name, format!("{} has no parameters, so no {name:?}", spec.name))),
+        Some((name, _)) => Err(unknown(spec, name, &[])),
         None => Ok(()),
     }
+}
+
+fn unknown(spec: &Spec, name: &str, known: &[&'static str]) -> SpecError {
+    SpecError::no_such_parameter(&spec.name, name, known.to_vec())
 }
 
 fn ses(spec: &Spec) -> Result<Prediction, SpecError> {
@@ -129,20 +132,6 @@ fn fit(spec: &Spec) -> Result<Prediction, SpecError> {
         }
     }
     Ok(Prediction::Fit(parameters, per))
-}
-
-fn unknown(spec: &Spec, name: &str, known: &[&'static str]) -> SpecError {
-    let message = format!("{} has no parameter {name:?}; it has {}", spec.name, known.join(", "));
-    SpecError::among(name, message, known.to_vec())
-}
-
-fn choice<T>(parameter: &str, value: &str, choices: [(&'static str, T); 2]) -> Result<T, SpecError> {
-    let names = vec![choices[0].0, choices[1].0];
-    let expected = names.join(" or ");
-    let found = choices.into_iter().find(|(name, _)| *name == value);
-    found
-        .map(|(_, choice)| choice)
-        .ok_or_else(|| SpecError::among(value, format!("{parameter}={value}: expected {expected}"), names))
 }
 
 fn alpha(value: &str, least: u32, expected: &str) -> Result<u32, SpecError> {

@@ -126,7 +126,7 @@ impl<const M: usize> Drgps<M> {
     }
 
     pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
-        let order = match spec.parameters.iter().find(|(key, _)| key == "order").map(|(_, value)| value.as_str()) {
+        let order = match spec.value("order") {
             None => TrackBy::default(),
             Some("finish") => TrackBy::Finish,
             Some("start") => TrackBy::Start,

@@ -39,7 +39,7 @@ pub const RESOURCE: Parameter = Parameter {
 /// The resource that `spec` names, of `M`; the last one if it names none.
 pub(crate) fn resource<const M: usize>(spec: &Spec) -> Result<usize, SpecError> {
     let last = M.saturating_sub(1);
-    let Some((_, value)) = spec.parameters.iter().find(|(key, _)| key == RESOURCE.name) else { return Ok(last) };
+    let Some(value) = spec.value(RESOURCE.name) else { return Ok(last) };
     let expected = format!("a resource from 0 to {last}, counted along the pipeline");
     value.parse().ok().filter(|&r| r <= last).ok_or_else(|| SpecError::bad_value(RESOURCE.name, value, &expected))
 }

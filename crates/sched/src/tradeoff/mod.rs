@@ -83,7 +83,7 @@ impl Tradeoff {
     }
 
     pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
-        let alpha = spec.parameters.iter().find(|(k, _)| k == "alpha").map(|(_, v)| v.as_str());
+        let alpha = spec.value("alpha");
         let value = alpha.map_or(Ok(DEFAULT_ALPHA), parse_alpha)?;
         Self::new(value).ok_or_else(|| bad_alpha(alpha.unwrap_or_default()))
     }
