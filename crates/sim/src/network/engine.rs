@@ -49,7 +49,7 @@ pub(super) struct Engine<'a, T> {
     calendar: Calendar,
     stations: Vec<Station>,
     ways: Ways<Travel>,
-    /// Of every flow, its sender's and its receiver's.
+    /// Of every flow, its sender's: receivers acknowledge at once.
     alarms: Alarms,
     /// Flows that have not started yet of every long-lived traffic, or the arrivals of a short-lived one.
     webs: Vec<Option<Web>>,
@@ -133,8 +133,8 @@ impl<'a, T: Tap> Engine<'a, T> {
             self.start_flow((place - 2 * hops) as usize)?;
             self.plan_flow((place - 2 * hops) as usize);
         } else if place == 2 * hops + traffic {
-            if let Some(owner) = self.alarms.ring(&mut self.calendar) {
-                self.alarm((owner / 2) as usize, owner % 2 == 0);
+            if let Some(flow) = self.alarms.ring(&mut self.calendar) {
+                self.alarm(flow as usize);
             }
         } else {
             match self.ways.receive(place, &mut self.calendar) {
@@ -153,19 +153,10 @@ impl<'a, T: Tap> Engine<'a, T> {
         self.transmit(index);
     }
 
-    /// The alarm of a flow's sender or receiver goes off: time may have moved on since it was set.
-    fn alarm(&mut self, index: usize, of_sender: bool) {
-        let flow = &mut self.flows[index];
-        if of_sender {
-            if flow.sender.next_timer().is_some_and(|time| time <= self.now) {
-                flow.sender.on_timer(self.now);
-            }
-            self.transmit(index);
-        } else {
-            let due = flow.receiver.next_timer().is_some_and(|time| time <= self.now);
-            let ack = if due { flow.receiver.on_timer(self.now) } else { None };
-            self.acknowledge(index, ack);
-        }
+    /// The alarm of a flow's sender goes off: its timer may have moved on since it was set, and the sender looks itself.
+    fn alarm(&mut self, index: usize) {
+        self.flows[index].sender.on_timer(self.now);
+        self.transmit(index);
     }
 
     /// The next flow of this traffic is due.
@@ -245,8 +236,8 @@ impl<'a, T: Tap> Engine<'a, T> {
             self.ways.send(flow.reach.before, from, Travel::Data(packet), &mut self.calendar);
         }
         match flow.sender.next_timer() {
-            Some(time) => self.alarms.at_latest(2 * index as u32, time, &mut self.calendar),
-            None => self.alarms.clear(2 * index as u32, &mut self.calendar),
+            Some(time) => self.alarms.at_latest(index as u32, time, &mut self.calendar),
+            None => self.alarms.clear(index as u32, &mut self.calendar),
         }
         self.retire(index);
     }
@@ -259,9 +250,7 @@ impl<'a, T: Tap> Engine<'a, T> {
         }
         self.totals.finished(flow);
         flow.leave();
-        for owner in [2 * index as u32, 2 * index as u32 + 1] {
-            self.alarms.clear(owner, &mut self.calendar);
-        }
+        self.alarms.clear(index as u32, &mut self.calendar);
         for station in &mut self.stations {
             station.queue.remove_flow(self.now, index as u32);
         }
@@ -320,20 +309,11 @@ impl<'a, T: Tap> Engine<'a, T> {
     }
 
     fn receive(&mut self, packet: Packet) {
-        let index = packet.flow as usize;
-        self.flows[index].under_way -= 1;
-        let ack = self.flows[index].receiver.on_segment(self.now, packet.segment);
-        self.acknowledge(index, ack);
-    }
-
-    fn acknowledge(&mut self, index: usize, ack: Option<Ack>) {
-        let flow = &mut self.flows[index];
-        if let Some(ack) = ack {
+        let flow = &mut self.flows[packet.flow as usize];
+        flow.under_way -= 1;
+        if let Some(ack) = flow.receiver.on_segment(self.now, packet.segment) {
             flow.under_way += 1;
-            self.ways.send(flow.reach.back, self.now, Travel::Ack(index as u32, ack), &mut self.calendar);
-        }
-        if let Some(time) = flow.receiver.next_timer() {
-            self.alarms.at_latest(2 * index as u32 + 1, time, &mut self.calendar);
+            self.ways.send(flow.reach.back, self.now, Travel::Ack(packet.flow, ack), &mut self.calendar);
         }
     }
 
