@@ -80,7 +80,7 @@ pub enum Traffic {
         class: u32,
         /// Flows per second; above zero.
         rate: f64,
-        /// Mean length in packets, at least 1.
+        /// Mean of the Pareto distribution, in packets, at least 1. Lengths are rounded up, so their mean is half a packet more.
         mean_packets: f64,
         /// Shape of the Pareto distribution, above 1: the smaller, the heavier its tail.
         shape: f64,
