@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out/demo
 FUZZ_SECONDS ?= 600
 
-.PHONY: demo test bench reproduce fuzz fuzz-merge
+.PHONY: demo test search bench reproduce fuzz fuzz-merge
 
 demo:
 	$(CARGO) run --release --locked --quiet -- run scenarios/demo.toml --out $(OUT)
@@ -16,6 +16,10 @@ test:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 
 # Minutes each, so apart from the tests.
+# The bounds of MR3, GMR3 and drgps, held against millions of random and adversarial packets.
+search:
+	$(CARGO) test --release --locked -p dovetail-testkit -- --ignored --nocapture
+
 bench:
 	$(CARGO) run --release --locked -p dovetail-bench
 

@@ -1,4 +1,4 @@
-//! Means with one standard deviation (the paper's Figs. 5a, 5b, 6 and 7).
+//! Means with whiskers, most often of one standard deviation (the paper's Figs. 5a, 5b, 6 and 7).
 
 use super::FigureError;
 use super::axis::{Axis, extent};
@@ -8,6 +8,9 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 const MOST_CATEGORIES: usize = 40;
+
+/// What most whiskers are.
+pub const STANDARD_DEVIATION: &str = "one standard deviation to each side";
 
 /// A mean and its spread.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -40,12 +43,14 @@ pub struct BarChart {
     pub categories: Vec<String>,
     /// The bars of each category from left to right.
     pub series: Vec<BarSeries>,
+    /// What whiskers mean, such as [`STANDARD_DEVIATION`].
+    pub whiskers: &'static str,
     /// A logarithmic value axis, for values over decades (latencies of elephants and mice). Bars then stand on a power
     /// of ten below half the smallest value, and values of zero or less are not shown.
     pub log: bool,
 }
 
-/// Grouped bars from zero with a whisker of one standard deviation on each side of the mean.
+/// Grouped bars from zero with whiskers to each side of the mean.
 pub fn bars_with_error(spec: &BarChart) -> Result<String, FigureError> {
     let mut sheet = Sheet::grid(&spec.title, 1);
     let entry = |(k, s): (usize, &BarSeries)| Entry { name: s.name.clone(), look: look(k), mark: Mark::Box };
@@ -62,7 +67,7 @@ pub fn bars_with_error(spec: &BarChart) -> Result<String, FigureError> {
         return sheet.render(|areas| areas.iter().try_for_each(|area| no_data(area, "")));
     };
     if values().any(|b| b.std > 0.0) {
-        sheet.notes.push("Bars are means, whiskers one standard deviation to each side.".into());
+        sheet.notes.push(format!("Bars are means, whiskers {}.", spec.whiskers));
     }
     let y = if spec.log {
         Axis::logarithmic(&spec.y_label, (lowest / 2.0, highest), true)

@@ -22,7 +22,7 @@ mod sheet;
 mod style;
 mod utilization;
 
-pub use bars::{Bar, BarChart, BarSeries, bars_with_error};
+pub use bars::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
 pub use cdf::{Cdf, latency_cdf};
 pub use curves::{Curve, CurveChart, CurvePanel, Measured, curves};
 pub use gantt::{Row, Schedule, Service, gantt};

@@ -32,6 +32,7 @@ fn pictures(name: &str, number: f64, things: usize) -> Vec<String> {
     let row = Row { name: name.into(), services: (0..things).map(service).collect() };
     let bar = BarSeries { name: name.into(), values: vec![Some(Bar { mean: number, std: number }); things] };
     let chart = |log| BarChart {
+        whiskers: STANDARD_DEVIATION,
         title: name.into(),
         x_label: name.into(),
         y_label: name.into(),

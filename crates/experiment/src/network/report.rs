@@ -126,7 +126,8 @@ fn picture(summary: &NetworkSummary) -> Result<String, FigureError> {
     series.push(BarSeries { name: "proportionally fair".into(), values: fair });
     bars_with_error(&BarChart {
         title: summary.network.title.clone(),
-        x_label: "Whiskers: 95 % confidence over seeds".into(),
+        x_label: String::new(),
+        whiskers: "95 % confidence over seeds",
         y_label: "Throughput of a flow (Mbit/s)".into(),
         categories: groups.iter().map(|g| g.group.clone()).collect(),
         series,

@@ -6,7 +6,7 @@ use super::seconds::{CPU, LINK, least};
 use super::twenty::{LOOP, Twenty, completions};
 use super::{STRICT, in_loops, name, under};
 use crate::compare::Recorded;
-use crate::figure::{Bar, BarChart, BarSeries, bars_with_error};
+use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
 
 pub fn reproduce(Twenty { runs, times }: &Twenty) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
@@ -43,6 +43,7 @@ fn occupancies(run: &Recorded, times: &[[f64; 2]]) -> Vec<[f64; 2]> {
 
 fn picture(run: &Recorded, label: &str, series: Vec<BarSeries>) -> Result<String, ReproduceError> {
     Ok(bars_with_error(&BarChart {
+        whiskers: STANDARD_DEVIATION,
         title: format!("Fig. 10: occupancy of the {label}"),
         x_label: "Flow".into(),
         y_label: format!("Occupancy of the {label} (%)"),

@@ -6,7 +6,7 @@ use super::seconds::{CPU, LINK, least};
 use super::twenty::Twenty;
 use super::{MEMORYLESS, STRICT, in_loops, name, under};
 use crate::compare::Recorded;
-use crate::figure::{Bar, BarChart, BarSeries, bars_with_error};
+use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
 
 const RESOURCES: [(&str, usize); 2] = [("cpu", CPU), ("link", LINK)];
 
@@ -42,6 +42,7 @@ fn picture(runs: &[Recorded]) -> Result<String, ReproduceError> {
         values: shown.iter().map(|run| Some(Bar { mean: used(run, resource), std: 0.0 })).collect(),
     };
     Ok(bars_with_error(&BarChart {
+        whiskers: STANDARD_DEVIATION,
         title: "Fig. 9: utilisation under DRFQ and ATFQ".into(),
         x_label: String::new(),
         y_label: "Utilisation (%)".into(),

@@ -6,7 +6,7 @@ use super::super::expected::Findings;
 use super::stats::{extent, mean, of_group};
 use super::{CPU, GROUPS, LINK, stretch, under};
 use crate::compare::{FlowTotal, Recorded};
-use crate::figure::{Bar, BarChart, BarSeries, bars_with_error};
+use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
 use crate::scenario::Scenario;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/cbcs/congested.toml");
@@ -102,6 +102,7 @@ fn picture(
         run.flows.iter().map(bar).collect()
     };
     Ok(bars_with_error(&BarChart {
+        whiskers: STANDARD_DEVIATION,
         title,
         x_label: "Flow".into(),
         y_label: "Part of the resource's time (%)".into(),

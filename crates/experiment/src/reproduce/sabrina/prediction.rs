@@ -6,7 +6,7 @@ use super::super::expected::Findings;
 use super::stats::members;
 use super::{CPU, GROUPS, LINK, delays, under};
 use crate::compare::{PredictionError, Recorded};
-use crate::figure::{Bar, BarChart, BarSeries, bars_with_error};
+use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
 
 /// The weights of the newest observation that are compared.
 const ALPHAS: [&str; 9] = ["0.02", "0.05", "0.1", "0.2", "0.3", "0.4", "0.6", "0.8", "1"];
@@ -67,6 +67,7 @@ pub(super) fn error_of_all(run: &Recorded) -> Option<f64> {
 fn picture(errors: &[[f64; 3]]) -> Result<String, ReproduceError> {
     let bars = |g: usize| errors.iter().map(|e| Some(Bar { mean: 100.0 * e[g], std: 0.0 })).collect();
     Ok(bars_with_error(&BarChart {
+        whiskers: STANDARD_DEVIATION,
         title: "Error of predicted CPU times by smoothing".into(),
         x_label: "alpha, the weight of the newest observation".into(),
         y_label: "Mean relative error (%)".into(),

@@ -9,7 +9,7 @@ use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::{GROUPS, congested, delays, prediction};
 use crate::bounds::drift;
-use crate::figure::{Bar, BarChart, BarSeries, bars_with_error};
+use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
 
 /// How far true times are spread around the model, which makes the prediction error.
 const SPREADS: [&str; 4] = ["10 %", "25 %", "50 %", "100 %"];
@@ -112,6 +112,7 @@ fn picture(title: &str, names: &[&str], points: &[Point]) -> Result<String, Repr
     };
     let bars = |s: usize| points.iter().map(|p| Some(Bar { mean: *p.ratios.get(s)?, std: 0.0 })).collect();
     Ok(bars_with_error(&BarChart {
+        whiskers: STANDARD_DEVIATION,
         title: title.into(),
         x_label: "Sum of the errors of the predicted CPU times over their sum".into(),
         y_label: "Largest difference of two flows / bound".into(),

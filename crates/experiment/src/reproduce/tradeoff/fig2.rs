@@ -4,7 +4,7 @@ use dovetail_model::{Allocation, Head, drgps};
 
 use super::super::ReproduceError;
 use super::super::expected::Findings;
-use crate::figure::{Bar, BarChart, BarSeries, bars_with_error};
+use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
 
 /// Processing times of the flows' packets on CPU and link.
 const TIMES: [[f64; 2]; 2] = [[2.0, 3.0], [9.0, 1.0]];
@@ -35,6 +35,7 @@ fn picture(heads: &[Head], allocation: &Allocation) -> Result<String, ReproduceE
         values: shares(allocation, flow, head).map(|mean| Some(Bar { mean, std: 0.0 })).collect(),
     });
     Ok(bars_with_error(&BarChart {
+        whiskers: STANDARD_DEVIATION,
         title: "Fig. 2: the fair fluid".into(),
         x_label: "Resource".into(),
         y_label: "Part of the resource".into(),

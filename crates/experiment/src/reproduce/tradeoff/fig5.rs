@@ -6,7 +6,7 @@ use super::super::expected::Findings;
 use super::seconds::{CPU, LINK, flows_of, full, least, mean_latency_s, spread, used};
 use super::{alpha, at};
 use crate::compare::Recorded;
-use crate::figure::{Bar, BarChart, BarSeries, bars_with_error, latency_cdf};
+use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error, latency_cdf};
 use crate::report;
 use crate::scenario::Scenario;
 
@@ -90,6 +90,7 @@ fn utilization_picture(runs: &[Recorded]) -> Result<String, ReproduceError> {
             .collect(),
     };
     Ok(bars_with_error(&BarChart {
+        whiskers: STANDARD_DEVIATION,
         title: "Fig. 5a: utilisation, queues of 200 packets".into(),
         x_label: "Fairness level alpha".into(),
         y_label: "Utilisation per second (%)".into(),

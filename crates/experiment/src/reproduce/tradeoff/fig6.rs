@@ -6,7 +6,7 @@ use super::super::expected::Findings;
 use super::seconds::{least, most};
 use super::{alpha, at};
 use crate::compare::Recorded;
-use crate::figure::{Bar, BarChart, BarSeries, bars_with_error};
+use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
 use crate::scenario::Scenario;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/tradeoff/fig6.toml");
@@ -64,6 +64,7 @@ fn picture(runs: &[Recorded], kind: &str, title: &str) -> Result<String, Reprodu
         values: means_s(run, kind).map(|(_, mean, std)| Some(Bar { mean: 1e3 * mean, std: 1e3 * std })).collect(),
     });
     Ok(bars_with_error(&BarChart {
+        whiskers: STANDARD_DEVIATION,
         title: title.into(),
         x_label: "Flow".into(),
         y_label: "Latency per packet (ms)".into(),

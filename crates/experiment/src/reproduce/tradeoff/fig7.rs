@@ -5,7 +5,7 @@ use super::super::expected::Findings;
 use super::baselines;
 use super::seconds::{CPU, LINK, Spread, spread};
 use super::trace::{Pattern, PatternRuns, Patterns};
-use crate::figure::{Bar, BarChart, BarSeries, bars_with_error};
+use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
 
 pub fn reproduce(patterns: &Patterns) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
@@ -74,6 +74,7 @@ fn picture(patterns: &Patterns) -> Result<String, ReproduceError> {
         })
     });
     Ok(bars_with_error(&BarChart {
+        whiskers: STANDARD_DEVIATION,
         title: "Fig. 7: utilisation, trace-driven".into(),
         x_label: "Fairness level alpha".into(),
         y_label: "Utilisation (%)".into(),

@@ -5,7 +5,7 @@ use super::super::expected::Findings;
 use super::baselines::MR3;
 use super::seconds::{Spread, spread};
 use super::trace::{PatternRuns, Patterns, Run};
-use crate::figure::{Bar, BarChart, BarSeries, Cdf, bars_with_error, latency_cdf};
+use crate::figure::{Bar, BarChart, BarSeries, Cdf, STANDARD_DEVIATION, bars_with_error, latency_cdf};
 
 /// The two levels that are compared.
 const LEVELS: [f64; 2] = [1.0, 0.8];
@@ -98,6 +98,7 @@ fn picture(patterns: &Patterns) -> Result<String, ReproduceError> {
     });
     let round_robin = BarSeries { name: "MR3".into(), values: patterns.0.iter().map(mr3).collect() };
     Ok(bars_with_error(&BarChart {
+        whiskers: STANDARD_DEVIATION,
         title: "Fig. 8d: dropped packets".into(),
         x_label: "Traffic".into(),
         y_label: "Dropped packets (%)".into(),

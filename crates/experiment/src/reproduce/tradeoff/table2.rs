@@ -10,7 +10,7 @@ use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::{alpha, at, baselines};
 use crate::compare::Recorded;
-use crate::figure::{Bar, BarChart, BarSeries, bars_with_error};
+use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
 use crate::scenario::Scenario;
 
 pub(super) const SCENARIO: &str = include_str!("../../../../../scenarios/papers/tradeoff/table2.toml");
@@ -86,6 +86,7 @@ fn picture(runs: &[Recorded], fluids: &[f64]) -> Result<String, ReproduceError> 
     let bars = |values: Vec<f64>| values.into_iter().map(|mean| Some(Bar { mean, std: 0.0 })).collect();
     let packets = runs.iter().map(|run| makespan_s(run).unwrap_or(f64::NAN)).collect();
     Ok(bars_with_error(&BarChart {
+        whiskers: STANDARD_DEVIATION,
         title: "Table 2: makespan".into(),
         x_label: "Fairness level alpha".into(),
         y_label: "Makespan (s)".into(),
