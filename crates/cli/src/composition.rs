@@ -2,13 +2,42 @@
 
 use std::fmt::Write;
 
-use dovetail_sched::catalog;
+use dovetail_experiment::network::{MANAGERS, PARAMETERS, Scheme};
 use dovetail_sched::composition::{parameters, parts};
+use dovetail_sched::{Spec, catalog};
 
 /// How compositions are mentioned among the disciplines.
 pub fn note() -> String {
     let able: Vec<&str> = catalog().iter().filter(|e| e.can_be_part()).map(|e| e.name).collect();
     format!("name+name, such as drr+drr, puts one of {} in front of each resource", able.join(", "))
+}
+
+/// How schedulers of networks are mentioned among the disciplines.
+pub fn network_note() -> String {
+    format!(
+        "in networks ([[hop]]): name+name for CPUs and links, such as red+red, drr+red, drq; `dovetail schedulers {}` tells all about one",
+        MANAGERS[1].0
+    )
+}
+
+/// All about what can only stand in networks, if this name is of such.
+pub fn in_networks(name: &str) -> Option<String> {
+    let parts: Vec<&str> = name.split('+').collect();
+    let managed = |part: &&str| MANAGERS.iter().find(|(manager, _)| manager == part);
+    parts.iter().find_map(managed)?;
+    Scheme::new(&Spec { name: name.to_string(), parameters: Vec::new() }).ok()?;
+    let mut text =
+        format!("{name}: for networks of CPUs and links that TCP flows cross (scenarios with a [[hop]])\n\n");
+    for (part, place) in parts.iter().zip(if parts.len() == 1 { ["all"; 2] } else { ["CPUs", "links"] }) {
+        let about = managed(part).map(|(_, about)| *about);
+        let about = about.or_else(|| catalog().iter().find(|e| e.name == *part).map(|e| e.summary));
+        let _ = writeln!(text, "  {place:<5} {part:<6} {}", about.unwrap_or_default());
+    }
+    text.push_str("\nparameters of red and drq\n");
+    for [key, value, default, meaning] in PARAMETERS {
+        let _ = writeln!(text, "  {key} = {value}\n      {meaning}\n      default: {default}");
+    }
+    Some(text)
 }
 
 /// All about the composition of this name, if it is one.

@@ -17,7 +17,8 @@ const LOG: &str = "log\u{a0}";
 /// The whole family, or all about one.
 pub fn schedulers(args: Schedulers) -> Result<(), Failure> {
     if !args.json
-        && let Some(text) = args.name.as_deref().and_then(composition::all_about)
+        && let Some(name) = args.name.as_deref()
+        && let Some(text) = composition::in_networks(name).or_else(|| composition::all_about(name))
     {
         return terminal::print(&text);
     }
@@ -57,12 +58,13 @@ fn family(width: u16) -> String {
         header.pop();
         rows.iter_mut().for_each(|row| row.truncate(header.len()));
     }
-    let composed = composition::note();
+    let (composed, networks) = (composition::note(), composition::network_note());
     let notes = [
         "per packet: n backlogged flows",
         "costs ahead: whether a packet's processing times must be known before it is served: on arrival (yes) or at the head of its queue",
         "written name or name:key=value,key=value, such as tradeoff:alpha=0.85; `dovetail schedulers NAME` tells all about one",
         &composed,
+        &networks,
     ];
     let notes = notes.map(|note| wrapped(note, width)).join("\n");
     format!("{}\n\n{notes}", table(&header, header.len(), rows, width))

@@ -28,3 +28,6 @@ pub use scheme::{MANAGERS, PARAMETERS, Scheme, names};
 pub use statistics::Estimate;
 pub use summary::{GroupSummary, HopSummary, NetworkSummary, RunSummary};
 pub use table::table;
+
+#[cfg(test)]
+mod tests;

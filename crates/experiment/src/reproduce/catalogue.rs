@@ -10,8 +10,6 @@ pub enum Status {
     Done,
     /// It explains or sets up something; it holds no result to compare with.
     DrawingOnly,
-    /// It holds results, and they are not reproduced yet.
-    NotYet,
 }
 
 impl Status {
@@ -20,7 +18,6 @@ impl Status {
         match self {
             Self::Done => "done",
             Self::DrawingOnly => "drawing only",
-            Self::NotYet => "not yet",
         }
     }
 }
@@ -66,7 +63,7 @@ const fn row(id: &'static str, paper: &'static str, figure: &'static str, shows:
     Item { id, paper, figure, shows, status }
 }
 
-use Status::{Done, DrawingOnly, NotYet};
+use Status::{Done, DrawingOnly};
 
 #[rustfmt::skip]
 const ITEMS: &[Item] = &[
@@ -130,15 +127,15 @@ const ITEMS: &[Item] = &[
     row("drq-fig4", "drq", "Fig. 4", "dumbbell topology", DrawingOnly),
     row("drq-fig5", "drq", "Fig. 5", "throughput of four classes of TCP flows", Done),
     row("drq-fig6", "drq", "Fig. 6", "bandwidth utilisation of three schemes", Done),
-    row("drq-fig7", "drq", "Fig. 7", "growing numbers of flows with much processing", NotYet),
-    row("drq-fig8", "drq", "Fig. 8", "throughput with short flows in the background", NotYet),
+    row("drq-fig7", "drq", "Fig. 7", "growing numbers of flows with much processing", Done),
+    row("drq-fig8", "drq", "Fig. 8", "throughput with short flows in the background", Done),
     row("drq-fig9", "drq", "Fig. 9", "parking lot topology", DrawingOnly),
-    row("drq-fig10", "drq", "Fig. 10", "throughput over several links", NotYet),
-    row("drq-fig11", "drq", "Fig. 11", "total throughput of three schemes over several links", NotYet),
-    row("drq-fig12", "drq", "Fig. 12", "utilisation of one of several links", NotYet),
+    row("drq-fig10", "drq", "Fig. 10", "throughput over several links", Done),
+    row("drq-fig11", "drq", "Fig. 11", "total throughput of three schemes over several links", Done),
+    row("drq-fig12", "drq", "Fig. 12", "utilisation of one of several links", Done),
     row("drq-fig13", "drq", "Fig. 13", "topology of a deployment at the edge", DrawingOnly),
-    row("drq-fig14", "drq", "Fig. 14", "throughput when some edge routers lack CPU", NotYet),
-    row("drq-fig15", "drq", "Fig. 15", "throughput when neighbours need more processing", NotYet),
+    row("drq-fig14", "drq", "Fig. 14", "throughput when some edge routers lack CPU", Done),
+    row("drq-fig15", "drq", "Fig. 15", "throughput when neighbours need more processing", Done),
 ];
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ impl Reproduction {
 /// Why there is no result.
 #[derive(Debug)]
 pub enum ReproduceError {
-    /// An id that cannot be computed: unknown, not done yet, or nothing to compute.
+    /// An id that cannot be computed: unknown, or nothing to compute.
     Id(String),
     /// The capture or a scenario.
     Scenario(Box<ScenarioError>),
@@ -162,16 +162,11 @@ fn selectable(id: &str) -> Result<(), String> {
     if let Some(item) = item(id) {
         return match item.status {
             Status::Done => Ok(()),
-            Status::NotYet => Err(format!("{id} ({}) is not reproduced yet; --list shows what is", item.shows)),
             Status::DrawingOnly => Err(format!("{id} ({}) has nothing to compute; --list shows what has", item.shows)),
         };
     }
-    let of_paper = || list().iter().filter(|i| i.paper == id);
-    if of_paper().any(|i| i.status == Status::Done) {
+    if PAPERS.iter().any(|(paper, _)| *paper == id) {
         return Ok(());
-    }
-    if of_paper().next().is_some() {
-        return Err(format!("nothing of {id} is reproduced yet; --list shows what is"));
     }
     Err(match nearest(id, list().iter().map(|i| i.id).chain(PAPERS.map(|p| p.0))) {
         Some(name) => format!("there is no table or figure {id:?}; did you mean {name:?}?"),

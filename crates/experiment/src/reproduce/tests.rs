@@ -31,8 +31,7 @@ fn an_unknown_id_is_answered_with_the_nearest() {
 #[test]
 fn what_cannot_be_computed_says_so() {
     assert!(refused("tradeoff-table1").contains("nothing to compute"));
-    assert!(refused("drq-fig5").contains("not reproduced yet"));
-    assert!(refused("drq").contains("nothing of drq is reproduced yet"));
+    assert!(refused("drq-fig3").contains("nothing to compute"));
 }
 
 #[test]

@@ -3,9 +3,13 @@
 //! The paper's RED-RED is `red+red`, its DRR-RED is `drr+red`. Its figures are drawn, not printed as numbers: what is compared are the ideal
 //! rates, which it defines, and the sentences that it concludes.
 
+mod edge;
 mod fig2;
 mod fig5;
 mod fig6;
+mod fig7;
+mod fig8;
+mod parking;
 mod sweep;
 
 use std::cell::OnceCell;
@@ -19,12 +23,18 @@ use sweep::Point;
 #[derive(Default)]
 pub struct Shared {
     dumbbell: OnceCell<Vec<Point>>,
+    parking: OnceCell<Vec<Point>>,
 }
 
 impl Shared {
     /// The runs of Figs. 5 and 6.
     fn dumbbell(&self, bench: &Bench<'_>) -> Result<&[Point], ReproduceError> {
         Ok(get_or_try(&self.dumbbell, || fig5::runs(bench, &[]))?)
+    }
+
+    /// The runs of Figs. 10 to 12.
+    fn parking(&self, bench: &Bench<'_>) -> Result<&[Point], ReproduceError> {
+        Ok(get_or_try(&self.parking, || parking::runs(bench, &[]))?)
     }
 }
 
@@ -34,6 +44,16 @@ pub fn reproduce(id: &str, bench: &Bench<'_>, shared: &Shared) -> Result<Finding
         "drq-fig2" => fig2::reproduce(),
         "drq-fig5" => fig5::reproduce(shared.dumbbell(bench)?),
         "drq-fig6" => fig6::reproduce(shared.dumbbell(bench)?),
+        "drq-fig7" => fig7::reproduce(&fig7::runs(bench, &[])?),
+        "drq-fig8" => fig8::reproduce(&fig8::runs(bench, &[])?),
+        "drq-fig10" => parking::groups(shared.parking(bench)?),
+        "drq-fig11" => parking::total(shared.parking(bench)?),
+        "drq-fig12" => parking::utilization(shared.parking(bench)?),
+        "drq-fig14" => edge::capacity(&edge::by_capacity(bench, &[])?),
+        "drq-fig15" => edge::density(&edge::by_density(bench, &[])?),
         other => Err(ReproduceError::Id(format!("{other} is not reproduced yet"))),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! Scenarios of networks as specifications.
+
+use std::sync::atomic::AtomicBool;
+
+use super::*;
+
+const TEXT: &str = r#"schedulers = ["red+red", "drr+red", "drq"]
+until = "4 s"
+warm_up = "2 s"
+seeds = 2
+
+[[hop]]
+name = "box"
+cpu = "20 Mcycles/s"
+rate = "40 Mbps"
+delay = "10 ms"
+
+[[class]]
+name = "light"
+density = "0.25 cycles/bit"
+
+[[class]]
+name = "heavy"
+density = "2 cycles/bit"
+
+[[tcp]]
+class = "light"
+count = 4
+route = ["box"]
+rtt = "40 ms"
+packet = "500 B"
+
+[[tcp]]
+class = "heavy"
+count = 4
+route = ["box"]
+rtt = "40 ms"
+packet = "500 B"
+"#;
+
+fn parse(overrides: &[&str]) -> Result<NetworkScenario, String> {
+    let overrides: Vec<String> = overrides.iter().map(|o| o.to_string()).collect();
+    NetworkScenario::parse("net.toml", TEXT, &overrides).map_err(|e| e.to_string())
+}
+
+fn refused(overrides: &[&str], parts: &[&str]) {
+    let message = parse(overrides).unwrap_err();
+    assert!(parts.iter().all(|part| message.contains(part)), "{overrides:?}: {message}");
+}
+
+#[test]
+fn a_network_is_told_from_a_pipeline_by_its_lists() {
+    assert!(is_network(TEXT));
+    assert!(!is_network("[[resource]]\nname = \"cpu\"\n[[class]]\nname = \"a\"\n"));
+    // Both kinds in one file: read as a pipeline, where [[hop]] is an unknown key.
+    assert!(!is_network("[[resource]]\nname = \"cpu\"\n[[hop]]\nname = \"b\"\n"));
+}
+
+#[test]
+fn a_box_with_cpu_and_link_is_two_resources_in_that_order() {
+    let scenario = parse(&[]).unwrap();
+    let names: Vec<&str> = scenario.resources.iter().map(|r| r.name.as_str()).collect();
+    assert_eq!(names, ["box.cpu", "box.link"]);
+    assert_eq!(scenario.groups[0].route, [0, 1]);
+    assert_eq!(scenario.groups[1].long_lived(), Some(4));
+    assert_eq!(scenario.seeds(), [1, 2]);
+}
+
+#[test]
+fn wrong_scenarios_are_answered_with_place_and_nearest_name() {
+    refused(&["hop.box.speed=1"], &["unknown key `speed`", "net.toml"]);
+    refused(&["tcp.light.cuont=1"], &["unknown key `cuont`", "did you mean `count`?"]);
+    refused(&["tcp.light.class=\"lihgt\""], &["there is no class \"lihgt\"", "did you mean \"light\"?"]);
+    refused(&["tcp.light.route=[\"bxo\"]"], &["there is no hop \"bxo\"", "did you mean \"box\"?"]);
+    refused(&["tcp.light.route=[\"box\", \"box\"]"], &["passes \"box\" twice"]);
+    refused(&["tcp.light.route=[]"], &["passes 1 to 100 boxes, not 0"]);
+    refused(&["tcp.light.rtt=\"19 ms\""], &["too short", "10 ms one way"]);
+    refused(&["tcp.light.rtt=\"60 ms to 40 ms\""], &["the shorter time comes first"]);
+    refused(&["tcp.light.count=0"], &["count = 0: expected 1 to"]);
+    refused(&["tcp.light.packet=\"20 B\""], &["a packet of 20 bytes: expected 40 to 65535"]);
+    refused(&["tcp.light.variant=\"reno2\""], &["unknown value", "reno2"]);
+    refused(&["tcp.heavy.name=\"light\""], &["two groups \"light\""]);
+    refused(&["warm_up=\"4 s\""], &["the run ends at 4 s"]);
+    refused(&["seeds=0"], &["seeds = 0: expected 1 to 1000"]);
+    refused(&["hop=[]"], &["there is no [[hop]]"]);
+    refused(&["hop.box={ name = \"box\" }"], &["does nothing", "cpu = \"20 Mcycles/s\""]);
+    refused(&["hop.box.cpu=\"20 Mbps\""], &["unknown unit \"Mbps\""]);
+    refused(&["hop.box.queue=\"0 packets\""], &["room for at least one packet"]);
+    refused(&["hop.box.scheduler=\"rde\""], &["did you mean \"red\"?"]);
+    refused(&["tcp=[]"], &["nothing crosses the network"]);
+}
+
+#[test]
+fn schedulers_are_names_for_cpus_and_links_with_parameters() {
+    let scenario = parse(&[]).unwrap();
+    let scheme = |text: &str| scenario.schemes(&[text.parse().unwrap()]).map_err(|e| e.to_string());
+    for good in ["red", "red+red", "drr+red", "drq", "fifo+drq", "wfq+fifo", "red+red:max_p=0.05,wait=yes,rules=ns2", "drr+red:min=10"] {
+        assert!(scheme(good).is_ok(), "{good}: {:?}", scheme(good).err());
+    }
+    let refused = |text: &str, part: &str| {
+        let message = scheme(text).unwrap_err();
+        assert!(message.contains(part), "{text}: {message}");
+    };
+    refused("drg", "did you mean \"drq\"?");
+    refused("drfq", "drfq decides for all resources of one pipeline");
+    refused("red+red+red", "one scheduler for CPUs and one for links");
+    refused("drq:max-p=0.1", "did you mean \"max_p\"?");
+    refused("drq:wait=yes", "drq has no parameter \"wait\"");
+    refused("red:max_p=2", "max_p=2: expected above 0, at most 1");
+    refused("red:min=600", "upper threshold");
+    refused("fifo:min=1", "fifo has no parameters");
+}
+
+fn compared(scenario: &NetworkScenario, threads: usize) -> NetworkSummary {
+    let cancel = AtomicBool::new(false);
+    let settings = Settings { threads, cancel: &cancel, progress: &|_| () };
+    let schemes = scenario.schemes(&scenario.schedulers()).unwrap();
+    NetworkSummary::new(scenario, &compare(scenario, &schemes, &settings).unwrap()).unwrap()
+}
+
+#[test]
+fn fair_rates_are_those_of_one_cpu_and_one_link() {
+    // 20 Mcycles/s between eight flows: 2.5 each; light ones could have 10 Mbit/s, heavy ones 1.25, 45 in all. So the link limits too,
+    // and with prices t and p: r = a / (w t + p), 4 (r1 + r2) = 40, 4 (r1 / 4 + 2 r2) = 20: r2 = 10/7 = 10 - r1.
+    let fair = fair_rates(&parse(&[]).unwrap(), &[0.0, 0.0]).unwrap();
+    assert!((fair[0].unwrap() / 1e6 - 60.0 / 7.0).abs() < 1e-6 && (fair[1].unwrap() / 1e6 - 10.0 / 7.0).abs() < 1e-6, "{fair:?}");
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_threads() {
+    let scenario = parse(&[]).unwrap();
+    let json = |threads| serde_json::to_string(&compared(&scenario, threads)).unwrap();
+    assert_eq!(json(1), json(3));
+}
+
+#[test]
+fn short_flows_take_from_what_long_ones_share() {
+    let web = "[{ name = \"short\", class = \"light\", route = [\"box\"], rtt = \"20 ms to 60 ms\", rate = \"50 flows/s\", packet = \"500 B\" }]";
+    let summary = compared(&parse(&[&format!("web={web}")]).unwrap(), 2);
+    for run in &summary.runs {
+        let short = &run.groups[2];
+        assert!(!short.long_lived && short.fair_bps.is_none() && short.flows > 50.0, "{short:?}");
+        // Light and heavy flows' fair rates use the link but for what the short ones took; more than that is the CPU's limit.
+        let fair: f64 = run.groups[..2].iter().map(|g| 4.0 * g.fair_bps.unwrap()).sum();
+        assert!(fair <= 40e6 - short.throughput_bps.mean + 1.0, "{fair} beside {short:?}");
+    }
+}
+
+#[test]
+fn a_capture_holds_every_packet_of_the_link_and_tells_flows_apart() {
+    let scenario = parse(&["seeds=1", "warm_up=\"0 s\"", "until=\"2 s\""]).unwrap();
+    let scheme = Scheme::new(&"drq".parse().unwrap()).unwrap();
+    let cancel = AtomicBool::new(false);
+    let mut capture = PacketCapture::new(1, Vec::new()).unwrap();
+    let result = simulate(&scenario, &scheme, 1, &cancel, &mut capture).unwrap();
+    let bytes = capture.finish().unwrap();
+    let mut reader = dovetail_trace::CaptureReader::new(std::io::Cursor::new(bytes), "capture").unwrap();
+    let info = dovetail_trace::CaptureInfo::read(&mut reader, Default::default(), 10);
+    assert_eq!(info.flows, 8);
+    // What the link carried in two seconds, but for the SYNs, which are shorter, and the packet that it is sending at the end.
+    let served = result.hops[1].rate_bps * 2.0 / 8.0;
+    assert!((info.total.bytes as f64 - served).abs() <= 500.0, "{} of {served}", info.total.bytes);
+    assert!(info.report.damage.is_none());
+}

@@ -1,0 +1,117 @@
+//! Figs. 14 and 15: two edge routers run the schemes, the rest of the network RED.
+
+use super::super::ReproduceError;
+use super::super::bench::Bench;
+use super::super::expected::Findings;
+use super::sweep::{Point, SCHEMES, curve, least, most, sweep, throughput};
+use crate::figure::{CurveChart, CurvePanel, Quantity, curves};
+use crate::network::Estimate;
+
+const SCENARIO: &str = include_str!("../../../../../scenarios/papers/drq/fig14.toml");
+
+/// Capacities of IE1's and EE1's CPUs in Mcycles/s (Fig. 14).
+const CAPACITIES: [u32; 6] = [5, 10, 15, 20, 30, 40];
+/// Densities of SG1 in cycles/bit (Fig. 15).
+const DENSITIES: [u32; 5] = [2, 5, 10, 15, 20];
+
+fn cpus(capacity: u32) -> [String; 2] {
+    ["IE1", "EE1"].map(|hop| format!("hop.{hop}.cpu={capacity} Mcycles/s"))
+}
+
+/// The runs of Fig. 14.
+pub(super) fn by_capacity(bench: &Bench<'_>, overrides: &[String]) -> Result<Vec<Point>, ReproduceError> {
+    let point = |&capacity: &u32| {
+        let own = cpus(capacity).into_iter();
+        (f64::from(capacity), own.chain(overrides.iter().cloned()).collect())
+    };
+    sweep(bench, "drq/fig14.toml", SCENARIO, &CAPACITIES.iter().map(point).collect::<Vec<_>>())
+}
+
+/// The runs of Fig. 15: CPUs of 30 Mcycles/s, SG2 needs 1 cycle per bit.
+pub(super) fn by_density(bench: &Bench<'_>, overrides: &[String]) -> Result<Vec<Point>, ReproduceError> {
+    let point = |&density: &u32| {
+        let densities =
+            [("high", density), ("low", 1)].map(|(class, w)| format!("class.{class}.density={w} cycles/bit"));
+        let own = cpus(30).into_iter().chain(densities);
+        (f64::from(density), own.chain(overrides.iter().cloned()).collect())
+    };
+    sweep(bench, "drq/fig14.toml", SCENARIO, &DENSITIES.iter().map(point).collect::<Vec<_>>())
+}
+
+/// Fig. 14.
+pub fn capacity(points: &[Point]) -> Result<Findings, ReproduceError> {
+    let mut findings = Findings::default();
+    findings.found("red-equal", most(points.iter().map(|p| 100.0 * (ratio(p, "red+red") - 1.0).abs())));
+    let scarce = || points.iter().filter(|p| p.x <= 20.0);
+    for (scheme, label) in [("drq", "drq-more"), ("drr+red", "drr-more")] {
+        findings.found(label, least(scarce().map(|p| gain(p, scheme, "red+red"))));
+    }
+    let slightly: Vec<f64> = points.iter().map(|p| gain(p, "drr+red", "drq")).collect();
+    let note = format!("from {:+.1} to {:+.1} %", least(slightly.iter().copied()), most(slightly.iter().copied()));
+    findings.noted("drr-slightly", slightly.iter().sum::<f64>() / slightly.len() as f64, note);
+    let x = Quantity { label: "CPU capacity of IE1 and EE1 (Mcycles/s)".into(), factor: 1.0 };
+    findings.picture("drq-fig14.svg", picture(points, "Fig. 14: DRQ at the edge", x)?);
+    Ok(findings)
+}
+
+/// Fig. 15.
+pub fn density(points: &[Point]) -> Result<Findings, ReproduceError> {
+    let mut findings = Findings::default();
+    let steep = || points.iter().filter(|p| p.x >= 5.0);
+    for (scheme, label) in [("drq", "drq"), ("drr+red", "drr")] {
+        findings.found(format!("{label}-lower"), most(points.iter().map(|p| ratio(p, scheme))));
+        findings.found(format!("{label}-more"), least(steep().map(|p| gain(p, scheme, "red+red"))));
+        let cycles = steep().map(|p| (p.x * ratio(p, scheme)).ln().abs().exp());
+        findings.found(format!("{label}-cpu"), most(cycles));
+    }
+    findings.found("red-equal", most(points.iter().map(|p| 100.0 * (ratio(p, "red+red") - 1.0).abs())));
+    let x = Quantity { label: "Density of SG1 (cycles per bit)".into(), factor: 1.0 };
+    findings.picture("drq-fig15.svg", picture(points, "Fig. 15: neighbours that need more processing", x)?);
+    Ok(findings)
+}
+
+fn mean(point: &Point, scheme: &str, group: &str) -> f64 {
+    point.group(scheme, group).map_or(f64::NAN, |g| g.throughput_bps.mean)
+}
+
+/// SG1's throughput over SG2's.
+fn ratio(point: &Point, scheme: &str) -> f64 {
+    mean(point, scheme, "SG1") / mean(point, scheme, "SG2")
+}
+
+/// Throughput of SG1 and SG2 together over that under another scheme, in per cent more.
+fn gain(point: &Point, scheme: &str, other: &str) -> f64 {
+    let both = |scheme| mean(point, scheme, "SG1") + mean(point, scheme, "SG2");
+    100.0 * (both(scheme) / both(other) - 1.0)
+}
+
+fn together(point: &Point, scheme: &str) -> Option<Estimate> {
+    let (a, b) = (point.group(scheme, "SG1")?, point.group(scheme, "SG2")?);
+    let ci95 = a.throughput_bps.ci95.zip(b.throughput_bps.ci95).map(|(x, y)| a.flows * x.hypot(y));
+    Some(Estimate { mean: a.flows * (a.throughput_bps.mean + b.throughput_bps.mean), ci95 })
+}
+
+fn picture(points: &[Point], title: &str, x: Quantity) -> Result<String, ReproduceError> {
+    let panel = |(scheme, name): (&str, &str)| {
+        let per_ten = |group: &str| {
+            let mut one = throughput(points, scheme, group);
+            let flows = 10.0;
+            one.name = format!("{group}, ten flows");
+            one.points.iter_mut().for_each(|p| {
+                p.y *= flows;
+                p.half = p.half.map(|h| h * flows);
+            });
+            one.ideal.clear();
+            one
+        };
+        let mut lines: Vec<_> = ["SG1", "SG2", "SG3"].map(per_ten).into();
+        lines.push(curve("SG1 and SG2 together", points, |p| together(p, scheme), |_| None));
+        CurvePanel { heading: name.into(), curves: lines }
+    };
+    Ok(curves(&CurveChart {
+        title: title.into(),
+        x,
+        y: Quantity { label: "Throughput (Mbit/s)".into(), factor: 1e-6 },
+        panels: SCHEMES.map(panel).into(),
+    })?)
+}

@@ -1,0 +1,62 @@
+//! The figures on scaled-down runs: that they measure what is expected.
+
+use std::sync::atomic::AtomicBool;
+
+use super::super::{Settings, Verdict, expected};
+use super::*;
+
+fn with_bench(test: impl Fn(&Bench<'_>)) {
+    let cancel = AtomicBool::new(false);
+    let settings = Settings { threads: 2, cancel: &cancel, progress: &|_, _| (), capture: None };
+    test(&Bench::new(&settings));
+}
+
+/// Two short runs, which still have every scheme and every point.
+fn short() -> Vec<String> {
+    ["seeds=2", "warm_up=\"0.5 s\"", "until=\"1 s\""].map(String::from).into()
+}
+
+fn assert_covered(id: &str, findings: &Findings) {
+    let expected = expected::all().unwrap();
+    let mut wanted: Vec<&str> = expected.iter().filter(|e| e.id == id).map(|e| e.key.as_str()).collect();
+    let mut found = findings.keys();
+    wanted.sort_unstable();
+    found.sort_unstable();
+    assert_eq!(found, wanted, "{id}");
+}
+
+#[test]
+fn figure_2_is_exact() {
+    let findings = fig2::reproduce().unwrap();
+    assert_covered("drq-fig2", &findings);
+    let checks = expected::checks(super::super::item("drq-fig2").unwrap(), &expected::all().unwrap(), &findings);
+    let other: Vec<_> = checks.iter().filter(|c| c.verdict != Verdict::Reproduced).collect();
+    assert!(other.is_empty(), "{other:#?}");
+}
+
+#[test]
+fn the_dumbbell_measures_what_is_expected() {
+    with_bench(|bench| {
+        let points = fig5::runs(bench, &short()).unwrap();
+        assert_covered("drq-fig5", &fig5::reproduce(&points).unwrap());
+        assert_covered("drq-fig6", &fig6::reproduce(&points).unwrap());
+        // 5 Mcycles/s for 40 flows of w = 0.25 (and their equals in CPU): 5e6 / 40 / 0.25 bit/s, of which 40 ms are 5 packets of 4000 bits.
+        let light = points[0].group("drq", "w = 0.25").unwrap();
+        assert!((light.fair_bps.unwrap() / 0.5e6 - 1.0).abs() < 1e-9);
+        assert!((points[0].fair_window(light).unwrap() - 5.0).abs() < 1e-9);
+    });
+}
+
+#[test]
+fn the_other_figures_measure_what_is_expected() {
+    with_bench(|bench| {
+        assert_covered("drq-fig7", &fig7::reproduce(&fig7::runs(bench, &short()).unwrap()).unwrap());
+        assert_covered("drq-fig8", &fig8::reproduce(&fig8::runs(bench, &short()).unwrap()).unwrap());
+        let points = parking::runs(bench, &short()).unwrap();
+        assert_covered("drq-fig10", &parking::groups(&points).unwrap());
+        assert_covered("drq-fig11", &parking::total(&points).unwrap());
+        assert_covered("drq-fig12", &parking::utilization(&points).unwrap());
+        assert_covered("drq-fig14", &edge::capacity(&edge::by_capacity(bench, &short()).unwrap()).unwrap());
+        assert_covered("drq-fig15", &edge::density(&edge::by_density(bench, &short()).unwrap()).unwrap());
+    });
+}
