@@ -4,6 +4,7 @@ mod heap;
 mod links;
 mod order;
 mod store;
+mod time_limit;
 
 pub use heap::IndexedHeap;
 pub use links::{Links, List};

@@ -1,10 +1,12 @@
 //! The packets that wait, in one slab, and the flow table. A flow's queue is a list threaded through the slab, so memory
 //! follows the packets and nothing is allocated per packet in the steady state.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use dovetail_units::{Duration, ResourceVec, Weight};
+use dovetail_units::{Bytes, Duration, ResourceVec, Weight};
 
+use super::time_limit::WaitingTime;
 use crate::contract::{DropReason, FlowConfig, FlowId, Packet, UnknownFlow};
 
 /// No slot.
@@ -34,13 +36,12 @@ pub struct FlowRecord<F> {
     pub packets: u32,
     generation: u32,
     bytes: u64,
-    /// Nanoseconds that wait on the resource of the limit, if there is one.
-    limited_time: u128,
-    /// Whether that was above the upper limit, and not yet below the lower one since.
-    closed: bool,
     /// 2^52 / weight.
     inverse_weight: u64,
-    config: FlowConfig,
+    weight: Weight,
+    most_packets: Option<u32>,
+    most_bytes: Option<Bytes>,
+    waiting_time: Option<Box<WaitingTime>>,
     live: bool,
     /// The discipline's own.
     pub state: F,
@@ -55,36 +56,22 @@ impl<F> FlowRecord<F> {
 
     /// The flow's weight.
     pub fn weight(&self) -> Weight {
-        self.config.weight
+        self.weight
     }
 
     /// A packet of these times has joined.
     fn count_in<const M: usize>(&mut self, cost: &ResourceVec<M>) {
-        if let Some(limit) = self.config.limit.time {
-            self.limited_time += time_on(cost, limit.resource);
-            self.close_or_open();
+        if let Some(waiting) = &mut self.waiting_time {
+            waiting.count_in(cost, self.packets);
         }
     }
 
     /// A packet of these times has left.
     fn count_out<const M: usize>(&mut self, cost: &ResourceVec<M>) {
-        if let Some(limit) = self.config.limit.time {
-            self.limited_time -= time_on(cost, limit.resource);
-            self.close_or_open();
+        if let Some(waiting) = &mut self.waiting_time {
+            waiting.count_out(cost, self.packets);
         }
     }
-
-    fn close_or_open(&mut self) {
-        let Some(limit) = self.config.limit.time else { return };
-        let above = |mark: Duration| self.limited_time > u128::from(mark.as_nanos());
-        let below = |mark: Duration| self.limited_time < u128::from(mark.as_nanos());
-        self.closed = above(limit.upper) || self.closed && self.packets > 0 && !below(limit.lower);
-    }
-}
-
-/// Nanoseconds on a resource, if it is there.
-fn time_on<const M: usize>(cost: &ResourceVec<M>, resource: usize) -> u128 {
-    cost.0.get(resource).map_or(0, |time| u128::from(time.as_nanos()))
 }
 
 /// All queues: `M` resources, payloads `P`, the discipline's per-flow state `F` and per-packet stamp `S`.
@@ -165,10 +152,11 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
             packets: 0,
             generation,
             bytes: 0,
-            limited_time: 0,
-            closed: false,
             inverse_weight: inverse(config.weight),
-            config,
+            weight: config.weight,
+            most_packets: config.limit.packets,
+            most_bytes: config.limit.bytes,
+            waiting_time: config.limit.time.map(WaitingTime::new).map(Box::new),
             live: true,
             state: F::default(),
         };
@@ -187,30 +175,28 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
     }
 
     pub(crate) fn set_flow(&mut self, flow: FlowId, config: FlowConfig) -> Result<(), UnknownFlow> {
-        let limit = self.get(flow).ok_or(UnknownFlow)?.config.limit.time;
-        let recount = config.limit.time != limit;
+        let before = self.get(flow).ok_or(UnknownFlow)?.waiting_time.as_ref().map(|waiting| waiting.limit);
         let record = self.flow_mut(flow.index);
-        record.config = config;
+        record.weight = config.weight;
         record.inverse_weight = inverse(config.weight);
-        if recount {
+        (record.most_packets, record.most_bytes) = (config.limit.packets, config.limit.bytes);
+        if config.limit.time != before {
+            record.waiting_time = config.limit.time.map(WaitingTime::new).map(Box::new);
             self.recount_time(flow.index);
         }
         Ok(())
     }
 
-    /// The limit of the time that waits has changed. O(packets of the flow).
+    /// The limit of the time that waits is new. O(packets of the flow).
     fn recount_time(&mut self, flow: u32) {
-        let record = &self.flows[flow as usize];
-        let (limit, mut at, mut sum) = (record.config.limit.time, record.head, 0);
+        let record = &mut self.flows[flow as usize];
+        let Some(waiting) = &mut record.waiting_time else { return };
+        let mut at = record.head;
         for _ in 0..record.packets {
             let slot = &self.slots[at as usize];
-            sum += limit.map_or(0, |limit| time_on(&slot.cost, limit.resource));
+            waiting.count_in(&slot.cost, record.packets);
             at = slot.next;
         }
-        let record = &mut self.flows[flow as usize];
-        record.limited_time = sum;
-        record.closed &= limit.is_some();
-        record.close_or_open();
     }
 
     /// The flow must have no packets left.
@@ -222,15 +208,15 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
     /// Why this packet may not join its flow's queue, if so.
     pub(crate) fn refusal(&self, packet: &Packet<M, P>) -> Option<DropReason> {
         let Some(flow) = self.get(packet.flow) else { return Some(DropReason::UnknownFlow) };
-        let limit = flow.config.limit;
-        if limit.packets.is_some_and(|most| flow.packets >= most) {
+        if flow.most_packets.is_some_and(|most| flow.packets >= most) {
             return Some(DropReason::QueuePackets);
         }
         let bytes = flow.bytes + u64::from(packet.size);
-        if limit.bytes.is_some_and(|most| bytes > most.0) {
+        if flow.most_bytes.is_some_and(|most| bytes > most.0) {
             return Some(DropReason::QueueBytes);
         }
-        flow.closed.then_some(DropReason::QueueTime)
+        let closed = flow.waiting_time.as_ref().is_some_and(|waiting| waiting.is_closed());
+        closed.then_some(DropReason::QueueTime)
     }
 
     /// Append a packet to its (live) flow's queue; returns its slot.
