@@ -94,14 +94,23 @@ fn wrong_scenarios_are_answered_with_place_and_nearest_name() {
 fn schedulers_are_names_for_cpus_and_links_with_parameters() {
     let scenario = parse(&[]).unwrap();
     let scheme = |text: &str| scenario.schemes(&[text.parse().unwrap()]).map_err(|e| e.to_string());
-    for good in ["red", "red+red", "drr+red", "drq", "fifo+drq", "wfq+fifo", "red+red:max_p=0.05,wait=yes,rules=ns2", "drr+red:min=10"] {
+    for good in [
+        "red",
+        "red+red",
+        "drr+red",
+        "drq",
+        "fifo+drq",
+        "wfq+fifo",
+        "red+red:max_p=0.05,wait=yes,rules=ns2",
+        "drr+red:min=10",
+    ] {
         assert!(scheme(good).is_ok(), "{good}: {:?}", scheme(good).err());
     }
     let refused = |text: &str, part: &str| {
         let message = scheme(text).unwrap_err();
         assert!(message.contains(part), "{text}: {message}");
     };
-    refused("drg", "did you mean \"drq\"?");
+    refused("drg", "did you mean \"drr\"?");
     refused("drfq", "drfq decides for all resources of one pipeline");
     refused("red+red+red", "one scheduler for CPUs and one for links");
     refused("drq:max-p=0.1", "did you mean \"max_p\"?");
@@ -123,7 +132,10 @@ fn fair_rates_are_those_of_one_cpu_and_one_link() {
     // 20 Mcycles/s between eight flows: 2.5 each; light ones could have 10 Mbit/s, heavy ones 1.25, 45 in all. So the link limits too,
     // and with prices t and p: r = a / (w t + p), 4 (r1 + r2) = 40, 4 (r1 / 4 + 2 r2) = 20: r2 = 10/7 = 10 - r1.
     let fair = fair_rates(&parse(&[]).unwrap(), &[0.0, 0.0]).unwrap();
-    assert!((fair[0].unwrap() / 1e6 - 60.0 / 7.0).abs() < 1e-6 && (fair[1].unwrap() / 1e6 - 10.0 / 7.0).abs() < 1e-6, "{fair:?}");
+    assert!(
+        (fair[0].unwrap() / 1e6 - 60.0 / 7.0).abs() < 1e-6 && (fair[1].unwrap() / 1e6 - 10.0 / 7.0).abs() < 1e-6,
+        "{fair:?}"
+    );
 }
 
 #[test]
