@@ -11,7 +11,7 @@ const RUN_EXAMPLES: &str = "Examples:
   dovetail run scenario.toml --out results
   dovetail run capture.pcap --scheduler drfq --scheduler tradeoff:alpha=0.85
   dovetail run scenario.toml --set resource.link.rate=\"100 Mbps\" --json
-  dovetail run network.toml --scheduler drq --pcap link=link.pcap
+  dovetail run network.toml --scheduler drq --pcap box.link=link.pcap
 
 `dovetail schedulers` lists the schedulers and their parameters.";
 

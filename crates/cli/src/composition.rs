@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use dovetail_experiment::network::{MANAGERS, PARAMETERS, Scheme};
-use dovetail_sched::composition::{parameters, parts};
+use dovetail_sched::catalog::Entry;
+use dovetail_sched::composition::parameters;
 use dovetail_sched::{Spec, catalog};
 
 /// How compositions are mentioned among the disciplines.
@@ -40,9 +41,8 @@ pub fn in_networks(name: &str) -> Option<String> {
     Some(text)
 }
 
-/// All about the composition of this name, if it is one.
-pub fn all_about(name: &str) -> Option<String> {
-    let parts = parts(name).ok().filter(|parts| parts.len() > 1)?;
+/// All about the composition of this name.
+pub fn all_about(name: &str, parts: &[&Entry]) -> String {
     let mut text = format!("{name}: one scheduler in front of each resource, each as if it were alone\n\n");
     for (resource, part) in parts.iter().enumerate() {
         let _ = writeln!(text, "  resource {resource}: {:<6} {}", part.name, part.summary);
@@ -56,5 +56,5 @@ pub fn all_about(name: &str) -> Option<String> {
         let _ =
             writeln!(text, "  {} = {}\n      {}\n      default: {}{running}", p.name, p.value, p.meaning, p.default);
     }
-    Some(text)
+    text
 }

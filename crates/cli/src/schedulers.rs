@@ -4,6 +4,7 @@ use dovetail_experiment::scenario::nearest;
 use dovetail_experiment::table::{fits, table, wrapped};
 use dovetail_sched::catalog;
 use dovetail_sched::catalog::{Entry, Parameter};
+use dovetail_sched::composition::{parameters, parts};
 use serde::Serialize;
 
 use crate::args::Schedulers;
@@ -17,30 +18,35 @@ const LOG: &str = "log\u{a0}";
 /// The whole family, or all about one.
 pub fn schedulers(args: Schedulers) -> Result<(), Failure> {
     if !args.json
-        && let Some(name) = args.name.as_deref()
-        && let Some(text) = composition::in_networks(name).or_else(|| composition::all_about(name))
+        && let Some(text) = args.name.as_deref().and_then(composition::in_networks)
     {
         return terminal::print(&text);
     }
-    let one = args.name.as_deref().map(find).transpose()?;
-    match one {
-        _ if args.json => {
-            let entries = one.map_or(catalog(), std::slice::from_ref);
-            terminal::print(&serde_json::to_string_pretty(&Document::of(entries)).map_err(Failure::run)?)
-        }
-        Some(entry) => terminal::print(&all_about(entry)),
-        None => terminal::print(&family(terminal::width())),
+    let parts = args.name.as_deref().map(find).transpose()?;
+    if args.json {
+        let document = match (&args.name, parts) {
+            (Some(name), Some(parts)) if parts.len() > 1 => Document::of_composition(name, &parts),
+            (_, parts) => Document::of(parts.unwrap_or_else(|| catalog().iter().collect())),
+        };
+        return terminal::print(&serde_json::to_string_pretty(&document).map_err(Failure::run)?);
     }
+    terminal::print(&match (args.name, parts.as_deref()) {
+        (_, Some(&[entry])) => all_about(entry),
+        (Some(name), Some(parts)) => composition::all_about(&name, parts),
+        _ => family(terminal::width()),
+    })
 }
 
-fn find(name: &str) -> Result<&'static Entry, Failure> {
-    catalog().iter().find(|e| e.name == name).ok_or_else(|| {
-        let names: Vec<&str> = catalog().iter().map(|e| e.name).collect();
-        let hint = match nearest(name, names.iter().copied()) {
-            Some(near) => format!("did you mean {near:?}?"),
-            None => format!("there are {}", names.join(", ")),
-        };
-        Failure::Input(format!("there is no scheduler {name:?}; {hint}"))
+/// The discipline of this name, or those of a composition.
+fn find(name: &str) -> Result<Vec<&'static Entry>, Failure> {
+    if let Some((name, _)) = name.split_once(':') {
+        return Err(Failure::Input(format!("a name without parameters is wanted here, such as {name:?}")));
+    }
+    parts(name).map_err(|error| {
+        Failure::Input(match nearest(error.wrong(), error.known().iter().copied()) {
+            Some(near) => format!("{error}; did you mean {near:?}?"),
+            None => error.to_string(),
+        })
     })
 }
 
@@ -106,7 +112,16 @@ fn yes_no(yes: bool) -> &'static str {
 #[derive(Serialize)]
 struct Document {
     schema: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    composition: Option<Composition>,
     schedulers: Vec<About>,
+}
+
+/// What several schedulers are together.
+#[derive(Serialize)]
+struct Composition {
+    name: String,
+    parameters: Vec<Takes>,
 }
 
 #[derive(Serialize)]
@@ -136,20 +151,26 @@ struct Takes {
 }
 
 impl Document {
-    fn of(entries: &[Entry]) -> Self {
-        Self { schema: 1, schedulers: entries.iter().map(About::of).collect() }
+    fn of(entries: Vec<&Entry>) -> Self {
+        Self { schema: 1, composition: None, schedulers: entries.into_iter().map(About::of).collect() }
+    }
+
+    /// The parts stand in the order of the pipeline.
+    fn of_composition(name: &str, parts: &[&Entry]) -> Self {
+        let parameters = parameters(name).into_iter().flatten().map(Takes::of).collect();
+        let composition = Some(Composition { name: name.to_string(), parameters });
+        Self { composition, ..Self::of(parts.to_vec()) }
+    }
+}
+
+impl Takes {
+    fn of(p: &Parameter) -> Self {
+        Self { name: p.name, value: p.value, default: p.default, meaning: p.meaning, settable: p.settable }
     }
 }
 
 impl About {
     fn of(entry: &Entry) -> Self {
-        let takes = |p: &Parameter| Takes {
-            name: p.name,
-            value: p.value,
-            default: p.default,
-            meaning: p.meaning,
-            settable: p.settable,
-        };
         Self {
             name: entry.name,
             summary: entry.summary,
@@ -163,7 +184,7 @@ impl About {
             costs: entry.costs,
             costs_ahead: entry.brief.costs_ahead,
             paper: entry.paper,
-            parameters: entry.parameters.iter().map(takes).collect(),
+            parameters: entry.parameters.iter().map(Takes::of).collect(),
         }
     }
 }

@@ -72,7 +72,7 @@ pub struct Brief {
     pub work_conserving: &'static str,
     /// Whether a packet's processing times must be known before it is served: `no`, `at head` of its queue, or `yes`, on arrival.
     pub costs_ahead: &'static str,
-    /// Where and when it was published.
+    /// Where and when it was published, or by whom if the paper does not say when.
     pub paper: &'static str,
 }
 
@@ -188,9 +188,16 @@ fn names() -> Vec<&'static str> {
 /// No discipline's name stands where `rest` of `name` begins.
 fn unknown_part(name: &str, rest: &str) -> SpecError {
     match rest.split('+').next() {
-        Some(part) if !part.is_empty() && part != name => SpecError::unknown_part(name, part, names()),
+        Some("") if name != rest => SpecError::missing_part(name, name.len() - rest.len()),
+        Some("") if !name.is_empty() => SpecError::missing_part(name, 0),
+        Some(part) if part != name => SpecError::unknown_part(name, part, part_names()),
         _ => SpecError::unknown_name(name, names()),
     }
+}
+
+/// The disciplines that may be part of a composition.
+pub(crate) fn part_names() -> Vec<&'static str> {
+    catalog().iter().filter(|e| e.can_be_part()).map(|e| e.name).collect()
 }
 
 fn several(spec: &Spec, parts: &[&Entry]) -> SpecError {

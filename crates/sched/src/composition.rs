@@ -26,7 +26,7 @@ use alloc::vec::Vec;
 use dovetail_units::Time;
 
 use crate::back_pressure::BackPressure;
-use crate::catalog::{Entry, Parameter, Shape, build, catalog, read_parts};
+use crate::catalog::{Entry, Parameter, Shape, build, part_names, read_parts};
 use crate::contract::{Limit, Scheduler};
 use crate::one_resource::RESOURCE;
 use crate::per_flow::PerFlow;
@@ -139,8 +139,7 @@ pub fn parts(name: &str) -> Result<Vec<&'static Entry>, SpecError> {
     match parts.iter().find(|entry| parts.len() > 1 && !entry.can_be_part()) {
         None => Ok(parts),
         Some(&&Entry { name: part, .. }) => {
-            let able: Vec<&str> = catalog().iter().filter(|e| e.can_be_part()).map(|e| e.name).collect();
-            let able = able.join(", ");
+            let able = part_names().join(", ");
             let message = format!(
                 "{name}: {part} decides for all resources of a pipeline and cannot stand in front of one; {able} can"
             );

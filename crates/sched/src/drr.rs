@@ -54,7 +54,7 @@ pub const ENTRY: Entry = Entry {
     weights: true,
     work_conserving: "yes",
     costs: "at the head of the queue; corrected by measurement",
-    paper: "Shreedhar, Varghese, IEEE/ACM ToN 4(3), 1996",
+    paper: "Shreedhar, Varghese, SIGCOMM 1995; IEEE/ACM ToN 4(3), 1996",
     brief: Brief { fairness: "processing time", work_conserving: "yes", costs_ahead: "at head", paper: "SIGCOMM 1995" },
 };
 

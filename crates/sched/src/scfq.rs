@@ -42,7 +42,7 @@ pub const ENTRY: Entry = Entry {
     guarantee: "|W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j on that resource",
     weights: true,
     work_conserving: "yes",
-    costs: "in advance; corrected by measurement in the next tag",
+    costs: "at the head of the queue; corrected by measurement in the next tag",
     paper: "Golestani, INFOCOM 1994",
     brief: Brief { fairness: "processing time", work_conserving: "yes", costs_ahead: "at head", paper: "INFOCOM 1994" },
 };

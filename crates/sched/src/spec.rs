@@ -53,8 +53,20 @@ impl SpecError {
 
     /// There is no such discipline as `part`, which the composition `name` has.
     pub(crate) fn unknown_part(name: &str, part: &str, known: Vec<&'static str>) -> Self {
-        let message = format!("{name}: there is no scheduler {part:?}; there are {}", known.join(", "));
+        let message =
+            format!("{name}: there is no scheduler {part:?}; part of a composition can be {}", known.join(", "));
         Self { known, ..Self::new(part, message) }
+    }
+
+    /// The composition `name` has no discipline's name at this byte, beside a plus sign.
+    pub(crate) fn missing_part(name: &str, at: usize) -> Self {
+        let (before, after) = name.split_at(at);
+        let place = match (before.is_empty(), after.is_empty()) {
+            (true, _) => "before the first plus sign".to_string(),
+            (_, true) => "after the last plus sign".to_string(),
+            _ => format!("between the plus signs after {:?}", before.trim_end_matches('+')),
+        };
+        Self::new(name, format!("{name}: a scheduler's name is missing {place}; a composition is written like drr+drr"))
     }
 
     /// A message about the text `wrong`, in whose place one of `known` would be right.

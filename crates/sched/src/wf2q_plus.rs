@@ -48,7 +48,7 @@ pub const ENTRY: Entry = Entry {
     guarantee: "a packet that finds work Q of its flow ends within (Q + s_i)/r_i + L - s_i, r_i = w_i / sum of all w",
     weights: true,
     work_conserving: "yes",
-    costs: "in advance; corrected by measurement in the next tag",
+    costs: "at the head of the queue; corrected by measurement in the next tag",
     paper: "Bennett, Zhang, IEEE/ACM ToN 5(5), 1997",
     brief: Brief { fairness: "GPS, never early", work_conserving: "yes", costs_ahead: "at head", paper: "ToN 1997" },
 };

@@ -40,7 +40,7 @@ fn messages_name_what_is_wrong_and_what_would_be_right() {
     for (spec, wrong, known, message) in [
         ("drr+drrr", "drrr", "drr", "there is no scheduler \"drrr\""),
         ("wfqq+drr", "wfqq", "wfq", "there is no scheduler \"wfqq\""),
-        ("drr+", "drr+", "drr", "there is no scheduler \"drr+\""),
+        ("drr+drfk", "drfk", "drr", "part of a composition can be fifo, drr, "),
         ("drr+drr:bufer=3", "bufer", "buffer", "it has buffer, full, quantum"),
         ("sfq+sfq:quantum=1 us", "quantum", "full", "it has buffer, full"),
     ] {
@@ -51,6 +51,11 @@ fn messages_name_what_is_wrong_and_what_would_be_right() {
     }
     for (spec, message) in [
         ("drr+drr+drr", "has a discipline for each of 3 resources; this pipeline has 2"),
+        ("drr+", "a scheduler's name is missing after the last plus sign"),
+        ("+drr", "missing before the first plus sign"),
+        ("+", "missing before the first plus sign"),
+        ("drr++wfq", "missing between the plus signs after \"drr\""),
+        ("wf2q+++drr", "missing between the plus signs after \"wf2q"),
         ("drr+drfq", "drfq decides for all resources of a pipeline"),
         ("bf+drr", "bf decides for all resources of a pipeline"),
         ("drr+drr:resource=0", "resource is implied"),

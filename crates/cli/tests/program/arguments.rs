@@ -31,6 +31,10 @@ fn schedulers() {
     refused(&["run", "s.toml", "-s", "drr+drrr"], &["\"drrr\"", "did you mean \"drr\"?"]);
     refused(&["run", "s.toml", "-s", "drr+drr:bufer=4"], &["\"bufer\"", "did you mean \"buffer\"?"]);
     refused(&["schedulers", "traedoff"], &["\"traedoff\"", "did you mean \"tradeoff\"?"]);
+    refused(&["run", "s.toml", "-s", "drr+"], &["drr+", "name is missing after the last plus sign"]);
+    refused(&["schedulers", "drr+drfq"], &["drfq decides for all resources of a pipeline"]);
+    refused(&["schedulers", "drr+drfq", "--json"], &["drfq decides for all resources of a pipeline"]);
+    refused(&["schedulers", "drr:resource=0"], &["a name without parameters is wanted", "\"drr\""]);
     refused(&["schedulers", "unheard-of"], &["\"unheard-of\"", "there are fifo, "]);
 }
 
@@ -38,6 +42,10 @@ fn schedulers() {
 fn schedulers_tells_of_compositions() {
     let folder = Folder::new();
     assert!(folder.dovetail(&["schedulers"]).succeeds().out.contains("drr+drr"));
+    let json = folder.dovetail(&["schedulers", "drr+wf2q+", "--json"]).succeeds().out;
+    for word in ["\"name\": \"drr+wf2q+\"", "\"name\": \"drr\"", "\"name\": \"wf2q+\"", "\"name\": \"buffer\""] {
+        assert!(json.contains(word), "{word}: {json}");
+    }
     let about = folder.dovetail(&["schedulers", "drr+wf2q+"]).succeeds().out;
     for word in ["resource 0: drr", "resource 1: wf2q+", "buffer = ", "full = drop or hold", "quantum = "] {
         assert!(about.contains(word), "{word}: {about}");
@@ -73,7 +81,8 @@ fn the_examples_of_the_help_work() {
     std::fs::rename(folder.path("s.toml"), folder.path("scenario.toml")).unwrap();
     let help = folder.dovetail(&["run", "--help"]).succeeds().out;
     let examples: Vec<&str> = help.lines().filter(|l| l.starts_with("  dovetail ")).collect();
-    assert_eq!(examples.len(), 3, "{help}");
+    folder.write("network.toml", include_str!("../../../../scenarios/tcp.toml"));
+    assert_eq!(examples.len(), 4, "{help}");
     for example in examples {
         folder.shell(&example.trim().replacen("dovetail", "$dovetail", 1)).succeeds();
     }

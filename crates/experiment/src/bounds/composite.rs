@@ -16,7 +16,7 @@ pub fn fairness(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     };
     let what = "two flows' difference of total service / weight";
     let remark = "counted at the entrance, any interval, among the 64 flows with the most packets";
-    vec![Guarantee { run, what, source, remark }.row(facts.regular(), || drift(run))]
+    vec![Guarantee { run, what, source, remark }.row(facts.substantial(), || drift(run))]
 }
 
 /// The papers' bound on the difference of two flows' total services by weight, and the largest one that the kept packets of the run

@@ -6,11 +6,13 @@ use dovetail_model::bounds::{
 };
 
 use super::facts::Facts;
-use super::measure::{after_drgps, packet_delay, start_after_idleness, start_up};
+use super::measure::{after_drgps, first_start, packet_delay, start_up};
 use super::pairs::{Counting, worst_pair};
 use super::{Bound, Guarantee};
 use crate::compare::Recorded;
 
+/// A unit of DRFQ's tags.
+const DRFQ_TICK_S: f64 = 1e-9 / (1_u32 << 12) as f64;
 const DRFQ: &str = "DRFQ, SIGCOMM 2012";
 const MR3: &str = "MR3, ICNP 2013";
 const GMR3: &str = "GMR3, INFOCOM 2014";
@@ -35,6 +37,8 @@ pub fn drfq(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     let memoryless = if remembers { Err("does not apply: not memoryless") } else { Ok(()) };
     let flow =
         |f: usize| DrfqFlow { weight: facts.flows[f].weight, longest_dominant_s: facts.flows[f].longest_dominant_s };
+    // A packet's charge by weight is cut off at a tick, and the inverse of the weight is below another tick for packets up to 2^40 ns.
+    let rounding = |f: usize| facts.flows[f].packets as f64 * 2.0 * DRFQ_TICK_S;
     let fairness = Guarantee {
         run,
         what: "two flows' difference of service / weight",
@@ -43,9 +47,9 @@ pub fn drfq(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     };
     let delay = Guarantee {
         run,
-        what: "start of a flow that was idle",
+        what: "start of a flow's first packet",
         source: DRFQ,
-        remark: "first packet into the first resource, with equal weights and no packet waiting inside the pipeline",
+        remark: "into the first resource, of flows that were never served before (others wait for their finish tags), with equal weights and no packet waiting inside the pipeline",
     };
     let free = match (facts.waits_inside, given(run, "window")) {
         (true, _) => Err("does not apply: packets wait inside the pipeline"),
@@ -57,10 +61,11 @@ pub fn drfq(run: &Recorded, facts: &Facts) -> Vec<Bound> {
         drfq_start_delay_s(&times.collect::<Vec<_>>())
     };
     vec![
-        fairness.row(memoryless.and(facts.monotonic()), || {
-            worst_pair(run, Counting::DominantAtEntrance, |i, j| drfq_relative_fairness_s(flow(i), flow(j)))
+        fairness.row(memoryless.and(facts.monotonic()).and(facts.substantial()), || {
+            let bound = |i, j| drfq_relative_fairness_s(flow(i), flow(j)) + rounding(i) + rounding(j);
+            worst_pair(run, Counting::DominantAtEntrance, bound)
         }),
-        delay.row(memoryless.and(facts.unweighted()).and(free), || start_after_idleness(run, others)),
+        delay.row(memoryless.and(facts.unweighted()).and(free), || first_start(run, others)),
     ]
 }
 
@@ -72,11 +77,13 @@ pub fn mr3(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     let remark = "equal weights; n counts every flow of the run";
     vec![
         guarantee(
-            "two flows' difference of service: 6 L",
+            "two flows' difference of service / weight: 6 L / w",
             "equal weights; received on the dominant resource, any interval",
         )
         .row(controlled.and(facts.monotonic()), || {
-            worst_pair(run, Counting::DominantReceived, |_, _| mr3_relative_fairness_s(longest))
+            // Services are divided by the weights as given, which are all the same.
+            let bound = |i: usize, _| mr3_relative_fairness_s(longest) / facts.flows[i].weight;
+            worst_pair(run, Counting::DominantReceived, bound)
         }),
         guarantee("start-up: 2 (m + n - 1) L", remark)
             .row(controlled, || start_up(run, |_| mr3_start_up_s(m, n, longest))),
@@ -112,13 +119,16 @@ pub fn gmr3(run: &Recorded, facts: &Facts) -> Vec<Bound> {
 pub fn drgps(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     let first_s = facts.flows.iter().filter_map(|f| f.longest_s.first().copied()).fold(0.0, f64::max);
     let (n, longest) = (facts.senders().count(), facts.longest_s);
+    // An instant of the fluid between two nanoseconds counts as the next one, and the fluid's rate is wrong by up to m 2^-32 of itself.
+    let time = run.outcome.makespan().unwrap_or_default().as_secs_f64();
+    let rounding = 1e-9 + run.resources.len() as f64 * time / 2_f64.powi(32);
     let guarantee = |what| Guarantee { run, what, source: "DRGPS, IWQoS 2013", remark: "for the first resource" };
     let row = match given(run, "order") {
-        Some("start") => guarantee("entrance after the fluid's start: n - 1 packets").row(facts.regular(), || {
-            after_drgps(run, facts, drgps_entrance_by_start_s(0.0, n, first_s), |p| p.entered_s, false)
+        Some("start") => guarantee("entrance after the fluid's start: n - 1 packets").row(facts.substantial(), || {
+            after_drgps(run, facts, drgps_entrance_by_start_s(rounding, n, first_s), |p| p.entered_s, false)
         }),
-        _ => guarantee("finish after the fluid's: one packet").row(facts.regular(), || {
-            after_drgps(run, facts, drgps_exit_by_finish_s(0.0, 0, n, first_s, longest), |p| p.ended_s, true)
+        _ => guarantee("finish after the fluid's: one packet").row(facts.substantial(), || {
+            after_drgps(run, facts, drgps_exit_by_finish_s(rounding, 0, n, first_s, longest), |p| p.ended_s, true)
         }),
     };
     vec![row]

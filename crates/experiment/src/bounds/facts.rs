@@ -17,6 +17,10 @@ pub struct Facts {
     pub longest_s: f64,
     /// Whether some flow's packets have different dominant resources.
     pub shifting: bool,
+    /// Of each resource, whether some packet needs none of it.
+    pub skipped: Vec<bool>,
+    /// Whether some packet needs none of any resource.
+    pub idle_packets: bool,
     /// Whether a packet ever waited between two resources.
     pub waits_inside: bool,
     /// Parameters that the scenario changes during the run.
@@ -32,6 +36,8 @@ pub struct Facts {
 pub struct FlowFacts {
     /// Its weight; 0 if it sent nothing, so that sums are over the flows that matter.
     pub weight: f64,
+    /// Its packets that were served.
+    pub packets: u64,
     /// The longest of its packets on each resource.
     pub longest_s: Vec<f64>,
     /// The longest of its packets on any resource.
@@ -50,6 +56,8 @@ impl Facts {
             concurrent: concurrent(run),
             longest_s: 0.0,
             shifting: false,
+            skipped: vec![false; run.resources.len()],
+            idle_packets: false,
             waits_inside: false,
             changed: scenario.changes().into_iter().map(|(_, parameter, _)| parameter).collect(),
             flows: vec![
@@ -63,10 +71,13 @@ impl Facts {
             let (Some(times), at) = (times(run, k), packet.flow as usize) else { continue };
             let (resource, longest) = dominant(&times);
             facts.longest_s = facts.longest_s.max(longest);
+            facts.skipped.iter_mut().zip(&times).for_each(|(skipped, &time)| *skipped |= time == 0.0);
+            facts.idle_packets |= longest == 0.0;
             facts.shifting |= dominants[at].replace(resource).is_some_and(|d| d != resource);
             facts.waits_inside |= waits_inside(run, k);
             let flow = &mut facts.flows[at];
             flow.weight = run.flows[at].weight;
+            flow.packets += 1;
             flow.longest_dominant_s = flow.longest_dominant_s.max(longest);
             flow.longest_s.iter_mut().zip(times).for_each(|(most, time)| *most = most.max(time));
         }
@@ -81,6 +92,19 @@ impl Facts {
             None if !self.whole => Err("not computed: packets were cut off, or are too many to keep"),
             None => Ok(()),
         }
+    }
+
+    /// As [`regular`](Self::regular), and every packet takes time on some resource: one of none is charged a nanosecond, of which the
+    /// bounds know nothing.
+    pub fn substantial(&self) -> Result<(), &'static str> {
+        self.regular()?;
+        if self.idle_packets { Err("does not apply: a packet needs none of any resource") } else { Ok(()) }
+    }
+
+    /// As [`regular`](Self::regular), and every packet takes time on this resource, for the same reason.
+    pub fn substantial_on(&self, resource: usize) -> Result<(), &'static str> {
+        self.regular()?;
+        if self.skipped[resource] { Err("does not apply: a packet needs none of the shared resource") } else { Ok(()) }
     }
 
     /// As [`regular`](Self::regular), and flows have one dominant resource each.

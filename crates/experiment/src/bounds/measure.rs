@@ -40,13 +40,13 @@ pub struct Passage {
     pub ended_s: f64,
     /// Its flow had no packet waiting when it came.
     pub starts_backlog: bool,
-    /// Its flow had no packet in the whole system when it came.
-    pub after_idleness: bool,
+    /// Its flow had no packet before.
+    pub first_of_flow: bool,
 }
 
 /// The packets that were served, in order of arrival.
 pub fn passages(run: &Recorded) -> Vec<Passage> {
-    let mut before: Vec<Option<(Time, Time)>> = vec![None; run.flows.len()];
+    let mut entered: Vec<Option<Time>> = vec![None; run.flows.len()];
     let last = run.resources.len() - 1;
     let mut passages = Vec::with_capacity(run.packets.len());
     for (k, packet) in run.packets.iter().enumerate() {
@@ -55,9 +55,10 @@ pub fn passages(run: &Recorded) -> Vec<Passage> {
         else {
             continue;
         };
-        let (entered_before, left_before) = before[packet.flow as usize].replace((start, left)).unwrap_or_default();
+        let before = entered[packet.flow as usize].replace(start);
+        let (entered_before, first_of_flow) = (before.unwrap_or_default(), before.is_none());
         // At the instant at which the one before enters, it is behind it; a flow's first packet finds none, also at time 0.
-        let alone = entered_before < packet.arrival || left_before == Time::ZERO;
+        let alone = entered_before < packet.arrival || first_of_flow;
         passages.push(Passage {
             flow: packet.flow as usize,
             arrival_s: packet.arrival.as_secs_f64(),
@@ -67,7 +68,7 @@ pub fn passages(run: &Recorded) -> Vec<Passage> {
             time_s: end.since(start).as_secs_f64(),
             ended_s: end.as_secs_f64(),
             starts_backlog: alone,
-            after_idleness: left_before < packet.arrival || left_before == Time::ZERO,
+            first_of_flow,
         });
     }
     passages
@@ -79,9 +80,9 @@ pub fn start_up(run: &Recorded, bound: impl Fn(usize) -> f64) -> Option<Worst> {
     worst(first.map(|p| Worst { bound_s: bound(p.flow), seen_s: p.entered_s - p.arrival_s }))
 }
 
-/// As [`start_up`], of flows that had nothing in the system.
-pub fn start_after_idleness(run: &Recorded, bound: impl Fn(usize) -> f64) -> Option<Worst> {
-    let first = passages(run).into_iter().filter(|p| p.after_idleness);
+/// As [`start_up`], of flows that were never served before.
+pub fn first_start(run: &Recorded, bound: impl Fn(usize) -> f64) -> Option<Worst> {
+    let first = passages(run).into_iter().filter(|p| p.first_of_flow);
     worst(first.map(|p| Worst { bound_s: bound(p.flow), seen_s: p.entered_s - p.arrival_s }))
 }
 

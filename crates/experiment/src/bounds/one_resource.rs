@@ -15,6 +15,8 @@ use crate::compare::Recorded;
 const DRR: &str = "Shreedhar, Varghese 1996";
 const ANY_INTERVAL: &str =
     "on the shared resource, counted at the entrance, any interval, among the 64 flows with the most packets";
+/// What is charged to each of two flows over any interval is right to one tick of 2^-16 ns of time by weight.
+const ROUNDING_S: f64 = 2.0 * 1e-9 / (1_u32 << 16) as f64;
 const FIRST: &str = "on the shared resource, which is never kept waiting";
 
 /// What the run shares, and how its flows use it.
@@ -57,15 +59,25 @@ impl<'a> Shared<'a> {
 
     /// Whether the scheduler feeds the resource itself, so that it is never kept waiting.
     fn direct(&self) -> Result<(), &'static str> {
-        self.facts.regular()?;
+        self.counted()?;
         let fed = "does not apply: the shared resource is not the first one, and waits for what is before it";
         if self.resource == 0 { Ok(()) } else { Err(fed) }
     }
 
-    fn fairness(&self, source: &'static str, bound: impl Fn(Sharer, Sharer) -> f64) -> Bound {
-        let bound = |i, j| bound(self.sharer(i), self.sharer(j));
+    /// Whether every packet counts on the resource as much as it takes.
+    fn counted(&self) -> Result<(), &'static str> {
+        self.facts.substantial_on(self.resource)
+    }
+
+    fn fairness(
+        &self,
+        applies: Result<(), &'static str>,
+        source: &'static str,
+        bound: impl Fn(Sharer, Sharer) -> f64,
+    ) -> Bound {
+        let bound = |i, j| bound(self.sharer(i), self.sharer(j)) + ROUNDING_S;
         self.guarantee("two flows' difference of service / weight", source, ANY_INTERVAL)
-            .row(self.facts.regular(), || worst_pair(self.run, Counting::OneAtEntrance(self.resource), bound))
+            .row(applies.and(self.counted()), || worst_pair(self.run, Counting::OneAtEntrance(self.resource), bound))
     }
 
     /// The worst packet beside its private server; `seen` gives what was seen of it and what is allowed.
@@ -90,12 +102,8 @@ pub fn drr(run: &Recorded, facts: &Facts) -> Vec<Bound> {
         Some(q) if q < needed => Err("does not apply: the quantum is below the largest packet"),
         Some(_) => Ok(()),
     };
-    let fairness = shared.guarantee("two flows' difference of service / weight", DRR, ANY_INTERVAL);
     vec![
-        fairness.row(steady.and(facts.regular()), || {
-            let bound = |i, j| drr_relative_fairness_s(quantum, shared.sharer(i), shared.sharer(j));
-            worst_pair(run, Counting::OneAtEntrance(shared.resource), bound)
-        }),
+        shared.fairness(steady, DRR, |i, j| drr_relative_fairness_s(quantum, i, j)),
         shared.guarantee("delay of the first packet of a queue", DRR, FIRST).row(steady.and(shared.direct()), || {
             head_delay(run, |f| {
                 let own = shared.sharer(f);
@@ -154,7 +162,7 @@ pub fn sfq(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     const GOYAL: &str = "Goyal, Vin, Cheng 1997";
     let shared = Shared::new(run, facts);
     vec![
-        shared.fairness(GOYAL, tag_relative_fairness_s),
+        shared.fairness(Ok(()), GOYAL, tag_relative_fairness_s),
         shared.guarantee("delay from the expected arrival", GOYAL, FIRST).row(shared.direct(), || {
             shared.worst_packet(|p| Worst {
                 bound_s: sfq_delay_s(p.packet.time_s, shared.others_longest_s(p.packet.flow)),
@@ -168,7 +176,7 @@ pub fn sfq(run: &Recorded, facts: &Facts) -> Vec<Bound> {
 pub fn scfq(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     let shared = Shared::new(run, facts);
     vec![
-        shared.fairness("Golestani 1994", tag_relative_fairness_s),
+        shared.fairness(Ok(()), "Golestani 1994", tag_relative_fairness_s),
         shared
             .guarantee("finish after a private server's: a packet per other flow", "Stiliadis, Varma 1998", FIRST)
             .row(shared.direct(), || {

@@ -18,10 +18,13 @@ pub fn drfq_relative_fairness_s(i: DrfqFlow, j: DrfqFlow) -> f64 {
     i.longest_dominant_s / i.weight + j.longest_dominant_s / j.weight
 }
 
-/// DRFQ's start delay: the first packet of a flow that was idle waits at most `max_r sum_{j != i} s_jr` for its start.
+/// DRFQ's start delay: the first packet of a flow that was never served before waits at most `max_r sum_{j != i} s_jr` for its start.
 ///
 /// `others_longest_s`: for each other backlogged flow, its longest packet time on each resource. Holds for memoryless DRFQ
-/// with equal weights, and a virtual time that does not fall when the system idles (or tags that are reset then).
+/// with equal weights, no packet waiting inside the pipeline, and a virtual time that does not fall when the system idles (or tags that are reset then).
+///
+/// A flow that comes back starts at the finish tag F of its last packet where that is above V. While V is below F others are served before it,
+/// more than one packet each: of one that uses short packets, as many as make up for the flow's last packet. So the bound is not for it.
 pub fn drfq_start_delay_s(others_longest_s: &[&[f64]]) -> f64 {
     let resources = others_longest_s.iter().map(|times| times.len()).max().unwrap_or(0);
     let on = |resource: usize| -> f64 { others_longest_s.iter().filter_map(|times| times.get(resource)).sum() };

@@ -27,13 +27,14 @@ pub fn drr_relative_fairness_s(quantum_s: f64, i: Sharer, j: Sharer) -> f64 {
     quantum_s + tag_relative_fairness_s(i, j)
 }
 
-/// DRR: a packet of a flow ends on the resource within `sum_{j != i} (k Q w_j + s_j) + s_i` of becoming the first of its queue, if k turns give
+/// DRR: a packet of a flow ends on the resource within `sum_{j != i} (k Q w_j + s_j) + 2 s_i` of becoming the first of its queue, if k turns give
 /// enough for any packet of the flow: `k = ceil(s_i / (Q w_i))` for a fixed quantum Q. With the automatic quantum, that of the turn may
 /// still be too small for a packet that was not the first of its queue then, but that of the next one is not: k = 2.
 ///
-/// In k rounds a flow gets k quanta and uses at most what it had left in addition, which is less than one packet.
+/// In k rounds a flow gets k quanta and uses at most what it had left in addition, which is less than one packet. The flow's own two packets are
+/// this one and the one before, with whose service the time begins.
 pub fn drr_head_delay_s(quantum_s: f64, turns: f64, own_longest_s: f64, others: impl Iterator<Item = Sharer>) -> f64 {
-    own_longest_s + others.map(|j| turns * quantum_s * j.weight + j.longest_s).sum::<f64>()
+    2.0 * own_longest_s + others.map(|j| turns * quantum_s * j.weight + j.longest_s).sum::<f64>()
 }
 
 /// DRR's latency: a packet ends at most `3 F - 2 Q w_i` after it does on the flow's private server, with the frame `F = sum_j Q w_j` (D.

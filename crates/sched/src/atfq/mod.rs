@@ -113,7 +113,7 @@ pub const ENTRY: Entry = Entry {
         fairness: "active time",
         work_conserving: "if the window allows",
         costs_ahead: "yes",
-        paper: "ATFQ",
+        paper: "Zhang et al.",
     },
 };
 
