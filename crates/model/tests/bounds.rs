@@ -40,9 +40,9 @@ fn bounds_on_one_resource() {
     let sharer = |weight, longest_s| Sharer { weight, longest_s };
     assert_eq!(tag_relative_fairness_s(sharer(2.0, 3.0), sharer(1.0, 4.0)), 5.5);
     assert_eq!(drr_relative_fairness_s(10.0, sharer(2.0, 3.0), sharer(1.0, 4.0)), 15.5);
-    // Two other flows: 2 turns of 10 each by weight, and a packet each; then the packet of 3.
+    // Two other flows: 2 turns of 10 each by weight, and a packet each; then two packets of 3.
     let others = [sharer(1.0, 4.0), sharer(0.5, 2.0)];
-    assert_eq!(drr_head_delay_s(10.0, 2.0, 3.0, others.into_iter()), 3.0 + 24.0 + 12.0);
+    assert_eq!(drr_head_delay_s(10.0, 2.0, 3.0, others.into_iter()), 6.0 + 24.0 + 12.0);
     // Equal flows with the quantum 1: the frame is n, the latency 3 n - 2.
     assert_eq!(drr_latency_s(1.0, 1.0, 5.0), 13.0);
     assert_eq!(sfq_delay_s(3.0, 6.0), 9.0);
