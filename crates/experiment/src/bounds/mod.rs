@@ -1,6 +1,6 @@
 //! The guarantees that are known for a scheduler, and how near a run came to them.
 //!
-//! [`facts`] says what is true of a run, [`measure`] and [`pairs`] what happened in it; each discipline's file lists its guarantees,
+//! `facts` says what is true of a run, `measure` and `pairs` what happened in it; each discipline's file lists its guarantees,
 //! with why one does not apply where it does not.
 
 mod composite;

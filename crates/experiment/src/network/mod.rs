@@ -4,7 +4,7 @@
 //! * [`Scheme`]: what stands in front of CPUs and links, such as `drr+red`.
 //! * [`compare`]: the same network under several schemes with several seeds.
 //! * [`fair_rates`]: what proportional fairness would give.
-//! * [`NetworkSummary`], [`table`], [`write`]: the result as JSON, text, and files.
+//! * [`NetworkSummary`], [`table`], [`write()`]: the result as JSON, text, and files.
 
 mod build;
 mod capture;
