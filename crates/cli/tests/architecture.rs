@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// What each product crate may depend on, of our own.
-const MAY_USE: [(&str, &[&str]); 9] = [
+const MAY_USE: [(&str, &[&str]); 10] = [
     ("units", &[]),
     ("sched", &["units"]),
     ("model", &["units"]),
@@ -15,7 +15,8 @@ const MAY_USE: [(&str, &[&str]); 9] = [
     ("tcp", &["units"]),
     ("sim", &["units", "sched", "model", "wire", "trace", "tcp"]),
     ("experiment", &["units", "sched", "model", "wire", "trace", "tcp", "sim"]),
-    ("cli", &["units", "sched", "model", "wire", "trace", "tcp", "sim", "experiment"]),
+    ("dataplane", &["units", "sched", "wire", "trace"]),
+    ("cli", &["units", "sched", "model", "wire", "trace", "tcp", "sim", "experiment", "dataplane"]),
 ];
 
 /// Licences of which any one suffices.
