@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// What each product crate may depend on, of our own.
-const MAY_USE: [(&str, &[&str]); 10] = [
+const MAY_USE: [(&str, &[&str]); 11] = [
     ("units", &[]),
     ("sched", &["units"]),
     ("model", &["units"]),
@@ -14,13 +14,14 @@ const MAY_USE: [(&str, &[&str]); 10] = [
     ("trace", &["units", "wire"]),
     ("tcp", &["units"]),
     ("sim", &["units", "sched", "model", "wire", "trace", "tcp"]),
-    ("experiment", &["units", "sched", "model", "wire", "trace", "tcp", "sim"]),
-    ("dataplane", &["units", "sched", "wire", "trace"]),
-    ("cli", &["units", "sched", "model", "wire", "trace", "tcp", "sim", "experiment", "dataplane"]),
+    ("experiment", &["units", "sched", "model", "wire", "trace", "tcp", "sim", "config"]),
+    ("config", &["units"]),
+    ("dataplane", &["units", "sched", "wire", "trace", "config"]),
+    ("cli", &["units", "sched", "model", "wire", "trace", "tcp", "sim", "experiment", "config", "dataplane"]),
 ];
 
 /// Licences of which any one suffices.
-const LICENCES: [&str; 10] =
+const LICENCES: [&str; 11] =
     ["MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Zlib", "0BSD", "Unlicense", "CC0-1.0", "Unicode-3.0"];
 
 fn metadata() -> Value {

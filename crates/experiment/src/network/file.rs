@@ -6,7 +6,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::value::{FlowRate, Packets, RoundTrips};
-use crate::scenario::value::{Span, Text};
+use dovetail_config::{Span, Text};
 
 /// A whole scenario.
 #[derive(Clone, Debug, Deserialize)]

@@ -12,8 +12,8 @@ use super::build;
 use super::file::{File, Hop, Variant};
 use super::scheme::Scheme;
 use super::value::{Packets, RoundTrips};
-use crate::scenario::value::Text;
 use crate::scenario::{ScenarioError, apply_overrides, check_name, unknown};
+use dovetail_config::Text;
 
 /// Packets that wait in front of a CPU or a link if the scenario does not say: somewhat more than where RED drops everything.
 const QUEUE: u32 = 1200;
@@ -114,7 +114,7 @@ impl NetworkScenario {
             [] => name.to_string(),
             changes => format!("{name} (with --set {})", changes.join(" --set ")),
         };
-        let file: File = toml::from_str(&text).map_err(|e| ScenarioError::from_toml(&label, &text, &e))?;
+        let file: File = dovetail_config::read(&label, &text)?;
         let mut scenario =
             Self { name: name.to_string(), label, text, file, resources: Vec::new(), groups: Vec::new() };
         scenario.check_times()?;

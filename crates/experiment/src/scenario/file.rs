@@ -9,7 +9,9 @@ use dovetail_wire::KeyKind;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::value::{Factors, Part, QueueLimit, Room, Sizes, Span, Text, Told, Weights};
+use dovetail_config::{Span, Text};
+
+use super::value::{Factors, Part, QueueLimit, Room, Sizes, Told, Weights};
 
 /// A whole scenario.
 #[derive(Clone, Debug, Deserialize)]

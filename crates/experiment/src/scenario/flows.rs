@@ -8,10 +8,13 @@ use dovetail_units::{Bytes, Duration, ResourceVec, Time, Weight};
 use toml::Spanned;
 
 use super::Scenario;
-use super::error::ScenarioError;
+use super::ScenarioError;
 use super::file::{Arrivals, Flows, Listed};
-use super::names::{ClassCost, check_name, unknown};
-use super::value::{QueueLimit, Sizes, Text, Weights};
+use super::names::{ClassCost, check_name};
+use super::unknown;
+use dovetail_config::{Span, Text};
+
+use super::value::{QueueLimit, Sizes, Weights};
 
 /// The most flows of one scenario: some 2 GB of memory.
 const MAX_FLOWS: u64 = 1_000_000;
@@ -237,8 +240,7 @@ pub fn flow_of_class<const M: usize>(
 fn generator(group: &Flows, flow: u32, name: String) -> Generator {
     let Sizes { least, most } = group.size.map_or(Sizes { least: 1, most: 1 }, |s| s.0);
     let rate = group.rate.map(|r| r.0);
-    let spell =
-        |span: &Option<Text<super::value::Span>>| Spell::Exponential(span.map_or(Duration::from_secs(1), |s| s.0.0));
+    let spell = |span: &Option<Text<Span>>| Spell::Exponential(span.map_or(Duration::from_secs(1), |s| s.0.0));
     let pattern = rate.map_or(Pattern::Constant(ONE_PER_SECOND), |rate| match group.arrivals {
         Arrivals::Constant => Pattern::Constant(rate),
         Arrivals::Poisson => Pattern::Poisson(rate),

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::error::{ScenarioError, nearest};
+use super::{ScenarioError, nearest};
 
 /// Bytes by which a text is told from a capture.
 const HEAD: u64 = 512;

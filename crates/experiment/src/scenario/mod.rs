@@ -1,13 +1,11 @@
 //! Scenarios: what comes in, what it costs, and the pipeline that it passes.
 
 mod defaults;
-mod error;
 pub mod file;
 mod flows;
 mod input;
 mod interval;
 mod names;
-mod overrides;
 mod replay;
 pub mod value;
 
@@ -22,12 +20,12 @@ use dovetail_units::{Duration, Time};
 use crate::network::{NetworkScenario, is_network};
 
 pub use defaults::IN_WORDS as CAPTURE_DEFAULTS;
-pub use error::{ScenarioError, nearest};
+pub(crate) use dovetail_config::apply_overrides;
+pub use dovetail_config::{InputError as ScenarioError, nearest, unknown};
 use file::{File, Overflow};
 use input::Given;
 use names::Names;
-pub use names::{check_name, unknown};
-pub(crate) use overrides::apply as apply_overrides;
+pub use names::check_name;
 use value::Room;
 
 /// A file that can be run.
@@ -107,13 +105,13 @@ impl Scenario {
         base: PathBuf,
         capture: Option<Box<dyn Read>>,
     ) -> Result<Self, ScenarioError> {
-        let text = overrides::apply(label, text, overrides)?;
+        let text = apply_overrides(label, text, overrides)?;
         // Line numbers are those of the changed text, so that the message must show what changed it.
         let label = match overrides {
             [] => label.to_string(),
             changes => format!("{label} (with --set {})", changes.join(" --set ")),
         };
-        let file: File = toml::from_str(&text).map_err(|e| ScenarioError::from_toml(&label, &text, &e))?;
+        let file: File = dovetail_config::read(&label, &text)?;
         let names = Names::check(&label, &text, &file)?;
         let (name, around_capture) = (name.to_string(), capture.is_some());
         let mut scenario = Self { name, around_capture, label, text, file, base, names, capture: None };

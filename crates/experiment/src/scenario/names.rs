@@ -5,10 +5,10 @@ use dovetail_sim::{Cost, Estimate, Resize};
 use dovetail_units::Duration;
 
 use super::MAX_RESOURCES;
-use super::error::{ScenarioError, nearest};
 use super::file::{Class, File, Overflow, Resource};
 use super::flows::class_time;
 use super::value::{Room, Told};
+use super::{ScenarioError, unknown};
 
 /// Resources and classes, checked: names are unique, and every class has a cost for every resource.
 #[derive(Clone, Debug)]
@@ -98,17 +98,6 @@ pub fn check_name(name: &str) -> Result<(), String> {
     match name.chars().any(char::is_control) {
         true => Err(format!("the name {name:?} has a control character")),
         false => Ok(()),
-    }
-}
-
-/// "there is no ...", with the nearest name or all of them.
-pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
-    if known.is_empty() {
-        return format!("there is no {what} {name:?}: no [[{what}]] is defined");
-    }
-    match nearest(name, known.iter().copied()) {
-        Some(near) => format!("there is no {what} {name:?}; did you mean {near:?}?"),
-        None => format!("there is no {what} {name:?}; there are {}", known.join(", ")),
     }
 }
 

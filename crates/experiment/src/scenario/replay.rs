@@ -8,7 +8,7 @@ use dovetail_trace::{CaptureReader, FlowEntry, Packets, load as load_packets};
 use dovetail_wire::{FlowKey, KeyKind, protocol_name};
 use rand::RngExt;
 
-use super::error::ScenarioError;
+use super::ScenarioError;
 use super::file::{Rule, Trace};
 use super::flows::{flow_of_class, queue_limit};
 use super::{REPLAY_LIMIT, Scenario};
@@ -93,7 +93,7 @@ fn check(scenario: &Scenario, trace: &Trace) -> Result<(), ScenarioError> {
         }
         if let Some(name) = protocol.as_ref().filter(|p| !(0..=255).any(|n| protocol_name(n) == Some(p.get_ref()))) {
             let known: Vec<&str> = (0..=255).filter_map(protocol_name).collect();
-            let message = super::names::unknown("protocol", name.get_ref(), &known);
+            let message = super::unknown("protocol", name.get_ref(), &known);
             return Err(scenario.error(name.span(), message));
         }
     }

@@ -1,21 +1,21 @@
-//! `--set key=value`: change a scenario without editing it.
+//! `--set key=value`: change a file without editing it.
 
 use toml::{Table, Value};
 
-use super::error::{ScenarioError, nearest};
+use super::error::{InputError, nearest};
 
-/// Apply `key=value` overrides to a scenario's text; returns the text of the changed scenario.
+/// Apply `key=value` overrides to a file's text; returns the text of the changed file.
 ///
 /// A key is a dotted path; members of a list are named by their `name` or counted from 0: `seed`, `resource.link.rate`,
 /// `flows.0.rate`, `class.ipsec.cost.cpu`. The value is read as TOML, and as a string if it is none.
-pub fn apply(file: &str, text: &str, overrides: &[String]) -> Result<String, ScenarioError> {
+pub fn apply(file: &str, text: &str, overrides: &[String]) -> Result<String, InputError> {
     if overrides.is_empty() {
         return Ok(text.to_string());
     }
-    let table: Table = toml::from_str(text).map_err(|e| ScenarioError::from_toml(file, text, &e))?;
+    let table: Table = toml::from_str(text).map_err(|e| InputError::from_toml(file, text, &e))?;
     let mut root = Value::Table(table);
     for entry in overrides {
-        let wrong = |message: String| ScenarioError::new(&format!("--set {entry}"), message);
+        let wrong = |message: String| InputError::new(&format!("--set {entry}"), message);
         let (key, value) = entry
             .split_once('=')
             .filter(|(key, _)| !key.trim().is_empty())
@@ -26,7 +26,7 @@ pub fn apply(file: &str, text: &str, overrides: &[String]) -> Result<String, Sce
         }
         *place = read_value(value.trim());
     }
-    toml::to_string(&root).map_err(|e| ScenarioError::new(file, format!("with --set: {e}")))
+    toml::to_string(&root).map_err(|e| InputError::new(file, format!("with --set: {e}")))
 }
 
 fn step<'a>(place: &'a mut Value, part: &str) -> Result<&'a mut Value, String> {

@@ -1,24 +1,24 @@
-//! What is wrong with a scenario, and where.
+//! What is wrong with a file, and where.
 
 use std::fmt;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-/// A message about a place in a scenario.
+/// A message about a place in a file that was written by hand.
 #[derive(Clone, Debug)]
-pub struct ScenarioError {
+pub struct InputError {
     /// What the text is called: the file as it was given; empty if the message itself says what it is about.
     file: String,
     text: String,
-    /// Bytes of `text` that are wrong; `None`: the scenario as a whole.
+    /// Bytes of `text` that are wrong; `None`: the file as a whole.
     span: Option<Range<usize>>,
     message: String,
     help: Option<String>,
 }
 
-impl ScenarioError {
-    /// About the scenario as a whole.
+impl InputError {
+    /// About the file as a whole.
     pub fn new(file: &str, message: impl Into<String>) -> Self {
         Self { file: file.to_string(), text: String::new(), span: None, message: message.into(), help: None }
     }
@@ -50,7 +50,7 @@ impl ScenarioError {
     }
 }
 
-impl fmt::Display for ScenarioError {
+impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(span) = &self.span else {
             let separator = if self.file.is_empty() { "" } else { ": " };
@@ -70,7 +70,7 @@ impl fmt::Display for ScenarioError {
     }
 }
 
-impl std::error::Error for ScenarioError {}
+impl std::error::Error for InputError {}
 
 /// A message of the TOML reader in the words of somebody who writes TOML, not Rust.
 fn plain_words(message: &str) -> String {
@@ -120,4 +120,15 @@ fn likeness(a: &str, b: &str) -> f64 {
     // One slip in a short word, such as `upd`, weighs more with Jaro and Winkler than it should.
     let slip = a.len().min(b.len()) >= 3 && strsim::osa_distance(a, b) == 1;
     strsim::jaro_winkler(a, b).max(if slip { 0.9 } else { 0.0 })
+}
+
+/// "there is no ...", with the nearest name or all of them.
+pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
+    if known.is_empty() {
+        return format!("there is no {what} {name:?}: no [[{what}]] is defined");
+    }
+    match nearest(name, known.iter().copied()) {
+        Some(near) => format!("there is no {what} {name:?}; did you mean {near:?}?"),
+        None => format!("there is no {what} {name:?}; there are {}", known.join(", ")),
+    }
 }
