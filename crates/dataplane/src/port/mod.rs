@@ -1,12 +1,27 @@
 //! Where frames come from and go to.
+//!
+//! * [`packet`]: a network interface by packet sockets; works with every driver.
+
+mod error;
+mod interface;
+mod kind;
+pub mod packet;
+mod sys;
+#[cfg(test)]
+mod testbed;
 
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::RawFd;
 
 use dovetail_units::Time;
+use dovetail_wire::LinkType;
 
 use crate::frame::{Frame, Pool};
+
+pub use error::OpenError;
+pub use interface::{Interface, interface, interfaces};
+pub use kind::{Kind, Options, open};
 
 /// The most frames that one call of [`Port::receive`] brings.
 pub const BURST: usize = 64;
@@ -18,11 +33,12 @@ pub struct PortCounters {
     pub received: u64,
     /// Frames that came to the port and were lost before anybody saw them: the kernel's ring was full.
     pub missed: u64,
-    /// Frames that were handed up cut, or not at all, because they are longer than a buffer.
+    /// Frames that came and were not handed up because they are longer than [`LONGEST`](crate::frame::LONGEST).
     pub oversize: u64,
     /// Frames taken by [`Port::send`] and accepted by the interface.
     pub sent: u64,
-    /// Frames taken by [`Port::send`] that the interface refused for good (it is down, or the frame is longer than its MTU).
+    /// Frames taken by [`Port::send`] that the interface refused for good: it is down, or the frame is longer than its
+    /// MTU allows.
     pub unsent: u64,
 }
 
@@ -31,8 +47,11 @@ pub trait Port: Send {
     /// What messages and reports call it.
     fn name(&self) -> &str;
 
-    /// Put what has come, at most [`BURST`] frames, at the end of `frames`, with `now` as the time of receipt. An interface that is down brings nothing
-    /// and is no error.
+    /// How the frames begin that it brings and takes. The two ports of a box have the same.
+    fn link(&self) -> LinkType;
+
+    /// Put what has come, at most [`BURST`] frames, at the end of `frames`, with `now` as the time of receipt. An
+    /// interface that is down brings nothing and is no error.
     ///
     /// # Errors
     /// The port is of no use any more.
@@ -51,6 +70,20 @@ pub trait Port: Send {
     /// Whether nothing will ever come any more: the end of a capture file.
     fn ended(&self) -> bool {
         false
+    }
+
+    /// When the next frame comes, where that is known: the next frame of a capture file. [`receive`](Self::receive)
+    /// brings it when its `now` is not earlier, so that a driver in simulated time can go on to it.
+    fn next_arrival(&mut self) -> Option<Time> {
+        None
+    }
+
+    /// Nothing will be sent any more: bring what was written into its place. Without this a written file is discarded.
+    ///
+    /// # Errors
+    /// The file could not be written whole.
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
     }
 
     /// What was counted.

@@ -1,0 +1,105 @@
+//! Why a port could not be opened.
+
+use std::{fmt, io};
+
+use dovetail_trace::TraceError;
+
+/// Why a port could not be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The text is no port.
+    NotAPort {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// There is no such interface.
+    NoInterface {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        there: Vec<String>,
+    },
+    /// The process lacks a capability.
+    NotPermitted {
+        /// The interface.
+        name: String,
+        /// The capability, such as `CAP_NET_RAW`.
+        capability: &'static str,
+    },
+    /// The capture cannot be read.
+    Capture(TraceError),
+    /// The system refused.
+    Failed {
+        /// The interface or file.
+        name: String,
+        /// What was tried.
+        what: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl OpenError {
+    pub(super) fn no_interface(name: &str, there: &[String]) -> Self {
+        Self::NoInterface { name: name.to_owned(), there: there.to_vec() }
+    }
+
+    pub(super) fn failed(name: &str, what: &'static str, source: io::Error) -> Self {
+        Self::Failed { name: name.to_owned(), what, source }
+    }
+
+    /// As [`failed`](Self::failed), where the reason may be that `capability` lacks.
+    pub(super) fn refused(name: &str, what: &'static str, capability: &'static str, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => Self::NotPermitted { name: name.to_owned(), capability },
+            _ => Self::failed(name, what, source),
+        }
+    }
+
+    /// Whether what was asked for is wrong, rather than the system at fault.
+    pub fn is_input(&self) -> bool {
+        matches!(self, Self::NotAPort { .. } | Self::NoInterface { .. } | Self::Capture(_))
+    }
+}
+
+/// The name most like `wrong`, if one is like it at all.
+pub(super) fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let likeness = |name: &str| match strsim::osa_distance(name, wrong) {
+        1 => 0.9_f64,
+        _ => strsim::jaro_winkler(name, wrong),
+    };
+    let scored = known.map(|name| (likeness(name), name)).filter(|&(score, _)| score > 0.75);
+    scored.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAPort { text, problem } => write!(f, "{text:?} is no port: {problem}"),
+            Self::NoInterface { name, there } => {
+                write!(f, "there is no interface {name:?}")?;
+                match nearest(name, there.iter().map(String::as_str)) {
+                    Some(nearest) => write!(f, "; did you mean {nearest:?}?"),
+                    None => write!(f, "; there are: {}", there.join(", ")),
+                }
+            }
+            Self::NotPermitted { name, capability } => {
+                write!(f, "{name}: not permitted; run as root, or give the program {capability}")
+            }
+            Self::Capture(error) => error.fmt(f),
+            Self::Failed { name, what, source } => write!(f, "{name}: {what}: {source}"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Failed { source, .. } => Some(source),
+            Self::Capture(error) => Some(error),
+            _ => None,
+        }
+    }
+}

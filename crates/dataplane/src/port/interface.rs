@@ -1,0 +1,112 @@
+//! The network interfaces of this network namespace.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use super::error::OpenError;
+use super::sys::{self, InterfaceRequest, Request};
+
+/// A network interface as it is at the moment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// The kernel's number of it.
+    pub index: u32,
+    /// Whether it was set up by its owner.
+    pub up: bool,
+    /// Whether there is somebody at the other end of the cable.
+    pub carrier: bool,
+    /// The longest payload of a frame, bytes.
+    pub mtu: u32,
+    /// Whether its frames are Ethernet frames.
+    pub ethernet: bool,
+}
+
+/// All interfaces of the calling thread's network namespace, in the kernel's order.
+///
+/// # Errors
+/// `/proc` is not readable.
+pub fn interfaces() -> io::Result<Vec<Interface>> {
+    let socket = control_socket()?;
+    let names = names()?;
+    // One may have gone in between.
+    Ok(names.iter().filter_map(|name| describe(&socket, name).ok()).collect())
+}
+
+/// The interface called `name`.
+///
+/// # Errors
+/// There is none of that name; the error says which is like it.
+pub fn interface(name: &str) -> Result<Interface, OpenError> {
+    let found = control_socket().and_then(|socket| describe(&socket, name));
+    found.map_err(|source| match source.raw_os_error() {
+        Some(libc::ENODEV) => OpenError::no_interface(name, &names().unwrap_or_default()),
+        _ => OpenError::failed(name, "cannot ask for the interface", source),
+    })
+}
+
+/// Any socket can be asked about interfaces.
+fn control_socket() -> io::Result<OwnedFd> {
+    sys::socket(libc::AF_UNIX, libc::SOCK_DGRAM)
+}
+
+/// An error if there is no interface of that name any more.
+pub(super) fn exists(socket: &OwnedFd, name: &str) -> io::Result<()> {
+    flags(socket, name).map(drop)
+}
+
+fn flags(socket: &OwnedFd, name: &str) -> io::Result<u16> {
+    let mut request = InterfaceRequest::new(name);
+    request.ask(socket, Request::Flags)?;
+    Ok(request.short())
+}
+
+fn describe(socket: &OwnedFd, name: &str) -> io::Result<Interface> {
+    if name.len() >= libc::IFNAMSIZ || name.contains('\0') {
+        return Err(io::Error::from_raw_os_error(libc::ENODEV));
+    }
+    let flags = flags(socket, name)?;
+    let ask = |what| {
+        let mut request = InterfaceRequest::new(name);
+        request.ask(socket, what).map(|()| request)
+    };
+    let hardware = ask(Request::Hardware)?.short();
+    Ok(Interface {
+        name: name.to_owned(),
+        index: ask(Request::Index)?.int() as u32,
+        up: flags & libc::IFF_UP as u16 != 0,
+        carrier: flags & libc::IFF_RUNNING as u16 != 0,
+        mtu: ask(Request::Mtu)?.int() as u32,
+        ethernet: hardware == libc::ARPHRD_ETHER || hardware == libc::ARPHRD_LOOPBACK,
+    })
+}
+
+/// The names, from the table of counters: two lines of headings, then one line for each, `name: counters`.
+fn names() -> io::Result<Vec<String>> {
+    let table = fs::read_to_string("/proc/thread-self/net/dev")?;
+    let lines = table.lines().skip(2);
+    Ok(lines.filter_map(|line| line.split_once(':')).map(|(name, _)| name.trim().to_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_interface_is_listed_like_it_is_asked_for() {
+        let lo = interface("lo").unwrap();
+        assert_eq!((lo.name.as_str(), lo.index, lo.ethernet), ("lo", 1, true));
+        assert!(interfaces().unwrap().contains(&lo));
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_brings_the_nearest() {
+        let message = interface("l0").unwrap_err().to_string();
+        assert!(message.contains("no interface \"l0\"") && message.contains("\"lo\""), "{message}");
+        for name in ["a-name-longer-than-any", "", "nul\0"] {
+            assert!(interface(name).is_err(), "{name:?}");
+        }
+    }
+}

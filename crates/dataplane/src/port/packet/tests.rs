@@ -1,0 +1,264 @@
+use super::*;
+use crate::port::testbed::{in_namespace, ip, run};
+use crate::port::{Kind, Options, open};
+use std::thread;
+
+const RING: usize = 256;
+
+/// Ethernet to everybody, of a protocol for experiments, numbered.
+fn bytes(number: u32, len: usize) -> Vec<u8> {
+    let mut bytes = [[0xff; 6], [2, 0, 0, 0, 0, 1]].concat();
+    bytes.extend([0x88, 0xb5]);
+    bytes.extend(number.to_be_bytes());
+    bytes.resize(len, 0xa5);
+    bytes
+}
+
+struct Bed {
+    a: PacketPort,
+    b: PacketPort,
+    pool: Pool,
+}
+
+impl Bed {
+    fn new() -> Self {
+        let open = |name| PacketPort::open(name, RING).unwrap();
+        Self { a: open("left"), b: open("right"), pool: Pool::new() }
+    }
+
+    fn send(&mut self, all: impl IntoIterator<Item = Vec<u8>>) {
+        let mut frames = VecDeque::new();
+        for data in all {
+            let mut frame = self.pool.take();
+            frame.fill(Time::ZERO, &data, LinkType::ETHERNET);
+            frames.push_back(frame);
+        }
+        self.a.send(Time::ZERO, &mut frames, &mut self.pool).unwrap();
+        assert!(frames.is_empty(), "the veth pair has no queue that could be full");
+    }
+
+    /// Everything that has come to the right end. What is sent over a veth pair has come when `send` returns, but for a packet
+    /// that another processor is just delivering: so it is asked for a while.
+    fn receive(&mut self) -> Vec<Vec<u8>> {
+        let mut frames = Vec::new();
+        for _ in 0..1000 {
+            self.b.receive(Time::from_nanos(7), &mut self.pool, &mut frames).unwrap();
+            thread::yield_now();
+        }
+        let data = frames.iter().map(|frame| frame.data().to_vec()).collect();
+        frames.into_iter().for_each(|frame| self.pool.give(frame));
+        data
+    }
+}
+
+#[test]
+fn what_is_sent_at_one_end_comes_out_at_the_other_in_order() {
+    in_namespace(|| {
+        let mut bed = Bed::new();
+        let all: Vec<_> =
+            (0..200).map(|number| bytes(number, [60, 64, 800, 1400, 1514][number as usize % 5])).collect();
+        bed.send(all.clone());
+        assert_eq!(bed.receive(), all);
+        assert_eq!(bed.a.counters(), PortCounters { sent: 200, ..PortCounters::default() });
+        assert_eq!(bed.b.counters(), PortCounters { received: 200, ..PortCounters::default() });
+        assert_eq!(bed.pool.in_use(), 0);
+    });
+}
+
+#[test]
+fn what_does_not_fit_into_the_ring_is_counted_as_missed() {
+    in_namespace(|| {
+        let mut bed = Bed::new();
+        bed.send((0..1000).map(|number| bytes(number, 64)));
+        let received = bed.receive();
+        assert_eq!(received.len(), RING, "the first ones, since nobody looked");
+        assert_eq!(received[RING - 1], bytes(RING as u32 - 1, 64));
+        let counters = bed.b.counters();
+        assert_eq!((counters.received, counters.missed), (RING as u64, 1000 - RING as u64));
+        assert_eq!(bed.b.counters(), counters, "reading again adds nothing");
+    });
+}
+
+#[test]
+fn a_frame_beyond_the_mtu_is_unsent_and_holds_up_no_other() {
+    in_namespace(|| {
+        let mut bed = Bed::new();
+        bed.send([bytes(1, 64), bytes(2, 1600), bytes(3, 64), vec![0; 5], bytes(4, 64)]);
+        assert_eq!(bed.receive(), [bytes(1, 64), bytes(3, 64), bytes(4, 64)]);
+        let counters = bed.a.counters();
+        assert_eq!((counters.sent, counters.unsent), (3, 2));
+        assert_eq!(bed.pool.in_use(), 0);
+    });
+}
+
+#[test]
+fn a_frame_longer_than_a_buffer_is_oversize() {
+    in_namespace(|| {
+        ip("link set left mtu 9000");
+        ip("link set right mtu 9000");
+        let mut bed = Bed::new();
+        // A frame of our own cannot be so long.
+        let long = bytes(2, LONGEST + 1);
+        let sent = bed.a.messages.send(&bed.a.tx, [long.as_slice()].into_iter()).unwrap();
+        assert_eq!(sent, 1);
+        bed.send([bytes(3, LONGEST)]);
+        assert_eq!(bed.receive(), [bytes(3, LONGEST)]);
+        let counters = bed.b.counters();
+        assert_eq!((counters.received, counters.oversize), (1, 1));
+    });
+}
+
+#[test]
+fn an_interface_may_go_down_and_come_up_again() {
+    in_namespace(|| {
+        let mut bed = Bed::new();
+        ip("link set left down");
+        bed.send((0..100).map(|number| bytes(number, 64)));
+        assert!(bed.receive().is_empty());
+        assert_eq!(bed.a.counters().unsent, 100, "the sending interface is down");
+        ip("link set left up");
+        bed.send([bytes(5, 64)]);
+        assert_eq!(bed.receive(), [bytes(5, 64)]);
+
+        ip("link set right down");
+        bed.send((0..100).map(|number| bytes(number, 64)));
+        assert!(bed.receive().is_empty());
+        let counters = bed.a.counters();
+        assert_eq!(counters.sent + counters.unsent, 201, "the kernel may take what it then drops");
+        assert!(!is_readable(&bed.b), "the error must not wake a waiting box for ever");
+        ip("link set right up");
+        bed.send([bytes(6, 64)]);
+        assert_eq!(bed.receive(), [bytes(6, 64)]);
+        assert_eq!(bed.pool.in_use(), 0);
+    });
+}
+
+#[test]
+fn a_full_queue_holds_frames_back_until_patience_ends() {
+    in_namespace(|| {
+        run("tc", "qdisc replace dev left root tbf rate 50mbit burst 2000 limit 6000");
+        let mut bed = Bed::new();
+        let mut frames = VecDeque::new();
+        let offer = |bed: &mut Bed, frames: &mut VecDeque<Frame>| {
+            for number in 0..40 {
+                let mut frame = bed.pool.take();
+                frame.fill(Time::ZERO, &bytes(number, 1000), LinkType::ETHERNET);
+                frames.push_back(frame);
+            }
+            bed.a.send(Time::ZERO, frames, &mut bed.pool).unwrap();
+            assert!(!frames.is_empty(), "40 kB into a queue of 6");
+        };
+        offer(&mut bed, &mut frames);
+        while !frames.is_empty() {
+            bed.a.send(Time::ZERO, &mut frames, &mut bed.pool).unwrap();
+        }
+        let mut received = Vec::new();
+        while received.len() < 40 {
+            received.extend(bed.receive());
+        }
+        assert_eq!(received, (0..40).map(|number| bytes(number, 1000)).collect::<Vec<_>>());
+
+        // A frame in a second: nothing leaves the queue while this runs.
+        run("tc", "qdisc replace dev left root tbf rate 8kbit burst 2000 limit 6000");
+        offer(&mut bed, &mut frames);
+        let sent = bed.a.counters().sent;
+        bed.a.send(Time::ZERO + PATIENCE, &mut frames, &mut bed.pool).unwrap();
+        let counters = bed.a.counters();
+        assert_eq!((counters.sent, counters.sent + counters.unsent), (sent, 80));
+        assert!(frames.is_empty());
+        assert_eq!(bed.pool.in_use(), 0);
+    });
+}
+
+#[test]
+fn an_interface_that_is_removed_is_the_end_of_its_ports() {
+    in_namespace(|| {
+        let mut bed = Bed::new();
+        ip("link del left");
+        let mut frames = VecDeque::from([bed.pool.take()]);
+        let error = bed.a.send(Time::ZERO, &mut frames, &mut bed.pool).unwrap_err();
+        assert!(error.to_string().contains("interface left is gone"), "{error}");
+        let mut none = Vec::new();
+        let result = (0..2 * ASK_AFTER).try_for_each(|_| bed.b.receive(Time::ZERO, &mut bed.pool, &mut none));
+        assert!(result.unwrap_err().to_string().contains("interface right is gone"));
+    });
+}
+
+#[test]
+fn it_is_readable_when_frames_have_come_and_promiscuous_while_it_lives() {
+    in_namespace(|| {
+        let promiscuous = || {
+            let output = std::process::Command::new("ip").args(["-d", "link", "show", "right"]).output().unwrap();
+            String::from_utf8(output.stdout).unwrap().contains("promiscuity 1")
+        };
+        assert!(!promiscuous());
+        let mut bed = Bed::new();
+        assert!(promiscuous() && !is_readable(&bed.b));
+        bed.send([bytes(1, 64)]);
+        assert!(is_readable(&bed.b));
+        assert_eq!(bed.receive().len(), 1);
+        assert!(!is_readable(&bed.b));
+        drop(bed);
+        assert!(!promiscuous());
+    });
+}
+
+#[test]
+fn a_vlan_tag_that_the_kernel_took_out_is_put_back() {
+    in_namespace(|| {
+        run("ethtool", "-K left txvlan on");
+        run("ethtool", "-K right rxvlan on");
+        let mut bed = Bed::new();
+        let mut tagged = bytes(9, 100);
+        // Priority 5, network 42 (IEEE 802.1Q).
+        tagged.splice(12..12, [0x81, 0x00, 0xa0, 0x2a]);
+        bed.send([tagged.clone(), bytes(10, 64)]);
+        assert_eq!(bed.receive(), [tagged, bytes(10, 64)]);
+    });
+}
+
+#[test]
+fn a_checksum_left_to_the_network_card_is_completed() {
+    in_namespace(|| {
+        run("ethtool", "-K left tx on");
+        ip("address add 192.0.2.1/24 dev left");
+        ip("neighbour add 192.0.2.2 lladdr 02:00:00:00:00:02 dev left");
+        let mut bed = Bed::new();
+        let socket = std::net::UdpSocket::bind("192.0.2.1:1000").unwrap();
+        for payload in ["odd", "even", ""] {
+            socket.send_to(payload.as_bytes(), "192.0.2.2:2000").unwrap();
+        }
+        let udp: Vec<_> = bed.receive().into_iter().filter(|f| f[12..14] == [8, 0]).collect();
+        assert_eq!((udp.len(), bed.b.completed_checksums()), (3, 3));
+        for frame in udp {
+            let packet = &frame[14..];
+            let total = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
+            // RFC 768: the sum of pseudo header and segment, checksum included, is all ones.
+            let mut words: Vec<u8> = packet[12..20].to_vec();
+            words.extend([0, packet[9]]);
+            words.extend((total as u16 - 20).to_be_bytes());
+            words.extend(&packet[20..total]);
+            words.resize(words.len().next_multiple_of(2), 0);
+            let sum: u32 = words.chunks(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+            assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
+        }
+    });
+}
+
+#[test]
+fn an_interface_that_is_not_there_is_named_with_the_nearest() {
+    in_namespace(|| {
+        ip("link add uplink0 type veth peer name downlink0");
+        let kind: Kind = "packet:uplnk0".parse().unwrap();
+        let message = open(&kind, &Options::default()).err().unwrap().to_string();
+        assert_eq!(message, "there is no interface \"uplnk0\"; did you mean \"uplink0\"?");
+    });
+}
+
+fn is_readable(port: &PacketPort) -> bool {
+    let mut wait = libc::pollfd { fd: port.readable().unwrap(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one entry, which lives until this returns.
+    #[allow(unsafe_code)]
+    let count = unsafe { libc::poll(&mut wait, 1, 0) };
+    count == 1
+}

@@ -1,0 +1,209 @@
+//! System calls without their dangers: sockets, options, mapped memory, requests about interfaces.
+
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
+
+use libc::{c_int, c_ulong, c_void, socklen_t};
+
+/// Types that the kernel may read and write as bytes.
+///
+/// # Safety
+/// Every bit pattern is a value, and there is no pointer in it.
+#[allow(unsafe_code)]
+pub unsafe trait Plain: Copy {}
+
+macro_rules! plain {
+    ($($name:ty),*) => {$(
+        // SAFETY: a C structure of integers only.
+        #[allow(unsafe_code)]
+        unsafe impl Plain for $name {}
+    )*};
+}
+plain!(c_int, libc::tpacket_req, libc::tpacket_stats, libc::packet_mreq, libc::sockaddr_ll);
+
+fn check(result: c_int) -> io::Result<c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// A socket that never blocks.
+pub fn socket(domain: c_int, kind: c_int) -> io::Result<OwnedFd> {
+    // SAFETY: takes no pointers; the descriptor is new and ours.
+    #[allow(unsafe_code)]
+    unsafe {
+        let fd = check(libc::socket(domain, kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0))?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Set an option.
+pub fn set_option<T: Plain>(fd: &OwnedFd, level: c_int, name: c_int, value: &T) -> io::Result<()> {
+    // SAFETY: the kernel reads `size_of::<T>()` bytes at the reference and keeps nothing of them.
+    #[allow(unsafe_code)]
+    let result = unsafe {
+        let value: *const T = value;
+        libc::setsockopt(fd.as_raw_fd(), level, name, value.cast(), size_of::<T>() as socklen_t)
+    };
+    check(result).map(drop)
+}
+
+/// Read an option.
+pub fn option<T: Plain>(fd: &OwnedFd, level: c_int, name: c_int) -> io::Result<T> {
+    let mut value = MaybeUninit::<T>::zeroed();
+    let mut len = size_of::<T>() as socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes; whatever it wrote is a `T`, since every bit pattern is one.
+    #[allow(unsafe_code)]
+    unsafe {
+        check(libc::getsockopt(fd.as_raw_fd(), level, name, value.as_mut_ptr().cast(), &mut len))?;
+        Ok(value.assume_init())
+    }
+}
+
+/// Bind to an address.
+pub fn bind<T: Plain>(fd: &OwnedFd, address: &T) -> io::Result<()> {
+    // SAFETY: the kernel reads `size_of::<T>()` bytes at the reference.
+    #[allow(unsafe_code)]
+    let result = unsafe {
+        let address: *const T = address;
+        libc::bind(fd.as_raw_fd(), address.cast(), size_of::<T>() as socklen_t)
+    };
+    check(result).map(drop)
+}
+
+/// What is asked of the kernel about one interface.
+#[derive(Clone, Copy)]
+pub enum Request {
+    /// Its index.
+    Index = libc::SIOCGIFINDEX as isize,
+    /// Its `IFF_` flags.
+    Flags = libc::SIOCGIFFLAGS as isize,
+    /// Its MTU.
+    Mtu = libc::SIOCGIFMTU as isize,
+    /// Its hardware type and address.
+    Hardware = libc::SIOCGIFHWADDR as isize,
+}
+
+/// `struct ifreq`: a name, and what is asked or answered.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+pub struct InterfaceRequest {
+    name: [u8; libc::IFNAMSIZ],
+    /// The union of all answers.
+    pub answer: [u8; 24],
+}
+const _: () = assert!(size_of::<InterfaceRequest>() == size_of::<libc::ifreq>());
+
+impl InterfaceRequest {
+    /// About the interface of that name, which is cut at 15 bytes.
+    pub fn new(name: &str) -> Self {
+        let mut request = Self { name: [0; libc::IFNAMSIZ], answer: [0; 24] };
+        let len = name.len().min(libc::IFNAMSIZ - 1);
+        request.name[..len].copy_from_slice(&name.as_bytes()[..len]);
+        request
+    }
+
+    /// Ask.
+    pub fn ask(&mut self, fd: &OwnedFd, request: Request) -> io::Result<()> {
+        let this: *mut Self = self;
+        // SAFETY: each of these requests reads and writes one `ifreq`, of which this has the size and alignment, and
+        // none takes the union for a pointer.
+        #[allow(unsafe_code)]
+        let result = unsafe { libc::ioctl(fd.as_raw_fd(), request as c_ulong as _, this) };
+        check(result).map(drop)
+    }
+
+    /// The answer's first 32 bits.
+    pub fn int(&self) -> c_int {
+        c_int::from_ne_bytes(*self.answer.first_chunk().unwrap_or(&[0; 4]))
+    }
+
+    /// The answer's first 16 bits.
+    pub fn short(&self) -> u16 {
+        u16::from_ne_bytes(*self.answer.first_chunk().unwrap_or(&[0; 2]))
+    }
+}
+
+/// Memory shared with the kernel, unmapped when dropped.
+pub struct Mapping {
+    start: *mut u8,
+    len: usize,
+}
+
+// SAFETY: the memory belongs to no thread.
+#[allow(unsafe_code)]
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// Map `len` bytes of `fd` at `offset`.
+    pub fn new(fd: &OwnedFd, len: usize, offset: i64) -> io::Result<Self> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+        // SAFETY: the kernel chooses the place, so nothing that is in use is replaced.
+        #[allow(unsafe_code)]
+        let start = unsafe { libc::mmap(ptr::null_mut(), len, protection, flags, fd.as_raw_fd(), offset) };
+        if start == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(Self { start: start.cast(), len }) }
+    }
+
+    /// Its first byte. Valid for the length asked for, while the mapping lives.
+    pub fn start(&self) -> *mut u8 {
+        self.start
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        let start: *mut c_void = self.start.cast();
+        // SAFETY: mapped by `new` with this length; nobody can have a pointer to it beyond its life.
+        #[allow(unsafe_code)]
+        let _ = unsafe { libc::munmap(start, self.len) };
+    }
+}
+
+/// Messages of one system call, with room for `N` of them.
+pub struct Messages<const N: usize> {
+    parts: Box<[libc::iovec; N]>,
+    headers: Box<[libc::mmsghdr; N]>,
+}
+
+// SAFETY: its pointers are to its own boxes, or to what `send` borrows and uses only while it runs.
+#[allow(unsafe_code)]
+unsafe impl<const N: usize> Send for Messages<N> {}
+
+impl<const N: usize> Messages<N> {
+    /// Without content.
+    pub fn new() -> Self {
+        let mut parts = Box::new([libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; N]);
+        // SAFETY: a message header of zeros is one without address, data and control.
+        #[allow(unsafe_code)]
+        let mut headers: Box<[libc::mmsghdr; N]> = Box::new(unsafe { MaybeUninit::zeroed().assume_init() });
+        for (header, part) in headers.iter_mut().zip(parts.iter_mut()) {
+            header.msg_hdr.msg_iov = part;
+            header.msg_hdr.msg_iovlen = 1;
+        }
+        Self { parts, headers }
+    }
+
+    /// Send one message for each of `all`, at most `N`, without blocking.
+    ///
+    /// # Errors
+    /// That of the first message; if a later one fails, how many went before it.
+    pub fn send<'a>(&mut self, fd: &OwnedFd, all: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
+        let mut count = 0;
+        for (part, data) in self.parts.iter_mut().zip(all) {
+            part.iov_base = data.as_ptr().cast_mut().cast();
+            part.iov_len = data.len();
+            count += 1;
+        }
+        // SAFETY: the first `count` headers point to `parts`, boxed and so where they were at `new`, and those to
+        // slices that live until this returns; the kernel only reads them, and writes lengths into the headers.
+        #[allow(unsafe_code)]
+        let sent = unsafe { libc::sendmmsg(fd.as_raw_fd(), self.headers.as_mut_ptr(), count, libc::MSG_DONTWAIT) };
+        check(sent).map(|sent| sent as usize)
+    }
+}
+
+/// The descriptor to wait for.
+pub fn raw(fd: &OwnedFd) -> RawFd {
+    fd.as_raw_fd()
+}
