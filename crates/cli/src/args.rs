@@ -15,6 +15,13 @@ const RUN_EXAMPLES: &str = "Examples:
 
 `dovetail schedulers` lists the schedulers and their parameters.";
 
+const LIVE_EXAMPLES: &str = "Examples:
+  dovetail live box.toml
+  dovetail live box.toml --set scheduler=drfq --for \"10 s\"
+  dovetail live box.toml --set ports.in=pcap:in.pcap --set ports.out=pcap:out.pcap
+
+Interfaces need root or CAP_NET_RAW and CAP_NET_ADMIN; captures need nothing.";
+
 /// Share a packet processor's CPU and link between flows: fairly, efficiently, and with the trade between the two in your hand.
 #[derive(Parser, Debug)]
 #[command(name = "dovetail", version, arg_required_else_help = true, subcommand_required = true)]
@@ -39,6 +46,8 @@ pub enum Command {
     Reproduce(Reproduce),
     /// The guarantees that hold for a scenario, and by how much they hold
     Bounds(Bounds),
+    /// Run the middlebox: real frames between two ports, processed and shared out by a scheduler
+    Live(Live),
     /// Print the completion script of a shell
     Completions(Completions),
     /// Write man pages into a folder
@@ -181,6 +190,27 @@ pub struct Bounds {
     #[command(flatten)]
     pub input: Input,
     /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `dovetail live`.
+#[derive(Args, Debug)]
+#[command(after_help = LIVE_EXAMPLES)]
+pub struct Live {
+    /// The configuration (TOML; - is standard input)
+    #[arg(value_name = "CONFIG")]
+    pub file: String,
+    /// Override a key of the configuration, such as link.rate="100 Mbps"; may be given several times
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+    /// Stop after this time [default: at the end of a capture, or when told to]
+    #[arg(long = "for", value_name = "TIME")]
+    pub duration: Option<Duration>,
+    /// Check everything, open the ports, say what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print one JSON document at the end instead of a table
     #[arg(long)]
     pub json: bool,
 }

@@ -5,6 +5,7 @@ mod bounds;
 mod composition;
 mod failure;
 mod generated;
+mod live;
 mod network;
 mod reproduce;
 mod run;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Command::Trace(args) => trace::trace(args),
         Command::Reproduce(args) => reproduce::reproduce(args),
         Command::Bounds(args) => bounds::bounds(args),
+        Command::Live(args) => live::live(args),
         Command::Completions(args) => generated::completions(args),
         Command::Man(args) => generated::man(args),
     };

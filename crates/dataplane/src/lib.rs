@@ -1,9 +1,20 @@
 //! The live middlebox: real frames, real processing, the schedulers of `dovetail-sched` unchanged.
 //!
+//! * [`core`]: the box without clock, threads or ports.
+//! * [`config`]: what a box is made of, as it is written.
+//! * [`classes`]: which flow is of which class.
+//! * [`live`], [`driver`]: the box between two ports, by the clock or in simulated time.
 //! * [`frame`]: a frame in a buffer of its own, with room to grow, and the pool that buffers come from.
 //! * [`port`]: where frames come from and go to.
 //! * [`module`]: what is done to a frame.
 
+pub mod classes;
+pub mod config;
+pub mod core;
+pub mod driver;
 pub mod frame;
+pub mod live;
 pub mod module;
 pub mod port;
+pub mod report;
+mod wait;

@@ -1,0 +1,102 @@
+//! `dovetail live`.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dovetail_config::InputError;
+use dovetail_dataplane::config::Config;
+use dovetail_dataplane::core::QueueSnapshot;
+use dovetail_dataplane::driver::{Clock, real_time, simulated_time};
+use dovetail_dataplane::live::Live;
+use dovetail_dataplane::report::Report;
+use dovetail_experiment::table::{seconds, table};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::args;
+use crate::failure::Failure;
+use crate::terminal;
+
+/// Run the box of a configuration.
+pub fn live(args: args::Live) -> Result<(), Failure> {
+    let config = Config::parse(&args.file, &read(&args.file)?, &args.overrides).map_err(Failure::input)?;
+    let mut live = Live::open(&config).map_err(Failure::input)?;
+    if args.dry_run {
+        return terminal::print(&config.to_string());
+    }
+    let report = run(&mut live, args.duration)?;
+    if args.json {
+        return terminal::print(&serde_json::to_string_pretty(&report).map_err(Failure::run)?);
+    }
+    terminal::print(&text(&report))
+}
+
+fn read(file: &str) -> Result<String, Failure> {
+    let text = match file {
+        "-" => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).map(|_| text)
+        }
+        path => std::fs::read_to_string(path),
+    };
+    text.map_err(|error| Failure::input(InputError::new(file, format!("cannot be read: {error}"))))
+}
+
+fn run(live: &mut Live, duration: Option<dovetail_units::Duration>) -> Result<Report, Failure> {
+    if live.next_event().is_some() {
+        let start = live.next_event().unwrap_or_default();
+        let end = simulated_time(live).map_err(Failure::run)?;
+        return Ok(Report::new(live.totals(end), end.since(start).as_secs_f64()));
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::run)?;
+    }
+    let clock = Clock::start();
+    let start = clock.now();
+    real_time(live, &clock, &stop, |_, now| {
+        if duration.is_some_and(|duration| now.since(start) >= duration) {
+            stop.store(true, Ordering::Relaxed);
+        }
+    })
+    .map_err(Failure::run)?;
+    let end = clock.now();
+    Ok(Report::new(live.totals(end), end.since(start).as_secs_f64()))
+}
+
+fn text(report: &Report) -> String {
+    let header =
+        ["class", "flows", "packets in", "packets out", "dropped", "cpu", "link", "Mbit/s", "mean delay", "p99 delay"];
+    let row = |name: &str, flows: usize, frames: &QueueSnapshot| {
+        let share = |busy: f64| format!("{:.1} %", 100.0 * busy / report.ran_s);
+        let delay = |time: Option<f64>| time.map_or("-".into(), seconds);
+        vec![
+            name.to_string(),
+            flows.to_string(),
+            frames.frames_in.to_string(),
+            frames.frames_out.to_string(),
+            frames.dropped.values().sum::<u64>().to_string(),
+            share(frames.cpu_s),
+            share(frames.link_s),
+            format!("{:.3}", frames.bytes_out as f64 * 8e-6 / report.ran_s),
+            delay(frames.latency_s.mean),
+            delay(frames.latency_s.p99),
+        ]
+    };
+    let forward = &report.forward;
+    let classes = forward.classes.iter().map(|class| row(&class.class, class.flows as usize, &class.frames));
+    let rows = classes.chain([row("all", forward.flows.len(), &forward.total)]).collect();
+    let mut text = format!("{} for {}\n\n", forward.scheduler, seconds(report.ran_s));
+    text.push_str(&table(&header, 1, rows, terminal::width()).to_string());
+    text.push('\n');
+    for (reason, count) in &forward.total.dropped {
+        text.push_str(&format!("\ndropped, {reason}: {count}"));
+    }
+    for (name, port) in &report.ports {
+        text.push_str(&format!(
+            "\nport {name}: received {}, missed {}, oversize {}, sent {}, refused {}",
+            port.received, port.missed, port.oversize, port.sent, port.unsent
+        ));
+    }
+    text
+}

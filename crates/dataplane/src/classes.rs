@@ -1,0 +1,86 @@
+//! The flow class table: which class a packet's flow is of.
+
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+
+use dovetail_wire::{FiveTuple, Prefix};
+
+/// What a packet must be to match; what is `None` matches all.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Rule {
+    /// IP protocol number.
+    pub protocol: Option<u8>,
+    /// The sender's addresses.
+    pub src: Option<Prefix>,
+    /// The receiver's addresses.
+    pub dst: Option<Prefix>,
+    /// The sender's ports. A packet without ports does not match.
+    pub sport: Option<RangeInclusive<u16>>,
+    /// The receiver's ports. A packet without ports does not match.
+    pub dport: Option<RangeInclusive<u16>>,
+}
+
+impl Rule {
+    /// Whether a packet of this flow matches.
+    pub fn matches(&self, tuple: &FiveTuple) -> bool {
+        let within = |prefix: Option<Prefix>, addr: IpAddr| prefix.is_none_or(|p| Prefix::of(addr, p.len()) == p);
+        let port = |range: &Option<RangeInclusive<u16>>, port: Option<u16>| {
+            range.as_ref().is_none_or(|range| port.is_some_and(|port| range.contains(&port)))
+        };
+        self.protocol.is_none_or(|p| p == tuple.protocol)
+            && within(self.src, tuple.src)
+            && within(self.dst, tuple.dst)
+            && port(&self.sport, tuple.ports.map(|p| p.src))
+            && port(&self.dport, tuple.ports.map(|p| p.dst))
+    }
+}
+
+/// Rules in order; the first that matches says the class. O(rules), once per frame.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ClassTable {
+    rules: Vec<(Rule, u16)>,
+    otherwise: u16,
+}
+
+impl ClassTable {
+    /// Rules with their classes, and the class of what matches none.
+    pub fn new(rules: Vec<(Rule, u16)>, otherwise: u16) -> Self {
+        Self { rules, otherwise }
+    }
+
+    /// The class of a packet; `None` is one that carries no flow.
+    pub fn class(&self, tuple: Option<&FiveTuple>) -> u16 {
+        let rule = tuple.and_then(|tuple| self.rules.iter().find(|(rule, _)| rule.matches(tuple)));
+        rule.map_or(self.otherwise, |(_, class)| *class)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dovetail_wire::Ports;
+
+    fn udp(src: &str, dst: &str, ports: Option<(u16, u16)>) -> FiveTuple {
+        let ports = ports.map(|(src, dst)| Ports { src, dst });
+        FiveTuple { src: src.parse().unwrap(), dst: dst.parse().unwrap(), protocol: 17, ports }
+    }
+
+    #[test]
+    fn the_first_rule_that_matches_decides() {
+        let net = Some(Prefix::of("10.1.0.0".parse().unwrap(), 16));
+        let table = ClassTable::new(
+            vec![
+                (Rule { protocol: Some(17), dport: Some(5000..=5009), ..Rule::default() }, 1),
+                (Rule { src: net, ..Rule::default() }, 2),
+            ],
+            0,
+        );
+        let class = |tuple| table.class(Some(&tuple));
+        assert_eq!(class(udp("10.1.2.3", "10.9.0.1", Some((1, 5009)))), 1);
+        assert_eq!(class(udp("10.1.2.3", "10.9.0.1", Some((1, 5010)))), 2);
+        assert_eq!(class(udp("10.2.2.3", "10.9.0.1", Some((1, 5010)))), 0);
+        assert_eq!(class(udp("10.2.2.3", "10.9.0.1", None)), 0, "a fragment has no port");
+        assert_eq!(class(udp("fe80::1", "fe80::2", Some((1, 5000)))), 1);
+        assert_eq!(table.class(None), 0);
+    }
+}

@@ -1,0 +1,469 @@
+//! The configuration of a live box, as it is written and as it is meant.
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use dovetail_config::{InputError, Span, Text, nearest};
+use dovetail_sched::cost::{Linear, Prediction};
+use dovetail_sched::{Limit, Spec};
+use dovetail_units::{BitRate, Bytes, Duration, Weight};
+use dovetail_wire::{KeyKind, Prefix, protocol_name};
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::classes::{ClassTable, Rule};
+use crate::core::{Budget, Charge, FlowLimits, LinkBuffer, Middlebox, Overflow, Setup, SetupClass};
+use crate::port::{self, Kind, Options, Port};
+
+/// The file as it is written. Every key that exists stands here; an unknown key is an error.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    /// One line for reports.
+    #[serde(default)]
+    title: String,
+    /// What shares CPU and link.
+    scheduler: Spanned<Text<Spec>>,
+    ports: Ports,
+    #[serde(default)]
+    cpu: Cpu,
+    #[serde(default)]
+    link: Link,
+    #[serde(default)]
+    flows: FlowTable,
+    #[serde(default)]
+    reverse: Reverse,
+    #[serde(default)]
+    control: Control,
+    #[serde(default)]
+    class: Vec<Spanned<Class>>,
+}
+
+/// Where frames come in and go out.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ports {
+    /// Scheduled frames come in here, such as `packet:eth0` or `pcap:capture.pcap`.
+    #[serde(rename = "in")]
+    inside: Spanned<String>,
+    /// And go out here.
+    #[serde(rename = "out")]
+    outside: Spanned<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct Cpu {
+    /// How much of a core processing may use. Default all.
+    budget: Option<Spanned<Text<Percent>>>,
+    /// How processing times are predicted. Default `fit:per=class`.
+    predict: Option<Spanned<Text<Prediction>>>,
+}
+
+#[derive(Clone, Debug, Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct Link {
+    /// Default as fast as the port takes frames.
+    rate: Option<Text<BitRate>>,
+    /// What may wait in front of it. Default 64 packets.
+    buffer: Option<Spanned<Text<Frames>>>,
+    #[serde(default)]
+    overflow: Overflow,
+}
+
+#[derive(Clone, Debug, Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct FlowTable {
+    /// What tells flows apart. Default 5-tuple.
+    key: Option<Text<Key>>,
+    /// Most flows with a queue of their own. Default 16384.
+    most: Option<Spanned<u32>>,
+    /// A flow without a packet for this long is forgotten. Default 60 s.
+    idle: Option<Text<Span>>,
+    /// Limit of each flow's queue. Default 200 packets.
+    queue: Option<Spanned<Text<Room>>>,
+}
+
+/// Frames in the other direction: neither scheduled nor processed.
+#[derive(Clone, Debug, Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct Reverse {
+    /// How long every frame is kept. Default not at all.
+    delay: Option<Text<Duration>>,
+}
+
+/// How a running box is talked to.
+#[derive(Clone, Debug, Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub struct Control {
+    /// The control socket. Default none.
+    pub socket: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Class {
+    name: Spanned<String>,
+    /// Which flows are of it. Without, it is the class of all that match no other.
+    #[serde(default, rename = "match")]
+    rules: Vec<Match>,
+    /// Weight of each flow. Default 1.
+    weight: Option<Spanned<f64>>,
+    /// Limit of each flow's queue. Default that of `[flows]`.
+    queue: Option<Spanned<Text<Room>>>,
+    /// What its packets are charged on the CPU instead of what processing took.
+    cost: Option<Text<Linear>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Match {
+    protocol: Option<Spanned<Text<Protocol>>>,
+    src: Option<Text<Block>>,
+    dst: Option<Text<Block>>,
+    sport: Option<Text<PortRange>>,
+    dport: Option<Text<PortRange>>,
+}
+
+/// A part of a core, `"0.01 %"` to `"100 %"`.
+#[derive(Clone, Copy, Debug)]
+struct Percent(Budget);
+
+impl FromStr for Percent {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number: Option<f64> = text.trim().strip_suffix('%').and_then(|n| n.trim().parse().ok());
+        let millionths = number.filter(|percent| (0.0..=100.0).contains(percent)).map(|p| (p * 1e4).round() as u32);
+        let budget = millionths.and_then(Budget::from_millionths);
+        budget.map(Self).ok_or_else(|| format!("{text:?}: expected a part of a core above 0 and up to \"100 %\""))
+    }
+}
+
+/// A number of packets, or `unlimited`.
+#[derive(Clone, Copy, Debug)]
+struct Frames(Option<u32>);
+
+impl FromStr for Frames {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.trim() == "unlimited" {
+            return Ok(Self(None));
+        }
+        let number = packets(text).filter(|&packets| packets > 0);
+        number
+            .map(|packets| Self(Some(packets)))
+            .ok_or_else(|| format!("{text:?}: expected \"unlimited\" or a number of packets such as \"64 packets\""))
+    }
+}
+
+fn packets(text: &str) -> Option<u32> {
+    let text = text.trim();
+    let number = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet"))?;
+    number.trim().parse().ok()
+}
+
+/// The room of a flow's queue: packets, bytes, or both.
+#[derive(Clone, Copy, Debug)]
+struct Room(Limit);
+
+impl FromStr for Room {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected =
+            || format!("{text:?}: expected \"unlimited\", \"200 packets\", \"64 kB\" or \"200 packets, 64 kB\"");
+        let mut limit = Limit::default();
+        if text.trim() == "unlimited" {
+            return Ok(Self(limit));
+        }
+        for part in text.split(',') {
+            let bytes = part.trim().parse::<Bytes>();
+            let twice = match (packets(part), bytes) {
+                (Some(most), _) if most > 0 => limit.packets.replace(most).is_some(),
+                (None, Ok(most)) if most.0 > 0 => limit.bytes.replace(most).is_some(),
+                _ => return Err(expected()),
+            };
+            if twice {
+                return Err(format!("{text:?}: a limit of one kind is given twice"));
+            }
+        }
+        Ok(Self(limit))
+    }
+}
+
+/// What tells flows apart, with the message of [`KeyKind`].
+#[derive(Clone, Copy, Debug)]
+struct Key(KeyKind);
+
+impl FromStr for Key {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|e: dovetail_wire::KeyKindError| format!("{text:?}: {e}"))
+    }
+}
+
+/// An IP protocol by name or number.
+#[derive(Clone, Copy, Debug)]
+struct Protocol(u8);
+
+impl FromStr for Protocol {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names = || (0..=u8::MAX).filter_map(protocol_name);
+        let by_name = (0..=u8::MAX).find(|&number| protocol_name(number) == Some(text));
+        by_name.or_else(|| text.parse().ok()).map(Self).ok_or_else(|| match nearest(text, names()) {
+            Some(near) => format!("there is no protocol {text:?}; did you mean {near:?}?"),
+            None => format!("{text:?}: expected a protocol such as \"udp\", or its number from 0 to 255"),
+        })
+    }
+}
+
+/// `10.0.0.0/8`, or a single address.
+#[derive(Clone, Copy, Debug)]
+struct Block(Prefix);
+
+impl FromStr for Block {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || format!("{text:?}: expected an address or block such as \"10.0.0.0/8\" or \"2001:db8::/32\"");
+        let (addr, len) = match text.split_once('/') {
+            Some((addr, len)) => (addr, Some(len)),
+            None => (text, None),
+        };
+        let addr: std::net::IpAddr = addr.trim().parse().map_err(|_| expected())?;
+        let longest = if addr.is_ipv4() { 32 } else { 128 };
+        let len = match len {
+            Some(len) => len.trim().parse().ok().filter(|&len| len <= longest).ok_or_else(expected)?,
+            None => longest,
+        };
+        let prefix = Prefix::of(addr, len);
+        if prefix.addr() == addr {
+            Ok(Self(prefix))
+        } else {
+            Err(format!("{text:?}: it has bits beyond its length; did you mean \"{prefix}\"?"))
+        }
+    }
+}
+
+/// `5000` or `5000-5999`.
+#[derive(Clone, Debug)]
+struct PortRange(RangeInclusive<u16>);
+
+impl FromStr for PortRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || format!("{text:?}: expected a port such as 443, or a range such as \"5000-5999\"");
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let port = |text: &str| text.trim().parse::<u16>().map_err(|_| expected());
+        let (first, last) = (port(first)?, port(last)?);
+        if first <= last { Ok(Self(first..=last)) } else { Err(expected()) }
+    }
+}
+
+/// A configuration that was read and checked.
+#[derive(Clone, Debug)]
+pub struct Config {
+    label: String,
+    text: String,
+    file: File,
+}
+
+const MOST_FLOWS: u32 = 16_384;
+const IDLE: Duration = Duration::from_secs(60);
+const QUEUE: u32 = 200;
+const BUFFER: u32 = 64;
+
+impl Config {
+    /// Read the configuration of this name and text, with `--set` overrides, and check it.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Self, InputError> {
+        let text = dovetail_config::apply_overrides(name, text, overrides)?;
+        let label = match overrides {
+            [] => name.to_string(),
+            changes => format!("{name} (with --set {})", changes.join(" --set ")),
+        };
+        let file = dovetail_config::read(&label, &text)?;
+        let config = Self { label, text, file };
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Open the ports `in` and `out`.
+    ///
+    /// # Errors
+    /// One cannot be opened, or they carry frames of different kinds.
+    pub fn open_ports(&self) -> Result<[Box<dyn Port>; 2], InputError> {
+        let open = |text: &Spanned<String>| {
+            let kind = text.get_ref().parse::<Kind>();
+            let port = kind.and_then(|kind| port::open(&kind, &Options::default()));
+            port.map_err(|error| self.at(text.span(), error.to_string()))
+        };
+        let Ports { inside, outside } = &self.file.ports;
+        let ports = [open(inside)?, open(outside)?];
+        let [link, other] = [ports[0].link(), ports[1].link()];
+        if link != other {
+            let message = format!("{} carries {link} and {} {other}", inside.get_ref(), outside.get_ref());
+            return Err(self.at(outside.span(), message));
+        }
+        Ok(ports)
+    }
+
+    /// How the running box is talked to.
+    pub fn control(&self) -> &Control {
+        &self.file.control
+    }
+
+    /// One line for reports; may be empty.
+    pub fn title(&self) -> &str {
+        &self.file.title
+    }
+
+    /// How long frames in the other direction are kept.
+    pub fn reverse_delay(&self) -> Duration {
+        self.file.reverse.delay.as_ref().map_or(Duration::ZERO, |delay| delay.0)
+    }
+
+    /// Make the box.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn middlebox(&self) -> Result<Middlebox, InputError> {
+        let Text(scheduler) = self.file.scheduler.get_ref().clone();
+        Middlebox::new(self.setup(scheduler)?).map_err(|error| {
+            let at = self.at(self.file.scheduler.span(), error.to_string());
+            match nearest(error.wrong(), error.known().iter().copied()) {
+                Some(near) => at.with_help(format!("did you mean {near:?}?")),
+                None => at,
+            }
+        })
+    }
+
+    fn at(&self, span: std::ops::Range<usize>, message: impl Into<String>) -> InputError {
+        InputError::at(&self.label, &self.text, span, message)
+    }
+
+    fn check(&self) -> Result<(), InputError> {
+        let mut names: Vec<&str> = Vec::new();
+        let mut otherwise: Option<&str> = None;
+        for class in &self.file.class {
+            let (class, span) = (class.get_ref(), class.span());
+            let name = class.name.get_ref().as_str();
+            if name.is_empty() || names.contains(&name) {
+                return Err(self.at(class.name.span(), format!("{name:?}: every class needs a name of its own")));
+            }
+            names.push(name);
+            if class.rules.is_empty()
+                && let Some(first) = otherwise.replace(name)
+            {
+                let message =
+                    format!("class {name:?} has no `match`, and neither has {first:?}: only one can take the rest");
+                return Err(self.at(span, message));
+            }
+            self.weight(class)?;
+        }
+        if let Some(most) = &self.file.flows.most
+            && *most.get_ref() == 0
+        {
+            return Err(self.at(most.span(), "at least one flow is needed"));
+        }
+        if let Some(predict) = &self.file.cpu.predict
+            && !predict.get_ref().0.predicts()
+        {
+            return Err(
+                self.at(predict.span(), "nobody knows what a live packet will take: expected ses, fit or a line")
+            );
+        }
+        self.middlebox().map(|_| ())
+    }
+
+    fn weight(&self, class: &Class) -> Result<Weight, InputError> {
+        let Some(weight) = &class.weight else { return Ok(Weight::ONE) };
+        let text = weight.get_ref().to_string();
+        text.parse().map_err(|error: dovetail_units::ParseError| self.at(weight.span(), error.to_string()))
+    }
+
+    fn setup(&self, scheduler: Spec) -> Result<Setup, InputError> {
+        let File { cpu, link, flows, .. } = &self.file;
+        let common =
+            flows.queue.as_ref().map_or(Limit { packets: Some(QUEUE), ..Limit::default() }, |q| q.get_ref().0.0);
+        let mut classes = Vec::new();
+        let mut rules = Vec::new();
+        let mut otherwise = None;
+        for (index, class) in self.file.class.iter().map(Spanned::get_ref).enumerate() {
+            classes.push(SetupClass {
+                name: class.name.get_ref().clone(),
+                weight: self.weight(class)?,
+                limit: class.queue.as_ref().map_or(common, |queue| queue.get_ref().0.0),
+                charge: class.cost.map_or(Charge::Measured, |cost| Charge::Linear(cost.0)),
+                modules: Vec::new(),
+            });
+            rules.extend(class.rules.iter().map(|rule| (rule.rule(), index as u16)));
+            if class.rules.is_empty() {
+                otherwise = Some(index as u16);
+            }
+        }
+        let otherwise = otherwise.unwrap_or_else(|| {
+            classes.push(SetupClass {
+                name: "other".to_string(),
+                weight: Weight::ONE,
+                limit: common,
+                charge: Charge::Measured,
+                modules: Vec::new(),
+            });
+            (classes.len() - 1) as u16
+        });
+        let limits = FlowLimits {
+            most: flows.most.as_ref().map_or(MOST_FLOWS, |most| *most.get_ref()),
+            idle: flows.idle.as_ref().map_or(IDLE, |idle| idle.0.0),
+        };
+        let frames = link.buffer.as_ref().map_or(Some(BUFFER), |buffer| buffer.get_ref().0.0);
+        Ok(Setup {
+            scheduler,
+            classes,
+            table: ClassTable::new(rules, otherwise),
+            key: flows.key.as_ref().map_or(KeyKind::FiveTuple, |key| key.0.0),
+            flows: limits,
+            budget: cpu.budget.as_ref().map_or(Budget::WHOLE, |budget| budget.get_ref().0.0),
+            predict: cpu.predict.as_ref().map_or_else(default_prediction, |predict| predict.get_ref().0),
+            rate: link.rate.as_ref().map(|rate| rate.0),
+            buffer: LinkBuffer { frames, overflow: link.overflow },
+        })
+    }
+}
+
+/// A line through what packets of the class took.
+fn default_prediction() -> Prediction {
+    Prediction::Fit(Default::default(), dovetail_sched::cost::Per::Class)
+}
+
+impl Match {
+    fn rule(&self) -> Rule {
+        Rule {
+            protocol: self.protocol.as_ref().map(|p| p.get_ref().0.0),
+            src: self.src.map(|block| block.0.0),
+            dst: self.dst.map(|block| block.0.0),
+            sport: self.sport.as_ref().map(|range| range.0.0.clone()),
+            dport: self.dport.as_ref().map(|range| range.0.0.clone()),
+        }
+    }
+}
+
+impl std::fmt::Display for Config {
+    /// What a box of it would do, for `--dry-run`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let File { ports, scheduler, link, class, .. } = &self.file;
+        let rate = link.rate.as_ref().map_or("as fast as the port takes them".to_string(), |rate| rate.0.to_string());
+        writeln!(f, "{} -> {} -> {}", ports.inside.get_ref(), scheduler.get_ref().0, ports.outside.get_ref())?;
+        writeln!(f, "link: {rate}")?;
+        class.iter().try_for_each(|class| writeln!(f, "class {}", class.get_ref().name.get_ref()))
+    }
+}

@@ -1,0 +1,114 @@
+//! The CPU as a scheduled resource: how long a packet occupied it, and how much of it there is.
+
+use std::sync::OnceLock;
+
+use dovetail_sched::cost::Linear;
+use dovetail_units::Duration;
+
+/// A share of one core in millionths, above 0 and at most 1,000,000.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Budget(u32);
+
+impl Budget {
+    /// A whole core.
+    pub const WHOLE: Self = Self(1_000_000);
+
+    /// `None` outside 1 to 1,000,000 millionths.
+    pub const fn from_millionths(millionths: u32) -> Option<Self> {
+        if millionths == 0 || millionths > 1_000_000 { None } else { Some(Self(millionths)) }
+    }
+
+    /// In millionths.
+    pub const fn as_millionths(self) -> u32 {
+        self.0
+    }
+
+    /// How long a core of which only this share may be used is occupied by `work` of a whole one.
+    pub fn occupied(self, work: Duration) -> Duration {
+        let ns = u128::from(work.as_nanos()) * 1_000_000;
+        Duration::from_nanos(u64::try_from(ns.div_ceil(u128::from(self.0))).unwrap_or(u64::MAX))
+    }
+}
+
+/// What a packet of a class is charged on the CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Charge {
+    /// What its processing took, by the cycle counter.
+    Measured,
+    /// This, whatever it took: for a CPU slower than this one, and for simulated time.
+    Linear(Linear),
+}
+
+/// Times processing, and recognises what was not processing: the kernel took the core away meanwhile.
+#[derive(Clone, Debug, Default)]
+pub struct Meter {
+    in_a_row: u32,
+    /// Measurements that were not believed.
+    pub outliers: u64,
+}
+
+/// Shorter than this nothing is an outlier: a preempted thread is away for longer.
+const SUSPECT: Duration = Duration::from_micros(5);
+
+/// More than this many times what was expected is suspect.
+const TIMES: u64 = 8;
+
+/// So many suspects one after another are the truth: processing has become slower.
+const BELIEVED_AFTER: u32 = 8;
+
+impl Meter {
+    /// What to believe of a measurement of `took` where `expected` was: a suspect counts as expected.
+    pub fn believe(&mut self, took: Duration, expected: Duration) -> Duration {
+        if took < SUSPECT || took <= expected.saturating_mul(TIMES) || expected == Duration::ZERO {
+            self.in_a_row = 0;
+            return took;
+        }
+        self.in_a_row += 1;
+        if self.in_a_row >= BELIEVED_AFTER {
+            return took;
+        }
+        self.outliers += 1;
+        expected
+    }
+}
+
+/// Time since some start by the cycle counter, in nanoseconds: fine enough for the work on one packet.
+pub fn stopwatch() -> u64 {
+    static CLOCK: OnceLock<quanta::Clock> = OnceLock::new();
+    let clock = CLOCK.get_or_init(quanta::Clock::new);
+    clock.delta_as_nanos(0, clock.raw())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fifth_of_a_core_is_occupied_five_times_as_long() {
+        let fifth = Budget::from_millionths(200_000).unwrap();
+        assert_eq!(fifth.occupied(Duration::from_nanos(101)), Duration::from_nanos(505));
+        assert_eq!(Budget::WHOLE.occupied(Duration::from_nanos(7)), Duration::from_nanos(7));
+        assert_eq!(Budget::from_millionths(0), None);
+        assert_eq!(Budget::from_millionths(1_000_001), None);
+    }
+
+    #[test]
+    fn a_preempted_measurement_counts_as_expected() {
+        let mut meter = Meter::default();
+        let (usual, preempted) = (Duration::from_nanos(120), Duration::from_micros(60));
+        assert_eq!(meter.believe(preempted, usual), usual);
+        assert_eq!(meter.believe(usual, usual), usual);
+        assert_eq!(meter.outliers, 1);
+        // Nothing is known yet of a first packet.
+        assert_eq!(meter.believe(preempted, Duration::ZERO), preempted);
+    }
+
+    #[test]
+    fn what_stays_slow_is_believed() {
+        let mut meter = Meter::default();
+        let (usual, slow) = (Duration::from_nanos(120), Duration::from_micros(60));
+        let believed: Vec<Duration> = (0..9).map(|_| meter.believe(slow, usual)).collect();
+        assert_eq!(believed[..7], [usual; 7]);
+        assert_eq!(believed[7..], [slow; 2]);
+    }
+}

@@ -1,0 +1,191 @@
+//! Which flow a frame belongs to.
+
+use std::collections::hash_map::RandomState;
+
+use dovetail_units::{Duration, Time};
+use dovetail_wire::FlowKey;
+use hashbrown::HashMap;
+
+use super::account::Books;
+
+/// What tells flows apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Key {
+    /// By addresses and ports.
+    Flow(FlowKey),
+    /// All frames of a class that carry no flow, such as ARP.
+    NonFlow(u16),
+    /// All flows of a class that found the table full.
+    Shared(u16),
+}
+
+/// How many flows are kept, and for how long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlowLimits {
+    /// The most flows with a queue of their own; further ones of a class share a queue.
+    pub most: u32,
+    /// A flow without a frame for this long is forgotten.
+    pub idle: Duration,
+}
+
+/// A flow that was seen.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// What tells it from others.
+    pub key: Key,
+    /// Index of its class.
+    pub class: u16,
+    /// When its latest frame came.
+    pub seen: Time,
+    /// Its account and latencies.
+    pub books: Books,
+}
+
+/// The flows by key and by dense index. O(1) per frame; indices of forgotten flows are given again.
+#[derive(Debug)]
+pub struct Flows {
+    limits: FlowLimits,
+    // Keys come from strangers: hashed with a random seed, and never iterated.
+    index: HashMap<Key, u32, RandomState>,
+    flows: Vec<Option<Flow>>,
+    free: Vec<u32>,
+    /// Where the search for idle flows goes on.
+    hand: u32,
+    /// Flows that shared a queue because the table was full, frames counted.
+    pub overflowed: u64,
+}
+
+impl Flows {
+    /// No flows yet.
+    pub fn new(limits: FlowLimits) -> Self {
+        let (flows, free) = (Vec::new(), Vec::new());
+        Self { limits, index: HashMap::default(), flows, free, hand: 0, overflowed: 0 }
+    }
+
+    /// The flow of this key and class, and whether it is new.
+    pub fn find(&mut self, now: Time, key: Key, class: u16) -> (u32, bool) {
+        if let Some(&flow) = self.index.get(&key) {
+            if let Some(flow) = &mut self.flows[flow as usize] {
+                flow.seen = now;
+            }
+            return (flow, false);
+        }
+        let key = match key {
+            Key::Flow(_) if self.index.len() >= self.limits.most as usize => {
+                self.overflowed += 1;
+                let shared = Key::Shared(class);
+                if let Some(&flow) = self.index.get(&shared) {
+                    return (flow, false);
+                }
+                shared
+            }
+            key => key,
+        };
+        let flow = Flow { key, class, seen: now, books: Books::new(1) };
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.flows[place as usize] = Some(flow);
+                place
+            }
+            None => {
+                self.flows.push(Some(flow));
+                (self.flows.len() - 1) as u32
+            }
+        };
+        self.index.insert(key, place);
+        (place, true)
+    }
+
+    /// The flow at this index.
+    pub fn get(&self, flow: u32) -> Option<&Flow> {
+        self.flows.get(flow as usize)?.as_ref()
+    }
+
+    /// Its books.
+    pub fn books(&mut self, flow: u32) -> Option<&mut Books> {
+        Some(&mut self.flows.get_mut(flow as usize)?.as_mut()?.books)
+    }
+
+    /// Look at one flow more; its index if it has been idle for too long and nothing of it is in the box. The caller tears it down
+    /// and calls [`forget`](Self::forget).
+    pub fn idle(&mut self, now: Time) -> Option<u32> {
+        self.hand = if self.hand as usize + 1 < self.flows.len() { self.hand + 1 } else { 0 };
+        let flow = self.get(self.hand)?;
+        let gone = now.since(flow.seen) >= self.limits.idle && flow.books.account.held() == 0;
+        gone.then_some(self.hand)
+    }
+
+    /// The flow is gone.
+    pub fn forget(&mut self, flow: u32) {
+        if let Some(gone) = self.flows.get_mut(flow as usize).and_then(Option::take) {
+            self.index.remove(&gone.key);
+            self.free.push(flow);
+        }
+    }
+
+    /// All flows by index.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Flow)> {
+        self.flows.iter().enumerate().filter_map(|(i, flow)| Some((i as u32, flow.as_ref()?)))
+    }
+
+    /// Flows that are kept.
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Whether none is kept.
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+}
+
+/// What reports call a key.
+pub(super) fn name(key: &Key) -> String {
+    match key {
+        Key::Flow(flow) => flow.to_string(),
+        Key::NonFlow(_) => "not IP".to_string(),
+        Key::Shared(_) => "further flows".to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dovetail_wire::FiveTuple;
+
+    fn key(host: u8) -> Key {
+        let (src, dst) = ([10, 0, 0, host].into(), [10, 0, 1, 1].into());
+        Key::Flow(FlowKey::FiveTuple(FiveTuple { src, dst, protocol: 17, ports: None }))
+    }
+
+    fn at(s: u64) -> Time {
+        Time::ZERO + Duration::from_secs(s)
+    }
+
+    #[test]
+    fn a_key_keeps_its_flow_until_it_is_idle_and_empty() {
+        let mut flows = Flows::new(FlowLimits { most: 10, idle: Duration::from_secs(5) });
+        assert_eq!(flows.find(at(0), key(1), 0), (0, true));
+        assert_eq!(flows.find(at(1), key(1), 0), (0, false));
+        flows.books(0).unwrap().came(100);
+        assert_eq!(flows.idle(at(9)), None, "a frame of it is in the box");
+        flows.books(0).unwrap().left(100, Duration::ZERO, Duration::ZERO, false);
+        assert_eq!(flows.idle(at(5)), None);
+        assert_eq!(flows.idle(at(6)), Some(0));
+        flows.forget(0);
+        assert!(flows.is_empty());
+        assert_eq!(flows.find(at(7), key(2), 0), (0, true));
+    }
+
+    #[test]
+    fn beyond_the_most_flows_those_of_a_class_share_one() {
+        let mut flows = Flows::new(FlowLimits { most: 2, idle: Duration::from_secs(5) });
+        for host in [1, 2] {
+            flows.find(at(0), key(host), 0);
+        }
+        assert_eq!(flows.find(at(0), key(3), 0), (2, true));
+        assert_eq!(flows.find(at(0), key(4), 0), (2, false));
+        assert_eq!(flows.find(at(0), key(5), 1), (3, true));
+        assert_eq!(flows.overflowed, 3);
+    }
+}

@@ -1,0 +1,438 @@
+//! Frames in, frames out.
+
+use std::collections::VecDeque;
+
+use dovetail_sched::cost::{Estimator, FitParameters, Per, Prediction};
+use dovetail_sched::{FlowConfig, Limit, Progress, SpecError, build_all};
+use dovetail_sched::{Shape, Spec};
+use dovetail_units::{BitRate, Duration, ResourceVec, Time, Weight};
+use dovetail_wire::KeyKind;
+
+use super::account::{Books, Drops};
+use super::cpu::{Budget, Charge, Meter, stopwatch};
+use super::flows::{FlowLimits, Flows, Key};
+use super::link::Pace;
+use super::queue::{Job, LinkBuffer, Offer, Overflow, Queue, RESOURCES};
+use crate::classes::ClassTable;
+use crate::frame::{Frame, Pool};
+use crate::module::Module;
+
+const CPU: usize = 0;
+const LINK: usize = 1;
+
+/// The most frames that wait for the port. When it takes none, the link stands still.
+const OUTGOING: usize = 256;
+
+/// The box does not make up for more than this: what a worker that was away for longer could not do is lost time.
+const CATCH_UP: Duration = Duration::from_millis(10);
+
+/// A line through what the link took learns how processing changes lengths.
+fn lengths() -> Estimator {
+    Estimator::new(&Prediction::Fit(FitParameters::default(), Per::Class))
+}
+
+/// A class of flows.
+pub struct SetupClass {
+    /// Its name in reports.
+    pub name: String,
+    /// The weight of each of its flows.
+    pub weight: Weight,
+    /// The limit of each flow's queue.
+    pub limit: Limit,
+    /// What its frames are charged on the CPU.
+    pub charge: Charge,
+    /// What is done to its frames, in order.
+    pub modules: Vec<Box<dyn Module>>,
+}
+
+/// What a box is made of.
+pub struct Setup {
+    /// What shares CPU and link.
+    pub scheduler: Spec,
+    /// Classes of flows, at least one.
+    pub classes: Vec<SetupClass>,
+    /// Which flows are of which class.
+    pub table: ClassTable,
+    /// What tells flows apart.
+    pub key: KeyKind,
+    /// How many flows are kept.
+    pub flows: FlowLimits,
+    /// How much of a core processing may use.
+    pub budget: Budget,
+    /// How processing times are predicted.
+    pub predict: Prediction,
+    /// The rate of the link; `None` is as fast as the port takes frames.
+    pub rate: Option<BitRate>,
+    /// The buffer in front of the link, if the scheduler is none for each resource.
+    pub buffer: LinkBuffer,
+}
+
+/// A class at work.
+pub(super) struct Class {
+    pub setup: SetupClass,
+    pub books: Books,
+}
+
+/// A frame on a resource until some instant, and since when.
+struct Serving {
+    job: Job,
+    until: Time,
+    used: Duration,
+}
+
+/// The box. See [the module](super).
+pub struct Middlebox {
+    pub(super) classes: Vec<Class>,
+    pub(super) flows: Flows,
+    pub(super) entrance: Queue,
+    pub(super) before_link: Queue,
+    pub(super) budget: Budget,
+    pub(super) pace: Pace,
+    pub(super) total: Books,
+    pub(super) meter: Meter,
+    pub(super) lost_time: Duration,
+    pub(super) scheduler: Spec,
+    table: ClassTable,
+    key: KeyKind,
+    predict: Prediction,
+    estimators: [Estimator; RESOURCES],
+    buffer: LinkBuffer,
+    between: Option<Limit>,
+    on_cpu: Option<Serving>,
+    on_link: Option<Serving>,
+    /// Frames that have left the link, for the port.
+    pub outgoing: VecDeque<Frame>,
+    /// When the CPU and the link became free.
+    free: [Time; RESOURCES],
+    /// When a scheduler wants to be asked again.
+    wake: [Option<Time>; RESOURCES],
+    /// Where frames come from and go to.
+    pub pool: Pool,
+}
+
+impl Middlebox {
+    /// Make the box.
+    ///
+    /// # Errors
+    /// The scheduler is none, or not for a CPU and a link.
+    pub fn new(setup: Setup) -> Result<Self, SpecError> {
+        let mut schedulers = build_all::<RESOURCES, Job>(&setup.scheduler, Shape::default())?;
+        let (before_link, between) = match schedulers.between[LINK].take() {
+            Some(part) => (Queue::scheduled(part.scheduler, LINK), Some(schedulers.buffer)),
+            None => (Queue::InOrder(VecDeque::new()), None),
+        };
+        Ok(Self {
+            classes: setup.classes.into_iter().map(|setup| Class { setup, books: Books::new(2) }).collect(),
+            flows: Flows::new(setup.flows),
+            entrance: Queue::scheduled(schedulers.entrance.scheduler, CPU),
+            before_link,
+            budget: setup.budget,
+            pace: Pace::new(setup.rate),
+            total: Books::new(2),
+            meter: Meter::default(),
+            lost_time: Duration::ZERO,
+            scheduler: setup.scheduler,
+            table: setup.table,
+            key: setup.key,
+            predict: setup.predict,
+            estimators: [Estimator::new(&setup.predict), lengths()],
+            buffer: setup.buffer,
+            between,
+            on_cpu: None,
+            on_link: None,
+            outgoing: VecDeque::with_capacity(OUTGOING),
+            free: [Time::ZERO; RESOURCES],
+            wake: [None; RESOURCES],
+            pool: Pool::new(),
+        })
+    }
+
+    /// A frame has come. It is queued, or dropped for a reason that is counted.
+    pub fn receive(&mut self, now: Time, mut frame: Frame) {
+        let parsed = dovetail_wire::parse(frame.link, frame.data()).ok();
+        let class = self.table.class(parsed.as_ref().map(|ip| &ip.tuple));
+        let key = parsed.map_or(Key::NonFlow(class), |ip| Key::Flow(self.key.key(&ip.tuple)));
+        let (flow, new) = self.flows.find(now, key, class);
+        if new {
+            self.add_flow(flow, class);
+        }
+        (frame.class, frame.flow) = (class, flow);
+        self.each_account(&frame, |books| books.came(frame.size_in));
+        let cost = self.estimate(&frame);
+        let job = Job { frame, tickets: [None; RESOURCES] };
+        if let Err((reason, job)) = self.entrance.enqueue(now, job, cost) {
+            self.drop_frame(job.frame, reason.name());
+        }
+        if let Some(idle) = self.flows.idle(now) {
+            self.forget(now, idle);
+        }
+    }
+
+    /// Do all that is due until `now`.
+    pub fn advance(&mut self, now: Time) {
+        self.give_up_lost_time(now);
+        loop {
+            while let Some((resource, at)) = self.next_due().filter(|&(_, at)| at <= now) {
+                match resource {
+                    CPU => self.cpu_due(at),
+                    _ => self.link_due(at),
+                }
+                self.start_link(at);
+                self.start_cpu(at);
+            }
+            // What came since may have changed what schedulers say.
+            self.start_link(now);
+            self.start_cpu(now);
+            if self.next_due().is_none_or(|(_, at)| at > now) {
+                return;
+            }
+        }
+    }
+
+    /// When there is something to do next, if nothing comes before that.
+    pub fn next_event(&self) -> Option<Time> {
+        self.next_due().map(|(_, at)| at)
+    }
+
+    /// Frames that are in the box, those for the port not counted.
+    pub fn held(&self) -> u64 {
+        self.total.account.held()
+    }
+
+    /// Change a parameter of the scheduler.
+    ///
+    /// # Errors
+    /// It has none of this name that can change, or the value is wrong.
+    pub fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
+        self.entrance.set(now, parameter, value)?;
+        self.before_link.set(now, parameter, value)
+    }
+
+    /// Set the weight of a class's flows, those that exist and those to come. `None` if there is no such class.
+    pub fn set_weight(&mut self, now: Time, class: &str, weight: Weight) -> Option<()> {
+        let index = self.class_index(class)?;
+        self.classes[index].setup.weight = weight;
+        self.reconfigure(now, index as u16);
+        Some(())
+    }
+
+    /// Set the limit of the queue of a class's flows. `None` if there is no such class.
+    pub fn set_limit(&mut self, now: Time, class: &str, limit: Limit) -> Option<()> {
+        let index = self.class_index(class)?;
+        self.classes[index].setup.limit = limit;
+        self.reconfigure(now, index as u16);
+        Some(())
+    }
+
+    /// Set how much of a core processing may use, from the next frame on.
+    pub fn set_budget(&mut self, budget: Budget) {
+        self.budget = budget;
+    }
+
+    /// Set the rate of the link, from the next frame on.
+    pub fn set_rate(&mut self, rate: Option<BitRate>) {
+        self.pace = Pace::new(rate);
+        self.estimators[LINK] = lengths();
+    }
+
+    fn class_index(&self, name: &str) -> Option<usize> {
+        self.classes.iter().position(|class| class.setup.name == name)
+    }
+
+    fn reconfigure(&mut self, now: Time, class: u16) {
+        let flows: Vec<u32> = self.flows.iter().filter(|(_, flow)| flow.class == class).map(|(i, _)| i).collect();
+        let [entrance, before_link] = self.configs(class);
+        for flow in flows {
+            self.entrance.set_flow(now, flow, entrance);
+            self.before_link.set_flow(now, flow, before_link);
+        }
+    }
+
+    fn configs(&self, class: u16) -> [FlowConfig; RESOURCES] {
+        let setup = &self.classes[usize::from(class)].setup;
+        let entrance = FlowConfig { weight: setup.weight, limit: setup.limit };
+        [entrance, FlowConfig { limit: self.between.unwrap_or_default(), ..entrance }]
+    }
+
+    fn add_flow(&mut self, flow: u32, class: u16) {
+        let [entrance, before_link] = self.configs(class);
+        self.entrance.add_flow(flow, entrance);
+        self.before_link.add_flow(flow, before_link);
+    }
+
+    fn forget(&mut self, now: Time, flow: u32) {
+        self.entrance.remove_flow(now, flow);
+        self.before_link.remove_flow(now, flow);
+        if self.predict.per() == Per::Flow {
+            self.estimators[CPU].forget(flow);
+        }
+        self.flows.forget(flow);
+    }
+
+    /// Whose observations predict this frame's time on the CPU.
+    fn key_of(&self, frame: &Frame) -> u32 {
+        match self.predict.per() {
+            Per::Flow => frame.flow,
+            Per::Class => u32::from(frame.class),
+        }
+    }
+
+    fn estimate(&self, frame: &Frame) -> ResourceVec<RESOURCES> {
+        let cpu = match self.classes[usize::from(frame.class)].setup.charge {
+            Charge::Linear(line) => line.time(u64::from(frame.size_in)),
+            Charge::Measured => self.estimators[CPU].estimate(self.key_of(frame), frame.size_in, Duration::ZERO),
+        };
+        let link = self.estimators[LINK].estimate(u32::from(frame.class), frame.size_in, Duration::ZERO);
+        let link = if link == Duration::ZERO { self.pace.estimate(frame.len()) } else { link };
+        ResourceVec([self.budget.occupied(cpu), link])
+    }
+
+    fn each_account(&mut self, frame: &Frame, change: impl Fn(&mut Books)) {
+        change(&mut self.total);
+        change(&mut self.classes[usize::from(frame.class)].books);
+        if let Some(books) = self.flows.books(frame.flow) {
+            change(books);
+        }
+    }
+
+    fn drop_frame(&mut self, frame: Frame, reason: &'static str) {
+        self.each_account(&frame, |books| books.account.drops.count(reason));
+        self.pool.give(frame);
+    }
+
+    fn next_due(&self) -> Option<(usize, Time)> {
+        let serving = |serving: &Option<Serving>| serving.as_ref().map(|s| s.until);
+        let cpu = if self.blocked() { None } else { serving(&self.on_cpu).or(self.wake[CPU]) };
+        let link = serving(&self.on_link).or(self.wake[LINK].filter(|_| self.outgoing.len() < OUTGOING));
+        // Of two at the same time the link goes first, to make room.
+        let due = [(LINK, link), (CPU, cpu)];
+        due.into_iter().filter_map(|(resource, at)| Some((resource, at?))).min_by_key(|&(_, at)| at)
+    }
+
+    /// Whether the frame on the CPU waits for room in front of the link.
+    fn blocked(&self) -> bool {
+        let full = self.buffer.frames.is_some_and(|most| self.before_link.len() >= most as usize);
+        self.between.is_none() && full && self.buffer.overflow == Overflow::Block && self.on_cpu.is_some()
+    }
+
+    fn give_up_lost_time(&mut self, now: Time) {
+        let earliest = Time::from_nanos(now.as_nanos().saturating_sub(CATCH_UP.as_nanos()));
+        let blocked = self.blocked();
+        for serving in [&mut self.on_link, &mut self.on_cpu].into_iter().take(if blocked { 1 } else { 2 }).flatten() {
+            if serving.until < earliest {
+                self.lost_time += earliest - serving.until;
+                serving.until = earliest;
+            }
+        }
+    }
+
+    /// The CPU takes a frame, if it is idle and there is one.
+    fn start_cpu(&mut self, now: Time) {
+        if self.on_cpu.is_some() {
+            return;
+        }
+        if self.free[CPU] > now {
+            self.wake[CPU] = Some(self.free[CPU]);
+            return;
+        }
+        self.wake[CPU] = None;
+        match self.entrance.next(now) {
+            Offer::Serve(job) => self.process(now, job),
+            Offer::At(time) => self.wake[CPU] = Some(time),
+            Offer::Nothing => {}
+        }
+    }
+
+    fn process(&mut self, now: Time, mut job: Job) {
+        let start = now.max(job.frame.received).max(self.free[CPU]);
+        let class = &mut self.classes[usize::from(job.frame.class)];
+        let before = stopwatch();
+        let outcome = class.setup.modules.iter_mut().try_for_each(|module| module.process(&mut job.frame));
+        let took = Duration::from_nanos(stopwatch().saturating_sub(before));
+        let charge = class.setup.charge;
+        let work = match charge {
+            Charge::Linear(line) => line.time(u64::from(job.frame.size_in)),
+            Charge::Measured => self.observe(&job.frame, took),
+        };
+        let used = self.budget.occupied(work);
+        self.each_account(&job.frame, |books| books.account.cpu += used);
+        if let Err(reason) = outcome {
+            // It occupied the CPU all the same: what follows starts later.
+            self.free[CPU] = start + used;
+            self.tell(start + used, &mut job, CPU, Progress::Finished { used });
+            self.tell(start + used, &mut job, LINK, Progress::Abandoned);
+            self.wake[CPU] = Some(self.free[CPU]);
+            self.drop_frame(job.frame, reason.0);
+            return;
+        }
+        self.on_cpu = Some(Serving { job, until: start + used, used });
+    }
+
+    fn observe(&mut self, frame: &Frame, took: Duration) -> Duration {
+        let key = self.key_of(frame);
+        let expected = self.estimators[CPU].estimate(key, frame.size_in, Duration::ZERO);
+        let believed = self.meter.believe(took, expected);
+        self.estimators[CPU].observe(key, frame.size_in, believed);
+        believed
+    }
+
+    fn tell(&mut self, now: Time, job: &mut Job, resource: usize, event: Progress) {
+        self.entrance.progress(now, job, resource, event);
+        self.before_link.progress(now, job, resource, event);
+    }
+
+    /// The frame on the CPU is done, or a scheduler wanted to be asked now.
+    fn cpu_due(&mut self, now: Time) {
+        let Some(Serving { mut job, used, .. }) = self.on_cpu.take() else { return };
+        self.free[CPU] = now;
+        self.tell(now, &mut job, CPU, Progress::Finished { used });
+        let full =
+            self.between.is_none() && self.buffer.frames.is_some_and(|most| self.before_link.len() >= most as usize);
+        if full {
+            self.tell(now, &mut job, LINK, Progress::Abandoned);
+            return self.drop_frame(job.frame, "link-buffer");
+        }
+        let cost = ResourceVec([used, self.pace.estimate(job.frame.len())]);
+        if let Err((_, mut job)) = self.before_link.enqueue(now, job, cost) {
+            self.tell(now, &mut job, LINK, Progress::Abandoned);
+            self.drop_frame(job.frame, "link-buffer");
+        }
+    }
+
+    /// The link takes a frame, if it is idle, the port takes frames, and there is one.
+    fn start_link(&mut self, now: Time) {
+        if self.on_link.is_some() || self.outgoing.len() >= OUTGOING {
+            return;
+        }
+        self.wake[LINK] = None;
+        match self.before_link.next(now) {
+            Offer::Serve(mut job) => {
+                // Room for the frame that kept the CPU.
+                if let Some(waiting) = &mut self.on_cpu {
+                    waiting.until = waiting.until.max(now);
+                }
+                let used = self.pace.take(job.frame.len());
+                self.tell(now, &mut job, LINK, Progress::Started);
+                self.on_link = Some(Serving { job, until: now.max(self.free[LINK]) + used, used });
+            }
+            Offer::At(time) => self.wake[LINK] = Some(time),
+            Offer::Nothing => {}
+        }
+    }
+
+    fn link_due(&mut self, now: Time) {
+        let Some(Serving { mut job, used, .. }) = self.on_link.take() else { return };
+        self.free[LINK] = now;
+        self.tell(now, &mut job, LINK, Progress::Finished { used });
+        let frame = job.frame;
+        self.estimators[LINK].observe(u32::from(frame.class), frame.size_in, used);
+        let (bytes, stayed) = (frame.len(), now.since(frame.received));
+        self.each_account(&frame, |books| books.left(bytes, stayed, used, false));
+        self.outgoing.push_back(frame);
+    }
+
+    /// Drops of the whole box by reason.
+    pub fn drops(&self) -> &Drops {
+        &self.total.account.drops
+    }
+}

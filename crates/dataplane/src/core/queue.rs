@@ -1,0 +1,164 @@
+//! What waits in front of the CPU and in front of the link.
+
+use std::collections::VecDeque;
+
+use dovetail_sched::{DropReason, FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Served, SpecError, Ticket};
+use dovetail_units::{ResourceVec, Time};
+
+use crate::frame::Frame;
+
+/// The CPU, then the link.
+pub const RESOURCES: usize = 2;
+
+/// A frame on its way through the box, with the tickets of the schedulers that handed it out.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub frame: Frame,
+    pub tickets: [Option<Ticket<RESOURCES>>; RESOURCES],
+}
+
+/// What a full buffer in front of the link does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Overflow {
+    /// The frame keeps the CPU, which can do nothing else meanwhile.
+    #[default]
+    Block,
+    /// The frame is lost, with the processing spent on it.
+    Drop,
+}
+
+/// The buffer in front of the link where no scheduler stands there: in order of arrival.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkBuffer {
+    /// The most frames that wait, from 1; `None` is no limit.
+    pub frames: Option<u32>,
+    /// What happens beyond.
+    pub overflow: Overflow,
+}
+
+/// The answer to "what now?" of a queue.
+pub(super) enum Offer {
+    Serve(Job),
+    At(Time),
+    Nothing,
+}
+
+/// In front of a resource.
+pub(super) enum Queue {
+    /// A scheduler, and what waits in it.
+    Scheduled(Scheduled),
+    /// In order of arrival.
+    InOrder(VecDeque<Job>),
+}
+
+pub(super) struct Scheduled {
+    pub scheduler: Box<dyn Scheduler<RESOURCES, Job>>,
+    /// Ids of the box's flows here.
+    ids: Vec<Option<FlowId>>,
+    resource: usize,
+}
+
+impl Queue {
+    pub fn scheduled(scheduler: Box<dyn Scheduler<RESOURCES, Job>>, resource: usize) -> Self {
+        Self::Scheduled(Scheduled { scheduler, ids: Vec::new(), resource })
+    }
+
+    pub fn add_flow(&mut self, flow: u32, config: FlowConfig) {
+        let Self::Scheduled(queue) = self else { return };
+        let place = flow as usize;
+        if queue.ids.len() <= place {
+            queue.ids.resize(place + 1, None);
+        }
+        queue.ids[place] = Some(queue.scheduler.add_flow(config));
+    }
+
+    pub fn set_flow(&mut self, now: Time, flow: u32, config: FlowConfig) {
+        if let Self::Scheduled(queue) = self
+            && let Some(id) = queue.id(flow)
+        {
+            // The id is a live one.
+            let _ = queue.scheduler.set_flow(now, id, config);
+        }
+    }
+
+    /// Nothing of the flow is in the box.
+    pub fn remove_flow(&mut self, now: Time, flow: u32) {
+        if let Self::Scheduled(queue) = self
+            && let Some(id) = queue.ids.get_mut(flow as usize).and_then(Option::take)
+        {
+            // Nothing waits, so nothing is given back.
+            let _ = queue.scheduler.remove_flow(now, id, &mut |_| ());
+        }
+    }
+
+    /// The frame comes, with its estimated times; it is given back with the reason if it is refused.
+    #[expect(clippy::result_large_err, reason = "a refused frame comes back by value, as from every scheduler")]
+    pub fn enqueue(&mut self, now: Time, job: Job, cost: ResourceVec<RESOURCES>) -> Result<(), (DropReason, Job)> {
+        match self {
+            Self::InOrder(waiting) => {
+                waiting.push_back(job);
+                Ok(())
+            }
+            Self::Scheduled(queue) => {
+                let Some(flow) = queue.id(job.frame.flow) else { return Err((DropReason::UnknownFlow, job)) };
+                let packet = Packet { flow, size: job.frame.len() as u32, cost, payload: job };
+                queue.scheduler.enqueue(now, packet).map_err(|refused| (refused.reason, refused.payload))
+            }
+        }
+    }
+
+    /// What the idle resource takes.
+    pub fn next(&mut self, now: Time) -> Offer {
+        match self {
+            Self::InOrder(waiting) => waiting.pop_front().map_or(Offer::Nothing, Offer::Serve),
+            Self::Scheduled(queue) => match queue.scheduler.next(now) {
+                Next::Serve(Served { ticket, payload: mut job, .. }) => {
+                    job.tickets[queue.resource] = Some(ticket);
+                    Offer::Serve(job)
+                }
+                Next::At(time) => Offer::At(time),
+                Next::AwaitProgress | Next::Empty => Offer::Nothing,
+            },
+        }
+    }
+
+    /// The scheduler here hears what became of a frame that it handed out.
+    pub fn progress(&mut self, now: Time, job: &mut Job, resource: usize, event: Progress) {
+        if let Self::Scheduled(queue) = self
+            && let Some(ticket) = &mut job.tickets[queue.resource]
+        {
+            queue.scheduler.progress(now, ticket, resource, event);
+        }
+    }
+
+    /// Frames that wait.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::InOrder(waiting) => waiting.len(),
+            Self::Scheduled(queue) => queue.scheduler.stats().queued as usize,
+        }
+    }
+
+    /// Frames of a flow that wait; in order of arrival they are not told apart.
+    pub fn queued(&self, flow: u32) -> u32 {
+        match self {
+            Self::InOrder(_) => 0,
+            Self::Scheduled(queue) => queue.id(flow).map_or(0, |id| queue.scheduler.queued(id)),
+        }
+    }
+
+    /// Change a parameter of the scheduler.
+    pub fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
+        match self {
+            Self::InOrder(_) => Ok(()),
+            Self::Scheduled(queue) => queue.scheduler.set(now, parameter, value),
+        }
+    }
+}
+
+impl Scheduled {
+    fn id(&self, flow: u32) -> Option<FlowId> {
+        self.ids.get(flow as usize).copied().flatten()
+    }
+}

@@ -1,0 +1,201 @@
+//! What the box has done until some instant, for reports, the control socket and metrics.
+
+use std::collections::BTreeMap;
+
+use dovetail_units::Time;
+use serde::{Deserialize, Serialize};
+
+use super::account::{Account, Books};
+use super::flows::name;
+use super::middlebox::Middlebox;
+
+/// The version of [`Snapshot`]'s form.
+pub const SCHEMA: u32 = 1;
+
+/// The whole box. Counts are since its start; rates are differences of two snapshots.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The box's time, seconds.
+    pub time_s: f64,
+    /// The scheduler, as it was named.
+    pub scheduler: String,
+    /// The CPU and the link.
+    pub resources: BTreeMap<String, ResourceSnapshot>,
+    /// All frames together.
+    pub total: QueueSnapshot,
+    /// By class.
+    pub classes: Vec<ClassSnapshot>,
+    /// By flow.
+    pub flows: Vec<FlowSnapshot>,
+    /// Flows beyond the most that are kept, in frames.
+    pub overflowed: u64,
+    /// Measurements of processing that were not believed, since the kernel had taken the core away.
+    pub outliers: u64,
+    /// Time that a late worker could not make up for, seconds.
+    pub lost_time_s: f64,
+}
+
+/// A resource.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ResourceSnapshot {
+    /// For how long it was occupied, seconds.
+    pub busy_s: f64,
+    /// Frames that wait in front of it.
+    pub waiting: u64,
+    /// Of the CPU the part of a core, of the link bits per second; `null` is no limit.
+    pub capacity: Option<f64>,
+}
+
+/// What became of frames.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct QueueSnapshot {
+    /// Frames that came in.
+    pub frames_in: u64,
+    /// Their bytes.
+    pub bytes_in: u64,
+    /// Frames that left over the link.
+    pub frames_out: u64,
+    /// Their bytes as they left.
+    pub bytes_out: u64,
+    /// Of these, with a congestion mark of ours.
+    pub marked: u64,
+    /// Frames that were dropped, by reason.
+    pub dropped: BTreeMap<String, u64>,
+    /// Frames that are in the box.
+    pub held: u64,
+    /// Time on the CPU, seconds.
+    pub cpu_s: f64,
+    /// Time on the link, seconds.
+    pub link_s: f64,
+    /// How long frames stayed.
+    pub latency_s: Latency,
+}
+
+/// From receipt to the end on the link, seconds; `null` if nothing has left.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Latency {
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 90th percentile.
+    pub p90: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// The longest.
+    pub max: Option<f64>,
+}
+
+/// A class of flows.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ClassSnapshot {
+    /// Its name.
+    pub class: String,
+    /// The weight of each of its flows.
+    pub weight: f64,
+    /// Its flows that are kept.
+    pub flows: u64,
+    /// What became of its frames.
+    #[serde(flatten)]
+    pub frames: QueueSnapshot,
+}
+
+/// A flow.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FlowSnapshot {
+    /// Its addresses and ports.
+    pub flow: String,
+    /// Its number in the box.
+    pub index: u32,
+    /// Its class.
+    pub class: String,
+    /// Frames that wait in front of the CPU.
+    pub queued: u64,
+    /// What became of its frames.
+    #[serde(flatten)]
+    pub frames: QueueSnapshot,
+}
+
+impl Middlebox {
+    /// What was done until `now`. O(flows).
+    pub fn snapshot(&self, now: Time) -> Snapshot {
+        let total = &self.total.account;
+        let rate = self.pace.rate().map(|rate| rate.as_bps() as f64);
+        let cpu = ResourceSnapshot {
+            busy_s: total.cpu.as_secs_f64(),
+            waiting: self.entrance.len() as u64,
+            capacity: Some(f64::from(self.budget.as_millionths()) / 1e6),
+        };
+        let waiting = self.before_link.len() as u64;
+        let link = ResourceSnapshot { busy_s: total.link.as_secs_f64(), waiting, capacity: rate };
+        Snapshot {
+            schema: SCHEMA,
+            time_s: now.as_secs_f64(),
+            scheduler: self.scheduler.to_string(),
+            resources: [("cpu".to_string(), cpu), ("link".to_string(), link)].into(),
+            total: queue(&self.total),
+            classes: self.class_snapshots(),
+            flows: self.flow_snapshots(),
+            overflowed: self.flows.overflowed,
+            outliers: self.meter.outliers,
+            lost_time_s: self.lost_time.as_secs_f64(),
+        }
+    }
+
+    fn class_snapshots(&self) -> Vec<ClassSnapshot> {
+        let mut flows = vec![0; self.classes.len()];
+        self.flows.iter().for_each(|(_, flow)| flows[usize::from(flow.class)] += 1);
+        let classes = self.classes.iter().zip(flows);
+        let snapshot = |(class, flows): (&super::middlebox::Class, u64)| ClassSnapshot {
+            class: class.setup.name.clone(),
+            weight: class.setup.weight.as_f64(),
+            flows,
+            frames: queue(&class.books),
+        };
+        classes.map(snapshot).collect()
+    }
+
+    fn flow_snapshots(&self) -> Vec<FlowSnapshot> {
+        let snapshot = |(index, flow): (u32, &super::flows::Flow)| FlowSnapshot {
+            flow: name(&flow.key),
+            index,
+            class: self.classes[usize::from(flow.class)].setup.name.clone(),
+            queued: u64::from(self.entrance.queued(index)),
+            frames: queue(&flow.books),
+        };
+        self.flows.iter().map(snapshot).collect()
+    }
+}
+
+fn queue(books: &Books) -> QueueSnapshot {
+    let Account { frames_in, bytes_in, frames_out, bytes_out, marked, cpu, link, drops } = &books.account;
+    QueueSnapshot {
+        frames_in: *frames_in,
+        bytes_in: *bytes_in,
+        frames_out: *frames_out,
+        bytes_out: *bytes_out,
+        marked: *marked,
+        dropped: drops.iter().map(|(reason, count)| (reason.to_string(), count)).collect(),
+        held: books.account.held(),
+        cpu_s: cpu.as_secs_f64(),
+        link_s: link.as_secs_f64(),
+        latency_s: latency(books),
+    }
+}
+
+fn latency(books: &Books) -> Latency {
+    let times = &books.latency;
+    if times.is_empty() {
+        return Latency::default();
+    }
+    let at = |quantile| Some(times.value_at_quantile(quantile) as f64 / 1e9);
+    Latency {
+        mean: Some(times.mean() / 1e9),
+        p50: at(0.5),
+        p90: at(0.9),
+        p99: at(0.99),
+        max: Some(times.max() as f64 / 1e9),
+    }
+}

@@ -1,0 +1,92 @@
+//! What tells a box the time: the machine's clock, or the frames of a capture.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dovetail_units::{Duration, Time};
+
+use crate::live::Live;
+
+/// Shorter waits than this are spent spinning: a sleeping thread is woken some 50 us late.
+const SPIN: Duration = Duration::from_micros(80);
+
+/// The longest sleep, so that commands are heard.
+const NAP: Duration = Duration::from_millis(20);
+
+/// How long a box that is told to stop goes on to send what it holds.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// The machine's clock.
+pub struct Clock(quanta::Clock, u64);
+
+impl Clock {
+    /// Starts at a second, so that there is a time before.
+    pub fn start() -> Self {
+        let clock = quanta::Clock::new();
+        let raw = clock.raw();
+        Self(clock, raw)
+    }
+
+    /// Time since a second before the start.
+    pub fn now(&self) -> Time {
+        Time::from_nanos(1_000_000_000 + self.0.delta_as_nanos(self.1, self.0.raw()))
+    }
+}
+
+/// Run by the machine's clock until `stop` is set or nothing will come any more, then send what is held. `listen` is called between bursts, at least
+/// every 20 ms, to hear commands.
+///
+/// # Errors
+/// A port is of no use any more, or a file could not be written whole.
+pub fn real_time(
+    live: &mut Live,
+    clock: &Clock,
+    stop: &AtomicBool,
+    mut listen: impl FnMut(&mut Live, Time),
+) -> io::Result<()> {
+    let mut stopped: Option<Time> = None;
+    let mut heard = clock.now();
+    loop {
+        let now = clock.now();
+        if stopped.is_none() && (stop.load(Ordering::Relaxed) || live.ended()) {
+            stopped = Some(now);
+        }
+        if stopped.is_some_and(|at| live.is_empty() || now.since(at) > DRAIN) {
+            return live.finish();
+        }
+        let came = live.step(now, stopped.is_some())?;
+        if now.since(heard) >= NAP || !came {
+            heard = now;
+            listen(live, now);
+        }
+        if !came {
+            rest(live, clock, now);
+        }
+    }
+}
+
+/// Wait for a frame, or until something is due.
+fn rest(live: &mut Live, clock: &Clock, now: Time) {
+    let due = live.next_event().unwrap_or(now + NAP).min(now + NAP);
+    let due = if live.waits_for_port() { due.min(now + Duration::from_micros(100)) } else { due };
+    let wait = due.since(clock.now());
+    if wait > SPIN {
+        crate::wait::readable(live.readable(), wait.saturating_sub(SPIN));
+    }
+}
+
+/// Run by the time stamps of what comes, at once, until nothing will come any more and nothing is held.
+///
+/// # Errors
+/// A port is of no use any more, or a file could not be written whole.
+pub fn simulated_time(live: &mut Live) -> io::Result<Time> {
+    let mut now = Time::ZERO;
+    while let Some(next) = live.next_event() {
+        now = now.max(next);
+        live.step(now, false)?;
+        while live.waits_for_port() {
+            live.step(now, true)?;
+        }
+    }
+    live.finish().map(|()| now)
+}

@@ -1,0 +1,167 @@
+//! A box between two ports, in whatever time its driver tells.
+
+use std::collections::VecDeque;
+use std::io;
+
+use dovetail_config::InputError;
+use dovetail_units::{Duration, Time};
+
+use crate::config::Config;
+use crate::core::{Account, Middlebox, Snapshot};
+use crate::frame::Frame;
+use crate::port::{BURST, Port, PortCounters};
+
+/// The most frames that are kept in the direction that is not scheduled.
+const REVERSE: usize = 65_536;
+
+/// The middlebox between its ports. Frames from the inside port are classified, scheduled, processed and paced on their way to the outside port; those
+/// of the other direction pass, after a delay if one is set.
+pub struct Live {
+    /// The box.
+    pub middlebox: Middlebox,
+    inside: Box<dyn Port>,
+    outside: Box<dyn Port>,
+    burst: Vec<Frame>,
+    delay: Duration,
+    delayed: VecDeque<Frame>,
+    returning: VecDeque<Frame>,
+    reverse: Account,
+}
+
+/// The accounts of all that is between the ports.
+#[derive(Clone, Debug)]
+pub struct Totals {
+    /// The scheduled direction.
+    pub forward: Snapshot,
+    /// The other direction.
+    pub reverse: Account,
+    /// The port where scheduled frames come in.
+    pub inside: PortCounters,
+    /// The port where they go out.
+    pub outside: PortCounters,
+    /// Scheduled frames that wait for the outside port.
+    pub outgoing: u64,
+}
+
+impl Live {
+    /// Open the ports of a configuration and put its box between them.
+    ///
+    /// # Errors
+    /// The configuration is wrong, or a port cannot be opened.
+    pub fn open(config: &Config) -> Result<Self, InputError> {
+        let middlebox = config.middlebox()?;
+        let [inside, outside] = config.open_ports()?;
+        Ok(Self::new(middlebox, inside, outside, config.reverse_delay()))
+    }
+
+    /// Between these ports; frames of the other direction are kept for `delay`.
+    pub fn new(middlebox: Middlebox, inside: Box<dyn Port>, outside: Box<dyn Port>, delay: Duration) -> Self {
+        Self {
+            middlebox,
+            inside,
+            outside,
+            burst: Vec::with_capacity(BURST),
+            delay,
+            delayed: VecDeque::new(),
+            returning: VecDeque::new(),
+            reverse: Account::default(),
+        }
+    }
+
+    /// Take in what has come, unless the box is to drain, and do all that is due until `now`. Says whether anything came.
+    ///
+    /// # Errors
+    /// A port is of no use any more.
+    pub fn step(&mut self, now: Time, drain: bool) -> io::Result<bool> {
+        let mut came = false;
+        if !drain {
+            came = self.receive_inside(now)?;
+            came |= self.receive_outside(now)?;
+        }
+        self.middlebox.advance(now);
+        self.outside.send(now, &mut self.middlebox.outgoing, &mut self.middlebox.pool)?;
+        self.send_inside(now)?;
+        Ok(came)
+    }
+
+    fn receive_inside(&mut self, now: Time) -> io::Result<bool> {
+        self.inside.receive(now, &mut self.middlebox.pool, &mut self.burst)?;
+        let came = !self.burst.is_empty();
+        for frame in self.burst.drain(..) {
+            self.middlebox.receive(now, frame);
+        }
+        Ok(came)
+    }
+
+    fn receive_outside(&mut self, now: Time) -> io::Result<bool> {
+        self.outside.receive(now, &mut self.middlebox.pool, &mut self.burst)?;
+        let came = !self.burst.is_empty();
+        for frame in self.burst.drain(..) {
+            self.reverse.frames_in += 1;
+            self.reverse.bytes_in += frame.len() as u64;
+            if self.delayed.len() + self.returning.len() < REVERSE {
+                self.delayed.push_back(frame);
+            } else {
+                self.reverse.drops.count("reverse-full");
+                self.middlebox.pool.give(frame);
+            }
+        }
+        Ok(came)
+    }
+
+    fn send_inside(&mut self, now: Time) -> io::Result<()> {
+        while let Some(frame) = self.delayed.pop_front_if(|frame| frame.received + self.delay <= now) {
+            self.reverse.frames_out += 1;
+            self.reverse.bytes_out += frame.len() as u64;
+            self.returning.push_back(frame);
+        }
+        self.inside.send(now, &mut self.returning, &mut self.middlebox.pool)
+    }
+
+    /// When there is something to do next, as far as that is known.
+    pub fn next_event(&mut self) -> Option<Time> {
+        let delayed = self.delayed.front().map(|frame| frame.received + self.delay);
+        let arrivals = [self.inside.next_arrival(), self.outside.next_arrival()];
+        let known = [delayed, self.middlebox.next_event()].into_iter().chain(arrivals);
+        known.flatten().min()
+    }
+
+    /// Whether frames wait for a port that took none.
+    pub fn waits_for_port(&self) -> bool {
+        !self.middlebox.outgoing.is_empty() || !self.returning.is_empty()
+    }
+
+    /// Whether nothing is between the ports.
+    pub fn is_empty(&self) -> bool {
+        self.middlebox.held() == 0 && !self.waits_for_port() && self.delayed.is_empty()
+    }
+
+    /// Whether nothing will come any more.
+    pub fn ended(&self) -> bool {
+        self.inside.ended()
+    }
+
+    /// What becomes readable when frames have come.
+    pub fn readable(&self) -> [Option<std::os::fd::RawFd>; 2] {
+        [self.inside.readable(), self.outside.readable()]
+    }
+
+    /// Bring what ports have written into its place.
+    ///
+    /// # Errors
+    /// A file could not be written whole.
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.inside.finish().and(self.outside.finish())
+    }
+
+    /// All accounts.
+    pub fn totals(&mut self, now: Time) -> Totals {
+        Totals {
+            forward: self.middlebox.snapshot(now),
+            reverse: self.reverse.clone(),
+            inside: self.inside.counters(),
+            outside: self.outside.counters(),
+            outgoing: self.middlebox.outgoing.len() as u64,
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The box without ports: what goes in comes out, at the instants that CPU, link and scheduler allow.
+
+use dovetail_dataplane::config::Config;
+use dovetail_dataplane::core::Middlebox;
+use dovetail_dataplane::frame::Frame;
+use dovetail_units::{Duration, Time};
+use dovetail_wire::LinkType;
+use etherparse::PacketBuilder;
+
+fn middlebox(text: &str) -> Middlebox {
+    let ports = "[ports]\nin = \"packet:a\"\nout = \"packet:b\"\n";
+    let (top, tables) = text.split_once('[').map_or((text, String::new()), |(top, rest)| (top, format!("[{rest}")));
+    let config = Config::parse("box.toml", &format!("{top}\n{ports}\n{tables}"), &[]);
+    config.unwrap_or_else(|e| panic!("{e}")).middlebox().unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A UDP frame of `bytes` to this port.
+fn udp(port: u16, bytes: usize) -> Vec<u8> {
+    let builder = PacketBuilder::ethernet2([1; 6], [2; 6]).ipv4([10, 0, 0, 1], [10, 0, 1, 1], 64).udp(9, port);
+    let mut frame = Vec::new();
+    builder.write(&mut frame, &vec![0; bytes - 42]).unwrap();
+    frame
+}
+
+fn us(us: u64) -> Time {
+    Time::from_nanos(1_000_000_000) + Duration::from_micros(us)
+}
+
+fn put(middlebox: &mut Middlebox, now: Time, bytes: &[u8]) {
+    let mut frame = middlebox.pool.take();
+    frame.fill(now, bytes, LinkType::ETHERNET);
+    middlebox.receive(now, frame);
+}
+
+/// What has left since the last call: the port that it is for.
+fn out(middlebox: &mut Middlebox) -> Vec<u16> {
+    let port = |frame: &Frame| frame.data().get(36..38).map_or(0, |port| u16::from_be_bytes([port[0], port[1]]));
+    let ports = middlebox.outgoing.iter().map(port).collect();
+    while let Some(frame) = middlebox.outgoing.pop_front() {
+        middlebox.pool.give(frame);
+    }
+    ports
+}
+
+const TWO_CLASSES: &str = r#"
+scheduler = "tradeoff:alpha=1"
+[link]
+rate = "64 Mbps"
+[[class]]
+name = "dear"
+match = [{ protocol = "udp", dport = "5000-5999" }]
+cost = "300 us"
+[[class]]
+name = "cheap"
+cost = "10 us"
+"#;
+
+#[test]
+fn a_frame_leaves_when_cpu_and_link_are_done_with_it() {
+    let mut middlebox = middlebox(TWO_CLASSES);
+    put(&mut middlebox, us(0), &udp(5000, 800));
+    middlebox.advance(us(0));
+    // 300 us on the CPU; 800 B at 64 Mb/s are 100 us on the link.
+    assert_eq!(middlebox.next_event(), Some(us(300)));
+    middlebox.advance(us(300));
+    assert_eq!(middlebox.next_event(), Some(us(400)));
+    assert!(out(&mut middlebox).is_empty());
+    middlebox.advance(us(400));
+    assert_eq!(out(&mut middlebox), [5000]);
+    assert_eq!(middlebox.next_event(), None);
+    let snapshot = middlebox.snapshot(us(400));
+    assert_eq!((snapshot.total.cpu_s, snapshot.total.link_s), (300e-6, 100e-6));
+    assert_eq!(snapshot.classes[0].frames.frames_out, 1);
+    assert_eq!(middlebox.pool.in_use(), 0);
+}
+
+#[test]
+fn a_fifth_of_the_core_takes_five_times_as_long() {
+    let mut middlebox = middlebox(&TWO_CLASSES.replace("[link]", "[cpu]\nbudget = \"20 %\"\n[link]"));
+    put(&mut middlebox, us(0), &udp(5000, 800));
+    middlebox.advance(us(0));
+    assert_eq!(middlebox.next_event(), Some(us(1500)));
+}
+
+#[test]
+fn a_worker_that_wakes_late_loses_no_time() {
+    let run = |step: u64| {
+        let mut middlebox = middlebox(TWO_CLASSES);
+        for k in 0..60 {
+            put(&mut middlebox, us(0), &udp(5000 + k % 7 * 1000, 800));
+        }
+        let mut order = Vec::new();
+        for now in (0..20_000).step_by(step as usize) {
+            middlebox.advance(us(now));
+            order.extend(out(&mut middlebox));
+        }
+        let total = middlebox.snapshot(us(20_000)).total;
+        (order, total.latency_s.mean, total.latency_s.max, total.frames_out)
+    };
+    assert_eq!(run(1), run(7_000));
+    assert_eq!(run(1).3, 60);
+}
+
+#[test]
+fn what_a_worker_missed_by_more_than_ten_milliseconds_is_lost_time() {
+    let mut middlebox = middlebox(TWO_CLASSES);
+    for _ in 0..200 {
+        put(&mut middlebox, us(0), &udp(5000, 800));
+    }
+    middlebox.advance(us(0));
+    middlebox.advance(us(100_300));
+    // The first frame's end is put off to 10 ms before now; from then on 300 us each.
+    assert_eq!(out(&mut middlebox).len(), 34);
+    assert_eq!(middlebox.snapshot(us(100_300)).lost_time_s, 0.09);
+}
+
+#[test]
+fn a_full_link_buffer_keeps_the_cpu_or_loses_the_frame() {
+    let config = "scheduler = \"fifo\"\n[link]\nrate = \"640 kbps\"\nbuffer = \"2 packets\"\n\
+                  [[class]]\nname = \"all\"\ncost = \"10 us\"\n";
+    let run = |config: &str| {
+        let mut middlebox = middlebox(config);
+        for k in 0..10 {
+            put(&mut middlebox, us(0), &udp(k, 800));
+        }
+        middlebox.advance(us(0));
+        for now in (0..=110_000).step_by(10) {
+            middlebox.advance(us(now));
+        }
+        (out(&mut middlebox), middlebox.snapshot(us(110_000)).total)
+    };
+    let (order, total) = run(config);
+    assert_eq!((order, total.dropped.len()), ((0..10).collect(), 0));
+    let (order, total) = run(&config.replace("buffer", "overflow = \"drop\"\nbuffer"));
+    // The first goes onto the link at once, two wait, the others find no room.
+    assert_eq!((order, total.dropped["link-buffer"], total.held), (vec![0, 1, 2], 7, 0));
+}
+
+#[test]
+fn equal_dominant_shares_of_unlike_flows() {
+    let mut middlebox = middlebox(TWO_CLASSES);
+    let mut now = us(0);
+    for _ in 0..2_000 {
+        for (class, port) in [5000, 6000].into_iter().enumerate() {
+            if middlebox.snapshot(now).classes[class].frames.held < 50 {
+                put(&mut middlebox, now, &udp(port, 800));
+            }
+        }
+        now += Duration::from_micros(50);
+        middlebox.advance(now);
+        out(&mut middlebox);
+    }
+    let [dear, cheap] = [0, 1].map(|class| middlebox.snapshot(now).classes[class].frames.clone());
+    // 300 us of CPU a packet against 100 us of link. Each flow is within one longest packet of the fluid, and one may be in service.
+    let (cpu, link) = (dear.cpu_s, cheap.link_s);
+    assert!((cpu - link).abs() < 3.0 * 300e-6, "{cpu} {link}");
+}
+
+#[test]
+fn every_frame_is_sent_dropped_or_held_whatever_comes() {
+    for scheduler in ["fifo", "drr+drr", "tradeoff:alpha=0.5", "drfq", "mr3", "wfq+wfq:full=hold"] {
+        let config = TWO_CLASSES.replace("tradeoff:alpha=1", scheduler);
+        let flows = "[flows]\nqueue = \"5 packets\"\nidle = \"2 ms\"\nmost = 8\n[link]";
+        let mut middlebox = middlebox(&config.replace("[link]", flows));
+        let mut random = 12345_u64;
+        let mut came = 0;
+        let mut sent = 0;
+        for step in 0..5_000_u64 {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let draw = random >> 33;
+            if draw.is_multiple_of(3) {
+                let frame = match draw % 50 {
+                    0 => vec![0xff; (draw % 70) as usize],
+                    _ => udp(4_990 + (draw % 40) as u16, 60 + (draw % 1400) as usize),
+                };
+                put(&mut middlebox, us(step * 40), &frame);
+                came += 1;
+            }
+            middlebox.advance(us(step * 40));
+            sent += out(&mut middlebox).len() as u64;
+            let dropped: u64 = middlebox.drops().iter().map(|(_, count)| count).sum();
+            assert_eq!(came, sent + dropped + middlebox.held(), "{scheduler}");
+            assert_eq!(middlebox.pool.in_use() as u64, middlebox.held(), "{scheduler}");
+        }
+        middlebox.advance(us(10_000_000));
+        while middlebox.next_event().is_some() {
+            let next = middlebox.next_event().unwrap();
+            out(&mut middlebox);
+            middlebox.advance(next.max(us(10_000_000)));
+        }
+        assert_eq!(middlebox.held(), 0, "{scheduler}");
+    }
+}
