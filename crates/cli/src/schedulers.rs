@@ -55,7 +55,7 @@ fn family(width: u16) -> String {
         vec!["name", "fair in", "resources", "weights", "per packet", "work conserving", "costs ahead", "published"];
     let row = |e: &Entry| {
         let (brief, per_packet) = (e.brief, e.complexity.replace("log ", LOG));
-        let facts = [e.name, brief.fairness, e.shared_resources(), yes_no(e.weights), &per_packet];
+        let facts = [e.name, brief.fairness, e.shared_resources(), e.weights.name(), &per_packet];
         let facts = facts.into_iter().chain([brief.work_conserving, brief.costs_ahead, brief.paper]);
         facts.map(String::from).collect()
     };
@@ -83,7 +83,7 @@ fn all_about(entry: &Entry) -> String {
         ("guarantees", entry.guarantee),
         ("per packet", entry.complexity),
         ("resources", entry.shared_resources()),
-        ("weights", yes_no(entry.weights)),
+        ("weights", entry.weights.name()),
         ("work conserving", entry.work_conserving),
         ("processing times", entry.costs),
         ("source", entry.paper),
@@ -102,10 +102,6 @@ fn all_about(entry: &Entry) -> String {
         text.push_str(&format!("      {}\n      default: {}{running}\n", p.meaning, p.default));
     }
     text
-}
-
-fn yes_no(yes: bool) -> &'static str {
-    if yes { "yes" } else { "no" }
 }
 
 /// The document of `dovetail schedulers --json`.
@@ -133,7 +129,7 @@ struct About {
     fairness: &'static str,
     complexity: &'static str,
     resources: &'static str,
-    weights: bool,
+    weights: &'static str,
     work_conserving: &'static str,
     costs: &'static str,
     costs_ahead: &'static str,
@@ -179,7 +175,7 @@ impl About {
             fairness: entry.brief.fairness,
             complexity: entry.complexity,
             resources: entry.shared_resources(),
-            weights: entry.weights,
+            weights: entry.weights.name(),
             work_conserving: entry.work_conserving,
             costs: entry.costs,
             costs_ahead: entry.brief.costs_ahead,

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
-use crate::contract::{FlowConfig, Limit, Next, Packet, Progress, Scheduler, Ticket};
+use crate::contract::{Next, Packet, Progress, Scheduler, Ticket};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{NIL, Queues};
 use crate::spec::SpecError;
@@ -85,8 +85,7 @@ impl<const M: usize> Discipline<M> for BackPressure<M> {
     fn stamp(&mut self, _now: Time) {}
 
     fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
-        let config = FlowConfig { weight: queues.flow(flow).weight(), limit: Limit::default() };
-        let id = self.inner.add_flow(config);
+        let id = self.inner.add_flow(queues.weights(flow));
         debug_assert_eq!(id, queues.id(flow));
     }
 
@@ -155,8 +154,7 @@ impl<const M: usize> Discipline<M> for BackPressure<M> {
     }
 
     fn reweighed<P>(&mut self, flow: u32, _old: Weight, queues: &mut FlowQueues<M, P>) {
-        let config = FlowConfig { weight: queues.flow(flow).weight(), limit: Limit::default() };
-        let known = self.inner.set_flow(self.now, queues.id(flow), config);
+        let known = self.inner.set_flow(self.now, queues.id(flow), queues.weights(flow));
         debug_assert!(known.is_ok());
     }
 

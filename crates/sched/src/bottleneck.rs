@@ -5,6 +5,7 @@
 //!
 //! * Parameters: `interval` = time after which it looks for the bottleneck again, above 0 s; default 100 ms. Can change while
 //!   running.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource are not looked at.
 //! * Cost per packet: O(log n) for n backlogged flows; O(n) when another resource becomes the bottleneck, at most once per interval.
 //! * Guarantees: those of `sfq` on the bottleneck, as long as it stays the same. Nothing else, which is what it is here to show: a flow gains by
 //!   asking for more than it needs if that moves the bottleneck, and where equal shares of each resource make another the
@@ -26,7 +27,7 @@
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
-use crate::catalog::{Brief, Entry, Parameter, Resources};
+use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::contract::{Progress, Ticket};
 use crate::one_resource::FlowTags;
 use crate::per_flow::{Choice, Discipline};
@@ -51,7 +52,7 @@ pub const ENTRY: Entry = Entry {
     parameters: &[INTERVAL],
     complexity: "O(log n)",
     guarantee: "that of sfq on the bottleneck while it stays the same; can be gamed, and can oscillate",
-    weights: true,
+    weights: Weights::One,
     work_conserving: "yes",
     costs: "for the next packet's tag; corrected by measurement",
     paper: "Ghodsi, Sekar, Zaharia, Stoica, SIGCOMM 2012, section 3.1, after Egi et al.",

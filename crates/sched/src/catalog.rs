@@ -34,6 +34,31 @@ pub enum Resources {
     Two,
 }
 
+/// Which of a flow's weights count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Weights {
+    /// None.
+    None,
+    /// One for all resources; of weights that differ by resource, [`FlowConfig::weight`](crate::FlowConfig::weight) stands for them.
+    One,
+    /// That on the resource that is shared.
+    Shared,
+    /// Those on all resources, each for itself.
+    Each,
+}
+
+impl Weights {
+    /// In a word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "no",
+            Self::One => "one",
+            Self::Shared => "shared",
+            Self::Each => "each",
+        }
+    }
+}
+
 /// What is known of a discipline, for help texts and reference pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
@@ -51,8 +76,8 @@ pub struct Entry {
     pub complexity: &'static str,
     /// What it guarantees.
     pub guarantee: &'static str,
-    /// Whether weights count.
-    pub weights: bool,
+    /// Which of a flow's weights count.
+    pub weights: Weights,
     /// Whether it is work conserving, or when.
     pub work_conserving: &'static str,
     /// Whether processing times must be known in advance.

@@ -11,6 +11,8 @@
 //! * Guarantees, with exact times: |W_i/w_i - W_j/w_j| <= Q + C_i/w_i + C_j/w_j over any interval in which flows i and j are backlogged, W the total
 //!   time received as of the decisions, C the longest of a packet, Q the largest quantum meanwhile. That is at most 3 Ptc_max with
 //!   equal weights and Q = Ptc_max (Theorem 3).
+//! * Weights: one, w_i. It is the paper's with phi's that differ by resource, too: only their sum counts there, and the mean, which is
+//!   [`FlowConfig::weight`](crate::FlowConfig::weight) then, is in proportion to it.
 //! * Times need to be known, or predicted, on arrival for `auto`, else when a packet is served.
 //! * Example: `cbcs`, `cbcs:quantum=40 ms`, `cbcs:charge=estimated`.
 //!
@@ -37,7 +39,7 @@
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
-use crate::catalog::{Brief, Entry, Parameter, Resources};
+use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::charge::{self, Charge, total};
 use crate::contract::{Progress, Ticket};
 use crate::one_resource::{charged, not_settable};
@@ -63,7 +65,7 @@ pub const ENTRY: Entry = Entry {
     ],
     complexity: "O(1)",
     guarantee: "|W_i/w_i - W_j/w_j| <= Q + C_i/w_i + C_j/w_j in total time, C a packet's longest, Q the largest quantum",
-    weights: true,
+    weights: Weights::One,
     work_conserving: "yes",
     costs: "on arrival; corrected by measurement unless charge=estimated",
     paper: "Sabrina, Kanhere, Jha, IEEE TPDS 2007 (CBCS)",

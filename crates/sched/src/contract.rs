@@ -47,13 +47,23 @@ pub struct TimeLimit {
     pub lower: Duration,
 }
 
-/// What is set up for a flow.
+/// What is set up for a flow of `M` resources.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct FlowConfig {
+pub struct FlowConfig<const M: usize> {
     /// The flow's weight: its fair share is proportional to it.
     pub weight: Weight,
+    /// Its weights on the resources one by one, where they differ. [`Entry::weights`](crate::catalog::Entry::weights) says what a discipline makes
+    /// of them: those that keep one weight for all resources look at `weight` only. `None` is `weight` on every resource.
+    pub weight_on: Option<[Weight; M]>,
     /// The limit of the flow's queue; packets beyond it are refused.
     pub limit: Limit,
+}
+
+impl<const M: usize> FlowConfig<M> {
+    /// The weight on every resource.
+    pub fn weights(&self) -> [Weight; M] {
+        self.weight_on.unwrap_or([self.weight; M])
+    }
 }
 
 /// The longest processing time that is told apart from longer ones: some 18 minutes. No clock of a discipline can overflow by it.
@@ -246,10 +256,10 @@ pub struct Stats {
 /// ```
 pub trait Scheduler<const M: usize, P> {
     /// Set up a flow.
-    fn add_flow(&mut self, config: FlowConfig) -> FlowId;
+    fn add_flow(&mut self, config: FlowConfig<M>) -> FlowId;
 
-    /// Change a flow's weight and limit from now on. Packets beyond a lowered limit stay.
-    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig) -> Result<(), UnknownFlow>;
+    /// Change a flow's weights and limit from now on. Packets beyond a lowered limit stay.
+    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig<M>) -> Result<(), UnknownFlow>;
 
     /// Tear a flow down; the payloads of its waiting packets go to `dropped` in order.
     fn remove_flow(&mut self, now: Time, flow: FlowId, dropped: &mut dyn FnMut(P)) -> Result<(), UnknownFlow>;

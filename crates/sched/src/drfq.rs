@@ -7,6 +7,7 @@
 //!   (1 or more): longer buffers between resources void the fairness of the service actually received, shorter ones leave
 //!   resources idle. The default follows the number of backlogged flows, but is at least 4 per server: flows with equal tags are
 //!   served one after another, so complementary packets may stand a round of flows apart, and flows of cheap packets have several in a round.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource are not looked at.
 //! * Cost per packet: O(log n) for n backlogged flows.
 //! * Guarantees, for flows whose dominant resource does not change while they are backlogged, at the entrance of the
 //!   pipeline: |D_i/w_i - D_j/w_j| < s_i/w_i + s_j/w_j, with s the largest dominant time of a packet
@@ -36,7 +37,7 @@ use alloc::format;
 
 use dovetail_units::{Duration, ResourceVec, Time};
 
-use crate::catalog::{Brief, Entry, Parameter, Resources, Shape};
+use crate::catalog::{Brief, Entry, Parameter, Resources, Shape, Weights};
 use crate::contract::{Progress, Ticket};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, Queues};
@@ -69,7 +70,7 @@ pub const ENTRY: Entry = Entry {
     ],
     complexity: "O(log n)",
     guarantee: "|D_i/w_i - D_j/w_j| < s_i/w_i + s_j/w_j at the entrance",
-    weights: true,
+    weights: Weights::One,
     work_conserving: "if the window is large enough",
     costs: "for the next packet's tag; corrected by measurement",
     paper: "Ghodsi et al., SIGCOMM 2012, section 5",

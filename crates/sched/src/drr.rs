@@ -5,6 +5,7 @@
 //! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link).
 //!   `quantum` = time that a flow of weight 1 gets per turn, above 0 s, or `auto` (default): as much as lets every backlogged
 //!   flow serve a packet in every round. Settable while running.
+//! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(1) with `auto`, and with a quantum not below any packet's time divided by its flow's weight. With a smaller
 //!   one up to O(n) for n backlogged flows, however much smaller it is.
 //! * Guarantees: |W_i/w_i - W_j/w_j| <= Q + s_i/w_i + s_j/w_j over any interval in which flows i and j are backlogged, W the time
@@ -27,7 +28,8 @@
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
-use crate::catalog::{Brief, Entry, Parameter, Resources};
+use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
+use crate::contract::FlowConfig;
 use crate::one_resource::{RESOURCE, charged, not_settable, resource, virtual_time};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{FlowRecord, Links, List, Queues};
@@ -51,7 +53,7 @@ pub const ENTRY: Entry = Entry {
     ],
     complexity: "O(1)",
     guarantee: "|W_i/w_i - W_j/w_j| <= Q + s_i/w_i + s_j/w_j on that resource, Q the largest quantum",
-    weights: true,
+    weights: Weights::Shared,
     work_conserving: "yes",
     costs: "at the head of the queue; corrected by measurement",
     paper: "Shreedhar, Varghese, SIGCOMM 1995; IEEE/ACM ToN 4(3), 1996",
@@ -218,6 +220,10 @@ fn parse_quantum(value: &str) -> Result<Option<Duration>, SpecError> {
 impl<const M: usize> Discipline<M> for Drr {
     type Flow = Deficit;
     type Stamp = ();
+
+    fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
+        config.weights()[self.resource]
+    }
 
     fn stamp(&mut self, _now: Time) {}
 

@@ -11,7 +11,7 @@
 
 use dovetail_units::{ResourceVec, Time};
 
-use crate::catalog::{Brief, Entry, Resources};
+use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{Order, Queues};
 use crate::spec::SpecError;
@@ -25,7 +25,7 @@ pub const ENTRY: Entry = Entry {
     parameters: &[],
     complexity: "O(1)",
     guarantee: "order of arrival over all flows",
-    weights: false,
+    weights: Weights::None,
     work_conserving: "yes",
     costs: "not needed",
     paper: "-",

@@ -4,6 +4,7 @@
 //!
 //! * Parameters: `progress` as for [`mr3`](crate::mr3). `largest` = the longest time L of a packet on any resource, if it is known in
 //!   advance; a longer packet raises it.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource are not looked at.
 //! * Cost per packet: O(1); flows becoming backlogged, idle, or being removed: O(1).
 //! * Guarantees, w_i the flow's weight over the sum of the weights of backlogged flows: from one turn of flow i to its next there are fewer
 //!   than 8 / w_i turns, of less than 3 L each on any resource, so that its delay is O(L / w_i) + O(m L) for m resources, whatever the
@@ -48,7 +49,7 @@
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
-use crate::catalog::{Brief, Entry, Parameter, Resources, Shape};
+use crate::catalog::{Brief, Entry, Parameter, Resources, Shape, Weights};
 use crate::contract::{LONGEST_TIME, Progress, Ticket};
 use crate::per_flow::{Choice, Discipline};
 use crate::progress_control::{Control, Outstanding, PARAMETER};
@@ -73,7 +74,7 @@ pub const ENTRY: Entry = Entry {
     ],
     complexity: "O(1)",
     guarantee: "packet delay O(L / w_i) + O(mL), independent of the number of flows",
-    weights: true,
+    weights: Weights::One,
     work_conserving: "nearly: waits for progress",
     costs: "at service; corrected by measurement",
     paper: "Wang et al., INFOCOM 2014",

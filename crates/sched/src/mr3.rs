@@ -4,6 +4,7 @@
 //!
 //! * Parameters: `progress` = `started` (default), `finished` or `none`: what the packets of a flow's turn before must have done on the
 //!   last resource before its next turn begins.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource are not looked at.
 //! * Cost per packet: O(1).
 //! * Guarantees for equal weights and flows whose dominant resource does not change, with L the longest time of any packet on any
 //!   resource, m resources of one server each and n flows: service on the dominant resources of two flows that are both backlogged
@@ -44,7 +45,7 @@
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
-use crate::catalog::{Brief, Entry, Resources, Shape};
+use crate::catalog::{Brief, Entry, Resources, Shape, Weights};
 use crate::contract::{Progress, Ticket};
 use crate::per_flow::{Choice, Discipline};
 use crate::progress_control::{Control, Outstanding, PARAMETER};
@@ -60,7 +61,7 @@ pub const ENTRY: Entry = Entry {
     parameters: &[PARAMETER],
     complexity: "O(1)",
     guarantee: "|D_i - D_j| <= 6L; start-up <= 2(m+n-1)L; packet delay <= (4m+4n-2)L, for equal weights",
-    weights: true,
+    weights: Weights::One,
     work_conserving: "nearly: waits for progress",
     costs: "at service; corrected by measurement",
     paper: "Wang et al., ICNP 2013",

@@ -1,13 +1,15 @@
 //! `pcfq`: prediction-based composite fair queueing (Sabrina, Kanhere, Jha, IEEE Transactions on Parallel and Distributed Systems).
 //!
-//! Shares: equal (weighted) total time, summed over all resources, in the order of virtual finish times: one decision in front of the
-//! first resource, so that nothing is processed only to be dropped at the link.
+//! Shares: equal normalised time, which is time on each resource by the flow's weight there, summed over all resources, in the order of virtual
+//! finish times: one decision in front of the first resource, so that nothing is processed only to be dropped at the link.
 //!
 //! * Parameters: `charge` = what a flow pays in the end: `measured` (default) or `estimated`. `clock` = virtual time, by the `tags` (default)
 //!   or by real time as in the `paper`; see below.
 //! * Cost per packet: O(log n) for n backlogged flows.
-//! * Guarantees, with exact times and C a packet's longest total time, for `clock=tags`: W_i/w_i - W_j/w_j <= C_j/w_j + max over all flows n of
-//!   C_n/w_n over any interval in which flows i and j are backlogged, W the total time received as of the decisions. A packet leaves at
+//! * Weights: one for each resource. They share the sum: a backlogged flow's time on a resource is in proportion to its weight there if its
+//!   packets need time on no other one.
+//! * Guarantees, with exact times, N the normalised time received as of the decisions and C the longest of a packet, for `clock=tags`:
+//!   N_i - N_j <= C_j + max over all flows n of C_n over any interval in which flows i and j are backlogged. A packet leaves at
 //!   most (17) after its expected arrival with one packet at a time in the pipeline, and in every test also with a pipeline that overlaps. See
 //!   `dovetail_model::bounds_composite`.
 //! * Times must be known, or predicted, on arrival.
@@ -16,10 +18,10 @@
 //! Tags of the flow's packet k, of times t_r on resource r, for M resources (equations (3) to (6), M = 2 there):
 //!
 //! ```text
-//! F_k = S_k + sum over r of t_r / w                 the link's time is that of the resized packet
+//! F_k = S_k + sum over r of t_r / w_r               the link's time is that of the resized packet
 //! S_k = max( F_k-1, V(a_k) )                        clock=tags: F_k-1 if packet k finds another one waiting
 //! clock=tags     V = the smallest S of the first waiting packets
-//! clock=paper    dV/dt = 1 / (sum over flows with waiting packets of M w)
+//! clock=paper    dV/dt = 1 / (sum over flows with waiting packets of sum over r of w_r)
 //! ```
 //!
 //! Served is the packet with the smallest F; ties go to the flow with the lowest index. Packets leave the resources in the order in
@@ -34,14 +36,13 @@
 //! * V is the largest F when no packet waits: the paper leaves it open while nobody is active. No flow has credit or debt then.
 //! * `charge=measured`: the estimate is replaced in F by what was measured, so an understated flow pays with its next packet. The paper
 //!   leaves the estimate.
-//! * One weight per flow stands for its weights on all resources.
 //! * O(log n), not O(n): the flows in (6) are those that wait here, not those of a fluid, and a running sum does.
 //! * A packet of no time at all counts as one nanosecond.
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
-use crate::catalog::{Brief, Entry, Parameter, Resources};
-use crate::charge::{self, Charge, total};
+use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
+use crate::charge::{self, Charge};
 use crate::one_resource::{FlowTags, FluidClock, REBASE_AT, not_settable};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, Queues};
@@ -51,7 +52,7 @@ use crate::spec::{Spec, SpecError, choice};
 pub const ENTRY: Entry = Entry {
     name: "pcfq",
     summary: "Prediction-based composite fair queueing",
-    shares: "equal weighted total time over all resources, by virtual finish times",
+    shares: "equal total over all resources of time by weight, by virtual finish times",
     resources: Resources::Any,
     parameters: &[
         charge::PARAMETER,
@@ -64,8 +65,8 @@ pub const ENTRY: Entry = Entry {
         },
     ],
     complexity: "O(log n)",
-    guarantee: "W_i/w_i - W_j/w_j <= C_j/w_j + max C/w in total time, C a packet's longest; delay C_i/phi_i + C_max",
-    weights: true,
+    guarantee: "N_i - N_j <= C_j + max C, N total of time by weight, C a packet's longest; delay by eq. (17)",
+    weights: Weights::Each,
     work_conserving: "yes",
     costs: "on arrival; corrected by measurement in the next tag unless charge=estimated",
     paper: "Sabrina, Kanhere, Jha, IEEE TPDS (PCFQ)",
@@ -82,7 +83,20 @@ pub enum Clock {
     Paper,
 }
 
-type FlowQueues<const M: usize, P> = Queues<M, P, FlowTags, u64>;
+/// A flow's tags, and its weights, which those that wait count in (6) with.
+#[derive(Clone, Copy, Debug)]
+pub struct Composite<const M: usize> {
+    tags: FlowTags<M>,
+    weights: [Weight; M],
+}
+
+impl<const M: usize> Default for Composite<M> {
+    fn default() -> Self {
+        Self { tags: FlowTags::default(), weights: [Weight::ONE; M] }
+    }
+}
+
+type FlowQueues<const M: usize, P> = Queues<M, P, Composite<M>, u64>;
 
 /// Composite fair queueing of all resources together.
 #[derive(Clone, Debug)]
@@ -156,30 +170,29 @@ impl Pcfq {
 
     /// Tag the flow's first waiting packet and put it among the heads.
     fn place_head<const M: usize, P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
-        let Some((cost, stamp)) = queues.head(flow).map(|s| (total(&s.cost), s.stamp)) else {
+        let Some((cost, stamp)) = queues.head(flow).map(|s| (s.cost, s.stamp)) else {
             self.heads.remove(flow);
             self.starts.remove(flow);
             return self.keep_up();
         };
-        let record = queues.flow_mut(flow);
-        let weight = record.weight();
+        let Composite { tags, weights } = &mut queues.flow_mut(flow).state;
         if self.clock == Clock::Paper {
-            record.state.set_floor(stamp);
+            tags.set_floor(stamp);
         }
-        record.state.tag_head(cost, weight);
-        self.heads.set(flow, record.state.head_finish());
-        self.starts.set(flow, record.state.start());
+        tags.tag_head_by(cost.0, *weights);
+        self.heads.set(flow, tags.head_finish());
+        self.starts.set(flow, tags.start());
         self.keep_up();
     }
 
-    /// The flow's weight on every resource counts in (6), or no longer.
-    fn activate<const M: usize>(&mut self, weight: Weight, flow: u32, active: bool) {
-        for _ in 0..M {
-            match active {
-                true => self.virtual_time.join(flow, weight),
-                false => self.virtual_time.leave(flow, weight),
-            }
-        }
+    /// The flow's weights count in (6).
+    fn activate<const M: usize>(&mut self, weights: [Weight; M], flow: u32) {
+        weights.iter().for_each(|&weight| self.virtual_time.join(flow, weight));
+    }
+
+    /// The flow's weights count no longer.
+    fn deactivate<const M: usize>(&mut self, weights: [Weight; M], flow: u32) {
+        weights.iter().for_each(|&weight| self.virtual_time.leave(flow, weight));
     }
 
     /// Lower all tags before they could overflow: O(flows + packets), once in 19 hours of virtual time. By `clock=paper` V may be so
@@ -191,7 +204,7 @@ impl Pcfq {
         let by = self.rebase_at / 2;
         self.virtual_time.lower(by);
         self.latest_finish = self.latest_finish.saturating_sub(by);
-        queues.flows_mut().for_each(|flow| flow.state.lower(by));
+        queues.flows_mut().for_each(|flow| flow.state.tags.lower(by));
         queues.stamps_mut().for_each(|stamp| *stamp = stamp.saturating_sub(by));
         self.heads.rekey(|tag| tag.saturating_sub(by));
         self.starts.rekey(|tag| tag.saturating_sub(by));
@@ -200,9 +213,13 @@ impl Pcfq {
 }
 
 impl<const M: usize> Discipline<M> for Pcfq {
-    type Flow = FlowTags;
+    type Flow = Composite<M>;
     /// V at the packet's arrival.
     type Stamp = u64;
+
+    fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
+        queues.flow_mut(flow).state.weights = queues.weights(flow).weights();
+    }
 
     fn stamp(&mut self, _now: Time) -> u64 {
         self.virtual_time.virtual_time()
@@ -212,10 +229,9 @@ impl<const M: usize> Discipline<M> for Pcfq {
         if queues.flow(flow).head != slot {
             return;
         }
-        let record = queues.flow_mut(flow);
-        record.state.set_floor(self.virtual_time.virtual_time());
-        let weight = record.weight();
-        self.activate::<M>(weight, flow, true);
+        let state = &mut queues.flow_mut(flow).state;
+        state.tags.set_floor(self.virtual_time.virtual_time());
+        self.activate(state.weights, flow);
         self.place_head(flow, queues);
     }
 
@@ -232,11 +248,10 @@ impl<const M: usize> Discipline<M> for Pcfq {
     ) -> ([u64; M], u32) {
         self.advance(now);
         let record = queues.flow_mut(flow);
-        record.state.serve_head();
-        self.latest_finish = self.latest_finish.max(record.state.finish().ticks);
+        record.state.tags.serve_head();
+        self.latest_finish = self.latest_finish.max(record.state.tags.finish().ticks);
         if record.packets == 0 {
-            let weight = record.weight();
-            self.activate::<M>(weight, flow, false);
+            self.deactivate(record.state.weights, flow);
         }
         self.place_head(flow, queues);
         self.keep_in_range(queues);
@@ -253,10 +268,9 @@ impl<const M: usize> Discipline<M> for Pcfq {
         if self.charge == Charge::Estimated {
             return;
         }
-        let record = queues.flow_mut(flow);
-        let weight = record.weight();
-        record.state.correct(total(before), total(after), weight);
-        self.latest_finish = self.latest_finish.max(record.state.finish().ticks);
+        let Composite { tags, weights } = &mut queues.flow_mut(flow).state;
+        tags.correct_by(before.0, after.0, *weights);
+        self.latest_finish = self.latest_finish.max(tags.finish().ticks);
         self.place_head(flow, queues);
     }
 
@@ -265,11 +279,12 @@ impl<const M: usize> Discipline<M> for Pcfq {
         self.keep_in_range(queues);
     }
 
-    fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<M, P>) {
-        let record = queues.flow(flow);
+    fn reweighed<P>(&mut self, flow: u32, _old: Weight, queues: &mut FlowQueues<M, P>) {
+        let weights = queues.weights(flow).weights();
+        let record = queues.flow_mut(flow);
+        let old = core::mem::replace(&mut record.state.weights, weights);
         if record.packets > 0 {
-            let weight = record.weight();
-            (0..M).for_each(|_| self.virtual_time.reweigh(old, weight));
+            old.iter().zip(weights).for_each(|(&old, new)| self.virtual_time.reweigh(old, new));
         }
         self.place_head(flow, queues);
     }
@@ -277,8 +292,7 @@ impl<const M: usize> Discipline<M> for Pcfq {
     fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow(flow);
         if record.packets > 0 {
-            let weight = record.weight();
-            self.activate::<M>(weight, flow, false);
+            self.deactivate(record.state.weights, flow);
             self.heads.remove(flow);
             self.starts.remove(flow);
             self.keep_up();

@@ -28,6 +28,11 @@ pub trait Discipline<const M: usize>: Sized {
     /// Kept with every waiting packet.
     type Stamp: Copy;
 
+    /// The one weight that the discipline gives a flow. A discipline of a single resource takes the weight there.
+    fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
+        config.weight
+    }
+
     /// The flow at this index has been set up.
     fn added<P>(&mut self, _flow: u32, _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>) {}
 
@@ -77,7 +82,7 @@ pub trait Discipline<const M: usize>: Sized {
     /// the background handle everything that happens before.
     fn settle<P>(&mut self, _now: Time, _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>) {}
 
-    /// The flow's weight has changed; it was `old`. Settled before the change.
+    /// The flow's weight, which was `old`, or some of its weights on the resources have changed. Settled before the change.
     fn reweighed<P>(&mut self, _flow: u32, _old: Weight, _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>) {}
 
     /// The flow is about to be removed with all its packets. Settled before.
@@ -124,18 +129,19 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
 }
 
 impl<const M: usize, P, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P, D> {
-    fn add_flow(&mut self, config: FlowConfig) -> FlowId {
-        let flow = self.queues.add_flow(config);
+    fn add_flow(&mut self, config: FlowConfig<M>) -> FlowId {
+        let flow = self.queues.add_flow(config, self.discipline.weight_of(&config));
         self.discipline.added(flow.index, &mut self.queues);
         flow
     }
 
-    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig) -> Result<(), UnknownFlow> {
+    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig<M>) -> Result<(), UnknownFlow> {
         let now = self.clock(now);
         let old = self.queues.get(flow).ok_or(UnknownFlow)?.weight();
+        let (before, weight) = (self.queues.weights(flow.index), self.discipline.weight_of(&config));
         self.discipline.settle(now, &mut self.queues);
-        self.queues.set_flow(flow, config)?;
-        if old != config.weight {
+        self.queues.set_flow(flow, config, weight)?;
+        if old != weight || before.weight_on != config.weight_on {
             self.discipline.reweighed(flow.index, old, &mut self.queues);
         }
         Ok(())

@@ -3,6 +3,7 @@
 //! Shares: equal (weighted) processing time on one resource, by finish tags on a clock that is read off the packet in service.
 //!
 //! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link).
+//! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(log n) for n backlogged flows.
 //! * Guarantees: |W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j over any interval in which flows i and j are backlogged, W the time
 //!   received on the resource and s the longest of a packet.
@@ -25,7 +26,8 @@
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
-use crate::catalog::{Brief, Entry, Resources};
+use crate::catalog::{Brief, Entry, Resources, Weights};
+use crate::contract::FlowConfig;
 use crate::one_resource::{FlowTags, REBASE_AT, RESOURCE, not_settable, resource};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, Queues};
@@ -40,7 +42,7 @@ pub const ENTRY: Entry = Entry {
     parameters: &[RESOURCE],
     complexity: "O(log n)",
     guarantee: "|W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j on that resource",
-    weights: true,
+    weights: Weights::Shared,
     work_conserving: "yes",
     costs: "at the head of the queue; corrected by measurement in the next tag",
     paper: "Golestani, INFOCOM 1994",
@@ -106,6 +108,10 @@ impl Scfq {
 impl<const M: usize> Discipline<M> for Scfq {
     type Flow = FlowTags;
     type Stamp = ();
+
+    fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
+        config.weights()[self.resource]
+    }
 
     fn stamp(&mut self, _now: Time) {}
 

@@ -3,6 +3,7 @@
 //! Shares: equal (weighted) processing time on one resource, by start tags.
 //!
 //! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link).
+//! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(log n) for n backlogged flows.
 //! * Guarantees: |W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j over any interval in which flows i and j are backlogged, W the time
 //!   received on the resource and s the longest of a packet; whatever the resource's speed does meanwhile.
@@ -29,8 +30,8 @@ use alloc::vec::Vec;
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
-use crate::catalog::{Brief, Entry, Resources};
-use crate::contract::{Progress, Ticket};
+use crate::catalog::{Brief, Entry, Resources, Weights};
+use crate::contract::{FlowConfig, Progress, Ticket};
 use crate::one_resource::{FlowTags, REBASE_AT, RESOURCE, not_settable, resource};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, Queues};
@@ -45,7 +46,7 @@ pub const ENTRY: Entry = Entry {
     parameters: &[RESOURCE],
     complexity: "O(log n)",
     guarantee: "|W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j on that resource, at any speed of it",
-    weights: true,
+    weights: Weights::Shared,
     work_conserving: "yes",
     costs: "for the next packet's tag; corrected by measurement",
     paper: "Goyal, Vin, Cheng, IEEE/ACM ToN 5(5), 1997",
@@ -138,6 +139,10 @@ impl Sfq {
 impl<const M: usize> Discipline<M> for Sfq {
     type Flow = FlowTags;
     type Stamp = ();
+
+    fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
+        config.weights()[self.resource]
+    }
 
     fn stamp(&mut self, _now: Time) {}
 

@@ -4,6 +4,7 @@
 //! Shares: equal (weighted) processing time on one resource; of the packets that should have begun, the one that should end first.
 //!
 //! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link).
+//! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(log n) amortised for n backlogged flows.
 //! * Guarantees at a resource that is never kept waiting, with r_i = w_i / (sum of the weights of all flows), s_i the longest time of a
 //!   packet of flow i and L of any: a packet that arrives when its flow has work Q in the system, its own included, ends at most
@@ -31,7 +32,8 @@
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
-use crate::catalog::{Brief, Entry, Resources};
+use crate::catalog::{Brief, Entry, Resources, Weights};
+use crate::contract::FlowConfig;
 use crate::one_resource::{FlowTags, FluidClock, REBASE_AT, RESOURCE, charged, not_settable, resource};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, Queues};
@@ -46,7 +48,7 @@ pub const ENTRY: Entry = Entry {
     parameters: &[RESOURCE],
     complexity: "O(log n)",
     guarantee: "a packet that finds work Q of its flow ends within (Q + s_i)/r_i + L - s_i, r_i = w_i / sum of all w",
-    weights: true,
+    weights: Weights::Shared,
     work_conserving: "yes",
     costs: "at the head of the queue; corrected by measurement in the next tag",
     paper: "Bennett, Zhang, IEEE/ACM ToN 5(5), 1997",
@@ -157,6 +159,10 @@ impl Wf2qPlus {
 impl<const M: usize> Discipline<M> for Wf2qPlus {
     type Flow = FlowTags;
     type Stamp = ();
+
+    fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
+        config.weights()[self.resource]
+    }
 
     fn stamp(&mut self, _now: Time) {}
 

@@ -5,6 +5,7 @@
 //! backlogged flows at once (GPS).
 //!
 //! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link).
+//! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(log n) amortised for n backlogged flows; a change of a flow's weight: O(its packets).
 //! * Guarantees: with times known and the resource never kept waiting, every packet finishes at most one longest packet time
 //!   after it does in GPS (Parekh, Gallager, Theorem 1). It may finish far earlier.
@@ -30,7 +31,8 @@
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
-use crate::catalog::{Brief, Entry, Resources};
+use crate::catalog::{Brief, Entry, Resources, Weights};
+use crate::contract::FlowConfig;
 use crate::one_resource::{FlowTags, FluidClock, REBASE_AT, RESOURCE, Tag, charged, not_settable, resource};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, NIL, Queues};
@@ -45,7 +47,7 @@ pub const ENTRY: Entry = Entry {
     parameters: &[RESOURCE],
     complexity: "O(log n)",
     guarantee: "every packet finishes by its finish in GPS and one longest packet time",
-    weights: true,
+    weights: Weights::Shared,
     work_conserving: "yes",
     costs: "in advance; corrected by measurement in the next tag",
     paper: "Parekh, Gallager, IEEE/ACM ToN 1(3), 1993",
@@ -158,6 +160,10 @@ impl<const M: usize> Discipline<M> for Wfq {
     type Flow = WfqFlow;
     /// V at the packet's arrival.
     type Stamp = u64;
+
+    fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
+        config.weights()[self.resource]
+    }
 
     fn stamp(&mut self, _now: Time) -> u64 {
         self.gps.virtual_time()

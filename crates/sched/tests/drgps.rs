@@ -14,7 +14,7 @@ struct Entrance<const M: usize> {
     takes: Vec<[u64; 2]>,
 }
 
-fn config(milli: u32) -> FlowConfig {
+fn config<const M: usize>(milli: u32) -> FlowConfig<M> {
     FlowConfig { weight: Weight::from_milli(milli).unwrap(), ..FlowConfig::default() }
 }
 

@@ -11,13 +11,13 @@ struct Queue {
     now: Time,
 }
 
-fn config(resource: usize, upper: u64, lower: u64) -> FlowConfig {
+fn config(resource: usize, upper: u64, lower: u64) -> FlowConfig<2> {
     let time = TimeLimit { resource, upper: Duration::from_nanos(upper), lower: Duration::from_nanos(lower) };
     FlowConfig { limit: Limit { time: Some(time), ..Limit::default() }, ..FlowConfig::default() }
 }
 
 impl Queue {
-    fn new(spec: &str, config: FlowConfig) -> Self {
+    fn new(spec: &str, config: FlowConfig<2>) -> Self {
         let mut scheduler = build::<2, usize>(&spec.parse().unwrap(), Shape::default()).unwrap();
         let flow = scheduler.add_flow(config);
         Self { scheduler, flow, now: Time::ZERO }

@@ -1,7 +1,7 @@
 //! A scheduler in front of a further resource.
 
 use dovetail_sched::composition::Part;
-use dovetail_sched::{FlowConfig, FlowId, Limit, Next, Packet, Progress, Scheduler, Ticket};
+use dovetail_sched::{FlowId, Limit, Next, Packet, Progress, Scheduler, Ticket};
 use dovetail_units::{ResourceVec, Time};
 
 use crate::stage::Job;
@@ -35,10 +35,9 @@ pub(crate) struct Between<'a, const M: usize> {
 }
 
 impl<'a, const M: usize> Between<'a, M> {
-    /// In front of this resource. Sets the flows up, each with this limit.
-    pub fn new(part: &'a mut Part<M, u32>, resource: usize, flows: &[Flow<M>], limit: Limit) -> Self {
-        let config = |flow: &Flow<M>| FlowConfig { weight: flow.weight_in_front_of(resource), limit };
-        let flows = flows.iter().map(|flow| part.scheduler.add_flow(config(flow)));
+    /// Sets the flows up, each with this limit.
+    pub fn new(part: &'a mut Part<M, u32>, flows: &[Flow<M>], limit: Limit) -> Self {
+        let flows = flows.iter().map(|flow| part.scheduler.add_flow(flow.config(limit)));
         Self { flows: flows.collect(), part, parked: Vec::new(), given: Vec::new(), waiting: 0, wake: None }
     }
 

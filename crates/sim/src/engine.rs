@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dovetail_sched::catalog::Entry;
-use dovetail_sched::{FlowConfig, Next, Packet, Progress, Scheduler, Schedulers, Served};
+use dovetail_sched::{Next, Packet, Progress, Scheduler, Schedulers, Served};
 use dovetail_units::{Duration, Time};
 
 use crate::arrivals::{Arrivals, Emitted};
@@ -138,11 +138,7 @@ pub fn simulate_all<const M: usize, R: Recorder<M>>(
     validate(workload, pipeline, options.horizon)?;
     let limit = schedulers.buffer;
     let between = schedulers.between.each_mut();
-    let mut resource = 0..;
-    let between = between.map(|part| {
-        let resource = resource.next().unwrap_or(0);
-        part.as_mut().map(|part| Between::new(part, resource, &workload.flows, limit))
-    });
+    let between = between.map(|part| part.as_mut().map(|part| Between::new(part, &workload.flows, limit)));
     let entrance = &mut schedulers.entrance;
     start_engine(workload, pipeline, (entrance.scheduler.as_mut(), Some(entrance.entry)), between, recorder, options)
 }
@@ -159,8 +155,7 @@ fn start_engine<const M: usize, R: Recorder<M>>(
     options.changes.sort_by_key(|change| change.at);
     let has_between = between.iter().any(Option::is_some);
     let flows = workload.flows.iter().map(|flow| {
-        let weight = if has_between { flow.weight_in_front_of(0) } else { flow.weight };
-        let id = scheduler.add_flow(FlowConfig { weight, limit: flow.limit });
+        let id = scheduler.add_flow(flow.config(flow.limit));
         FlowCosts::new(flow, id, options.seed)
     });
     let engine = Engine {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dovetail_sched::Limit;
 use dovetail_sched::cost::{Linear, Prediction};
+use dovetail_sched::{FlowConfig, Limit};
 use dovetail_units::{BitRate, Duration, PacketRate, ResourceVec, Time, Weight};
 
 /// How long a packet really takes on one server of a resource.
@@ -85,10 +85,9 @@ pub struct Flow<const M: usize> {
     pub name: String,
     /// Flows of one group are reported together.
     pub group: String,
-    /// Its weight.
+    /// Its weight, for disciplines that keep one for all resources.
     pub weight: Weight,
-    /// Its weight in the scheduler in front of each resource, where there are several; `weight` is for one that decides alone.
-    /// `None` is `weight` everywhere.
+    /// Its weights on the resources, for those that look at them one by one. `None` is `weight` everywhere.
     pub weight_on: Option<[Weight; M]>,
     /// The limit of its queue in the scheduler.
     pub limit: Limit,
@@ -124,9 +123,14 @@ impl<const M: usize> Flow<M> {
 }
 
 impl<const M: usize> Flow<M> {
-    /// Its weight in the scheduler in front of a resource, where there are several.
-    pub(crate) fn weight_in_front_of(&self, resource: usize) -> Weight {
-        self.weight_on.map_or(self.weight, |weights| weights[resource])
+    /// Its weight on each resource.
+    pub fn weights(&self) -> [Weight; M] {
+        self.weight_on.unwrap_or([self.weight; M])
+    }
+
+    /// What a scheduler is told of it; its queue there has this limit.
+    pub(crate) fn config(&self, limit: Limit) -> FlowConfig<M> {
+        FlowConfig { weight: self.weight, weight_on: self.weight_on, limit }
     }
 }
 

@@ -23,10 +23,10 @@ impl<F> Gated<F> {
 }
 
 impl<F: Fn(u64) -> Option<u64>> Scheduler<1, u32> for Gated<F> {
-    fn add_flow(&mut self, config: FlowConfig) -> FlowId {
+    fn add_flow(&mut self, config: FlowConfig<1>) -> FlowId {
         self.inner.add_flow(config)
     }
-    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig) -> Result<(), UnknownFlow> {
+    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig<1>) -> Result<(), UnknownFlow> {
         self.inner.set_flow(now, flow, config)
     }
     fn remove_flow(&mut self, now: Time, flow: FlowId, dropped: &mut dyn FnMut(u32)) -> Result<(), UnknownFlow> {

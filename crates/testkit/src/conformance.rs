@@ -3,7 +3,7 @@
 //! [`check`] runs it for one spec; [`fuzz`] applies a sequence of [`Operation`]s made from bytes to a scheduler under a [`Model`] of its
 //! books, and is what a coverage-guided fuzzer calls.
 
-use dovetail_sched::catalog::{Entry, Resources};
+use dovetail_sched::catalog::{Entry, Resources, Weights};
 use dovetail_sched::{FlowConfig, Next, Packet, Progress, Scheduler, Shape, Spec, build, catalog};
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
@@ -113,7 +113,7 @@ fn check_for<const M: usize>(spec: &Spec, entry: &Entry) -> Result<(), String> {
     parameters::check::<M>(spec, entry).map_err(at("parameters"))?;
     returning_flow::<M>(spec).map_err(at("a flow that returns"))?;
     flood::<M>(spec).map_err(at("a flood of flows"))?;
-    if entry.weights {
+    if entry.weights != Weights::None {
         weights::<M>(spec, entry).map_err(at("weights"))?;
     }
     Ok(())

@@ -42,7 +42,7 @@ struct Head {
 struct Flow<P> {
     generation: u32,
     live: bool,
-    config: FlowConfig,
+    config: FlowConfig<2>,
     /// Packets that were not served.
     waiting: VecDeque<(u32, ResourceVec<2>, P)>,
     /// Costs of the packets that have not come to the head in the fluid.
@@ -240,7 +240,7 @@ fn virtual_time(cost: ResourceVec<2>, weight: Weight) -> i64 {
 }
 
 impl<P> Scheduler<2, P> for DirectTradeoff<P> {
-    fn add_flow(&mut self, config: FlowConfig) -> FlowId {
+    fn add_flow(&mut self, config: FlowConfig<2>) -> FlowId {
         let flow = |generation| Flow {
             generation,
             live: true,
@@ -261,7 +261,7 @@ impl<P> Scheduler<2, P> for DirectTradeoff<P> {
         self.id(at)
     }
 
-    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig) -> Result<(), UnknownFlow> {
+    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig<2>) -> Result<(), UnknownFlow> {
         let at = self.find(flow).ok_or(UnknownFlow)?;
         self.handle_events(now);
         let old = std::mem::replace(&mut self.flows[at].config, config).weight;

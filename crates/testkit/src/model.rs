@@ -3,14 +3,16 @@
 use std::collections::VecDeque;
 
 use dovetail_sched::catalog::Parameter;
-use dovetail_sched::{DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Scheduler, Stats, Ticket};
+use dovetail_sched::{
+    DropReason, FlowConfig, FlowId, LONGEST_TIME, Limit, Next, Packet, Progress, Scheduler, Stats, Ticket,
+};
 use dovetail_units::{Duration, ResourceVec, Time};
 
-use crate::operation::Operation;
+use crate::operation::{Operation, of_resources};
 
 struct Flow {
     id: FlowId,
-    config: FlowConfig,
+    limit: Limit,
     /// Payloads, sizes and nanoseconds in order of arrival.
     waiting: VecDeque<(u64, u32, Vec<u64>)>,
     /// Too much time waited, and has not shrunk enough since.
@@ -20,7 +22,7 @@ struct Flow {
 impl Flow {
     /// After every change of what waits or of the limit.
     fn close_or_open(&mut self) {
-        let Some(limit) = self.config.limit.time else {
+        let Some(limit) = self.limit.time else {
             self.closed = false;
             return;
         };
@@ -71,8 +73,8 @@ impl<const M: usize> Model<M> {
     /// What does not hold, in words.
     pub fn apply(&mut self, operation: Operation) -> Result<(), String> {
         match operation {
-            Operation::AddFlow(config) => self.add_flow(config),
-            Operation::SetFlow(flow, config) => self.set_flow(flow, config)?,
+            Operation::AddFlow(config) => self.add_flow(of_resources(config)),
+            Operation::SetFlow(flow, config) => self.set_flow(flow, of_resources(config))?,
             Operation::RemoveFlow(flow) => self.remove_flow(flow)?,
             Operation::Enqueue { flow, count, size, cost } => {
                 let cost = ResourceVec::from_nanos(std::array::from_fn(|r| cost[r]));
@@ -149,10 +151,10 @@ impl<const M: usize> Model<M> {
         }
     }
 
-    fn add_flow(&mut self, config: FlowConfig) {
+    fn add_flow(&mut self, config: FlowConfig<M>) {
         if self.flows.len() < FLOWS {
             let id = self.scheduler.add_flow(config);
-            self.flows.push(Flow { id, config, waiting: VecDeque::new(), closed: false });
+            self.flows.push(Flow { id, limit: config.limit, waiting: VecDeque::new(), closed: false });
         }
     }
 
@@ -166,11 +168,11 @@ impl<const M: usize> Model<M> {
         }
     }
 
-    fn set_flow(&mut self, number: u8, config: FlowConfig) -> Result<(), String> {
+    fn set_flow(&mut self, number: u8, config: FlowConfig<M>) -> Result<(), String> {
         match self.pick(number) {
             Ok(at) => {
                 // A queue that is closed stays so under a changed limit until that opens it.
-                self.flows[at].config = config;
+                self.flows[at].limit = config.limit;
                 self.flows[at].close_or_open();
                 let known = self.scheduler.set_flow(self.now, self.flows[at].id, config);
                 known.map_err(|_| "a live flow is unknown".to_string())
@@ -235,7 +237,7 @@ impl<const M: usize> Model<M> {
     }
 
     fn refusal(&self, flow: &Flow, size: u32) -> Option<DropReason> {
-        let limit = flow.config.limit;
+        let limit = flow.limit;
         let bytes: u64 = flow.waiting.iter().map(|w| u64::from(w.1)).sum::<u64>() + u64::from(size);
         if limit.packets.is_some_and(|most| flow.waiting.len() >= most as usize) {
             return Some(DropReason::QueuePackets);

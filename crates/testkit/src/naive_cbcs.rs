@@ -75,8 +75,8 @@ impl Rule for NaiveCbcs {
         self.credits[flow] = Credit::default();
     }
 
-    fn arrives(&mut self, flow: usize, time: i128, lines: &[Line]) {
-        self.seen.push((time, lines[flow].weight));
+    fn arrives(&mut self, flow: usize, times: &[i128], lines: &[Line]) {
+        self.seen.push((times.iter().sum(), lines[flow].weight));
         if lines[flow].waiting.is_empty() {
             if self.credits[flow].epoch != self.epoch {
                 self.credits[flow] = Credit { epoch: self.epoch, ..Credit::default() };
@@ -105,7 +105,7 @@ impl Rule for NaiveCbcs {
 
     fn serves(&mut self, flow: usize, lines: &[Line]) -> u64 {
         let (epoch, line) = (self.epoch, &lines[flow].waiting);
-        self.credits[flow].nanos -= line[0];
+        self.credits[flow].nanos -= line[0].iter().sum::<i128>();
         if line.len() == 1 {
             self.credits[flow].nanos = self.credits[flow].nanos.min(0);
             self.leaves(flow);
@@ -115,10 +115,11 @@ impl Rule for NaiveCbcs {
         epoch
     }
 
-    fn corrected(&mut self, flow: usize, ticket: u64, before: i128, after: i128, lines: &[Line]) {
+    fn corrected(&mut self, flow: usize, ticket: u64, before: &[i128], after: &[i128], lines: &[Line]) {
         if self.charge == Charge::Estimated || ticket != self.epoch {
             return;
         }
+        let (before, after): (i128, i128) = (before.iter().sum(), after.iter().sum());
         self.seen.push((after, lines[flow].weight));
         self.credits[flow].nanos += before - after;
         if lines[flow].waiting.is_empty() {
@@ -129,8 +130,8 @@ impl Rule for NaiveCbcs {
     }
 
     fn reweighed(&mut self, flow: usize, lines: &[Line]) {
-        if let Some(&time) = lines[flow].waiting.front() {
-            self.seen.push((time, lines[flow].weight));
+        if let Some(times) = lines[flow].waiting.front() {
+            self.seen.push((times.iter().sum(), lines[flow].weight));
         }
     }
 

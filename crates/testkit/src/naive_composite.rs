@@ -18,8 +18,10 @@ use dovetail_units::{ResourceVec, Time};
 pub struct Line {
     /// In thousandths.
     pub weight: i128,
-    /// Total times of the waiting packets, in nanoseconds, at least 1.
-    pub waiting: VecDeque<i128>,
+    /// On every resource, in thousandths.
+    pub weights: Vec<i128>,
+    /// Times of the waiting packets on every resource, in nanoseconds; one on the first if there are none.
+    pub waiting: VecDeque<Vec<i128>>,
 }
 
 /// Whose packet is next. Flows are named by index; all calls are made at the time of the last [`clock`](Self::clock).
@@ -29,15 +31,15 @@ pub trait Rule {
     /// A new flow has this index.
     fn added(&mut self, flow: usize);
     /// A packet joins the end of the flow's line; it is not there yet.
-    fn arrives(&mut self, flow: usize, time: i128, lines: &[Line]);
+    fn arrives(&mut self, flow: usize, times: &[i128], lines: &[Line]);
     /// Who is first; some packet waits.
     fn choose(&mut self, lines: &[Line]) -> usize;
     /// The flow's first packet is served; it is still there. What its ticket must bear.
     fn serves(&mut self, flow: usize, lines: &[Line]) -> u64;
     /// After every change of what waits, of weights and of charges.
     fn changed(&mut self, _lines: &[Line]) {}
-    /// A packet served with this ticket costs `after` instead of `before`.
-    fn corrected(&mut self, flow: usize, ticket: u64, before: i128, after: i128, lines: &[Line]);
+    /// A packet served with this ticket takes `after` instead of `before` on the resources.
+    fn corrected(&mut self, flow: usize, ticket: u64, before: &[i128], after: &[i128], lines: &[Line]);
     /// The flow's weight has changed.
     fn reweighed(&mut self, flow: usize, lines: &[Line]);
     /// The flow leaves with what waits; its line is empty already.
@@ -48,7 +50,7 @@ pub trait Rule {
 struct Flow<const M: usize, P> {
     generation: u32,
     live: bool,
-    config: FlowConfig,
+    config: FlowConfig<M>,
     waiting: VecDeque<(u32, ResourceVec<M>, P)>,
 }
 
@@ -63,8 +65,12 @@ pub struct Naive<const M: usize, P, R> {
     stats: Stats,
 }
 
-fn total<const M: usize>(cost: &ResourceVec<M>) -> i128 {
-    cost.iter().map(|time| i128::from(time.as_nanos())).sum::<i128>().max(1)
+fn times<const M: usize>(cost: &ResourceVec<M>) -> Vec<i128> {
+    let mut times: Vec<i128> = cost.iter().map(|time| i128::from(time.as_nanos())).collect();
+    if times.iter().all(|&time| time == 0) {
+        times[0] = 1;
+    }
+    times
 }
 
 impl<const M: usize, P, R: Rule> Naive<M, P, R> {
@@ -76,6 +82,12 @@ impl<const M: usize, P, R: Rule> Naive<M, P, R> {
     fn find(&self, flow: FlowId) -> Option<usize> {
         let record = self.flows.get(flow.index())?;
         (record.live && FlowId::new(flow.index() as u32, record.generation) == flow).then_some(flow.index())
+    }
+
+    fn weigh(&mut self, at: usize) {
+        let config = self.flows[at].config;
+        self.lines[at].weight = i128::from(config.weight.as_milli());
+        self.lines[at].weights = config.weights().map(|weight| i128::from(weight.as_milli())).to_vec();
     }
 
     fn clock(&mut self, now: Time) {
@@ -90,7 +102,7 @@ impl<const M: usize, P, R: Rule> Naive<M, P, R> {
 }
 
 impl<const M: usize, P, R: Rule> Scheduler<M, P> for Naive<M, P, R> {
-    fn add_flow(&mut self, config: FlowConfig) -> FlowId {
+    fn add_flow(&mut self, config: FlowConfig<M>) -> FlowId {
         let flow = |generation| Flow { generation, live: true, config, waiting: VecDeque::new() };
         let at = self.free.pop().unwrap_or(self.flows.len());
         if at == self.flows.len() {
@@ -99,17 +111,17 @@ impl<const M: usize, P, R: Rule> Scheduler<M, P> for Naive<M, P, R> {
         } else {
             self.flows[at] = flow(self.flows[at].generation.wrapping_add(1));
         }
-        self.lines[at].weight = i128::from(config.weight.as_milli());
+        self.weigh(at);
         self.rule.added(at);
         FlowId::new(at as u32, self.flows[at].generation)
     }
 
-    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig) -> Result<(), UnknownFlow> {
+    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig<M>) -> Result<(), UnknownFlow> {
         let at = self.find(flow).ok_or(UnknownFlow)?;
         self.clock(now);
-        let reweighed = self.flows[at].config.weight != config.weight;
-        self.flows[at].config = config;
-        self.lines[at].weight = i128::from(config.weight.as_milli());
+        let old = std::mem::replace(&mut self.flows[at].config, config);
+        let reweighed = (old.weight, old.weights()) != (config.weight, config.weights());
+        self.weigh(at);
         if reweighed {
             self.rule.reweighed(at, &self.lines);
             self.rule.changed(&self.lines);
@@ -153,8 +165,8 @@ impl<const M: usize, P, R: Rule> Scheduler<M, P> for Naive<M, P, R> {
         }
         record.waiting.push_back((size, cost, payload));
         self.clock(now);
-        self.rule.arrives(at, total(&cost), &self.lines);
-        self.lines[at].waiting.push_back(total(&cost));
+        self.rule.arrives(at, &times(&cost), &self.lines);
+        self.lines[at].waiting.push_back(times(&cost));
         self.rule.changed(&self.lines);
         self.stats.admitted += 1;
         self.stats.queued += 1;
@@ -186,7 +198,7 @@ impl<const M: usize, P, R: Rule> Scheduler<M, P> for Naive<M, P, R> {
         *ticket = Ticket::new(ticket.flow(), after, ticket.tags());
         let Some(at) = self.find(ticket.flow()).filter(|_| before != after) else { return };
         self.clock(now);
-        self.rule.corrected(at, ticket.tags()[0], total(&before), total(&after), &self.lines);
+        self.rule.corrected(at, ticket.tags()[0], &times(&before), &times(&after), &self.lines);
         self.rule.changed(&self.lines);
     }
 

@@ -27,7 +27,7 @@ struct Waiting<const M: usize, P> {
 struct Flow<const M: usize, P> {
     generation: u32,
     live: bool,
-    config: FlowConfig,
+    config: FlowConfig<M>,
     waiting: VecDeque<Waiting<M, P>>,
     /// F of the last packet served.
     finish: Tags<M>,
@@ -139,7 +139,7 @@ impl<const M: usize, P> NaiveDrfq<M, P> {
 }
 
 impl<const M: usize, P> Scheduler<M, P> for NaiveDrfq<M, P> {
-    fn add_flow(&mut self, config: FlowConfig) -> FlowId {
+    fn add_flow(&mut self, config: FlowConfig<M>) -> FlowId {
         let flow = |generation| Flow { generation, live: true, config, waiting: VecDeque::new(), finish: [0; M] };
         let at = self.free.pop().map_or(self.flows.len(), |at| at as usize);
         if at == self.flows.len() {
@@ -150,7 +150,7 @@ impl<const M: usize, P> Scheduler<M, P> for NaiveDrfq<M, P> {
         FlowId::new(at as u32, self.flows[at].generation)
     }
 
-    fn set_flow(&mut self, _now: Time, flow: FlowId, config: FlowConfig) -> Result<(), UnknownFlow> {
+    fn set_flow(&mut self, _now: Time, flow: FlowId, config: FlowConfig<M>) -> Result<(), UnknownFlow> {
         let at = self.find(flow).ok_or(UnknownFlow)?;
         self.flows[at].config = config;
         Ok(())

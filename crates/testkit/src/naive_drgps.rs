@@ -46,7 +46,7 @@ struct Head<const M: usize> {
 struct Flow<const M: usize, P> {
     generation: u32,
     live: bool,
-    config: FlowConfig,
+    config: FlowConfig<M>,
     waiting: VecDeque<Waiting<M, P>>,
     /// None if the flow is not backlogged in the fluid.
     head: Option<Head<M>>,
@@ -184,7 +184,7 @@ fn nanos<const M: usize>(cost: &ResourceVec<M>) -> i128 {
 }
 
 impl<const M: usize, P> Scheduler<M, P> for NaiveDrgps<M, P> {
-    fn add_flow(&mut self, config: FlowConfig) -> FlowId {
+    fn add_flow(&mut self, config: FlowConfig<M>) -> FlowId {
         let flow = |generation| Flow {
             generation,
             live: true,
@@ -204,7 +204,7 @@ impl<const M: usize, P> Scheduler<M, P> for NaiveDrgps<M, P> {
         self.id(at)
     }
 
-    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig) -> Result<(), UnknownFlow> {
+    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig<M>) -> Result<(), UnknownFlow> {
         let at = self.find(flow).ok_or(UnknownFlow)?;
         self.run(now);
         let virtual_time = self.virtual_time;

@@ -1,7 +1,7 @@
 //! PCFQ by equations (3) to (6), for [`Naive`](crate::naive_composite::Naive): every packet keeps V as of its arrival, every tag is
 //! computed when it is asked for, and (6) is summed anew.
 //!
-//! Tags are ticks of 2^-16 ns and thousandths of the weight below that; V is used in whole ticks, what it has below is kept as work.
+//! Tags are ticks of 2^-16 ns and, for each resource, thousandths of the weight there below that; V is used in whole ticks, what it has below is kept as work.
 
 use std::collections::VecDeque;
 
@@ -14,13 +14,13 @@ use crate::naive_composite::{Line, Rule};
 /// Ticks times thousandths of weight in a nanosecond.
 const PER_NANO: i128 = 1000 << 16;
 
-/// Ticks, and thousandths of the weight below a tick.
-type Tag = (i128, i128);
+/// Ticks, and by resource thousandths of the weight below a tick.
+type Tag = (i128, Vec<i128>);
 
 /// PCFQ's rule over `resources`.
 #[derive(Clone, Debug)]
 pub struct NaivePcfq {
-    resources: i128,
+    resources: usize,
     charge: Charge,
     clock: Clock,
     now: Time,
@@ -34,21 +34,31 @@ pub struct NaivePcfq {
 impl NaivePcfq {
     /// At virtual time 0.
     pub fn new(resources: usize, charge: Charge, clock: Clock) -> Self {
-        let (now, resources) = (Time::ZERO, resources as i128);
-        Self { resources, charge, clock, now, virtual_time: 0, work: 0, flows: Vec::new(), latest: 0 }
+        Self { resources, charge, clock, now: Time::ZERO, virtual_time: 0, work: 0, flows: Vec::new(), latest: 0 }
     }
 
-    fn moved(tag: Tag, nanos: i128, weight: i128) -> Tag {
-        let sum = nanos * PER_NANO + tag.1.min(weight - 1);
-        ((tag.0 + sum.div_euclid(weight)).max(0), sum.rem_euclid(weight))
+    fn at(&self, ticks: i128) -> Tag {
+        (ticks, vec![0; self.resources])
+    }
+
+    /// By time on each resource, divided by the weight there.
+    fn moved((ticks, parts): &Tag, nanos: &[i128], weights: &[i128]) -> Tag {
+        let (mut to, mut left) = (*ticks, Vec::new());
+        for ((nanos, weight), part) in nanos.iter().zip(weights).zip(parts) {
+            let sum = nanos * PER_NANO + part.min(&(weight - 1));
+            to += sum.div_euclid(*weight);
+            left.push(sum.rem_euclid(*weight));
+        }
+        (to.max(0), left)
     }
 
     /// S and F of the flow's first packet: (4) and (3).
     fn tags(&self, flow: usize, line: &Line) -> Option<(Tag, Tag)> {
         let (finish, arrivals) = &self.flows[flow];
-        let (&time, &arrival) = (line.waiting.front()?, arrivals.front()?);
-        let start = if arrival > finish.0 { (arrival, 0) } else { *finish };
-        Some((start, Self::moved(start, time, line.weight)))
+        let (times, &arrival) = (line.waiting.front()?, arrivals.front()?);
+        let start = if arrival > finish.0 { self.at(arrival) } else { finish.clone() };
+        let finish = Self::moved(&start, times, &line.weights);
+        Some((start, finish))
     }
 }
 
@@ -57,7 +67,7 @@ impl Rule for NaivePcfq {
         let elapsed = i128::from(now.since(self.now).as_nanos());
         self.now = now;
         let active = lines.iter().filter(|line| !line.waiting.is_empty());
-        let sum: i128 = active.map(|line| self.resources * line.weight).sum();
+        let sum: i128 = active.flat_map(|line| &line.weights).sum();
         if self.clock == Clock::Tags {
             return;
         }
@@ -71,11 +81,12 @@ impl Rule for NaivePcfq {
     }
 
     fn added(&mut self, flow: usize) {
-        self.flows.resize(self.flows.len().max(flow + 1), ((0, 0), VecDeque::new()));
-        self.flows[flow] = ((0, 0), VecDeque::new());
+        let new = (self.at(0), VecDeque::new());
+        self.flows.resize(self.flows.len().max(flow + 1), new.clone());
+        self.flows[flow] = new;
     }
 
-    fn arrives(&mut self, flow: usize, _time: i128, lines: &[Line]) {
+    fn arrives(&mut self, flow: usize, _times: &[i128], lines: &[Line]) {
         let counts = self.clock == Clock::Paper || lines[flow].waiting.is_empty();
         self.flows[flow].1.push_back(if counts { self.virtual_time } else { 0 });
     }
@@ -87,8 +98,8 @@ impl Rule for NaivePcfq {
 
     fn serves(&mut self, flow: usize, lines: &[Line]) -> u64 {
         if let Some((_, finish)) = self.tags(flow, &lines[flow]) {
-            self.flows[flow].0 = finish;
             self.latest = self.latest.max(finish.0);
+            self.flows[flow].0 = finish;
         }
         self.flows[flow].1.pop_front();
         0
@@ -104,11 +115,12 @@ impl Rule for NaivePcfq {
         self.virtual_time = self.virtual_time.max(least);
     }
 
-    fn corrected(&mut self, flow: usize, _ticket: u64, before: i128, after: i128, lines: &[Line]) {
+    fn corrected(&mut self, flow: usize, _ticket: u64, before: &[i128], after: &[i128], lines: &[Line]) {
         if self.charge == Charge::Measured {
-            let finish = Self::moved(self.flows[flow].0, after - before, lines[flow].weight);
-            self.flows[flow].0 = finish;
+            let more: Vec<i128> = after.iter().zip(before).map(|(after, before)| after - before).collect();
+            let finish = Self::moved(&self.flows[flow].0, &more, &lines[flow].weights);
             self.latest = self.latest.max(finish.0);
+            self.flows[flow].0 = finish;
         }
     }
 

@@ -11,9 +11,9 @@ pub const MAX_RESOURCES: usize = 4;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
     /// Set up a flow.
-    AddFlow(FlowConfig),
+    AddFlow(FlowConfig<MAX_RESOURCES>),
     /// Change a flow, live or not.
-    SetFlow(u8, FlowConfig),
+    SetFlow(u8, FlowConfig<MAX_RESOURCES>),
     /// Tear a flow down, live or not.
     RemoveFlow(u8),
     /// Offer `count` packets of one flow, live or not.
@@ -96,7 +96,13 @@ impl Operation {
     }
 }
 
-fn config(bytes: &mut impl Iterator<Item = u8>) -> Option<FlowConfig> {
+/// The same over fewer resources.
+pub fn of_resources<const M: usize>(config: FlowConfig<MAX_RESOURCES>) -> FlowConfig<M> {
+    let weight_on = config.weight_on.map(|on| std::array::from_fn(|r| on[r]));
+    FlowConfig { weight: config.weight, weight_on, limit: config.limit }
+}
+
+fn config(bytes: &mut impl Iterator<Item = u8>) -> Option<FlowConfig<MAX_RESOURCES>> {
     let (weight, limit) = (bytes.next()?, bytes.next()?);
     let milli = match weight {
         0..=127 => 1000,
@@ -111,7 +117,10 @@ fn config(bytes: &mut impl Iterator<Item = u8>) -> Option<FlowConfig> {
         224..=239 => Limit { time: Some(time_limit(limit - 224)), ..Limit::default() },
         _ => Limit { bytes: Some(Bytes(u64::from(limit - 239) * 500)), ..Limit::default() },
     };
-    Some(FlowConfig { weight: Weight::from_milli(milli).unwrap_or_default(), limit })
+    let one = |milli| Weight::from_milli(milli).unwrap_or_default();
+    // As different as three times more and less than one on the average.
+    let weight_on = (220..=247).contains(&weight).then(|| [one(milli), one(3000), one(350), one(u32::from(weight))]);
+    Some(FlowConfig { weight: one(milli), weight_on, limit })
 }
 
 /// Some packets' time on one of two resources; the lower limit may be 0, and above the upper one.

@@ -3,7 +3,7 @@
 use dovetail_sched::{FlowConfig, FlowId, Limit, Next, Packet, Progress, Scheduler, Ticket};
 use dovetail_units::{Duration, ResourceVec, Time};
 
-use crate::operation::{Event, MAX_RESOURCES, Operation};
+use crate::operation::{Event, MAX_RESOURCES, Operation, of_resources};
 
 /// Packets beyond this are abandoned, the oldest report first.
 const LONGEST_PIPELINE: usize = 64;
@@ -65,7 +65,9 @@ impl<const M: usize, A: Scheduler<M, u64>, B: Scheduler<M, u64>> Twins<M, A, B> 
     /// The difference, in words.
     pub fn apply(&mut self, operation: Operation) -> Result<(), String> {
         // Limits of time are not the discipline's; the books in `model` have them.
-        let untimed = |config: FlowConfig| FlowConfig { limit: Limit { time: None, ..config.limit }, ..config };
+        let untimed = |config: FlowConfig<MAX_RESOURCES>| {
+            of_resources(FlowConfig { limit: Limit { time: None, ..config.limit }, ..config })
+        };
         match operation {
             Operation::AddFlow(config) if self.flows.len() < self.flows_at_most => {
                 let config = untimed(config);

@@ -10,7 +10,7 @@ use dovetail_sched::atfq::{Atfq, Extent};
 use dovetail_sched::drfq::Window;
 use dovetail_sched::{FlowConfig, FlowId, PerFlow, Shape, build};
 use dovetail_testkit::no_wait::{Driver, NoWait};
-use dovetail_testkit::operation::{Event, Operation};
+use dovetail_testkit::operation::{Event, MAX_RESOURCES, Operation};
 use dovetail_testkit::random::Random;
 use dovetail_testkit::twins::Twins;
 use dovetail_units::{ResourceVec, Weight};
@@ -134,7 +134,8 @@ fn lowering_all_timestamps_changes_nothing() {
 /// Timestamps of flows that are behind by more than half the span at which all are lowered fall together at zero. This is not seen as long as loops
 /// (five packets of 60 us) are shorter than that (0.5 ms) and nothing is measured.
 fn tame(operation: Operation) -> Operation {
-    let tame_config = |config: FlowConfig| FlowConfig { weight: config.weight.max(Weight::ONE), ..config };
+    let tame_config =
+        |config: FlowConfig<MAX_RESOURCES>| FlowConfig { weight: config.weight.max(Weight::ONE), ..config };
     match operation {
         Operation::AddFlow(config) => Operation::AddFlow(tame_config(config)),
         Operation::SetFlow(flow, config) => Operation::SetFlow(flow, tame_config(config)),

@@ -7,7 +7,7 @@ use dovetail_sched::{FlowConfig, PerFlow};
 use dovetail_testkit::naive_cbcs::NaiveCbcs;
 use dovetail_testkit::naive_composite::Naive;
 use dovetail_testkit::naive_pcfq::NaivePcfq;
-use dovetail_testkit::operation::{Event, Operation};
+use dovetail_testkit::operation::{Event, MAX_RESOURCES, Operation};
 use dovetail_testkit::random::Random;
 use dovetail_testkit::twins::Twins;
 use dovetail_units::{Duration, Weight};
@@ -41,9 +41,9 @@ fn cbcses<const M: usize>(charge: Charge, quantum: Option<u64>) -> Cbcses<M> {
 /// conformance suite has those.
 fn tame(operation: Operation) -> Operation {
     const LONGEST: u64 = 100_000;
-    let heavy = |config: FlowConfig| {
-        let milli = config.weight.as_milli().clamp(250, 64_000);
-        FlowConfig { weight: Weight::from_milli(milli).unwrap_or_default(), ..config }
+    let heavy = |config: FlowConfig<MAX_RESOURCES>| {
+        let within = |weight: Weight| Weight::from_milli(weight.as_milli().clamp(250, 64_000)).unwrap_or_default();
+        FlowConfig { weight: within(config.weight), weight_on: config.weight_on.map(|on| on.map(within)), ..config }
     };
     match operation {
         Operation::Enqueue { flow, count, size, cost } => {

@@ -3,7 +3,7 @@
 use dovetail_sched::drfq::{Drfq, Window};
 use dovetail_sched::{FlowConfig, PerFlow};
 use dovetail_testkit::naive_drfq::{self, Memory, NaiveDrfq};
-use dovetail_testkit::operation::{Event, Operation};
+use dovetail_testkit::operation::{Event, MAX_RESOURCES, Operation};
 use dovetail_testkit::random::Random;
 use dovetail_testkit::twins::Twins;
 use dovetail_units::{Duration, Weight};
@@ -31,7 +31,8 @@ fn twins<const M: usize>(delta: Duration, rebase_at: u64) -> Both<M> {
 /// test are left out here; the conformance suite has them.
 fn tame(operation: Operation) -> Operation {
     const LONGEST: u64 = 30_000;
-    let tame_config = |config: FlowConfig| FlowConfig { weight: config.weight.max(Weight::ONE), ..config };
+    let tame_config =
+        |config: FlowConfig<MAX_RESOURCES>| FlowConfig { weight: config.weight.max(Weight::ONE), ..config };
     match operation {
         Operation::Enqueue { flow, count, size, cost } => {
             Operation::Enqueue { flow, count, size, cost: cost.map(|time| time.min(LONGEST)) }

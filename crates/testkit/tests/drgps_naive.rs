@@ -4,7 +4,7 @@ use dovetail_sched::drgps::{Drgps, TrackBy};
 use dovetail_sched::{FlowConfig, PerFlow};
 use dovetail_testkit::conformance;
 use dovetail_testkit::naive_drgps::NaiveDrgps;
-use dovetail_testkit::operation::{Event, Operation};
+use dovetail_testkit::operation::{Event, MAX_RESOURCES, Operation};
 use dovetail_testkit::random::Random;
 use dovetail_testkit::twins::Twins;
 use dovetail_units::Weight;
@@ -64,7 +64,8 @@ fn finishes_are_tracked_for_long() {
 /// Packets that take so long within a test are left out here; the conformance suite has them.
 fn tame(operation: Operation) -> Operation {
     const LONGEST: u64 = 30_000;
-    let tame_config = |config: FlowConfig| FlowConfig { weight: config.weight.max(Weight::ONE), ..config };
+    let tame_config =
+        |config: FlowConfig<MAX_RESOURCES>| FlowConfig { weight: config.weight.max(Weight::ONE), ..config };
     match operation {
         Operation::Enqueue { flow, count, size, cost } => {
             Operation::Enqueue { flow, count, size, cost: cost.map(|time| time.min(LONGEST)) }

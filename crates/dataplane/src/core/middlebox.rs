@@ -248,9 +248,9 @@ impl Middlebox {
         }
     }
 
-    fn configs(&self, class: u16) -> [FlowConfig; RESOURCES] {
+    fn configs(&self, class: u16) -> [FlowConfig<RESOURCES>; RESOURCES] {
         let setup = &self.classes[usize::from(class)].setup;
-        let entrance = FlowConfig { weight: setup.weight, limit: setup.limit };
+        let entrance = FlowConfig { weight: setup.weight, limit: setup.limit, ..FlowConfig::default() };
         [entrance, FlowConfig { limit: self.between.unwrap_or_default(), ..entrance }]
     }
 

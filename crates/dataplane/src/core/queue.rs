@@ -64,7 +64,7 @@ impl Queue {
         Self::Scheduled(Scheduled { scheduler, ids: Vec::new(), resource })
     }
 
-    pub fn add_flow(&mut self, flow: u32, config: FlowConfig) {
+    pub fn add_flow(&mut self, flow: u32, config: FlowConfig<RESOURCES>) {
         let Self::Scheduled(queue) = self else { return };
         let place = flow as usize;
         if queue.ids.len() <= place {
@@ -73,7 +73,7 @@ impl Queue {
         queue.ids[place] = Some(queue.scheduler.add_flow(config));
     }
 
-    pub fn set_flow(&mut self, now: Time, flow: u32, config: FlowConfig) {
+    pub fn set_flow(&mut self, now: Time, flow: u32, config: FlowConfig<RESOURCES>) {
         if let Self::Scheduled(queue) = self
             && let Some(id) = queue.id(flow)
         {

@@ -132,7 +132,7 @@ fn count(group: &Flows) -> u32 {
     group.count.as_ref().map_or(1, |c| *c.get_ref())
 }
 
-/// The flow's weight, and its weights in front of each resource if they differ.
+/// The flow's weight, the mean of those by resource, and its weights on the resources if they were given one by one.
 type FlowWeights = (Weight, Option<Vec<Weight>>);
 
 fn weights(scenario: &Scenario, group: &Flows) -> Result<FlowWeights, Wrong> {
@@ -146,7 +146,10 @@ fn weights(scenario: &Scenario, group: &Flows) -> Result<FlowWeights, Wrong> {
             if let Some(name) = named.keys().find(|name| !known.contains(&name.as_str())) {
                 return Err(wrong(format!(": {}", unknown("resource", name, &known))));
             }
-            let on = |name: &String| weight(named.get(name).copied().unwrap_or(1.0));
+            if let Some(name) = names.iter().find(|name| !named.contains_key(*name)) {
+                return Err(wrong(format!(": none for {name:?}; a weight by resource names every resource")));
+            }
+            let on = |name: &String| weight(named[name]);
             let on: Vec<Weight> = names.iter().map(on).collect::<Result<_, _>>().map_err(wrong)?;
             let mean = on.iter().map(|w| w.as_f64()).sum::<f64>() / on.len() as f64;
             Ok((weight(mean).map_err(wrong)?, Some(on)))

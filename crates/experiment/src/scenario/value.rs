@@ -220,7 +220,7 @@ impl<'de> Visitor<'de> for ToldVisitor {
 pub enum Weights {
     /// One for all resources.
     Same(f64),
-    /// By the names of resources, for schedulers in front of each; one that decides for all takes the mean.
+    /// By the names of all resources.
     Named(BTreeMap<String, f64>),
 }
 

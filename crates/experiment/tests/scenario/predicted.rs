@@ -85,7 +85,8 @@ fn mistakes_are_named() {
     wrong("", "queue = \"30 ms of cpuu\"", &["did you mean \"cpu\"?"]);
     wrong("", "queue = \"30 ms to 20 ms of cpu\"", &["20 ms to 30 ms of cpu"]);
     wrong("", "weight = { cpuu = 2 }", &["did you mean \"cpu\"?"]);
-    wrong("", "weight = { cpu = 0 }", &["expected 0.001 to 1000000"]);
+    wrong("", "weight = { cpu = 0, link = 1 }", &["expected 0.001 to 1000000"]);
+    wrong("", "weight = { cpu = 3 }", &["none for \"link\"", "names every resource"]);
 }
 
 #[test]

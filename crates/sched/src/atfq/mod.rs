@@ -8,6 +8,7 @@
 //!   by weight that a loop spans at first, above 0 s, and with that `gamma` = how strictly the domain adapts itself, 0.001 to 1000000, default 10.
 //!   `window` = packets inside the pipeline at most, as for [`drfq`](crate::drfq); without buffers between resources it makes no difference. All are
 //!   settable while running, from the next loop on; `loop` and `domain` then take the place of each other.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource are not looked at.
 //! * Cost per packet: O(log n + log x) for n backlogged flows and loops of x packets. Ordering costs more, though not more than O(1), with more than two
 //!   resources and where the packets of a flow differ ([`insertion`]).
 //! * Guarantees: received active times by weight of two flows that stay backlogged, n in all, differ at the entrance by at most (x / n + 3) L, with L the longest
@@ -50,7 +51,7 @@
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
-use crate::catalog::{Brief, Entry, Parameter, Resources, Shape};
+use crate::catalog::{Brief, Entry, Parameter, Resources, Shape, Weights};
 use crate::contract::{LONGEST_TIME, Progress, Ticket};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, NIL, Queues};
@@ -105,7 +106,7 @@ pub const ENTRY: Entry = Entry {
     ],
     complexity: "O(log n + log x) for loops of x packets",
     guarantee: "active times by weight of n flows differ by at most (x/n + 3)L at the entrance, L the longest total time of a packet",
-    weights: true,
+    weights: Weights::One,
     work_conserving: "if the window is large enough",
     costs: "when a loop is formed; corrected by measurement",
     paper: "Zhang et al., ATFQ, sections III and IV",

@@ -6,6 +6,7 @@
 //! * Parameters: `order` = `finish` (default): of the packets that have started in the fluid, the one that ends first there (DRWF2Q, worst-case
 //!   fair); or `start`: the one that started first (start-time tracking).
 //! * Any number m of resources.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource are not looked at.
 //! * Cost per packet: O(log n + m) amortised for n backlogged flows. Once in 19 hours of virtual time all tags are
 //!   lowered: O(flows + packets).
 //! * Guarantees with exact times, S and F a packet's start and finish in the fluid, L the longest time of any packet on any resource, L_0 on
@@ -61,7 +62,7 @@ mod fluid;
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
-use crate::catalog::{Brief, Entry, Parameter, Resources};
+use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::one_resource::{REBASE_AT, charged, not_settable};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, Order};
@@ -86,7 +87,7 @@ pub const ENTRY: Entry = Entry {
     }],
     complexity: "O(log n + m)",
     guarantee: "finish: leaves resource 0 by its finish in the fluid and L; start: enters by its start there and (n-1)L",
-    weights: true,
+    weights: Weights::One,
     work_conserving: "on one resource; else waits for the fluid",
     costs: "in advance; the dominant time is corrected by measurement",
     paper: "Wang et al., IWQoS 2013",

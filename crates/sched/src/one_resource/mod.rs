@@ -72,18 +72,45 @@ pub(crate) fn virtual_time(nanos: i64, weight: Weight, part: u32) -> (i64, u32) 
     (whole.clamp(-LONGEST_STEP, LONGEST_STEP), part as u32)
 }
 
-/// A virtual time, saturating at both ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Tag {
-    /// Whole ticks.
-    pub ticks: u64,
-    part: u32,
+/// What a packet is charged on `R` resources, in nanoseconds: one on the first if it needs no time at all.
+pub(crate) fn charges<const R: usize>(times: [Duration; R]) -> [i64; R] {
+    let mut nanos = times.map(|time| time.as_nanos().min(1 << 62) as i64);
+    if let (Some(first), true) = (nanos.first_mut(), times.iter().all(|&time| time == Duration::ZERO)) {
+        *first = 1;
+    }
+    nanos
 }
 
-impl Tag {
+/// A virtual time, saturating at both ends, of processing time on `R` resources, each by its weight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tag<const R: usize = 1> {
+    /// Whole ticks.
+    pub ticks: u64,
+    /// By resource, what is below a tick.
+    parts: [u32; R],
+}
+
+impl<const R: usize> Default for Tag<R> {
+    fn default() -> Self {
+        Self::at(0)
+    }
+}
+
+impl<const R: usize> Tag<R> {
     /// At this tick.
     pub fn at(ticks: u64) -> Self {
-        Self { ticks, part: 0 }
+        Self { ticks, parts: [0; R] }
+    }
+
+    /// Moved by the sum of `nanos / weight` over the resources, which may be negative.
+    pub fn moved_by(mut self, nanos: [i64; R], weights: [Weight; R]) -> Self {
+        let mut sum = 0i64;
+        for r in 0..R {
+            let (whole, part) = virtual_time(nanos[r], weights[r], self.parts[r]);
+            self.parts[r] = part;
+            sum = sum.saturating_add(whole);
+        }
+        Self { ticks: self.ticks.saturating_add_signed(sum.clamp(-LONGEST_STEP, LONGEST_STEP)), ..self }
     }
 
     /// No earlier than `ticks`.
@@ -96,37 +123,50 @@ impl Tag {
         Self { ticks, ..self }
     }
 
-    /// Moved by `nanos / weight`, which may be negative.
-    pub fn moved(self, nanos: i64, weight: Weight) -> Self {
-        let (whole, part) = virtual_time(nanos, weight, self.part);
-        Self { ticks: self.ticks.saturating_add_signed(whole), part }
-    }
-
     /// Lowered by `ticks`.
     pub fn lowered(self, ticks: u64) -> Self {
         Self { ticks: self.ticks.saturating_sub(ticks), ..self }
     }
 }
 
-/// A flow's tags on the resource.
+impl Tag {
+    /// Moved by `nanos / weight`, which may be negative.
+    pub fn moved(self, nanos: i64, weight: Weight) -> Self {
+        self.moved_by([nanos], [weight])
+    }
+}
+
+/// A flow's tags on the resource, or on `R` of them together.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct FlowTags {
+pub struct FlowTags<const R: usize = 1> {
     /// Finish tag of the flow's last packet served.
-    finish: Tag,
+    finish: Tag<R>,
     /// The first waiting packet starts no earlier: the virtual time at its arrival.
     floor: u64,
     /// Start tag of the first waiting packet.
     start: u64,
     /// Finish tag of the first waiting packet, by its estimated time.
-    head_finish: Tag,
+    head_finish: Tag<R>,
 }
 
 impl FlowTags {
-    /// Tag the first waiting packet anew: `S = max(floor, F')`, `F = S + cost / weight`.
+    /// [`tag_head_by`](Self::tag_head_by) on one resource.
     pub fn tag_head(&mut self, cost: Duration, weight: Weight) {
+        self.tag_head_by([cost], [weight]);
+    }
+
+    /// [`correct_by`](Self::correct_by) on one resource.
+    pub fn correct(&mut self, before: Duration, after: Duration, weight: Weight) {
+        self.correct_by([before], [after], [weight]);
+    }
+}
+
+impl<const R: usize> FlowTags<R> {
+    /// Tag the first waiting packet anew: `S = max(floor, F')`, `F = S + sum of cost / weight`.
+    pub fn tag_head_by(&mut self, costs: [Duration; R], weights: [Weight; R]) {
         let start = self.finish.at_least(self.floor);
         self.start = start.ticks;
-        self.head_finish = start.moved(charged(cost), weight);
+        self.head_finish = start.moved_by(charges(costs), weights);
     }
 
     /// The first waiting packet arrived at this virtual time.
@@ -141,8 +181,9 @@ impl FlowTags {
     }
 
     /// A packet that was served took `after` instead of `before`.
-    pub fn correct(&mut self, before: Duration, after: Duration, weight: Weight) {
-        self.finish = self.finish.moved(charged(after) - charged(before), weight);
+    pub fn correct_by(&mut self, before: [Duration; R], after: [Duration; R], weights: [Weight; R]) {
+        let (before, after) = (charges(before), charges(after));
+        self.finish = self.finish.moved_by(core::array::from_fn(|r| after[r] - before[r]), weights);
     }
 
     /// Lower all tags.
@@ -164,7 +205,7 @@ impl FlowTags {
     }
 
     /// Finish tag of the last packet served.
-    pub fn finish(&self) -> Tag {
+    pub fn finish(&self) -> Tag<R> {
         self.finish
     }
 }

@@ -57,14 +57,14 @@ impl Order {
 mod tests {
     use super::*;
     use crate::contract::{FlowConfig, Packet};
-    use dovetail_units::ResourceVec;
+    use dovetail_units::{ResourceVec, Weight};
 
     #[test]
     fn flows_that_come_and_go_behind_a_waiting_packet_do_not_pile_up() {
         let mut queues: Queues<1, (), (), ()> = Queues::new();
         let mut order = Order::default();
         let join = |queues: &mut Queues<1, (), (), ()>, order: &mut Order| {
-            let flow = queues.add_flow(FlowConfig::default());
+            let flow = queues.add_flow(FlowConfig::default(), Weight::ONE);
             queues.push(Packet { flow, size: 1, cost: ResourceVec::ZERO, payload: () }, ());
             order.push_back(flow);
             flow

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use dovetail_units::{Bytes, Duration, ResourceVec, Weight};
 
 use super::time_limit::WaitingTime;
-use crate::contract::{DropReason, FlowConfig, FlowId, Packet, UnknownFlow};
+use crate::contract::{DropReason, FlowConfig, FlowId, Limit, Packet, UnknownFlow};
 
 /// No slot.
 pub const NIL: u32 = u32::MAX;
@@ -39,6 +39,8 @@ pub struct FlowRecord<F> {
     /// 2^52 / weight.
     inverse_weight: u64,
     weight: Weight,
+    /// The weights on the resources, if they were given one by one.
+    weight_on: Option<Box<[Weight]>>,
     most_packets: Option<u32>,
     most_bytes: Option<Bytes>,
     waiting_time: Option<Box<WaitingTime>>,
@@ -54,7 +56,7 @@ impl<F> FlowRecord<F> {
         u64::try_from(product >> (52 - bits)).unwrap_or(u64::MAX).min(1 << 60)
     }
 
-    /// The flow's weight.
+    /// The flow's weight, as [`Discipline::weight_of`](crate::per_flow::Discipline::weight_of) has it.
     pub fn weight(&self) -> Weight {
         self.weight
     }
@@ -145,15 +147,24 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
         self.slots.iter_mut().map(|s| &mut s.stamp)
     }
 
-    pub(crate) fn add_flow(&mut self, config: FlowConfig) -> FlowId {
+    /// What was set up of the flow's weights, without limit.
+    pub fn weights(&self, flow: u32) -> FlowConfig<M> {
+        let FlowRecord { weight, weight_on, .. } = self.flow(flow);
+        let weight_on = weight_on.as_ref().map(|on| core::array::from_fn(|r| on[r]));
+        FlowConfig { weight: *weight, weight_on, limit: Limit::default() }
+    }
+
+    /// A new flow, for a discipline that gives it this weight.
+    pub(crate) fn add_flow(&mut self, config: FlowConfig<M>, weight: Weight) -> FlowId {
         let record = |generation| FlowRecord {
             head: NIL,
             tail: NIL,
             packets: 0,
             generation,
             bytes: 0,
-            inverse_weight: inverse(config.weight),
-            weight: config.weight,
+            inverse_weight: inverse(weight),
+            weight,
+            weight_on: config.weight_on.map(|on| Box::from(on.as_slice())),
             most_packets: config.limit.packets,
             most_bytes: config.limit.bytes,
             waiting_time: config.limit.time.map(WaitingTime::new).map(Box::new),
@@ -174,11 +185,13 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
         self.id(index)
     }
 
-    pub(crate) fn set_flow(&mut self, flow: FlowId, config: FlowConfig) -> Result<(), UnknownFlow> {
+    /// Set the flow up anew, for a discipline that gives it this weight.
+    pub(crate) fn set_flow(&mut self, flow: FlowId, config: FlowConfig<M>, weight: Weight) -> Result<(), UnknownFlow> {
         let before = self.get(flow).ok_or(UnknownFlow)?.waiting_time.as_ref().map(|waiting| waiting.limit);
         let record = self.flow_mut(flow.index);
-        record.weight = config.weight;
-        record.inverse_weight = inverse(config.weight);
+        record.weight = weight;
+        record.inverse_weight = inverse(weight);
+        record.weight_on = config.weight_on.map(|on| Box::from(on.as_slice()));
         (record.most_packets, record.most_bytes) = (config.limit.packets, config.limit.bytes);
         if config.limit.time != before {
             record.waiting_time = config.limit.time.map(WaitingTime::new).map(Box::new);

@@ -5,6 +5,7 @@
 //!
 //! * Parameters: `alpha` in [0, 1], default 0.85; settable while running. 1 is strict fairness (DRGPS), 0 is efficiency only.
 //! * Two resources.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource are not looked at.
 //! * Cost per packet: O(log n) amortised for n backlogged flows (section 5.3).
 //! * Guarantees against the fluid schedule, for alpha > 0, n concurrently backlogged flows and L the longest time of any packet
 //!   on any resource: makespan T <= T_fluid + n L (Theorem 4); dominant service
@@ -35,7 +36,7 @@ mod share;
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
-use crate::catalog::{Brief, Entry, Parameter, Resources};
+use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{Order, Queues};
 use crate::spec::{Spec, SpecError};
@@ -59,7 +60,7 @@ pub const ENTRY: Entry = Entry {
     }],
     complexity: "O(log n)",
     guarantee: "D_fluid - 2(n-1)L <= D <= D_fluid + L; makespan <= T_fluid + nL",
-    weights: true,
+    weights: Weights::One,
     work_conserving: "no: waits for the fluid schedule",
     costs: "in advance; only the dominant time is corrected by measurement",
     paper: "Wang et al., CoNEXT 2014",

@@ -107,12 +107,12 @@ impl<const M: usize> Script<M> {
 }
 
 impl<const M: usize> Scheduler<M, u32> for Script<M> {
-    fn add_flow(&mut self, config: FlowConfig) -> FlowId {
+    fn add_flow(&mut self, config: FlowConfig<M>) -> FlowId {
         self.waiting.push(VecDeque::new());
         self.inner.add_flow(config)
     }
 
-    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig) -> Result<(), UnknownFlow> {
+    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig<M>) -> Result<(), UnknownFlow> {
         self.inner.set_flow(now, flow, config)
     }
 
