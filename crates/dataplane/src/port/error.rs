@@ -2,6 +2,7 @@
 
 use std::{fmt, io};
 
+use dovetail_config::unknown;
 use dovetail_trace::TraceError;
 
 /// Why a port could not be opened.
@@ -64,26 +65,13 @@ impl OpenError {
     }
 }
 
-/// The name most like `wrong`, if one is like it at all.
-pub(super) fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let likeness = |name: &str| match strsim::osa_distance(name, wrong) {
-        1 => 0.9_f64,
-        _ => strsim::jaro_winkler(name, wrong),
-    };
-    let scored = known.map(|name| (likeness(name), name)).filter(|&(score, _)| score > 0.75);
-    scored.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
-}
-
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAPort { text, problem } => write!(f, "{text:?} is no port: {problem}"),
             Self::NoInterface { name, there } => {
-                write!(f, "there is no interface {name:?}")?;
-                match nearest(name, there.iter().map(String::as_str)) {
-                    Some(nearest) => write!(f, "; did you mean {nearest:?}?"),
-                    None => write!(f, "; there are: {}", there.join(", ")),
-                }
+                let there: Vec<&str> = there.iter().map(String::as_str).collect();
+                f.write_str(&unknown("interface", name, &there))
             }
             Self::NotPermitted { name, capability } => {
                 write!(f, "{name}: not permitted; run as root, or give the program {capability}")

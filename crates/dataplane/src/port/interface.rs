@@ -103,8 +103,8 @@ mod tests {
 
     #[test]
     fn a_name_that_is_not_there_brings_the_nearest() {
-        let message = interface("l0").unwrap_err().to_string();
-        assert!(message.contains("no interface \"l0\"") && message.contains("\"lo\""), "{message}");
+        let message = interface("loo").unwrap_err().to_string();
+        assert!(message.contains("no interface \"loo\"; did you mean \"lo\""), "{message}");
         for name in ["a-name-longer-than-any", "", "nul\0"] {
             assert!(interface(name).is_err(), "{name:?}");
         }

@@ -1,9 +1,14 @@
 //! Ports as configurations name them.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use super::error::{OpenError, nearest};
+use dovetail_config::nearest;
+use dovetail_units::Time;
+
+use super::capture::{self, CapturePort};
+use super::error::OpenError;
 use super::packet::PacketPort;
 use super::{BURST, Port};
 
@@ -12,9 +17,16 @@ use super::{BURST, Port};
 pub enum Kind {
     /// `packet:eth0`, an interface by packet sockets.
     Packet(String),
+    /// `pcap:in.pcap`, `pcap:>out.pcap` or `pcap:in.pcap>out.pcap`, a capture that is read, and one that is written.
+    Capture {
+        /// Where frames come from.
+        input: Option<PathBuf>,
+        /// Where frames go to.
+        output: Option<PathBuf>,
+    },
 }
 
-const KINDS: [&str; 1] = ["packet"];
+const KINDS: [&str; 2] = ["packet", "pcap"];
 
 /// What does not depend on the port's kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,12 +34,15 @@ pub struct Options {
     /// Received frames that the kernel keeps when the box does not look, at least [`BURST`]. 2 KiB of locked memory
     /// each.
     pub ring: usize,
+    /// The box's time zero, since 1970: captures are read and written relative to it. [`first_time`] says where the
+    /// captures to be read begin.
+    pub epoch: Time,
 }
 
 impl Default for Options {
     /// At a million packets per second, 4 ms.
     fn default() -> Self {
-        Self { ring: 4096 }
+        Self { ring: 4096, epoch: Time::ZERO }
     }
 }
 
@@ -39,7 +54,38 @@ pub fn open(kind: &Kind, options: &Options) -> Result<Box<dyn Port>, OpenError> 
     let ring = options.ring.max(BURST);
     Ok(match kind {
         Kind::Packet(name) => Box::new(PacketPort::open(name, ring)?),
+        Kind::Capture { input, output } => {
+            Box::new(CapturePort::open(&kind.to_string(), input.as_deref(), output.as_deref(), options.epoch)?)
+        }
     })
+}
+
+/// When the first packet comes of all captures that these ports read, since 1970; `None` if they read none, or none with
+/// a time.
+///
+/// # Errors
+/// A capture cannot be read.
+pub fn first_time<'a>(kinds: impl IntoIterator<Item = &'a Kind>) -> Result<Option<Time>, OpenError> {
+    let mut first: Option<Time> = None;
+    for kind in kinds {
+        if let Kind::Capture { input: Some(path), .. } = kind {
+            let time = capture::first_time(path)?;
+            first = first.into_iter().chain(time).min();
+        }
+    }
+    Ok(first)
+}
+
+impl Kind {
+    /// The same with paths of files seen from the folder `base`.
+    #[must_use]
+    pub fn seen_from(self, base: &Path) -> Self {
+        let seen = |path: Option<PathBuf>| path.map(|path| base.join(path));
+        match self {
+            Self::Capture { input, output } => Self::Capture { input: seen(input), output: seen(output) },
+            other => other,
+        }
+    }
 }
 
 impl FromStr for Kind {
@@ -54,6 +100,17 @@ impl FromStr for Kind {
         }
         Ok(match kind {
             "packet" => Self::Packet(name.to_owned()),
+            "pcap" => {
+                let (input, output) = name.split_once('>').unwrap_or((name, ""));
+                let path = |text: &str| (!text.is_empty()).then(|| PathBuf::from(text));
+                if input == "-" || output == "-" {
+                    return Err(wrong("captures are files here, not standard input or output".to_owned()));
+                }
+                if name == ">" {
+                    return Err(wrong("expected a capture to read, or > and a capture to write".to_owned()));
+                }
+                Self::Capture { input: path(input), output: path(output) }
+            }
             _ => {
                 let near = nearest(kind, KINDS.into_iter());
                 let hint = near.map_or(expected, |near| format!("did you mean \"{near}:{name}\"?"));
@@ -67,6 +124,10 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Packet(name) => write!(f, "packet:{name}"),
+            Self::Capture { input, output } => {
+                write!(f, "pcap:{}", input.as_deref().unwrap_or(Path::new("")).display())?;
+                output.as_ref().map_or(Ok(()), |output| write!(f, ">{}", output.display()))
+            }
         }
     }
 }
@@ -77,7 +138,16 @@ mod tests {
 
     #[test]
     fn what_a_kind_prints_is_what_it_reads() {
-        assert_eq!("packet:eth0".parse::<Kind>().unwrap().to_string(), "packet:eth0");
+        for text in ["packet:eth0", "pcap:in.pcap", "pcap:>out.pcap", "pcap:in.pcap>out.pcap"] {
+            assert_eq!(text.parse::<Kind>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn paths_are_seen_from_a_folder() {
+        let kind = |text: &str| text.parse::<Kind>().unwrap();
+        assert_eq!(kind("pcap:a>/b").seen_from(Path::new("/x")), kind("pcap:/x/a>/b"));
+        assert_eq!(kind("packet:eth0").seen_from(Path::new("/x")), kind("packet:eth0"));
     }
 
     #[test]
@@ -86,6 +156,8 @@ mod tests {
         assert!(message("paket:eth0").contains("did you mean \"packet:eth0\"?"));
         assert!(message("eth0").contains("expected KIND:NAME"));
         assert!(message("packet:").contains("nothing follows the colon"));
+        assert!(message("pcap:-").contains("not standard input"));
+        assert!(message("pcap:>").contains("a capture to write"));
         assert!(message("dpdk:eth0").contains("expected KIND:NAME"));
     }
 }

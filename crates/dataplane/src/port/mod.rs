@@ -1,10 +1,14 @@
 //! Where frames come from and go to.
 //!
 //! * [`packet`]: a network interface by packet sockets; works with every driver.
+//! * [`capture`]: capture files in and out.
+//! * [`memory`]: two ports that are each other's cable, for tests.
 
+pub mod capture;
 mod error;
 mod interface;
 mod kind;
+pub mod memory;
 pub mod packet;
 mod sys;
 #[cfg(test)]
@@ -21,7 +25,7 @@ use crate::frame::{Frame, Pool};
 
 pub use error::OpenError;
 pub use interface::{Interface, interface, interfaces};
-pub use kind::{Kind, Options, open};
+pub use kind::{Kind, Options, first_time, open};
 
 /// The most frames that one call of [`Port::receive`] brings.
 pub const BURST: usize = 64;
@@ -31,7 +35,8 @@ pub const BURST: usize = 64;
 pub struct PortCounters {
     /// Frames handed up by [`Port::receive`].
     pub received: u64,
-    /// Frames that came to the port and were lost before anybody saw them: the kernel's ring was full.
+    /// Frames that came to the port and were lost before anybody saw them: the kernel's ring was full; in a capture,
+    /// places that could not be read.
     pub missed: u64,
     /// Frames that came and were not handed up because they are longer than [`LONGEST`](crate::frame::LONGEST).
     pub oversize: u64,

@@ -14,7 +14,7 @@ pub enum Given {
     /// The text of a scenario.
     Scenario(String),
     /// A capture from its first byte on, or what has to be reported as no capture.
-    Capture(Box<dyn Read>),
+    Capture(Box<dyn Read + Send>),
 }
 
 /// Open `path` (`-` is standard input) and find out what it is: a text is a scenario unless it is named like a capture, anything
@@ -22,7 +22,7 @@ pub enum Given {
 pub fn open(path: &str) -> Result<Given, ScenarioError> {
     let name = if path == "-" { "standard input" } else { path };
     let unreadable = |e: io::Error| ScenarioError::new(name, cannot_read(path, &e));
-    let mut stream: Box<dyn Read> = match path {
+    let mut stream: Box<dyn Read + Send> = match path {
         "-" => Box::new(io::stdin()),
         path => Box::new(File::open(path).map_err(unreadable)?),
     };

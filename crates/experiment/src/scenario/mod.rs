@@ -103,7 +103,7 @@ impl Scenario {
         text: &str,
         overrides: &[String],
         base: PathBuf,
-        capture: Option<Box<dyn Read>>,
+        capture: Option<Box<dyn Read + Send>>,
     ) -> Result<Self, ScenarioError> {
         let text = apply_overrides(label, text, overrides)?;
         // Line numbers are those of the changed text, so that the message must show what changed it.

@@ -39,7 +39,7 @@ impl Capture {
 }
 
 /// Read the capture that the scenario names, if it names one; from `given` if that was opened already.
-pub fn load(scenario: &Scenario, given: Option<Box<dyn Read>>) -> Result<Option<Capture>, ScenarioError> {
+pub fn load(scenario: &Scenario, given: Option<Box<dyn Read + Send>>) -> Result<Option<Capture>, ScenarioError> {
     let Some(spanned) = &scenario.file.trace else { return Ok(None) };
     let trace = spanned.get_ref();
     check(scenario, trace)?;

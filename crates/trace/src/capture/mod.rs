@@ -171,7 +171,7 @@ impl<'a> CaptureReader<'a> {
     ///
     /// # Errors
     /// If it cannot be read, is empty, or is no capture.
-    pub fn new(stream: impl Read + 'a, name: &str) -> Result<Self, TraceError> {
+    pub fn new(stream: impl Read + Send + 'a, name: &str) -> Result<Self, TraceError> {
         let name = name.to_owned();
         let (mut source, gzip) = match Source::open(stream) {
             Ok(opened) => opened,

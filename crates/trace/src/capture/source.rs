@@ -10,7 +10,7 @@ const MIN_READ: usize = 64 << 10;
 /// Bytes of a stream, buffered from the current position on. Memory follows what is asked for and really arrives: at
 /// most some three times the longest window.
 pub(crate) struct Source<'a> {
-    stream: Box<dyn Read + 'a>,
+    stream: Box<dyn Read + Send + 'a>,
     buffer: Vec<u8>,
     /// The window is `buffer[start..end]`.
     start: usize,
@@ -22,12 +22,13 @@ pub(crate) struct Source<'a> {
 
 impl<'a> Source<'a> {
     /// Opens a stream, through gzip if it starts like that; tells which.
-    pub(crate) fn open(mut stream: impl Read + 'a) -> io::Result<(Self, bool)> {
+    pub(crate) fn open(mut stream: impl Read + Send + 'a) -> io::Result<(Self, bool)> {
         let mut head = Vec::new();
         stream.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut head)?;
         let gzip = head == GZIP_MAGIC;
         let whole = io::Cursor::new(head).chain(stream);
-        let stream: Box<dyn Read + 'a> = if gzip { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
+        let stream: Box<dyn Read + Send + 'a> =
+            if gzip { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
         let source = Self { stream, buffer: Vec::new(), start: 0, end: 0, position: 0, ended: false, fault: None };
         Ok((source, gzip))
     }

@@ -1,0 +1,203 @@
+//! Capture files in place of an interface: frames come from one at the times it tells, and go to another.
+//!
+//! What is written is whole or absent: a temporary file beside it gets its name when the port is finished.
+
+use std::collections::VecDeque;
+use std::io::{self, BufWriter};
+use std::mem;
+use std::os::fd::RawFd;
+use std::path::{Path, PathBuf};
+
+use dovetail_trace::{CaptureReader, PcapWriter, TraceError};
+use dovetail_units::{Duration, Time};
+use dovetail_wire::LinkType;
+use tempfile::NamedTempFile;
+
+use super::{BURST, OpenError, Port, PortCounters};
+use crate::frame::{Frame, LONGEST, Pool};
+
+/// A capture that is read, one that is written, or both.
+pub struct CapturePort {
+    name: String,
+    link: LinkType,
+    input: Option<Input>,
+    output: Option<Output>,
+    counters: PortCounters,
+}
+
+/// When the first packet of the capture was captured, since 1970; `None` if it has none, or none with a time.
+///
+/// # Errors
+/// The capture cannot be read.
+pub fn first_time(path: &Path) -> Result<Option<Time>, OpenError> {
+    let mut reader = CaptureReader::open(path).map_err(OpenError::Capture)?;
+    Ok(reader.next_record().and_then(|record| record.time))
+}
+
+impl CapturePort {
+    /// Frames come from the capture `input`, and go to the capture `output`. The box's time zero is `epoch` since 1970;
+    /// frames that were captured before it come at zero.
+    ///
+    /// A packet that was captured in part is filled with zeros to its length. Where there is no `output`, what is sent
+    /// is unsent.
+    ///
+    /// # Errors
+    /// The capture cannot be read, or no file can be made beside `output`.
+    pub fn open(name: &str, input: Option<&Path>, output: Option<&Path>, epoch: Time) -> Result<Self, OpenError> {
+        let mut counters = PortCounters::default();
+        let input =
+            input.map(|path| Input::open(path, epoch, &mut counters).map_err(OpenError::Capture)).transpose()?;
+        let output = output.map(|path| Output::create(path, epoch)).transpose();
+        let output = output.map_err(|source| OpenError::failed(name, "cannot write there", source))?;
+        let link = input.as_ref().map_or(LinkType::ETHERNET, |input| input.frame.link);
+        Ok(Self { name: name.to_owned(), link, input, output, counters })
+    }
+}
+
+impl Port for CapturePort {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// That of the first frame that is read.
+    fn link(&self) -> LinkType {
+        self.link
+    }
+
+    fn receive(&mut self, now: Time, pool: &mut Pool, frames: &mut Vec<Frame>) -> io::Result<()> {
+        let Some(input) = &mut self.input else { return Ok(()) };
+        for _ in 0..BURST {
+            if input.ended || input.frame.received > now {
+                break;
+            }
+            let next = pool.take();
+            frames.push(mem::replace(&mut input.frame, next));
+            self.counters.received += 1;
+            input.read(&mut self.counters);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, now: Time, frames: &mut VecDeque<Frame>, pool: &mut Pool) -> io::Result<()> {
+        for frame in frames.drain(..) {
+            let written = match &mut self.output {
+                Some(output) => output.write(now, &frame)?,
+                None => false,
+            };
+            *(if written { &mut self.counters.sent } else { &mut self.counters.unsent }) += 1;
+            pool.give(frame);
+        }
+        Ok(())
+    }
+
+    fn readable(&self) -> Option<RawFd> {
+        None
+    }
+
+    fn ended(&self) -> bool {
+        self.input.as_ref().is_none_or(|input| input.ended)
+    }
+
+    fn next_arrival(&mut self) -> Option<Time> {
+        self.input.as_ref().filter(|input| !input.ended).map(|input| input.frame.received)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.output.take().map_or(Ok(()), Output::finish)
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        let damage = self.input.as_ref().and_then(|input| input.reader.damage());
+        self.counters.missed = damage.map_or(0, |damage| damage.records);
+        self.counters
+    }
+}
+
+/// A capture, read one frame ahead so that its time is known.
+struct Input {
+    reader: CaptureReader<'static>,
+    epoch: Time,
+    /// The next frame, unless `ended`.
+    frame: Frame,
+    ended: bool,
+}
+
+impl Input {
+    fn open(path: &Path, epoch: Time, counters: &mut PortCounters) -> Result<Self, TraceError> {
+        let reader = CaptureReader::open(path)?;
+        let mut input = Self { reader, epoch, frame: Pool::new().take(), ended: false };
+        input.read(counters);
+        Ok(input)
+    }
+
+    /// Read the next frame that fits into a buffer.
+    fn read(&mut self, counters: &mut PortCounters) {
+        while let Some(record) = self.reader.next_record() {
+            let len = record.data.len().max(record.original_len as usize);
+            if len > LONGEST {
+                counters.oversize += 1;
+                continue;
+            }
+            let time = record.time.map_or(Duration::ZERO, |time| time.since(self.epoch));
+            let (captured, missing) = self.frame.room()[..len].split_at_mut(record.data.len());
+            captured.copy_from_slice(record.data);
+            missing.fill(0);
+            self.frame.set_received(Time::ZERO + time, len, record.link);
+            return;
+        }
+        self.ended = true;
+    }
+}
+
+/// A capture that is written. Its header says how frames begin, so the first frame brings it.
+struct Output {
+    path: PathBuf,
+    epoch: Time,
+    state: State,
+}
+
+enum State {
+    Empty(NamedTempFile),
+    Begun(PcapWriter<BufWriter<NamedTempFile>>, LinkType),
+    /// Writing failed, which was reported.
+    Failed,
+}
+
+impl Output {
+    fn create(path: &Path, epoch: Time) -> io::Result<Self> {
+        let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+        let file = tempfile::Builder::new().prefix(".dovetail-").tempfile_in(folder)?;
+        Ok(Self { path: path.to_owned(), epoch, state: State::Empty(file) })
+    }
+
+    fn begin(&mut self, link: LinkType) -> io::Result<()> {
+        self.state = match mem::replace(&mut self.state, State::Failed) {
+            State::Empty(file) => State::Begun(PcapWriter::new(BufWriter::new(file), link)?, link),
+            other => other,
+        };
+        Ok(())
+    }
+
+    /// Returns whether a file of this kind can hold the frame.
+    fn write(&mut self, now: Time, frame: &Frame) -> io::Result<bool> {
+        self.begin(frame.link)?;
+        match &mut self.state {
+            State::Begun(writer, link) if *link == frame.link => {
+                let time = self.epoch + now.since(Time::ZERO);
+                writer.write(time, frame.data(), frame.len() as u32).map(|()| true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.begin(LinkType::ETHERNET)?;
+        let State::Begun(writer, _) = self.state else { return Ok(()) };
+        let file = writer.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.persist(&self.path).map_err(|error| error.error)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
