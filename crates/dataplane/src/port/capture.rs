@@ -38,8 +38,8 @@ impl CapturePort {
     /// Frames come from the capture `input`, and go to the capture `output`. The box's time zero is `epoch` since 1970;
     /// frames that were captured before it come at zero.
     ///
-    /// A packet that was captured in part is filled with zeros to its length. Where there is no `output`, what is sent
-    /// is unsent.
+    /// A packet that was captured in part is filled with zeros to its length. One of another link type than the first
+    /// is missed. Where there is no `output`, what is sent is unsent.
     ///
     /// # Errors
     /// The capture cannot be read, or no file can be made beside `output`.
@@ -49,7 +49,7 @@ impl CapturePort {
             input.map(|path| Input::open(path, epoch, &mut counters).map_err(OpenError::Capture)).transpose()?;
         let output = output.map(|path| Output::create(path, epoch)).transpose();
         let output = output.map_err(|source| OpenError::failed(name, "cannot write there", source))?;
-        let link = input.as_ref().map_or(LinkType::ETHERNET, |input| input.frame.link);
+        let link = input.as_ref().and_then(|input| input.link).unwrap_or(LinkType::ETHERNET);
         Ok(Self { name: name.to_owned(), link, input, output, counters })
     }
 }
@@ -107,8 +107,9 @@ impl Port for CapturePort {
     }
 
     fn counters(&mut self) -> PortCounters {
-        let damage = self.input.as_ref().and_then(|input| input.reader.damage());
-        self.counters.missed = damage.map_or(0, |damage| damage.records);
+        if let Some(input) = &self.input {
+            self.counters.missed = input.strangers + input.reader.damage().map_or(0, |damage| damage.records);
+        }
         self.counters
     }
 }
@@ -117,6 +118,10 @@ impl Port for CapturePort {
 struct Input {
     reader: CaptureReader<'static>,
     epoch: Time,
+    /// That of the first record.
+    link: Option<LinkType>,
+    /// Records of another one.
+    strangers: u64,
     /// The next frame, unless `ended`.
     frame: Frame,
     ended: bool,
@@ -125,7 +130,7 @@ struct Input {
 impl Input {
     fn open(path: &Path, epoch: Time, counters: &mut PortCounters) -> Result<Self, TraceError> {
         let reader = CaptureReader::open(path)?;
-        let mut input = Self { reader, epoch, frame: Pool::new().take(), ended: false };
+        let mut input = Self { reader, epoch, link: None, strangers: 0, frame: Pool::new().take(), ended: false };
         input.read(counters);
         Ok(input)
     }
@@ -133,6 +138,10 @@ impl Input {
     /// Read the next frame that fits into a buffer.
     fn read(&mut self, counters: &mut PortCounters) {
         while let Some(record) = self.reader.next_record() {
+            if *self.link.get_or_insert(record.link) != record.link {
+                self.strangers += 1;
+                continue;
+            }
             let len = record.data.len().max(record.original_len as usize);
             if len > LONGEST {
                 counters.oversize += 1;

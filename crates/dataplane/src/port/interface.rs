@@ -48,7 +48,7 @@ pub fn interface(name: &str) -> Result<Interface, OpenError> {
 }
 
 /// Any socket can be asked about interfaces.
-fn control_socket() -> io::Result<OwnedFd> {
+pub(super) fn control_socket() -> io::Result<OwnedFd> {
     sys::socket(libc::AF_UNIX, libc::SOCK_DGRAM)
 }
 
@@ -83,11 +83,23 @@ fn describe(socket: &OwnedFd, name: &str) -> io::Result<Interface> {
     })
 }
 
-/// The names, from the table of counters: two lines of headings, then one line for each, `name: counters`.
+/// The kernel's table of counters of the calling thread's network namespace.
+pub(super) const TABLE: &str = "/proc/thread-self/net/dev";
+
+/// Its rows: two lines of headings, then one line for each interface, `name: counters`.
+fn rows(table: &str) -> impl Iterator<Item = (&str, &str)> {
+    table.lines().skip(2).filter_map(|line| line.split_once(':')).map(|(name, counters)| (name.trim(), counters))
+}
+
 fn names() -> io::Result<Vec<String>> {
-    let table = fs::read_to_string("/proc/thread-self/net/dev")?;
-    let lines = table.lines().skip(2);
-    Ok(lines.filter_map(|line| line.split_once(':')).map(|(name, _)| name.trim().to_owned()).collect())
+    Ok(rows(&fs::read_to_string(TABLE)?).map(|(name, _)| name.to_owned()).collect())
+}
+
+/// From the table, the frames that the interface was to transmit and dropped: eight counters of received frames, then
+/// bytes, packets, errors and drops of transmitted ones.
+pub(super) fn transmit_drops(table: &str, name: &str) -> Option<u64> {
+    let (_, counters) = rows(table).find(|&(row, _)| row == name)?;
+    counters.split_whitespace().nth(11)?.parse().ok()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use dovetail_units::Time;
 use super::capture::{self, CapturePort};
 use super::error::OpenError;
 use super::packet::PacketPort;
+use super::tun::{Layer, TunPort};
 use super::{BURST, Port};
 
 /// What a port is, as `kind:name`.
@@ -17,6 +18,10 @@ use super::{BURST, Port};
 pub enum Kind {
     /// `packet:eth0`, an interface by packet sockets.
     Packet(String),
+    /// `tun:tun0`, an interface of raw IP whose cable ends in this program.
+    Tun(String),
+    /// `tap:tap0`, an Ethernet interface whose cable ends in this program.
+    Tap(String),
     /// `pcap:in.pcap`, `pcap:>out.pcap` or `pcap:in.pcap>out.pcap`, a capture that is read, and one that is written.
     Capture {
         /// Where frames come from.
@@ -26,7 +31,7 @@ pub enum Kind {
     },
 }
 
-const KINDS: [&str; 2] = ["packet", "pcap"];
+const KINDS: [&str; 4] = ["packet", "tun", "tap", "pcap"];
 
 /// What does not depend on the port's kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,6 +59,8 @@ pub fn open(kind: &Kind, options: &Options) -> Result<Box<dyn Port>, OpenError> 
     let ring = options.ring.max(BURST);
     Ok(match kind {
         Kind::Packet(name) => Box::new(PacketPort::open(name, ring)?),
+        Kind::Tun(name) => Box::new(TunPort::open(name, Layer::Ip)?),
+        Kind::Tap(name) => Box::new(TunPort::open(name, Layer::Ethernet)?),
         Kind::Capture { input, output } => {
             Box::new(CapturePort::open(&kind.to_string(), input.as_deref(), output.as_deref(), options.epoch)?)
         }
@@ -100,6 +107,8 @@ impl FromStr for Kind {
         }
         Ok(match kind {
             "packet" => Self::Packet(name.to_owned()),
+            "tun" => Self::Tun(name.to_owned()),
+            "tap" => Self::Tap(name.to_owned()),
             "pcap" => {
                 let (input, output) = name.split_once('>').unwrap_or((name, ""));
                 let path = |text: &str| (!text.is_empty()).then(|| PathBuf::from(text));
@@ -124,6 +133,8 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Packet(name) => write!(f, "packet:{name}"),
+            Self::Tun(name) => write!(f, "tun:{name}"),
+            Self::Tap(name) => write!(f, "tap:{name}"),
             Self::Capture { input, output } => {
                 write!(f, "pcap:{}", input.as_deref().unwrap_or(Path::new("")).display())?;
                 output.as_ref().map_or(Ok(()), |output| write!(f, ">{}", output.display()))
@@ -138,7 +149,7 @@ mod tests {
 
     #[test]
     fn what_a_kind_prints_is_what_it_reads() {
-        for text in ["packet:eth0", "pcap:in.pcap", "pcap:>out.pcap", "pcap:in.pcap>out.pcap"] {
+        for text in ["packet:eth0", "tun:t0", "tap:t1", "pcap:in.pcap", "pcap:>out.pcap", "pcap:in.pcap>out.pcap"] {
             assert_eq!(text.parse::<Kind>().unwrap().to_string(), text);
         }
     }

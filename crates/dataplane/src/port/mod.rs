@@ -1,6 +1,7 @@
 //! Where frames come from and go to.
 //!
 //! * [`packet`]: a network interface by packet sockets; works with every driver.
+//! * [`tun`]: an interface whose cable ends in this program.
 //! * [`capture`]: capture files in and out.
 //! * [`memory`]: two ports that are each other's cable, for tests.
 
@@ -13,6 +14,7 @@ pub mod packet;
 mod sys;
 #[cfg(test)]
 mod testbed;
+pub mod tun;
 
 use std::collections::VecDeque;
 use std::io;

@@ -71,7 +71,7 @@ pub fn bind<T: Plain>(fd: &OwnedFd, address: &T) -> io::Result<()> {
     check(result).map(drop)
 }
 
-/// What is asked of the kernel about one interface.
+/// What is asked of the kernel about one interface, or to do with it.
 #[derive(Clone, Copy)]
 pub enum Request {
     /// Its index.
@@ -82,6 +82,10 @@ pub enum Request {
     Mtu = libc::SIOCGIFMTU as isize,
     /// Its hardware type and address.
     Hardware = libc::SIOCGIFHWADDR as isize,
+    /// Set its `IFF_` flags.
+    SetFlags = libc::SIOCSIFFLAGS as isize,
+    /// Make it, or take it, with these flags: for the device `/dev/net/tun`.
+    SetTun = libc::TUNSETIFF as isize,
 }
 
 /// `struct ifreq`: a name, and what is asked or answered.
@@ -89,8 +93,8 @@ pub enum Request {
 #[derive(Clone, Copy)]
 pub struct InterfaceRequest {
     name: [u8; libc::IFNAMSIZ],
-    /// The union of all answers.
-    pub answer: [u8; 24],
+    /// The union of all questions and answers.
+    answer: [u8; 24],
 }
 const _: () = assert!(size_of::<InterfaceRequest>() == size_of::<libc::ifreq>());
 
@@ -104,7 +108,7 @@ impl InterfaceRequest {
     }
 
     /// Ask.
-    pub fn ask(&mut self, fd: &OwnedFd, request: Request) -> io::Result<()> {
+    pub fn ask(&mut self, fd: &impl AsRawFd, request: Request) -> io::Result<()> {
         let this: *mut Self = self;
         // SAFETY: each of these requests reads and writes one `ifreq`, of which this has the size and alignment, and
         // none takes the union for a pointer.
@@ -116,6 +120,11 @@ impl InterfaceRequest {
     /// The answer's first 32 bits.
     pub fn int(&self) -> c_int {
         c_int::from_ne_bytes(*self.answer.first_chunk().unwrap_or(&[0; 4]))
+    }
+
+    /// Ask with these 16 bits.
+    pub fn set_short(&mut self, value: u16) {
+        self.answer[..2].copy_from_slice(&value.to_ne_bytes());
     }
 
     /// The answer's first 16 bits.

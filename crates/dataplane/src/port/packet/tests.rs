@@ -1,7 +1,6 @@
 use super::*;
-use crate::port::testbed::{in_namespace, ip, run};
+use crate::port::testbed::{self, in_namespace, ip, run};
 use crate::port::{Kind, Options, open};
-use std::thread;
 
 const RING: usize = 256;
 
@@ -27,27 +26,11 @@ impl Bed {
     }
 
     fn send(&mut self, all: impl IntoIterator<Item = Vec<u8>>) {
-        let mut frames = VecDeque::new();
-        for data in all {
-            let mut frame = self.pool.take();
-            frame.fill(Time::ZERO, &data, LinkType::ETHERNET);
-            frames.push_back(frame);
-        }
-        self.a.send(Time::ZERO, &mut frames, &mut self.pool).unwrap();
-        assert!(frames.is_empty(), "the veth pair has no queue that could be full");
+        testbed::send(&mut self.a, &mut self.pool, all);
     }
 
-    /// Everything that has come to the right end. What is sent over a veth pair has come when `send` returns, but for a packet
-    /// that another processor is just delivering: so it is asked for a while.
     fn receive(&mut self) -> Vec<Vec<u8>> {
-        let mut frames = Vec::new();
-        for _ in 0..1000 {
-            self.b.receive(Time::from_nanos(7), &mut self.pool, &mut frames).unwrap();
-            thread::yield_now();
-        }
-        let data = frames.iter().map(|frame| frame.data().to_vec()).collect();
-        frames.into_iter().for_each(|frame| self.pool.give(frame));
-        data
+        testbed::received(&mut self.b, &mut self.pool)
     }
 }
 
