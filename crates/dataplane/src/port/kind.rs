@@ -11,6 +11,7 @@ use super::capture::{self, CapturePort};
 use super::error::OpenError;
 use super::packet::PacketPort;
 use super::tun::{Layer, TunPort};
+use super::xdp::XdpPort;
 use super::{BURST, Port};
 
 /// What a port is, as `kind:name`.
@@ -18,6 +19,8 @@ use super::{BURST, Port};
 pub enum Kind {
     /// `packet:eth0`, an interface by packet sockets.
     Packet(String),
+    /// `xdp:eth0`, an interface by an AF_XDP socket.
+    Xdp(String),
     /// `tun:tun0`, an interface of raw IP whose cable ends in this program.
     Tun(String),
     /// `tap:tap0`, an Ethernet interface whose cable ends in this program.
@@ -31,7 +34,7 @@ pub enum Kind {
     },
 }
 
-const KINDS: [&str; 4] = ["packet", "tun", "tap", "pcap"];
+const KINDS: [&str; 5] = ["packet", "xdp", "tun", "tap", "pcap"];
 
 /// What does not depend on the port's kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,6 +62,7 @@ pub fn open(kind: &Kind, options: &Options) -> Result<Box<dyn Port>, OpenError> 
     let ring = options.ring.max(BURST);
     Ok(match kind {
         Kind::Packet(name) => Box::new(PacketPort::open(name, ring)?),
+        Kind::Xdp(name) => Box::new(XdpPort::open(name, ring)?),
         Kind::Tun(name) => Box::new(TunPort::open(name, Layer::Ip)?),
         Kind::Tap(name) => Box::new(TunPort::open(name, Layer::Ethernet)?),
         Kind::Capture { input, output } => {
@@ -107,6 +111,7 @@ impl FromStr for Kind {
         }
         Ok(match kind {
             "packet" => Self::Packet(name.to_owned()),
+            "xdp" => Self::Xdp(name.to_owned()),
             "tun" => Self::Tun(name.to_owned()),
             "tap" => Self::Tap(name.to_owned()),
             "pcap" => {
@@ -133,6 +138,7 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Packet(name) => write!(f, "packet:{name}"),
+            Self::Xdp(name) => write!(f, "xdp:{name}"),
             Self::Tun(name) => write!(f, "tun:{name}"),
             Self::Tap(name) => write!(f, "tap:{name}"),
             Self::Capture { input, output } => {
@@ -149,7 +155,9 @@ mod tests {
 
     #[test]
     fn what_a_kind_prints_is_what_it_reads() {
-        for text in ["packet:eth0", "tun:t0", "tap:t1", "pcap:in.pcap", "pcap:>out.pcap", "pcap:in.pcap>out.pcap"] {
+        for text in
+            ["packet:eth0", "xdp:eth0", "tun:t0", "tap:t1", "pcap:in.pcap", "pcap:>out.pcap", "pcap:in.pcap>out.pcap"]
+        {
             assert_eq!(text.parse::<Kind>().unwrap().to_string(), text);
         }
     }

@@ -1,6 +1,7 @@
 //! Where frames come from and go to.
 //!
 //! * [`packet`]: a network interface by packet sockets; works with every driver.
+//! * [`xdp`]: a network interface by an AF_XDP socket; without copies where the driver can.
 //! * [`tun`]: an interface whose cable ends in this program.
 //! * [`capture`]: capture files in and out.
 //! * [`memory`]: two ports that are each other's cable, for tests.
@@ -15,6 +16,7 @@ mod sys;
 #[cfg(test)]
 mod testbed;
 pub mod tun;
+pub mod xdp;
 
 use std::collections::VecDeque;
 use std::io;

@@ -21,7 +21,10 @@ macro_rules! plain {
         unsafe impl Plain for $name {}
     )*};
 }
-plain!(c_int, libc::tpacket_req, libc::tpacket_stats, libc::packet_mreq, libc::sockaddr_ll);
+plain!(c_int, u64, libc::tpacket_req, libc::tpacket_stats, libc::packet_mreq, libc::sockaddr_ll);
+plain!(libc::xdp_desc, libc::xdp_mmap_offsets, libc::xdp_statistics, libc::sockaddr_xdp);
+// Its address is that of memory which outlives the socket it is given to.
+plain!(libc::xdp_umem_reg);
 
 fn check(result: c_int) -> io::Result<c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
@@ -69,6 +72,39 @@ pub fn bind<T: Plain>(fd: &OwnedFd, address: &T) -> io::Result<()> {
         libc::bind(fd.as_raw_fd(), address.cast(), size_of::<T>() as socklen_t)
     };
     check(result).map(drop)
+}
+
+/// Send no data: what is to be sent is in a ring.
+pub fn send_nothing(fd: &OwnedFd) -> io::Result<()> {
+    // SAFETY: no data and no address.
+    #[allow(unsafe_code)]
+    let result = unsafe { libc::sendto(fd.as_raw_fd(), ptr::null(), 0, libc::MSG_DONTWAIT, ptr::null(), 0) };
+    check(result as c_int).map(drop)
+}
+
+/// Receive no data: what is received comes by a ring.
+pub fn receive_nothing(fd: &OwnedFd) -> io::Result<()> {
+    let (none, flags) = (ptr::null_mut(), libc::MSG_DONTWAIT);
+    // SAFETY: no data and no address.
+    #[allow(unsafe_code)]
+    let result = unsafe { libc::recvfrom(fd.as_raw_fd(), ptr::null_mut(), 0, flags, none, ptr::null_mut()) };
+    check(result as c_int).map(drop)
+}
+
+/// Receive queues of the interface called `name`; an error where the driver cannot tell, which has one.
+pub fn receive_queues(fd: &OwnedFd, name: &str) -> io::Result<u32> {
+    /// `struct ethtool_channels`: the command, four maxima, and how many there are to receive, to send, for other
+    /// purposes, and for both.
+    const GET_CHANNELS: u32 = 0x3c;
+    let mut channels = [0_u32; 9];
+    channels[0] = GET_CHANNELS;
+    let mut request = InterfaceRequest::new(name);
+    request.answer[..size_of::<usize>()].copy_from_slice(&channels.as_mut_ptr().expose_provenance().to_ne_bytes());
+    let request: *mut InterfaceRequest = &mut request;
+    // SAFETY: this request takes the union for a pointer to `struct ethtool_channels`, which it reads and writes.
+    #[allow(unsafe_code)]
+    let result = unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCETHTOOL as _, request) };
+    check(result).map(|_| channels[5] + channels[8])
 }
 
 /// What is asked of the kernel about one interface, or to do with it.
@@ -146,11 +182,20 @@ unsafe impl Send for Mapping {}
 impl Mapping {
     /// Map `len` bytes of `fd` at `offset`.
     pub fn new(fd: &OwnedFd, len: usize, offset: i64) -> io::Result<Self> {
+        Self::map(len, libc::MAP_SHARED, fd.as_raw_fd(), offset)
+    }
+
+    /// New memory of `len` zero bytes.
+    pub fn anonymous(len: usize) -> io::Result<Self> {
+        Self::map(len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
+    }
+
+    fn map(len: usize, flags: c_int, fd: RawFd, offset: i64) -> io::Result<Self> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+        let flags = flags | libc::MAP_POPULATE;
         // SAFETY: the kernel chooses the place, so nothing that is in use is replaced.
         #[allow(unsafe_code)]
-        let start = unsafe { libc::mmap(ptr::null_mut(), len, protection, flags, fd.as_raw_fd(), offset) };
+        let start = unsafe { libc::mmap(ptr::null_mut(), len, protection, flags, fd, offset) };
         if start == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(Self { start: start.cast(), len }) }
     }
 

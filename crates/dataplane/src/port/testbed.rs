@@ -1,6 +1,7 @@
 //! A network namespace of a test's own, for as long as a closure runs in it; and frames as plain bytes.
 
 use std::collections::VecDeque;
+use std::fs;
 use std::io;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -21,10 +22,12 @@ pub fn in_namespace(test: impl FnOnce() + Send + 'static) {
             eprintln!("skipped: needs root for a network namespace ({})", io::Error::last_os_error());
             return;
         }
+        // So that the kernel sends nothing of itself.
+        for which in ["all", "default"] {
+            fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1").unwrap();
+        }
         ip("link add left type veth peer name right");
         for name in ["left", "right"] {
-            // Without addresses of its own the kernel sends nothing of itself.
-            ip(&format!("link set {name} addrgenmode none"));
             run("ethtool", &format!("-K {name} tx off rx off tso off gso off gro off sg off txvlan off rxvlan off"));
             ip(&format!("link set {name} up"));
         }
@@ -47,7 +50,16 @@ pub fn run(program: &str, arguments: &str) {
     assert!(output.status.success(), "{program} {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Send frames of these bytes; all must be taken.
+/// Whether it comes true within some ten thousand looks. (What a closed file held may live on for a moment: a program
+/// that another test is just starting has all files of this one.)
+pub fn soon(mut condition: impl FnMut() -> bool) -> bool {
+    (0..10_000).any(|_| {
+        thread::yield_now();
+        condition()
+    })
+}
+
+/// Send frames of these bytes; all must be taken within a second of the port's time.
 pub fn send(port: &mut dyn Port, pool: &mut Pool, all: impl IntoIterator<Item = Vec<u8>>) {
     let mut frames = VecDeque::new();
     for data in all {
@@ -55,7 +67,9 @@ pub fn send(port: &mut dyn Port, pool: &mut Pool, all: impl IntoIterator<Item = 
         frame.fill(Time::ZERO, &data, port.link());
         frames.push_back(frame);
     }
-    port.send(Time::ZERO, &mut frames, pool).unwrap();
+    for millisecond in 0..1000 {
+        port.send(Time::from_nanos(millisecond * 1_000_000), &mut frames, pool).unwrap();
+    }
     assert!(frames.is_empty(), "{} is full", port.name());
 }
 
@@ -70,4 +84,22 @@ pub fn received(port: &mut dyn Port, pool: &mut Pool) -> Vec<Vec<u8>> {
     let data = frames.iter().map(|frame| frame.data().to_vec()).collect();
     frames.into_iter().for_each(|frame| pool.give(frame));
     data
+}
+
+/// An Ethernet frame to everybody, of a protocol for experiments, numbered.
+pub fn numbered(number: u32, len: usize) -> Vec<u8> {
+    let mut bytes = [[0xff; 6], [2, 0, 0, 0, 0, 1]].concat();
+    bytes.extend([0x88, 0xb5]);
+    bytes.extend(number.to_be_bytes());
+    bytes.resize(len, 0xa5);
+    bytes
+}
+
+/// Whether waiting for the port would end at once.
+pub fn is_readable(port: &dyn Port) -> bool {
+    let mut wait = libc::pollfd { fd: port.readable().unwrap(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one entry, which lives until this returns.
+    #[allow(unsafe_code)]
+    let count = unsafe { libc::poll(&mut wait, 1, 0) };
+    count == 1
 }

@@ -160,7 +160,7 @@ fn set_up(socket: &OwnedFd, name: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::port::testbed::{in_namespace, ip, received, send};
+    use crate::port::testbed::{in_namespace, ip, received, send, soon};
     use std::net::UdpSocket;
 
     fn tun() -> TunPort {
@@ -199,7 +199,6 @@ mod tests {
             ip("address add 192.0.2.1/24 dev tun0");
             ip("link set tun0 mtu 9000 txqueuelen 10");
             let socket = UdpSocket::bind("192.0.2.1:1000").unwrap();
-            let before = received(&mut port, &mut pool).len() as u64;
             for len in [LONGEST - 28, LONGEST - 27].into_iter().chain([100; 20]) {
                 socket.send_to(&vec![0; len], "192.0.2.2:2000").unwrap();
             }
@@ -207,7 +206,7 @@ mod tests {
             assert_eq!(packets[0].len(), LONGEST);
             let counters = port.counters();
             assert_eq!((counters.oversize, packets.len()), (1, 9));
-            assert_eq!(counters.received + counters.oversize + counters.missed, before + 22);
+            assert_eq!(counters.received + counters.oversize + counters.missed, 22);
         });
     }
 
@@ -244,7 +243,7 @@ mod tests {
             let twice = TunPort::open("tap0", Layer::Ip).err().unwrap().to_string();
             assert!(twice.starts_with("tap0: cannot take or make the interface"), "{twice}");
             drop(port);
-            assert!(interface::interface("tap0").is_err());
+            assert!(soon(|| interface::interface("tap0").is_err()));
         });
     }
 

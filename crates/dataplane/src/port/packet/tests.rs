@@ -1,17 +1,8 @@
 use super::*;
-use crate::port::testbed::{self, in_namespace, ip, run};
+use crate::port::testbed::{self, in_namespace, ip, is_readable, numbered as bytes, run, soon};
 use crate::port::{Kind, Options, open};
 
 const RING: usize = 256;
-
-/// Ethernet to everybody, of a protocol for experiments, numbered.
-fn bytes(number: u32, len: usize) -> Vec<u8> {
-    let mut bytes = [[0xff; 6], [2, 0, 0, 0, 0, 1]].concat();
-    bytes.extend([0x88, 0xb5]);
-    bytes.extend(number.to_be_bytes());
-    bytes.resize(len, 0xa5);
-    bytes
-}
 
 struct Bed {
     a: PacketPort,
@@ -182,7 +173,7 @@ fn it_is_readable_when_frames_have_come_and_promiscuous_while_it_lives() {
         assert_eq!(bed.receive().len(), 1);
         assert!(!is_readable(&bed.b));
         drop(bed);
-        assert!(!promiscuous());
+        assert!(soon(|| !promiscuous()));
     });
 }
 
@@ -236,12 +227,4 @@ fn an_interface_that_is_not_there_is_named_with_the_nearest() {
         let message = open(&kind, &Options::default()).err().unwrap().to_string();
         assert_eq!(message, "there is no interface \"uplnk0\"; did you mean \"uplink0\"?");
     });
-}
-
-fn is_readable(port: &PacketPort) -> bool {
-    let mut wait = libc::pollfd { fd: port.readable().unwrap(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one entry, which lives until this returns.
-    #[allow(unsafe_code)]
-    let count = unsafe { libc::poll(&mut wait, 1, 0) };
-    count == 1
 }

@@ -1,0 +1,149 @@
+use super::*;
+use crate::port::testbed::{in_namespace, ip, is_readable, numbered, received, run, send, soon};
+
+const SLOTS: usize = 256;
+
+fn pair() -> [XdpPort; 2] {
+    ["left", "right"].map(|name| XdpPort::open(name, SLOTS).unwrap())
+}
+
+fn has_program(name: &str) -> bool {
+    let output = std::process::Command::new("ip").args(["link", "show", name]).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().contains("prog/xdp")
+}
+
+#[test]
+fn what_is_sent_at_one_end_comes_out_at_the_other_in_order() {
+    in_namespace(|| {
+        let [mut left, mut right] = pair();
+        let mut pool = Pool::new();
+        assert_eq!(left.mode(), Mode::Generic, "veth pairs have no zero-copy");
+        let all: Vec<_> = (0..200).map(|n| numbered(n, [60, 64, 800, 1400, 1514][n as usize % 5])).collect();
+        send(&mut left, &mut pool, all.clone());
+        assert!(is_readable(&right));
+        assert_eq!(received(&mut right, &mut pool), all);
+        assert!(!is_readable(&right));
+        assert_eq!(left.counters(), PortCounters { sent: 200, ..PortCounters::default() });
+        assert_eq!(right.counters(), PortCounters { received: 200, ..PortCounters::default() });
+        assert_eq!(pool.in_use(), 0);
+    });
+}
+
+#[test]
+fn memory_is_used_again_for_ever() {
+    in_namespace(|| {
+        let [mut left, mut right] = pair();
+        let mut pool = Pool::new();
+        for round in 0..40 {
+            let all: Vec<_> = (0..100).map(|n| numbered(round * 100 + n, 100)).collect();
+            send(&mut left, &mut pool, all.clone());
+            assert_eq!(received(&mut right, &mut pool), all);
+        }
+        assert_eq!((left.counters().sent, right.counters().received), (4000, 4000));
+    });
+}
+
+#[test]
+fn what_nobody_receives_is_counted_as_missed() {
+    in_namespace(|| {
+        let [mut left, mut right] = pair();
+        let mut pool = Pool::new();
+        send(&mut left, &mut pool, (0..1000).map(|n| numbered(n, 64)));
+        assert_eq!(received(&mut right, &mut pool).len(), SLOTS);
+        let counters = right.counters();
+        assert_eq!((counters.received, counters.missed), (SLOTS as u64, 1000 - SLOTS as u64));
+    });
+}
+
+#[test]
+fn an_interface_may_go_down_and_come_up_again() {
+    in_namespace(|| {
+        let [mut left, mut right] = pair();
+        let mut pool = Pool::new();
+        ip("link set left down");
+        send(&mut left, &mut pool, [numbered(1, 64)]);
+        send(&mut left, &mut pool, (0..100).map(|n| numbered(n, 64)));
+        assert!(received(&mut right, &mut pool).is_empty());
+        let counters = left.counters();
+        assert_eq!((counters.sent, counters.unsent), (1, 100), "the first waits in the ring");
+        ip("link set left up");
+        send(&mut left, &mut pool, [numbered(2, 64)]);
+        assert_eq!(received(&mut right, &mut pool), [numbered(1, 64), numbered(2, 64)]);
+
+        ip("link set right down");
+        send(&mut left, &mut pool, (0..100).map(|n| numbered(n, 64)));
+        assert!(received(&mut right, &mut pool).is_empty());
+        let counters = left.counters();
+        assert_eq!(counters.sent + counters.unsent, 202, "the kernel may take what it then drops");
+        ip("link set right up");
+        send(&mut left, &mut pool, [numbered(3, 64)]);
+        assert_eq!(received(&mut right, &mut pool), [numbered(3, 64)]);
+        assert_eq!(pool.in_use(), 0);
+    });
+}
+
+#[test]
+fn the_program_is_there_while_the_port_lives_and_can_be_there_again() {
+    in_namespace(|| {
+        assert!(!has_program("left"));
+        for _ in 0..3 {
+            let port = XdpPort::open("left", SLOTS).unwrap();
+            assert!(has_program("left"));
+            drop(port);
+            assert!(soon(|| !has_program("left")));
+        }
+    });
+}
+
+#[test]
+fn an_interface_that_is_removed_is_the_end_of_its_ports() {
+    in_namespace(|| {
+        let [mut left, mut right] = pair();
+        let mut pool = Pool::new();
+        ip("link del left");
+        let mut frames = VecDeque::from([pool.take()]);
+        let error = left.send(Time::ZERO, &mut frames, &mut pool).unwrap_err();
+        assert!(error.to_string().contains("interface left is gone"), "{error}");
+        let result = (0..2 * ASK_AFTER).try_for_each(|_| right.receive(Time::ZERO, &mut pool, &mut Vec::new()));
+        assert!(result.unwrap_err().to_string().contains("interface right is gone"));
+    });
+}
+
+#[test]
+fn a_frame_beyond_the_mtu_is_unsent_and_holds_up_no_other() {
+    in_namespace(|| {
+        let [mut left, mut right] = pair();
+        let mut pool = Pool::new();
+        send(&mut left, &mut pool, [numbered(1, 64), numbered(2, 1600), numbered(3, 64)]);
+        assert_eq!(received(&mut right, &mut pool), [numbered(1, 64), numbered(3, 64)]);
+        assert_eq!((left.counters().sent, left.counters().unsent), (2, 1));
+    });
+}
+
+#[test]
+fn jumbo_frames_are_refused_with_the_remedy() {
+    in_namespace(|| {
+        ip("link set left mtu 1775");
+        let message = XdpPort::open("left", SLOTS).err().unwrap().to_string();
+        assert!(message.contains("an MTU of 1775") && message.contains("`ip link set left mtu 1774`"), "{message}");
+        ip("link set left mtu 1774");
+        ip("link set right mtu 1774");
+        let [mut left, mut right] = pair();
+        let mut pool = Pool::new();
+        send(&mut left, &mut pool, [numbered(1, 1774 + 14)]);
+        assert_eq!(received(&mut right, &mut pool), [numbered(1, 1774 + 14)]);
+    });
+}
+
+#[test]
+fn several_receive_queues_are_refused_with_the_remedy() {
+    in_namespace(|| {
+        ip("link add many numrxqueues 4 numtxqueues 4 type veth peer name other");
+        run("ethtool", "-L many rx 3");
+        let message = XdpPort::open("many", SLOTS).err().unwrap().to_string();
+        assert!(
+            message.contains("has 3 receive queues") && message.contains("ethtool -L many combined 1"),
+            "{message}"
+        );
+    });
+}
