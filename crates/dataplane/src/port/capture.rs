@@ -81,7 +81,7 @@ impl Port for CapturePort {
     fn send(&mut self, now: Time, frames: &mut VecDeque<Frame>, pool: &mut Pool) -> io::Result<()> {
         for frame in frames.drain(..) {
             let written = match &mut self.output {
-                Some(output) => output.write(now, &frame)?,
+                Some(output) => output.write(now, frame.link, frame.data())?,
                 None => false,
             };
             *(if written { &mut self.counters.sent } else { &mut self.counters.unsent }) += 1;
@@ -103,7 +103,7 @@ impl Port for CapturePort {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.output.take().map_or(Ok(()), Output::finish)
+        self.output.as_mut().map_or(Ok(()), Output::finish)
     }
 
     fn counters(&mut self) -> PortCounters {
@@ -158,8 +158,9 @@ impl Input {
     }
 }
 
-/// A capture that is written. Its header says how frames begin, so the first frame brings it.
-struct Output {
+/// A capture that is written. Its header says how frames begin, so the first frame brings it. Without
+/// [`finish`](Self::finish) nothing remains.
+pub(super) struct Output {
     path: PathBuf,
     epoch: Time,
     state: State,
@@ -168,19 +169,19 @@ struct Output {
 enum State {
     Empty(NamedTempFile),
     Begun(PcapWriter<BufWriter<NamedTempFile>>, LinkType),
-    /// Writing failed, which was reported.
-    Failed,
+    /// It has its name, or could not be written, which was said.
+    Ended,
 }
 
 impl Output {
-    fn create(path: &Path, epoch: Time) -> io::Result<Self> {
+    pub(super) fn create(path: &Path, epoch: Time) -> io::Result<Self> {
         let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
         let file = tempfile::Builder::new().prefix(".dovetail-").tempfile_in(folder)?;
         Ok(Self { path: path.to_owned(), epoch, state: State::Empty(file) })
     }
 
     fn begin(&mut self, link: LinkType) -> io::Result<()> {
-        self.state = match mem::replace(&mut self.state, State::Failed) {
+        self.state = match mem::replace(&mut self.state, State::Ended) {
             State::Empty(file) => State::Begun(PcapWriter::new(BufWriter::new(file), link)?, link),
             other => other,
         };
@@ -188,20 +189,21 @@ impl Output {
     }
 
     /// Returns whether a file of this kind can hold the frame.
-    fn write(&mut self, now: Time, frame: &Frame) -> io::Result<bool> {
-        self.begin(frame.link)?;
+    pub(super) fn write(&mut self, now: Time, link: LinkType, data: &[u8]) -> io::Result<bool> {
+        self.begin(link)?;
         match &mut self.state {
-            State::Begun(writer, link) if *link == frame.link => {
+            State::Begun(writer, of) if *of == link => {
                 let time = self.epoch + now.since(Time::ZERO);
-                writer.write(time, frame.data(), frame.len() as u32).map(|()| true)
+                writer.write(time, data, data.len() as u32).map(|()| true)
             }
             _ => Ok(false),
         }
     }
 
-    fn finish(mut self) -> io::Result<()> {
+    /// Give the file its name, the first time that this is called.
+    pub(super) fn finish(&mut self) -> io::Result<()> {
         self.begin(LinkType::ETHERNET)?;
-        let State::Begun(writer, _) = self.state else { return Ok(()) };
+        let State::Begun(writer, _) = mem::replace(&mut self.state, State::Ended) else { return Ok(()) };
         let file = writer.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.persist(&self.path).map_err(|error| error.error)?;
         Ok(())

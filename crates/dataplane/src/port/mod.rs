@@ -4,9 +4,11 @@
 //! * [`xdp`]: a network interface by an AF_XDP socket; without copies where the driver can.
 //! * [`tun`]: an interface whose cable ends in this program.
 //! * [`capture`]: capture files in and out.
+//! * [`decorate`]: ports around other ports, which trace, capture, or inject faults.
 //! * [`memory`]: two ports that are each other's cable, for tests.
 
 pub mod capture;
+pub mod decorate;
 mod error;
 mod interface;
 mod kind;

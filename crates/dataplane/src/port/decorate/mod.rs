@@ -1,0 +1,66 @@
+//! Ports around other ports: what passes is told line by line ([`Traced`]), captured ([`Recorded`]), or damaged on
+//! purpose ([`Faulty`]).
+
+mod fault;
+mod record;
+#[cfg(test)]
+mod tests;
+mod trace;
+
+use std::collections::VecDeque;
+use std::io;
+
+use dovetail_units::Time;
+
+use super::{BURST, Port};
+use crate::frame::{Frame, Pool};
+
+pub use fault::{FaultCounters, Faults, Faulty};
+pub use record::Recorded;
+pub use trace::Traced;
+
+/// Sends through a port and tells which frames it took, whose bytes are then no longer there: it keeps copies.
+#[derive(Default)]
+struct Watched {
+    batch: VecDeque<Frame>,
+    copies: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Watched {
+    /// As [`Port::send`] of `port`; `seen` is called with the bytes of every frame that it took, sent or unsent.
+    fn send(
+        &mut self,
+        port: &mut dyn Port,
+        now: Time,
+        frames: &mut VecDeque<Frame>,
+        pool: &mut Pool,
+        mut seen: impl FnMut(&[u8]),
+    ) -> io::Result<()> {
+        while !frames.is_empty() {
+            let count = frames.len().min(BURST);
+            self.copies.clear();
+            self.ends.clear();
+            for frame in frames.drain(..count) {
+                self.copies.extend_from_slice(frame.data());
+                self.ends.push(self.copies.len());
+                self.batch.push_back(frame);
+            }
+            let result = port.send(now, &mut self.batch, pool);
+            let left = self.batch.len();
+            let mut start = 0;
+            for &end in &self.ends[..count - left] {
+                seen(&self.copies[start..end]);
+                start = end;
+            }
+            while let Some(frame) = self.batch.pop_back() {
+                frames.push_front(frame);
+            }
+            result?;
+            if left > 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,89 @@
+//! A capture of what passes a port.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::RawFd;
+use std::path::Path;
+
+use dovetail_units::Time;
+use dovetail_wire::LinkType;
+
+use super::Watched;
+use crate::frame::{Frame, Pool};
+use crate::port::capture::Output;
+use crate::port::{OpenError, Port, PortCounters};
+
+/// Writes what a port brings and what it takes, sent or unsent, to one capture file, which is there when the port is
+/// finished.
+///
+/// When writing fails the capture ends, not the frames; [`Port::finish`] tells.
+pub struct Recorded {
+    inner: Box<dyn Port>,
+    output: Output,
+    failed: Option<io::Error>,
+    watched: Watched,
+}
+
+impl Recorded {
+    /// Capture what passes `inner` to the file `path`; the box's time zero is `epoch` since 1970.
+    ///
+    /// # Errors
+    /// No file can be made beside `path`.
+    pub fn new(inner: Box<dyn Port>, path: &Path, epoch: Time) -> Result<Self, OpenError> {
+        let name = path.display().to_string();
+        let output =
+            Output::create(path, epoch).map_err(|source| OpenError::failed(&name, "cannot write there", source))?;
+        Ok(Self { inner, output, failed: None, watched: Watched::default() })
+    }
+}
+
+fn write(output: &mut Output, failed: &mut Option<io::Error>, time: Time, link: LinkType, data: &[u8]) {
+    if failed.is_none() {
+        *failed = output.write(time, link, data).err();
+    }
+}
+
+impl Port for Recorded {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn link(&self) -> LinkType {
+        self.inner.link()
+    }
+
+    fn receive(&mut self, now: Time, pool: &mut Pool, frames: &mut Vec<Frame>) -> io::Result<()> {
+        let before = frames.len();
+        let result = self.inner.receive(now, pool, frames);
+        for frame in &frames[before..] {
+            write(&mut self.output, &mut self.failed, frame.received, frame.link, frame.data());
+        }
+        result
+    }
+
+    fn send(&mut self, now: Time, frames: &mut VecDeque<Frame>, pool: &mut Pool) -> io::Result<()> {
+        let (output, failed, link) = (&mut self.output, &mut self.failed, self.inner.link());
+        self.watched.send(&mut *self.inner, now, frames, pool, |data| write(output, failed, now, link, data))
+    }
+
+    fn readable(&self) -> Option<RawFd> {
+        self.inner.readable()
+    }
+
+    fn ended(&self) -> bool {
+        self.inner.ended()
+    }
+
+    fn next_arrival(&mut self) -> Option<Time> {
+        self.inner.next_arrival()
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let written = self.failed.take().map_or_else(|| self.output.finish(), Err);
+        self.inner.finish().and(written)
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        self.inner.counters()
+    }
+}

@@ -1,0 +1,197 @@
+use super::*;
+use crate::port::capture::{CapturePort, first_time};
+use crate::port::memory::{MemoryPort, pair};
+use crate::port::testbed::{received, send};
+use dovetail_units::Duration;
+use dovetail_wire::LinkType;
+use std::sync::{Arc, Mutex};
+
+const CABLE: usize = 1000;
+
+fn cable() -> (Box<dyn Port>, MemoryPort) {
+    let [near, far] = pair(["near", "far"], LinkType::RAW, CABLE);
+    (Box::new(near), far)
+}
+
+/// A UDP packet of 40 bytes, from 192.0.2.1:1000 to 192.0.2.2:`port`.
+fn udp(port: u16) -> Vec<u8> {
+    let mut packet = vec![0x45, 0, 0, 40, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2, 0x03, 0xe8];
+    packet.extend(port.to_be_bytes());
+    packet.resize(40, 0);
+    packet
+}
+
+#[derive(Clone, Default)]
+struct Text(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Text {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(data)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_trace_has_a_line_for_each_frame_that_passes_and_none_for_one_that_waits() {
+    let [near, mut far] = pair(["near", "far"], LinkType::RAW, 2);
+    let (text, mut pool) = (Text::default(), Pool::new());
+    let mut port = Traced::new(Box::new(near), text.clone());
+    send(&mut far, &mut pool, [udp(53)]);
+    port.receive(Time::from_nanos(1_000_000_500), &mut pool, &mut Vec::new()).unwrap();
+    let mut frames: VecDeque<_> = [1, 2, 3].map(|port| frame(&mut pool, &udp(port))).into();
+    port.send(Time::from_nanos(2_000_000_000), &mut frames, &mut pool).unwrap();
+    assert_eq!(frames.len(), 1, "the cable holds two");
+    let mut both = Vec::new();
+    far.receive(Time::ZERO, &mut pool, &mut both).unwrap();
+    frames.push_back(frame(&mut pool, &[0x4f]));
+    port.send(Time::from_nanos(3_000_000_007), &mut frames, &mut pool).unwrap();
+    let lines = String::from_utf8(text.0.lock().unwrap().clone()).unwrap();
+    let expected = "1.000000500 near in 40 udp 192.0.2.1:1000 > 192.0.2.2:53\n\
+                    2.000000000 near out 40 udp 192.0.2.1:1000 > 192.0.2.2:1\n\
+                    2.000000000 near out 40 udp 192.0.2.1:1000 > 192.0.2.2:2\n\
+                    3.000000007 near out 40 udp 192.0.2.1:1000 > 192.0.2.2:3\n\
+                    3.000000007 near out 1 truncated\n";
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_stops_no_frame_and_is_told_at_the_end() {
+    struct Full;
+    impl io::Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::Error::other("the disk is full"))
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let (near, mut far) = cable();
+    let mut pool = Pool::new();
+    let mut port = Traced::new(near, Full);
+    send(&mut port, &mut pool, [udp(1), udp(2)]);
+    assert_eq!(received(&mut far, &mut pool), [udp(1), udp(2)]);
+    assert_eq!(port.finish().unwrap_err().to_string(), "the disk is full");
+}
+
+#[test]
+fn a_record_holds_what_passed_both_ways() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("both.pcap");
+    let (near, mut far) = cable();
+    let mut pool = Pool::new();
+    let mut port = Recorded::new(near, &path, Time::from_nanos(500)).unwrap();
+    send(&mut far, &mut pool, [udp(1)]);
+    assert_eq!(received(&mut port, &mut pool), [udp(1)]);
+    // More than a batch.
+    let all: Vec<_> = (0..200).map(udp).collect();
+    send(&mut port, &mut pool, all.clone());
+    assert_eq!(received(&mut far, &mut pool), all);
+    assert!(!path.exists());
+    port.finish().unwrap();
+    let first = first_time(&path).unwrap().unwrap();
+    let mut again = CapturePort::open("again", Some(&path), None, first).unwrap();
+    assert_eq!((again.link(), first), (LinkType::RAW, Time::from_nanos(500)));
+    let captured = received(&mut again, &mut pool);
+    assert_eq!((&captured[0], &captured[1..]), (&udp(1), &all[..]));
+}
+
+/// What comes through faults of 500 frames, one each microsecond, with the times they come at.
+fn through(faults: &Faults, seed: u64) -> (Vec<(u64, Vec<u8>)>, FaultCounters, crate::port::PortCounters) {
+    let (near, mut far) = cable();
+    let mut port = Faulty::new(near, faults, seed).unwrap();
+    let (mut pool, mut frames) = (Pool::new(), Vec::new());
+    for number in 0..600 {
+        if number < 500 {
+            send(&mut far, &mut pool, [udp(number)]);
+        }
+        let now = Time::from_nanos(u64::from(number) * 1000);
+        port.receive(now, &mut pool, &mut frames).unwrap();
+        let counters = port.counters();
+        let come = u64::from(number.min(499)) + 1;
+        assert_eq!(come + port.faults().duplicated, counters.received + counters.missed + port.held() as u64);
+    }
+    assert_eq!((port.held(), port.next_arrival()), (0, None));
+    let seen = frames.iter().map(|frame| (frame.received.as_nanos(), frame.data().to_vec())).collect();
+    (seen, port.faults(), port.counters())
+}
+
+const ALL: Faults = Faults { drop: 0.1, duplicate: 0.1, corrupt: 0.1, delay: 0.1, delay_by: Duration::from_micros(50) };
+
+#[test]
+fn the_same_seed_makes_the_same_faults_and_another_seed_others() {
+    assert_eq!(through(&ALL, 7), through(&ALL, 7));
+    assert_ne!(through(&ALL, 7).0, through(&ALL, 8).0);
+}
+
+#[test]
+fn without_faults_everything_comes_as_it_is() {
+    let (seen, faults, _) = through(&Faults::default(), 1);
+    let all: Vec<_> = (0..500).map(|number| (u64::from(number) * 1000, udp(number))).collect();
+    assert_eq!((seen, faults), (all, FaultCounters::default()));
+}
+
+#[test]
+fn each_fault_does_what_it_says_as_often_as_it_says() {
+    // Of 500 draws with probability 0.1, 50 are expected with a standard deviation of sqrt(500 * 0.1 * 0.9) = 6.7; within
+    // five of them the number is in one of 1.7 million seeds outside.
+    let about_50 = |count: u64| assert!((17..=83).contains(&count), "{count}");
+    let seen_of = |change: fn(&mut Faults)| {
+        let mut faults = Faults { delay_by: ALL.delay_by, ..Faults::default() };
+        change(&mut faults);
+        through(&faults, 3)
+    };
+
+    let (seen, faults, counters) = seen_of(|f| f.drop = 0.1);
+    about_50(faults.dropped);
+    assert_eq!((seen.len() as u64, counters.missed), (500 - faults.dropped, faults.dropped));
+
+    let (seen, faults, _) = seen_of(|f| f.duplicate = 0.1);
+    about_50(faults.duplicated);
+    let twice = seen.windows(2).filter(|pair| pair[0] == pair[1]).count();
+    assert_eq!((seen.len() as u64, twice as u64), (500 + faults.duplicated, faults.duplicated));
+
+    let (seen, faults, _) = seen_of(|f| f.corrupt = 0.1);
+    about_50(faults.corrupted);
+    let flipped = |(number, (_, data)): (u16, &(u64, Vec<u8>))| -> u64 {
+        data.iter().zip(udp(number)).map(|(a, b)| u64::from((a ^ b).count_ones())).sum()
+    };
+    let bits: Vec<u64> = (0..).zip(&seen).map(flipped).collect();
+    assert!(bits.iter().all(|&bits| bits <= 1));
+    assert_eq!((bits.iter().sum::<u64>(), seen.len()), (faults.corrupted, 500));
+
+    let (seen, faults, _) = seen_of(|f| f.delay = 0.1);
+    about_50(faults.delayed);
+    let number = |data: &[u8]| u64::from(u16::from_be_bytes([data[22], data[23]]));
+    let late = seen.iter().filter(|(time, data)| *time == number(data) * 1000 + 50_000).count() as u64;
+    let punctual = seen.iter().filter(|(time, data)| *time == number(data) * 1000).count() as u64;
+    assert_eq!((late, punctual), (faults.delayed, 500 - faults.delayed));
+    assert!(!seen.is_sorted_by_key(|(_, data)| number(data)), "others overtake");
+    assert!(seen.is_sorted_by_key(|&(time, _)| time));
+}
+
+#[test]
+fn one_probability_changes_nothing_else() {
+    let dropped = |faults: &Faults| through(faults, 5).1.dropped;
+    let only_drop = Faults { drop: ALL.drop, ..Faults::default() };
+    assert_eq!(dropped(&ALL), dropped(&only_drop));
+}
+
+#[test]
+fn what_is_no_probability_is_named() {
+    for wrong in [-0.1, 1.1, f64::NAN] {
+        let faults = Faults { corrupt: wrong, ..Faults::default() };
+        assert_eq!(Faulty::new(cable().0, &faults, 1).err(), Some("corrupt"));
+    }
+    let certain = Faults { drop: 1.0, ..Faults::default() };
+    assert_eq!(through(&certain, 1).1.dropped, 500);
+}
+
+fn frame(pool: &mut Pool, data: &[u8]) -> Frame {
+    let mut frame = pool.take();
+    frame.fill(Time::ZERO, data, LinkType::RAW);
+    frame
+}
