@@ -35,6 +35,14 @@ impl InputError {
         self
     }
 
+    /// With the known name that is most like the wrong one as a hint, if one is.
+    pub fn suggesting(self, wrong: &str, known: &[&str]) -> Self {
+        match nearest(wrong, known.iter().copied()) {
+            Some(name) => self.with_help(format!("did you mean {name:?}?")),
+            None => self,
+        }
+    }
+
     /// From what the TOML reader found.
     pub fn from_toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
         let message = plain_words(error.message().trim());

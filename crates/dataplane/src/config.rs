@@ -339,11 +339,7 @@ impl Config {
     pub fn middlebox(&self) -> Result<Middlebox, InputError> {
         let Text(scheduler) = self.file.scheduler.get_ref().clone();
         Middlebox::new(self.setup(scheduler)?).map_err(|error| {
-            let at = self.at(self.file.scheduler.span(), error.to_string());
-            match nearest(error.wrong(), error.known().iter().copied()) {
-                Some(near) => at.with_help(format!("did you mean {near:?}?")),
-                None => at,
-            }
+            self.at(self.file.scheduler.span(), error.to_string()).suggesting(error.wrong(), error.known())
         })
     }
 

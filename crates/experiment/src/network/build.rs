@@ -1,24 +1,30 @@
 //! From a scenario to what the simulator runs.
 
-use dovetail_sim::network::{Class, Hop, Network, Service};
+use dovetail_sched::aqm::{Scheme, Standing};
+use dovetail_sim::network::{Class, Hop, Network, Queueing, Service};
 use dovetail_units::Duration;
 
 use super::scenario::{Capacity, NetworkScenario, Resource};
-use super::scheme::Scheme;
 
 /// The network under a scheme: classes are the scenario's groups.
 pub fn network(scenario: &NetworkScenario, scheme: &Scheme) -> Network {
     let hop = |(index, resource): (usize, &Resource)| {
         let scheme = resource.scheme.as_ref().unwrap_or(scheme);
-        let is_cpu = matches!(resource.capacity, Capacity::Cpu(_));
+        let standing = match resource.capacity {
+            Capacity::Cpu(_) => &scheme.cpu,
+            Capacity::Link(_) => &scheme.link,
+        };
         Hop {
             name: resource.name.clone(),
             service: match resource.capacity {
                 Capacity::Cpu(rate) => Service::Cpu(rate),
                 Capacity::Link(rate) => Service::Link(rate),
             },
-            queueing: scheme.queueing(is_cpu, mean_time(scenario, index)),
-            limit: if scheme.per_flow(is_cpu) { resource.flow_queue } else { resource.queue },
+            limit: match standing {
+                Standing::PerFlow(_) => resource.flow_queue,
+                _ => resource.queue,
+            },
+            queueing: queueing(standing.with_packet(mean_time(scenario, index))),
             delay: resource.delay,
         }
     };
@@ -34,6 +40,15 @@ pub fn network(scenario: &NetworkScenario, scheme: &Scheme) -> Network {
         hops: scenario.resources.iter().enumerate().map(hop).collect(),
         classes: scenario.groups.iter().map(class).collect(),
         traffic: scenario.groups.iter().map(|group| group.traffic.clone()).collect(),
+    }
+}
+
+fn queueing(standing: Standing) -> Queueing {
+    match standing {
+        Standing::Fifo => Queueing::DropTail,
+        Standing::Red(config) => Queueing::Red(config),
+        Standing::Drq(config) => Queueing::Drq(config),
+        Standing::PerFlow(spec) => Queueing::PerFlow(spec),
     }
 }
 

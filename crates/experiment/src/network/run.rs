@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use dovetail_sched::aqm::Scheme;
 use dovetail_sched::Spec;
 use dovetail_sim::network::{NetworkOptions, NetworkResult, Tap, simulate_network};
 
 use super::scenario::NetworkScenario;
-use super::scheme::Scheme;
 use crate::compare::RunError;
 use crate::parallel::in_parallel;
 

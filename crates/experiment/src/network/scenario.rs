@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use dovetail_sched::Spec;
+use dovetail_sched::aqm::Scheme;
+use dovetail_sched::{Spec, SpecError};
 use dovetail_sim::network::{Network, Traffic};
 use dovetail_tcp::{self as tcp, Config};
 use dovetail_units::{BitRate, Bytes, CycleRate, Density, Duration, Time};
@@ -10,7 +11,6 @@ use toml::{Spanned, Table};
 
 use super::build;
 use super::file::{File, Hop, Variant};
-use super::scheme::Scheme;
 use super::value::{Packets, RoundTrips};
 use crate::scenario::{ScenarioError, apply_overrides, check_name, unknown};
 use dovetail_config::Text;
@@ -173,9 +173,12 @@ impl NetworkScenario {
         }
         let scheme = |spec: &Spec| {
             let written = self.file.schedulers.iter().find(|s| s.get_ref().0 == *spec);
-            Scheme::new(spec).map_err(|message| match written {
-                Some(written) => self.error(written.span(), message),
-                None => ScenarioError::new(&format!("scheduler {spec}"), message),
+            Scheme::new(spec).map_err(|error| {
+                let wrong = match written {
+                    Some(written) => self.error(written.span(), error.to_string()),
+                    None => ScenarioError::new(&format!("scheduler {spec}"), error.to_string()),
+                };
+                wrong.suggesting(error.wrong(), error.known())
             })
         };
         schedulers.iter().map(scheme).collect()
@@ -184,6 +187,13 @@ impl NetworkScenario {
     /// The network under this scheme.
     pub fn network(&self, scheme: &Scheme) -> Network {
         build::network(self, scheme)
+    }
+
+    fn scheme_of(&self, spec: &Spanned<Text<Spec>>) -> Result<Scheme, ScenarioError> {
+        let wrong = |error: SpecError| {
+            self.error(spec.span(), error.to_string()).suggesting(error.wrong(), error.known())
+        };
+        Scheme::new(&spec.get_ref().0).map_err(wrong)
     }
 
     fn error(&self, span: Range<usize>, message: impl Into<String>) -> ScenarioError {
@@ -216,7 +226,7 @@ impl NetworkScenario {
             let known = self.file.hop[..index].iter().map(|h| &h.get_ref().name);
             check_box(hop.get_ref(), known).map_err(|m| self.error(hop.span(), m))?;
             let fixed = hop.get_ref().scheduler.as_ref();
-            let scheme = fixed.map(|s| Scheme::new(&s.get_ref().0).map_err(|m| self.error(s.span(), m))).transpose()?;
+            let scheme = fixed.map(|spec| self.scheme_of(spec)).transpose()?;
             resources.extend(resources_of(hop.get_ref(), scheme.as_ref()));
         }
         Ok(resources)
@@ -337,7 +347,7 @@ impl NetworkScenario {
     /// What only the simulator knows.
     fn check_network(&self) -> Result<(), ScenarioError> {
         let scheme = Scheme::new(&Spec { name: "fifo".into(), parameters: Vec::new() });
-        let checked = scheme.and_then(|scheme| self.network(&scheme).check());
+        let checked = scheme.map_err(|e| e.to_string()).and_then(|scheme| self.network(&scheme).check());
         checked.map_err(|message| ScenarioError::new(&self.label, message))
     }
 }

@@ -6,6 +6,7 @@
 //! * [`red`]: Random Early Detection, by the paper or as in ns-2.
 //! * [`drq`]: Dual-Resource Queue: marks so that TCP shares CPU and link proportionally fairly.
 //! * [`congestion`]: DRQ's three states and how packets carry them.
+//! * [`scheme`]: both by name, and what may stand beside them: `red+red`, `drr+red`, `drq`.
 //! * [`average`], [`curve`], [`density`], [`fraction`]: the parts, in fixed point.
 //!
 //! Sans-I/O: time and randomness are arguments. Nothing here allocates after set-up.
@@ -29,6 +30,7 @@ pub mod density;
 pub mod drq;
 pub mod fraction;
 pub mod red;
+pub mod scheme;
 
 use core::fmt;
 
@@ -41,6 +43,7 @@ pub use density::{Affine, Densities, Density};
 pub use drq::{Drq, DrqConfig, Marking};
 pub use fraction::Fraction;
 pub use red::{Red, RedConfig, Rules};
+pub use scheme::{Scheme, Standing};
 
 /// What waits in a queue, without the packet being served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,12 +1,15 @@
-//! What stands in front of CPUs and links: `red+red`, `drr+red`, `drq`.
+//! What stands in front of a CPU and in front of a link where TCP is told to slow down: `red+red`, `drr+red`, `drq`.
 
-use dovetail_sched::aqm::{Densities, Density, Drq, DrqConfig, Fraction, Red, RedConfig, Rules};
-use dovetail_sched::catalog::Entry;
-use dovetail_sched::{Shape, Spec, build, catalog};
-use dovetail_sim::network::Queueing;
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use dovetail_units::Duration;
 
-use crate::scenario::nearest;
+use super::{AqmError, Densities, Density, Drq, DrqConfig, Fraction, Red, RedConfig, Rules};
+use crate::catalog::{Entry, Shape, build, catalog};
+use crate::spec::{Spec, SpecError, choice};
 
 /// Active queue management by name, with what it does.
 pub const MANAGERS: [(&str, &str); 2] = [
@@ -24,67 +27,69 @@ pub const PARAMETERS: [[&str; 4]; 6] = [
     ["rules", "paper or ns2", "paper", "red: as Floyd and Jacobson have it, or as ns-2"],
 ];
 
-/// A scheduler for the CPUs and one for the links of a network.
+/// What stands in front of CPUs, and what in front of links.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scheme {
     /// As it was named.
     pub spec: Spec,
-    cpu: Part,
-    link: Part,
+    /// In front of a CPU.
+    pub cpu: Standing,
+    /// In front of a link.
+    pub link: Standing,
 }
 
-/// In front of one resource.
+/// What stands in front of one resource.
 #[derive(Clone, PartialEq, Debug)]
-enum Part {
+pub enum Standing {
+    /// A queue in order of arrival.
     Fifo,
+    /// One under RED.
     Red(RedConfig),
+    /// One under DRQ.
     Drq(DrqConfig),
+    /// A scheduler of one resource, with a queue for every flow.
     PerFlow(Spec),
+}
+
+impl Standing {
+    /// In front of a resource on which a packet takes `packet` in the mean.
+    pub fn with_packet(&self, packet: Duration) -> Self {
+        match self {
+            Self::Red(config) => Self::Red(RedConfig { packet, ..*config }),
+            Self::Drq(config) => Self::Drq(DrqConfig { packet, ..*config }),
+            other => other.clone(),
+        }
+    }
 }
 
 impl Scheme {
     /// One name stands for all resources, `a+b` for CPUs and links.
     ///
     /// # Errors
-    /// What is wrong, with the nearest right name.
-    pub fn new(spec: &Spec) -> Result<Self, String> {
+    /// What is wrong, and what would be right.
+    pub fn new(spec: &Spec) -> Result<Self, SpecError> {
         let names: Vec<&str> = spec.name.split('+').map(str::trim).collect();
         let (cpu, link) = match names[..] {
             [both] => (both, both),
             [cpu, link] => (cpu, link),
             _ => {
-                return Err(format!(
-                    "{:?}: a network takes one scheduler for CPUs and one for links, such as red+red",
-                    spec.name
-                ));
+                let message =
+                    format!("{:?}: expected one scheduler for CPUs and one for links, such as red+red", spec.name);
+                return Err(SpecError::new(&spec.name, message));
             }
         };
         let parts = [kind(cpu)?, kind(link)?];
         if let Some((key, _)) = spec.parameters.iter().find(|(key, _)| !parts.iter().any(|p| p.takes(key))) {
-            let known: Vec<&str> = parts.iter().flat_map(Kind::parameters).collect();
-            return Err(match nearest(key, known.iter().copied()) {
-                Some(near) => format!("{} has no parameter {key:?}; did you mean {near:?}?", spec.name),
-                None if known.is_empty() => format!("{} has no parameters", spec.name),
-                None => format!("{} has no parameter {key:?}; it has {}", spec.name, sorted(known).join(", ")),
-            });
+            let known = sorted(parts.iter().flat_map(Kind::parameters).collect());
+            return Err(SpecError::no_such_parameter(&spec.name, key, known));
         }
-        let [cpu, link] = parts.map(|kind| kind.part(spec));
+        let [cpu, link] = parts.map(|kind| kind.standing(spec));
         Ok(Self { spec: spec.clone(), cpu: cpu?, link: link? })
     }
 
-    /// In front of a CPU, or a link, where a packet takes `packet` in the mean.
-    pub fn queueing(&self, cpu: bool, packet: Duration) -> Queueing {
-        match if cpu { &self.cpu } else { &self.link } {
-            Part::Fifo => Queueing::DropTail,
-            Part::Red(config) => Queueing::Red(RedConfig { packet, ..*config }),
-            Part::Drq(config) => Queueing::Drq(DrqConfig { packet, ..*config }),
-            Part::PerFlow(spec) => Queueing::PerFlow(spec.clone()),
-        }
-    }
-
-    /// Whether every flow has a queue of its own in front of a CPU, or a link.
-    pub fn per_flow(&self, cpu: bool) -> bool {
-        matches!(if cpu { &self.cpu } else { &self.link }, Part::PerFlow(_))
+    /// Whether active queue management has a part in it.
+    pub fn manages(&self) -> bool {
+        [&self.cpu, &self.link].into_iter().any(|part| matches!(part, Standing::Red(_) | Standing::Drq(_)))
     }
 }
 
@@ -103,7 +108,7 @@ pub fn names() -> Vec<&'static str> {
     MANAGERS.iter().map(|(name, _)| *name).chain(single).collect()
 }
 
-fn kind(name: &str) -> Result<Kind, String> {
+fn kind(name: &str) -> Result<Kind, SpecError> {
     match name {
         "red" => return Ok(Kind::Red),
         "drq" => return Ok(Kind::Drq),
@@ -113,14 +118,13 @@ fn kind(name: &str) -> Result<Kind, String> {
     let known = names();
     match catalog().iter().find(|e| e.name == name) {
         Some(entry) if entry.can_be_part() => Ok(Kind::PerFlow(entry)),
-        Some(_) => Err(format!(
-            "{name} decides for all resources of one pipeline; in front of a resource of a network there can be {}",
-            known.join(", ")
-        )),
-        None => Err(match nearest(name, known.iter().copied()) {
-            Some(near) => format!("there is no scheduler {name:?} of one resource; did you mean {near:?}?"),
-            None => format!("there is no scheduler {name:?} of one resource; there are {}", known.join(", ")),
-        }),
+        Some(_) => {
+            let able = known.join(", ");
+            let message =
+                format!("{name} decides for all resources of a pipeline; in front of one resource there can be {able}");
+            Err(SpecError::new(name, message))
+        }
+        None => Err(SpecError::unknown_name(name, known)),
     }
 }
 
@@ -141,22 +145,23 @@ impl Kind {
         self.parameters().contains(&key)
     }
 
-    fn part(self, spec: &Spec) -> Result<Part, String> {
+    fn standing(self, spec: &Spec) -> Result<Standing, SpecError> {
+        let wrong = |error: AqmError| SpecError::new(&spec.name, format!("{spec}: {error}"));
         let own = || spec.parameters.iter().filter(|(key, _)| self.takes(key));
         // Any time: the resource's own is put in later.
         let packet = Duration::from_micros(100);
         match self {
-            Self::Fifo => Ok(Part::Fifo),
+            Self::Fifo => Ok(Standing::Fifo),
             Self::PerFlow(entry) => {
                 let spec = Spec { name: entry.name.to_string(), parameters: own().cloned().collect() };
-                build::<1, ()>(&spec, Shape { servers: 1 }).map_err(|e| e.to_string())?;
-                Ok(Part::PerFlow(spec))
+                build::<1, ()>(&spec, Shape { servers: 1 })?;
+                Ok(Standing::PerFlow(spec))
             }
             Self::Red => {
                 let mut red = RedConfig::new(packet);
                 own().try_for_each(|(key, value)| set_red(&mut red, key, value))?;
-                Red::new(red).map_err(|e| format!("{spec}: {e}"))?;
-                Ok(Part::Red(red))
+                Red::new(red).map_err(wrong)?;
+                Ok(Standing::Red(red))
             }
             Self::Drq => {
                 let mut red = RedConfig::new(packet);
@@ -164,17 +169,17 @@ impl Kind {
                 let RedConfig { min, max, max_p, weight, .. } = red;
                 let drq = DrqConfig { min, max, max_p, weight, ..DrqConfig::new(packet) };
                 let densities = Densities::new(vec![Density::ONE], Fraction::ZERO);
-                densities.and_then(|densities| Drq::cpu(drq, densities)).map_err(|e| format!("{spec}: {e}"))?;
-                Ok(Part::Drq(drq))
+                densities.and_then(|densities| Drq::cpu(drq, densities)).map_err(wrong)?;
+                Ok(Standing::Drq(drq))
             }
         }
     }
 }
 
-fn set_red(red: &mut RedConfig, key: &str, value: &str) -> Result<(), String> {
+fn set_red(red: &mut RedConfig, key: &str, value: &str) -> Result<(), SpecError> {
     let wrong = || {
         let expected = PARAMETERS.iter().find(|p| p[0] == key).map_or("", |p| p[1]);
-        format!("{key}={value}: expected {expected}")
+        SpecError::bad_value(key, value, expected)
     };
     let packets = || value.parse::<u32>().map_err(|_| wrong());
     let part = || value.parse::<f64>().ok().and_then(Fraction::from_f64).ok_or_else(wrong);
@@ -183,17 +188,13 @@ fn set_red(red: &mut RedConfig, key: &str, value: &str) -> Result<(), String> {
         "max" => red.max = packets()?,
         "max_p" => red.max_p = part()?,
         "weight" => red.weight = part()?,
-        "wait" => red.wait = choice(value, [("yes", true), ("no", false)]).ok_or_else(wrong)?,
-        _ => red.rules = choice(value, [("paper", Rules::FloydJacobson), ("ns2", Rules::Ns2)]).ok_or_else(wrong)?,
+        "wait" => red.wait = choice(key, value, [("yes", true), ("no", false)])?,
+        _ => red.rules = choice(key, value, [("paper", Rules::FloydJacobson), ("ns2", Rules::Ns2)])?,
     }
     Ok(())
 }
 
-fn choice<T>(value: &str, choices: [(&str, T); 2]) -> Option<T> {
-    choices.into_iter().find(|(name, _)| *name == value).map(|(_, chosen)| chosen)
-}
-
-fn sorted(mut names: Vec<&str>) -> Vec<&str> {
+fn sorted(mut names: Vec<&'static str>) -> Vec<&'static str> {
     names.sort_unstable();
     names.dedup();
     names
