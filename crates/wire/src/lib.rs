@@ -1,8 +1,9 @@
-//! From captured bytes to a flow: link headers, IP headers, flow keys. No I/O.
+//! From captured bytes to a flow, and changes of headers in place: link headers, IP headers, flow keys, checksums. No I/O.
 //!
 //! [`parse`] reads a packet's addresses, protocol and ports as far as the bytes go; [`KeyKind::key`] turns them into
 //! the key that tells flows apart; [`classify`] does both. Every input is accepted: what carries no flow is answered
-//! with the reason, [`NonFlow`].
+//! with the reason, [`NonFlow`]. [`ip_offset`] and [`IpView`] give the IP packet in place, to read and to change what a middlebox changes: TTL,
+//! ECN, header checksum.
 //!
 //! Header formats come from `etherparse`'s lax parsers. Own code is only what they lack: the two- to
 //! twenty-byte encapsulations of BSD loopback, PPP, PPPoE, Cisco HDLC, LLC/SNAP and Linux cooked v2.
@@ -10,10 +11,14 @@
 
 extern crate alloc;
 
+mod checksum;
+mod edit;
 mod ip;
 mod key;
 mod link;
 
+pub use checksum::{checksum, updated};
+pub use edit::{IpView, TransportCheck, TtlExpired};
 pub use ip::IpPacket;
 pub use key::{FiveTuple, FlowKey, KeyKind, KeyKindError, Ports, Prefix, PrefixLengths, protocol_name};
 pub use link::{LinkType, NonFlow};
@@ -36,6 +41,15 @@ pub enum Class {
 /// The reason why there is no flow to be read.
 pub fn parse(link: LinkType, captured: &[u8]) -> Result<IpPacket, NonFlow> {
     IpPacket::read(link::ip_packet(link, captured)?)
+}
+
+/// Where in a captured packet its IP header begins, whatever stands before it: Ethernet with VLAN tags, PPPoE, nothing at all. That an IP header
+/// is there says only the field before it; [`IpView::new`] looks.
+///
+/// # Errors
+/// The reason why there is no IP packet.
+pub fn ip_offset(link: LinkType, captured: &[u8]) -> Result<usize, NonFlow> {
+    link::ip_packet(link, captured).map(|rest| captured.len() - rest.len())
 }
 
 /// The flow that a captured packet belongs to, with flows told apart as `kind` says. See [`parse`].
