@@ -1,5 +1,6 @@
 //! What tells one flow from another.
 
+use alloc::string::{String, ToString};
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
@@ -94,6 +95,11 @@ impl PrefixLengths {
     pub const fn new(v4: u8, v6: u8) -> Option<Self> {
         if v4 <= 32 && v6 <= 128 { Some(Self { v4, v6 }) } else { None }
     }
+
+    /// The block of this length around `addr`.
+    pub fn prefix(self, addr: IpAddr) -> Prefix {
+        Prefix::of(addr, if addr.is_ipv4() { self.v4 } else { self.v6 })
+    }
 }
 
 impl Default for PrefixLengths {
@@ -121,8 +127,7 @@ impl KeyKind {
         match self {
             Self::FiveTuple => FlowKey::FiveTuple(*tuple),
             Self::PrefixPort(lengths) => {
-                let len = if tuple.src.is_ipv4() { lengths.v4 } else { lengths.v6 };
-                FlowKey::PrefixPort { src: Prefix::of(tuple.src, len), port: tuple.ports.map(|p| p.dst) }
+                FlowKey::PrefixPort { src: lengths.prefix(tuple.src), port: tuple.ports.map(|p| p.dst) }
             }
         }
     }
@@ -160,6 +165,39 @@ impl fmt::Display for KeyKind {
             Self::FiveTuple => f.write_str("5-tuple"),
             Self::PrefixPort(l) => write!(f, "prefix+port:{}/{}", l.v4, l.v6),
         }
+    }
+}
+
+/// A text that is no address block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrefixError {
+    text: String,
+    /// The block around the address, which has bits beyond the prefix.
+    near: Option<Prefix>,
+}
+
+impl fmt::Display for PrefixError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.near {
+            None => write!(f, "{:?}: expected an address block such as `192.0.2.0/24` or `2001:db8::/32`", self.text),
+            Some(near) => write!(f, "{:?}: there are bits beyond the prefix; did you mean `{near}`?", self.text),
+        }
+    }
+}
+
+impl core::error::Error for PrefixError {}
+
+impl FromStr for Prefix {
+    type Err = PrefixError;
+    /// `192.0.2.0/24`, `2001:db8::/32`; an address without a length is the whole address.
+    fn from_str(text: &str) -> Result<Self, PrefixError> {
+        let wrong = |near| PrefixError { text: text.to_string(), near };
+        let (addr, len) = text.split_once('/').map_or((text, None), |(addr, len)| (addr, Some(len)));
+        let addr: IpAddr = addr.parse().map_err(|_| wrong(None))?;
+        let bits = if addr.is_ipv4() { 32 } else { 128 };
+        let len = len.map_or(Ok(bits), str::parse).ok().filter(|&len| len <= bits).ok_or_else(|| wrong(None))?;
+        let prefix = Self::of(addr, len);
+        if prefix.addr == addr { Ok(prefix) } else { Err(wrong(Some(prefix))) }
     }
 }
 

@@ -86,6 +86,13 @@ fn fields_are_those_that_were_written() {
 }
 
 #[test]
+fn sums_that_carry_twice_are_kept_up() {
+    // ffff + ffff + 1 = 1ffff, whose halves make 10000.
+    assert_eq!(updated(0, 0, 1), 0xfffe);
+    assert_eq!(defined(&[0xff, 0xff, 0, 1]), 0xfffe);
+}
+
+#[test]
 fn a_packet_at_the_end_of_its_hops_stays_as_it_is() {
     for mut packet in packets(b"x") {
         let at = if packet[0] >> 4 == 6 { 7 } else { 8 };

@@ -244,3 +244,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn address_blocks_are_read_as_they_are_printed() {
+    for text in ["0.0.0.0/0", "192.0.2.0/24", "192.0.2.7/32", "::/0", "2001:db8::/32", "2001:db8::1/128"] {
+        assert_eq!(text.parse::<Prefix>().unwrap().to_string(), text);
+    }
+    assert_eq!("192.0.2.7".parse::<Prefix>().unwrap().len(), 32);
+    for text in ["", "192.0.2.0/33", "::/129", "192.0.2.0/", "192.0.2/24", "/8", "192.0.2.0/-1"] {
+        let error = text.parse::<Prefix>().unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{text:?}: expected an address block")), "{error}");
+    }
+    let error = "192.0.2.7/24".parse::<Prefix>().unwrap_err().to_string();
+    assert_eq!(error, "\"192.0.2.7/24\": there are bits beyond the prefix; did you mean `192.0.2.0/24`?");
+}

@@ -1,0 +1,145 @@
+//! A queue in order of arrival under RED or DRQ.
+
+use std::collections::VecDeque;
+
+use dovetail_sched::Progress;
+use dovetail_sched::aqm::{
+    Aqm, AqmDrop, AqmError, Arrival, Backlog, Congestion, Densities, Density, Drq, DrqConfig, Fraction, Red, RedConfig,
+    Verdict,
+};
+use dovetail_units::{BitRate, Duration, Time};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::queue::Job;
+
+/// The most that wait, as in the DRQ paper, section IV.A.
+const LIMIT: u32 = 1200;
+
+/// The seed of the draws that decide about marks.
+const SEED: u64 = 1;
+
+/// The length of a packet of which RED's average is reminded while the resource idles, bytes.
+const MEAN_PACKET: u64 = 1000;
+
+/// The weight of a new packet in its class's density (equation 1 of DRQ).
+const LEARNING: f64 = 0.01;
+
+enum Manager {
+    Red(Red),
+    Drq(Box<Drq>),
+}
+
+impl Manager {
+    fn aqm(&mut self) -> &mut dyn Aqm {
+        match self {
+            Self::Red(red) => red,
+            Self::Drq(drq) => drq.as_mut(),
+        }
+    }
+}
+
+/// The queue at work.
+pub(super) struct Managed {
+    waiting: VecDeque<Job>,
+    bytes: u64,
+    manager: Manager,
+    resource: usize,
+    rate: Option<BitRate>,
+    draws: ChaCha8Rng,
+}
+
+/// How long a packet of mean length takes on a link of this rate, and about that on the CPU that feeds it.
+pub(super) fn packet_time(rate: Option<BitRate>) -> Duration {
+    let time = rate.map(|rate| rate.transmission_time(MEAN_PACKET, 0).0);
+    time.filter(|&time| time > Duration::ZERO).unwrap_or(Duration::from_micros(10))
+}
+
+impl Managed {
+    /// Under RED.
+    pub fn red(config: RedConfig, resource: usize) -> Result<Self, AqmError> {
+        let red = Red::new(RedConfig { limit: config.limit.or(Some(LIMIT)), ..config })?;
+        Ok(Self::new(Manager::Red(red), resource, None))
+    }
+
+    /// Under DRQ in front of the link.
+    pub fn drq_link(config: DrqConfig, resource: usize) -> Result<Self, AqmError> {
+        let drq = Drq::link(DrqConfig { limit: config.limit.or(Some(LIMIT)), ..config })?;
+        Ok(Self::new(Manager::Drq(Box::new(drq)), resource, None))
+    }
+
+    /// Under DRQ in front of the CPU. Densities are learnt class by class; a cycle is the time of a bit on the link, so that a flow of density 1
+    /// needs as much of the CPU as of the link.
+    pub fn drq_cpu(
+        config: DrqConfig,
+        resource: usize,
+        classes: usize,
+        rate: Option<BitRate>,
+    ) -> Result<Self, AqmError> {
+        let learning = Fraction::from_f64(LEARNING).unwrap_or(Fraction::ONE);
+        let densities = Densities::new(vec![Density::ONE; classes.max(1)], learning)?;
+        let drq = Drq::cpu(DrqConfig { limit: config.limit.or(Some(LIMIT)), ..config }, densities)?;
+        Ok(Self::new(Manager::Drq(Box::new(drq)), resource, rate))
+    }
+
+    fn new(manager: Manager, resource: usize, rate: Option<BitRate>) -> Self {
+        let draws = ChaCha8Rng::seed_from_u64(SEED);
+        Self { waiting: VecDeque::new(), bytes: 0, manager, resource, rate, draws }
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.waiting.len() as u32, bytes: self.bytes }
+    }
+
+    #[expect(clippy::result_large_err, reason = "a refused frame comes back by value, as from every scheduler")]
+    pub fn enqueue(&mut self, now: Time, mut job: Job) -> Result<(), (&'static str, Job)> {
+        let frame = &mut job.frame;
+        let arrival = Arrival {
+            size: frame.len() as u32,
+            ecn_capable: frame.ecn_capable,
+            congestion: frame.congestion,
+            class: u32::from(frame.class),
+        };
+        let (backlog, draw) = (self.backlog(), self.draws.next_u64());
+        match self.manager.aqm().arrival(now, &arrival, backlog, draw) {
+            Verdict::Drop(reason) => return Err((AqmDrop::name(reason), job)),
+            Verdict::Enqueue => {}
+            Verdict::EnqueueMarked(state) => frame.congestion = state,
+        }
+        self.bytes += job.frame.len() as u64;
+        self.waiting.push_back(job);
+        Ok(())
+    }
+
+    pub fn next(&mut self) -> Option<Job> {
+        let job = self.waiting.pop_front()?;
+        self.bytes -= job.frame.len() as u64;
+        Some(job)
+    }
+
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// A frame got on: a departure from the own resource moves the average, and teaches a class's density.
+    pub fn progress(&mut self, now: Time, job: &Job, resource: usize, event: Progress) {
+        let Progress::Finished { used } = event else { return };
+        if resource != self.resource {
+            return;
+        }
+        let backlog = self.backlog();
+        self.manager.aqm().departure(now, backlog);
+        if let (Manager::Drq(drq), Some(rate)) = (&mut self.manager, self.rate) {
+            let cycles = u128::from(used.as_nanos()) * u128::from(rate.as_bps()) / 1_000_000_000;
+            let cycles = u64::try_from(cycles).unwrap_or(u64::MAX);
+            if let Some(density) = Density::measured(cycles, u64::from(job.frame.size_in) * 8) {
+                drq.observe(u32::from(job.frame.class), density);
+            }
+        }
+    }
+}
+
+/// Whether a frame in this state is to leave with a mark.
+pub(super) fn congested(state: Congestion) -> bool {
+    state == Congestion::Congested
+}

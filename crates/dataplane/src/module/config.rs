@@ -1,0 +1,134 @@
+//! Modules from configurations.
+
+use std::fmt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::{
+    Check, CheckConfig, Decapsulate, DecapsulateConfig, Decoder, DecoderConfig, Encapsulate, EncapsulateConfig,
+    Encoder, EncoderConfig, Forward, ForwardConfig, Match, MatchConfig, Module, Monitor, MonitorConfig,
+};
+
+/// A module that classes refer to by name: `[[module]]` of a configuration.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ModuleConfig {
+    /// The name that classes refer to.
+    pub name: String,
+    /// What it does, and its parameters, beside the name.
+    #[serde(flatten)]
+    pub kind: Kind,
+}
+
+/// A kind of module and its parameters: the key `kind` and what belongs to it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Kind {
+    /// Headers and checksums are looked at.
+    Check(CheckConfig),
+    /// Bytes and packets are counted by flow and by prefix.
+    Monitor(MonitorConfig),
+    /// IPsec ESP tunnel: encryption.
+    Esp(EncapsulateConfig),
+    /// IPsec ESP tunnel: decryption.
+    EspDecap(DecapsulateConfig),
+    /// Redundancy elimination.
+    Re(EncoderConfig),
+    /// Restores what `re` made shorter.
+    ReDecode(DecoderConfig),
+    /// IP forwarding.
+    Forward(ForwardConfig),
+    /// Patterns are searched for in payloads.
+    Match(MatchConfig),
+}
+
+impl Kind {
+    /// The module, new. Relative paths of files start at `folder`, where the configuration is.
+    ///
+    /// # Errors
+    /// A parameter makes no sense, or a file cannot be read.
+    pub fn build(&self, folder: &Path) -> Result<Box<dyn Module>, ModuleError> {
+        Ok(match self {
+            Self::Check(config) => Box::new(Check::new(config)),
+            Self::Monitor(config) => Box::new(Monitor::new(config)?),
+            Self::Esp(config) => Box::new(Encapsulate::new(config, folder)?),
+            Self::EspDecap(config) => Box::new(Decapsulate::new(config, folder)?),
+            Self::Re(config) => Box::new(Encoder::new(config)?),
+            Self::ReDecode(config) => Box::new(Decoder::new(config)?),
+            Self::Forward(config) => Box::new(Forward::new(config)?),
+            Self::Match(config) => Box::new(Match::new(config, folder)?),
+        })
+    }
+}
+
+/// A parameter that makes no sense.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ModuleError {
+    /// The key.
+    pub key: &'static str,
+    /// What is wrong with it, and what it should be.
+    pub problem: String,
+}
+
+impl ModuleError {
+    pub(super) fn new(key: &'static str, problem: impl Into<String>) -> Self {
+        Self { key, problem: problem.into() }
+    }
+}
+
+impl fmt::Display for ModuleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`: {}", self.key, self.problem)
+    }
+}
+
+impl std::error::Error for ModuleError {}
+
+/// A key in hexadecimal digits. Its debug text does not tell it.
+#[derive(Clone, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// The key of `len` bytes that stands in the configuration or, as hexadecimal digits too, in a file to which nobody but its owner has access.
+pub(super) fn read_key(
+    key: Option<&Secret>,
+    key_file: Option<&Path>,
+    folder: &Path,
+    len: usize,
+) -> Result<Vec<u8>, ModuleError> {
+    match (key, key_file) {
+        (Some(Secret(key)), None) => bytes(key, len).map_err(|problem| ModuleError::new("key", problem)),
+        (None, Some(file)) => {
+            let path = folder.join(file);
+            let about = |what: &dyn fmt::Display| ModuleError::new("key_file", format!("{}: {what}", path.display()));
+            let mode = std::fs::metadata(&path).map_err(|e| about(&e))?.permissions().mode();
+            if mode & 0o077 != 0 {
+                return Err(about(&format!(
+                    "others than its owner have access (mode {:03o}); chmod 600",
+                    mode & 0o777
+                )));
+            }
+            let text = std::fs::read_to_string(&path).map_err(|e| about(&e))?;
+            bytes(&text, len).map_err(|problem| about(&problem))
+        }
+        _ => Err(ModuleError::new("key", "give it, or `key_file`, and not both")),
+    }
+}
+
+/// Hexadecimal digits; white space does not matter.
+fn bytes(text: &str, len: usize) -> Result<Vec<u8>, String> {
+    let digits: Option<Vec<u8>> =
+        text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16).map(|d| d as u8)).collect();
+    let digits = digits.ok_or("expected hexadecimal digits only")?;
+    if digits.len() != len * 2 {
+        return Err(format!("{} hexadecimal digits, expected {} ({len} bytes)", digits.len(), len * 2));
+    }
+    Ok(digits.chunks(2).map(|d| d[0] << 4 | d[1]).collect())
+}

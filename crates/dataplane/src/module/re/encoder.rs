@@ -1,0 +1,246 @@
+//! The end that makes packets shorter.
+
+use dovetail_wire::IpView;
+use gearhash::Hasher;
+use serde::Deserialize;
+use twox_hash::XxHash3_64;
+
+use super::super::{Module, ModuleDrop, ModuleError, Report, ip_offset};
+use super::store::Store;
+use super::{ENCODED, LONGEST_PAYLOAD, REFERENCE, REFERENCES, Reference, SHIM, SHORTEST, WINDOW, set_header};
+use crate::frame::{BUFFER, Frame};
+
+/// One window in 32 is sampled: the top five bits of its hash, which depend on all 64 bytes, are zero.
+const SAMPLE: u64 = 0xf800_0000_0000_0000;
+/// The most samples of a packet; the mean is 60 for the longest.
+const SAMPLES: usize = 128;
+/// TCP flows whose progress is known, a power of two.
+const FLOWS: usize = 1 << 14;
+
+/// Parameters of [`Encoder`].
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EncoderConfig {
+    /// Packets that are remembered: 16 to 65536, some 2 kB each. At most those that the decoder remembers.
+    pub packets: usize,
+}
+
+impl Default for EncoderConfig {
+    fn default() -> Self {
+        Self { packets: 4096 }
+    }
+}
+
+/// Replaces what went by lately.
+pub struct Encoder {
+    store: Store,
+    /// By the fingerprint's upper bits; the latest counts.
+    fingerprints: Box<[Fingerprint]>,
+    /// By the flow's hash: the flow, and the sequence number behind its last byte.
+    progress: Box<[(u64, u32)]>,
+    scratch: Box<[u8; BUFFER]>,
+    encoded: u64,
+    bytes_in: u64,
+    bytes_out: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Fingerprint {
+    hash: u64,
+    slot: u32,
+    /// Where in the payload the window ends; 0: nothing here.
+    end: u16,
+}
+
+/// Sampled windows of a payload: hash, and where they end.
+struct Samples {
+    list: [(u64, u16); SAMPLES],
+    len: usize,
+}
+
+/// References of a packet, in order.
+struct References {
+    list: [Reference; REFERENCES],
+    len: usize,
+    covered: usize,
+}
+
+impl Encoder {
+    /// A module with these parameters.
+    ///
+    /// # Errors
+    /// One is out of range.
+    pub fn new(config: &EncoderConfig) -> Result<Self, ModuleError> {
+        let store = Store::new(config.packets)?;
+        // Room for the samples of packets of 1500 bytes, half full.
+        let fingerprints = (config.packets * 96).next_power_of_two();
+        Ok(Self {
+            store,
+            fingerprints: vec![Fingerprint::default(); fingerprints].into(),
+            progress: vec![(0, 0); FLOWS].into(),
+            scratch: Box::new([0; BUFFER]),
+            encoded: 0,
+            bytes_in: 0,
+            bytes_out: 0,
+        })
+    }
+
+    fn place(&self, hash: u64) -> usize {
+        // Bit k depends on the last k + 1 bytes only: the upper ones tell windows apart, but for those that are zero in all samples.
+        (hash << SAMPLE.leading_ones() >> (u64::BITS - self.fingerprints.len().trailing_zeros())) as usize
+    }
+
+    /// Whether TCP has sent bytes of this packet before, and note how far it has come.
+    fn is_sent_again(&mut self, ip: &IpView<&[u8]>, payload: &[u8]) -> bool {
+        let Some((6, place)) = ip.transport() else { return false };
+        let &[_, _, _, _, s0, s1, s2, s3, _, _, _, _, offset, flags] = match payload.first_chunk::<14>() {
+            Some(header) if place.start == ip.header_len() => header,
+            _ => return false,
+        };
+        let data = payload.len().saturating_sub(usize::from(offset >> 4) * 4);
+        let mut flow = [0; 36];
+        let addresses = [ip.source(), ip.destination()].map(|a| match a {
+            std::net::IpAddr::V4(a) => a.to_ipv6_mapped().octets(),
+            std::net::IpAddr::V6(a) => a.octets(),
+        });
+        flow[..16].copy_from_slice(&addresses[0]);
+        flow[16..32].copy_from_slice(&addresses[1]);
+        flow[32..].copy_from_slice(&payload[..4]);
+        let flow = XxHash3_64::oneshot(&flow);
+        let end = u32::from_be_bytes([s0, s1, s2, s3]).wrapping_add(data as u32);
+        let entry = &mut self.progress[flow as usize % FLOWS];
+        const SYN: u8 = 2;
+        // Serial number arithmetic (RFC 1982): what is not ahead was sent before.
+        let ahead = (end.wrapping_sub(entry.1) as i32) > 0;
+        if entry.0 == flow && !ahead && flags & SYN == 0 {
+            return data > 0;
+        }
+        *entry = (flow, end);
+        false
+    }
+
+    fn find(&self, payload: &[u8], samples: &mut Samples) -> References {
+        let mut found = References { list: [Reference::default(); REFERENCES], len: 0, covered: 0 };
+        let mut hasher = Hasher::default();
+        let (mut at, mut done) = (0, 0);
+        while let Some(step) = hasher.next_match(&payload[at..], SAMPLE) {
+            at += step;
+            if at < WINDOW || samples.len == SAMPLES {
+                continue;
+            }
+            let hash = hasher.get_hash();
+            samples.list[samples.len] = (hash, at as u16);
+            samples.len += 1;
+            if at - WINDOW < done || found.len == REFERENCES {
+                continue;
+            }
+            if let Some(reference) = self.reference(payload, done, at, hash) {
+                done = usize::from(reference.to + reference.len);
+                found.covered += usize::from(reference.len);
+                found.list[found.len] = reference;
+                found.len += 1;
+            }
+        }
+        found
+    }
+
+    /// The longest match with a remembered packet around the window that ends at `end`, of what is not `done`.
+    fn reference(&self, payload: &[u8], done: usize, end: usize, hash: u64) -> Option<Reference> {
+        let seen = self.fingerprints[self.place(hash)];
+        let (key, bytes) = self.store.get(seen.slot as usize);
+        let there = usize::from(seen.end);
+        // The slot may hold another packet by now.
+        if seen.hash != hash || there < WINDOW || bytes.get(there - WINDOW..there)? != &payload[end - WINDOW..end] {
+            return None;
+        }
+        let alike = |(a, b): &(&u8, &u8)| a == b;
+        let after = payload[end..].iter().zip(&bytes[there..]).take_while(alike).count();
+        let before = payload[done..end - WINDOW].iter().rev().zip(bytes[..there - WINDOW].iter().rev());
+        let before = before.take_while(alike).count() + WINDOW;
+        Some(Reference { key, from: (there - before) as u16, to: (end - before) as u16, len: (before + after) as u16 })
+    }
+
+    fn remember(&mut self, payload: &[u8], key: u64, samples: &Samples) {
+        let (slot, _) = self.store.insert(key, payload);
+        for &(hash, end) in &samples.list[..samples.len] {
+            let place = self.place(hash);
+            self.fingerprints[place] = Fingerprint { hash, slot: slot as u32, end };
+        }
+    }
+
+    /// The encoded payload in `scratch`, and its length.
+    fn write(&mut self, payload: &[u8], protocol: u8, key: u64, found: &References) -> usize {
+        let out = &mut self.scratch;
+        out[0] = protocol;
+        out[1] = found.len as u8;
+        out[2..4].copy_from_slice(&(payload.len() as u16).to_be_bytes());
+        out[4..SHIM].copy_from_slice(&(key as u32).to_be_bytes());
+        let (mut at, mut done) = (SHIM + found.len * REFERENCE, 0);
+        let references = out[SHIM..at].as_chunks_mut::<REFERENCE>().0;
+        found.list.iter().zip(references).for_each(|(reference, place)| reference.write(place));
+        let mut copy = |bytes: &[u8]| {
+            out[at..at + bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        };
+        for reference in &found.list[..found.len] {
+            let to = usize::from(reference.to);
+            copy(&payload[done..to]);
+            done = to + usize::from(reference.len);
+        }
+        copy(&payload[done..]);
+        at
+    }
+}
+
+impl Module for Encoder {
+    fn name(&self) -> &'static str {
+        "re"
+    }
+
+    /// Drops `re-reserved-protocol` (a packet with protocol 253 that cannot be told from an encoded one), `bad-length`, or the name of what is no IP
+    /// packet. O(length).
+    fn process(&mut self, frame: &mut Frame) -> Result<(), ModuleDrop> {
+        let at = ip_offset(frame)?;
+        let ip = IpView::new(&frame.data()[at..])?;
+        let (header, total, protocol) = (ip.header_len(), ip.total_len(), ip.protocol());
+        if !(header..=frame.len() - at).contains(&total) {
+            return Err(ModuleDrop("bad-length"));
+        }
+        if protocol == ENCODED {
+            return Err(ModuleDrop("re-reserved-protocol"));
+        }
+        let payload = &frame.data()[at + header..at + total];
+        self.bytes_in += payload.len() as u64;
+        if !(SHORTEST..=LONGEST_PAYLOAD).contains(&payload.len()) || is_fragment(&ip) {
+            self.bytes_out += payload.len() as u64;
+            return Ok(());
+        }
+        let key = XxHash3_64::oneshot(payload);
+        let mut samples = Samples { list: [(0, 0); SAMPLES], len: 0 };
+        let found = self.find(payload, &mut samples);
+        let again = self.is_sent_again(&ip, payload);
+        let worth = found.covered > SHIM + found.len * REFERENCE;
+        let encoded = (worth && !again).then(|| self.write(payload, protocol, key, &found));
+        self.remember(payload, key, &samples);
+        self.bytes_out += encoded.unwrap_or(payload.len()) as u64;
+        if let Some(len) = encoded {
+            self.encoded += 1;
+            let start = at + header;
+            frame.truncate(start + len);
+            frame.data_mut()[start..].copy_from_slice(&self.scratch[..len]);
+            set_header(&mut frame.data_mut()[at..], ENCODED, len);
+        }
+        Ok(())
+    }
+
+    fn report(&self) -> Report {
+        let counters = vec![("encoded", self.encoded), ("bytes_in", self.bytes_in), ("bytes_out", self.bytes_out)];
+        Report { counters, heavy: Vec::new() }
+    }
+}
+
+/// Whether it is a fragment; of IPv6, where the fragment header comes first, which is where it stands behind no others.
+pub(super) fn is_fragment<B: AsRef<[u8]>>(ip: &IpView<B>) -> bool {
+    const FRAGMENT_HEADER: u8 = 44;
+    ip.is_v4_fragment() || ip.is_v6() && ip.protocol() == FRAGMENT_HEADER
+}

@@ -1,0 +1,92 @@
+//! Redundancy elimination between two boxes (Spring and Wetherall 2000; Anand et al. 2008): bytes that went by lately are replaced by where they stand in
+//! a packet that both boxes remember.
+//!
+//! Both ends keep the IP payloads of the last packets. The encoder samples fingerprints of 64-byte windows (a gear hash), finds windows that
+//! it has seen, widens each match to both sides, and sends references in place of the bytes. A packet is named by the hash of its content, not by
+//! a number, so the two ends need not count alike: after loss or reordering a reference either finds the very bytes or finds nothing, which is
+//! a drop by name, and what was restored is checked by its own hash.
+//!
+//! A lost packet must not stay in the way for ever: what TCP sends again is never encoded, so it reaches the other end, and its store, whatever was
+//! lost before.
+//!
+//! ## Format
+//! An encoded packet has IP protocol 253 (for experiments, RFC 3692) and this in place of its payload; a decoder passes all others on and remembers
+//! them. Fragments are neither encoded nor remembered.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 1 | the protocol (next header) that was there |
+//! | 1 | number of references |
+//! | 2 | length of the payload |
+//! | 4 | lower half of the hash (XXH3, 64 bits) of the payload |
+//! | 14 each | reference: hash of the remembered payload (8), where in it (2), where in this one (2), length (2) |
+//! | the rest | the bytes between the references, in order |
+
+mod decoder;
+mod encoder;
+mod store;
+
+pub use decoder::{Decoder, DecoderConfig};
+pub use encoder::{Encoder, EncoderConfig};
+
+use dovetail_wire::IpView;
+
+use crate::frame::LONGEST;
+
+/// Protocol number of encoded packets.
+const ENCODED: u8 = 253;
+/// Bytes of a fingerprint's window, given by a gear hash of 64 bits.
+const WINDOW: usize = 64;
+/// The shortest payload that is encoded and remembered: a window, and what a reference to it costs.
+const SHORTEST: usize = 96;
+/// The longest payload that is remembered.
+const LONGEST_PAYLOAD: usize = LONGEST;
+/// The first four fields of the format.
+const SHIM: usize = 8;
+/// Bytes of a reference.
+const REFERENCE: usize = 14;
+/// The most references of a packet.
+const REFERENCES: usize = 16;
+
+/// What of a remembered packet stands where.
+#[derive(Clone, Copy, Default, Debug)]
+struct Reference {
+    key: u64,
+    from: u16,
+    to: u16,
+    len: u16,
+}
+
+impl Reference {
+    fn write(self, out: &mut [u8; REFERENCE]) {
+        out[..8].copy_from_slice(&self.key.to_be_bytes());
+        out[8..10].copy_from_slice(&self.from.to_be_bytes());
+        out[10..12].copy_from_slice(&self.to.to_be_bytes());
+        out[12..].copy_from_slice(&self.len.to_be_bytes());
+    }
+
+    fn read(&[k0, k1, k2, k3, k4, k5, k6, k7, f0, f1, t0, t1, l0, l1]: &[u8; REFERENCE]) -> Self {
+        Self {
+            key: u64::from_be_bytes([k0, k1, k2, k3, k4, k5, k6, k7]),
+            from: u16::from_be_bytes([f0, f1]),
+            to: u16::from_be_bytes([t0, t1]),
+            len: u16::from_be_bytes([l0, l1]),
+        }
+    }
+}
+
+/// Set protocol (next header) and length of the IP packet that begins with `packet`.
+fn set_header(packet: &mut [u8], protocol: u8, payload: usize) {
+    let Ok(ip) = IpView::new(&mut *packet) else { return };
+    let (v6, header) = (ip.is_v6(), ip.header_len());
+    if v6 {
+        packet[4..6].copy_from_slice(&(payload as u16).to_be_bytes());
+        packet[6] = protocol;
+    } else {
+        packet[2..4].copy_from_slice(&((header + payload) as u16).to_be_bytes());
+        packet[9] = protocol;
+        if let Ok(mut ip) = IpView::new(packet) {
+            ip.recompute_header_checksum();
+        }
+    }
+}

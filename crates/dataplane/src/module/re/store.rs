@@ -1,0 +1,55 @@
+//! The payloads of the last packets.
+
+use super::super::ModuleError;
+use super::LONGEST_PAYLOAD;
+
+/// A ring of payloads with their hashes.
+pub(super) struct Store {
+    bytes: Box<[u8]>,
+    slots: Box<[Slot]>,
+    next: usize,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    key: u64,
+    len: u16,
+}
+
+impl Store {
+    /// For `packets` payloads: 16 to 65536.
+    pub(super) fn new(packets: usize) -> Result<Self, ModuleError> {
+        if !(16..=65536).contains(&packets) {
+            return Err(ModuleError::new("packets", "expected 16 to 65536"));
+        }
+        Ok(Self {
+            bytes: vec![0; packets * LONGEST_PAYLOAD].into(),
+            slots: vec![Slot::default(); packets].into(),
+            next: 0,
+        })
+    }
+
+    /// The payload in `slot` and its key; empty if there is none.
+    pub(super) fn get(&self, slot: usize) -> (u64, &[u8]) {
+        let Slot { key, len } = self.slots[slot];
+        let start = slot * LONGEST_PAYLOAD;
+        (key, &self.bytes[start..start + usize::from(len)])
+    }
+
+    /// Remember `payload` in place of the oldest. Its slot, and the key of what was there.
+    pub(super) fn insert(&mut self, key: u64, payload: &[u8]) -> (usize, Option<u64>) {
+        let slot = self.next;
+        self.next = (slot + 1) % self.slots.len();
+        let len = payload.len().min(LONGEST_PAYLOAD);
+        let old = self.slots[slot];
+        self.slots[slot] = Slot { key, len: len as u16 };
+        let start = slot * LONGEST_PAYLOAD;
+        self.bytes[start..start + len].copy_from_slice(&payload[..len]);
+        (slot, (old.len > 0).then_some(old.key))
+    }
+
+    /// Number of slots.
+    pub(super) fn capacity(&self) -> usize {
+        self.slots.len()
+    }
+}

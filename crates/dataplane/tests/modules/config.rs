@@ -1,0 +1,74 @@
+//! Modules from configurations, right and wrong.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use dovetail_dataplane::module::ModuleConfig;
+
+use crate::support::module;
+
+fn refused(lines: &str) -> String {
+    match toml::from_str::<ModuleConfig>(&format!("name = \"m\"\n{lines}")) {
+        Err(error) => error.message().to_string(),
+        Ok(config) => config.kind.build(Path::new("/")).err().expect(lines).to_string(),
+    }
+}
+
+const ENDS: &str = "spi = 256\nsrc = \"192.0.2.1\"\ndst = \"192.0.2.2\"\ntransform = \"aes128-gcm\"";
+
+#[test]
+fn what_is_wrong_is_said_with_the_key_and_what_was_expected() {
+    let cases = [
+        ("kind = \"chek\"", "unknown variant `chek`, expected one of `check`"),
+        ("kind = \"check\"\ntransprot = true", "unknown field `transprot`, expected `transport`"),
+        ("kind = \"forward\"\nroutes = []", "`routes`: there is no route"),
+        ("kind = \"forward\"\nroutes = [{ prefix = \"10.0.0.1/8\" }]", "did you mean `10.0.0.0/8`?"),
+        (
+            "kind = \"forward\"\nroutes = [{ prefix = \"10.0.0.0/8\", mac = \"2:0\" }]",
+            "\"2:0\": expected an Ethernet address",
+        ),
+        (
+            "kind = \"forward\"\nroutes = [{ prefix = \"10.0.0.0/8\" }, { prefix = \"10.0.0.0/8\" }]",
+            "`routes`: `10.0.0.0/8` is there twice",
+        ),
+        ("kind = \"match\"", "`patterns`: expected 1 to 10000 patterns of at least one byte"),
+        ("kind = \"match\"\npatterns = [\"\"]", "`patterns`: expected"),
+        ("kind = \"match\"\npattern_file = \"no/such/file\"", "`pattern_file`: /no/such/file: "),
+        ("kind = \"monitor\"\ncounters = 100", "`counters`: expected a power of two from 8 to 1048576"),
+        ("kind = \"monitor\"\nprefix_v4 = 33", "`prefix_v4`: expected 0 to 32"),
+        ("kind = \"monitor\"\nprecision = 99", "`precision`: expected 4 to 16"),
+        ("kind = \"re\"\npackets = 3", "`packets`: expected 16 to 65536"),
+        ("kind = \"re-decode\"\npackets = 100000", "`packets`: expected 16 to 65536"),
+        (&format!("kind = \"esp\"\n{ENDS}"), "`key`: give it, or `key_file`, and not both"),
+        (&format!("kind = \"esp\"\n{ENDS}\nkey = \"0g\""), "`key`: expected hexadecimal digits only"),
+        (&format!("kind = \"esp\"\n{ENDS}\nkey = \"00ff\""), "`key`: 4 hexadecimal digits, expected 40 (20 bytes)"),
+        (&format!("kind = \"esp\"\n{ENDS}\nkey_file = \"no\""), "`key_file`: /no: "),
+        (&format!("kind = \"esp\"\n{ENDS}\nkey = \"{}\"\nmtu = 100", "0".repeat(40)), "`mtu`: expected 576 to 1600"),
+        (&format!("kind = \"esp\"\n{ENDS}\nkey = \"{}\"\nttl = 0", "0".repeat(40)), "`ttl`: expected 1 to 255"),
+        (
+            "kind = \"esp-decap\"\ntransform = \"aes128-gcm\"\nspi = 3\nkey = \"0000000000000000000000000000000000000000\"",
+            "`spi`: 0 to 255 are reserved",
+        ),
+    ];
+    for (lines, expected) in cases {
+        let message = refused(lines);
+        assert!(message.contains(expected), "{lines}\nsays: {message}\nnot: {expected}");
+    }
+}
+
+#[test]
+fn a_key_comes_from_a_file_that_nobody_else_can_read() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "000102030405060708090a0b0c0d0e0f\n10111213\n").unwrap();
+    let lines = format!("kind = \"esp\"\n{ENDS}\nkey_file = \"{}\"", file.path().display());
+    module(&lines);
+    std::fs::set_permissions(file.path(), PermissionsExt::from_mode(0o644)).unwrap();
+    assert!(refused(&lines).contains("others than its owner have access (mode 644); chmod 600"));
+}
+
+#[test]
+fn a_key_is_not_shown() {
+    let lines = format!("name = \"m\"\nkind = \"esp\"\n{ENDS}\nkey = \"{}\"", "a5".repeat(20));
+    let config: ModuleConfig = toml::from_str(&lines).unwrap();
+    assert!(!format!("{config:?}").contains("a5a5"));
+}

@@ -1,0 +1,10 @@
+//! What modules do to frames.
+
+mod check;
+mod config;
+mod esp;
+mod forward;
+mod matching;
+mod monitor;
+mod re;
+mod support;
