@@ -1,10 +1,11 @@
 //! The configuration of a live box, as it is written and as it is meant.
 
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use dovetail_config::{InputError, Span, Text, nearest};
+use dovetail_config::{InputError, Span, Text, nearest, unknown};
+use dovetail_sched::aqm::Encoding;
 use dovetail_sched::cost::{Linear, Prediction};
 use dovetail_sched::{Limit, Spec};
 use dovetail_units::{BitRate, Bytes, Duration, Weight};
@@ -13,7 +14,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::classes::{ClassTable, Rule};
-use crate::core::{Budget, Charge, FlowLimits, LinkBuffer, Middlebox, Overflow, Setup, SetupClass};
+use crate::core::{Budget, Charge, FlowLimits, LinkBuffer, Middlebox, NamedModule, Overflow, Setup, SetupClass};
+use crate::module::ModuleConfig;
 use crate::port::{self, Kind, Options, Port};
 
 /// The file as it is written. Every key that exists stands here; an unknown key is an error.
@@ -36,6 +38,10 @@ struct File {
     reverse: Reverse,
     #[serde(default)]
     control: Control,
+    #[serde(default)]
+    ecn: Ecn,
+    #[serde(default)]
+    module: Vec<Spanned<ModuleConfig>>,
     #[serde(default)]
     class: Vec<Spanned<Class>>,
 }
@@ -93,6 +99,32 @@ struct Reverse {
     delay: Option<Text<Duration>>,
 }
 
+/// How senders are told to slow down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Ecn {
+    /// What queues note rides beside the packet; only CE leaves the box.
+    #[default]
+    Metadata,
+    /// ECT(1) tells the next box that one before it signalled.
+    Rfc3168,
+    /// The DRQ paper's code points, which mean something else to everybody else.
+    Paper,
+    /// Not at all: what would be marked is dropped.
+    Off,
+}
+
+impl Ecn {
+    fn encoding(self) -> Option<Encoding> {
+        match self {
+            Self::Metadata => Some(Encoding::Metadata),
+            Self::Rfc3168 => Some(Encoding::Rfc3168),
+            Self::Paper => Some(Encoding::Paper),
+            Self::Off => None,
+        }
+    }
+}
+
 /// How a running box is talked to.
 #[derive(Clone, Debug, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
@@ -112,6 +144,9 @@ struct Class {
     weight: Option<Spanned<f64>>,
     /// Limit of each flow's queue. Default that of `[flows]`.
     queue: Option<Spanned<Text<Room>>>,
+    /// What is done to its packets: names of modules, in order. Default nothing.
+    #[serde(default)]
+    modules: Vec<Spanned<String>>,
     /// What its packets are charged on the CPU instead of what processing took.
     cost: Option<Text<Linear>>,
 }
@@ -270,6 +305,8 @@ impl FromStr for PortRange {
 /// A configuration that was read and checked.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// The file, as it was named.
+    name: String,
     label: String,
     text: String,
     file: File,
@@ -292,7 +329,7 @@ impl Config {
             changes => format!("{name} (with --set {})", changes.join(" --set ")),
         };
         let file = dovetail_config::read(&label, &text)?;
-        let config = Self { label, text, file };
+        let config = Self { name: name.to_string(), label, text, file };
         config.check()?;
         Ok(config)
     }
@@ -387,6 +424,33 @@ impl Config {
         text.parse().map_err(|error: dovetail_units::ParseError| self.at(weight.span(), error.to_string()))
     }
 
+    /// The places of a class's modules.
+    fn chain(&self, class: &Class) -> Result<Vec<usize>, InputError> {
+        let names: Vec<&str> = self.file.module.iter().map(|module| module.get_ref().name.as_str()).collect();
+        let place = |name: &Spanned<String>| {
+            let place = names.iter().position(|known| known == name.get_ref());
+            place.ok_or_else(|| self.at(name.span(), unknown("module", name.get_ref(), &names)))
+        };
+        class.modules.iter().map(place).collect()
+    }
+
+    fn modules(&self) -> Result<Vec<NamedModule>, InputError> {
+        let folder = Path::new(&self.name).parent().unwrap_or(Path::new(""));
+        let mut modules: Vec<NamedModule> = Vec::new();
+        for module in &self.file.module {
+            let (config, span) = (module.get_ref(), module.span());
+            if modules.iter().any(|other| other.name == config.name) {
+                return Err(self.at(span, format!("there are two modules {:?}", config.name)));
+            }
+            let made = config
+                .kind
+                .build(folder)
+                .map_err(|error| self.at(span, format!("module {:?}: {error}", config.name)))?;
+            modules.push(NamedModule { name: config.name.clone(), module: made });
+        }
+        Ok(modules)
+    }
+
     fn setup(&self, scheduler: Spec) -> Result<Setup, InputError> {
         let File { cpu, link, flows, .. } = &self.file;
         let common =
@@ -400,7 +464,7 @@ impl Config {
                 weight: self.weight(class)?,
                 limit: class.queue.as_ref().map_or(common, |queue| queue.get_ref().0.0),
                 charge: class.cost.map_or(Charge::Measured, |cost| Charge::Linear(cost.0)),
-                modules: Vec::new(),
+                modules: self.chain(class)?,
             });
             rules.extend(class.rules.iter().map(|rule| (rule.rule(), index as u16)));
             if class.rules.is_empty() {
@@ -424,6 +488,8 @@ impl Config {
         let frames = link.buffer.as_ref().map_or(Some(BUFFER), |buffer| buffer.get_ref().0.0);
         Ok(Setup {
             scheduler,
+            modules: self.modules()?,
+            ecn: self.file.ecn.encoding(),
             classes,
             table: ClassTable::new(rules, otherwise),
             key: flows.key.as_ref().map_or(KeyKind::FiveTuple, |key| key.0.0),

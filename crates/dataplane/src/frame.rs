@@ -31,6 +31,8 @@ pub struct Frame {
     pub flow: u32,
     /// What the queues so far have noted in it.
     pub congestion: Congestion,
+    /// Whether its sender understands congestion marks.
+    pub ecn_capable: bool,
 }
 
 /// There is no room for that many bytes more.
@@ -49,6 +51,7 @@ impl Frame {
             class: 0,
             flow: 0,
             congestion: Congestion::Initial,
+            ecn_capable: false,
         }
     }
 
@@ -86,7 +89,8 @@ impl Frame {
         self.link = link;
         self.received = now;
         self.size_in = len as u32;
-        (self.class, self.flow, self.congestion) = (0, 0, Congestion::Initial);
+        (self.class, self.flow) = (0, 0);
+        (self.congestion, self.ecn_capable) = (Congestion::Initial, false);
     }
 
     /// Make the bytes those of `data`, received at `now`; what is longer than [`LONGEST`] is cut off.

@@ -136,6 +136,74 @@ fn a_full_link_buffer_keeps_the_cpu_or_loses_the_frame() {
     assert_eq!((order, total.dropped["link-buffer"], total.held), (vec![0, 1, 2], 7, 0));
 }
 
+/// Frames whose sender says `ecn`, at twice the rate of the link; the ECN fields that they leave with, and the drops.
+fn congested(scheduler: &str, ecn: u8) -> (Vec<u8>, u64, u64) {
+    let config = "[link]\nrate = \"8 Mbps\"\n[[class]]\nname = \"all\"\ncost = \"100 us\"\n";
+    let mut middlebox = middlebox(&format!("scheduler = \"{scheduler}:min=5,max=15,weight=0.1\"\n{config}"));
+    let mut fields = Vec::new();
+    for k in 0..3_000 {
+        let mut frame = udp(k % 5, 1000);
+        frame[15] = ecn;
+        let checksum = etherparse::checksum::Sum16BitWords::new().add_slice(&frame[14..24]).add_slice(&frame[26..34]);
+        frame[24..26].copy_from_slice(&checksum.ones_complement().to_be().to_be_bytes());
+        put(&mut middlebox, us(u64::from(k) * 500), &frame);
+        middlebox.advance(us(u64::from(k) * 500));
+        while let Some(frame) = middlebox.outgoing.pop_front() {
+            let header = etherparse::Ipv4HeaderSlice::from_slice(&frame.data()[14..]).unwrap();
+            assert_eq!(header.header_checksum(), header.to_header().calc_header_checksum());
+            fields.push(header.ecn().value());
+            middlebox.pool.give(frame);
+        }
+    }
+    let total = middlebox.snapshot(us(1_500_000)).total;
+    (fields, total.marked, total.dropped.values().sum())
+}
+
+#[test]
+fn queues_that_are_managed_mark_who_understands_and_drop_the_others() {
+    for scheduler in ["red+red", "drq", "drr+red"] {
+        let (fields, marked, _) = congested(scheduler, 0b10);
+        let seen = fields.iter().filter(|&&field| field == 0b11).count() as u64;
+        assert_eq!(seen, marked, "{scheduler}");
+        assert!(marked > 100, "{scheduler}: {marked}");
+        assert!(fields.iter().all(|&field| field == 0b11 || field == 0b10), "only CE leaves the box: {scheduler}");
+        let (fields, marked, dropped) = congested(scheduler, 0b00);
+        assert!(fields.iter().all(|&field| field == 0b00), "{scheduler}");
+        assert_eq!(marked, 0, "{scheduler}");
+        assert!(dropped > 500, "{scheduler}: {dropped}");
+    }
+}
+
+#[test]
+fn classes_share_a_module_and_its_state() {
+    let config = r#"
+scheduler = "fifo"
+[[module]]
+name = "headers"
+kind = "check"
+[[class]]
+name = "a"
+match = [{ dport = "1" }]
+modules = ["headers"]
+[[class]]
+name = "b"
+modules = ["headers"]
+"#;
+    let mut middlebox = middlebox(config);
+    let mut wrong = udp(1, 100);
+    wrong[24] ^= 1;
+    for frame in [udp(1, 100), udp(2, 100), wrong] {
+        put(&mut middlebox, us(0), &frame);
+    }
+    // What processing takes is measured, so nobody knows when it is over.
+    middlebox.advance(us(0));
+    middlebox.advance(us(9_000_000));
+    assert_eq!(out(&mut middlebox), [1, 2]);
+    let snapshot = middlebox.snapshot(us(9_000_000));
+    assert_eq!(snapshot.classes[0].frames.dropped.values().sum::<u64>(), 1);
+    assert!(snapshot.classes[1].frames.cpu_s > 0.0);
+}
+
 #[test]
 fn equal_dominant_shares_of_unlike_flows() {
     let mut middlebox = middlebox(TWO_CLASSES);

@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 
 use dovetail_sched::Progress;
 use dovetail_sched::aqm::{
-    Aqm, AqmDrop, AqmError, Arrival, Backlog, Congestion, Densities, Density, Drq, DrqConfig, Fraction, Red, RedConfig,
-    Verdict,
+    Aqm, AqmDrop, AqmError, Arrival, Backlog, Densities, Density, Drq, DrqConfig, Fraction, Red, RedConfig, Verdict,
 };
 use dovetail_units::{BitRate, Duration, Time};
 use rand::{Rng, SeedableRng};
@@ -137,9 +136,4 @@ impl Managed {
             }
         }
     }
-}
-
-/// Whether a frame in this state is to leave with a mark.
-pub(super) fn congested(state: Congestion) -> bool {
-    state == Congestion::Congested
 }

@@ -2,16 +2,17 @@
 
 use std::collections::VecDeque;
 
+use dovetail_sched::aqm::{AqmError, Congestion, Encoding, Scheme, Standing};
 use dovetail_sched::cost::{Estimator, FitParameters, Per, Prediction};
-use dovetail_sched::{FlowConfig, Limit, Progress, SpecError, build_all};
-use dovetail_sched::{Shape, Spec};
+use dovetail_sched::{FlowConfig, Limit, Progress, Shape, Spec, SpecError, build, build_all, catalog};
 use dovetail_units::{BitRate, Duration, ResourceVec, Time, Weight};
-use dovetail_wire::KeyKind;
+use dovetail_wire::{IpView, KeyKind};
 
 use super::account::{Books, Drops};
 use super::cpu::{Budget, Charge, Meter, stopwatch};
 use super::flows::{FlowLimits, Flows, Key};
 use super::link::Pace;
+use super::managed::{Managed, packet_time};
 use super::queue::{Job, LinkBuffer, Offer, Overflow, Queue, RESOURCES};
 use crate::classes::ClassTable;
 use crate::frame::{Frame, Pool};
@@ -41,8 +42,16 @@ pub struct SetupClass {
     pub limit: Limit,
     /// What its frames are charged on the CPU.
     pub charge: Charge,
-    /// What is done to its frames, in order.
-    pub modules: Vec<Box<dyn Module>>,
+    /// What is done to its frames, in order: places in [`Setup::modules`].
+    pub modules: Vec<usize>,
+}
+
+/// A module, and what reports call it.
+pub struct NamedModule {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub module: Box<dyn Module>,
 }
 
 /// What a box is made of.
@@ -51,6 +60,8 @@ pub struct Setup {
     pub scheduler: Spec,
     /// Classes of flows, at least one.
     pub classes: Vec<SetupClass>,
+    /// What classes refer to, with names for reports. Classes share a module and its state.
+    pub modules: Vec<NamedModule>,
     /// Which flows are of which class.
     pub table: ClassTable,
     /// What tells flows apart.
@@ -65,6 +76,8 @@ pub struct Setup {
     pub rate: Option<BitRate>,
     /// The buffer in front of the link, if the scheduler is none for each resource.
     pub buffer: LinkBuffer,
+    /// How congestion is told to senders that understand it; `None` drops instead.
+    pub ecn: Option<Encoding>,
 }
 
 /// A class at work.
@@ -92,8 +105,10 @@ pub struct Middlebox {
     pub(super) meter: Meter,
     pub(super) lost_time: Duration,
     pub(super) scheduler: Spec,
+    pub(super) modules: Vec<NamedModule>,
     table: ClassTable,
     key: KeyKind,
+    ecn: Option<Encoding>,
     predict: Prediction,
     estimators: [Estimator; RESOURCES],
     buffer: LinkBuffer,
@@ -116,15 +131,11 @@ impl Middlebox {
     /// # Errors
     /// The scheduler is none, or not for a CPU and a link.
     pub fn new(setup: Setup) -> Result<Self, SpecError> {
-        let mut schedulers = build_all::<RESOURCES, Job>(&setup.scheduler, Shape::default())?;
-        let (before_link, between) = match schedulers.between[LINK].take() {
-            Some(part) => (Queue::scheduled(part.scheduler, LINK), Some(schedulers.buffer)),
-            None => (Queue::InOrder(VecDeque::new()), None),
-        };
+        let Queues { entrance, before_link, between } = queues(&setup)?;
         Ok(Self {
             classes: setup.classes.into_iter().map(|setup| Class { setup, books: Books::new(2) }).collect(),
             flows: Flows::new(setup.flows),
-            entrance: Queue::scheduled(schedulers.entrance.scheduler, CPU),
+            entrance,
             before_link,
             budget: setup.budget,
             pace: Pace::new(setup.rate),
@@ -132,6 +143,8 @@ impl Middlebox {
             meter: Meter::default(),
             lost_time: Duration::ZERO,
             scheduler: setup.scheduler,
+            modules: setup.modules,
+            ecn: setup.ecn,
             table: setup.table,
             key: setup.key,
             predict: setup.predict,
@@ -158,10 +171,11 @@ impl Middlebox {
         }
         (frame.class, frame.flow) = (class, flow);
         self.each_account(&frame, |books| books.came(frame.size_in));
+        self.read_congestion(&mut frame);
         let cost = self.estimate(&frame);
         let job = Job { frame, tickets: [None; RESOURCES] };
         if let Err((reason, job)) = self.entrance.enqueue(now, job, cost) {
-            self.drop_frame(job.frame, reason.name());
+            self.drop_frame(job.frame, reason);
         }
         if let Some(idle) = self.flows.idle(now) {
             self.forget(now, idle);
@@ -345,9 +359,10 @@ impl Middlebox {
 
     fn process(&mut self, now: Time, mut job: Job) {
         let start = now.max(job.frame.received).max(self.free[CPU]);
-        let class = &mut self.classes[usize::from(job.frame.class)];
+        let class = &self.classes[usize::from(job.frame.class)];
         let before = stopwatch();
-        let outcome = class.setup.modules.iter_mut().try_for_each(|module| module.process(&mut job.frame));
+        let mut chain = class.setup.modules.iter();
+        let outcome = chain.try_for_each(|&module| self.modules[module].module.process(&mut job.frame));
         let took = Duration::from_nanos(stopwatch().saturating_sub(before));
         let charge = class.setup.charge;
         let work = match charge {
@@ -376,6 +391,29 @@ impl Middlebox {
         believed
     }
 
+    /// What the queues before this box have noted in a frame, and whether its sender understands marks.
+    fn read_congestion(&self, frame: &mut Frame) {
+        let Some(encoding) = self.ecn else { return };
+        if let Some(ip) = ip_of(frame) {
+            let reading = encoding.read(ip.ecn());
+            frame.congestion = reading.congestion;
+            // The paper's senders all do.
+            frame.ecn_capable = reading.ecn_capable.unwrap_or(true);
+        }
+    }
+
+    /// Note in a frame what the queues say; whether that tells its sender to slow down and came without.
+    fn write_congestion(&self, frame: &mut Frame) -> bool {
+        let Some(encoding) = self.ecn.filter(|_| frame.congestion != Congestion::Initial) else { return false };
+        let congestion = frame.congestion;
+        let Some(mut ip) = ip_of(frame) else { return false };
+        let (before, after) = (ip.ecn(), encoding.write(ip.ecn(), congestion));
+        if before != after {
+            ip.set_ecn(after);
+        }
+        congestion == Congestion::Congested && before != after
+    }
+
     fn tell(&mut self, now: Time, job: &mut Job, resource: usize, event: Progress) {
         self.entrance.progress(now, job, resource, event);
         self.before_link.progress(now, job, resource, event);
@@ -393,9 +431,11 @@ impl Middlebox {
             return self.drop_frame(job.frame, "link-buffer");
         }
         let cost = ResourceVec([used, self.pace.estimate(job.frame.len())]);
-        if let Err((_, mut job)) = self.before_link.enqueue(now, job, cost) {
+        if let Err((reason, mut job)) = self.before_link.enqueue(now, job, cost) {
             self.tell(now, &mut job, LINK, Progress::Abandoned);
-            self.drop_frame(job.frame, "link-buffer");
+            // A flow's buffer in front of the link is full: its packets were processed in vain.
+            let reason = if self.between.is_some() { "link-buffer" } else { reason };
+            self.drop_frame(job.frame, reason);
         }
     }
 
@@ -424,10 +464,11 @@ impl Middlebox {
         let Some(Serving { mut job, used, .. }) = self.on_link.take() else { return };
         self.free[LINK] = now;
         self.tell(now, &mut job, LINK, Progress::Finished { used });
-        let frame = job.frame;
+        let mut frame = job.frame;
+        let marked = self.write_congestion(&mut frame);
         self.estimators[LINK].observe(u32::from(frame.class), frame.size_in, used);
         let (bytes, stayed) = (frame.len(), now.since(frame.received));
-        self.each_account(&frame, |books| books.left(bytes, stayed, used, false));
+        self.each_account(&frame, |books| books.left(bytes, stayed, used, marked));
         self.outgoing.push_back(frame);
     }
 
@@ -435,4 +476,53 @@ impl Middlebox {
     pub fn drops(&self) -> &Drops {
         &self.total.account.drops
     }
+}
+
+/// What stands in front of CPU and link.
+struct Queues {
+    entrance: Queue,
+    before_link: Queue,
+    /// The limit of flows' queues in front of the link, where each has one.
+    between: Option<Limit>,
+}
+
+fn queues(setup: &Setup) -> Result<Queues, SpecError> {
+    let names = |manager: &str| setup.scheduler.name.split('+').any(|name| name.trim() == manager);
+    if names("red") || names("drq") {
+        return managed(setup, &Scheme::new(&setup.scheduler)?);
+    }
+    let mut schedulers = build_all::<RESOURCES, Job>(&setup.scheduler, Shape::default())?;
+    let (before_link, between) = match schedulers.between[LINK].take() {
+        Some(part) => (Queue::scheduled(part.scheduler, LINK), Some(schedulers.buffer)),
+        None => (Queue::InOrder(VecDeque::new()), None),
+    };
+    Ok(Queues { entrance: Queue::scheduled(schedulers.entrance.scheduler, CPU), before_link, between })
+}
+
+/// Queues of which at least one is under active queue management. None blocks another: what finds a full queue is dropped.
+fn managed(setup: &Setup, scheme: &Scheme) -> Result<Queues, SpecError> {
+    let packet = packet_time(setup.rate);
+    let wrong = |error: AqmError| SpecError::new(&setup.scheduler.name, format!("{}: {error}", setup.scheduler));
+    let queue = |standing: &Standing, resource: usize| -> Result<Queue, SpecError> {
+        let managed = match standing.with_packet(packet) {
+            Standing::Fifo => return Ok(Queue::InOrder(VecDeque::new())),
+            Standing::PerFlow(mut spec) => {
+                if catalog().iter().any(|entry| entry.name == spec.name && entry.has("resource")) {
+                    spec.parameters.push(("resource".to_string(), resource.to_string()));
+                }
+                return Ok(Queue::scheduled(build::<RESOURCES, Job>(&spec, Shape::default())?, resource));
+            }
+            Standing::Red(config) => Managed::red(config, resource),
+            Standing::Drq(config) if resource == LINK => Managed::drq_link(config, resource),
+            Standing::Drq(config) => Managed::drq_cpu(config, resource, setup.classes.len(), setup.rate),
+        };
+        managed.map(|queue| Queue::Managed(Box::new(queue))).map_err(wrong)
+    };
+    let between = setup.classes.first().map_or(Limit::default(), |class| class.limit);
+    Ok(Queues { entrance: queue(&scheme.cpu, CPU)?, before_link: queue(&scheme.link, LINK)?, between: Some(between) })
+}
+
+fn ip_of(frame: &mut Frame) -> Option<IpView<&mut [u8]>> {
+    let at = dovetail_wire::ip_offset(frame.link, frame.data()).ok()?;
+    IpView::new(&mut frame.data_mut()[at..]).ok()
 }

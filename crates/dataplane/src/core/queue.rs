@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use dovetail_sched::{DropReason, FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Served, SpecError, Ticket};
 use dovetail_units::{ResourceVec, Time};
 
+use super::managed::Managed;
 use crate::frame::Frame;
 
 /// The CPU, then the link.
@@ -50,6 +51,8 @@ pub(super) enum Queue {
     Scheduled(Scheduled),
     /// In order of arrival.
     InOrder(VecDeque<Job>),
+    /// In order of arrival, under active queue management.
+    Managed(Box<Managed>),
 }
 
 pub(super) struct Scheduled {
@@ -94,16 +97,17 @@ impl Queue {
 
     /// The frame comes, with its estimated times; it is given back with the reason if it is refused.
     #[expect(clippy::result_large_err, reason = "a refused frame comes back by value, as from every scheduler")]
-    pub fn enqueue(&mut self, now: Time, job: Job, cost: ResourceVec<RESOURCES>) -> Result<(), (DropReason, Job)> {
+    pub fn enqueue(&mut self, now: Time, job: Job, cost: ResourceVec<RESOURCES>) -> Result<(), (&'static str, Job)> {
         match self {
+            Self::Managed(queue) => queue.enqueue(now, job),
             Self::InOrder(waiting) => {
                 waiting.push_back(job);
                 Ok(())
             }
             Self::Scheduled(queue) => {
-                let Some(flow) = queue.id(job.frame.flow) else { return Err((DropReason::UnknownFlow, job)) };
+                let Some(flow) = queue.id(job.frame.flow) else { return Err((DropReason::UnknownFlow.name(), job)) };
                 let packet = Packet { flow, size: job.frame.len() as u32, cost, payload: job };
-                queue.scheduler.enqueue(now, packet).map_err(|refused| (refused.reason, refused.payload))
+                queue.scheduler.enqueue(now, packet).map_err(|refused| (refused.reason.name(), refused.payload))
             }
         }
     }
@@ -112,6 +116,7 @@ impl Queue {
     pub fn next(&mut self, now: Time) -> Offer {
         match self {
             Self::InOrder(waiting) => waiting.pop_front().map_or(Offer::Nothing, Offer::Serve),
+            Self::Managed(queue) => queue.next().map_or(Offer::Nothing, Offer::Serve),
             Self::Scheduled(queue) => match queue.scheduler.next(now) {
                 Next::Serve(Served { ticket, payload: mut job, .. }) => {
                     job.tickets[queue.resource] = Some(ticket);
@@ -125,10 +130,14 @@ impl Queue {
 
     /// The scheduler here hears what became of a frame that it handed out.
     pub fn progress(&mut self, now: Time, job: &mut Job, resource: usize, event: Progress) {
-        if let Self::Scheduled(queue) = self
-            && let Some(ticket) = &mut job.tickets[queue.resource]
-        {
-            queue.scheduler.progress(now, ticket, resource, event);
+        match self {
+            Self::InOrder(_) => {}
+            Self::Managed(queue) => queue.progress(now, job, resource, event),
+            Self::Scheduled(queue) => {
+                if let Some(ticket) = &mut job.tickets[queue.resource] {
+                    queue.scheduler.progress(now, ticket, resource, event);
+                }
+            }
         }
     }
 
@@ -136,6 +145,7 @@ impl Queue {
     pub fn len(&self) -> usize {
         match self {
             Self::InOrder(waiting) => waiting.len(),
+            Self::Managed(queue) => queue.len(),
             Self::Scheduled(queue) => queue.scheduler.stats().queued as usize,
         }
     }
@@ -143,7 +153,7 @@ impl Queue {
     /// Frames of a flow that wait; in order of arrival they are not told apart.
     pub fn queued(&self, flow: u32) -> u32 {
         match self {
-            Self::InOrder(_) => 0,
+            Self::InOrder(_) | Self::Managed(_) => 0,
             Self::Scheduled(queue) => queue.id(flow).map_or(0, |id| queue.scheduler.queued(id)),
         }
     }
@@ -151,7 +161,7 @@ impl Queue {
     /// Change a parameter of the scheduler.
     pub fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
         match self {
-            Self::InOrder(_) => Ok(()),
+            Self::InOrder(_) | Self::Managed(_) => Ok(()),
             Self::Scheduled(queue) => queue.scheduler.set(now, parameter, value),
         }
     }

@@ -19,11 +19,11 @@ mod table;
 mod value;
 
 pub use capture::PacketCapture;
+pub use dovetail_sched::aqm::scheme::{MANAGERS, PARAMETERS, Scheme, names};
 pub use ideal::{fair_rates, mean_s};
 pub use report::write;
 pub use run::{Runs, Settings, compare, compare_all, simulate};
 pub use scenario::{Capacity, Group, NetworkScenario, Resource, is_network};
-pub use dovetail_sched::aqm::scheme::{MANAGERS, PARAMETERS, Scheme, names};
 pub use statistics::Estimate;
 pub use summary::{GroupSummary, HopSummary, NetworkSummary, RunSummary};
 pub use table::table;

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use dovetail_sched::aqm::Scheme;
 use dovetail_sched::Spec;
+use dovetail_sched::aqm::Scheme;
 use dovetail_sim::network::{NetworkOptions, NetworkResult, Tap, simulate_network};
 
 use super::scenario::NetworkScenario;

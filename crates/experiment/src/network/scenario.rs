@@ -190,9 +190,8 @@ impl NetworkScenario {
     }
 
     fn scheme_of(&self, spec: &Spanned<Text<Spec>>) -> Result<Scheme, ScenarioError> {
-        let wrong = |error: SpecError| {
-            self.error(spec.span(), error.to_string()).suggesting(error.wrong(), error.known())
-        };
+        let wrong =
+            |error: SpecError| self.error(spec.span(), error.to_string()).suggesting(error.wrong(), error.known());
         Scheme::new(&spec.get_ref().0).map_err(wrong)
     }
 
