@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out/demo
 FUZZ_SECONDS ?= 600
 
-.PHONY: demo test search bench reproduce fuzz fuzz-merge
+.PHONY: demo test search bench ns2 reproduce fuzz fuzz-merge
 
 demo:
 	$(CARGO) run --release --locked --quiet -- run scenarios/demo.toml --out $(OUT)
@@ -22,6 +22,13 @@ search:
 
 bench:
 	$(CARGO) run --release --locked -p dovetail-bench
+
+# Beside ns-2 itself, which it installs where it can: the senders, the dumbbell over five seeds, and the speed.
+ns2:
+	@command -v ns >/dev/null || apt-get install -y ns2 || { echo "missing: ns-2 (Debian package ns2, installed by root)"; exit 1; }
+	$(CARGO) test --release --locked -p dovetail-tcp --test ns2 -- --nocapture
+	$(CARGO) test --release --locked -p dovetail-sim --test dumbbell -- --include-ignored --nocapture --test-threads 1
+	$(CARGO) run --release --locked -p dovetail-bench --bin beside-ns2
 
 reproduce:
 	$(CARGO) run --release --locked -- reproduce --out out/reproduce

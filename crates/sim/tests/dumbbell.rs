@@ -1,86 +1,111 @@
-//! The dumbbell that ns-2 runs alike: 40 long-lived flows of 500-byte packets, a round trip of 40 ms, a link of 40 Mb/s under RED, 200 s of
-//! which the first 50 do not count.
+//! The dumbbell of `ns2/mod.rs` beside ns-2: beside numbers recorded from ns-2 2.35 over five seeds, and beside ns-2 itself where it is
+//! installed.
 //!
-//! The numbers are those of ns-2 2.35 over five seeds (its `Agent/TCP/Reno` and `Newreno`, an ACK per packet, window limit 1000, starts
-//! spread over 20 s; RED in packets 50 / 550, weight 1e-4, max_p 0.1, gentle, `wait`, limit 1200). Its seeds differ by 0.2 % in the mean queue and the
-//! drop rate, by some 5 % in timeouts. Allowed are 2 %, 3 % and 15 %: what two right programs may differ by that draw other numbers.
+//! Allowed are differences of 2 % in the mean queue, 3 % in the rate of drops or marks and 15 % in timeouts: what two right programs may differ
+//! by that draw other numbers. ns-2's own seeds differ by 0.2 %, 0.2 % and some 5 %, so runs of five seeds on either side can tell much smaller
+//! differences; see [`same_within_the_seeds`].
 
-use dovetail_sched::aqm::{RedConfig, Rules};
-use dovetail_sim::network::{
-    Class, Hop, Network, NetworkOptions, NetworkResult, Queueing, RoundTrip, Service, Traffic, simulate_network,
-};
-use dovetail_tcp::{Config, Variant};
-use dovetail_units::{Density, Duration, Time};
+mod ns2;
 
-fn dumbbell(variant: Variant, ecn: bool) -> Network {
-    let packet = Duration::from_micros(100);
-    let red = RedConfig { wait: true, ecn, rules: Rules::Ns2, ..RedConfig::new(packet) };
-    let link = Hop {
-        name: "bottleneck".into(),
-        service: Service::Link("40 Mbps".parse().unwrap()),
-        queueing: Queueing::Red(red),
-        limit: 1200,
-        delay: Duration::from_millis(10),
-    };
-    let class = Class {
-        name: "tcp".into(),
-        density: Density::default(),
-        route: vec![0],
-        packet_bytes: 500,
-        access: Some("1 Gbps".parse().unwrap()),
-        tcp: Config { window_limit: 1000, handshake: false, ecn, ..Config::ns2(variant, Duration::ZERO) },
-    };
-    let rtt = RoundTrip { min: Duration::from_millis(40), max: Duration::from_millis(40) };
-    let spread = Duration::from_secs(20);
-    Network {
-        hops: vec![link],
-        classes: vec![class],
-        traffic: vec![Traffic::LongLived { class: 0, count: 40, start: Time::ZERO, spread, rtt }],
-    }
-}
+use dovetail_tcp::Variant;
+use ns2::{Outcome, mean, standard_deviation};
 
-/// What ns-2 shows: mean queue, drops or marks per arrival, timeouts.
-struct Expected {
+const SEEDS: u64 = 5;
+
+/// Means over seeds: queue, drops or marks per arrival, timeouts.
+struct Means {
     queue: f64,
     rate: f64,
     timeouts: f64,
 }
 
-fn run(network: &Network, seed: u64) -> NetworkResult {
-    let at = |seconds| Time::ZERO + Duration::from_secs(seconds);
-    let options = NetworkOptions { seed, warm_up: at(50), until: at(200), cancel: None };
-    simulate_network(network, options, &mut ()).unwrap().unwrap()
+impl Means {
+    fn of(outcomes: &[Outcome]) -> Self {
+        let of = |get: fn(&Outcome) -> f64| mean(&outcomes.iter().map(get).collect::<Vec<_>>());
+        Self { queue: of(|o| o.queue), rate: of(|o| o.rate), timeouts: of(|o| o.timeouts) }
+    }
 }
 
-fn agrees(variant: Variant, ecn: bool, seeds: u64, expected: &Expected) {
-    let results: Vec<NetworkResult> = (1..=seeds).map(|seed| run(&dumbbell(variant, ecn), seed)).collect();
-    let mean = |of: &dyn Fn(&NetworkResult) -> f64| results.iter().map(of).sum::<f64>() / seeds as f64;
-    let rate = |r: &NetworkResult| r.hops[0].drop_rate() + r.hops[0].mark_rate();
-    let (queue, rate) = (mean(&|r| r.hops[0].queue), mean(&rate));
-    let timeouts = mean(&|r| r.flows.iter().map(|f| f.timeouts).sum::<u64>() as f64);
-    println!("{variant:?}, ecn {ecn}: queue {queue:.2}, rate {rate:.6}, timeouts {timeouts:.0}");
-    let near = |ours: f64, theirs: f64, part: f64| (ours - theirs).abs() <= part * theirs;
-    assert!(near(queue, expected.queue, 0.02), "queue {queue} against {}", expected.queue);
-    assert!(near(rate, expected.rate, 0.03), "rate {rate} against {}", expected.rate);
-    assert!(near(timeouts, expected.timeouts, 0.15), "timeouts {timeouts} against {}", expected.timeouts);
-    for result in &results {
-        assert!(result.hops[0].utilization >= 0.999, "{:?}", result.hops[0]);
-        let goodput = result.traffic[0].goodput_bps;
-        assert!((39.9e6..=40.1e6).contains(&goodput), "{goodput}");
+fn ours(variant: Variant, ecn: bool, seeds: u64) -> Vec<Outcome> {
+    (1..=seeds).map(|seed| ns2::ours(variant, ecn, seed)).collect()
+}
+
+fn agrees(ours: &[Outcome], theirs: &Means) {
+    let means = Means::of(ours);
+    let near = |what: &str, ours: f64, theirs: f64, allowed: f64| {
+        assert!((ours - theirs).abs() <= allowed, "{what}: {ours} against {theirs}");
+    };
+    near("queue", means.queue, theirs.queue, 0.02 * theirs.queue);
+    near("rate", means.rate, theirs.rate, 0.03 * theirs.rate);
+    // Where there are hardly any, one a run either way.
+    near("timeouts", means.timeouts, theirs.timeouts, (0.15 * theirs.timeouts).max(1.0));
+    for outcome in ours {
+        // The link is busy from the first flows' start-up on: 10,000 packets/s for 200 s. What was not in order at the end of the
+        // warm-up counts when it is, so that the throughput may exceed the rate a little.
+        assert!((39.96..=40.04).contains(&outcome.throughput), "{outcome:?}");
+        assert!((1_960_000..=2_000_000).contains(&outcome.packets), "{outcome:?}");
+        assert!((0.025..=0.042).contains(&outcome.spread), "{outcome:?}");
     }
 }
 
 #[test]
-fn reno_agrees_with_ns2() {
-    agrees(Variant::Reno, false, 2, &Expected { queue: 106.15, rate: 0.007383, timeouts: 898.0 });
+fn reno_agrees_with_what_ns2_said() {
+    agrees(&ours(Variant::Reno, false, 2), &Means { queue: 106.15, rate: 0.007383, timeouts: 898.0 });
 }
 
 #[test]
-fn newreno_agrees_with_ns2() {
-    agrees(Variant::NewReno, false, 2, &Expected { queue: 111.53, rate: 0.008089, timeouts: 197.0 });
+fn newreno_agrees_with_what_ns2_said() {
+    agrees(&ours(Variant::NewReno, false, 2), &Means { queue: 111.53, rate: 0.008089, timeouts: 197.0 });
 }
 
 #[test]
-fn reno_with_ecn_agrees_with_ns2() {
-    agrees(Variant::Reno, true, 1, &Expected { queue: 112.65, rate: 0.008256, timeouts: 0.0 });
+fn reno_with_ecn_agrees_with_what_ns2_said() {
+    agrees(&ours(Variant::Reno, true, 1), &Means { queue: 112.65, rate: 0.008256, timeouts: 0.0 });
+}
+
+/// Student's t test of equal means with pooled variance: with five and five samples it has eight degrees of freedom, and |t| exceeds 7.12 once
+/// in 10,000 times if the means are equal.
+fn same_within_the_seeds(what: &str, ours: &[f64], theirs: &[f64]) {
+    let (a, b) = (standard_deviation(ours), standard_deviation(theirs));
+    let error = ((a * a + b * b) / SEEDS as f64).sqrt();
+    let difference = mean(ours) - mean(theirs);
+    println!("{what}: {:.6} +- {a:.6}, in ns-2 {:.6} +- {b:.6}", mean(ours), mean(theirs));
+    assert!(difference.abs() <= 7.12 * error, "{what}: {ours:?}, in ns-2 {theirs:?}");
+}
+
+fn agrees_with_ns2_here(variant: Variant, ecn: bool) {
+    if let Some(why) = ns2::missing() {
+        println!("{why}; the recorded numbers are compared all the same");
+        return;
+    }
+    println!("{variant:?}, ecn {ecn}");
+    let theirs: Vec<Outcome> = (1..=SEEDS).map(|seed| ns2::theirs(variant, ecn, seed)).collect();
+    let ours = ours(variant, ecn, SEEDS);
+    let same = |what, of: fn(&Outcome) -> f64| {
+        let [ours, theirs] = [&ours, &theirs].map(|outcomes| outcomes.iter().map(of).collect::<Vec<f64>>());
+        same_within_the_seeds(what, &ours, &theirs);
+    };
+    same("queue", |o| o.queue);
+    same("drops or marks per arrival", |o| o.rate);
+    same("timeouts", |o| o.timeouts);
+    same("throughput, Mb/s", |o| o.throughput);
+    same("spread of the flows, Mb/s", |o| o.spread);
+    agrees(&ours, &Means::of(&theirs));
+}
+
+#[test]
+fn reno_agrees_with_ns2_here() {
+    agrees_with_ns2_here(Variant::Reno, false);
+}
+
+#[test]
+#[ignore = "half a minute and more: make ns2"]
+fn newreno_agrees_with_ns2_here() {
+    agrees_with_ns2_here(Variant::NewReno, false);
+}
+
+#[test]
+#[ignore = "half a minute and more: make ns2"]
+fn reno_with_ecn_agrees_with_ns2_here() {
+    agrees_with_ns2_here(Variant::Reno, true);
 }

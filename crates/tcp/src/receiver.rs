@@ -69,6 +69,7 @@ impl Receiver {
     }
 
     /// Takes a segment that arrived at `now`; answers it, unless the answer may wait.
+    #[inline]
     pub fn on_segment(&mut self, now: Time, segment: Segment) -> Option<Ack> {
         self.stats.received += 1;
         self.note_congestion(&segment);
@@ -107,6 +108,7 @@ impl Receiver {
     }
 
     /// What it has seen.
+    #[inline]
     pub fn stats(&self) -> ReceiverStats {
         self.stats
     }

@@ -139,6 +139,7 @@ impl Sender {
     }
 
     /// The next segment to send at `now`, if any. Call until `None` after every other call, at the same instant.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         if self.retransmit {
             self.retransmit = false;
@@ -180,6 +181,7 @@ impl Sender {
     }
 
     /// When [`on_timer`](Self::on_timer) is due; there is a time whenever segments are outstanding.
+    #[inline]
     pub fn next_timer(&self) -> Option<Time> {
         self.timer
     }
@@ -216,11 +218,13 @@ impl Sender {
     }
 
     /// Everything is acknowledged: a short flow has come to its end.
+    #[inline]
     pub fn is_done(&self) -> bool {
         self.una >= self.total
     }
 
     /// Segments sent and not acknowledged.
+    #[inline]
     pub fn outstanding(&self) -> u64 {
         self.max - self.una
     }
@@ -241,6 +245,7 @@ impl Sender {
     }
 
     /// Segments that may be outstanding now: the window, inflated in fast recovery, one or two more by limited transmit.
+    #[inline]
     pub fn allowed(&self) -> u64 {
         let limited = if self.duplicates < DUPLICATES { u64::from(self.duplicates) } else { 0 };
         (self.window.segments() + limited).min(self.window.limit)

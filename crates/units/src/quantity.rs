@@ -35,7 +35,14 @@ impl BitRate {
 
     /// Time to send `bytes`, and the part of a nanosecond (in units of 1/rate ns) that is still owed; pass it
     /// back as `carry` with the next packet, so that a long run of packets takes exactly bytes * 8 / rate.
+    #[inline]
     pub const fn transmission_time(self, bytes: u64, carry: u64) -> (Duration, u64) {
+        // Divisions of 64 bits are several times quicker than those of 128.
+        if let Some(owed) = bytes.checked_mul(8_000_000_000)
+            && let Some(owed) = owed.checked_add(carry)
+        {
+            return (Duration::from_nanos(owed / self.0), owed % self.0);
+        }
         let owed = bytes as u128 * 8_000_000_000 + carry as u128;
         let ns = owed / self.0 as u128;
         let rest = (owed % self.0 as u128) as u64;

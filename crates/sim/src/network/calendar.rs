@@ -6,34 +6,86 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use dovetail_sched::queues::IndexedHeap;
 use dovetail_units::{Duration, Time};
 
+/// An event: when it is due and when that was decided, in the order in which events happen. Of events due at one time the one decided
+/// first comes first; of those decided at one time, the one at the place with the smaller number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Event(u128);
+
+impl Event {
+    /// Nothing happens.
+    const NEVER: Self = Self(u128::MAX);
+
+    pub fn new(due: Time, decided: Time) -> Self {
+        Self(u128::from(due.as_nanos()) << 64 | u128::from(decided.as_nanos()))
+    }
+
+    pub fn due(self) -> Time {
+        Time::from_nanos((self.0 >> 64) as u64)
+    }
+
+    pub fn decided(self) -> Time {
+        Time::from_nanos(self.0 as u64)
+    }
+}
+
 /// The next event of every place at which events happen. There are few of them, whatever the number of flows.
-#[derive(Default)]
+///
+/// A tournament tree: node k has the earlier one of the events of nodes 2 k and 2 k + 1, and the places are the leaves. A change costs one
+/// comparison per level, whichever way it goes.
 pub(super) struct Calendar {
-    /// By time, then by the order in which the events were made.
-    due: IndexedHeap<u128>,
-    made: u64,
+    nodes: Vec<(Event, u32)>,
 }
 
 impl Calendar {
+    pub fn new() -> Self {
+        Self { nodes: Self::empty(8) }
+    }
+
+    /// Of a power of two of places.
+    fn empty(places: u32) -> Vec<(Event, u32)> {
+        let mut nodes = vec![(Event::NEVER, 0); places as usize];
+        nodes.extend((0..places).map(|place| (Event::NEVER, place)));
+        nodes
+    }
+
     /// The next event's time and place.
+    #[inline]
     pub fn peek(&self) -> Option<(Time, u32)> {
-        self.due.peek().map(|(key, place)| (Time::from_nanos((key >> 64) as u64), place))
+        let (event, place) = self.nodes[1];
+        (event != Event::NEVER).then(|| (event.due(), place))
     }
 
-    /// An event that is made now.
-    pub fn make(&mut self, time: Time) -> u128 {
-        self.made += 1;
-        u128::from(time.as_nanos()) << 64 | u128::from(self.made)
-    }
-
-    /// The place's next event.
-    pub fn set(&mut self, place: u32, event: u128) {
-        self.due.set(place, event);
+    /// The place's next event. O(log places).
+    #[inline]
+    pub fn set(&mut self, place: u32, event: Event) {
+        if place as usize >= self.nodes.len() / 2 {
+            self.grow(place);
+        }
+        let mut at = self.nodes.len() / 2 + place as usize;
+        let mut earliest = (event, place);
+        self.nodes[at] = earliest;
+        while at > 1 {
+            let other = self.nodes[at ^ 1];
+            if other < earliest {
+                earliest = other;
+            }
+            at /= 2;
+            self.nodes[at] = earliest;
+        }
     }
 
     /// Nothing will happen at the place.
+    #[inline]
     pub fn clear(&mut self, place: u32) {
-        self.due.remove(place);
+        self.set(place, Event::NEVER);
+    }
+
+    #[cold]
+    fn grow(&mut self, place: u32) {
+        let places = self.nodes.len() / 2;
+        let leaves = self.nodes.split_off(places);
+        self.nodes = Self::empty((place + 1).next_power_of_two());
+        leaves.into_iter().for_each(|(event, place)| self.set(place, event));
     }
 }
 
@@ -41,7 +93,7 @@ impl Calendar {
 pub(super) struct Line<T> {
     place: u32,
     delay: Duration,
-    under_way: VecDeque<(u128, T)>,
+    under_way: VecDeque<(Event, T)>,
 }
 
 impl<T> Line<T> {
@@ -50,9 +102,22 @@ impl<T> Line<T> {
         Self { place, delay, under_way: VecDeque::new() }
     }
 
-    /// Sets out at `from`. O(1) if none set out later before.
-    pub fn send(&mut self, from: Time, what: T, calendar: &mut Calendar) {
-        let event = calendar.make(from + self.delay);
+    /// Sets out at `from`, as is decided at `decided`. O(1) if none set out later before.
+    #[inline]
+    pub fn send(&mut self, decided: Time, from: Time, what: T, calendar: &mut Calendar) {
+        let event = Event::new(from + self.delay, decided);
+        match self.under_way.back() {
+            Some((last, _)) if *last > event => self.overtake(event, what, calendar),
+            Some(_) => self.under_way.push_back((event, what)),
+            None => {
+                self.under_way.push_back((event, what));
+                calendar.set(self.place, event);
+            }
+        }
+    }
+
+    #[cold]
+    fn overtake(&mut self, event: Event, what: T, calendar: &mut Calendar) {
         let later = self.under_way.iter().rev().take_while(|(other, _)| *other > event).count();
         let at = self.under_way.len() - later;
         self.under_way.insert(at, (event, what));
@@ -62,6 +127,7 @@ impl<T> Line<T> {
     }
 
     /// What arrives now: the place's next event is due.
+    #[inline]
     pub fn receive(&mut self, calendar: &mut Calendar) -> Option<T> {
         let (_, what) = self.under_way.pop_front()?;
         match self.under_way.front() {
@@ -85,18 +151,22 @@ pub(super) enum WayId {
 pub(super) struct Ways<T> {
     first_place: u32,
     lines: Vec<Line<T>>,
-    by_delay: BTreeMap<Duration, u32>,
+    /// By where they begin and how long they take.
+    known: BTreeMap<(u32, Duration), u32>,
     others: BinaryHeap<Reverse<Own<T>>>,
+    /// How many have been in `others`.
+    sent: u64,
 }
 
 struct Own<T> {
-    event: u128,
+    /// The second is the order in which equal events set out.
+    order: (Event, u64),
     what: T,
 }
 
 impl<T> PartialEq for Own<T> {
     fn eq(&self, other: &Self) -> bool {
-        self.event == other.event
+        self.order == other.order
     }
 }
 
@@ -110,20 +180,20 @@ impl<T> PartialOrd for Own<T> {
 
 impl<T> Ord for Own<T> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.event.cmp(&other.event)
+        self.order.cmp(&other.order)
     }
 }
 
 impl<T> Ways<T> {
     /// Their events have the places from this one on.
     pub fn new(first_place: u32) -> Self {
-        Self { first_place, lines: Vec::new(), by_delay: BTreeMap::new(), others: BinaryHeap::new() }
+        Self { first_place, lines: Vec::new(), known: BTreeMap::new(), others: BinaryHeap::new(), sent: 0 }
     }
 
-    /// A way of this length that several flows may take.
-    pub fn shared(&mut self, delay: Duration) -> WayId {
+    /// A way of this length that several flows may take. What sets out from one beginning does so in order, more or less.
+    pub fn shared(&mut self, begins: u32, delay: Duration) -> WayId {
         let (first_place, lines) = (self.first_place, &mut self.lines);
-        let line = *self.by_delay.entry(delay).or_insert_with(|| {
+        let line = *self.known.entry((begins, delay)).or_insert_with(|| {
             let line = lines.len() as u32;
             lines.push(Line::new(first_place + 1 + line, delay));
             line
@@ -131,18 +201,22 @@ impl<T> Ways<T> {
         WayId::Shared(line)
     }
 
-    /// Sets out at `from`.
-    pub fn send(&mut self, way: WayId, from: Time, what: T, calendar: &mut Calendar) {
+    /// Sets out at `from`, as is decided at `decided`.
+    #[inline]
+    pub fn send(&mut self, way: WayId, decided: Time, from: Time, what: T, calendar: &mut Calendar) {
         match way {
-            WayId::Shared(line) => self.lines[line as usize].send(from, what, calendar),
+            WayId::Shared(line) => self.lines[line as usize].send(decided, from, what, calendar),
             WayId::Own(delay) => {
-                self.others.push(Reverse(Own { event: calendar.make(from + delay), what }));
+                self.sent += 1;
+                let order = (Event::new(from + delay, decided), self.sent);
+                self.others.push(Reverse(Own { order, what }));
                 self.announce(calendar);
             }
         }
     }
 
     /// What arrives now at the place.
+    #[inline]
     pub fn receive(&mut self, place: u32, calendar: &mut Calendar) -> Option<T> {
         match (place - self.first_place).checked_sub(1) {
             Some(line) => self.lines[line as usize].receive(calendar),
@@ -154,9 +228,15 @@ impl<T> Ways<T> {
         }
     }
 
+    /// All that is under way, in no particular order.
+    pub fn under_way(&self) -> impl Iterator<Item = (Event, &T)> {
+        let in_lines = self.lines.iter().flat_map(|line| &line.under_way).map(|(event, what)| (*event, what));
+        in_lines.chain(self.others.iter().map(|Reverse(own)| (own.order.0, &own.what)))
+    }
+
     fn announce(&self, calendar: &mut Calendar) {
         match self.others.peek() {
-            Some(Reverse(own)) => calendar.set(self.first_place, own.event),
+            Some(Reverse(own)) => calendar.set(self.first_place, own.order.0),
             None => calendar.clear(self.first_place),
         }
     }
@@ -176,35 +256,33 @@ impl Alarms {
 
     /// The owner's alarm goes off at this time or before; it then looks itself whether it is time. So a time that moves on with every
     /// packet costs nothing.
-    pub fn at_latest(&mut self, owner: u32, time: Time, calendar: &mut Calendar) {
+    #[inline]
+    pub fn at_latest(&mut self, now: Time, owner: u32, time: Time, calendar: &mut Calendar) {
         if self.times.get(owner).is_none_or(|set| time < set) {
             self.times.set(owner, time);
-            self.announce(calendar);
+            self.announce(now, calendar);
         }
     }
 
     /// No alarm.
-    pub fn clear(&mut self, owner: u32, calendar: &mut Calendar) {
+    pub fn clear(&mut self, now: Time, owner: u32, calendar: &mut Calendar) {
         if self.times.get(owner).is_some() {
             self.times.remove(owner);
-            self.announce(calendar);
+            self.announce(now, calendar);
         }
     }
 
     /// Whose alarm goes off now.
-    pub fn ring(&mut self, calendar: &mut Calendar) -> Option<u32> {
+    pub fn ring(&mut self, now: Time, calendar: &mut Calendar) -> Option<u32> {
         let (_, owner) = self.times.peek()?;
         self.times.remove(owner);
-        self.announce(calendar);
+        self.announce(now, calendar);
         Some(owner)
     }
 
-    fn announce(&self, calendar: &mut Calendar) {
+    fn announce(&self, now: Time, calendar: &mut Calendar) {
         match self.times.peek() {
-            Some((time, _)) => {
-                let event = calendar.make(time);
-                calendar.set(self.place, event);
-            }
+            Some((time, _)) => calendar.set(self.place, Event::new(time, now)),
             None => calendar.clear(self.place),
         }
     }

@@ -7,7 +7,7 @@ use dovetail_tcp::{Ack, Rules, Sender};
 use dovetail_units::{Duration, Time};
 use rand::RngExt;
 
-use super::calendar::{Alarms, Calendar, Line, WayId, Ways};
+use super::calendar::{Alarms, Calendar, Event, Line, WayId, Ways};
 use super::description::{Class, Network, RoundTrip, Service, Traffic};
 use super::flow::{Flow, Reach, delays};
 use super::packet::Packet;
@@ -38,8 +38,16 @@ struct Station {
 /// What is on its way between a flow's ends and the hops.
 enum Travel {
     Data(Packet),
-    Ack(u32, Ack),
+    /// From its receiver. Its event was decided when the packet came there that it answers; so many segments are in order since.
+    Ack {
+        flow: u32,
+        delivered: u32,
+        ack: Ack,
+    },
 }
+
+/// Where the ways from the senders begin; ways from receivers begin at the last hop before them.
+const SENDERS: u32 = u32::MAX;
 
 pub(super) struct Engine<'a, T> {
     network: &'a Network,
@@ -80,7 +88,7 @@ impl<'a, T: Tap> Engine<'a, T> {
         let mut engine = Self {
             network,
             tap,
-            calendar: Calendar::default(),
+            calendar: Calendar::new(),
             stations,
             ways: Ways::new(2 * hops + traffic + 1),
             alarms: Alarms::new(2 * hops + traffic),
@@ -133,13 +141,13 @@ impl<'a, T: Tap> Engine<'a, T> {
             self.start_flow((place - 2 * hops) as usize)?;
             self.plan_flow((place - 2 * hops) as usize);
         } else if place == 2 * hops + traffic {
-            if let Some(flow) = self.alarms.ring(&mut self.calendar) {
+            if let Some(flow) = self.alarms.ring(self.now, &mut self.calendar) {
                 self.alarm(flow as usize);
             }
         } else {
             match self.ways.receive(place, &mut self.calendar) {
                 Some(Travel::Data(packet)) => self.arrives(packet)?,
-                Some(Travel::Ack(flow, ack)) => self.ack_arrives(flow as usize, ack),
+                Some(Travel::Ack { flow, ack, .. }) => self.ack_arrives(flow as usize, ack),
                 None => {}
             }
         }
@@ -171,10 +179,7 @@ impl<'a, T: Tap> Engine<'a, T> {
             (_, web) => web.as_mut().map(Web::next),
         };
         match next {
-            Some(time) => {
-                let event = self.calendar.make(time);
-                self.calendar.set(place, event);
-            }
+            Some(time) => self.calendar.set(place, Event::new(time, self.now)),
             None => self.calendar.clear(place),
         }
     }
@@ -207,8 +212,9 @@ impl<'a, T: Tap> Engine<'a, T> {
         let spread = rtt.max.saturating_sub(rtt.min).as_nanos();
         let drawn = if spread == 0 { 0 } else { self.draws.random_range(0..=spread) };
         let delays = delays(rtt.min + Duration::from_nanos(drawn), self.network.way(class));
-        let mut way = |delay| if spread == 0 { self.ways.shared(delay) } else { WayId::Own(delay) };
-        Reach { before: way(delays[0]), back: way(delays[1]), access: class.access }
+        let mut way = |begins, delay| if spread == 0 { self.ways.shared(begins, delay) } else { WayId::Own(delay) };
+        let last_hop = class.route.last().copied().unwrap_or(SENDERS);
+        Reach { before: way(SENDERS, delays[0]), back: way(last_hop, delays[1]), access: class.access }
     }
 
     fn place(&mut self, flow: Flow) -> Result<usize, SimError> {
@@ -233,11 +239,11 @@ impl<'a, T: Tap> Engine<'a, T> {
             let packet = Packet { flow: index as u32, class, bytes, passed: 0, congestion, segment };
             flow.under_way += 1;
             let from = flow.leaves_access(self.now, bytes);
-            self.ways.send(flow.reach.before, from, Travel::Data(packet), &mut self.calendar);
+            self.ways.send(flow.reach.before, self.now, from, Travel::Data(packet), &mut self.calendar);
         }
         match flow.sender.next_timer() {
-            Some(time) => self.alarms.at_latest(index as u32, time, &mut self.calendar),
-            None => self.alarms.clear(index as u32, &mut self.calendar),
+            Some(time) => self.alarms.at_latest(self.now, index as u32, time, &mut self.calendar),
+            None => self.alarms.clear(self.now, index as u32, &mut self.calendar),
         }
         self.retire(index);
     }
@@ -250,23 +256,21 @@ impl<'a, T: Tap> Engine<'a, T> {
         }
         self.totals.finished(flow);
         flow.leave();
-        self.alarms.clear(index as u32, &mut self.calendar);
+        self.alarms.clear(self.now, index as u32, &mut self.calendar);
         for station in &mut self.stations {
             station.queue.remove_flow(self.now, index as u32);
         }
         self.free.push(index as u32);
     }
 
-    /// The packet comes to the next hop of its route, or to its receiver.
+    /// The packet comes to the next hop of its route.
     fn arrives(&mut self, mut packet: Packet) -> Result<(), SimError> {
         let class = &self.network.classes[packet.class as usize];
-        let Some(&hop) = class.route.get(usize::from(packet.passed)) else {
-            self.receive(packet);
-            return Ok(());
-        };
+        let hop = class.route[usize::from(packet.passed)];
         packet.passed += 1;
         let station = &mut self.stations[hop as usize];
-        let (_, cost) = service_time(station.service, 0, packet.bytes, class);
+        let service = station.service;
+        let cost = || service_time(service, 0, packet.bytes, class).1;
         station.totals.queue_was(self.now, station.queue.len());
         let verdict = station.queue.arrive(self.now, packet, cost, &mut station.totals);
         if let Err(lost) = verdict {
@@ -293,8 +297,7 @@ impl<'a, T: Tap> Engine<'a, T> {
         station.carry = carry;
         station.in_service = Some(packet);
         station.totals.served(self.now, time, packet.bytes);
-        let event = self.calendar.make(self.now + time);
-        self.calendar.set(hop as u32, event);
+        self.calendar.set(hop as u32, Event::new(self.now + time, self.now));
         Ok(())
     }
 
@@ -303,17 +306,38 @@ impl<'a, T: Tap> Engine<'a, T> {
         if let Some(packet) = station.in_service.take() {
             self.tap.left(self.now, hop as u32, &packet);
             station.queue.departed(self.now);
-            station.behind.send(self.now, packet, &mut self.calendar);
+            let class = &self.network.classes[packet.class as usize];
+            if usize::from(packet.passed) < class.route.len() {
+                station.behind.send(self.now, self.now, packet, &mut self.calendar);
+            } else {
+                let then = self.now + self.network.hops[hop].delay;
+                self.receive(then, packet);
+            }
         }
         self.serve(hop)
     }
 
-    fn receive(&mut self, packet: Packet) {
+    /// The packet comes to its receiver then: from its last hop nothing overtakes it, so that the receiver can be asked before.
+    fn receive(&mut self, then: Time, packet: Packet) {
         let flow = &mut self.flows[packet.flow as usize];
         flow.under_way -= 1;
-        if let Some(ack) = flow.receiver.on_segment(self.now, packet.segment) {
+        let before = flow.receiver.stats().delivered;
+        if let Some(ack) = flow.receiver.on_segment(then, packet.segment) {
             flow.under_way += 1;
-            self.ways.send(flow.reach.back, self.now, Travel::Ack(packet.flow, ack), &mut self.calendar);
+            let delivered = (flow.receiver.stats().delivered - before) as u32;
+            let answer = Travel::Ack { flow: packet.flow, delivered, ack };
+            self.ways.send(flow.reach.back, then, then, answer, &mut self.calendar);
+        }
+    }
+
+    /// Which segments, of those that the receivers have been asked about, come at this time or later.
+    fn note_undelivered(&mut self, from: Time) {
+        for (event, travel) in self.ways.under_way() {
+            if let &Travel::Ack { flow, delivered, .. } = travel
+                && event.decided() >= from
+            {
+                self.flows[flow as usize].undelivered += u64::from(delivered);
+            }
         }
     }
 
@@ -322,6 +346,7 @@ impl<'a, T: Tap> Engine<'a, T> {
         for station in &mut self.stations {
             station.totals.restart(time);
         }
+        self.note_undelivered(time);
         self.totals.restart(&mut self.flows);
     }
 
@@ -330,6 +355,7 @@ impl<'a, T: Tap> Engine<'a, T> {
         for station in &mut self.stations {
             station.totals.queue_was(until, station.queue.len());
         }
+        self.note_undelivered(until + Duration::from_nanos(1));
         let span = until.since(self.options.warm_up);
         let hops = self.network.hops.iter().zip(self.stations).map(|(hop, station)| station.totals.result(hop, span));
         self.totals.result(&self.flows, span, hops.collect())
@@ -337,6 +363,7 @@ impl<'a, T: Tap> Engine<'a, T> {
 }
 
 /// What is owed afterwards, and how long the resource takes.
+#[inline]
 fn service_time(service: Service, carry: u64, bytes: u32, class: &Class) -> (u64, Duration) {
     match service {
         Service::Link(rate) => {

@@ -41,6 +41,8 @@ pub(super) struct Flow {
     access_carry: u64,
     /// Whether the flow lives; its place may be used again when it does not.
     pub lives: bool,
+    /// Of the segments that the receiver has, those that come to it later than when they are counted.
+    pub undelivered: u64,
     /// Segments that the receiver had in order when counting began.
     pub counted_from: u64,
     /// Timeouts and retransmissions of the sender then.
@@ -60,12 +62,14 @@ impl Flow {
             access_idle: Time::ZERO,
             access_carry: 0,
             lives: true,
+            undelivered: 0,
             counted_from: 0,
             before: [0; 2],
         }
     }
 
     /// When a packet that is sent now has left the access link, behind what it is still sending.
+    #[inline]
     pub fn leaves_access(&mut self, now: Time, bytes: u32) -> Time {
         let Some(rate) = self.reach.access else { return now };
         let (time, carry) = rate.transmission_time(u64::from(bytes), self.access_carry);
@@ -75,13 +79,19 @@ impl Flow {
     }
 
     /// Whether it lives, but will do nothing more.
+    #[inline]
     pub fn is_through(&self) -> bool {
         self.lives && self.under_way == 0 && self.sender.is_done()
     }
 
-    /// Data segments that the receiver has had in order since counting began.
+    /// Data segments that the receiver has had in order.
+    pub fn delivered_in_all(&self) -> u64 {
+        self.receiver.stats().delivered - self.undelivered
+    }
+
+    /// The same since counting began.
     pub fn delivered(&self) -> u64 {
-        self.receiver.stats().delivered.saturating_sub(self.counted_from)
+        self.delivered_in_all() - self.counted_from
     }
 
     /// The flow is gone; its place is free.

@@ -68,6 +68,7 @@ impl Queue {
     }
 
     /// Packets that wait.
+    #[inline]
     pub fn len(&self) -> usize {
         match self {
             Self::Fifo { waiting, .. } => waiting.len(),
@@ -90,7 +91,14 @@ impl Queue {
     }
 
     /// A packet comes that will take `cost` of the resource.
-    pub fn arrive(&mut self, now: Time, packet: Packet, cost: Duration, totals: &mut HopTotals) -> Result<(), Lost> {
+    #[inline]
+    pub fn arrive(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        cost: impl FnOnce() -> Duration,
+        totals: &mut HopTotals,
+    ) -> Result<(), Lost> {
         totals.arrived += 1;
         match self {
             Self::Fifo { waiting, limit } if waiting.len() >= *limit => {
@@ -102,11 +110,12 @@ impl Queue {
                 Ok(())
             }
             Self::Managed(queue) => queue.arrive(now, packet, totals),
-            Self::PerFlow(queue) => queue.arrive(now, packet, cost).inspect_err(|_| totals.overflowed += 1),
+            Self::PerFlow(queue) => queue.arrive(now, packet, cost()).inspect_err(|_| totals.overflowed += 1),
         }
     }
 
     /// The resource has finished a packet.
+    #[inline]
     pub fn departed(&mut self, now: Time) {
         if let Self::Managed(queue) = self {
             let waiting = queue.backlog();
@@ -115,6 +124,7 @@ impl Queue {
     }
 
     /// The packet that the idle resource takes.
+    #[inline]
     pub fn next(&mut self, now: Time) -> Result<Option<Packet>, SimError> {
         match self {
             Self::Fifo { waiting, .. } => Ok(waiting.pop_front()),

@@ -109,12 +109,14 @@ pub(super) struct HopTotals {
 
 impl HopTotals {
     /// Until now, so many waited.
+    #[inline]
     pub fn queue_was(&mut self, now: Time, waiting: usize) {
         self.waiting += u128::from(now.since(self.since).as_nanos()) * waiting as u128;
         self.since = now;
         self.longest = self.longest.max(waiting as u32);
     }
 
+    #[inline]
     pub fn served(&mut self, now: Time, time: Duration, bytes: u32) {
         self.busy += time;
         self.busy_until = now + time;
@@ -181,7 +183,7 @@ impl Totals {
         let ended = &mut self.traffic[flow.traffic as usize];
         ended.flows += 1;
         ended.segments += flow.delivered();
-        ended.all_segments += flow.receiver.stats().delivered;
+        ended.all_segments += flow.delivered_in_all();
         ended.timeouts += flow.timeouts();
     }
 
@@ -195,7 +197,8 @@ impl Totals {
             };
         }
         for flow in flows {
-            flow.counted_from = flow.receiver.stats().delivered;
+            flow.counted_from = flow.delivered_in_all();
+            flow.undelivered = 0;
             flow.before = [flow.sender.stats().timeouts, flow.sender.stats().retransmitted];
         }
     }
@@ -211,7 +214,7 @@ impl Totals {
         for flow in flows.iter().filter(|flow| flow.lives) {
             let total = &mut totals[flow.traffic as usize];
             total.segments += flow.delivered();
-            total.all_segments += flow.receiver.stats().delivered;
+            total.all_segments += flow.delivered_in_all();
             total.timeouts += flow.timeouts();
             if total.long_lived {
                 let result = FlowResult {
