@@ -287,3 +287,75 @@ impl Alarms {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn event(due: u64, decided: u64) -> Event {
+        Event::new(Time::from_nanos(due), Time::from_nanos(decided))
+    }
+
+    proptest! {
+        #[test]
+        fn the_calendar_knows_the_first_event(
+            changes in prop::collection::vec((0_u32..40, prop::option::weighted(0.8, (0_u64..5, 0_u64..5))), 1..200),
+        ) {
+            let mut calendar = Calendar::new();
+            let mut events = BTreeMap::new();
+            for (place, change) in changes {
+                if let Some((due, decided)) = change {
+                    calendar.set(place, event(due, decided));
+                    events.insert(place, (due, decided));
+                } else {
+                    calendar.clear(place);
+                    events.remove(&place);
+                }
+                let first = events.iter().map(|(&place, &event)| (event, place)).min();
+                prop_assert_eq!(calendar.peek(), first.map(|((due, _), place)| (Time::from_nanos(due), place)));
+            }
+        }
+
+        #[test]
+        fn ways_give_what_is_due_first_and_equals_in_the_order_of_sending(
+            sent in prop::collection::vec((0_u64..30, 0_u64..4, prop::bool::ANY), 1..60),
+        ) {
+            let mut calendar = Calendar::new();
+            let mut ways = Ways::new(3);
+            let mut expected = Vec::new();
+            for (number, &(from, delay, shared)) in sent.iter().enumerate() {
+                let delay = Duration::from_nanos(delay);
+                let way = if shared { ways.shared(0, delay) } else { WayId::Own(delay) };
+                ways.send(way, Time::ZERO, Time::from_nanos(from), number, &mut calendar);
+                let place = match way {
+                    WayId::Own(_) => 3,
+                    WayId::Shared(line) => 4 + line,
+                };
+                expected.push((Time::from_nanos(from) + delay, place, number));
+            }
+            expected.sort_unstable();
+            let mut received = Vec::new();
+            while let Some((time, place)) = calendar.peek() {
+                received.push((time, place, ways.receive(place, &mut calendar).unwrap()));
+            }
+            prop_assert_eq!(received, expected);
+        }
+    }
+
+    #[test]
+    fn an_alarm_rings_at_the_earliest_time_that_was_asked_for() {
+        let (mut calendar, mut alarms) = (Calendar::new(), Alarms::new(0));
+        let at = Time::from_nanos;
+        for (owner, time) in [(0, 50), (1, 40), (1, 20), (1, 90), (2, 30)] {
+            alarms.at_latest(Time::ZERO, owner, at(time), &mut calendar);
+        }
+        alarms.clear(Time::ZERO, 2, &mut calendar);
+        let mut rung = Vec::new();
+        while let Some((time, _)) = calendar.peek() {
+            rung.push((time, alarms.ring(time, &mut calendar)));
+        }
+        assert_eq!(rung, [(at(20), Some(1)), (at(50), Some(0))]);
+    }
+}

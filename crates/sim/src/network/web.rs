@@ -40,3 +40,58 @@ impl Web {
         Length::Segments((self.scale * uniform.powf(-1.0 / self.shape)).clamp(1.0, MOST_SEGMENTS).ceil() as u64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use dovetail_units::Duration;
+
+    use super::*;
+    use crate::network::RoundTrip;
+    use crate::random::stream;
+
+    fn web(rate: f64, mean_packets: f64, shape: f64) -> Web {
+        let rtt = RoundTrip { min: Duration::ZERO, max: Duration::ZERO };
+        Web::new(&Traffic::Web { class: 0, rate, mean_packets, shape, rtt }, stream(1, "web")).unwrap()
+    }
+
+    fn lengths(web: &mut Web, count: usize) -> Vec<u64> {
+        let length = |_| match web.length() {
+            Length::Segments(n) => n,
+            Length::Infinite => panic!("no end"),
+        };
+        (0..count).map(length).collect()
+    }
+
+    #[test]
+    fn gaps_between_arrivals_are_exponential() {
+        let mut web = web(1000.0, 30.0, 1.2);
+        let arrivals: Vec<Time> = (0..=20_000).map(|_| web.next()).collect();
+        let gaps: Vec<f64> = arrivals.windows(2).map(|pair| pair[1].since(pair[0]).as_secs_f64()).collect();
+        // More than k mean gaps with probability e^-k; allowed are 4 standard deviations of a share.
+        for k in [0.5, 1.0, 2.0, 4.0] {
+            let share = gaps.iter().filter(|&&gap| gap > k / 1000.0).count() as f64 / gaps.len() as f64;
+            let expected = f64::exp(-k);
+            let allowed = 4.0 * (expected * (1.0 - expected) / gaps.len() as f64).sqrt();
+            assert!((share - expected).abs() < allowed, "{k}: {share}, expected {expected}");
+        }
+    }
+
+    #[test]
+    fn lengths_have_a_pareto_tail() {
+        // Longer than x with probability (scale / x)^shape; scale 30 * 0.2 / 1.2 = 5, the shortest.
+        let lengths = lengths(&mut web(1.0, 30.0, 1.2), 20_000);
+        assert_eq!(lengths.iter().min(), Some(&6), "rounded up");
+        for x in [6, 10, 50, 500] {
+            let share = lengths.iter().filter(|&&length| length > x).count() as f64 / lengths.len() as f64;
+            let expected = (5.0 / x as f64).powf(1.2);
+            let allowed = 4.0 * (expected * (1.0 - expected) / lengths.len() as f64).sqrt();
+            assert!((share - expected).abs() < allowed, "{x}: {share}, expected {expected}");
+        }
+    }
+
+    #[test]
+    fn lengths_are_rounded_up() {
+        // Hardly any tail: all are just above 2.5.
+        assert!(lengths(&mut web(1.0, 2.5, 999_999.0), 1000).iter().all(|&length| length == 3));
+    }
+}
