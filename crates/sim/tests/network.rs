@@ -1,8 +1,11 @@
 //! Networks: books, closed forms, and what every run must keep.
 
-use dovetail_sched::aqm::{DrqConfig, Fraction, RedConfig, Unit};
+use std::collections::BTreeMap;
+
+use dovetail_sched::aqm::{Congestion, DrqConfig, Fraction, RedConfig, Unit};
 use dovetail_sim::network::{
-    Class, Hop, Network, NetworkOptions, NetworkResult, Queueing, RoundTrip, Service, Traffic, simulate_network,
+    Class, Hop, HopResult, Network, NetworkOptions, NetworkResult, Packet, Queueing, RoundTrip, Service, Tap, Traffic,
+    simulate_network,
 };
 use dovetail_tcp::{Config, Length, Variant};
 use dovetail_units::{Density, Duration, Time};
@@ -163,6 +166,42 @@ fn a_limit_is_in_packets_also_where_queues_are_managed_in_bytes() {
     };
     let hop = &run(&network, 1).hops[0];
     assert_eq!((hop.longest_queue, hop.dropped, hop.overflowed > 0), (100, 0, true), "{hop:?}");
+}
+
+/// The states of DRQ in which packets leave each of two hops.
+#[derive(Default)]
+struct States([BTreeMap<Congestion, u64>; 2]);
+
+impl Tap for States {
+    fn left(&mut self, _now: Time, hop: u32, packet: &Packet) {
+        *self.0[hop as usize].entry(packet.congestion).or_default() += 1;
+        assert_eq!(packet.segment.ce, packet.congestion == Congestion::Congested, "what the receiver echoes");
+    }
+}
+
+#[test]
+fn what_drq_notes_stays_with_the_packet() {
+    let drq = || Queueing::Drq(DrqConfig::new(Duration::from_micros(100)));
+    let mut network = four_classes("37.5 Mcycles/s", drq());
+    network.hops[1].queueing = drq();
+    for hop in &mut network.hops {
+        hop.limit = 2000;
+    }
+    network.classes.iter_mut().for_each(|class| class.tcp.ecn = true);
+    let mut states = States::default();
+    let options = NetworkOptions { seed: 1, warm_up: Time::ZERO, until: seconds(30), cancel: None };
+    let result = simulate_network(&network, options, &mut states).unwrap().unwrap();
+    let [cpu, link] = &result.hops[..] else { panic!("two hops") };
+    assert!(cpu.signalled > 1000 && link.marked > 100, "{result:?}");
+    assert_eq!((link.dropped, link.overflowed), (0, 0), "nothing is lost that the CPU has marked");
+    let left = |hop: usize, state| states.0[hop].get(&state).copied().unwrap_or(0);
+    // But for what waits at the end.
+    let waits = |counted: u64, left: u64, hop: &HopResult| {
+        assert!(left <= counted && counted - left <= u64::from(hop.longest_queue) + 1, "{counted} {left} {hop:?}");
+    };
+    waits(cpu.signalled, left(0, Congestion::Signalled), cpu);
+    waits(cpu.marked, left(0, Congestion::Congested), cpu);
+    waits(cpu.marked + link.marked, left(1, Congestion::Congested), link);
 }
 
 #[test]

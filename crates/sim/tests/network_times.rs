@@ -1,5 +1,7 @@
 //! Networks against timetables that can be written down: when packets leave hops, what waits, what has come by when.
 
+use std::collections::BTreeSet;
+
 use dovetail_sched::aqm::{Fraction, RedConfig};
 use dovetail_sim::network::{
     Class, Hop, Network, NetworkOptions, NetworkResult, Packet, Queueing, RoundTrip, Service, Tap, Traffic,
@@ -178,26 +180,45 @@ fn flows_draw_their_round_trips_from_all_of_the_range() {
 
 #[test]
 fn red_forgets_the_queue_while_its_resource_idles() {
-    // Window 30 at once: the average, with weight 1/2, comes above 20. A second flow a second later, 2500 packet times, finds an empty queue and the average at nearly 0:
-    // below the threshold of 5, which its three packets do not reach. Without forgetting the first of them would meet an average of 10.
+    // 30 packets at once find 0 to 28 waiting: with weight 1/32 the average comes to 29 - 32 (1 - (31/32)^30) = 9.4, below the threshold of 11.
+    // Half a second later, 1000 packet times, it is nearly 0, and 30 more take it there again. If it had stayed at 9.4, they would take
+    // it to 9.4 (1 + (31/32)^30) = 13.0, and from 12 on all are dropped.
     let red = RedConfig {
-        min: 5,
-        max: 8,
+        min: 11,
+        max: 12,
         max_p: Fraction::ONE,
         gentle: false,
-        weight: Fraction::from_bits(1 << 31),
+        weight: Fraction::from_bits(1 << 27),
         ..RedConfig::new(Duration::from_micros(400))
     };
     let hop = Hop { queueing: Queueing::Red(red), ..link("10 Mbps") };
-    let mut network = flows(30, vec![hop], one);
-    network.classes.push(Class { name: "later".into(), ..network.classes[0].clone() });
-    network.classes[0].tcp = Config { initial_window: 30, ..network.classes[0].tcp };
-    network.classes[1].tcp.length = Length::Segments(3);
-    let start = at(500_000_000);
-    let later = Traffic::LongLived { class: 1, count: 1, start, spread: Duration::ZERO, rtt: rtt(40, 40) };
-    network.traffic.push(later);
-    let hop = |warm_up, until| run(&network, warm_up, until).0.hops[0].clone();
-    assert!(hop(0, 499_000_000).dropped > 5);
-    let second = hop(499_000_000, 700_000_000);
-    assert_eq!((second.arrived, second.dropped), (4, 0));
+    let starts =
+        |rtt| Traffic::LongLived { class: 0, count: 2, start: Time::ZERO, spread: Duration::from_secs(1), rtt };
+    let mut network = flows(30, vec![hop], starts);
+    network.classes[0].tcp.initial_window = 30;
+    let hop = run(&network, 0, 1_000_000_000).0.hops[0].clone();
+    assert_eq!((hop.arrived, hop.dropped, hop.longest_queue), (62, 0, 29));
+}
+
+#[test]
+fn clocks_as_in_ns2_start_at_random_phases() {
+    // A flow a second whose third segment is lost: when the timer sends it again depends on how many ticks of 10 ms the round trips of 45 ms
+    // and some microseconds seemed to take: by the phase, four or five.
+    let lossy = Hop { limit: 1, ..link("7 Mbps") };
+    let starts = |_| Traffic::LongLived {
+        class: 0,
+        count: 20,
+        start: Time::ZERO,
+        spread: Duration::from_secs(20),
+        rtt: rtt(45, 45),
+    };
+    let mut network = flows(3, vec![lossy], starts);
+    let tcp = &mut network.classes[0].tcp;
+    let rules = Config::ns2(Variant::NewReno, Duration::ZERO);
+    *tcp = Config { rules: rules.rules, min_rto: Duration::ZERO, granularity: rules.granularity, ..*tcp };
+    let (_, departures) = run(&network, 0, 21_000_000_000);
+    let of_segment = |seq| departures.0.iter().filter(move |departure| departure.3 == seq).map(|departure| departure.0);
+    let delays: BTreeSet<u64> = of_segment(1).zip(of_segment(3)).map(|(first, third)| third - first).collect();
+    assert_eq!(of_segment(3).count(), 20);
+    assert!(delays.len() > 1, "{delays:?}");
 }

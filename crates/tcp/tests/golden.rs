@@ -51,6 +51,15 @@ fn the_handshake_takes_a_round_trip_and_then_comes_the_initial_window() {
 }
 
 #[test]
+fn equal_round_trips_leave_the_granularity_as_the_margin_of_the_timeout() {
+    // RFC 6298, 2.3: RTO = SRTT + max(G, 4 RTTVAR), and RTTVAR dies away.
+    let granularity = ms(5);
+    let mut net = net(Config { min_rto: Duration::ZERO, granularity, window_limit: 4, ..config(Variant::Reno) });
+    net.run(at_ms(4000));
+    assert_eq!((net.sender.srtt(), net.sender.rto()), (Some(ms(20)), ms(25)));
+}
+
+#[test]
 fn after_a_lost_syn_the_window_is_one_and_the_timeout_three_seconds() {
     let mut net = net(Config { initial_window: 4, ..Config::rfc(Variant::NewReno) });
     net.judge = Box::new(|n, _| if n == 0 { Fate::Drop } else { Fate::Pass });
