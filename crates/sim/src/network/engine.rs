@@ -8,11 +8,12 @@ use dovetail_units::{Duration, Time};
 use rand::RngExt;
 
 use super::calendar::{Alarms, Calendar, Event, Line, WayId, Ways};
-use super::description::{Class, Network, RoundTrip, Service, Traffic};
+use super::description::{Class, Network, RoundTrip, Traffic};
 use super::flow::{Flow, Reach, delays};
 use super::packet::Packet;
 use super::queue::Queue;
 use super::result::{HopTotals, NetworkResult, Totals};
+use super::server::Server;
 use super::web::Web;
 use super::{NetworkOptions, Tap};
 use crate::error::SimError;
@@ -26,11 +27,9 @@ const EVENTS_PER_REPORT: u32 = 1 << 16;
 
 /// A resource at work.
 struct Station {
-    service: Service,
+    server: Server,
     queue: Queue,
     in_service: Option<Packet>,
-    /// What the link owes below a nanosecond.
-    carry: u64,
     behind: Line<Packet>,
     totals: HopTotals,
 }
@@ -75,10 +74,9 @@ impl<'a, T: Tap> Engine<'a, T> {
         let mut stations = Vec::new();
         for (k, hop) in (0..hops).zip(&network.hops) {
             stations.push(Station {
-                service: hop.service,
+                server: Server::new(hop.service),
                 queue: Queue::new(hop, network, options.seed)?,
                 in_service: None,
-                carry: 0,
                 behind: Line::new(hops + k, hop.delay),
                 totals: HopTotals::default(),
             });
@@ -197,7 +195,7 @@ impl<'a, T: Tap> Engine<'a, T> {
         let sender = Sender::new(config).map_err(|e| SimError::invalid(e.to_string()))?;
         let reach = self.reach(class, described.rtt());
         let number = self.started.iter().map(|&flows| u64::from(flows)).sum();
-        let flow = Flow::new(sender, described.class(), traffic as u32, number, reach);
+        let flow = Flow::new(sender, described.class(), traffic as u32, number, reach, class.access);
         let index = self.place(flow)?;
         self.started[traffic] += 1;
         for station in &mut self.stations {
@@ -214,7 +212,7 @@ impl<'a, T: Tap> Engine<'a, T> {
         let delays = delays(rtt.min + Duration::from_nanos(drawn), self.network.way(class));
         let mut way = |begins, delay| if spread == 0 { self.ways.shared(begins, delay) } else { WayId::Own(delay) };
         let last_hop = class.route.last().copied().unwrap_or(SENDERS);
-        Reach { before: way(SENDERS, delays[0]), back: way(last_hop, delays[1]), access: class.access }
+        Reach { before: way(SENDERS, delays[0]), back: way(last_hop, delays[1]) }
     }
 
     fn place(&mut self, flow: Flow) -> Result<usize, SimError> {
@@ -269,8 +267,8 @@ impl<'a, T: Tap> Engine<'a, T> {
         let hop = class.route[usize::from(packet.passed)];
         packet.passed += 1;
         let station = &mut self.stations[hop as usize];
-        let service = station.service;
-        let cost = || service_time(service, 0, packet.bytes, class).1;
+        let server = &station.server;
+        let cost = || server.cost(packet.bytes, class);
         station.totals.queue_was(self.now, station.queue.len());
         let verdict = station.queue.arrive(self.now, packet, cost, &mut station.totals);
         if let Err(lost) = verdict {
@@ -293,8 +291,7 @@ impl<'a, T: Tap> Engine<'a, T> {
             return Ok(());
         };
         let class = &self.network.classes[packet.class as usize];
-        let (carry, time) = service_time(station.service, station.carry, packet.bytes, class);
-        station.carry = carry;
+        let time = station.server.time(packet.bytes, class);
         station.in_service = Some(packet);
         station.totals.served(self.now, time, packet.bytes);
         self.calendar.set(hop as u32, Event::new(self.now + time, self.now));
@@ -359,17 +356,5 @@ impl<'a, T: Tap> Engine<'a, T> {
         let span = until.since(self.options.warm_up);
         let hops = self.network.hops.iter().zip(self.stations).map(|(hop, station)| station.totals.result(hop, span));
         self.totals.result(&self.flows, span, hops.collect())
-    }
-}
-
-/// What is owed afterwards, and how long the resource takes.
-#[inline]
-fn service_time(service: Service, carry: u64, bytes: u32, class: &Class) -> (u64, Duration) {
-    match service {
-        Service::Link(rate) => {
-            let (time, carry) = rate.transmission_time(u64::from(bytes), carry);
-            (carry, time)
-        }
-        Service::Cpu(rate) => (0, rate.processing_time(u64::from(bytes), class.density)),
     }
 }

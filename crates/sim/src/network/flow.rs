@@ -4,6 +4,7 @@ use dovetail_tcp::{AckPolicy, Receiver, Sender};
 use dovetail_units::{BitRate, Duration, Time};
 
 use super::calendar::WayId;
+use super::server::Transmitter;
 
 /// The parts of a flow's way that no hop is on.
 #[derive(Clone, Copy)]
@@ -12,7 +13,6 @@ pub(super) struct Reach {
     pub before: WayId,
     /// From the receiver.
     pub back: WayId,
-    pub access: Option<BitRate>,
 }
 
 /// Delays before the first hop, and from the last one to the receiver and back to the sender, of a flow with this round trip over hops that
@@ -36,9 +36,9 @@ pub(super) struct Flow {
     pub reach: Reach,
     /// Packets and ACKs between sender and receiver.
     pub under_way: u32,
-    /// When the access link is idle again, and what it owes below a nanosecond.
+    access: Option<Transmitter>,
+    /// When the access link is idle again.
     access_idle: Time,
-    access_carry: u64,
     /// Whether the flow lives; its place may be used again when it does not.
     pub lives: bool,
     /// Of the segments that the receiver has, those that come to it later than when they are counted.
@@ -50,7 +50,7 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    pub fn new(sender: Sender, class: u32, traffic: u32, number: u64, reach: Reach) -> Self {
+    pub fn new(sender: Sender, class: u32, traffic: u32, number: u64, reach: Reach, access: Option<BitRate>) -> Self {
         Self {
             sender,
             receiver: Receiver::new(AckPolicy::EverySegment),
@@ -59,8 +59,8 @@ impl Flow {
             number,
             reach,
             under_way: 0,
+            access: access.map(Transmitter::new),
             access_idle: Time::ZERO,
-            access_carry: 0,
             lives: true,
             undelivered: 0,
             counted_from: 0,
@@ -71,10 +71,8 @@ impl Flow {
     /// When a packet that is sent now has left the access link, behind what it is still sending.
     #[inline]
     pub fn leaves_access(&mut self, now: Time, bytes: u32) -> Time {
-        let Some(rate) = self.reach.access else { return now };
-        let (time, carry) = rate.transmission_time(u64::from(bytes), self.access_carry);
-        self.access_carry = carry;
-        self.access_idle = self.access_idle.max(now) + time;
+        let Some(access) = &mut self.access else { return now };
+        self.access_idle = self.access_idle.max(now) + access.time(bytes);
         self.access_idle
     }
 

@@ -19,6 +19,7 @@ mod flow;
 mod packet;
 mod queue;
 mod result;
+mod server;
 mod web;
 
 use std::sync::atomic::AtomicBool;
