@@ -2,7 +2,8 @@
 //! their links apart. The baseline that the papers on several resources compare with.
 //!
 //! Shares: resource k by the k-th discipline, as if it were alone. Nobody decides for all: the first discipline spends processing on packets
-//! that the next one may have no use for.
+//! that the next one may have no use for. A packet that needs nothing on the first resource goes straight to the second's discipline, behind the
+//! packets of its flow.
 //!
 //! * Parameters: `buffer` = packets of one flow that may wait in front of each further resource, from 1, or `none` for no limit;
 //!   default 64. `full` = what becomes of the packets of a flow whose buffer is full: `drop` (default) loses them, work and all;
@@ -16,7 +17,8 @@
 //!   Fair queueing at every resource with back-pressure between them ("per-resource fairness"): Ghodsi, Sekar, Zaharia, Stoica (DRFQ),
 //!   SIGCOMM 2012, section 3.1.
 //!
-//! [`build_all`] makes the schedulers; the owner of the packets puts them in place. What is bounded by `full=hold` says [`BackPressure`].
+//! [`build_all`] makes the schedulers; the owner of the packets puts them in place. What is bounded by `full=hold`, and what
+//! becomes of packets that need nothing on the first resource, says [`Gate`].
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -25,9 +27,9 @@ use alloc::vec::Vec;
 
 use dovetail_units::Time;
 
-use crate::back_pressure::BackPressure;
 use crate::catalog::{Entry, Parameter, Shape, build, part_names, read_parts};
 use crate::contract::{Limit, Scheduler};
+use crate::gate::Gate;
 use crate::one_resource::RESOURCE;
 use crate::per_flow::PerFlow;
 use crate::spec::{Spec, SpecError};
@@ -113,10 +115,11 @@ pub fn build_all<const M: usize, P: 'static>(spec: &Spec, shape: Shape) -> Resul
     let held = if full(spec)? == Full::Hold { buffer } else { None };
     let mut made = parts.iter().enumerate().map(|(resource, entry)| {
         let spec = part_spec(spec, entry, resource);
-        // Behind the last resource is no buffer that could fill.
-        let scheduler = match held.filter(|_| resource + 1 < M) {
+        // Packets can pass the first resource by. Behind the last one is no buffer that could fill.
+        let window = if resource == 0 { held.or(Some(u32::MAX)) } else { held.filter(|_| resource + 1 < M) };
+        let scheduler = match window {
             None => build(&spec, shape)?,
-            Some(window) => Box::new(PerFlow::new(BackPressure::new(build(&spec, shape)?, resource, window))),
+            Some(window) => Box::new(PerFlow::new(Gate::new(build(&spec, shape)?, resource, window))),
         };
         Ok(Part { entry, scheduler })
     });

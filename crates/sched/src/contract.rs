@@ -77,7 +77,8 @@ pub struct Packet<const M: usize, P> {
     /// Its length in bytes.
     pub size: u32,
     /// Its estimated processing time on every resource, divided by the number of the resource's parallel servers. More than
-    /// [`LONGEST_TIME`] counts as that.
+    /// [`LONGEST_TIME`] counts as that. No time on the first of several resources says that the packet needs no processing there, for certain,
+    /// and may [`bypass`](Scheduler::bypass) it: where something is merely not known yet, estimate a nanosecond.
     pub cost: ResourceVec<M>,
     /// The caller's own: a frame, an index, a request.
     pub payload: P,
@@ -270,8 +271,23 @@ pub trait Scheduler<const M: usize, P> {
     /// What to put into the first resource now.
     fn next(&mut self, now: Time) -> Next<M, P>;
 
+    /// What may go past the first resource while that is busy: the packet that [`next`](Self::next) would hand out, if it needs nothing there
+    /// (PCFQ paper, section 2.2: "packets that do not require processing can bypass the CPU"), and of a
+    /// [composition](crate::composition) the first packet of any flow that needs nothing. Hand it to the next resource, in its order of
+    /// arrival there.
+    ///
+    /// `may_pass` says of a packet that needs nothing whether there is room for it and no packet of its flow on the first resource, which it would
+    /// overtake. When the answer is [`Next::AwaitProgress`], a packet that needs the first resource may still wait for it.
+    ///
+    /// Without an implementation of its own a scheduler lets nothing pass. Cost as of `next`.
+    fn bypass(&mut self, _now: Time, _may_pass: &mut dyn FnMut(&P) -> bool) -> Next<M, P> {
+        Next::AwaitProgress
+    }
+
     /// Hear what became of a packet on `resource`. Charges are corrected by what was measured, and the ticket notes it.
-    /// The start on resource 0 need not be reported; report anything else once. A resource that is not there is ignored.
+    ///
+    /// Reports of a packet go along the pipeline, starts before ends. The start on resource 0 need not be reported. A report that says no more than an
+    /// earlier one of the same ticket changes nothing, whatever it measured; nor does one of a resource that is not there.
     fn progress(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress);
 
     /// Change a parameter while running, by the name and in the form it has in a [`Spec`](crate::Spec).

@@ -13,7 +13,7 @@
 //! * [`mod@catalog`]: their names, parameters and guarantees; [`catalog::build`] makes one from a text such as
 //!   `tradeoff:alpha=0.85`.
 //! * [`bottleneck`]: shares whichever resource is in most demand, for comparison.
-//! * [`composition`]: one single-resource discipline in front of each resource, such as `drr+drr`; [`back_pressure`] between them.
+//! * [`composition`]: one single-resource discipline in front of each resource, such as `drr+drr`; [`gate`] before each.
 //! * [`cost`]: estimates of a packet's processing times, learnt as it goes.
 //! * [`aqm`]: active queue management, which decides about single packets of a queue: RED and DRQ.
 #![no_std]
@@ -22,7 +22,6 @@ extern crate alloc;
 
 pub mod aqm;
 pub mod atfq;
-pub mod back_pressure;
 pub mod bottleneck;
 pub mod catalog;
 pub mod cbcs;
@@ -34,6 +33,7 @@ pub mod drfq;
 pub mod drgps;
 pub mod drr;
 pub mod fifo;
+pub mod gate;
 pub mod gmr3;
 pub mod mr3;
 pub mod one_resource;

@@ -45,6 +45,21 @@ pub trait Discipline<const M: usize>: Sized {
     /// Choose. Changes nothing that would alter the answer if asked again.
     fn choose<P>(&mut self, now: Time, queues: &mut Queues<M, P, Self::Flow, Self::Stamp>) -> Choice;
 
+    /// Choose for [`Scheduler::bypass`] a flow whose first packet needs nothing on the first resource, and `may_pass`.
+    fn choose_bypass<P>(
+        &mut self,
+        now: Time,
+        may_pass: &mut dyn FnMut(&P) -> bool,
+        queues: &mut Queues<M, P, Self::Flow, Self::Stamp>,
+    ) -> Choice {
+        match self.choose(now, queues) {
+            Choice::Flow(flow) if !queues.head(flow).is_some_and(|first| first.may_bypass(may_pass)) => {
+                Choice::AwaitProgress
+            }
+            choice => choice,
+        }
+    }
+
     /// The chosen flow's first packet, of this cost, has been taken out of its queue; returns its ticket's tags and epoch.
     fn served<P>(
         &mut self,
@@ -122,6 +137,20 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
         self.now
     }
 
+    /// Hand out the first packet of the flow that was chosen.
+    fn hand_out(&mut self, now: Time, choice: Choice) -> Next<M, P> {
+        let flow = match choice {
+            Choice::Flow(flow) => flow,
+            Choice::At(time) => return Next::At(time),
+            Choice::AwaitProgress => return Next::AwaitProgress,
+        };
+        let Some((size, charged, payload)) = self.queues.pop(flow) else { return Next::Empty };
+        self.stats.served += 1;
+        let (tags, epoch) = self.discipline.served(now, flow, &charged, &mut self.queues);
+        let ticket = Ticket { flow: self.queues.id(flow), charged, tags, epoch, reached: 0 };
+        Next::Serve(Served { ticket, size, payload })
+    }
+
     fn refuse(&mut self, reason: DropReason, payload: P) -> Result<(), Refused<P>> {
         self.stats.refused[reason as usize] += 1;
         Err(Refused { reason, payload })
@@ -181,25 +210,27 @@ impl<const M: usize, P, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P, D> {
         if self.queues.packets() == 0 {
             return Next::Empty;
         }
-        let flow = match self.discipline.choose(now, &mut self.queues) {
-            Choice::Flow(flow) => flow,
-            Choice::At(time) => return Next::At(time),
-            Choice::AwaitProgress => return Next::AwaitProgress,
-        };
-        let Some((size, charged, payload)) = self.queues.pop(flow) else { return Next::Empty };
-        self.stats.served += 1;
-        let (tags, epoch) = self.discipline.served(now, flow, &charged, &mut self.queues);
-        let ticket = Ticket { flow: self.queues.id(flow), charged, tags, epoch, reached: 0 };
-        Next::Serve(Served { ticket, size, payload })
+        let choice = self.discipline.choose(now, &mut self.queues);
+        self.hand_out(now, choice)
+    }
+
+    fn bypass(&mut self, now: Time, may_pass: &mut dyn FnMut(&P) -> bool) -> Next<M, P> {
+        let now = self.clock(now);
+        if self.queues.packets() == 0 {
+            return Next::Empty;
+        }
+        let choice = self.discipline.choose_bypass(now, may_pass, &mut self.queues);
+        self.hand_out(now, choice)
     }
 
     fn progress(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress) {
         let now = self.clock(now);
-        if resource >= M {
+        let stage = Ticket::<M>::stage(resource, event);
+        if resource >= M || stage <= ticket.reached {
             return;
         }
         self.discipline.progressed_among(now, ticket, resource, event, &mut self.queues);
-        ticket.reached = ticket.reached.max(Ticket::<M>::stage(resource, event));
+        ticket.reached = stage;
         if let Progress::Finished { used } = event {
             self.correct(now, ticket, resource, used.min(LONGEST_TIME));
         }

@@ -174,6 +174,7 @@ fn start_engine<const M: usize, R: Recorder<M>>(
         completions: BinaryHeap::new(),
         sequence: 0,
         carries: [Carry::default(); M],
+        bypassing: 0,
         wake: None,
         idle_wakes: 0,
         next_change: 0,
@@ -219,6 +220,8 @@ struct Engine<'a, const M: usize, R> {
     completions: BinaryHeap<Completion>,
     sequence: u64,
     carries: [Carry; M],
+    /// Packets in the scheduler that need nothing on the first resource.
+    bypassing: u64,
     /// When the scheduler wants to be asked again.
     wake: Option<Time>,
     idle_wakes: u32,
@@ -332,8 +335,16 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         let flow = &mut self.flows[emitted.flow as usize];
         let resized = flow.resized(emitted.size);
         let cost = flow.true_cost(&emitted, resized, &mut self.carries);
-        let predicted = self.predictors.on_arrival(emitted.flow, emitted.size, &cost);
-        let estimate = all_shared(&predicted, &self.servers);
+        let mut predicted = self.predictors.on_arrival(emitted.flow, emitted.size, &cost);
+        let needs_nothing = cost[0] == Duration::ZERO;
+        if needs_nothing {
+            predicted[0] = Duration::ZERO;
+        }
+        let mut estimate = all_shared(&predicted, &self.servers);
+        if !needs_nothing {
+            // No time at all would say that it is known to need nothing.
+            estimate[0] = estimate[0].max(Duration::from_nanos(1));
+        }
         let number = self.tally.offered;
         self.tally.offered += 1;
         let packet =
@@ -342,6 +353,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         match self.scheduler.enqueue(now, Packet { flow: flow.id, size: packet.size, cost: estimate, payload }) {
             Ok(()) => {
                 self.tally.waiting += 1;
+                self.bypassing += u64::from(self.may_bypass(&packet));
                 self.recorder.admitted(now, &packet);
             }
             Err(refused) => {
@@ -353,20 +365,39 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         Ok(())
     }
 
-    /// Ask the scheduler as long as the first resource has an idle server, and nobody stands before it.
+    /// Let the scheduler decide what enters the pipeline now.
     fn dispatch(&mut self) -> Result<(), SimError> {
         let now = self.tally.now;
-        self.wake = None;
         if let Some(job) = self.no_wait.as_mut().and_then(|entrance| entrance.take(now)) {
             self.start(0, job)?;
         }
-        while self.tally.waiting > 0 && self.has_room() {
-            match self.scheduler.next(now) {
+        // Packets that bypassed the first resource may start on the next, and leave room for others.
+        while self.hand_out()? {
+            self.move_on()?;
+        }
+        Ok(())
+    }
+
+    /// Ask the scheduler as long as the first resource has an idle server, and nobody stands before it; and as long as packets wait that need not wait
+    /// for it. Whether any bypassed it.
+    fn hand_out(&mut self) -> Result<bool, SimError> {
+        let now = self.tally.now;
+        self.wake = None;
+        let mut bypassed = false;
+        while self.tally.waiting > 0 {
+            let answer = if self.has_room() {
+                self.scheduler.next(now)
+            } else if self.bypassing > 0 {
+                self.ask_for_bypass()
+            } else {
+                break;
+            };
+            match answer {
                 Next::Serve(Served { ticket, payload, .. }) => {
                     self.tally.waiting -= 1;
                     self.tally.in_pipeline += 1;
                     self.idle_wakes = 0;
-                    self.enter(Job { packet: payload, ticket })?;
+                    bypassed |= self.admit(Job { packet: payload, ticket })?;
                 }
                 Next::At(time) if time > now && self.idle_wakes < MOST_IDLE_WAKES => {
                     self.wake = Some(time);
@@ -377,7 +408,21 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
                 Next::Empty => return Err(self.stalled("\"empty\"")),
             }
         }
-        Ok(())
+        Ok(bypassed)
+    }
+
+    /// A packet that the scheduler handed out bypasses the first resource, or enters it. Whether the former.
+    fn admit(&mut self, job: Job<M>) -> Result<bool, SimError> {
+        let packet = *self.packets.get(job.packet);
+        if self.may_bypass(&packet) {
+            self.bypassing -= 1;
+            if self.is_clear(packet.flow) {
+                self.pass_by(job)?;
+                return Ok(true);
+            }
+        }
+        self.enter(job)?;
+        Ok(false)
     }
 
     fn has_room(&self) -> bool {

@@ -64,6 +64,11 @@ impl<const M: usize> Stage<M> {
         Some(server)
     }
 
+    /// The packets on the servers.
+    pub fn jobs(&self) -> impl Iterator<Item = &Job<M>> {
+        self.servers.iter().flatten()
+    }
+
     pub fn job(&self, server: u32) -> Option<Job<M>> {
         self.servers[server as usize]
     }

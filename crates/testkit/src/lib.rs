@@ -4,6 +4,7 @@
 //! * [`direct`]: the tradeoff discipline by the paper's direct O(n) implementation.
 //! * [`naive_drfq`]: DRFQ as its definition reads.
 //! * [`naive_drgps`]: the trackers of the DRGPS fluid as the definition reads.
+//! * [`habits`]: a scheduler whose owner repeats itself, or asks what may bypass.
 //! * [`no_wait`]: a pipeline without buffers, by plain recursion.
 //! * [`naive_composite`], [`naive_pcfq`], [`naive_cbcs`]: PCFQ and CBCS as their equations read.
 //! * [`operation`]: what a scheduler's owner may do, as data, and made from bytes (random or from a fuzzer).
@@ -13,6 +14,7 @@
 
 pub mod conformance;
 pub mod direct;
+pub mod habits;
 pub mod model;
 pub mod naive_cbcs;
 pub mod naive_composite;

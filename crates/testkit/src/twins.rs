@@ -23,7 +23,8 @@ pub struct Twins<const M: usize, A, B> {
     now: Time,
     wake: Time,
     flows: Vec<[FlowId; 2]>,
-    pipeline: Vec<[Ticket<M>; 2]>,
+    /// Tickets, and how far the packets are: starts and ends counted along the pipeline.
+    pipeline: Vec<([Ticket<M>; 2], usize)>,
     packets: u64,
 }
 
@@ -130,7 +131,7 @@ impl<const M: usize, A: Scheduler<M, u64>, B: Scheduler<M, u64>> Twins<M, A, B> 
     fn next_at(&mut self, now: Time) -> Result<(), String> {
         match (self.subject.next(now), self.oracle.next(now)) {
             (Next::Serve(a), Next::Serve(b)) => {
-                self.pipeline.push([a.ticket, b.ticket]);
+                self.pipeline.push(([a.ticket, b.ticket], 0));
                 if self.pipeline.len() > LONGEST_PIPELINE {
                     self.progress(0, 0, Event::Abandoned);
                 }
@@ -154,10 +155,17 @@ impl<const M: usize, A: Scheduler<M, u64>, B: Scheduler<M, u64>> Twins<M, A, B> 
         }
         let at = usize::from(packet) % self.pipeline.len();
         let resource = usize::from(resource) % M;
-        let [a, b] = &mut self.pipeline[at];
+        let ([a, b], reached) = &mut self.pipeline[at];
         let event = event.of(a.charged()[resource]);
         self.subject.progress(self.now, a, resource, event);
-        self.oracle.progress(self.now, b, resource, event);
+        let further = 2 * resource + 1 + usize::from(event != Progress::Started);
+        if further > *reached || event == Progress::Abandoned {
+            *reached = further;
+            self.oracle.progress(self.now, b, resource, event);
+        } else {
+            // What says no more than an earlier report changes nothing: the oracle hears the time only, and what it knows since the packet was handed out.
+            self.oracle.progress(self.now, b, 0, Progress::Started);
+        }
         let leaves = event == Progress::Abandoned || (resource + 1 == M && event != Progress::Started);
         if leaves {
             self.pipeline.swap_remove(at);

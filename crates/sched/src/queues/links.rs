@@ -57,6 +57,11 @@ impl Links {
         list.flows += 1;
     }
 
+    /// The flows of this list in order.
+    pub fn of(&self, list: &List) -> impl Iterator<Item = u32> {
+        core::iter::successors(list.first(), |&flow| Some(self.around[flow as usize][1]).filter(|&next| next != NIL))
+    }
+
     /// Take out a flow that is in this list. O(1).
     pub fn remove(&mut self, list: &mut List, flow: u32) {
         let [before, after] = core::mem::replace(&mut self.around[flow as usize], [NIL; 2]);

@@ -26,6 +26,18 @@ pub struct Slot<const M: usize, P, S> {
     payload: Option<P>,
 }
 
+impl<const M: usize, P, S> Slot<M, P, S> {
+    /// Whether the packet passes the first of several resources without needing anything there.
+    pub fn needs_no_processing(&self) -> bool {
+        M > 1 && self.cost.iter().next() == Some(&Duration::ZERO)
+    }
+
+    /// Whether it does, and its owner says that it may pass now.
+    pub(crate) fn may_bypass(&self, may_pass: &mut dyn FnMut(&P) -> bool) -> bool {
+        self.needs_no_processing() && self.payload.as_ref().is_some_and(may_pass)
+    }
+}
+
 /// A flow's queue, weight, limit, and what the discipline keeps for it.
 #[derive(Clone, Debug)]
 pub struct FlowRecord<F> {

@@ -1,12 +1,13 @@
 //! The way of a packet from one resource to the next.
 
-use dovetail_sched::Progress;
+use dovetail_sched::{Next, Progress};
+use dovetail_units::Duration;
 
 use super::{Engine, MOST_IDLE_WAKES};
 use crate::between::Offer;
 use crate::costs::{all_shared, shared};
 use crate::error::SimError;
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, SimPacket};
 use crate::stage::Job;
 
 impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
@@ -114,26 +115,75 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         }
     }
 
+    /// Whether a packet needs nothing on the first of several resources. Packets that must not wait between resources pass them all in the scheduler's order.
+    pub(super) fn may_bypass(&self, packet: &SimPacket<M>) -> bool {
+        M > 1 && packet.cost[0] == Duration::ZERO && self.no_wait.is_none()
+    }
+
+    /// Whether there is room behind the first resource, and no packet of the flow on it, so that one of the flow can bypass it.
+    pub(super) fn is_clear(&self, flow: u32) -> bool {
+        self.has_room_behind_first() && !self.stages[0].jobs().any(|job| self.packets.get(job.packet).flow == flow)
+    }
+
+    /// Whether a packet can come to the second resource now, be it lost there.
+    fn has_room_behind_first(&self) -> bool {
+        M > 1 && (self.stages[1].dropping || self.has_room_in_front_of(1))
+    }
+
+    /// Whether one more packet can wait in front of this resource, or start there.
+    fn has_room_in_front_of(&self, resource: usize) -> bool {
+        let stage = &self.stages[resource];
+        let waiting = self.between[resource].as_ref().map_or(stage.buffer.len(), |between| between.waiting);
+        waiting < stage.capacity.saturating_add(stage.idle())
+    }
+
+    /// What may pass the first resource although all its servers are taken.
+    pub(super) fn ask_for_bypass(&mut self) -> Next<M, u32> {
+        if !self.has_room_behind_first() {
+            return Next::AwaitProgress;
+        }
+        let Self { scheduler, stages, packets, .. } = self;
+        let on_first = |flow: u32| stages[0].jobs().any(|job| packets.get(job.packet).flow == flow);
+        scheduler.bypass(self.tally.now, &mut |&packet| !on_first(packets.get(packet).flow))
+    }
+
+    /// A packet that needs nothing on the first resource comes to the second, where there is room.
+    pub(super) fn pass_by(&mut self, mut job: Job<M>) -> Result<(), SimError> {
+        let packet = *self.packets.get(job.packet);
+        self.report(&mut job, 0, Progress::Finished { used: Duration::ZERO });
+        self.predictors.observe(0, &packet);
+        self.recorder.bypassed(self.tally.now, &packet);
+        if self.between[1].is_none() {
+            return self.hand_over(1, job);
+        }
+        let has_room = self.has_room_in_front_of(1);
+        self.queue_between(1, job, has_room);
+        Ok(())
+    }
+
     /// Put the packets that are through with the resource before into the queues of this one's scheduler, as far as there is room.
     fn hand_over_scheduled(&mut self, resource: usize) {
         while let Some(&server) = self.stages[resource - 1].finished.front() {
-            let stage = &self.stages[resource];
-            let Some(between) = &mut self.between[resource] else { return };
-            let has_room = between.waiting < stage.capacity.saturating_add(stage.idle());
-            if !has_room && !stage.dropping {
+            let has_room = self.has_room_in_front_of(resource);
+            if !has_room && !self.stages[resource].dropping {
                 return;
             }
             self.stages[resource - 1].finished.pop_front();
             let Some(job) = self.stages[resource - 1].release(server) else { continue };
-            let packet = self.packets.get(job.packet);
-            let cost = all_shared(&self.predictors.in_front_of(resource, packet), &self.servers);
-            let refused = match has_room {
-                true => between.enqueue(self.tally.now, packet.flow, packet.resized, cost, job).err(),
-                false => Some(job),
-            };
-            if let Some(job) = refused {
-                self.drop_packet(resource, job);
-            }
+            self.queue_between(resource, job, has_room);
+        }
+    }
+
+    /// A packet comes to a scheduler in front of a further resource; it is lost if there is no room, or none for its flow.
+    fn queue_between(&mut self, resource: usize, job: Job<M>, has_room: bool) {
+        let packet = self.packets.get(job.packet);
+        let cost = all_shared(&self.predictors.in_front_of(resource, packet), &self.servers);
+        let refused = match &mut self.between[resource] {
+            Some(between) if has_room => between.enqueue(self.tally.now, packet.flow, packet.resized, cost, job).err(),
+            _ => Some(job),
+        };
+        if let Some(job) = refused {
+            self.drop_packet(resource, job);
         }
     }
 

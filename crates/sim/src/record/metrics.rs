@@ -377,6 +377,11 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
         flow.bytes_offered += u64::from(packet.size);
     }
 
+    fn bypassed(&mut self, now: Time, packet: &SimPacket<M>) {
+        self.advance(now);
+        self.fair.started(now, packet.flow, &self.normalised(&packet.cost));
+    }
+
     fn started(&mut self, now: Time, packet: &SimPacket<M>, resource: usize, server: u32) {
         self.advance(now);
         let cost = self.normalised(&packet.cost);

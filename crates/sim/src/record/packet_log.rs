@@ -23,9 +23,9 @@ pub enum PacketOutcome {
 pub struct PacketRecord<const M: usize> {
     /// The packet.
     pub packet: SimPacket<M>,
-    /// When service began on each resource.
+    /// When service began on each resource; of a packet that bypassed the first, when it did.
     pub started: [Option<Time>; M],
-    /// When it ended.
+    /// When it ended; as `started` of a packet that bypassed the first.
     pub finished: [Option<Time>; M],
     /// On which server of each resource.
     pub server: [u32; M],
@@ -79,6 +79,12 @@ impl<const M: usize> Recorder<M> for PacketLog<M> {
 
     fn refused(&mut self, _now: Time, packet: &SimPacket<M>, reason: DropReason) {
         self.add(packet, PacketOutcome::Refused(reason));
+    }
+
+    fn bypassed(&mut self, now: Time, packet: &SimPacket<M>) {
+        if let Some(record) = self.of(packet) {
+            (record.started[0], record.finished[0]) = (Some(now), Some(now));
+        }
     }
 
     fn started(&mut self, now: Time, packet: &SimPacket<M>, resource: usize, server: u32) {

@@ -1,0 +1,64 @@
+//! Whatever a scheduler's owner does that the contract allows, the scheduler conforms.
+
+use std::rc::Rc;
+
+use dovetail_sched::catalog::Parameter;
+use dovetail_sched::{Scheduler, Shape, build_all};
+use dovetail_testkit::conformance::specs;
+use dovetail_testkit::habits::{Habit, Owned};
+use dovetail_testkit::model::Model;
+use dovetail_testkit::operation::Operation;
+use dovetail_testkit::random::Random;
+use dovetail_testkit::twins::Twins;
+
+const COMPOSITIONS: [&str; 5] =
+    ["drr+drr", "wfq+wfq", "fifo+fifo:full=hold,buffer=2", "sfq+scfq:full=hold,buffer=1", "wf2q++drr"];
+
+const SETTING: (&str, &[&str]) = ("quantum", &["5 us"]);
+
+fn made(spec: &str) -> Box<dyn Scheduler<2, u64>> {
+    build_all(&spec.parse().unwrap(), Shape::default()).unwrap().entrance.scheduler
+}
+
+/// Every spec of the suite and compositions, each with random bytes.
+fn all() -> impl Iterator<Item = (&'static str, Random)> {
+    let pairs = specs().chain(COMPOSITIONS).flat_map(|spec| (0..6).map(move |seed| (spec, seed)));
+    pairs.map(|(spec, seed)| (spec, Random::new(seed)))
+}
+
+#[test]
+fn a_report_repeated_changes_nothing() {
+    for (spec, random) in all() {
+        let [subject, oracle] = [Habit::RepeatsReports, Habit::None].map(|habit| Owned::new(made(spec), habit));
+        let mut twins = Twins::new(subject, oracle, SETTING);
+        assert_eq!(twins.run(&mut random.take(12_000)), Ok(()), "{spec}");
+    }
+}
+
+#[test]
+fn packets_that_need_nothing_bypass_the_first_resource_in_their_flows_order() {
+    const NONE: &[Parameter] = &[];
+    for (spec, random) in all() {
+        let owned = Owned::<2>::new(made(spec), Habit::AsksForBypass);
+        let bypassed = Rc::clone(&owned.bypassed);
+        let mut model = Model::new(Box::new(owned), NONE);
+        let mut bytes = random.take(12_000);
+        while let Some(operation) = Operation::read(&mut bytes) {
+            assert_eq!(model.apply(half_without_processing(operation)), Ok(()), "{spec}, {operation:?}");
+        }
+        assert_eq!(model.drain(), Ok(()), "{spec}");
+        assert!(bypassed.get() > 50, "{spec}: only {} packets bypass", bypassed.get());
+    }
+}
+
+/// Every second packet needs nothing on the first resource.
+fn half_without_processing(operation: Operation) -> Operation {
+    match operation {
+        Operation::Enqueue { flow, count, size, cost: [first, rest @ ..] } => {
+            let [b, c, d] = rest;
+            let first = if size / 6 % 2 == 0 { 0 } else { first };
+            Operation::Enqueue { flow, count, size, cost: [first, b, c, d] }
+        }
+        other => other,
+    }
+}
