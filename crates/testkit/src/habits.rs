@@ -37,11 +37,11 @@ impl<const M: usize> Owned<M> {
 }
 
 impl<const M: usize> Scheduler<M, u64> for Owned<M> {
-    fn add_flow(&mut self, config: FlowConfig) -> FlowId {
+    fn add_flow(&mut self, config: FlowConfig<M>) -> FlowId {
         self.inner.add_flow(config)
     }
 
-    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig) -> Result<(), UnknownFlow> {
+    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig<M>) -> Result<(), UnknownFlow> {
         self.inner.set_flow(now, flow, config)
     }
 
