@@ -11,7 +11,7 @@ use toml::Spanned;
 
 use dovetail_config::{Span, Text};
 
-use super::value::{Factors, Part, QueueLimit, Room, Sizes, Told, Weights};
+use super::value::{Factors, Parts, QueueLimit, Room, Sizes, Told, Weights};
 
 /// A whole scenario.
 #[derive(Clone, Debug, Deserialize)]
@@ -89,7 +89,7 @@ pub struct Class {
     pub cost: Costs,
     /// How far true times may be from that, per resource.
     #[serde(default = "no_spreads")]
-    pub spread: Spanned<BTreeMap<String, Text<Part>>>,
+    pub spread: Spanned<Parts>,
     /// What processing on the first resource makes of a packet's length. Default: nothing.
     pub resize: Option<Spanned<Text<Factors>>>,
     /// What schedulers are told; by default the truth.
@@ -218,8 +218,8 @@ fn no_costs() -> Costs {
     Spanned::new(0..0, BTreeMap::new())
 }
 
-fn no_spreads() -> Spanned<BTreeMap<String, Text<Part>>> {
-    Spanned::new(0..0, BTreeMap::new())
+fn no_spreads() -> Spanned<Parts> {
+    Spanned::new(0..0, Parts::default())
 }
 
 fn no_estimates() -> Spanned<Told> {

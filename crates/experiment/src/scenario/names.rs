@@ -152,7 +152,7 @@ fn class_cost(class: &Class, file: &File) -> Result<ClassCost, Wrong> {
     };
     let named = [
         ("cost", class.cost.span(), class.cost.get_ref().keys().collect()),
-        ("spread", class.spread.span(), class.spread.get_ref().keys().collect()),
+        ("spread", class.spread.span(), class.spread.get_ref().0.keys().collect()),
         ("estimate", class.estimate.span(), told),
     ];
     for (key, span, names) in named {
@@ -176,7 +176,7 @@ fn class_cost(class: &Class, file: &File) -> Result<ClassCost, Wrong> {
                 return Err((None, message));
             }
         });
-        let spread = class.spread.get_ref().get(&resource.name).map_or(0, |part| part.0.0);
+        let spread = class.spread.get_ref().0.get(&resource.name).map_or(0, |part| part.0.0);
         if spread > 0 && linear.is_none() {
             let message = format!("spread: {:?} has a rate, and a packet's time on a link is exact", resource.name);
             return Err((Some(class.spread.span()), message));

@@ -77,7 +77,7 @@ fn packets(text: &str) -> Option<u32> {
     number.trim().parse().ok()
 }
 
-/// A flow's queue limit: `"unlimited"`, `"200 packets"`, `"64 kB"`, `"20 ms to 30 ms of cpu"`, or several joined by `", "`.
+/// A flow's queue limit: `"unlimited"`, `"200 packets"`, `"64 kB"`, `"20 ms to 30 ms of cpu"`, or one of each joined by `", "`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct QueueLimit {
     /// In packets and bytes.
@@ -109,18 +109,29 @@ impl FromStr for QueueLimit {
             return Ok(own);
         }
         let limit = &mut own.limit;
+        let mut given: [Option<&str>; 3] = [None; 3];
         for part in text.split(',').map(str::trim) {
-            if let Some(most) = packets(part) {
+            let kind = if let Some(most) = packets(part) {
                 limit.packets = Some(most);
+                0
             } else if let Ok(most) = part.parse::<Bytes>() {
                 limit.bytes = Some(most);
-            } else if let Some(time) = time_of(part) {
-                own.time = Some(time);
+                1
+            } else if let Some((resource, lower, upper)) = time_of(part) {
+                if lower > upper {
+                    return Err(format!("{part:?}: the smaller time comes first, as in \"20 ms to 30 ms of cpu\""));
+                }
+                own.time = Some((resource, lower, upper));
+                2
             } else {
                 return Err(format!(
                     "{text:?}: expected \"unlimited\", \"200 packets\", \"64 kB\", \"30 ms of cpu\", \"20 ms to 30 ms of cpu\" or \
-                     several of them such as \"200 packets, 64 kB\""
+                     one of each such as \"200 packets, 64 kB\""
                 ));
+            };
+            if let Some(before) = given[kind].replace(part) {
+                let what = ["packets", "bytes", "processing time"][kind];
+                return Err(format!("{text:?}: {before:?} and {part:?} both limit the {what}; expected one of them"));
             }
         }
         if limit.packets == Some(0) || limit.bytes == Some(Bytes(0)) {
@@ -134,8 +145,7 @@ impl FromStr for QueueLimit {
 fn time_of(text: &str) -> Option<(String, Duration, Duration)> {
     let (times, resource) = text.split_once(" of ")?;
     let (lower, upper) = times.split_once(" to ").unwrap_or((times, times));
-    let (lower, upper) = (lower.trim().parse().ok()?, upper.trim().parse().ok()?);
-    (lower <= upper).then(|| (resource.trim().to_string(), lower, upper))
+    Some((resource.trim().to_string(), lower.trim().parse().ok()?, upper.trim().parse().ok()?))
 }
 
 /// A part of one as a percentage, `"0 %"` to `"100 %"`; in millionths.
@@ -151,6 +161,30 @@ impl FromStr for Part {
         valid
             .map(|percent| Self((percent * 1e4).round() as u32))
             .ok_or_else(|| format!("{text:?}: expected a percentage from \"0 %\" to \"100 %\""))
+    }
+}
+
+/// [`Part`]s by the names of resources.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Parts(pub BTreeMap<String, Text<Part>>);
+
+impl<'de> Deserialize<'de> for Parts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PartsVisitor)
+    }
+}
+
+struct PartsVisitor;
+
+impl<'de> Visitor<'de> for PartsVisitor {
+    type Value = Parts;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a table of percentages by resource, such as { cpu = \"10 %\" }")
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Parts, A::Error> {
+        BTreeMap::deserialize(de::value::MapAccessDeserializer::new(map)).map(Parts)
     }
 }
 

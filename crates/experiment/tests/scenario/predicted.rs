@@ -83,7 +83,19 @@ fn mistakes_are_named() {
     wrong("spread = { cpu = \"120 %\" }", "", &["0 %", "100 %"]);
     wrong("spread = { link = \"1 %\" }", "", &["time on a link is exact"]);
     wrong("", "queue = \"30 ms of cpuu\"", &["did you mean \"cpu\"?"]);
-    wrong("", "queue = \"30 ms to 20 ms of cpu\"", &["20 ms to 30 ms of cpu"]);
+    wrong("", "queue = \"30 ms to 20 ms of cpu\"", &["the smaller time comes first", "20 ms to 30 ms of cpu"]);
+    wrong(
+        "",
+        "queue = \"200 packets, 64 kB, 100 packets\"",
+        &["\"200 packets\" and \"100 packets\" both limit the packets"],
+    );
+    wrong("", "queue = \"64 kB, 1 MB\"", &["\"64 kB\" and \"1 MB\" both limit the bytes"]);
+    wrong("", "queue = \"30 ms of cpu, 1 ms of link\"", &["both limit the processing time"]);
+    wrong(
+        "spread = \"10 %\"",
+        "",
+        &["spread = \"10 %\"", "a table of percentages by resource, such as { cpu = \"10 %\" }"],
+    );
     wrong("", "weight = { cpuu = 2 }", &["did you mean \"cpu\"?"]);
     wrong("", "weight = { cpu = 0, link = 1 }", &["expected 0.001 to 1000000"]);
     wrong("", "weight = { cpu = 3 }", &["none for \"link\"", "names every resource"]);
