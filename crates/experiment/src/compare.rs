@@ -153,6 +153,8 @@ pub struct FlowTotal {
     pub group: String,
     /// Its weight.
     pub weight: f64,
+    /// Its weight on each resource, for schedulers that look at them one by one.
+    pub weights: Vec<f64>,
     /// Packets that arrived.
     pub offered: u64,
     /// Packets that left the last resource.
@@ -408,6 +410,7 @@ fn recorded<const M: usize>(
             name: flow.name.clone(),
             group: flow.group.clone(),
             weight: flow.weight.as_f64(),
+            weights: flow.weights().iter().map(|weight| weight.as_f64()).collect(),
             offered: total.offered,
             delivered: total.delivered,
             refused: total.refused,

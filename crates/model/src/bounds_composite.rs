@@ -75,7 +75,8 @@ pub fn pcfq_tags_fairness_s(flows: &[CompositeFlow], i: usize, j: usize) -> f64 
 pub struct ReservedFlow<'a> {
     /// The times of its packets, alone on CPU and link.
     pub packets_s: &'a [[f64; 2]],
-    /// The reserved share of each.
+    /// The reserved share of each. With PCFQ that is the flow's weight there by the larger one of the sums of all weights on the CPU and of all on the
+    /// link: virtual time passes by their sum for the flows in service, whichever resource these keep busy.
     pub shares: [f64; 2],
 }
 
@@ -94,6 +95,10 @@ pub fn wfq_delay_s(own_longest_s: f64, share: f64, longest_s: f64) -> f64 {
 }
 
 /// Equation (16): the same for two WFQ servers in a row, CPU and link: the sum of both.
+///
+/// The expected arrival is that of [`pcfq_delay_s`]. A packet leaves the CPU at most the longest time there after a private server of the flow's share, and the
+/// link at most the longest time there after a private server that it comes to so much later; and it leaves two private servers in a row no
+/// later than one that takes it for both times.
 pub fn separate_wfq_delay_s(flow: &ReservedFlow<'_>, all: &[ReservedFlow<'_>]) -> f64 {
     let on = |r: usize| {
         let longest = all.iter().map(|f| f.longest(|packet| packet[r])).fold(0.0, f64::max);
@@ -103,7 +108,8 @@ pub fn separate_wfq_delay_s(flow: &ReservedFlow<'_>, all: &[ReservedFlow<'_>]) -
 }
 
 /// Equation (17), PCFQ: `(P / r_cpu + L / r_bw)_max` of the flow's packets and the longest total time of any packet; never above
-/// [`separate_wfq_delay_s`]. The expected arrival counts `P / r_cpu + L / r_bw` for every packet before.
+/// [`separate_wfq_delay_s`]. The expected arrival counts `P / r_cpu + L / r_bw` for every packet before: that is at a server of the flow's own which takes
+/// the packets one by one.
 pub fn pcfq_delay_s(flow: &ReservedFlow<'_>, all: &[ReservedFlow<'_>]) -> f64 {
     let longest = all.iter().map(|f| f.longest(|packet| packet[0] + packet[1])).fold(0.0, f64::max);
     flow.longest(|packet| packet[0] / flow.shares[0] + packet[1] / flow.shares[1]) + longest

@@ -51,9 +51,10 @@ pub fn drfq(run: &Recorded, facts: &Facts) -> Vec<Bound> {
         source: DRFQ,
         remark: "into the first resource, of flows that were never served before (others wait for their finish tags), with equal weights and no packet waiting inside the pipeline",
     };
-    let free = match (facts.waits_inside, given(run, "window")) {
+    let windowed = given(run, "window").is_some() || facts.changed.iter().any(|parameter| parameter == "window");
+    let free = match (facts.waits_inside, windowed) {
         (true, _) => Err("does not apply: packets wait inside the pipeline"),
-        (_, Some(_)) => Err("does not apply: the window holds packets back"),
+        (_, true) => Err("does not apply: the window holds packets back"),
         _ => Ok(()),
     };
     let others = |i: usize| {

@@ -21,7 +21,7 @@ use crate::compare::Recorded;
 use crate::scenario::Scenario;
 use facts::{Facts, PARALLEL};
 
-pub use composite::drift;
+pub use composite::{delay, drift};
 pub use measure::Worst;
 
 /// Packets of a run that bounds are checked on: their ways are kept in memory.
@@ -100,7 +100,7 @@ pub fn bounds(scenario: &Scenario, runs: &[Recorded]) -> Document {
     Document { schema: 1, bounds: bounds.collect() }
 }
 
-/// What the discipline itself guarantees. One that is not listed, such as a composition, has its makespan only.
+/// What the discipline itself guarantees. One that is not listed, such as most compositions, has its makespan only.
 fn own(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     let guarantees: fn(&Recorded, &Facts) -> Vec<Bound> = match run.scheduler.name.as_str() {
         "fifo" => dominant::fifo,
@@ -109,7 +109,9 @@ fn own(run: &Recorded, facts: &Facts) -> Vec<Bound> {
         "gmr3" => dominant::gmr3,
         "drgps" => dominant::drgps,
         "tradeoff" => tradeoff::tradeoff,
-        "cbcs" | "pcfq" => composite::fairness,
+        "cbcs" => composite::fairness,
+        "pcfq" => composite::pcfq,
+        "wfq+wfq" => composite::separate_wfqs,
         "drr" => one_resource::drr,
         "wfq" => one_resource::wfq,
         "wf2q+" => one_resource::wf2q_plus,

@@ -60,6 +60,9 @@ fn schedulers(resources: usize) -> Vec<String> {
         ["drr:quantum=160 us,resource=0", "drr:quantum=9 us", "mr3:progress=finished", "drgps:order=start"]
             .map(String::from),
     );
+    if resources == 2 {
+        all.push("wfq+wfq:buffer=none".to_string());
+    }
     all
 }
 
@@ -132,6 +135,9 @@ fn where_a_condition_does_not_hold_the_row_says_which() {
     does_not_apply(TWO, EQUAL, "", "drfq:mode=dovetail", "difference", "not memoryless");
     does_not_apply(TWO, EQUAL, "", "drfq", "start of", "wait inside");
     does_not_apply(ONE, EQUAL, "", "drfq:window=1", "start of", "window");
+    does_not_apply(ONE, EQUAL, "change = [{ at = '5 ms', set = 'window=1' }]", "drfq", "start of", "window");
+    does_not_apply(ONE, EQUAL, "", "pcfq", "leaving after", "stated for CPU and link");
+    does_not_apply(TWO, EQUAL, "", "wfq+wfq:buffer=none,full=hold", "leaving after", "held in front");
     does_not_apply(TWO, EQUAL, "", "wfq", "GPS", "not the first one");
     does_not_apply(ONE, EQUAL, "", "drr", "3 F", "fixed quantum");
     does_not_apply(ONE, EQUAL, "", "drr:quantum=9 us", "3 F", "below the largest packet");
@@ -197,6 +203,30 @@ fn drrs_delay_counts_the_packet_before() {
     let row = row_of(text, "drr", "first packet of a queue");
     near(row.seen_s, 2e-3);
     near(row.bound_s, 2e-3);
+}
+
+/// On the CPU the first flow's packets are served from 0 and 20 us, the second's from 10 us, and the link takes each 2 us later. Each flow has half of both
+/// resources: the first flow's second packet is expected at 20/1 + 2/(1/2) = 24 us.
+#[test]
+fn the_delay_guarantees_of_the_pcfq_paper_by_hand() {
+    let text = "[[class]]\nname = 'c'\ncost = { cpu = '10 us', link = '2 us' }\n
+        [[flows]]\nclass = 'c'\nlist = [{ at = '0 s', size = '1 B', count = 2 }]\n
+        [[flows]]\nclass = 'c'\nlist = [{ at = '0 s', size = '1 B' }]";
+    for (scheduler, guarantee, seen_s, bound_s) in [
+        ("pcfq", "leaving after", 22e-6, 20e-6 + 4e-6 + 12e-6),
+        ("wfq+wfq", "leaving after", 22e-6, 20e-6 + 10e-6 + 4e-6 + 2e-6),
+        ("wfq+wfq", "leaving the CPU", 20e-6, 20e-6 + 10e-6),
+        ("wfq+wfq", "leaving the link", 2e-6, 4e-6 + 2e-6),
+    ] {
+        let row = row_of(text, scheduler, guarantee);
+        near(row.seen_s, seen_s);
+        near(row.bound_s, bound_s + 1e-9);
+    }
+    // With three quarters of the CPU and a quarter of the link for the first flow, its longest packet takes 40/3 and 8 us.
+    let heavy = text.replacen("class = 'c'\nlist", "class = 'c'\nweight = { cpu = 3, link = 1 }\nlist", 1);
+    let heavy = heavy.replacen("class = 'c'\nlist", "class = 'c'\nweight = { cpu = 1, link = 3 }\nlist", 1);
+    // The second flow's packet is the worst: at most 40 + 8/3 of its own, and the longest of any.
+    near(row_of(&heavy, "pcfq", "leaving after").bound_s, 40e-6 + 8e-6 / 3.0 + 12e-6 + 1e-9);
 }
 
 const NO_TIME: &str = "[[class]]\nname = 'a'\ncost = { cpu = '10 us', link = '1 ns' }\n[[class]]\nname = 'z'\ncost = { cpu = '0 s', link = '0 s' }\n

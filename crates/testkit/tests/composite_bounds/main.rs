@@ -1,10 +1,11 @@
 //! Guarantees of PCFQ and CBCS on random traffic over CPU and link, and what becomes of them when times are predicted.
 
 mod pipeline;
+mod separate;
 
 use dovetail_model::bounds_composite::{
     CompositeFlow, ReservedFlow, cbcs_relative_fairness_s, cbcs_weighted_fairness_s, pcfq_delay_s,
-    pcfq_relative_fairness_s, pcfq_tags_fairness_s,
+    pcfq_relative_fairness_s, pcfq_tags_fairness_s, separate_wfq_delay_s,
 };
 use pipeline::{Arrival, Service, Traffic, serve};
 
@@ -69,7 +70,7 @@ fn exact(seed: u64) -> Traffic {
 
 fn of_equal_weights(seed: u64) -> Traffic {
     let mut traffic = exact(seed);
-    traffic.weights.fill(1000);
+    traffic.weights.fill([1000; 2]);
     traffic
 }
 
@@ -93,6 +94,17 @@ fn pcfq_is_fair_in_total_time() {
     }
 }
 
+/// By the paper's clock a flow that comes while others have waited for long starts far behind them: no bound on an interval in which both wait holds. Theorem 2
+/// is about flows that become backlogged together.
+#[test]
+fn by_the_papers_clock_flows_that_begin_together_are_treated_alike() {
+    let together = |seed| exact(seed).at_once();
+    let ratio = worst_ratio("pcfq:clock=paper", together, |pair| pcfq_relative_fairness_s(pair.flows, pair.i, pair.j));
+    assert!(ratio <= 1.0 && ratio > 0.5, "Theorem 2, all at once: {ratio}");
+    let ratio = worst_ratio("pcfq:clock=paper", exact, |pair| pcfq_relative_fairness_s(pair.flows, pair.i, pair.j));
+    assert!(ratio > 1.0, "it would hold for all: {ratio}");
+}
+
 #[test]
 fn cbcs_is_fair_in_total_time() {
     for spec in ["cbcs", "cbcs:quantum=200 us", "cbcs:quantum=1 ms", "cbcs:quantum=7 us"] {
@@ -114,39 +126,80 @@ fn cbcs_is_fair_in_total_time() {
     assert!(ratio <= 1.0, "{ratio}");
 }
 
-/// The worst of (leaving - expected arrival) / (17) over all packets.
-fn worst_delay(spec: &str) -> f64 {
+/// A flow's reserved shares of CPU and link.
+type Shares = fn(&Traffic, usize) -> [f64; 2];
+
+/// When each packet is expected: at a server of its flow's own that takes every packet for as long as its times on the reserved shares of CPU
+/// and link together; the expected arrival of (16) and (17).
+fn expected_arrivals(traffic: &Traffic, shares: Shares) -> Vec<f64> {
+    let mut next = vec![0.0f64; traffic.weights.len()];
+    let expect = |a: &Arrival| {
+        let expected = next[a.flow].max(a.at as f64);
+        let times = a.truth.iter().zip(shares(traffic, a.flow)).map(|(&time, share)| time as f64 / share);
+        next[a.flow] = expected + times.sum::<f64>();
+        expected
+    };
+    traffic.arrivals.iter().map(expect).collect()
+}
+
+/// The worst of (leaving - expected arrival) / bound over all packets of all traffic; `left` of the packets by number.
+fn worst_delay(
+    traffic: impl Fn(u64) -> Traffic,
+    shares: Shares,
+    bound: impl Fn(&ReservedFlow<'_>, &[ReservedFlow<'_>]) -> f64,
+    left: impl Fn(&Traffic) -> Vec<u64>,
+) -> f64 {
     let mut worst = 0.0;
     for seed in SEEDS {
-        let traffic = exact(seed);
-        let flows = traffic.weights.len();
-        let all: f64 = (0..flows).map(|f| traffic.weight(f)).sum();
-        let times = |f: usize| -> Vec<[f64; 2]> {
-            traffic.arrivals.iter().filter(|a| a.flow == f).map(|a| a.truth.map(|t| t as f64)).collect()
-        };
-        let packets: Vec<Vec<[f64; 2]>> = (0..flows).map(times).collect();
-        let reserved = |f: usize| ReservedFlow { packets_s: &packets[f], shares: [traffic.weight(f) / all; 2] };
-        let reserved: Vec<ReservedFlow> = (0..flows).map(reserved).collect();
-        let mut next = vec![0.0f64; flows];
-        let expect = |a: &Arrival| {
-            let expected = next[a.flow].max(a.at as f64);
-            next[a.flow] = expected + a.total() as f64 / reserved[a.flow].shares[0];
-            expected
-        };
-        let expected: Vec<f64> = traffic.arrivals.iter().map(expect).collect();
-        for service in serve(spec, &traffic).0 {
-            let delay = service.left as f64 - expected[service.packet];
-            worst = f64::max(worst, delay / pcfq_delay_s(&reserved[service.flow], &reserved));
+        let traffic = traffic(seed);
+        let times = traffic.times();
+        let reserved = |f: usize| ReservedFlow { packets_s: &times[f], shares: shares(&traffic, f) };
+        let reserved: Vec<ReservedFlow> = (0..times.len()).map(reserved).collect();
+        let expected = expected_arrivals(&traffic, shares);
+        for (packet, left) in left(&traffic).into_iter().enumerate() {
+            let flow = traffic.arrivals[packet].flow;
+            worst = f64::max(worst, (left as f64 - expected[packet]) / (bound(&reserved[flow], &reserved) + ROUNDING));
         }
     }
     worst
 }
 
+/// When each packet leaves the link.
+fn left_by(spec: &str, traffic: &Traffic) -> Vec<u64> {
+    let mut left = vec![0; traffic.arrivals.len()];
+    serve(spec, traffic).0.iter().for_each(|service| left[service.packet] = service.left);
+    left
+}
+
 #[test]
 fn pcfq_keeps_its_delay_guarantee() {
-    let ratio = worst_delay("pcfq");
-    println!("tags {ratio}, paper {}", worst_delay("pcfq:clock=paper"));
-    assert!(ratio <= 1.0, "{ratio}");
+    for spec in ["pcfq", "pcfq:clock=paper"] {
+        let ratio = |traffic, shares| worst_delay(traffic, shares, pcfq_delay_s, |traffic| left_by(spec, traffic));
+        for (weights, traffic) in [
+            ("equal weights on CPU and link", exact as fn(u64) -> Traffic),
+            ("unequal ones of the same sum", Traffic::of_unequal_shares),
+            ("unequal ones of unequal sums", Traffic::of_weights_of_unequal_sums),
+        ] {
+            let ratio = ratio(traffic, Traffic::common_shares);
+            assert!(ratio <= 1.0, "{spec}, {weights}: {ratio}");
+        }
+        // Virtual time passes as slowly as the larger sum makes it: a weight is no part of the smaller one.
+        assert!(ratio(Traffic::of_weights_of_unequal_sums, Traffic::shares) > 10.0);
+    }
+}
+
+/// Both of wfq's guarantees in a row. A packet leaves the CPU at most P_max after the private server there, and what comes later to a private server by
+/// some time leaves it later by at most as much: so it leaves the link at most P_max + L_max after the private servers of CPU and link in a row.
+/// Those end it before the one server of `expected_arrivals` does.
+#[test]
+fn separate_wfqs_keep_their_delay_guarantee() {
+    for traffic in [exact as fn(u64) -> Traffic, Traffic::of_unequal_shares] {
+        let ratio = worst_delay(traffic, Traffic::shares, separate_wfq_delay_s, separate::left);
+        assert!(ratio <= 1.0, "{ratio}");
+        // As tight as it is: of the private servers in a row.
+        let late = SEEDS.map(|seed| separate::lateness(&traffic(seed))).fold(f64::MIN, f64::max);
+        assert!(late <= 1.0 && late > 0.5, "{late}");
+    }
 }
 
 /// What charging measured times leaves of a prediction that is off by up to `error`, by `pcfq:clock=tags`, C the longest total time by weight of

@@ -22,8 +22,8 @@ impl Arrival {
 /// Flows and their packets in order of arrival.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    /// Thousandths.
-    pub weights: Vec<u32>,
+    /// On CPU and link, in thousandths.
+    pub weights: Vec<[u32; 2]>,
     pub arrivals: Vec<Arrival>,
 }
 
@@ -36,7 +36,7 @@ impl Traffic {
     pub fn random(seed: u64, error: f64) -> Self {
         let mut random = Random::new(seed);
         let flows = random.between(2, 6) as usize;
-        let weights: Vec<u32> = (0..flows).map(|_| [1000, 1000, 2000, 3000, 500][random.below(5) as usize]).collect();
+        let weights: Vec<[u32; 2]> = (0..flows).map(|_| [a_weight(&mut random); 2]).collect();
         let load = (1.0 + 3.0 * fraction(&mut random)) / (2 * flows) as f64;
         let mut arrivals: Vec<Arrival> = Vec::new();
         for flow in 0..flows {
@@ -60,8 +60,56 @@ impl Traffic {
         Self { weights, arrivals }
     }
 
+    /// The same with a weight on each resource: on the link those that the others have on the CPU, so that both have the same sum.
+    pub fn of_unequal_shares(seed: u64) -> Self {
+        let mut traffic = Self::random(seed, 0.0);
+        let cpu: Vec<u32> = traffic.weights.iter().map(|w| w[0]).collect();
+        let by = 1 + seed as usize % (cpu.len() - 1).max(1);
+        traffic.weights.iter_mut().zip(cpu.iter().cycle().skip(by)).for_each(|(both, &other)| both[1] = other);
+        traffic
+    }
+
+    /// The same with twenty times the weights on the link: the same shares.
+    pub fn of_weights_of_unequal_sums(seed: u64) -> Self {
+        let mut traffic = Self::random(seed, 0.0);
+        traffic.weights.iter_mut().for_each(|both| both[1] *= 20);
+        traffic
+    }
+
+    /// On both resources.
     pub fn weight(&self, flow: usize) -> f64 {
-        f64::from(self.weights[flow]) / 1000.0
+        let [cpu, link] = self.weights[flow];
+        assert_eq!(cpu, link, "fairness in total time is by one weight");
+        f64::from(cpu) / 1000.0
+    }
+
+    /// The flow's part of CPU and link, by the sum of the weights on each.
+    pub fn shares(&self, flow: usize) -> [f64; 2] {
+        let sums = self.sums();
+        [0, 1].map(|r| f64::from(self.weights[flow][r]) / sums[r])
+    }
+
+    /// Both by the larger of the two sums.
+    pub fn common_shares(&self, flow: usize) -> [f64; 2] {
+        let [cpu, link] = self.sums();
+        self.weights[flow].map(|weight| f64::from(weight) / cpu.max(link))
+    }
+
+    fn sums(&self) -> [f64; 2] {
+        [0, 1].map(|r| self.weights.iter().map(|w| f64::from(w[r])).sum())
+    }
+
+    /// The true times of each flow's packets.
+    pub fn times(&self) -> Vec<Vec<[f64; 2]>> {
+        let mut times = vec![Vec::new(); self.weights.len()];
+        self.arrivals.iter().for_each(|a| times[a.flow].push(a.truth.map(|t| t as f64)));
+        times
+    }
+
+    /// All packets are there at the beginning.
+    pub fn at_once(mut self) -> Self {
+        self.arrivals.iter_mut().for_each(|a| a.at = 0);
+        self
     }
 
     /// The longest total time by weight of the flow.
@@ -69,6 +117,10 @@ impl Traffic {
         self.arrivals.iter().filter(|a| a.flow == flow).map(Arrival::total).max().unwrap_or(0) as f64
             / self.weight(flow)
     }
+}
+
+fn a_weight(random: &mut Random) -> u32 {
+    [1000, 1000, 2000, 3000, 500][random.below(5) as usize]
 }
 
 fn fraction(random: &mut Random) -> f64 {
@@ -115,8 +167,13 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(spec: &str, traffic: &'a Traffic) -> Self {
         let mut scheduler = build::<2, usize>(&spec.parse().unwrap(), Shape::default()).unwrap();
-        let config = |milli: u32| FlowConfig { weight: Weight::from_milli(milli).unwrap(), ..FlowConfig::default() };
-        let flows: Vec<FlowId> = traffic.weights.iter().map(|&milli| scheduler.add_flow(config(milli))).collect();
+        let weight = |milli: u32| Weight::from_milli(milli).unwrap();
+        let config = |&[cpu, link]: &[u32; 2]| FlowConfig {
+            weight: weight(cpu),
+            weight_on: Some([weight(cpu), weight(link)]),
+            ..FlowConfig::default()
+        };
+        let flows: Vec<FlowId> = traffic.weights.iter().map(|both| scheduler.add_flow(config(both))).collect();
         let queued = vec![0; flows.len()];
         Self {
             scheduler,

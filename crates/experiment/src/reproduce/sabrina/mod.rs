@@ -3,6 +3,7 @@
 //! Allocation", 2007). They simulate the same thirty flows.
 
 mod congested;
+mod delay_stretch;
 mod delays;
 mod gini;
 mod ixp;
@@ -59,7 +60,11 @@ pub fn reproduce(id: &str, bench: &Bench<'_>, shared: &Shared) -> Result<Finding
         "pcfq-fig5" => gini::pcfq(id, shared.delays(bench)?, CPU),
         "pcfq-fig6" => gini::pcfq(id, shared.delays(bench)?, LINK),
         "pcfq-table1" => stretch::delay_guarantees(bench),
-        "pcfq-table2" => stretch::pcfq(bench),
+        "pcfq-table2" => {
+            let mut findings = stretch::pcfq(bench)?;
+            delay_stretch::add(&mut findings, bench)?;
+            Ok(findings)
+        }
         "pcfq-table3" => prediction::settings(bench),
         "pcfq-table4" => delays::table(shared.delays(bench)?, "pcfq", "wfq+wfq"),
         "pcfq-table5" => delays::shares(bench, shared.delays(bench)?),

@@ -12,7 +12,7 @@ use crate::bounds::drift;
 use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
 
 /// How far true times are spread around the model, which makes the prediction error.
-const SPREADS: [&str; 4] = ["10 %", "25 %", "50 %", "100 %"];
+pub(super) const SPREADS: [&str; 4] = ["10 %", "25 %", "50 %", "100 %"];
 /// Packets of a run whose ways are kept: all.
 const PACKETS: usize = 200_000;
 
@@ -25,7 +25,7 @@ struct Point {
 }
 
 /// What is predicted before anything is observed: the model itself.
-const MODELS: [&str; 3] =
+pub(super) const MODELS: [&str; 3] =
     ["1.33333333 us/B + 8 ms", "0.16666667 us/B + 0.33333333 ms", "0.28571429 us/B + 0.71428571 ms"];
 
 /// Thirty backlogged flows for 60 s under these schedulers: with exact times first; then predicted from nothing: by a fitted line, and the
@@ -41,7 +41,7 @@ fn points(bench: &Bench<'_>, schedulers: &[&str]) -> Result<Vec<Point>, Reproduc
 }
 
 /// A line that starts from this model; the length that the link will see is known.
-fn known_lengths(model: &str) -> String {
+pub(super) fn known_lengths(model: &str) -> String {
     format!("{{ cpu = \"fit:first={model}\", link = \"oracle\" }}")
 }
 
