@@ -10,8 +10,8 @@
 //!   packets need time on no other one.
 //! * Guarantees, with exact times, N the normalised time received as of the decisions and C the longest of a packet, for `clock=tags`:
 //!   N_i - N_j <= C_j + max over all flows n of C_n over any interval in which flows i and j are backlogged. A packet leaves at
-//!   most (17) after its expected arrival, a flow's shares being its weights by the largest of the resources' sums of weights, with one packet at a time in the pipeline, and in every test also with a pipeline that overlaps. See
-//!   `dovetail_model::bounds_composite`.
+//!   most (17) after its expected arrival with one packet at a time in the pipeline, and in every test also with a pipeline that overlaps and
+//!   by `clock=paper`; a flow's shares are its weights by the largest of the resources' sums of weights. See `dovetail_model::bounds_composite`.
 //! * Times must be known, or predicted, on arrival.
 //! * Example: `pcfq`, `pcfq:charge=estimated,clock=paper`.
 //!

@@ -97,9 +97,8 @@ impl<'a> Reserved<'a> {
     }
 
     fn flows(&self) -> Vec<ReservedFlow<'_>> {
-        let flow = |(times, &shares): (&'_ Vec<[f64; 2]>, &[f64; 2])| (times.as_slice(), shares);
-        let flows = self.times.iter().zip(&self.shares).map(flow);
-        flows.map(|(packets_s, shares)| ReservedFlow { packets_s, shares }).collect()
+        let flows = self.times.iter().zip(&self.shares);
+        flows.map(|(packets_s, &shares)| ReservedFlow { packets_s, shares }).collect()
     }
 
     /// Equations (16) and (17): every packet before counts with its times on the shares of both resources.
