@@ -8,7 +8,7 @@ use dovetail_config::{InputError, Span, Text, nearest, unknown};
 use dovetail_sched::aqm::Encoding;
 use dovetail_sched::cost::{Linear, Prediction};
 use dovetail_sched::{Limit, Spec};
-use dovetail_units::{BitRate, Bytes, Duration, Weight};
+use dovetail_units::{BitRate, Bytes, Duration, Time, Weight};
 use dovetail_wire::{KeyKind, Prefix, protocol_name};
 use serde::Deserialize;
 use toml::Spanned;
@@ -312,6 +312,9 @@ pub struct Config {
     file: File,
 }
 
+/// When a box begins: a second after time zero, so that there is a time before.
+pub const EPOCH: Time = Time::from_nanos(1_000_000_000);
+
 const MOST_FLOWS: u32 = 16_384;
 const IDLE: Duration = Duration::from_secs(60);
 const QUEUE: u32 = 200;
@@ -334,18 +337,29 @@ impl Config {
         Ok(config)
     }
 
-    /// Open the ports `in` and `out`.
+    /// Open the ports `in` and `out`. Paths of captures are seen from the configuration's folder. The first packet of
+    /// those that are read comes at [`EPOCH`].
     ///
     /// # Errors
     /// One cannot be opened, or they carry frames of different kinds.
     pub fn open_ports(&self) -> Result<[Box<dyn Port>; 2], InputError> {
-        let open = |text: &Spanned<String>| {
-            let kind = text.get_ref().parse::<Kind>();
-            let port = kind.and_then(|kind| port::open(&kind, &Options::default()));
-            port.map_err(|error| self.at(text.span(), error.to_string()))
-        };
         let Ports { inside, outside } = &self.file.ports;
-        let ports = [open(inside)?, open(outside)?];
+        let folder = Path::new(&self.name).parent().unwrap_or(Path::new(""));
+        let mut kinds = Vec::with_capacity(2);
+        let mut first: Option<Time> = None;
+        for text in [inside, outside] {
+            let kind = text.get_ref().parse::<Kind>().map(|kind| kind.seen_from(folder));
+            let kind = kind.map_err(|error| self.at(text.span(), error.to_string()))?;
+            let time = port::first_time([&kind]).map_err(|error| self.at(text.span(), error.to_string()))?;
+            first = first.into_iter().chain(time).min();
+            kinds.push((kind, text));
+        }
+        let epoch = first.map_or(Time::ZERO, |first| Time::ZERO + first.since(EPOCH));
+        let options = Options { epoch, ..Options::default() };
+        let open = |(kind, text): &(Kind, &Spanned<String>)| {
+            port::open(kind, &options).map_err(|error| self.at(text.span(), error.to_string()))
+        };
+        let ports = [open(&kinds[0])?, open(&kinds[1])?];
         let [link, other] = [ports[0].link(), ports[1].link()];
         if link != other {
             let message = format!("{} carries {link} and {} {other}", inside.get_ref(), outside.get_ref());
