@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// What each product crate may depend on, of our own.
-const MAY_USE: [(&str, &[&str]); 11] = [
+const MAY_USE: [(&str, &[&str]); 12] = [
     ("units", &[]),
     ("sched", &["units"]),
     ("model", &["units"]),
@@ -17,11 +17,12 @@ const MAY_USE: [(&str, &[&str]); 11] = [
     ("experiment", &["units", "sched", "model", "wire", "trace", "tcp", "sim", "config"]),
     ("config", &["units"]),
     ("dataplane", &["units", "sched", "wire", "trace", "config"]),
-    ("cli", &["units", "sched", "model", "wire", "trace", "tcp", "sim", "experiment", "config", "dataplane"]),
+    ("lab", &["units", "config"]),
+    ("cli", &["units", "sched", "model", "wire", "trace", "tcp", "sim", "experiment", "config", "dataplane", "lab"]),
 ];
 
 /// Licences of which any one suffices.
-const LICENCES: [&str; 11] =
+const LICENCES: [&str; 10] =
     ["MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Zlib", "0BSD", "Unlicense", "CC0-1.0", "Unicode-3.0"];
 
 fn metadata() -> Value {

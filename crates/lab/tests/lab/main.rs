@@ -1,0 +1,5 @@
+//! Labs and the traffic in them. All tests need root; without it each says that it is skipped.
+
+mod lifetime;
+mod support;
+mod traffic;

@@ -1,0 +1,55 @@
+//! What the tests of labs have in common.
+
+use std::process::Command;
+
+use dovetail_lab::traffic::{Ip, TcpFlow, UdpFlow};
+use dovetail_lab::{Lab, Options};
+use dovetail_units::{Bytes, Duration, PacketRate};
+
+/// Whether the user may make namespaces. Says so if not.
+pub fn may_run() -> bool {
+    let output = Command::new("id").arg("-u").output().unwrap();
+    let root = output.stdout.trim_ascii() == b"0";
+    if !root {
+        eprintln!("skipped: needs root");
+    }
+    root
+}
+
+/// A lab of this test process, with a name of its own.
+pub fn lab(name: &str) -> Lab {
+    Lab::up(&options(name)).unwrap()
+}
+
+pub fn options(name: &str) -> Options {
+    Options { name: own(name), ..Options::default() }
+}
+
+/// `name`, told apart from that of another run of the tests at the same time.
+pub fn own(name: &str) -> String {
+    format!("{name}-{}", std::process::id())
+}
+
+/// What a program prints.
+pub fn output(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What is left of the lab `name`: its namespaces.
+pub fn left(name: &str) -> Vec<String> {
+    let name = own(name);
+    let of_the_lab = |line: &&str| line.starts_with(&format!("dovetail-{name}-"));
+    output("ip", &["netns", "list"]).lines().filter(of_the_lab).map(str::to_string).collect()
+}
+
+pub fn udp(port: u16, ip: Ip, frame: u64, pps: u64) -> UdpFlow {
+    let rate = PacketRate::from_micro_pps(pps * 1_000_000).unwrap();
+    UdpFlow { name: format!("{port}"), port, ip, frame: Bytes(frame), rate }
+}
+
+pub fn tcp(port: u16, ip: Ip) -> TcpFlow {
+    let (start, mss, congestion_control) = (Duration::ZERO, None, None);
+    TcpFlow { name: format!("{port}"), port, ip, start, mss, congestion_control }
+}
