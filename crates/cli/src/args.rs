@@ -48,6 +48,9 @@ pub enum Command {
     Bounds(Bounds),
     /// Run the middlebox: real frames between two ports, processed and shared out by a scheduler
     Live(Live),
+    /// A network of namespaces on this machine to try the live middlebox in
+    #[command(subcommand)]
+    Lab(Lab),
     /// Print the completion script of a shell
     Completions(Completions),
     /// Write man pages into a folder
@@ -213,6 +216,43 @@ pub struct Live {
     /// Print one JSON document at the end instead of a table
     #[arg(long)]
     pub json: bool,
+}
+
+/// `dovetail lab`.
+#[derive(Subcommand, Debug)]
+pub enum Lab {
+    /// Make a client, a box and a server, connected in this order, and leave them there
+    Up(Up),
+    /// Remove a lab, or what is left of it, and end the processes in it
+    Down(Down),
+}
+
+/// `dovetail lab up`.
+#[derive(Args, Debug)]
+pub struct Up {
+    /// Its name: a-z, 0-9 and -
+    #[arg(value_name = "NAME", default_value = "lab")]
+    pub name: String,
+    /// MTU of its interfaces, bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..))]
+    pub mtu: u16,
+    /// Congestion control of TCP connections in it
+    #[arg(long, value_name = "NAME", default_value = "reno")]
+    pub congestion_control: String,
+    /// TCP connections do without ECN
+    #[arg(long)]
+    pub no_ecn: bool,
+}
+
+/// `dovetail lab down`.
+#[derive(Args, Debug)]
+pub struct Down {
+    /// Which
+    #[arg(value_name = "NAME", default_value = "lab")]
+    pub name: String,
+    /// All labs on this machine
+    #[arg(long, conflicts_with = "name")]
+    pub all: bool,
 }
 
 /// `dovetail completions`.

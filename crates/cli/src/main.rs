@@ -6,6 +6,7 @@ mod composition;
 mod failure;
 mod generated;
 mod live;
+mod lab;
 mod network;
 mod reproduce;
 mod run;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => reproduce::reproduce(args),
         Command::Bounds(args) => bounds::bounds(args),
         Command::Live(args) => live::live(args),
+        Command::Lab(command) => lab::lab(command),
         Command::Completions(args) => generated::completions(args),
         Command::Man(args) => generated::man(args),
     };

@@ -207,6 +207,7 @@ fn configure_end(
     // No link-local address, no router solicitation: nothing is on the wire but traffic.
     write_setting("net/ipv6/conf/eth0/addr_gen_mode", "1")?;
     write_setting("net/ipv6/conf/eth0/accept_ra", "0")?;
+    write_setting("net/ipv6/conf/eth0/router_solicitations", "0")?;
     set_congestion_control(&options.congestion_control)?;
     write_setting("net/ipv4/tcp_ecn", if options.ecn { "1" } else { "0" })?;
     // A connection shall not begin with what an earlier one has learnt.

@@ -159,6 +159,15 @@ impl Namespace {
     }
 }
 
+/// Ask a program that was started to end (SIGTERM).
+///
+/// # Errors
+/// The kernel refuses.
+pub fn ask_to_end(child: &std::process::Child) -> Result<(), LabError> {
+    let id = Pid::from_raw(child.id() as i32);
+    kill(id, Signal::SIGTERM).map_err(|error| LabError::system(format!("end process {id}"))(error.into()))
+}
+
 fn program(id: Pid) -> String {
     let name = std::fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
     name.trim().to_string()

@@ -4,6 +4,7 @@ mod arguments;
 mod captures;
 mod determinism;
 mod interruption;
+mod lab;
 mod manners;
 mod output;
 mod scenarios;

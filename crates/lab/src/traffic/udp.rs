@@ -37,6 +37,14 @@ pub struct UdpFlow {
 }
 
 impl UdpFlow {
+    /// Whether it can be.
+    ///
+    /// # Errors
+    /// Its frames are too short or too long.
+    pub fn check(&self) -> Result<(), LabError> {
+        self.payload().map(drop)
+    }
+
     /// Bytes of its payload.
     fn payload(&self) -> Result<usize, LabError> {
         let headers = ETHERNET_AND_UDP + self.ip.header();
