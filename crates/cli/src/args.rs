@@ -22,6 +22,13 @@ const LIVE_EXAMPLES: &str = "Examples:
 
 Interfaces need root or CAP_NET_RAW and CAP_NET_ADMIN; captures need nothing.";
 
+const RUN_LAB_EXAMPLES: &str = "Examples:
+  dovetail lab run
+  dovetail lab run click --json
+  dovetail lab run my-scenario.toml --set lab.ecn=false
+
+A lab is made of network namespaces, which needs root.";
+
 /// Share a packet processor's CPU and link between flows: fairly, efficiently, and with the trade between the two in your hand.
 #[derive(Parser, Debug)]
 #[command(name = "dovetail", version, arg_required_else_help = true, subcommand_required = true)]
@@ -223,6 +230,8 @@ pub struct Live {
 pub enum Lab {
     /// Make a client, a box and a server, connected in this order, and leave them there
     Up(Up),
+    /// Make a lab with the live middlebox in it, send traffic through, say who got what, and remove it
+    Run(RunLab),
     /// Remove a lab, or what is left of it, and end the processes in it
     Down(Down),
 }
@@ -242,6 +251,24 @@ pub struct Up {
     /// TCP connections do without ECN
     #[arg(long)]
     pub no_ecn: bool,
+}
+
+/// `dovetail lab run`.
+#[derive(Args, Debug)]
+#[command(after_help = RUN_LAB_EXAMPLES)]
+pub struct RunLab {
+    /// A scenario (TOML), or starving-tunnel or click, which come with the program
+    #[arg(value_name = "SCENARIO", default_value = "starving-tunnel")]
+    pub scenario: String,
+    /// Name of the lab: a-z, 0-9 and -
+    #[arg(long, value_name = "NAME", default_value = "lab")]
+    pub name: String,
+    /// Override a key of the scenario, such as lab.ecn=false; may be given several times
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+    /// Print one JSON document at the end instead of tables
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `dovetail lab down`.

@@ -60,3 +60,177 @@ fn without_root_a_lab_says_so() {
     };
     said.fails(2, &["needs root"]);
 }
+
+/// A tunnel and four forwarded flows; every frame occupies the CPU for as long as its class costs.
+const SCENARIO: &str = r#"
+title = "A short one"
+live = "box.toml"
+warm_up = "200 ms"
+
+[[step]]
+title = "strict"
+time = "600 ms"
+
+[[step]]
+title = "lenient"
+set = ["scheduler=tradeoff:alpha=0.5"]
+time = "600 ms"
+
+[[udp]]
+class = "tunnel"
+port = 5001
+frame = "1000 B"
+rate = "1000 pps"
+
+[[udp]]
+class = "forwarding"
+port = 5002
+count = 4
+frame = "1000 B"
+rate = "500 pps"
+
+[[tcp]]
+class = "bulk"
+port = 5001
+count = 2
+"#;
+
+const BOX: &str = r#"
+scheduler = "tradeoff:alpha=1"
+
+[ports]
+in = "packet:client"
+out = "packet:server"
+
+[link]
+rate = "10 Mbps"
+
+[flows]
+queue = "20 packets"
+
+[[class]]
+name = "tunnel"
+match = [{ protocol = "udp", dport = "5001" }]
+cost = "4 ms"
+
+[[class]]
+name = "bulk"
+match = [{ protocol = "tcp" }]
+cost = "10 us"
+
+[[class]]
+name = "forwarding"
+cost = "10 us"
+"#;
+
+fn with_scenario() -> Folder {
+    let folder = Folder::new();
+    folder.write("s.toml", SCENARIO);
+    folder.write("box.toml", BOX);
+    folder
+}
+
+/// Namespaces of the lab `name` that are there.
+fn left(name: &str) -> usize {
+    let list = Command::new("ip").args(["netns", "list"]).output().unwrap().stdout;
+    let list = String::from_utf8(list).unwrap();
+    list.lines().filter(|line| line.starts_with(&format!("dovetail-{name}-"))).count()
+}
+
+#[test]
+fn a_lab_runs_the_middlebox_and_leaves_nothing() {
+    if !may_run() {
+        return;
+    }
+    let (folder, lab) = (with_scenario(), name("run"));
+    let said = folder.dovetail(&["lab", "run", "s.toml", "--name", &lab, "--json"]).succeeds();
+    let document: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((document["schema"].as_u64(), document["title"].as_str()), (Some(1), Some("A short one")));
+    let steps = document["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 2);
+    for step in steps {
+        assert_eq!(step["box"]["unaccounted"], 0);
+        let groups = step["groups"].as_array().unwrap();
+        let flows: Vec<_> = groups.iter().map(|g| g["goodput_bps"].as_array().unwrap()).collect();
+        assert_eq!(flows.iter().map(|flows| flows.len()).collect::<Vec<_>>(), [1, 4, 2]);
+        // A connection may still wait to send again what was lost as the box changed.
+        let certain = if step["step"] == "strict" { &flows[..] } else { &flows[..2] };
+        assert!(certain.iter().copied().flatten().all(|rate| rate.as_f64().unwrap() > 0.0), "{step}");
+        assert!(groups[0]["lost"].is_number() && groups[2]["rtt_s"].as_f64().unwrap() > 0.0, "{step}");
+    }
+    // By hand: a tunnel's frame needs 4 ms of CPU and 0.8 ms of link, a forwarded one 0.8 ms of link. With a share of d each of 1 + 4 + 2 flows fills the link with
+    // d (0.8/4 + 4 + 2), so d = 1 / 6.2 while the CPU is far from full. All ask for more: the tunnel for 4, a forwarded flow for 0.4.
+    let fair = |step: usize, group: usize| steps[step]["groups"][group]["fair_share"].as_f64().unwrap();
+    assert!(
+        (fair(0, 0) - 1.0 / 6.2).abs() < 1e-3 && (fair(0, 1) - 4.0 / 6.2).abs() < 1e-3,
+        "{}, {}",
+        fair(0, 0),
+        fair(0, 1)
+    );
+    let tunnel = |step: usize| steps[step]["groups"][0]["dominant_share"].as_f64().unwrap();
+    assert!(tunnel(1) > 1.5 * tunnel(0), "alpha gives the tunnel nothing: {} and {}", tunnel(0), tunnel(1));
+    assert_eq!(left(&lab), 0);
+
+    let said = folder.dovetail(&["lab", "run", "s.toml", "--name", &lab, "--set", "step.0.time=100 ms"]).succeeds().out;
+    for word in ["A short one", "strict, 0.", "lenient (scheduler=tradeoff:alpha=0.5)", "tunnel", "fair", "RTT"] {
+        assert!(said.contains(word), "{word:?} is missing in:\n{said}");
+    }
+    assert!(said.lines().all(|line| line.chars().count() <= 120), "{said}");
+}
+
+#[test]
+fn a_lab_that_is_interrupted_leaves_nothing() {
+    if !may_run() {
+        return;
+    }
+    for signal in ["INT", "TERM"] {
+        let (folder, lab) = (with_scenario(), name("stop"));
+        let arguments = ["lab", "run", "s.toml", "--name", &lab, "--set", "step.0.time=1000 s"];
+        let mut child = folder.command(&arguments).spawn().unwrap();
+        wait_for_the_box(&lab);
+        Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        assert_eq!(left(&lab), 0, "after SIG{signal}");
+    }
+}
+
+/// Wait until the middlebox runs in the box.
+fn wait_for_the_box(lab: &str) {
+    let pids = || Command::new("ip").args(["netns", "pids", &format!("dovetail-{lab}-box")]).output().unwrap().stdout;
+    let is_live = |id: &str| {
+        let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        line.split(|&byte| byte == 0).any(|word| word == b"live")
+    };
+    while !String::from_utf8(pids()).unwrap().split_whitespace().any(is_live) {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn what_a_killed_run_has_left_is_removed() {
+    if !may_run() {
+        return;
+    }
+    let (folder, lab) = (with_scenario(), name("kill"));
+    let arguments = ["lab", "run", "s.toml", "--name", &lab, "--set", "step.0.time=1000 s"];
+    let mut child = folder.command(&arguments).spawn().unwrap();
+    wait_for_the_box(&lab);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let said = folder.dovetail(&["lab", "down", &lab]).succeeds().out;
+    assert!(said.contains("removed process") && said.contains("(dovetail)"), "{said}");
+    assert_eq!((said.matches("removed namespace").count(), left(&lab)), (3, 0), "{said}");
+}
+
+#[test]
+fn wrong_scenarios_of_labs_are_refused() {
+    let folder = with_scenario();
+    folder.dovetail(&["lab", "run", "clik"]).fails(2, &["there is no scenario \"clik\"", "click"]);
+    folder.dovetail(&["lab", "run", "s.toml", "--set", "live=nowhere.toml"]).fails(2, &["nowhere.toml"]);
+    folder.dovetail(&["lab", "run", "s.toml", "--set", "udp.0.frame=20 B"]).fails(2, &["20 B", "60 B"]);
+    if may_run() {
+        folder.write("box.toml", BOX.replace("alpha=1", "alfa=1"));
+        folder.dovetail(&["lab", "run", "s.toml", "--name", &name("bad")]).fails(2, &["alfa", "alpha", "box.toml"]);
+        assert_eq!(left(&name("bad")), 0);
+    }
+}

@@ -33,6 +33,8 @@ pub struct GroupReport {
     pub class: String,
     /// Bits per second of each flow that came to the server: of UDP whole frames, of TCP what the program has read.
     pub goodput: Vec<f64>,
+    /// Frames per second that came to the server, all flows together; of TCP as many full segments as what was read makes.
+    pub frames: f64,
     /// Part of UDP frames that were lost, 0 to 1; `None` of TCP, and if none came.
     pub lost: Option<f64>,
     /// One-way latency of UDP frames, nanoseconds; `None` of TCP.
@@ -102,6 +104,7 @@ fn of_udp(group: &Group, report: &UdpReport, first: usize) -> GroupReport {
     GroupReport {
         class: group.class.clone(),
         goodput: range.map(|k| report.rate(k).map_or(0.0, |rate| rate.as_bps() as f64)).collect(),
+        frames: received as f64 / report.window.as_secs_f64(),
         lost: (of > 0).then(|| lost as f64 / of as f64),
         latency: Some(latency),
         rtt: None,
@@ -113,10 +116,12 @@ fn of_udp(group: &Group, report: &UdpReport, first: usize) -> GroupReport {
 fn of_tcp(group: &Group, report: &TcpReport, first: usize) -> GroupReport {
     let range = first..first + group.tcp.len();
     let flows = &report.flows[range.clone()];
+    let segments = flows.iter().map(|flow| flow.bytes as f64 / f64::from(flow.segment.max(1)));
     let rtt: Duration = flows.iter().map(|flow| flow.rtt).sum();
     GroupReport {
         class: group.class.clone(),
         goodput: range.map(|k| report.goodput(k).map_or(0.0, |rate| rate.as_bps() as f64)).collect(),
+        frames: segments.sum::<f64>() / report.window.as_secs_f64(),
         lost: None,
         latency: None,
         rtt: Some(rtt.divided_by(flows.len() as u64)),

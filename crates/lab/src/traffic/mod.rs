@@ -3,6 +3,7 @@
 //! A run of traffic goes on until it is stopped or dropped. `measure` tells what has happened since the run began or was last measured: so the first call ends the
 //! warm-up, and a run has as many windows as one likes.
 
+mod probe;
 mod tcp;
 mod tcp_info;
 mod udp;

@@ -51,6 +51,8 @@ pub struct TcpMeasured {
     pub name: String,
     /// Bytes that the server's program has read.
     pub bytes: u64,
+    /// Bytes of data in a full segment; zero before it is connected.
+    pub segment: u32,
     /// Segments sent again.
     pub retransmitted: u64,
     /// Smoothed round-trip time, at the end of the window; zero before it is connected.
@@ -196,11 +198,13 @@ impl TcpRun<'_> {
                     )));
                 }
             };
-            let info = info.unwrap_or(Info { rtt: Duration::ZERO, window: 0, retransmitted: 0, ecn: false });
+            let info =
+                info.unwrap_or(Info { rtt: Duration::ZERO, window: 0, segment: 0, retransmitted: 0, ecn: false });
             let total = (self.shared.read[k].load(Relaxed), u64::from(info.retransmitted));
             flows.push(TcpMeasured {
                 name: flow.name.clone(),
                 bytes: total.0 - before.0,
+                segment: info.segment,
                 retransmitted: total.1 - before.1,
                 rtt: info.rtt,
                 congestion_window: info.window,

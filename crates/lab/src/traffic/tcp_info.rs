@@ -16,6 +16,8 @@ pub struct Info {
     pub rtt: Duration,
     /// Congestion window, segments.
     pub window: u32,
+    /// Bytes of data in a full segment.
+    pub segment: u32,
     /// Segments sent again, ever.
     pub retransmitted: u32,
     /// Whether both ends use ECN.
@@ -38,6 +40,7 @@ pub fn read(stream: &TcpStream) -> io::Result<Info> {
     Ok(Info {
         rtt: Duration::from_micros(info.tcpi_rtt.into()),
         window: info.tcpi_snd_cwnd,
+        segment: info.tcpi_snd_mss,
         retransmitted: info.tcpi_total_retrans,
         ecn: info.tcpi_options & TCPI_OPT_ECN != 0,
     })

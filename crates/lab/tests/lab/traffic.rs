@@ -204,3 +204,14 @@ fn the_kernel_routes_both_versions_of_ip() {
     let report = run.measure().unwrap();
     assert!(report.flows.iter().all(|flow| flow.received > 0 && flow.lost == 0), "{report:?}");
 }
+
+#[test]
+fn a_probe_tells_whether_anything_gets_through() {
+    if !may_run() {
+        return;
+    }
+    let lab = lab("probe");
+    assert!(!lab.gets_through(Duration::from_millis(20)).unwrap(), "through a box in which nothing forwards");
+    lab.forward_by_kernel(Forwarding::Bridge).unwrap();
+    assert!(lab.gets_through(Duration::from_secs(5)).unwrap());
+}

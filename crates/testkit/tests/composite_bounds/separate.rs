@@ -39,9 +39,9 @@ pub fn lateness(traffic: &Traffic) -> f64 {
     let mut late = 0.0;
     for (arrival, left) in traffic.arrivals.iter().zip(left(traffic)) {
         let mut at = arrival.at as f64;
-        for r in 0..2 {
-            let own = &mut free[arrival.flow][r];
-            at = own.max(at) + arrival.truth[r] as f64 / traffic.shares(arrival.flow)[r];
+        let shares = traffic.shares(arrival.flow);
+        for (own, (truth, share)) in free[arrival.flow].iter_mut().zip(arrival.truth.iter().zip(shares)) {
+            at = own.max(at) + *truth as f64 / share;
             *own = at;
         }
         late = f64::max(late, (left as f64 - at) / (longest(0) + longest(1) + ROUNDING));

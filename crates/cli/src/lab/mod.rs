@@ -1,5 +1,8 @@
 //! `dovetail lab`.
 
+mod report;
+mod run;
+
 use dovetail_lab::{CLIENT_V4, CLIENT_V6, Lab, LabError, Options, Place, SERVER_V4, SERVER_V6, names};
 
 use crate::args::{Down, Lab as Command, Up};
@@ -10,6 +13,7 @@ use crate::terminal;
 pub fn lab(command: Command) -> Result<(), Failure> {
     match command {
         Command::Up(args) => up(args),
+        Command::Run(args) => run::run(args),
         Command::Down(args) => down(args),
     }
 }
