@@ -39,9 +39,9 @@ pub fn lateness(traffic: &Traffic) -> f64 {
     let mut late = 0.0;
     for (arrival, left) in traffic.arrivals.iter().zip(left(traffic)) {
         let mut at = arrival.at as f64;
-        let shares = traffic.shares(arrival.flow);
-        for (own, (truth, share)) in free[arrival.flow].iter_mut().zip(arrival.truth.iter().zip(shares)) {
-            at = own.max(at) + *truth as f64 / share;
+        let times = arrival.truth.iter().zip(traffic.shares(arrival.flow));
+        for (own, (&time, share)) in free[arrival.flow].iter_mut().zip(times) {
+            at = own.max(at) + time as f64 / share;
             *own = at;
         }
         late = f64::max(late, (left as f64 - at) / (longest(0) + longest(1) + ROUNDING));
