@@ -5,8 +5,8 @@
 //! * [`simulate_network`]: the event loop. Equal inputs give equal results; every random user draws from its own named stream.
 //! * [`Tap`]: hears of every packet that leaves a hop.
 //!
-//! Of simultaneous events, the one that was decided earlier happens first; of those decided at one time: ends of service, arrivals at hops from others, starts of
-//! flows, timers, then what comes from senders and receivers.
+//! Of simultaneous events, the one that was decided earlier happens first; of those decided at one time: ends of service, arrivals at
+//! hops from others, starts of flows, timers, then what comes from senders and receivers.
 //!
 //! Not modelled: queues on the way of ACKs (they take the propagation delay), routes that change, losses by errors.
 //!
