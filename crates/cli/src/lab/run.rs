@@ -41,8 +41,12 @@ pub fn run(args: RunLab) -> Result<(), Failure> {
         if args.json {
             steps.push(report);
         } else {
-            let title = if k == 0 { format!("{}\n\n", scenario.title) } else { String::new() };
-            terminal::print(&format!("{title}{}", text(&report)))?;
+            let before = match k {
+                0 if scenario.title.is_empty() => String::new(),
+                0 => format!("{}\n\n", scenario.title),
+                _ => "\n".to_string(),
+            };
+            terminal::print(&format!("{before}{}", text(&report)))?;
         }
     }
     if args.json {
