@@ -58,6 +58,8 @@ pub enum Command {
     /// A network of namespaces on this machine to try the live middlebox in
     #[command(subcommand)]
     Lab(Lab),
+    /// Measure what the box's modules cost on this machine, as lines for scenarios
+    Calibrate(Calibrate),
     /// Print the completion script of a shell
     Completions(Completions),
     /// Write man pages into a folder
@@ -267,6 +269,20 @@ pub struct RunLab {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
     /// Print one JSON document at the end instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `dovetail calibrate`.
+#[derive(Args, Debug)]
+pub struct Calibrate {
+    /// Which; none is all: check, monitor, esp-gcm, esp-cbc-sha1, re, forward, match
+    #[arg(value_name = "MODULE")]
+    pub modules: Vec<String>,
+    /// Batches of 32 packets of each length
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(10..=100_000))]
+    pub batches: u32,
+    /// Print one JSON document instead of a table and scenario text
     #[arg(long)]
     pub json: bool,
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod bounds;
+mod calibrate;
 mod composition;
 mod failure;
 mod generated;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Bounds(args) => bounds::bounds(args),
         Command::Live(args) => live::live(args),
         Command::Lab(command) => lab::lab(command),
+        Command::Calibrate(args) => calibrate::calibrate(args),
         Command::Completions(args) => generated::completions(args),
         Command::Man(args) => generated::man(args),
     };

@@ -8,6 +8,7 @@
 //! * [`port`]: where frames come from and go to.
 //! * [`module`]: what is done to a frame.
 
+pub mod calibrate;
 pub mod classes;
 pub mod config;
 pub mod core;

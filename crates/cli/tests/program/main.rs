@@ -1,6 +1,7 @@
 //! The built program, seen from outside: what it prints, where, and with which exit code.
 
 mod arguments;
+mod calibrate;
 mod captures;
 mod determinism;
 mod interruption;

@@ -14,7 +14,7 @@ mod queue;
 mod snapshot;
 
 pub use account::{Account, Books};
-pub use cpu::{Budget, Charge};
+pub use cpu::{Budget, Charge, stopwatch};
 pub use flows::{FlowLimits, Flows};
 pub use middlebox::{Middlebox, NamedModule, Setup, SetupClass};
 pub use queue::{LinkBuffer, Overflow};
