@@ -70,8 +70,11 @@ pub struct Point {
     pub p95: f64,
 }
 
+/// A module without parameters of its own.
+type Make = fn() -> Kind;
+
 /// The modules that can be measured without any configuration, and their names.
-pub const STANDARD: [(&str, fn() -> Kind); 7] = [
+pub const STANDARD: [(&str, Make); 7] = [
     ("check", || Kind::Check(CheckConfig::default())),
     ("monitor", || Kind::Monitor(MonitorConfig::default())),
     ("esp-gcm", || tunnel(Transform::Aes128Gcm)),
