@@ -9,7 +9,7 @@ use super::facts::{Facts, times};
 use super::measure::{Worst, worst};
 use super::pairs::{Counting, worst_pair};
 use super::{Bound, Guarantee};
-use crate::compare::Recorded;
+use crate::compare::{FlowTotal, Recorded};
 
 /// Relative fairness of total services.
 pub fn fairness(run: &Recorded, facts: &Facts) -> Vec<Bound> {
@@ -143,23 +143,33 @@ const ROUNDING_S: f64 = 1e-9;
 /// show, of the pair that came nearest to it; counted when packets are handed out, whether or not the guarantee applies. `None` for other schedulers than
 /// `cbcs` and `pcfq`, and if no two flows were backlogged at the same time.
 pub fn drift(run: &Recorded) -> Option<Worst> {
-    let flows = composite_flows(run);
-    let quantum_s = flows.iter().map(|f| f.longest_total_s / f.weight).fold(0.0, f64::max);
-    let cbcs = |i: usize, j: usize| cbcs_weighted_fairness_s(quantum_s, flows[i], flows[j]);
     match run.scheduler.name.as_str() {
-        "cbcs" => worst_pair(run, Counting::TotalAtEntrance, cbcs),
-        "pcfq" => worst_pair(run, Counting::TotalAtEntrance, |i, j| pcfq_relative_fairness_s(&flows, i, j)),
+        "cbcs" => {
+            let flows = composite_flows(run, |flow, _| flow.weight);
+            let quantum_s = flows.iter().map(|f| f.longest_s).fold(0.0, f64::max);
+            let bound = |i: usize, j: usize| cbcs_weighted_fairness_s(quantum_s, flows[i], flows[j]);
+            worst_pair(run, Counting::TotalAtEntrance, bound)
+        }
+        "pcfq" => {
+            let flows = composite_flows(run, |flow, resource| flow.weights[resource]);
+            worst_pair(run, Counting::WeightedTotalAtEntrance, |i, j| pcfq_relative_fairness_s(&flows, i, j))
+        }
         _ => None,
     }
 }
 
-fn composite_flows(run: &Recorded) -> Vec<CompositeFlow> {
-    let flow = |f: &crate::compare::FlowTotal| CompositeFlow { weight: f.weight, longest_total_s: 0.0 };
-    let mut flows: Vec<CompositeFlow> = run.flows.iter().map(flow).collect();
+/// The flows' longest packets, by these weights on the resources. O(packets x flows).
+fn composite_flows(run: &Recorded, weight: impl Fn(&FlowTotal, usize) -> f64) -> Vec<CompositeFlow> {
+    let mut flows = vec![CompositeFlow { longest_s: 0.0, longest_of_any_s: 0.0 }; run.flows.len()];
     for (k, packet) in run.packets.iter().enumerate() {
         let Some(times) = times(run, k) else { continue };
-        let longest = &mut flows[packet.flow as usize].longest_total_s;
-        *longest = longest.max(times.iter().sum());
+        for (at, (flow, total)) in flows.iter_mut().zip(&run.flows).enumerate() {
+            let by_weight: f64 = times.iter().enumerate().map(|(r, time)| time / weight(total, r)).sum();
+            flow.longest_of_any_s = flow.longest_of_any_s.max(by_weight);
+            if at == packet.flow as usize {
+                flow.longest_s = flow.longest_s.max(by_weight);
+            }
+        }
     }
     flows
 }

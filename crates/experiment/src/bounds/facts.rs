@@ -23,6 +23,8 @@ pub struct Facts {
     pub idle_packets: bool,
     /// Whether a packet ever waited between two resources.
     pub waits_inside: bool,
+    /// Whether some flow's weights differ by resource.
+    pub weighted_apart: bool,
     /// Parameters that the scenario changes during the run.
     pub changed: Vec<String>,
     /// In the order of the run's flows.
@@ -59,6 +61,7 @@ impl Facts {
             skipped: vec![false; run.resources.len()],
             idle_packets: false,
             waits_inside: false,
+            weighted_apart: run.flows.iter().any(|f| f.weights.iter().any(|&weight| weight != f.weight)),
             changed: scenario.changes().into_iter().map(|(_, parameter, _)| parameter).collect(),
             flows: vec![
                 FlowFacts { longest_s: vec![0.0; run.resources.len()], ..FlowFacts::default() };
@@ -104,6 +107,9 @@ impl Facts {
     /// As [`regular`](Self::regular), and every packet takes time on this resource, for the same reason.
     pub fn substantial_on(&self, resource: usize) -> Result<(), &'static str> {
         self.regular()?;
+        if self.weighted_apart {
+            return Err("does not apply: weights differ by resource");
+        }
         if self.skipped[resource] { Err("does not apply: a packet needs none of the shared resource") } else { Ok(()) }
     }
 

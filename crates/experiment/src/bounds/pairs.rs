@@ -20,6 +20,8 @@ pub enum Counting {
     OneAtEntrance(usize),
     /// A packet's times on all resources together, at once when it enters the first resource.
     TotalAtEntrance,
+    /// The same, a time on a resource as much more as the flow's one weight is more than that there.
+    WeightedTotalAtEntrance,
     /// Time on the packet's dominant resource, as it passes.
     DominantReceived,
 }
@@ -67,6 +69,11 @@ fn events(run: &Recorded, counting: Counting, flows: &[usize]) -> Vec<(Time, Eve
             Counting::DominantAtEntrance => nanos(dominant(&times).0),
             Counting::OneAtEntrance(resource) => nanos(resource),
             Counting::TotalAtEntrance => (0..times.len()).map(nanos).sum(),
+            Counting::WeightedTotalAtEntrance => {
+                let flow = &run.flows[packet.flow as usize];
+                let counted = |r: usize| nanos(r) as f64 * flow.weight / flow.weights[r];
+                (0..times.len()).map(counted).sum::<f64>().round() as i64
+            }
             Counting::DominantReceived => 0,
         };
         events.extend([(packet.arrival, Event::Arrives, at), (entered.start, Event::Enters(counted), at)]);

@@ -7,7 +7,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 /// Generalised processor sharing on every resource, in series: each resource serves the flows that have work there at once, in proportion to their
-/// weights, and what is through with one resource comes to the next.
+/// weights there, and what is through with one resource comes to the next.
 ///
 /// O(M + log n) per packet and resource for n flows. Floating point, for reports only: virtual times count nanoseconds since the start, so
 /// they are exact to 10^-3 ns for weeks.
@@ -43,7 +43,8 @@ struct FluidFlow {
 }
 
 impl<const M: usize> Gps<M> {
-    pub fn new(weights: impl Iterator<Item = Weight>) -> Self {
+    /// Of flows with these weights on the resources.
+    pub fn new(weights: impl Iterator<Item = [Weight; M]>) -> Self {
         let flow = |weight: Weight| FluidFlow {
             weight: weight.as_f64(),
             milli: u64::from(weight.as_milli()),
@@ -51,9 +52,15 @@ impl<const M: usize> Gps<M> {
             last_finish: 0.0,
             waiting: VecDeque::new(),
         };
-        let flows: Vec<FluidFlow> = weights.map(flow).collect();
-        let stage = || Stage { flows: flows.clone(), heads: BinaryHeap::new(), active: 0, now: 0.0, virtual_time: 0.0 };
-        Self { stages: std::array::from_fn(|_| stage()), packets: Vec::new(), free: Vec::new() }
+        let weights: Vec<[Weight; M]> = weights.collect();
+        let stage = |r: usize| Stage {
+            flows: weights.iter().map(|on| flow(on[r])).collect(),
+            heads: BinaryHeap::new(),
+            active: 0,
+            now: 0.0,
+            virtual_time: 0.0,
+        };
+        Self { stages: std::array::from_fn(stage), packets: Vec::new(), free: Vec::new() }
     }
 
     /// A packet of these times (divided by the resources' servers) comes to the first resource.
@@ -73,7 +80,7 @@ impl<const M: usize> Gps<M> {
     }
 
     /// The Gini index of each resource at `now`, in seconds: the sum of the differences between the Lorenz curves of what the flows have
-    /// `received` there since the start (nanoseconds, divided by the servers) and of what the fluid gave them, both divided by the weights.
+    /// `received` there since the start (nanoseconds, divided by the servers) and of what the fluid gave them, both divided by the weights there.
     /// O(M n log n) for n flows.
     pub fn index(&mut self, now: Time, received: impl Fn(usize, usize) -> f64) -> [f64; M] {
         self.run_to(now);
@@ -190,7 +197,7 @@ mod tests {
     /// 16/3 s, and then the other one is alone.
     #[test]
     fn a_resource_is_shared_by_weight_and_what_one_leaves_goes_to_the_other() {
-        let mut gps = Gps::<2>::new([Weight::ONE, Weight::from_milli(3000).unwrap()].into_iter());
+        let mut gps = Gps::<2>::new([[Weight::ONE; 2], [Weight::from_milli(3000).unwrap(); 2]].into_iter());
         gps.arrived(second(0), 0, &seconds([4, 0]));
         gps.arrived(second(0), 1, &seconds([4, 0]));
         // Nothing really served: the Lorenz curves are 0, 0 and 1, 2.
@@ -202,10 +209,30 @@ mod tests {
         close(gps.index(second(6), received)[0], 4.0 / 3.0 + (6.0 - 10.0 / 3.0));
     }
 
+    /// Weights 1 and 3 on the first resource, 3 and 1 on the second. Each flow has 2 s of work on the one and then 2 s on the other. On the first, flow 1
+    /// ends after 8/3 s and flow 0 after 4 s. On the second, flow 1 is alone from 8/3 s to 4 s, when 2/3 s of its work are left; flow 0 then gets three
+    /// quarters.
+    #[test]
+    fn each_resource_is_shared_by_the_weights_there() {
+        let three = Weight::from_milli(3000).unwrap();
+        let mut gps = Gps::<2>::new([[Weight::ONE, three], [three, Weight::ONE]].into_iter());
+        gps.arrived(second(0), 0, &seconds([2, 2]));
+        gps.arrived(second(0), 1, &seconds([2, 2]));
+        // By weight 1/2 s each on the first resource, nothing yet on the second.
+        close(gps.index(second(2), |_, _| 0.0)[0], 0.5 + 1.0);
+        close(gps.index(second(2), |_, _| 0.0)[1], 0.0);
+        // At 5 s the second has given flow 0 3/4 s, by weight 1/4 s, and flow 1 4/3 s and 1/4 s.
+        let ideal = 4.0 / 3.0 + 0.25;
+        close(gps.index(second(5), |_, _| 0.0)[1], 0.25 + (0.25 + ideal));
+        // With one weight for both resources it would be another number.
+        let real = |r: usize, flow: usize| if (r, flow) == (1, 0) { 0.75e9 } else { 0.0 };
+        close(gps.index(second(5), real)[1], 0.25 + ideal);
+    }
+
     /// A packet comes to the second resource when it is through with the first: at 2 s both, shared there for 2 s.
     #[test]
     fn what_is_through_with_one_resource_comes_to_the_next() {
-        let mut gps = Gps::<2>::new([Weight::ONE; 2].into_iter());
+        let mut gps = Gps::<2>::new([[Weight::ONE; 2]; 2].into_iter());
         gps.arrived(second(0), 0, &seconds([1, 1]));
         gps.arrived(second(0), 1, &seconds([1, 1]));
         close(gps.index(second(2), |_, _| 0.0)[1], 0.0);

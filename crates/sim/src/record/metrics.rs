@@ -61,6 +61,8 @@ pub struct Metrics<const M: usize> {
 #[derive(Clone, Debug)]
 struct FlowBooks<const M: usize> {
     weight: Weight,
+    /// By resource, how much more a time there counts than by `weight`; 1 if the weights are equal.
+    counts: [f64; M],
     admitted: u64,
     refused: [u64; DropReason::ALL.len()],
     delivered: u64,
@@ -72,7 +74,7 @@ struct FlowBooks<const M: usize> {
     lost: [Duration; M],
     /// Of the service, that on the packet's dominant resource.
     dominant: [Duration; M],
-    /// Sum of the (normalised) dominant times of admitted packets.
+    /// Sum of the (normalised) dominant times of admitted packets, by weight.
     demand: Duration,
     /// On the resources on which times are predicted.
     prediction: Option<Box<[Option<PredictionError>; M]>>,
@@ -82,7 +84,7 @@ struct FlowBooks<const M: usize> {
     whole_since: Time,
     left: Option<Time>,
     backlogged: Duration,
-    /// Nanoseconds of (normalised) dominant service in the current interval.
+    /// Nanoseconds of (normalised) dominant service in the current interval, by weight.
     interval_service: f64,
     /// The same on all resources together.
     interval_total: f64,
@@ -125,7 +127,7 @@ impl<const M: usize> Metrics<M> {
             nonempty_since: Time::ZERO,
             nonempty: Duration::ZERO,
             fair: FairShare::new(workload.flows.iter().map(|flow| flow.weight)),
-            gps: options.gini.then(|| Gps::new(workload.flows.iter().map(|flow| flow.weight))),
+            gps: options.gini.then(|| Gps::new(workload.flows.iter().map(Flow::weights))),
             latencies: LatencySamples::default(),
             current: Current::at(Time::ZERO, interval, Vec::new()),
             series: Series::new(interval),
@@ -217,10 +219,11 @@ impl<const M: usize> Metrics<M> {
         let flow = &mut self.flows[service.flow as usize];
         flow.service[resource] += span;
         let shared = span.as_nanos() as f64 / f64::from(self.servers[resource]);
-        flow.interval_total += shared;
+        let counted = shared * flow.counts[resource];
+        flow.interval_total += counted;
         if service.dominant {
             flow.dominant[resource] += span;
-            flow.interval_service += shared;
+            flow.interval_service += counted;
         }
     }
 
@@ -305,6 +308,7 @@ impl<const M: usize> FlowBooks<M> {
         let errors = || Box::new(predicts.map(|predicts| predicts.then(PredictionError::default)));
         Self {
             weight: flow.weight,
+            counts: flow.weights().map(|on| flow.weight.as_f64() / on.as_f64()),
             prediction: predicts.contains(&true).then(errors),
             admitted: 0,
             refused: [0; DropReason::ALL.len()],
@@ -327,8 +331,17 @@ impl<const M: usize> FlowBooks<M> {
         }
     }
 
+    /// Times as they count by the weights on the resources.
+    fn by_weight(&self, cost: &ResourceVec<M>) -> ResourceVec<M> {
+        let mut times = *cost;
+        for r in (0..M).filter(|&r| self.counts[r] != 1.0) {
+            times[r] = Duration::from_nanos((cost[r].as_nanos() as f64 * self.counts[r]).round() as u64);
+        }
+        times
+    }
+
     fn result(self, servers: &[u32; M], latency: Option<LatencySummary>) -> FlowResult<M> {
-        let dominant = self.dominant.iter().zip(servers).map(|(time, &k)| time.as_secs_f64() / f64::from(k));
+        let dominant = |r: usize| self.counts[r] * self.dominant[r].as_secs_f64() / f64::from(servers[r]);
         let packets = self.admitted.max(1) as f64;
         FlowResult {
             weight: self.weight,
@@ -341,7 +354,7 @@ impl<const M: usize> FlowBooks<M> {
             bytes_delivered: self.bytes_delivered,
             service: ResourceVec(self.service),
             lost: ResourceVec(self.lost),
-            dominant_service: dominant.sum(),
+            dominant_service: (0..M).map(dominant).sum(),
             mean_dominant_time: self.demand.as_secs_f64() / packets,
             backlogged: self.backlogged,
             latency,
@@ -363,9 +376,10 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
         let flow = &mut self.flows[packet.flow as usize];
         flow.admitted += 1;
         flow.bytes_offered += u64::from(packet.size);
-        flow.demand += cost.dominant_time();
+        let dominant = flow.by_weight(&cost).dominant_time();
+        flow.demand += dominant;
         self.entered_system(now, packet.flow);
-        self.fair.arrived(now, packet.flow, &cost);
+        self.fair.arrived(now, packet.flow, &cost, dominant);
         if let Some(gps) = &mut self.gps {
             gps.arrived(now, packet.flow, &cost);
         }
@@ -385,10 +399,11 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
     fn started(&mut self, now: Time, packet: &SimPacket<M>, resource: usize, server: u32) {
         self.advance(now);
         let cost = self.normalised(&packet.cost);
+        let by_weight = self.flows[packet.flow as usize].by_weight(&cost);
         if resource == 0 {
-            self.fair.started(now, packet.flow, &cost);
+            self.fair.started(now, packet.flow, &cost, by_weight.dominant_time());
         }
-        let dominant = cost.dominant_resource() == resource;
+        let dominant = by_weight.dominant_resource() == resource;
         self.in_service[resource][server as usize] = Some(InService { flow: packet.flow, since: now, dominant });
     }
 

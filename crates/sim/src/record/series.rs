@@ -32,10 +32,10 @@ pub struct ShareRow {
     pub flow: u32,
     /// Whether the flow had packets in the system throughout the (full) interval.
     pub backlogged: bool,
-    /// Its dominant service in seconds: time on every packet's dominant resource, divided by the resource's number of
-    /// servers.
+    /// Its dominant service in seconds: time on every packet's dominant resource, divided by the resource's number of servers. Where weights differ
+    /// by resource, time on a resource counts as much more as the flow's one weight is more than that there, for this and which one is dominant.
     pub service: f64,
-    /// Its service on all resources together in seconds, each divided by the resource's number of servers.
+    /// Its service on all resources together in seconds, each divided by the resource's number of servers, and counted likewise.
     pub total: f64,
 }
 
