@@ -3,7 +3,7 @@
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
-use super::stats::{Estimated, estimated, extent, mean, members, of_group};
+use super::stats::{estimated, extent, mean, members, of_group};
 use super::{CPU, GROUPS, LINK, under};
 use crate::compare::{LatencySummary, Recorded};
 use crate::figure::{Series, UtilizationPanel, over_time};
@@ -55,27 +55,70 @@ impl Delays {
 
 /// A column of the papers' tables.
 type Statistic = (&'static str, fn(&LatencySummary) -> f64);
-const STATISTICS: [Statistic; 3] = [("max", |l| l.max), ("mean", |l| l.mean), ("std", |l| l.std)];
+/// The columns.
+pub(super) const STATISTICS: [Statistic; 3] = [("max", |l| l.max), ("mean", |l| l.mean), ("std", |l| l.std)];
 
 /// A statistic of the delays of all packets of a group.
 fn delay_s(run: &Recorded, group: &str, value: fn(&LatencySummary) -> f64) -> f64 {
     LatencySummary::of_sorted(&run.latencies.of_flows(members(run, group))).map_or(f64::NAN, |l| value(&l))
 }
 
-/// Delays of the three groups under one composite scheduler in per cent of those under separate ones.
-pub fn table(delays: &Delays, composite: &str, separate: &str) -> Result<Findings, ReproduceError> {
+/// What a paper's table says.
+pub struct Table {
+    /// Its schedulers: the composite one, and the separate ones.
+    pub schedulers: [&'static str; 2],
+    /// The statistics of which it gives numbers.
+    pub numbers: &'static [&'static str],
+    /// Groups and statistics that the composite scheduler is said to reduce.
+    pub reduced: &'static [(&'static str, &'static str)],
+}
+
+/// CBCS, Table 2.
+pub const CBCS: Table = Table {
+    schedulers: ["cbcs", "drr+drr"],
+    numbers: &["max", "mean", "std"],
+    reduced: &[("mpeg2", "max"), ("mpeg2", "std"), ("decryption", "max"), ("decryption", "std"), ("encryption", "std")],
+};
+
+/// PCFQ, Table 4.
+pub const PCFQ: Table = Table {
+    schedulers: ["pcfq", "wfq+wfq"],
+    numbers: &["max", "mean"],
+    reduced: &[
+        ("mpeg2", "max"),
+        ("mpeg2", "mean"),
+        ("mpeg2", "std"),
+        ("decryption", "max"),
+        ("decryption", "mean"),
+        ("decryption", "std"),
+        ("encryption", "max"),
+        ("encryption", "mean"),
+        ("encryption", "std"),
+    ],
+};
+
+/// Delays of the three groups under one composite scheduler in per cent of those under separate ones, and what of that is sure.
+pub fn table(delays: &Delays, table: &Table) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
+    let [composite, separate] = table.schedulers;
     for group in GROUPS {
         for (name, value) in STATISTICS {
             let ours = delays.each(composite, |run| delay_s(run, group, value))?;
             let theirs = delays.each(separate, |run| delay_s(run, group, value))?;
             let ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(a, b)| 100.0 * a / b).collect();
-            let Estimated { mean, half } = estimated(&ratios);
+            let ratio = estimated(&ratios);
             let (ours, theirs, seeds) = (estimated(&ours), estimated(&theirs), ratios.len());
-            let note = format!(
-                "+- {half:.1}; {ours} s under {composite}, {theirs} s under {separate}; {seeds} seeds, 95 % intervals"
-            );
-            findings.noted(format!("{group}-{name}"), mean, note);
+            if table.numbers.contains(&name) {
+                let note = format!(
+                    "+- {:.1}; {ours} s under {composite}, {theirs} s under {separate}; {seeds} seeds, 95 % intervals",
+                    ratio.half
+                );
+                findings.noted(format!("{group}-{name}"), ratio.mean, note);
+            }
+            if table.reduced.contains(&(group, name)) {
+                let note = format!("{:.1} +- {:.1}, {seeds} seeds", ratio.mean, ratio.half);
+                findings.noted(format!("{group}-{name}-reduced"), ratio.most(), note);
+            }
         }
     }
     Ok(findings)
@@ -121,8 +164,7 @@ pub fn shares(bench: &Bench<'_>, delays: &Delays) -> Result<Findings, ReproduceE
     let mut findings = Findings::default();
     let workload = scenario(bench, &[])?.workload::<2>();
     for (resource, key) in [(CPU, "cpu"), (LINK, "link")] {
-        let weights: Vec<f64> =
-            workload.flows.iter().map(|f| f.weight_on.map_or(f.weight, |on| on[resource]).as_f64()).collect();
+        let weights: Vec<f64> = workload.flows.iter().map(|f| f.weights()[resource].as_f64()).collect();
         let furthest = |scheduler| delays.each(scheduler, |run| furthest_percent(run, resource, &weights));
         let (pcfq, wfq) = (mean(&furthest("pcfq")?), mean(&furthest("wfq+wfq")?));
         let note =

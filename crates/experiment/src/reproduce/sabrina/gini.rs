@@ -17,30 +17,43 @@ fn samples(run: &Recorded, resource: usize) -> Vec<f64> {
     run.intervals.iter().filter_map(|i| i.gini.as_ref()?.get(resource).copied()).collect()
 }
 
-/// Spikes of each of two runs.
-fn spikes(a: &Recorded, b: &Recorded, resource: usize) -> [f64; 2] {
-    let both = [samples(a, resource), samples(b, resource)];
-    let limit = SPIKE * mean(&both.concat());
-    both.map(|samples| samples.iter().filter(|&&v| v > limit).count() as f64)
+/// What the samples under a scheduler come to in one run.
+#[derive(Clone, Copy)]
+struct Sampled {
+    mean: f64,
+    spikes: f64,
+    highest: f64,
 }
 
-/// Of the composite and the separate schedulers: mean index, and spikes.
-fn compare(delays: &Delays, names: [&str; 2], resource: usize) -> Result<Findings, ReproduceError> {
+/// Of two runs of the same packets.
+fn sampled(a: &Recorded, b: &Recorded, resource: usize) -> [Sampled; 2] {
+    let both = [samples(a, resource), samples(b, resource)];
+    let limit = SPIKE * mean(&both.concat());
+    both.map(|samples| Sampled {
+        mean: mean(&samples),
+        spikes: samples.iter().filter(|&&v| v > limit).count() as f64,
+        highest: samples.iter().copied().fold(0.0, f64::max),
+    })
+}
+
+/// Of the composite and the separate schedulers: mean index, number of spikes, and the highest of them; of what is claimed to be more, the lower end of
+/// the 95 % interval over the seeds.
+fn compare(delays: &Delays, names: [&str; 2], resource: usize, similar: bool) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
-    let means = names.map(|name| delays.each(name, |run| mean(&samples(run, resource))));
-    let [composite, separate] = means;
-    let (composite, separate) = (composite?, separate?);
-    let ratios: Vec<f64> = separate.iter().zip(&composite).map(|(s, c)| s / c).collect();
     let [a, b] = names;
-    let note = format!("{} s under {a}, {} s under {b}", estimated(&composite), estimated(&separate));
-    findings.noted("ratio", mean(&ratios), note);
-    let mut counts = [0.0; 2];
-    for runs in &delays.runs {
-        let counted = spikes(under(runs, a)?, under(runs, b)?, resource);
-        counts.iter_mut().zip(counted).for_each(|(sum, n)| *sum += n / delays.runs.len() as f64);
-    }
-    let note = format!("{:.1} under {a}, {:.1} under {b}, of 100 samples each", counts[0], counts[1]);
-    findings.noted("spikes", counts[1] - counts[0], note);
+    let pairs = delays.runs.iter().map(|runs| Ok(sampled(under(runs, a)?, under(runs, b)?, resource)));
+    let pairs = pairs.collect::<Result<Vec<[Sampled; 2]>, ReproduceError>>()?;
+    let of = |value: &dyn Fn(&[Sampled; 2]) -> f64| estimated(&pairs.iter().map(value).collect::<Vec<f64>>());
+    let told = |value: fn(&Sampled) -> f64, unit: &str| {
+        format!("{}{unit} under {a}, {}{unit} under {b}", of(&|pair| value(&pair[0])), of(&|pair| value(&pair[1])))
+    };
+    let ratio = of(&|[composite, separate]| separate.mean / composite.mean);
+    let note = format!("{ratio}; {}", told(|s| s.mean, " s"));
+    findings.noted("ratio", if similar { ratio.mean } else { ratio.least() }, note);
+    let more = of(&|[composite, separate]| separate.spikes - composite.spikes);
+    findings.noted("spikes", more.least(), format!("{more}; {} of 100 samples each", told(|s| s.spikes, "")));
+    let higher = of(&|[composite, separate]| separate.highest / composite.highest);
+    findings.noted("highest", higher.least(), format!("{higher}; {}", told(|s| s.highest, " s")));
     Ok(findings)
 }
 
@@ -58,10 +71,10 @@ fn picture(
         Ok(UtilizationPanel { resources, ..whole })
     };
     let panels = names.iter().map(panel).collect::<Result<Vec<_>, ReproduceError>>()?;
-    findings.picture(
-        &format!("{id}.svg"),
-        over_time("Gini index of the resource's service, against an ideal fluid", report::GINI, &panels)?,
-    );
+    let number = id.rsplit("fig").next().unwrap_or_default();
+    let of = if resource == super::CPU { "CPU" } else { "link" };
+    let title = format!("Fig. {number}: Gini index of the {of}'s service, against an ideal fluid");
+    findings.picture(&format!("{id}.svg"), over_time(&title, report::GINI, &panels)?);
     Ok(())
 }
 
@@ -76,7 +89,8 @@ pub fn pcfq(id: &str, delays: &Delays, resource: usize) -> Result<Findings, Repr
 }
 
 fn of(id: &str, delays: &Delays, names: [&str; 2], resource: usize) -> Result<Findings, ReproduceError> {
-    let mut findings = compare(delays, names, resource)?;
+    // Of the CPU under PCFQ the paper says that it is similar.
+    let mut findings = compare(delays, names, resource, id == "pcfq-fig5")?;
     picture(&mut findings, id, delays, names, resource)?;
     Ok(findings)
 }

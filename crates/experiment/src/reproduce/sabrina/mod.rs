@@ -49,7 +49,7 @@ impl Shared {
 
     /// CBCS, Table 5 and Figs. 8 and 9.
     fn ixp(&self, bench: &Bench<'_>) -> Result<&Ixp, ReproduceError> {
-        get_or_try(&self.ixp, || Ixp::run(bench, &ixp::scenario(bench, &[])?))
+        get_or_try(&self.ixp, || Ixp::run(bench, &ixp::scenario(bench, &[])?, ixp::SEEDS))
     }
 }
 
@@ -66,7 +66,7 @@ pub fn reproduce(id: &str, bench: &Bench<'_>, shared: &Shared) -> Result<Finding
             Ok(findings)
         }
         "pcfq-table3" => prediction::settings(bench),
-        "pcfq-table4" => delays::table(shared.delays(bench)?, "pcfq", "wfq+wfq"),
+        "pcfq-table4" => delays::table(shared.delays(bench)?, &delays::PCFQ),
         "pcfq-table5" => delays::shares(bench, shared.delays(bench)?),
         "cbcs-fig2" => congested::fig2(shared.congested(bench)?),
         "cbcs-fig3" => congested::fig3(bench, shared.congested(bench)?),
@@ -74,7 +74,7 @@ pub fn reproduce(id: &str, bench: &Bench<'_>, shared: &Shared) -> Result<Finding
         "cbcs-fig5" => gini::cbcs(id, shared.delays(bench)?, LINK),
         "cbcs-fig8" => shared.ixp(bench)?.figure(id, "high CPU, high bandwidth"),
         "cbcs-fig9" => shared.ixp(bench)?.figure(id, "low CPU, high bandwidth"),
-        "cbcs-table2" => delays::table(shared.delays(bench)?, "cbcs", "drr+drr"),
+        "cbcs-table2" => delays::table(shared.delays(bench)?, &delays::CBCS),
         "cbcs-table3" => congested::table3(shared.congested(bench)?),
         "cbcs-table5" => shared.ixp(bench)?.table(),
         other => Err(ReproduceError::Id(format!("{other} is not reproduced yet"))),

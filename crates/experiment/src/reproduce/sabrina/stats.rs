@@ -23,6 +23,18 @@ pub(super) fn estimated(values: &[f64]) -> Estimated {
     Estimated { mean, half: t * (variance / count).sqrt() }
 }
 
+impl Estimated {
+    /// The lower end of the interval.
+    pub fn least(self) -> f64 {
+        self.mean - self.half
+    }
+
+    /// The upper end of the interval.
+    pub fn most(self) -> f64 {
+        self.mean + self.half
+    }
+}
+
 impl std::fmt::Display for Estimated {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:.3} +- {:.3}", self.mean, self.half)

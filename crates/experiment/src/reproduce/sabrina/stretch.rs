@@ -127,8 +127,7 @@ pub fn delay_guarantees(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
     let workload = delays::scenario(bench, &[])?.workload::<2>();
     let mut flows: Vec<(String, [[f64; 2]; 2], [f64; 2])> = Vec::new();
-    let total =
-        |r: usize| workload.flows.iter().map(|f| f.weight_on.map_or(f.weight, |on| on[r]).as_f64()).sum::<f64>();
+    let total = |r: usize| workload.flows.iter().map(|f| f.weights()[r].as_f64()).sum::<f64>();
     let totals = [total(0), total(1)];
     for (flow, source) in workload.flows.iter().zip(&workload.sources) {
         let Source::Generator(generator) = source else { continue };
@@ -140,7 +139,7 @@ pub fn delay_guarantees(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
         let longest = f64::from(flow.resize.most) / 1e6;
         let times =
             |size: u32| [time_s(&flow.cost[0], f64::from(size)), time_s(&flow.cost[1], f64::from(size) * longest)];
-        let share = |r: usize| flow.weight_on.map_or(flow.weight, |on| on[r]).as_f64() / totals[r];
+        let share = |r: usize| flow.weights()[r].as_f64() / totals[r];
         flows.push((flow.group.clone(), [times(min), times(max)], [share(0), share(1)]));
     }
     let reserved: Vec<ReservedFlow<'_>> =

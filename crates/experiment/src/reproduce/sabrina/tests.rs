@@ -52,8 +52,8 @@ fn every_figure_of_the_delays_measures_what_is_expected() {
             assert_covered(pcfq, &gini::pcfq(pcfq, &delays, resource).unwrap());
             assert_covered(cbcs, &gini::cbcs(cbcs, &delays, resource).unwrap());
         }
-        assert_covered("pcfq-table4", &delays::table(&delays, "pcfq", "wfq+wfq").unwrap());
-        assert_covered("cbcs-table2", &delays::table(&delays, "cbcs", "drr+drr").unwrap());
+        assert_covered("pcfq-table4", &delays::table(&delays, &delays::PCFQ).unwrap());
+        assert_covered("cbcs-table2", &delays::table(&delays, &delays::CBCS).unwrap());
         assert_covered("pcfq-table5", &delays::shares(bench, &delays).unwrap());
         assert_covered("pcfq-table1", &stretch::delay_guarantees(bench).unwrap());
     });
@@ -63,7 +63,7 @@ fn every_figure_of_the_delays_measures_what_is_expected() {
 fn the_network_processor_measures_what_is_expected() {
     with_bench(|bench| {
         let short = ixp::scenario(bench, &["until=\"20 ms\"".into()]).unwrap();
-        let ixp = Ixp::run(bench, &short).unwrap();
+        let ixp = Ixp::run(bench, &short, 1..=2).unwrap();
         assert_covered("cbcs-table5", &ixp.table().unwrap());
         assert_covered("cbcs-fig8", &ixp.figure("cbcs-fig8", "high CPU, high bandwidth").unwrap());
     });
