@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::io;
+use std::os::fd::RawFd;
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -73,13 +74,15 @@ pub fn send(port: &mut dyn Port, pool: &mut Pool, all: impl IntoIterator<Item = 
     assert!(frames.is_empty(), "{} is full", port.name());
 }
 
-/// Everything that has come to the port. What is sent to a virtual interface has come when sending returns, but for a
-/// packet that another processor is just delivering: so it is asked for a while.
+/// Everything that comes to the port until nothing has come for a while: another processor may be delivering it.
 pub fn received(port: &mut dyn Port, pool: &mut Pool) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
-    for _ in 0..1000 {
+    loop {
+        let before = frames.len();
         port.receive(Time::ZERO, pool, &mut frames).unwrap();
-        thread::yield_now();
+        if frames.len() == before && !port.readable().is_some_and(|fd| is_readable_within(fd, 20)) {
+            break;
+        }
     }
     let data = frames.iter().map(|frame| frame.data().to_vec()).collect();
     frames.into_iter().for_each(|frame| pool.give(frame));
@@ -97,9 +100,13 @@ pub fn numbered(number: u32, len: usize) -> Vec<u8> {
 
 /// Whether waiting for the port would end at once.
 pub fn is_readable(port: &dyn Port) -> bool {
-    let mut wait = libc::pollfd { fd: port.readable().unwrap(), events: libc::POLLIN, revents: 0 };
+    is_readable_within(port.readable().unwrap(), 0)
+}
+
+fn is_readable_within(fd: RawFd, milliseconds: i32) -> bool {
+    let mut wait = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     // SAFETY: one entry, which lives until this returns.
     #[allow(unsafe_code)]
-    let count = unsafe { libc::poll(&mut wait, 1, 0) };
+    let count = unsafe { libc::poll(&mut wait, 1, milliseconds) };
     count == 1
 }
