@@ -71,8 +71,7 @@ fn main() -> ExitCode {
             Some(ports) => forward(&lab, ports, size, time),
         });
         lab.bare();
-        let cells: String =
-            outcomes.iter().map(|o| format!(" {:.0} ({:.0}) |", o.forwarded / 1e3, o.offered / 1e3)).collect();
+        let cells: String = outcomes.iter().map(|outcome| format!(" {outcome} |")).collect();
         println!("| {} |{cells}", contender.name);
     }
     ExitCode::SUCCESS
