@@ -78,7 +78,8 @@ fn packets_leave_a_link_when_the_timetable_says() {
 
 #[test]
 fn behind_a_cpu_a_packet_comes_to_the_link_at_once() {
-    // 4000 bits of one cycle each on 8 Mcycles/s are 500 us, a SYN's 320 are 40 us; the CPU is the slower one, so nothing waits for the link of 16 Mb/s: 250 and 20 us.
+    // 4000 bits of one cycle each on 8 Mcycles/s are 500 us, a SYN's 320 are 40 us; the CPU is the slower one, so nothing waits for the
+    // link of 16 Mb/s: 250 and 20 us.
     let cpu = Hop {
         name: "cpu".into(),
         service: Service::Cpu("8 Mcycles/s".parse().unwrap()),
@@ -137,7 +138,7 @@ fn a_hop_counts_what_is_after_the_warm_up() {
 
 #[test]
 fn places_of_flows_are_used_again() {
-    // A flow a second, of one packet, which takes 80 ms: its place is free before the next comes. The link loses none, or all but one of what comes together.
+    // A flow a second, of one packet, which takes 80 ms: its place is free before the next comes.
     let starts =
         |rtt| Traffic::LongLived { class: 0, count: 5, start: Time::ZERO, spread: Duration::from_secs(5), rtt };
     let (result, departures) = run(&flows(1, vec![link("7 Mbps")], starts), 0, 6_000_000_000);
@@ -147,7 +148,7 @@ fn places_of_flows_are_used_again() {
 
 #[test]
 fn a_flow_whose_packets_were_lost_ends_too() {
-    // Room for one beside the one in service: of the first window of three segments the last is lost, and repaired by the timer, 1 s after it was started.
+    // Room for one beside the one in service: of the first window of three segments the last is lost, and repaired by the timer.
     let lossy = Hop { limit: 1, ..link("7 Mbps") };
     let (result, _) = run(&flows(3, vec![lossy], one), 0, 10_000_000_000);
     let hop = &result.hops[0];
