@@ -1,10 +1,10 @@
 //! DRQ: Fig. 3's state machine, the encodings, the probabilities of equations (21)-(27), and equation (1).
 
 use dovetail_sched::aqm::{
-    Affine, Aqm, AqmDrop, Arrival, Backlog, Congestion, Densities, Density, Drq, DrqConfig, Encoding, Fraction,
-    Marking, Verdict, advance,
+    Affine, Aqm, AqmDrop, Arrival, Backlog, Congestion, Densities, Drq, DrqConfig, Encoding, Fraction, Marking,
+    Verdict, advance,
 };
-use dovetail_units::{Duration, Time};
+use dovetail_units::{Density, Duration, Time};
 
 use Congestion::{Congested, Initial, Signalled};
 
@@ -29,7 +29,7 @@ fn fraction(value: f64) -> Fraction {
 }
 
 fn density(value: f64) -> Density {
-    Density::from_f64(value).expect("in range")
+    Density::from_micro((value * 1e6) as u64)
 }
 
 fn waiting(packets: u32) -> Backlog {
@@ -42,7 +42,8 @@ fn direct() -> DrqConfig {
 }
 
 fn fixed(classes: &[f64]) -> Densities {
-    Densities::new(classes.iter().map(|&w| density(w)).collect(), Fraction::ZERO).expect("a class")
+    let classes: Vec<Density> = classes.iter().map(|&w| density(w)).collect();
+    Densities::new(&classes, Fraction::ZERO).expect("a class")
 }
 
 #[test]
@@ -128,7 +129,7 @@ fn probabilities_are_equations_22_and_23() {
             assert!((found.epsilon.as_f64() - epsilon).abs() <= 3.0 * STEP, "{sigma} {w}: {found:?}");
         }
     }
-    assert_eq!(Marking::new(Fraction::ONE, Density::from_bits(u64::MAX)).delta, Fraction::ONE);
+    assert_eq!(Marking::new(Fraction::ONE, Density::from_micro(u64::MAX)).delta, Fraction::ONE);
 }
 
 /// Equations (24)-(27).
@@ -242,7 +243,7 @@ fn a_drop_leaves_the_resource_idle() {
 #[test]
 fn densities_are_averaged_by_equation_1() {
     let lambda = fraction(0.05);
-    let densities = Densities::new(vec![density(1.0), density(8.0)], lambda).expect("classes");
+    let densities = Densities::new(&[density(1.0), density(8.0)], lambda).expect("classes");
     let mut drq = Drq::cpu(direct(), densities).expect("valid");
     let module = Affine { per_packet: 1200, per_bit: density(0.25) };
     let mut reference = 1.0;
@@ -251,16 +252,26 @@ fn densities_are_averaged_by_equation_1() {
         let bits = 8 * (64 + random.next() % 1437);
         drq.observe(0, module.density(bits).expect("bits"));
         reference += lambda.as_f64() * (1200.0 / bits as f64 + 0.25 - reference);
-        // Samples are rounded down by a step, updates to the nearest: at most 1.5 steps each, of which 1 / lambda count.
-        assert!((drq.density(0).as_f64() - reference).abs() < 1.5 * STEP / 0.05 + STEP);
+        // Samples are rounded down to a millionth, and so is what is asked for; updates to 2^-24 of that, of which 1 / lambda count.
+        assert!((drq.density(0).as_f64() - reference).abs() < 1e-6 * (2.0 + 0.05_f64.recip() / 2_f64.powi(24)));
     }
     assert_eq!(drq.density(1), density(8.0));
     assert_eq!(drq.density(77), density(8.0), "classes beyond the last are as the last");
     assert_eq!(Density::measured(4000, 4000), Some(Density::ONE));
     assert_eq!(Density::measured(4000, 0), None);
-    assert_eq!(Density::measured(u64::MAX, 1), Some(Density::from_bits(u64::MAX)));
-    drq.observe(0, Density::from_bits(u64::MAX));
-    drq.observe(0, Density::from_bits(0));
+    assert_eq!(Density::measured(u64::MAX, 1), Some(Density::from_micro(u64::MAX)));
+    drq.observe(0, Density::from_micro(u64::MAX));
+    drq.observe(0, Density::from_micro(0));
+}
+
+/// A difference of a thousandth times a weight of 1e-4 is less than a density's resolution; 100,000 of them are `1 - e^-10` of the way.
+#[test]
+fn small_weights_move_the_average_density() {
+    let densities = Densities::new(&[density(0.25)], fraction(1e-4)).expect("a class");
+    let mut drq = Drq::cpu(direct(), densities).expect("valid");
+    (0..100_000).for_each(|_| drq.observe(0, Density::from_micro(251_000)));
+    let short = 251_000.0 - 1e6 * drq.density(0).as_f64();
+    assert!((short - 1000.0 * (-10.0_f64).exp()).abs() < 1.001, "{short} millionths");
 }
 
 #[test]
@@ -268,6 +279,5 @@ fn senseless_parameters_are_refused() {
     assert!(Drq::link(DrqConfig { min: 1000, ..direct() }).is_err());
     assert!(Drq::link(DrqConfig { weight: Fraction::ZERO, ..direct() }).is_err());
     assert!(Drq::link(DrqConfig { packet: Duration::ZERO, ..direct() }).is_err());
-    assert!(Densities::new(vec![], Fraction::ONE).is_err());
-    assert!(Density::from_f64(-1.0).is_none() && Density::from_f64(f64::NAN).is_none());
+    assert!(Densities::new(&[], Fraction::ONE).is_err());
 }

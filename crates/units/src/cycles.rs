@@ -14,6 +14,9 @@ pub struct CycleRate(u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Density(u64);
 
+/// Millionths in one.
+const MICRO: u64 = 1_000_000;
+
 impl CycleRate {
     /// `cycles` per second; `None` for zero.
     pub const fn from_cycles_per_second(cycles: u64) -> Option<Self> {
@@ -37,6 +40,9 @@ impl CycleRate {
 }
 
 impl Density {
+    /// One cycle per bit.
+    pub const ONE: Self = Self(MICRO);
+
     /// `micro` millionths of a cycle per bit.
     pub const fn from_micro(micro: u64) -> Self {
         Self(micro)
@@ -49,7 +55,13 @@ impl Density {
 
     /// Cycles per bit as a number.
     pub fn as_f64(self) -> f64 {
-        self.0 as f64 / 1e6
+        self.0 as f64 / MICRO as f64
+    }
+
+    /// What a packet of so many bits that took so many cycles needed, rounded down; `None` without bits. Saturates.
+    pub fn measured(cycles: u64, bits: u64) -> Option<Self> {
+        let density = (u128::from(cycles) * u128::from(MICRO)).checked_div(u128::from(bits))?;
+        Some(Self(u64::try_from(density).unwrap_or(u64::MAX)))
     }
 }
 

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use dovetail_sched::Progress;
 use dovetail_sched::aqm::{
-    Aqm, AqmDrop, AqmError, Arrival, Backlog, Densities, Density, Drq, DrqConfig, Fraction, Red, RedConfig, Verdict,
+    Aqm, AqmDrop, AqmError, Arrival, Backlog, Densities, Drq, DrqConfig, Fraction, Red, RedConfig, Verdict,
 };
-use dovetail_units::{BitRate, Duration, Time};
+use dovetail_units::{BitRate, Density, Duration, Time};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -76,7 +76,7 @@ impl Managed {
         rate: Option<BitRate>,
     ) -> Result<Self, AqmError> {
         let learning = Fraction::from_f64(LEARNING).unwrap_or(Fraction::ONE);
-        let densities = Densities::new(vec![Density::ONE; classes.max(1)], learning)?;
+        let densities = Densities::new(&vec![Density::ONE; classes.max(1)], learning)?;
         let drq = Drq::cpu(DrqConfig { limit: config.limit.or(Some(LIMIT)), ..config }, densities)?;
         Ok(Self::new(Manager::Drq(Box::new(drq)), resource, rate))
     }

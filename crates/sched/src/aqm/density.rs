@@ -2,44 +2,10 @@
 
 use alloc::vec::Vec;
 
+use dovetail_units::Density;
+
 use super::AqmError;
 use super::fraction::Fraction;
-
-/// CPU cycles per bit, in steps of 2^-32; at most some 4e9.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct Density(u64);
-
-impl Density {
-    /// 1 cycle per bit; what links count.
-    pub const ONE: Self = Self(1 << 32);
-
-    /// So many 2^-32ths of a cycle per bit.
-    pub const fn from_bits(bits: u64) -> Self {
-        Self(bits)
-    }
-
-    /// In 2^-32ths of a cycle per bit.
-    pub const fn bits(self) -> u64 {
-        self.0
-    }
-
-    /// The nearest to so many cycles per bit; `None` unless that is from 0 to 2^31.
-    pub fn from_f64(cycles_per_bit: f64) -> Option<Self> {
-        let range = 0.0..=2_147_483_648.0;
-        range.contains(&cycles_per_bit).then_some(Self((cycles_per_bit * 4_294_967_296.0 + 0.5) as u64))
-    }
-
-    /// As a floating-point number, to its precision.
-    pub fn as_f64(self) -> f64 {
-        self.0 as f64 / 4_294_967_296.0
-    }
-
-    /// What a packet of so many bits that took so many cycles needed; `None` without bits. Saturating.
-    pub fn measured(cycles: u64, bits: u64) -> Option<Self> {
-        let density = (u128::from(cycles) << 32).checked_div(u128::from(bits))?;
-        Some(Self(u64::try_from(density).unwrap_or(u64::MAX)))
-    }
-}
 
 /// A class's processing time as a function of the packet's size: `mu + nu M` cycles for M bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -54,14 +20,18 @@ impl Affine {
     /// `mu / M + nu`; `None` without bits. Saturating.
     pub fn density(self, bits: u64) -> Option<Density> {
         let fixed = Density::measured(self.per_packet, bits)?;
-        Some(Density(fixed.0.saturating_add(self.per_bit.0)))
+        Some(Density::from_micro(fixed.as_micro().saturating_add(self.per_bit.as_micro())))
     }
 }
+
+/// Binary digits of an average below the resolution of a [`Density`], so that small weights move it.
+const FINE: u32 = 24;
 
 /// The average density of every class.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Densities {
-    classes: Vec<Density>,
+    /// In 2^-24ths of a [`Density`]'s unit.
+    averages: Vec<u128>,
     weight: Fraction,
 }
 
@@ -71,29 +41,36 @@ impl Densities {
     ///
     /// # Errors
     /// Without a class.
-    pub fn new(classes: Vec<Density>, weight: Fraction) -> Result<Self, AqmError> {
+    pub fn new(classes: &[Density], weight: Fraction) -> Result<Self, AqmError> {
         if classes.is_empty() {
             return Err(AqmError { what: "table of densities", expected: "at least one class" });
         }
-        Ok(Self { classes, weight })
+        Ok(Self { averages: classes.iter().map(|&density| fine(density)).collect(), weight })
     }
 
     fn index(&self, class: u32) -> usize {
-        (class as usize).min(self.classes.len().saturating_sub(1))
+        (class as usize).min(self.averages.len().saturating_sub(1))
     }
 
-    /// The class's average density.
+    /// The class's average density, rounded down.
     pub fn of(&self, class: u32) -> Density {
-        self.classes.get(self.index(class)).copied().unwrap_or(Density::ONE)
+        let average = self.averages.get(self.index(class));
+        average.map_or(Density::ONE, |average| Density::from_micro((average >> FINE) as u64))
     }
 
-    /// Equation (1): `w <- (1 - lambda) w + lambda sample`, to the nearest 2^-32.
+    /// Equation (1): `w <- (1 - lambda) w + lambda sample`, to the nearest 2^-24 of a millionth of a cycle per bit: the average is off by at
+    /// most `2^-25 / lambda` of these.
     pub fn observe(&mut self, class: u32, sample: Density) {
         let index = self.index(class);
-        if let Some(density) = self.classes.get_mut(index) {
-            let difference = i128::from(sample.0) - i128::from(density.0);
+        if let Some(average) = self.averages.get_mut(index) {
+            // Both are below 2^88, the weight is at most 2^32.
+            let difference = fine(sample) as i128 - *average as i128;
             let change = (difference * i128::from(self.weight.bits()) + (1 << 31)) >> 32;
-            density.0 = (i128::from(density.0) + change) as u64;
+            *average = (*average as i128 + change) as u128;
         }
     }
+}
+
+fn fine(density: Density) -> u128 {
+    u128::from(density.as_micro()) << FINE
 }

@@ -4,7 +4,7 @@
 //! `alpha_s = sqrt(3/2) M_s / tau_s` (Proposition 1; `dovetail_model::drq` has the solution and the fluid model).
 //!
 //! * Parameters: [`DrqConfig`], and [`Densities`] for a CPU.
-//! * Cost per packet: O(1): one division above the lower threshold, some multiplications. State: some 100 bytes, and 8 for each class.
+//! * Cost per packet: O(1): one division above the lower threshold, some multiplications. State: some 100 bytes, and 16 for each class.
 //! * Guarantees: a packet that has passed resources 1..n is congestion-marked with probability close to
 //!   `(sum_k w_k sigma_k + sum_l rho_l)^2`, equation (21), if that is far below 1 (assumption A3). What RED's sigma and rho make of that is
 //!   an equilibrium (conditions C1, C2) and locally stable (Proposition 2, a sufficient condition that small gains meet).
@@ -29,12 +29,12 @@
 //! * A queue can have a limit. The curve at 1 does not drop by itself: with `w < 1` the paper's probability is below 1 there.
 //! * The average queue can be in bytes; then probabilities do not depend on the packet's size, as the paper's do not.
 
-use dovetail_units::{Duration, Time};
+use dovetail_units::{Density, Duration, Time};
 
 use super::average::{AfterIdle, AverageQueue};
 use super::congestion::{Congestion, advance};
 use super::curve::RedCurve;
-use super::density::{Densities, Density};
+use super::density::Densities;
 use super::fraction::Fraction;
 use super::red::RedConfig;
 use super::{Aqm, AqmDrop, AqmError, Arrival, Backlog, Unit, Verdict};
@@ -84,10 +84,11 @@ const SQRT_2: u128 = 6_074_001_000;
 impl Marking {
     /// Equations (22) and (23) for a pre-marking probability and a density (1 on links), rounded down to 2^-32, at most 1.
     pub fn new(premarking: Fraction, density: Density) -> Self {
-        let weighted = (u128::from(premarking.bits()) * u128::from(density.bits())) >> 32;
+        let one = Fraction::ONE.bits();
+        // A product that overflows is far above 1, and above 1 both are 1.
+        let product = premarking.bits().checked_mul(density.as_micro());
+        let weighted = u128::from(product.map_or(one, |product| (product / Density::ONE.as_micro()).min(one)));
         let limited = |bits: u128| Fraction::from_bits(u64::try_from(bits).unwrap_or(u64::MAX));
-        // Above 1 both are 1; without this bound the square could overflow.
-        let weighted = weighted.min(u128::from(Fraction::ONE.bits()));
         Self { delta: limited((weighted * weighted) >> 32), epsilon: limited((weighted * SQRT_2) >> 32) }
     }
 }

@@ -39,7 +39,7 @@ use dovetail_units::Time;
 pub use average::{AfterIdle, AverageQueue};
 pub use congestion::{Congestion, Encoding, Reading, advance};
 pub use curve::RedCurve;
-pub use density::{Affine, Densities, Density};
+pub use density::{Affine, Densities};
 pub use drq::{Drq, DrqConfig, Marking};
 pub use fraction::Fraction;
 pub use red::{Red, RedConfig, Rules};

@@ -2,12 +2,11 @@
 
 use alloc::format;
 use alloc::string::ToString;
-use alloc::vec;
 use alloc::vec::Vec;
 
-use dovetail_units::Duration;
+use dovetail_units::{Density, Duration};
 
-use super::{AqmError, Densities, Density, Drq, DrqConfig, Fraction, Red, RedConfig, Rules};
+use super::{AqmError, Densities, Drq, DrqConfig, Fraction, Red, RedConfig, Rules};
 use crate::catalog::{Entry, Shape, build, catalog};
 use crate::spec::{Spec, SpecError, choice};
 
@@ -168,7 +167,7 @@ impl Kind {
                 own().try_for_each(|(key, value)| set_red(&mut red, key, value))?;
                 let RedConfig { min, max, max_p, weight, .. } = red;
                 let drq = DrqConfig { min, max, max_p, weight, ..DrqConfig::new(packet) };
-                let densities = Densities::new(vec![Density::ONE], Fraction::ZERO);
+                let densities = Densities::new(&[Density::ONE], Fraction::ZERO);
                 densities.and_then(|densities| Drq::cpu(drq, densities)).map_err(wrong)?;
                 Ok(Standing::Drq(drq))
             }

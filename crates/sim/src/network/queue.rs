@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use dovetail_sched::aqm::{
-    self, Aqm, AqmDrop, AqmError, Arrival, Backlog, Congestion, Densities, Drq, DrqConfig, Fraction, Red, RedConfig,
-    Unit, Verdict,
+    Aqm, AqmDrop, AqmError, Arrival, Backlog, Congestion, Densities, Drq, DrqConfig, Fraction, Red, RedConfig, Unit,
+    Verdict,
 };
 use dovetail_sched::{
     FlowConfig, FlowId, Limit, Next, Packet as Offered, Progress, Scheduler, Served, Shape, Spec, build,
@@ -13,7 +13,7 @@ use dovetail_units::{Duration, ResourceVec, Time};
 
 use rand::Rng;
 
-use super::description::{Class, Hop, Network, Service};
+use super::description::{Hop, Network, Service};
 use super::packet::Packet;
 use super::result::HopTotals;
 use crate::error::SimError;
@@ -142,11 +142,10 @@ fn limit(hop: &Hop, unit: Unit) -> u32 {
     }
 }
 
-/// The classes' densities, as they are known (assumption A1 of DRQ). One beyond what can be told counts as the largest.
+/// The classes' densities, as they are known (assumption A1 of DRQ).
 fn densities(network: &Network) -> Result<Densities, AqmError> {
-    let largest = aqm::Density::from_bits(u64::MAX);
-    let of = |class: &Class| aqm::Density::from_f64(class.density.as_f64()).unwrap_or(largest);
-    Densities::new(network.classes.iter().map(of).collect(), Fraction::ZERO)
+    let classes: Vec<_> = network.classes.iter().map(|class| class.density).collect();
+    Densities::new(&classes, Fraction::ZERO)
 }
 
 /// A queue in order of arrival under active queue management.
