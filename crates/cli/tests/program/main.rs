@@ -7,6 +7,7 @@ mod determinism;
 mod interruption;
 mod lab;
 mod manners;
+mod networks;
 mod output;
 mod scenarios;
 mod support;

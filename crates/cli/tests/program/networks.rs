@@ -1,0 +1,232 @@
+//! `dovetail run` of a network: what it prints, what it refuses, and the captures it writes.
+
+use std::process::Command;
+
+use dovetail_trace::{CaptureInfo, CaptureReader};
+use dovetail_units::{Duration, Time};
+use serde_json::Value;
+
+use crate::support::{Folder, Said};
+
+/// Two kinds of TCP flows over a box whose CPU is scarce.
+const NETWORK: &str = r#"schedulers = ["red+red", "drq:weight=0.01"]
+until = "2 s"
+warm_up = "1 s"
+
+[[hop]]
+name = "box"
+cpu = "20 Mcycles/s"
+rate = "40 Mbps"
+delay = "10 ms"
+
+[[class]]
+name = "light"
+density = "0.25 cycles/bit"
+
+[[class]]
+name = "heavy"
+density = "2 cycles/bit"
+
+[[tcp]]
+class = "light"
+count = 4
+route = ["box"]
+rtt = "40 ms"
+packet = "500 B"
+
+[[tcp]]
+class = "heavy"
+count = 4
+route = ["box"]
+rtt = "40 ms"
+packet = "500 B"
+"#;
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("net.toml", NETWORK);
+    folder
+}
+
+/// What is said of [`NETWORK`] with the first `right` replaced by `wrong`; nothing is written.
+#[track_caller]
+fn refused(right: &str, wrong: &str, words: &[&str]) {
+    assert!(NETWORK.contains(right), "{right:?} stands in the scenario");
+    let folder = Folder::new();
+    folder.write("net.toml", NETWORK.replacen(right, wrong, 1));
+    folder.dovetail(&["run", "net.toml", "--out", "out"]).fails(2, words);
+    assert_eq!(folder.list("."), ["net.toml"]);
+}
+
+fn json(said: &Said) -> Value {
+    serde_json::from_str(&said.out).unwrap()
+}
+
+#[test]
+fn a_table_and_json_of_hops_and_groups() {
+    let folder = folder();
+    let table = folder.dovetail(&["run", "net.toml"]).succeeds().out;
+    for word in ["red+red", "drq:weight=0.01", "box.cpu", "box.link", "light", "heavy", "fair", "jain"] {
+        assert!(table.contains(word), "{word:?} is missing in:\n{table}");
+    }
+    let document = json(&folder.dovetail(&["run", "net.toml", "--json"]).succeeds());
+    let runs = document["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 2);
+    for run in runs {
+        // 20 Mcycles/s between eight flows beside a link that limits too: 60/7 and 10/7 Mbit/s (`fair_rates` in the library's tests).
+        let fair: Vec<f64> =
+            run["groups"].as_array().unwrap().iter().map(|g| g["fair_bps"].as_f64().unwrap()).collect();
+        assert!((fair[0] - 60e6 / 7.0).abs() < 10.0 && (fair[1] - 10e6 / 7.0).abs() < 10.0, "{fair:?}");
+        let link = &run["hops"]["box.link"];
+        assert!(link["rate_bps"]["mean"].as_f64().unwrap() <= 40e6 * 1.0001, "{link}");
+    }
+}
+
+#[test]
+fn what_is_asked_for_on_the_command_line_wins() {
+    let folder = folder();
+    let arguments = ["run", "net.toml", "--json", "--scheduler", "red+red", "--seed", "7", "--set", "seeds=2"];
+    let document = json(&folder.dovetail(&arguments).succeeds());
+    assert_eq!(document["network"]["seeds"], serde_json::json!([7, 8]));
+    assert_eq!(document["runs"].as_array().unwrap().len(), 1);
+    let said = folder.dovetail(&[&arguments[..], &["--threads", "1"]].concat()).succeeds();
+    assert_eq!(json(&said), document, "results do not depend on the number of threads");
+}
+
+#[test]
+fn wrong_networks_are_refused_with_the_place_and_what_would_be_right() {
+    refused("delay =", "dealy =", &["unknown key `dealy`", "net.toml:9:1", "did you mean `delay`?"]);
+    refused("20 Mcycles/s", "20 Mbps", &["\"20 Mbps\"", "net.toml:7:7", "unknown unit \"Mbps\"", "Mcycles/s"]);
+    refused("40 Mbps", "0 Mbps", &["net.toml:8:8", "it is zero"]);
+    refused("0.25 cycles/bit", "-1 cycles/bit", &["net.toml:13:11", "it is negative"]);
+    refused(
+        "class = \"light\"",
+        "class = \"lihgt\"",
+        &["net.toml:20:9", "no class \"lihgt\"", "did you mean \"light\"?"],
+    );
+    refused("route = [\"box\"]", "route = [\"bxo\"]", &["net.toml:22:9", "no hop \"bxo\"", "did you mean \"box\"?"]);
+    refused("40 ms", "19 ms", &["net.toml:23:7", "too short", "10 ms one way"]);
+    refused("count = 4", "count = 0", &["net.toml:21:9", "count = 0: expected 1 to"]);
+    refused("500 B", "20 B", &["net.toml:24:10", "expected 40 to 65535"]);
+    refused("until = \"2 s\"", "until = \"1 s\"", &["the run ends at 1 s"]);
+    refused("drq:weight=0.01", "drq:wieght=0.01", &["net.toml:1:26", "did you mean \"weight\"?"]);
+    refused("drq:weight=0.01", "drq:weight=0", &["net.toml:1:26", "weight"]);
+    refused("red+red", "red+rde", &["did you mean \"red\"?"]);
+    refused("schedulers = [\"red+red\", \"drq:weight=0.01\"]\n", "", &["--scheduler"]);
+    refused("\nname = \"light\"", "\nnmae = \"light\"", &["unknown key `nmae`", "did you mean `name`?"]);
+}
+
+#[test]
+fn wrong_words_about_captures_are_refused() {
+    let folder = folder();
+    let one = ["run", "net.toml", "--scheduler", "drq", "--pcap"];
+    let refused = |pcap: &str, words: &[&str]| folder.dovetail(&[&one[..], &[pcap]].concat()).fails(2, words);
+    refused("box.lnik=link.pcap", &["--pcap", "no hop \"box.lnik\"", "did you mean \"box.link\"?"]);
+    refused("box=link.pcap", &["--pcap", "no hop \"box\"", "\"box.cpu\""]);
+    refused("link.pcap", &["--pcap", "HOP=FILE", "box.link=link.pcap"]);
+    folder.dovetail(&["run", "net.toml", "--pcap", "box.link=link.pcap"]).fails(2, &["--pcap", "one --scheduler"]);
+    let lost = [&one[..], &["box.link=none/link.pcap"]].concat();
+    folder.write("none", "a file where a folder is needed");
+    folder.dovetail(&lost).fails(1, &["none"]);
+    assert_eq!(folder.list("."), ["net.toml", "none"]);
+}
+
+/// What a capture says of a packet: time, length on the wire, source address and port, the ECN field.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Row {
+    time: Time,
+    length: u32,
+    source: [u8; 4],
+    port: u16,
+    ecn: u8,
+}
+
+fn rows(bytes: &[u8]) -> Vec<Row> {
+    let mut reader = CaptureReader::new(bytes, "link.pcap").unwrap();
+    let mut rows = Vec::new();
+    while let Some(record) = reader.next_record() {
+        let data = record.data;
+        rows.push(Row {
+            time: record.time.unwrap(),
+            length: record.original_len,
+            source: data[12..16].try_into().unwrap(),
+            port: u16::from_be_bytes([data[20], data[21]]),
+            ecn: data[1] & 3,
+        });
+    }
+    assert!(reader.damage().is_none());
+    rows
+}
+
+/// The capture of the link under DRQ, from the first packet on, and the summary of that run.
+fn captured() -> (Folder, Value) {
+    let folder = folder();
+    let said = folder.dovetail(&[
+        "run",
+        "net.toml",
+        "--json",
+        "--scheduler",
+        "drq:weight=0.01",
+        "--set",
+        "warm_up=\"0 s\"",
+        "--pcap",
+        "box.link=link.pcap",
+    ]);
+    let document = json(&said.succeeds());
+    (folder, document)
+}
+
+#[test]
+fn a_capture_holds_what_left_the_link() {
+    let (folder, document) = captured();
+    let bytes = std::fs::read(folder.path("link.pcap")).unwrap();
+    let rows = rows(&bytes);
+    let mut reader = CaptureReader::new(bytes.as_slice(), "link.pcap").unwrap();
+    assert_eq!(CaptureInfo::read(&mut reader, Default::default(), 10).flows, 8);
+    // What the link carried in two seconds but for the packet that it is sending at the end.
+    let carried = document["runs"][0]["hops"]["box.link"]["rate_bps"]["mean"].as_f64().unwrap() * 2.0 / 8.0;
+    let held: f64 = rows.iter().map(|row| f64::from(row.length)).sum();
+    assert!((held - carried).abs() <= 500.0, "{held} of {carried} bytes");
+    // 40 Mbit/s are 0.2 us per byte, to a nanosecond.
+    for pair in rows.windows(2) {
+        let least = Duration::from_nanos(200 * u64::from(pair[1].length) - 1);
+        assert!(pair[1].time.since(pair[0].time) >= least, "{pair:?}");
+    }
+    // SYNs are not ECN-capable, nor is what is sent again (RFC 3168, 6.1.1 and 6.1.5); other data is ECT(0), or CE where it was marked.
+    assert!(rows.iter().all(|row| row.ecn != 1 && (row.ecn == 0 || row.length > 40)), "{rows:?}");
+    assert!(rows.iter().any(|row| row.ecn == 3) && rows.iter().filter(|row| row.ecn == 0).count() < rows.len() / 10);
+    folder.dovetail(&["trace", "info", "link.pcap"]).succeeds();
+}
+
+#[test]
+fn tshark_reads_a_capture_as_it_was_written() {
+    let (folder, _) = captured();
+    let fields = ["frame.time_epoch", "frame.len", "ip.src", "tcp.srcport", "ip.dsfield.ecn", "_ws.malformed"];
+    let mut tshark = Command::new("tshark");
+    tshark.args(["-n", "-r", "link.pcap", "-T", "fields"]).current_dir(folder.path("."));
+    for field in fields {
+        tshark.args(["-e", field]);
+    }
+    let Ok(said) = tshark.output() else {
+        eprintln!("skipped: tshark is not installed");
+        return;
+    };
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let text = String::from_utf8(said.stdout).unwrap();
+    let theirs: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+    let ours = rows(&std::fs::read(folder.path("link.pcap")).unwrap());
+    assert_eq!(theirs.len(), ours.len());
+    for (theirs, ours) in theirs.iter().zip(&ours) {
+        let (seconds, nanoseconds) = (ours.time.as_nanos() / 1_000_000_000, ours.time.as_nanos() % 1_000_000_000);
+        let [a, b, c, d] = ours.source;
+        let expected = [
+            format!("{seconds}.{nanoseconds:09}"),
+            ours.length.to_string(),
+            format!("{a}.{b}.{c}.{d}"),
+            ours.port.to_string(),
+            ours.ecn.to_string(),
+        ];
+        assert_eq!(theirs[..5], expected, "{ours:?}");
+        assert_eq!(theirs.get(5).copied().unwrap_or(""), "", "malformed: {ours:?}");
+    }
+}
