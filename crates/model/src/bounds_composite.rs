@@ -1,22 +1,17 @@
 //! Guarantees of schedulers that share CPU and link together, and of separate ones, from two papers by Sabrina, Kanhere and Jha: PCFQ
 //! and CBCS (IEEE Transactions on Parallel and Distributed Systems, both). All times in seconds.
 //!
-//! A packet's total time is what it needs on CPU and link together. Weights and shares are the flows' reservations; a share is a fraction of
+//! A packet's total time is what it needs on CPU and link together. Weights and shares are the flows' reservations on each; a share is a fraction of
 //! a resource, in (0, 1]. The functions compute; they do not check that a schedule obeys.
 
-/// A flow as the fairness bounds see it.
+/// A flow as the fairness bounds see it, by the normalised times of packets: the sum over the resources of time by the flow's weight there. With one weight
+/// for all resources, that is total time by weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CompositeFlow {
-    /// The flow's weight on CPU and link, above 0.
-    pub weight: f64,
-    /// The longest total time of its packets.
-    pub longest_total_s: f64,
-}
-
-impl CompositeFlow {
-    fn normalised(self) -> f64 {
-        self.longest_total_s / self.weight
-    }
+    /// The longest of its own packets: `C_i` below.
+    pub longest_s: f64,
+    /// The longest of any flow's packets, by this flow's weights.
+    pub longest_of_any_s: f64,
 }
 
 /// CBCS, Theorem 3: the total times that any two flows receive while both are backlogged differ by at most `3 Ptc_max`, with equal
@@ -25,13 +20,13 @@ pub fn cbcs_relative_fairness_s(longest_total_s: f64) -> f64 {
     3.0 * longest_total_s
 }
 
-/// CBCS with weights and any `quantum_s` for a flow of weight 1: `|W_i / w_i - W_j / w_j| <= Q + C_i / w_i + C_j / w_j`.
+/// CBCS with one weight per flow and any `quantum_s` for a flow of weight 1: `|W_i / w_i - W_j / w_j| <= Q + C_i + C_j`.
 ///
 /// Not in the paper; its equation (12) with Q by weight. Holds for service counted when a packet is handed out, exact times, and any
 /// quantum; with one that rises meanwhile `quantum_s` is the last: what the rises between a turn of one flow and the next of the
 /// other bring adds up to less than one quantum.
 pub fn cbcs_weighted_fairness_s(quantum_s: f64, i: CompositeFlow, j: CompositeFlow) -> f64 {
-    quantum_s + i.normalised() + j.normalised()
+    quantum_s + i.longest_s + j.longest_s
 }
 
 /// CBCS paper, Theorem 4: the bound for two separate deficit round robins, `3 (Ptc_c_max + Ptc_b_max)`; never below
@@ -42,32 +37,31 @@ pub fn separate_drr_relative_fairness_s(longest_s: [f64; 2]) -> f64 {
     3.0 * (longest_s[0] + longest_s[1])
 }
 
-/// PCFQ, Theorem 2: `RFB <= max(C_j + Ptc_max / w_i + Ptc_j / w_j, C_i + Ptc_max / w_j + Ptc_i / w_i)` with
-/// `C_i = min((N - 1) Ptc_max / w_i, max_n Ptc_n / w_n)`, for two of `flows` by index.
+/// PCFQ, Theorem 2: `RFB <= max(E_j + P_i + C_j, E_i + P_j + C_i)` with `E_i = min((N - 1) P_i, max_n C_n)`, P_i the longest packet of any flow by flow i's
+/// weights, for two of `flows` by index.
 ///
-/// The theorem's line is not legible in the text at hand. This is equations (13) and (14), from which its proof derives it, with total
-/// times in place of lengths and one weight per flow. Zero if an index is out of range.
+/// The theorem's line is not legible in the text at hand. This is equations (13) and (14), from which its proof derives it, with normalised
+/// times in place of lengths by weight. Zero if an index is out of range.
 pub fn pcfq_relative_fairness_s(flows: &[CompositeFlow], i: usize, j: usize) -> f64 {
     let (Some(&i), Some(&j)) = (flows.get(i), flows.get(j)) else { return 0.0 };
-    let longest = flows.iter().map(|f| f.longest_total_s).fold(0.0, f64::max);
-    let normalised = flows.iter().map(|f| f.normalised()).fold(0.0, f64::max);
+    let longest = flows.iter().map(|f| f.longest_s).fold(0.0, f64::max);
     let others = flows.len().saturating_sub(1) as f64;
-    let excess = |flow: CompositeFlow| f64::min(others * longest / flow.weight, normalised);
+    let excess = |flow: CompositeFlow| f64::min(others * flow.longest_of_any_s, longest);
     let one_side =
-        |ahead: CompositeFlow, behind: CompositeFlow| excess(ahead) + longest / behind.weight + ahead.normalised();
+        |ahead: CompositeFlow, behind: CompositeFlow| excess(ahead) + behind.longest_of_any_s + ahead.longest_s;
     f64::max(one_side(j, i), one_side(i, j))
 }
 
-/// What `pcfq:clock=tags` keeps to: `W_i / w_i - W_j / w_j <= C_j / w_j + max_n C_n / w_n`, and with i and j exchanged.
+/// What `pcfq:clock=tags` keeps to: `N_i - N_j <= C_j + max_n C_n` for the normalised times N that two flows receive, and with i and j exchanged.
 ///
 /// Not in the paper. No waiting flow's head packet starts before V; and a packet is served only if its finish tag is the smallest, so it
-/// is at most that of the flow whose head starts at V, which is less than `max_n C_n / w_n` later. So j is ahead of i by no more than that when
+/// is at most that of the flow whose head starts at V, which is less than `max_n C_n` later. So j is ahead of i by no more than that when
 /// the interval begins; and i is never ahead of j by more than j's head packet. Holds for service counted when a packet is handed out, and exact
 /// times. Zero if an index is out of range.
 pub fn pcfq_tags_fairness_s(flows: &[CompositeFlow], i: usize, j: usize) -> f64 {
     let (Some(i), Some(j)) = (flows.get(i), flows.get(j)) else { return 0.0 };
-    let largest = flows.iter().map(|f| f.normalised()).fold(0.0, f64::max);
-    largest + f64::max(i.normalised(), j.normalised())
+    let largest = flows.iter().map(|f| f.longest_s).fold(0.0, f64::max);
+    largest + f64::max(i.longest_s, j.longest_s)
 }
 
 /// A flow as the delay guarantees see it.
@@ -121,8 +115,9 @@ mod tests {
 
     #[test]
     fn composite_bounds_by_hand() {
-        let flows = [(1.0, 3.0), (2.0, 8.0), (1.0, 1.0)]
-            .map(|(weight, longest_total_s)| CompositeFlow { weight, longest_total_s });
+        // Weights 1, 2, 1 and total times of 3, 8, 1.
+        let flows = [(3.0, 8.0), (4.0, 4.0), (1.0, 8.0)]
+            .map(|(longest_s, longest_of_any_s)| CompositeFlow { longest_s, longest_of_any_s });
         assert_eq!(cbcs_relative_fairness_s(8.0), 24.0);
         assert_eq!(cbcs_weighted_fairness_s(4.0, flows[0], flows[1]), 4.0 + 3.0 + 4.0);
         assert_eq!(separate_drr_relative_fairness_s([5.0, 6.0]), 33.0);
@@ -131,7 +126,8 @@ mod tests {
         assert_eq!(pcfq_relative_fairness_s(&flows, 0, 1), 16.0);
         assert_eq!(pcfq_relative_fairness_s(&flows, 0, 3), 0.0);
         // Alone with one other of equal weight, C = 3: one flow is at most the other's packet ahead of GPS.
-        assert_eq!(pcfq_relative_fairness_s(&[flows[0]; 2], 0, 1), 9.0);
+        let alone = CompositeFlow { longest_s: 3.0, longest_of_any_s: 3.0 };
+        assert_eq!(pcfq_relative_fairness_s(&[alone; 2], 0, 1), 9.0);
     }
 
     #[test]

@@ -393,7 +393,9 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
 
     fn bypassed(&mut self, now: Time, packet: &SimPacket<M>) {
         self.advance(now);
-        self.fair.started(now, packet.flow, &self.normalised(&packet.cost));
+        let cost = self.normalised(&packet.cost);
+        let dominant = self.flows[packet.flow as usize].by_weight(&cost).dominant_time();
+        self.fair.started(now, packet.flow, &cost, dominant);
     }
 
     fn started(&mut self, now: Time, packet: &SimPacket<M>, resource: usize, server: u32) {

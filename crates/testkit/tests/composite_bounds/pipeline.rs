@@ -13,12 +13,6 @@ pub struct Arrival {
     pub estimate: [u64; 2],
 }
 
-impl Arrival {
-    pub fn total(&self) -> u64 {
-        self.truth[0] + self.truth[1]
-    }
-}
-
 /// Flows and their packets in order of arrival.
 #[derive(Clone, Debug)]
 pub struct Traffic {
@@ -76,11 +70,20 @@ impl Traffic {
         traffic
     }
 
-    /// On both resources.
-    pub fn weight(&self, flow: usize) -> f64 {
-        let [cpu, link] = self.weights[flow];
-        assert_eq!(cpu, link, "fairness in total time is by one weight");
-        f64::from(cpu) / 1000.0
+    /// The same with weights that differ by resource, of the same sum on both.
+    pub fn weighted_apart(seed: u64) -> Self {
+        let (mut traffic, mut random) = (Self::random(seed, 0.0), Random::new(!seed));
+        let mut one = || [1000, 250, 2000, 3000, 500, 8000][random.below(6) as usize];
+        traffic.weights.iter_mut().flatten().for_each(|weight| *weight = one());
+        let sums = [0, 1].map(|r| traffic.weights.iter().map(|on| on[r]).sum::<u32>());
+        traffic.weights.iter_mut().for_each(|on| on[1] = (on[1] * sums[0]).div_ceil(sums[1]));
+        traffic
+    }
+
+    /// A packet's normalised time by the weights of a flow.
+    pub fn normalised(&self, packet: &Arrival, flow: usize) -> f64 {
+        let times = packet.truth.iter().zip(self.weights[flow]);
+        times.map(|(&time, milli)| time as f64 * 1000.0 / f64::from(milli)).sum()
     }
 
     /// The flow's part of CPU and link, by the sum of the weights on each.
@@ -112,10 +115,15 @@ impl Traffic {
         self
     }
 
-    /// The longest total time by weight of the flow.
+    /// The longest normalised time of the flow's packets.
     pub fn longest(&self, flow: usize) -> f64 {
-        self.arrivals.iter().filter(|a| a.flow == flow).map(Arrival::total).max().unwrap_or(0) as f64
-            / self.weight(flow)
+        let own = self.arrivals.iter().filter(|a| a.flow == flow);
+        own.map(|a| self.normalised(a, flow)).fold(0.0, f64::max)
+    }
+
+    /// The longest normalised time of any packet by the flow's weights.
+    pub fn longest_of_any(&self, flow: usize) -> f64 {
+        self.arrivals.iter().map(|a| self.normalised(a, flow)).fold(0.0, f64::max)
     }
 }
 
