@@ -40,7 +40,7 @@ impl Bench {
     fn serve(&mut self, now: u64, took: [Option<u64>; 2]) -> char {
         let Next::Serve(mut served) = self.scheduler.next(Time::from_nanos(now)) else { panic!("nothing to serve") };
         let charged = served.ticket.charged();
-        let cpu = took[served.payload].map_or(charged[0], Duration::from_nanos);
+        let cpu = took.get(served.payload).copied().flatten().map_or(charged[0], Duration::from_nanos);
         for (r, used) in [cpu, charged[1]].into_iter().enumerate() {
             let event = Progress::Finished { used };
             self.scheduler.progress(Time::from_nanos(now), &mut served.ticket, r, event);
