@@ -13,6 +13,18 @@ use super::scenario::{Capacity, Group, NetworkScenario};
 /// # Errors
 /// If the fair rates cannot be computed.
 pub fn fair_rates(scenario: &NetworkScenario, short_bps: &[f64]) -> Result<Vec<Option<f64>>, ModelError> {
+    fair_rates_beside_queues(scenario, short_bps, &vec![0.0; scenario.resources.len()])
+}
+
+/// As [`fair_rates`], with round trips that are longer by the mean time in seconds that packets spend at each of the scenario's resources.
+///
+/// # Errors
+/// If the fair rates cannot be computed.
+pub fn fair_rates_beside_queues(
+    scenario: &NetworkScenario,
+    short_bps: &[f64],
+    at_resource_s: &[f64],
+) -> Result<Vec<Option<f64>>, ModelError> {
     let mut rates = vec![None; scenario.groups.len()];
     let mut network = Network::new();
     let mut place = Vec::new();
@@ -38,7 +50,8 @@ pub fn fair_rates(scenario: &NetworkScenario, short_bps: &[f64]) -> Result<Vec<O
         if group.density.as_micro() == 0 && !hops.iter().any(|h| h.density > 0.0) {
             continue;
         }
-        let weight = 8.0 * f64::from(group.packet_bytes) / mean_s(rtt);
+        let queues_s: f64 = group.route.iter().map(|&r| at_resource_s[r]).sum();
+        let weight = 8.0 * f64::from(group.packet_bytes) / (mean_s(rtt) + queues_s);
         // Flows that are alike are one to the solver; all but the first need not be asked for.
         for _ in 0..count {
             let flow = network.add_flow(weight, &hops)?;

@@ -20,7 +20,7 @@ mod value;
 
 pub use capture::PacketCapture;
 pub use dovetail_sched::aqm::scheme::{MANAGERS, PARAMETERS, Scheme, names};
-pub use ideal::{fair_rates, mean_s};
+pub use ideal::{fair_rates, fair_rates_beside_queues, mean_s};
 pub use report::write;
 pub use run::{Runs, Settings, compare, compare_all, simulate};
 pub use scenario::{Capacity, Group, NetworkScenario, Resource, is_network};

@@ -139,6 +139,18 @@ fn fair_rates_are_those_of_one_cpu_and_one_link() {
 }
 
 #[test]
+fn times_in_queues_belong_to_round_trips() {
+    // The link limits. Weights go with 1 / round trip: 40 and 80 ms are 2 to 1; with 40 ms in queues 120 and 80 ms, 6 to 4 Mbit/s.
+    let scenario = parse(&["hop.box.cpu=\"1 Gcycles/s\"", "tcp.heavy.rtt=\"80 ms\""]).unwrap();
+    let fair = |queues: [f64; 2]| fair_rates_beside_queues(&scenario, &[0.0, 0.0], &queues).unwrap();
+    let close = |found: Option<f64>, expected: f64| (found.unwrap() / expected - 1.0).abs() < 1e-6;
+    let none = fair([0.0, 0.0]);
+    assert!(close(none[0], 20e6 / 3.0) && close(none[1], 10e6 / 3.0), "{none:?}");
+    let some = fair([0.03, 0.01]);
+    assert!(close(some[0], 6e6) && close(some[1], 4e6), "{some:?}");
+}
+
+#[test]
 fn results_do_not_depend_on_the_number_of_threads() {
     let scenario = parse(&[]).unwrap();
     let json = |threads| serde_json::to_string(&compared(&scenario, threads)).unwrap();

@@ -49,7 +49,7 @@ pub const PAPERS: [(&str, &str); 5] = [
     ("drq", "Shin, Chong, Rhee: Dual-resource TCP/AQM for processing-constrained networks (DRQ), 2006"),
 ];
 
-/// All tables and figures, paper by paper in the order of [`PAPERS`]; of each paper the figures and then the tables, by number.
+/// All tables and figures, paper by paper in the order of [`PAPERS`]; of each paper the figures and then the tables, by number, then other statements.
 pub fn list() -> &'static [Item] {
     ITEMS
 }
@@ -136,6 +136,7 @@ const ITEMS: &[Item] = &[
     row("drq-fig13", "drq", "Fig. 13", "topology of a deployment at the edge", DrawingOnly),
     row("drq-fig14", "drq", "Fig. 14", "throughput when some edge routers lack CPU", Done),
     row("drq-fig15", "drq", "Fig. 15", "throughput when neighbours need more processing", Done),
+    row("drq-stability", "drq", "Prop. 2", "settling inside the stability condition, swinging outside", Done),
 ];
 
 #[cfg(test)]

@@ -10,9 +10,9 @@ use crate::network::Estimate;
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/drq/fig14.toml");
 
 /// Capacities of IE1's and EE1's CPUs in Mcycles/s (Fig. 14).
-const CAPACITIES: [u32; 6] = [5, 10, 15, 20, 30, 40];
+const CAPACITIES: [u32; 4] = [5, 10, 20, 40];
 /// Densities of SG1 in cycles/bit (Fig. 15).
-const DENSITIES: [u32; 5] = [2, 5, 10, 15, 20];
+const DENSITIES: [u32; 4] = [2, 5, 10, 20];
 
 fn cpus(capacity: u32) -> [String; 2] {
     ["IE1", "EE1"].map(|hop| format!("hop.{hop}.cpu={capacity} Mcycles/s"))
@@ -41,14 +41,17 @@ pub(super) fn by_density(bench: &Bench<'_>, overrides: &[String]) -> Result<Vec<
 /// Fig. 14.
 pub fn capacity(points: &[Point]) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
-    findings.found("red-equal", most(points.iter().map(|p| 100.0 * (ratio(p, "red+red") - 1.0).abs())));
+    let (unequal, at) = unequal(points);
+    findings.noted("red-equal", unequal, at);
     let scarce = || points.iter().filter(|p| p.x <= 20.0);
     for (scheme, label) in [("drq", "drq-more"), ("drr+red", "drr-more")] {
-        findings.found(label, least(scarce().map(|p| gain(p, scheme, "red+red"))));
+        let note = format!("{:+.1} % and more", least(scarce().map(|p| gain(p, scheme, "red+red"))));
+        findings.noted(label, least(scarce().map(|p| gain(p, scheme, "red+red") / fair_gain(p))), note);
     }
-    let slightly: Vec<f64> = points.iter().map(|p| gain(p, "drr+red", "drq")).collect();
-    let note = format!("from {:+.1} to {:+.1} %", least(slightly.iter().copied()), most(slightly.iter().copied()));
-    findings.noted("drr-slightly", slightly.iter().sum::<f64>() / slightly.len() as f64, note);
+    let higher: Vec<f64> = scarce().map(|p| gain(p, "drr+red", "drq")).collect();
+    findings.found("drr-higher", least(higher.iter().copied()));
+    let note = format!("up to {:+.1} %", most(higher.iter().copied()));
+    findings.noted("drr-slightly", higher.iter().sum::<f64>() / higher.len() as f64, note);
     let x = Quantity { label: "CPU capacity of IE1 and EE1 (Mcycles/s)".into(), factor: 1.0 };
     findings.picture("drq-fig14.svg", picture(points, "Fig. 14: DRQ at the edge", x)?);
     Ok(findings)
@@ -64,7 +67,8 @@ pub fn density(points: &[Point]) -> Result<Findings, ReproduceError> {
         let cycles = steep().map(|p| (p.x * ratio(p, scheme)).ln().abs().exp());
         findings.found(format!("{label}-cpu"), most(cycles));
     }
-    findings.found("red-equal", most(points.iter().map(|p| 100.0 * (ratio(p, "red+red") - 1.0).abs())));
+    let (unequal, at) = unequal(points);
+    findings.noted("red-equal", unequal, at);
     let x = Quantity { label: "Density of SG1 (cycles per bit)".into(), factor: 1.0 };
     findings.picture("drq-fig15.svg", picture(points, "Fig. 15: neighbours that need more processing", x)?);
     Ok(findings)
@@ -72,6 +76,17 @@ pub fn density(points: &[Point]) -> Result<Findings, ReproduceError> {
 
 fn mean(point: &Point, scheme: &str, group: &str) -> f64 {
     point.group(scheme, group).map_or(f64::NAN, |g| g.throughput_bps.mean)
+}
+
+/// RED-RED's largest difference of SG1 from SG2 in per cent, and where it is.
+fn unequal(points: &[Point]) -> (f64, String) {
+    let apart = |p: &Point| 100.0 * (ratio(p, "red+red") - 1.0);
+    let largest = most(points.iter().map(|p| apart(p).abs()));
+    let at = points.iter().find(|p| apart(p).abs() == largest).map_or(String::new(), |p| {
+        let window = mean(p, "red+red", "SG1") * 0.040 / 4000.0;
+        format!("{:+.1} % at {}, where a flow has {window:.1} packets in a round trip of 40 ms", apart(p), p.x)
+    });
+    (largest, at)
 }
 
 /// SG1's throughput over SG2's.
@@ -83,6 +98,12 @@ fn ratio(point: &Point, scheme: &str) -> f64 {
 fn gain(point: &Point, scheme: &str, other: &str) -> f64 {
     let both = |scheme| mean(point, scheme, "SG1") + mean(point, scheme, "SG2");
     100.0 * (both(scheme) / both(other) - 1.0)
+}
+
+/// The same of the fair rates over RED-RED.
+fn fair_gain(point: &Point) -> f64 {
+    let fair = |group| point.group("drq", group).and_then(|g| g.fair_bps).unwrap_or(f64::NAN);
+    100.0 * ((fair("SG1") + fair("SG2")) / (mean(point, "red+red", "SG1") + mean(point, "red+red", "SG2")) - 1.0)
 }
 
 fn together(point: &Point, scheme: &str) -> Option<Estimate> {

@@ -3,7 +3,7 @@
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
-use super::sweep::{Point, SCHEMES, most, sweep, throughput};
+use super::sweep::{Point, SCHEMES, least, most, sweep, throughput};
 use crate::figure::{CurveChart, CurvePanel, Quantity, curves};
 use crate::network::GroupSummary;
 
@@ -13,6 +13,9 @@ const SCENARIO: &str = include_str!("../../../../../scenarios/papers/drq/fig5.to
 const CAPACITIES: [u32; 11] = [5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55];
 /// The window in packets from which Reno can react to a loss without its timer: three duplicate ACKs.
 const LEAST_WINDOW: f64 = 4.0;
+/// Up to here, in Mcycles/s, the CPU alone limits: B w_h is 21.3.
+const CPU_ALONE: f64 = 20.0;
+const LINK_BPS: f64 = 40e6;
 
 /// The runs of Figs. 5 and 6, changed by these overrides.
 pub(super) fn runs(bench: &Bench<'_>, overrides: &[String]) -> Result<Vec<Point>, ReproduceError> {
@@ -37,6 +40,15 @@ pub fn reproduce(points: &[Point]) -> Result<Findings, ReproduceError> {
         let far: Vec<f64> = wide(scheme).iter().map(|d| d.part.abs()).collect();
         findings.found(format!("{label}-mean"), 100.0 * far.iter().sum::<f64>() / far.len() as f64);
     }
+    let shares: Vec<Distance> = from_equal_shares(points);
+    let note =
+        format!("at most {}; these shares are up to {:.1} % from the fair rates", worst(&shares).1, apart(points));
+    let far = shares.iter().map(|d| d.part.abs());
+    findings.noted("drr-shares", 100.0 * far.sum::<f64>() / shares.len() as f64, note);
+    let scarce = || points.iter().filter(|p| p.x <= CPU_ALONE);
+    findings.found("drq-cpu", least(scarce().map(|p| jain(p, "drq"))));
+    findings.found("drr-cpu", least(scarce().map(|p| jain(p, "drr+red"))));
+    findings.found("red-cpu", most(scarce().map(|p| jain(p, "red+red"))));
     let (largest, at) = worst(&unequal(points));
     findings.noted("red-equal", largest, at);
     findings.picture("drq-fig5.svg", picture(points)?);
@@ -58,8 +70,9 @@ fn distances(points: &[Point], scheme: &str, right: impl Fn(f64) -> bool) -> Vec
             if right(window) {
                 let part = group.throughput_bps.mean / fair - 1.0;
                 let timeouts = group.timeouts.mean / group.flows;
+                let half = 100.0 * group.throughput_bps.ci95.unwrap_or(f64::NAN) / fair;
                 let what = format!(
-                    "{:+.1} % at {} Mcycles/s, {} (fair window {window:.1} packets, {timeouts:.0} timeouts per flow)",
+                    "{:+.1} +- {half:.1} % at {} Mcycles/s, {} (fair window {window:.1} packets, {timeouts:.0} timeouts per flow)",
                     100.0 * part,
                     point.x,
                     group.group
@@ -86,6 +99,71 @@ fn unequal(points: &[Point]) -> Vec<Distance> {
         }
     }
     found
+}
+
+/// Under DRR-RED, where CPU and link both limit: how far the groups are from two equal shares.
+fn from_equal_shares(points: &[Point]) -> Vec<Distance> {
+    let mut found = Vec::new();
+    for point in points {
+        let Some((run, shares)) = point.run("drr+red").zip(equal_shares(point)) else { continue };
+        for (group, share) in run.groups.iter().zip(shares) {
+            let part = group.throughput_bps.mean / share - 1.0;
+            let what = format!("{:+.1} % at {} Mcycles/s, {}", 100.0 * part, point.x, group.group);
+            found.push(Distance { part, what });
+        }
+    }
+    found
+}
+
+/// The largest distance of two equal shares from the fair rates, in per cent.
+fn apart(points: &[Point]) -> f64 {
+    let of = |p: &Point| {
+        let fair = p.run("drr+red").into_iter().flat_map(|run| &run.groups).filter_map(|g| g.fair_bps);
+        equal_shares(p).map(|shares| most(shares.iter().zip(fair).map(|(share, fair)| (share / fair - 1.0).abs())))
+    };
+    100.0 * most(points.iter().filter_map(of))
+}
+
+/// What a flow of each group gets if the CPU gives all flows that can use it the same number of cycles, and the link all that can use it the
+/// same rate (max-min fairness of each by itself); `None` unless both limit.
+pub(super) fn equal_shares(point: &Point) -> Option<Vec<f64>> {
+    let groups: Vec<(f64, f64)> =
+        (point.scenario.groups.iter()).filter_map(|g| Some((f64::from(g.long_lived()?), g.density.as_f64()))).collect();
+    let cpu = point.x * 1e6;
+    let rates = |rate: f64, cycles: f64| groups.iter().map(move |&(_, density)| rate.min(cycles / density));
+    let used = |rate: f64, cycles: f64, of: fn(f64) -> f64| {
+        rates(rate, cycles).zip(&groups).map(|(r, &(flows, density))| r * flows * of(density)).sum::<f64>()
+    };
+    // Of the CPU with so much of the link each; then the link with what the CPU leaves.
+    let cycles = |rate: f64| bisect(|cycles| used(rate, cycles, |density| density) <= cpu);
+    let rate = bisect(|rate| used(rate, cycles(rate), |_| 1.0) <= LINK_BPS);
+    let both = rate < LARGEST && cycles(rate) < LARGEST;
+    both.then(|| rates(rate, cycles(rate)).collect())
+}
+
+/// Beyond every rate and every share of a CPU here.
+const LARGEST: f64 = 1e9;
+
+/// The largest number from 0 to [`LARGEST`] of which `fits`, which does of small ones.
+fn bisect(fits: impl Fn(f64) -> bool) -> f64 {
+    if fits(LARGEST) {
+        return LARGEST;
+    }
+    let (mut low, mut high) = (0.0, LARGEST);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if fits(middle) { low = middle } else { high = middle }
+    }
+    low
+}
+
+/// Jain's index of the groups' CPU use: 1 if all use the same.
+fn jain(point: &Point, scheme: &str) -> f64 {
+    let groups = point.run(scheme).into_iter().flat_map(|run| &run.groups);
+    let cycles = groups.zip(&point.scenario.groups).map(|(g, of)| g.throughput_bps.mean * of.density.as_f64());
+    let cycles: Vec<f64> = cycles.collect();
+    let (sum, squares) = cycles.iter().fold((0.0, 0.0), |(s, q), c| (s + c, q + c * c));
+    sum * sum / (cycles.len() as f64 * squares)
 }
 
 /// The largest distance in per cent, and where it is.

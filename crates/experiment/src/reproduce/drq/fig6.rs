@@ -8,6 +8,7 @@ use crate::network::Estimate;
 
 /// The link.
 const LINK: &str = "L.link";
+const LINK_BPS: f64 = 40e6;
 
 pub fn reproduce(points: &[Point]) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
@@ -16,7 +17,8 @@ pub fn reproduce(points: &[Point]) -> Result<Findings, ReproduceError> {
     for (scheme, label) in [("drq", "drq"), ("drr+red", "drr")] {
         let gain = |p: &Point| used(p, scheme) / used(p, "red+red");
         let gains: Vec<f64> = points.iter().filter(|p| p.x <= 20.0).map(gain).collect();
-        let all: Vec<f64> = points.iter().filter(scarce).map(gain).collect();
+        let of_fair = |p: &Point| (gain(p) - 1.0) / (fair_gain(p) - 1.0);
+        let all: Vec<f64> = points.iter().filter(scarce).map(of_fair).collect();
         findings.noted(
             format!("{label}-far-more"),
             least(gains),
@@ -33,6 +35,15 @@ pub fn reproduce(points: &[Point]) -> Result<Findings, ReproduceError> {
     Ok(findings)
 }
 
+/// Throughput under proportional fairness over that of equal rates: the largest that CPU and link allow.
+fn fair_gain(point: &Point) -> f64 {
+    let groups = || point.run("drq").into_iter().flat_map(|run| &run.groups);
+    let fair: f64 = groups().map(|g| g.fair_bps.unwrap_or(f64::NAN) * g.flows).sum();
+    let flows: f64 = groups().map(|g| g.flows).sum();
+    let cycles: f64 = point.scenario.groups.iter().zip(groups()).map(|(of, g)| of.density.as_f64() * g.flows).sum();
+    fair / LINK_BPS.min(point.x * 1e6 * flows / cycles)
+}
+
 fn utilization(point: &Point, scheme: &str) -> Option<Estimate> {
     let hops = &point.run(scheme)?.hops.0;
     hops.iter().find(|(name, _)| name == LINK).map(|(_, hop)| hop.utilization)
@@ -41,7 +52,7 @@ fn utilization(point: &Point, scheme: &str) -> Option<Estimate> {
 fn picture(points: &[Point]) -> Result<String, ReproduceError> {
     let fair = |p: &Point| {
         let rates = p.run("drq")?.groups.iter().map(|g| Some(g.fair_bps? * g.flows)).sum::<Option<f64>>()?;
-        Some(rates / 40e6)
+        Some(rates / LINK_BPS)
     };
     let line = |(scheme, name): (&str, &str)| {
         curve(name, points, |p| utilization(p, scheme), |p| if scheme == "drq" { fair(p) } else { None })

@@ -10,6 +10,7 @@ mod fig6;
 mod fig7;
 mod fig8;
 mod parking;
+mod stability;
 mod sweep;
 
 use std::cell::OnceCell;
@@ -51,6 +52,7 @@ pub fn reproduce(id: &str, bench: &Bench<'_>, shared: &Shared) -> Result<Finding
         "drq-fig12" => parking::utilization(shared.parking(bench)?),
         "drq-fig14" => edge::capacity(&edge::by_capacity(bench, &[])?),
         "drq-fig15" => edge::density(&edge::by_density(bench, &[])?),
+        "drq-stability" => stability::reproduce(bench),
         other => Err(ReproduceError::Id(format!("{other} is not reproduced yet"))),
     }
 }

@@ -5,7 +5,7 @@ use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::sweep::{Point, SCHEMES, curve, least, most, sweep, throughput};
 use crate::figure::{CurveChart, CurvePanel, Quantity, curves};
-use crate::network::Estimate;
+use crate::network::{Estimate, HopSummary, fair_rates_beside_queues};
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/drq/fig10.toml");
 
@@ -16,6 +16,7 @@ const LONG: [&str; 4] = ["SG1", "SG2", "SG3", "SG4"];
 const SHORT: [&str; 4] = ["SG7", "SG8", "SG9", "SG10"];
 /// The window in packets from which Reno can react to a loss without its timer.
 const LEAST_WINDOW: f64 = 4.0;
+const PACKET_BITS: f64 = 4000.0;
 
 pub(super) fn runs(bench: &Bench<'_>, overrides: &[String]) -> Result<Vec<Point>, ReproduceError> {
     let point = |&rate: &u32| {
@@ -29,21 +30,20 @@ pub(super) fn runs(bench: &Bench<'_>, overrides: &[String]) -> Result<Vec<Point>
 pub fn groups(points: &[Point]) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
     for (names, label) in [(LONG, "long"), (SHORT, "short")] {
-        let mut far = Vec::new();
+        let mut far = Far::default();
+        let mut far_beside_queues = Far::default();
         for point in points {
+            let beside_queues = fair_beside_queues(point)?;
             for group in names.iter().filter_map(|name| point.group("drq", name)) {
                 let Some((fair, window)) = group.fair_bps.zip(point.fair_window(group)) else { continue };
                 if window >= LEAST_WINDOW {
-                    far.push(100.0 * (group.throughput_bps.mean / fair - 1.0).abs());
+                    far.add(group.throughput_bps.mean / fair);
+                    far_beside_queues.add(group.throughput_bps.mean / beside_queues(&group.group));
                 }
             }
         }
-        let note = format!(
-            "at most {:.1} %; {} values with a fair window of 4 packets or more",
-            most(far.iter().copied()),
-            far.len()
-        );
-        findings.noted(label, far.iter().sum::<f64>() / far.len() as f64, note);
+        findings.noted(label, far.mean(), far.note());
+        findings.noted(format!("{label}-queues"), far_beside_queues.mean(), far_beside_queues.note());
     }
     let panel = |(heading, names): (&str, [&str; 4])| CurvePanel {
         heading: heading.into(),
@@ -59,6 +59,45 @@ pub fn groups(points: &[Point]) -> Result<Findings, ReproduceError> {
     Ok(findings)
 }
 
+/// How far from the ideal, in per cent.
+#[derive(Default)]
+struct Far(Vec<f64>);
+
+impl Far {
+    fn add(&mut self, part: f64) {
+        self.0.push(100.0 * (part - 1.0));
+    }
+
+    fn mean(&self) -> f64 {
+        self.0.iter().map(|part| part.abs()).sum::<f64>() / self.0.len() as f64
+    }
+
+    fn note(&self) -> String {
+        let (least, most) = (least(self.0.iter().copied()), most(self.0.iter().copied()));
+        format!("{least:+.1} to {most:+.1} %; {} values with a fair window of 4 packets or more", self.0.len())
+    }
+}
+
+/// The fair rates of the groups under DRQ if the mean times that packets spend at each resource belong to the round trips.
+fn fair_beside_queues(point: &Point) -> Result<impl Fn(&str) -> f64 + use<>, ReproduceError> {
+    let mut at_resource_s = Vec::new();
+    let mut short_bps = Vec::new();
+    if let Some(run) = point.run("drq") {
+        // Little's law; all packets have the same length.
+        let time = |hop: &HopSummary| {
+            (hop.queue_packets.mean + hop.utilization.mean) * PACKET_BITS / hop.rate_bps.mean.max(1.0)
+        };
+        at_resource_s.extend(run.hops.0.iter().map(|(_, hop)| time(hop)));
+        short_bps.extend(run.groups.iter().map(|g| if g.long_lived { 0.0 } else { g.throughput_bps.mean }));
+    }
+    let rates = fair_rates_beside_queues(&point.scenario, &short_bps, &at_resource_s)?;
+    let names: Vec<String> = point.scenario.groups.iter().map(|group| group.name.clone()).collect();
+    Ok(move |name: &str| {
+        let found = names.iter().position(|n| n == name).and_then(|index| rates[index]);
+        found.unwrap_or(f64::NAN)
+    })
+}
+
 /// Fig. 11: throughput of all flows.
 pub fn total(points: &[Point]) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
@@ -67,11 +106,13 @@ pub fn total(points: &[Point]) -> Result<Findings, ReproduceError> {
             100.0 * (sum(p, "drq").map_or(f64::NAN, |t| t.mean) / sum(p, other).map_or(f64::NAN, |t| t.mean) - 1.0)
         };
         let gains: Vec<f64> = points.iter().map(gain).collect();
-        (least(gains.iter().copied()), format!("up to {:.1} %", most(gains)))
+        let mean = gains.iter().sum::<f64>() / gains.len() as f64;
+        (mean, least(gains.iter().copied()), format!("up to {:.1} %", most(gains)))
     };
     for (scheme, label) in [("drr+red", "over-drr"), ("red+red", "over-red")] {
-        let (gain, note) = over(scheme);
-        findings.noted(label, gain, note);
+        let (mean, least, note) = over(scheme);
+        findings.noted(label, least, note);
+        findings.found(format!("{label}-mean"), mean);
     }
     let lines = SCHEMES.map(|(scheme, name)| {
         let ideal = |p: &Point| {
@@ -94,7 +135,12 @@ pub fn total(points: &[Point]) -> Result<Findings, ReproduceError> {
 pub fn utilization(points: &[Point]) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
     let used = |p: &Point, scheme: &str| of_link(p, scheme).map_or(f64::NAN, |u| 100.0 * u.mean);
-    findings.found("drq-drr", most(points.iter().map(|p| (used(p, "drq") - used(p, "drr+red")).abs())));
+    let apart = |p: &Point| used(p, "drq") - used(p, "drr+red");
+    let largest = most(points.iter().map(|p| apart(p).abs()));
+    let at = points.iter().find(|p| apart(p).abs() == largest).map_or(String::new(), |p| {
+        format!("DRQ {:.1} %, DRR-RED {:.1} % at {} Mbit/s", used(p, "drq"), used(p, "drr+red"), p.x)
+    });
+    findings.noted("drq-drr", largest, at);
     let lines = SCHEMES.map(|(scheme, name)| curve(name, points, |p| of_link(p, scheme), |_| None));
     let chart = CurveChart {
         title: "Fig. 12: utilisation of L3, parking lot".into(),

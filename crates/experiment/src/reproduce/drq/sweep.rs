@@ -5,7 +5,7 @@ use super::super::bench::Bench;
 use crate::figure::{Curve, Measured};
 use crate::network::{Estimate, GroupSummary, NetworkScenario, NetworkSummary, RunSummary};
 
-/// The paper's RED-RED, DRR-RED and DRQ.
+/// The names of the paper's RED-RED, DRR-RED and DRQ.
 pub(super) const SCHEMES: [(&str, &str); 3] = [("red+red", "RED-RED"), ("drr+red", "DRR-RED"), ("drq", "DRQ")];
 
 /// One value of the sweep.
@@ -19,9 +19,9 @@ pub(super) struct Point {
 }
 
 impl Point {
-    /// Under a scheme.
+    /// Under the scheme of this name, whatever its parameters.
     pub fn run(&self, scheme: &str) -> Option<&RunSummary> {
-        self.summary.runs.iter().find(|run| run.scheduler == scheme)
+        self.summary.runs.iter().find(|run| run.scheduler.split(':').next() == Some(scheme))
     }
 
     /// A group under a scheme.
