@@ -259,7 +259,7 @@ pub struct Up {
 #[derive(Args, Debug)]
 #[command(after_help = RUN_LAB_EXAMPLES)]
 pub struct RunLab {
-    /// A scenario (TOML), or starving-tunnel or click, which come with the program
+    /// A scenario (TOML), or starving-tunnel, click or tcp-drq, which come with the program
     #[arg(value_name = "SCENARIO", default_value = "starving-tunnel")]
     pub scenario: String,
     /// Name of the lab: a-z, 0-9 and -

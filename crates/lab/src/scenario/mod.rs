@@ -68,7 +68,7 @@ macro_rules! built_in {
 }
 
 /// All of them.
-pub const BUILT_IN: [BuiltIn; 2] = [built_in!("starving-tunnel"), built_in!("click")];
+pub const BUILT_IN: [BuiltIn; 3] = [built_in!("starving-tunnel"), built_in!("click"), built_in!("tcp-drq")];
 
 impl Scenario {
     /// Read the scenario of this name (the path of its file) and text, with `--set` overrides, and check it.
