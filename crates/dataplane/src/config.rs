@@ -1,5 +1,6 @@
 //! The configuration of a live box, as it is written and as it is meant.
 
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -42,6 +43,8 @@ struct File {
     ecn: Ecn,
     #[serde(default)]
     module: Vec<Spanned<ModuleConfig>>,
+    #[serde(default)]
+    metrics: Metrics,
     #[serde(default)]
     class: Vec<Spanned<Class>>,
 }
@@ -133,6 +136,17 @@ pub struct Control {
     pub socket: Option<PathBuf>,
 }
 
+/// How a running box is watched.
+#[derive(Clone, Debug, Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct Metrics {
+    /// Where metrics are served, such as `127.0.0.1:9100`. Default nowhere.
+    listen: Option<Spanned<Text<SocketAddr>>>,
+    /// Whether that may be an address that other machines reach.
+    #[serde(default)]
+    remote: bool,
+}
+
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Class {
@@ -163,7 +177,7 @@ struct Match {
 
 /// A part of a core, `"0.01 %"` to `"100 %"`.
 #[derive(Clone, Copy, Debug)]
-struct Percent(Budget);
+pub(crate) struct Percent(pub Budget);
 
 impl FromStr for Percent {
     type Err = String;
@@ -202,7 +216,7 @@ fn packets(text: &str) -> Option<u32> {
 
 /// The room of a flow's queue: packets, bytes, or both.
 #[derive(Clone, Copy, Debug)]
-struct Room(Limit);
+pub(crate) struct Room(pub Limit);
 
 impl FromStr for Room {
     type Err = String;
@@ -373,6 +387,11 @@ impl Config {
         &self.file.control
     }
 
+    /// Where metrics are served.
+    pub fn metrics(&self) -> Option<SocketAddr> {
+        self.file.metrics.listen.as_ref().map(|listen| listen.get_ref().0)
+    }
+
     /// One line for reports; may be empty.
     pub fn title(&self) -> &str {
         &self.file.title
@@ -428,6 +447,15 @@ impl Config {
             return Err(
                 self.at(predict.span(), "nobody knows what a live packet will take: expected ses, fit or a line")
             );
+        }
+        if let Some(listen) = &self.file.metrics.listen
+            && !listen.get_ref().0.ip().is_loopback()
+            && !self.file.metrics.remote
+        {
+            let message = "other machines reach this address, and metrics are served to whoever asks";
+            return Err(self
+                .at(listen.span(), message)
+                .with_help("for this machine only: \"127.0.0.1:9100\"; for all who reach it: remote = true"));
         }
         self.middlebox().map(|_| ())
     }

@@ -3,6 +3,7 @@
 //! * [`core`]: the box without clock, threads or ports.
 //! * [`config`]: what a box is made of, as it is written.
 //! * [`classes`]: which flow is of which class.
+//! * [`control`], [`metrics`]: how a running box is talked to and watched.
 //! * [`live`], [`driver`]: the box between two ports, by the clock or in simulated time.
 //! * [`frame`]: a frame in a buffer of its own, with room to grow, and the pool that buffers come from.
 //! * [`port`]: where frames come from and go to.
@@ -11,10 +12,12 @@
 pub mod calibrate;
 pub mod classes;
 pub mod config;
+pub mod control;
 pub mod core;
 pub mod driver;
 pub mod frame;
 pub mod live;
+pub mod metrics;
 pub mod module;
 pub mod port;
 pub mod report;

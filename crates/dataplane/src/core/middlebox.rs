@@ -213,13 +213,27 @@ impl Middlebox {
         self.total.account.held()
     }
 
-    /// Change a parameter of the scheduler.
+    /// Change a parameter of the scheduler; of a composition, in each part that has it.
     ///
     /// # Errors
-    /// It has none of this name that can change, or the value is wrong.
+    /// It has none of this name that can change, or the value is wrong. Nothing is changed then.
     pub fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
-        self.entrance.set(now, parameter, value)?;
-        self.before_link.set(now, parameter, value)
+        let entrance = self.entrance.set(now, parameter, value);
+        let composed = matches!(self.before_link, Queue::Scheduled(_));
+        if !composed || self.before_link.set(now, parameter, value).is_err() {
+            entrance?;
+        }
+        let written = &mut self.scheduler.parameters;
+        match written.iter_mut().find(|(name, _)| name == parameter) {
+            Some((_, written)) => *written = value.to_string(),
+            None => written.push((parameter.to_string(), value.to_string())),
+        }
+        Ok(())
+    }
+
+    /// Names of the classes.
+    pub fn class_names(&self) -> impl Iterator<Item = &str> {
+        self.classes.iter().map(|class| class.setup.name.as_str())
     }
 
     /// Set the weight of a class's flows, those that exist and those to come. `None` if there is no such class.

@@ -1,5 +1,6 @@
 //! What the box has done until some instant, for reports, the control socket and metrics.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use dovetail_units::Time;
@@ -19,7 +20,7 @@ pub struct Snapshot {
     pub schema: u32,
     /// The box's time, seconds.
     pub time_s: f64,
-    /// The scheduler, as it was named.
+    /// The scheduler, with parameters as they are.
     pub scheduler: String,
     /// The CPU and the link.
     pub resources: BTreeMap<String, ResourceSnapshot>,
@@ -27,7 +28,7 @@ pub struct Snapshot {
     pub total: QueueSnapshot,
     /// By class.
     pub classes: Vec<ClassSnapshot>,
-    /// By flow.
+    /// By flow; of many, those of which most waits.
     pub flows: Vec<FlowSnapshot>,
     /// Flows beyond the most that are kept, in frames.
     pub overflowed: u64,
@@ -119,8 +120,14 @@ pub struct FlowSnapshot {
 }
 
 impl Middlebox {
-    /// What was done until `now`. O(flows).
+    /// What was done until `now`, with all flows. O(flows).
     pub fn snapshot(&self, now: Time) -> Snapshot {
+        self.snapshot_of(now, usize::MAX)
+    }
+
+    /// What was done until `now`, with at most so many flows: those first of which most waits, then those that had most of the CPU and the link. O(flows),
+    /// some 10 ns for each flow that is kept and 3 us for each that is told of.
+    pub fn snapshot_of(&self, now: Time, flows: usize) -> Snapshot {
         let total = &self.total.account;
         let rate = self.pace.rate().map(|rate| rate.as_bps() as f64);
         let cpu = ResourceSnapshot {
@@ -137,7 +144,7 @@ impl Middlebox {
             resources: [("cpu".to_string(), cpu), ("link".to_string(), link)].into(),
             total: queue(&self.total),
             classes: self.class_snapshots(),
-            flows: self.flow_snapshots(),
+            flows: self.flow_snapshots(flows),
             overflowed: self.flows.overflowed,
             outliers: self.meter.outliers,
             lost_time_s: self.lost_time.as_secs_f64(),
@@ -157,7 +164,7 @@ impl Middlebox {
         classes.map(snapshot).collect()
     }
 
-    fn flow_snapshots(&self) -> Vec<FlowSnapshot> {
+    fn flow_snapshots(&self, most: usize) -> Vec<FlowSnapshot> {
         let snapshot = |(index, flow): (u32, &super::flows::Flow)| FlowSnapshot {
             flow: name(&flow.key),
             index,
@@ -165,7 +172,21 @@ impl Middlebox {
             queued: u64::from(self.entrance.queued(index)),
             frames: queue(&flow.books),
         };
-        self.flows.iter().map(snapshot).collect()
+        if most >= self.flows.len() {
+            return self.flows.iter().map(snapshot).collect();
+        }
+        let mut flows: Vec<(u32, &super::flows::Flow)> =
+            if most == 0 { Vec::new() } else { self.flows.iter().collect() };
+        let rank = |&(index, flow): &(u32, &super::flows::Flow)| {
+            let account = &flow.books.account;
+            Reverse((self.entrance.queued(index), account.cpu + account.link))
+        };
+        if most > 0 {
+            flows.select_nth_unstable_by_key(most - 1, rank);
+            flows.truncate(most);
+            flows.sort_unstable_by_key(|&(index, _)| index);
+        }
+        flows.into_iter().map(snapshot).collect()
     }
 }
 

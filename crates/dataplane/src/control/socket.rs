@@ -1,0 +1,141 @@
+//! The control socket and its clients.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use socket2::{Domain, SockAddr, Type};
+
+use super::desk::Counter;
+use super::lines::{Lines, NoLine};
+use super::protocol::{Answer, LONGEST, Request};
+
+/// Clients at the same time.
+const CLIENTS: usize = 8;
+
+/// A client takes its answer within this time.
+const TAKE: Duration = Duration::from_secs(2);
+
+/// A Unix socket that only its owner can use. It is removed when this is dropped.
+pub struct Socket {
+    path: PathBuf,
+    closed: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Socket {
+    /// Listen at `path`. The socket of a box that has died is replaced, and the last folder of the path is made if it is missing.
+    ///
+    /// # Errors
+    /// Another box listens there, something that is no socket is there, or the socket cannot be made.
+    pub fn listen(path: &Path, counter: Counter) -> io::Result<Self> {
+        make_room(path)?;
+        let listener = bind(path)?;
+        let closed = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&closed);
+        let thread = thread::Builder::new().name("control".into()).spawn(move || accept(&listener, &counter, &over))?;
+        Ok(Self { path: path.to_path_buf(), closed, thread: Some(thread) })
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.closed.store(true, Ordering::Relaxed);
+        // Wakes the thread; if nobody can connect any more, somebody removed the socket, and the thread is left to the process's end.
+        let woken = UnixStream::connect(&self.path).is_ok();
+        let _ = fs::remove_file(&self.path);
+        if let Some(thread) = self.thread.take().filter(|_| woken) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Remove what a dead box left.
+fn make_room(path: &Path) -> io::Result<()> {
+    let there = match fs::symlink_metadata(path) {
+        Ok(there) => there,
+        Err(error) if error.kind() == ErrorKind::NotFound => return make_folder(path),
+        Err(error) => return Err(error),
+    };
+    if !there.file_type().is_socket() {
+        return Err(io::Error::new(ErrorKind::AlreadyExists, "it exists and is no socket; nothing was removed"));
+    }
+    match UnixStream::connect(path) {
+        Ok(_) => {
+            Err(io::Error::new(ErrorKind::AddrInUse, "another box listens there; stop it, or choose another path"))
+        }
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path),
+        Err(error) => Err(error),
+    }
+}
+
+fn make_folder(path: &Path) -> io::Result<()> {
+    match path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
+        Some(folder) => fs::DirBuilder::new().mode(0o700).create(folder),
+        None => Ok(()),
+    }
+}
+
+/// The permissions are set before the socket has a name, so that there is no moment when others could connect.
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    let socket = socket2::Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    let file = File::from(OwnedFd::from(socket));
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    let socket = socket2::Socket::from(OwnedFd::from(file));
+    socket.bind(&SockAddr::unix(path)?)?;
+    fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    socket.listen(CLIENTS as i32)?;
+    Ok(UnixListener::from(OwnedFd::from(socket)))
+}
+
+fn accept(listener: &UnixListener, counter: &Counter, closed: &AtomicBool) {
+    let clients = Arc::new(AtomicUsize::new(0));
+    for stream in listener.incoming() {
+        if closed.load(Ordering::Relaxed) {
+            return;
+        }
+        // A client that is gone already, or no descriptors for a moment.
+        let Ok(stream) = stream else { continue };
+        if clients.load(Ordering::Relaxed) >= CLIENTS {
+            let full = format!("{CLIENTS} clients talk to this box already; try again later");
+            let _ = send(&stream, &Answer::Error(full));
+            continue;
+        }
+        clients.fetch_add(1, Ordering::Relaxed);
+        let (counter, left) = (counter.clone(), Arc::clone(&clients));
+        let serve = move || {
+            // However it ends, there is room for another client.
+            let _ = serve(stream, &counter);
+            left.fetch_sub(1, Ordering::Relaxed);
+        };
+        if thread::Builder::new().name("client".into()).spawn(serve).is_err() {
+            clients.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+fn serve(stream: UnixStream, counter: &Counter) -> io::Result<()> {
+    let mut lines = Lines::new(stream.try_clone()?, LONGEST);
+    loop {
+        let answer = match lines.next() {
+            Ok(line) => Request::from_line(&line).map_or_else(Answer::Error, |request| counter.ask(request)),
+            Err(NoLine::TooLong) => {
+                return send(&stream, &Answer::Error(format!("a request has at most {LONGEST} bytes")));
+            }
+            Err(NoLine::End) => return Ok(()),
+        };
+        send(&stream, &answer)?;
+    }
+}
+
+fn send(mut stream: &UnixStream, answer: &Answer) -> io::Result<()> {
+    stream.set_write_timeout(Some(TAKE))?;
+    stream.write_all(answer.to_line().as_bytes())
+}

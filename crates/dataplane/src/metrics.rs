@@ -1,0 +1,188 @@
+//! Metrics for Prometheus, over HTTP on a loopback port.
+//!
+//! Labels are classes, resources and reasons of drops, of which there are few, whatever traffic comes; flows are no labels. A scrape asks the worker for a
+//! snapshot, as any client of the control socket does, so nothing is counted twice. `prometheus-client` writes the format; it takes constant values from a collector,
+//! where libraries with global recorders want every change of a value.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::{Registry, Unit};
+use tiny_http::{Header, Method, Response, Server};
+
+use crate::control::Counter;
+use crate::control::protocol::{Answer, Request};
+use crate::core::{QueueSnapshot, Snapshot};
+
+/// Serves metrics until it is dropped.
+pub struct Metrics {
+    server: Arc<Server>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Metrics {
+    /// Serve `/metrics` at this address.
+    ///
+    /// # Errors
+    /// The address cannot be used.
+    pub fn listen(address: SocketAddr, counter: Counter) -> io::Result<Self> {
+        let server = Arc::new(Server::http(address).map_err(io::Error::other)?);
+        let served = Arc::clone(&server);
+        let thread = thread::Builder::new().name("metrics".into()).spawn(move || serve(&served, &counter))?;
+        Ok(Self { server, thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.server.server_addr().to_ip()
+    }
+}
+
+impl Drop for Metrics {
+    fn drop(&mut self) {
+        self.server.unblock();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+const CONTENT: &str = "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+fn serve(server: &Server, counter: &Counter) {
+    for request in server.incoming_requests() {
+        let found = request.url() == "/metrics" && *request.method() == Method::Get;
+        let response = match found.then(|| counter.ask(Request::Snapshot { flows: 0 })) {
+            None => Response::from_string("see /metrics\n").with_status_code(404),
+            Some(Answer::Snapshot(snapshot)) => {
+                let text = Response::from_string(text(*snapshot));
+                CONTENT.parse::<Header>().into_iter().fold(text, Response::with_header)
+            }
+            Some(_) => Response::from_string("the box does not answer\n").with_status_code(503),
+        };
+        // Whoever asked may be gone.
+        let _ = request.respond(response);
+    }
+}
+
+/// A snapshot in the OpenMetrics text format.
+pub fn text(snapshot: Snapshot) -> String {
+    let mut registry = Registry::with_prefix("dovetail");
+    registry.register_collector(Box::new(Collected(snapshot)));
+    let mut text = String::new();
+    // Writing into memory does not fail.
+    let _ = encode(&mut text, &registry);
+    text
+}
+
+#[derive(Debug)]
+struct Collected(Snapshot);
+
+type Wrote = Result<(), std::fmt::Error>;
+
+/// One metric of every class.
+fn each_class<M: EncodeMetric>(
+    classes: &[(&str, &QueueSnapshot)],
+    mut metric: prometheus_client::encoding::MetricEncoder<'_>,
+    value: impl Fn(&QueueSnapshot) -> M,
+) -> Wrote {
+    for (class, frames) in classes {
+        value(frames).encode(metric.encode_family(&[("class", *class)])?)?;
+    }
+    Ok(())
+}
+
+impl Collector for Collected {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Wrote {
+        let classes: Vec<_> = self.0.classes.iter().map(|class| (class.class.as_str(), &class.frames)).collect();
+        counters(&classes, &mut encoder)?;
+        latencies(&classes, &mut encoder)?;
+        resources(&self.0, &mut encoder)?;
+        let weight = ConstGauge::new(0.0);
+        let mut weights =
+            encoder.encode_descriptor("flow_weight", "Weight of each flow of the class", None, weight.metric_type())?;
+        for class in &self.0.classes {
+            ConstGauge::new(class.weight).encode(weights.encode_family(&[("class", class.class.as_str())])?)?;
+        }
+        let mut flows = encoder.encode_descriptor("flows", "Flows that are kept", None, weight.metric_type())?;
+        for class in &self.0.classes {
+            ConstGauge::new(class.flows as i64).encode(flows.encode_family(&[("class", class.class.as_str())])?)?;
+        }
+        Ok(())
+    }
+}
+
+type Count = (&'static str, &'static str, Option<Unit>, fn(&QueueSnapshot) -> u64);
+
+const COUNTS: [Count; 5] = [
+    ("received_frames", "Frames that came in", None, |frames| frames.frames_in),
+    ("received", "Bytes that came in", Some(Unit::Bytes), |frames| frames.bytes_in),
+    ("sent_frames", "Frames that left over the link", None, |frames| frames.frames_out),
+    ("sent", "Bytes that left over the link", Some(Unit::Bytes), |frames| frames.bytes_out),
+    ("marked_frames", "Frames that left with a congestion mark of the box", None, |frames| frames.marked),
+];
+
+fn counters(classes: &[(&str, &QueueSnapshot)], encoder: &mut DescriptorEncoder<'_>) -> Wrote {
+    let kind = ConstCounter::new(0u64).metric_type();
+    for (name, help, unit, count) in COUNTS {
+        let metric = encoder.encode_descriptor(name, help, unit.as_ref(), kind)?;
+        each_class(classes, metric, |frames| ConstCounter::new(count(frames)))?;
+    }
+    let cpu = encoder.encode_descriptor("cpu", "Time on the CPU", Some(&Unit::Seconds), kind)?;
+    each_class(classes, cpu, |frames| ConstCounter::new(frames.cpu_s))?;
+    let link = encoder.encode_descriptor("link", "Time on the link", Some(&Unit::Seconds), kind)?;
+    each_class(classes, link, |frames| ConstCounter::new(frames.link_s))?;
+    let mut drops = encoder.encode_descriptor("dropped_frames", "Frames that were dropped", None, kind)?;
+    for (class, frames) in classes {
+        for (reason, &count) in &frames.dropped {
+            let labels = [("class", *class), ("reason", reason.as_str())];
+            ConstCounter::new(count).encode(drops.encode_family(&labels)?)?;
+        }
+    }
+    Ok(())
+}
+
+fn latencies(classes: &[(&str, &QueueSnapshot)], encoder: &mut DescriptorEncoder<'_>) -> Wrote {
+    let kind = ConstGauge::new(0.0).metric_type();
+    let help = "From receipt to the end on the link, since the box started";
+    let mut metric = encoder.encode_descriptor("latency", help, Some(&Unit::Seconds), kind)?;
+    for (class, frames) in classes {
+        let times = &frames.latency_s;
+        for (quantile, time) in [("0.5", times.p50), ("0.9", times.p90), ("0.99", times.p99)] {
+            let Some(time) = time else { continue };
+            ConstGauge::new(time).encode(metric.encode_family(&[("class", *class), ("quantile", quantile)])?)?;
+        }
+    }
+    let held = encoder.encode_descriptor("held_frames", "Frames that are in the box", None, kind)?;
+    each_class(classes, held, |frames| ConstGauge::new(frames.held as i64))
+}
+
+fn resources(snapshot: &Snapshot, encoder: &mut DescriptorEncoder<'_>) -> Wrote {
+    let (counter, gauge) = (ConstCounter::new(0u64).metric_type(), ConstGauge::new(0.0).metric_type());
+    let mut busy =
+        encoder.encode_descriptor("busy", "Time that the resource was occupied", Some(&Unit::Seconds), counter)?;
+    for (name, resource) in &snapshot.resources {
+        ConstCounter::new(resource.busy_s).encode(busy.encode_family(&[("resource", name.as_str())])?)?;
+    }
+    let mut waiting = encoder.encode_descriptor("waiting_frames", "Frames in front of the resource", None, gauge)?;
+    for (name, resource) in &snapshot.resources {
+        ConstGauge::new(resource.waiting as i64).encode(waiting.encode_family(&[("resource", name.as_str())])?)?;
+    }
+    let outliers =
+        encoder.encode_descriptor("outliers", "Measurements of processing that were not believed", None, counter)?;
+    ConstCounter::new(snapshot.outliers).encode(outliers)?;
+    let lost = encoder.encode_descriptor(
+        "lost",
+        "Time that a late worker could not make up for",
+        Some(&Unit::Seconds),
+        counter,
+    )?;
+    ConstCounter::new(snapshot.lost_time_s).encode(lost)
+}

@@ -1,0 +1,452 @@
+//! The control socket and the metrics of a box: what is asked is answered, and nobody who asks can do harm.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use dovetail_dataplane::config::Config;
+use dovetail_dataplane::control::protocol::{Answer, LONGEST, Request};
+use dovetail_dataplane::control::{Client, ClientError, Counter, Desk, Socket};
+use dovetail_dataplane::core::{Middlebox, Snapshot};
+use dovetail_dataplane::metrics::{self, Metrics};
+use dovetail_units::{Duration, Time};
+use dovetail_wire::LinkType;
+use etherparse::PacketBuilder;
+
+const CONFIG: &str = r#"
+scheduler = "tradeoff:alpha=0.85"
+[ports]
+in = "packet:a"
+out = "packet:b"
+[cpu]
+budget = "20 %"
+[link]
+rate = "64 Mbps"
+[[class]]
+name = "dear"
+match = [{ protocol = "udp", dport = "5000-5999" }]
+cost = "300 us"
+queue = "2 packets"
+[[class]]
+name = "cheap"
+cost = "10 us"
+"#;
+
+fn parse(text: &str) -> Result<Config, String> {
+    Config::parse("box.toml", text, &[]).map_err(|error| error.to_string())
+}
+
+fn middlebox(text: &str) -> Middlebox {
+    parse(text).unwrap().middlebox().unwrap()
+}
+
+/// A UDP frame to this port.
+fn put(middlebox: &mut Middlebox, now: Time, port: u16) {
+    let mut bytes = Vec::new();
+    let builder = PacketBuilder::ethernet2([1; 6], [2; 6]).ipv4([10, 0, 0, 1], [10, 0, 1, 1], 64).udp(9, port);
+    builder.write(&mut bytes, &[0; 758]).unwrap();
+    let mut frame = middlebox.pool.take();
+    frame.fill(now, &bytes, LinkType::ETHERNET);
+    middlebox.receive(now, frame);
+}
+
+/// Of one flow of "dear" a frame is on the CPU, two wait, and a fourth found no room; one frame waits of each of `cheap` flows.
+fn with_traffic(cheap: u16) -> Middlebox {
+    let mut middlebox = middlebox(CONFIG);
+    let now = Time::from_nanos(1_000_000_000);
+    put(&mut middlebox, now, 5000);
+    middlebox.advance(now);
+    (0..3).for_each(|_| put(&mut middlebox, now, 5000));
+    (0..cheap).for_each(|i| put(&mut middlebox, now, i + 1));
+    middlebox.advance(now + Duration::from_micros(50));
+    middlebox
+}
+
+/// A worker that does nothing but answer.
+struct Running {
+    counter: Counter,
+    over: Arc<AtomicBool>,
+    worker: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    fn start(make: impl FnOnce() -> Middlebox + Send + 'static) -> Self {
+        let (mut desk, counter) = Desk::open();
+        let over = Arc::new(AtomicBool::new(false));
+        let end = Arc::clone(&over);
+        let worker = thread::spawn(move || {
+            let mut middlebox = make();
+            let mut now = Time::from_nanos(2_000_000_000);
+            while !end.load(Ordering::Relaxed) {
+                now += Duration::from_millis(10);
+                desk.answer(now, &mut middlebox);
+                thread::yield_now();
+            }
+        });
+        Self { counter, over, worker: Some(worker) }
+    }
+
+    fn change(&self, request: Request) -> String {
+        match self.counter.ask(request) {
+            Answer::Done(done) => done,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn refuses(&self, request: Request, words: &str) {
+        match self.counter.ask(request) {
+            Answer::Error(message) => assert!(message.contains(words), "{words:?} is missing in {message}"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        match self.counter.ask(Request::Snapshot { flows: 10 }) {
+            Answer::Snapshot(snapshot) => *snapshot,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        self.worker.take().unwrap().join().unwrap();
+    }
+}
+
+fn set(parameter: &str, value: &str) -> Request {
+    Request::Set { parameter: parameter.into(), value: value.into() }
+}
+
+fn weight(class: &str, weight: &str) -> Request {
+    Request::Weight { class: class.into(), weight: weight.into() }
+}
+
+fn queue(class: &str, limit: &str) -> Request {
+    Request::Queue { class: class.into(), limit: limit.into() }
+}
+
+fn budget(budget: &str) -> Request {
+    Request::Budget { budget: budget.into() }
+}
+
+fn rate(rate: &str) -> Request {
+    Request::Rate { rate: rate.into() }
+}
+
+/// What can be changed, as a snapshot tells of it.
+fn settings(snapshot: &Snapshot) -> (String, Vec<f64>, [Option<f64>; 2]) {
+    let weights = snapshot.classes.iter().map(|class| class.weight).collect();
+    let capacity = ["cpu", "link"].map(|name| snapshot.resources[name].capacity);
+    (snapshot.scheduler.clone(), weights, capacity)
+}
+
+#[test]
+fn changes_are_seen_in_the_next_snapshot() {
+    let running = Running::start(|| with_traffic(0));
+    assert_eq!(running.change(set("alpha", "0.5")), "alpha=0.5");
+    assert_eq!(running.change(weight("dear", "2.5")), "weight of dear=2.5");
+    assert_eq!(running.change(budget("40 %")), "budget=40 %");
+    assert_eq!(running.change(rate("10 Mbps")), "rate=10 Mbps");
+    let expected = ("tradeoff:alpha=0.5".to_string(), vec![2.5, 1.0], [Some(0.4), Some(1e7)]);
+    assert_eq!(settings(&running.snapshot()), expected);
+    running.change(rate("unlimited"));
+    assert_eq!(running.snapshot().resources["link"].capacity, None);
+}
+
+#[test]
+fn a_queue_limit_changes_for_flows_that_exist_and_those_to_come() {
+    let (mut desk, counter) = Desk::open();
+    let mut middlebox = with_traffic(0);
+    assert_eq!(middlebox.drops().total(), 1, "the fourth finds no room in a queue of two");
+    let asking = thread::spawn(move || counter.ask(queue("dear", "unlimited")));
+    let mut now = Time::from_nanos(1_000_060_000);
+    while !asking.is_finished() {
+        now += Duration::from_nanos(1);
+        desk.answer(now, &mut middlebox);
+    }
+    assert!(matches!(asking.join().unwrap(), Answer::Done(_)));
+    (0..9).for_each(|_| put(&mut middlebox, now, 5000));
+    assert_eq!(middlebox.drops().total(), 1);
+}
+
+#[test]
+fn a_wrong_request_names_the_nearest_and_changes_nothing() {
+    let running = Running::start(|| with_traffic(0));
+    let before = settings(&running.snapshot());
+    running.refuses(set("alhpa", "0.5"), "did you mean \"alpha\"?");
+    running.refuses(set("alpha", "1.5"), "alpha=1.5: expected");
+    running.refuses(weight("daer", "2"), "there is no class \"daer\"; did you mean \"dear\"?");
+    running.refuses(weight("dear", "-1"), "-1");
+    running.refuses(weight("dear", "heavy"), "heavy");
+    running.refuses(queue("dear", "many"), "expected \"unlimited\", \"200 packets\"");
+    running.refuses(queue("cheep", "unlimited"), "did you mean \"cheap\"?");
+    running.refuses(budget("120 %"), "up to \"100 %\"");
+    running.refuses(budget("0 %"), "above 0");
+    running.refuses(rate("40"), "40");
+    running.refuses(rate("0 Mbps"), "0 Mbps");
+    assert_eq!(settings(&running.snapshot()), before);
+}
+
+#[test]
+fn a_parameter_of_a_composition_changes_in_the_parts_that_have_it() {
+    let running = Running::start(|| middlebox(&CONFIG.replace("tradeoff:alpha=0.85", "drr+sfq")));
+    running.change(set("quantum", "120 us"));
+    running.refuses(set("quantun", "120 us"), "did you mean \"quantum\"?");
+    running.refuses(set("quantum", "-3 us"), "quantum");
+}
+
+#[test]
+fn of_many_flows_those_come_first_of_which_most_waits() {
+    let running = Running::start(|| with_traffic(200));
+    let flows = |flows| match running.counter.ask(Request::Snapshot { flows }) {
+        Answer::Snapshot(snapshot) => {
+            assert_eq!(snapshot.classes.iter().map(|class| class.flows).sum::<u64>(), 201);
+            snapshot.flows
+        }
+        other => panic!("{other:?}"),
+    };
+    assert!(flows(0).is_empty());
+    assert_eq!(flows(20).len(), 20);
+    assert_eq!(flows(usize::MAX).len(), 201);
+    let first = flows(1);
+    assert_eq!((first[0].class.as_str(), first[0].queued), ("dear", 2));
+}
+
+#[test]
+fn after_the_worker_has_ended_clients_hear_so() {
+    let counter = Running::start(|| middlebox(CONFIG)).counter.clone();
+    let Answer::Error(message) = counter.ask(Request::Stop) else { panic!() };
+    assert!(message.contains("the box ends"), "{message}");
+}
+
+/// A socket in a folder of its own, and a worker behind it.
+struct Reachable {
+    socket: Option<Socket>,
+    running: Running,
+    folder: tempfile::TempDir,
+}
+
+impl Reachable {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let running = Running::start(|| with_traffic(300));
+        let socket = Socket::listen(&folder.path().join("run/box.sock"), running.counter.clone()).unwrap();
+        Self { socket: Some(socket), running, folder }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("run/box.sock")
+    }
+
+    fn client(&self) -> Client {
+        Client::connect(&self.path()).unwrap()
+    }
+
+    fn raw(&self) -> UnixStream {
+        UnixStream::connect(self.path()).unwrap()
+    }
+}
+
+fn answer(stream: &UnixStream) -> Answer {
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).unwrap();
+    Answer::from_line(line.as_bytes()).unwrap()
+}
+
+#[test]
+fn a_client_asks_again_and_again_over_the_socket() {
+    let reachable = Reachable::start();
+    let mut client = reachable.client();
+    assert_eq!(client.snapshot(5).unwrap().flows.len(), 5);
+    assert_eq!(client.change(&set("alpha", "0.25")).unwrap(), "alpha=0.25");
+    assert!(matches!(client.change(&set("alhpa", "1")), Err(ClientError::Refused(_))));
+    assert_eq!(client.snapshot(0).unwrap().scheduler, "tradeoff:alpha=0.25");
+}
+
+#[test]
+fn only_the_owner_can_use_the_socket_and_it_goes_with_the_box() {
+    let mut reachable = Reachable::start();
+    let mode = fs::metadata(reachable.path()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    reachable.socket.take();
+    assert!(!reachable.path().exists());
+}
+
+#[test]
+fn the_socket_of_a_dead_box_is_replaced_and_that_of_a_live_one_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("box.sock");
+    let running = Running::start(|| middlebox(CONFIG));
+    drop(UnixListener::bind(&path).unwrap());
+    assert!(path.exists());
+    let first = Socket::listen(&path, running.counter.clone()).unwrap();
+    let second = Socket::listen(&path, running.counter.clone()).err().unwrap().to_string();
+    assert!(second.contains("another box listens there"), "{second}");
+    assert!(Client::connect(&path).unwrap().snapshot(0).is_ok());
+    drop(first);
+    fs::write(&path, "a letter").unwrap();
+    let third = Socket::listen(&path, running.counter.clone()).err().unwrap().to_string();
+    assert!(third.contains("is no socket"), "{third}");
+    assert_eq!(fs::read(&path).unwrap(), b"a letter");
+}
+
+#[test]
+fn a_request_that_is_too_long_ends_its_client_only() {
+    let reachable = Reachable::start();
+    let mut hostile = reachable.raw();
+    // The box may close before all is written.
+    let _ = hostile.write_all(&vec![b'x'; 3 * LONGEST]);
+    let mut said = Vec::new();
+    let _ = hostile.read_to_end(&mut said);
+    assert!(reachable.client().snapshot(0).is_ok());
+    let mut long = reachable.raw();
+    long.write_all(&[vec![b' '; LONGEST + 1], b"\n".to_vec()].concat()).unwrap();
+    let Answer::Error(message) = answer(&long) else { panic!() };
+    assert!(message.contains("at most 4096 bytes"), "{message}");
+}
+
+#[test]
+fn nonsense_is_answered_and_the_next_request_is_heard() {
+    let reachable = Reachable::start();
+    let mut stream = reachable.raw();
+    for nonsense in [&b"\n"[..], b"\0\xff\n", b"{}\n", b"[[[[[[[[\n", b"{\"version\":1,\"request\":{}}\n"] {
+        stream.write_all(nonsense).unwrap();
+        assert!(matches!(answer(&stream), Answer::Error(_)));
+    }
+    stream.write_all(Request::Snapshot { flows: 0 }.to_line().as_bytes()).unwrap();
+    assert!(matches!(answer(&stream), Answer::Snapshot(_)));
+}
+
+#[test]
+fn silent_clients_fill_their_places_and_no_more() {
+    let reachable = Reachable::start();
+    let mut silent: Vec<UnixStream> = (0..8).map(|_| reachable.raw()).collect();
+    let full = reachable.client().snapshot(0).unwrap_err().to_string();
+    assert!(full.contains("8 clients talk to this box already"), "{full}");
+    // The worker is not concerned.
+    assert!(reachable.running.snapshot().time_s > 0.0);
+    silent.pop();
+    // The place is free as soon as the box has seen that the client is gone.
+    let heard = (0..10_000).any(|_| reachable.client().snapshot(0).is_ok());
+    assert!(heard);
+}
+
+#[test]
+fn a_client_that_takes_no_answers_does_not_hold_the_worker() {
+    let reachable = Reachable::start();
+    let mut greedy = reachable.raw();
+    greedy.set_nonblocking(true).unwrap();
+    let request = Request::Snapshot { flows: 1000 }.to_line();
+    // Until the box, which cannot get rid of its answers, reads no more.
+    while greedy.write(request.as_bytes()).is_ok() {}
+    for _ in 0..10 {
+        assert!(reachable.client().snapshot(0).is_ok());
+    }
+}
+
+fn get(metrics: &Metrics, path: &str) -> String {
+    let mut stream = TcpStream::connect(metrics.address().unwrap()).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: box\r\nConnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+/// Names with labels, and values, of an exposition in the OpenMetrics text format.
+fn samples(text: &str) -> Vec<(&str, f64)> {
+    assert!(text.ends_with("# EOF\n"), "{text}");
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| line.rsplit_once(' ').map(|(name, value)| (name, value.parse().unwrap())).unwrap()).collect()
+}
+
+#[test]
+fn a_scrape_has_what_the_snapshot_has() {
+    let snapshot = with_traffic(300).snapshot(Time::from_nanos(1_000_050_000));
+    let running = Running::start(|| with_traffic(300));
+    let metrics = Metrics::listen("127.0.0.1:0".parse().unwrap(), running.counter.clone()).unwrap();
+    let scrape = get(&metrics, "/metrics");
+    let (head, body) = scrape.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200") && head.contains("application/openmetrics-text"), "{head}");
+    let samples = samples(body);
+    let value = |name: &str| {
+        let found = samples.iter().find(|(sample, _)| *sample == name);
+        found.unwrap_or_else(|| panic!("{name} is missing in\n{body}")).1
+    };
+    let [dear, cheap] = [0, 1].map(|i| &snapshot.classes[i].frames);
+    assert_eq!(value("dovetail_received_frames_total{class=\"dear\"}"), dear.frames_in as f64);
+    assert_eq!(value("dovetail_received_bytes_total{class=\"cheap\"}"), cheap.bytes_in as f64);
+    assert_eq!(value("dovetail_cpu_seconds_total{class=\"dear\"}"), dear.cpu_s);
+    assert_eq!(value("dovetail_busy_seconds_total{resource=\"cpu\"}"), snapshot.total.cpu_s);
+    assert_eq!(value("dovetail_flows{class=\"cheap\"}"), 300.0);
+    assert_eq!(value("dovetail_held_frames{class=\"dear\"}"), dear.held as f64);
+    assert_eq!(value("dovetail_flow_weight{class=\"dear\"}"), 1.0);
+    let (reason, &count) = dear.dropped.first_key_value().unwrap();
+    let dropped = format!("dovetail_dropped_frames_total{{class=\"dear\",reason=\"{reason}\"}}");
+    assert_eq!(value(&dropped), count as f64);
+    assert!(get(&metrics, "/").starts_with("HTTP/1.1 404"));
+}
+
+#[test]
+fn the_number_of_metrics_does_not_depend_on_the_number_of_flows() {
+    let lines = |flows| metrics::text(with_traffic(flows).snapshot(Time::from_nanos(1_000_050_000))).lines().count();
+    assert_eq!(lines(3), lines(300));
+}
+
+#[test]
+fn metrics_are_for_this_machine_unless_the_configuration_says_otherwise() {
+    let with = |metrics: &str| parse(&CONFIG.replace("[cpu]", &format!("[metrics]\n{metrics}\n[cpu]")));
+    assert!(with("listen = \"127.0.0.1:9100\"").is_ok());
+    assert!(with("listen = \"[::1]:9100\"").is_ok());
+    let message = with("listen = \"0.0.0.0:9100\"").unwrap_err();
+    assert!(message.contains("other machines reach this address") && message.contains("remote = true"), "{message}");
+    assert!(with("listen = \"0.0.0.0:9100\"\nremote = true").is_ok());
+    assert!(with("listen = \"9100\"").is_err());
+}
+
+#[test]
+fn the_examples_of_the_reference_are_understood() {
+    let reference = include_str!("../../../docs/reference/control.md");
+    let lines = reference.lines().filter(|line| line.starts_with("{\"version\""));
+    let (requests, answers): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.contains("\"request\""));
+    for line in &requests {
+        Request::from_line(line.as_bytes()).unwrap_or_else(|error| panic!("{line}: {error}"));
+    }
+    for line in &answers {
+        Answer::from_line(line.as_bytes()).unwrap_or_else(|error| panic!("{line}: {error}"));
+    }
+    assert_eq!((requests.len(), answers.len()), (7, 2));
+}
+
+#[test]
+fn the_schema_lists_what_a_snapshot_has() {
+    let schema: serde_json::Value =
+        serde_json::from_str(include_str!("../../../docs/reference/control.schema.json")).unwrap();
+    let snapshot = with_traffic(1).snapshot(Time::from_nanos(1_000_050_000));
+    let snapshot = serde_json::to_value(&snapshot).unwrap();
+    let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<String>>();
+    let required = |names: &[&str]| {
+        let listed = names.iter().flat_map(|name| schema.pointer(name).unwrap()["required"].as_array().unwrap());
+        let mut listed: Vec<String> = listed.map(|key| key.as_str().unwrap().to_string()).collect();
+        listed.sort();
+        listed
+    };
+    let frames = "/$defs/frames";
+    assert_eq!(keys(&snapshot), required(&["/$defs/snapshot"]));
+    assert_eq!(keys(&snapshot["total"]), required(&[frames]));
+    let [class, flow] = ["classes", "flows"].map(|list| format!("/$defs/snapshot/properties/{list}/items"));
+    assert_eq!(keys(&snapshot["classes"][0]), required(&[frames, &class]));
+    assert_eq!(keys(&snapshot["flows"][0]), required(&[frames, &flow]));
+    assert_eq!(keys(&snapshot["resources"]["cpu"]), {
+        let mut keys = required(&["/$defs/resource"]);
+        keys.sort();
+        keys
+    });
+}
