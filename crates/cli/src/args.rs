@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use dovetail_dataplane::control::DEFAULT_SOCKET;
 use dovetail_sched::Spec;
 use dovetail_units::{BitRate, Duration};
 use dovetail_wire::KeyKind;
@@ -15,10 +16,20 @@ const RUN_EXAMPLES: &str = "Examples:
 
 `dovetail schedulers` lists the schedulers and their parameters.";
 
+const CTL_EXAMPLES: &str = "Examples:
+  dovetail live ctl show
+  dovetail live ctl set alpha=0.9
+  dovetail live ctl weight video=2
+  dovetail live ctl budget \"20 %\"
+  dovetail live ctl watch --every \"10 s\" >> box.jsonl
+
+The box listens if its configuration says: [control] socket = \"/run/dovetail/box.sock\".";
+
 const LIVE_EXAMPLES: &str = "Examples:
   dovetail live box.toml
   dovetail live box.toml --set scheduler=drfq --for \"10 s\"
   dovetail live box.toml --set ports.in=pcap:in.pcap --set ports.out=pcap:out.pcap
+  dovetail live ctl set alpha=0.9
 
 Interfaces need root or CAP_NET_RAW and CAP_NET_ADMIN; captures need nothing.";
 
@@ -60,6 +71,8 @@ pub enum Command {
     Lab(Lab),
     /// Measure what the box's modules cost on this machine, as lines for scenarios
     Calibrate(Calibrate),
+    /// Watch a running box: who uses which share of CPU and link
+    Top(Top),
     /// Print the completion script of a shell
     Completions(Completions),
     /// Write man pages into a folder
@@ -208,8 +221,19 @@ pub struct Bounds {
 
 /// `dovetail live`.
 #[derive(Args, Debug)]
-#[command(after_help = LIVE_EXAMPLES)]
+#[command(after_help = LIVE_EXAMPLES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Live {
+    /// Talk to a box that runs instead.
+    #[command(subcommand)]
+    pub command: Option<LiveCommand>,
+    /// What to run.
+    #[command(flatten)]
+    pub start: Option<Start>,
+}
+
+/// A box to run.
+#[derive(Args, Debug)]
+pub struct Start {
     /// The configuration (TOML; - is standard input)
     #[arg(value_name = "CONFIG")]
     pub file: String,
@@ -298,6 +322,108 @@ pub struct Down {
     pub all: bool,
 }
 
+/// What can be done with a box that runs.
+#[derive(Subcommand, Debug)]
+pub enum LiveCommand {
+    /// Look at a running box, and change it
+    #[command(after_help = CTL_EXAMPLES)]
+    Ctl(Ctl),
+}
+
+/// `dovetail live ctl`.
+#[derive(Args, Debug)]
+pub struct Ctl {
+    /// Where the box is.
+    #[command(flatten)]
+    pub socket: Socket,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: CtlCommand,
+}
+
+/// The control socket of a box.
+#[derive(Args, Debug)]
+pub struct Socket {
+    /// The control socket of the box
+    #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET, global = true)]
+    pub socket: PathBuf,
+}
+
+/// `dovetail live ctl ...`.
+#[derive(Subcommand, Debug)]
+pub enum CtlCommand {
+    /// What the box has done since it started
+    Show {
+        /// Print one JSON document instead of a table
+        #[arg(long)]
+        json: bool,
+        /// How many flows the JSON document tells of, those first of which most waits; at most 1000
+        #[arg(long, value_name = "N", default_value_t = 1000)]
+        flows: usize,
+    },
+    /// Print what the box has done again and again, one JSON document on a line
+    Watch {
+        /// From one line to the next
+        #[arg(long, value_name = "TIME", default_value = "1 s", value_parser = pause)]
+        every: Duration,
+        /// Lines [default: until interrupted]
+        #[arg(long, value_name = "N")]
+        count: Option<u64>,
+        /// How many flows to tell of, those first of which most waits; at most 1000
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        flows: usize,
+    },
+    /// Change a parameter of the scheduler, such as alpha=0.9
+    Set {
+        /// The parameter and its value
+        #[arg(value_name = "KEY=VALUE", value_parser = pair)]
+        change: (String, String),
+    },
+    /// Change the weight of each flow of a class
+    Weight {
+        /// The class and the weight
+        #[arg(value_name = "CLASS=WEIGHT", value_parser = pair)]
+        change: (String, String),
+    },
+    /// Change the limit of the queue of each flow of a class, such as video="200 packets, 64 kB"
+    Queue {
+        /// The class and the limit
+        #[arg(value_name = "CLASS=LIMIT", value_parser = pair)]
+        change: (String, String),
+    },
+    /// Change how much of a core processing may use, such as "20 %"
+    Budget {
+        /// The part of a core
+        #[arg(value_name = "PERCENT")]
+        budget: String,
+    },
+    /// Change the rate of the link, such as "40 Mbps" or unlimited
+    Rate {
+        /// The rate
+        #[arg(value_name = "RATE")]
+        rate: String,
+    },
+    /// Let the box send what it holds, and end
+    Stop,
+}
+
+/// `dovetail top`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Keys are shown by h in the view. Shares are those of the last interval, latencies since the box started."
+)]
+pub struct Top {
+    /// Where the box is.
+    #[command(flatten)]
+    pub socket: Socket,
+    /// From one look to the next
+    #[arg(long, value_name = "TIME", default_value = "1 s", value_parser = pause)]
+    pub every: Duration,
+    /// Print one screen as text, of what happened in one interval, and end
+    #[arg(long)]
+    pub once: bool,
+}
+
 /// `dovetail completions`.
 #[derive(Args, Debug)]
 pub struct Completions {
@@ -312,6 +438,20 @@ pub struct Man {
     /// The folder to write them into
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
+}
+
+/// From one look at a box to the next.
+fn pause(text: &str) -> Result<Duration, String> {
+    let pause: Duration = text.parse().map_err(|error: dovetail_units::ParseError| error.to_string())?;
+    let range = Duration::from_millis(100)..=Duration::from_secs(3600);
+    if range.contains(&pause) { Ok(pause) } else { Err("expected \"100 ms\" to \"3600 s\"".into()) }
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() && !value.is_empty() => Ok((key.into(), value.into())),
+        _ => Err("expected a name and a value with = between them".into()),
+    }
 }
 
 fn seed(text: &str) -> Result<u64, String> {

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dovetail_config::InputError;
 use dovetail_dataplane::config::Config;
-use dovetail_dataplane::core::QueueSnapshot;
+use dovetail_dataplane::control::{Counter, Desk, Socket};
+use dovetail_dataplane::core::{QueueSnapshot, Snapshot};
 use dovetail_dataplane::driver::{Clock, real_time, simulated_time};
 use dovetail_dataplane::live::Live;
+use dovetail_dataplane::metrics::Metrics;
 use dovetail_dataplane::report::Report;
 use dovetail_experiment::table::{seconds, table};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -17,14 +19,22 @@ use crate::args;
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Run the box of a configuration.
+/// Run the box of a configuration, or talk to one that runs.
 pub fn live(args: args::Live) -> Result<(), Failure> {
+    match (args.command, args.start) {
+        (Some(args::LiveCommand::Ctl(ctl)), _) => crate::ctl::ctl(ctl),
+        (None, Some(args)) => start(args),
+        (None, None) => Err(Failure::Input("expected a configuration: dovetail live CONFIG".into())),
+    }
+}
+
+fn start(args: args::Start) -> Result<(), Failure> {
     let config = Config::parse(&args.file, &read(&args.file)?, &args.overrides).map_err(Failure::input)?;
     let mut live = Live::open(&config).map_err(Failure::input)?;
     if args.dry_run {
         return terminal::print(&config.to_string());
     }
-    let report = run(&mut live, args.duration)?;
+    let report = run(&config, &mut live, args.duration)?;
     if args.json {
         return terminal::print(&serde_json::to_string_pretty(&report).map_err(Failure::run)?);
     }
@@ -42,7 +52,7 @@ fn read(file: &str) -> Result<String, Failure> {
     text.map_err(|error| Failure::input(InputError::new(file, format!("cannot be read: {error}"))))
 }
 
-fn run(live: &mut Live, duration: Option<dovetail_units::Duration>) -> Result<Report, Failure> {
+fn run(config: &Config, live: &mut Live, duration: Option<dovetail_units::Duration>) -> Result<Report, Failure> {
     if live.next_event().is_some() {
         let start = live.next_event().unwrap_or_default();
         let end = simulated_time(live).map_err(Failure::run)?;
@@ -52,10 +62,13 @@ fn run(live: &mut Live, duration: Option<dovetail_units::Duration>) -> Result<Re
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::run)?;
     }
+    let (mut desk, counter) = Desk::open();
+    let _doors = open_doors(config, counter)?;
     let clock = Clock::start();
     let start = clock.now();
-    real_time(live, &clock, &stop, |_, now| {
-        if duration.is_some_and(|duration| now.since(start) >= duration) {
+    real_time(live, &clock, &stop, |live, now| {
+        desk.answer(now, &mut live.middlebox);
+        if desk.stop() || duration.is_some_and(|duration| now.since(start) >= duration) {
             stop.store(true, Ordering::Relaxed);
         }
     })
@@ -64,11 +77,36 @@ fn run(live: &mut Live, duration: Option<dovetail_units::Duration>) -> Result<Re
     Ok(Report::new(live.totals(end), end.since(start).as_secs_f64()))
 }
 
+/// What a running box is talked to and watched through, for as long as it lives.
+fn open_doors(config: &Config, counter: Counter) -> Result<(Option<Socket>, Option<Metrics>), Failure> {
+    let socket = config.control().socket.as_ref().map(|path| {
+        let socket = Socket::listen(path, counter.clone());
+        socket.map_err(|error| Failure::run(format!("control socket {}: {error}", path.display())))
+    });
+    let metrics = config.metrics().map(|address| {
+        let metrics = Metrics::listen(address, counter.clone());
+        metrics.map_err(|error| Failure::run(format!("metrics at {address}: {error}")))
+    });
+    Ok((socket.transpose()?, metrics.transpose()?))
+}
+
 fn text(report: &Report) -> String {
+    let mut text = overview(&report.forward, report.ran_s);
+    for (name, port) in &report.ports {
+        text.push_str(&format!(
+            "\nport {name}: received {}, missed {}, oversize {}, sent {}, refused {}",
+            port.received, port.missed, port.oversize, port.sent, port.unsent
+        ));
+    }
+    text
+}
+
+/// Classes in a table, and drops, of a box that has run for so many seconds.
+pub fn overview(forward: &Snapshot, ran_s: f64) -> String {
     let header =
         ["class", "flows", "packets in", "packets out", "dropped", "cpu", "link", "Mbit/s", "mean delay", "p99 delay"];
-    let row = |name: &str, flows: usize, frames: &QueueSnapshot| {
-        let share = |busy: f64| format!("{:.1} %", 100.0 * busy / report.ran_s);
+    let row = |name: &str, flows: u64, frames: &QueueSnapshot| {
+        let share = |busy: f64| format!("{:.1} %", 100.0 * busy / ran_s);
         let delay = |time: Option<f64>| time.map_or("-".into(), seconds);
         vec![
             name.to_string(),
@@ -78,25 +116,19 @@ fn text(report: &Report) -> String {
             frames.dropped.values().sum::<u64>().to_string(),
             share(frames.cpu_s),
             share(frames.link_s),
-            format!("{:.3}", frames.bytes_out as f64 * 8e-6 / report.ran_s),
+            format!("{:.3}", frames.bytes_out as f64 * 8e-6 / ran_s),
             delay(frames.latency_s.mean),
             delay(frames.latency_s.p99),
         ]
     };
-    let forward = &report.forward;
-    let classes = forward.classes.iter().map(|class| row(&class.class, class.flows as usize, &class.frames));
-    let rows = classes.chain([row("all", forward.flows.len(), &forward.total)]).collect();
-    let mut text = format!("{} for {}\n\n", forward.scheduler, seconds(report.ran_s));
+    let classes = forward.classes.iter().map(|class| row(&class.class, class.flows, &class.frames));
+    let flows = forward.classes.iter().map(|class| class.flows).sum();
+    let rows = classes.chain([row("all", flows, &forward.total)]).collect();
+    let mut text = format!("{} for {}\n\n", forward.scheduler, seconds(ran_s));
     text.push_str(&table(&header, 1, rows, terminal::width()).to_string());
     text.push('\n');
     for (reason, count) in &forward.total.dropped {
         text.push_str(&format!("\ndropped, {reason}: {count}"));
-    }
-    for (name, port) in &report.ports {
-        text.push_str(&format!(
-            "\nport {name}: received {}, missed {}, oversize {}, sent {}, refused {}",
-            port.received, port.missed, port.oversize, port.sent, port.unsent
-        ));
     }
     text
 }

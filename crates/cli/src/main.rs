@@ -4,6 +4,7 @@ mod args;
 mod bounds;
 mod calibrate;
 mod composition;
+mod ctl;
 mod failure;
 mod generated;
 mod lab;
@@ -13,6 +14,7 @@ mod reproduce;
 mod run;
 mod schedulers;
 mod terminal;
+mod top;
 mod trace;
 
 use std::process::ExitCode;
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         Command::Live(args) => live::live(args),
         Command::Lab(command) => lab::lab(command),
         Command::Calibrate(args) => calibrate::calibrate(args),
+        Command::Top(args) => top::top(args),
         Command::Completions(args) => generated::completions(args),
         Command::Man(args) => generated::man(args),
     };

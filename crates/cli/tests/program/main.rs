@@ -3,6 +3,7 @@
 mod arguments;
 mod calibrate;
 mod captures;
+mod control;
 mod determinism;
 mod interruption;
 mod lab;

@@ -1,0 +1,76 @@
+//! `dovetail live ctl`.
+
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+
+use dovetail_dataplane::control::protocol::Request;
+use dovetail_dataplane::control::{Client, ClientError};
+use dovetail_units::Duration;
+
+use crate::args::{Ctl, CtlCommand};
+use crate::failure::Failure;
+use crate::{live, terminal};
+
+/// The time of a box when it starts.
+pub const START_S: f64 = 1.0;
+
+/// Talk to a running box.
+pub fn ctl(args: Ctl) -> Result<(), Failure> {
+    let mut client = connect(&args.socket.socket)?;
+    let request = match args.command {
+        CtlCommand::Show { json, flows } => return show(&mut client, json, flows),
+        CtlCommand::Watch { every, count, flows } => return watch(&mut client, every, count, flows),
+        CtlCommand::Set { change: (parameter, value) } => Request::Set { parameter, value },
+        CtlCommand::Weight { change: (class, weight) } => Request::Weight { class, weight },
+        CtlCommand::Queue { change: (class, limit) } => Request::Queue { class, limit },
+        CtlCommand::Budget { budget } => Request::Budget { budget },
+        CtlCommand::Rate { rate } => Request::Rate { rate },
+        CtlCommand::Stop => Request::Stop,
+    };
+    terminal::print(&client.change(&request).map_err(failure)?)
+}
+
+/// Connect to the box at this socket.
+pub fn connect(path: &Path) -> Result<Client, Failure> {
+    Client::connect(path).map_err(|error| {
+        let help = "does it run, with [control] socket = ... in its configuration? Another path: --socket PATH";
+        Failure::run(format!("no box answers at {}: {error}\n{help}", path.display()))
+    })
+}
+
+/// A wrong request is wrong input.
+pub fn failure(error: ClientError) -> Failure {
+    match error {
+        ClientError::Refused(message) => Failure::Input(message),
+        other => Failure::run(other),
+    }
+}
+
+fn show(client: &mut Client, json: bool, flows: usize) -> Result<(), Failure> {
+    let snapshot = client.snapshot(if json { flows } else { 0 }).map_err(failure)?;
+    if json {
+        return terminal::print(&serde_json::to_string_pretty(&snapshot).map_err(Failure::run)?);
+    }
+    terminal::print(&live::overview(&snapshot, snapshot.time_s - START_S))
+}
+
+fn watch(client: &mut Client, every: Duration, count: Option<u64>, flows: usize) -> Result<(), Failure> {
+    let (interrupt, interrupted) = sync_channel(1);
+    // A second handler is refused; there is none before this one.
+    let _ = ctrlc::set_handler(move || {
+        // A second interrupt has nothing to add to the first.
+        let _ = interrupt.try_send(());
+    });
+    let mut left = count;
+    while left != Some(0) {
+        let snapshot = client.snapshot(flows).map_err(failure)?;
+        terminal::print(&serde_json::to_string(&snapshot).map_err(Failure::run)?)?;
+        left = left.map(|left| left - 1);
+        let pause = if left == Some(0) { Duration::ZERO } else { every };
+        match interrupted.recv_timeout(std::time::Duration::from_nanos(pause.as_nanos())) {
+            Err(RecvTimeoutError::Timeout) => {}
+            _ => return Ok(()),
+        }
+    }
+    Ok(())
+}

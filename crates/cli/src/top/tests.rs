@@ -1,0 +1,251 @@
+//! The view of a made-up box, as text at two sizes, and what keys do.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dovetail_dataplane::core::{
+    ClassSnapshot, FlowSnapshot, Latency, QueueSnapshot, ResourceSnapshot, SCHEMA, Snapshot,
+};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::app::{Action, App, Link, Order};
+use super::shares::{Interval, Verdict};
+use super::{text, view};
+
+/// What frames of a flow did in `s` seconds: each second so many, of so many bytes, so much of the CPU and the link.
+fn frames(s: f64, per_s: u64, bytes: u64, cpu: f64, link: f64, dropped: u64) -> QueueSnapshot {
+    let count = (s * per_s as f64) as u64;
+    let lost = (s * dropped as f64) as u64;
+    let reasons = [("queue-full".to_string(), lost)];
+    let ms = |ms: f64| Some(ms / 1e3);
+    QueueSnapshot {
+        frames_in: count + lost,
+        bytes_in: (count + lost) * bytes,
+        frames_out: count,
+        bytes_out: count * bytes,
+        marked: 0,
+        dropped: reasons.into_iter().filter(|(_, lost)| *lost > 0).collect(),
+        held: 0,
+        cpu_s: s * cpu,
+        link_s: s * link,
+        latency_s: Latency {
+            mean: ms(bytes as f64 / 100.0),
+            p50: ms(bytes as f64 / 120.0),
+            p90: ms(bytes as f64 / 60.0),
+            p99: ms(bytes as f64 / 30.0),
+            max: ms(bytes as f64 / 20.0),
+        },
+    }
+}
+
+fn sum(all: &[FlowSnapshot]) -> QueueSnapshot {
+    let mut total = frames(0.0, 0, 800, 0.0, 0.0, 0);
+    for QueueSnapshot { frames_in, bytes_in, frames_out, bytes_out, dropped, cpu_s, link_s, .. } in
+        all.iter().map(|flow| &flow.frames)
+    {
+        total.frames_in += frames_in;
+        total.bytes_in += bytes_in;
+        total.frames_out += frames_out;
+        total.bytes_out += bytes_out;
+        total.cpu_s += cpu_s;
+        total.link_s += link_s;
+        for (reason, count) in dropped {
+            *total.dropped.entry(reason.clone()).or_default() += count;
+        }
+    }
+    total
+}
+
+/// A box that has run for `s` seconds with ten flows of "ipsec", that use the CPU, ten of "forward", that use the link, and one without backlog.
+fn snapshot(s: f64) -> Snapshot {
+    let flow = |i: u32, class: &str, queued: u64, frames: QueueSnapshot| FlowSnapshot {
+        flow: format!("udp 10.0.{}.{i}:{} > 10.1.0.1:{}", i % 3, 40_000 + i, 5000 + i),
+        index: i,
+        class: class.to_string(),
+        queued,
+        frames,
+    };
+    let mut flows: Vec<FlowSnapshot> =
+        (0..10).map(|i| flow(i, "ipsec", 150, frames(s, 300, 800, 0.0768, 0.02, 700))).collect();
+    flows.extend((10..20).map(|i| flow(i, "forward", 200, frames(s, 1_200, 1400, 0.023, 0.075, 40))));
+    flows.push(flow(20, "mice", 0, frames(s, 10, 60, 0.0005, 0.0001, 0)));
+    let class = |name: &str, weight| {
+        let of: Vec<FlowSnapshot> = flows.iter().filter(|flow| flow.class == name).cloned().collect();
+        ClassSnapshot { class: name.to_string(), weight, flows: of.len() as u64, frames: sum(&of) }
+    };
+    let classes = vec![class("ipsec", 1.0), class("forward", 1.0), class("mice", 2.0)];
+    let total = sum(&flows);
+    let cpu = ResourceSnapshot { busy_s: total.cpu_s, waiting: 3_500, capacity: Some(0.2) };
+    let link = ResourceSnapshot { busy_s: total.link_s, waiting: 12, capacity: Some(40e6) };
+    Snapshot {
+        schema: SCHEMA,
+        time_s: 1.0 + s,
+        scheduler: "tradeoff:alpha=0.85".to_string(),
+        resources: BTreeMap::from([("cpu".to_string(), cpu), ("link".to_string(), link)]),
+        total,
+        classes,
+        flows,
+        overflowed: 0,
+        outliers: 0,
+        lost_time_s: 0.0,
+    }
+}
+
+fn app() -> App {
+    let mut app = App::new("/run/dovetail/box.sock".to_string());
+    app.update(snapshot(60.0));
+    app.update(snapshot(61.0));
+    app
+}
+
+fn press(app: &mut App, code: KeyCode) -> Action {
+    app.key(KeyEvent::new(code, KeyModifiers::NONE))
+}
+
+/// The text kept in `golden/NAME`, or `DOVETAIL_GOLDEN=1` writes it.
+#[track_caller]
+fn golden(name: &str, is: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/top/golden").join(name);
+    if std::env::var_os("DOVETAIL_GOLDEN").is_some() {
+        std::fs::write(&path, is).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(is, kept, "differs from {}; DOVETAIL_GOLDEN=1 keeps it", path.display());
+}
+
+#[test]
+fn a_small_and_a_large_screen() {
+    let app = app();
+    golden("80x24.txt", &text(&app, 80, 24));
+    golden("200x50.txt", &text(&app, 200, 50));
+    let mut help = self::app();
+    press(&mut help, KeyCode::Char('h'));
+    golden("help.txt", &text(&help, 80, 24));
+}
+
+#[test]
+fn a_terminal_shows_what_the_text_says() {
+    let app = app();
+    let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+    terminal.draw(|frame| view::draw(&app, frame.area(), frame.buffer_mut())).unwrap();
+    let shown = terminal.backend().to_string();
+    let lines = text(&app, 80, 24);
+    for line in lines.lines() {
+        assert!(shown.contains(line), "{line}\n{shown}");
+    }
+}
+
+#[test]
+fn no_size_is_too_small() {
+    let mut app = app();
+    for (width, height) in [(1, 1), (10, 3), (59, 11), (300, 5), (20, 200)] {
+        text(&app, width, height);
+        press(&mut app, KeyCode::Char('h'));
+    }
+    text(&App::new("s".into()), 80, 24);
+}
+
+#[test]
+fn shares_are_those_of_the_interval_and_add_up() {
+    let interval = Interval::between(&snapshot(60.0), &snapshot(62.0)).unwrap();
+    assert_eq!(interval.backlogged, 20);
+    let cpu: f64 = interval.flows.iter().map(|row| row.shares.cpu).sum();
+    assert!((interval.busy.cpu - cpu).abs() < 1e-9 && (cpu - 0.9985).abs() < 1e-9, "{cpu}");
+    // Of the CPU 10 * (1 + 0.023 / 0.075) are due to a unit of share, of the link 10 * (0.02 / 0.0768 + 1).
+    let fair = 1.0 / (10.0 * (1.0 + 0.023 / 0.075));
+    assert!((interval.fair.unwrap() - fair).abs() < 1e-9);
+    assert!((interval.flows[0].over_fair.unwrap() - 0.0768 / fair).abs() < 1e-9);
+    assert_eq!(interval.flows[20].over_fair, None, "it is not backlogged");
+    assert_eq!(Verdict::of(interval.busy.cpu, interval.busy.link), Verdict::Both);
+    let dropped = interval.drops.iter().find(|(reason, _)| reason == "queue-full").unwrap().1;
+    assert!((dropped - 7_400.0).abs() < 1e-6, "{dropped}");
+}
+
+#[test]
+fn another_box_at_the_same_place_has_no_shares_yet() {
+    assert!(Interval::between(&snapshot(60.0), &snapshot(2.0)).is_none());
+    assert!(Interval::between(&snapshot(60.0), &snapshot(60.0)).is_none());
+}
+
+#[test]
+fn a_flow_that_was_not_told_of_has_no_burst_of_all_it_ever_did() {
+    let mut before = snapshot(60.0);
+    before.flows.truncate(5);
+    let interval = Interval::between(&before, &snapshot(61.0)).unwrap();
+    assert_eq!(interval.flows[7].shares.cpu, 0.0);
+    assert!(interval.flows[3].shares.cpu > 0.0);
+}
+
+#[test]
+fn keys_sort_filter_and_scroll() {
+    let mut app = app();
+    let first = |app: &App| app.flows()[0].class.clone();
+    assert_eq!(first(&app), "ipsec");
+    for (key, order, class) in
+        [('l', Order::Link, "forward"), ('x', Order::Drops, "ipsec"), ('w', Order::Waiting, "forward")]
+    {
+        press(&mut app, KeyCode::Char(key));
+        assert_eq!((app.order, first(&app).as_str()), (order, class));
+    }
+    let seen: Vec<usize> = (0..4)
+        .map(|_| {
+            press(&mut app, KeyCode::Tab);
+            app.flows().len()
+        })
+        .collect();
+    assert_eq!(seen, [10, 10, 1, 21], "one class after another, then all");
+    press(&mut app, KeyCode::PageDown);
+    press(&mut app, KeyCode::PageDown);
+    press(&mut app, KeyCode::PageDown);
+    assert_eq!(app.scroll, 20, "the last flow stays in sight");
+    press(&mut app, KeyCode::Home);
+    assert_eq!(app.scroll, 0);
+    press(&mut app, KeyCode::Char(' '));
+    assert!(app.paused);
+    assert!(text(&app, 80, 24).contains("PAUSED"));
+}
+
+#[test]
+fn plus_and_minus_turn_alpha_within_its_range() {
+    let mut app = app();
+    let plus = KeyCode::Char('+');
+    assert_eq!(press(&mut app, plus), Action::Alpha("0.90".into()));
+    assert_eq!(press(&mut app, KeyCode::Char('-')), Action::Alpha("0.80".into()));
+    let with = |scheduler: &str| App {
+        snapshot: Some(Snapshot { scheduler: scheduler.into(), ..snapshot(1.0) }),
+        ..self::app()
+    };
+    assert_eq!(press(&mut with("tradeoff"), plus), Action::Alpha("0.90".into()), "the default is 0.85");
+    assert_eq!(press(&mut with("tradeoff:alpha=0.97"), plus), Action::Alpha("1.00".into()));
+    assert_eq!(press(&mut with("tradeoff:alpha=0.02"), KeyCode::Char('-')), Action::Alpha("0.00".into()));
+    for without in ["drfq", "drr+drr"] {
+        let mut app = with(without);
+        assert_eq!(press(&mut app, plus), Action::Draw);
+        assert!(text(&app, 80, 24).contains("this scheduler has no alpha"));
+    }
+}
+
+#[test]
+fn keys_that_end_it() {
+    let control_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    assert_eq!(app().key(control_c), Action::Quit);
+    assert_eq!(press(&mut app(), KeyCode::Char('q')), Action::Quit);
+    assert_eq!(press(&mut app(), KeyCode::Esc), Action::Quit);
+    let mut help = app();
+    press(&mut help, KeyCode::Char('h'));
+    assert_eq!(press(&mut help, KeyCode::Esc), Action::Draw, "first the help is closed");
+    assert!(!help.help);
+}
+
+#[test]
+fn a_box_that_is_gone_is_said_to_be_and_the_last_numbers_stay() {
+    let mut app = app();
+    app.link = Link::Down("the box is gone".into(), 7);
+    let shown = text(&app, 80, 24);
+    assert!(shown.starts_with("THE BOX IS GONE for 7 s"), "{shown}");
+    assert!(shown.contains("ipsec"));
+    app.update(snapshot(62.0));
+    assert!(!text(&app, 80, 24).contains("GONE"));
+}

@@ -1,0 +1,261 @@
+//! The view, drawn into a buffer of any size from 60 columns and 12 lines on.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Alignment, Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row as TableRow, Table, Widget};
+
+use super::app::{App, Link, Order};
+use super::shares::{BOUND, Interval, Row, Verdict};
+
+/// From this width on there are all columns.
+const WIDE: u16 = 140;
+
+const KEYS: &str = "h help  q quit  space pause  Tab class  +/- alpha  sort: d c l w p x n";
+
+const HELP: &str = " d c l    sort by dominant share, CPU, link
+ w p x n  sort by waiting frames, p99 latency, drops, name
+ Tab      flows of one class only, of the next one, of all
+ + -      alpha up and down by 0.05
+ space    stand still, and go on
+ arrows, PgUp, PgDn, Home   scroll
+ q, Esc, Ctrl-C             quit
+
+ Shares are parts of the CPU budget and of the link's rate,
+ since the look before. dom is the larger; x fair is dom by
+ the fair share of the flow's weight, for backlogged flows.
+ Latencies are those of all frames since the box started.";
+
+/// A column: its title, its width (0 is what is left), and what a row has there.
+type Column = (&'static str, u16, Option<Order>, fn(&Row) -> String);
+
+const NARROW: [Column; 9] = [
+    ("flow", 0, Some(Order::Name), |row| row.name.clone()),
+    ("class", 8, None, |row| row.class.clone()),
+    ("cpu%", 5, Some(Order::Cpu), |row| percent(row.shares.cpu)),
+    ("link%", 5, Some(Order::Link), |row| percent(row.shares.link)),
+    ("dom%", 5, Some(Order::Dominant), |row| percent(row.shares.dominant())),
+    ("x fair", 6, None, |row| row.over_fair.map_or("-".into(), |over| format!("{over:.2}"))),
+    ("wait", 5, Some(Order::Waiting), |row| short(row.queue as f64)),
+    ("p99", 6, Some(Order::Latency), |row| time(row.latency.p99)),
+    ("drop/s", 6, Some(Order::Drops), |row| short(row.drops_s)),
+];
+
+const FURTHER: [Column; 7] = [
+    ("p50", 7, None, |row| time(row.latency.p50)),
+    ("p90", 7, None, |row| time(row.latency.p90)),
+    ("max", 7, None, |row| time(row.latency.max)),
+    ("frames/s", 9, None, |row| short(row.frames_s)),
+    ("bit/s", 8, None, |row| short(row.bits_s)),
+    ("mark/s", 8, None, |row| short(row.marked_s)),
+    ("weight", 8, None, |row| format!("{}", row.shares.weight)),
+];
+
+/// Draw all of it.
+pub fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
+    let classes = app.interval.as_ref().map_or(0, |interval| interval.classes.len()) as u16;
+    let most = (area.height / 3).saturating_sub(1).max(1);
+    let heights = [1, 5, 1, classes.min(most) + 1, 1];
+    let [title, summary, _, class_area, _, flow_area, footer] = Layout::vertical([
+        Constraint::Length(heights[0]),
+        Constraint::Length(heights[1]),
+        Constraint::Length(heights[2]),
+        Constraint::Length(heights[3]),
+        Constraint::Length(heights[4]),
+        Constraint::Fill(1),
+        Constraint::Length(1),
+    ])
+    .areas(area);
+    draw_title(app, title, buffer);
+    match &app.interval {
+        Some(interval) => {
+            Paragraph::new(summary_lines(app, interval, area.width)).render(summary, buffer);
+            let rows: Vec<&Row> = interval.classes.iter().collect();
+            table("class", None, &rows, class_area, buffer);
+            let flows = app.flows();
+            let from = app.scroll.min(flows.len());
+            let title = app.class.as_ref().map_or("flow".to_string(), |class| format!("flow of {class}"));
+            table(&title, Some(app.order), &flows[from..], flow_area, buffer);
+        }
+        None => Paragraph::new(waiting(app)).render(summary, buffer),
+    }
+    let note = app.note.as_deref().unwrap_or(KEYS);
+    Paragraph::new(note).style(Style::new().add_modifier(Modifier::REVERSED)).render(footer, buffer);
+    if app.help {
+        draw_help(area, buffer);
+    }
+}
+
+fn waiting(app: &App) -> &'static str {
+    match app.link {
+        Link::Up => "shares are known after the second look",
+        Link::Down(..) => "",
+    }
+}
+
+fn draw_title(app: &App, area: Rect, buffer: &mut Buffer) {
+    if let Link::Down(why, seconds) = &app.link {
+        let text = format!("THE BOX IS GONE for {seconds} s, tried again at every look: {why}");
+        let style = Style::new().fg(Color::White).bg(Color::Red).add_modifier(Modifier::BOLD);
+        return Paragraph::new(text).style(style).render(area, buffer);
+    }
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    let mut spans = vec![Span::styled("dovetail top  ", bold)];
+    if let Some(snapshot) = &app.snapshot {
+        spans.push(Span::styled(snapshot.scheduler.clone(), bold.fg(Color::Cyan)));
+        let flows: u64 = snapshot.classes.iter().map(|class| class.flows).sum();
+        let length =
+            app.interval.as_ref().map_or(String::new(), |interval| format!(", over {:.1} s", interval.length_s));
+        spans.push(Span::raw(format!("  up {:.0} s, {flows} flows{length}", snapshot.time_s - 1.0)));
+    }
+    if app.paused {
+        spans.push(Span::styled("  PAUSED", bold.fg(Color::Yellow)));
+    }
+    spans.push(Span::raw(format!("  {}", app.socket)));
+    Line::from(spans).render(area, buffer);
+}
+
+fn summary_lines(app: &App, interval: &Interval, width: u16) -> Vec<Line<'static>> {
+    let (cpu, link) = (interval.busy.cpu, interval.busy.link);
+    let verdict = Verdict::of(cpu, link);
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    let numbers = format!(": CPU {} % busy, link {} %; bound is {:.0} %", percent(cpu), percent(link), 100.0 * BOUND);
+    let fair = match interval.fair {
+        Some(fair) => format!("fair share {} % of {} backlogged flows", percent(fair), interval.backlogged),
+        None => "no flow is backlogged".to_string(),
+    };
+    let alpha = app.alpha().map_or(String::new(), |alpha| format!("  alpha {alpha:.2} (+/-)"));
+    let drops = match interval.drops.as_slice() {
+        [] => "drops/s  none".to_string(),
+        drops => drops.iter().fold("drops/s".to_string(), |all, (why, rate)| format!("{all}  {why} {}", short(*rate))),
+    };
+    vec![
+        bar("CPU ", cpu, width, limit(app, "cpu")),
+        bar("link", link, width, limit(app, "link")),
+        Line::from(vec![Span::styled(verdict.name(), bold), Span::raw(numbers.replace("  ", " "))]),
+        Line::from(format!("{fair}{alpha}")),
+        Line::from(drops),
+    ]
+}
+
+/// What there is of a resource, and what waits for it.
+fn limit(app: &App, name: &str) -> String {
+    let Some(resource) = app.snapshot.as_ref().and_then(|snapshot| snapshot.resources.get(name)) else {
+        return String::new();
+    };
+    let of = match (name, resource.capacity) {
+        ("cpu", Some(part)) => format!("of {} % of a core", (1e4 * part).round() / 100.0),
+        (_, Some(rate)) => format!("of {}bit/s", short(rate)),
+        (_, None) => "as fast as it takes".to_string(),
+    };
+    format!("{of}, {} wait", short(resource.waiting as f64))
+}
+
+fn bar(name: &str, busy: f64, width: u16, limit: String) -> Line<'static> {
+    let room = usize::from(width.saturating_sub(48)).clamp(10, 100);
+    let full = ((busy.clamp(0.0, 1.0) * room as f64).round() as usize).min(room);
+    let color = if busy >= BOUND { Color::Red } else { Color::Green };
+    Line::from(vec![
+        Span::raw(format!("{name} [")),
+        Span::styled("|".repeat(full), Style::new().fg(color)),
+        Span::raw(format!("{}] {:>5} % {limit}", " ".repeat(room - full), percent(busy))),
+    ])
+}
+
+fn table(title: &str, order: Option<Order>, rows: &[&Row], area: Rect, buffer: &mut Buffer) {
+    let further: &[Column] = if area.width >= WIDE { &FURTHER } else { &[] };
+    let columns: Vec<&Column> = NARROW.iter().chain(further).collect();
+    let fixed: u16 = columns.iter().map(|column| column.1 + 1).sum();
+    let first = usize::from(area.width.saturating_sub(fixed));
+    let header = columns.iter().enumerate().map(|(i, (name, _, by, _))| {
+        let sorted = order.is_some() && *by == order;
+        let style = if sorted { Style::new().fg(Color::Cyan) } else { Style::new() };
+        let name = if i == 0 {
+            title
+        } else if order.is_none() && *name == "class" {
+            "flows"
+        } else {
+            name
+        };
+        cell(name, i).style(style)
+    });
+    let header = TableRow::new(header).style(Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED));
+    let body = rows.iter().take(usize::from(area.height.saturating_sub(1))).map(|row| {
+        let texts = columns.iter().enumerate().map(|(i, (name, width, _, text))| match i {
+            0 => cell(&cut(&text(row), first), i),
+            1 if order.is_none() => cell(&row.flows.to_string(), i),
+            _ if *name == "class" => cell(&cut(&text(row), usize::from(*width)), i),
+            _ => cell(&text(row), i),
+        });
+        TableRow::new(texts).style(row_style(row))
+    });
+    let widths = columns.iter().map(|column| match column.1 {
+        0 => Constraint::Fill(1),
+        width => Constraint::Length(width),
+    });
+    Widget::render(Table::new(body, widths).header(header).column_spacing(1), area, buffer);
+}
+
+/// Backlogged flows that get clearly less than what is due to them stand out.
+fn row_style(row: &Row) -> Style {
+    match row.over_fair {
+        Some(over) if over < 0.9 => Style::new().fg(Color::Yellow),
+        _ => Style::new(),
+    }
+}
+
+/// Names to the left, numbers to the right.
+fn cell(text: &str, column: usize) -> Cell<'static> {
+    let alignment = if column < 2 { Alignment::Left } else { Alignment::Right };
+    Cell::from(Line::from(text.to_string()).alignment(alignment))
+}
+
+fn draw_help(area: Rect, buffer: &mut Buffer) {
+    let (width, height) = (62.min(area.width), (HELP.lines().count() as u16 + 2).min(area.height));
+    let place = Rect { x: (area.width - width) / 2, y: (area.height - height) / 2, width, height };
+    Clear.render(place, buffer);
+    Paragraph::new(HELP).block(Block::bordered().title(" keys ")).render(place, buffer);
+}
+
+/// At most so many characters; `~` stands for what is cut off.
+fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_string();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{kept}~")
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.1}", 100.0 * part)
+}
+
+/// In three or four characters and a unit prefix.
+fn short(number: f64) -> String {
+    let prefixes = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
+    match prefixes.into_iter().find(|&(size, _)| number >= 0.9995 * size) {
+        Some((size, prefix)) => format!("{}{prefix}", three(number / size)),
+        None => three(number),
+    }
+}
+
+fn time(seconds: Option<f64>) -> String {
+    match seconds {
+        None => "-".to_string(),
+        Some(s) if s < 0.9995e-3 => format!("{}us", three(s * 1e6)),
+        Some(s) if s < 0.9995 => format!("{}ms", three(s * 1e3)),
+        Some(s) => format!("{}s", three(s)),
+    }
+}
+
+/// Three digits.
+fn three(number: f64) -> String {
+    if number == number.trunc() || number >= 99.95 {
+        format!("{number:.0}")
+    } else if number >= 9.995 {
+        format!("{number:.1}")
+    } else {
+        format!("{number:.2}")
+    }
+}

@@ -1,0 +1,132 @@
+//! A running box is talked to by `live ctl` and looked at by `top`. The box runs in a network namespace of its own, which needs root; without, that test
+//! says that it was skipped.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::support::{Folder, Said};
+
+const BOX: &str = r#"
+scheduler = "tradeoff:alpha=0.85"
+[ports]
+in = "packet:left"
+out = "packet:right"
+[link]
+rate = "64 Mbps"
+[control]
+socket = "run/box.sock"
+[[class]]
+name = "dear"
+match = [{ protocol = "udp", dport = "5000-5999" }]
+[[class]]
+name = "cheap"
+"#;
+
+const NAMESPACE: &str = "ip link add left type veth peer name right && ip link set left up && ip link set right up";
+
+/// The box of `box.toml`, in a namespace with two interfaces that are each other's cable.
+fn start(folder: &Folder) -> Child {
+    let script = format!("{NAMESPACE} && exec \"$dovetail\" live box.toml");
+    let mut command = Command::new("unshare");
+    command.args(["-n", "sh", "-c", &script]).env("dovetail", env!("CARGO_BIN_EXE_dovetail"));
+    command.current_dir(folder.path(".")).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// Wait until the box listens, looking every 10 ms.
+#[expect(clippy::disallowed_methods, reason = "another process is waited for")]
+fn listens(folder: &Folder, running: &mut Child) -> bool {
+    (0..3000).any(|_| {
+        let there = folder.path("run/box.sock").exists();
+        if !there && running.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        there
+    })
+}
+
+fn may_make_namespaces() -> bool {
+    Command::new("unshare").args(["-n", "true"]).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+fn ctl(folder: &Folder, arguments: &[&str]) -> Said {
+    folder.dovetail(&[&["live", "ctl", "--socket", "run/box.sock"], arguments].concat())
+}
+
+#[test]
+fn a_box_is_watched_changed_and_stopped() {
+    if !may_make_namespaces() {
+        eprintln!("skipped: needs root for a network namespace");
+        return;
+    }
+    let folder = Folder::new();
+    folder.write("box.toml", BOX);
+    let mut running = start(&folder);
+    if !listens(&folder, &mut running) {
+        let _ = running.kill();
+        panic!("{:#?}", Said::from(running.wait_with_output().unwrap()));
+    }
+    let done = |arguments: &[&str]| ctl(&folder, arguments).succeeds().out;
+    assert_eq!(done(&["set", "alpha=0.5"]), "alpha=0.5\n");
+    assert_eq!(done(&["weight", "dear=2"]), "weight of dear=2\n");
+    assert_eq!(done(&["queue", "dear=5 packets, 9 kB"]), "queue of dear=5 packets, 9 kB\n");
+    assert_eq!(done(&["budget", "20 %"]), "budget=20 %\n");
+    assert_eq!(done(&["rate", "10 Mbps"]), "rate=10 Mbps\n");
+    ctl(&folder, &["set", "alhpa=1"]).fails(2, &["did you mean \"alpha\"?"]);
+    ctl(&folder, &["weight", "daer=2"]).fails(2, &["there is no class \"daer\"", "did you mean \"dear\"?"]);
+    ctl(&folder, &["budget", "0 %"]).fails(2, &["above 0"]);
+
+    let snapshot: serde_json::Value = serde_json::from_str(&done(&["show", "--json"])).unwrap();
+    assert_eq!(snapshot["scheduler"], "tradeoff:alpha=0.5");
+    assert_eq!(snapshot["classes"][0]["weight"], 2.0);
+    assert_eq!(snapshot["resources"]["cpu"]["capacity"], 0.2);
+    assert_eq!(snapshot["resources"]["link"]["capacity"], 1e7);
+    let table = done(&["show"]);
+    assert!(table.starts_with("tradeoff:alpha=0.5 for") && table.contains("cheap"), "{table}");
+
+    let lines = done(&["watch", "--count", "3", "--every", "100 ms"]);
+    let times: Vec<f64> = lines
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["time_s"].as_f64().unwrap())
+        .collect();
+    assert!(times.len() == 3 && times.is_sorted(), "{times:?}");
+
+    let screen = folder.dovetail(&["top", "--once", "--every", "100 ms", "--socket", "run/box.sock"]).succeeds().out;
+    for words in ["tradeoff:alpha=0.5", "neither CPU-bound nor link-bound", "of 20 % of a core", "dear"] {
+        assert!(screen.contains(words), "{words:?} is missing in\n{screen}");
+    }
+
+    let second = Said::from(start(&folder).wait_with_output().unwrap());
+    second.fails(1, &["control socket run/box.sock: another box listens there"]);
+
+    done(&["stop"]);
+    let ended = Said::from(running.wait_with_output().unwrap()).succeeds();
+    assert!(ended.out.contains("tradeoff:alpha=0.5"), "{}", ended.out);
+    assert!(!folder.path("run/box.sock").exists());
+    ctl(&folder, &["show"]).fails(1, &["no box answers at run/box.sock", "--socket PATH"]);
+}
+
+#[test]
+fn where_no_box_runs_there_is_an_error_that_says_where_it_was_looked_for() {
+    let folder = Folder::new();
+    ctl(&folder, &["set", "alpha=1"]).fails(1, &["no box answers at run/box.sock"]);
+    folder.dovetail(&["top", "--once", "--socket", "nowhere"]).fails(1, &["no box answers at nowhere"]);
+    folder.dovetail(&["top", "--socket", "nowhere"]).fails(2, &["no terminal", "--once"]);
+}
+
+#[test]
+fn commands_that_say_too_little_are_refused() {
+    let folder = Folder::new();
+    ctl(&folder, &["set", "alpha"]).fails(2, &["a name and a value with = between them"]);
+    ctl(&folder, &["watch", "--every", "1 ms"]).fails(2, &["100 ms"]);
+    ctl(&folder, &["wieght", "a=1"]).fails(2, &["weight"]);
+    folder.dovetail(&["live"]).fails(2, &["CONFIG"]);
+}
+
+#[test]
+fn metrics_that_others_could_reach_need_a_word_for_it() {
+    let folder = Folder::new();
+    folder.write("box.toml", format!("{BOX}\n[metrics]\nlisten = \"0.0.0.0:9100\"\n"));
+    let said = folder.dovetail(&["live", "box.toml", "--dry-run"]);
+    said.fails(2, &["other machines reach this address", "listen = \"0.0.0.0:9100\"", "remote = true"]);
+}
