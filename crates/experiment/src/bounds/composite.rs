@@ -22,15 +22,6 @@ pub fn fairness(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     vec![Guarantee { run, what, source, remark }.row(facts.substantial(), || drift(run))]
 }
 
-/// Relative fairness and delay.
-pub fn pcfq(run: &Recorded, facts: &Facts) -> Vec<Bound> {
-    let mut rows = fairness(run, facts);
-    let what = "leaving after the expected arrival, CPU and link together";
-    let guarantee = Guarantee { run, what, source: "PCFQ paper, equation (17)", remark: EXPECTED };
-    rows.push(guarantee.row(for_delay(run, facts), || delay(run)));
-    rows
-}
-
 /// Delay on CPU and link each, and on both.
 pub fn separate_wfqs(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     let applies = for_delay(run, facts).and_then(|()| match run.scheduler.value("full") {

@@ -111,7 +111,7 @@ fn schedulers_are_names_for_cpus_and_links_with_parameters() {
         assert!(message.contains(part), "{text}: {message}");
     };
     refused("drg", "did you mean \"drr\"?");
-    refused("drfq", "drfq decides for all resources of one pipeline");
+    refused("drfq", "drfq decides for all resources of a pipeline");
     refused("red+red+red", "one scheduler for CPUs and one for links");
     refused("drq:max-p=0.1", "did you mean \"max_p\"?");
     refused("drq:wait=yes", "drq has no parameter \"wait\"");
