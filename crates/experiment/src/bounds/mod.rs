@@ -110,7 +110,7 @@ fn own(run: &Recorded, facts: &Facts) -> Vec<Bound> {
         "drgps" => dominant::drgps,
         "tradeoff" => tradeoff::tradeoff,
         "cbcs" => composite::fairness,
-        "pcfq" => composite::pcfq,
+        "pcfq" => composite::fairness,
         "wfq+wfq" => composite::separate_wfqs,
         "drr" => one_resource::drr,
         "wfq" => one_resource::wfq,
