@@ -130,7 +130,7 @@ fn every_expected_value_belongs_to_something_that_is_done() {
         );
         if value.paper.is_none() {
             assert!(
-                value.why.contains('"') || value.why.starts_with("Theorem"),
+                value.why.contains('"') || value.why.starts_with("Theorem") || value.why.starts_with("equation"),
                 "{} {}: {}",
                 value.id,
                 value.key,
