@@ -308,7 +308,11 @@ impl Middlebox {
     fn estimate(&self, frame: &Frame) -> ResourceVec<RESOURCES> {
         let cpu = match self.classes[usize::from(frame.class)].setup.charge {
             Charge::Linear(line) => line.time(u64::from(frame.size_in)),
-            Charge::Measured => self.estimators[CPU].estimate(self.key_of(frame), frame.size_in, Duration::ZERO),
+            Charge::Measured => {
+                let known = self.estimators[CPU].estimate(self.key_of(frame), frame.size_in, Duration::ZERO);
+                // Zero would say that it needs nothing.
+                known.max(Duration::from_nanos(1))
+            }
         };
         let link = self.estimators[LINK].estimate(u32::from(frame.class), frame.size_in, Duration::ZERO);
         let link = if link == Duration::ZERO { self.pace.estimate(frame.len()) } else { link };

@@ -66,7 +66,7 @@ pub struct FlowResult<const M: usize> {
     pub lost: ResourceVec<M>,
     /// Service on the packets' dominant resources in seconds, divided by the resource's number of servers. A packet's dominant
     /// resource is that with the longest time so divided, the first of equals. Weights that differ by resource count as in
-    /// [`ShareRow::service`](crate::ShareRow::service).
+    /// [`ShareRow::service`](super::ShareRow::service).
     pub dominant_service: f64,
     /// Mean time of an admitted packet on its dominant resource, in the same seconds.
     pub mean_dominant_time: f64,
