@@ -10,9 +10,13 @@ pub struct Drops(Vec<(&'static str, u64)>);
 impl Drops {
     /// One more.
     pub fn count(&mut self, reason: &'static str) {
+        self.add(reason, 1);
+    }
+
+    fn add(&mut self, reason: &'static str, more: u64) {
         match self.0.iter_mut().find(|(name, _)| *name == reason) {
-            Some((_, count)) => *count += 1,
-            None => self.0.push((reason, 1)),
+            Some((_, count)) => *count += more,
+            None => self.0.push((reason, more)),
         }
     }
 
@@ -86,6 +90,22 @@ impl Books {
         self.account.link += link;
         self.account.marked += u64::from(marked);
         self.latency.saturating_record(stayed.as_nanos());
+    }
+
+    /// The books of both.
+    pub fn add(&mut self, other: &Self) {
+        let Account { frames_in, bytes_in, frames_out, bytes_out, marked, cpu, link, drops } = &other.account;
+        let account = &mut self.account;
+        account.frames_in += frames_in;
+        account.bytes_in += bytes_in;
+        account.frames_out += frames_out;
+        account.bytes_out += bytes_out;
+        account.marked += marked;
+        account.cpu += *cpu;
+        account.link += *link;
+        drops.iter().for_each(|(reason, count)| account.drops.add(reason, count));
+        // All books tell apart the same range.
+        let _ = self.latency.add(&other.latency);
     }
 
     /// A frame of `bytes` came in.

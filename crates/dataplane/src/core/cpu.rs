@@ -25,8 +25,13 @@ impl Budget {
 
     /// How long a core of which only this share may be used is occupied by `work` of a whole one.
     pub fn occupied(self, work: Duration) -> Duration {
-        let ns = u128::from(work.as_nanos()) * 1_000_000;
-        Duration::from_nanos(u64::try_from(ns.div_ceil(u128::from(self.0))).unwrap_or(u64::MAX))
+        match work.as_nanos().checked_mul(1_000_000) {
+            Some(scaled) => Duration::from_nanos(scaled.div_ceil(u64::from(self.0))),
+            None => {
+                let scaled = u128::from(work.as_nanos()) * 1_000_000;
+                Duration::from_nanos(u64::try_from(scaled.div_ceil(u128::from(self.0))).unwrap_or(u64::MAX))
+            }
+        }
     }
 }
 

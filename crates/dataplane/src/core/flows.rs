@@ -1,7 +1,6 @@
 //! Which flow a frame belongs to.
 
-use std::collections::hash_map::RandomState;
-
+use ahash::RandomState;
 use dovetail_units::{Duration, Time};
 use dovetail_wire::FlowKey;
 use hashbrown::HashMap;

@@ -84,6 +84,8 @@ pub struct Setup {
 pub(super) struct Class {
     pub setup: SetupClass,
     pub books: Books,
+    /// Whether processing has changed a frame's length, so that lengths are predicted.
+    resizes: bool,
 }
 
 /// A frame on a resource until some instant, and since when.
@@ -101,7 +103,6 @@ pub struct Middlebox {
     pub(super) before_link: Queue,
     pub(super) budget: Budget,
     pub(super) pace: Pace,
-    pub(super) total: Books,
     pub(super) meter: Meter,
     pub(super) lost_time: Duration,
     pub(super) scheduler: Spec,
@@ -133,13 +134,16 @@ impl Middlebox {
     pub fn new(setup: Setup) -> Result<Self, SpecError> {
         let Queues { entrance, before_link, between } = queues(&setup)?;
         Ok(Self {
-            classes: setup.classes.into_iter().map(|setup| Class { setup, books: Books::new(2) }).collect(),
+            classes: setup
+                .classes
+                .into_iter()
+                .map(|setup| Class { setup, books: Books::new(2), resizes: false })
+                .collect(),
             flows: Flows::new(setup.flows),
             entrance,
             before_link,
             budget: setup.budget,
             pace: Pace::new(setup.rate),
-            total: Books::new(2),
             meter: Meter::default(),
             lost_time: Duration::ZERO,
             scheduler: setup.scheduler,
@@ -210,7 +214,7 @@ impl Middlebox {
 
     /// Frames that are in the box, those for the port not counted.
     pub fn held(&self) -> u64 {
-        self.total.account.held()
+        self.classes.iter().map(|class| class.books.account.held()).sum()
     }
 
     /// Change a parameter of the scheduler; of a composition, in each part that has it.
@@ -261,6 +265,7 @@ impl Middlebox {
     pub fn set_rate(&mut self, rate: Option<BitRate>) {
         self.pace = Pace::new(rate);
         self.estimators[LINK] = lengths();
+        self.classes.iter_mut().for_each(|class| class.resizes = false);
     }
 
     fn class_index(&self, name: &str) -> Option<usize> {
@@ -306,7 +311,8 @@ impl Middlebox {
     }
 
     fn estimate(&self, frame: &Frame) -> ResourceVec<RESOURCES> {
-        let cpu = match self.classes[usize::from(frame.class)].setup.charge {
+        let class = &self.classes[usize::from(frame.class)];
+        let cpu = match class.setup.charge {
             Charge::Linear(line) => line.time(u64::from(frame.size_in)),
             Charge::Measured => {
                 let known = self.estimators[CPU].estimate(self.key_of(frame), frame.size_in, Duration::ZERO);
@@ -314,13 +320,15 @@ impl Middlebox {
                 known.max(Duration::from_nanos(1))
             }
         };
-        let link = self.estimators[LINK].estimate(u32::from(frame.class), frame.size_in, Duration::ZERO);
-        let link = if link == Duration::ZERO { self.pace.estimate(frame.len()) } else { link };
+        let link = if class.resizes {
+            self.estimators[LINK].estimate(u32::from(frame.class), frame.size_in, Duration::ZERO)
+        } else {
+            self.pace.estimate(frame.len())
+        };
         ResourceVec([self.budget.occupied(cpu), link])
     }
 
     fn each_account(&mut self, frame: &Frame, change: impl Fn(&mut Books)) {
-        change(&mut self.total);
         change(&mut self.classes[usize::from(frame.class)].books);
         if let Some(books) = self.flows.books(frame.flow) {
             change(books);
@@ -484,15 +492,26 @@ impl Middlebox {
         self.tell(now, &mut job, LINK, Progress::Finished { used });
         let mut frame = job.frame;
         let marked = self.write_congestion(&mut frame);
-        self.estimators[LINK].observe(u32::from(frame.class), frame.size_in, used);
+        let class = &mut self.classes[usize::from(frame.class)];
+        class.resizes |= frame.len() != frame.size_in as usize;
+        if class.resizes {
+            self.estimators[LINK].observe(u32::from(frame.class), frame.size_in, used);
+        }
         let (bytes, stayed) = (frame.len(), now.since(frame.received));
         self.each_account(&frame, |books| books.left(bytes, stayed, used, marked));
         self.outgoing.push_back(frame);
     }
 
     /// Drops of the whole box by reason.
-    pub fn drops(&self) -> &Drops {
-        &self.total.account.drops
+    pub fn drops(&self) -> Drops {
+        self.total().account.drops
+    }
+
+    /// Of all classes.
+    pub(super) fn total(&self) -> Books {
+        let mut total = Books::new(2);
+        self.classes.iter().for_each(|class| total.add(&class.books));
+        total
     }
 }
 

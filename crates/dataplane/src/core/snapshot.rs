@@ -128,21 +128,21 @@ impl Middlebox {
     /// What was done until `now`, with at most so many flows: those first of which most waits, then those that had most of the CPU and the link. O(flows),
     /// some 10 ns for each flow that is kept and 3 us for each that is told of.
     pub fn snapshot_of(&self, now: Time, flows: usize) -> Snapshot {
-        let total = &self.total.account;
+        let total = self.total();
         let rate = self.pace.rate().map(|rate| rate.as_bps() as f64);
         let cpu = ResourceSnapshot {
-            busy_s: total.cpu.as_secs_f64(),
+            busy_s: total.account.cpu.as_secs_f64(),
             waiting: self.entrance.len() as u64,
             capacity: Some(f64::from(self.budget.as_millionths()) / 1e6),
         };
         let waiting = self.before_link.len() as u64;
-        let link = ResourceSnapshot { busy_s: total.link.as_secs_f64(), waiting, capacity: rate };
+        let link = ResourceSnapshot { busy_s: total.account.link.as_secs_f64(), waiting, capacity: rate };
         Snapshot {
             schema: SCHEMA,
             time_s: now.as_secs_f64(),
             scheduler: self.scheduler.to_string(),
             resources: [("cpu".to_string(), cpu), ("link".to_string(), link)].into(),
-            total: queue(&self.total),
+            total: queue(&total),
             classes: self.class_snapshots(),
             flows: self.flow_snapshots(flows),
             overflowed: self.flows.overflowed,
