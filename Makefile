@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out/demo
 FUZZ_SECONDS ?= 600
 
-.PHONY: demo test search bench ns2 reproduce fuzz fuzz-merge
+.PHONY: demo test search bench throughput ns2 reproduce fuzz fuzz-merge
 
 demo:
 	$(CARGO) run --release --locked --quiet -- run scenarios/demo.toml --out $(OUT)
@@ -22,6 +22,10 @@ search:
 
 bench:
 	$(CARGO) run --release --locked -p dovetail-bench
+
+# Frames per second of the live box beside the kernel's router, and what each step costs. Needs root, and two processors with nothing else to do.
+throughput:
+	$(CARGO) run --release --locked -p dovetail-dataplane --example throughput
 
 # Beside ns-2 itself, which it installs where it can: the senders, the dumbbell over five seeds, and the speed.
 ns2:

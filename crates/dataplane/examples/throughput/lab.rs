@@ -37,21 +37,21 @@ pub struct Lab {
     to: Mutex<[u8; 6]>,
 }
 
-/// Frames per second, and the port's own time for them.
+/// Frames per second, and the forwarder's own time for them.
 #[derive(Clone, Copy)]
 pub struct Outcome {
     /// That the generator sent.
     pub offered: f64,
     /// That came to the sink.
     pub forwarded: f64,
-    /// Nanoseconds per frame in bursts.
-    pub in_bursts: Option<u64>,
+    /// Nanoseconds of processor time per frame that the forwarder sent, waiting included where it polls.
+    pub per_frame: Option<u64>,
 }
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.0} ({:.0})", self.forwarded / 1e3, self.offered / 1e3)?;
-        self.in_bursts.map_or(Ok(()), |nanos| write!(f, " {nanos} ns"))
+        self.per_frame.map_or(Ok(()), |nanos| write!(f, " {nanos} ns"))
     }
 }
 
@@ -181,7 +181,7 @@ impl Lab {
         STOP.store(true, Ordering::Relaxed);
         self.generator.run(|| ());
         let rate = |count: u64| count as f64 / elapsed.as_secs_f64();
-        Outcome { offered: rate(sent - sent_before), forwarded: rate(after - before), in_bursts: None }
+        Outcome { offered: rate(sent - sent_before), forwarded: rate(after - before), per_frame: None }
     }
 }
 

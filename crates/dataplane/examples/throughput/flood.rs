@@ -4,7 +4,7 @@ use std::io;
 use std::mem::zeroed;
 
 /// Flows that differ in the sender's port.
-const FLOWS: u16 = 64;
+pub const FLOWS: u16 = 64;
 /// UDP from the generator to the sink.
 const FROM: [u8; 4] = [10, 1, 0, 2];
 const TO: [u8; 4] = [10, 2, 0, 2];
@@ -68,7 +68,7 @@ impl Drop for Flood {
 }
 
 /// An Ethernet frame with a UDP packet without checksum.
-fn udp(to: [u8; 6], port: u16, size: usize) -> Vec<u8> {
+pub fn udp(to: [u8; 6], port: u16, size: usize) -> Vec<u8> {
     let total = (size - 14) as u16;
     let mut ip = vec![0x45, 0];
     ip.extend(total.to_be_bytes());

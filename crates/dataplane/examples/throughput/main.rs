@@ -1,0 +1,105 @@
+//! What the box costs: frames per second that it forwards on each kind of port, beside two ports with nothing between them and the kernel's own
+//! router between the same interfaces in the same run; and what each step of it costs a frame.
+//!
+//! `cargo run --release -p dovetail-dataplane --example throughput [-- SECONDS]`, as root. Everything happens in network
+//! namespaces that end with the program:
+//!
+//! ```text
+//! generator a0 ---- m0 forwarder m1 ---- b0 sink
+//! ```
+//!
+//! The generator floods on processor 1, the forwarder polls on processor 0. What counts is what arrives at `b0`; the
+//! sink's kernel drops it because it is for another station. Sizes are lengths of Ethernet frames without their checksum.
+//!
+//! The box schedules by `mr3` and passes frames through the module `forward` where nothing else is said. Where the forwarder is a program its own time is told too: nanoseconds of processor time per frame sent, the kernel's part of it included. That
+//! says what it could forward if the generator could send more, and suffers less from what else the machine does.
+
+mod flood;
+mod forwarder;
+mod lab;
+mod steps;
+
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use forwarder::{Forwarder, forward};
+use lab::Lab;
+
+const SIZES: [usize; 3] = [64, 800, 1400];
+const WARM_UP: Duration = Duration::from_millis(300);
+
+/// What forwards, and how the laboratory is prepared.
+struct Contender {
+    name: &'static str,
+    prepare: fn(&Lab),
+    forwarder: Forwarder,
+}
+
+const fn contender(name: &'static str, prepare: fn(&Lab), forwarder: Forwarder) -> Contender {
+    Contender { name, prepare, forwarder }
+}
+
+const PACKET: [&str; 2] = ["packet:m0", "packet:m1"];
+const XDP: [&str; 2] = ["xdp:m0", "xdp:m1"];
+const TUN: [&str; 2] = ["tun:t0", "tun:t1"];
+const TAP: [&str; 2] = ["tap:t0", "tap:t1"];
+
+const CONTENDERS: [Contender; 15] = [
+    contender("kernel router, generator's core", Lab::route, Forwarder::Kernel),
+    contender("kernel router, core of its own", Lab::route_apart, Forwarder::Kernel),
+    contender("packet, bare", Lab::bare, Forwarder::Bare(PACKET)),
+    contender("packet, box", Lab::bare, Forwarder::Box(PACKET, "mr3", "forward")),
+    contender(
+        "packet, box by tradeoff:alpha=0.85",
+        Lab::bare,
+        Forwarder::Box(PACKET, "tradeoff:alpha=0.85", "forward"),
+    ),
+    contender("packet, box, check", Lab::bare, Forwarder::Box(PACKET, "mr3", "check")),
+    contender("packet, box, monitor", Lab::bare, Forwarder::Box(PACKET, "mr3", "monitor")),
+    contender("packet, box, AES-128-GCM", Lab::bare, Forwarder::Box(PACKET, "mr3", "esp-gcm")),
+    contender("packet, box, AES-128-CBC + SHA1", Lab::bare, Forwarder::Box(PACKET, "mr3", "esp-cbc-sha1")),
+    contender("xdp, bare", Lab::bare, Forwarder::Bare(XDP)),
+    contender("xdp, box", Lab::bare, Forwarder::Box(XDP, "mr3", "forward")),
+    contender("tun, bare", Lab::tuns, Forwarder::Bare(TUN)),
+    contender("tun, box", Lab::tuns, Forwarder::Box(TUN, "mr3", "forward")),
+    contender("tap, bare", Lab::taps, Forwarder::Bare(TAP)),
+    contender("tap, box", Lab::taps, Forwarder::Box(TAP, "mr3", "forward")),
+];
+
+fn main() -> ExitCode {
+    let seconds = std::env::args().nth(1).map_or(Ok(2.0), |text| text.parse::<f64>());
+    let Some(time) = seconds.ok().and_then(|s| Duration::try_from_secs_f64(s).ok()).filter(|t| !t.is_zero()) else {
+        eprintln!("usage: throughput [SECONDS], the time of each measurement, such as 2");
+        return ExitCode::from(2);
+    };
+    steps::print();
+    let lab = match Lab::new() {
+        Ok(lab) => lab,
+        Err(error) => {
+            eprintln!("throughput skipped: needs root for network namespaces ({error})");
+            return ExitCode::SUCCESS;
+        }
+    };
+    let sizes: String = SIZES.iter().map(|size| format!(" {size} B |")).collect();
+    println!("\nthousand frames per second forwarded (offered), and the forwarder's processor time per frame\n");
+    println!("| forwarder |{sizes}\n|---|{}", "---|".repeat(SIZES.len()));
+    for contender in &CONTENDERS {
+        (contender.prepare)(&lab);
+        let cells: String =
+            SIZES.iter().map(|&size| format!(" {} |", forward(&lab, &contender.forwarder, size, time))).collect();
+        lab.bare();
+        println!("| {} |{cells}", contender.name);
+    }
+    ExitCode::SUCCESS
+}
+
+#[allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[allow(clippy::disallowed_methods, reason = "a benchmark waits for the clock")]
+fn wait(time: Duration) {
+    thread::sleep(time);
+}
