@@ -21,6 +21,7 @@ const CTL_EXAMPLES: &str = "Examples:
   dovetail live ctl set alpha=0.9
   dovetail live ctl weight video=2
   dovetail live ctl budget \"20 %\"
+  dovetail live ctl reload
   dovetail live ctl watch --every \"10 s\" >> box.jsonl
 
 The box listens if its configuration says: [control] socket = \"/run/dovetail/box.sock\".";
@@ -403,6 +404,8 @@ pub enum CtlCommand {
         #[arg(value_name = "RATE")]
         rate: String,
     },
+    /// Let the box read its configuration again and go on by it, as on SIGHUP
+    Reload,
     /// Let the box send what it holds, and end
     Stop,
 }

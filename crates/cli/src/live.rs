@@ -1,11 +1,13 @@
 //! `dovetail live`.
 
 use std::io::Read;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dovetail_config::InputError;
 use dovetail_dataplane::config::Config;
+use dovetail_dataplane::control::protocol::{Answer, Request};
 use dovetail_dataplane::control::{Counter, Desk, Socket};
 use dovetail_dataplane::core::{QueueSnapshot, Snapshot};
 use dovetail_dataplane::driver::{Clock, real_time, simulated_time};
@@ -13,7 +15,7 @@ use dovetail_dataplane::live::Live;
 use dovetail_dataplane::metrics::Metrics;
 use dovetail_dataplane::report::Report;
 use dovetail_experiment::table::{seconds, table};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::args;
 use crate::failure::Failure;
@@ -63,11 +65,13 @@ fn run(config: &Config, live: &mut Live, duration: Option<dovetail_units::Durati
         signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::run)?;
     }
     let (mut desk, counter) = Desk::open();
+    let counter = counter.reloading(config.clone());
+    reload_on_hangup(counter.clone()).map_err(Failure::run)?;
     let _doors = open_doors(config, counter)?;
     let clock = Clock::start();
     let start = clock.now();
     real_time(live, &clock, &stop, |live, now| {
-        desk.answer(now, &mut live.middlebox);
+        desk.answer(now, live);
         if desk.stop() || duration.is_some_and(|duration| now.since(start) >= duration) {
             stop.store(true, Ordering::Relaxed);
         }
@@ -75,6 +79,23 @@ fn run(config: &Config, live: &mut Live, duration: Option<dovetail_units::Durati
     .map_err(Failure::run)?;
     let end = clock.now();
     Ok(Report::new(live.totals(end), end.since(start).as_secs_f64()))
+}
+
+/// Read the configuration again whenever SIGHUP comes, and say on standard error what came of it.
+fn reload_on_hangup(counter: Counter) -> std::io::Result<()> {
+    let (mut hangups, hangup) = UnixStream::pair()?;
+    signal_hook::low_level::pipe::register(SIGHUP, hangup)?;
+    let wait = move || {
+        while hangups.read_exact(&mut [0]).is_ok() {
+            match counter.ask(Request::Reload) {
+                Answer::Error(error) => terminal::say(&format!("error: {error}")),
+                Answer::Done(done) => terminal::say(&done),
+                Answer::Snapshot(_) => {}
+            }
+        }
+    };
+    // It ends with the process.
+    std::thread::Builder::new().name("reload".into()).spawn(wait).map(drop)
 }
 
 /// What a running box is talked to and watched through, for as long as it lives.
@@ -92,7 +113,7 @@ fn open_doors(config: &Config, counter: Counter) -> Result<(Option<Socket>, Opti
 
 fn text(report: &Report) -> String {
     let mut text = overview(&report.forward, report.ran_s);
-    for (name, port) in &report.ports {
+    for (name, port) in &report.forward.ports {
         text.push_str(&format!(
             "\nport {name}: received {}, missed {}, oversize {}, sent {}, refused {}",
             port.received, port.missed, port.oversize, port.sent, port.unsent

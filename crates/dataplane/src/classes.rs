@@ -48,6 +48,14 @@ impl ClassTable {
         Self { rules, otherwise }
     }
 
+    /// The same rules for classes that have other numbers: the place of each in `numbers` is the one that it has here.
+    #[must_use]
+    pub fn renamed(self, numbers: &[u16]) -> Self {
+        let number = |class: u16| numbers[usize::from(class)];
+        let rules = self.rules.into_iter().map(|(rule, class)| (rule, number(class))).collect();
+        Self { rules, otherwise: number(self.otherwise) }
+    }
+
     /// The class of a packet; `None` is one that carries no flow.
     pub fn class(&self, tuple: Option<&FiveTuple>) -> u16 {
         let rule = tuple.and_then(|tuple| self.rules.iter().find(|(rule, _)| rule.matches(tuple)));

@@ -7,9 +7,9 @@ use dovetail_config::InputError;
 use dovetail_units::{Duration, Time};
 
 use crate::config::Config;
-use crate::core::{Account, Middlebox, Snapshot};
+use crate::core::{Account, Middlebox, PortSnapshot, Snapshot};
 use crate::frame::Frame;
-use crate::port::{BURST, Port, PortCounters};
+use crate::port::{BURST, Port};
 
 /// The most frames that are kept in the direction that is not scheduled.
 const REVERSE: usize = 65_536;
@@ -35,12 +35,6 @@ pub struct Totals {
     pub forward: Snapshot,
     /// The other direction.
     pub reverse: Account,
-    /// The port where scheduled frames come in.
-    pub inside: PortCounters,
-    /// The port where they go out.
-    pub outside: PortCounters,
-    /// Scheduled frames that wait for the outside port.
-    pub outgoing: u64,
 }
 
 impl Live {
@@ -154,14 +148,21 @@ impl Live {
         self.inside.finish().and(self.outside.finish())
     }
 
+    /// What the box has done until `now`, with at most so many flows, and what its ports have counted.
+    pub fn snapshot_of(&mut self, now: Time, flows: usize) -> Snapshot {
+        let [inside, outside] = [self.inside.counters(), self.outside.counters()];
+        let mut snapshot = self.middlebox.snapshot_of(now, flows);
+        // What the ports brought and took is what the box has in its books.
+        let came = inside.received as i64 - snapshot.total.frames_in as i64;
+        let left = snapshot.total.frames_out as i64 - (outside.sent + outside.unsent + snapshot.outgoing) as i64;
+        snapshot.unaccounted += came + left;
+        let ports = [("in".to_string(), PortSnapshot::from(inside)), ("out".to_string(), outside.into())];
+        snapshot.ports = ports.into();
+        snapshot
+    }
+
     /// All accounts.
     pub fn totals(&mut self, now: Time) -> Totals {
-        Totals {
-            forward: self.middlebox.snapshot(now),
-            reverse: self.reverse.clone(),
-            inside: self.inside.counters(),
-            outside: self.outside.counters(),
-            outgoing: self.middlebox.outgoing.len() as u64,
-        }
+        Totals { forward: self.snapshot_of(now, usize::MAX), reverse: self.reverse.clone() }
     }
 }

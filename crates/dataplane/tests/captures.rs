@@ -69,6 +69,7 @@ fn frames_of_both_captures_pass_the_box_at_the_times_that_its_link_allows() {
     assert_eq!(read(&file("out.pcap")), expected);
     assert_eq!(read(&file("returned.pcap")), [(answer, udp(4))]);
     let totals = live.totals(end);
-    assert_eq!((totals.inside.received, totals.inside.sent), (3, 1));
-    assert_eq!((totals.outside.received, totals.outside.sent), (1, 3));
+    let ports = &totals.forward.ports;
+    assert_eq!((ports["in"].received, ports["in"].sent), (3, 1));
+    assert_eq!((ports["out"].received, ports["out"].sent), (1, 3));
 }

@@ -14,7 +14,9 @@ use dovetail_dataplane::config::Config;
 use dovetail_dataplane::control::protocol::{Answer, LONGEST, Request};
 use dovetail_dataplane::control::{Client, ClientError, Counter, Desk, Socket};
 use dovetail_dataplane::core::{Middlebox, Snapshot};
+use dovetail_dataplane::live::Live;
 use dovetail_dataplane::metrics::{self, Metrics};
+use dovetail_dataplane::port::memory::pair;
 use dovetail_units::{Duration, Time};
 use dovetail_wire::LinkType;
 use etherparse::PacketBuilder;
@@ -68,6 +70,12 @@ fn with_traffic(cheap: u16) -> Middlebox {
     middlebox
 }
 
+/// The box between ports to which nobody is connected.
+fn between_ports(middlebox: Middlebox) -> Live {
+    let [inside, outside] = pair(["a", "b"], LinkType::ETHERNET, 1);
+    Live::new(middlebox, Box::new(inside), Box::new(outside), Duration::ZERO)
+}
+
 /// A worker that does nothing but answer.
 struct Running {
     counter: Counter,
@@ -81,11 +89,11 @@ impl Running {
         let over = Arc::new(AtomicBool::new(false));
         let end = Arc::clone(&over);
         let worker = thread::spawn(move || {
-            let mut middlebox = make();
+            let mut live = between_ports(make());
             let mut now = Time::from_nanos(2_000_000_000);
             while !end.load(Ordering::Relaxed) {
                 now += Duration::from_millis(10);
-                desk.answer(now, &mut middlebox);
+                desk.answer(now, &mut live);
                 thread::yield_now();
             }
         });
@@ -164,17 +172,17 @@ fn changes_are_seen_in_the_next_snapshot() {
 #[test]
 fn a_queue_limit_changes_for_flows_that_exist_and_those_to_come() {
     let (mut desk, counter) = Desk::open();
-    let mut middlebox = with_traffic(0);
-    assert_eq!(middlebox.drops().total(), 1, "the fourth finds no room in a queue of two");
+    let mut live = between_ports(with_traffic(0));
+    assert_eq!(live.middlebox.drops().total(), 1, "the fourth finds no room in a queue of two");
     let asking = thread::spawn(move || counter.ask(queue("dear", "unlimited")));
     let mut now = Time::from_nanos(1_000_060_000);
     while !asking.is_finished() {
         now += Duration::from_nanos(1);
-        desk.answer(now, &mut middlebox);
+        desk.answer(now, &mut live);
     }
     assert!(matches!(asking.join().unwrap(), Answer::Done(_)));
-    (0..9).for_each(|_| put(&mut middlebox, now, 5000));
-    assert_eq!(middlebox.drops().total(), 1);
+    (0..9).for_each(|_| put(&mut live.middlebox, now, 5000));
+    assert_eq!(live.middlebox.drops().total(), 1);
 }
 
 #[test]

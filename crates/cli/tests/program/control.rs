@@ -45,6 +45,10 @@ fn listens(folder: &Folder, running: &mut Child) -> bool {
     })
 }
 
+fn hang_up(running: &Child) {
+    Command::new("kill").args(["-HUP", &running.id().to_string()]).status().unwrap();
+}
+
 fn may_make_namespaces() -> bool {
     Command::new("unshare").args(["-n", "true"]).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
@@ -96,12 +100,29 @@ fn a_box_is_watched_changed_and_stopped() {
         assert!(screen.contains(words), "{words:?} is missing in\n{screen}");
     }
 
+    folder.write("box.toml", BOX.replace("alpha=0.85", "alpha=0.7").replace("cheap", "rest"));
+    assert_eq!(done(&["reload"]), "box.toml is in force\n");
+    assert!(done(&["show"]).contains("rest"));
+    folder.write("box.toml", BOX.replace("packet:right", "packet:lo"));
+    ctl(&folder, &["reload"]).fails(2, &["out = \"packet:right\"", "nothing has changed in the running box"]);
+    folder.write("box.toml", BOX.replace("alpha=0.85", "alpha=0.6"));
+    hang_up(&running);
+    let is = |alpha: &str| done(&["show"]).starts_with(&format!("tradeoff:alpha={alpha} "));
+    assert!((0..500).any(|_| is("0.6")), "it has not heard of it");
+    folder.write("box.toml", BOX.replace("alpha=0.85", "alpha=6"));
+    hang_up(&running);
+    assert!((0..20).all(|_| is("0.6")));
+
+    folder.write("box.toml", BOX);
     let second = Said::from(start(&folder).wait_with_output().unwrap());
     second.fails(1, &["control socket run/box.sock: another box listens there"]);
 
     done(&["stop"]);
     let ended = Said::from(running.wait_with_output().unwrap()).succeeds();
-    assert!(ended.out.contains("tradeoff:alpha=0.5"), "{}", ended.out);
+    assert!(ended.out.contains("tradeoff:alpha=0.6"), "{}", ended.out);
+    for words in ["box.toml is in force", "alpha=6: expected", "nothing has changed in the running box"] {
+        assert!(ended.err.contains(words), "{words:?} is missing in\n{}", ended.err);
+    }
     assert!(!folder.path("run/box.sock").exists());
     ctl(&folder, &["show"]).fails(1, &["no box answers at run/box.sock", "--socket PATH"]);
 }

@@ -1,13 +1,15 @@
 //! Where requests meet the worker.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use dovetail_config::{nearest, unknown};
 use dovetail_units::{BitRate, Duration, Time, Weight};
 
 use super::protocol::{Answer, MOST_FLOWS, Request};
-use crate::config::{Percent, Room};
-use crate::core::Middlebox;
+use crate::config::{Config, Percent, Room};
+use crate::core::{Middlebox, Setup};
+use crate::live::Live;
 
 /// Requests that wait at most; every client waits for its answer before it asks again.
 const WAITING: usize = 16;
@@ -18,8 +20,15 @@ const SPACING: Duration = Duration::from_millis(5);
 /// How long a client waits for the worker, which is away for as long as a burst takes.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 
+/// What the worker is to do.
+enum Work {
+    Request(Request),
+    /// Go on with another setup.
+    Reload(Box<Setup>),
+}
+
 struct Question {
-    request: Request,
+    work: Work,
     answer: SyncSender<Answer>,
 }
 
@@ -32,25 +41,39 @@ pub struct Desk {
 
 /// The clients' side.
 #[derive(Clone)]
-pub struct Counter(SyncSender<Question>);
+pub struct Counter {
+    questions: SyncSender<Question>,
+    /// What the box was made of last; one reload goes on at a time.
+    config: Option<Arc<Mutex<Config>>>,
+}
 
 impl Desk {
     /// Both sides.
     pub fn open() -> (Self, Counter) {
         let (sender, questions) = sync_channel(WAITING);
-        (Self { questions, answered: Time::ZERO, stop: false }, Counter(sender))
+        (Self { questions, answered: Time::ZERO, stop: false }, Counter { questions: sender, config: None })
     }
 
-    /// Answer at most one request, if one waits. Never blocks; O(flows) for a snapshot, O(flows of the class) for a change.
-    pub fn answer(&mut self, now: Time, middlebox: &mut Middlebox) {
+    /// Answer at most one request, if one waits. Never blocks; O(flows) for a snapshot, O(flows of the class) for a change, O(flows + frames that wait)
+    /// for a reload.
+    pub fn answer(&mut self, now: Time, live: &mut Live) {
         if now.since(self.answered) < SPACING {
             return;
         }
-        let Ok(Question { request, answer }) = self.questions.try_recv() else { return };
+        let Ok(Question { work, answer }) = self.questions.try_recv() else { return };
         self.answered = now;
-        self.stop |= request == Request::Stop;
+        let reply = match work {
+            Work::Reload(setup) => {
+                let reloaded = live.middlebox.reload(now, *setup);
+                reloaded.map_or_else(|error| Answer::Error(error.to_string()), |()| Answer::Done(String::new()))
+            }
+            Work::Request(request) => {
+                self.stop |= request == Request::Stop;
+                reply(now, live, request)
+            }
+        };
         // A client that is gone needs no answer.
-        let _ = answer.try_send(reply(now, middlebox, request));
+        let _ = answer.try_send(reply);
     }
 
     /// Whether somebody asked the box to end.
@@ -60,11 +83,38 @@ impl Desk {
 }
 
 impl Counter {
-    /// Ask, and wait for the answer.
+    /// The same for a box that was made of `config`, whose file can be read again.
+    #[must_use]
+    pub fn reloading(self, config: Config) -> Self {
+        Self { config: Some(Arc::new(Mutex::new(config))), ..self }
+    }
+
+    /// Ask, and wait for the answer. A configuration is read and its modules are made here, not by the worker.
     pub fn ask(&self, request: Request) -> Answer {
+        match request {
+            Request::Reload => self.reload().map_or_else(Answer::Error, Answer::Done),
+            request => self.hand_in(Work::Request(request)),
+        }
+    }
+
+    fn reload(&self) -> Result<String, String> {
+        let running = self.config.as_ref().ok_or("this box has no file that it could read again")?;
+        let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
+        let unchanged = |error: &dyn std::fmt::Display| format!("{error}\nnothing has changed in the running box");
+        let config = running.reread().map_err(|error| unchanged(&error))?;
+        let setup = config.setup().map_err(|error| unchanged(&error))?;
+        match self.hand_in(Work::Reload(Box::new(setup))) {
+            Answer::Error(error) => Err(error),
+            _ => {
+                *running = config;
+                Ok(format!("{} is in force", running.name()))
+            }
+        }
+    }
+
+    fn hand_in(&self, work: Work) -> Answer {
         let (sender, answer) = sync_channel(1);
-        let question = Question { request, answer: sender };
-        if self.0.try_send(question).is_err() {
+        if self.questions.try_send(Question { work, answer: sender }).is_err() {
             return Answer::Error("the box ends, or has too many requests to answer; nothing was changed".into());
         }
         answer
@@ -74,10 +124,11 @@ impl Counter {
 }
 
 /// Do what is asked, or say what is wrong with it and change nothing.
-fn reply(now: Time, middlebox: &mut Middlebox, request: Request) -> Answer {
+fn reply(now: Time, live: &mut Live, request: Request) -> Answer {
+    let middlebox = &mut live.middlebox;
     let done = match request {
         Request::Snapshot { flows } => {
-            return Answer::Snapshot(Box::new(middlebox.snapshot_of(now, flows.min(MOST_FLOWS))));
+            return Answer::Snapshot(Box::new(live.snapshot_of(now, flows.min(MOST_FLOWS))));
         }
         Request::Set { parameter, value } => set(now, middlebox, &parameter, &value),
         Request::Weight { class, weight } => set_weight(now, middlebox, &class, &weight),
@@ -87,6 +138,8 @@ fn reply(now: Time, middlebox: &mut Middlebox, request: Request) -> Answer {
             format!("budget={budget}")
         }),
         Request::Rate { rate } => set_rate(middlebox, &rate),
+        // The counter makes it a setup.
+        Request::Reload => Err("this box has no file that it could read again".to_string()),
         Request::Stop => Ok("the box sends what it holds, and ends".to_string()),
     };
     done.map_or_else(Answer::Error, Answer::Done)

@@ -56,11 +56,13 @@ pub enum Request {
         /// Such as `40 Mbps`, or `unlimited`.
         rate: String,
     },
+    /// Read the configuration's file again, and go on by it.
+    Reload,
     /// Take nothing more in, send what is held, and end.
     Stop,
 }
 
-const REQUESTS: [&str; 7] = ["snapshot", "set", "weight", "queue", "budget", "rate", "stop"];
+const REQUESTS: [&str; 8] = ["snapshot", "set", "weight", "queue", "budget", "rate", "reload", "stop"];
 
 /// What the box answers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -152,6 +154,7 @@ mod tests {
             Request::Queue { class: text("cheap"), limit: text("unlimited") },
             Request::Budget { budget: text("20 %") },
             Request::Rate { rate: text("40 Mbps") },
+            Request::Reload,
             Request::Stop,
         ];
         for request in requests {

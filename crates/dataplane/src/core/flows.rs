@@ -38,6 +38,19 @@ pub struct Flow {
     pub seen: Time,
     /// Its account and latencies.
     pub books: Books,
+    /// The classes have changed since its latest frame.
+    stale: bool,
+}
+
+/// What is known of a flow that a frame belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Seen {
+    /// Nothing is to be done.
+    Before,
+    /// It is new.
+    First,
+    /// By classes that have changed it is of another one.
+    Reclassed,
 }
 
 /// The flows by key and by dense index. O(1) per frame; indices of forgotten flows are given again.
@@ -61,26 +74,24 @@ impl Flows {
         Self { limits, index: HashMap::default(), flows, free, hand: 0, overflowed: 0 }
     }
 
-    /// The flow of this key and class, and whether it is new.
-    pub fn find(&mut self, now: Time, key: Key, class: u16) -> (u32, bool) {
+    /// The flow of this key and class.
+    pub fn find(&mut self, now: Time, key: Key, class: u16) -> (u32, Seen) {
         if let Some(&flow) = self.index.get(&key) {
-            if let Some(flow) = &mut self.flows[flow as usize] {
-                flow.seen = now;
-            }
-            return (flow, false);
+            let seen = self.flows[flow as usize].as_mut().map_or(Seen::Before, |flow| flow.see(now, class));
+            return (flow, seen);
         }
         let key = match key {
             Key::Flow(_) if self.index.len() >= self.limits.most as usize => {
                 self.overflowed += 1;
                 let shared = Key::Shared(class);
                 if let Some(&flow) = self.index.get(&shared) {
-                    return (flow, false);
+                    return (flow, Seen::Before);
                 }
                 shared
             }
             key => key,
         };
-        let flow = Flow { key, class, seen: now, books: Books::new(1) };
+        let flow = Flow { key, class, seen: now, books: Books::new(1), stale: false };
         let place = match self.free.pop() {
             Some(place) => {
                 self.flows[place as usize] = Some(flow);
@@ -92,7 +103,7 @@ impl Flows {
             }
         };
         self.index.insert(key, place);
-        (place, true)
+        (place, Seen::First)
     }
 
     /// The flow at this index.
@@ -122,6 +133,12 @@ impl Flows {
         }
     }
 
+    /// Classes have changed: each flow is of the class of its next frame.
+    pub fn reclass(&mut self, limits: FlowLimits) {
+        self.limits = limits;
+        self.flows.iter_mut().flatten().for_each(|flow| flow.stale = true);
+    }
+
     /// All flows by index.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Flow)> {
         self.flows.iter().enumerate().filter_map(|(i, flow)| Some((i as u32, flow.as_ref()?)))
@@ -135,6 +152,18 @@ impl Flows {
     /// Whether none is kept.
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
+    }
+}
+
+impl Flow {
+    /// A frame of it has come, of this class.
+    fn see(&mut self, now: Time, class: u16) -> Seen {
+        self.seen = now;
+        if !self.stale {
+            return Seen::Before;
+        }
+        self.stale = false;
+        if std::mem::replace(&mut self.class, class) == class { Seen::Before } else { Seen::Reclassed }
     }
 }
 
@@ -164,8 +193,8 @@ mod tests {
     #[test]
     fn a_key_keeps_its_flow_until_it_is_idle_and_empty() {
         let mut flows = Flows::new(FlowLimits { most: 10, idle: Duration::from_secs(5) });
-        assert_eq!(flows.find(at(0), key(1), 0), (0, true));
-        assert_eq!(flows.find(at(1), key(1), 0), (0, false));
+        assert_eq!(flows.find(at(0), key(1), 0), (0, Seen::First));
+        assert_eq!(flows.find(at(1), key(1), 0), (0, Seen::Before));
         flows.books(0).unwrap().came(100);
         assert_eq!(flows.idle(at(9)), None, "a frame of it is in the box");
         flows.books(0).unwrap().left(100, Duration::ZERO, Duration::ZERO, false);
@@ -173,7 +202,7 @@ mod tests {
         assert_eq!(flows.idle(at(6)), Some(0));
         flows.forget(0);
         assert!(flows.is_empty());
-        assert_eq!(flows.find(at(7), key(2), 0), (0, true));
+        assert_eq!(flows.find(at(7), key(2), 0), (0, Seen::First));
     }
 
     #[test]
@@ -182,9 +211,9 @@ mod tests {
         for host in [1, 2] {
             flows.find(at(0), key(host), 0);
         }
-        assert_eq!(flows.find(at(0), key(3), 0), (2, true));
-        assert_eq!(flows.find(at(0), key(4), 0), (2, false));
-        assert_eq!(flows.find(at(0), key(5), 1), (3, true));
+        assert_eq!(flows.find(at(0), key(3), 0), (2, Seen::First));
+        assert_eq!(flows.find(at(0), key(4), 0), (2, Seen::Before));
+        assert_eq!(flows.find(at(0), key(5), 1), (3, Seen::First));
         assert_eq!(flows.overflowed, 3);
     }
 }

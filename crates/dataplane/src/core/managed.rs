@@ -105,9 +105,14 @@ impl Managed {
             Verdict::Enqueue => {}
             Verdict::EnqueueMarked(state) => frame.congestion = state,
         }
+        self.put_back(job);
+        Ok(())
+    }
+
+    /// The frame waits, and nobody is asked.
+    pub fn put_back(&mut self, job: Job) {
         self.bytes += job.frame.len() as u64;
         self.waiting.push_back(job);
-        Ok(())
     }
 
     pub fn next(&mut self) -> Option<Job> {

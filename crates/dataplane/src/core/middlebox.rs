@@ -2,24 +2,24 @@
 
 use std::collections::VecDeque;
 
-use dovetail_sched::aqm::{AqmError, Congestion, Encoding, Scheme, Standing};
+use dovetail_sched::aqm::{Congestion, Encoding};
 use dovetail_sched::cost::{Estimator, FitParameters, Per, Prediction};
-use dovetail_sched::{FlowConfig, Limit, Progress, Shape, Spec, SpecError, build, build_all, catalog};
+use dovetail_sched::{FlowConfig, Limit, Progress, Spec, SpecError};
 use dovetail_units::{BitRate, Duration, ResourceVec, Time, Weight};
 use dovetail_wire::{IpView, KeyKind};
 
 use super::account::{Books, Drops};
 use super::cpu::{Budget, Charge, Meter, stopwatch};
-use super::flows::{FlowLimits, Flows, Key};
+use super::flows::{FlowLimits, Flows, Key, Seen};
 use super::link::Pace;
-use super::managed::{Managed, packet_time};
 use super::queue::{Job, LinkBuffer, Offer, Overflow, Queue, RESOURCES};
+use super::queues::{Queues, queues};
 use crate::classes::ClassTable;
 use crate::frame::{Frame, Pool};
-use crate::module::Module;
+use crate::module::{Module, Origin};
 
-const CPU: usize = 0;
-const LINK: usize = 1;
+pub(super) const CPU: usize = 0;
+pub(super) const LINK: usize = 1;
 
 /// The most frames that wait for the port. When it takes none, the link stands still.
 const OUTGOING: usize = 256;
@@ -28,7 +28,7 @@ const OUTGOING: usize = 256;
 const CATCH_UP: Duration = Duration::from_millis(10);
 
 /// A line through what the link took learns how processing changes lengths.
-fn lengths() -> Estimator {
+pub(super) fn lengths() -> Estimator {
     Estimator::new(&Prediction::Fit(FitParameters::default(), Per::Class))
 }
 
@@ -50,6 +50,8 @@ pub struct SetupClass {
 pub struct NamedModule {
     /// Its name.
     pub name: String,
+    /// What it was made of: a module made of the same is the same.
+    pub origin: Origin,
     /// What it does.
     pub module: Box<dyn Module>,
 }
@@ -85,12 +87,20 @@ pub(super) struct Class {
     pub setup: SetupClass,
     pub books: Books,
     /// Whether processing has changed a frame's length, so that lengths are predicted.
-    resizes: bool,
+    pub resizes: bool,
+    /// A reload has taken it away: no further frames come to it.
+    pub retired: bool,
+}
+
+impl Class {
+    pub fn new(setup: SetupClass) -> Self {
+        Self { setup, books: Books::new(2), resizes: false, retired: false }
+    }
 }
 
 /// A frame on a resource until some instant, and since when.
-struct Serving {
-    job: Job,
+pub(super) struct Serving {
+    pub job: Job,
     until: Time,
     used: Duration,
 }
@@ -107,21 +117,21 @@ pub struct Middlebox {
     pub(super) lost_time: Duration,
     pub(super) scheduler: Spec,
     pub(super) modules: Vec<NamedModule>,
-    table: ClassTable,
-    key: KeyKind,
-    ecn: Option<Encoding>,
-    predict: Prediction,
-    estimators: [Estimator; RESOURCES],
-    buffer: LinkBuffer,
-    between: Option<Limit>,
-    on_cpu: Option<Serving>,
-    on_link: Option<Serving>,
+    pub(super) table: ClassTable,
+    pub(super) key: KeyKind,
+    pub(super) ecn: Option<Encoding>,
+    pub(super) predict: Prediction,
+    pub(super) estimators: [Estimator; RESOURCES],
+    pub(super) buffer: LinkBuffer,
+    pub(super) between: Option<Limit>,
+    pub(super) on_cpu: Option<Serving>,
+    pub(super) on_link: Option<Serving>,
     /// Frames that have left the link, for the port.
     pub outgoing: VecDeque<Frame>,
     /// When the CPU and the link became free.
     free: [Time; RESOURCES],
     /// When a scheduler wants to be asked again.
-    wake: [Option<Time>; RESOURCES],
+    pub(super) wake: [Option<Time>; RESOURCES],
     /// Where frames come from and go to.
     pub pool: Pool,
 }
@@ -134,11 +144,7 @@ impl Middlebox {
     pub fn new(setup: Setup) -> Result<Self, SpecError> {
         let Queues { entrance, before_link, between } = queues(&setup)?;
         Ok(Self {
-            classes: setup
-                .classes
-                .into_iter()
-                .map(|setup| Class { setup, books: Books::new(2), resizes: false })
-                .collect(),
+            classes: setup.classes.into_iter().map(Class::new).collect(),
             flows: Flows::new(setup.flows),
             entrance,
             before_link,
@@ -169,9 +175,11 @@ impl Middlebox {
         let parsed = dovetail_wire::parse(frame.link, frame.data()).ok();
         let class = self.table.class(parsed.as_ref().map(|ip| &ip.tuple));
         let key = parsed.map_or(Key::NonFlow(class), |ip| Key::Flow(self.key.key(&ip.tuple)));
-        let (flow, new) = self.flows.find(now, key, class);
-        if new {
-            self.add_flow(flow, class);
+        let (flow, seen) = self.flows.find(now, key, class);
+        match seen {
+            Seen::Before => {}
+            Seen::First => self.add_flow(flow, class),
+            Seen::Reclassed => self.set_flow(now, flow, class),
         }
         (frame.class, frame.flow) = (class, flow);
         self.each_account(&frame, |books| books.came(frame.size_in));
@@ -212,9 +220,15 @@ impl Middlebox {
         self.next_due().map(|(_, at)| at)
     }
 
-    /// Frames that are in the box, those for the port not counted.
+    /// Frames that are in the box by its account, those for the port not counted.
     pub fn held(&self) -> u64 {
         self.classes.iter().map(|class| class.books.account.held()).sum()
+    }
+
+    /// Frames that are in the box by looking: in queues, on the CPU and on the link.
+    pub(super) fn found(&self) -> u64 {
+        let served = [&self.on_cpu, &self.on_link].into_iter().flatten().count();
+        (self.entrance.len() + self.before_link.len() + served) as u64
     }
 
     /// Change a parameter of the scheduler; of a composition, in each part that has it.
@@ -237,7 +251,7 @@ impl Middlebox {
 
     /// Names of the classes.
     pub fn class_names(&self) -> impl Iterator<Item = &str> {
-        self.classes.iter().map(|class| class.setup.name.as_str())
+        self.classes.iter().filter(|class| !class.retired).map(|class| class.setup.name.as_str())
     }
 
     /// Set the weight of a class's flows, those that exist and those to come. `None` if there is no such class.
@@ -269,16 +283,18 @@ impl Middlebox {
     }
 
     fn class_index(&self, name: &str) -> Option<usize> {
-        self.classes.iter().position(|class| class.setup.name == name)
+        self.classes.iter().position(|class| !class.retired && class.setup.name == name)
     }
 
     fn reconfigure(&mut self, now: Time, class: u16) {
         let flows: Vec<u32> = self.flows.iter().filter(|(_, flow)| flow.class == class).map(|(i, _)| i).collect();
+        flows.into_iter().for_each(|flow| self.set_flow(now, flow, class));
+    }
+
+    pub(super) fn set_flow(&mut self, now: Time, flow: u32, class: u16) {
         let [entrance, before_link] = self.configs(class);
-        for flow in flows {
-            self.entrance.set_flow(now, flow, entrance);
-            self.before_link.set_flow(now, flow, before_link);
-        }
+        self.entrance.set_flow(now, flow, entrance);
+        self.before_link.set_flow(now, flow, before_link);
     }
 
     fn configs(&self, class: u16) -> [FlowConfig<RESOURCES>; RESOURCES] {
@@ -310,7 +326,7 @@ impl Middlebox {
         }
     }
 
-    fn estimate(&self, frame: &Frame) -> ResourceVec<RESOURCES> {
+    pub(super) fn estimate(&self, frame: &Frame) -> ResourceVec<RESOURCES> {
         let class = &self.classes[usize::from(frame.class)];
         let cpu = match class.setup.charge {
             Charge::Linear(line) => line.time(u64::from(frame.size_in)),
@@ -335,7 +351,7 @@ impl Middlebox {
         }
     }
 
-    fn drop_frame(&mut self, frame: Frame, reason: &'static str) {
+    pub(super) fn drop_frame(&mut self, frame: Frame, reason: &'static str) {
         self.each_account(&frame, |books| books.account.drops.count(reason));
         self.pool.give(frame);
     }
@@ -513,50 +529,6 @@ impl Middlebox {
         self.classes.iter().for_each(|class| total.add(&class.books));
         total
     }
-}
-
-/// What stands in front of CPU and link.
-struct Queues {
-    entrance: Queue,
-    before_link: Queue,
-    /// The limit of flows' queues in front of the link, where each has one.
-    between: Option<Limit>,
-}
-
-fn queues(setup: &Setup) -> Result<Queues, SpecError> {
-    let names = |manager: &str| setup.scheduler.name.split('+').any(|name| name.trim() == manager);
-    if names("red") || names("drq") {
-        return managed(setup, &Scheme::new(&setup.scheduler)?);
-    }
-    let mut schedulers = build_all::<RESOURCES, Job>(&setup.scheduler, Shape::default())?;
-    let (before_link, between) = match schedulers.between[LINK].take() {
-        Some(part) => (Queue::scheduled(part.scheduler, LINK), Some(schedulers.buffer)),
-        None => (Queue::InOrder(VecDeque::new()), None),
-    };
-    Ok(Queues { entrance: Queue::scheduled(schedulers.entrance.scheduler, CPU), before_link, between })
-}
-
-/// Queues of which at least one is under active queue management. None blocks another: what finds a full queue is dropped.
-fn managed(setup: &Setup, scheme: &Scheme) -> Result<Queues, SpecError> {
-    let packet = packet_time(setup.rate);
-    let wrong = |error: AqmError| SpecError::new(&setup.scheduler.name, format!("{}: {error}", setup.scheduler));
-    let queue = |standing: &Standing, resource: usize| -> Result<Queue, SpecError> {
-        let managed = match standing.with_packet(packet) {
-            Standing::Fifo => return Ok(Queue::InOrder(VecDeque::new())),
-            Standing::PerFlow(mut spec) => {
-                if catalog().iter().any(|entry| entry.name == spec.name && entry.has("resource")) {
-                    spec.parameters.push(("resource".to_string(), resource.to_string()));
-                }
-                return Ok(Queue::scheduled(build::<RESOURCES, Job>(&spec, Shape::default())?, resource));
-            }
-            Standing::Red(config) => Managed::red(config, resource),
-            Standing::Drq(config) if resource == LINK => Managed::drq_link(config, resource),
-            Standing::Drq(config) => Managed::drq_cpu(config, resource, setup.classes.len(), setup.rate),
-        };
-        managed.map(|queue| Queue::Managed(Box::new(queue))).map_err(wrong)
-    };
-    let between = setup.classes.first().map_or(Limit::default(), |class| class.limit);
-    Ok(Queues { entrance: queue(&scheme.cpu, CPU)?, before_link: queue(&scheme.link, LINK)?, between: Some(between) })
 }
 
 fn ip_of(frame: &mut Frame) -> Option<IpView<&mut [u8]>> {

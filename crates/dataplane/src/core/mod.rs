@@ -11,6 +11,8 @@ mod link;
 mod managed;
 mod middlebox;
 mod queue;
+mod queues;
+mod reload;
 mod snapshot;
 
 pub use account::{Account, Books};
@@ -18,4 +20,6 @@ pub use cpu::{Budget, Charge, stopwatch};
 pub use flows::{FlowLimits, Flows};
 pub use middlebox::{Middlebox, NamedModule, Setup, SetupClass};
 pub use queue::{LinkBuffer, Overflow};
-pub use snapshot::{ClassSnapshot, FlowSnapshot, Latency, QueueSnapshot, ResourceSnapshot, SCHEMA, Snapshot};
+pub use snapshot::{
+    ClassSnapshot, FlowSnapshot, Latency, PortSnapshot, QueueSnapshot, ResourceSnapshot, SCHEMA, Snapshot,
+};

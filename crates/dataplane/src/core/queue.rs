@@ -112,6 +112,34 @@ impl Queue {
         }
     }
 
+    /// Everything that waits, in order flow by flow, with tickets that mean nothing any more.
+    pub fn take_all(&mut self, now: Time) -> Vec<Job> {
+        let mut jobs = Vec::with_capacity(self.len());
+        match self {
+            Self::InOrder(waiting) => jobs.extend(waiting.drain(..)),
+            Self::Managed(queue) => jobs.extend(std::iter::from_fn(|| queue.next())),
+            Self::Scheduled(queue) => {
+                for id in queue.ids.iter_mut().filter_map(Option::take) {
+                    // The id is a live one.
+                    let _ = queue.scheduler.remove_flow(now, id, &mut |job| jobs.push(job));
+                }
+            }
+        }
+        jobs
+    }
+
+    /// As [`enqueue`](Self::enqueue) of a frame that the box has accepted before: queue management does not ask again.
+    #[expect(clippy::result_large_err, reason = "a refused frame comes back by value, as from every scheduler")]
+    pub fn put_back(&mut self, now: Time, job: Job, cost: ResourceVec<RESOURCES>) -> Result<(), (&'static str, Job)> {
+        match self {
+            Self::Managed(queue) => {
+                queue.put_back(job);
+                Ok(())
+            }
+            _ => self.enqueue(now, job, cost),
+        }
+    }
+
     /// What the idle resource takes.
     pub fn next(&mut self, now: Time) -> Offer {
         match self {

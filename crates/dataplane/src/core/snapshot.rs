@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::account::{Account, Books};
 use super::flows::name;
 use super::middlebox::Middlebox;
+use crate::port::PortCounters;
 
 /// The version of [`Snapshot`]'s form.
 pub const SCHEMA: u32 = 1;
@@ -30,6 +31,12 @@ pub struct Snapshot {
     pub classes: Vec<ClassSnapshot>,
     /// By flow; of many, those of which most waits.
     pub flows: Vec<FlowSnapshot>,
+    /// What the ports `in` and `out` counted; nothing where a box has none.
+    pub ports: BTreeMap<String, PortSnapshot>,
+    /// Frames that have left over the link and wait for the port.
+    pub outgoing: u64,
+    /// Frames that came in and are neither sent, nor dropped for a named reason, nor found anywhere in the box: 0.
+    pub unaccounted: i64,
     /// Flows beyond the most that are kept, in frames.
     pub overflowed: u64,
     /// Measurements of processing that were not believed, since the kernel had taken the core away.
@@ -47,6 +54,28 @@ pub struct ResourceSnapshot {
     pub waiting: u64,
     /// Of the CPU the part of a core, of the link bits per second; `null` is no limit.
     pub capacity: Option<f64>,
+}
+
+/// What a port counted.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct PortSnapshot {
+    /// Frames that it brought.
+    pub received: u64,
+    /// Frames that were lost before anybody saw them.
+    pub missed: u64,
+    /// Frames that were longer than a buffer.
+    pub oversize: u64,
+    /// Frames that it sent.
+    pub sent: u64,
+    /// Frames that the interface refused.
+    pub unsent: u64,
+}
+
+impl From<PortCounters> for PortSnapshot {
+    fn from(counters: PortCounters) -> Self {
+        let PortCounters { received, missed, oversize, sent, unsent } = counters;
+        Self { received, missed, oversize, sent, unsent }
+    }
 }
 
 /// What became of frames.
@@ -145,6 +174,9 @@ impl Middlebox {
             total: queue(&total),
             classes: self.class_snapshots(),
             flows: self.flow_snapshots(flows),
+            ports: BTreeMap::new(),
+            outgoing: self.outgoing.len() as u64,
+            unaccounted: total.account.held() as i64 - self.found() as i64,
             overflowed: self.flows.overflowed,
             outliers: self.meter.outliers,
             lost_time_s: self.lost_time.as_secs_f64(),
@@ -154,7 +186,9 @@ impl Middlebox {
     fn class_snapshots(&self) -> Vec<ClassSnapshot> {
         let mut flows = vec![0; self.classes.len()];
         self.flows.iter().for_each(|(_, flow)| flows[usize::from(flow.class)] += 1);
+        // What a class did that is no more belongs to the whole.
         let classes = self.classes.iter().zip(flows);
+        let classes = classes.filter(|(class, _)| !class.retired || class.books.account.frames_in > 0);
         let snapshot = |(class, flows): (&super::middlebox::Class, u64)| ClassSnapshot {
             class: class.setup.name.clone(),
             weight: class.setup.weight.as_f64(),

@@ -9,7 +9,7 @@ use super::{Module, ModuleDrop, ip};
 use crate::frame::Frame;
 
 /// Parameters of [`Check`].
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckConfig {
     /// Whether to look at the checksums of TCP, UDP and ICMP as well, over the whole packet.

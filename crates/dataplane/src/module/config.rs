@@ -4,6 +4,7 @@ use std::fmt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 
 use super::{
@@ -12,7 +13,7 @@ use super::{
 };
 
 /// A module that classes refer to by name: `[[module]]` of a configuration.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 pub struct ModuleConfig {
     /// The name that classes refer to.
     pub name: String,
@@ -22,7 +23,7 @@ pub struct ModuleConfig {
 }
 
 /// A kind of module and its parameters: the key `kind` and what belongs to it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Kind {
     /// Headers and checksums are looked at.
@@ -62,6 +63,33 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// The file that it names.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Esp(config) => config.key_file.as_deref(),
+            Self::EspDecap(config) => config.key_file.as_deref(),
+            Self::Match(config) => config.pattern_file.as_deref(),
+            Self::Check(_) | Self::Monitor(_) | Self::Re(_) | Self::ReDecode(_) | Self::Forward(_) => None,
+        }
+    }
+
+    /// What a module of it is made of now. Relative paths of files start at `folder`.
+    pub fn origin(&self, folder: &Path) -> Origin {
+        let contents = self.file().and_then(|file| std::fs::read(folder.join(file)).ok());
+        let file = contents.map(|contents| digest(&SHA256, &contents).as_ref().to_vec());
+        Origin { kind: self.clone(), file }
+    }
+}
+
+/// What a module was made of: the lines of the configuration, and what stood in the file that they name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Origin {
+    kind: Kind,
+    /// Its digest: there is no need to keep keys.
+    file: Option<Vec<u8>>,
+}
+
 /// A parameter that makes no sense.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ModuleError {
@@ -86,7 +114,7 @@ impl fmt::Display for ModuleError {
 impl std::error::Error for ModuleError {}
 
 /// A key in hexadecimal digits. Its debug text does not tell it.
-#[derive(Clone, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(pub String);
 

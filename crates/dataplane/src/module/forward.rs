@@ -17,7 +17,7 @@ use crate::frame::Frame;
 pub struct Mac(pub [u8; 6]);
 
 /// Parameters of [`Forward`].
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ForwardConfig {
     /// The table, in any order: the longest prefix counts.
@@ -25,7 +25,7 @@ pub struct ForwardConfig {
 }
 
 /// A line of the table.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
     /// Destinations: `10.0.0.0/8`, `2001:db8::/32`.

@@ -12,7 +12,7 @@ use crate::frame::Frame;
 const PATTERNS: usize = 10_000;
 
 /// Parameters of [`Match`].
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MatchConfig {
     /// The patterns.

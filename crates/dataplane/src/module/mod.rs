@@ -15,7 +15,7 @@ use dovetail_wire::{IpView, NonFlow};
 use crate::frame::Frame;
 
 pub use check::{Check, CheckConfig};
-pub use config::{Kind, ModuleConfig, ModuleError, Secret};
+pub use config::{Kind, ModuleConfig, ModuleError, Origin, Secret};
 pub use esp::{Decapsulate, DecapsulateConfig, Encapsulate, EncapsulateConfig, Transform};
 pub use forward::{Forward, ForwardConfig, Mac, MacError, Route};
 pub use matching::{Action, Match, MatchConfig};

@@ -17,7 +17,7 @@ use crate::frame::Frame;
 const LISTED: usize = 10;
 
 /// Parameters of [`Monitor`].
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MonitorConfig {
     /// Flows, and prefixes, that are counted apart at the same time: a power of two, 8 to 2^20. A count is too low by at most 3.5 times all bytes over

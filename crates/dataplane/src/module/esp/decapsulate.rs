@@ -13,7 +13,7 @@ use super::{ESP, HEADER, IPV4, IPV6, TRAILER, set_ether_type};
 use crate::frame::Frame;
 
 /// Parameters of [`Decapsulate`].
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DecapsulateConfig {
     /// How packets are encrypted.

@@ -16,7 +16,7 @@ use super::{ESP, HEADER, IPV4, IPV6, OUTER, TRAILER, set_ether_type};
 use crate::frame::{Frame, NoRoom};
 
 /// Parameters of [`Encapsulate`].
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EncapsulateConfig {
     /// How packets are encrypted.

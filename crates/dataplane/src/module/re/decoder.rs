@@ -14,7 +14,7 @@ use super::{ENCODED, LONGEST_PAYLOAD, REFERENCE, Reference, SHIM, SHORTEST, set_
 use crate::frame::Frame;
 
 /// Parameters of [`Decoder`].
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DecoderConfig {
     /// Packets that are remembered: 16 to 65536, some 2 kB each. At least those that the encoder remembers.

@@ -18,7 +18,7 @@ const SAMPLES: usize = 128;
 const FLOWS: usize = 1 << 14;
 
 /// Parameters of [`Encoder`].
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EncoderConfig {
     /// Packets that are remembered: 16 to 65536, some 2 kB each. At most those that the decoder remembers.

@@ -1,16 +1,17 @@
 //! The configuration of a live box, as it is written and as it is meant.
 
-use std::net::SocketAddr;
-use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+mod reread;
+mod values;
 
-use dovetail_config::{InputError, Span, Text, nearest, unknown};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use dovetail_config::{InputError, Span, Text, unknown};
 use dovetail_sched::aqm::Encoding;
 use dovetail_sched::cost::{Linear, Prediction};
 use dovetail_sched::{Limit, Spec};
-use dovetail_units::{BitRate, Bytes, Duration, Time, Weight};
-use dovetail_wire::{KeyKind, Prefix, protocol_name};
+use dovetail_units::{BitRate, Duration, Time, Weight};
+use dovetail_wire::KeyKind;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -18,6 +19,9 @@ use crate::classes::{ClassTable, Rule};
 use crate::core::{Budget, Charge, FlowLimits, LinkBuffer, Middlebox, NamedModule, Overflow, Setup, SetupClass};
 use crate::module::ModuleConfig;
 use crate::port::{self, Kind, Options, Port};
+
+use values::{Block, Frames, Key, PortRange, Protocol};
+pub(crate) use values::{Percent, Room};
 
 /// The file as it is written. Every key that exists stands here; an unknown key is an error.
 #[derive(Clone, Debug, Deserialize)]
@@ -175,147 +179,6 @@ struct Match {
     dport: Option<Text<PortRange>>,
 }
 
-/// A part of a core, `"0.01 %"` to `"100 %"`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Percent(pub Budget);
-
-impl FromStr for Percent {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let number: Option<f64> = text.trim().strip_suffix('%').and_then(|n| n.trim().parse().ok());
-        let millionths = number.filter(|percent| (0.0..=100.0).contains(percent)).map(|p| (p * 1e4).round() as u32);
-        let budget = millionths.and_then(Budget::from_millionths);
-        budget.map(Self).ok_or_else(|| format!("{text:?}: expected a part of a core above 0 and up to \"100 %\""))
-    }
-}
-
-/// A number of packets, or `unlimited`.
-#[derive(Clone, Copy, Debug)]
-struct Frames(Option<u32>);
-
-impl FromStr for Frames {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text.trim() == "unlimited" {
-            return Ok(Self(None));
-        }
-        let number = packets(text).filter(|&packets| packets > 0);
-        number
-            .map(|packets| Self(Some(packets)))
-            .ok_or_else(|| format!("{text:?}: expected \"unlimited\" or a number of packets such as \"64 packets\""))
-    }
-}
-
-fn packets(text: &str) -> Option<u32> {
-    let text = text.trim();
-    let number = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet"))?;
-    number.trim().parse().ok()
-}
-
-/// The room of a flow's queue: packets, bytes, or both.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Room(pub Limit);
-
-impl FromStr for Room {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let expected =
-            || format!("{text:?}: expected \"unlimited\", \"200 packets\", \"64 kB\" or \"200 packets, 64 kB\"");
-        let mut limit = Limit::default();
-        if text.trim() == "unlimited" {
-            return Ok(Self(limit));
-        }
-        for part in text.split(',') {
-            let bytes = part.trim().parse::<Bytes>();
-            let twice = match (packets(part), bytes) {
-                (Some(most), _) if most > 0 => limit.packets.replace(most).is_some(),
-                (None, Ok(most)) if most.0 > 0 => limit.bytes.replace(most).is_some(),
-                _ => return Err(expected()),
-            };
-            if twice {
-                return Err(format!("{text:?}: a limit of one kind is given twice"));
-            }
-        }
-        Ok(Self(limit))
-    }
-}
-
-/// What tells flows apart, with the message of [`KeyKind`].
-#[derive(Clone, Copy, Debug)]
-struct Key(KeyKind);
-
-impl FromStr for Key {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        text.parse().map(Self).map_err(|e: dovetail_wire::KeyKindError| format!("{text:?}: {e}"))
-    }
-}
-
-/// An IP protocol by name or number.
-#[derive(Clone, Copy, Debug)]
-struct Protocol(u8);
-
-impl FromStr for Protocol {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let names = || (0..=u8::MAX).filter_map(protocol_name);
-        let by_name = (0..=u8::MAX).find(|&number| protocol_name(number) == Some(text));
-        by_name.or_else(|| text.parse().ok()).map(Self).ok_or_else(|| match nearest(text, names()) {
-            Some(near) => format!("there is no protocol {text:?}; did you mean {near:?}?"),
-            None => format!("{text:?}: expected a protocol such as \"udp\", or its number from 0 to 255"),
-        })
-    }
-}
-
-/// `10.0.0.0/8`, or a single address.
-#[derive(Clone, Copy, Debug)]
-struct Block(Prefix);
-
-impl FromStr for Block {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || format!("{text:?}: expected an address or block such as \"10.0.0.0/8\" or \"2001:db8::/32\"");
-        let (addr, len) = match text.split_once('/') {
-            Some((addr, len)) => (addr, Some(len)),
-            None => (text, None),
-        };
-        let addr: std::net::IpAddr = addr.trim().parse().map_err(|_| expected())?;
-        let longest = if addr.is_ipv4() { 32 } else { 128 };
-        let len = match len {
-            Some(len) => len.trim().parse().ok().filter(|&len| len <= longest).ok_or_else(expected)?,
-            None => longest,
-        };
-        let prefix = Prefix::of(addr, len);
-        if prefix.addr() == addr {
-            Ok(Self(prefix))
-        } else {
-            Err(format!("{text:?}: it has bits beyond its length; did you mean \"{prefix}\"?"))
-        }
-    }
-}
-
-/// `5000` or `5000-5999`.
-#[derive(Clone, Debug)]
-struct PortRange(RangeInclusive<u16>);
-
-impl FromStr for PortRange {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || format!("{text:?}: expected a port such as 443, or a range such as \"5000-5999\"");
-        let (first, last) = text.split_once('-').unwrap_or((text, text));
-        let port = |text: &str| text.trim().parse::<u16>().map_err(|_| expected());
-        let (first, last) = (port(first)?, port(last)?);
-        if first <= last { Ok(Self(first..=last)) } else { Err(expected()) }
-    }
-}
-
 /// A configuration that was read and checked.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -323,6 +186,7 @@ pub struct Config {
     name: String,
     label: String,
     text: String,
+    overrides: Vec<String>,
     file: File,
 }
 
@@ -346,9 +210,14 @@ impl Config {
             changes => format!("{name} (with --set {})", changes.join(" --set ")),
         };
         let file = dovetail_config::read(&label, &text)?;
-        let config = Self { name: name.to_string(), label, text, file };
+        let config = Self { name: name.to_string(), label, text, overrides: overrides.to_vec(), file };
         config.check()?;
         Ok(config)
+    }
+
+    /// The file, as it was named.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Open the ports `in` and `out`. Paths of captures are seen from the configuration's folder. The first packet of
@@ -407,8 +276,7 @@ impl Config {
     /// # Errors
     /// What is wrong, and where.
     pub fn middlebox(&self) -> Result<Middlebox, InputError> {
-        let Text(scheduler) = self.file.scheduler.get_ref().clone();
-        Middlebox::new(self.setup(scheduler)?).map_err(|error| {
+        Middlebox::new(self.setup()?).map_err(|error| {
             self.at(self.file.scheduler.span(), error.to_string()).suggesting(error.wrong(), error.known())
         })
     }
@@ -488,12 +356,17 @@ impl Config {
                 .kind
                 .build(folder)
                 .map_err(|error| self.at(span, format!("module {:?}: {error}", config.name)))?;
-            modules.push(NamedModule { name: config.name.clone(), module: made });
+            modules.push(NamedModule { name: config.name.clone(), origin: config.kind.origin(folder), module: made });
         }
         Ok(modules)
     }
 
-    fn setup(&self, scheduler: Spec) -> Result<Setup, InputError> {
+    /// What the box is made of.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn setup(&self) -> Result<Setup, InputError> {
+        let Text(scheduler) = self.file.scheduler.get_ref().clone();
         let File { cpu, link, flows, .. } = &self.file;
         let common =
             flows.queue.as_ref().map_or(Limit { packets: Some(QUEUE), ..Limit::default() }, |q| q.get_ref().0.0);

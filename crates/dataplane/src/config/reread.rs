@@ -1,0 +1,51 @@
+//! The configuration of a running box, read again.
+
+use std::path::Path;
+
+use dovetail_config::InputError;
+
+use super::Config;
+
+impl Config {
+    /// Read the file again, with the same overrides, and check that a running box can go on by it.
+    ///
+    /// # Errors
+    /// The file cannot be read, something in it is wrong, or something is different that a running box cannot change: its ports, where it is talked to and
+    /// watched, and what stands around it.
+    pub fn reread(&self) -> Result<Self, InputError> {
+        if self.name == "-" {
+            return Err(InputError::new("-", "the configuration came from standard input, which cannot be read again"));
+        }
+        let text = std::fs::read_to_string(&self.name)
+            .map_err(|error| InputError::new(&self.name, format!("cannot be read: {error}")))?;
+        let new = Self::parse(&self.name, &text, &self.overrides)?;
+        self.may_become(&new).map(|()| new)
+    }
+
+    /// Whether a box that was made of this one can go on by `new`.
+    fn may_become(&self, new: &Self) -> Result<(), InputError> {
+        let (old, ports) = (&self.file.ports, &new.file.ports);
+        for (key, old, new_text) in [("in", &old.inside, &ports.inside), ("out", &old.outside, &ports.outside)] {
+            if old.get_ref() != new_text.get_ref() {
+                let message =
+                    format!("the box runs with {key} = {:?}, which cannot change while it runs", old.get_ref());
+                return Err(new.at(new_text.span(), message).with_help("restart the box for another port"));
+            }
+        }
+        let socket = |config: &Self| config.file.control.socket.clone();
+        let listen = |config: &Self| config.metrics();
+        let shown = |path: Option<&Path>| path.map_or("none".to_string(), |path| format!("{:?}", path.display()));
+        let fixed = [
+            ("control.socket", socket(self) == socket(new), shown(socket(self).as_deref())),
+            ("metrics.listen", listen(self) == listen(new), listen(self).map_or("none".into(), |at| format!("{at}"))),
+            ("reverse.delay", self.reverse_delay() == new.reverse_delay(), self.reverse_delay().to_string()),
+        ];
+        match fixed.into_iter().find(|(_, same, _)| !same) {
+            None => Ok(()),
+            Some((key, _, running)) => {
+                let message = format!("the box runs with {key} = {running}, which cannot change while it runs");
+                Err(InputError::new(&new.label, message).with_help("restart the box for another one"))
+            }
+        }
+    }
+}

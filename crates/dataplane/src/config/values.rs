@@ -1,0 +1,152 @@
+//! Quantities as they are written.
+
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use dovetail_config::nearest;
+use dovetail_sched::Limit;
+use dovetail_units::Bytes;
+use dovetail_wire::{KeyKind, Prefix, protocol_name};
+
+use crate::core::Budget;
+
+/// A part of a core, `"0.01 %"` to `"100 %"`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Percent(pub Budget);
+
+impl FromStr for Percent {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number: Option<f64> = text.trim().strip_suffix('%').and_then(|n| n.trim().parse().ok());
+        let millionths = number.filter(|percent| (0.0..=100.0).contains(percent)).map(|p| (p * 1e4).round() as u32);
+        let budget = millionths.and_then(Budget::from_millionths);
+        budget.map(Self).ok_or_else(|| format!("{text:?}: expected a part of a core above 0 and up to \"100 %\""))
+    }
+}
+
+/// A number of packets, or `unlimited`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frames(pub Option<u32>);
+
+impl FromStr for Frames {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.trim() == "unlimited" {
+            return Ok(Self(None));
+        }
+        let number = packets(text).filter(|&packets| packets > 0);
+        number
+            .map(|packets| Self(Some(packets)))
+            .ok_or_else(|| format!("{text:?}: expected \"unlimited\" or a number of packets such as \"64 packets\""))
+    }
+}
+
+fn packets(text: &str) -> Option<u32> {
+    let text = text.trim();
+    let number = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet"))?;
+    number.trim().parse().ok()
+}
+
+/// The room of a flow's queue: packets, bytes, or both.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room(pub Limit);
+
+impl FromStr for Room {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected =
+            || format!("{text:?}: expected \"unlimited\", \"200 packets\", \"64 kB\" or \"200 packets, 64 kB\"");
+        let mut limit = Limit::default();
+        if text.trim() == "unlimited" {
+            return Ok(Self(limit));
+        }
+        for part in text.split(',') {
+            let bytes = part.trim().parse::<Bytes>();
+            let twice = match (packets(part), bytes) {
+                (Some(most), _) if most > 0 => limit.packets.replace(most).is_some(),
+                (None, Ok(most)) if most.0 > 0 => limit.bytes.replace(most).is_some(),
+                _ => return Err(expected()),
+            };
+            if twice {
+                return Err(format!("{text:?}: a limit of one kind is given twice"));
+            }
+        }
+        Ok(Self(limit))
+    }
+}
+
+/// What tells flows apart, with the message of [`KeyKind`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Key(pub KeyKind);
+
+impl FromStr for Key {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|e: dovetail_wire::KeyKindError| format!("{text:?}: {e}"))
+    }
+}
+
+/// An IP protocol by name or number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Protocol(pub u8);
+
+impl FromStr for Protocol {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names = || (0..=u8::MAX).filter_map(protocol_name);
+        let by_name = (0..=u8::MAX).find(|&number| protocol_name(number) == Some(text));
+        by_name.or_else(|| text.parse().ok()).map(Self).ok_or_else(|| match nearest(text, names()) {
+            Some(near) => format!("there is no protocol {text:?}; did you mean {near:?}?"),
+            None => format!("{text:?}: expected a protocol such as \"udp\", or its number from 0 to 255"),
+        })
+    }
+}
+
+/// `10.0.0.0/8`, or a single address.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block(pub Prefix);
+
+impl FromStr for Block {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || format!("{text:?}: expected an address or block such as \"10.0.0.0/8\" or \"2001:db8::/32\"");
+        let (addr, len) = match text.split_once('/') {
+            Some((addr, len)) => (addr, Some(len)),
+            None => (text, None),
+        };
+        let addr: std::net::IpAddr = addr.trim().parse().map_err(|_| expected())?;
+        let longest = if addr.is_ipv4() { 32 } else { 128 };
+        let len = match len {
+            Some(len) => len.trim().parse().ok().filter(|&len| len <= longest).ok_or_else(expected)?,
+            None => longest,
+        };
+        let prefix = Prefix::of(addr, len);
+        if prefix.addr() == addr {
+            Ok(Self(prefix))
+        } else {
+            Err(format!("{text:?}: it has bits beyond its length; did you mean \"{prefix}\"?"))
+        }
+    }
+}
+
+/// `5000` or `5000-5999`.
+#[derive(Clone, Debug)]
+pub(crate) struct PortRange(pub RangeInclusive<u16>);
+
+impl FromStr for PortRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || format!("{text:?}: expected a port such as 443, or a range such as \"5000-5999\"");
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let port = |text: &str| text.trim().parse::<u16>().map_err(|_| expected());
+        let (first, last) = (port(first)?, port(last)?);
+        if first <= last { Ok(Self(first..=last)) } else { Err(expected()) }
+    }
+}

@@ -1,0 +1,59 @@
+//! What a scheduler's spec puts in front of CPU and link.
+
+use std::collections::VecDeque;
+
+use dovetail_sched::aqm::{AqmError, Scheme, Standing};
+use dovetail_sched::{Limit, Shape, Spec, SpecError, build, build_all, catalog};
+
+use super::managed::{Managed, packet_time};
+use super::middlebox::{CPU, LINK, Setup};
+use super::queue::{Job, Queue, RESOURCES};
+
+/// What stands in front of CPU and link.
+pub(super) struct Queues {
+    pub entrance: Queue,
+    pub before_link: Queue,
+    /// The limit of flows' queues in front of the link, where each has one.
+    pub between: Option<Limit>,
+}
+
+/// The queues of a setup.
+pub(super) fn queues(setup: &Setup) -> Result<Queues, SpecError> {
+    if is_managed(&setup.scheduler) {
+        return managed(setup, &Scheme::new(&setup.scheduler)?);
+    }
+    let mut schedulers = build_all::<RESOURCES, Job>(&setup.scheduler, Shape::default())?;
+    let (before_link, between) = match schedulers.between[LINK].take() {
+        Some(part) => (Queue::scheduled(part.scheduler, LINK), Some(schedulers.buffer)),
+        None => (Queue::InOrder(VecDeque::new()), None),
+    };
+    Ok(Queues { entrance: Queue::scheduled(schedulers.entrance.scheduler, CPU), before_link, between })
+}
+
+/// Whether a queue is under active queue management.
+pub(super) fn is_managed(scheduler: &Spec) -> bool {
+    scheduler.name.split('+').any(|name| matches!(name.trim(), "red" | "drq"))
+}
+
+/// Queues of which at least one is under active queue management. None blocks another: what finds a full queue is dropped.
+fn managed(setup: &Setup, scheme: &Scheme) -> Result<Queues, SpecError> {
+    let packet = packet_time(setup.rate);
+    let wrong = |error: AqmError| SpecError::new(&setup.scheduler.name, format!("{}: {error}", setup.scheduler));
+    let queue = |standing: &Standing, resource: usize| -> Result<Queue, SpecError> {
+        let managed = match standing.with_packet(packet) {
+            Standing::Fifo => return Ok(Queue::InOrder(VecDeque::new())),
+            Standing::PerFlow(mut spec) => {
+                if catalog().iter().any(|entry| entry.name == spec.name && entry.has("resource")) {
+                    spec.parameters.push(("resource".to_string(), resource.to_string()));
+                }
+                return Ok(Queue::scheduled(build::<RESOURCES, Job>(&spec, Shape::default())?, resource));
+            }
+            Standing::Red(config) => Managed::red(config, resource),
+            Standing::Drq(config) if resource == LINK => Managed::drq_link(config, resource),
+            Standing::Drq(config) => Managed::drq_cpu(config, resource, setup.classes.len(), setup.rate),
+        };
+        managed.map(|queue| Queue::Managed(Box::new(queue))).map_err(wrong)
+    };
+    let between = setup.classes.first().map_or(Limit::default(), |class| class.limit);
+    Ok(Queues { entrance: queue(&scheme.cpu, CPU)?, before_link: queue(&scheme.link, LINK)?, between: Some(between) })
+}

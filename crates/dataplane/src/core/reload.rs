@@ -1,0 +1,149 @@
+//! Another setup for a box that runs.
+
+use dovetail_sched::cost::{Estimator, Per};
+use dovetail_sched::{FlowConfig, Limit, Spec, SpecError};
+use dovetail_units::{ResourceVec, Time};
+
+use super::middlebox::{CPU, Class, Middlebox, NamedModule, Setup, SetupClass};
+use super::queue::{Job, Queue, RESOURCES};
+use super::queues::{Queues, is_managed, queues};
+
+/// Classes have 16 bits.
+const MOST_CLASSES: usize = 1 << 16;
+
+/// Whether `new` differs from `old` at most in the values of its parameters.
+fn same_parameters(old: &Spec, new: &Spec) -> bool {
+    let has = |spec: &Spec, name: &str| spec.parameters.iter().any(|(known, _)| known == name);
+    old.name == new.name
+        && old.parameters.len() == new.parameters.len()
+        && new.parameters.iter().all(|(name, _)| has(old, name))
+}
+
+impl Middlebox {
+    /// Go on with another setup. Nothing that is in the box is lost: what is on CPU and link stays there, and what waits goes on waiting in the order of its
+    /// flow, also where a limit has become smaller and where another scheduler takes over. O(flows + frames that wait).
+    ///
+    /// * A class is the same if it has the same name. One that is no more keeps its account, and its frames, which are processed as it was said when they came.
+    /// * A flow is of the class that its next frame has.
+    /// * A module of the same name that was made of the same is the same, state and all; another one starts afresh.
+    /// * A scheduler stays, with what it remembers of flows, if only parameters change that it takes while it runs.
+    ///
+    /// # Errors
+    /// The scheduler is none, or there have been too many classes. Nothing has changed then.
+    pub fn reload(&mut self, now: Time, setup: Setup) -> Result<(), SpecError> {
+        let queues = queues(&setup)?;
+        if self.classes.len() + setup.classes.len() > MOST_CLASSES {
+            let message = format!("there have been {} classes since the box started; restart it", self.classes.len());
+            return Err(SpecError::new("class", message));
+        }
+        let Setup { scheduler, classes, modules, table, key, flows, budget, predict, rate, buffer, ecn } = setup;
+        let as_many = self.class_names().count() == classes.len();
+        let same_rate = self.pace.rate() == rate;
+        self.take_modules(modules, &classes);
+        self.table = table.renamed(&self.take_classes(classes));
+        self.flows.reclass(flows);
+        (self.key, self.ecn, self.buffer, self.budget) = (key, ecn, buffer, budget);
+        if self.predict != predict {
+            self.predict = predict;
+            self.estimators[CPU] = Estimator::new(&predict);
+        }
+        if !same_rate {
+            self.set_rate(rate);
+        }
+        // Queue management has learnt by classes, and in times of the link.
+        let stays = !is_managed(&scheduler) || (as_many && same_rate);
+        if stays && self.take_parameters(now, &scheduler) {
+            self.between = queues.between;
+        } else {
+            self.take_queues(now, queues);
+        }
+        self.scheduler = scheduler;
+        let flows: Vec<(u32, u16)> = self.flows.iter().map(|(index, flow)| (index, flow.class)).collect();
+        flows.into_iter().for_each(|(flow, class)| self.set_flow(now, flow, class));
+        self.wake = [Some(now); RESOURCES];
+        Ok(())
+    }
+
+    /// The new modules, with the state of those that are the same, and behind them what waiting frames of classes that are no more still need.
+    fn take_modules(&mut self, new: Vec<NamedModule>, classes: &[SetupClass]) {
+        let names: Vec<String> = self.modules.iter().map(|module| module.name.clone()).collect();
+        let mut old: Vec<Option<NamedModule>> = std::mem::take(&mut self.modules).into_iter().map(Some).collect();
+        let mut same = |new: NamedModule| {
+            let same = |old: &NamedModule| old.name == new.name && old.origin == new.origin;
+            old.iter_mut().find_map(|old| old.take_if(|old| same(old))).unwrap_or(new)
+        };
+        self.modules = new.into_iter().map(&mut same).collect();
+        for class in &mut self.classes {
+            class.retired = !classes.iter().any(|new| new.name == class.setup.name);
+            if !class.retired || class.books.account.held() == 0 {
+                class.setup.modules.clear();
+            }
+            for module in &mut class.setup.modules {
+                let place = self.modules.iter().position(|known| known.name == names[*module]);
+                self.modules.extend(place.map_or_else(|| old[*module].take(), |_| None));
+                *module = place.unwrap_or(self.modules.len() - 1);
+            }
+        }
+    }
+
+    /// Their places among all classes that there have been.
+    fn take_classes(&mut self, new: Vec<SetupClass>) -> Vec<u16> {
+        let mut places = Vec::with_capacity(new.len());
+        for setup in new {
+            let place = self.classes.iter().position(|class| class.setup.name == setup.name);
+            let place = place.unwrap_or(self.classes.len());
+            if self.predict.per() == Per::Class {
+                // Other work takes another time.
+                self.estimators[CPU].forget(place as u32);
+            }
+            match self.classes.get_mut(place) {
+                Some(class) => class.setup = setup,
+                None => self.classes.push(Class::new(setup)),
+            }
+            places.push(place as u16);
+        }
+        places
+    }
+
+    /// Whether the scheduler that runs could take what is different in the new one.
+    fn take_parameters(&mut self, now: Time, new: &Spec) -> bool {
+        if !same_parameters(&self.scheduler, new) {
+            return false;
+        }
+        let old = self.scheduler.clone();
+        let changed = new.parameters.iter().filter(|parameter| !old.parameters.contains(parameter));
+        changed.into_iter().all(|(name, value)| self.set(now, name, value).is_ok())
+    }
+
+    /// Other queues take over what waits.
+    fn take_queues(&mut self, now: Time, Queues { mut entrance, mut before_link, between }: Queues) {
+        // What was accepted stays, whatever the limits.
+        for (flow, of) in self.flows.iter() {
+            let weight = self.classes[usize::from(of.class)].setup.weight;
+            let config = FlowConfig { weight, limit: Limit::default(), ..FlowConfig::default() };
+            entrance.add_flow(flow, config);
+            before_link.add_flow(flow, config);
+        }
+        for job in self.entrance.take_all(now) {
+            let cost = self.estimate(&job.frame);
+            self.put_back(now, &mut entrance, job, cost);
+        }
+        for job in self.before_link.take_all(now) {
+            let [cpu, _] = self.estimate(&job.frame).0;
+            let cost = ResourceVec([cpu, self.pace.estimate(job.frame.len())]);
+            self.put_back(now, &mut before_link, job, cost);
+        }
+        for serving in [&mut self.on_cpu, &mut self.on_link].into_iter().flatten() {
+            serving.job.tickets = [None; RESOURCES];
+        }
+        (self.entrance, self.before_link, self.between) = (entrance, before_link, between);
+    }
+
+    fn put_back(&mut self, now: Time, queue: &mut Queue, mut job: Job, cost: ResourceVec<RESOURCES>) {
+        // The scheduler that handed it out is no more.
+        job.tickets = [None; RESOURCES];
+        if let Err((reason, job)) = queue.put_back(now, job, cost) {
+            self.drop_frame(job.frame, reason);
+        }
+    }
+}
