@@ -1,14 +1,16 @@
 //! `dovetail live`.
 
 use std::io::Read;
+use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dovetail_config::InputError;
 use dovetail_dataplane::config::Config;
+use dovetail_dataplane::confine::confine;
 use dovetail_dataplane::control::protocol::{Answer, Request};
-use dovetail_dataplane::control::{Counter, Desk, Socket};
+use dovetail_dataplane::control::{Bound, Counter, Desk, Socket};
 use dovetail_dataplane::core::{QueueSnapshot, Snapshot};
 use dovetail_dataplane::driver::{Clock, real_time, simulated_time};
 use dovetail_dataplane::live::Live;
@@ -55,36 +57,65 @@ fn read(file: &str) -> Result<String, Failure> {
 }
 
 fn run(config: &Config, live: &mut Live, duration: Option<dovetail_units::Duration>) -> Result<Report, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let doors = if live.next_event().is_some() { Doors::default() } else { Doors::open(config, &stop)? };
+    terminal::say(&confine(config).map_err(Failure::run)?.to_string());
     if live.next_event().is_some() {
         let start = live.next_event().unwrap_or_default();
         let end = simulated_time(live).map_err(Failure::run)?;
         return Ok(Report::new(live.totals(end), end.since(start).as_secs_f64()));
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::run)?;
-    }
     let (mut desk, counter) = Desk::open();
-    let counter = counter.reloading(config.clone());
-    reload_on_hangup(counter.clone()).map_err(Failure::run)?;
-    let _doors = open_doors(config, counter)?;
+    let _served = doors.serve(counter.reloading(config.clone()))?;
     let clock = Clock::start();
     let start = clock.now();
-    real_time(live, &clock, &stop, |live, now| {
+    let end = real_time(live, &clock, &stop, |live, now| {
         desk.answer(now, live);
         if desk.stop() || duration.is_some_and(|duration| now.since(start) >= duration) {
             stop.store(true, Ordering::Relaxed);
         }
     })
     .map_err(Failure::run)?;
-    let end = clock.now();
-    Ok(Report::new(live.totals(end), end.since(start).as_secs_f64()))
+    Ok(Report::new(live.totals(clock.now()), end.since(start).as_secs_f64()))
+}
+
+/// What a running box hears and is watched through, opened while it still may.
+#[derive(Default)]
+struct Doors {
+    hangups: Option<UnixStream>,
+    socket: Option<Bound>,
+    metrics: Option<TcpListener>,
+}
+
+impl Doors {
+    fn open(config: &Config, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
+        for signal in [SIGINT, SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(stop)).map_err(Failure::run)?;
+        }
+        let (hangups, hangup) = UnixStream::pair().map_err(Failure::run)?;
+        signal_hook::low_level::pipe::register(SIGHUP, hangup).map_err(Failure::run)?;
+        let socket = config.control().socket.as_ref().map(|path| {
+            Bound::at(path).map_err(|error| Failure::run(format!("control socket {}: {error}", path.display())))
+        });
+        let metrics = config.metrics().map(|address| {
+            TcpListener::bind(address).map_err(|error| Failure::run(format!("metrics at {address}: {error}")))
+        });
+        Ok(Self { hangups: Some(hangups), socket: socket.transpose()?, metrics: metrics.transpose()? })
+    }
+
+    /// Answer, for as long as the returned values live.
+    fn serve(self, counter: Counter) -> Result<(Option<Socket>, Option<Metrics>), Failure> {
+        if let Some(hangups) = self.hangups {
+            reload_on_hangup(hangups, counter.clone()).map_err(Failure::run)?;
+        }
+        let socket = self.socket.map(|socket| socket.serve(counter.clone()));
+        let metrics = self.metrics.map(|listener| Metrics::serve(listener, counter.clone()));
+        Ok((socket.transpose().map_err(Failure::run)?, metrics.transpose().map_err(Failure::run)?))
+    }
 }
 
 /// Read the configuration again whenever SIGHUP comes, and say on standard error what came of it.
-fn reload_on_hangup(counter: Counter) -> std::io::Result<()> {
-    let (mut hangups, hangup) = UnixStream::pair()?;
-    signal_hook::low_level::pipe::register(SIGHUP, hangup)?;
+fn reload_on_hangup(mut hangups: UnixStream, counter: Counter) -> std::io::Result<()> {
     let wait = move || {
         while hangups.read_exact(&mut [0]).is_ok() {
             match counter.ask(Request::Reload) {
@@ -96,19 +127,6 @@ fn reload_on_hangup(counter: Counter) -> std::io::Result<()> {
     };
     // It ends with the process.
     std::thread::Builder::new().name("reload".into()).spawn(wait).map(drop)
-}
-
-/// What a running box is talked to and watched through, for as long as it lives.
-fn open_doors(config: &Config, counter: Counter) -> Result<(Option<Socket>, Option<Metrics>), Failure> {
-    let socket = config.control().socket.as_ref().map(|path| {
-        let socket = Socket::listen(path, counter.clone());
-        socket.map_err(|error| Failure::run(format!("control socket {}: {error}", path.display())))
-    });
-    let metrics = config.metrics().map(|address| {
-        let metrics = Metrics::listen(address, counter.clone());
-        metrics.map_err(|error| Failure::run(format!("metrics at {address}: {error}")))
-    });
-    Ok((socket.transpose()?, metrics.transpose()?))
 }
 
 fn text(report: &Report) -> String {

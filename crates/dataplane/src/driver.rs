@@ -33,7 +33,8 @@ impl Clock {
     }
 }
 
-/// Run by the machine's clock until `stop` is set or nothing will come any more, then send what is held. `listen` is called between bursts, at least
+/// Run by the machine's clock until `stop` is set or nothing will come any more, then send what is held for at most 2 s, and give up
+/// what is left. Returns when it stopped. `listen` is called between bursts, at least
 /// every 20 ms, to hear commands.
 ///
 /// # Errors
@@ -43,7 +44,7 @@ pub fn real_time(
     clock: &Clock,
     stop: &AtomicBool,
     mut listen: impl FnMut(&mut Live, Time),
-) -> io::Result<()> {
+) -> io::Result<Time> {
     let mut stopped: Option<Time> = None;
     let mut heard = clock.now();
     loop {
@@ -51,8 +52,9 @@ pub fn real_time(
         if stopped.is_none() && (stop.load(Ordering::Relaxed) || live.ended()) {
             stopped = Some(now);
         }
-        if stopped.is_some_and(|at| live.is_empty() || now.since(at) > DRAIN) {
-            return live.finish();
+        if let Some(at) = stopped.filter(|&at| live.is_empty() || now.since(at) > DRAIN) {
+            live.give_up(now);
+            return live.finish().map(|()| at);
         }
         let came = live.step(now, stopped.is_some())?;
         if now.since(heard) >= NAP || !came {

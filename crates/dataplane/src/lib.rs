@@ -3,6 +3,7 @@
 //! * [`core`]: the box without clock, threads or ports.
 //! * [`config`]: what a box is made of, as it is written.
 //! * [`classes`]: which flow is of which class.
+//! * [`confine`]: what the running box gives up.
 //! * [`control`], [`metrics`]: how a running box is talked to and watched.
 //! * [`live`], [`driver`]: the box between two ports, by the clock or in simulated time.
 //! * [`frame`]: a frame in a buffer of its own, with room to grow, and the pool that buffers come from.
@@ -12,6 +13,7 @@
 pub mod calibrate;
 pub mod classes;
 pub mod config;
+pub mod confine;
 pub mod control;
 pub mod core;
 pub mod driver;

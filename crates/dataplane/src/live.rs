@@ -7,7 +7,7 @@ use dovetail_config::InputError;
 use dovetail_units::{Duration, Time};
 
 use crate::config::Config;
-use crate::core::{Account, Middlebox, PortSnapshot, Snapshot};
+use crate::core::{Account, Middlebox, PortSnapshot, STOPPED, Snapshot};
 use crate::frame::Frame;
 use crate::port::{BURST, Port};
 
@@ -133,6 +133,15 @@ impl Live {
     /// Whether nothing will come any more.
     pub fn ended(&self) -> bool {
         self.inside.ended()
+    }
+
+    /// The box ends: what is still on its way is dropped and counted as `stopped`. What has left and waits for a port stays there.
+    pub fn give_up(&mut self, now: Time) {
+        self.middlebox.give_up(now);
+        for frame in self.delayed.drain(..) {
+            self.reverse.drops.count(STOPPED);
+            self.middlebox.pool.give(frame);
+        }
     }
 
     /// What becomes readable when frames have come.

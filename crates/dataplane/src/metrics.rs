@@ -5,7 +5,7 @@
 //! where libraries with global recorders want every change of a value.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
@@ -28,12 +28,12 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Serve `/metrics` at this address.
+    /// Serve `/metrics` to whoever comes to `listener`, on threads that may do what the calling thread may.
     ///
     /// # Errors
-    /// The address cannot be used.
-    pub fn listen(address: SocketAddr, counter: Counter) -> io::Result<Self> {
-        let server = Arc::new(Server::http(address).map_err(io::Error::other)?);
+    /// There can be no thread.
+    pub fn serve(listener: TcpListener, counter: Counter) -> io::Result<Self> {
+        let server = Arc::new(Server::from_listener(listener, None).map_err(io::Error::other)?);
         let served = Arc::clone(&server);
         let thread = thread::Builder::new().name("metrics".into()).spawn(move || serve(&served, &counter))?;
         Ok(Self { server, thread: Some(thread) })

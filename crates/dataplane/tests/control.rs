@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 
 use dovetail_dataplane::config::Config;
 use dovetail_dataplane::control::protocol::{Answer, LONGEST, Request};
-use dovetail_dataplane::control::{Client, ClientError, Counter, Desk, Socket};
+use dovetail_dataplane::control::{Bound, Client, ClientError, Counter, Desk, Socket};
 use dovetail_dataplane::core::{Middlebox, Snapshot};
 use dovetail_dataplane::live::Live;
 use dovetail_dataplane::metrics::{self, Metrics};
@@ -246,7 +246,7 @@ impl Reachable {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let running = Running::start(|| with_traffic(300));
-        let socket = Socket::listen(&folder.path().join("run/box.sock"), running.counter.clone()).unwrap();
+        let socket = Bound::at(&folder.path().join("run/box.sock")).unwrap().serve(running.counter.clone()).unwrap();
         Self { socket: Some(socket), running, folder }
     }
 
@@ -295,13 +295,13 @@ fn the_socket_of_a_dead_box_is_replaced_and_that_of_a_live_one_is_not() {
     let running = Running::start(|| middlebox(CONFIG));
     drop(UnixListener::bind(&path).unwrap());
     assert!(path.exists());
-    let first = Socket::listen(&path, running.counter.clone()).unwrap();
-    let second = Socket::listen(&path, running.counter.clone()).err().unwrap().to_string();
+    let first = Bound::at(&path).unwrap().serve(running.counter.clone()).unwrap();
+    let second = Bound::at(&path).err().unwrap().to_string();
     assert!(second.contains("another box listens there"), "{second}");
     assert!(Client::connect(&path).unwrap().snapshot(0).is_ok());
     drop(first);
     fs::write(&path, "a letter").unwrap();
-    let third = Socket::listen(&path, running.counter.clone()).err().unwrap().to_string();
+    let third = Bound::at(&path).err().unwrap().to_string();
     assert!(third.contains("is no socket"), "{third}");
     assert_eq!(fs::read(&path).unwrap(), b"a letter");
 }
@@ -379,7 +379,7 @@ fn samples(text: &str) -> Vec<(&str, f64)> {
 fn a_scrape_has_what_the_snapshot_has() {
     let snapshot = with_traffic(300).snapshot(Time::from_nanos(1_000_050_000));
     let running = Running::start(|| with_traffic(300));
-    let metrics = Metrics::listen("127.0.0.1:0".parse().unwrap(), running.counter.clone()).unwrap();
+    let metrics = Metrics::serve(TcpListener::bind("127.0.0.1:0").unwrap(), running.counter.clone()).unwrap();
     let scrape = get(&metrics, "/metrics");
     let (head, body) = scrape.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200") && head.contains("application/openmetrics-text"), "{head}");
@@ -430,7 +430,7 @@ fn the_examples_of_the_reference_are_understood() {
     for line in &answers {
         Answer::from_line(line.as_bytes()).unwrap_or_else(|error| panic!("{line}: {error}"));
     }
-    assert_eq!((requests.len(), answers.len()), (7, 2));
+    assert_eq!((requests.len(), answers.len()), (8, 2));
 }
 
 #[test]

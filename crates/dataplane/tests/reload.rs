@@ -52,7 +52,7 @@ fn out(middlebox: &mut Middlebox) -> Vec<Vec<u8>> {
 }
 
 /// Port and number of a frame that left as it came.
-fn mark(frame: &Vec<u8>) -> (u16, u32) {
+fn mark(frame: &[u8]) -> (u16, u32) {
     (u16::from_be_bytes([frame[36], frame[37]]), u32::from_be_bytes(*frame[42..].first_chunk().unwrap()))
 }
 
@@ -92,7 +92,7 @@ fn what_waits_goes_on_waiting_in_its_order_whatever_scheduler_takes_over() {
             (16..100).for_each(|k| middlebox.advance(us(100 * k)));
             let total = middlebox.snapshot(us(10_000)).total;
             assert_eq!((total.frames_out, total.dropped.len()), (60, 0), "{from} -> {to}");
-            let left: Vec<(u16, u32)> = out(&mut middlebox).iter().map(mark).collect();
+            let left: Vec<(u16, u32)> = out(&mut middlebox).iter().map(|frame| mark(frame)).collect();
             for port in 5000..5004 {
                 let numbers: Vec<u32> = left.iter().filter(|mark| mark.0 == port).map(|mark| mark.1).collect();
                 assert!(numbers.len() == 15 && numbers.is_sorted(), "{from} -> {to}: {numbers:?}");
@@ -132,7 +132,7 @@ cost = "90 us"
 const PLAIN: &str = "[[class]]\nname = \"plain\"\ncost = \"90 us\"\n";
 
 /// Security parameters index and sequence number, of a frame that was encrypted.
-fn esp(frame: &Vec<u8>) -> Option<(u32, u32)> {
+fn esp(frame: &[u8]) -> Option<(u32, u32)> {
     let word = |at: usize| u32::from_be_bytes(*frame[at..].first_chunk().unwrap());
     (frame[23] == 50).then(|| (word(34), word(38)))
 }
@@ -148,7 +148,7 @@ fn a_module_that_is_the_same_keeps_its_state_and_another_one_starts_afresh() {
         put(&mut middlebox, now, 5000, 0);
         middlebox.advance(now);
         middlebox.advance(now + Duration::from_micros(900));
-        seen.extend(out(&mut middlebox).iter().map(esp));
+        seen.extend(out(&mut middlebox).iter().map(|frame| esp(frame)));
         reload(&mut middlebox, now + Duration::from_micros(900), &config("fifo", next));
     }
     assert_eq!(seen, [Some((4096, 1)), Some((4096, 2)), Some((5000, 1))]);
@@ -177,7 +177,7 @@ fn frames_of_a_class_that_is_no_more_are_processed_as_was_said_when_they_came() 
     put(&mut middlebox, us(1000), 5000, 5);
     middlebox.advance(us(1000));
     middlebox.advance(us(1100));
-    assert_eq!(out(&mut middlebox).iter().filter_map(esp).count(), 1);
+    assert_eq!(out(&mut middlebox).iter().filter_map(|frame| esp(frame)).count(), 1);
     assert_eq!(middlebox.snapshot(us(1100)).classes[0].frames.frames_in, 4);
 }
 
@@ -248,6 +248,9 @@ proptest! {
     }
 }
 
+/// Scheduler, classes with weights, budget, rate.
+type Settings = (String, Vec<(String, f64)>, Option<f64>, Option<f64>);
+
 /// A box of a file, and who may ask it.
 struct Filed {
     folder: tempfile::TempDir,
@@ -281,7 +284,7 @@ impl Filed {
         asking.join().unwrap()
     }
 
-    fn settings(&self) -> (String, Vec<(String, f64)>, Option<f64>, Option<f64>) {
+    fn settings(&self) -> Settings {
         let snapshot = self.live.middlebox.snapshot(self.now);
         let classes = snapshot.classes.iter().map(|class| (class.class.clone(), class.weight)).collect();
         let capacity = |name: &str| snapshot.resources[name].capacity;

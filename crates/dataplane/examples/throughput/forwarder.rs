@@ -100,7 +100,7 @@ fn poll(mut ports: [Box<dyn Port>; 2], stop: &AtomicBool) -> u64 {
 fn run_box(mut live: Live, stop: &AtomicBool) -> u64 {
     let clock = Clock::start();
     driver::real_time(&mut live, &clock, stop, |_, _| ()).expect("the ports work");
-    live.totals(clock.now()).outside.sent
+    live.totals(clock.now()).forward.ports["out"].sent
 }
 
 /// Of the calling thread since its start.

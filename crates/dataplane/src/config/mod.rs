@@ -227,7 +227,7 @@ impl Config {
     /// One cannot be opened, or they carry frames of different kinds.
     pub fn open_ports(&self) -> Result<[Box<dyn Port>; 2], InputError> {
         let Ports { inside, outside } = &self.file.ports;
-        let folder = Path::new(&self.name).parent().unwrap_or(Path::new(""));
+        let folder = self.folder();
         let mut kinds = Vec::with_capacity(2);
         let mut first: Option<Time> = None;
         for text in [inside, outside] {
@@ -249,6 +249,31 @@ impl Config {
             return Err(self.at(outside.span(), message));
         }
         Ok(ports)
+    }
+
+    fn folder(&self) -> &Path {
+        Path::new(&self.name).parent().unwrap_or(Path::new(""))
+    }
+
+    /// Folders of files that a reload may read: the configuration, and what its modules name. None for one that cannot be read again.
+    pub fn read_folders(&self) -> Vec<PathBuf> {
+        if self.name == "-" {
+            return Vec::new();
+        }
+        let files = self.file.module.iter().filter_map(|module| module.get_ref().kind.file());
+        let files = files.map(|file| folder_of(&self.folder().join(file)));
+        unique([folder_of(Path::new(&self.name))].into_iter().chain(files))
+    }
+
+    /// Folders of files that the box makes or removes: captures that are written, and the control socket.
+    pub fn written_folders(&self) -> Vec<PathBuf> {
+        let Ports { inside, outside } = &self.file.ports;
+        let capture = |text: &Spanned<String>| match text.get_ref().parse::<Kind>() {
+            Ok(Kind::Capture { output: Some(path), .. }) => Some(folder_of(&self.folder().join(path))),
+            _ => None,
+        };
+        let socket = self.file.control.socket.as_deref().map(folder_of);
+        unique([capture(inside), capture(outside), socket].into_iter().flatten())
     }
 
     /// How the running box is talked to.
@@ -345,7 +370,7 @@ impl Config {
     }
 
     fn modules(&self) -> Result<Vec<NamedModule>, InputError> {
-        let folder = Path::new(&self.name).parent().unwrap_or(Path::new(""));
+        let folder = self.folder();
         let mut modules: Vec<NamedModule> = Vec::new();
         for module in &self.file.module {
             let (config, span) = (module.get_ref(), module.span());
@@ -415,6 +440,18 @@ impl Config {
             buffer: LinkBuffer { frames, overflow: link.overflow },
         })
     }
+}
+
+fn folder_of(file: &Path) -> PathBuf {
+    let folder = file.parent().filter(|folder| *folder != Path::new(""));
+    folder.unwrap_or(Path::new(".")).to_path_buf()
+}
+
+fn unique(folders: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = folders.collect();
+    all.sort();
+    all.dedup();
+    all
 }
 
 /// A line through what packets of the class took.

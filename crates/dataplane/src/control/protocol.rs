@@ -12,7 +12,7 @@ pub const VERSION: u64 = 1;
 /// The longest request, in bytes.
 pub const LONGEST: usize = 4096;
 
-/// The most flows of one snapshot: the worker spends some 3 us on each.
+/// The most flows of one snapshot: the worker makes it between packets.
 pub const MOST_FLOWS: usize = 1000;
 
 /// What a client asks.

@@ -23,25 +23,39 @@ const CLIENTS: usize = 8;
 /// A client takes its answer within this time.
 const TAKE: Duration = Duration::from_secs(2);
 
-/// A Unix socket that only its owner can use. It is removed when this is dropped.
+/// A Unix socket whose clients are answered. It is removed when this is dropped.
 pub struct Socket {
     path: PathBuf,
     closed: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Socket {
+/// A Unix socket that only its owner can use, where nobody is answered yet.
+pub struct Bound {
+    path: PathBuf,
+    listener: UnixListener,
+}
+
+impl Bound {
     /// Listen at `path`. The socket of a box that has died is replaced, and the last folder of the path is made if it is missing.
     ///
     /// # Errors
     /// Another box listens there, something that is no socket is there, or the socket cannot be made.
-    pub fn listen(path: &Path, counter: Counter) -> io::Result<Self> {
+    pub fn at(path: &Path) -> io::Result<Self> {
         make_room(path)?;
-        let listener = bind(path)?;
+        Ok(Self { path: path.to_path_buf(), listener: bind(path)? })
+    }
+
+    /// Answer clients, on threads of their own, which may do what the calling thread may.
+    ///
+    /// # Errors
+    /// There can be no thread.
+    pub fn serve(self, counter: Counter) -> io::Result<Socket> {
+        let Self { path, listener } = self;
         let closed = Arc::new(AtomicBool::new(false));
         let over = Arc::clone(&closed);
         let thread = thread::Builder::new().name("control".into()).spawn(move || accept(&listener, &counter, &over))?;
-        Ok(Self { path: path.to_path_buf(), closed, thread: Some(thread) })
+        Ok(Socket { path, closed, thread: Some(thread) })
     }
 }
 

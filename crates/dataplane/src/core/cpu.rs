@@ -44,6 +44,16 @@ pub enum Charge {
     Linear(Linear),
 }
 
+impl Charge {
+    /// What a packet of this length is charged, where that is known before it is processed.
+    pub fn known(self, size: u32) -> Option<Duration> {
+        match self {
+            Self::Measured => None,
+            Self::Linear(line) => Some(line.time(u64::from(size))),
+        }
+    }
+}
+
 /// Times processing, and recognises what was not processing: the kernel took the core away meanwhile.
 #[derive(Clone, Debug, Default)]
 pub struct Meter {

@@ -13,7 +13,7 @@ use super::cpu::{Budget, Charge, Meter, stopwatch};
 use super::flows::{FlowLimits, Flows, Key, Seen};
 use super::link::Pace;
 use super::queue::{Job, LinkBuffer, Offer, Overflow, Queue, RESOURCES};
-use super::queues::{Queues, queues};
+use super::queues::{Queues, is_managed, queues};
 use crate::classes::ClassTable;
 use crate::frame::{Frame, Pool};
 use crate::module::{Module, Origin};
@@ -26,6 +26,9 @@ const OUTGOING: usize = 256;
 
 /// The box does not make up for more than this: what a worker that was away for longer could not do is lost time.
 const CATCH_UP: Duration = Duration::from_millis(10);
+
+/// Why a frame was dropped that a box had when it ended.
+pub(crate) const STOPPED: &str = "stopped";
 
 /// A line through what the link took learns how processing changes lengths.
 pub(super) fn lengths() -> Estimator {
@@ -80,6 +83,18 @@ pub struct Setup {
     pub buffer: LinkBuffer,
     /// How congestion is told to senders that understand it; `None` drops instead.
     pub ecn: Option<Encoding>,
+}
+
+impl SetupClass {
+    /// Whether its frames of this length occupy the CPU at all.
+    fn needs_cpu(&self, size: u32) -> bool {
+        !self.modules.is_empty() || self.charge.known(size).is_some_and(|work| work > Duration::ZERO)
+    }
+}
+
+/// How congestion is told, where queue management looks at it: what nobody looks at need not be read.
+pub(super) fn looked_at(setup: &Setup) -> Option<Encoding> {
+    setup.ecn.filter(|_| is_managed(&setup.scheduler))
 }
 
 /// A class at work.
@@ -143,6 +158,7 @@ impl Middlebox {
     /// The scheduler is none, or not for a CPU and a link.
     pub fn new(setup: Setup) -> Result<Self, SpecError> {
         let Queues { entrance, before_link, between } = queues(&setup)?;
+        let ecn = looked_at(&setup);
         Ok(Self {
             classes: setup.classes.into_iter().map(Class::new).collect(),
             flows: Flows::new(setup.flows),
@@ -154,7 +170,7 @@ impl Middlebox {
             lost_time: Duration::ZERO,
             scheduler: setup.scheduler,
             modules: setup.modules,
-            ecn: setup.ecn,
+            ecn,
             table: setup.table,
             key: setup.key,
             predict: setup.predict,
@@ -328,13 +344,12 @@ impl Middlebox {
 
     pub(super) fn estimate(&self, frame: &Frame) -> ResourceVec<RESOURCES> {
         let class = &self.classes[usize::from(frame.class)];
-        let cpu = match class.setup.charge {
-            Charge::Linear(line) => line.time(u64::from(frame.size_in)),
-            Charge::Measured => {
-                let known = self.estimators[CPU].estimate(self.key_of(frame), frame.size_in, Duration::ZERO);
-                // Zero would say that it needs nothing.
-                known.max(Duration::from_nanos(1))
-            }
+        let cpu = if class.setup.needs_cpu(frame.size_in) {
+            let learnt = || self.estimators[CPU].estimate(self.key_of(frame), frame.size_in, Duration::ZERO);
+            // Zero would say that it needs nothing.
+            class.setup.charge.known(frame.size_in).unwrap_or_else(learnt).max(Duration::from_nanos(1))
+        } else {
+            Duration::ZERO
         };
         let link = if class.resizes {
             self.estimators[LINK].estimate(u32::from(frame.class), frame.size_in, Duration::ZERO)
@@ -367,8 +382,12 @@ impl Middlebox {
 
     /// Whether the frame on the CPU waits for room in front of the link.
     fn blocked(&self) -> bool {
-        let full = self.buffer.frames.is_some_and(|most| self.before_link.len() >= most as usize);
-        self.between.is_none() && full && self.buffer.overflow == Overflow::Block && self.on_cpu.is_some()
+        self.buffer.overflow == Overflow::Block && self.on_cpu.is_some() && self.link_is_full()
+    }
+
+    /// Whether there is no room in the one buffer in front of the link, where there is one.
+    fn link_is_full(&self) -> bool {
+        self.between.is_none() && self.buffer.frames.is_some_and(|most| self.before_link.len() >= most as usize)
     }
 
     fn give_up_lost_time(&mut self, now: Time) {
@@ -382,21 +401,47 @@ impl Middlebox {
         }
     }
 
-    /// The CPU takes a frame, if it is idle and there is one.
+    /// The CPU takes a frame, if it is idle and there is one. What needs nothing of it passes by.
     fn start_cpu(&mut self, now: Time) {
-        if self.on_cpu.is_some() {
-            return;
+        while self.on_cpu.is_none() && self.free[CPU] <= now {
+            self.wake[CPU] = None;
+            match self.entrance.next(now) {
+                Offer::Serve(job) if self.may_pass(&job.frame) => self.pass_by(now, job),
+                Offer::Serve(job) => self.process(now, job),
+                Offer::At(time) => return self.wake[CPU] = Some(time),
+                Offer::Nothing => return,
+            }
         }
-        if self.free[CPU] > now {
+        if self.on_cpu.is_none() {
             self.wake[CPU] = Some(self.free[CPU]);
-            return;
         }
-        self.wake[CPU] = None;
-        match self.entrance.next(now) {
-            Offer::Serve(job) => self.process(now, job),
-            Offer::At(time) => self.wake[CPU] = Some(time),
-            Offer::Nothing => {}
+        while let Some(job) = self.next_that_passes(now) {
+            self.pass_by(now, job);
         }
+    }
+
+    /// Whether the frame needs nothing of the CPU, and there is room for it in front of the link.
+    fn may_pass(&self, frame: &Frame) -> bool {
+        !self.classes[usize::from(frame.class)].setup.needs_cpu(frame.size_in) && !self.link_is_full()
+    }
+
+    /// What the scheduler lets go past the busy CPU. No frame overtakes one of its flow.
+    fn next_that_passes(&mut self, now: Time) -> Option<Job> {
+        if self.link_is_full() {
+            return None;
+        }
+        let (classes, on_cpu) = (&self.classes, self.on_cpu.as_ref().map(|serving| serving.job.frame.flow));
+        self.entrance.bypass(now, &mut |job| {
+            let class = &classes[usize::from(job.frame.class)].setup;
+            !class.needs_cpu(job.frame.size_in) && on_cpu != Some(job.frame.flow)
+        })
+    }
+
+    fn pass_by(&mut self, now: Time, mut job: Job) {
+        let used = Duration::ZERO;
+        self.tell(now, &mut job, CPU, Progress::Finished { used });
+        self.go_to_link(now, job, used);
+        self.start_link(now);
     }
 
     fn process(&mut self, now: Time, mut job: Job) {
@@ -406,10 +451,10 @@ impl Middlebox {
         let mut chain = class.setup.modules.iter();
         let outcome = chain.try_for_each(|&module| self.modules[module].module.process(&mut job.frame));
         let took = Duration::from_nanos(stopwatch().saturating_sub(before));
-        let charge = class.setup.charge;
-        let work = match charge {
-            Charge::Linear(line) => line.time(u64::from(job.frame.size_in)),
-            Charge::Measured => self.observe(&job.frame, took),
+        let work = match class.setup.charge.known(job.frame.size_in) {
+            Some(work) => work,
+            None if class.setup.modules.is_empty() => Duration::ZERO,
+            None => self.observe(&job.frame, took),
         };
         let used = self.budget.occupied(work);
         self.each_account(&job.frame, |books| books.account.cpu += used);
@@ -466,9 +511,12 @@ impl Middlebox {
         let Some(Serving { mut job, used, .. }) = self.on_cpu.take() else { return };
         self.free[CPU] = now;
         self.tell(now, &mut job, CPU, Progress::Finished { used });
-        let full =
-            self.between.is_none() && self.buffer.frames.is_some_and(|most| self.before_link.len() >= most as usize);
-        if full {
+        self.go_to_link(now, job, used);
+    }
+
+    /// A frame has had of the CPU what it needs.
+    fn go_to_link(&mut self, now: Time, mut job: Job, used: Duration) {
+        if self.link_is_full() {
             self.tell(now, &mut job, LINK, Progress::Abandoned);
             return self.drop_frame(job.frame, "link-buffer");
         }
@@ -495,7 +543,8 @@ impl Middlebox {
                 }
                 let used = self.pace.take(job.frame.len());
                 self.tell(now, &mut job, LINK, Progress::Started);
-                self.on_link = Some(Serving { job, until: now.max(self.free[LINK]) + used, used });
+                let start = now.max(self.free[LINK]).max(job.frame.received);
+                self.on_link = Some(Serving { job, until: start + used, used });
             }
             Offer::At(time) => self.wake[LINK] = Some(time),
             Offer::Nothing => {}
@@ -516,6 +565,15 @@ impl Middlebox {
         let (bytes, stayed) = (frame.len(), now.since(frame.received));
         self.each_account(&frame, |books| books.left(bytes, stayed, used, marked));
         self.outgoing.push_back(frame);
+    }
+
+    /// The box ends: what it still has is dropped, for the reason `stopped`. It takes no frames any more.
+    pub fn give_up(&mut self, now: Time) {
+        let served = [self.on_cpu.take(), self.on_link.take()].into_iter().flatten().map(|serving| serving.job);
+        let mut jobs: Vec<Job> = served.collect();
+        jobs.append(&mut self.before_link.take_all(now));
+        jobs.append(&mut self.entrance.take_all(now));
+        jobs.into_iter().for_each(|job| self.drop_frame(job.frame, STOPPED));
     }
 
     /// Drops of the whole box by reason.

@@ -18,6 +18,7 @@ mod snapshot;
 pub use account::{Account, Books};
 pub use cpu::{Budget, Charge, stopwatch};
 pub use flows::{FlowLimits, Flows};
+pub(crate) use middlebox::STOPPED;
 pub use middlebox::{Middlebox, NamedModule, Setup, SetupClass};
 pub use queue::{LinkBuffer, Overflow};
 pub use snapshot::{

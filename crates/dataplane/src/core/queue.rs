@@ -156,6 +156,18 @@ impl Queue {
         }
     }
 
+    /// A frame that the scheduler lets go past its busy resource, if `may_pass` says so of it.
+    pub fn bypass(&mut self, now: Time, may_pass: &mut dyn FnMut(&Job) -> bool) -> Option<Job> {
+        let Self::Scheduled(queue) = self else { return None };
+        match queue.scheduler.bypass(now, may_pass) {
+            Next::Serve(Served { ticket, payload: mut job, .. }) => {
+                job.tickets[queue.resource] = Some(ticket);
+                Some(job)
+            }
+            Next::At(_) | Next::AwaitProgress | Next::Empty => None,
+        }
+    }
+
     /// The scheduler here hears what became of a frame that it handed out.
     pub fn progress(&mut self, now: Time, job: &mut Job, resource: usize, event: Progress) {
         match self {

@@ -4,7 +4,7 @@ use dovetail_sched::cost::{Estimator, Per};
 use dovetail_sched::{FlowConfig, Limit, Spec, SpecError};
 use dovetail_units::{ResourceVec, Time};
 
-use super::middlebox::{CPU, Class, Middlebox, NamedModule, Setup, SetupClass};
+use super::middlebox::{CPU, Class, Middlebox, NamedModule, Setup, SetupClass, looked_at};
 use super::queue::{Job, Queue, RESOURCES};
 use super::queues::{Queues, is_managed, queues};
 
@@ -32,11 +32,12 @@ impl Middlebox {
     /// The scheduler is none, or there have been too many classes. Nothing has changed then.
     pub fn reload(&mut self, now: Time, setup: Setup) -> Result<(), SpecError> {
         let queues = queues(&setup)?;
+        let ecn = looked_at(&setup);
         if self.classes.len() + setup.classes.len() > MOST_CLASSES {
             let message = format!("there have been {} classes since the box started; restart it", self.classes.len());
             return Err(SpecError::new("class", message));
         }
-        let Setup { scheduler, classes, modules, table, key, flows, budget, predict, rate, buffer, ecn } = setup;
+        let Setup { scheduler, classes, modules, table, key, flows, budget, predict, rate, buffer, .. } = setup;
         let as_many = self.class_names().count() == classes.len();
         let same_rate = self.pace.rate() == rate;
         self.take_modules(modules, &classes);

@@ -154,8 +154,7 @@ impl Middlebox {
         self.snapshot_of(now, usize::MAX)
     }
 
-    /// What was done until `now`, with at most so many flows: those first of which most waits, then those that had most of the CPU and the link. O(flows),
-    /// some 10 ns for each flow that is kept and 3 us for each that is told of.
+    /// What was done until `now`, with at most so many flows: those first of which most waits, then those that had most of the CPU and the link. O(flows).
     pub fn snapshot_of(&self, now: Time, flows: usize) -> Snapshot {
         let total = self.total();
         let rate = self.pace.rate().map(|rate| rate.as_bps() as f64);

@@ -16,7 +16,7 @@ pub mod memory;
 pub mod packet;
 mod sys;
 #[cfg(test)]
-mod testbed;
+pub(crate) mod testbed;
 pub mod tun;
 pub mod xdp;
 

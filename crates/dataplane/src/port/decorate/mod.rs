@@ -1,6 +1,35 @@
 //! Ports around other ports: what passes is told line by line ([`Traced`]), captured ([`Recorded`]), or damaged on
 //! purpose ([`Faulty`]).
 
+/// What a decorator leaves to the port `inner`.
+macro_rules! as_inner {
+    () => {
+        fn name(&self) -> &str {
+            self.inner.name()
+        }
+
+        fn link(&self) -> LinkType {
+            self.inner.link()
+        }
+
+        fn readable(&self) -> Option<RawFd> {
+            self.inner.readable()
+        }
+
+        fn ended(&self) -> bool {
+            self.inner.ended()
+        }
+
+        fn next_arrival(&mut self) -> Option<Time> {
+            self.inner.next_arrival()
+        }
+
+        fn counters(&mut self) -> PortCounters {
+            self.inner.counters()
+        }
+    };
+}
+
 mod fault;
 mod record;
 #[cfg(test)]

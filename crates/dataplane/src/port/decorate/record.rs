@@ -44,13 +44,7 @@ fn write(output: &mut Output, failed: &mut Option<io::Error>, time: Time, link: 
 }
 
 impl Port for Recorded {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn link(&self) -> LinkType {
-        self.inner.link()
-    }
+    as_inner!();
 
     fn receive(&mut self, now: Time, pool: &mut Pool, frames: &mut Vec<Frame>) -> io::Result<()> {
         let before = frames.len();
@@ -66,24 +60,8 @@ impl Port for Recorded {
         self.watched.send(&mut *self.inner, now, frames, pool, |data| write(output, failed, now, link, data))
     }
 
-    fn readable(&self) -> Option<RawFd> {
-        self.inner.readable()
-    }
-
-    fn ended(&self) -> bool {
-        self.inner.ended()
-    }
-
-    fn next_arrival(&mut self) -> Option<Time> {
-        self.inner.next_arrival()
-    }
-
     fn finish(&mut self) -> io::Result<()> {
         let written = self.failed.take().map_or_else(|| self.output.finish(), Err);
         self.inner.finish().and(written)
-    }
-
-    fn counters(&mut self) -> PortCounters {
-        self.inner.counters()
     }
 }

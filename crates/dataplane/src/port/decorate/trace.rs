@@ -58,13 +58,7 @@ impl<W: Write> Lines<W> {
 }
 
 impl<W: Write + Send> Port for Traced<W> {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn link(&self) -> LinkType {
-        self.inner.link()
-    }
+    as_inner!();
 
     fn receive(&mut self, now: Time, pool: &mut Pool, frames: &mut Vec<Frame>) -> io::Result<()> {
         let before = frames.len();
@@ -80,24 +74,8 @@ impl<W: Write + Send> Port for Traced<W> {
         self.watched.send(&mut *self.inner, now, frames, pool, |data| lines.write(now, "out", data))
     }
 
-    fn readable(&self) -> Option<RawFd> {
-        self.inner.readable()
-    }
-
-    fn ended(&self) -> bool {
-        self.inner.ended()
-    }
-
-    fn next_arrival(&mut self) -> Option<Time> {
-        self.inner.next_arrival()
-    }
-
     fn finish(&mut self) -> io::Result<()> {
         let flushed = self.lines.failed.take().map_or_else(|| self.lines.out.flush(), Err);
         self.inner.finish().and(flushed)
-    }
-
-    fn counters(&mut self) -> PortCounters {
-        self.inner.counters()
     }
 }

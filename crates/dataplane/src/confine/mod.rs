@@ -1,0 +1,93 @@
+//! What a box gives up once its ports and sockets are open: capabilities, new privileges, files that it does not need, and system calls that it does not make.
+//!
+//! The rights are those of the calling thread and of the threads that it starts afterwards.
+
+mod calls;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use caps::{CapSet, Capability};
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus,
+    Scope, path_beneath_rules,
+};
+
+use crate::config::Config;
+
+/// What this version of the kernel's interface knows, and a kernel that knows less leaves out.
+const KNOWN: ABI = ABI::V6;
+
+/// What was given up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Confinement {
+    /// Folders in which files can be read; `None` if this kernel cannot limit that.
+    read: Option<Vec<PathBuf>>,
+    /// Folders in which files can be made and removed.
+    written: Vec<PathBuf>,
+    /// How many system calls are left; or why all are.
+    calls: Result<usize, String>,
+}
+
+/// Give up what a box of `config` does not need any more. A kernel that cannot limit files or system calls is no error; the answer tells.
+///
+/// # Errors
+/// Capabilities cannot be given up.
+pub fn confine(config: &Config) -> io::Result<Confinement> {
+    drop_capabilities().map_err(io::Error::other)?;
+    let (read, written) = (config.read_folders(), config.written_folders());
+    let limited = limit_files(&read, &written).map_err(io::Error::other)?;
+    let calls = calls::limit().map_err(|error| error.to_string());
+    Ok(Confinement { read: limited.then_some(read), written, calls })
+}
+
+/// All sets, the bounding one as far as that is permitted: who never had capabilities cannot change what programs that it starts may get, and starts none.
+fn drop_capabilities() -> Result<(), caps::errors::CapsError> {
+    caps::clear(None, CapSet::Ambient)?;
+    if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP)? {
+        caps::clear(None, CapSet::Bounding)?;
+    }
+    caps::clear(None, CapSet::Inheritable)?;
+    caps::clear(None, CapSet::Effective)?;
+    caps::clear(None, CapSet::Permitted)
+}
+
+/// No new privileges, no files but in these folders, no new TCP connections, no abstract sockets and signals of others. Whether the kernel does so for files.
+fn limit_files(read: &[PathBuf], written: &[PathBuf]) -> Result<bool, landlock::RulesetError> {
+    let making = AccessFs::MakeReg | AccessFs::WriteFile | AccessFs::RemoveFile;
+    let status = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(KNOWN))?
+        .handle_access(AccessNet::from_all(KNOWN))?
+        .scope(Scope::from_all(KNOWN))?
+        .create()?
+        .add_rules(path_beneath_rules(read, AccessFs::ReadFile | AccessFs::ReadDir))?
+        .add_rules(path_beneath_rules(written, making))?
+        .restrict_self()?;
+    Ok(status.ruleset != RulesetStatus::NotEnforced)
+}
+
+impl fmt::Display for Confinement {
+    /// One line for the operator.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("gave up all capabilities and new privileges; ")?;
+        match &self.read {
+            None => f.write_str("files are not limited, since this kernel has no Landlock")?,
+            Some(read) => write!(f, "reads files in {}, makes files in {}", list(read), list(&self.written))?,
+        }
+        match &self.calls {
+            Ok(count) => write!(f, "; {count} system calls are left"),
+            Err(error) => write!(f, "; system calls are not limited: {error}"),
+        }
+    }
+}
+
+fn list(folders: &[PathBuf]) -> String {
+    match folders {
+        [] => "no folder".to_string(),
+        folders => folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", "),
+    }
+}

@@ -1,0 +1,166 @@
+//! Boxes between all kinds of ports, on a thread that has given everything up, in a network namespace of the test's own.
+
+use std::fs;
+use std::net::UdpSocket;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+use super::*;
+use crate::control::Desk;
+use crate::core::Snapshot;
+use crate::driver::{Clock, real_time};
+use crate::frame::Pool;
+use crate::live::Live;
+use crate::port::Port;
+use crate::port::packet::PacketPort;
+use crate::port::testbed::{in_namespace, ip, numbered, send, soon};
+
+fn config(folder: &Path, inside: &str, outside: &str) -> Config {
+    let text = format!("scheduler = \"fifo\"\n[ports]\nin = {inside:?}\nout = {outside:?}\n");
+    let name = folder.join("box.toml");
+    fs::write(&name, &text).unwrap();
+    Config::parse(name.to_str().unwrap(), &text, &[]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The rights of a thread, as the kernel tells them.
+fn rights(thread: &str) -> Vec<(String, String)> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap();
+    let wanted = ["CapInh", "CapPrm", "CapEff", "CapAmb", "NoNewPrivs", "Seccomp"];
+    let lines = status.lines().filter_map(|line| line.split_once(':'));
+    let lines = lines.filter(|(name, _)| wanted.contains(name));
+    lines.map(|(name, value)| (name.to_string(), value.trim().to_string())).collect()
+}
+
+/// A box of `config` runs on a thread that gave everything up, while `traffic` goes on until it has `sent` so many more; between two times `between` happens.
+fn runs_confined(config: Config, mut traffic: impl FnMut(), between: impl FnOnce()) -> (Confinement, Snapshot) {
+    let (stop, sent) = (AtomicBool::new(false), AtomicU64::new(0));
+    let (tell, told) = sync_channel(1);
+    thread::scope(|scope| {
+        let (stop, sent) = (&stop, &sent);
+        let running = scope.spawn(move || {
+            let mut live = Live::open(&config).unwrap_or_else(|error| panic!("{error}"));
+            let (thread, clock) = (fs::read_link("/proc/thread-self").unwrap(), Clock::start());
+            let confinement = confine(&config).unwrap();
+            tell.send((thread, confinement)).unwrap();
+            real_time(&mut live, &clock, stop, |live, now| {
+                sent.store(live.snapshot_of(now, 0).ports["out"].sent, Ordering::Relaxed);
+            })
+            .unwrap();
+            live.snapshot_of(clock.now(), 0)
+        });
+        let (thread, confinement) = told.recv().unwrap();
+        let zero = "0000000000000000".to_string();
+        let expected = [("CapInh", zero.as_str()), ("CapPrm", &zero), ("CapEff", &zero), ("CapAmb", &zero)];
+        let expected = expected.into_iter().chain([("NoNewPrivs", "1"), ("Seccomp", "2")]);
+        let expected: Vec<(String, String)> = expected.map(|(a, b)| (a.to_string(), b.to_string())).collect();
+        assert_eq!(rights(&thread.to_string_lossy()), expected);
+        let mut more = || {
+            let before = sent.load(Ordering::Relaxed);
+            soon(|| {
+                traffic();
+                sent.load(Ordering::Relaxed) >= before + 3
+            })
+        };
+        let first = more();
+        between();
+        let second = more();
+        stop.store(true, Ordering::Relaxed);
+        let snapshot = running.join().unwrap();
+        assert!(first && second, "{first} {second} {snapshot:?}");
+        (confinement, snapshot)
+    })
+}
+
+fn down_and_up(names: &[&str]) {
+    for state in ["down", "up"] {
+        names.iter().for_each(|name| ip(&format!("link set {name} {state}")));
+    }
+}
+
+#[test]
+fn a_confined_box_forwards_between_interfaces_which_may_go_down_and_come_up_again() {
+    in_namespace(|| {
+        ip("link add near type veth peer name far");
+        ip("link set near up");
+        ip("link set far up");
+        let folder = tempfile::tempdir().unwrap();
+        for kind in ["packet", "xdp"] {
+            let config = config(folder.path(), &format!("{kind}:right"), &format!("{kind}:near"));
+            let (mut left, mut pool) = (PacketPort::open("left", 64).unwrap(), Pool::new());
+            let traffic = || send(&mut left, &mut pool, [numbered(1, 100)]);
+            let (confinement, snapshot) = runs_confined(config, traffic, || down_and_up(&["right", "near"]));
+            assert_eq!((snapshot.unaccounted, confinement.written.len()), (0, 0), "{kind} {snapshot:?}");
+        }
+    });
+}
+
+#[test]
+fn a_confined_box_forwards_between_this_machine_and_itself() {
+    in_namespace(|| {
+        let folder = tempfile::tempdir().unwrap();
+        for kind in ["tap", "tun"] {
+            let config = config(folder.path(), &format!("{kind}:in0"), &format!("{kind}:out0"));
+            let socket = UdpSocket::bind("0.0.0.0:1000").unwrap();
+            let mut addressed = false;
+            let traffic = || {
+                if !addressed {
+                    addressed = true;
+                    ip("address replace 192.0.2.1/24 dev in0");
+                    if kind == "tap" {
+                        ip("neighbour replace 192.0.2.2 lladdr 02:00:00:00:00:02 dev in0");
+                    }
+                }
+                // While the interface is down it is refused.
+                let _ = socket.send_to(b"hello", "192.0.2.2:2000");
+            };
+            let (_, snapshot) = runs_confined(config, traffic, || down_and_up(&["out0"]));
+            assert_eq!(snapshot.unaccounted, 0, "{kind} {snapshot:?}");
+        }
+    });
+}
+
+#[test]
+fn a_confined_box_finishes_its_capture_rereads_its_file_and_can_do_nothing_else() {
+    in_namespace(|| {
+        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let secret = elsewhere.path().join("secret");
+        fs::write(&secret, "secret").unwrap();
+        let config = config(folder.path(), "packet:right", "pcap:>out.pcap");
+        let thread = thread::spawn(move || {
+            let mut live = Live::open(&config).unwrap();
+            let (mut left, mut pool) = (PacketPort::open("left", 64).unwrap(), Pool::new());
+            let confinement = confine(&config).unwrap();
+            send(&mut left, &mut pool, [numbered(1, 100)]);
+            let (clock, stop) = (Clock::start(), AtomicBool::new(false));
+            let (_desk, counter) = Desk::open();
+            real_time(&mut live, &clock, &stop, |live, now| {
+                let came = live.snapshot_of(now, 0).ports["in"].received > 0;
+                stop.store(came, Ordering::Relaxed);
+            })
+            .unwrap();
+            let reread = config.reread().map(|_| ()).map_err(|error| error.to_string());
+            drop(counter);
+            let refused = [
+                fs::read(&secret).is_err(),
+                fs::write(elsewhere.path().join("new"), "new").is_err(),
+                PacketPort::open("left", 64).is_err(),
+                UdpSocket::bind("127.0.0.1:0").is_err(),
+                std::net::TcpStream::connect("127.0.0.1:1").is_err_and(|e| e.raw_os_error() == Some(libc::EPERM)),
+                std::process::Command::new("true").status().is_err(),
+            ];
+            (confinement, reread, refused, left.counters().sent)
+        });
+        let (confinement, reread, refused, sent) = thread.join().unwrap();
+        assert_eq!((reread, refused, sent), (Ok(()), [true; 6], 1));
+        let capture = folder.path().join("out.pcap");
+        // A header of 24 bytes, and of the frame 16 bytes more than its own.
+        assert_eq!(fs::metadata(capture).unwrap().len(), 24 + 16 + 100);
+        let told = confinement.to_string();
+        let folder = folder.path().display();
+        let expected =
+            format!("gave up all capabilities and new privileges; reads files in {folder}, makes files in {folder}; ");
+        assert!(told.starts_with(&expected) && told.ends_with(" system calls are left"), "{told}");
+    });
+}
