@@ -9,10 +9,8 @@
 //! * Weights: one for each resource. They share the sum: a backlogged flow's time on a resource is in proportion to its weight there if its
 //!   packets need time on no other one.
 //! * Guarantees, with exact times, N the normalised time received as of the decisions and C the longest of a packet, for `clock=tags`:
-//!   N_i - N_j <= C_j + max over all flows n of C_n over any interval in which flows i and j are backlogged. A packet leaves at
-//!   most (17) after its expected arrival with one packet at a time in the pipeline, also by `clock=paper`; a flow's shares are its weights by
-//!   the largest of the resources' sums of weights. With a pipeline that overlaps, the paper's case, there is no proof, and a simulated run of nine
-//!   flows exceeded it 1.29 times. See `dovetail_model::bounds_composite`.
+//!   N_i - N_j <= C_j + max over all flows n of C_n over any interval in which flows i and j are backlogged. The paper's delay guarantee, equation (17), is
+//!   none, by neither clock: runs of a few packets exceed it (`dovetail_model::bounds_composite::pcfq_delay_s` says why).
 //! * Times must be known, or predicted, on arrival.
 //! * Example: `pcfq`, `pcfq:charge=estimated,clock=paper`.
 //!
@@ -66,7 +64,7 @@ pub const ENTRY: Entry = Entry {
         },
     ],
     complexity: "O(log n)",
-    guarantee: "N_i - N_j <= C_j + max C, N total of time by weight, C a packet's longest; delay by eq. (17), one packet at a time",
+    guarantee: "N_i - N_j <= C_j + max C, N total of time by weight, C a packet's longest",
     weights: Weights::Each,
     work_conserving: "yes",
     costs: "on arrival; corrected by measurement in the next tag unless charge=estimated",

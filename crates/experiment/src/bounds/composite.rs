@@ -5,7 +5,7 @@ use dovetail_model::bounds_composite::{
     separate_wfq_delay_s, wfq_delay_s,
 };
 
-use super::facts::{Facts, times};
+use super::facts::{Facts, fixed_quantum_s, times};
 use super::measure::{Worst, worst};
 use super::pairs::{Counting, worst_pair};
 use super::{Bound, Guarantee};
@@ -19,14 +19,20 @@ pub fn fairness(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     };
     let what = "two flows' difference of total service / weight";
     let remark = "counted at the entrance, any interval, among the 64 flows with the most packets";
-    vec![Guarantee { run, what, source, remark }.row(facts.substantial(), || drift(run))]
+    let by_the_papers_clock = run.scheduler.value("clock") == Some("paper");
+    let applies = match run.scheduler.name.as_str() {
+        "cbcs" => facts.steady_quantum(),
+        _ if by_the_papers_clock => Err("does not apply: by the paper's clock only to flows that begin together"),
+        _ => Ok(()),
+    };
+    vec![Guarantee { run, what, source, remark }.row(facts.substantial().and(applies), || drift(run))]
 }
 
 /// Delay on CPU and link each, and on both.
 pub fn separate_wfqs(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     let applies = for_delay(run, facts).and_then(|()| match run.scheduler.value("full") {
         Some("hold") => Err("does not apply: packets are held in front of an idle resource"),
-        _ => (0..run.resources.len()).try_for_each(|r| facts.substantial_on(r)),
+        _ => (0..run.resources.len()).try_for_each(|r| facts.needed_by_all(r)),
     });
     let row = |what, source, seen: &dyn Fn() -> Option<Worst>| {
         Guarantee { run, what, source, remark: EXPECTED }.row(applies, seen)
@@ -137,7 +143,8 @@ pub fn drift(run: &Recorded) -> Option<Worst> {
     match run.scheduler.name.as_str() {
         "cbcs" => {
             let flows = composite_flows(run, |flow, _| flow.weight);
-            let quantum_s = flows.iter().map(|f| f.longest_s).fold(0.0, f64::max);
+            let longest_s = flows.iter().map(|f| f.longest_s).fold(0.0, f64::max);
+            let quantum_s = fixed_quantum_s(run).unwrap_or(longest_s);
             let bound = |i: usize, j: usize| cbcs_weighted_fairness_s(quantum_s, flows[i], flows[j]);
             worst_pair(run, Counting::TotalAtEntrance, bound)
         }

@@ -1,6 +1,7 @@
 //! What is true of a run, and decides which guarantees apply to it.
 
 use dovetail_sim::End;
+use dovetail_units::Duration;
 
 use crate::compare::{Recorded, ResourceTotal};
 use crate::scenario::Scenario;
@@ -110,6 +111,11 @@ impl Facts {
         if self.weighted_apart {
             return Err("does not apply: weights differ by resource");
         }
+        self.needed_by_all(resource)
+    }
+
+    /// Every packet takes time on this resource.
+    pub fn needed_by_all(&self, resource: usize) -> Result<(), &'static str> {
         if self.skipped[resource] { Err("does not apply: a packet needs none of the shared resource") } else { Ok(()) }
     }
 
@@ -127,6 +133,12 @@ impl Facts {
         if weights.any(|w| Some(w) != first) { Err("does not apply: proved for equal weights only") } else { Ok(()) }
     }
 
+    /// The scenario leaves the quantum as it is.
+    pub fn steady_quantum(&self) -> Result<(), &'static str> {
+        let changes = self.changed.iter().any(|p| p == "quantum");
+        if changes { Err("does not apply: the quantum changes") } else { Ok(()) }
+    }
+
     /// The flows that sent something.
     pub fn senders(&self) -> impl Iterator<Item = &FlowFacts> {
         self.flows.iter().filter(|f| f.weight > 0.0)
@@ -136,6 +148,11 @@ impl Facts {
     pub fn part(&self, flow: usize) -> f64 {
         self.flows[flow].weight / self.weights
     }
+}
+
+/// The scheduler's quantum in seconds, if it has a fixed one.
+pub fn fixed_quantum_s(run: &Recorded) -> Option<f64> {
+    run.scheduler.value("quantum")?.parse::<Duration>().ok().map(Duration::as_secs_f64)
 }
 
 fn obstacle(scenario: &Scenario, run: &Recorded) -> Option<&'static str> {

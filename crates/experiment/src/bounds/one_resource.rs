@@ -4,9 +4,8 @@ use dovetail_model::bounds::{
     Sharer, drr_head_delay_s, drr_latency_s, drr_relative_fairness_s, one_packet_late_s, scfq_delay_s, sfq_delay_s,
     tag_relative_fairness_s, wf2q_plus_delay_s,
 };
-use dovetail_units::Duration;
 
-use super::facts::{Facts, FlowFacts};
+use super::facts::{Facts, FlowFacts, fixed_quantum_s};
 use super::measure::{Private, Worst, after_gps, beside_private_servers, head_delay, worst};
 use super::pairs::{Counting, worst_pair};
 use super::{Bound, Guarantee};
@@ -91,11 +90,9 @@ pub fn drr(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     let shared = Shared::new(run, facts);
     let needed = (0..run.flows.len()).map(|f| shared.sharer(f)).filter(|s| s.weight > 0.0);
     let needed = needed.map(|s| s.longest_s / s.weight).fold(0.0, f64::max);
-    let given = run.scheduler.parameters.iter().find(|(key, value)| key == "quantum" && value != "auto");
-    let fixed = given.and_then(|(_, value)| value.parse::<Duration>().ok()).map(|q| q.as_secs_f64());
+    let fixed = fixed_quantum_s(run);
     let quantum = fixed.unwrap_or(needed);
-    let changes = facts.changed.iter().any(|p| p == "quantum");
-    let steady = if changes { Err("does not apply: the quantum changes") } else { Ok(()) };
+    let steady = facts.steady_quantum();
     let turns = |s: Sharer| fixed.map_or(2.0, |q| (s.longest_s / (q * s.weight)).ceil());
     let enough = match fixed {
         None => Err("does not apply: proved for a fixed quantum"),

@@ -76,13 +76,18 @@ fn events(run: &Recorded, counting: Counting, flows: &[usize]) -> Vec<(Time, Eve
             }
             Counting::DominantReceived => 0,
         };
-        events.extend([(packet.arrival, Event::Arrives, at), (entered.start, Event::Enters(counted), at)]);
+        // Packets that bypass the first resource may enter it at one instant; they come to the next one in the order of the decisions.
+        let next = if times.len() > 1 { run.service(k, 1) } else { None };
+        let decided = next.map_or(entered.end, |next| next.start);
+        events.push((packet.arrival, Time::ZERO, Event::Arrives, at));
+        events.push((entered.start, decided, Event::Enters(counted), at));
         if let (Counting::DominantReceived, Some(service)) = (counting, run.service(k, dominant(&times).0)) {
-            events.extend([(service.start, Event::Begins, at), (service.end, Event::Ends, at)]);
+            events.push((service.start, Time::ZERO, Event::Begins, at));
+            events.push((service.end, Time::ZERO, Event::Ends, at));
         }
     }
-    events.sort_unstable_by_key(|&(time, event, at)| (time, event, at));
-    events
+    events.sort_unstable_by_key(|&(time, decided, event, at)| (time, decided, event, at));
+    events.into_iter().map(|(time, _, event, at)| (time, event, at)).collect()
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -57,8 +57,14 @@ fn schedulers(resources: usize) -> Vec<String> {
         }
     }
     all.extend(
-        ["drr:quantum=160 us,resource=0", "drr:quantum=9 us", "mr3:progress=finished", "drgps:order=start"]
-            .map(String::from),
+        [
+            "cbcs:quantum=1 ms",
+            "drr:quantum=160 us,resource=0",
+            "drr:quantum=9 us",
+            "mr3:progress=finished",
+            "drgps:order=start",
+        ]
+        .map(String::from),
     );
     if resources == 2 {
         all.push("wfq+wfq:buffer=none".to_string());
@@ -140,8 +146,10 @@ fn where_a_condition_does_not_hold_the_row_says_which() {
     does_not_apply(TWO, EQUAL, "", "wfq", "GPS", "not the first one");
     does_not_apply(ONE, EQUAL, "", "drr", "3 F", "fixed quantum");
     does_not_apply(ONE, EQUAL, "", "drr:quantum=9 us", "3 F", "below the largest packet");
-    does_not_apply(ONE, EQUAL, "until = '9 ms'", "sfq", "difference", "cut off");
+    does_not_apply(TWO, EQUAL, "", "pcfq:clock=paper", "difference", "begin together");
     let change = "change = [{ at = '5 ms', set = 'quantum=1 ms' }]";
+    does_not_apply(TWO, EQUAL, change, "cbcs", "difference", "quantum changes");
+    does_not_apply(ONE, EQUAL, "until = '9 ms'", "sfq", "difference", "cut off");
     does_not_apply(ONE, EQUAL, change, "drr:quantum=160 us", "difference", "quantum changes");
     let shifting = ["cpu = '20 us', link = '0.04 us/B'", TWO[1], TWO[2], TWO[3]];
     does_not_apply(shifting, EQUAL, "", "mr3", "difference", "dominant resource changes");
@@ -274,6 +282,36 @@ fn the_next_nanosecond_after_an_instant_of_the_fluid_is_allowed_for() {
         let row = row_of(&text, &format!("tradeoff:alpha={alpha}"), "fluid's + n");
         assert!(row.ratio.is_some_and(|ratio| ratio <= 1.0), "{row:#?}");
     }
+}
+
+/// Both flows' packets pass the CPU at 0 s, in turn: that they do at one instant is no service for one flow after the other.
+#[test]
+fn packets_that_bypass_at_one_instant_count_in_the_order_of_the_decisions() {
+    let list = "list = [{ at = '0 s', size = '100 B', count = 20 }]\n";
+    let text = format!(
+        "[[class]]\nname = 'c'\ncost = {{ cpu = '0 s', link = '8 us' }}\n[[flows]]\nclass = 'c'\n{list}[[flows]]\nclass = 'c'\n{list}"
+    );
+    for scheduler in ["pcfq", "cbcs", "drfq"] {
+        let row = row_of(&text, scheduler, "difference");
+        near(row.seen_s, 8e-6);
+    }
+}
+
+/// Weights of 1 and 3 on the CPU, of 3 and 1 on the link: shares of a quarter and of three.
+#[test]
+fn separate_wfqs_have_their_guarantees_with_weights_by_resource() {
+    let flow = |cpu, link| {
+        format!(
+            "[[flows]]\nclass = 'c'\nweight = {{ cpu = {cpu}, link = {link} }}\nlist = [{{ at = '0 s', size = '1 B', count = 9 }}]\n"
+        )
+    };
+    let text =
+        format!("[[class]]\nname = 'c'\ncost = {{ cpu = '10 us', link = '2 us' }}\n{}{}", flow(1, 3), flow(3, 1));
+    let row = row_of(&text, "wfq+wfq", "leaving after");
+    // The first flow's: 10 / 0.25 + 10 + 2 / 0.75 + 2, or the second's: 10 / 0.75 + 10 + 2 / 0.25 + 2; whichever is nearer.
+    let bounds = [40.0 + 10.0 + 8.0 / 3.0 + 2.0, 40.0 / 3.0 + 10.0 + 8.0 + 2.0];
+    let bound_us = 1e6 * (row.bound_s.unwrap_or_default() - 1e-9);
+    assert!(bounds.iter().any(|b| (b - bound_us).abs() < 1e-6) && row.ratio <= Some(1.0), "{row:#?}");
 }
 
 /// Two flows, of weights 1 and 2, by hand: times in ns.

@@ -13,7 +13,8 @@
 //! the state is of fixed size and as precise after a year as on the first day.
 //!
 //! Means count 2^-20 bytes and 2^-12 ns, variances 2^-24 of their units, the slope 2^-20 ns per byte; rounding to the nearest adds at most
-//! 1 / (2 alpha) units to each. While the sizes seen do not tell a slope (a variance below 1/16 square byte), the last one that was known
+//! 1 / (2 alpha) units to means and, where it is done twice per packet, 1 / alpha to variance and covariance. With alpha = 1 nothing is left of either, and the
+//! newest time is predicted for every size. While the sizes seen do not tell a slope (a variance below 1/16 square byte), the last one that was known
 //! is kept, at first 0. Sizes count at most 2^24 bytes. An estimate is never below zero. Before the first observation of a key
 //! `first` is predicted, by default zero.
 
@@ -74,7 +75,7 @@ impl Line {
         let dy = (i128::from(used.as_nanos()) << TIME_PLACES) - self.mean_time;
         self.mean_size += millionths(gain * dx);
         self.mean_time += millionths(gain * dy);
-        let square = |product: i128, places: u32| millionths(gain * product) >> (places - SQUARE_PLACES);
+        let square = |product: i128, places: u32| in_squares(millionths(gain * product), places);
         self.variance = millionths(rest * (self.variance + square(dx * dx, 2 * PLACES)));
         self.covariance = millionths(rest * (self.covariance + square(dx * dy, PLACES + TIME_PLACES)));
         if self.variance >= LEAST_VARIANCE {
@@ -91,6 +92,12 @@ impl Line {
 
 fn in_places(size: u32) -> i128 {
     i128::from(size.min(LARGEST_SIZE)) << PLACES
+}
+
+/// To the nearest unit of squares, from more binary places.
+fn in_squares(value: i128, places: u32) -> i128 {
+    let fewer = places - SQUARE_PLACES;
+    (value + (1 << (fewer - 1))) >> fewer
 }
 
 /// To the nearest unit.

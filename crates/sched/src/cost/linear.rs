@@ -65,7 +65,8 @@ fn picoseconds(text: &str) -> Result<u64, ParseError> {
         if let Some(number) = text.strip_suffix(unit) {
             let mut scaled = alloc::string::String::from(number);
             scaled.push_str(thousandfold);
-            return duration(&scaled).map(Duration::as_nanos);
+            // An error is about what was written.
+            return duration(&scaled).map(Duration::as_nanos).map_err(|scaled| duration(text).err().unwrap_or(scaled));
         }
     }
     duration(text).map(|d| d.as_nanos().saturating_mul(1000))

@@ -108,7 +108,7 @@ fn ses(spec: &Spec) -> Result<Prediction, SpecError> {
     let mut first = None;
     for (name, value) in &spec.parameters {
         match name.as_str() {
-            "alpha" => parameters.alpha = alpha(value, 1, "a number above 0 and up to 1")?,
+            "alpha" => parameters.alpha = alpha(value, 1, "a number from 0.000001 to 1")?,
             "scale" => {
                 parameters.scale = choice(name, value, [("header", Scale::Header), ("payload", Scale::Payload)])?
             }

@@ -12,7 +12,7 @@ use crate::queues::IndexedHeap;
 #[derive(Clone, Debug, Default)]
 pub struct FluidClock {
     virtual_time: u64,
-    /// Work not in V yet, in ticks times thousandths of weight; less than `load`.
+    /// Work not in V yet, in ticks times thousandths of weight; less than the load of the last step.
     rest: u64,
     /// Sum of the weights of the active flows, in thousandths.
     load: u64,

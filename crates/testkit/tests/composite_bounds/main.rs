@@ -1,5 +1,6 @@
 //! Guarantees of PCFQ and CBCS on random traffic over CPU and link, and what becomes of them when times are predicted.
 
+mod exceeded;
 mod pipeline;
 mod separate;
 

@@ -48,6 +48,22 @@ pub fn table3(runs: &[Recorded]) -> Result<Findings, ReproduceError> {
     Ok(findings)
 }
 
+/// CBCS as it is printed, which pays what was predicted: packets of the encryption flows, link, and how far total times are apart.
+pub fn as_printed(findings: &mut Findings, bench: &Bench<'_>, overrides: &[String]) -> Result<(), ReproduceError> {
+    let specs = stretch::specs(&["cbcs:charge=estimated"])?;
+    let runs = bench.run_with(&scenario(bench, overrides)?, &specs, 0)?;
+    let run = under(&runs, "cbcs")?;
+    findings.found("printed-processed", mean(&of_group(run, GROUPS[2], processed)));
+    findings.found("printed-link", 100.0 * run.resources[LINK].utilization);
+    findings.found("printed-total-spread", spread_percent(&totals(run)));
+    Ok(())
+}
+
+/// Of every flow, the times on CPU and link together.
+fn totals(run: &Recorded) -> Vec<f64> {
+    run.flows.iter().map(|f| f.service[CPU] + f.service[LINK]).collect()
+}
+
 /// How far the values are apart, in per cent of their mean.
 fn spread_percent(values: &[f64]) -> f64 {
     let (least, most) = extent(values);
@@ -76,8 +92,7 @@ pub fn fig2(runs: &[Recorded]) -> Result<Findings, ReproduceError> {
 pub fn fig3(bench: &Bench<'_>, runs: &[Recorded]) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
     let (cbcs, drr) = (under(runs, "cbcs")?, under(runs, "drr+drr")?);
-    let totals: Vec<f64> = cbcs.flows.iter().map(|f| f.service[CPU] + f.service[LINK]).collect();
-    findings.found("cbcs-total-spread", spread_percent(&totals));
+    findings.found("cbcs-total-spread", spread_percent(&totals(cbcs)));
     let of = |run, group, resource: usize| mean(&of_group(run, group, |f| f.service[resource]));
     findings.found("cbcs-cpu-ratio", of(cbcs, GROUPS[0], CPU) / of(cbcs, GROUPS[1], CPU).max(of(cbcs, GROUPS[2], CPU)));
     let link = |group| of(cbcs, group, LINK);

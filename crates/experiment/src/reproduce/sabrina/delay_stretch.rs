@@ -1,16 +1,14 @@
 //! The delay guarantees (16) and (17) of the PCFQ paper in a run, with exact and with predicted times: PCFQ, Table 2.
 
-use dovetail_sched::Spec;
-
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
-use super::stretch::{MODELS, SPREADS, known_lengths};
+use super::stretch::{MODELS, SPREADS, known_lengths, specs};
 use super::{GROUPS, delays, prediction};
 use crate::bounds::delay;
 use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
 
-/// PCFQ as it pays what was measured, and as in the paper; separate WFQs.
+/// PCFQ as it pays what was measured, and what was predicted; separate WFQs.
 const SCHEDULERS: [&str; 3] = ["pcfq", "pcfq:charge=estimated", "wfq+wfq:buffer=none"];
 /// Half of the rates of the delay runs, in random order: what a flow sends takes 97 % of a server that has its shares of CPU and link, one after the
 /// other, as the expected arrival counts. At the full rates that falls behind without end, and a packet is never late.
@@ -51,6 +49,19 @@ pub fn add(findings: &mut Findings, bench: &Bench<'_>) -> Result<(), ReproduceEr
     Ok(())
 }
 
+/// Two flows by hand: fifty packets of the first are on the CPU, on the link and in front of it when the second's only one comes.
+const OVERLAP: &str = include_str!("../../../../../scenarios/papers/pcfq/overlap.toml");
+
+/// How far (17) is from where packets overlap on CPU and link.
+pub fn overlap(findings: &mut Findings, bench: &Bench<'_>) -> Result<(), ReproduceError> {
+    let scenario = bench.scenario("pcfq/overlap.toml", OVERLAP, &[])?;
+    let runs = bench.run_with(&scenario, &scenario.schedulers(), PACKETS)?;
+    let worst = runs.first().and_then(delay);
+    let note = worst.map_or(String::new(), |w| format!("{:.0} us, allowed {:.0} us", 1e6 * w.seen_s, 1e6 * w.bound_s));
+    findings.noted("delay17-overlap", worst.map_or(f64::NAN, |w| w.seen_s / w.bound_s), note);
+    Ok(())
+}
+
 fn point(
     bench: &Bench<'_>,
     name: &str,
@@ -64,8 +75,7 @@ fn point(
         overrides.push(format!("class.{class}.estimate={}", estimate(k)));
         overrides.push(format!("class.{class}.spread={{ cpu = \"{spread}\" }}"));
     }
-    let specs: Vec<Spec> = SCHEDULERS.iter().filter_map(|s| s.parse().ok()).collect();
-    let runs = bench.run_with(&delays::scenario(bench, &overrides)?, &specs, PACKETS)?;
+    let runs = bench.run_with(&delays::scenario(bench, &overrides)?, &specs(&SCHEDULERS)?, PACKETS)?;
     let error = runs.first().and_then(prediction::error_of_all).unwrap_or(0.0);
     let name = if name.is_empty() { format!("{:.1} %", 100.0 * error) } else { name.to_string() };
     let ratio = |run| delay(run).map_or(f64::NAN, |worst| worst.seen_s / worst.bound_s);

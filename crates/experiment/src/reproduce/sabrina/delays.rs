@@ -1,10 +1,10 @@
-//! The thirty flows at 97 % of the CPU and 96 % of the link: CBCS, Table 2; PCFQ, Tables 4 and 5 and Figs. 2 to 4.
+//! The thirty flows at 97 % of the CPU and 96 % of the link: CBCS, Table 2; PCFQ, Table 4 and Figs. 2 to 4.
 
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::stats::{estimated, extent, mean, members, of_group};
-use super::{CPU, GROUPS, LINK, under};
+use super::{GROUPS, under};
 use crate::compare::{LatencySummary, Recorded};
 use crate::figure::{Series, UtilizationPanel, over_time};
 use crate::scenario::Scenario;
@@ -18,6 +18,12 @@ const PACKETS: usize = 100_000;
 /// The scenario, changed by these overrides.
 pub fn scenario(bench: &Bench<'_>, overrides: &[String]) -> Result<Scenario, ReproduceError> {
     bench.scenario("pcfq/delays.toml", SCENARIO, overrides)
+}
+
+/// The same with the same weight for all flows on both resources.
+pub fn of_equal_weights(bench: &Bench<'_>, overrides: &[String]) -> Result<Scenario, ReproduceError> {
+    let weights = GROUPS.map(|group| format!("flows.{group}.weight=1"));
+    scenario(bench, &[&weights[..], overrides].concat())
 }
 
 /// The runs of all seeds; of each all schedulers.
@@ -157,29 +163,4 @@ pub(super) fn panel(run: &Recorded, group: &str) -> UtilizationPanel {
     let points = run.packets.iter().enumerate().filter_map(delay).collect();
     let resources = vec![Series { name: "delay of each packet".into(), points }];
     UtilizationPanel { scheduler: run.scheduler.to_string(), resources }
-}
-
-/// PCFQ, Table 5: what flows receive of each resource against what they have reserved.
-pub fn shares(bench: &Bench<'_>, delays: &Delays) -> Result<Findings, ReproduceError> {
-    let mut findings = Findings::default();
-    let workload = scenario(bench, &[])?.workload::<2>();
-    for (resource, key) in [(CPU, "cpu"), (LINK, "link")] {
-        let weights: Vec<f64> = workload.flows.iter().map(|f| f.weights()[resource].as_f64()).collect();
-        let furthest = |scheduler| delays.each(scheduler, |run| furthest_percent(run, resource, &weights));
-        let (pcfq, wfq) = (mean(&furthest("pcfq")?), mean(&furthest("wfq+wfq")?));
-        let note =
-            format!("the flow furthest from its reservation gets {pcfq:.2} % more or less, with wfq+wfq {wfq:.2} %");
-        findings.noted(key, pcfq - wfq, note);
-    }
-    Ok(findings)
-}
-
-/// By how much the flow that is furthest from its part by weight is above or below it, in per cent of it.
-fn furthest_percent(run: &Recorded, resource: usize, weights: &[f64]) -> f64 {
-    let received: f64 = run.flows.iter().map(|f| f.service[resource]).sum();
-    let reserved: f64 = weights.iter().sum();
-    let off = |(flow, weight): (&crate::compare::FlowTotal, &f64)| {
-        100.0 * (flow.service[resource] / received / (weight / reserved) - 1.0).abs()
-    };
-    run.flows.iter().zip(weights).map(off).fold(0.0, f64::max)
 }

@@ -4,6 +4,7 @@ use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::delays::{STATISTICS, panel};
+use super::prediction::{self, Kind};
 use super::stats::{Estimated, estimated, members};
 use super::under;
 use crate::compare::{LatencySummary, Recorded};
@@ -13,6 +14,21 @@ use crate::scenario::Scenario;
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/cbcs/ixp2400.toml");
 /// Independent runs.
 pub const SEEDS: std::ops::RangeInclusive<u64> = 1..=5;
+/// Under separate schedulers, what every packet takes on a further stage between engines and link, first come, first served: from nothing to more than the
+/// mean packet takes on the link, 13.5 us.
+const STAGES_US: [&str; 6] = ["0", "5", "10", "12", "13.6", "15"];
+/// The stage at which the order of schemes is checked: a ninth longer than the mean packet on the link, so that it is the bottleneck under any seed.
+const CHECKED_US: &str = "15";
+/// Separate schedulers with that stage.
+const FURTHER: &str = "drr+fifo+drr:full=hold,buffer=8";
+/// By class of the scenario: the time on an engine.
+const ENGINE_US: [&str; 5] = ["5", "0.176667", "2.5", "0.176667", "5"];
+/// The kinds of header traffic, by CPU, each with its classes.
+const KINDS: [(&str, &[&str]); 3] = [
+    ("high-cpu", &["high CPU, low bandwidth", "high CPU, high bandwidth"]),
+    ("medium-cpu", &["medium CPU, medium bandwidth"]),
+    ("low-cpu", &["low CPU, low bandwidth", "low CPU, high bandwidth"]),
+];
 /// Packets whose ways are kept of the first seed.
 const PACKETS: usize = 2_000_000;
 /// The scenario's groups, as the table has them, and their keys.
@@ -66,7 +82,7 @@ impl Ixp {
     /// The statistic under CBCS in per cent of that under separate DRR, and both in words.
     fn ratio(&self, group: &str, value: fn(&LatencySummary) -> f64) -> Result<(Estimated, String), ReproduceError> {
         let (cbcs, drr) = (self.delays_s("cbcs", group, value)?, self.delays_s("drr+drr", group, value)?);
-        let ratios: Vec<f64> = cbcs.iter().zip(&drr).map(|(ours, theirs)| 100.0 * ours / theirs).collect();
+        let ratios = percent(&cbcs, &drr);
         let ms = |delays: &[f64]| estimated(&delays.iter().map(|s| 1e3 * s).collect::<Vec<f64>>());
         let ratio = estimated(&ratios);
         let (half, seeds) = (ratio.half, ratios.len());
@@ -91,6 +107,16 @@ impl Ixp {
         Ok(findings)
     }
 
+    /// In how many groups the mean delay under CBCS is surely shorter than in `separate`, runs of the same packets under this other scheduler.
+    fn groups_shorter(&self, separate: &Self, scheduler: &str) -> Result<f64, ReproduceError> {
+        let shorter = |(group, _): (&str, &str)| {
+            let (cbcs, theirs) =
+                (self.delays_s("cbcs", group, |l| l.mean)?, separate.delays_s(scheduler, group, |l| l.mean)?);
+            Ok(if estimated(&percent(&cbcs, &theirs)).most() < 100.0 { 1.0 } else { 0.0 })
+        };
+        GROUPS.into_iter().map(shorter).sum()
+    }
+
     /// The delays of one flow of the group.
     pub fn figure(&self, id: &str, group: &str) -> Result<Findings, ReproduceError> {
         let mut findings = Findings::default();
@@ -102,4 +128,49 @@ impl Ixp {
         findings.picture(&format!("{id}.svg"), over_time(&title, "Delay (s)", &panels)?);
         Ok(findings)
     }
+}
+
+/// Value by value.
+fn percent(of: &[f64], by: &[f64]) -> Vec<f64> {
+    of.iter().zip(by).map(|(of, by)| 100.0 * of / by).collect()
+}
+
+/// In how many groups CBCS has the shorter mean delay if separate schedulers need a further stage, by its time per packet.
+pub fn further_stage(
+    findings: &mut Findings,
+    bench: &Bench<'_>,
+    composite: &Ixp,
+    overrides: &[String],
+) -> Result<(), ReproduceError> {
+    let mut counts = Vec::new();
+    for stage_us in STAGES_US {
+        let mut all = vec![
+            "resource=[{name='engines', servers=4}, {name='stage'}, {name='link', rate='50 Mbps', buffer='128 packets'}]"
+                .to_string(),
+            format!("schedulers=['{FURTHER}']"),
+        ];
+        let class =
+            |(k, engine): (usize, &str)| format!("class.{k}.cost={{engines='{engine} us', stage='{stage_us} us'}}");
+        all.extend(ENGINE_US.into_iter().enumerate().map(class));
+        let scenario = scenario(bench, &[&all[..], overrides].concat())?;
+        let separate = Ixp::run(bench, &scenario, 1..=composite.0.len() as u64)?;
+        counts.push(composite.groups_shorter(&separate, "drr+fifo+drr")?);
+    }
+    let told: Vec<String> = STAGES_US.into_iter().zip(&counts).map(|(us, n)| format!("{n} at {us} us")).collect();
+    let checked = STAGES_US.iter().position(|&us| us == CHECKED_US).and_then(|k| counts.get(k)).copied();
+    findings.noted("further-stage", checked.unwrap_or(f64::NAN), told.join(", "));
+    Ok(())
+}
+
+/// The prediction error of header traffic by alpha.
+pub fn smoothing(findings: &mut Findings, bench: &Bench<'_>, overrides: &[String]) -> Result<(), ReproduceError> {
+    let run = |alpha: &str| {
+        let estimate = |k| format!("class.{k}.estimate={{engines='ses:alpha={alpha}', link='0.02 us/B'}}");
+        let mut all: Vec<String> = (0..ENGINE_US.len()).map(estimate).collect();
+        all.push("schedulers=['cbcs:charge=estimated']".into());
+        all.extend_from_slice(overrides);
+        under(&bench.run(&scenario(bench, &all)?)?, "cbcs").cloned()
+    };
+    let kinds = KINDS.map(|(kind, classes)| Kind { name: kind, key: format!("{kind}-alpha"), groups: classes });
+    prediction::by_alpha(findings, &kinds, run, "cbcs-table5-alpha.svg")
 }

@@ -8,6 +8,7 @@ mod delays;
 mod gini;
 mod ixp;
 mod prediction;
+mod shares;
 mod stats;
 mod stretch;
 
@@ -18,6 +19,7 @@ use super::bench::{Bench, get_or_try};
 use super::expected::Findings;
 use crate::compare::Recorded;
 use delays::Delays;
+use gini::Readings;
 use ixp::Ixp;
 
 /// The groups of the thirty flows.
@@ -32,6 +34,7 @@ const LINK: usize = 1;
 pub struct Shared {
     congested: OnceCell<Vec<Recorded>>,
     delays: OnceCell<Delays>,
+    equal: OnceCell<Delays>,
     ixp: OnceCell<Ixp>,
 }
 
@@ -47,6 +50,12 @@ impl Shared {
         get_or_try(&self.delays, || Delays::run(bench, &delays::scenario(bench, &[])?, delays::SEEDS))
     }
 
+    /// CBCS, Figs. 4 and 5; PCFQ, Figs. 5 and 6: by both readings of the weights.
+    fn readings(&self, bench: &Bench<'_>) -> Result<Readings<'_>, ReproduceError> {
+        let equal = || Delays::run(bench, &delays::of_equal_weights(bench, &[])?, delays::SEEDS);
+        Ok(Readings { reserved: self.delays(bench)?, equal: get_or_try(&self.equal, equal)? })
+    }
+
     /// CBCS, Table 5 and Figs. 8 and 9.
     fn ixp(&self, bench: &Bench<'_>) -> Result<&Ixp, ReproduceError> {
         get_or_try(&self.ixp, || Ixp::run(bench, &ixp::scenario(bench, &[])?, ixp::SEEDS))
@@ -57,26 +66,36 @@ impl Shared {
 pub fn reproduce(id: &str, bench: &Bench<'_>, shared: &Shared) -> Result<Findings, ReproduceError> {
     match id {
         "pcfq-fig2" | "pcfq-fig3" | "pcfq-fig4" => delays::figure(id, shared.delays(bench)?),
-        "pcfq-fig5" => gini::pcfq(id, shared.delays(bench)?, CPU),
-        "pcfq-fig6" => gini::pcfq(id, shared.delays(bench)?, LINK),
+        "pcfq-fig5" => shared.readings(bench)?.pcfq(id, CPU),
+        "pcfq-fig6" => shared.readings(bench)?.pcfq(id, LINK),
         "pcfq-table1" => stretch::delay_guarantees(bench),
         "pcfq-table2" => {
             let mut findings = stretch::pcfq(bench)?;
             delay_stretch::add(&mut findings, bench)?;
+            delay_stretch::overlap(&mut findings, bench)?;
             Ok(findings)
         }
         "pcfq-table3" => prediction::settings(bench),
         "pcfq-table4" => delays::table(shared.delays(bench)?, &delays::PCFQ),
-        "pcfq-table5" => delays::shares(bench, shared.delays(bench)?),
+        "pcfq-table5" => shares::table(&shares::run(bench, &[], delays::SEEDS)?),
         "cbcs-fig2" => congested::fig2(shared.congested(bench)?),
         "cbcs-fig3" => congested::fig3(bench, shared.congested(bench)?),
-        "cbcs-fig4" => gini::cbcs(id, shared.delays(bench)?, CPU),
-        "cbcs-fig5" => gini::cbcs(id, shared.delays(bench)?, LINK),
+        "cbcs-fig4" => shared.readings(bench)?.cbcs(id, CPU),
+        "cbcs-fig5" => shared.readings(bench)?.cbcs(id, LINK),
         "cbcs-fig8" => shared.ixp(bench)?.figure(id, "high CPU, high bandwidth"),
         "cbcs-fig9" => shared.ixp(bench)?.figure(id, "low CPU, high bandwidth"),
         "cbcs-table2" => delays::table(shared.delays(bench)?, &delays::CBCS),
-        "cbcs-table3" => congested::table3(shared.congested(bench)?),
-        "cbcs-table5" => shared.ixp(bench)?.table(),
+        "cbcs-table3" => {
+            let mut findings = congested::table3(shared.congested(bench)?)?;
+            congested::as_printed(&mut findings, bench, &[])?;
+            Ok(findings)
+        }
+        "cbcs-table5" => {
+            let mut findings = shared.ixp(bench)?.table()?;
+            ixp::further_stage(&mut findings, bench, shared.ixp(bench)?, &[])?;
+            ixp::smoothing(&mut findings, bench, &[])?;
+            Ok(findings)
+        }
         other => Err(ReproduceError::Id(format!("{other} is not reproduced yet"))),
     }
 }

@@ -13,20 +13,40 @@ const ALPHAS: [&str; 9] = ["0.02", "0.05", "0.1", "0.2", "0.3", "0.4", "0.6", "0
 /// The paper's.
 const PAPER: &str = "0.4";
 
+/// Traffic whose prediction error is looked at together.
+pub(super) struct Kind<'a> {
+    /// What the picture calls it.
+    pub name: &'a str,
+    /// Of its finding.
+    pub key: String,
+    /// Its groups of flows.
+    pub groups: &'a [&'a str],
+}
+
 /// The loads, and the prediction error of every kind of traffic by alpha.
 pub fn settings(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
-    let mut errors: Vec<[f64; 3]> = Vec::new();
-    for alpha in ALPHAS {
-        let run = predicted(bench, alpha)?;
-        if alpha == PAPER {
-            let seconds = run.nonempty.as_secs_f64();
-            findings.found("cpu", 100.0 * run.resources[CPU].busy.as_secs_f64() / seconds);
-            findings.found("link", 100.0 * run.resources[LINK].busy.as_secs_f64() / seconds);
-        }
-        errors.push(GROUPS.map(|group| error(&run, group)));
-    }
-    for (g, group) in GROUPS.into_iter().enumerate() {
+    let paper = predicted(bench, PAPER)?;
+    let seconds = paper.nonempty.as_secs_f64();
+    findings.found("cpu", 100.0 * paper.resources[CPU].busy.as_secs_f64() / seconds);
+    findings.found("link", 100.0 * paper.resources[LINK].busy.as_secs_f64() / seconds);
+    let groups = GROUPS.map(|group| [group]);
+    let kinds: Vec<Kind<'_>> =
+        groups.iter().map(|group| Kind { name: group[0], key: format!("{}-alpha", group[0]), groups: group }).collect();
+    by_alpha(&mut findings, &kinds, |alpha| predicted(bench, alpha), "pcfq-table3.svg")?;
+    Ok(findings)
+}
+
+/// The error of the first resource's times with the paper's alpha relative to the least of all alphas, of every kind; `run` with an alpha. And a picture.
+pub(super) fn by_alpha(
+    findings: &mut Findings,
+    kinds: &[Kind<'_>],
+    run: impl Fn(&str) -> Result<Recorded, ReproduceError>,
+    file: &str,
+) -> Result<(), ReproduceError> {
+    let errors = |alpha| run(alpha).map(|run| kinds.iter().map(|kind| error(&run, kind.groups)).collect());
+    let errors = ALPHAS.into_iter().map(errors).collect::<Result<Vec<Vec<f64>>, _>>()?;
+    for (g, kind) in kinds.iter().enumerate() {
         let of = |k: usize| errors[k][g];
         let best = (0..ALPHAS.len()).min_by(|&a, &b| of(a).total_cmp(&of(b))).unwrap_or(0);
         let at = |alpha| ALPHAS.iter().position(|&a| a == alpha).map_or(f64::NAN, of);
@@ -36,10 +56,10 @@ pub fn settings(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
             100.0 * of(best),
             ALPHAS[best]
         );
-        findings.noted(format!("{group}-alpha"), at(PAPER) / of(best), note);
+        findings.noted(kind.key.clone(), at(PAPER) / of(best), note);
     }
-    findings.picture("pcfq-table3.svg", picture(&errors)?);
-    Ok(findings)
+    findings.picture(file, picture(kinds, &errors)?);
+    Ok(())
 }
 
 fn predicted(bench: &Bench<'_>, alpha: &str) -> Result<Recorded, ReproduceError> {
@@ -50,10 +70,11 @@ fn predicted(bench: &Bench<'_>, alpha: &str) -> Result<Recorded, ReproduceError>
     under(&bench.run_with(&scenario, &pcfq, 0)?, "pcfq").cloned()
 }
 
-/// Mean of |predicted - actual| / actual of the CPU times of a group.
-fn error(run: &Recorded, group: &str) -> f64 {
+/// Mean of |predicted - actual| / actual of the CPU times of these groups.
+fn error(run: &Recorded, groups: &[&str]) -> f64 {
     let mut sum = PredictionError::default();
-    members(run, group).filter_map(|f| run.flows[f].prediction[CPU]).for_each(|own| sum.add(&own));
+    let flows = groups.iter().flat_map(|group| members(run, group));
+    flows.filter_map(|f| run.flows[f].prediction[CPU]).for_each(|own| sum.add(&own));
     sum.mean_relative().unwrap_or(f64::NAN)
 }
 
@@ -64,7 +85,7 @@ pub(super) fn error_of_all(run: &Recorded) -> Option<f64> {
     sum.weighted_relative()
 }
 
-fn picture(errors: &[[f64; 3]]) -> Result<String, ReproduceError> {
+fn picture(kinds: &[Kind<'_>], errors: &[Vec<f64>]) -> Result<String, ReproduceError> {
     let bars = |g: usize| errors.iter().map(|e| Some(Bar { mean: 100.0 * e[g], std: 0.0 })).collect();
     Ok(bars_with_error(&BarChart {
         whiskers: STANDARD_DEVIATION,
@@ -72,10 +93,10 @@ fn picture(errors: &[[f64; 3]]) -> Result<String, ReproduceError> {
         x_label: "alpha, the weight of the newest observation".into(),
         y_label: "Mean relative error (%)".into(),
         categories: ALPHAS.map(String::from).to_vec(),
-        series: GROUPS
-            .into_iter()
+        series: kinds
+            .iter()
             .enumerate()
-            .map(|(g, name)| BarSeries { name: name.into(), values: bars(g) })
+            .map(|(g, kind)| BarSeries { name: kind.name.into(), values: bars(g) })
             .collect(),
         log: false,
     })?)

@@ -31,13 +31,19 @@ pub(super) const MODELS: [&str; 3] =
 /// Thirty backlogged flows for 60 s under these schedulers: with exact times first; then predicted from nothing: by a fitted line, and the
 /// resize factor as it is learnt; then by a line that starts from the model, around which true times are spread, with known lengths.
 fn points(bench: &Bench<'_>, schedulers: &[&str]) -> Result<Vec<Point>, ReproduceError> {
-    let specs: Vec<Spec> = schedulers.iter().filter_map(|s| s.parse().ok()).collect();
+    let specs = specs(schedulers)?;
     let mut points =
         vec![point(bench, &specs, "0 %", |_| "\"oracle\"".into())?, point(bench, &specs, "0 %", |_| "\"fit\"".into())?];
     for spread in SPREADS {
         points.push(point(bench, &specs, spread, |class| known_lengths(MODELS[class]))?);
     }
     Ok(points)
+}
+
+/// These schedulers.
+pub(super) fn specs(schedulers: &[&str]) -> Result<Vec<Spec>, ReproduceError> {
+    let spec = |text: &&str| text.parse().map_err(|e| ReproduceError::Expected(format!("{text}: {e}")));
+    schedulers.iter().map(spec).collect()
 }
 
 /// A line that starts from this model; the length that the link will see is known.
@@ -148,7 +154,11 @@ pub fn delay_guarantees(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
         let Some(flow) = flows.iter().position(|(name, ..)| name == group).and_then(|k| reserved.get(k)) else {
             continue;
         };
-        let (pcfq, wfq) = (pcfq_delay_s(flow, &reserved), separate_wfq_delay_s(flow, &reserved));
+        // PCFQ's virtual time passes by the larger sum of weights.
+        let larger = totals[0].max(totals[1]);
+        let shares = [0, 1].map(|r| flow.shares[r] * totals[r] / larger);
+        let composite = ReservedFlow { shares, ..*flow };
+        let (pcfq, wfq) = (pcfq_delay_s(&composite, &reserved), separate_wfq_delay_s(flow, &reserved));
         findings.noted(group, 100.0 * pcfq / wfq, format!("{pcfq:.3} s with PCFQ, {wfq:.3} s with separate WFQ"));
     }
     Ok(findings)
