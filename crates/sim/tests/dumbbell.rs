@@ -40,8 +40,8 @@ fn agrees(ours: &[Outcome], theirs: &Means) {
     // Where there are hardly any, one a run either way.
     near("timeouts", means.timeouts, theirs.timeouts, (0.15 * theirs.timeouts).max(1.0));
     for outcome in ours {
-        // The link is busy from the first flows' start-up on: 10,000 packets/s for 200 s. What was not in order at the end of the
-        // warm-up counts when it is, so that the throughput may exceed the rate a little.
+        // The link is busy from the first flows' start-up on: 10,000 packets/s for 200 s. ns-2 counts what was not in order at the end of the
+        // warm-up when it is, so that its throughput may exceed the rate a little.
         assert!((39.96..=40.04).contains(&outcome.throughput), "{outcome:?}");
         assert!((1_960_000..=2_000_000).contains(&outcome.packets), "{outcome:?}");
         assert!((0.025..=0.042).contains(&outcome.spread), "{outcome:?}");
@@ -79,7 +79,12 @@ fn agrees_with_ns2_here(variant: Variant, ecn: bool) {
         return;
     }
     println!("{variant:?}, ecn {ecn}");
-    let theirs: Vec<Outcome> = (1..=SEEDS).map(|seed| ns2::theirs(variant, ecn, seed)).collect();
+    let run = |seed| {
+        let outcome = ns2::theirs(variant, ecn, seed);
+        println!("  ns-2, seed {seed} of {SEEDS}: {outcome:.6?}");
+        outcome
+    };
+    let theirs: Vec<Outcome> = (1..=SEEDS).map(run).collect();
     let ours = ours(variant, ecn, SEEDS);
     let same = |what, of: fn(&Outcome) -> f64| {
         let [ours, theirs] = [&ours, &theirs].map(|outcomes| outcomes.iter().map(of).collect::<Vec<f64>>());

@@ -26,7 +26,9 @@ pub enum AckPolicy {
 pub struct ReceiverStats {
     /// Segments that arrived, SYNs and duplicates included.
     pub received: u64,
-    /// Data segments handed over in order, each once: the goodput.
+    /// Data segments that arrived, each once, in order or not.
+    pub distinct: u64,
+    /// Data segments handed over in order, each once.
     pub delivered: u64,
     /// Segments that were there already.
     pub duplicates: u64,
@@ -78,9 +80,11 @@ impl Receiver {
                 self.stats.duplicates += 1;
             } else {
                 self.stats.out_of_order += 1;
+                self.stats.distinct += 1;
             }
             return Some(self.acknowledge());
         }
+        self.stats.distinct += u64::from(!segment.syn);
         let fills_gap = !self.early.is_empty();
         self.advance(segment.syn);
         match self.policy {

@@ -111,6 +111,7 @@ proptest! {
         prop_assert!(net.sender.is_done(), "{:?}", net.sender);
         prop_assert_eq!(net.sender.next_timer(), None);
         prop_assert_eq!(net.receiver.stats().delivered, segments);
+        prop_assert_eq!(net.receiver.stats().distinct, segments, "each once, whatever was sent again");
         prop_assert_eq!(net.sender.stats().acked, segments);
         let (sent, received) = (net.sender.stats(), net.receiver.stats());
         prop_assert_eq!(sent.sent, segments + u64::from(config.handshake) + sent.retransmitted);

@@ -41,7 +41,7 @@ pub struct Input {
 pub struct RunSummary {
     /// As it was named.
     pub scheduler: String,
-    /// Data that arrived in order, all flows together.
+    /// Data that arrived, each packet once, all flows together.
     pub throughput_bps: Estimate,
     /// CPUs and links by name.
     pub hops: Hops,
@@ -85,7 +85,7 @@ pub struct GroupSummary {
     pub flows: f64,
     /// Whether they are long-lived.
     pub long_lived: bool,
-    /// Data that arrived in order: of one long-lived flow in the mean, of all short flows together.
+    /// Data that arrived, each packet once: of one long-lived flow in the mean, of all short flows together.
     pub throughput_bps: Estimate,
     /// The proportionally fair rate of one long-lived flow beside these short ones.
     pub fair_bps: Option<f64>,

@@ -37,7 +37,8 @@ struct Station {
 /// What is on its way between a flow's ends and the hops.
 enum Travel {
     Data(Packet),
-    /// From its receiver. Its event was decided when the packet came there that it answers; so many segments are in order since.
+    /// From its receiver. Its event was decided when the packet came there that it answers, which brought so many segments that had not
+    /// come before.
     Ack {
         flow: u32,
         delivered: u32,
@@ -318,10 +319,10 @@ impl<'a, T: Tap> Engine<'a, T> {
     fn receive(&mut self, then: Time, packet: Packet) {
         let flow = &mut self.flows[packet.flow as usize];
         flow.under_way -= 1;
-        let before = flow.receiver.stats().delivered;
+        let before = flow.receiver.stats().distinct;
         if let Some(ack) = flow.receiver.on_segment(then, packet.segment) {
             flow.under_way += 1;
-            let delivered = (flow.receiver.stats().delivered - before) as u32;
+            let delivered = (flow.receiver.stats().distinct - before) as u32;
             let answer = Travel::Ack { flow: packet.flow, delivered, ack };
             self.ways.send(flow.reach.back, then, then, answer, &mut self.calendar);
         }

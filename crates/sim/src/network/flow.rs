@@ -43,7 +43,7 @@ pub(super) struct Flow {
     pub lives: bool,
     /// Of the segments that the receiver has, those that come to it later than when they are counted.
     pub undelivered: u64,
-    /// Segments that the receiver had in order when counting began.
+    /// Segments that the receiver had when counting began.
     pub counted_from: u64,
     /// Timeouts and retransmissions of the sender then.
     pub before: [u64; 2],
@@ -82,9 +82,9 @@ impl Flow {
         self.lives && self.under_way == 0 && self.sender.is_done()
     }
 
-    /// Data segments that the receiver has had in order.
+    /// Data segments that the receiver has had, each once, in order or not: what a resource served before counting began never counts after.
     pub fn delivered_in_all(&self) -> u64 {
-        self.receiver.stats().delivered - self.undelivered
+        self.receiver.stats().distinct - self.undelivered
     }
 
     /// The same since counting began.

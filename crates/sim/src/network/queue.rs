@@ -253,3 +253,30 @@ impl PerFlow {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_that_ended_leaves_nothing_in_the_scheduler() {
+        let spec: Spec = "drr".parse().unwrap();
+        let hop = Hop {
+            name: "link".into(),
+            service: Service::Link("1 Mbps".parse().unwrap()),
+            queueing: Queueing::PerFlow(spec.clone()),
+            limit: 10,
+            delay: Duration::ZERO,
+        };
+        let mut queue = PerFlow::new(&spec, &hop).unwrap();
+        queue.add(0);
+        let ended = queue.ids[0].unwrap();
+        queue.remove(Time::ZERO, 0);
+        assert_eq!(queue.ids, [None]);
+        // It is known no more, so that it cannot be removed again.
+        assert!(queue.scheduler.remove_flow(Time::ZERO, ended, &mut |_| ()).is_err());
+        // The place is another flow's then.
+        queue.add(0);
+        assert_ne!(queue.ids[0].unwrap(), ended);
+    }
+}

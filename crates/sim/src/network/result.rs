@@ -49,7 +49,7 @@ pub struct FlowResult {
     pub traffic: u32,
     /// Index of its class.
     pub class: u32,
-    /// Bits of in-order data packets (with headers) per second.
+    /// Bits of the data packets that came to the receiver, each once, with headers, per second.
     pub goodput_bps: f64,
     /// Retransmission timeouts.
     pub timeouts: u64,

@@ -89,9 +89,8 @@ impl Sender {
         } else {
             self.ecn_backoff = false;
         }
-        // RFC 9438, section 4.6: a mark leaves CUBIC at least one segment, unless there was only one.
-        let one_stays = self.config.variant == Variant::Cubic && self.load() > ONE;
-        self.reduce(if one_stays { ONE } else { 0 });
+        // RFC 9438, section 4.6: a mark leaves CUBIC at least one segment, unless there was only one. Of two and more 0.7 are more than one.
+        self.reduce(0);
         self.action = Action::Ecn;
         self.reduced = Some(self.max);
         self.reduced_by_ecn = Some(self.max);
