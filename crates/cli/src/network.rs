@@ -62,6 +62,9 @@ fn captured(scenario: &NetworkScenario, schemes: &[Scheme], wanted: &[PcapOf]) -
             .map(|k| k as u32)
             .ok_or_else(|| Failure::Input(format!("--pcap: {}", unknown("hop", &capture.hop, &names))))
     };
+    if let Some(again) = wanted.iter().enumerate().find(|(k, one)| wanted[..*k].iter().any(|w| w.file == one.file)) {
+        return Err(Failure::Input(format!("--pcap: {} is named twice", again.1.file.display())));
+    }
     wanted.iter().map(index).collect()
 }
 

@@ -107,7 +107,7 @@ fn wrong_networks_are_refused_with_the_place_and_what_would_be_right() {
     refused("route = [\"box\"]", "route = [\"bxo\"]", &["net.toml:22:9", "no hop \"bxo\"", "did you mean \"box\"?"]);
     refused("40 ms", "19 ms", &["net.toml:23:7", "too short", "10 ms one way"]);
     refused("count = 4", "count = 0", &["net.toml:21:9", "count = 0: expected 1 to"]);
-    refused("500 B", "20 B", &["net.toml:24:10", "expected 40 to 65535"]);
+    refused("500 B", "20 B", &["net.toml:24:10", "expected 41 to 65535"]);
     refused("until = \"2 s\"", "until = \"1 s\"", &["the run ends at 1 s"]);
     refused("drq:weight=0.01", "drq:wieght=0.01", &["net.toml:1:26", "did you mean \"weight\"?"]);
     refused("drq:weight=0.01", "drq:weight=0", &["net.toml:1:26", "weight"]);
@@ -125,6 +125,8 @@ fn wrong_words_about_captures_are_refused() {
     refused("box=link.pcap", &["--pcap", "no hop \"box\"", "\"box.cpu\""]);
     refused("link.pcap", &["--pcap", "HOP=FILE", "box.link=link.pcap"]);
     folder.dovetail(&["run", "net.toml", "--pcap", "box.link=link.pcap"]).fails(2, &["--pcap", "one --scheduler"]);
+    let twice = [&one[..], &["box.link=one.pcap", "--pcap", "box.cpu=one.pcap"]].concat();
+    folder.dovetail(&twice).fails(2, &["--pcap", "one.pcap is named twice"]);
     let lost = [&one[..], &["box.link=none/link.pcap"]].concat();
     folder.write("none", "a file where a folder is needed");
     folder.dovetail(&lost).fails(1, &["none"]);

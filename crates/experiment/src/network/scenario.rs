@@ -239,6 +239,10 @@ impl NetworkScenario {
             if let Some(span) = written.count.as_ref().filter(|c| !(1..=1 << 20).contains(c.get_ref())) {
                 return Err(self.error(span.span(), format!("count = {count}: expected 1 to {}", 1 << 20)));
             }
+            if let Some(start) = written.start.filter(|start| start.0 >= self.until()) {
+                let message = format!("the flows start at {}, and the run ends at {}", start.0, self.until());
+                return Err(self.error(tcp.span(), message));
+            }
             let traffic = Traffic::LongLived {
                 class: groups.len() as u32,
                 count,
@@ -307,8 +311,11 @@ impl NetworkScenario {
             return Err(self.error(flow.at.clone(), message));
         }
         let bytes = flow.packet.as_ref().map_or(PACKET_BYTES, |p| p.get_ref().0.0);
-        if let Some(packet) = flow.packet.as_ref().filter(|_| !(40..=65_535).contains(&bytes)) {
-            return Err(self.error(packet.span(), format!("a packet of {bytes} bytes: expected 40 to 65535")));
+        if let Some(packet) = flow.packet.as_ref().filter(|_| !(41..=65_535).contains(&bytes)) {
+            return Err(self.error(
+                packet.span(),
+                format!("a packet of {bytes} bytes: expected 41 to 65535, of which 40 are headers"),
+            ));
         }
         let route = self.route(flow.route)?;
         let way = route.iter().fold(Duration::ZERO, |sum, &hop| sum + self.resources[hop].delay);

@@ -77,9 +77,10 @@ fn wrong_scenarios_are_answered_with_place_and_nearest_name() {
     refused(&["tcp.light.rtt=\"19 ms\""], &["too short", "10 ms one way"]);
     refused(&["tcp.light.rtt=\"60 ms to 40 ms\""], &["the shorter time comes first"]);
     refused(&["tcp.light.count=0"], &["count = 0: expected 1 to"]);
-    refused(&["tcp.light.packet=\"20 B\""], &["a packet of 20 bytes: expected 40 to 65535"]);
+    refused(&["tcp.light.packet=\"20 B\""], &["a packet of 20 bytes: expected 41 to 65535"]);
     refused(&["tcp.light.variant=\"reno2\""], &["unknown value", "reno2"]);
     refused(&["tcp.heavy.name=\"light\""], &["two groups \"light\""]);
+    refused(&["tcp.light.start=\"1 h\""], &["the flows start at 3600 s", "the run ends at 4 s"]);
     refused(&["warm_up=\"4 s\""], &["the run ends at 4 s"]);
     refused(&["seeds=0"], &["seeds = 0: expected 1 to 1000"]);
     refused(&["hop=[]"], &["there is no [[hop]]"]);
@@ -97,6 +98,9 @@ fn schedulers_are_names_for_cpus_and_links_with_parameters() {
     for good in [
         "red",
         "red+red",
+        "wf2q+",
+        "wf2q++red",
+        "drr+wf2q+",
         "drr+red",
         "drq",
         "fifo+drq",

@@ -18,8 +18,13 @@ pub const MANAGERS: [(&str, &str); 2] = [
 
 /// Parameters of the managers: name, value, default, meaning.
 pub const PARAMETERS: [[&str; 4]; 6] = [
-    ["min", "packets", "50", "nothing is dropped or marked below this average queue"],
-    ["max", "packets", "550", "the average queue at which the probability is max_p; it is 1 at twice that"],
+    ["min", "whole packets, below max", "50", "nothing is dropped or marked below this average queue"],
+    [
+        "max",
+        "whole packets, at most 2^30",
+        "550",
+        "the average queue at which the probability is max_p; it is 1 at twice that",
+    ],
     ["max_p", "above 0, at most 1", "0.1", "probability at max"],
     ["weight", "above 0, at most 1", "0.0001", "weight of a new sample in the average queue"],
     ["wait", "yes or no", "no", "red: keep drops or marks apart"],
@@ -67,8 +72,7 @@ impl Scheme {
     /// # Errors
     /// What is wrong, and what would be right.
     pub fn new(spec: &Spec) -> Result<Self, SpecError> {
-        let names: Vec<&str> = spec.name.split('+').map(str::trim).collect();
-        let (cpu, link) = match names[..] {
+        let (cpu, link) = match parts(&spec.name)[..] {
             [both] => (both, both),
             [cpu, link] => (cpu, link),
             _ => {
@@ -105,6 +109,22 @@ enum Kind {
 pub fn names() -> Vec<&'static str> {
     let single = catalog().iter().filter(|e| e.can_be_part()).map(|e| e.name);
     MANAGERS.iter().map(|(name, _)| *name).chain(single).collect()
+}
+
+/// What plus signs join. A name that itself ends in one, such as `wf2q+`, is read as long as possible.
+fn parts(name: &str) -> Vec<&str> {
+    let (mut rest, mut found) = (name.trim(), Vec::new());
+    loop {
+        let stands =
+            |known: &&str| rest.strip_prefix(*known).is_some_and(|tail| tail.is_empty() || tail.starts_with('+'));
+        let known = names().into_iter().filter(stands).map(str::len).max();
+        let (part, tail) = rest.split_at(known.unwrap_or_else(|| rest.find('+').unwrap_or(rest.len())));
+        found.push(part.trim());
+        match tail.strip_prefix('+') {
+            Some(following) => rest = following.trim_start(),
+            None => return found,
+        }
+    }
 }
 
 fn kind(name: &str) -> Result<Kind, SpecError> {
