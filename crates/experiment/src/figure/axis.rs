@@ -25,13 +25,13 @@ pub(super) fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)
 
 impl Axis {
     /// A linear axis over `lo..=hi`, values multiplied by `factor` for show, with about `count` ticks. The range grows
-    /// to the next ticks if `round` is set.
+    /// to the next ticks if `round` is set; what goes beyond one by less than can be seen needs no other.
     pub fn linear(label: &str, range: (f64, f64), factor: f64, count: usize, round: bool) -> Axis {
         let (mut lo, mut hi) = widened(range.0 * factor, range.1 * factor);
         let step = nice_step((hi - lo) / count.max(1) as f64);
         if round {
-            lo = (lo / step + 1e-9).floor() * step;
-            hi = (hi / step - 1e-9).ceil() * step;
+            lo = (lo / step + 0.01).floor() * step;
+            hi = (hi / step - 0.01).ceil() * step;
         }
         let first = (lo / step - 1e-9).ceil();
         let ticks = (0..=2 * count + 4)
@@ -145,5 +145,19 @@ fn trim_exponent(s: &str) -> String {
             format!("{}e{exponent}", mantissa.trim_end_matches('0').trim_end_matches('.'))
         }
         _ => s.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_grows_to_the_next_tick_only_beyond_what_can_be_seen() {
+        let top = |hi: f64| Axis::linear("", (0.0, hi), 100.0, 6, true).hi;
+        assert_eq!(top(0.93), 100.0);
+        // A link is used to 100 %, and its confidence interval reaches a little further.
+        assert_eq!(top(1.001), 100.0);
+        assert_eq!(top(1.01), 120.0);
     }
 }

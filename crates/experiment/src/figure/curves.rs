@@ -86,7 +86,9 @@ pub fn curves(spec: &CurveChart) -> Result<String, FigureError> {
     let (Some(xs), Some(ys)) = (xs, ys) else {
         return sheet.render(|areas| areas.iter().try_for_each(|area| no_data(area, "")));
     };
-    let x = Axis::linear(&spec.x.label, (xs.0.min(0.0), xs.1.max(0.0)), spec.x.factor, 8, false);
+    // Room for the last points and their whiskers.
+    let right = xs.1.max(0.0) + 0.01 * (xs.1 - xs.0.min(0.0));
+    let x = Axis::linear(&spec.x.label, (xs.0.min(0.0), right), spec.x.factor, 8, false);
     let y = Axis::linear(&spec.y.label, (ys.0.min(0.0), ys.1.max(0.0)), spec.y.factor, 6, true);
     sheet.render(|areas| {
         for (area, panel) in areas.iter().zip(panels) {

@@ -36,8 +36,10 @@ impl RedCurve {
 
     /// The probability at an average in 2^-32ths, rounded down to 2^-32.
     pub fn probability(&self, average: u64) -> Fraction {
+        // The span is whole packets, so that its 2^32 may go before the division, which is then one of 64 bits.
         let rising = |from: u64, span: u64, height: u64| {
-            (u128::from(average - from) * u128::from(height) / u128::from(span)) as u64
+            let product = (u128::from(average - from) * u128::from(height)) >> 32;
+            product as u64 / (span >> 32)
         };
         let max_p = self.max_p.bits();
         if average <= self.min {

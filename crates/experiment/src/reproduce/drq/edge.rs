@@ -107,9 +107,7 @@ fn fair_gain(point: &Point) -> f64 {
 }
 
 fn together(point: &Point, scheme: &str) -> Option<Estimate> {
-    let (a, b) = (point.group(scheme, "SG1")?, point.group(scheme, "SG2")?);
-    let ci95 = a.throughput_bps.ci95.zip(b.throughput_bps.ci95).map(|(x, y)| a.flows * x.hypot(y));
-    Some(Estimate { mean: a.flows * (a.throughput_bps.mean + b.throughput_bps.mean), ci95 })
+    point.together(scheme, |group| ["SG1", "SG2"].contains(&group.name.as_str()))
 }
 
 fn picture(points: &[Point], title: &str, x: Quantity) -> Result<String, ReproduceError> {

@@ -5,7 +5,7 @@ use dovetail_model::drq::{Hop, Network, Regime, Single, SingleAllocation, solve}
 use super::super::ReproduceError;
 use super::super::expected::Findings;
 use super::sweep::most;
-use crate::figure::{Curve, CurveChart, CurvePanel, Quantity, curves};
+use crate::figure::{LineChart, LinePanel, Quantity, Series, lines};
 
 /// Cycles per bit of the four flows.
 const DENSITIES: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
@@ -86,19 +86,19 @@ impl Allocations {
 }
 
 fn picture(points: &[Allocations]) -> Result<String, ReproduceError> {
-    let curve = |flow: usize, equal: bool, cpu: bool| {
+    let line = |flow: usize, equal: bool, cpu: bool| {
         let share = |p: &Allocations| {
             let rate = if equal { p.equal[flow] } else { p.fair.rates[flow] };
             if cpu { rate * DENSITIES[flow] / (p.ratio * LINK_BPS) } else { rate / LINK_BPS }
         };
         let name = format!("w = {}", DENSITIES[flow]);
-        Curve { name, points: Vec::new(), ideal: points.iter().map(|p| (p.ratio, share(p))).collect() }
+        Series { name, points: points.iter().map(|p| (p.ratio, share(p))).collect() }
     };
-    let panel = |heading: &str, equal: bool, cpu: bool| CurvePanel {
+    let panel = |heading: &str, equal: bool, cpu: bool| LinePanel {
         heading: heading.into(),
-        curves: (0..DENSITIES.len()).map(|flow| curve(flow, equal, cpu)).collect(),
+        lines: (0..DENSITIES.len()).map(|flow| line(flow, equal, cpu)).collect(),
     };
-    Ok(curves(&CurveChart {
+    Ok(lines(&LineChart {
         title: "Fig. 2: shares of bandwidth and CPU of four flows".into(),
         x: Quantity { label: "C/B (cycles per bit)".into(), factor: 1.0 },
         y: Quantity { label: "Part of the resource (%)".into(), factor: 100.0 },

@@ -5,7 +5,7 @@ use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::sweep::{Point, SCHEMES, least, most, sweep, throughput};
 use crate::figure::{CurveChart, CurvePanel, Quantity, curves};
-use crate::network::GroupSummary;
+use crate::network::{GroupSummary, NetworkScenario};
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/drq/fig5.toml");
 
@@ -105,7 +105,9 @@ fn unequal(points: &[Point]) -> Vec<Distance> {
 fn from_equal_shares(points: &[Point]) -> Vec<Distance> {
     let mut found = Vec::new();
     for point in points {
-        let Some((run, shares)) = point.run("drr+red").zip(equal_shares(point)) else { continue };
+        let Some((run, shares)) = point.run("drr+red").zip(equal_shares(&point.scenario, point.x * 1e6)) else {
+            continue;
+        };
         for (group, share) in run.groups.iter().zip(shares) {
             let part = group.throughput_bps.mean / share - 1.0;
             let what = format!("{:+.1} % at {} Mcycles/s, {}", 100.0 * part, point.x, group.group);
@@ -119,17 +121,17 @@ fn from_equal_shares(points: &[Point]) -> Vec<Distance> {
 fn apart(points: &[Point]) -> f64 {
     let of = |p: &Point| {
         let fair = p.run("drr+red").into_iter().flat_map(|run| &run.groups).filter_map(|g| g.fair_bps);
-        equal_shares(p).map(|shares| most(shares.iter().zip(fair).map(|(share, fair)| (share / fair - 1.0).abs())))
+        let shares = equal_shares(&p.scenario, p.x * 1e6);
+        shares.map(|shares| most(shares.iter().zip(fair).map(|(share, fair)| (share / fair - 1.0).abs())))
     };
     100.0 * most(points.iter().filter_map(of))
 }
 
-/// What a flow of each group gets if the CPU gives all flows that can use it the same number of cycles, and the link all that can use it the
+/// What a flow of each group gets over such a CPU, in cycles/s, and the link if the CPU gives all flows that can use it the same number of cycles, and the link all that can use it the
 /// same rate (max-min fairness of each by itself); `None` unless both limit.
-pub(super) fn equal_shares(point: &Point) -> Option<Vec<f64>> {
+pub(super) fn equal_shares(scenario: &NetworkScenario, cpu: f64) -> Option<Vec<f64>> {
     let groups: Vec<(f64, f64)> =
-        (point.scenario.groups.iter()).filter_map(|g| Some((f64::from(g.long_lived()?), g.density.as_f64()))).collect();
-    let cpu = point.x * 1e6;
+        (scenario.groups.iter()).filter_map(|g| Some((f64::from(g.long_lived()?), g.density.as_f64()))).collect();
     let rates = |rate: f64, cycles: f64| groups.iter().map(move |&(_, density)| rate.min(cycles / density));
     let used = |rate: f64, cycles: f64, of: fn(f64) -> f64| {
         rates(rate, cycles).zip(&groups).map(|(r, &(flows, density))| r * flows * of(density)).sum::<f64>()

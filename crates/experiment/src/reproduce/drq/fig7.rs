@@ -3,6 +3,7 @@
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
+use super::fig5::equal_shares;
 use super::sweep::{Point, SCHEMES, curve, most, sweep};
 use crate::figure::{CurveChart, CurvePanel, Quantity, curves};
 use crate::network::{Estimate, GroupSummary};
@@ -45,6 +46,8 @@ pub fn reproduce(points: &[Point]) -> Result<Findings, ReproduceError> {
         let apart = points.iter().filter_map(|p| Some(100.0 * (share(p, scheme)?.mean - ideal(p)?).abs()));
         findings.found(format!("{label}-fair"), most(apart));
     }
+    let from_shares = points.iter().filter_map(|p| Some(100.0 * (share(p, "drr+red")?.mean - equal_share(p)?).abs()));
+    findings.found("drr-shares", most(from_shares));
     findings.picture("drq-fig7.svg", picture(points)?);
     Ok(findings)
 }
@@ -64,6 +67,13 @@ fn share(point: &Point, scheme: &str) -> Option<Estimate> {
 fn ideal(point: &Point) -> Option<f64> {
     let group = point.group("drq", HIGH)?;
     cpu_of(point, group, group.fair_bps?)
+}
+
+/// If the CPU and the link each gave equal shares to all who can use them.
+fn equal_share(point: &Point) -> Option<f64> {
+    let group = point.group("drr+red", HIGH)?;
+    let index = point.scenario.groups.iter().position(|g| g.name == HIGH)?;
+    cpu_of(point, group, equal_shares(&point.scenario, CPU)?[index])
 }
 
 fn picture(points: &[Point]) -> Result<String, ReproduceError> {

@@ -161,11 +161,7 @@ fn of_link(point: &Point, scheme: &str) -> Option<Estimate> {
     hops.iter().find(|(name, _)| name == "L3.link").map(|(_, hop)| hop.utilization)
 }
 
-/// All long-lived flows; the half width adds up as for independent groups.
+/// All long-lived flows.
 fn sum(point: &Point, scheme: &str) -> Option<Estimate> {
-    let groups = || point.run(scheme).into_iter().flat_map(|run| &run.groups).filter(|g| g.long_lived);
-    let squares = groups().map(|g| g.throughput_bps.ci95.map(|half| (half * g.flows).powi(2)));
-    let ci95 = squares.sum::<Option<f64>>().map(f64::sqrt);
-    point.run(scheme)?;
-    Some(Estimate { mean: groups().map(|g| g.throughput_bps.mean * g.flows).sum(), ci95 })
+    point.together(scheme, |group| group.long_lived().is_some())
 }

@@ -82,8 +82,8 @@ impl Setting {
             rate: 5_000_000,
             rtt_ms: 40,
             curve: Curve { min: 0, max, max_p: 1.0 },
-            // Both are long against what the picture shows of the way to the equilibrium.
-            fluid_s: 160_000.0,
+            // Both are long against the way to the equilibrium.
+            fluid_s: 2500.0,
             step: 0.5,
             packets_s: 2500.0,
         };

@@ -3,7 +3,8 @@
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use crate::figure::{Curve, Measured};
-use crate::network::{Estimate, GroupSummary, NetworkScenario, NetworkSummary, RunSummary};
+use crate::network::{Estimate, Group, GroupSummary, NetworkScenario, NetworkSummary, RunSummary, Runs};
+use dovetail_sim::network::NetworkResult;
 
 /// The names of the paper's RED-RED, DRR-RED and DRQ.
 pub(super) const SCHEMES: [(&str, &str); 3] = [("red+red", "RED-RED"), ("drr+red", "DRR-RED"), ("drq", "DRQ")];
@@ -16,6 +17,8 @@ pub(super) struct Point {
     pub scenario: NetworkScenario,
     /// What came of it.
     pub summary: NetworkSummary,
+    /// By scheme and seed.
+    runs: Vec<Runs>,
 }
 
 impl Point {
@@ -27,6 +30,16 @@ impl Point {
     /// A group under a scheme.
     pub fn group(&self, scheme: &str, group: &str) -> Option<&GroupSummary> {
         self.run(scheme)?.groups.iter().find(|g| g.group == group)
+    }
+
+    /// Throughput of some groups together under a scheme: summed seed by seed, since groups that share a link are not independent.
+    pub fn together(&self, scheme: &str, wanted: impl Fn(&Group) -> bool) -> Option<Estimate> {
+        let runs = self.runs.iter().find(|runs| runs.scheduler.name == scheme)?;
+        let sum = |result: &NetworkResult| {
+            let of_groups = self.scenario.groups.iter().zip(&result.traffic).filter(|(group, _)| wanted(group));
+            of_groups.map(|(_, traffic)| traffic.goodput_bps).sum()
+        };
+        Some(Estimate::of(&runs.results.iter().map(|(_, result)| sum(result)).collect::<Vec<f64>>()))
     }
 
     /// The proportionally fair window of a group's flows in packets.
@@ -52,7 +65,7 @@ pub(super) fn sweep(
     let runs = bench.networks(&scenarios)?;
     let point = |((&(x, _), scenario), runs): ((&(f64, Vec<String>), NetworkScenario), Vec<_>)| {
         let summary = NetworkSummary::new(&scenario, &runs)?;
-        Ok(Point { x, scenario, summary })
+        Ok(Point { x, scenario, summary, runs })
     };
     points.iter().zip(scenarios).zip(runs).map(point).collect()
 }

@@ -46,10 +46,11 @@ fn the_dumbbell_measures_what_is_expected() {
         assert!((points[0].fair_window(light).unwrap() - 5.0).abs() < 1e-9);
         // 25 Mcycles/s and 40 Mbit/s in equal shares of each: w = 0.25 has the rate r, the others e cycles/s each: 10 (0.25 r + 3 e) = 25
         // and 10 (r + 2 e + e + e / 2) = 40, in millions: e = 12/17, r = 26/17. At 20 the CPU alone limits, at 45 the link.
-        let shares = fig5::equal_shares(&points[4]).unwrap();
+        let shares = fig5::equal_shares(&points[4].scenario, 25e6).unwrap();
         let by_hand = [26.0, 24.0, 12.0, 6.0].map(|part| part * 1e6 / 17.0);
         assert!(shares.iter().zip(by_hand).all(|(share, hand)| (share / hand - 1.0).abs() < 1e-6), "{shares:?}");
-        assert!(fig5::equal_shares(&points[3]).is_none() && fig5::equal_shares(&points[8]).is_none());
+        assert!(fig5::equal_shares(&points[3].scenario, 20e6).is_none());
+        assert!(fig5::equal_shares(&points[8].scenario, 45e6).is_none());
     });
 }
 
