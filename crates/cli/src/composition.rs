@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use dovetail_experiment::network::{MANAGERS, PARAMETERS, Scheme};
+use dovetail_sched::aqm::scheme::parts;
 use dovetail_sched::catalog::Entry;
 use dovetail_sched::composition::parameters;
 use dovetail_sched::{Spec, catalog};
@@ -23,7 +24,7 @@ pub fn network_note() -> String {
 
 /// All about what can only stand in networks, if this name is of such.
 pub fn in_networks(name: &str) -> Option<String> {
-    let parts: Vec<&str> = name.split('+').collect();
+    let parts = parts(name).ok()?;
     let managed = |part: &&str| MANAGERS.iter().find(|(manager, _)| manager == part);
     parts.iter().find_map(managed)?;
     Scheme::new(&Spec { name: name.to_string(), parameters: Vec::new() }).ok()?;

@@ -188,25 +188,33 @@ pub fn build<const M: usize, P: 'static>(spec: &Spec, shape: Shape) -> Result<Bo
     }
 }
 
-/// The disciplines that a name such as `drr+wf2q+` joins by plus signs, one for each resource; one if it is just a discipline's
-/// name; never empty. A name that itself ends in a plus, such as `wf2q+`, is read as long as possible.
-pub(crate) fn read_parts(name: &str) -> Result<Vec<&'static Entry>, SpecError> {
-    let (mut rest, mut found) = (name, Vec::new());
+/// The names that a text such as `drr+wf2q+` joins by plus signs, just one if it joins none; never empty. Where a known name itself ends in a
+/// plus, as `wf2q+` does, it is read as long as possible. Blanks around names do not count.
+///
+/// # Errors
+///
+/// The rest of `text` from where no known name stands.
+pub(crate) fn split_names<'a>(text: &'a str, known: &[&'static str]) -> Result<Vec<&'static str>, &'a str> {
+    let (mut rest, mut found) = (text.trim_start(), Vec::new());
     loop {
-        let tail = |entry: &Entry| rest.strip_prefix(entry.name).filter(|t| t.is_empty() || t.starts_with('+'));
-        let candidates = catalog().iter().filter_map(|entry| Some((entry, tail(entry)?)));
-        let Some((entry, tail)) = candidates.max_by_key(|(entry, _)| entry.name.len()) else {
-            return Err(unknown_part(name, rest));
-        };
-        found.push(entry);
+        let tail = |name: &str| rest.strip_prefix(name).map(str::trim_start).filter(|t| t.is_empty() || t.starts_with('+'));
+        let candidates = known.iter().filter_map(|&name| Some((name, tail(name)?)));
+        let Some((name, tail)) = candidates.max_by_key(|(name, _)| name.len()) else { return Err(rest) };
+        found.push(name);
         match tail.strip_prefix('+') {
-            Some(following) => rest = following,
+            Some(following) => rest = following.trim_start(),
             None => return Ok(found),
         }
     }
 }
 
-fn names() -> Vec<&'static str> {
+/// The disciplines that a name such as `drr+wf2q+` joins, one for each resource; one if it is just a discipline's name; never empty.
+pub(crate) fn read_parts(name: &str) -> Result<Vec<&'static Entry>, SpecError> {
+    let parts = split_names(name, &names()).map_err(|rest| unknown_part(name, rest))?;
+    Ok(parts.iter().filter_map(|part| catalog().iter().find(|entry| entry.name == *part)).collect())
+}
+
+pub(crate) fn names() -> Vec<&'static str> {
     catalog().iter().map(|e| e.name).collect()
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use dovetail_sched::aqm::scheme::manages;
 use dovetail_sched::aqm::{AqmError, Scheme, Standing};
 use dovetail_sched::{Limit, Shape, Spec, SpecError, build, build_all, catalog};
 
@@ -19,7 +20,7 @@ pub(super) struct Queues {
 
 /// The queues of a setup.
 pub(super) fn queues(setup: &Setup) -> Result<Queues, SpecError> {
-    if is_managed(&setup.scheduler) {
+    if manages(&setup.scheduler.name)? {
         return managed(setup, &Scheme::new(&setup.scheduler)?);
     }
     let mut schedulers = build_all::<RESOURCES, Job>(&setup.scheduler, Shape::default())?;
@@ -30,9 +31,9 @@ pub(super) fn queues(setup: &Setup) -> Result<Queues, SpecError> {
     Ok(Queues { entrance: Queue::scheduled(schedulers.entrance.scheduler, CPU), before_link, between })
 }
 
-/// Whether a queue is under active queue management.
+/// Whether a queue is under active queue management; not where the name is wrong.
 pub(super) fn is_managed(scheduler: &Spec) -> bool {
-    scheduler.name.split('+').any(|name| matches!(name.trim(), "red" | "drq"))
+    manages(&scheduler.name).unwrap_or(false)
 }
 
 /// Queues of which at least one is under active queue management. None blocks another: what finds a full queue is dropped.

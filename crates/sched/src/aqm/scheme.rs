@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use dovetail_units::{Density, Duration};
 
 use super::{AqmError, Densities, Drq, DrqConfig, Fraction, Red, RedConfig, Rules};
-use crate::catalog::{Entry, Shape, build, catalog};
+use crate::catalog::{self, Entry, Shape, build, catalog, split_names};
 use crate::spec::{Spec, SpecError, choice};
 
 /// Active queue management by name, with what it does.
@@ -72,7 +72,7 @@ impl Scheme {
     /// # Errors
     /// What is wrong, and what would be right.
     pub fn new(spec: &Spec) -> Result<Self, SpecError> {
-        let (cpu, link) = match parts(&spec.name)[..] {
+        let (cpu, link) = match parts(&spec.name)?[..] {
             [both] => (both, both),
             [cpu, link] => (cpu, link),
             _ => {
@@ -89,11 +89,28 @@ impl Scheme {
         let [cpu, link] = parts.map(|kind| kind.standing(spec));
         Ok(Self { spec: spec.clone(), cpu: cpu?, link: link? })
     }
+}
 
-    /// Whether active queue management has a part in it.
-    pub fn manages(&self) -> bool {
-        [&self.cpu, &self.link].into_iter().any(|part| matches!(part, Standing::Red(_) | Standing::Drq(_)))
-    }
+/// The names that `name` joins by plus signs: of managers, or of disciplines, whether they can stand in front of one resource or not.
+///
+/// # Errors
+/// One of them does not exist, or is missing.
+pub fn parts(name: &str) -> Result<Vec<&'static str>, SpecError> {
+    let managers = MANAGERS.iter().map(|(manager, _)| *manager);
+    let known: Vec<&'static str> = managers.chain(catalog::names()).collect();
+    split_names(name, &known).map_err(|rest| match rest.split('+').next().map(str::trim) {
+        Some("") | None => SpecError::missing_part(name, name.len() - rest.len()),
+        Some(part) if part == name => SpecError::unknown_name(part, known.clone()),
+        Some(part) => SpecError::unknown_name(part, names()),
+    })
+}
+
+/// Whether active queue management has a part in what is called `name`.
+///
+/// # Errors
+/// As [`parts`].
+pub fn manages(name: &str) -> Result<bool, SpecError> {
+    Ok(parts(name)?.iter().any(|part| MANAGERS.iter().any(|(manager, _)| manager == part)))
 }
 
 /// What can stand in front of one resource.
@@ -109,22 +126,6 @@ enum Kind {
 pub fn names() -> Vec<&'static str> {
     let single = catalog().iter().filter(|e| e.can_be_part()).map(|e| e.name);
     MANAGERS.iter().map(|(name, _)| *name).chain(single).collect()
-}
-
-/// What plus signs join. A name that itself ends in one, such as `wf2q+`, is read as long as possible.
-fn parts(name: &str) -> Vec<&str> {
-    let (mut rest, mut found) = (name.trim(), Vec::new());
-    loop {
-        let stands =
-            |known: &&str| rest.strip_prefix(*known).is_some_and(|tail| tail.is_empty() || tail.starts_with('+'));
-        let known = names().into_iter().filter(stands).map(str::len).max();
-        let (part, tail) = rest.split_at(known.unwrap_or_else(|| rest.find('+').unwrap_or(rest.len())));
-        found.push(part.trim());
-        match tail.strip_prefix('+') {
-            Some(following) => rest = following.trim_start(),
-            None => return found,
-        }
-    }
 }
 
 fn kind(name: &str) -> Result<Kind, SpecError> {
