@@ -197,7 +197,8 @@ pub fn build<const M: usize, P: 'static>(spec: &Spec, shape: Shape) -> Result<Bo
 pub(crate) fn split_names<'a>(text: &'a str, known: &[&'static str]) -> Result<Vec<&'static str>, &'a str> {
     let (mut rest, mut found) = (text.trim_start(), Vec::new());
     loop {
-        let tail = |name: &str| rest.strip_prefix(name).map(str::trim_start).filter(|t| t.is_empty() || t.starts_with('+'));
+        let tail =
+            |name: &str| rest.strip_prefix(name).map(str::trim_start).filter(|t| t.is_empty() || t.starts_with('+'));
         let candidates = known.iter().filter_map(|&name| Some((name, tail(name)?)));
         let Some((name, tail)) = candidates.max_by_key(|(name, _)| name.len()) else { return Err(rest) };
         found.push(name);

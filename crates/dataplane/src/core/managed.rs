@@ -15,7 +15,7 @@ use super::queue::Job;
 /// The most that wait, as in the DRQ paper, section IV.A.
 const LIMIT: u32 = 1200;
 
-/// The seed of the draws that decide about marks.
+/// The seed of the draws that decide about marks; each resource has a stream of its own.
 const SEED: u64 = 1;
 
 /// The length of a packet of which RED's average is reminded while the resource idles, bytes.
@@ -82,7 +82,9 @@ impl Managed {
     }
 
     fn new(manager: Manager, resource: usize, rate: Option<BitRate>) -> Self {
-        let draws = ChaCha8Rng::seed_from_u64(SEED);
+        // DRQ's marks are products of probabilities: what one queue draws must say nothing of what the other draws for the same frame.
+        let mut draws = ChaCha8Rng::seed_from_u64(SEED);
+        draws.set_stream(resource as u64);
         Self { waiting: VecDeque::new(), bytes: 0, manager, resource, rate, draws }
     }
 
@@ -140,5 +142,51 @@ impl Managed {
                 drq.observe(u32::from(job.frame.class), density);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dovetail_sched::aqm::Congestion;
+    use dovetail_wire::LinkType;
+
+    use crate::core::queue::RESOURCES;
+    use crate::frame::Pool;
+
+    /// Keeps `LONG` frames waiting, so that every frame finds as many.
+    fn pass(queue: &mut Managed, job: Job) -> Option<Job> {
+        assert!(queue.enqueue(Time::ZERO, job).is_ok());
+        if queue.len() > LONG { queue.next() } else { None }
+    }
+
+    const LONG: usize = 300;
+
+    #[test]
+    fn the_cpu_and_the_link_draw_apart() {
+        // A frame finds LONG packets, and the average is what it finds: sigma = 0.1 * 250 / 500 = 0.05, delta = sigma^2 and epsilon = sqrt(2) sigma
+        // (equations 22 and 23). Of frames that pass two such queues 1 - (1 - delta)^2 (1 - epsilon^2) are congested in the end: at once in one of
+        // them, or signalled in the first and once more in the second.
+        let config = DrqConfig { weight: Fraction::ONE, ..DrqConfig::new(Duration::from_micros(10)) };
+        let mut cpu = Managed::drq_cpu(config, 0, 1, None).unwrap();
+        let mut link = Managed::drq_link(config, 1).unwrap();
+        let mut pool = Pool::new();
+        let (mut left, mut congested, counted) = (0, 0, 40_000);
+        while left < LONG + counted {
+            let mut frame = pool.take();
+            frame.fill(Time::ZERO, &[0; 100], LinkType::ETHERNET);
+            frame.ecn_capable = true;
+            let job = Job { frame, tickets: [None; RESOURCES] };
+            if let Some(job) = pass(&mut cpu, job).and_then(|job| pass(&mut link, job)) {
+                left += 1;
+                // The first ones came when less waited.
+                congested += u32::from(left > LONG && job.frame.congestion == Congestion::Congested);
+                pool.give(job.frame);
+            }
+        }
+        let (delta, epsilon) = (0.05_f64.powi(2), 2.0_f64.sqrt() * 0.05);
+        let share = 1.0 - (1.0 - delta).powi(2) * (1.0 - epsilon * epsilon);
+        let (mean, deviation) = (share * counted as f64, (share * (1.0 - share) * counted as f64).sqrt());
+        assert!((f64::from(congested) - mean).abs() < 5.0 * deviation, "{congested} of {counted}, expected {mean:.0}");
     }
 }
