@@ -22,6 +22,15 @@ fn udp(port: u16, bytes: usize) -> Vec<u8> {
     frame
 }
 
+/// The same from a sender that says `ecn`.
+fn udp_with_ecn(port: u16, bytes: usize, ecn: u8) -> Vec<u8> {
+    let mut frame = udp(port, bytes);
+    frame[15] = ecn;
+    let checksum = etherparse::checksum::Sum16BitWords::new().add_slice(&frame[14..24]).add_slice(&frame[26..34]);
+    frame[24..26].copy_from_slice(&checksum.ones_complement().to_be().to_be_bytes());
+    frame
+}
+
 fn us(us: u64) -> Time {
     Time::from_nanos(1_000_000_000) + Duration::from_micros(us)
 }
@@ -142,11 +151,7 @@ fn congested(scheduler: &str, ecn: u8) -> (Vec<u8>, u64, u64) {
     let mut middlebox = middlebox(&format!("scheduler = \"{scheduler}:min=5,max=15,weight=0.1\"\n{config}"));
     let mut fields = Vec::new();
     for k in 0..3_000 {
-        let mut frame = udp(k % 5, 1000);
-        frame[15] = ecn;
-        let checksum = etherparse::checksum::Sum16BitWords::new().add_slice(&frame[14..24]).add_slice(&frame[26..34]);
-        frame[24..26].copy_from_slice(&checksum.ones_complement().to_be().to_be_bytes());
-        put(&mut middlebox, us(u64::from(k) * 500), &frame);
+        put(&mut middlebox, us(u64::from(k) * 500), &udp_with_ecn(k % 5, 1000, ecn));
         middlebox.advance(us(u64::from(k) * 500));
         while let Some(frame) = middlebox.outgoing.pop_front() {
             let header = etherparse::Ipv4HeaderSlice::from_slice(&frame.data()[14..]).unwrap();
@@ -257,5 +262,27 @@ fn every_frame_is_sent_dropped_or_held_whatever_comes() {
             middlebox.advance(next.max(us(10_000_000)));
         }
         assert_eq!(middlebox.held(), 0, "{scheduler}");
+    }
+}
+
+#[test]
+fn what_cannot_change_is_refused_and_nothing_is_written_down() {
+    for (scheduler, parameter, value) in [
+        ("drq", "max_p", "abc"),
+        ("red+red", "max_p", "0.2"),
+        ("red+drr", "max_p", "0.2"),
+        ("drr+red", "quantum", "abc"),
+        ("drq", "quantum", "3 kB"),
+        ("drr", "quantun", "3 kB"),
+    ] {
+        let mut middlebox = middlebox(&TWO_CLASSES.replace("tradeoff:alpha=1", scheduler));
+        let error = middlebox.set(us(0), parameter, value).expect_err(scheduler);
+        assert!(error.to_string().contains(if value == "abc" && scheduler == "drr+red" { value } else { parameter }));
+        assert_eq!(middlebox.snapshot(us(0)).scheduler, scheduler);
+    }
+    for scheduler in ["drr", "drr+red", "red+drr", "wfq+drr"] {
+        let mut middlebox = middlebox(&TWO_CLASSES.replace("tradeoff:alpha=1", scheduler));
+        middlebox.set(us(0), "quantum", "40 us").unwrap_or_else(|e| panic!("{scheduler}: {e}"));
+        assert_eq!(middlebox.snapshot(us(0)).scheduler, format!("{scheduler}:quantum=40 us"));
     }
 }

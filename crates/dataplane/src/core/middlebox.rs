@@ -252,10 +252,10 @@ impl Middlebox {
     /// # Errors
     /// It has none of this name that can change, or the value is wrong. Nothing is changed then.
     pub fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
-        let entrance = self.entrance.set(now, parameter, value);
-        let composed = matches!(self.before_link, Queue::Scheduled(_));
-        if !composed || self.before_link.set(now, parameter, value).is_err() {
-            entrance?;
+        let queues = [&mut self.entrance, &mut self.before_link];
+        let taken = queues.map(|queue| queue.set(now, parameter, value));
+        if !taken.into_iter().try_fold(false, |any, taken| Ok(any | taken?))? {
+            return Err(self.cannot_change(parameter));
         }
         let written = &mut self.scheduler.parameters;
         match written.iter_mut().find(|(name, _)| name == parameter) {
@@ -263,6 +263,16 @@ impl Middlebox {
             None => written.push((parameter.to_string(), value.to_string())),
         }
         Ok(())
+    }
+
+    fn cannot_change(&self, parameter: &str) -> SpecError {
+        let mut known = [self.entrance.settable(), self.before_link.settable()].concat();
+        known.sort_unstable();
+        known.dedup();
+        let able = if known.is_empty() { "none".to_string() } else { known.join(", ") };
+        let scheduler = &self.scheduler.name;
+        let message = format!("{scheduler} has no parameter {parameter:?} that can change while it runs; {able} can");
+        SpecError::among(parameter, message, known)
     }
 
     /// Names of the classes.

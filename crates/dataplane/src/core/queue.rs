@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use dovetail_sched::catalog::Entry;
+use dovetail_sched::composition::Part;
 use dovetail_sched::{DropReason, FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Served, SpecError, Ticket};
 use dovetail_units::{ResourceVec, Time};
 
@@ -57,14 +59,16 @@ pub(super) enum Queue {
 
 pub(super) struct Scheduled {
     pub scheduler: Box<dyn Scheduler<RESOURCES, Job>>,
+    entry: &'static Entry,
     /// Ids of the box's flows here.
     ids: Vec<Option<FlowId>>,
     resource: usize,
 }
 
 impl Queue {
-    pub fn scheduled(scheduler: Box<dyn Scheduler<RESOURCES, Job>>, resource: usize) -> Self {
-        Self::Scheduled(Scheduled { scheduler, ids: Vec::new(), resource })
+    pub fn scheduled(part: Part<RESOURCES, Job>, resource: usize) -> Self {
+        let Part { entry, scheduler } = part;
+        Self::Scheduled(Scheduled { scheduler, entry, ids: Vec::new(), resource })
     }
 
     pub fn add_flow(&mut self, flow: u32, config: FlowConfig<RESOURCES>) {
@@ -198,11 +202,21 @@ impl Queue {
         }
     }
 
-    /// Change a parameter of the scheduler.
-    pub fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
+    /// Parameters of the scheduler that can change while it runs.
+    pub fn settable(&self) -> Vec<&'static str> {
         match self {
-            Self::InOrder(_) | Self::Managed(_) => Ok(()),
-            Self::Scheduled(queue) => queue.scheduler.set(now, parameter, value),
+            Self::InOrder(_) | Self::Managed(_) => Vec::new(),
+            Self::Scheduled(queue) => queue.entry.parameters.iter().filter(|p| p.settable).map(|p| p.name).collect(),
+        }
+    }
+
+    /// Change a parameter of the scheduler; whether it has one of this name that can change.
+    pub fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<bool, SpecError> {
+        match self {
+            Self::Scheduled(queue) if queue.entry.parameters.iter().any(|p| p.settable && p.name == parameter) => {
+                queue.scheduler.set(now, parameter, value).map(|()| true)
+            }
+            _ => Ok(false),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use dovetail_sched::aqm::scheme::manages;
 use dovetail_sched::aqm::{AqmError, Scheme, Standing};
+use dovetail_sched::composition::Part;
 use dovetail_sched::{Limit, Shape, Spec, SpecError, build, build_all, catalog};
 
 use super::managed::{Managed, packet_time};
@@ -25,10 +26,10 @@ pub(super) fn queues(setup: &Setup) -> Result<Queues, SpecError> {
     }
     let mut schedulers = build_all::<RESOURCES, Job>(&setup.scheduler, Shape::default())?;
     let (before_link, between) = match schedulers.between[LINK].take() {
-        Some(part) => (Queue::scheduled(part.scheduler, LINK), Some(schedulers.buffer)),
+        Some(part) => (Queue::scheduled(part, LINK), Some(schedulers.buffer)),
         None => (Queue::InOrder(VecDeque::new()), None),
     };
-    Ok(Queues { entrance: Queue::scheduled(schedulers.entrance.scheduler, CPU), before_link, between })
+    Ok(Queues { entrance: Queue::scheduled(schedulers.entrance, CPU), before_link, between })
 }
 
 /// Whether a queue is under active queue management; not where the name is wrong.
@@ -43,12 +44,7 @@ fn managed(setup: &Setup, scheme: &Scheme) -> Result<Queues, SpecError> {
     let queue = |standing: &Standing, resource: usize| -> Result<Queue, SpecError> {
         let managed = match standing.with_packet(packet) {
             Standing::Fifo => return Ok(Queue::InOrder(VecDeque::new())),
-            Standing::PerFlow(mut spec) => {
-                if catalog().iter().any(|entry| entry.name == spec.name && entry.has("resource")) {
-                    spec.parameters.push(("resource".to_string(), resource.to_string()));
-                }
-                return Ok(Queue::scheduled(build::<RESOURCES, Job>(&spec, Shape::default())?, resource));
-            }
+            Standing::PerFlow(spec) => return Ok(Queue::scheduled(per_flow(spec, resource)?, resource)),
             Standing::Red(config) => Managed::red(config, resource),
             Standing::Drq(config) if resource == LINK => Managed::drq_link(config, resource),
             Standing::Drq(config) => Managed::drq_cpu(config, resource, setup.classes.len(), setup.rate),
@@ -57,4 +53,14 @@ fn managed(setup: &Setup, scheme: &Scheme) -> Result<Queues, SpecError> {
     };
     let between = setup.classes.first().map_or(Limit::default(), |class| class.limit);
     Ok(Queues { entrance: queue(&scheme.cpu, CPU)?, before_link: queue(&scheme.link, LINK)?, between: Some(between) })
+}
+
+/// The scheduler of one resource that a part of a composition names.
+fn per_flow(mut spec: Spec, resource: usize) -> Result<Part<RESOURCES, Job>, SpecError> {
+    let entry = catalog().iter().find(|entry| entry.name == spec.name);
+    let entry = entry.ok_or_else(|| SpecError::unknown_name(&spec.name, Vec::new()))?;
+    if entry.has("resource") {
+        spec.parameters.push(("resource".to_string(), resource.to_string()));
+    }
+    Ok(Part { entry, scheduler: build(&spec, Shape::default())? })
 }
