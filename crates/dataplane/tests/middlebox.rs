@@ -286,3 +286,35 @@ fn what_cannot_change_is_refused_and_nothing_is_written_down() {
         assert_eq!(middlebox.snapshot(us(0)).scheduler, format!("{scheduler}:quantum=40 us"));
     }
 }
+
+/// Bursts of frames with rests between them, over a link of this rate that is set to 8 Mb/s before the first one comes.
+fn bursts(scheduler: &str, cost: &str, rate: &str) -> (Vec<u8>, u64, u64) {
+    let config = format!("[link]\nrate = \"{rate}\"\n[[class]]\nname = \"all\"\ncost = \"{cost}\"\n");
+    let mut middlebox = middlebox(&format!("scheduler = \"{scheduler}:min=5,max=15,weight=0.02\"\n{config}"));
+    middlebox.set_rate(Some("8 Mbps".parse().unwrap()));
+    let mut fields = Vec::new();
+    for k in 0..4_000 {
+        // 80 frames of 1 ms on the link every 100 ms.
+        let now = us(k / 80 * 100_000 + k % 80);
+        while let Some(next) = middlebox.next_event().filter(|&next| next <= now) {
+            middlebox.advance(next);
+            while let Some(frame) = middlebox.outgoing.pop_front() {
+                fields.push(frame.data()[15]);
+                middlebox.pool.give(frame);
+            }
+        }
+        put(&mut middlebox, now, &udp_with_ecn(7, 1000, 0b10));
+        middlebox.advance(now);
+    }
+    let total = middlebox.snapshot(us(10_000_000)).total;
+    (fields, total.marked, total.dropped.values().sum())
+}
+
+#[test]
+fn queue_management_follows_the_rate_of_the_link() {
+    for (scheduler, cost) in [("red+red", "900 us"), ("drr+red", "100 us")] {
+        let from_the_start = bursts(scheduler, cost, "8 Mbps");
+        assert!(from_the_start.1 > 100, "{scheduler}: {} marks", from_the_start.1);
+        assert!(bursts(scheduler, cost, "80 Mbps") == from_the_start, "{scheduler}");
+    }
+}

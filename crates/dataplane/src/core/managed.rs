@@ -10,6 +10,7 @@ use dovetail_units::{BitRate, Density, Duration, Time};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::middlebox::CPU;
 use super::queue::Job;
 
 /// The most that wait, as in the DRQ paper, section IV.A.
@@ -86,6 +87,18 @@ impl Managed {
         let mut draws = ChaCha8Rng::seed_from_u64(SEED);
         draws.set_stream(resource as u64);
         Self { waiting: VecDeque::new(), bytes: 0, manager, resource, rate, draws }
+    }
+
+    /// The rate of the link changes.
+    pub fn set_rate(&mut self, rate: Option<BitRate>) {
+        // The time of a packet is above zero.
+        let _ = self.manager.aqm().set_packet(packet_time(rate));
+        if let (Manager::Drq(drq), CPU) = (&mut self.manager, self.resource) {
+            if let (Some(from), Some(to)) = (self.rate, rate) {
+                drq.rescale(to.as_bps(), from.as_bps());
+            }
+            self.rate = rate;
+        }
     }
 
     fn backlog(&self) -> Backlog {
@@ -188,5 +201,31 @@ mod tests {
         let share = 1.0 - (1.0 - delta).powi(2) * (1.0 - epsilon * epsilon);
         let (mean, deviation) = (share * counted as f64, (share * (1.0 - share) * counted as f64).sqrt());
         assert!((f64::from(congested) - mean).abs() < 5.0 * deviation, "{congested} of {counted}, expected {mean:.0}");
+    }
+
+    #[test]
+    fn densities_are_of_the_rate_that_the_link_has() {
+        let rate = |text: &str| Some(text.parse().unwrap());
+        let config = DrqConfig::new(Duration::from_micros(10));
+        let mut cpu = Managed::drq_cpu(config, CPU, 1, rate("8 Mbps")).unwrap();
+        // 50 us for 100 bytes, which take 100 us at 8 Mb/s: density 0.5.
+        let frames = |cpu: &mut Managed, count: u32| {
+            let mut frame = Pool::new().take();
+            frame.fill(Time::ZERO, &[0; 100], LinkType::ETHERNET);
+            let job = Job { frame, tickets: [None; RESOURCES] };
+            let event = Progress::Finished { used: Duration::from_micros(50) };
+            (0..count).for_each(|_| cpu.progress(Time::ZERO, &job, CPU, event));
+        };
+        let density = |cpu: &Managed| match &cpu.manager {
+            Manager::Drq(drq) => drq.density(0).as_micro() as f64 / 1e6,
+            Manager::Red(_) => f64::NAN,
+        };
+        // What is left of the first density, 1, after n frames is 0.99^n of the difference: 2e-9 after 2000.
+        frames(&mut cpu, 2000);
+        assert!((density(&cpu) - 0.5).abs() < 1e-5);
+        cpu.set_rate(rate("80 Mbps"));
+        assert!((density(&cpu) - 5.0).abs() < 1e-4, "{}", density(&cpu));
+        frames(&mut cpu, 100);
+        assert!((density(&cpu) - 5.0).abs() < 1e-4, "{}", density(&cpu));
     }
 }

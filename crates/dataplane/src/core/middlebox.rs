@@ -306,6 +306,8 @@ impl Middlebox {
         self.pace = Pace::new(rate);
         self.estimators[LINK] = lengths();
         self.classes.iter_mut().for_each(|class| class.resizes = false);
+        self.entrance.set_rate(rate);
+        self.before_link.set_rate(rate);
     }
 
     fn class_index(&self, name: &str) -> Option<usize> {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use dovetail_sched::catalog::Entry;
 use dovetail_sched::composition::Part;
 use dovetail_sched::{DropReason, FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Served, SpecError, Ticket};
-use dovetail_units::{ResourceVec, Time};
+use dovetail_units::{BitRate, ResourceVec, Time};
 
 use super::managed::Managed;
 use crate::frame::Frame;
@@ -182,6 +182,13 @@ impl Queue {
                     queue.scheduler.progress(now, ticket, resource, event);
                 }
             }
+        }
+    }
+
+    /// The rate of the link changes.
+    pub fn set_rate(&mut self, rate: Option<BitRate>) {
+        if let Self::Managed(queue) = self {
+            queue.set_rate(rate);
         }
     }
 

@@ -48,6 +48,15 @@ impl AverageQueue {
         Ok(Self { weight, packet, after_idle, average: 0, idle_since: None, latest: Time::ZERO })
     }
 
+    /// The time of a typical packet changes.
+    ///
+    /// # Errors
+    /// A time of 0. Nothing is changed then.
+    pub fn set_packet(&mut self, packet: Duration) -> Result<(), AqmError> {
+        self.packet = Self::new(self.weight, packet, self.after_idle)?.packet;
+        Ok(())
+    }
+
     /// The average, in 2^-32ths of a packet (or byte).
     pub fn bits(&self) -> u64 {
         self.average

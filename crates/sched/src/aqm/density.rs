@@ -58,6 +58,15 @@ impl Densities {
         average.map_or(Density::ONE, |average| Density::from_micro((average >> FINE) as u64))
     }
 
+    /// All densities times `to / from`, rounded down, at most the largest [`Density`]; `from` of 0 changes nothing.
+    pub fn rescale(&mut self, to: u64, from: u64) {
+        let most = fine(Density::from_micro(u64::MAX));
+        for average in &mut self.averages {
+            let scaled = average.saturating_mul(u128::from(to)).checked_div(u128::from(from));
+            *average = scaled.unwrap_or(*average).min(most);
+        }
+    }
+
     /// Equation (1): `w <- (1 - lambda) w + lambda sample`, to the nearest 2^-24 of a millionth of a cycle per bit: the average is off by at
     /// most `2^-25 / lambda` of these.
     pub fn observe(&mut self, class: u32, sample: Density) {

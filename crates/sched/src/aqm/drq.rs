@@ -134,6 +134,13 @@ impl Drq {
         }
     }
 
+    /// The unit of cycles changes: what counted as `from` cycles counts as `to`. Ignored on a link.
+    pub fn rescale(&mut self, to: u64, from: u64) {
+        if let Some(densities) = &mut self.densities {
+            densities.rescale(to, from);
+        }
+    }
+
     /// The class's average density; 1 on a link.
     pub fn density(&self, class: u32) -> Density {
         self.densities.as_ref().map_or(Density::ONE, |densities| densities.of(class))
@@ -181,5 +188,9 @@ impl Aqm for Drq {
 
     fn departure(&mut self, now: Time, waiting: Backlog) {
         self.average.departure(now, u64::from(waiting.packets));
+    }
+
+    fn set_packet(&mut self, packet: Duration) -> Result<(), AqmError> {
+        self.average.set_packet(packet)
     }
 }

@@ -34,7 +34,7 @@ pub mod scheme;
 
 use core::fmt;
 
-use dovetail_units::Time;
+use dovetail_units::{Duration, Time};
 
 pub use average::{AfterIdle, AverageQueue};
 pub use congestion::{Congestion, Encoding, Reading, advance};
@@ -113,6 +113,12 @@ pub trait Aqm {
     /// The resource has finished a packet, when `waiting` is what waits and can be served next. If that is nothing, the resource is idle
     /// until the next arrival.
     fn departure(&mut self, now: Time, waiting: Backlog);
+
+    /// The resource has become faster or slower: how long a packet of mean size takes on it from now on.
+    ///
+    /// # Errors
+    /// A time of 0. Nothing is changed then.
+    fn set_packet(&mut self, packet: Duration) -> Result<(), AqmError>;
 }
 
 /// In what queues are measured.

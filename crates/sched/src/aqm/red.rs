@@ -253,4 +253,8 @@ impl Aqm for Red {
     fn departure(&mut self, now: Time, waiting: Backlog) {
         self.average.departure(now, u64::from(waiting.packets));
     }
+
+    fn set_packet(&mut self, packet: Duration) -> Result<(), AqmError> {
+        self.average.set_packet(packet)
+    }
 }
