@@ -3,6 +3,7 @@
 use dovetail_dataplane::config::Config;
 use dovetail_dataplane::core::Middlebox;
 use dovetail_dataplane::frame::Frame;
+use dovetail_sched::Limit;
 use dovetail_units::{Duration, Time};
 use dovetail_wire::LinkType;
 use etherparse::PacketBuilder;
@@ -316,5 +317,71 @@ fn queue_management_follows_the_rate_of_the_link() {
         let from_the_start = bursts(scheduler, cost, "8 Mbps");
         assert!(from_the_start.1 > 100, "{scheduler}: {} marks", from_the_start.1);
         assert!(bursts(scheduler, cost, "80 Mbps") == from_the_start, "{scheduler}");
+    }
+}
+
+#[test]
+fn what_queue_management_drops_in_front_of_the_link_goes_by_its_own_name() {
+    let config = "[link]\nrate = \"8 Mbps\"\n[[class]]\nname = \"all\"\ncost = \"10 us\"\n";
+    let mut middlebox =
+        middlebox(&format!("ecn = \"off\"\nscheduler = \"fifo+red:min=5,max=15,weight=0.1\"\n{config}"));
+    for k in 0..1_000 {
+        put(&mut middlebox, us(k * 500), &udp(1, 1000));
+        middlebox.advance(us(k * 500));
+        out(&mut middlebox);
+    }
+    let dropped = middlebox.snapshot(us(500_000)).total.dropped;
+    assert!(dropped.contains_key("aqm-early"), "{dropped:?}");
+    assert!(!dropped.contains_key("link-buffer"), "{dropped:?}");
+}
+
+#[test]
+fn behind_queue_management_each_class_has_its_own_limit() {
+    let config = r#"
+scheduler = "red+drr"
+[link]
+rate = "8 kbps"
+[[class]]
+name = "short"
+match = [{ dport = "1" }]
+queue = "2 packets"
+cost = "1 us"
+[[class]]
+name = "long"
+queue = "7 packets"
+cost = "1 us"
+"#;
+    let mut middlebox = middlebox(config);
+    let waits = |middlebox: &mut Middlebox, from: u64| {
+        for k in 0..20 {
+            for port in [1, 2] {
+                put(middlebox, us(from + k * 10), &udp(port, 1000));
+                middlebox.advance(us(from + k * 10));
+            }
+            middlebox.advance(us(from + k * 10 + 5));
+        }
+        let snapshot = middlebox.snapshot(us(from + 200));
+        assert_eq!(snapshot.resources["cpu"].waiting, 0);
+        [0, 1].map(|class| snapshot.classes[class].frames.held)
+    };
+    // One frame, of the class that came first, is on the link: a frame takes a second.
+    assert_eq!(waits(&mut middlebox, 0), [3, 7]);
+    // A limit that is set holds for what comes.
+    middlebox.set_limit(us(300), "short", Limit { packets: Some(4), ..Limit::default() }).unwrap();
+    assert_eq!(waits(&mut middlebox, 300), [5, 7]);
+}
+
+#[test]
+fn where_nothing_manages_a_queue_its_flows_keep_their_limits() {
+    let config = "[flows]\nqueue = \"3 packets\"\n[link]\nrate = \"8 kbps\"\n[[class]]\nname = \"all\"\n";
+    for (scheduler, cost, held) in [("fifo+red", "1 s", 4), ("red+fifo", "1 us", 4)] {
+        let mut middlebox = middlebox(&format!("scheduler = \"{scheduler}\"\n{config}cost = \"{cost}\"\n"));
+        for k in 0..20 {
+            put(&mut middlebox, us(k * 10), &udp(1, 1000));
+            middlebox.advance(us(k * 10));
+            middlebox.advance(us(k * 10 + 5));
+        }
+        // Three wait, and one is served.
+        assert_eq!(middlebox.held(), held, "{scheduler}");
     }
 }

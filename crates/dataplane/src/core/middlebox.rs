@@ -13,7 +13,7 @@ use super::cpu::{Budget, Charge, Meter, stopwatch};
 use super::flows::{FlowLimits, Flows, Key, Seen};
 use super::link::Pace;
 use super::queue::{Job, LinkBuffer, Offer, Overflow, Queue, RESOURCES};
-use super::queues::{Queues, is_managed, queues};
+use super::queues::{Between, Queues, is_managed, queues};
 use crate::classes::ClassTable;
 use crate::frame::{Frame, Pool};
 use crate::module::{Module, Origin};
@@ -138,7 +138,7 @@ pub struct Middlebox {
     pub(super) predict: Prediction,
     pub(super) estimators: [Estimator; RESOURCES],
     pub(super) buffer: LinkBuffer,
-    pub(super) between: Option<Limit>,
+    pub(super) between: Option<Between>,
     pub(super) on_cpu: Option<Serving>,
     pub(super) on_link: Option<Serving>,
     /// Frames that have left the link, for the port.
@@ -328,7 +328,12 @@ impl Middlebox {
     fn configs(&self, class: u16) -> [FlowConfig<RESOURCES>; RESOURCES] {
         let setup = &self.classes[usize::from(class)].setup;
         let entrance = FlowConfig { weight: setup.weight, limit: setup.limit, ..FlowConfig::default() };
-        [entrance, FlowConfig { limit: self.between.unwrap_or_default(), ..entrance }]
+        let limit = match self.between {
+            Some(Between::Each(limit)) => limit,
+            Some(Between::Own) => setup.limit,
+            None => Limit::default(),
+        };
+        [entrance, FlowConfig { limit, ..entrance }]
     }
 
     fn add_flow(&mut self, flow: u32, class: u16) {
@@ -535,8 +540,8 @@ impl Middlebox {
         let cost = ResourceVec([used, self.pace.estimate(job.frame.len())]);
         if let Err((reason, mut job)) = self.before_link.enqueue(now, job, cost) {
             self.tell(now, &mut job, LINK, Progress::Abandoned);
-            // A flow's buffer in front of the link is full: its packets were processed in vain.
-            let reason = if self.between.is_some() { "link-buffer" } else { reason };
+            // A flow's buffer in front of the link is full: its packets were processed in vain. Queue management has reasons of its own.
+            let reason = if matches!(self.before_link, Queue::Scheduled(_)) { "link-buffer" } else { reason };
             self.drop_frame(job.frame, reason);
         }
     }

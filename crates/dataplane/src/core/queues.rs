@@ -11,12 +11,20 @@ use super::managed::{Managed, packet_time};
 use super::middlebox::{CPU, LINK, Setup};
 use super::queue::{Job, Queue, RESOURCES};
 
+/// What limits a flow's queue in front of the link.
+pub(super) enum Between {
+    /// A composition's buffer, alike for all.
+    Each(Limit),
+    /// As much as at the entrance.
+    Own,
+}
+
 /// What stands in front of CPU and link.
 pub(super) struct Queues {
     pub entrance: Queue,
     pub before_link: Queue,
-    /// The limit of flows' queues in front of the link, where each has one.
-    pub between: Option<Limit>,
+    /// What limits flows' queues in front of the link, where each has one.
+    pub between: Option<Between>,
 }
 
 /// The queues of a setup.
@@ -26,7 +34,7 @@ pub(super) fn queues(setup: &Setup) -> Result<Queues, SpecError> {
     }
     let mut schedulers = build_all::<RESOURCES, Job>(&setup.scheduler, Shape::default())?;
     let (before_link, between) = match schedulers.between[LINK].take() {
-        Some(part) => (Queue::scheduled(part, LINK), Some(schedulers.buffer)),
+        Some(part) => (Queue::scheduled(part, LINK), Some(Between::Each(schedulers.buffer))),
         None => (Queue::InOrder(VecDeque::new()), None),
     };
     Ok(Queues { entrance: Queue::scheduled(schedulers.entrance, CPU), before_link, between })
@@ -43,7 +51,10 @@ fn managed(setup: &Setup, scheme: &Scheme) -> Result<Queues, SpecError> {
     let wrong = |error: AqmError| SpecError::new(&setup.scheduler.name, format!("{}: {error}", setup.scheduler));
     let queue = |standing: &Standing, resource: usize| -> Result<Queue, SpecError> {
         let managed = match standing.with_packet(packet) {
-            Standing::Fifo => return Ok(Queue::InOrder(VecDeque::new())),
+            Standing::Fifo => {
+                let spec = Spec { name: "fifo".to_string(), parameters: Vec::new() };
+                return Ok(Queue::scheduled(per_flow(spec, resource)?, resource));
+            }
             Standing::PerFlow(spec) => return Ok(Queue::scheduled(per_flow(spec, resource)?, resource)),
             Standing::Red(config) => Managed::red(config, resource),
             Standing::Drq(config) if resource == LINK => Managed::drq_link(config, resource),
@@ -51,8 +62,8 @@ fn managed(setup: &Setup, scheme: &Scheme) -> Result<Queues, SpecError> {
         };
         managed.map(|queue| Queue::Managed(Box::new(queue))).map_err(wrong)
     };
-    let between = setup.classes.first().map_or(Limit::default(), |class| class.limit);
-    Ok(Queues { entrance: queue(&scheme.cpu, CPU)?, before_link: queue(&scheme.link, LINK)?, between: Some(between) })
+    let between = Some(Between::Own);
+    Ok(Queues { entrance: queue(&scheme.cpu, CPU)?, before_link: queue(&scheme.link, LINK)?, between })
 }
 
 /// The scheduler of one resource that a part of a composition names.
