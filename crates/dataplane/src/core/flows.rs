@@ -76,16 +76,15 @@ impl Flows {
 
     /// The flow of this key and class.
     pub fn find(&mut self, now: Time, key: Key, class: u16) -> (u32, Seen) {
-        if let Some(&flow) = self.index.get(&key) {
-            let seen = self.flows[flow as usize].as_mut().map_or(Seen::Before, |flow| flow.see(now, class));
-            return (flow, seen);
+        if let Some(known) = self.known(now, &key, class) {
+            return known;
         }
         let key = match key {
             Key::Flow(_) if self.index.len() >= self.limits.most as usize => {
                 self.overflowed += 1;
                 let shared = Key::Shared(class);
-                if let Some(&flow) = self.index.get(&shared) {
-                    return (flow, Seen::Before);
+                if let Some(known) = self.known(now, &shared, class) {
+                    return known;
                 }
                 shared
             }
@@ -104,6 +103,13 @@ impl Flows {
         };
         self.index.insert(key, place);
         (place, Seen::First)
+    }
+
+    /// The flow that has this key, of which a frame of this class has come.
+    fn known(&mut self, now: Time, key: &Key, class: u16) -> Option<(u32, Seen)> {
+        let flow = *self.index.get(key)?;
+        let seen = self.flows[flow as usize].as_mut().map_or(Seen::Before, |flow| flow.see(now, class));
+        Some((flow, seen))
     }
 
     /// The flow at this index.
@@ -215,5 +221,14 @@ mod tests {
         assert_eq!(flows.find(at(0), key(4), 0), (2, Seen::Before));
         assert_eq!(flows.find(at(0), key(5), 1), (3, Seen::First));
         assert_eq!(flows.overflowed, 3);
+    }
+
+    #[test]
+    fn the_flow_that_further_ones_share_is_seen_with_each_of_their_frames() {
+        let mut flows = Flows::new(FlowLimits { most: 0, idle: Duration::from_secs(5) });
+        assert_eq!(flows.find(at(0), key(1), 0), (0, Seen::First));
+        assert_eq!(flows.find(at(9), key(2), 0), (0, Seen::Before));
+        assert_eq!(flows.idle(at(10)), None);
+        assert_eq!(flows.idle(at(14)), Some(0));
     }
 }
