@@ -385,3 +385,31 @@ fn where_nothing_manages_a_queue_its_flows_keep_their_limits() {
         assert_eq!(middlebox.held(), held, "{scheduler}");
     }
 }
+
+#[test]
+fn what_classes_tell_apart_is_not_one_flow() {
+    // By the sender's prefix and the destination port they are alike; the protocol tells the classes.
+    let config = r#"
+scheduler = "fifo"
+[flows]
+key = "prefix+port"
+[[class]]
+name = "datagrams"
+match = [{ protocol = "udp" }]
+weight = 3.0
+queue = "2 packets"
+cost = "100 us"
+[[class]]
+name = "others"
+cost = "100 us"
+"#;
+    let mut middlebox = middlebox(config);
+    let mut tcp = udp(5000, 100);
+    tcp[23] = 6;
+    for frame in [udp(5000, 100), udp(5000, 100), tcp.clone(), tcp] {
+        put(&mut middlebox, us(0), &frame);
+    }
+    let flows = middlebox.snapshot(us(0)).flows;
+    let seen: Vec<(&str, u64)> = flows.iter().map(|flow| (flow.class.as_str(), flow.frames.frames_in)).collect();
+    assert_eq!(seen, [("datagrams", 2), ("others", 2)]);
+}

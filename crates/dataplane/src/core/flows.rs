@@ -10,8 +10,8 @@ use super::account::Books;
 /// What tells flows apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Key {
-    /// By addresses and ports.
-    Flow(FlowKey),
+    /// By addresses and ports; and by class where the flow key leaves out what classes may look at, else 0.
+    Flow(u16, FlowKey),
     /// All frames of a class that carry no flow, such as ARP.
     NonFlow(u16),
     /// All flows of a class that found the table full.
@@ -80,7 +80,7 @@ impl Flows {
             return known;
         }
         let key = match key {
-            Key::Flow(_) if self.index.len() >= self.limits.most as usize => {
+            Key::Flow(..) if self.index.len() >= self.limits.most as usize => {
                 self.overflowed += 1;
                 let shared = Key::Shared(class);
                 if let Some(known) = self.known(now, &shared, class) {
@@ -176,7 +176,7 @@ impl Flow {
 /// What reports call a key.
 pub(super) fn name(key: &Key) -> String {
     match key {
-        Key::Flow(flow) => flow.to_string(),
+        Key::Flow(_, flow) => flow.to_string(),
         Key::NonFlow(_) => "not IP".to_string(),
         Key::Shared(_) => "further flows".to_string(),
     }
@@ -189,7 +189,7 @@ mod tests {
 
     fn key(host: u8) -> Key {
         let (src, dst) = ([10, 0, 0, host].into(), [10, 0, 1, 1].into());
-        Key::Flow(FlowKey::FiveTuple(FiveTuple { src, dst, protocol: 17, ports: None }))
+        Key::Flow(0, FlowKey::FiveTuple(FiveTuple { src, dst, protocol: 17, ports: None }))
     }
 
     fn at(s: u64) -> Time {

@@ -190,7 +190,11 @@ impl Middlebox {
     pub fn receive(&mut self, now: Time, mut frame: Frame) {
         let parsed = dovetail_wire::parse(frame.link, frame.data()).ok();
         let class = self.table.class(parsed.as_ref().map(|ip| &ip.tuple));
-        let key = parsed.map_or(Key::NonFlow(class), |ip| Key::Flow(self.key.key(&ip.tuple)));
+        let key = parsed.map_or(Key::NonFlow(class), |ip| {
+            // Classes look at five-tuples: of whole ones each has one class, until classes change.
+            let class = if self.key == KeyKind::FiveTuple { 0 } else { class };
+            Key::Flow(class, self.key.key(&ip.tuple))
+        });
         let (flow, seen) = self.flows.find(now, key, class);
         match seen {
             Seen::Before => {}
