@@ -11,7 +11,7 @@ use dovetail_dataplane::config::Config;
 use dovetail_dataplane::confine::confine;
 use dovetail_dataplane::control::protocol::{Answer, Request};
 use dovetail_dataplane::control::{Bound, Counter, Desk, Socket};
-use dovetail_dataplane::core::{QueueSnapshot, Snapshot};
+use dovetail_dataplane::core::{HeavySnapshot, ModuleSnapshot, QueueSnapshot, Snapshot};
 use dovetail_dataplane::driver::{Clock, real_time, simulated_time};
 use dovetail_dataplane::live::Live;
 use dovetail_dataplane::metrics::Metrics;
@@ -168,6 +168,21 @@ pub fn overview(forward: &Snapshot, ran_s: f64) -> String {
     text.push('\n');
     for (reason, count) in &forward.total.dropped {
         text.push_str(&format!("\ndropped, {reason}: {count}"));
+    }
+    forward.modules.iter().for_each(|module| text.push_str(&counted(module)));
+    text
+}
+
+/// What a module has counted, and the heaviest flows and prefixes that it knows.
+fn counted(snapshot: &ModuleSnapshot) -> String {
+    let ModuleSnapshot { module, kind, counters, heavy } = snapshot;
+    if counters.is_empty() && heavy.is_empty() {
+        return String::new();
+    }
+    let counters: Vec<String> = counters.iter().map(|(name, count)| format!("{name} {count}")).collect();
+    let mut text = format!("\nmodule {module} ({kind}): {}", counters.join(", ").replace('_', " "));
+    for HeavySnapshot { name, bytes } in heavy {
+        text.push_str(&format!("\n  {bytes:>12} B  {name}"));
     }
     text
 }

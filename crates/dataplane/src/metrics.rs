@@ -1,6 +1,6 @@
 //! Metrics for Prometheus, over HTTP on a loopback port.
 //!
-//! Labels are classes, resources and reasons of drops, of which there are few, whatever traffic comes; flows are no labels. A scrape asks the worker for a
+//! Labels are classes, resources, modules and reasons of drops, of which there are few, whatever traffic comes; flows are no labels. A scrape asks the worker for a
 //! snapshot, as any client of the control socket does, so nothing is counted twice. `prometheus-client` writes the format; it takes constant values from a collector,
 //! where libraries with global recorders want every change of a value.
 
@@ -19,7 +19,7 @@ use tiny_http::{Header, Method, Response, Server};
 
 use crate::control::Counter;
 use crate::control::protocol::{Answer, Request};
-use crate::core::{QueueSnapshot, Snapshot};
+use crate::core::{ModuleSnapshot, QueueSnapshot, Snapshot};
 
 /// Serves metrics until it is dropped.
 pub struct Metrics {
@@ -105,6 +105,7 @@ impl Collector for Collected {
         counters(&classes, &mut encoder)?;
         latencies(&classes, &mut encoder)?;
         resources(&self.0, &mut encoder)?;
+        modules(&self.0.modules, &mut encoder)?;
         let weight = ConstGauge::new(0.0);
         let mut weights =
             encoder.encode_descriptor("flow_weight", "Weight of each flow of the class", None, weight.metric_type())?;
@@ -162,6 +163,19 @@ fn latencies(classes: &[(&str, &QueueSnapshot)], encoder: &mut DescriptorEncoder
     }
     let held = encoder.encode_descriptor("held_frames", "Frames that are in the box", None, kind)?;
     each_class(classes, held, |frames| ConstGauge::new(frames.held as i64))
+}
+
+fn modules(modules: &[ModuleSnapshot], encoder: &mut DescriptorEncoder<'_>) -> Wrote {
+    let kind = ConstGauge::new(0.0).metric_type();
+    let mut metric = encoder.encode_descriptor("module", "What a module has counted, or has left", None, kind)?;
+    for ModuleSnapshot { module, kind, counters, .. } in modules {
+        for (name, &count) in counters {
+            let labels = [("module", module.as_str()), ("kind", kind.as_str()), ("count", name.as_str())];
+            // A gauge in this format is signed, or a floating point number.
+            ConstGauge::new(count as f64).encode(metric.encode_family(&labels)?)?;
+        }
+    }
+    Ok(())
 }
 
 fn resources(snapshot: &Snapshot, encoder: &mut DescriptorEncoder<'_>) -> Wrote {

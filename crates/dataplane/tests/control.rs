@@ -452,9 +452,59 @@ fn the_schema_lists_what_a_snapshot_has() {
     let [class, flow] = ["classes", "flows"].map(|list| format!("/$defs/snapshot/properties/{list}/items"));
     assert_eq!(keys(&snapshot["classes"][0]), required(&[frames, &class]));
     assert_eq!(keys(&snapshot["flows"][0]), required(&[frames, &flow]));
-    assert_eq!(keys(&snapshot["resources"]["cpu"]), {
-        let mut keys = required(&["/$defs/resource"]);
-        keys.sort();
-        keys
-    });
+    assert_eq!(keys(&snapshot["resources"]["cpu"]), required(&["/$defs/resource"]));
+    let snapshot = with_modules().snapshot(Time::from_nanos(1_001_000_000));
+    let seen = serde_json::to_value(&snapshot.modules[1]).unwrap();
+    let module = "/$defs/snapshot/properties/modules/items";
+    assert_eq!(keys(&seen), required(&[module]));
+    assert_eq!(keys(&seen["heavy"][0]), required(&[&format!("{module}/properties/heavy/items")]));
+}
+
+/// A box with modules that has let three frames of one flow through.
+fn with_modules() -> Middlebox {
+    let modules = r#"modules = ["seen", "ids", "headers"]
+[[module]]
+name = "ids"
+kind = "match"
+patterns = ["\u0000"]
+[[module]]
+name = "seen"
+kind = "monitor"
+[[module]]
+name = "headers"
+kind = "check"
+"#;
+    let mut middlebox = middlebox(&format!("{CONFIG}{modules}"));
+    let now = Time::from_nanos(1_000_000_000);
+    (0..3).for_each(|_| put(&mut middlebox, now, 7));
+    middlebox.advance(now);
+    middlebox.advance(now + Duration::from_millis(1));
+    middlebox
+}
+
+#[test]
+fn a_snapshot_has_what_modules_have_counted() {
+    let middlebox = with_modules();
+    let now = Time::from_nanos(1_001_000_000);
+    let [ids, seen, headers] = <[_; 3]>::try_from(middlebox.snapshot(now).modules).unwrap();
+    assert_eq!((ids.module.as_str(), ids.kind.as_str()), ("ids", "match"));
+    // Each frame has 758 zeros behind its headers, and some within that of UDP.
+    assert_eq!(ids.counters["alerts"], 3);
+    assert!(ids.counters["matches"] >= 3 * 758);
+    assert_eq!((seen.counters["packets"], seen.counters["bytes"], seen.counters["flows"]), (3, 2400, 1));
+    let [flow, prefix] = <[_; 2]>::try_from(seen.heavy).unwrap();
+    assert!(flow.name.contains("10.0.1.1") && flow.bytes == 2400, "{flow:?}");
+    assert_eq!((prefix.name.as_str(), prefix.bytes), ("10.0.0.0/24", 2400));
+    assert!(headers.counters.is_empty());
+    // To find the heaviest it takes a look at all: not where nobody asks for flows.
+    assert!(middlebox.snapshot_of(now, 0).modules.iter().all(|module| module.heavy.is_empty()));
+    assert_eq!(middlebox.snapshot_of(now, 0).modules[1].counters, seen.counters);
+}
+
+#[test]
+fn metrics_have_what_modules_have_counted() {
+    let text = metrics::text(with_modules().snapshot_of(Time::from_nanos(1_001_000_000), 0));
+    let samples = samples(&text);
+    assert!(samples.contains(&("dovetail_module{module=\"ids\",kind=\"match\",count=\"alerts\"}", 3.0)), "{text}");
+    assert!(samples.contains(&("dovetail_module{module=\"seen\",kind=\"monitor\",count=\"bytes\"}", 2400.0)), "{text}");
 }

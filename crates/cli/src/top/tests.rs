@@ -87,6 +87,7 @@ fn snapshot(s: f64) -> Snapshot {
         total,
         classes,
         flows,
+        modules: Vec::new(),
         ports: Default::default(),
         outgoing: 0,
         unaccounted: 0,

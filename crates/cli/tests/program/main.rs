@@ -7,6 +7,7 @@ mod control;
 mod determinism;
 mod interruption;
 mod lab;
+mod live;
 mod manners;
 mod networks;
 mod output;

@@ -22,5 +22,6 @@ pub(crate) use middlebox::STOPPED;
 pub use middlebox::{Middlebox, NamedModule, Setup, SetupClass};
 pub use queue::{LinkBuffer, Overflow};
 pub use snapshot::{
-    ClassSnapshot, FlowSnapshot, Latency, PortSnapshot, QueueSnapshot, ResourceSnapshot, SCHEMA, Snapshot,
+    ClassSnapshot, FlowSnapshot, HeavySnapshot, Latency, ModuleSnapshot, PortSnapshot, QueueSnapshot, ResourceSnapshot,
+    SCHEMA, Snapshot,
 };

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::account::{Account, Books};
 use super::flows::name;
-use super::middlebox::Middlebox;
+use super::middlebox::{Middlebox, NamedModule};
 use crate::port::PortCounters;
 
 /// The version of [`Snapshot`]'s form.
@@ -31,6 +31,8 @@ pub struct Snapshot {
     pub classes: Vec<ClassSnapshot>,
     /// By flow; of many, those of which most waits.
     pub flows: Vec<FlowSnapshot>,
+    /// By module, in the order of the configuration.
+    pub modules: Vec<ModuleSnapshot>,
     /// What the ports `in` and `out` counted; nothing where a box has none.
     pub ports: BTreeMap<String, PortSnapshot>,
     /// Frames that have left over the link and wait for the port.
@@ -148,6 +150,28 @@ pub struct FlowSnapshot {
     pub frames: QueueSnapshot,
 }
 
+/// A module.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ModuleSnapshot {
+    /// Its name.
+    pub module: String,
+    /// Its kind.
+    pub kind: String,
+    /// What it has counted since it was made, or has left, by name.
+    pub counters: BTreeMap<String, u64>,
+    /// Flows and prefixes with the most bytes, largest first, at most ten of each. Empty where a snapshot tells of no flows.
+    pub heavy: Vec<HeavySnapshot>,
+}
+
+/// A flow or a prefix with many bytes.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HeavySnapshot {
+    /// Its addresses, and ports.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
 impl Middlebox {
     /// What was done until `now`, with all flows. O(flows).
     pub fn snapshot(&self, now: Time) -> Snapshot {
@@ -173,6 +197,7 @@ impl Middlebox {
             total: queue(&total),
             classes: self.class_snapshots(),
             flows: self.flow_snapshots(flows),
+            modules: self.modules.iter().map(|module| module_snapshot(module, flows > 0)).collect(),
             ports: BTreeMap::new(),
             outgoing: self.outgoing.len() as u64,
             unaccounted: total.account.held() as i64 - self.found() as i64,
@@ -220,6 +245,16 @@ impl Middlebox {
             flows.sort_unstable_by_key(|&(index, _)| index);
         }
         flows.into_iter().map(snapshot).collect()
+    }
+}
+
+fn module_snapshot(NamedModule { name, module, .. }: &NamedModule, heavy: bool) -> ModuleSnapshot {
+    let heavy = if heavy { module.heavy() } else { Vec::new() };
+    ModuleSnapshot {
+        module: name.clone(),
+        kind: module.name().to_string(),
+        counters: module.counters().into_iter().map(|(name, count)| (name.to_string(), count)).collect(),
+        heavy: heavy.into_iter().map(|(name, bytes)| HeavySnapshot { name, bytes }).collect(),
     }
 }
 

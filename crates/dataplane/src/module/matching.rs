@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use serde::Deserialize;
 
-use super::{Module, ModuleDrop, ModuleError, Report, ip};
+use super::{Module, ModuleDrop, ModuleError, ip};
 use crate::frame::Frame;
 
 /// The most patterns.
@@ -103,7 +103,7 @@ impl Module for Match {
         }
     }
 
-    fn report(&self) -> Report {
-        Report { counters: vec![("alerts", self.alerts), ("matches", self.matches)], heavy: Vec::new() }
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![("alerts", self.alerts), ("matches", self.matches)]
     }
 }

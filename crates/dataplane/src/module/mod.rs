@@ -26,15 +26,6 @@ pub use re::{Decoder, DecoderConfig, Encoder, EncoderConfig};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ModuleDrop(pub &'static str);
 
-/// What a module has counted, for reports.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Report {
-    /// Counters and gauges, by name; the names of one kind of module are always the same.
-    pub counters: Vec<(&'static str, u64)>,
-    /// Flows or prefixes with the most bytes, largest first, and their bytes; at most ten of each.
-    pub heavy: Vec<(String, u64)>,
-}
-
 /// One kind of processing, with its state. Does not allocate per frame.
 pub trait Module: Send {
     /// Its name in configurations and reports.
@@ -46,9 +37,14 @@ pub trait Module: Send {
     /// The frame is to be dropped, and why.
     fn process(&mut self, frame: &mut Frame) -> Result<(), ModuleDrop>;
 
-    /// What it has counted since it was made. Not for every frame: it may sort and allocate.
-    fn report(&self) -> Report {
-        Report::default()
+    /// Counters since it was made, and gauges, by name; the names of one kind of module are always the same. O(1), but it may allocate.
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
+    /// Flows or prefixes with the most bytes, largest first, and their bytes; at most ten of each. Looks at everything that it keeps apart.
+    fn heavy(&self) -> Vec<(String, u64)> {
+        Vec::new()
     }
 }
 

@@ -3,6 +3,7 @@
 //! Counters of flows and of prefixes are kept in frequent-items sketches (Misra and Gries 1982 with purges by sampled medians, Anderson et al. 2017), which know
 //! the heaviest and how far each count may be off; the number of distinct flows and of senders comes from HyperLogLog (Flajolet et al. 2007).
 
+use std::cmp::Reverse;
 use std::net::{IpAddr, Ipv6Addr};
 
 use datasketches::frequencies::{ErrorType, FrequentItemsSketch};
@@ -10,7 +11,7 @@ use datasketches::hll::{HllSketch, HllType};
 use dovetail_wire::{FiveTuple, Ports, Prefix, PrefixLengths};
 use serde::Deserialize;
 
-use super::{Module, ModuleDrop, ModuleError, Report};
+use super::{Module, ModuleDrop, ModuleError};
 use crate::frame::Frame;
 
 /// How many of the heaviest a report lists.
@@ -113,31 +114,35 @@ impl Module for Monitor {
         Ok(())
     }
 
-    fn report(&self) -> Report {
-        let counters = vec![
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![
             ("packets", self.packets),
             ("bytes", self.bytes),
             ("flows", self.flows.estimate().round() as u64),
             ("senders", self.senders.estimate().round() as u64),
-        ];
+        ]
+    }
+
+    fn heavy(&self) -> Vec<(String, u64)> {
         let mut heavy = heaviest(&self.flow_bytes, |id| unpack(id).to_string());
         heavy.extend(heaviest(&self.prefix_bytes, |&(addr, len)| Prefix::of(unmapped(addr), len).to_string()));
-        Report { counters, heavy }
+        heavy
     }
 }
 
-fn heaviest<T: Clone + Eq + std::hash::Hash>(
+fn heaviest<T: Clone + Ord + std::hash::Hash>(
     sketch: &FrequentItemsSketch<T>,
     text: impl Fn(&T) -> String,
 ) -> Vec<(String, u64)> {
-    let mut rows: Vec<_> = sketch
-        .frequent_items(ErrorType::NoFalsePositives)
-        .iter()
-        .map(|row| (text(row.item()), row.estimate()))
-        .collect();
-    rows.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    rows.truncate(LISTED);
-    rows
+    let rows = sketch.frequent_items(ErrorType::NoFalsePositives);
+    let mut rows: Vec<_> = rows.iter().map(|row| (Reverse(row.estimate()), row.item())).collect();
+    // Only those that are listed are sorted and written.
+    if rows.len() > LISTED {
+        rows.select_nth_unstable(LISTED);
+        rows.truncate(LISTED);
+    }
+    rows.sort_unstable();
+    rows.into_iter().map(|(Reverse(bytes), item)| (text(item), bytes)).collect()
 }
 
 fn mapped(addr: IpAddr) -> u128 {

@@ -157,7 +157,7 @@ fn no_sequence_number_is_used_twice() {
     assert!(through(&mut tunnel, &udp(b"last but one")).is_ok());
     assert_eq!(through(&mut tunnel, &udp(b"last")).unwrap()[IP + 24..IP + 28], [0xff; 4]);
     assert_eq!(through(&mut tunnel, &udp(b"none left")), Err(ModuleDrop("esp-sequence-exhausted")));
-    assert_eq!(tunnel.report().counters, [("sequence_numbers_left", 0)]);
+    assert_eq!(tunnel.counters(), [("sequence_numbers_left", 0)]);
 }
 
 #[test]

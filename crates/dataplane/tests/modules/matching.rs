@@ -14,7 +14,7 @@ fn matches_are_counted_and_packets_pass_or_are_dropped() {
         let bytes = tcp(1, 2, payload);
         assert_eq!(through(&mut *alert, &bytes), Ok(bytes.clone()));
     }
-    assert_eq!(alert.report().counters, [("alerts", 2), ("matches", 3)]);
+    assert_eq!(alert.counters(), [("alerts", 2), ("matches", 3)]);
 
     let mut drop = module("kind = \"match\"\npatterns = [\"evil\"]\nignore_case = true\naction = \"drop\"");
     assert_eq!(through(&mut *drop, &udp6(b"so EviL")), Err(ModuleDrop("matched")));
@@ -27,14 +27,14 @@ fn patterns_come_from_a_file_as_well() {
     file.write_all(b"\xff\xfe\n\nevil\n").unwrap();
     let mut matcher = module(&format!("kind = \"match\"\npattern_file = \"{}\"", file.path().display()));
     through(&mut *matcher, &udp6(b"\xff\xfe evil")).unwrap();
-    assert_eq!(matcher.report().counters, [("alerts", 1), ("matches", 2)]);
+    assert_eq!(matcher.counters(), [("alerts", 1), ("matches", 2)]);
 }
 
 #[test]
 fn padding_behind_the_packet_is_not_searched() {
     let mut alert = module("kind = \"match\"\npatterns = [\"evil\"]");
     through(&mut *alert, &[udp6(b"x"), b"evil".to_vec()].concat()).unwrap();
-    assert_eq!(alert.report().counters[0], ("alerts", 0));
+    assert_eq!(alert.counters()[0], ("alerts", 0));
 }
 
 proptest! {
@@ -45,6 +45,6 @@ proptest! {
         let mut alert = module(&format!("kind = \"match\"\npatterns = {patterns:?}"));
         through(&mut *alert, &udp6(payload.as_bytes())).unwrap();
         let naive = patterns.iter().any(|p| payload.contains(p));
-        prop_assert_eq!(alert.report().counters[0].1, u64::from(naive));
+        prop_assert_eq!(alert.counters()[0].1, u64::from(naive));
     }
 }

@@ -34,12 +34,12 @@ fn few_flows_are_counted_exactly() {
         monitor.process(&mut ethernet(bytes)).unwrap();
     }
     let sent = packets.iter().map(|p| p.len() as u64).sum();
-    assert_eq!(monitor.report().counters, [("packets", 4), ("bytes", sent), ("flows", 3), ("senders", 2)]);
+    assert_eq!(monitor.counters(), [("packets", 4), ("bytes", sent), ("flows", 3), ("senders", 2)]);
     let twice = 2 * packets[0].len() as u64;
     assert_eq!(monitor.flow_bytes(&tuple(&packets[0])), (twice, twice));
     let v4 = twice + packets[2].len() as u64;
     assert_eq!(monitor.prefix_bytes("192.0.2.0/24".parse::<Prefix>().unwrap()), (v4, v4));
-    let heavy = monitor.report().heavy;
+    let heavy = monitor.heavy();
     assert_eq!(heavy[0], (tuple(&packets[2]).to_string(), packets[2].len() as u64));
     assert_eq!(heavy[3], ("192.0.2.0/24".to_string(), v4));
     assert_eq!(heavy[4], ("2001:db8:5::/48".to_string(), packets[3].len() as u64));
@@ -54,13 +54,13 @@ fn ten_thousand_flows_leave_the_heavy_ones_and_an_estimate_of_their_number() {
             monitor.process(&mut ethernet(&from(sender, 10))).unwrap();
         }
     }
-    let report = monitor.report();
-    let listed: BTreeSet<&str> = report.heavy[..5].iter().map(|(name, _)| name.as_str()).collect();
+    let heavy = monitor.heavy();
+    let listed: BTreeSet<&str> = heavy[..5].iter().map(|(name, _)| name.as_str()).collect();
     let heaviest: Vec<String> = (0..5).map(|sender| tuple(&from(sender, 10)).to_string()).collect();
     assert_eq!(listed, heaviest.iter().map(String::as_str).collect());
     // Four standard errors of 0.83 / sqrt(2^11), the error of HyperLogLog with its history.
     let off = 4.0 * 0.83 / f64::from(1 << 11).sqrt();
-    for (name, count) in &report.counters[2..] {
+    for (name, count) in &monitor.counters()[2..] {
         assert!((*count as f64 / f64::from(FLOWS) - 1.0).abs() < off, "{name} {count}");
     }
 }

@@ -10,7 +10,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use serde::Deserialize;
 
 use super::super::config::read_key;
-use super::super::{Module, ModuleDrop, ModuleError, Report, Secret, ip, ip_offset};
+use super::super::{Module, ModuleDrop, ModuleError, Secret, ip, ip_offset};
 use super::cipher::{Cipher, Transform};
 use super::{ESP, HEADER, IPV4, IPV6, OUTER, TRAILER, set_ether_type};
 use crate::frame::{Frame, NoRoom};
@@ -153,9 +153,9 @@ impl Module for Encapsulate {
         Ok(())
     }
 
-    fn report(&self) -> Report {
+    fn counters(&self) -> Vec<(&'static str, u64)> {
         let left = self.sequence.map_or(0, |next| u64::from(u32::MAX - next) + 1);
-        Report { counters: vec![("sequence_numbers_left", left)], heavy: Vec::new() }
+        vec![("sequence_numbers_left", left)]
     }
 }
 

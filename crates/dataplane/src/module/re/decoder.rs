@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use serde::Deserialize;
 use twox_hash::XxHash3_64;
 
-use super::super::{Module, ModuleDrop, ModuleError, Report, ip_offset};
+use super::super::{Module, ModuleDrop, ModuleError, ip_offset};
 use super::encoder::is_fragment;
 use super::store::Store;
 use super::{ENCODED, LONGEST_PAYLOAD, REFERENCE, Reference, SHIM, SHORTEST, set_header};
@@ -144,8 +144,7 @@ impl Module for Decoder {
         Ok(())
     }
 
-    fn report(&self) -> Report {
-        let counters = vec![("restored", self.restored), ("missing", self.missing)];
-        Report { counters, heavy: Vec::new() }
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![("restored", self.restored), ("missing", self.missing)]
     }
 }

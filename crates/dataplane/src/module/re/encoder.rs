@@ -5,7 +5,7 @@ use gearhash::Hasher;
 use serde::Deserialize;
 use twox_hash::XxHash3_64;
 
-use super::super::{Module, ModuleDrop, ModuleError, Report, ip_offset};
+use super::super::{Module, ModuleDrop, ModuleError, ip_offset};
 use super::store::Store;
 use super::{ENCODED, LONGEST_PAYLOAD, REFERENCE, REFERENCES, Reference, SHIM, SHORTEST, WINDOW, set_header};
 use crate::frame::{BUFFER, Frame};
@@ -233,9 +233,8 @@ impl Module for Encoder {
         Ok(())
     }
 
-    fn report(&self) -> Report {
-        let counters = vec![("encoded", self.encoded), ("bytes_in", self.bytes_in), ("bytes_out", self.bytes_out)];
-        Report { counters, heavy: Vec::new() }
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![("encoded", self.encoded), ("bytes_in", self.bytes_in), ("bytes_out", self.bytes_out)]
     }
 }
 

@@ -1,0 +1,46 @@
+//! The live box over captures, which needs no interface.
+
+use crate::support::Folder;
+
+const BOX: &str = r#"
+scheduler = "drr"
+[ports]
+in = "pcap:in.pcap"
+out = "pcap:>out/out.pcap"
+[link]
+rate = "100 Mbps"
+[[class]]
+name = "all"
+cost = "1 us"
+modules = ["who", "ids"]
+[[module]]
+name = "who"
+kind = "monitor"
+[[module]]
+name = "ids"
+kind = "match"
+patterns = ["no packet has this"]
+"#;
+
+/// A folder with the box and a capture of so many packets.
+pub fn folder(packets: &str) -> Folder {
+    let folder = Folder::new();
+    folder.write("box.toml", BOX);
+    std::fs::create_dir(folder.path("out")).unwrap();
+    folder.dovetail(&["trace", "synth", "in.pcap", "--packets", packets, "--duration", "1s"]).succeeds();
+    folder
+}
+
+#[test]
+fn the_report_has_what_modules_have_counted() {
+    let folder = folder("500");
+    let table = folder.dovetail(&["live", "box.toml"]).succeeds().out;
+    assert!(table.contains("\nmodule who (monitor): bytes "), "{table}");
+    assert!(table.contains(", packets 500, "), "{table}");
+    assert!(table.contains("\nmodule ids (match): alerts 0, matches 0"), "{table}");
+    let heavy = table.lines().filter(|line| line.contains(" B  "));
+    assert!((2..=20).contains(&heavy.count()), "{table}");
+    let json = folder.dovetail(&["live", "box.toml", "--json"]).succeeds().out;
+    let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(report["forward"]["modules"][0]["counters"]["packets"], 500);
+}
