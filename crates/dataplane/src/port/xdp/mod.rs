@@ -176,23 +176,52 @@ impl XdpPort {
     fn push_out(&mut self) -> io::Result<bool> {
         while self.tx.needs_call() && self.tx.waiting() > 0 {
             let before = self.tx.waiting();
-            let Err(error) = sys::send_nothing(&self.socket) else { continue };
-            match error.raw_os_error() {
-                Some(libc::EAGAIN) if self.tx.waiting() < before => {}
-                Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR) => break,
-                // The last frame that it took was dropped by the driver; those behind it wait.
-                Some(libc::EBUSY) if self.tx.waiting() < before => {
+            let result = sys::send_nothing(&self.socket);
+            match pushed(result, self.tx.waiting() < before) {
+                Pushed::Some => {}
+                Pushed::Refused => {
                     self.counters.sent -= 1;
                     self.counters.unsent += 1;
                 }
-                Some(libc::EBUSY) => break,
-                Some(libc::ENETDOWN) => return Ok(false),
-                // The frame is no frame to the driver, and was taken; the others may be.
-                _ if self.tx.waiting() < before => {}
-                _ => return Err(io::Error::new(error.kind(), format!("interface {} is gone: {error}", self.name))),
+                Pushed::Nothing => break,
+                Pushed::Down => return Ok(false),
+                Pushed::Gone(error) => {
+                    return Err(io::Error::new(error.kind(), format!("interface {} is gone: {error}", self.name)));
+                }
             }
         }
         Ok(true)
+    }
+}
+
+/// What came of a call that was to make the kernel send.
+#[derive(Debug)]
+enum Pushed {
+    /// Frames went, and more may.
+    Some,
+    /// The last frame that was taken was dropped by the driver, or is no frame to it; more may go.
+    Refused,
+    /// No more go now.
+    Nothing,
+    /// The interface is down.
+    Down,
+    /// The interface is of no use any more.
+    Gone(io::Error),
+}
+
+/// From the answer of the kernel, and whether frames were taken out of the ring.
+fn pushed(result: io::Result<()>, taken: bool) -> Pushed {
+    let Err(error) = result else {
+        // In zero-copy mode the call only wakes the driver, which takes what the card has room for: without a carrier nothing, for ever.
+        return if taken { Pushed::Some } else { Pushed::Nothing };
+    };
+    match error.raw_os_error() {
+        Some(libc::EAGAIN) if taken => Pushed::Some,
+        Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR) => Pushed::Nothing,
+        Some(libc::ENETDOWN) => Pushed::Down,
+        _ if taken => Pushed::Refused,
+        Some(libc::EBUSY) => Pushed::Nothing,
+        _ => Pushed::Gone(error),
     }
 }
 

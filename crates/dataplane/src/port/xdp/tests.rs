@@ -147,3 +147,24 @@ fn several_receive_queues_are_refused_with_the_remedy() {
         );
     });
 }
+
+#[test]
+fn a_call_that_moves_nothing_is_not_repeated() {
+    let answer = |errno: i32, taken| pushed(Err(io::Error::from_raw_os_error(errno)), taken);
+    assert!(matches!(pushed(Ok(()), true), Pushed::Some));
+    assert!(matches!(pushed(Ok(()), false), Pushed::Nothing));
+    for errno in [libc::EAGAIN, libc::ENOBUFS, libc::EINTR, libc::EBUSY] {
+        assert!(matches!(answer(errno, false), Pushed::Nothing), "{errno}");
+    }
+    assert!(matches!(answer(libc::ENETDOWN, false), Pushed::Down));
+    assert!(matches!(answer(libc::ENXIO, false), Pushed::Gone(_)));
+}
+
+#[test]
+fn a_frame_that_was_taken_and_not_sent_counts_as_refused() {
+    let answer = |errno: i32| pushed(Err(io::Error::from_raw_os_error(errno)), true);
+    for errno in [libc::EBUSY, libc::EINVAL, libc::EMSGSIZE] {
+        assert!(matches!(answer(errno), Pushed::Refused), "{errno}");
+    }
+    assert!(matches!(answer(libc::EAGAIN), Pushed::Some));
+}
