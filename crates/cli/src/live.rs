@@ -34,11 +34,20 @@ pub fn live(args: args::Live) -> Result<(), Failure> {
 
 fn start(args: args::Start) -> Result<(), Failure> {
     let config = Config::parse(&args.file, &read(&args.file)?, &args.overrides).map_err(Failure::input)?;
+    // First of all: a signal must not leave behind what the ports have begun to write.
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::run)?;
+    }
     let mut live = Live::open(&config).map_err(Failure::input)?;
+    if args.duration.is_some() && live.next_event().is_some() {
+        let message = "--for is for a box that runs by the clock; over a capture it runs as long as that lasts";
+        return Err(Failure::Input(message.into()));
+    }
     if args.dry_run {
         return terminal::print(&config.to_string());
     }
-    let report = run(&config, &mut live, args.duration)?;
+    let report = run(&config, &mut live, &stop, args.duration)?;
     if args.json {
         return terminal::print(&serde_json::to_string_pretty(&report).map_err(Failure::run)?);
     }
@@ -56,20 +65,24 @@ fn read(file: &str) -> Result<String, Failure> {
     text.map_err(|error| Failure::input(InputError::new(file, format!("cannot be read: {error}"))))
 }
 
-fn run(config: &Config, live: &mut Live, duration: Option<dovetail_units::Duration>) -> Result<Report, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let doors = if live.next_event().is_some() { Doors::default() } else { Doors::open(config, &stop)? };
+fn run(
+    config: &Config,
+    live: &mut Live,
+    stop: &AtomicBool,
+    duration: Option<dovetail_units::Duration>,
+) -> Result<Report, Failure> {
+    let doors = if live.next_event().is_some() { Doors::default() } else { Doors::open(config)? };
     terminal::say(&confine(config).map_err(Failure::run)?.to_string());
     if live.next_event().is_some() {
         let start = live.next_event().unwrap_or_default();
-        let end = simulated_time(live).map_err(Failure::run)?;
+        let end = simulated_time(live, stop).map_err(Failure::run)?.ok_or(Failure::Interrupted)?;
         return Ok(Report::new(live.totals(end), end.since(start).as_secs_f64()));
     }
     let (mut desk, counter) = Desk::open();
     let _served = doors.serve(counter.reloading(config.clone()))?;
     let clock = Clock::start();
     let start = clock.now();
-    let end = real_time(live, &clock, &stop, |live, now| {
+    let end = real_time(live, &clock, stop, |live, now| {
         desk.answer(now, live);
         if desk.stop() || duration.is_some_and(|duration| now.since(start) >= duration) {
             stop.store(true, Ordering::Relaxed);
@@ -88,10 +101,7 @@ struct Doors {
 }
 
 impl Doors {
-    fn open(config: &Config, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
-        for signal in [SIGINT, SIGTERM] {
-            signal_hook::flag::register(signal, Arc::clone(stop)).map_err(Failure::run)?;
-        }
+    fn open(config: &Config) -> Result<Self, Failure> {
         let (hangups, hangup) = UnixStream::pair().map_err(Failure::run)?;
         signal_hook::low_level::pipe::register(SIGHUP, hangup).map_err(Failure::run)?;
         let socket = config.control().socket.as_ref().map(|path| {

@@ -77,18 +77,22 @@ fn rest(live: &mut Live, clock: &Clock, now: Time) {
     }
 }
 
-/// Run by the time stamps of what comes, at once, until nothing will come any more and nothing is held.
+/// Run by the time stamps of what comes, at once, until nothing will come any more and nothing is held. `None` if `stop` was set before; then
+/// nothing is written: what ports have begun is gone with them.
 ///
 /// # Errors
 /// A port is of no use any more, or a file could not be written whole.
-pub fn simulated_time(live: &mut Live) -> io::Result<Time> {
+pub fn simulated_time(live: &mut Live, stop: &AtomicBool) -> io::Result<Option<Time>> {
     let mut now = Time::ZERO;
     while let Some(next) = live.next_event() {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         now = now.max(next);
         live.step(now, false)?;
         while live.waits_for_port() {
             live.step(now, true)?;
         }
     }
-    live.finish().map(|()| now)
+    live.finish().map(|()| Some(now))
 }

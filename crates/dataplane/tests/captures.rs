@@ -1,6 +1,7 @@
 //! The box between capture files: the whole way from a configuration to what is written, in simulated time.
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use dovetail_dataplane::config::Config;
 use dovetail_dataplane::driver::simulated_time;
@@ -63,7 +64,7 @@ fn frames_of_both_captures_pass_the_box_at_the_times_that_its_link_allows() {
     let name = file("box.toml").display().to_string();
     let config = Config::parse(&name, text, &[]).unwrap_or_else(|error| panic!("{error}"));
     let mut live = Live::open(&config).unwrap_or_else(|error| panic!("{error}"));
-    let end = simulated_time(&mut live).unwrap();
+    let end = simulated_time(&mut live, &AtomicBool::new(false)).unwrap().unwrap();
     let expected =
         [(DAY + MILLISECOND, udp(1)), (DAY + MILLISECOND + MILLISECOND, udp(2)), (third + MILLISECOND, udp(3))];
     assert_eq!(read(&file("out.pcap")), expected);
@@ -72,4 +73,25 @@ fn frames_of_both_captures_pass_the_box_at_the_times_that_its_link_allows() {
     let ports = &totals.forward.ports;
     assert_eq!((ports["in"].received, ports["in"].sent), (3, 1));
     assert_eq!((ports["out"].received, ports["out"].sent), (1, 3));
+}
+
+#[test]
+fn a_box_that_is_told_to_stop_leaves_no_files() {
+    let folder = tempfile::tempdir().unwrap();
+    write(&folder.path().join("in.pcap"), &[(DAY, udp(1)), (DAY, udp(2))]);
+    let text = r#"
+        scheduler = "fifo"
+        [ports]
+        in = "pcap:in.pcap"
+        out = "pcap:>out.pcap"
+        [[class]]
+        name = "all"
+    "#;
+    let name = folder.path().join("box.toml").display().to_string();
+    let config = Config::parse(&name, text, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let mut live = Live::open(&config).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(simulated_time(&mut live, &AtomicBool::new(true)).unwrap(), None);
+    drop(live);
+    let left = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(left.collect::<Vec<_>>(), ["in.pcap"]);
 }

@@ -23,7 +23,7 @@ patterns = ["no packet has this"]
 "#;
 
 /// A folder with the box and a capture of so many packets.
-pub fn folder(packets: &str) -> Folder {
+fn folder(packets: &str) -> Folder {
     let folder = Folder::new();
     folder.write("box.toml", BOX);
     std::fs::create_dir(folder.path("out")).unwrap();
@@ -43,4 +43,11 @@ fn the_report_has_what_modules_have_counted() {
     let json = folder.dovetail(&["live", "box.toml", "--json"]).succeeds().out;
     let report: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(report["forward"]["modules"][0]["counters"]["packets"], 500);
+}
+
+#[test]
+fn a_time_to_run_is_refused_over_a_capture() {
+    let folder = folder("10");
+    folder.dovetail(&["live", "box.toml", "--for", "1 s"]).fails(2, &["--for is for a box that runs by the clock"]);
+    assert!(folder.list("out").is_empty());
 }
