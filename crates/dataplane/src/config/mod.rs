@@ -11,7 +11,7 @@ use dovetail_sched::aqm::Encoding;
 use dovetail_sched::cost::{Linear, Prediction};
 use dovetail_sched::{Limit, Spec};
 use dovetail_units::{BitRate, Duration, Time, Weight};
-use dovetail_wire::KeyKind;
+use dovetail_wire::{KeyKind, Prefix};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -20,7 +20,7 @@ use crate::core::{Budget, Charge, FlowLimits, LinkBuffer, Middlebox, NamedModule
 use crate::module::ModuleConfig;
 use crate::port::{self, Kind, Options, Port};
 
-use values::{Block, Frames, Key, PortRange, Protocol};
+use values::{Frames, Key, PortRange, Protocol};
 pub(crate) use values::{Percent, Room};
 
 /// The file as it is written. Every key that exists stands here; an unknown key is an error.
@@ -173,8 +173,8 @@ struct Class {
 #[serde(deny_unknown_fields)]
 struct Match {
     protocol: Option<Spanned<Text<Protocol>>>,
-    src: Option<Text<Block>>,
-    dst: Option<Text<Block>>,
+    src: Option<Text<Prefix>>,
+    dst: Option<Text<Prefix>>,
     sport: Option<Text<PortRange>>,
     dport: Option<Text<PortRange>>,
 }
@@ -463,8 +463,8 @@ impl Match {
     fn rule(&self) -> Rule {
         Rule {
             protocol: self.protocol.as_ref().map(|p| p.get_ref().0.0),
-            src: self.src.map(|block| block.0.0),
-            dst: self.dst.map(|block| block.0.0),
+            src: self.src.map(|block| block.0),
+            dst: self.dst.map(|block| block.0),
             sport: self.sport.as_ref().map(|range| range.0.0.clone()),
             dport: self.dport.as_ref().map(|range| range.0.0.clone()),
         }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use dovetail_config::nearest;
 use dovetail_sched::Limit;
 use dovetail_units::Bytes;
-use dovetail_wire::{KeyKind, Prefix, protocol_name};
+use dovetail_wire::{KeyKind, protocol_name};
 
 use crate::core::Budget;
 
@@ -104,34 +104,6 @@ impl FromStr for Protocol {
             Some(near) => format!("there is no protocol {text:?}; did you mean {near:?}?"),
             None => format!("{text:?}: expected a protocol such as \"udp\", or its number from 0 to 255"),
         })
-    }
-}
-
-/// `10.0.0.0/8`, or a single address.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Block(pub Prefix);
-
-impl FromStr for Block {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || format!("{text:?}: expected an address or block such as \"10.0.0.0/8\" or \"2001:db8::/32\"");
-        let (addr, len) = match text.split_once('/') {
-            Some((addr, len)) => (addr, Some(len)),
-            None => (text, None),
-        };
-        let addr: std::net::IpAddr = addr.trim().parse().map_err(|_| expected())?;
-        let longest = if addr.is_ipv4() { 32 } else { 128 };
-        let len = match len {
-            Some(len) => len.trim().parse().ok().filter(|&len| len <= longest).ok_or_else(expected)?,
-            None => longest,
-        };
-        let prefix = Prefix::of(addr, len);
-        if prefix.addr() == addr {
-            Ok(Self(prefix))
-        } else {
-            Err(format!("{text:?}: it has bits beyond its length; did you mean \"{prefix}\"?"))
-        }
     }
 }
 
