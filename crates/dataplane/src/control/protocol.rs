@@ -166,6 +166,14 @@ mod tests {
     }
 
     #[test]
+    fn every_request_is_in_the_list_of_names() {
+        let none = serde_json::from_str::<Request>(r#"{"request":"none"}"#).unwrap_err().to_string();
+        // "unknown variant `none`, expected one of `snapshot`, .."
+        let known: Vec<&str> = none.split('`').skip(3).step_by(2).collect();
+        assert_eq!(known, REQUESTS, "{none}");
+    }
+
+    #[test]
     fn wrong_requests_say_what_would_be_right() {
         let wrong = |line: &str| Request::from_line(line.as_bytes()).unwrap_err();
         assert!(wrong("alpha=1").contains("not JSON"));
