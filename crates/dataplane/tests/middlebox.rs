@@ -413,3 +413,63 @@ cost = "100 us"
     let seen: Vec<(&str, u64)> = flows.iter().map(|flow| (flow.class.as_str(), flow.frames.frames_in)).collect();
     assert_eq!(seen, [("datagrams", 2), ("others", 2)]);
 }
+
+const ONE_NEEDS_NOTHING: &str = r#"
+scheduler = "drfq"
+[link]
+rate = "64 Mbps"
+[[class]]
+name = "dear"
+match = [{ protocol = "udp", dport = "5000-5999" }]
+cost = "300 us"
+[[class]]
+name = "free"
+"#;
+
+#[test]
+fn what_needs_nothing_of_the_cpu_does_not_wait_for_it() {
+    for scheduler in ["drfq", "tradeoff:alpha=1", "fifo", "drr+drr"] {
+        let mut middlebox = middlebox(&ONE_NEEDS_NOTHING.replace("drfq", scheduler));
+        put(&mut middlebox, us(0), &udp(5000, 800));
+        middlebox.advance(us(0));
+        put(&mut middlebox, us(10), &udp(1, 800));
+        middlebox.advance(us(10));
+        // 100 us on the link, while the other one is on the CPU until 300 us.
+        assert_eq!(middlebox.next_event(), Some(us(110)), "{scheduler}");
+        middlebox.advance(us(110));
+        assert_eq!(out(&mut middlebox), [1], "{scheduler}");
+        middlebox.advance(us(400));
+        assert_eq!(out(&mut middlebox), [5000], "{scheduler}");
+        let classes = middlebox.snapshot(us(400)).classes;
+        assert_eq!((classes[0].frames.cpu_s, classes[1].frames.cpu_s), (300e-6, 0.0), "{scheduler}");
+    }
+}
+
+#[test]
+fn what_passes_by_keeps_the_order_of_its_flow_and_the_room_in_front_of_the_link() {
+    let config = ONE_NEEDS_NOTHING.replace("rate =", "buffer = \"3 packets\"\nrate =");
+    let mut middlebox = middlebox(&config);
+    put(&mut middlebox, us(0), &udp(5000, 800));
+    middlebox.advance(us(0));
+    (0..20).for_each(|_| put(&mut middlebox, us(0), &udp(1, 800)));
+    middlebox.advance(us(0));
+    let snapshot = middlebox.snapshot(us(0));
+    // One is on the link, three wait in front of it.
+    assert_eq!((snapshot.resources["link"].waiting, snapshot.resources["cpu"].waiting), (3, 16));
+    (1..40).for_each(|k| middlebox.advance(us(100 * k)));
+    assert_eq!((out(&mut middlebox).len(), middlebox.held(), middlebox.pool.in_use()), (21, 0, 0));
+}
+
+#[test]
+fn what_a_box_has_when_it_ends_is_dropped_for_that_reason() {
+    for scheduler in ["drfq", "drr+drr", "drq"] {
+        let mut middlebox = middlebox(&TWO_CLASSES.replace("tradeoff:alpha=1", scheduler));
+        (0..20).for_each(|k| put(&mut middlebox, us(0), &udp(5000 * (k % 2), 800)));
+        (0..=10).for_each(|k| middlebox.advance(us(100 * k)));
+        let left = out(&mut middlebox).len() as u64;
+        middlebox.give_up(us(1000));
+        let snapshot = middlebox.snapshot(us(1000));
+        assert_eq!((snapshot.total.dropped["stopped"], snapshot.total.held, snapshot.unaccounted), (20 - left, 0, 0));
+        assert_eq!(middlebox.pool.in_use(), 0, "{scheduler}");
+    }
+}

@@ -1,5 +1,6 @@
 //! The configuration of a live box, as it is written and as it is meant.
 
+mod around;
 mod reread;
 mod values;
 
@@ -20,6 +21,7 @@ use crate::core::{Budget, Charge, FlowLimits, LinkBuffer, Middlebox, NamedModule
 use crate::module::ModuleConfig;
 use crate::port::{self, Kind, Options, Port};
 
+use around::{FaultTable, RecordTable, around};
 use values::{Frames, Key, PortRange, Protocol};
 pub(crate) use values::{Percent, Room};
 
@@ -41,6 +43,12 @@ struct File {
     flows: FlowTable,
     #[serde(default)]
     reverse: Reverse,
+    /// What happens to frames on purpose.
+    #[serde(default)]
+    faults: FaultTable,
+    /// What is captured on the way.
+    #[serde(default)]
+    record: RecordTable,
     #[serde(default)]
     control: Control,
     #[serde(default)]
@@ -248,7 +256,7 @@ impl Config {
             let message = format!("{} carries {link} and {} {other}", inside.get_ref(), outside.get_ref());
             return Err(self.at(outside.span(), message));
         }
-        Ok(ports)
+        around(ports, &self.file.faults, &self.file.record, folder, epoch)
     }
 
     fn folder(&self) -> &Path {
@@ -273,7 +281,8 @@ impl Config {
             _ => None,
         };
         let socket = self.file.control.socket.as_deref().map(folder_of);
-        unique([capture(inside), capture(outside), socket].into_iter().flatten())
+        let records = self.file.record.files().map(|file| folder_of(&self.folder().join(file)));
+        unique([capture(inside), capture(outside), socket].into_iter().flatten().chain(records))
     }
 
     /// How the running box is talked to.
