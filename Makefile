@@ -20,6 +20,10 @@ test:
 search:
 	$(CARGO) test --release --locked -p dovetail-testkit -- --ignored --nocapture
 
+# Ten minutes of bad treatment of the live box, in network namespaces of its own; needs root.
+soak:
+	$(CARGO) run --release --locked -- lab soak
+
 bench:
 	$(CARGO) run --release --locked -p dovetail-bench
 

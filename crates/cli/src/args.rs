@@ -259,6 +259,8 @@ pub enum Lab {
     Up(Up),
     /// Make a lab with the live middlebox in it, send traffic through, say who got what, and remove it
     Run(RunLab),
+    /// Run the live middlebox under full load with faults, reloads and interfaces that go down, and say whether it kept its promises
+    Soak(Soak),
     /// Remove a lab, or what is left of it, and end the processes in it
     Down(Down),
 }
@@ -278,6 +280,17 @@ pub struct Up {
     /// TCP connections do without ECN
     #[arg(long)]
     pub no_ecn: bool,
+}
+
+/// `dovetail lab soak`.
+#[derive(Args, Debug)]
+pub struct Soak {
+    /// Name of the lab: a-z, 0-9 and -
+    #[arg(long, value_name = "NAME", default_value = "soak")]
+    pub name: String,
+    /// For how long
+    #[arg(long = "for", value_name = "TIME", default_value = "10 min")]
+    pub duration: Duration,
 }
 
 /// `dovetail lab run`.

@@ -2,6 +2,8 @@
 
 mod report;
 mod run;
+mod soak;
+mod verdict;
 
 use dovetail_lab::{CLIENT_V4, CLIENT_V6, Lab, LabError, Options, Place, SERVER_V4, SERVER_V6, names};
 
@@ -14,6 +16,7 @@ pub fn lab(command: Command) -> Result<(), Failure> {
     match command {
         Command::Up(args) => up(args),
         Command::Run(args) => run::run(args),
+        Command::Soak(args) => soak::soak(args),
         Command::Down(args) => down(args),
     }
 }

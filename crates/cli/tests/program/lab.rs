@@ -243,3 +243,16 @@ fn wrong_scenarios_of_labs_are_refused() {
         assert_eq!(left(&name("bad")), 0);
     }
 }
+
+#[test]
+fn a_box_that_is_treated_badly_keeps_its_promises() {
+    if !may_run() {
+        return;
+    }
+    let folder = Folder::new();
+    let said = folder.dovetail(&["lab", "soak", "--name", &name("soak"), "--for", "12 s"]);
+    let text = format!("{}{}", said.out, said.err);
+    let verdicts = said.out.lines().filter(|line| line.starts_with("ok      ")).count();
+    assert_eq!((said.code, verdicts), (Some(0), 5), "{text}");
+    assert!(said.out.contains("every frame is accounted for") && said.out.contains("queue-packets"), "{text}");
+}
