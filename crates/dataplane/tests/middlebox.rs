@@ -119,9 +119,26 @@ fn what_a_worker_missed_by_more_than_ten_milliseconds_is_lost_time() {
     }
     middlebox.advance(us(0));
     middlebox.advance(us(100_300));
-    // The first frame's end is put off to 10 ms before now; from then on 300 us each.
+    // The first frame's end is put off to 10 ms before now; from then on 300 us each, and the last one's 100 us on the link. The scheduler follows a fluid that is rounded to nanoseconds.
+    middlebox.advance(us(100_301));
     assert_eq!(out(&mut middlebox).len(), 34);
     assert_eq!(middlebox.snapshot(us(100_300)).lost_time_s, 0.09);
+}
+
+#[test]
+fn who_comes_after_lost_time_does_not_wait_for_what_was_missed() {
+    let mut middlebox = middlebox(TWO_CLASSES);
+    for _ in 0..150 {
+        put(&mut middlebox, us(0), &udp(5000, 800));
+    }
+    middlebox.advance(us(0));
+    middlebox.advance(us(100_300));
+    out(&mut middlebox);
+    // The flow that waits has 116 frames left, 35 ms of CPU: a fluid that had not stood still with the box would be done with it, and the box would have to follow.
+    put(&mut middlebox, us(100_300), &udp(80, 800));
+    // The frame on the CPU, 300 us, then the new one, 10 us, and both on the link.
+    middlebox.advance(us(100_300 + 300 + 10 + 200));
+    assert!(out(&mut middlebox).contains(&80));
 }
 
 #[test]

@@ -21,8 +21,9 @@ use crate::module::{Module, Origin};
 pub(super) const CPU: usize = 0;
 pub(super) const LINK: usize = 1;
 
-/// The most frames that wait for the port. When it takes none, the link stands still.
-const OUTGOING: usize = 256;
+/// The most frames that wait for the port. When it takes none, the link stands still. A worker that is late makes up for up to [`CATCH_UP`] before it gives the port anything, so that there is
+/// room for as many frames as a link of 1 Gbit/s sends meanwhile (of 800 bytes 1,563); else the link would lose that time unnoticed.
+const OUTGOING: usize = 2048;
 
 /// The box does not make up for more than this: what a worker that was away for longer could not do is lost time.
 const CATCH_UP: Duration = Duration::from_millis(10);
@@ -188,6 +189,7 @@ impl Middlebox {
 
     /// A frame has come. It is queued, or dropped for a reason that is counted.
     pub fn receive(&mut self, now: Time, mut frame: Frame) {
+        self.give_up_lost_time(now);
         let parsed = dovetail_wire::parse(frame.link, frame.data()).ok();
         let class = self.table.class(parsed.as_ref().map(|ip| &ip.tuple));
         let key = parsed.map_or(Key::NonFlow(class), |ip| {
@@ -414,11 +416,17 @@ impl Middlebox {
     fn give_up_lost_time(&mut self, now: Time) {
         let earliest = Time::from_nanos(now.as_nanos().saturating_sub(CATCH_UP.as_nanos()));
         let blocked = self.blocked();
+        let mut lost = Duration::ZERO;
         for serving in [&mut self.on_link, &mut self.on_cpu].into_iter().take(if blocked { 1 } else { 2 }).flatten() {
             if serving.until < earliest {
-                self.lost_time += earliest - serving.until;
+                lost = lost.max(earliest - serving.until);
                 serving.until = earliest;
             }
+        }
+        if lost > Duration::ZERO {
+            self.lost_time += lost;
+            self.entrance.skip(lost);
+            self.before_link.skip(lost);
         }
     }
 

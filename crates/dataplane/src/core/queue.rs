@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use dovetail_sched::catalog::Entry;
 use dovetail_sched::composition::Part;
 use dovetail_sched::{DropReason, FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Served, SpecError, Ticket};
-use dovetail_units::{BitRate, ResourceVec, Time};
+use dovetail_units::{BitRate, Duration, ResourceVec, Time};
 
 use super::managed::Managed;
 use crate::frame::Frame;
@@ -63,12 +63,22 @@ pub(super) struct Scheduled {
     /// Ids of the box's flows here.
     ids: Vec<Option<FlowId>>,
     resource: usize,
+    /// How far the scheduler's clock is behind the box's.
+    behind: Duration,
 }
 
 impl Queue {
     pub fn scheduled(part: Part<RESOURCES, Job>, resource: usize) -> Self {
         let Part { entry, scheduler } = part;
-        Self::Scheduled(Scheduled { scheduler, entry, ids: Vec::new(), resource })
+        Self::Scheduled(Scheduled { scheduler, entry, ids: Vec::new(), resource, behind: Duration::ZERO })
+    }
+
+    /// The box has done nothing for so long, and will not make up for it. To the scheduler that time has not been: the fluid that it follows would else have
+    /// served meanwhile, and who comes now would wait for all that the box still owes the others.
+    pub fn skip(&mut self, time: Duration) {
+        if let Self::Scheduled(queue) = self {
+            queue.behind += time;
+        }
     }
 
     pub fn add_flow(&mut self, flow: u32, config: FlowConfig<RESOURCES>) {
@@ -85,7 +95,7 @@ impl Queue {
             && let Some(id) = queue.id(flow)
         {
             // The id is a live one.
-            let _ = queue.scheduler.set_flow(now, id, config);
+            let _ = queue.scheduler.set_flow(queue.clock(now), id, config);
         }
     }
 
@@ -95,7 +105,7 @@ impl Queue {
             && let Some(id) = queue.ids.get_mut(flow as usize).and_then(Option::take)
         {
             // Nothing waits, so nothing is given back.
-            let _ = queue.scheduler.remove_flow(now, id, &mut |_| ());
+            let _ = queue.scheduler.remove_flow(queue.clock(now), id, &mut |_| ());
         }
     }
 
@@ -111,7 +121,10 @@ impl Queue {
             Self::Scheduled(queue) => {
                 let Some(flow) = queue.id(job.frame.flow) else { return Err((DropReason::UnknownFlow.name(), job)) };
                 let packet = Packet { flow, size: job.frame.len() as u32, cost, payload: job };
-                queue.scheduler.enqueue(now, packet).map_err(|refused| (refused.reason.name(), refused.payload))
+                queue
+                    .scheduler
+                    .enqueue(queue.clock(now), packet)
+                    .map_err(|refused| (refused.reason.name(), refused.payload))
             }
         }
     }
@@ -149,12 +162,12 @@ impl Queue {
         match self {
             Self::InOrder(waiting) => waiting.pop_front().map_or(Offer::Nothing, Offer::Serve),
             Self::Managed(queue) => queue.next().map_or(Offer::Nothing, Offer::Serve),
-            Self::Scheduled(queue) => match queue.scheduler.next(now) {
+            Self::Scheduled(queue) => match queue.scheduler.next(queue.clock(now)) {
                 Next::Serve(Served { ticket, payload: mut job, .. }) => {
                     job.tickets[queue.resource] = Some(ticket);
                     Offer::Serve(job)
                 }
-                Next::At(time) => Offer::At(time),
+                Next::At(time) => Offer::At(time + queue.behind),
                 Next::AwaitProgress | Next::Empty => Offer::Nothing,
             },
         }
@@ -163,7 +176,7 @@ impl Queue {
     /// A frame that the scheduler lets go past its busy resource, if `may_pass` says so of it.
     pub fn bypass(&mut self, now: Time, may_pass: &mut dyn FnMut(&Job) -> bool) -> Option<Job> {
         let Self::Scheduled(queue) = self else { return None };
-        match queue.scheduler.bypass(now, may_pass) {
+        match queue.scheduler.bypass(queue.clock(now), may_pass) {
             Next::Serve(Served { ticket, payload: mut job, .. }) => {
                 job.tickets[queue.resource] = Some(ticket);
                 Some(job)
@@ -178,6 +191,7 @@ impl Queue {
             Self::InOrder(_) => {}
             Self::Managed(queue) => queue.progress(now, job, resource, event),
             Self::Scheduled(queue) => {
+                let now = queue.clock(now);
                 if let Some(ticket) = &mut job.tickets[queue.resource] {
                     queue.scheduler.progress(now, ticket, resource, event);
                 }
@@ -221,7 +235,7 @@ impl Queue {
     pub fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<bool, SpecError> {
         match self {
             Self::Scheduled(queue) if queue.entry.parameters.iter().any(|p| p.settable && p.name == parameter) => {
-                queue.scheduler.set(now, parameter, value).map(|()| true)
+                queue.scheduler.set(queue.clock(now), parameter, value).map(|()| true)
             }
             _ => Ok(false),
         }
@@ -229,6 +243,10 @@ impl Queue {
 }
 
 impl Scheduled {
+    fn clock(&self, now: Time) -> Time {
+        Time::from_nanos(now.as_nanos().saturating_sub(self.behind.as_nanos()))
+    }
+
     fn id(&self, flow: u32) -> Option<FlowId> {
         self.ids.get(flow as usize).copied().flatten()
     }
