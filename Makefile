@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out/demo
 FUZZ_SECONDS ?= 600
 
-.PHONY: demo test search bench throughput ns2 reproduce fuzz fuzz-merge
+.PHONY: demo test search bench throughput ns2 reproduce lab fuzz fuzz-merge
 
 demo:
 	$(CARGO) run --release --locked --quiet -- run scenarios/demo.toml --out $(OUT)
@@ -40,6 +40,20 @@ ns2:
 
 reproduce:
 	$(CARGO) run --release --locked -- reproduce --out out/reproduce
+
+# The experiments on real packets, in network namespaces of their own: five minutes, on two idle cores.
+LAB = target/release/dovetail lab run --name make
+lab:
+	@if [ "$$(id -u)" != 0 ]; then echo "skipped: the lab is made of network namespaces, which needs root: sudo make lab"; \
+	else $(CARGO) build --release --locked && $(MAKE) --no-print-directory lab-run; fi
+
+.PHONY: lab-run
+lab-run:
+	$(LAB) click --predict
+	$(LAB) elephants
+	$(LAB) gateway --predict
+	$(LAB) tcp-drq
+	$(LAB) tcp-drq --set lab.ecn=false
 
 # Coverage-guided; needs a nightly compiler and cargo-fuzz, which nothing else does. New inputs go to fuzz/found.
 FUZZ = cargo +nightly fuzz run --sanitizer none operations

@@ -261,6 +261,8 @@ pub enum Lab {
     Run(RunLab),
     /// Run the live middlebox under full load with faults, reloads and interfaces that go down, and say whether it kept its promises
     Soak(Soak),
+    /// Print the simulator's scenario of a step, for dovetail run: same flows, same box, and what its modules cost here
+    Predict(Predict),
     /// Remove a lab, or what is left of it, and end the processes in it
     Down(Down),
 }
@@ -297,18 +299,35 @@ pub struct Soak {
 #[derive(Args, Debug)]
 #[command(after_help = RUN_LAB_EXAMPLES)]
 pub struct RunLab {
-    /// A scenario (TOML), or starving-tunnel, click or tcp-drq, which come with the program
+    /// A scenario (TOML), or starving-tunnel, click, elephants, gateway or tcp-drq, which come with the program
     #[arg(value_name = "SCENARIO", default_value = "starving-tunnel")]
     pub scenario: String,
     /// Name of the lab: a-z, 0-9 and -
     #[arg(long, value_name = "NAME", default_value = "lab")]
     pub name: String,
+    /// Simulate each step first, with what the modules cost on this machine, and compare with that too (UDP only)
+    #[arg(long)]
+    pub predict: bool,
     /// Override a key of the scenario, such as lab.ecn=false; may be given several times
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
     /// Print one JSON document at the end instead of tables
     #[arg(long)]
     pub json: bool,
+}
+
+/// `dovetail lab predict`.
+#[derive(Args, Debug)]
+pub struct Predict {
+    /// A scenario (TOML) of UDP flows, or one that comes with the program, such as click
+    #[arg(value_name = "SCENARIO", default_value = "starving-tunnel")]
+    pub scenario: String,
+    /// Which step, counted from 1
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub step: u32,
+    /// Override a key of the scenario, such as udp.0.rate="2000 pps"; may be given several times
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
 }
 
 /// `dovetail calibrate`.

@@ -3,6 +3,7 @@
 mod args;
 mod bounds;
 mod calibrate;
+mod checks;
 mod composition;
 mod ctl;
 mod failure;

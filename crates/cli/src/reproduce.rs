@@ -7,6 +7,7 @@ use dovetail_trace::CaptureReader;
 use serde_json::json;
 
 use crate::args::Reproduce;
+use crate::checks::{self, Columns};
 use crate::failure::Failure;
 use crate::run::{failure as run_failure, threads};
 use crate::terminal;
@@ -75,32 +76,8 @@ fn list_json() -> String {
 
 /// A line per check, then the reasons of those that differ.
 fn text(checks: &[Check]) -> String {
-    let value = |number: Option<f64>| number.map_or("-".into(), |n| format!("{n:.4}"));
-    let rows = checks.iter().map(|c| {
-        vec![
-            c.id.to_string(),
-            c.quantity.clone(),
-            c.verdict.name().to_string(),
-            value(c.paper),
-            value(c.ours),
-            value(c.tolerance),
-            c.unit.clone(),
-        ]
-    });
-    let mut text = table(
-        &["id", "quantity", "verdict", "paper", "ours", "tolerance", "unit"],
-        3,
-        rows.collect(),
-        terminal::width(),
-    )
-    .to_string();
-    let count = |verdict| checks.iter().filter(|c| c.verdict == verdict).count();
-    text.push_str(&format!(
-        "\n\n{} reproduced, {} differ, {} not comparable; --json has the reasons",
-        count(Verdict::Reproduced),
-        count(Verdict::Differs),
-        count(Verdict::NotComparable)
-    ));
+    let mut text = checks::lines(checks, Columns { id: true, claim: "paper", found: "ours" });
+    text.push_str(&format!("\n\n{}", checks::count(checks)));
     for check in checks.iter().filter(|c| c.verdict == Verdict::Differs) {
         text.push_str(&format!("\n\ndiffers: {}, {}: {}", check.id, check.quantity, check.why));
     }

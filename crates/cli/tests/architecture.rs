@@ -17,7 +17,7 @@ const MAY_USE: [(&str, &[&str]); 12] = [
     ("experiment", &["units", "sched", "model", "wire", "trace", "tcp", "sim", "config"]),
     ("config", &["units"]),
     ("dataplane", &["units", "sched", "wire", "trace", "config"]),
-    ("lab", &["units", "config"]),
+    ("lab", &["units", "model", "config"]),
     ("cli", &["units", "sched", "model", "wire", "trace", "tcp", "sim", "experiment", "config", "dataplane", "lab"]),
 ];
 

@@ -1,6 +1,7 @@
 //! A lab, from its making to its removal.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
 use std::process::{Child, Command};
 
 use crate::command::{ip_batch, ip_wait};
@@ -90,7 +91,19 @@ impl Lab {
         // The box first: it drains while its neighbours still listen.
         let done =
             [Place::Box, Place::Client, Place::Server].map(|place| Namespace::of(name, place).remove(&mut removed));
-        done.into_iter().collect::<Result<(), _>>().map(|()| removed)
+        done.into_iter().collect::<Result<(), _>>()?;
+        let socket = control_socket(name);
+        match std::fs::remove_file(&socket) {
+            Ok(()) => removed.push(Removed::Socket(socket)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(LabError::system(format!("remove {}", socket.display()))(error)),
+        }
+        Ok(removed)
+    }
+
+    /// Where a box in it is to be talked to. Nothing is there before a box is; what one leaves there is removed with the lab.
+    pub fn control_socket(&self) -> PathBuf {
+        control_socket(&self.name)
     }
 
     /// Its name.
@@ -170,6 +183,10 @@ impl Drop for Lab {
     }
 }
 
+fn control_socket(lab: &str) -> PathBuf {
+    PathBuf::from(format!("/run/dovetail/lab-{lab}.sock"))
+}
+
 /// Names of all labs on this machine, complete or not, sorted.
 pub fn names() -> Vec<String> {
     labs()
@@ -210,6 +227,8 @@ fn configure_end(
     write_setting("net/ipv6/conf/eth0/router_solicitations", "0")?;
     set_congestion_control(&options.congestion_control)?;
     write_setting("net/ipv4/tcp_ecn", if options.ecn { "1" } else { "0" })?;
+    // Else a connection whose first packet is lost, which is where those with data would be marked, would do without ECN.
+    write_setting("net/ipv4/tcp_ecn_fallback", "0")?;
     // A connection shall not begin with what an earlier one has learnt.
     write_setting("net/ipv4/tcp_no_metrics_save", "1")?;
     configure_interface("eth0", options.mtu)?;

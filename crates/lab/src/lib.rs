@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Client and server share one subnet and know each other's MAC address, so a bump in the wire needs to carry nothing but the traffic itself. All that a lab
-//! consists of is found by its name in the kernel (`/run/netns`, and the processes in a namespace): there is no file that could be lost or wrong.
+//! consists of is found by its name in the kernel (`/run/netns`, and the processes in a namespace): there is no file that could be lost or wrong. A box may have a control socket, whose path follows from the
+//! lab's name.
 //!
 //! Everything here needs root.
 

@@ -57,6 +57,8 @@ pub enum Removed {
     Process(i32, String),
     /// The namespace.
     Namespace(String),
+    /// The control socket of a box that has died.
+    Socket(PathBuf),
 }
 
 impl fmt::Display for Removed {
@@ -64,6 +66,7 @@ impl fmt::Display for Removed {
         match self {
             Self::Process(id, name) => write!(f, "process {id} ({name})"),
             Self::Namespace(name) => write!(f, "namespace {name}"),
+            Self::Socket(path) => write!(f, "socket {}", path.display()),
         }
     }
 }

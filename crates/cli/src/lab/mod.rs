@@ -1,9 +1,13 @@
 //! `dovetail lab`.
 
+mod changes;
+mod inside;
+mod predict;
 mod report;
 mod run;
 mod soak;
 mod verdict;
+mod verdicts;
 
 use dovetail_lab::{CLIENT_V4, CLIENT_V6, Lab, LabError, Options, Place, SERVER_V4, SERVER_V6, names};
 
@@ -17,6 +21,7 @@ pub fn lab(command: Command) -> Result<(), Failure> {
         Command::Up(args) => up(args),
         Command::Run(args) => run::run(args),
         Command::Soak(args) => soak::soak(args),
+        Command::Predict(args) => run::predict(args),
         Command::Down(args) => down(args),
     }
 }

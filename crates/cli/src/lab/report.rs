@@ -1,11 +1,14 @@
 //! What a step of a lab scenario comes to: what the client and the server have seen, and what the box says.
 
-use dovetail_dataplane::core::{ClassSnapshot, Snapshot};
-use dovetail_experiment::table::{seconds, table};
-use dovetail_lab::scenario::{Demand, Group, GroupReport, Step, fair_shares};
+use dovetail_dataplane::core::{ClassSnapshot, QueueSnapshot, Snapshot};
+use dovetail_experiment::reproduce::{Check, Verdict};
+use dovetail_experiment::table::{seconds, table, wrapped};
+use dovetail_lab::scenario::{Demand, Group, GroupReport, Measured, Step, fair_shares};
 use dovetail_units::Duration;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use super::verdicts::Verdicts;
+use crate::checks::{self, Columns};
 use crate::terminal;
 
 /// The version of [`Document`]'s form.
@@ -14,96 +17,182 @@ const SCHEMA: u32 = 1;
 /// The part of time that the box may lack a core before the report says so.
 const NOTABLE: f64 = 0.01;
 
-/// Of what `dovetail live --json` prints, what is needed here.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct BoxReport {
-    /// For how long it ran, seconds.
-    pub ran_s: f64,
-    /// The direction from client to server.
-    pub forward: Snapshot,
-    /// Frames that are neither sent, nor dropped, nor held: 0.
-    pub unaccounted: i64,
-}
-
 /// All steps.
 #[derive(Clone, Debug, Serialize)]
 pub struct Document<'a> {
     schema: u32,
     title: &'a str,
     steps: Vec<StepReport>,
+    /// Frames that are neither sent, nor dropped, nor held, of all boxes: 0.
+    unaccounted: i64,
+    /// As those of `dovetail reproduce`, against theory.
+    checks: Vec<Check>,
 }
 
 impl<'a> Document<'a> {
     /// Of a scenario with this title.
-    pub fn new(title: &'a str, steps: Vec<StepReport>) -> Self {
-        Self { schema: SCHEMA, title, steps }
+    pub fn new(title: &'a str) -> Self {
+        Self { schema: SCHEMA, title, steps: Vec::new(), unaccounted: 0, checks: Vec::new() }
+    }
+
+    /// The next step.
+    pub fn add(&mut self, step: StepReport, checks: Vec<Check>, unaccounted: i64) {
+        self.steps.push(step);
+        self.checks.extend(checks);
+        self.add_unaccounted(unaccounted);
+    }
+
+    /// A box has no account of so many frames.
+    pub fn add_unaccounted(&mut self, frames: i64) {
+        self.unaccounted += frames;
+    }
+}
+
+/// What a box did in between.
+#[derive(Clone, Debug, Serialize)]
+pub struct Window {
+    /// What it had done before.
+    pub since: Snapshot,
+    /// What it has done after.
+    pub until: Snapshot,
+}
+
+/// What a box did with a class in a window.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Usage {
+    /// Parts of CPU and link.
+    pub shares: [f64; 2],
+    /// Seconds that a frame occupied CPU and link, in the mean of those that left.
+    pub times: [f64; 2],
+    /// Seconds that a frame stayed, in the mean of those that left.
+    pub latency: Option<f64>,
+    /// Frames that got a congestion mark.
+    pub marked: u64,
+}
+
+impl Window {
+    /// How long it was, seconds.
+    fn seconds(&self) -> f64 {
+        self.until.time_s - self.since.time_s
+    }
+
+    /// The part of it that the box could not make up for, since it did not run.
+    pub fn lost(&self) -> f64 {
+        (self.until.lost_time_s - self.since.lost_time_s) / self.seconds()
+    }
+
+    /// Of all classes.
+    pub fn total(&self) -> Usage {
+        self.usage(&self.since.total, &self.until.total)
+    }
+
+    fn class(&self, name: &str) -> Option<(&ClassSnapshot, Usage)> {
+        let of = |snapshot: &'_ Snapshot| snapshot.classes.iter().position(|class| class.class == name);
+        let (since, until) = (&self.since.classes[of(&self.since)?], &self.until.classes[of(&self.until)?]);
+        Some((until, self.usage(&since.frames, &until.frames)))
+    }
+
+    fn usage(&self, since: &QueueSnapshot, until: &QueueSnapshot) -> Usage {
+        let used = [until.cpu_s - since.cpu_s, until.link_s - since.link_s];
+        let frames = (until.frames_out - since.frames_out) as f64;
+        let stayed = |queue: &QueueSnapshot| queue.latency_s.mean.unwrap_or(0.0) * queue.frames_out as f64;
+        Usage {
+            shares: used.map(|time| time / self.seconds()),
+            times: if frames > 0.0 { used.map(|time| time / frames) } else { [0.0; 2] },
+            latency: (frames > 0.0).then(|| (stayed(until) - stayed(since)) / frames),
+            marked: until.marked - since.marked,
+        }
     }
 }
 
 /// A step.
 #[derive(Clone, Debug, Serialize)]
 pub struct StepReport {
-    step: String,
+    pub step: String,
     set: Vec<String>,
-    measured_s: f64,
-    groups: Vec<GroupSummary>,
+    /// Whether the box of the step before was changed while it ran, rather than started anew.
+    turned: bool,
+    pub measured_s: f64,
+    pub groups: Vec<GroupSummary>,
+    /// Packets with a congestion mark that came to the server, by its kernel's account.
+    pub marked: Option<u64>,
     #[serde(rename = "box")]
-    inside: BoxReport,
+    pub inside: Window,
 }
 
-/// A group of flows in a step. Shares are of what came to the server, with the times that a frame of the class occupied the box in the mean.
+/// A group of flows in a step. Shares are of what the box did in the window.
 #[derive(Clone, Debug, Serialize)]
-struct GroupSummary {
-    class: String,
+pub struct GroupSummary {
+    pub class: String,
     /// Of each flow.
-    goodput_bps: Vec<f64>,
+    pub goodput_bps: Vec<f64>,
     lost: Option<f64>,
     latency_p50_s: Option<f64>,
     latency_p99_s: Option<f64>,
     rtt_s: Option<f64>,
+    /// From receipt to the end on the link, in the mean of the frames that left the box.
+    pub box_latency_mean_s: Option<f64>,
     cpu_share: f64,
     link_share: f64,
-    dominant_share: f64,
-    fair_share: f64,
+    pub dominant_share: f64,
+    pub fair_share: f64,
     /// Frames that the generator was too slow for.
-    missed: u64,
-    retransmitted: u64,
+    pub missed: u64,
+    pub retransmitted: u64,
+    /// Connections that use ECN, by the client's kernel.
+    pub ecn: usize,
+    /// What theory goes by.
+    #[serde(skip)]
+    pub demand: Demand,
+    /// Bits of a frame that goodput counts.
+    #[serde(skip)]
+    pub counted: f64,
 }
 
 impl StepReport {
-    /// Put together what was measured in `window` and what the box reports.
-    pub fn new(step: &Step, window: Duration, groups: &[Group], reports: Vec<GroupReport>, inside: BoxReport) -> Self {
-        let class = |name: &str| inside.forward.classes.iter().find(|class| class.class == name);
-        let times: Vec<[f64; 2]> = groups.iter().map(|group| times(class(&group.class))).collect();
-        let demand = |(group, &times): (&Group, &[f64; 2])| Demand {
-            flows: (group.udp.len() + group.tcp.len()) as u32,
-            weight: class(&group.class).map_or(1.0, |class| class.weight),
-            times,
-            rate: group.offered(),
-        };
-        let fair = fair_shares(&groups.iter().zip(&times).map(demand).collect::<Vec<_>>());
-        let groups = reports.into_iter().zip(times).zip(fair);
-        let groups = groups.map(|((group, times), fair)| {
-            let shares = times.map(|time| group.frames * time);
-            GroupSummary::new(group, shares, fair)
-        });
-        let (step, set) = (step.title.clone(), step.set.clone());
-        Self { step, set, measured_s: window.as_secs_f64(), groups: groups.collect(), inside }
+    /// Put together what was measured in `time`, and what the box says. `turned`: it was changed while it ran.
+    pub fn new(
+        step: &Step,
+        turned: bool,
+        time: Duration,
+        groups: &[Group],
+        measured: Measured,
+        inside: Window,
+    ) -> Self {
+        let usages: Vec<(Demand, Usage)> = groups.iter().map(|group| used(group, &inside)).collect();
+        let fair = fair_shares(&usages.iter().map(|(demand, _)| *demand).collect::<Vec<_>>());
+        let groups = measured.groups.into_iter().zip(usages).zip(fair);
+        let groups = groups.map(|((group, (demand, usage)), fair)| GroupSummary::new(group, demand, usage, fair));
+        Self {
+            step: step.title.clone(),
+            set: step.set.clone(),
+            turned,
+            measured_s: time.as_secs_f64(),
+            groups: groups.collect(),
+            marked: measured.marked,
+            inside,
+        }
     }
 }
 
-/// Seconds that a frame of the class occupied CPU and link, in the mean of those that left.
-fn times(class: Option<&ClassSnapshot>) -> [f64; 2] {
-    class.filter(|class| class.frames.frames_out > 0).map_or([0.0; 2], |class| {
-        let frames = class.frames.frames_out as f64;
-        [class.frames.cpu_s / frames, class.frames.link_s / frames]
-    })
+/// What a group asks for and what the box did with it.
+fn used(group: &Group, inside: &Window) -> (Demand, Usage) {
+    let class = inside.class(&group.class);
+    let usage = class.map_or(Usage::default(), |(_, usage)| usage);
+    let demand = Demand {
+        flows: (group.udp.len() + group.tcp.len()) as u32,
+        weight: class.map_or(1.0, |(class, _)| class.weight),
+        times: usage.times,
+        rate: group.offered(),
+    };
+    (demand, usage)
 }
 
 impl GroupSummary {
-    fn new(group: GroupReport, [cpu_share, link_share]: [f64; 2], fair_share: f64) -> Self {
+    fn new(group: GroupReport, demand: Demand, usage: Usage, fair_share: f64) -> Self {
         let latency = group.latency.filter(|latency| !latency.is_empty());
         let latency = |quantile| latency.as_ref().map(|l| l.value_at_quantile(quantile) as f64 / 1e9);
+        let [cpu_share, link_share] = usage.shares;
         Self {
             class: group.class,
             goodput_bps: group.goodput,
@@ -111,18 +200,37 @@ impl GroupSummary {
             latency_p50_s: latency(0.5),
             latency_p99_s: latency(0.99),
             rtt_s: group.rtt.map(Duration::as_secs_f64),
+            box_latency_mean_s: usage.latency,
             cpu_share,
             link_share,
             dominant_share: cpu_share.max(link_share),
             fair_share,
             missed: group.missed,
             retransmitted: group.retransmitted,
+            ecn: group.ecn,
+            demand,
+            counted: group.counted,
         }
+    }
+
+    /// Bits per second of all flows.
+    pub fn goodput(&self) -> f64 {
+        self.goodput_bps.iter().sum()
+    }
+
+    /// Parts of CPU and link.
+    pub fn shares(&self) -> [f64; 2] {
+        [self.cpu_share, self.link_share]
+    }
+
+    /// Of which of the two a frame needs more.
+    pub fn dominant(&self) -> usize {
+        usize::from(self.demand.times[1] > self.demand.times[0])
     }
 }
 
-/// A step as a table.
-pub fn text(report: &StepReport) -> String {
+/// A step as a table, and how it compares with theory.
+pub fn text(report: &StepReport, Verdicts { checks, hindered }: &Verdicts) -> String {
     let udp = report.groups.iter().any(|group| group.rtt_s.is_none());
     let tcp = report.groups.iter().any(|group| group.rtt_s.is_some());
     let mut header = vec!["class", "flows", "goodput Mbit/s", "each flow"];
@@ -134,21 +242,43 @@ pub fn text(report: &StepReport) -> String {
     }
     header.extend(["cpu %", "link %", "dominant share %", "fair share %"]);
     let rows = report.groups.iter().map(|group| row(group, udp, tcp)).chain([total(report, udp, tcp)]).collect();
-    let set = if report.set.is_empty() { String::new() } else { format!(" ({})", report.set.join(", ")) };
-    let title = format!("{}{set}, {:.1} s", report.step, report.measured_s);
+    let mut title = vec![report.step.clone()];
+    let set = report.set.join(", ");
+    title.extend((!set.is_empty() && set != report.step).then(|| format!("({set})")));
+    title.extend(report.turned.then(|| "turned while it ran".to_string()));
+    let title = format!("{}, {:.1} s", title.join(" "), report.measured_s);
     let missed: u64 = report.groups.iter().map(|group| group.missed).sum();
     let mut text = format!("{title}\n\n{}\n", table(&header, 1, rows, terminal::width()));
     if missed > 0 {
         text.push_str(&format!("\nThe generator was too slow for {missed} frames.\n"));
     }
-    let late = report.inside.forward.lost_time_s / report.inside.ran_s;
+    let late = report.inside.lost();
     if late > NOTABLE {
         text.push_str(&format!("\nThe box could not run for {} % of the time: this machine is busy.\n", percent(late)));
     }
-    if report.inside.unaccounted != 0 {
-        text.push_str(&format!("\nThe box has no account of {} frames.\n", report.inside.unaccounted));
+    if !checks.is_empty() {
+        let columns = Columns { id: false, claim: "expected", found: "measured" };
+        text.push_str(&format!("\n{}\n", checks::lines(checks, columns)));
+    }
+    if let Some(reason) = hindered {
+        text.push_str(&format!("\n{}\n", wrapped(&format!("Not comparable: {reason}."), terminal::width())));
     }
     text
+}
+
+/// What is to be said after all steps.
+pub fn summary(document: &Document) -> String {
+    let mut lines = Vec::new();
+    if document.unaccounted != 0 {
+        lines.push(format!("The box has no account of {} frames.", document.unaccounted));
+    }
+    if !document.checks.is_empty() {
+        lines.push(checks::count(&document.checks));
+    }
+    for check in document.checks.iter().filter(|check| check.verdict == Verdict::Differs) {
+        lines.push(format!("differs: {}, {}: {}", check.figure, check.quantity, check.why));
+    }
+    lines.iter().map(|line| format!("\n{}\n", wrapped(line, terminal::width()))).collect()
 }
 
 fn megabits(bps: f64) -> String {
@@ -185,7 +315,7 @@ fn total(report: &StepReport, udp: bool, tcp: bool) -> Vec<String> {
     let groups = &report.groups;
     let sum = |of: fn(&GroupSummary) -> f64| groups.iter().map(of).sum::<f64>();
     let flows: usize = groups.iter().map(|group| group.goodput_bps.len()).sum();
-    let goodput = sum(|group| group.goodput_bps.iter().sum());
+    let goodput = sum(GroupSummary::goodput);
     let mut row = vec!["all".to_string(), flows.to_string(), megabits(goodput)];
     let empty = 1 + if udp { 3 } else { 0 } + usize::from(tcp);
     row.extend(std::iter::repeat_n(String::new(), empty));

@@ -76,22 +76,74 @@ impl fmt::Display for Criterion {
     }
 }
 
+/// What is claimed of a quantity, by a paper or by theory.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Claim {
+    /// The table or figure: an id of [`list`](super::list); of a lab, its scenario.
+    pub id: String,
+    /// As the paper calls it; of a lab, the step.
+    pub figure: String,
+    /// What is compared.
+    pub quantity: String,
+    /// Unit of all values; empty for a bare number.
+    pub unit: String,
+    /// The value, if the claim has one.
+    pub paper: Option<f64>,
+    /// When it counts as reproduced.
+    pub criterion: Criterion,
+    /// Why this tolerance; the sentence where there is no value.
+    pub why: String,
+}
+
+impl Claim {
+    /// Hold it against what was found: a value and what is to be said about it, or why there is none.
+    pub fn against(self, found: Result<(f64, &str), &str>) -> Check {
+        let mut why = match self.criterion {
+            Criterion::AtMost(limit) => format!("at most {limit}: "),
+            Criterion::AtLeast(limit) => format!("at least {limit}: "),
+            Criterion::Within(_) | Criterion::WithinPercent(_) => String::new(),
+        };
+        why.push_str(&self.why);
+        let (ours, remark) = match found {
+            Ok((value, note)) if value.is_finite() => (Some(value), note),
+            Ok(_) => (None, "no finite value"),
+            Err(reason) => (None, reason),
+        };
+        if !remark.is_empty() {
+            why.push_str(". Here: ");
+            why.push_str(remark);
+        }
+        Check {
+            id: self.id,
+            figure: self.figure,
+            quantity: self.quantity,
+            paper: self.paper,
+            ours,
+            unit: self.unit,
+            tolerance: self.criterion.tolerance(self.paper),
+            verdict: self.criterion.verdict(self.paper, ours),
+            why,
+            criterion: self.criterion,
+        }
+    }
+}
+
 /// One comparison.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Check {
-    /// The table or figure: an id of [`list`](super::list).
-    pub id: &'static str,
-    /// As the paper calls it.
-    pub figure: &'static str,
+    /// The table or figure: an id of [`list`](super::list); of a lab, its scenario.
+    pub id: String,
+    /// As the paper calls it; of a lab, the step.
+    pub figure: String,
     /// What is compared.
     pub quantity: String,
-    /// The paper's value; `None` where it only draws it, or states it in words.
+    /// The value of the paper, or of the theory that a lab is held against; `None` where it is only drawn, or stated in words.
     pub paper: Option<f64>,
     /// Ours; `None` where there is none.
     pub ours: Option<f64>,
     /// Unit of `paper`, `ours` and `tolerance`; empty for a bare number.
     pub unit: String,
-    /// How far ours may be from the paper's value; `None` if the criterion is a limit, which `why` then states.
+    /// How far ours may be from that value; `None` if the criterion is a limit, which `why` then states.
     pub tolerance: Option<f64>,
     /// Computed from the numbers by [`Criterion::verdict`].
     pub verdict: Verdict,

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::ReproduceError;
 use super::catalogue::Item;
-use super::check::{Check, Criterion};
+use super::check::{Check, Claim, Criterion};
 
 /// One file per paper.
 const FILES: [&str; 5] = [
@@ -109,32 +109,18 @@ pub(super) fn checks(item: &'static Item, expected: &[Expected], findings: &Find
 }
 
 fn check(item: &'static Item, expected: &Expected, measured: Option<&Measured>) -> Check {
-    let mut why = match expected.criterion {
-        Criterion::AtMost(limit) => format!("at most {limit}: "),
-        Criterion::AtLeast(limit) => format!("at least {limit}: "),
-        Criterion::Within(_) | Criterion::WithinPercent(_) => String::new(),
-    };
-    why.push_str(&expected.why);
-    let (ours, remark) = match measured {
-        Some(Measured { value: Ok(value), note, .. }) if value.is_finite() => (Some(*value), note.as_str()),
-        Some(Measured { value: Ok(_), .. }) => (None, "no finite value"),
-        Some(Measured { value: Err(reason), .. }) => (None, reason.as_str()),
-        None => (None, "not measured"),
-    };
-    if !remark.is_empty() {
-        why.push_str(". Here: ");
-        why.push_str(remark);
-    }
-    Check {
-        id: item.id,
-        figure: item.figure,
+    let claim = Claim {
+        id: item.id.to_string(),
+        figure: item.figure.to_string(),
         quantity: expected.quantity.clone(),
-        paper: expected.paper,
-        ours,
         unit: expected.unit.clone(),
-        tolerance: expected.criterion.tolerance(expected.paper),
-        verdict: expected.criterion.verdict(expected.paper, ours),
-        why,
+        paper: expected.paper,
         criterion: expected.criterion,
-    }
+        why: expected.why.clone(),
+    };
+    claim.against(match measured {
+        Some(Measured { value: Ok(value), note, .. }) => Ok((*value, note)),
+        Some(Measured { value: Err(reason), .. }) => Err(reason),
+        None => Err("not measured"),
+    })
 }

@@ -27,7 +27,7 @@ use crate::figure::FigureError;
 use crate::scenario::{ScenarioError, nearest};
 
 pub use catalogue::{Item, PAPERS, Status, item, list};
-pub use check::{Check, Criterion, Verdict};
+pub use check::{Check, Claim, Criterion, Verdict};
 
 /// Version of the JSON document.
 pub const SCHEMA: u32 = 1;

@@ -14,7 +14,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    fn dominant_time(&self) -> f64 {
+    pub(super) fn dominant_time(&self) -> f64 {
         self.times[0].max(self.times[1])
     }
 

@@ -45,6 +45,19 @@ pub struct GroupReport {
     pub missed: u64,
     /// Segments sent again.
     pub retransmitted: u64,
+    /// Connections of which both ends use ECN, by the kernel's account.
+    pub ecn: usize,
+    /// Bits of a frame that goodput counts: of UDP all, of TCP the data of a full segment.
+    pub counted: f64,
+}
+
+/// What became of a scenario's traffic in a window.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Each group.
+    pub groups: Vec<GroupReport>,
+    /// Packets with a congestion mark that came to the server, by its kernel's account; `None` without TCP.
+    pub marked: Option<u64>,
 }
 
 /// A scenario's traffic under way. Dropping it stops it.
@@ -73,7 +86,7 @@ impl<'a> Traffic<'a> {
     ///
     /// # Errors
     /// As [`UdpRun::measure`] and [`TcpRun::measure`].
-    pub fn measure(&mut self) -> Result<Vec<GroupReport>, LabError> {
+    pub fn measure(&mut self) -> Result<Measured, LabError> {
         let udp = self.udp.as_mut().map(UdpRun::measure).transpose()?;
         let tcp = self.tcp.as_mut().map(TcpRun::measure).transpose()?;
         // Flows stand in the order of the groups.
@@ -88,7 +101,7 @@ impl<'a> Traffic<'a> {
             udp_flows += group.udp.len();
             tcp_flows += group.tcp.len();
         }
-        Ok(reports)
+        Ok(Measured { groups: reports, marked: tcp.map(|report| report.marked) })
     }
 }
 
@@ -110,6 +123,8 @@ fn of_udp(group: &Group, report: &UdpReport, first: usize) -> GroupReport {
         rtt: None,
         missed: flows.iter().map(|flow| flow.missed).sum(),
         retransmitted: 0,
+        ecn: 0,
+        counted: group.udp[0].frame.0 as f64 * 8.0,
     }
 }
 
@@ -127,5 +142,7 @@ fn of_tcp(group: &Group, report: &TcpReport, first: usize) -> GroupReport {
         rtt: Some(rtt.divided_by(flows.len() as u64)),
         missed: 0,
         retransmitted: flows.iter().map(|flow| flow.retransmitted).sum(),
+        ecn: flows.iter().filter(|flow| flow.ecn).count(),
+        counted: flows.iter().map(|flow| f64::from(flow.segment)).sum::<f64>() / flows.len() as f64 * 8.0,
     }
 }

@@ -3,6 +3,7 @@
 mod fair;
 mod file;
 mod groups;
+mod theory;
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,8 @@ use crate::lab::Options;
 use crate::traffic::{TcpFlow, UdpFlow};
 
 pub use fair::{Demand, fair_shares};
-pub use groups::{Group, GroupReport, Traffic};
+pub use groups::{Group, GroupReport, Measured, Traffic};
+pub use theory::Theory;
 
 /// A scenario that was read and checked.
 #[derive(Clone, Debug)]
@@ -68,7 +70,13 @@ macro_rules! built_in {
 }
 
 /// All of them.
-pub const BUILT_IN: [BuiltIn; 3] = [built_in!("starving-tunnel"), built_in!("click"), built_in!("tcp-drq")];
+pub const BUILT_IN: [BuiltIn; 5] = [
+    built_in!("starving-tunnel"),
+    built_in!("click"),
+    built_in!("elephants"),
+    built_in!("gateway"),
+    built_in!("tcp-drq"),
+];
 
 impl Scenario {
     /// Read the scenario of this name (the path of its file) and text, with `--set` overrides, and check it.

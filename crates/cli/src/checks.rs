@@ -1,0 +1,52 @@
+//! Comparisons and their verdicts, as tables.
+
+use dovetail_experiment::reproduce::{Check, Verdict};
+use dovetail_experiment::table::table;
+
+use crate::terminal;
+
+/// What stands in a table of checks beside quantity, verdict, tolerance and unit.
+#[derive(Clone, Copy, Debug)]
+pub struct Columns {
+    /// Whether checks have ids that tell them apart.
+    pub id: bool,
+    /// Heading of the values that something is held against.
+    pub claim: &'static str,
+    /// Heading of what was found.
+    pub found: &'static str,
+}
+
+/// A line per check.
+pub fn lines(checks: &[Check], columns: Columns) -> String {
+    let value = |number: Option<f64>| number.map_or("-".into(), |n| format!("{n:.4}"));
+    let mut header = vec!["quantity", "verdict", columns.claim, columns.found, "tolerance", "unit"];
+    if columns.id {
+        header.insert(0, "id");
+    }
+    let row = |c: &Check| {
+        let mut row = vec![
+            c.quantity.clone(),
+            c.verdict.name().to_string(),
+            value(c.paper),
+            value(c.ours),
+            value(c.tolerance),
+            c.unit.clone(),
+        ];
+        if columns.id {
+            row.insert(0, c.id.clone());
+        }
+        row
+    };
+    table(&header, if columns.id { 3 } else { 2 }, checks.iter().map(row).collect(), terminal::width()).to_string()
+}
+
+/// How many have which verdict.
+pub fn count(checks: &[Check]) -> String {
+    let count = |verdict| checks.iter().filter(|c| c.verdict == verdict).count();
+    format!(
+        "{} reproduced, {} differ, {} not comparable; --json has the reasons",
+        count(Verdict::Reproduced),
+        count(Verdict::Differs),
+        count(Verdict::NotComparable)
+    )
+}

@@ -1,0 +1,308 @@
+//! A step of a lab scenario against theory.
+
+use dovetail_experiment::reproduce::{Check, Claim, Criterion};
+use dovetail_lab::scenario::{Scenario, Theory};
+use dovetail_sched::{Spec, catalog};
+
+use super::predict::Predicted;
+use super::report::{GroupSummary, StepReport};
+
+/// How far a measurement may be from what theory says, per cent.
+const NEAR: f64 = 5.0;
+
+/// The same of what a single class of TCP connections has, whose windows swing; as for the DRQ paper's Fig. 5.
+const OF_A_CLASS: f64 = 10.0;
+
+/// A group that asks for less than this part of its fair share is of mice.
+const MOUSE: f64 = 0.01;
+
+/// What is to be expected of this scheduler.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Expectation {
+    theory: Theory,
+    /// Whether connections share a queue that marks or drops.
+    marks: bool,
+}
+
+/// How a step compares.
+#[derive(Clone, Default, Debug)]
+pub struct Verdicts {
+    /// Each comparison.
+    pub checks: Vec<Check>,
+    /// Why some could not be made.
+    pub hindered: Option<&'static str>,
+}
+
+/// The checks of a step: against theory as far as there is one for its scheduler and traffic, and against a simulation if there was one.
+pub fn of_step(id: &str, scenario: &Scenario, report: &StepReport, predicted: Option<&[Predicted]>) -> Verdicts {
+    let mut verdicts = by_theory(id, scenario, report);
+    if let Some(predicted) = predicted {
+        let shares: Vec<[f64; 2]> = predicted.iter().map(|predicted| predicted.shares).collect();
+        let mut step = StepChecks::new(id, report, &shares);
+        step.of_simulation(predicted);
+        verdicts.hindered = verdicts.hindered.or(step.hindered.err());
+        verdicts.checks.extend(step.checks);
+    }
+    verdicts
+}
+
+fn by_theory(id: &str, scenario: &Scenario, report: &StepReport) -> Verdicts {
+    let tcp = scenario.groups.iter().filter(|group| !group.tcp.is_empty()).count();
+    let kind = match tcp {
+        0 => Kind::Udp,
+        tcp if tcp == scenario.groups.len() => Kind::Tcp,
+        _ => return Verdicts::default(),
+    };
+    let Some(expectation) = expectation(&report.inside.until.scheduler, kind) else { return Verdicts::default() };
+    let demands: Vec<_> = report.groups.iter().map(|group| group.demand).collect();
+    // Where nothing came, or no time was charged, theory has nothing to say.
+    let Ok(shares) = expectation.theory.shares(&demands) else { return Verdicts::default() };
+    let mut step = StepChecks::new(id, report, &shares);
+    match kind {
+        Kind::Udp => step.of_udp(&shares),
+        Kind::Tcp => step.of_tcp(&shares, expectation, scenario.options.ecn),
+    }
+    Verdicts { checks: step.checks, hindered: step.hindered.err() }
+}
+
+/// What all groups send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Udp,
+    Tcp,
+}
+
+fn expectation(scheduler: &str, kind: Kind) -> Option<Expectation> {
+    let spec: Spec = scheduler.parse().ok()?;
+    let of = |theory, marks| Some(Expectation { theory, marks });
+    match (kind, spec.name.as_str()) {
+        (Kind::Udp, "tradeoff") => of(Theory::Tradeoff(alpha(&spec)?), false),
+        (Kind::Tcp, "drq" | "drq+drq") => of(Theory::Proportional, true),
+        (Kind::Tcp, "drr+red") => of(Theory::Proportional, false),
+        (Kind::Tcp, "red" | "red+red") => of(Theory::EqualRates, true),
+        _ => None,
+    }
+}
+
+/// As it is written, or the default.
+fn alpha(spec: &Spec) -> Option<f64> {
+    let written = spec.parameters.iter().find(|(name, _)| name == "alpha").map(|(_, value)| value.as_str());
+    let entry = catalog().iter().find(|entry| entry.name == spec.name)?;
+    let default = entry.parameters.iter().find(|parameter| parameter.name == "alpha")?.default;
+    written.unwrap_or(default).parse().ok()
+}
+
+/// Checks of a step as they are made.
+struct StepChecks<'a> {
+    id: &'a str,
+    report: &'a StepReport,
+    hindered: Result<(), &'static str>,
+    checks: Vec<Check>,
+}
+
+/// Why what happened in this window cannot be held against what would have if everybody had had a core whenever it was due.
+fn hindered(report: &StepReport, shares: &[[f64; 2]]) -> Result<(), &'static str> {
+    if 100.0 * report.inside.lost() > NEAR {
+        return Err("the box did not run for more than 5 % of the time: this machine is busy");
+    }
+    let slow = report.groups.iter().zip(shares).any(|(group, share)| {
+        let (dominant, least) = (group.dominant(), f64::from(group.demand.flows));
+        let time = group.demand.times[dominant];
+        let due = if time > 0.0 { share[dominant] / time * report.measured_s } else { 0.0 };
+        let sent = group.demand.rate.map(|rate| rate * report.measured_s - group.missed as f64);
+        sent.is_some_and(|sent| sent + least < due)
+    });
+    match slow {
+        true => Err("the generator was too slow to send what a class is to get: this machine is busy"),
+        false => Ok(()),
+    }
+}
+
+/// A quantity's value by theory, and what was found.
+struct Value<'a> {
+    quantity: String,
+    unit: &'a str,
+    theory: Option<f64>,
+    criterion: Criterion,
+    why: &'a str,
+}
+
+impl<'a> StepChecks<'a> {
+    fn new(id: &'a str, report: &'a StepReport, shares: &[[f64; 2]]) -> Self {
+        Self { id, report, hindered: hindered(report, shares), checks: Vec::new() }
+    }
+
+    fn hold(&mut self, value: Value, found: Result<(f64, &str), &str>) {
+        let claim = Claim {
+            id: self.id.to_string(),
+            figure: self.report.step.clone(),
+            quantity: value.quantity,
+            unit: value.unit.to_string(),
+            paper: value.theory,
+            criterion: value.criterion,
+            why: value.why.to_string(),
+        };
+        self.checks.push(claim.against(found));
+    }
+
+    fn of_udp(&mut self, shares: &[[f64; 2]]) {
+        self.utilisation("", shares, "the fluid schedule of the same flows, within 5 %");
+        for (group, &share) in self.report.groups.iter().zip(shares) {
+            let dominant = group.dominant();
+            let frames = share[dominant] / group.demand.times[dominant];
+            self.share_and_goodput(
+                "",
+                group,
+                share[dominant],
+                frames,
+                "the fluid schedule of the same flows, within 5 %, or two packets of each flow",
+            );
+        }
+        self.mice();
+    }
+
+    fn of_simulation(&mut self, predicted: &[Predicted]) {
+        let shares: Vec<[f64; 2]> = predicted.iter().map(|predicted| predicted.shares).collect();
+        let why = "the simulation of the same flows and box, with what its modules cost on this machine, within 5 %";
+        self.utilisation("simulated: ", &shares, why);
+        for (group, predicted) in self.report.groups.iter().zip(predicted) {
+            let [cpu, link] = predicted.shares;
+            self.share_and_goodput("simulated: ", group, cpu.max(link), predicted.frames, why);
+        }
+    }
+
+    fn utilisation(&mut self, prefix: &str, shares: &[[f64; 2]], why: &str) {
+        let used = self.report.inside.total().shares;
+        for (r, name) in ["CPU", "link"].into_iter().enumerate() {
+            let theory = 100.0 * shares.iter().map(|share| share[r]).sum::<f64>();
+            let quantity = format!("{prefix}{name} utilisation");
+            let value =
+                Value { quantity, unit: "%", theory: Some(theory), criterion: Criterion::WithinPercent(NEAR), why };
+            self.hold(value, self.hindered.map(|()| (100.0 * used[r], "")));
+        }
+    }
+
+    /// A packet of each flow more or less at either end of the window says nothing.
+    fn share_and_goodput(&mut self, prefix: &str, group: &GroupSummary, dominant: f64, frames: f64, why: &str) {
+        let demand = &group.demand;
+        let least = 2.0 * f64::from(demand.flows) / self.report.measured_s;
+        let within = |value: f64, packet: f64| Criterion::Within((value * NEAR / 100.0).max(least * packet));
+        let share = 100.0 * dominant;
+        let value = Value {
+            quantity: format!("{prefix}{}: dominant share", group.class),
+            unit: "%",
+            theory: Some(share),
+            criterion: within(share, 100.0 * dominant / frames),
+            why,
+        };
+        self.hold(value, self.hindered.map(|()| (100.0 * group.dominant_share, "by the box's account")));
+        let goodput = frames * group.counted / 1e6;
+        let value = Value {
+            quantity: format!("{prefix}{}: goodput", group.class),
+            unit: "Mbit/s",
+            theory: Some(goodput),
+            criterion: within(goodput, group.counted / 1e6),
+            why,
+        };
+        self.hold(value, self.hindered.map(|()| (group.goodput() / 1e6, "as it came to the server")));
+    }
+
+    /// Flows that ask for next to nothing beside flows that ask for more than they get.
+    fn mice(&mut self) {
+        let asks =
+            |group: &GroupSummary| group.demand.rate.unwrap_or(0.0) * group.demand.times[0].max(group.demand.times[1]);
+        // All flows have the fair share of the one that asks for most.
+        let greedy = |group: &&GroupSummary| asks(group) > group.fair_share * 1.001;
+        let per_flow = |group: &GroupSummary| group.fair_share / f64::from(group.demand.flows);
+        let fair = self.report.groups.iter().filter(greedy).map(per_flow).fold(f64::INFINITY, f64::min);
+        let mean = |groups: Vec<&GroupSummary>| {
+            let latencies: Vec<f64> = groups.iter().filter_map(|group| group.box_latency_mean_s).collect();
+            (!latencies.is_empty()).then(|| latencies.iter().sum::<f64>() / latencies.len() as f64)
+        };
+        let mouse = |group: &&GroupSummary| asks(group) / f64::from(group.demand.flows) < MOUSE * fair;
+        let elephants = mean(self.report.groups.iter().filter(greedy).collect());
+        let mice = mean(self.report.groups.iter().filter(mouse).collect());
+        let Some((elephants, mice)) = elephants.zip(mice) else { return };
+        let value = Value {
+            quantity: "mean time in the box, elephants' relative to mice's".into(),
+            unit: "",
+            theory: None,
+            criterion: Criterion::AtLeast(50.0),
+            why: "\"two orders of magnitude lower latency than the elephant flows\" (tradeoff paper, section 6.1.2): a factor that rounds to 100, tested as in Fig. 6",
+        };
+        let note = format!("{:.1} ms and {:.0} us", 1e3 * elephants, 1e6 * mice);
+        self.hold(value, self.hindered.map(|()| (elephants / mice, note.as_str())));
+    }
+
+    fn of_tcp(&mut self, shares: &[[f64; 2]], expectation: Expectation, ecn: bool) {
+        self.utilisation("", shares, "full where theory has it full, within 5 %");
+        let why = match expectation.theory {
+            Theory::EqualRates => "the same rate for all (DRQ paper, section II.B and Fig. 5a), within 10 % as Fig. 5",
+            _ => "the proportionally fair rates (DRQ paper, equation 6 and Fig. 5), within 10 % as there",
+        };
+        for (group, expected) in self.report.groups.iter().zip(shares) {
+            let flows = f64::from(group.demand.flows);
+            let theory = expected[1] / group.demand.times[1] * group.counted / 1e6 / flows;
+            let value = Value {
+                quantity: format!("{}: goodput of a connection", group.class),
+                unit: "Mbit/s",
+                theory: Some(theory),
+                criterion: Criterion::WithinPercent(OF_A_CLASS),
+                why,
+            };
+            self.hold(value, self.hindered.map(|()| (group.goodput() / 1e6 / flows, "data as it came to the server")));
+        }
+        let cpu = |share: &[f64; 2]| share[0];
+        let value = Value {
+            quantity: "Jain index of the classes' CPU shares".into(),
+            unit: "",
+            theory: Some(jain(shares.iter().map(cpu))),
+            criterion: Criterion::WithinPercent(NEAR),
+            why: "that of the same rates: equal shares have 1",
+        };
+        let found = jain(self.report.groups.iter().map(|group| group.shares()[0]));
+        self.hold(value, Ok((found, "")));
+        self.congestion(expectation.marks, ecn);
+    }
+
+    /// What the kernels at both ends say of marks and losses.
+    fn congestion(&mut self, marks: bool, ecn: bool) {
+        let groups = &self.report.groups;
+        let connections: u32 = groups.iter().map(|group| group.demand.flows).sum();
+        let with_ecn: usize = groups.iter().map(|group| group.ecn).sum();
+        let value = Value {
+            quantity: "connections with ECN".into(),
+            unit: "",
+            theory: Some(if ecn { f64::from(connections) } else { 0.0 }),
+            criterion: Criterion::Within(0.0),
+            why: "by TCP_INFO of the client's kernel",
+        };
+        self.hold(value, Ok((with_ecn as f64, "")));
+        let came = self.report.marked.unwrap_or(0) as f64;
+        let set = self.report.inside.total().marked as f64;
+        let value = Value {
+            quantity: "marked packets that came".into(),
+            unit: "",
+            theory: Some(set),
+            criterion: Criterion::WithinPercent(NEAR),
+            why: "IpExtInCEPkts of the server's kernel, against the frames that the box says it marked; both are read some milliseconds apart",
+        };
+        self.hold(value, Ok((came, "")));
+        let sent_again: u64 = groups.iter().map(|group| group.retransmitted).sum();
+        let (quantity, found, why) = match (ecn, marks) {
+            (true, true) => ("marked packets", came, "with ECN, congestion is told by marks"),
+            // A queue of its own keeps all of a connection's window.
+            (_, false) => return,
+            (false, true) => ("segments sent again", sent_again as f64, "without ECN, congestion is told by drops"),
+        };
+        let quantity = format!("{quantity}, any at all");
+        let value = Value { quantity, unit: "", theory: None, criterion: Criterion::AtLeast(1.0), why };
+        self.hold(value, Ok((found, "")));
+    }
+}
+
+/// (sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if one has everything.
+fn jain(shares: impl Iterator<Item = f64> + Clone) -> f64 {
+    let (sum, squares) = (shares.clone().sum::<f64>(), shares.clone().map(|x| x * x).sum::<f64>());
+    sum * sum / (shares.count() as f64 * squares)
+}
