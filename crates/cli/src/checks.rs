@@ -1,7 +1,7 @@
 //! Comparisons and their verdicts, as tables.
 
 use dovetail_experiment::reproduce::{Check, Verdict};
-use dovetail_experiment::table::table;
+use dovetail_experiment::table::{fitted, table};
 
 use crate::terminal;
 
@@ -37,7 +37,11 @@ pub fn lines(checks: &[Check], columns: Columns) -> String {
         }
         row
     };
-    table(&header, if columns.id { 3 } else { 2 }, checks.iter().map(row).collect(), terminal::width()).to_string()
+    let rows: Vec<_> = checks.iter().map(row).collect();
+    if columns.id {
+        return table(&header, 3, rows, terminal::width()).to_string();
+    }
+    fitted(&header, 2, &rows, terminal::width(), &["tolerance", "unit"]).to_string()
 }
 
 /// How many have which verdict.

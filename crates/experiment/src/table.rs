@@ -60,7 +60,7 @@ pub fn fits(header: &[&str], texts: usize, rows: &[Vec<String>], width: u16) -> 
 }
 
 /// As [`table`], but of the columns named in `optional` as many are left out, first to last, as it takes to fit without breaking any text.
-pub(crate) fn fitted(header: &[&str], texts: usize, rows: &[Vec<String>], width: u16, optional: &[&str]) -> Table {
+pub fn fitted(header: &[&str], texts: usize, rows: &[Vec<String>], width: u16, optional: &[&str]) -> Table {
     for left_out in 0..=optional.len() {
         let kept: Vec<usize> = (0..header.len()).filter(|&i| !optional[..left_out].contains(&header[i])).collect();
         let header: Vec<&str> = kept.iter().map(|&i| header[i]).collect();

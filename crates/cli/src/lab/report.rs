@@ -2,7 +2,7 @@
 
 use dovetail_dataplane::core::{ClassSnapshot, QueueSnapshot, Snapshot};
 use dovetail_experiment::reproduce::{Check, Verdict};
-use dovetail_experiment::table::{seconds, table, wrapped};
+use dovetail_experiment::table::{fitted, seconds, wrapped};
 use dovetail_lab::scenario::{Demand, Group, GroupReport, Measured, Step, fair_shares};
 use dovetail_units::Duration;
 use serde::Serialize;
@@ -16,6 +16,9 @@ const SCHEMA: u32 = 1;
 
 /// The part of time that the box may lack a core before the report says so.
 const NOTABLE: f64 = 0.01;
+
+/// Columns that a narrow terminal goes without.
+const OPTIONAL: [&str; 4] = ["each flow", "99 % latency", "flows", "link %"];
 
 /// All steps.
 #[derive(Clone, Debug, Serialize)]
@@ -241,14 +244,15 @@ pub fn text(report: &StepReport, Verdicts { checks, hindered }: &Verdicts) -> St
         header.push("RTT");
     }
     header.extend(["cpu %", "link %", "dominant share %", "fair share %"]);
-    let rows = report.groups.iter().map(|group| row(group, udp, tcp)).chain([total(report, udp, tcp)]).collect();
+    let rows =
+        report.groups.iter().map(|group| row(group, udp, tcp)).chain([total(report, udp, tcp)]).collect::<Vec<_>>();
     let mut title = vec![report.step.clone()];
     let set = report.set.join(", ");
     title.extend((!set.is_empty() && set != report.step).then(|| format!("({set})")));
     title.extend(report.turned.then(|| "turned while it ran".to_string()));
     let title = format!("{}, {:.1} s", title.join(" "), report.measured_s);
     let missed: u64 = report.groups.iter().map(|group| group.missed).sum();
-    let mut text = format!("{title}\n\n{}\n", table(&header, 1, rows, terminal::width()));
+    let mut text = format!("{title}\n\n{}\n", fitted(&header, 1, &rows, terminal::width(), &OPTIONAL));
     if missed > 0 {
         text.push_str(&format!("\nThe generator was too slow for {missed} frames.\n"));
     }
