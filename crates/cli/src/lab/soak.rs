@@ -12,9 +12,9 @@ use dovetail_dataplane::core::Snapshot;
 use dovetail_lab::scenario::{Scenario, Traffic};
 use dovetail_lab::{Lab, Options, Place, ask_to_end, now, pause};
 use dovetail_units::Duration;
+use serde::Deserialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::report::BoxReport;
 use super::verdict::{Sample, Watched};
 use crate::args::Soak;
 use crate::failure::Failure;
@@ -60,8 +60,8 @@ pub fn soak(args: Soak) -> Result<(), Failure> {
     let traffic = Traffic::start(&lab, &scenario)?;
     let watched = inside.treat_badly(&lab, args.duration, &stop)?;
     drop(traffic);
-    let report = inside.end()?;
-    let (text, passed) = watched.verdict(&report.forward);
+    let done = inside.end()?;
+    let (text, passed) = watched.verdict(&done);
     terminal::print(&text)?;
     if passed { Ok(()) } else { Err(Failure::Run("the box did not keep its promises".into())) }
 }
@@ -152,14 +152,22 @@ impl Inside {
         Ok(Sample { resident: resident * 1024, descriptors, snapshot })
     }
 
-    fn end(self) -> Result<BoxReport, Failure> {
+    /// What it has done, by its own report.
+    fn end(self) -> Result<Snapshot, Failure> {
         ask_to_end(&self.child)?;
         let output = self.child.wait_with_output().map_err(Failure::run)?;
         if !output.status.success() {
             return Err(Failure::Run(format!("the box has failed ({})", output.status)));
         }
-        serde_json::from_slice(&output.stdout).map_err(|error| Failure::Run(format!("the report of the box: {error}")))
+        let report: serde_json::Result<Report> = serde_json::from_slice(&output.stdout);
+        report.map(|r| r.forward).map_err(|error| Failure::Run(format!("the report of the box: {error}")))
     }
+}
+
+/// What is read of the report at the end.
+#[derive(Deserialize)]
+struct Report {
+    forward: Snapshot,
 }
 
 fn set_interface(lab: &Lab, name: &str, state: &str) -> Result<(), Failure> {
