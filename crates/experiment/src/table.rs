@@ -66,8 +66,9 @@ pub fn fitted(header: &[&str], texts: usize, rows: &[Vec<String>], width: u16, o
         let header: Vec<&str> = kept.iter().map(|&i| header[i]).collect();
         let rows = rows.iter().map(|row| kept.iter().map(|&i| row[i].clone()).collect()).collect();
         let table = table(&header, texts, rows, width);
-        let needed: u16 = table.column_max_content_widths().iter().map(|w| w + GAP).sum();
-        if needed <= width || left_out == optional.len() {
+        // Between columns there is one more.
+        let needed: u16 = table.column_max_content_widths().iter().map(|w| w + GAP + 1).sum();
+        if needed <= width + 1 || left_out == optional.len() {
             return table;
         }
     }
