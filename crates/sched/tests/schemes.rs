@@ -29,11 +29,17 @@ fn queue_management_is_told_from_schedulers() {
 }
 
 #[test]
+fn alone_every_scheduler_may_have_been_meant() {
+    let error = manages("tradeof").unwrap_err();
+    assert!(error.known().contains(&"tradeoff") && error.known().contains(&"drq"), "{:?}", error.known());
+}
+
+#[test]
 fn messages_name_what_is_wrong_and_what_would_be_right() {
     for (name, wrong, known, message) in [
         ("rde+red", "rde", "red", "there is no scheduler \"rde\""),
         ("red+wf2q", "wf2q", "wf2q+", "there is no scheduler \"wf2q\""),
-        ("tradeof", "tradeof", "tradeoff", "there is no scheduler \"tradeof\""),
+        ("drg", "drg", "drr", "there is no scheduler \"drg\""),
     ] {
         let error = scheme(name).unwrap_err();
         assert_eq!(error.wrong(), wrong, "{name}");

@@ -116,3 +116,14 @@ fn a_changed_limit_holds_for_what_waits() {
     set(&mut queue, FlowConfig::default());
     assert!(queue.offer([1, 1]));
 }
+
+#[test]
+fn a_closed_queue_stays_so_under_a_changed_limit_until_that_opens_it() {
+    let mut queue = Queue::new("drr", config(0, 100, 50));
+    assert!(queue.offer([120, 0]));
+    // 120 ns wait: neither above the new upper limit nor below the new lower one.
+    queue.scheduler.set_flow(queue.now, queue.flow, config(0, 200, 110)).unwrap();
+    assert!(!queue.offer([1, 0]));
+    queue.scheduler.set_flow(queue.now, queue.flow, config(0, 200, 130)).unwrap();
+    assert!(queue.offer([1, 0]));
+}

@@ -302,14 +302,12 @@ fn steps_are_held_against_theory_and_against_a_simulation() {
             ("forwarding: goodput", to_others),
         ];
         for (quantity, value) in quantities {
-            // The fluid is exact but for a packet; the simulation has 0.8 s in which every queue fills first.
-            for (prefix, within) in [("", 0.01), ("simulated: ", 0.05)] {
+            // The fluid is of the times of a frame that the box tells: of some 46 frames in 0.8 s, one at either end may have had its time and not have left.
+            // The simulation has 0.8 s in which every queue fills first.
+            for prefix in ["", "simulated: "] {
                 let check = find(step, &format!("{prefix}{quantity}"));
                 let claimed = check["paper"].as_f64().unwrap();
-                assert!(
-                    (claimed / value - 1.0).abs() < within,
-                    "{step}, {prefix}{quantity}: {claimed}, by hand {value}"
-                );
+                assert!((claimed / value - 1.0).abs() < 0.05, "{step}, {prefix}{quantity}: {claimed}, by hand {value}");
                 // The verdict is what the numbers say, whatever the machine had to do meanwhile.
                 let near = |ours: f64| (ours - claimed).abs() <= check["tolerance"].as_f64().unwrap();
                 let verdict = check["ours"]

@@ -27,7 +27,9 @@ fn folder(packets: &str) -> Folder {
     let folder = Folder::new();
     folder.write("box.toml", BOX);
     std::fs::create_dir(folder.path("out")).unwrap();
-    folder.dovetail(&["trace", "synth", "in.pcap", "--packets", packets, "--duration", "1s"]).succeeds();
+    folder
+        .dovetail(&["trace", "synth", "in.pcap", "--packets", packets, "--flows", "10", "--duration", "1s"])
+        .succeeds();
     folder
 }
 

@@ -77,7 +77,7 @@ fn mistakes_are_named() {
     };
     wrong("estimate = \"sess:alpha=0.4\"", "", &["there is no prediction \"sess\"", "did you mean \"ses\"?"]);
     wrong("estimate = { cpuu = \"ses\" }", "", &["estimate", "did you mean \"cpu\"?"]);
-    wrong("estimate = \"ses:alpha=2\"", "", &["alpha=2", "up to 1"]);
+    wrong("estimate = \"ses:alpha=2\"", "", &["alpha=2", "from 0.000001 to 1"]);
     wrong("resize = \"0.5 to 0.2\"", "", &["the smaller factor comes first"]);
     wrong("resize = \"-1\"", "", &["expected a factor from 0 to 1000"]);
     wrong("spread = { cpu = \"120 %\" }", "", &["0 %", "100 %"]);

@@ -72,7 +72,7 @@ impl Scheme {
     /// # Errors
     /// What is wrong, and what would be right.
     pub fn new(spec: &Spec) -> Result<Self, SpecError> {
-        let (cpu, link) = match parts(&spec.name)?[..] {
+        let (cpu, link) = match split(&spec.name, names())?[..] {
             [both] => (both, both),
             [cpu, link] => (cpu, link),
             _ => {
@@ -96,13 +96,20 @@ impl Scheme {
 /// # Errors
 /// One of them does not exist, or is missing.
 pub fn parts(name: &str) -> Result<Vec<&'static str>, SpecError> {
-    let managers = MANAGERS.iter().map(|(manager, _)| *manager);
-    let known: Vec<&'static str> = managers.chain(catalog::names()).collect();
-    split_names(name, &known).map_err(|rest| match rest.split('+').next().map(str::trim) {
+    split(name, all())
+}
+
+/// As [`parts`]; `alone` is what a single name that does not exist may have been meant for.
+fn split(name: &str, alone: Vec<&'static str>) -> Result<Vec<&'static str>, SpecError> {
+    split_names(name, &all()).map_err(|rest| match rest.split('+').next().map(str::trim) {
         Some("") | None => SpecError::missing_part(name, name.len() - rest.len()),
-        Some(part) if part == name => SpecError::unknown_name(part, known.clone()),
+        Some(part) if part == name => SpecError::unknown_name(part, alone),
         Some(part) => SpecError::unknown_name(part, names()),
     })
+}
+
+fn all() -> Vec<&'static str> {
+    MANAGERS.iter().map(|(manager, _)| *manager).chain(catalog::names()).collect()
 }
 
 /// Whether active queue management has a part in what is called `name`.

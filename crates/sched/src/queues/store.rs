@@ -206,22 +206,26 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
         record.weight_on = config.weight_on.map(|on| Box::from(on.as_slice()));
         (record.most_packets, record.most_bytes) = (config.limit.packets, config.limit.bytes);
         if config.limit.time != before {
+            // A queue that is closed stays so until the changed limit opens it.
+            let closed = record.waiting_time.take().is_some_and(|waiting| waiting.is_closed());
             record.waiting_time = config.limit.time.map(WaitingTime::new).map(Box::new);
-            self.recount_time(flow.index);
+            self.recount_time(flow.index, closed);
         }
         Ok(())
     }
 
     /// The limit of the time that waits is new. O(packets of the flow).
-    fn recount_time(&mut self, flow: u32) {
+    fn recount_time(&mut self, flow: u32, closed: bool) {
         let record = &mut self.flows[flow as usize];
         let Some(waiting) = &mut record.waiting_time else { return };
         let mut at = record.head;
-        for _ in 0..record.packets {
-            let slot = &self.slots[at as usize];
-            waiting.count_in(&slot.cost, record.packets);
+        let slots = &self.slots;
+        let costs = (0..record.packets).map(|_| {
+            let slot = &slots[at as usize];
             at = slot.next;
-        }
+            &slot.cost
+        });
+        waiting.recount(costs, record.packets, closed);
     }
 
     /// The flow must have no packets left.

@@ -37,6 +37,18 @@ impl WaitingTime {
         self.close_or_open(packets);
     }
 
+    /// Packets of these times are in a queue, which holds so many, and was `closed` before.
+    pub fn recount<'a, const M: usize>(
+        &mut self,
+        costs: impl Iterator<Item = &'a ResourceVec<M>>,
+        packets: u32,
+        closed: bool,
+    ) {
+        self.nanos = costs.map(|cost| self.of(cost)).sum();
+        self.closed = closed;
+        self.close_or_open(packets);
+    }
+
     /// Nanoseconds on the limit's resource, if it is there.
     fn of<const M: usize>(&self, cost: &ResourceVec<M>) -> u128 {
         cost.0.get(self.limit.resource).map_or(0, |time| u128::from(time.as_nanos()))
