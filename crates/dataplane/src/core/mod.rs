@@ -10,17 +10,21 @@ mod flows;
 mod link;
 mod managed;
 mod middlebox;
+mod parameters;
 mod queue;
 mod queues;
 mod reload;
+mod resources;
+mod setup;
 mod snapshot;
 
 pub use account::{Account, Books};
 pub use cpu::{Budget, Charge, stopwatch};
 pub use flows::{FlowLimits, Flows};
+pub use middlebox::Middlebox;
 pub(crate) use middlebox::STOPPED;
-pub use middlebox::{Middlebox, NamedModule, Setup, SetupClass};
 pub use queue::{LinkBuffer, Overflow};
+pub use setup::{NamedModule, Setup, SetupClass};
 pub use snapshot::{
     ClassSnapshot, FlowSnapshot, HeavySnapshot, Latency, ModuleSnapshot, PortSnapshot, QueueSnapshot, ResourceSnapshot,
     SCHEMA, Snapshot,

@@ -8,8 +8,9 @@ use dovetail_sched::composition::Part;
 use dovetail_sched::{Limit, Shape, Spec, SpecError, build, build_all, catalog};
 
 use super::managed::{Managed, packet_time};
-use super::middlebox::{CPU, LINK, Setup};
+use super::middlebox::{CPU, LINK};
 use super::queue::{Job, Queue, RESOURCES};
+use super::setup::Setup;
 
 /// What limits a flow's queue in front of the link.
 pub(super) enum Between {

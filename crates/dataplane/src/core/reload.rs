@@ -4,9 +4,10 @@ use dovetail_sched::cost::{Estimator, Per};
 use dovetail_sched::{FlowConfig, Limit, Spec, SpecError};
 use dovetail_units::{ResourceVec, Time};
 
-use super::middlebox::{CPU, Class, Middlebox, NamedModule, Setup, SetupClass, looked_at};
+use super::middlebox::{CPU, Class, Middlebox};
 use super::queue::{Job, Queue, RESOURCES};
 use super::queues::{Queues, is_managed, queues};
+use super::setup::{NamedModule, Setup, SetupClass, looked_at};
 
 /// Classes have 16 bits.
 const MOST_CLASSES: usize = 1 << 16;

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::account::{Account, Books};
 use super::flows::name;
-use super::middlebox::{Middlebox, NamedModule};
+use super::middlebox::Middlebox;
+use super::setup::NamedModule;
 use crate::port::PortCounters;
 
 /// The version of [`Snapshot`]'s form.

@@ -1,0 +1,101 @@
+//! What of a box can be changed while it runs.
+
+use dovetail_sched::{FlowConfig, Limit, SpecError};
+use dovetail_units::{BitRate, Time, Weight};
+
+use super::cpu::Budget;
+use super::link::Pace;
+use super::middlebox::{LINK, Middlebox, lengths};
+use super::queue::RESOURCES;
+use super::queues::Between;
+
+impl Middlebox {
+    /// Change a parameter of the scheduler; of a composition, in each part that has it.
+    ///
+    /// # Errors
+    /// It has none of this name that can change, or the value is wrong. Nothing is changed then.
+    pub fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
+        let queues = [&mut self.entrance, &mut self.before_link];
+        let taken = queues.map(|queue| queue.set(now, parameter, value));
+        if !taken.into_iter().try_fold(false, |any, taken| Ok(any | taken?))? {
+            return Err(self.cannot_change(parameter));
+        }
+        let written = &mut self.scheduler.parameters;
+        match written.iter_mut().find(|(name, _)| name == parameter) {
+            Some((_, written)) => *written = value.to_string(),
+            None => written.push((parameter.to_string(), value.to_string())),
+        }
+        Ok(())
+    }
+
+    fn cannot_change(&self, parameter: &str) -> SpecError {
+        let mut known = [self.entrance.settable(), self.before_link.settable()].concat();
+        known.sort_unstable();
+        known.dedup();
+        let able = if known.is_empty() { "none".to_string() } else { known.join(", ") };
+        let scheduler = &self.scheduler.name;
+        let message = format!("{scheduler} has no parameter {parameter:?} that can change while it runs; {able} can");
+        SpecError::among(parameter, message, known)
+    }
+
+    /// Names of the classes.
+    pub fn class_names(&self) -> impl Iterator<Item = &str> {
+        self.classes.iter().filter(|class| !class.retired).map(|class| class.setup.name.as_str())
+    }
+
+    /// Set the weight of a class's flows, those that exist and those to come. `None` if there is no such class.
+    pub fn set_weight(&mut self, now: Time, class: &str, weight: Weight) -> Option<()> {
+        let index = self.class_index(class)?;
+        self.classes[index].setup.weight = weight;
+        self.reconfigure(now, index as u16);
+        Some(())
+    }
+
+    /// Set the limit of the queue of a class's flows. `None` if there is no such class.
+    pub fn set_limit(&mut self, now: Time, class: &str, limit: Limit) -> Option<()> {
+        let index = self.class_index(class)?;
+        self.classes[index].setup.limit = limit;
+        self.reconfigure(now, index as u16);
+        Some(())
+    }
+
+    /// Set how much of a core processing may use, from the next frame on.
+    pub fn set_budget(&mut self, budget: Budget) {
+        self.budget = budget;
+    }
+
+    /// Set the rate of the link, from the next frame on.
+    pub fn set_rate(&mut self, rate: Option<BitRate>) {
+        self.pace = Pace::new(rate);
+        self.estimators[LINK] = lengths();
+        self.classes.iter_mut().for_each(|class| class.resizes = false);
+        self.entrance.set_rate(rate);
+        self.before_link.set_rate(rate);
+    }
+
+    fn class_index(&self, name: &str) -> Option<usize> {
+        self.classes.iter().position(|class| !class.retired && class.setup.name == name)
+    }
+
+    fn reconfigure(&mut self, now: Time, class: u16) {
+        let flows: Vec<u32> = self.flows.iter().filter(|(_, flow)| flow.class == class).map(|(i, _)| i).collect();
+        flows.into_iter().for_each(|flow| self.set_flow(now, flow, class));
+    }
+
+    pub(super) fn set_flow(&mut self, now: Time, flow: u32, class: u16) {
+        let [entrance, before_link] = self.configs(class);
+        self.entrance.set_flow(now, flow, entrance);
+        self.before_link.set_flow(now, flow, before_link);
+    }
+
+    pub(super) fn configs(&self, class: u16) -> [FlowConfig<RESOURCES>; RESOURCES] {
+        let setup = &self.classes[usize::from(class)].setup;
+        let entrance = FlowConfig { weight: setup.weight, limit: setup.limit, ..FlowConfig::default() };
+        let limit = match self.between {
+            Some(Between::Each(limit)) => limit,
+            Some(Between::Own) => setup.limit,
+            None => Limit::default(),
+        };
+        [entrance, FlowConfig { limit, ..entrance }]
+    }
+}

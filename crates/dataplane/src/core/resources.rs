@@ -1,0 +1,204 @@
+//! The CPU and the link at work: who is on them, until when, and who is next.
+
+use dovetail_sched::Progress;
+use dovetail_units::{Duration, ResourceVec, Time};
+
+use super::cpu::stopwatch;
+use super::middlebox::{CPU, LINK, Middlebox};
+use super::queue::{Job, Offer, Overflow, Queue};
+use crate::frame::Frame;
+
+/// The most frames that wait for the port. When it takes none, the link stands still. A worker that is late makes up for up to [`CATCH_UP`] before it gives the port anything, so that there is
+/// room for as many frames as a link of 1 Gbit/s sends meanwhile (of 800 bytes 1,563); else the link would lose that time unnoticed.
+pub(super) const OUTGOING: usize = 2048;
+
+/// The box does not make up for more than this: what a worker that was away for longer could not do is lost time.
+const CATCH_UP: Duration = Duration::from_millis(10);
+
+/// A frame on a resource until some instant, and since when.
+pub(super) struct Serving {
+    pub job: Job,
+    until: Time,
+    used: Duration,
+}
+
+impl Middlebox {
+    pub(super) fn next_due(&self) -> Option<(usize, Time)> {
+        let serving = |serving: &Option<Serving>| serving.as_ref().map(|s| s.until);
+        let cpu = if self.blocked() { None } else { serving(&self.on_cpu).or(self.wake[CPU]) };
+        let link = serving(&self.on_link).or(self.wake[LINK].filter(|_| self.outgoing.len() < OUTGOING));
+        // Of two at the same time the link goes first, to make room.
+        let due = [(LINK, link), (CPU, cpu)];
+        due.into_iter().filter_map(|(resource, at)| Some((resource, at?))).min_by_key(|&(_, at)| at)
+    }
+
+    /// Whether the frame on the CPU waits for room in front of the link.
+    fn blocked(&self) -> bool {
+        self.buffer.overflow == Overflow::Block && self.on_cpu.is_some() && self.link_is_full()
+    }
+
+    /// Whether there is no room in the one buffer in front of the link, where there is one.
+    fn link_is_full(&self) -> bool {
+        self.between.is_none() && self.buffer.frames.is_some_and(|most| self.before_link.len() >= most as usize)
+    }
+
+    pub(super) fn give_up_lost_time(&mut self, now: Time) {
+        let earliest = Time::from_nanos(now.as_nanos().saturating_sub(CATCH_UP.as_nanos()));
+        let blocked = self.blocked();
+        let mut lost = Duration::ZERO;
+        for serving in [&mut self.on_link, &mut self.on_cpu].into_iter().take(if blocked { 1 } else { 2 }).flatten() {
+            if serving.until < earliest {
+                lost = lost.max(earliest - serving.until);
+                serving.until = earliest;
+            }
+        }
+        if lost > Duration::ZERO {
+            self.lost_time += lost;
+            self.entrance.skip(lost);
+            self.before_link.skip(lost);
+        }
+    }
+
+    /// The CPU takes a frame, if it is idle and there is one. What needs nothing of it passes by.
+    pub(super) fn start_cpu(&mut self, now: Time) {
+        while self.on_cpu.is_none() && self.free[CPU] <= now {
+            self.wake[CPU] = None;
+            match self.entrance.next(now) {
+                Offer::Serve(job) if self.may_pass(&job.frame) => self.pass_by(now, job),
+                Offer::Serve(job) => self.process(now, job),
+                Offer::At(time) => return self.wake[CPU] = Some(time),
+                Offer::Nothing => return,
+            }
+        }
+        if self.on_cpu.is_none() {
+            self.wake[CPU] = Some(self.free[CPU]);
+        }
+        while let Some(job) = self.next_that_passes(now) {
+            self.pass_by(now, job);
+        }
+    }
+
+    /// Whether the frame needs nothing of the CPU, and there is room for it in front of the link.
+    fn may_pass(&self, frame: &Frame) -> bool {
+        !self.classes[usize::from(frame.class)].setup.needs_cpu(frame.size_in) && !self.link_is_full()
+    }
+
+    /// What the scheduler lets go past the busy CPU. No frame overtakes one of its flow.
+    fn next_that_passes(&mut self, now: Time) -> Option<Job> {
+        if self.link_is_full() {
+            return None;
+        }
+        let (classes, on_cpu) = (&self.classes, self.on_cpu.as_ref().map(|serving| serving.job.frame.flow));
+        self.entrance.bypass(now, &mut |job| {
+            let class = &classes[usize::from(job.frame.class)].setup;
+            !class.needs_cpu(job.frame.size_in) && on_cpu != Some(job.frame.flow)
+        })
+    }
+
+    fn pass_by(&mut self, now: Time, mut job: Job) {
+        let used = Duration::ZERO;
+        self.tell(now, &mut job, CPU, Progress::Finished { used });
+        self.go_to_link(now, job, used);
+        self.start_link(now);
+    }
+
+    fn process(&mut self, now: Time, mut job: Job) {
+        let start = now.max(job.frame.received).max(self.free[CPU]);
+        let class = &self.classes[usize::from(job.frame.class)];
+        let before = stopwatch();
+        let mut chain = class.setup.modules.iter();
+        let outcome = chain.try_for_each(|&module| self.modules[module].module.process(&mut job.frame));
+        let took = Duration::from_nanos(stopwatch().saturating_sub(before));
+        let work = match class.setup.charge.known(job.frame.size_in) {
+            Some(work) => work,
+            None if class.setup.modules.is_empty() => Duration::ZERO,
+            None => self.observe(&job.frame, took),
+        };
+        let used = self.budget.occupied(work);
+        self.each_account(&job.frame, |books| books.account.cpu += used);
+        if let Err(reason) = outcome {
+            // It occupied the CPU all the same: what follows starts later.
+            self.free[CPU] = start + used;
+            self.tell(start + used, &mut job, CPU, Progress::Finished { used });
+            self.tell(start + used, &mut job, LINK, Progress::Abandoned);
+            self.wake[CPU] = Some(self.free[CPU]);
+            self.drop_frame(job.frame, reason.0);
+            return;
+        }
+        self.on_cpu = Some(Serving { job, until: start + used, used });
+    }
+
+    fn observe(&mut self, frame: &Frame, took: Duration) -> Duration {
+        let key = self.key_of(frame);
+        let expected = self.estimators[CPU].estimate(key, frame.size_in, Duration::ZERO);
+        let believed = self.meter.believe(took, expected);
+        self.estimators[CPU].observe(key, frame.size_in, believed);
+        believed
+    }
+
+    fn tell(&mut self, now: Time, job: &mut Job, resource: usize, event: Progress) {
+        self.entrance.progress(now, job, resource, event);
+        self.before_link.progress(now, job, resource, event);
+    }
+
+    /// The frame on the CPU is done, or a scheduler wanted to be asked now.
+    pub(super) fn cpu_due(&mut self, now: Time) {
+        let Some(Serving { mut job, used, .. }) = self.on_cpu.take() else { return };
+        self.free[CPU] = now;
+        self.tell(now, &mut job, CPU, Progress::Finished { used });
+        self.go_to_link(now, job, used);
+    }
+
+    /// A frame has had of the CPU what it needs.
+    fn go_to_link(&mut self, now: Time, mut job: Job, used: Duration) {
+        if self.link_is_full() {
+            self.tell(now, &mut job, LINK, Progress::Abandoned);
+            return self.drop_frame(job.frame, "link-buffer");
+        }
+        let cost = ResourceVec([used, self.pace.estimate(job.frame.len())]);
+        if let Err((reason, mut job)) = self.before_link.enqueue(now, job, cost) {
+            self.tell(now, &mut job, LINK, Progress::Abandoned);
+            // A flow's buffer in front of the link is full: its packets were processed in vain. Queue management has reasons of its own.
+            let reason = if matches!(self.before_link, Queue::Scheduled(_)) { "link-buffer" } else { reason };
+            self.drop_frame(job.frame, reason);
+        }
+    }
+
+    /// The link takes a frame, if it is idle, the port takes frames, and there is one.
+    pub(super) fn start_link(&mut self, now: Time) {
+        if self.on_link.is_some() || self.outgoing.len() >= OUTGOING {
+            return;
+        }
+        self.wake[LINK] = None;
+        match self.before_link.next(now) {
+            Offer::Serve(mut job) => {
+                // Room for the frame that kept the CPU.
+                if let Some(waiting) = &mut self.on_cpu {
+                    waiting.until = waiting.until.max(now);
+                }
+                let used = self.pace.take(job.frame.len());
+                self.tell(now, &mut job, LINK, Progress::Started);
+                let start = now.max(self.free[LINK]).max(job.frame.received);
+                self.on_link = Some(Serving { job, until: start + used, used });
+            }
+            Offer::At(time) => self.wake[LINK] = Some(time),
+            Offer::Nothing => {}
+        }
+    }
+
+    pub(super) fn link_due(&mut self, now: Time) {
+        let Some(Serving { mut job, used, .. }) = self.on_link.take() else { return };
+        self.free[LINK] = now;
+        self.tell(now, &mut job, LINK, Progress::Finished { used });
+        let mut frame = job.frame;
+        let marked = self.write_congestion(&mut frame);
+        let class = &mut self.classes[usize::from(frame.class)];
+        class.resizes |= frame.len() != frame.size_in as usize;
+        if class.resizes {
+            self.estimators[LINK].observe(u32::from(frame.class), frame.size_in, used);
+        }
+        let (bytes, stayed) = (frame.len(), now.since(frame.received));
+        self.each_account(&frame, |books| books.left(bytes, stayed, used, marked));
+        self.outgoing.push_back(frame);
+    }
+}

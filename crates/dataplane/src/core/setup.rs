@@ -1,0 +1,76 @@
+//! What a box is made of.
+
+use dovetail_sched::aqm::Encoding;
+use dovetail_sched::cost::Prediction;
+use dovetail_sched::{Limit, Spec};
+use dovetail_units::{BitRate, Duration, Weight};
+use dovetail_wire::KeyKind;
+
+use super::cpu::{Budget, Charge};
+use super::flows::FlowLimits;
+use super::queue::LinkBuffer;
+use super::queues::is_managed;
+use crate::classes::ClassTable;
+use crate::module::{Module, Origin};
+
+/// A class of flows.
+pub struct SetupClass {
+    /// Its name in reports.
+    pub name: String,
+    /// The weight of each of its flows.
+    pub weight: Weight,
+    /// The limit of each flow's queue.
+    pub limit: Limit,
+    /// What its frames are charged on the CPU.
+    pub charge: Charge,
+    /// What is done to its frames, in order: places in [`Setup::modules`].
+    pub modules: Vec<usize>,
+}
+
+/// A module, and what reports call it.
+pub struct NamedModule {
+    /// Its name.
+    pub name: String,
+    /// What it was made of: a module made of the same is the same.
+    pub origin: Origin,
+    /// What it does.
+    pub module: Box<dyn Module>,
+}
+
+/// What a box is made of.
+pub struct Setup {
+    /// What shares CPU and link.
+    pub scheduler: Spec,
+    /// Classes of flows, at least one.
+    pub classes: Vec<SetupClass>,
+    /// What classes refer to, with names for reports. Classes share a module and its state.
+    pub modules: Vec<NamedModule>,
+    /// Which flows are of which class.
+    pub table: ClassTable,
+    /// What tells flows apart.
+    pub key: KeyKind,
+    /// How many flows are kept.
+    pub flows: FlowLimits,
+    /// How much of a core processing may use.
+    pub budget: Budget,
+    /// How processing times are predicted.
+    pub predict: Prediction,
+    /// The rate of the link; `None` is as fast as the port takes frames.
+    pub rate: Option<BitRate>,
+    /// The buffer in front of the link, if the scheduler is none for each resource.
+    pub buffer: LinkBuffer,
+    /// How congestion is told to senders that understand it; `None` drops instead.
+    pub ecn: Option<Encoding>,
+}
+
+impl SetupClass {
+    /// Whether its frames of this length occupy the CPU at all.
+    pub(super) fn needs_cpu(&self, size: u32) -> bool {
+        !self.modules.is_empty() || self.charge.known(size).is_some_and(|work| work > Duration::ZERO)
+    }
+}
+
+/// How congestion is told, where queue management looks at it: what nobody looks at need not be read.
+pub(super) fn looked_at(setup: &Setup) -> Option<Encoding> {
+    setup.ecn.filter(|_| is_managed(&setup.scheduler))
+}
