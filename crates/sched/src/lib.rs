@@ -35,6 +35,8 @@ pub mod drr;
 pub mod fifo;
 pub mod gate;
 pub mod gmr3;
+#[cfg(all(debug_assertions, not(test)))]
+mod instances;
 pub mod mr3;
 pub mod one_resource;
 pub mod pcfq;

@@ -44,7 +44,7 @@ fn slack<const M: usize>(case: &Case<M>, fluid: &fluid::Outcome) -> f64 {
 
 /// When every flow's packets enter if the first resource takes no time: at their starts in the scheduler's fluid.
 fn starts<const M: usize>(case: &Case<M>, spec: &str) -> Vec<Vec<u64>> {
-    let mut scheduler = build::<M, usize>(&spec.parse().unwrap(), Shape { servers: M as u32 }).unwrap();
+    let mut scheduler = build::<M, u32>(&spec.parse().unwrap(), Shape { servers: M as u32 }).unwrap();
     let config = |&milli: &u32| FlowConfig { weight: Weight::from_milli(milli).unwrap(), ..FlowConfig::default() };
     let flows: Vec<_> = case.weights.iter().map(|milli| scheduler.add_flow(config(milli))).collect();
     let mut arrivals = in_order(case).into_iter().peekable();
@@ -53,13 +53,13 @@ fn starts<const M: usize>(case: &Case<M>, spec: &str) -> Vec<Vec<u64>> {
     loop {
         while let Some((at, flow, times)) = arrivals.next_if(|p| p.0 <= now) {
             let cost = ResourceVec::from_nanos(times);
-            let packet = Packet { flow: flows[flow], size: 1, cost, payload: flow };
+            let packet = Packet { flow: flows[flow], size: 1, cost, payload: flow as u32 };
             scheduler.enqueue(Time::from_nanos(at), packet).unwrap();
         }
         let arrival = arrivals.peek().map(|p| p.0);
         now = match (scheduler.next(Time::from_nanos(now)), arrival) {
             (Next::Serve(packet), _) => {
-                starts[packet.payload].push(now);
+                starts[packet.payload as usize].push(now);
                 now
             }
             (Next::At(time), arrival) => time.as_nanos().min(arrival.unwrap_or(u64::MAX)),

@@ -1,8 +1,6 @@
 //! The simulator against the max-plus recursion of a tandem of single servers under fifo.
 
-mod common;
-
-use common::{Given, pipeline, ways};
+use crate::common::{Given, pipeline, ways};
 use dovetail_sim::{Buffer, Pipeline};
 use proptest::prelude::*;
 

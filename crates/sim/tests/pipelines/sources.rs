@@ -1,8 +1,6 @@
 //! When packets come, and how long they are.
 
-mod common;
-
-use common::{at, fifo, ns, pipeline, record};
+use crate::common::{at, fifo, ns, pipeline, record};
 use dovetail_sim::record::PacketRecord;
 use dovetail_sim::{Arrival, Cost, Flow, Generator, List, Options, Pattern, Size, Source, Spell, TimeScale, Workload};
 use dovetail_units::{Duration, PacketRate, Time};

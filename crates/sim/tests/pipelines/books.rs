@@ -1,9 +1,7 @@
 //! Random runs under every discipline: every packet is accounted for, and the standard recorder agrees with what follows
 //! naively from the packets' recorded ways.
 
-mod common;
-
-use common::{Given, at, listed, ns, pipeline, record_all};
+use crate::common::{Given, at, listed, ns, pipeline, record_all};
 use dovetail_sched::{Shape, build_all, catalog};
 use dovetail_sim::record::{PacketOutcome, PacketRecord};
 use dovetail_sim::{Buffer, Options, Pipeline, RunResult, Workload};

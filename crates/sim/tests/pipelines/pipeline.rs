@@ -1,8 +1,6 @@
 //! Buffers, parallel servers, and what happens at one instant.
 
-mod common;
-
-use common::{Script, at, fifo, listed, ns, pipeline, record, ways};
+use crate::common::{Script, at, fifo, listed, ns, pipeline, record, ways};
 use dovetail_sim::record::PacketOutcome;
 use dovetail_sim::{Buffer, Change, End, Options, Pipeline};
 

@@ -1,8 +1,6 @@
 //! Weights that differ by resource, in what a run is measured by.
 
-mod common;
-
-use common::{at, fifo, pipeline};
+use crate::common::{at, fifo, pipeline};
 use dovetail_sim::record::{Metrics, MetricsOptions};
 use dovetail_sim::{Arrival, Cost, Flow, List, Options, RunResult, Source, Workload, simulate};
 use dovetail_units::{Duration, Weight};

@@ -1,8 +1,6 @@
 //! Packets that need nothing on the first resource bypass it: PCFQ paper, section 2.2.
 
-mod common;
-
-use common::{Given, fifo, listed, ns, pipeline, record, record_all, ways};
+use crate::common::{Given, at, fifo, listed, ns, pipeline, record, record_all, ways};
 use dovetail_sched::{Shape, build_all, catalog};
 use dovetail_sim::record::{PacketOutcome, PacketRecord};
 use dovetail_sim::{Buffer, End, Options, Pipeline, RunResult};
@@ -94,7 +92,7 @@ fn without_waiting_between_resources_the_schedulers_order_holds() {
 #[test]
 fn a_single_resource_is_never_bypassed() {
     let (outcome, log) = ways(&[(0, 0, [10]), (1, 1, [0])], &pipeline::<1>());
-    assert_eq!((outcome.tally.delivered, log[1].started[0]), (2, Some(common::at(10))));
+    assert_eq!((outcome.tally.delivered, log[1].started[0]), (2, Some(at(10))));
 }
 
 #[test]
@@ -103,7 +101,7 @@ fn it_is_nothing_to_the_cpu() {
     for spec in ["pcfq", "drr+drr"] {
         let (result, log) = run_in(spec, &packets, &pipeline());
         assert_eq!((result.resources[0].busy, result.flows[1].service[0]), (ns(10), ns(0)), "{spec}");
-        assert_eq!((log[2].started[0], log[2].finished[0]), (Some(common::at(3)), Some(common::at(3))), "{spec}");
+        assert_eq!((log[2].started[0], log[2].finished[0]), (Some(at(3)), Some(at(3))), "{spec}");
     }
 }
 

@@ -1,8 +1,6 @@
 //! Schedulers that want to be asked again later.
 
-mod common;
-
-use common::{at, fifo, listed, ns, pipeline, record};
+use crate::common::{at, fifo, listed, ns, pipeline, record};
 use dovetail_sched::{
     FlowConfig, FlowId, Next, Packet, Progress, Refused, Scheduler, SpecError, Stats, Ticket, UnknownFlow,
 };

@@ -1,8 +1,6 @@
 //! Runs whose results can be computed by hand.
 
-mod common;
-
-use common::{Script, at, fifo, listed, ns, pipeline, record, ways};
+use crate::common::{Script, at, fifo, listed, ns, pipeline, record, ways};
 use dovetail_sim::{Cost, Flow, Generator, MetricsOptions, Options, Pattern, Pipeline, Size, Source, Workload, run};
 use dovetail_units::{BitRate, Duration, Time};
 

@@ -1,5 +1,4 @@
 //! Shared by the tests: short ways to write workloads, and a scheduler that follows a script.
-#![allow(dead_code, reason = "every test file uses its part")]
 
 use std::collections::VecDeque;
 

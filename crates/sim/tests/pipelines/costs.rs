@@ -1,8 +1,6 @@
 //! True costs, estimates, what the scheduler hears, and the fairness that is computed from it.
 
-mod common;
-
-use common::{Script, at, fifo, listed, ns, pipeline, record};
+use crate::common::{Script, at, fifo, listed, ns, pipeline, record};
 use dovetail_sched::Progress;
 use dovetail_sim::{
     Arrival, Buffer, Cost, Estimate, Flow, List, Options, Pipeline, Source, TimeScale, Workload, simulate,

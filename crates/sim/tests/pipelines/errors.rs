@@ -1,10 +1,8 @@
 //! What cannot be run is refused with a message; a run can be stopped.
 
-mod common;
-
 use std::sync::atomic::AtomicBool;
 
-use common::{Script, at, fifo, listed, ns, pipeline, record};
+use crate::common::{Script, at, fifo, listed, ns, pipeline, record};
 use dovetail_sched::Scheduler;
 use dovetail_sim::{
     Arrival, Change, Cost, End, Flow, Generator, List, Options, Outcome, Pattern, SimError, Size, Source, Spell,

@@ -1,8 +1,6 @@
 //! Packets whose length and time differ from what was known on arrival: resize factors, spread times, predictions.
 
-mod common;
-
-use common::{at, fifo, ns, pipeline, record, record_all};
+use crate::common::{at, fifo, ns, pipeline, record, record_all};
 use dovetail_sched::cost::PredictionError;
 use dovetail_sched::{Shape, build, build_all};
 use dovetail_sim::record::PacketRecord;
