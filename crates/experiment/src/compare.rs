@@ -5,11 +5,13 @@ use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use dovetail_sched::composition::parameters;
+use dovetail_sched::catalog::Parameter;
+use dovetail_sched::composition::{self, parameters};
 use dovetail_sched::{DropReason, Shape, Spec, SpecError, build_all, catalog};
 use dovetail_sim::record::{Latencies, PacketLog, PacketOutcome, Shortfall};
 use dovetail_sim::{
-    Change, End, Metrics, MetricsOptions, Options, Outcome, Pipeline, RunResult, SimError, Workload, simulate_all,
+    Change, End, Estimate, Metrics, MetricsOptions, Options, Outcome, Pipeline, RunResult, SimError, Workload,
+    simulate_all,
 };
 use dovetail_units::{Duration, Time};
 
@@ -273,13 +275,30 @@ fn check_over<const M: usize>(scenario: &Scenario, schedulers: &[Spec]) -> Resul
             schedulers.set(Time::ZERO, parameter, value).map_err(|e| change(index, &with_hint(&e)))?;
         }
     }
-    // A change that no compared scheduler takes is none; one that no scheduler at all takes is a slip.
-    let settable = catalog().iter().flat_map(|e| e.parameters).filter(|p| p.settable);
-    let known: Vec<&str> = settable.map(|p| p.name).collect::<BTreeSet<_>>().into_iter().collect();
-    match changes.iter().position(|(_, parameter, _)| !known.contains(&parameter.as_str())) {
-        Some(index) => Err(change(index, &unknown("parameter that can change", &changes[index].1, &known))),
+    let taken = |parameter: &str| schedulers.iter().any(|spec| has_parameter(spec, parameter));
+    match changes.iter().position(|(_, parameter, _)| !taken(parameter)) {
+        Some(index) => Err(change(index, &nobody_takes(&changes[index].1, schedulers))),
         None => Ok(()),
     }
+}
+
+/// Why a parameter cannot change that none of these schedulers has.
+fn nobody_takes(parameter: &str, schedulers: &[Spec]) -> String {
+    let all: BTreeSet<&str> = settable(catalog().iter().flat_map(|e| e.parameters)).collect();
+    if !all.contains(parameter) {
+        return unknown("parameter that can change", parameter, &all.into_iter().collect::<Vec<_>>());
+    }
+    let own: BTreeSet<&str> = schedulers.iter().flat_map(|s| parameters(&s.name)).flat_map(settable).collect();
+    let names: Vec<&str> = schedulers.iter().map(|s| s.name.as_str()).collect();
+    let can = match own.is_empty() {
+        true => String::new(),
+        false => format!("; what can change there: {}", own.into_iter().collect::<Vec<_>>().join(", ")),
+    };
+    format!("{parameter} changes nothing: none of the compared schedulers ({}) has it{can}", names.join(", "))
+}
+
+fn settable<'a>(parameters: impl IntoIterator<Item = &'a Parameter>) -> impl Iterator<Item = &'a str> {
+    parameters.into_iter().filter(|p| p.settable).map(|p| p.name)
 }
 
 fn compare_over<const M: usize>(
@@ -380,6 +399,12 @@ fn constant(promises: &[(f64, f64)]) -> Option<f64> {
     }
 }
 
+/// Whether nothing is predicted of a resource although the scenario says how: a scheduler in front of a further resource sees the length that a packet has there.
+fn known_there(spec: &Spec, estimate: &Estimate, resource: usize) -> bool {
+    let separate = composition::parts(&spec.name).is_ok_and(|parts| parts.len() > 1);
+    separate && resource > 0 && matches!(estimate, Estimate::Resized { .. })
+}
+
 fn recorded<const M: usize>(
     spec: &Spec,
     promises: Vec<(f64, f64)>,
@@ -424,7 +449,9 @@ fn recorded<const M: usize>(
             mean_dominant_time: total.mean_dominant_time,
             backlogged: total.backlogged.as_secs_f64(),
             latency: total.latency,
-            prediction: total.prediction.to_vec(),
+            prediction: (0..M)
+                .map(|r| total.prediction[r].filter(|_| !known_there(spec, &flow.estimate[r], r)))
+                .collect(),
         })
         .collect();
     Recorded {

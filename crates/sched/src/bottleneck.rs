@@ -167,7 +167,7 @@ impl<const M: usize> Discipline<M> for Bottleneck<M> {
 
     fn set<P>(&mut self, parameter: &str, value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
         if parameter != INTERVAL.name {
-            return Err(SpecError::unknown_parameter(&ENTRY, parameter));
+            return Err(ENTRY.cannot_change(parameter));
         }
         let interval = parse_interval(value)?;
         let last = self.ends.as_nanos().saturating_sub(self.interval.as_nanos());

@@ -107,6 +107,14 @@ impl Entry {
         self.parameters.iter().any(|p| p.name == parameter)
     }
 
+    /// Why a parameter of this name cannot change while it runs: it is none of those that can.
+    pub(crate) fn cannot_change(&self, parameter: &str) -> SpecError {
+        if self.has(parameter) {
+            return SpecError::new(parameter, format!("{}: {parameter} cannot change while running", self.name));
+        }
+        SpecError::unknown_parameter(self, parameter)
+    }
+
     /// How many resources it shares: `one` of the pipeline's, `two`, or `any` number.
     pub fn shared_resources(&self) -> &'static str {
         match self.resources {

@@ -42,7 +42,7 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::charge::{self, Charge, total};
 use crate::contract::{Progress, Ticket};
-use crate::one_resource::{charged, not_settable};
+use crate::one_resource::charged;
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{Links, List, Queues};
 use crate::spec::{Spec, SpecError};
@@ -58,7 +58,7 @@ pub const ENTRY: Entry = Entry {
             name: "quantum",
             value: "a time above 0 s, or auto",
             default: "auto",
-            meaning: "total time per turn and weight; auto: the longest packet's",
+            meaning: "total time per turn and weight; auto: the longest packet's; with less than a packet's, a decision takes up to O(n)",
             settable: true,
         },
         charge::PARAMETER,
@@ -352,7 +352,7 @@ impl<const M: usize> Discipline<M> for Cbcs {
         _queues: &mut Queues<M, P, Credit, ()>,
     ) -> Result<(), SpecError> {
         if parameter != "quantum" {
-            return Err(not_settable(&ENTRY, parameter));
+            return Err(ENTRY.cannot_change(parameter));
         }
         self.fixed = parse_quantum(value)?.map(|time| Quantum::new(time, Weight::ONE));
         Ok(())

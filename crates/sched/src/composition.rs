@@ -81,6 +81,9 @@ impl<const M: usize, P> Schedulers<M, P> {
     ///
     /// None has it, it cannot change, or the value is wrong.
     pub fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
+        if self.between.iter().any(Option::is_some) && PARAMETERS.iter().any(|p| p.name == parameter) {
+            return Err(SpecError::new(parameter, format!("{parameter} of a composition cannot change while running")));
+        }
         let mut found = false;
         for part in self.between.iter_mut().flatten().filter(|part| part.entry.has(parameter)) {
             part.scheduler.set(now, parameter, value)?;

@@ -320,7 +320,7 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         _queues: &mut Queues<M, P, Tags<M>, [u64; M]>,
     ) -> Result<(), SpecError> {
         if parameter != "window" {
-            return Err(SpecError::unknown_parameter(&ENTRY, parameter));
+            return Err(ENTRY.cannot_change(parameter));
         }
         self.inside.window = Window::parse(value)?;
         Ok(())

@@ -30,7 +30,7 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::contract::FlowConfig;
-use crate::one_resource::{RESOURCE, charged, not_settable, resource, virtual_time};
+use crate::one_resource::{RESOURCE, charged, resource, virtual_time};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{FlowRecord, Links, List, Queues};
 use crate::spec::{Spec, SpecError};
@@ -47,7 +47,7 @@ pub const ENTRY: Entry = Entry {
             name: "quantum",
             value: "a time above 0 s, or auto",
             default: "auto",
-            meaning: "time per turn and weight; auto: as much as lets every flow serve a packet per round",
+            meaning: "time per turn and weight; auto: as much as lets every flow serve a packet per round; with less, a decision takes up to O(n)",
             settable: true,
         },
     ],
@@ -310,7 +310,7 @@ impl<const M: usize> Discipline<M> for Drr {
         _queues: &mut Queues<M, P, Deficit, ()>,
     ) -> Result<(), SpecError> {
         if parameter != "quantum" {
-            return Err(not_settable(&ENTRY, parameter));
+            return Err(ENTRY.cannot_change(parameter));
         }
         self.fixed = parse_quantum(value)?.map(in_ticks);
         Ok(())

@@ -77,6 +77,6 @@ impl<const M: usize> Discipline<M> for Fifo {
     }
 
     fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut Queues<M, P, (), ()>) -> Result<(), SpecError> {
-        Err(SpecError::unknown_parameter(&ENTRY, parameter))
+        Err(ENTRY.cannot_change(parameter))
     }
 }

@@ -270,6 +270,6 @@ impl<const M: usize> Discipline<M> for Mr3 {
         _value: &str,
         _queues: &mut Queues<M, P, Standing, ()>,
     ) -> Result<(), SpecError> {
-        Err(SpecError::unknown_parameter(&ENTRY, parameter))
+        Err(ENTRY.cannot_change(parameter))
     }
 }

@@ -42,7 +42,7 @@ use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::charge::{self, Charge};
-use crate::one_resource::{FlowTags, FluidClock, REBASE_AT, not_settable};
+use crate::one_resource::{FlowTags, FluidClock, REBASE_AT};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, Queues};
 use crate::spec::{Spec, SpecError, choice};
@@ -299,6 +299,6 @@ impl<const M: usize> Discipline<M> for Pcfq {
     }
 
     fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
-        Err(not_settable(&ENTRY, parameter))
+        Err(ENTRY.cannot_change(parameter))
     }
 }

@@ -28,7 +28,7 @@ use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::contract::FlowConfig;
-use crate::one_resource::{FlowTags, REBASE_AT, RESOURCE, not_settable, resource};
+use crate::one_resource::{FlowTags, REBASE_AT, RESOURCE, resource};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, Queues};
 use crate::spec::{Spec, SpecError};
@@ -167,6 +167,6 @@ impl<const M: usize> Discipline<M> for Scfq {
     }
 
     fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
-        Err(not_settable(&ENTRY, parameter))
+        Err(ENTRY.cannot_change(parameter))
     }
 }

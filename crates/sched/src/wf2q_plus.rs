@@ -34,7 +34,7 @@ use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::contract::FlowConfig;
-use crate::one_resource::{FlowTags, FluidClock, REBASE_AT, RESOURCE, charged, not_settable, resource};
+use crate::one_resource::{FlowTags, FluidClock, REBASE_AT, RESOURCE, charged, resource};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, Queues};
 use crate::spec::{Spec, SpecError};
@@ -245,6 +245,6 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
     }
 
     fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
-        Err(not_settable(&ENTRY, parameter))
+        Err(ENTRY.cannot_change(parameter))
     }
 }

@@ -33,7 +33,7 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::contract::FlowConfig;
-use crate::one_resource::{FlowTags, FluidClock, REBASE_AT, RESOURCE, Tag, charged, not_settable, resource};
+use crate::one_resource::{FlowTags, FluidClock, REBASE_AT, RESOURCE, Tag, charged, resource};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, NIL, Queues};
 use crate::spec::{Spec, SpecError};
@@ -241,6 +241,6 @@ impl<const M: usize> Discipline<M> for Wfq {
     }
 
     fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
-        Err(not_settable(&ENTRY, parameter))
+        Err(ENTRY.cannot_change(parameter))
     }
 }

@@ -114,6 +114,10 @@ impl<const M: usize> Slab<M> {
         &self.packets[place as usize]
     }
 
+    pub fn get_mut(&mut self, place: u32) -> &mut SimPacket<M> {
+        &mut self.packets[place as usize]
+    }
+
     pub fn free(&mut self, place: u32) {
         self.free.push(place);
     }

@@ -143,6 +143,9 @@ fn changes_that_cannot_be_made() {
         &change("alhpa=1"),
         &["s.toml:25:7", "no parameter that can change \"alhpa\"", "did you mean \"alpha\"?"],
     );
+    // Some scheduler has it, but none of those that are compared; or it cannot change.
+    let other = change("quantum=1 ms");
+    refused_text(&other, &["s.toml:25:7", "quantum changes nothing", "none of the compared schedulers", "alpha"]);
     let when = change("alpha=1").replace("20 ms", "soon");
     refused_text(&when, &["s.toml:24:6", "\"soon\"", "a time such as"]);
 }

@@ -55,10 +55,16 @@ pub fn workload(scenario: &Scenario) -> Workload<2> {
 /// One run, with the ways of its first packets.
 #[track_caller]
 pub fn run(scenario: &Scenario, scheduler: &str) -> Recorded {
-    let spec: Spec = scheduler.parse().unwrap();
+    run_all(scenario, &[scheduler]).remove(0)
+}
+
+/// One run under each of these schedulers, as `run`.
+#[track_caller]
+pub fn run_all(scenario: &Scenario, schedulers: &[&str]) -> Vec<Recorded> {
+    let specs: Vec<Spec> = schedulers.iter().map(|spec| spec.parse().unwrap()).collect();
     let (cancel, progress) = (AtomicBool::new(false), |_: u64| {});
     let settings = Settings { threads: 1, cancel: &cancel, progress: &progress, packet_log: 1000 };
-    compare(scenario, &[spec], &settings).unwrap_or_else(|e| panic!("{e}")).remove(0)
+    compare(scenario, &specs, &settings).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Makespan of a run in microseconds.

@@ -108,13 +108,13 @@ impl AverageQueue {
             return;
         }
         // 1 - w in 2^-64ths; it is below 1, since w is at least 2^-32.
-        let mut factor = ((Fraction::ONE.bits() - self.weight.bits()) as u128) << 32;
+        let mut factor = (Fraction::ONE.bits() - self.weight.bits()) << 32;
         let mut left = times;
         while left > 0 && self.average > 0 {
             if left & 1 == 1 {
-                self.average = multiply(self.average, factor as u64);
+                self.average = multiply(self.average, factor);
             }
-            factor = u128::from(multiply(factor as u64, factor as u64));
+            factor = multiply(factor, factor);
             left >>= 1;
         }
     }

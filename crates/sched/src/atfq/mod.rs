@@ -404,6 +404,6 @@ impl<const M: usize> Discipline<M> for Atfq<M> {
             self.inside.window = Window::parse(value)?;
             return Ok(());
         }
-        self.extent.set(parameter, value).unwrap_or_else(|| Err(SpecError::unknown_parameter(&ENTRY, parameter)))
+        self.extent.set(parameter, value).unwrap_or_else(|| Err(ENTRY.cannot_change(parameter)))
     }
 }

@@ -63,7 +63,7 @@ mod fluid;
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
-use crate::one_resource::{REBASE_AT, charged, not_settable};
+use crate::one_resource::{REBASE_AT, charged};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, Order};
 use crate::spec::{Spec, SpecError};
@@ -216,6 +216,6 @@ impl<const M: usize> Discipline<M> for Drgps<M> {
     }
 
     fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
-        Err(not_settable(&ENTRY, parameter))
+        Err(ENTRY.cannot_change(parameter))
     }
 }

@@ -13,7 +13,7 @@ use alloc::format;
 
 use dovetail_units::{Duration, Weight};
 
-use crate::catalog::{Entry, Parameter};
+use crate::catalog::Parameter;
 use crate::spec::{Spec, SpecError};
 
 pub use clock::FluidClock;
@@ -42,14 +42,6 @@ pub(crate) fn resource<const M: usize>(spec: &Spec) -> Result<usize, SpecError> 
     let Some(value) = spec.value(RESOURCE.name) else { return Ok(last) };
     let expected = format!("a resource from 0 to {last}, counted along the pipeline");
     value.parse().ok().filter(|&r| r <= last).ok_or_else(|| SpecError::bad_value(RESOURCE.name, value, &expected))
-}
-
-/// Why `parameter` of this discipline cannot be set while running.
-pub(crate) fn not_settable(entry: &Entry, parameter: &str) -> SpecError {
-    if entry.parameters.iter().any(|p| p.name == parameter) {
-        return SpecError::new(parameter, format!("{}: {parameter} cannot change while running", entry.name));
-    }
-    SpecError::unknown_parameter(entry, parameter)
 }
 
 /// What a packet of this processing time is charged, in nanoseconds: at least one.

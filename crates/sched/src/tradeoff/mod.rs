@@ -162,7 +162,7 @@ impl Discipline<2> for Tradeoff {
 
     fn set<P>(&mut self, parameter: &str, value: &str, queues: &mut FlowQueues<P>) -> Result<(), SpecError> {
         if parameter != "alpha" {
-            return Err(SpecError::unknown_parameter(&ENTRY, parameter));
+            return Err(ENTRY.cannot_change(parameter));
         }
         let alpha = parse_alpha(value)?;
         self.fluid.set_alpha(alpha, queues, &mut self.started);

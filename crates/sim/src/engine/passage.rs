@@ -176,8 +176,9 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
 
     /// A packet comes to a scheduler in front of a further resource; it is lost if there is no room, or none for its flow.
     fn queue_between(&mut self, resource: usize, job: Job<M>, has_room: bool) {
-        let packet = self.packets.get(job.packet);
-        let cost = all_shared(&self.predictors.in_front_of(resource, packet), &self.servers);
+        let packet = self.packets.get_mut(job.packet);
+        packet.predicted = self.predictors.in_front_of(resource, packet);
+        let cost = all_shared(&packet.predicted, &self.servers);
         let refused = match &mut self.between[resource] {
             Some(between) if has_room => between.enqueue(self.tally.now, packet.flow, packet.resized, cost, job).err(),
             _ => Some(job),

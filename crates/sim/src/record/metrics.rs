@@ -341,7 +341,7 @@ impl<const M: usize> FlowBooks<M> {
     }
 
     fn result(self, servers: &[u32; M], latency: Option<LatencySummary>) -> FlowResult<M> {
-        let dominant = |r: usize| self.counts[r] * self.dominant[r].as_secs_f64() / f64::from(servers[r]);
+        let dominant = |r: usize| self.dominant[r].as_secs_f64() / f64::from(servers[r]);
         let packets = self.admitted.max(1) as f64;
         FlowResult {
             weight: self.weight,

@@ -65,10 +65,9 @@ pub struct FlowResult<const M: usize> {
     /// Time that dropped packets would have needed on the resources from which they were kept, on one server.
     pub lost: ResourceVec<M>,
     /// Service on the packets' dominant resources in seconds, divided by the resource's number of servers. A packet's dominant
-    /// resource is that with the longest time so divided, the first of equals. Weights that differ by resource count as in
-    /// [`ShareRow::service`](super::ShareRow::service).
+    /// resource is that with the longest time so divided, the first of equals; where weights differ by resource, with the longest time by weight.
     pub dominant_service: f64,
-    /// Mean time of an admitted packet on its dominant resource, in the same seconds.
+    /// Mean time of an admitted packet on its dominant resource, in the seconds of [`ShareRow::service`](super::ShareRow::service).
     pub mean_dominant_time: f64,
     /// Time with at least one packet in queue or pipeline.
     pub backlogged: Duration,
