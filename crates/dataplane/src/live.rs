@@ -9,10 +9,15 @@ use dovetail_units::{Duration, Time};
 use crate::config::Config;
 use crate::core::{Account, Middlebox, PortSnapshot, STOPPED, Snapshot};
 use crate::frame::Frame;
+use crate::port::decorate::HELD;
 use crate::port::{BURST, Port};
 
 /// The most frames that are kept in the direction that is not scheduled.
 const REVERSE: usize = 65_536;
+
+/// The most frames that are between the ports besides those that are in the box or wait behind it: on their way back, just received, and in the hands of ports that
+/// inject faults, which have what they keep back, and a burst with its copies.
+const BETWEEN: usize = REVERSE + BURST + 2 * (HELD + 2 * BURST);
 
 /// The middlebox between its ports. Frames from the inside port are classified, scheduled, processed and paced on their way to the outside port; those
 /// of the other direction pass, after a delay if one is set.
@@ -165,6 +170,9 @@ impl Live {
         let came = inside.received as i64 - snapshot.total.frames_in as i64;
         let left = snapshot.total.frames_out as i64 - (outside.sent + outside.unsent + snapshot.outgoing) as i64;
         snapshot.unaccounted += came + left;
+        let returning = (self.delayed.len() + self.returning.len()) as i64;
+        snapshot.buffers.lost -= returning + (inside.held + outside.held) as i64;
+        snapshot.buffers.limit = snapshot.buffers.limit.map(|limit| limit + BETWEEN as u64);
         let ports = [("in".to_string(), PortSnapshot::from(inside)), ("out".to_string(), outside.into())];
         snapshot.ports = ports.into();
         snapshot

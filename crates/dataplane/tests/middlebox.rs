@@ -85,6 +85,39 @@ fn a_frame_leaves_when_cpu_and_link_are_done_with_it() {
 }
 
 #[test]
+fn the_box_takes_no_more_frames_than_it_may_hold() {
+    let mut middlebox = middlebox(&TWO_CLASSES.replace("[link]", "[flows]\nlimit = \"3 packets\"\n[link]"));
+    (0..5).for_each(|flow| put(&mut middlebox, us(0), &udp(5000 + flow, 800)));
+    let full = |middlebox: &Middlebox| middlebox.snapshot(us(0)).total.dropped.get("box-full").copied();
+    assert_eq!((middlebox.held(), middlebox.pool.in_use(), full(&middlebox)), (3, 3, Some(2)));
+    // What waits for the port is not in the box any more.
+    middlebox.advance(us(0));
+    middlebox.advance(us(400));
+    (0..2).for_each(|_| put(&mut middlebox, us(400), &udp(80, 800)));
+    assert_eq!((middlebox.held(), middlebox.outgoing.len(), full(&middlebox)), (3, 1, Some(3)));
+    middlebox.advance(us(2_000));
+    assert_eq!((middlebox.held(), out(&mut middlebox).len(), middlebox.pool.made()), (0, 4, 5));
+}
+
+#[test]
+fn a_buffer_without_a_frame_is_found_out() {
+    let mut middlebox = middlebox(TWO_CLASSES);
+    (0..5).for_each(|flow| put(&mut middlebox, us(0), &udp(5000 + flow, 800)));
+    let buffers = |middlebox: &Middlebox| {
+        let buffers = middlebox.snapshot(us(0)).buffers;
+        (buffers.made, buffers.lost)
+    };
+    for now in [0, 350, 700] {
+        middlebox.advance(us(now));
+        assert_eq!(buffers(&middlebox), (5, 0));
+    }
+    let lost = middlebox.pool.take();
+    assert_eq!(buffers(&middlebox), (6, 1));
+    middlebox.pool.give(lost);
+    assert_eq!(buffers(&middlebox), (6, 0));
+}
+
+#[test]
 fn a_fifth_of_the_core_takes_five_times_as_long() {
     let mut middlebox = middlebox(&TWO_CLASSES.replace("[link]", "[cpu]\nbudget = \"20 %\"\n[link]"));
     put(&mut middlebox, us(0), &udp(5000, 800));

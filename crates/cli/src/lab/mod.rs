@@ -6,7 +6,6 @@ mod predict;
 mod report;
 mod run;
 mod soak;
-mod verdict;
 mod verdicts;
 
 use dovetail_lab::{CLIENT_V4, CLIENT_V6, Lab, LabError, Options, Place, SERVER_V4, SERVER_V6, names};

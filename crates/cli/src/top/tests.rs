@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dovetail_dataplane::core::{
-    ClassSnapshot, FlowSnapshot, Latency, QueueSnapshot, ResourceSnapshot, SCHEMA, Snapshot,
+    BufferSnapshot, ClassSnapshot, FlowSnapshot, Latency, QueueSnapshot, ResourceSnapshot, SCHEMA, Snapshot,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -93,6 +93,7 @@ fn snapshot(s: f64) -> Snapshot {
         unaccounted: 0,
         overflowed: 0,
         outliers: 0,
+        buffers: BufferSnapshot::default(),
         lost_time_s: 0.0,
     }
 }

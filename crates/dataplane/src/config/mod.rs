@@ -104,6 +104,8 @@ struct FlowTable {
     idle: Option<Text<Span>>,
     /// Limit of each flow's queue. Default 200 packets.
     queue: Option<Spanned<Text<Room>>>,
+    /// The most packets in the box at a time. Default 65536 packets.
+    limit: Option<Text<Frames>>,
 }
 
 /// Frames in the other direction: neither scheduled nor processed.
@@ -205,6 +207,8 @@ const MOST_FLOWS: u32 = 16_384;
 const IDLE: Duration = Duration::from_secs(60);
 const QUEUE: u32 = 200;
 const BUFFER: u32 = 64;
+/// 128 MiB of buffers.
+const FRAMES: u32 = 65_536;
 
 impl Config {
     /// Read the configuration of this name and text, with `--set` overrides, and check it.
@@ -443,6 +447,7 @@ impl Config {
             table: ClassTable::new(rules, otherwise),
             key: flows.key.as_ref().map_or(KeyKind::FiveTuple, |key| key.0.0),
             flows: limits,
+            frames: flows.limit.as_ref().map_or(Some(FRAMES), |limit| limit.0.0),
             budget: cpu.budget.as_ref().map_or(Budget::WHOLE, |budget| budget.get_ref().0.0),
             predict: cpu.predict.as_ref().map_or_else(default_prediction, |predict| predict.get_ref().0),
             rate: link.rate.as_ref().map(|rate| rate.0),

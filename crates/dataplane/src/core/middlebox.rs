@@ -67,6 +67,9 @@ pub struct Middlebox {
     pub(super) between: Option<Between>,
     pub(super) on_cpu: Option<Serving>,
     pub(super) on_link: Option<Serving>,
+    /// Frames that are in the box, and the most that may be.
+    pub(super) inside: usize,
+    pub(super) most: Option<u32>,
     /// Frames that have left the link, for the port.
     pub outgoing: VecDeque<Frame>,
     /// When the CPU and the link became free.
@@ -105,6 +108,8 @@ impl Middlebox {
             between,
             on_cpu: None,
             on_link: None,
+            inside: 0,
+            most: setup.frames,
             outgoing: VecDeque::with_capacity(OUTGOING),
             free: [Time::ZERO; RESOURCES],
             wake: [None; RESOURCES],
@@ -130,14 +135,24 @@ impl Middlebox {
         }
         (frame.class, frame.flow) = (class, flow);
         self.each_account(&frame, |books| books.came(frame.size_in));
+        self.inside += 1;
+        if self.most.is_some_and(|most| self.inside > most as usize) {
+            self.drop_frame(frame, "box-full");
+        } else {
+            self.enter(now, frame);
+        }
+        if let Some(idle) = self.flows.idle(now) {
+            self.forget(now, idle);
+        }
+    }
+
+    /// The frame is queued, if its queue takes it.
+    fn enter(&mut self, now: Time, mut frame: Frame) {
         self.read_congestion(&mut frame);
         let cost = self.estimate(&frame);
         let job = Job { frame, tickets: [None; RESOURCES] };
         if let Err((reason, job)) = self.entrance.enqueue(now, job, cost) {
             self.drop_frame(job.frame, reason);
-        }
-        if let Some(idle) = self.flows.idle(now) {
-            self.forget(now, idle);
         }
     }
 
@@ -227,6 +242,7 @@ impl Middlebox {
 
     pub(super) fn drop_frame(&mut self, frame: Frame, reason: &'static str) {
         self.each_account(&frame, |books| books.account.drops.count(reason));
+        self.inside -= 1;
         self.pool.give(frame);
     }
 

@@ -26,6 +26,6 @@ pub(crate) use middlebox::STOPPED;
 pub use queue::{LinkBuffer, Overflow};
 pub use setup::{NamedModule, Setup, SetupClass};
 pub use snapshot::{
-    ClassSnapshot, FlowSnapshot, HeavySnapshot, Latency, ModuleSnapshot, PortSnapshot, QueueSnapshot, ResourceSnapshot,
-    SCHEMA, Snapshot,
+    BufferSnapshot, ClassSnapshot, FlowSnapshot, HeavySnapshot, Latency, ModuleSnapshot, PortSnapshot, QueueSnapshot,
+    ResourceSnapshot, SCHEMA, Snapshot,
 };

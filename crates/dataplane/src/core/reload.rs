@@ -38,13 +38,13 @@ impl Middlebox {
             let message = format!("there have been {} classes since the box started; restart it", self.classes.len());
             return Err(SpecError::new("class", message));
         }
-        let Setup { scheduler, classes, modules, table, key, flows, budget, predict, rate, buffer, .. } = setup;
+        let Setup { scheduler, classes, modules, table, key, flows, frames, budget, predict, rate, buffer, .. } = setup;
         let as_many = self.class_names().count() == classes.len();
         let same_rate = self.pace.rate() == rate;
         self.take_modules(modules, &classes);
         self.table = table.renamed(&self.take_classes(classes));
         self.flows.reclass(flows);
-        (self.key, self.ecn, self.buffer, self.budget) = (key, ecn, buffer, budget);
+        (self.key, self.ecn, self.buffer, self.budget, self.most) = (key, ecn, buffer, budget, frames);
         if self.predict != predict {
             self.predict = predict;
             self.estimators[CPU] = Estimator::new(&predict);

@@ -10,7 +10,7 @@ use crate::frame::Frame;
 
 /// The most frames that wait for the port. When it takes none, the link stands still. A worker that is late makes up for up to [`CATCH_UP`] before it gives the port anything, so that there is
 /// room for as many frames as a link of 1 Gbit/s sends meanwhile (of 800 bytes 1,563); else the link would lose that time unnoticed.
-pub(super) const OUTGOING: usize = 2048;
+pub(crate) const OUTGOING: usize = 2048;
 
 /// The box does not make up for more than this: what a worker that was away for longer could not do is lost time.
 const CATCH_UP: Duration = Duration::from_millis(10);
@@ -199,6 +199,7 @@ impl Middlebox {
         }
         let (bytes, stayed) = (frame.len(), now.since(frame.received));
         self.each_account(&frame, |books| books.left(bytes, stayed, used, marked));
+        self.inside -= 1;
         self.outgoing.push_back(frame);
     }
 }

@@ -51,6 +51,8 @@ pub struct Setup {
     pub key: KeyKind,
     /// How many flows are kept.
     pub flows: FlowLimits,
+    /// The most frames that are in the box at a time, whatever the limits of queues; `None` is no limit.
+    pub frames: Option<u32>,
     /// How much of a core processing may use.
     pub budget: Budget,
     /// How processing times are predicted.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::account::{Account, Books};
 use super::flows::name;
 use super::middlebox::Middlebox;
+use super::resources::OUTGOING;
 use super::setup::NamedModule;
 use crate::port::PortCounters;
 
@@ -44,8 +45,21 @@ pub struct Snapshot {
     pub overflowed: u64,
     /// Measurements of processing that were not believed, since the kernel had taken the core away.
     pub outliers: u64,
+    /// Memory for frames.
+    pub buffers: BufferSnapshot,
     /// Time that a late worker could not make up for, seconds.
     pub lost_time_s: f64,
+}
+
+/// Buffers of frames, of [`BUFFER`](crate::frame::BUFFER) bytes each.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct BufferSnapshot {
+    /// That were made: as many as were in use at a time. They are used again and again.
+    pub made: u64,
+    /// The most that can be made: what may be in the box, wait for ports, be in their hands, or be on its way back; `null` is no limit.
+    pub limit: Option<u64>,
+    /// In use without a frame that is anywhere: 0.
+    pub lost: i64,
 }
 
 /// A resource.
@@ -72,12 +86,14 @@ pub struct PortSnapshot {
     pub sent: u64,
     /// Frames that the interface refused.
     pub unsent: u64,
+    /// Frames that it keeps back on purpose at the moment.
+    pub held: u64,
 }
 
 impl From<PortCounters> for PortSnapshot {
     fn from(counters: PortCounters) -> Self {
-        let PortCounters { received, missed, oversize, sent, unsent } = counters;
-        Self { received, missed, oversize, sent, unsent }
+        let PortCounters { received, missed, oversize, sent, unsent, held } = counters;
+        Self { received, missed, oversize, sent, unsent, held }
     }
 }
 
@@ -204,8 +220,15 @@ impl Middlebox {
             unaccounted: total.account.held() as i64 - self.found() as i64,
             overflowed: self.flows.overflowed,
             outliers: self.meter.outliers,
+            buffers: self.buffers(),
             lost_time_s: self.lost_time.as_secs_f64(),
         }
+    }
+
+    fn buffers(&self) -> BufferSnapshot {
+        let (in_use, found) = (self.pool.in_use() as i64, self.found() as i64 + self.outgoing.len() as i64);
+        let limit = self.most.map(|most| u64::from(most) + OUTGOING as u64);
+        BufferSnapshot { made: self.pool.made() as u64, limit, lost: in_use - found }
     }
 
     fn class_snapshots(&self) -> Vec<ClassSnapshot> {

@@ -51,6 +51,8 @@ pub struct PortCounters {
     /// Frames taken by [`Port::send`] that the interface refused for good: it is down, or the frame is longer than its
     /// MTU allows.
     pub unsent: u64,
+    /// Frames that came and that the port keeps back on purpose, at the moment.
+    pub held: u64,
 }
 
 /// An interface, a capture file, or a decorator around another port. Never blocks.

@@ -12,6 +12,9 @@ use rand_chacha::ChaCha8Rng;
 use crate::frame::{Frame, Pool};
 use crate::port::{BURST, Port, PortCounters};
 
+/// The most frames that a port keeps back at a time; what should come later beyond that comes at once.
+pub const HELD: usize = 1024;
+
 /// What happens to frames that a port brings. Probabilities from 0 to 1, each drawn apart for every frame.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Faults {
@@ -21,7 +24,7 @@ pub struct Faults {
     pub duplicate: f64,
     /// One of its bits is flipped, any with the same probability.
     pub corrupt: f64,
-    /// It comes [`delay_by`](Self::delay_by) later, and others overtake it.
+    /// It comes [`delay_by`](Self::delay_by) later, and others overtake it; unless [`HELD`] frames do already.
     pub delay: f64,
     /// How much later.
     pub delay_by: Duration,
@@ -53,6 +56,8 @@ pub struct Faulty {
     coming: BTreeMap<(Time, u64), Frame>,
     order: u64,
     fresh: Vec<Frame>,
+    /// More was due than could be handed up: that goes first, so that copies do not pile up.
+    behind: bool,
     received: u64,
     counters: FaultCounters,
 }
@@ -80,6 +85,7 @@ impl Faulty {
             coming: BTreeMap::new(),
             order: 0,
             fresh: Vec::new(),
+            behind: false,
             received: 0,
             counters: FaultCounters::default(),
         })
@@ -90,15 +96,11 @@ impl Faulty {
         self.counters
     }
 
-    /// Frames that are held back at the moment.
-    pub fn held(&self) -> usize {
-        self.coming.len()
-    }
-
     /// Draw a frame's fate. The number of draws is always the same, so that one probability changes nothing else.
     fn suffer(&mut self, mut frame: Frame, pool: &mut Pool) {
         let [drop, duplicate, corrupt, delay] = self.thresholds.map(|limit| u64::from(self.random.next_u32()) < limit);
         let place = self.random.next_u64();
+        let room = self.coming.len() < HELD;
         if drop {
             self.counters.dropped += 1;
             pool.give(frame);
@@ -116,7 +118,7 @@ impl Faulty {
             frame.data_mut()[bit / 8] ^= 1 << (bit % 8);
         }
         let mut by = Duration::ZERO;
-        if delay {
+        if delay && room {
             self.counters.delayed += 1;
             by = self.delay_by;
         }
@@ -140,7 +142,7 @@ impl Port for Faulty {
 
     fn receive(&mut self, now: Time, pool: &mut Pool, frames: &mut Vec<Frame>) -> io::Result<()> {
         let mut fresh = std::mem::take(&mut self.fresh);
-        let result = self.inner.receive(now, pool, &mut fresh);
+        let result = if self.behind { Ok(()) } else { self.inner.receive(now, pool, &mut fresh) };
         fresh.drain(..).for_each(|frame| self.suffer(frame, pool));
         self.fresh = fresh;
         for _ in 0..BURST {
@@ -150,6 +152,7 @@ impl Port for Faulty {
             frames.push(frame);
             self.received += 1;
         }
+        self.behind = self.coming.first_key_value().is_some_and(|(&(time, _), _)| time <= now);
         result
     }
 
@@ -177,6 +180,7 @@ impl Port for Faulty {
 
     fn counters(&mut self) -> PortCounters {
         let inner = self.inner.counters();
-        PortCounters { received: self.received, missed: inner.missed + self.counters.dropped, ..inner }
+        let (missed, held) = (inner.missed + self.counters.dropped, self.coming.len() as u64);
+        PortCounters { received: self.received, missed, held, ..inner }
     }
 }

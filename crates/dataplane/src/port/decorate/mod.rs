@@ -44,7 +44,7 @@ use dovetail_units::Time;
 use super::{BURST, Port};
 use crate::frame::{Frame, Pool};
 
-pub use fault::{FaultCounters, Faults, Faulty};
+pub use fault::{FaultCounters, Faults, Faulty, HELD};
 pub use record::Recorded;
 pub use trace::Traced;
 

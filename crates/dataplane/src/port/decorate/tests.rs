@@ -112,9 +112,9 @@ fn through(faults: &Faults, seed: u64) -> (Vec<(u64, Vec<u8>)>, FaultCounters, c
         port.receive(now, &mut pool, &mut frames).unwrap();
         let counters = port.counters();
         let come = u64::from(number.min(499)) + 1;
-        assert_eq!(come + port.faults().duplicated, counters.received + counters.missed + port.held() as u64);
+        assert_eq!(come + port.faults().duplicated, counters.received + counters.missed + counters.held);
     }
-    assert_eq!((port.held(), port.next_arrival()), (0, None));
+    assert_eq!((port.counters().held, port.next_arrival()), (0, None));
     let seen = frames.iter().map(|frame| (frame.received.as_nanos(), frame.data().to_vec())).collect();
     (seen, port.faults(), port.counters())
 }
@@ -171,6 +171,26 @@ fn each_fault_does_what_it_says_as_often_as_it_says() {
     assert_eq!((late, punctual), (faults.delayed, 500 - faults.delayed));
     assert!(!seen.is_sorted_by_key(|(_, data)| number(data)), "others overtake");
     assert!(seen.is_sorted_by_key(|&(time, _)| time));
+}
+
+#[test]
+fn copies_and_late_frames_do_not_pile_up() {
+    let faults = Faults { duplicate: 1.0, delay: 1.0, delay_by: Duration::from_secs(3600), ..Faults::default() };
+    let (near, mut far) = cable();
+    let mut port = Faulty::new(near, &faults, 1).unwrap();
+    let mut pool = Pool::new();
+    for round in 0..100 {
+        send(&mut far, &mut pool, (0..100).map(udp));
+        let mut frames = Vec::new();
+        // Every copy comes at once: at most as many as one receipt has brought wait.
+        for _ in 0..4 {
+            port.receive(Time::from_nanos(round), &mut pool, &mut frames).unwrap();
+            assert!(port.counters().held <= (HELD + BURST) as u64);
+        }
+        frames.drain(..).for_each(|frame| pool.give(frame));
+    }
+    assert_eq!(port.counters().held, HELD as u64);
+    assert!(pool.made() <= HELD + 6 * BURST, "{}", pool.made());
 }
 
 #[test]

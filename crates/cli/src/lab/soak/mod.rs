@@ -1,5 +1,7 @@
 //! `dovetail lab soak`: the box under full load, treated badly, and held to its accounts.
 
+mod watched;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,13 +17,13 @@ use dovetail_units::Duration;
 use serde::Deserialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::verdict::{Sample, Watched};
 use crate::args::Soak;
 use crate::failure::Failure;
 use crate::terminal;
+use watched::{Sample, Watched};
 
-const TRAFFIC: &str = include_str!("../../../../scenarios/lab/soak.toml");
-const BOX: &str = include_str!("../../../../scenarios/lab/soak-box.toml");
+const TRAFFIC: &str = include_str!("../../../../../scenarios/lab/soak.toml");
+const BOX: &str = include_str!("../../../../../scenarios/lab/soak-box.toml");
 
 /// How often the box is looked at.
 const SAMPLE: Duration = Duration::from_millis(100);
@@ -144,12 +146,13 @@ impl Inside {
         let snapshot: Snapshot = self.client.snapshot(0).map_err(Failure::run)?;
         let process = PathBuf::from(format!("/proc/{}", self.child.id()));
         let status = fs::read_to_string(process.join("status")).map_err(Failure::run)?;
-        let resident = status
+        // Without the rings that the kernel shares, and without the program, of which more is there the more of it has run.
+        let memory = status
             .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.trim().parse().ok());
-        let resident: u64 = resident.ok_or_else(|| Failure::Run("the kernel does not tell the box's memory".into()))?;
+            .find_map(|line| line.strip_prefix("RssAnon:")?.trim().strip_suffix(" kB")?.trim().parse().ok());
+        let memory: u64 = memory.ok_or_else(|| Failure::Run("the kernel does not tell the box's memory".into()))?;
         let descriptors = fs::read_dir(process.join("fd")).map_err(Failure::run)?.count();
-        Ok(Sample { resident: resident * 1024, descriptors, snapshot })
+        Ok(Sample { memory: memory * 1024, descriptors, snapshot })
     }
 
     /// What it has done, by its own report.

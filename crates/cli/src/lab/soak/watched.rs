@@ -1,9 +1,10 @@
 //! What a soak run comes to.
 
-use dovetail_dataplane::core::Snapshot;
+use dovetail_dataplane::core::{BufferSnapshot, Snapshot};
+use dovetail_dataplane::frame::BUFFER;
 use dovetail_units::Duration;
 
-/// How much more memory the box may have in the last third of a run than in the second: what a level heap may seem to grow. The C library takes memory from the kernel
+/// How much more memory, frame buffers apart, the box may have in the last third of a run than in the second: what a level heap may seem to grow. The C library takes memory from the kernel
 /// in steps of 128 KiB (`M_TOP_PAD`) for each arena, and four kinds of threads may have one each: the worker, the one that waits for clients, a
 /// client's, and the one that waits for SIGHUP.
 const HEAP_STEPS: u64 = 4 * 128 * 1024;
@@ -11,8 +12,8 @@ const HEAP_STEPS: u64 = 4 * 128 * 1024;
 /// The box at one moment.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// Resident memory, bytes.
-    pub resident: u64,
+    /// Memory of its own: heaps and stacks, bytes.
+    pub memory: u64,
     /// Open descriptors.
     pub descriptors: usize,
     /// What it says.
@@ -20,6 +21,11 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// Its memory but for frame buffers.
+    fn besides_buffers(&self) -> u64 {
+        self.memory.saturating_sub(self.snapshot.buffers.made * BUFFER as u64)
+    }
+
     /// Frames that have left the box.
     pub fn sent(&self) -> u64 {
         self.snapshot.ports.get("out").map_or(0, |port| port.sent)
@@ -35,8 +41,12 @@ pub struct Watched {
     samples: u64,
     /// Samples in which frames were missing, or of which the classes' sum was not the whole.
     wrong: u64,
-    /// Most memory in each third.
-    resident: [u64; 3],
+    /// Most memory in each third, frame buffers apart.
+    besides_buffers: [u64; 3],
+    /// Frame buffers made until the end of each third.
+    buffers: [u64; 3],
+    /// Samples in which there were more of them than may be, or in which one was in use without a frame.
+    astray: u64,
     /// First, latest and most.
     descriptors: Option<[usize; 3]>,
     reloads: u64,
@@ -59,7 +69,9 @@ impl Watched {
             time: Duration::ZERO,
             samples: 0,
             wrong: 0,
-            resident: [0; 3],
+            besides_buffers: [0; 3],
+            buffers: [0; 3],
+            astray: 0,
             descriptors: None,
             reloads: 0,
             refused: 0,
@@ -76,7 +88,9 @@ impl Watched {
         self.samples += 1;
         self.wrong += u64::from(!accounted(&sample.snapshot));
         let third = (3 * change / self.changes.max(1)).min(2) as usize;
-        self.resident[third] = self.resident[third].max(sample.resident);
+        self.besides_buffers[third] = self.besides_buffers[third].max(sample.besides_buffers());
+        self.buffers[third] = sample.snapshot.buffers.made;
+        self.astray += u64::from(!buffered(&sample.snapshot.buffers));
         let now = sample.descriptors;
         self.descriptors = Some(self.descriptors.map_or([now; 3], |[first, _, most]| [first, now, most.max(now)]));
         self.latest = sample.sent();
@@ -103,9 +117,10 @@ impl Watched {
 
     /// In words, and whether all is well, with what the box said at its end.
     pub fn verdict(&self, end: &Snapshot) -> (String, bool) {
-        let [_, second, last] = self.resident;
+        let [_, second, last] = self.besides_buffers;
+        let [first_buffers, second_buffers, last_buffers] = self.buffers;
         let [first, latest, most] = self.descriptors.unwrap_or_default();
-        let Self { samples, wrong, reloads, refused, misjudged, flaps, silent, .. } = self;
+        let Self { samples, wrong, astray, reloads, refused, misjudged, flaps, silent, .. } = self;
         let silent = silent + u64::from(self.sent.is_some_and(|before| self.latest <= before));
         let checks = [
             (
@@ -115,9 +130,17 @@ impl Watched {
             (
                 last <= second + HEAP_STEPS,
                 format!(
-                    "memory is level: at most {} in the second third, {} in the last",
+                    "memory is level: besides frame buffers at most {} in the second third, {} in the last",
                     mebibytes(second),
                     mebibytes(last)
+                ),
+            ),
+            (
+                *astray == 0 && buffered(&end.buffers),
+                format!(
+                    "frame buffers: {first_buffers}, {second_buffers} and {last_buffers} after each third, at most {}, none lost: in {} of {samples} looks",
+                    end.buffers.limit.map_or("unlimited".into(), |limit| limit.to_string()),
+                    samples - astray
                 ),
             ),
             (
@@ -144,6 +167,11 @@ impl Watched {
 fn accounted(snapshot: &Snapshot) -> bool {
     let sum: u64 = snapshot.classes.iter().map(|class| class.frames.frames_in).sum();
     snapshot.unaccounted == 0 && sum == snapshot.total.frames_in
+}
+
+/// Whether there are no more buffers than may be, and each that is in use has a frame.
+fn buffered(buffers: &BufferSnapshot) -> bool {
+    buffers.lost == 0 && buffers.limit.is_none_or(|limit| buffers.made <= limit)
 }
 
 fn mebibytes(bytes: u64) -> String {
@@ -175,8 +203,8 @@ mod tests {
         Config::parse("box.toml", text, &[]).unwrap().middlebox().unwrap().snapshot(Time::ZERO)
     }
 
-    fn sample(resident: u64, descriptors: usize) -> Sample {
-        Sample { resident, descriptors, snapshot: snapshot() }
+    fn sample(memory: u64, descriptors: usize) -> Sample {
+        Sample { memory, descriptors, snapshot: snapshot() }
     }
 
     /// Nine looks at a box that is level.
@@ -201,8 +229,18 @@ mod tests {
         };
         fails(&watched(|change, sample| sample.snapshot.unaccounted = i64::from(change == 4)), "every frame");
         // 200 KiB at each change are 600 KiB in a third.
-        fails(&watched(|change, sample| sample.resident += change * 200 * 1024), "memory");
-        assert!(verdict(&watched(|change, sample| sample.resident += change.min(3) << 20)).1, "it warms up at first");
+        fails(&watched(|change, sample| sample.memory += change * 200 * 1024), "memory");
+        assert!(verdict(&watched(|change, sample| sample.memory += change.min(3) << 20)).1, "it warms up at first");
+        let buffers = |change: u64, sample: &mut Sample| {
+            sample.snapshot.buffers.made = 100 * change;
+            sample.memory += 100 * change * BUFFER as u64;
+        };
+        assert!(verdict(&watched(buffers)).1, "buffers are counted apart");
+        fails(&watched(|change, sample| sample.snapshot.buffers.lost = i64::from(change == 7)), "frame buffers");
+        let too_many = |_, sample: &mut Sample| {
+            sample.snapshot.buffers = BufferSnapshot { made: 101, limit: Some(100), lost: 0 };
+        };
+        fails(&watched(too_many), "frame buffers");
         fails(&watched(|change, sample| sample.descriptors += change as usize / 4), "no descriptor");
         let mut misjudged = watched(|_, _| {});
         misjudged.reloaded(false, true);
