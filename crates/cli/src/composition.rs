@@ -2,11 +2,10 @@
 
 use std::fmt::Write;
 
-use dovetail_experiment::network::{MANAGERS, PARAMETERS, Scheme};
-use dovetail_sched::aqm::scheme::parts;
-use dovetail_sched::catalog::Entry;
+use dovetail_sched::aqm::scheme::MANAGERS;
+use dovetail_sched::catalog;
+use dovetail_sched::catalog::{Entry, Parameter};
 use dovetail_sched::composition::parameters;
-use dovetail_sched::{Spec, catalog};
 
 /// How compositions are mentioned among the disciplines.
 pub fn note() -> String {
@@ -18,28 +17,29 @@ pub fn note() -> String {
 pub fn network_note() -> String {
     format!(
         "in networks ([[hop]]): name+name for CPUs and links, such as red+red, drr+red, drq; `dovetail schedulers {}` tells all about one",
-        MANAGERS[1].0
+        MANAGERS[1].name
     )
 }
 
-/// All about what can only stand in networks, if this name is of such.
-pub fn in_networks(name: &str) -> Option<String> {
-    let parts = parts(name).ok()?;
-    let managed = |part: &&str| MANAGERS.iter().find(|(manager, _)| manager == part);
-    parts.iter().find_map(managed)?;
-    Scheme::new(&Spec { name: name.to_string(), parameters: Vec::new() }).ok()?;
+/// All about what can only stand in networks: what is in front of CPUs and of links, and what parameters it takes.
+pub fn in_networks(name: &str, parts: [&Entry; 2], parameters: &[&Parameter]) -> String {
     let mut text =
         format!("{name}: for networks of CPUs and links that TCP flows cross (scenarios with a [[hop]])\n\n");
-    for (part, place) in parts.iter().zip(if parts.len() == 1 { ["all"; 2] } else { ["CPUs", "links"] }) {
-        let about = managed(part).map(|(_, about)| *about);
-        let about = about.or_else(|| catalog().iter().find(|e| e.name == *part).map(|e| e.summary));
-        let _ = writeln!(text, "  {place:<5} {part:<6} {}", about.unwrap_or_default());
+    let [cpu, link] = parts;
+    if cpu.name == link.name {
+        let _ = writeln!(text, "  all   {:<6} {}", cpu.name, cpu.summary);
+    } else {
+        let _ = writeln!(text, "  CPUs  {:<6} {}\n  links {:<6} {}", cpu.name, cpu.summary, link.name, link.summary);
     }
-    text.push_str("\nparameters of red and drq\n");
-    for [key, value, default, meaning] in PARAMETERS {
-        let _ = writeln!(text, "  {key} = {value}\n      {meaning}\n      default: {default}");
-    }
-    Some(text)
+    text.push_str("\nparameters, for each part that has them\n");
+    parameters.iter().for_each(|p| text.push_str(&parameter(p)));
+    text
+}
+
+/// A parameter in three lines.
+pub fn parameter(p: &Parameter) -> String {
+    let running = if p.settable { "; can change while running" } else { "" };
+    format!("  {} = {}\n      {}\n      default: {}{running}\n", p.name, p.value, p.meaning, p.default)
 }
 
 /// All about the composition of this name.
@@ -52,10 +52,6 @@ pub fn all_about(name: &str, parts: &[&Entry]) -> String {
         "\n  Nobody decides for all resources: work is spent on packets that a later resource has no room for, and a flow\n  \
          may gain by asking for more than it needs. For comparison with schedulers of all resources.\n\nparameters\n",
     );
-    for p in parameters(name).into_iter().flatten() {
-        let running = if p.settable { "; can change while running" } else { "" };
-        let _ =
-            writeln!(text, "  {} = {}\n      {}\n      default: {}{running}", p.name, p.value, p.meaning, p.default);
-    }
+    parameters(name).into_iter().flatten().for_each(|p| text.push_str(&parameter(p)));
     text
 }

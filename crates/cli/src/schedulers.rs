@@ -2,6 +2,7 @@
 
 use dovetail_experiment::scenario::nearest;
 use dovetail_experiment::table::{fits, table, wrapped};
+use dovetail_sched::aqm::scheme::{MANAGERS, about};
 use dovetail_sched::catalog;
 use dovetail_sched::catalog::{Entry, Parameter};
 use dovetail_sched::composition::{parameters, parts};
@@ -17,24 +18,29 @@ const LOG: &str = "log\u{a0}";
 
 /// The whole family, or all about one.
 pub fn schedulers(args: Schedulers) -> Result<(), Failure> {
-    if !args.json
-        && let Some(text) = args.name.as_deref().and_then(composition::in_networks)
-    {
-        return terminal::print(&text);
+    if let Some((name, (parts, parameters))) = args.name.as_deref().and_then(|name| Some((name, about(name)?))) {
+        if args.json {
+            return print_json(&Document::of_scheme(name, &parts, &parameters));
+        }
+        return terminal::print(&composition::in_networks(name, parts, &parameters));
     }
     let parts = args.name.as_deref().map(find).transpose()?;
     if args.json {
         let document = match (&args.name, parts) {
             (Some(name), Some(parts)) if parts.len() > 1 => Document::of_composition(name, &parts),
-            (_, parts) => Document::of(parts.unwrap_or_else(|| catalog().iter().collect())),
+            (_, parts) => Document::of(parts.unwrap_or_else(|| catalog().iter().chain(&MANAGERS).collect())),
         };
-        return terminal::print(&serde_json::to_string_pretty(&document).map_err(Failure::run)?);
+        return print_json(&document);
     }
     terminal::print(&match (args.name, parts.as_deref()) {
         (_, Some(&[entry])) => all_about(entry),
         (Some(name), Some(parts)) => composition::all_about(&name, parts),
         _ => family(terminal::width()),
     })
+}
+
+fn print_json(document: &Document) -> Result<(), Failure> {
+    terminal::print(&serde_json::to_string_pretty(document).map_err(Failure::run)?)
 }
 
 /// The discipline of this name, or those of a composition.
@@ -96,11 +102,7 @@ fn all_about(entry: &Entry) -> String {
         return text;
     }
     text.push_str("\nparameters\n");
-    for p in entry.parameters {
-        let running = if p.settable { "; can change while running" } else { "" };
-        text.push_str(&format!("  {} = {}\n", p.name, p.value));
-        text.push_str(&format!("      {}\n      default: {}{running}\n", p.meaning, p.default));
-    }
+    entry.parameters.iter().for_each(|p| text.push_str(&composition::parameter(p)));
     text
 }
 
@@ -154,6 +156,16 @@ impl Document {
     /// The parts stand in the order of the pipeline.
     fn of_composition(name: &str, parts: &[&Entry]) -> Self {
         let parameters = parameters(name).into_iter().flatten().map(Takes::of).collect();
+        let composition = Some(Composition { name: name.to_string(), parameters });
+        Self { composition, ..Self::of(parts.to_vec()) }
+    }
+
+    /// What stands in front of CPUs, and what in front of links; once if it is the same.
+    fn of_scheme(name: &str, parts: &[&Entry; 2], parameters: &[&Parameter]) -> Self {
+        if parts[0].name == name {
+            return Self::of(vec![parts[0]]);
+        }
+        let parameters = parameters.iter().copied().map(Takes::of).collect();
         let composition = Some(Composition { name: name.to_string(), parameters });
         Self { composition, ..Self::of(parts.to_vec()) }
     }

@@ -1,7 +1,7 @@
 //! DRQ: Fig. 3's state machine, the encodings, the probabilities of equations (21)-(27), and equation (1).
 
 use dovetail_sched::aqm::{
-    Affine, Aqm, AqmDrop, Arrival, Backlog, Congestion, Densities, Drq, DrqConfig, Encoding, Fraction, Marking,
+    Affine, Aqm, AqmDrop, Arrival, Backlog, Congestion, Densities, Drq, Encoding, Fraction, Marking, QueueConfig,
     Verdict, advance,
 };
 use dovetail_units::{Density, Duration, Time};
@@ -37,8 +37,8 @@ fn waiting(packets: u32) -> Backlog {
 }
 
 /// Pre-marks with a tenth of a thousandth per packet that waits, without averaging.
-fn direct() -> DrqConfig {
-    DrqConfig { min: 0, max: 1000, weight: Fraction::ONE, ..DrqConfig::new(Duration::from_nanos(100_000)) }
+fn direct() -> QueueConfig {
+    QueueConfig { min: 0, max: 1000, weight: Fraction::ONE, ..QueueConfig::new(Duration::from_nanos(100_000)) }
 }
 
 fn fixed(classes: &[f64]) -> Densities {
@@ -187,7 +187,7 @@ fn the_premarking_probability_is_the_gentle_red_curve_at_the_average() {
     let mut drq = Drq::link(direct()).expect("valid");
     let mut reference: f64 = 0.0;
     let weight = 0.01;
-    let mut slow = Drq::link(DrqConfig { weight: fraction(weight), ..direct() }).expect("valid");
+    let mut slow = Drq::link(QueueConfig { weight: fraction(weight), ..direct() }).expect("valid");
     for (queue, sigma) in [(0, 0.0), (500, 0.05), (1000, 0.1), (1500, 0.55), (2000, 1.0), (9000, 1.0)] {
         let packet = Arrival { size: 500, ecn_capable: true, ..Arrival::default() };
         drq.arrival(Time::ZERO, &packet, waiting(queue), u64::MAX);
@@ -217,7 +217,7 @@ fn senders_without_ecn_lose_what_would_be_marked_and_signals_pass() {
     let hears = |congestion| Arrival { ecn_capable: true, ..deaf(congestion) };
     assert_eq!(verdict(hears(Signalled), epsilon), Verdict::EnqueueMarked(Congested));
     assert_eq!(verdict(hears(Congested), delta), Verdict::Enqueue);
-    let mut silent = Drq::link(DrqConfig { ecn: false, limit: Some(1001), ..direct() }).expect("valid");
+    let mut silent = Drq::link(QueueConfig { ecn: false, limit: Some(1001), ..direct() }).expect("valid");
     assert_eq!(silent.arrival(Time::ZERO, &hears(Initial), waiting(1000), delta), Verdict::Drop(AqmDrop::Early));
     assert_eq!(silent.arrival(Time::ZERO, &hears(Initial), waiting(1001), none), Verdict::Drop(AqmDrop::Full));
 }
@@ -226,7 +226,7 @@ fn senders_without_ecn_lose_what_would_be_marked_and_signals_pass() {
 #[test]
 fn a_drop_leaves_the_resource_idle() {
     let packet = Duration::from_nanos(100);
-    let mut drq = Drq::link(DrqConfig { weight: fraction(0.02), packet, ..direct() }).expect("valid");
+    let mut drq = Drq::link(QueueConfig { weight: fraction(0.02), packet, ..direct() }).expect("valid");
     let deaf = Arrival { size: 500, ..Arrival::default() };
     for _ in 0..1000 {
         drq.arrival(Time::ZERO, &deaf, waiting(500), u64::MAX);
@@ -276,8 +276,8 @@ fn small_weights_move_the_average_density() {
 
 #[test]
 fn senseless_parameters_are_refused() {
-    assert!(Drq::link(DrqConfig { min: 1000, ..direct() }).is_err());
-    assert!(Drq::link(DrqConfig { weight: Fraction::ZERO, ..direct() }).is_err());
-    assert!(Drq::link(DrqConfig { packet: Duration::ZERO, ..direct() }).is_err());
+    assert!(Drq::link(QueueConfig { min: 1000, ..direct() }).is_err());
+    assert!(Drq::link(QueueConfig { weight: Fraction::ZERO, ..direct() }).is_err());
+    assert!(Drq::link(QueueConfig { packet: Duration::ZERO, ..direct() }).is_err());
     assert!(Densities::new(&[], Fraction::ONE).is_err());
 }

@@ -1,8 +1,8 @@
 //! RED against its equations written down in floating point, the distance between its marks, and what it does at the edges.
 
 use dovetail_sched::aqm::{
-    AfterIdle, Aqm, AqmDrop, Arrival, AverageQueue, Backlog, Congestion, Fraction, Red, RedConfig, RedCurve, Rules,
-    Unit, Verdict,
+    AfterIdle, Aqm, AqmDrop, Arrival, AverageQueue, Backlog, Congestion, Fraction, QueueConfig, Red, RedConfig,
+    RedCurve, Rules, Unit, Verdict,
 };
 use dovetail_units::{Duration, Time};
 
@@ -32,17 +32,22 @@ fn fraction(value: f64) -> Fraction {
 
 fn config(rules: Rules, wait: bool, unit: Unit) -> RedConfig {
     let scale = if unit == Unit::Packets { 1 } else { 500 };
-    RedConfig {
+    let queue = QueueConfig {
         unit,
         min: 5 * scale,
         max: 15 * scale,
         max_p: fraction(0.1),
         weight: fraction(0.02),
-        rules,
-        wait,
         limit: Some(60 * scale),
-        ..RedConfig::new(Duration::from_nanos(PACKET_NS))
-    }
+        ..QueueConfig::new(Duration::from_nanos(PACKET_NS))
+    };
+    RedConfig { rules, wait, ..RedConfig::new(queue) }
+}
+
+/// The same but for its queue.
+fn with(mut config: RedConfig, change: impl FnOnce(&mut QueueConfig)) -> RedConfig {
+    change(&mut config.queue);
+    config
 }
 
 fn packets(waiting: u32) -> Backlog {
@@ -79,7 +84,7 @@ impl Reference {
     }
 
     fn update(&mut self, now: u64, queue: f64) {
-        let w = self.config.weight.as_f64();
+        let w = self.config.queue.weight.as_f64();
         let ns2 = self.config.rules == Rules::Ns2;
         let idle = self.idle_since.take();
         if let Some(since) = idle {
@@ -93,7 +98,7 @@ impl Reference {
     }
 
     fn on_curve(&self) -> f64 {
-        let RedConfig { min, max, max_p, gentle, .. } = self.config;
+        let RedConfig { queue: QueueConfig { min, max, max_p, .. }, gentle, .. } = self.config;
         let (min, max, max_p, avg) = (f64::from(min), f64::from(max), max_p.as_f64(), self.average);
         let p = if avg < min {
             0.0
@@ -125,18 +130,18 @@ impl Reference {
     }
 
     fn arrival(&mut self, now: u64, size: u32, waiting: Backlog) -> Expected {
-        let (queue, mean) = match self.config.unit {
+        let (queue, mean) = match self.config.queue.unit {
             Unit::Packets => (u64::from(waiting.packets), None),
             Unit::Bytes { mean } => (waiting.bytes, Some(mean)),
         };
         self.update(now, queue as f64);
-        let full = queue >= u64::from(self.config.limit.expect("limited"));
+        let full = queue >= u64::from(self.config.queue.limit.expect("limited"));
         match self.config.rules {
             Rules::FloydJacobson => {
                 let p_b = self.on_curve();
                 if full {
                     Expected::Full
-                } else if self.average < f64::from(self.config.min) {
+                } else if self.average < f64::from(self.config.queue.min) {
                     self.count = -1.0;
                     Expected::Enqueue
                 } else if p_b >= 1.0 {
@@ -151,7 +156,7 @@ impl Reference {
                 self.count += 1.0;
                 self.count_bytes += u64::from(size);
                 let mut expected = Expected::Enqueue;
-                if self.average >= f64::from(self.config.min) && queue > 1 {
+                if self.average >= f64::from(self.config.queue.min) && queue > 1 {
                     if self.old {
                         let p = self.on_curve();
                         let count = mean.map_or(self.count, |mean| (self.count_bytes / u64::from(mean)) as f64);
@@ -217,7 +222,7 @@ fn compare(
 ) {
     // Each sample is rounded by at most 2^-33; what is left of earlier ones adds up to that over w. Each halving step of an idle time
     // rounds once more: far fewer than there are samples.
-    let off = 2.0_f64.powi(-32) / config.weight.as_f64();
+    let off = 2.0_f64.powi(-32) / config.queue.weight.as_f64();
     let average = red.average_bits() as f64 / 2.0_f64.powi(32);
     assert!((average - reference.average).abs() <= off, "average {average}, expected {}", reference.average);
     match *expected {
@@ -236,7 +241,8 @@ fn compare(
             let u = (draw >> 32) as f64 / 2.0_f64.powi(32);
             // The steepest slope is (1 - max_p) / max or max_p / (max - min). d p_a / d p_b is at most (p_a / p_b)^2 (times the size over the
             // mean, at most 2).
-            let slope = (0.9 / f64::from(config.max)).max(0.1 / f64::from(config.max - config.min));
+            let QueueConfig { min, max, .. } = config.queue;
+            let slope = (0.9 / f64::from(max)).max(0.1 / f64::from(max - min));
             let p_off = (slope * off + 2.0_f64.powi(-30)) * 4.0 * (p_a / p_b).max(1.0).powi(2);
             // With wait the chance jumps from 0 where count p_b is 1.
             let at_jump = config.wait && (count * p_b - 1.0).abs() <= count * p_off;
@@ -269,14 +275,9 @@ fn red_is_its_equations() {
 fn distances(rules: Rules, wait: bool) -> Vec<u64> {
     // One packet is 1/32 of the way to 1/2. ns-2 does nothing with a queue of one packet, so all is doubled there.
     let (max, waiting) = if rules == Rules::Ns2 { (64, 2) } else { (32, 1) };
-    let config = RedConfig {
-        min: 0,
-        max,
-        max_p: fraction(0.5),
-        weight: Fraction::ONE,
-        limit: None,
-        ..config(rules, wait, Unit::Packets)
-    };
+    let config = with(config(rules, wait, Unit::Packets), |queue| {
+        *queue = QueueConfig { min: 0, max, max_p: fraction(0.5), weight: Fraction::ONE, limit: None, ..*queue };
+    });
     let mut red = Red::new(config).expect("valid");
     let mut random = Random(7);
     let (mut marks, mut since) = (Vec::new(), 0);
@@ -385,20 +386,22 @@ fn a_drop_leaves_the_resource_idle() {
 
 #[test]
 fn senders_without_ecn_get_drops() {
-    let all_marks = RedConfig { weight: Fraction::ONE, ..config(Rules::FloydJacobson, false, Unit::Packets) };
+    let at_once = config(Rules::FloydJacobson, false, Unit::Packets);
+    let all_marks = with(at_once, |queue| queue.weight = Fraction::ONE);
     let mut red = Red::new(all_marks).expect("valid");
     let deaf = Arrival { size: 500, ..Arrival::default() };
     assert_eq!(red.arrival(Time::ZERO, &deaf, packets(20), 0), Verdict::Drop(AqmDrop::Early));
     assert_eq!(red.arrival(Time::ZERO, &capable(500), packets(20), 0), MARKED);
     assert_eq!(red.arrival(Time::ZERO, &capable(500), packets(30), 0), Verdict::Drop(AqmDrop::Overload));
     assert_eq!(red.arrival(Time::ZERO, &capable(500), packets(60), 0), Verdict::Drop(AqmDrop::Full));
-    let mut silent = Red::new(RedConfig { ecn: false, ..all_marks }).expect("valid");
+    let mut silent = Red::new(with(all_marks, |queue| queue.ecn = false)).expect("valid");
     assert_eq!(silent.arrival(Time::ZERO, &capable(500), packets(20), 0), Verdict::Drop(AqmDrop::Early));
 }
 
 #[test]
 fn as_ns_2_spares_the_first_packet_above_the_threshold_and_a_queue_of_one() {
-    let at_once = RedConfig { weight: Fraction::ONE, min: 0, ..config(Rules::Ns2, false, Unit::Packets) };
+    let at_once = config(Rules::Ns2, false, Unit::Packets);
+    let at_once = with(at_once, |queue| *queue = QueueConfig { weight: Fraction::ONE, min: 0, ..*queue });
     let mut red = Red::new(at_once).expect("valid");
     let mut verdict = |waiting: u32| red.arrival(Time::ZERO, &capable(500), packets(waiting), 0);
     assert_eq!([verdict(1), verdict(1)], [Verdict::Enqueue; 2]);
@@ -407,10 +410,10 @@ fn as_ns_2_spares_the_first_packet_above_the_threshold_and_a_queue_of_one() {
 }
 
 #[test]
-fn the_paper_s_setting_is_the_default() {
-    let config = RedConfig::new(Duration::from_nanos(PACKET_NS));
-    assert_eq!((config.max_p, config.weight), (fraction(0.1), fraction(1e-4)));
-    let curve = RedCurve::new(config.min, config.max, config.max_p, config.gentle).expect("valid");
+fn the_default_is_the_curve_of_the_drq_paper_with_the_weight_of_floyd_and_jacobson() {
+    let RedConfig { queue, gentle, .. } = RedConfig::new(QueueConfig::new(Duration::from_nanos(PACKET_NS)));
+    assert_eq!((queue.max_p, queue.weight), (fraction(0.1), fraction(0.002)));
+    let curve = RedCurve::new(queue.min, queue.max, queue.max_p, gentle).expect("valid");
     for (average, expected) in [(0, 0.0), (50, 0.0), (300, 0.05), (550, 0.1), (825, 0.55), (1100, 1.0), (4000, 1.0)] {
         // Rounded down once or twice, and max_p to the nearest.
         let found = curve.probability(average << 32).as_f64();
@@ -421,18 +424,15 @@ fn the_paper_s_setting_is_the_default() {
 #[test]
 fn senseless_parameters_are_refused_by_name() {
     let good = config(Rules::FloydJacobson, false, Unit::Packets);
-    let refused = |config: RedConfig| Red::new(config).expect_err("refused").to_string();
+    let refused = |change: fn(&mut QueueConfig)| Red::new(with(good, change)).expect_err("refused").to_string();
+    assert_eq!(refused(|queue| queue.min = 15), "upper threshold is wrong, expected above the lower one, at most 2^30");
     assert_eq!(
-        refused(RedConfig { min: 15, ..good }),
-        "upper threshold is wrong, expected above the lower one, at most 2^30"
-    );
-    assert_eq!(
-        refused(RedConfig { weight: Fraction::ZERO, ..good }),
+        refused(|queue| queue.weight = Fraction::ZERO),
         "averaging weight is wrong, expected above 0, at most 1"
     );
-    assert_eq!(refused(RedConfig { max_p: Fraction::ZERO, ..good }), "max_p is wrong, expected above 0, at most 1");
-    assert!(refused(RedConfig { packet: Duration::ZERO, ..good }).starts_with("time of a typical packet"));
-    assert!(refused(RedConfig { unit: Unit::Bytes { mean: 0 }, ..good }).starts_with("mean packet size"));
+    assert_eq!(refused(|queue| queue.max_p = Fraction::ZERO), "max_p is wrong, expected above 0, at most 1");
+    assert!(refused(|queue| queue.packet = Duration::ZERO).starts_with("time of a typical packet"));
+    assert!(refused(|queue| queue.unit = Unit::Bytes { mean: 0 }).starts_with("mean packet size"));
     assert!(Fraction::from_f64(f64::NAN).is_none() && Fraction::from_f64(1.1).is_none());
 }
 
@@ -442,7 +442,7 @@ fn extremes_do_not_overflow() {
     for rules in [Rules::FloydJacobson, Rules::Ns2] {
         for wait in [false, true] {
             let unit = Unit::Bytes { mean: 1 };
-            let extreme = RedConfig { limit: None, weight: Fraction::ONE, ..config(rules, wait, unit) };
+            let extreme = with(config(rules, wait, unit), |queue| (queue.limit, queue.weight) = (None, Fraction::ONE));
             let mut red = Red::new(extreme).expect("valid");
             for bytes in [0, 1, 4000, 10_000, u64::MAX] {
                 for size in [0, 1, u32::MAX] {
@@ -501,8 +501,12 @@ fn as_ns_2_keeps_the_queue_that_ns_2_keeps() {
     for (load, wait, queue, tolerance) in
         [(1.25, true, 665.0, 0.01), (1.25, false, 535.0, 0.01), (1.05, true, 402.0, 0.04), (1.05, false, 169.0, 0.04)]
     {
-        let config =
-            RedConfig { wait, rules: Rules::Ns2, limit: Some(1200), ..RedConfig::new(Duration::from_nanos(PACKET_NS)) };
+        let setting = QueueConfig {
+            weight: fraction(1e-4),
+            limit: Some(1200),
+            ..QueueConfig::new(Duration::from_nanos(PACKET_NS))
+        };
+        let config = RedConfig { wait, rules: Rules::Ns2, ..RedConfig::new(setting) };
         let (found, drops) = poisson_queue(Red::new(config).expect("valid"), load, 11);
         assert!((found / queue - 1.0).abs() < tolerance, "load {load}, wait {wait}: {found}, ns-2 {queue}");
         // What is not sent is dropped: 1 - 1 / load. The offered number has a deviation of 1 in 1370, and the queue at the end may differ.

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use dovetail_sched::aqm::{Congestion, DrqConfig, Fraction, RedConfig, Unit};
+use dovetail_sched::aqm::{Congestion, Encoding, Fraction, QueueConfig, RedConfig, Unit};
 use dovetail_sim::network::{
     Class, Hop, HopResult, Network, NetworkOptions, NetworkResult, Packet, Queueing, RoundTrip, Service, Tap, Traffic,
     simulate_network,
 };
-use dovetail_tcp::{Config, Length, Variant};
+use dovetail_tcp::{AckPolicy, Config, Length, Variant};
 use dovetail_units::{Density, Duration, Time};
 
 fn link(name: &str, rate: &str, queueing: Queueing) -> Hop {
     let service = Service::Link(rate.parse().unwrap());
-    Hop { name: name.into(), service, queueing, limit: 100, delay: Duration::from_millis(10) }
+    Hop { name: name.into(), service, queueing, limit: 100, delay: Duration::from_millis(10), encoding: None }
 }
 
 fn cpu(name: &str, rate: &str, queueing: Queueing) -> Hop {
@@ -22,7 +22,8 @@ fn cpu(name: &str, rate: &str, queueing: Queueing) -> Hop {
 fn class(name: &str, density: &str, route: &[u32]) -> Class {
     let density: Density = density.parse().unwrap();
     let tcp = Config { window_limit: 1000, handshake: false, ..Config::rfc(Variant::NewReno) };
-    Class { name: name.into(), density, route: route.into(), packet_bytes: 500, access: None, tcp }
+    let acks = AckPolicy::EverySegment;
+    Class { name: name.into(), density, route: route.into(), packet_bytes: 500, access: None, tcp, acks }
 }
 
 fn rtt(ms: u64) -> RoundTrip {
@@ -127,13 +128,57 @@ fn equal_seeds_give_equal_results_and_others_do_not() {
 
 #[test]
 fn what_arrives_at_a_hop_is_served_lost_or_there() {
-    let result = run(&four_classes("10 Mcycles/s", Queueing::DropTail), 3);
-    for hop in &result.hops {
-        let served = (hop.rate_bps * 50.0 / 4000.0).round() as u64;
-        let there = (hop.arrived - hop.overflowed) as i64 - served as i64;
-        // What waited when counting began was served too.
-        assert!(there.unsigned_abs() <= 101, "{hop:?}");
+    let red = RedConfig::new(QueueConfig::new(Duration::from_micros(100)));
+    let ways =
+        [Queueing::DropTail, Queueing::Red(red), Queueing::Drq(red.queue), Queueing::PerFlow("drr".parse().unwrap())];
+    for queueing in ways {
+        let mut network = four_classes("10 Mcycles/s", queueing);
+        network.hops[0].limit = 30;
+        let result = run(&network, 3);
+        for hop in &result.hops {
+            let lost = hop.dropped + hop.overflowed;
+            assert_eq!(hop.held_before + hop.arrived, hop.departed + lost + hop.held_after, "{hop:?}");
+        }
+        assert!(result.hops[0].held_before > 0 && result.hops[0].overflowed > 0, "{:?}", result.hops[0]);
     }
+}
+
+#[test]
+fn a_link_carries_no_more_than_its_rate_however_short_the_time() {
+    // A packet takes 400 us. All but the link's rounding to a nanosecond per packet is exact.
+    let network = Network {
+        hops: vec![link("link", "10 Mbps", Queueing::DropTail)],
+        classes: vec![class("flow", "0 cycles/bit", &[0])],
+        traffic: vec![long_lived(0, 1)],
+    };
+    for microseconds in [1, 100, 399, 401, 12_345] {
+        let until = seconds(10) + Duration::from_micros(microseconds);
+        let options = NetworkOptions { seed: 1, warm_up: seconds(10), until, cancel: None };
+        let hop = &simulate_network(&network, options, &mut ()).unwrap().unwrap().hops[0];
+        assert!((hop.rate_bps / 1e7 - 1.0).abs() < 1e-5 && hop.utilization == 1.0, "{microseconds} us: {hop:?}");
+    }
+}
+
+#[test]
+fn a_queue_s_deviation_is_that_over_time() {
+    // A flow's first window of three comes at once: 2 wait for 400 us, then 1 for 400 us, in 3 s.
+    let mut network = Network {
+        hops: vec![link("link", "10 Mbps", Queueing::DropTail)],
+        classes: vec![class("flow", "0 cycles/bit", &[0])],
+        traffic: vec![Traffic::LongLived {
+            class: 0,
+            count: 1,
+            start: Time::ZERO,
+            spread: Duration::ZERO,
+            rtt: rtt(40),
+        }],
+    };
+    network.classes[0].tcp.length = Length::Segments(3);
+    let options = NetworkOptions { seed: 1, warm_up: Time::ZERO, until: seconds(3), cancel: None };
+    let hop = &simulate_network(&network, options, &mut ()).unwrap().unwrap().hops[0];
+    let (mean, square) = (3.0 * 400e-6 / 3.0, 5.0 * 400e-6 / 3.0);
+    assert!((hop.queue / mean - 1.0).abs() < 1e-6, "{hop:?}");
+    assert!((hop.queue_deviation / f64::sqrt(square - mean * mean) - 1.0).abs() < 1e-6, "{hop:?}");
 }
 
 #[test]
@@ -153,12 +198,12 @@ fn long_lived_flows_are_told_in_the_order_of_their_starts() {
 #[test]
 fn a_limit_is_in_packets_also_where_queues_are_managed_in_bytes() {
     // Thresholds out of reach: nothing but the limit of 100 packets drops, and one flow's window reaches it.
-    let config = RedConfig {
+    let config = RedConfig::new(QueueConfig {
         unit: Unit::Bytes { mean: 500 },
         min: 1 << 29,
         max: 1 << 30,
-        ..RedConfig::new(Duration::from_micros(400))
-    };
+        ..QueueConfig::new(Duration::from_micros(400))
+    });
     let network = Network {
         hops: vec![link("link", "10 Mbps", Queueing::Red(config))],
         classes: vec![class("flow", "0 cycles/bit", &[0])],
@@ -181,7 +226,7 @@ impl Tap for States {
 
 #[test]
 fn what_drq_notes_stays_with_the_packet() {
-    let drq = || Queueing::Drq(DrqConfig::new(Duration::from_micros(100)));
+    let drq = || Queueing::Drq(QueueConfig::new(Duration::from_micros(100)));
     let mut network = four_classes("37.5 Mcycles/s", drq());
     network.hops[1].queueing = drq();
     for hop in &mut network.hops {
@@ -205,9 +250,43 @@ fn what_drq_notes_stays_with_the_packet() {
 }
 
 #[test]
+fn an_encoding_carries_what_its_code_points_can() {
+    // Behind the CPU stands a link that marks nothing: what leaves it is what came.
+    let left = |encoding, ecn| {
+        let mut network = four_classes("10 Mcycles/s", Queueing::Drq(QueueConfig::new(Duration::from_micros(100))));
+        (network.hops[0].limit, network.hops[0].encoding) = (2000, encoding);
+        network.classes.iter_mut().for_each(|class| class.tcp.ecn = ecn);
+        let mut states = States::default();
+        let options = NetworkOptions { seed: 1, warm_up: Time::ZERO, until: seconds(20), cancel: None };
+        simulate_network(&network, options, &mut states).unwrap();
+        let of = |hop: usize, state| states.0[hop].get(&state).copied().unwrap_or(0);
+        [Congestion::Signalled, Congestion::Congested].map(|state| [of(0, state), of(1, state)])
+    };
+    // At most one packet is between the two hops or in service at the end.
+    let near = |[before, after]: [u64; 2]| before > 100 && before.abs_diff(after) <= 2;
+    for encoding in [None, Some(Encoding::Paper), Some(Encoding::Rfc3168), Some(Encoding::Metadata)] {
+        let [signalled, congested] = left(encoding, true);
+        assert!(near(congested), "{encoding:?}: {congested:?}");
+        match encoding {
+            None | Some(Encoding::Paper) => assert!(near(signalled), "{encoding:?}: {signalled:?}"),
+            // Packets that are sent again are not ECN-capable.
+            Some(Encoding::Rfc3168) => assert!(signalled[1] > signalled[0] / 2 && signalled[1] < signalled[0]),
+            Some(Encoding::Metadata) => assert!(signalled[0] > 100 && signalled[1] == 0, "{signalled:?}"),
+        }
+        // A sender without ECN has packets dropped, and its ECN field, 00, is the paper's initial state.
+        let [signalled, congested] = left(encoding, false);
+        assert_eq!(congested, [0, 0], "{encoding:?}");
+        match encoding {
+            None | Some(Encoding::Paper) => assert!(near(signalled), "{encoding:?}: {signalled:?}"),
+            Some(_) => assert!(signalled[0] > 100 && signalled[1] == 0, "{encoding:?}: {signalled:?}"),
+        }
+    }
+}
+
+#[test]
 fn drq_marks_what_needs_more_cycles_than_can_be_told() {
     // 3 10^9 cycles a bit: a packet takes 3 s, and once two wait every further one meets congestion. Its sender knows no ECN.
-    let config = DrqConfig { min: 1, max: 2, weight: Fraction::ONE, ..DrqConfig::new(Duration::from_secs(3)) };
+    let config = QueueConfig { min: 1, max: 2, weight: Fraction::ONE, ..QueueConfig::new(Duration::from_secs(3)) };
     let mut network = four_classes("4000 Gcycles/s", Queueing::Drq(config));
     network.classes.iter_mut().for_each(|class| class.density = Density::from_micro(3_000_000_000_000_000));
     let hop = &run(&network, 1).hops[0];

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use dovetail_sched::aqm::{Fraction, RedConfig};
+use dovetail_sched::aqm::{Fraction, QueueConfig, RedConfig};
 use dovetail_sim::network::{
     Class, Hop, Network, NetworkOptions, NetworkResult, Packet, Queueing, RoundTrip, Service, Tap, Traffic,
     simulate_network,
 };
-use dovetail_tcp::{Config, Length, Variant};
+use dovetail_tcp::{AckPolicy, Config, Length, Variant};
 use dovetail_units::{Density, Duration, Time};
 
 /// What left which hop when: nanoseconds, hop, place of the flow, segment.
@@ -36,7 +36,8 @@ fn rtt(min: u64, max: u64) -> RoundTrip {
 
 fn link(rate: &str) -> Hop {
     let service = Service::Link(rate.parse().unwrap());
-    Hop { name: "link".into(), service, queueing: Queueing::DropTail, limit: 1000, delay: Duration::from_millis(10) }
+    let delay = Duration::from_millis(10);
+    Hop { name: "link".into(), service, queueing: Queueing::DropTail, limit: 1000, delay, encoding: None }
 }
 
 /// Flows of so many segments over the hops; the initial window is three segments.
@@ -48,6 +49,7 @@ fn flows(segments: u64, hops: Vec<Hop>, traffic: impl Fn(RoundTrip) -> Traffic) 
         packet_bytes: 500,
         access: Some("3 Gbps".parse().unwrap()),
         tcp: Config { length: Length::Segments(segments), window_limit: 1000, ..Config::rfc(Variant::NewReno) },
+        acks: AckPolicy::EverySegment,
     };
     Network { hops, classes: vec![class], traffic: vec![traffic(rtt(40, 40))] }
 }
@@ -102,12 +104,36 @@ fn behind_a_cpu_a_packet_comes_to_the_link_at_once() {
     assert_eq!(departures.0, expected);
 }
 
+/// ACKs of every second segment, or after 100 ms.
+const DELAYED: AckPolicy = AckPolicy::Delayed { timeout: Duration::from_millis(100) };
+
+#[test]
+fn a_receiver_that_delays_answers_every_second_segment_or_after_its_timeout() {
+    let mut network = flows(5, vec![link("7 Mbps")], one);
+    network.classes[0].acks = DELAYED;
+    let (_, departures) = run(&network, 0, 1_000_000_000);
+    let times: Vec<u64> = departures.0.iter().map(|departure| departure.0).collect();
+    // The SYN is answered at once, the first segment together with the second: 35 ms after that has left, its ACK lets two more go, which come to
+    // the idle link 5 ms and 1333 1/3 ns later.
+    assert_eq!(times[..4], [SYN, LEFT[0], LEFT[1], LEFT[2]]);
+    let fourth = LEFT[1] + 40_000_000 + 1333 + 571_428;
+    assert!(times[4].abs_diff(fourth) <= 2 && times[5].abs_diff(fourth + 571_428) <= 3, "{times:?}");
+    // The third waits for the fourth; the fifth has none to wait for: 10 ms behind the link, 100 ms, and 25 ms back.
+    let end = times[5] + 135_000_000;
+    for (until, finished) in [(end - 1, 0), (end, 1)] {
+        assert_eq!(run(&network, 0, until).0.traffic[0].finished, finished, "until {until}");
+    }
+}
+
 #[test]
 fn a_segment_has_come_when_it_is_at_its_receiver() {
     // 10 ms behind the link.
     let come = LEFT.map(|left| left + 10_000_000);
+    let mut delayed = three_segments();
+    delayed.classes[0].acks = DELAYED;
     for (until, packets) in [(come[0] - 1, 0), (come[0], 1), (come[1] - 1, 1), (come[1], 2), (come[2], 3)] {
         assert_eq!(run(&three_segments(), 0, until).0.packets, packets, "until {until}");
+        assert_eq!(run(&delayed, 0, until).0.packets, packets, "until {until}");
     }
     // What comes with the end of the warm-up counts as after it; 100 ms, so each segment of 4000 bits is 40 kbit/s.
     for (warm_up, counted) in [(come[0], 3), (come[0] + 1, 2), (come[1] + 1, 1), (come[2] + 1, 0)] {
@@ -184,14 +210,14 @@ fn red_forgets_the_queue_while_its_resource_idles() {
     // 30 packets at once find 0 to 28 waiting: with weight 1/32 the average comes to 29 - 32 (1 - (31/32)^30) = 9.4, below the threshold of 11.
     // Half a second later, 1000 packet times, it is nearly 0, and 30 more take it there again. If it had stayed at 9.4, they would take
     // it to 9.4 (1 + (31/32)^30) = 13.0, and from 12 on all are dropped.
-    let red = RedConfig {
+    let queue = QueueConfig {
         min: 11,
         max: 12,
         max_p: Fraction::ONE,
-        gentle: false,
         weight: Fraction::from_bits(1 << 27),
-        ..RedConfig::new(Duration::from_micros(400))
+        ..QueueConfig::new(Duration::from_micros(400))
     };
+    let red = RedConfig { gentle: false, ..RedConfig::new(queue) };
     let hop = Hop { queueing: Queueing::Red(red), ..link("10 Mbps") };
     let starts =
         |rtt| Traffic::LongLived { class: 0, count: 2, start: Time::ZERO, spread: Duration::from_secs(1), rtt };

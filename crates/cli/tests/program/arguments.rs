@@ -1,5 +1,7 @@
 //! What is wrong on the command line itself: exit code 2, and nothing is run.
 
+use serde_json::Value;
+
 use crate::support::Folder;
 
 #[track_caller]
@@ -48,6 +50,35 @@ fn schedulers_tells_of_compositions() {
     }
     let about = folder.dovetail(&["schedulers", "drr+wf2q+"]).succeeds().out;
     for word in ["resource 0: drr", "resource 1: wf2q+", "buffer = ", "full = drop or hold", "quantum = "] {
+        assert!(about.contains(word), "{word}: {about}");
+    }
+}
+
+#[test]
+fn schedulers_tells_of_queue_management() {
+    let folder = Folder::new();
+    let json = |arguments: &[&str]| -> Value {
+        let said = folder.dovetail(&[&["schedulers"], arguments, &["--json"]].concat()).succeeds();
+        serde_json::from_str(&said.out).unwrap()
+    };
+    let names = |list: &Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_string()).collect()
+    };
+    let drq = json(&["drq"]);
+    assert_eq!(names(&drq["schedulers"]), ["drq"]);
+    assert_eq!(names(&drq["schedulers"][0]["parameters"]), ["min", "max", "max_p", "weight", "mean_packet"]);
+    let mixed = json(&["drr+red"]);
+    assert_eq!(names(&mixed["schedulers"]), ["drr", "red"]);
+    let parameters = names(&mixed["composition"]["parameters"]);
+    assert!(
+        ["quantum", "weight", "gentle", "rules"].iter().all(|p| parameters.iter().any(|q| q == p)),
+        "{parameters:?}"
+    );
+    assert!(!parameters.contains(&"resource".to_string()), "{parameters:?}");
+    let family = names(&json(&[])["schedulers"]);
+    assert!(family.contains(&"red".to_string()) && family.contains(&"drq".to_string()), "{family:?}");
+    let about = folder.dovetail(&["schedulers", "drr+red"]).succeeds().out;
+    for word in ["CPUs  drr", "links red", "gentle = yes or no", "default: 0.002"] {
         assert!(about.contains(word), "{word}: {about}");
     }
 }

@@ -77,6 +77,12 @@ fn a_table_and_json_of_hops_and_groups() {
         let fair: Vec<f64> =
             run["groups"].as_array().unwrap().iter().map(|g| g["fair_bps"].as_f64().unwrap()).collect();
         assert!((fair[0] - 60e6 / 7.0).abs() < 10.0 && (fair[1] - 10e6 / 7.0).abs() < 10.0, "{fair:?}");
+        for hop in ["box.cpu", "box.link"] {
+            let packets = |what: &str| run["hops"][hop]["packets"][what].as_u64().unwrap();
+            assert!(packets("arrived") > 0, "{hop}");
+            let after = packets("departed") + packets("dropped") + packets("held_after");
+            assert_eq!(packets("held_before") + packets("arrived"), after, "{hop}");
+        }
         let link = &run["hops"]["box.link"];
         assert!(link["rate_bps"]["mean"].as_f64().unwrap() <= 40e6 * 1.0001, "{link}");
     }
@@ -109,6 +115,19 @@ fn wrong_networks_are_refused_with_the_place_and_what_would_be_right() {
     refused("count = 4", "count = 0", &["net.toml:21:9", "count = 0: expected 1 to"]);
     refused("500 B", "20 B", &["net.toml:24:10", "expected 41 to 65535"]);
     refused("until = \"2 s\"", "until = \"1 s\"", &["the run ends at 1 s"]);
+    refused(
+        "until = \"2 s\"",
+        "until = \"2 s\"\necn = \"metdata\"",
+        &["net.toml:3:7", "`metdata`", "did you mean `metadata`?"],
+    );
+    refused("count = 4", "count = 4\ndelayed_ack = \"1 s\"", &["net.toml:22:15", "expected at most 500 ms"]);
+    refused("drq:weight=0.01", "drq:gentle=no", &["net.toml:1:26", "drq has no parameter \"gentle\""]);
+    refused("drq:weight=0.01", "drq:mean_packet=500", &["net.toml:1:26", "a length such as 500 B"]);
+    refused(
+        "[[hop]]",
+        "[[resource]]\nname = \"cpu\"\n[[hop]]",
+        &["net.toml:7:", "a pipeline has [[resource]]", "a network [[hop]]"],
+    );
     refused("drq:weight=0.01", "drq:wieght=0.01", &["net.toml:1:26", "did you mean \"weight\"?"]);
     refused("drq:weight=0.01", "drq:weight=0", &["net.toml:1:26", "weight"]);
     refused("red+red", "red+rde", &["did you mean \"red\"?"]);

@@ -26,6 +26,7 @@ pub fn network(scenario: &NetworkScenario, scheme: &Scheme) -> Network {
             },
             queueing: queueing(standing.with_packet(mean_time(scenario, index))),
             delay: resource.delay,
+            encoding: resource.ends_box.then(|| scenario.encoding()),
         }
     };
     let class = |group: &super::Group| Class {
@@ -35,6 +36,7 @@ pub fn network(scenario: &NetworkScenario, scheme: &Scheme) -> Network {
         packet_bytes: group.packet_bytes,
         access: group.access,
         tcp: group.tcp,
+        acks: group.acks,
     };
     Network {
         hops: scenario.resources.iter().enumerate().map(hop).collect(),

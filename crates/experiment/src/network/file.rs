@@ -27,6 +27,9 @@ pub struct File {
     /// What to compare if the command line names no scheduler.
     #[serde(default)]
     pub schedulers: Vec<Spanned<Text<Spec>>>,
+    /// How DRQ's state gets from box to box. Default paper.
+    #[serde(default)]
+    pub ecn: Ecn,
     /// The boxes on the way.
     #[serde(default)]
     pub hop: Vec<Spanned<Hop>>,
@@ -39,6 +42,19 @@ pub struct File {
     /// Short TCP flows.
     #[serde(default)]
     pub web: Vec<Spanned<Web>>,
+}
+
+/// How packets carry DRQ's state from box to box; within a box it rides beside the packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ecn {
+    /// In the paper's code points, which leave senders without ECN the same state: every packet carries it.
+    #[default]
+    Paper,
+    /// In those of RFC 3168: packets whose senders know ECN carry it.
+    Rfc3168,
+    /// Congestion only.
+    Metadata,
 }
 
 /// A box: a CPU, a link, or a CPU and then a link.
@@ -116,6 +132,8 @@ pub struct Tcp {
     pub packet: Option<Spanned<Text<Bytes>>>,
     /// Rate of each sender's own access link. Default unlimited.
     pub access: Option<Text<BitRate>>,
+    /// Receivers acknowledge every second segment, or after so long. Default every segment at once.
+    pub delayed_ack: Option<Spanned<Text<Span>>>,
 }
 
 /// Short flows that come as a Poisson process.
@@ -146,6 +164,8 @@ pub struct Web {
     pub packet: Option<Spanned<Text<Bytes>>>,
     /// Rate of each sender's own access link. Default unlimited.
     pub access: Option<Text<BitRate>>,
+    /// Receivers acknowledge every second segment, or after so long. Default every segment at once.
+    pub delayed_ack: Option<Spanned<Text<Span>>>,
 }
 
 fn one() -> u64 {

@@ -3,33 +3,89 @@
 use dovetail_model::ModelError;
 use dovetail_model::drq::{Hop, Network, solve};
 use dovetail_sim::network::{RoundTrip, Traffic};
+use dovetail_units::Time;
 
 use super::scenario::{Capacity, Group, NetworkScenario};
 
-/// The proportionally fair rate of one flow of every group, in bit/s, with weights `packet / round trip` as TCP Reno has under DRQ
-/// (Shin et al., Proposition 1); `None` for short flows, and for all if these leave nothing. Short flows take what they took: `short_bps`, by
-/// group; what is left is shared. A round trip drawn from a range counts with its mean, queues with no time.
-///
-/// # Errors
-/// If the fair rates cannot be computed.
-pub fn fair_rates(scenario: &NetworkScenario, short_bps: &[f64]) -> Result<Vec<Option<f64>>, ModelError> {
-    fair_rates_beside_queues(scenario, short_bps, &vec![0.0; scenario.resources.len()])
+/// The most pieces of time for which fair rates are computed apart.
+const MOST_PIECES: usize = 1000;
+
+/// What the fair rates are computed beside. A list that is empty says nothing of any group or resource.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// What short flows took, in bit/s, by group: what is left is shared.
+    pub short_bps: Vec<f64>,
+    /// The mean time in seconds that packets spend at each of the scenario's resources: round trips are longer by that.
+    pub queues_s: Vec<f64>,
+    /// The part of each of the scenario's resources that is used: no more can be shared.
+    pub used: Vec<f64>,
 }
 
-/// As [`fair_rates`], with round trips that are longer by the mean time in seconds that packets spend at each of the scenario's resources.
+/// The proportionally fair rate of one flow of every group, in bit/s, with weights `packet / round trip` as TCP Reno has under DRQ
+/// (Shin et al., Proposition 1); `None` for short flows, and for all if these leave nothing. A round trip drawn from a range counts with its
+/// mean. Where flows start after the warm-up: the mean over the measured time of what the flows that have started would share, none before
+/// it has; of more than 1000 starts only so many are told apart.
 ///
 /// # Errors
 /// If the fair rates cannot be computed.
-pub fn fair_rates_beside_queues(
-    scenario: &NetworkScenario,
-    short_bps: &[f64],
-    at_resource_s: &[f64],
-) -> Result<Vec<Option<f64>>, ModelError> {
+pub fn fair_rates(scenario: &NetworkScenario, beside: &Beside) -> Result<Vec<Option<f64>>, ModelError> {
+    let mut means = vec![None; scenario.groups.len()];
+    let (from, until) = (scenario.warm_up(), scenario.until());
+    let times = pieces(scenario);
+    for piece in times.windows(2) {
+        let middle = piece[0] + piece[1].since(piece[0]).divided_by(2);
+        let part = piece[1].since(piece[0]).as_secs_f64() / until.since(from).as_secs_f64();
+        let active: Vec<u32> = scenario.groups.iter().map(|group| started(&group.traffic, middle)).collect();
+        for ((mean, rate), (group, active)) in
+            means.iter_mut().zip(shares(scenario, beside, &active)?).zip(scenario.groups.iter().zip(active))
+        {
+            if let (Some(rate), Some(count)) = (rate, group.long_lived()) {
+                *mean.get_or_insert(0.0) += part * rate * f64::from(active) / f64::from(count);
+            }
+        }
+    }
+    Ok(means)
+}
+
+/// The ends of the pieces of the measured time between starts of flows.
+fn pieces(scenario: &NetworkScenario) -> Vec<Time> {
+    let (from, until) = (scenario.warm_up(), scenario.until());
+    let mut starts: Vec<Time> = Vec::new();
+    for group in &scenario.groups {
+        let Traffic::LongLived { count, start, spread, .. } = group.traffic else { continue };
+        if start + spread > from {
+            let after = |k: u32| u128::from(spread.as_nanos()) * u128::from(k) / u128::from(count.max(1));
+            let at = |k: u32| Time::from_nanos(start.as_nanos().saturating_add(after(k) as u64));
+            starts.extend((0..count).map(at).filter(|&at| at > from && at < until));
+        } else if start > from && start < until {
+            starts.push(start);
+        }
+    }
+    starts.sort_unstable();
+    starts.dedup();
+    let told_apart = starts.iter().copied().step_by(starts.len().div_ceil(MOST_PIECES).max(1));
+    std::iter::once(from).chain(told_apart).chain([until]).collect()
+}
+
+/// How many flows have started by then; of short flows none.
+fn started(traffic: &Traffic, by: Time) -> u32 {
+    let &Traffic::LongLived { count, start, spread, .. } = traffic else { return 0 };
+    if by < start {
+        return 0;
+    }
+    let passed = u128::from(by.since(start).as_nanos()) * u128::from(count);
+    let before = passed.checked_div(u128::from(spread.as_nanos())).map_or(u128::from(count), |k| k + 1);
+    u32::try_from(before).map_or(count, |before| before.min(count))
+}
+
+/// What one flow of each group gets while so many are active.
+fn shares(scenario: &NetworkScenario, beside: &Beside, active: &[u32]) -> Result<Vec<Option<f64>>, ModelError> {
     let mut rates = vec![None; scenario.groups.len()];
     let mut network = Network::new();
     let mut place = Vec::new();
     for (index, resource) in scenario.resources.iter().enumerate() {
-        let left = |capacity: u64| capacity as f64 - background(scenario, index, short_bps);
+        let used = beside.used.get(index).copied().unwrap_or(1.0);
+        let left = |capacity: u64| capacity as f64 * used - background(scenario, index, &beside.short_bps);
         let (capacity, is_cpu) = match resource.capacity {
             Capacity::Cpu(rate) => (left(rate.as_cycles_per_second()), true),
             Capacity::Link(rate) => (left(rate.as_bps()), false),
@@ -40,29 +96,27 @@ pub fn fair_rates_beside_queues(
         place.push(if is_cpu { network.add_cpu(capacity)? } else { network.add_link(capacity)? });
     }
     let mut flows = Vec::new();
-    for (index, group) in scenario.groups.iter().enumerate() {
-        let Traffic::LongLived { count, rtt, .. } = group.traffic else { continue };
+    for (index, (group, &active)) in scenario.groups.iter().zip(active).enumerate() {
+        let Traffic::LongLived { rtt, .. } = group.traffic else { continue };
         let hop = |&r: &usize| match scenario.resources[r].capacity {
             Capacity::Cpu(_) => Hop::cpu(place[r], group.density.as_f64()),
             Capacity::Link(_) => Hop::link(place[r]),
         };
         let hops: Vec<Hop> = group.route.iter().map(hop).collect();
-        if group.density.as_micro() == 0 && !hops.iter().any(|h| h.density > 0.0) {
+        if !hops.iter().any(|h| h.density > 0.0) {
             continue;
         }
-        let queues_s: f64 = group.route.iter().map(|&r| at_resource_s[r]).sum();
-        let weight = 8.0 * f64::from(group.packet_bytes) / (mean_s(rtt) + queues_s);
-        // Flows that are alike are one to the solver; all but the first need not be asked for.
-        for _ in 0..count {
-            let flow = network.add_flow(weight, &hops)?;
-            if flows.last().is_none_or(|&(last, _)| last != index) {
-                flows.push((index, flow));
-            }
+        rates[index] = Some(0.0);
+        if active > 0 {
+            let queues_s: f64 = group.route.iter().filter_map(|&r| beside.queues_s.get(r)).sum();
+            let weight = 8.0 * f64::from(group.packet_bytes) / (mean_s(rtt) + queues_s);
+            // Flows that are alike share as one of their weight.
+            flows.push((index, network.add_flow(f64::from(active) * weight, &hops)?, f64::from(active)));
         }
     }
     if !flows.is_empty() {
         let fair = solve(&network)?;
-        flows.iter().for_each(|&(group, flow)| rates[group] = Some(fair.rates[flow]));
+        flows.iter().for_each(|&(group, flow, active)| rates[group] = Some(fair.rates[flow] / active));
     }
     Ok(rates)
 }

@@ -19,13 +19,13 @@ mod table;
 mod value;
 
 pub use capture::PacketCapture;
-pub use dovetail_sched::aqm::scheme::{MANAGERS, PARAMETERS, Scheme, names};
-pub use ideal::{fair_rates, fair_rates_beside_queues, mean_s};
+pub use dovetail_sched::aqm::scheme::{Scheme, names};
+pub use ideal::{Beside, fair_rates, mean_s};
 pub use report::write;
 pub use run::{Runs, Settings, compare, compare_all, simulate};
 pub use scenario::{Capacity, Group, NetworkScenario, Resource, is_network};
 pub use statistics::Estimate;
-pub use summary::{GroupSummary, HopSummary, NetworkSummary, RunSummary};
+pub use summary::{GroupSummary, HopSummary, NetworkSummary, PacketCounts, RunSummary};
 pub use table::table;
 
 #[cfg(test)]

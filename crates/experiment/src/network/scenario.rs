@@ -2,18 +2,18 @@
 
 use std::ops::Range;
 
-use dovetail_sched::aqm::Scheme;
+use dovetail_sched::aqm::{Encoding, Scheme};
 use dovetail_sched::{Spec, SpecError};
 use dovetail_sim::network::{Network, Traffic};
-use dovetail_tcp::{self as tcp, Config};
+use dovetail_tcp::{self as tcp, AckPolicy, Config};
 use dovetail_units::{BitRate, Bytes, CycleRate, Density, Duration, Time};
 use toml::{Spanned, Table};
 
 use super::build;
-use super::file::{File, Hop, Variant};
+use super::file::{Ecn, File, Hop, Variant};
 use super::value::{Packets, RoundTrips};
 use crate::scenario::{ScenarioError, apply_overrides, check_name, unknown};
-use dovetail_config::Text;
+use dovetail_config::{Span, Text};
 
 /// Packets that wait in front of a CPU or a link if the scenario does not say: somewhat more than where RED drops everything.
 const QUEUE: u32 = 1200;
@@ -23,6 +23,8 @@ const FLOW_QUEUE: u32 = 20;
 const PACKET_BYTES: u64 = 1500;
 /// Runs with different seeds at most.
 const MOST_SEEDS: u32 = 1000;
+/// The longest that an ACK may be delayed (RFC 5681, section 4.2).
+const LONGEST_ACK_DELAY: Duration = Duration::from_millis(500);
 /// The window that a sender may fill, in segments: no limit in practice.
 const WINDOW: u32 = 1 << 20;
 
@@ -55,6 +57,8 @@ pub struct Resource {
     pub flow_queue: u32,
     /// What always stands in front of it.
     pub scheme: Option<Scheme>,
+    /// Whether packets leave the box behind it.
+    pub ends_box: bool,
 }
 
 /// What a resource can do.
@@ -83,6 +87,8 @@ pub struct Group {
     pub access: Option<BitRate>,
     /// The senders.
     pub tcp: Config,
+    /// When the receivers acknowledge.
+    pub acks: AckPolicy,
     /// Where its flows come from; its class is the group's own index.
     pub traffic: Traffic,
 }
@@ -155,6 +161,15 @@ impl NetworkScenario {
     /// When a run ends.
     pub fn until(&self) -> Time {
         Time::ZERO + self.file.until.0.0
+    }
+
+    /// How packets carry DRQ's state from box to box.
+    pub fn encoding(&self) -> Encoding {
+        match self.file.ecn {
+            Ecn::Paper => Encoding::Paper,
+            Ecn::Rfc3168 => Encoding::Rfc3168,
+            Ecn::Metadata => Encoding::Metadata,
+        }
     }
 
     /// The schedulers that the scenario names.
@@ -260,6 +275,7 @@ impl NetworkScenario {
                 ecn: written.ecn,
                 packet: &written.packet,
                 access: written.access,
+                delayed_ack: &written.delayed_ack,
             };
             groups.push(self.group(&groups, &flow, traffic)?);
         }
@@ -275,7 +291,7 @@ impl NetworkScenario {
                 class: groups.len() as u32,
                 rate: written.rate.0.0,
                 mean_packets: number(&written.mean, 30.0, 1.0..1e9, "a mean length of 1 to 1e9 packets")?,
-                shape: number(&written.shape, 1.2, 1.0 + 1e-6..1e6, "a shape above 1, at most 1e6")?,
+                shape: number(&written.shape, 1.2, 1.0 + 1e-6..1e6, "a shape from 1.000001 to 1e6")?,
                 rtt: written.rtt.get_ref().0.0,
             };
             let flow = Flow {
@@ -288,6 +304,7 @@ impl NetworkScenario {
                 ecn: written.ecn,
                 packet: &written.packet,
                 access: written.access,
+                delayed_ack: &written.delayed_ack,
             };
             groups.push(self.group(&groups, &flow, traffic)?);
         }
@@ -324,9 +341,19 @@ impl NetworkScenario {
             let message = format!("a round trip of {} is too short: the route takes {way} one way", rtt.min);
             return Err(self.error(flow.rtt.span(), message));
         }
-        let (density, access) = (class.density.0, flow.access.map(|a| a.0));
+        let (density, access, acks) = (class.density.0, flow.access.map(|a| a.0), self.acks(flow)?);
         let (class, tcp) = (class.name.clone(), sender(flow.variant, flow.ecn));
-        Ok(Group { name, class, density, route, packet_bytes: bytes as u32, access, tcp, traffic })
+        Ok(Group { name, class, density, route, packet_bytes: bytes as u32, access, tcp, acks, traffic })
+    }
+
+    fn acks(&self, flow: &Flow<'_>) -> Result<AckPolicy, ScenarioError> {
+        let Some(written) = flow.delayed_ack else { return Ok(AckPolicy::EverySegment) };
+        let Span(timeout) = written.get_ref().0;
+        if timeout > LONGEST_ACK_DELAY {
+            let message = format!("delayed_ack = {timeout}: expected at most {LONGEST_ACK_DELAY} (RFC 5681)");
+            return Err(self.error(written.span(), message));
+        }
+        Ok(AckPolicy::Delayed { timeout })
     }
 
     /// The resources of these boxes.
@@ -369,6 +396,7 @@ struct Flow<'a> {
     ecn: bool,
     packet: &'a Option<Spanned<Text<Bytes>>>,
     access: Option<Text<BitRate>>,
+    delayed_ack: &'a Option<Spanned<Text<Span>>>,
 }
 
 fn check_box<'a>(hop: &Hop, mut before: impl Iterator<Item = &'a String>) -> Result<(), String> {
@@ -397,11 +425,11 @@ fn resources_of(hop: &Hop, scheme: Option<&Scheme>) -> Vec<Resource> {
     let capacities = [hop.cpu.map(|c| Capacity::Cpu(c.0)), hop.rate.map(|r| Capacity::Link(r.0))];
     let both = count(hop) == 2;
     let resource = |capacity: Capacity| {
-        let (kind, last) = match capacity {
+        let (kind, ends_box) = match capacity {
             Capacity::Cpu(_) => (".cpu", !both),
             Capacity::Link(_) => (".link", true),
         };
-        let delay = hop.delay.filter(|_| last).map_or(Duration::ZERO, |d| d.0);
+        let delay = hop.delay.filter(|_| ends_box).map_or(Duration::ZERO, |d| d.0);
         let packets = |written: Option<Text<Packets>>, default| written.map_or(default, |p| p.0.0);
         Resource {
             name: format!("{}{}", hop.name, if both { kind } else { "" }),
@@ -410,6 +438,7 @@ fn resources_of(hop: &Hop, scheme: Option<&Scheme>) -> Vec<Resource> {
             queue: packets(hop.queue, QUEUE),
             flow_queue: packets(hop.flow_queue, FLOW_QUEUE),
             scheme: scheme.cloned(),
+            ends_box,
         }
     };
     capacities.into_iter().flatten().map(resource).collect()

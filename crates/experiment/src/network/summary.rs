@@ -4,7 +4,7 @@ use dovetail_model::ModelError;
 use dovetail_sim::network::{HopResult, NetworkResult};
 use serde::{Serialize, Serializer};
 
-use super::ideal::fair_rates;
+use super::ideal::{Beside, fair_rates};
 use super::run::Runs;
 use super::scenario::NetworkScenario;
 use super::statistics::Estimate;
@@ -68,10 +68,43 @@ pub struct HopSummary {
     pub rate_bps: Estimate,
     /// Packets waiting, the one in service not counted: mean over time.
     pub queue_packets: Estimate,
+    /// The same: standard deviation over time.
+    pub queue_deviation_packets: Estimate,
     /// Drops per arrival.
     pub drop_rate: Estimate,
     /// Congestion marks per arrival.
     pub mark_rate: Estimate,
+    /// Packets, all runs together: `held_before + arrived = departed + dropped + held_after`.
+    pub packets: PacketCounts,
+}
+
+/// What became of the packets that came to a CPU or a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct PacketCounts {
+    /// There at the end of the warm-up, the one in service included.
+    pub held_before: u64,
+    /// Came.
+    pub arrived: u64,
+    /// Served to their end.
+    pub departed: u64,
+    /// Dropped, by queue management or for want of room.
+    pub dropped: u64,
+    /// There at the end, the one in service included.
+    pub held_after: u64,
+    /// Of those that came: marked as having met congestion.
+    pub marked: u64,
+}
+
+impl PacketCounts {
+    fn add(mut self, hop: &HopResult) -> Self {
+        self.held_before += hop.held_before;
+        self.arrived += hop.arrived;
+        self.departed += hop.departed;
+        self.dropped += hop.dropped + hop.overflowed;
+        self.held_after += hop.held_after;
+        self.marked += hop.marked;
+        self
+    }
 }
 
 /// Flows of one kind.
@@ -87,7 +120,7 @@ pub struct GroupSummary {
     pub long_lived: bool,
     /// Data that arrived, each packet once: of one long-lived flow in the mean, of all short flows together.
     pub throughput_bps: Estimate,
-    /// The proportionally fair rate of one long-lived flow beside these short ones.
+    /// The proportionally fair rate of one long-lived flow beside these short ones, in the mean over the measured time.
     pub fair_bps: Option<f64>,
     /// Jain's index of its long-lived flows.
     pub jain: Option<Estimate>,
@@ -119,15 +152,19 @@ impl RunSummary {
             Estimate::of(&runs.results.iter().map(|(_, result)| value(result)).collect::<Vec<f64>>())
         };
         let taken = |index: usize| over(&|result| result.traffic[index].goodput_bps).mean;
-        let fair = fair_rates(scenario, &(0..scenario.groups.len()).map(taken).collect::<Vec<f64>>())?;
+        let short_bps = (0..scenario.groups.len()).map(taken).collect();
+        let fair = fair_rates(scenario, &Beside { short_bps, ..Beside::default() })?;
+        let hops = |index: usize| runs.results.iter().map(move |(_, result)| &result.hops[index]);
         let hop = |index: usize| {
             let over_hop = |value: fn(&HopResult) -> f64| over(&|result| value(&result.hops[index]));
             HopSummary {
                 utilization: over_hop(|h| h.utilization),
                 rate_bps: over_hop(|h| h.rate_bps),
                 queue_packets: over_hop(|h| h.queue),
+                queue_deviation_packets: over_hop(|h| h.queue_deviation),
                 drop_rate: over_hop(HopResult::drop_rate),
                 mark_rate: over_hop(HopResult::mark_rate),
+                packets: hops(index).fold(PacketCounts::default(), PacketCounts::add),
             }
         };
         let group = |index: usize| {

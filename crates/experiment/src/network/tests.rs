@@ -2,6 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 
+use dovetail_sched::aqm::{Encoding, Standing, Unit};
+use dovetail_tcp::AckPolicy;
+
 use super::*;
 
 const TEXT: &str = r#"schedulers = ["red+red", "drr+red", "drq"]
@@ -52,7 +55,7 @@ fn refused(overrides: &[&str], parts: &[&str]) {
 fn a_network_is_told_from_a_pipeline_by_its_lists() {
     assert!(is_network(TEXT));
     assert!(!is_network("[[resource]]\nname = \"cpu\"\n[[class]]\nname = \"a\"\n"));
-    // Both kinds in one file: read as a pipeline, where [[hop]] is an unknown key.
+    // Both kinds in one file are neither.
     assert!(!is_network("[[resource]]\nname = \"cpu\"\n[[hop]]\nname = \"b\"\n"));
 }
 
@@ -119,9 +122,55 @@ fn schedulers_are_names_for_cpus_and_links_with_parameters() {
     refused("red+red+red", "one scheduler for CPUs and one for links");
     refused("drq:max-p=0.1", "did you mean \"max_p\"?");
     refused("drq:wait=yes", "drq has no parameter \"wait\"");
-    refused("red:max_p=2", "max_p=2: expected above 0, at most 1");
+    refused("red:max_p=2", "max_p=2: expected from 2^-32 to 1");
     refused("red:min=600", "upper threshold");
     refused("fifo:min=1", "fifo has no parameters");
+    refused("drq:gentle=no", "drq has no parameter \"gentle\"");
+    refused("red:gentle=nope", "gentle=nope: expected yes or no");
+    refused("red:weight=1e-12", "weight=1e-12: expected from 2^-32 to 1");
+    refused("red:mean_packet=500", "mean_packet=500: expected a length such as 500 B, or none");
+    refused("red:mean_packet=0 B", "mean_packet=0 B: expected a length");
+    refused("red:mean_packet=100 MB", "upper threshold");
+}
+
+#[test]
+fn red_can_count_in_bytes_and_jump_at_its_upper_threshold() {
+    let standing = |text: &str| Scheme::new(&text.parse().unwrap()).unwrap();
+    let queue = |standing: Standing| match standing {
+        Standing::Red(red) => (red.queue, red.gentle),
+        Standing::Drq(queue) => (queue, true),
+        other => panic!("{other:?}"),
+    };
+    let plain = standing("red+drq");
+    for standing in [plain.cpu, plain.link] {
+        let (queue, gentle) = queue(standing);
+        assert_eq!((queue.unit, queue.min, queue.max, gentle), (Unit::Packets, 50, 550, true));
+    }
+    let both = standing("red+drq:gentle=no,min=10,max=20,mean_packet=500 B");
+    for (standing, jumps) in [(both.cpu, true), (both.link, false)] {
+        let (queue, gentle) = queue(standing);
+        assert_eq!((queue.unit, queue.min, queue.max), (Unit::Bytes { mean: 500 }, 5000, 10_000));
+        assert_eq!(gentle, !jumps);
+    }
+}
+
+#[test]
+fn drq_s_state_and_delayed_acks_are_as_the_scenario_says() {
+    let network =
+        |overrides: &[&str]| parse(overrides).unwrap().network(&Scheme::new(&"drq".parse().unwrap()).unwrap());
+    let encodings = |overrides: &[&str]| network(overrides).hops.iter().map(|hop| hop.encoding).collect::<Vec<_>>();
+    // From the CPU to the link of one box it rides beside the packet.
+    assert_eq!(encodings(&[]), [None, Some(Encoding::Paper)]);
+    assert_eq!(encodings(&["ecn=\"rfc3168\""]), [None, Some(Encoding::Rfc3168)]);
+    assert_eq!(encodings(&["ecn=\"metadata\""]), [None, Some(Encoding::Metadata)]);
+    refused(&["ecn=\"rfc3186\""], &["unknown value `rfc3186`", "did you mean `rfc3168`?"]);
+    let acks = |overrides: &[&str]| network(overrides).classes.iter().map(|class| class.acks).collect::<Vec<_>>();
+    let delayed = AckPolicy::Delayed { timeout: "100 ms".parse().unwrap() };
+    assert_eq!(acks(&["tcp.light.delayed_ack=\"100 ms\""]), [delayed, AckPolicy::EverySegment]);
+    refused(&["tcp.light.delayed_ack=\"501 ms\""], &["net.toml", "expected at most 500 ms"]);
+    refused(&["tcp.light.delayed_ack=\"0 ms\""], &["it is zero"]);
+    refused(&["tcp.light.delayed_ack=100"], &["unit"]);
+    refused(&["tcp.light.delayed_acks=\"100 ms\""], &["did you mean `delayed_ack`?"]);
 }
 
 fn compared(scenario: &NetworkScenario, threads: usize) -> NetworkSummary {
@@ -135,7 +184,7 @@ fn compared(scenario: &NetworkScenario, threads: usize) -> NetworkSummary {
 fn fair_rates_are_those_of_one_cpu_and_one_link() {
     // 20 Mcycles/s between eight flows: 2.5 each; light ones could have 10 Mbit/s, heavy ones 1.25, 45 in all. So the link limits too,
     // and with prices t and p: r = a / (w t + p), 4 (r1 + r2) = 40, 4 (r1 / 4 + 2 r2) = 20: r2 = 10/7 = 10 - r1.
-    let fair = fair_rates(&parse(&[]).unwrap(), &[0.0, 0.0]).unwrap();
+    let fair = fair_rates(&parse(&[]).unwrap(), &Beside::default()).unwrap();
     assert!(
         (fair[0].unwrap() / 1e6 - 60.0 / 7.0).abs() < 1e-6 && (fair[1].unwrap() / 1e6 - 10.0 / 7.0).abs() < 1e-6,
         "{fair:?}"
@@ -146,12 +195,57 @@ fn fair_rates_are_those_of_one_cpu_and_one_link() {
 fn times_in_queues_belong_to_round_trips() {
     // The link limits. Weights go with 1 / round trip: 40 and 80 ms are 2 to 1; with 40 ms in queues 120 and 80 ms, 6 to 4 Mbit/s.
     let scenario = parse(&["hop.box.cpu=\"1 Gcycles/s\"", "tcp.heavy.rtt=\"80 ms\""]).unwrap();
-    let fair = |queues: [f64; 2]| fair_rates_beside_queues(&scenario, &[0.0, 0.0], &queues).unwrap();
+    let fair =
+        |queues: [f64; 2]| fair_rates(&scenario, &Beside { queues_s: queues.into(), ..Beside::default() }).unwrap();
     let close = |found: Option<f64>, expected: f64| (found.unwrap() / expected - 1.0).abs() < 1e-6;
     let none = fair([0.0, 0.0]);
     assert!(close(none[0], 20e6 / 3.0) && close(none[1], 10e6 / 3.0), "{none:?}");
     let some = fair([0.03, 0.01]);
     assert!(close(some[0], 6e6) && close(some[1], 4e6), "{some:?}");
+}
+
+#[test]
+fn only_what_is_used_can_be_shared() {
+    // Half of the CPU, which then limits alone: 1.25 Mcycles/s each, 5 and 0.625 Mbit/s.
+    let beside = Beside { used: vec![0.5, 1.0], ..Beside::default() };
+    let fair = fair_rates(&parse(&[]).unwrap(), &beside).unwrap();
+    assert!((fair[0].unwrap() / 5e6 - 1.0).abs() < 1e-6 && (fair[1].unwrap() / 0.625e6 - 1.0).abs() < 1e-6, "{fair:?}");
+}
+
+#[test]
+fn flows_that_start_within_the_run_share_from_then_on() {
+    // The link limits and all weights are equal. Measured from 2 s to 4 s: four light flows have the link's 40 Mbit/s until the heavy ones start, all
+    // at 3 s or at 2, 2.5, 3 and 3.5 s.
+    let fair = |start: &str, spread: &str| {
+        let overrides = [
+            "hop.box.cpu=\"1 Gcycles/s\"",
+            &format!("tcp.heavy.start=\"{start}\""),
+            &format!("tcp.heavy.spread=\"{spread}\""),
+        ];
+        let fair = fair_rates(&parse(&overrides).unwrap(), &Beside::default()).unwrap();
+        [fair[0].unwrap() / 1e6, fair[1].unwrap() / 1e6]
+    };
+    let close = |found: [f64; 2], expected: [f64; 2]| {
+        assert!(found.iter().zip(expected).all(|(f, e)| (f - e).abs() < 1e-4), "{found:?}, expected {expected:?}");
+    };
+    close(fair("0 s", "1 s"), [5.0, 5.0]);
+    close(fair("3 s", "0 s"), [(10.0 + 5.0) / 2.0, 5.0 / 2.0]);
+    let rates = [40.0 / 5.0, 40.0 / 6.0, 40.0 / 7.0, 40.0 / 8.0];
+    let heavy = (rates[0] + 2.0 * rates[1] + 3.0 * rates[2] + 4.0 * rates[3]) / 16.0;
+    close(fair("2 s", "2 s"), [rates.iter().sum::<f64>() / 4.0, heavy]);
+    // More starts than are told apart: from 2 s on ever more of three thousand beside a thousand, which have 40 / (1000 + n) then: in the mean
+    // 40 ln(4000 / 1000) / 3000, but for three starts taken as one.
+    let overrides = [
+        "hop.box.cpu=\"1 Gcycles/s\"",
+        "tcp.light.count=3000",
+        "tcp.light.start=\"2 s\"",
+        "tcp.light.spread=\"2 s\"",
+        "tcp.heavy.count=1000",
+    ];
+    let fair = fair_rates(&parse(&overrides).unwrap(), &Beside::default()).unwrap();
+    let heavy = 40e6 * f64::ln(4.0) / 3000.0;
+    assert!((fair[1].unwrap() / heavy - 1.0).abs() < 3e-3, "{fair:?}");
+    assert!((3000.0 * fair[0].unwrap() + 1000.0 * fair[1].unwrap() - 40e6).abs() < 100.0, "{fair:?}");
 }
 
 #[test]

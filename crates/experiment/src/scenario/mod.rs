@@ -9,13 +9,16 @@ mod names;
 mod replay;
 pub mod value;
 
+use std::collections::BTreeMap;
 use std::io::Read;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use dovetail_sched::{Limit, Spec};
 use dovetail_sim::{Buffer, Estimate, Pipeline, Resource, Workload};
 use dovetail_trace::Report;
 use dovetail_units::{Duration, Time};
+use toml::Spanned;
 
 use crate::network::{NetworkScenario, is_network};
 
@@ -39,11 +42,23 @@ pub enum Opened {
 /// Read a scenario of either kind, or a capture, from a file or from standard input (`-`), and apply `--set` overrides.
 pub fn open(path: &str, overrides: &[String]) -> Result<Opened, ScenarioError> {
     match input::open(path)? {
+        Given::Scenario(text) if mixed(&text).is_some() => {
+            let message =
+                "a pipeline has [[resource]] and [[flow]], a network [[hop]], [[tcp]] and [[web]]: this has of both";
+            Err(ScenarioError::at(path, &text, mixed(&text).unwrap_or_default(), message))
+        }
         Given::Scenario(text) if is_network(&text) => {
             Ok(Opened::Network(Box::new(NetworkScenario::parse(path, &text, overrides)?)))
         }
         given => Ok(Opened::Pipeline(Box::new(Scenario::from_given(path, given, overrides)?))),
     }
+}
+
+/// Where the first list of a network stands in a text that also has a `[[resource]]`.
+fn mixed(text: &str) -> Option<Range<usize>> {
+    let lists: BTreeMap<String, Spanned<toml::Value>> = toml::from_str(text).ok()?;
+    lists.get("resource")?;
+    ["hop", "tcp", "web"].iter().filter_map(|key| lists.get(*key)).map(Spanned::span).min_by_key(|span| span.start)
 }
 
 /// The most resources a pipeline can have here.

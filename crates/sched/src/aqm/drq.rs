@@ -3,12 +3,12 @@
 //! Shares: CPUs and links among TCP Reno flows, without a queue per flow: rates maximise `sum alpha_s log r_s` with
 //! `alpha_s = sqrt(3/2) M_s / tau_s` (Proposition 1; `dovetail_model::drq` has the solution and the fluid model).
 //!
-//! * Parameters: [`DrqConfig`], and [`Densities`] for a CPU.
+//! * Parameters: [`QueueConfig`], and [`Densities`] for a CPU.
 //! * Cost per packet: O(1): one division above the lower threshold, some multiplications. State: some 100 bytes, and 16 for each class.
 //! * Guarantees: a packet that has passed resources 1..n is congestion-marked with probability close to
 //!   `(sum_k w_k sigma_k + sum_l rho_l)^2`, equation (21), if that is far below 1 (assumption A3). What RED's sigma and rho make of that is
 //!   an equilibrium (conditions C1, C2) and locally stable (Proposition 2, a sufficient condition that small gains meet).
-//! * Example: `Drq::cpu(DrqConfig::new(packet_time), densities)` before the CPU and `Drq::link(...)` before the link.
+//! * Example: `Drq::cpu(QueueConfig::new(packet_time), densities)` before the CPU and `Drq::link(...)` before the link.
 //!
 //! For every packet, with q what waits before it:
 //!
@@ -31,43 +31,30 @@
 
 use dovetail_units::{Density, Duration, Time};
 
-use super::average::{AfterIdle, AverageQueue};
+use super::average::AfterIdle;
 use super::congestion::{Congestion, advance};
-use super::curve::RedCurve;
 use super::density::Densities;
 use super::fraction::Fraction;
-use super::red::RedConfig;
-use super::{Aqm, AqmDrop, AqmError, Arrival, Backlog, Unit, Verdict};
+use super::red::CURVE;
+use super::setting::{Averaged, QueueConfig};
+use super::{Aqm, AqmDrop, AqmError, Arrival, Backlog, Verdict};
+use crate::catalog::{Brief, Entry, Resources, Weights};
 
-/// DRQ's parameters for one resource; as [`RedConfig`]'s of the same name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DrqConfig {
-    /// In what queue, thresholds and limit are measured.
-    pub unit: Unit,
-    /// Lower threshold, in packets (bytes).
-    pub min: u32,
-    /// Upper threshold, in packets (bytes): above `min`, at most 2^30.
-    pub max: u32,
-    /// The pre-marking probability at the upper threshold, above 0.
-    pub max_p: Fraction,
-    /// Weight of a new sample in the average queue, above 0.
-    pub weight: Fraction,
-    /// How long a packet of mean size takes on the resource, above 0.
-    pub packet: Duration,
-    /// Whether to mark packets whose senders understand it.
-    pub ecn: bool,
-    /// The most that may wait, in packets (bytes).
-    pub limit: Option<u32>,
-}
-
-impl DrqConfig {
-    /// The setting of section IV.A: packets, thresholds 50 and 550, `max_p` 0.1, weight 1e-4; marks for who understands them, no limit. Given
-    /// how long a packet takes on the resource.
-    pub const fn new(packet: Duration) -> Self {
-        let RedConfig { unit, min, max, max_p, weight, ecn, limit, .. } = RedConfig::new(packet);
-        Self { unit, min, max, max_p, weight, packet, ecn, limit }
-    }
-}
+/// What is known of it.
+pub const ENTRY: Entry = Entry {
+    name: "drq",
+    summary: "Dual-Resource Queue: marks so that TCP shares CPUs and links proportionally fairly",
+    shares: "proportionally fair rates of TCP Reno over CPUs and links together, without a queue per flow",
+    resources: Resources::Any,
+    parameters: &CURVE,
+    complexity: "O(1)",
+    guarantee: "marks with about the square of the sum of a packet's prices, whose equilibrium is proportionally fair (Proposition 1)",
+    weights: Weights::None,
+    work_conserving: "yes",
+    costs: "cycles per bit of each class, known or measured",
+    paper: "Shin, Chong, Rhee, IEEE INFOCOM 2006",
+    brief: Brief { fairness: "proportional", work_conserving: "yes", costs_ahead: "by class", paper: "INFOCOM 2006" },
+};
 
 /// The probabilities of Fig. 3 for one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,9 +83,7 @@ impl Marking {
 /// Dual-Resource Queue: the queue of one CPU or one link.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Drq {
-    config: DrqConfig,
-    curve: RedCurve,
-    average: AverageQueue,
+    queue: Averaged,
     /// `None` on a link.
     densities: Option<Densities>,
 }
@@ -108,7 +93,7 @@ impl Drq {
     ///
     /// # Errors
     /// A parameter outside its range.
-    pub fn link(config: DrqConfig) -> Result<Self, AqmError> {
+    pub fn link(config: QueueConfig) -> Result<Self, AqmError> {
         Self::new(config, None)
     }
 
@@ -116,15 +101,12 @@ impl Drq {
     ///
     /// # Errors
     /// A parameter outside its range.
-    pub fn cpu(config: DrqConfig, densities: Densities) -> Result<Self, AqmError> {
+    pub fn cpu(config: QueueConfig, densities: Densities) -> Result<Self, AqmError> {
         Self::new(config, Some(densities))
     }
 
-    fn new(config: DrqConfig, densities: Option<Densities>) -> Result<Self, AqmError> {
-        config.unit.check()?;
-        let curve = RedCurve::new(config.min, config.max, config.max_p, true)?;
-        let average = AverageQueue::new(config.weight, config.packet, AfterIdle::Decay)?;
-        Ok(Self { config, curve, average, densities })
+    fn new(config: QueueConfig, densities: Option<Densities>) -> Result<Self, AqmError> {
+        Ok(Self { queue: Averaged::new(config, true, AfterIdle::Decay)?, densities })
     }
 
     /// A packet of this class needed so many cycles per bit, by [`Affine`](super::Affine) or measured: equation (1). Ignored on a link.
@@ -148,12 +130,12 @@ impl Drq {
 
     /// The average queue in 2^-32ths of a packet (byte).
     pub fn average_bits(&self) -> u64 {
-        self.average.bits()
+        self.queue.bits()
     }
 
     /// `sigma_k` or `rho_l` now.
     pub fn premarking(&self) -> Fraction {
-        self.curve.probability(self.average.bits())
+        self.queue.probability()
     }
 
     /// The probabilities for a packet of this class now.
@@ -162,14 +144,14 @@ impl Drq {
     }
 
     fn judge(&self, packet: &Arrival, queue: u64, random: u64) -> Verdict {
-        if self.config.limit.is_some_and(|limit| queue >= u64::from(limit)) {
+        if self.queue.is_full(queue) {
             return Verdict::Drop(AqmDrop::Full);
         }
         let before = packet.congestion;
         let Marking { delta, epsilon } = self.marking(packet.class);
         match advance(before, delta, epsilon, (random >> 32) as u32, random as u32) {
             same if same == before => Verdict::Enqueue,
-            Congestion::Congested if !(self.config.ecn && packet.ecn_capable) => Verdict::Drop(AqmDrop::Early),
+            Congestion::Congested => self.queue.notify(packet),
             after => Verdict::EnqueueMarked(after),
         }
     }
@@ -177,20 +159,16 @@ impl Drq {
 
 impl Aqm for Drq {
     fn arrival(&mut self, now: Time, packet: &Arrival, waiting: Backlog, random: u64) -> Verdict {
-        let queue = self.config.unit.of(waiting);
-        let idle = self.average.arrival(now, queue);
+        let (queue, found_idle) = self.queue.arrival(now, waiting);
         let verdict = self.judge(packet, queue, random);
-        if idle && matches!(verdict, Verdict::Drop(_)) {
-            self.average.stays_idle();
-        }
-        verdict
+        self.queue.judged(found_idle, verdict)
     }
 
     fn departure(&mut self, now: Time, waiting: Backlog) {
-        self.average.departure(now, u64::from(waiting.packets));
+        self.queue.departure(now, waiting);
     }
 
     fn set_packet(&mut self, packet: Duration) -> Result<(), AqmError> {
-        self.average.set_packet(packet)
+        self.queue.set_packet(packet)
     }
 }

@@ -1,10 +1,12 @@
 //! Active queue management: what to do with a packet that comes to a queue, whatever schedules the queue.
 //!
-//! An [`Aqm`] does not hold packets: the caller owns the queue, tells what waits in it, and does as the [`Verdict`] says. So the
-//! same object serves a FIFO before a CPU in the simulator, each flow's queue of a scheduler, and a queue of a live box.
+//! An [`Aqm`] does not hold packets: the caller owns the queue, tells what waits in it, and does as the [`Verdict`] says. [`ManagedQueue`] is
+//! such a caller: a queue in order of arrival, in the simulator and in a live box.
 //!
 //! * [`red`]: Random Early Detection, by the paper or as in ns-2.
 //! * [`drq`]: Dual-Resource Queue: marks so that TCP shares CPU and link proportionally fairly.
+//! * [`setting`]: what the two have in common.
+//! * [`queue`]: packets in order of arrival under one of the two.
 //! * [`congestion`]: DRQ's three states and how packets carry them.
 //! * [`scheme`]: both by name, and what may stand beside them: `red+red`, `drr+red`, `drq`.
 //! * [`average`], [`curve`], [`density`], [`fraction`]: the parts, in fixed point.
@@ -12,11 +14,11 @@
 //! Sans-I/O: time and randomness are arguments. Nothing here allocates after set-up.
 //!
 //! ```
-//! use dovetail_sched::aqm::{Aqm, Arrival, Backlog, Red, RedConfig, Verdict};
+//! use dovetail_sched::aqm::{Aqm, Arrival, Backlog, QueueConfig, Red, RedConfig, Verdict};
 //! use dovetail_units::{Duration, Time};
 //!
 //! // A packet of 500 bytes takes 0.1 ms on the link.
-//! let mut red = Red::new(RedConfig::new(Duration::from_nanos(100_000))).unwrap();
+//! let mut red = Red::new(RedConfig::new(QueueConfig::new(Duration::from_nanos(100_000)))).unwrap();
 //! let empty = Backlog { packets: 0, bytes: 0 };
 //! let packet = Arrival { size: 500, ecn_capable: true, ..Arrival::default() };
 //! assert_eq!(red.arrival(Time::ZERO, &packet, empty, 0x1234_5678_9abc_def0), Verdict::Enqueue);
@@ -29,8 +31,10 @@ pub mod curve;
 pub mod density;
 pub mod drq;
 pub mod fraction;
+pub mod queue;
 pub mod red;
 pub mod scheme;
+pub mod setting;
 
 use core::fmt;
 
@@ -40,10 +44,12 @@ pub use average::{AfterIdle, AverageQueue};
 pub use congestion::{Congestion, Encoding, Reading, advance};
 pub use curve::RedCurve;
 pub use density::{Affine, Densities};
-pub use drq::{Drq, DrqConfig, Marking};
+pub use drq::{Drq, Marking};
 pub use fraction::Fraction;
+pub use queue::{ManagedQueue, Manager};
 pub use red::{Red, RedConfig, Rules};
 pub use scheme::{Scheme, Standing};
+pub use setting::QueueConfig;
 
 /// What waits in a queue, without the packet being served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -139,6 +145,14 @@ impl Unit {
         match self {
             Self::Packets => u64::from(waiting.packets),
             Self::Bytes { .. } => waiting.bytes,
+        }
+    }
+
+    /// So many packets of mean size; at most `u32::MAX`.
+    pub fn packets(self, packets: u32) -> u32 {
+        match self {
+            Self::Packets => packets,
+            Self::Bytes { mean } => packets.saturating_mul(mean),
         }
     }
 

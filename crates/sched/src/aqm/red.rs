@@ -6,7 +6,7 @@
 //! * Parameters: [`RedConfig`].
 //! * Cost per packet: O(1); two divisions above the lower threshold; O(log idle time) after idling. State: some 100 bytes.
 //! * Guarantees: between marks come at most `1/p_b` packets (without `wait`) for a constant `p_b`, and the number is uniform.
-//! * Example: `Red::new(RedConfig::new(packet_time))`.
+//! * Example: `Red::new(RedConfig::new(QueueConfig::new(packet_time)))`.
 //!
 //! [`Rules::FloydJacobson`], for every packet, with q what waits before it:
 //!
@@ -40,11 +40,69 @@
 
 use dovetail_units::{Duration, Time};
 
-use super::average::{AfterIdle, AverageQueue};
-use super::congestion::Congestion;
-use super::curve::RedCurve;
+use super::average::AfterIdle;
 use super::fraction::Fraction;
+use super::setting::{Averaged, QueueConfig};
 use super::{Aqm, AqmDrop, AqmError, Arrival, Backlog, Unit, Verdict};
+use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
+
+/// The thresholds, the probability and the weight, which DRQ has as well.
+pub(super) const CURVE: [Parameter; 5] = [
+    parameter("min", "whole packets, below max", "50", "nothing is dropped or marked below this average queue"),
+    parameter(
+        "max",
+        "whole packets, at most 2^30",
+        "550",
+        "the average queue at which the probability is max_p; it is 1 at twice that",
+    ),
+    parameter("max_p", "from 2^-32 to 1", "0.1", "probability at max"),
+    parameter("weight", "from 2^-32 to 1", "0.002", "weight of a new sample in the average queue"),
+    parameter(
+        "mean_packet",
+        "a length such as 500 B, or none",
+        "none",
+        "the queue counts in bytes, thresholds and limit being of packets so long; with red a longer packet has a larger chance",
+    ),
+];
+
+const PARAMETERS: [Parameter; 8] = {
+    let [min, max, max_p, weight, mean_packet] = CURVE;
+    [
+        min,
+        max,
+        max_p,
+        weight,
+        mean_packet,
+        parameter(
+            "gentle",
+            "yes or no",
+            "yes",
+            "from max to twice max the probability rises to 1; no: it is 1 from max on",
+        ),
+        parameter("wait", "yes or no", "no", "keep drops or marks apart"),
+        parameter("rules", "paper or ns2", "paper", "as Floyd and Jacobson have it, or as ns-2"),
+    ]
+};
+
+const fn parameter(name: &'static str, value: &'static str, default: &'static str, meaning: &'static str) -> Parameter {
+    Parameter { name, value, default, meaning, settable: false }
+}
+
+/// What is known of it.
+pub const ENTRY: Entry = Entry {
+    name: "red",
+    summary: "Random Early Detection: drops or marks by chance, the more the longer the average queue",
+    shares: "one queue in order of arrival, so that TCP flows get equal rates",
+    resources: Resources::Any,
+    parameters: &PARAMETERS,
+    complexity: "O(1)",
+    guarantee: "at a constant average at most 1/p packets from mark to mark without `wait`, all numbers equally likely",
+    weights: Weights::None,
+    work_conserving: "yes",
+    costs: "never",
+    paper: "Floyd, Jacobson, IEEE/ACM ToN 1(4), 1993",
+    brief: Brief { fairness: "TCP rates", work_conserving: "yes", costs_ahead: "no", paper: "ToN 1993" },
+};
 
 /// Whose RED.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,57 +116,29 @@ pub enum Rules {
 /// RED's parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RedConfig {
-    /// In what queue, thresholds and limit are measured.
-    pub unit: Unit,
-    /// Lower threshold, in packets (bytes).
-    pub min: u32,
-    /// Upper threshold, in packets (bytes): above `min`, at most 2^30.
-    pub max: u32,
-    /// The probability at the upper threshold, above 0.
-    pub max_p: Fraction,
+    /// The queue and the curve.
+    pub queue: QueueConfig,
     /// Whether the probability rises to 1 between `max` and `2 max` instead of jumping there.
     pub gentle: bool,
-    /// Weight of a new sample in the average queue, above 0.
-    pub weight: Fraction,
-    /// How long a packet of mean size takes on the resource, above 0: the pace of the average while the resource idles.
-    pub packet: Duration,
     /// Whether marks wait for at least `1/p_b` packets after one another.
     pub wait: bool,
-    /// Whether to mark packets whose senders understand it.
-    pub ecn: bool,
-    /// The most that may wait, in packets (bytes).
-    pub limit: Option<u32>,
     /// Whose RED.
     pub rules: Rules,
 }
 
 impl RedConfig {
-    /// The setting of the DRQ paper, section IV.A: packets, thresholds 50 and 550, `max_p` 0.1, gentle, weight 1e-4; and marks for who
-    /// understands them, no limit, no `wait`, Floyd and Jacobson's rules. Given how long a packet takes on the resource.
-    pub const fn new(packet: Duration) -> Self {
-        Self {
-            unit: Unit::Packets,
-            min: 50,
-            max: 550,
-            // 0.1 and 1e-4 in 2^-32ths.
-            max_p: Fraction::from_bits(429_496_730),
-            gentle: true,
-            weight: Fraction::from_bits(429_497),
-            packet,
-            wait: false,
-            ecn: true,
-            limit: None,
-            rules: Rules::FloydJacobson,
-        }
+    /// Gentle, no `wait`, Floyd and Jacobson's rules.
+    pub const fn new(queue: QueueConfig) -> Self {
+        Self { queue, gentle: true, wait: false, rules: Rules::FloydJacobson }
     }
 }
 
 /// Random Early Detection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Red {
-    config: RedConfig,
-    curve: RedCurve,
-    average: AverageQueue,
+    queue: Averaged,
+    wait: bool,
+    rules: Rules,
     /// Packets since the last mark; -1 below the threshold.
     count: i64,
     /// Bytes since the last mark (ns-2).
@@ -123,23 +153,18 @@ impl Red {
     /// # Errors
     /// A parameter outside its range.
     pub fn new(config: RedConfig) -> Result<Self, AqmError> {
-        config.unit.check()?;
-        let curve = RedCurve::new(config.min, config.max, config.max_p, config.gentle)?;
-        let after_idle = match config.rules {
+        let RedConfig { queue, gentle, wait, rules } = config;
+        let after_idle = match rules {
             Rules::FloydJacobson => AfterIdle::Decay,
             Rules::Ns2 => AfterIdle::DecayAndSample,
         };
-        let average = AverageQueue::new(config.weight, config.packet, after_idle)?;
-        Ok(Self { config, curve, average, count: -1, count_bytes: 0, above: false })
+        let queue = Averaged::new(queue, gentle, after_idle)?;
+        Ok(Self { queue, wait, rules, count: -1, count_bytes: 0, above: false })
     }
 
     /// The average queue in 2^-32ths of a packet (byte).
     pub fn average_bits(&self) -> u64 {
-        self.average.bits()
-    }
-
-    fn is_full(&self, queue: u64) -> bool {
-        self.config.limit.is_some_and(|limit| queue >= u64::from(limit))
+        self.queue.bits()
     }
 
     fn notified(&mut self) {
@@ -149,31 +174,25 @@ impl Red {
 
     fn notify(&mut self, packet: &Arrival, overload: bool) -> Verdict {
         self.notified();
-        if overload {
-            Verdict::Drop(AqmDrop::Overload)
-        } else if self.config.ecn && packet.ecn_capable {
-            Verdict::EnqueueMarked(Congestion::Congested)
-        } else {
-            Verdict::Drop(AqmDrop::Early)
-        }
+        if overload { Verdict::Drop(AqmDrop::Overload) } else { self.queue.notify(packet) }
     }
 
     fn floyd_jacobson(&mut self, packet: &Arrival, queue: u64, random: u32) -> Verdict {
-        if self.is_full(queue) {
+        if self.queue.is_full(queue) {
             self.notified();
             return Verdict::Drop(AqmDrop::Full);
         }
-        if self.curve.is_below(self.average.bits()) {
+        if self.queue.is_below() {
             self.count = -1;
             return Verdict::Enqueue;
         }
-        let on_curve = self.curve.probability(self.average.bits());
+        let on_curve = self.queue.probability();
         if on_curve == Fraction::ONE {
             return self.notify(packet, true);
         }
         self.count = self.count.saturating_add(1);
         let scaled = self.by_size(on_curve, packet.size);
-        let chance = spread(scaled, self.count.unsigned_abs(), self.config.wait);
+        let chance = spread(scaled, self.count.unsigned_abs(), self.wait);
         if chance.happens(random) { self.notify(packet, false) } else { Verdict::Enqueue }
     }
 
@@ -181,7 +200,7 @@ impl Red {
         self.count = self.count.max(0).saturating_add(1);
         self.count_bytes = self.count_bytes.saturating_add(u64::from(packet.size));
         let mut verdict = Verdict::Enqueue;
-        if self.curve.is_below(self.average.bits()) || queue <= 1 {
+        if self.queue.is_below() || queue <= 1 {
             self.above = false;
         } else if !self.above {
             self.above = true;
@@ -190,7 +209,7 @@ impl Red {
         } else {
             verdict = self.ns2_draw(packet, random);
         }
-        if self.is_full(queue) {
+        if self.queue.is_full(queue) {
             self.notified();
             verdict = Verdict::Drop(AqmDrop::Full);
         }
@@ -198,12 +217,12 @@ impl Red {
     }
 
     fn ns2_draw(&mut self, packet: &Arrival, random: u32) -> Verdict {
-        let on_curve = self.curve.probability(self.average.bits());
-        let count = match self.config.unit {
+        let on_curve = self.queue.probability();
+        let count = match self.queue.config.unit {
             Unit::Packets => self.count.unsigned_abs(),
             Unit::Bytes { mean } => self.count_bytes / u64::from(mean),
         };
-        let mut chance = spread(on_curve, count, self.config.wait);
+        let mut chance = spread(on_curve, count, self.wait);
         if chance < Fraction::ONE {
             chance = self.by_size(chance, packet.size);
         }
@@ -211,7 +230,7 @@ impl Red {
     }
 
     fn by_size(&self, probability: Fraction, size: u32) -> Fraction {
-        match self.config.unit {
+        match self.queue.config.unit {
             Unit::Packets => probability,
             // At most 2^32 (2^32 - 1).
             Unit::Bytes { mean } => Fraction::from_bits(probability.bits() * u64::from(size) / u64::from(mean)),
@@ -237,24 +256,20 @@ fn spread(probability: Fraction, count: u64, wait: bool) -> Fraction {
 
 impl Aqm for Red {
     fn arrival(&mut self, now: Time, packet: &Arrival, waiting: Backlog, random: u64) -> Verdict {
-        let queue = self.config.unit.of(waiting);
-        let idle = self.average.arrival(now, queue);
+        let (queue, found_idle) = self.queue.arrival(now, waiting);
         let random = (random >> 32) as u32;
-        let verdict = match self.config.rules {
+        let verdict = match self.rules {
             Rules::FloydJacobson => self.floyd_jacobson(packet, queue, random),
             Rules::Ns2 => self.ns2(packet, queue, random),
         };
-        if idle && matches!(verdict, Verdict::Drop(_)) {
-            self.average.stays_idle();
-        }
-        verdict
+        self.queue.judged(found_idle, verdict)
     }
 
     fn departure(&mut self, now: Time, waiting: Backlog) {
-        self.average.departure(now, u64::from(waiting.packets));
+        self.queue.departure(now, waiting);
     }
 
     fn set_packet(&mut self, packet: Duration) -> Result<(), AqmError> {
-        self.average.set_packet(packet)
+        self.queue.set_packet(packet)
     }
 }

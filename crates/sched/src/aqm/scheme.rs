@@ -4,32 +4,14 @@ use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use dovetail_units::{Density, Duration};
+use dovetail_units::{Bytes, Density, Duration};
 
-use super::{AqmError, Densities, Drq, DrqConfig, Fraction, Red, RedConfig, Rules};
-use crate::catalog::{self, Entry, Shape, build, catalog, split_names};
+use super::{AqmError, Densities, Drq, Fraction, QueueConfig, Red, RedConfig, Rules, Unit, drq, red};
+use crate::catalog::{self, Entry, Parameter, Shape, build, catalog, split_names};
 use crate::spec::{Spec, SpecError, choice};
 
-/// Active queue management by name, with what it does.
-pub const MANAGERS: [(&str, &str); 2] = [
-    ("red", "Random Early Detection: drops or marks by chance, the more the longer the average queue"),
-    ("drq", "Dual-Resource Queue: marks so that TCP shares CPUs and links proportionally fairly (Shin et al. 2006)"),
-];
-
-/// Parameters of the managers: name, value, default, meaning.
-pub const PARAMETERS: [[&str; 4]; 6] = [
-    ["min", "whole packets, below max", "50", "nothing is dropped or marked below this average queue"],
-    [
-        "max",
-        "whole packets, at most 2^30",
-        "550",
-        "the average queue at which the probability is max_p; it is 1 at twice that",
-    ],
-    ["max_p", "above 0, at most 1", "0.1", "probability at max"],
-    ["weight", "above 0, at most 1", "0.0001", "weight of a new sample in the average queue"],
-    ["wait", "yes or no", "no", "red: keep drops or marks apart"],
-    ["rules", "paper or ns2", "paper", "red: as Floyd and Jacobson have it, or as ns-2"],
-];
+/// What manages queues, by name.
+pub static MANAGERS: [Entry; 2] = [red::ENTRY, drq::ENTRY];
 
 /// What stands in front of CPUs, and what in front of links.
 #[derive(Clone, PartialEq, Debug)]
@@ -50,7 +32,7 @@ pub enum Standing {
     /// One under RED.
     Red(RedConfig),
     /// One under DRQ.
-    Drq(DrqConfig),
+    Drq(QueueConfig),
     /// A scheduler of one resource, with a queue for every flow.
     PerFlow(Spec),
 }
@@ -59,8 +41,8 @@ impl Standing {
     /// In front of a resource on which a packet takes `packet` in the mean.
     pub fn with_packet(&self, packet: Duration) -> Self {
         match self {
-            Self::Red(config) => Self::Red(RedConfig { packet, ..*config }),
-            Self::Drq(config) => Self::Drq(DrqConfig { packet, ..*config }),
+            Self::Red(config) => Self::Red(RedConfig { queue: QueueConfig { packet, ..config.queue }, ..*config }),
+            Self::Drq(config) => Self::Drq(QueueConfig { packet, ..*config }),
             other => other.clone(),
         }
     }
@@ -91,6 +73,22 @@ impl Scheme {
     }
 }
 
+/// What the scheme called `name` is made of, in front of CPUs and of links, and all parameters that it takes, if queue management has a part
+/// in it and it can stand in a network.
+pub fn about(name: &str) -> Option<([&'static Entry; 2], Vec<&'static Parameter>)> {
+    Scheme::new(&Spec { name: name.to_string(), parameters: Vec::new() }).ok()?;
+    let parts = parts(name).ok().filter(|_| manages(name) == Ok(true))?;
+    let entry = |part: &str| MANAGERS.iter().chain(catalog()).find(|entry| entry.name == part);
+    let entries = [entry(parts.first()?)?, entry(parts.last()?)?];
+    let mut parameters: Vec<&'static Parameter> = Vec::new();
+    for parameter in entries.iter().flat_map(|entry| entry.parameters).filter(|p| p.name != RESOURCE) {
+        if !parameters.iter().any(|known| known.name == parameter.name) {
+            parameters.push(parameter);
+        }
+    }
+    Some((entries, parameters))
+}
+
 /// The names that `name` joins by plus signs: of managers, or of disciplines, whether they can stand in front of one resource or not.
 ///
 /// # Errors
@@ -109,7 +107,7 @@ fn split(name: &str, alone: Vec<&'static str>) -> Result<Vec<&'static str>, Spec
 }
 
 fn all() -> Vec<&'static str> {
-    MANAGERS.iter().map(|(manager, _)| *manager).chain(catalog::names()).collect()
+    MANAGERS.iter().map(|manager| manager.name).chain(catalog::names()).collect()
 }
 
 /// Whether active queue management has a part in what is called `name`.
@@ -117,7 +115,7 @@ fn all() -> Vec<&'static str> {
 /// # Errors
 /// As [`parts`].
 pub fn manages(name: &str) -> Result<bool, SpecError> {
-    Ok(parts(name)?.iter().any(|part| MANAGERS.iter().any(|(manager, _)| manager == part)))
+    Ok(parts(name)?.iter().any(|part| MANAGERS.iter().any(|manager| manager.name == *part)))
 }
 
 /// What can stand in front of one resource.
@@ -132,7 +130,7 @@ enum Kind {
 /// The names that can stand in front of one resource.
 pub fn names() -> Vec<&'static str> {
     let single = catalog().iter().filter(|e| e.can_be_part()).map(|e| e.name);
-    MANAGERS.iter().map(|(name, _)| *name).chain(single).collect()
+    MANAGERS.iter().map(|manager| manager.name).chain(single).collect()
 }
 
 fn kind(name: &str) -> Result<Kind, SpecError> {
@@ -162,8 +160,8 @@ impl Kind {
     fn parameters(&self) -> Vec<&'static str> {
         match self {
             Self::Fifo => Vec::new(),
-            Self::Red => PARAMETERS.iter().map(|p| p[0]).collect(),
-            Self::Drq => PARAMETERS[..4].iter().map(|p| p[0]).collect(),
+            Self::Red => red::ENTRY.parameters.iter().map(|p| p.name).collect(),
+            Self::Drq => drq::ENTRY.parameters.iter().map(|p| p.name).collect(),
             Self::PerFlow(entry) => entry.parameters.iter().map(|p| p.name).filter(|&n| n != RESOURCE).collect(),
         }
     }
@@ -185,40 +183,60 @@ impl Kind {
                 Ok(Standing::PerFlow(spec))
             }
             Self::Red => {
-                let mut red = RedConfig::new(packet);
-                own().try_for_each(|(key, value)| set_red(&mut red, key, value))?;
+                let red = read(spec, packet)?;
                 Red::new(red).map_err(wrong)?;
                 Ok(Standing::Red(red))
             }
             Self::Drq => {
-                let mut red = RedConfig::new(packet);
-                own().try_for_each(|(key, value)| set_red(&mut red, key, value))?;
-                let RedConfig { min, max, max_p, weight, .. } = red;
-                let drq = DrqConfig { min, max, max_p, weight, ..DrqConfig::new(packet) };
+                let queue = read(spec, packet)?.queue;
                 let densities = Densities::new(&[Density::ONE], Fraction::ZERO);
-                densities.and_then(|densities| Drq::cpu(drq, densities)).map_err(wrong)?;
-                Ok(Standing::Drq(drq))
+                densities.and_then(|densities| Drq::cpu(queue, densities)).map_err(wrong)?;
+                Ok(Standing::Drq(queue))
             }
         }
     }
 }
 
-fn set_red(red: &mut RedConfig, key: &str, value: &str) -> Result<(), SpecError> {
-    let wrong = || {
-        let expected = PARAMETERS.iter().find(|p| p[0] == key).map_or("", |p| p[1]);
-        SpecError::bad_value(key, value, expected)
-    };
+/// RED as the parameters say, those of others left out; DRQ is its queue.
+fn read(spec: &Spec, packet: Duration) -> Result<RedConfig, SpecError> {
+    let mut red = RedConfig::new(QueueConfig::new(packet));
+    for (key, value) in &spec.parameters {
+        if let Some(parameter) = red::ENTRY.parameters.iter().find(|p| p.name == key) {
+            set(&mut red, parameter, value)?;
+        }
+    }
+    // Thresholds are written in packets; RED wants them in its unit.
+    let queue = &mut red.queue;
+    (queue.min, queue.max) = (queue.unit.packets(queue.min), queue.unit.packets(queue.max));
+    Ok(red)
+}
+
+fn set(red: &mut RedConfig, parameter: &Parameter, value: &str) -> Result<(), SpecError> {
+    let Parameter { name, value: expected, .. } = *parameter;
+    let wrong = || SpecError::bad_value(name, value, expected);
     let packets = || value.parse::<u32>().map_err(|_| wrong());
-    let part = || value.parse::<f64>().ok().and_then(Fraction::from_f64).ok_or_else(wrong);
-    match key {
-        "min" => red.min = packets()?,
-        "max" => red.max = packets()?,
-        "max_p" => red.max_p = part()?,
-        "weight" => red.weight = part()?,
-        "wait" => red.wait = choice(key, value, [("yes", true), ("no", false)])?,
-        _ => red.rules = choice(key, value, [("paper", Rules::FloydJacobson), ("ns2", Rules::Ns2)])?,
+    let part = || value.parse().ok().and_then(Fraction::from_f64).filter(|&f| f != Fraction::ZERO).ok_or_else(wrong);
+    let yes = || choice(name, value, [("yes", true), ("no", false)]);
+    match name {
+        "min" => red.queue.min = packets()?,
+        "max" => red.queue.max = packets()?,
+        "max_p" => red.queue.max_p = part()?,
+        "weight" => red.queue.weight = part()?,
+        "mean_packet" => red.queue.unit = unit(value).ok_or_else(wrong)?,
+        "gentle" => red.gentle = yes()?,
+        "wait" => red.wait = yes()?,
+        _ => red.rules = choice(name, value, [("paper", Rules::FloydJacobson), ("ns2", Rules::Ns2)])?,
     }
     Ok(())
+}
+
+/// The unit of queues whose packets are so long in the mean.
+fn unit(mean_packet: &str) -> Option<Unit> {
+    if mean_packet == "none" {
+        return Some(Unit::Packets);
+    }
+    let Bytes(bytes) = mean_packet.parse().ok()?;
+    u32::try_from(bytes).ok().filter(|&mean| mean > 0).map(|mean| Unit::Bytes { mean })
 }
 
 fn sorted(mut names: Vec<&'static str>) -> Vec<&'static str> {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use dovetail_tcp::Config;
+use dovetail_sched::aqm::Encoding;
+use dovetail_tcp::{AckPolicy, Config};
 use dovetail_units::{BitRate, CycleRate, Density, Duration, Time};
 
 use super::queue::Queueing;
@@ -29,6 +30,8 @@ pub struct Hop {
     pub limit: u32,
     /// Propagation delay to the next hop of a packet's route, or to its receiver.
     pub delay: Duration,
+    /// How what DRQ noted in a packet gets to the next hop: in its ECN field, or `None`: beside the packet, as within a box.
+    pub encoding: Option<Encoding>,
 }
 
 /// Flows of one kind.
@@ -46,6 +49,8 @@ pub struct Class {
     pub access: Option<BitRate>,
     /// The senders.
     pub tcp: Config,
+    /// When the receivers acknowledge.
+    pub acks: AckPolicy,
 }
 
 /// Two-way propagation delay of a flow. What the hops of the route do not make up is divided: one half of the whole is the way back, and the

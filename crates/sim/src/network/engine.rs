@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use dovetail_sched::aqm::Congestion;
-use dovetail_tcp::{Ack, Rules, Sender};
+use dovetail_sched::aqm::{Congestion, Encoding};
+use dovetail_tcp::{Ack, AckPolicy, Rules, Sender};
 use dovetail_units::{Duration, Time};
 use rand::RngExt;
 
@@ -53,12 +53,15 @@ pub(super) struct Engine<'a, T> {
     network: &'a Network,
     options: NetworkOptions<'a>,
     tap: &'a mut T,
-    /// Its places: for every hop the end of service and the way behind it, for every traffic its next flow, the alarms, the ways.
+    /// Its places: for every hop the end of service and the way behind it, for every traffic its next flow, the alarms of senders and of
+    /// receivers, the ways.
     calendar: Calendar,
     stations: Vec<Station>,
     ways: Ways<Travel>,
-    /// Of every flow, its sender's: receivers acknowledge at once.
+    /// Of every flow, its sender's.
     alarms: Alarms,
+    /// Of every flow whose receiver delays ACKs, the receiver's.
+    ack_alarms: Alarms,
     /// Flows that have not started yet of every long-lived traffic, or the arrivals of a short-lived one.
     webs: Vec<Option<Web>>,
     started: Vec<u32>,
@@ -89,8 +92,9 @@ impl<'a, T: Tap> Engine<'a, T> {
             tap,
             calendar: Calendar::new(),
             stations,
-            ways: Ways::new(2 * hops + traffic + 1),
+            ways: Ways::new(2 * hops + traffic + 2),
             alarms: Alarms::new(2 * hops + traffic),
+            ack_alarms: Alarms::new(2 * hops + traffic + 1),
             webs: network.traffic.iter().enumerate().map(web).collect(),
             started: vec![0; network.traffic.len()],
             flows: Vec::new(),
@@ -133,8 +137,10 @@ impl<'a, T: Tap> Engine<'a, T> {
         if place < hops {
             self.service_ends(place as usize)?;
         } else if place < 2 * hops {
-            if let Some(packet) = self.stations[(place - hops) as usize].behind.receive(&mut self.calendar) {
-                self.arrives(packet)?;
+            match self.stations[(place - hops) as usize].behind.receive(&mut self.calendar) {
+                Some(packet) if self.is_through(&packet) => self.receive(self.now, packet),
+                Some(packet) => self.arrives(packet)?,
+                None => {}
             }
         } else if place < 2 * hops + traffic {
             self.start_flow((place - 2 * hops) as usize)?;
@@ -142,6 +148,10 @@ impl<'a, T: Tap> Engine<'a, T> {
         } else if place == 2 * hops + traffic {
             if let Some(flow) = self.alarms.ring(self.now, &mut self.calendar) {
                 self.alarm(flow as usize);
+            }
+        } else if place == 2 * hops + traffic + 1 {
+            if let Some(flow) = self.ack_alarms.ring(self.now, &mut self.calendar) {
+                self.ack_alarm(flow as usize);
             }
         } else {
             match self.ways.receive(place, &mut self.calendar) {
@@ -196,7 +206,7 @@ impl<'a, T: Tap> Engine<'a, T> {
         let sender = Sender::new(config).map_err(|e| SimError::invalid(e.to_string()))?;
         let reach = self.reach(class, described.rtt());
         let number = self.started.iter().map(|&flows| u64::from(flows)).sum();
-        let flow = Flow::new(sender, described.class(), traffic as u32, number, reach, class.access);
+        let flow = Flow::new(sender, (traffic as u32, described.class()), number, reach, class);
         let index = self.place(flow)?;
         self.started[traffic] += 1;
         for station in &mut self.stations {
@@ -256,6 +266,7 @@ impl<'a, T: Tap> Engine<'a, T> {
         self.totals.finished(flow);
         flow.leave();
         self.alarms.clear(self.now, index as u32, &mut self.calendar);
+        self.ack_alarms.clear(self.now, index as u32, &mut self.calendar);
         for station in &mut self.stations {
             station.queue.remove_flow(self.now, index as u32);
         }
@@ -301,21 +312,32 @@ impl<'a, T: Tap> Engine<'a, T> {
 
     fn service_ends(&mut self, hop: usize) -> Result<(), SimError> {
         let station = &mut self.stations[hop];
-        if let Some(packet) = station.in_service.take() {
+        if let Some(mut packet) = station.in_service.take() {
             self.tap.left(self.now, hop as u32, &packet);
             station.queue.departed(self.now);
+            station.totals.departed += 1;
+            let described = &self.network.hops[hop];
+            if let Some(encoding) = described.encoding {
+                packet.congestion = carried(encoding, &packet);
+            }
             let class = &self.network.classes[packet.class as usize];
-            if usize::from(packet.passed) < class.route.len() {
-                station.behind.send(self.now, self.now, packet, &mut self.calendar);
+            let last = usize::from(packet.passed) == class.route.len();
+            if last && class.acks == AckPolicy::EverySegment {
+                self.receive(self.now + described.delay, packet);
             } else {
-                let then = self.now + self.network.hops[hop].delay;
-                self.receive(then, packet);
+                station.behind.send(self.now, self.now, packet, &mut self.calendar);
             }
         }
         self.serve(hop)
     }
 
-    /// The packet comes to its receiver then: from its last hop nothing overtakes it, so that the receiver can be asked before.
+    /// Whether the packet has passed all hops of its route.
+    fn is_through(&self, packet: &Packet) -> bool {
+        usize::from(packet.passed) == self.network.classes[packet.class as usize].route.len()
+    }
+
+    /// The packet comes to its receiver then. From its last hop nothing overtakes it, so that a receiver that answers at once can be asked
+    /// before; one that may wait for the next segment is asked when it comes.
     fn receive(&mut self, then: Time, packet: Packet) {
         let flow = &mut self.flows[packet.flow as usize];
         flow.under_way -= 1;
@@ -325,6 +347,22 @@ impl<'a, T: Tap> Engine<'a, T> {
             let delivered = (flow.receiver.stats().distinct - before) as u32;
             let answer = Travel::Ack { flow: packet.flow, delivered, ack };
             self.ways.send(flow.reach.back, then, then, answer, &mut self.calendar);
+        }
+        if let Some(due) = flow.receiver.next_timer() {
+            self.ack_alarms.at_latest(self.now, packet.flow, due, &mut self.calendar);
+        }
+    }
+
+    /// The alarm of a flow's receiver goes off: another ACK may have been given since it was set, and the receiver looks itself.
+    fn ack_alarm(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        if let Some(ack) = flow.receiver.on_timer(self.now) {
+            flow.under_way += 1;
+            let answer = Travel::Ack { flow: index as u32, delivered: 0, ack };
+            self.ways.send(flow.reach.back, self.now, self.now, answer, &mut self.calendar);
+        }
+        if let Some(due) = flow.receiver.next_timer() {
+            self.ack_alarms.at_latest(self.now, index as u32, due, &mut self.calendar);
         }
     }
 
@@ -342,7 +380,8 @@ impl<'a, T: Tap> Engine<'a, T> {
     /// What happens from now on counts.
     fn measure_from(&mut self, time: Time) {
         for station in &mut self.stations {
-            station.totals.restart(time);
+            let held = station.queue.len() as u64 + u64::from(station.in_service.is_some());
+            station.totals.restart(time, held);
         }
         self.note_undelivered(time);
         self.totals.restart(&mut self.flows);
@@ -355,7 +394,16 @@ impl<'a, T: Tap> Engine<'a, T> {
         }
         self.note_undelivered(until + Duration::from_nanos(1));
         let span = until.since(self.options.warm_up);
-        let hops = self.network.hops.iter().zip(self.stations).map(|(hop, station)| station.totals.result(hop, span));
+        let hops = self.network.hops.iter().zip(self.stations).map(|(hop, station)| {
+            let held = station.queue.len() as u64 + u64::from(station.in_service.is_some());
+            station.totals.result(hop, span, held)
+        });
         self.totals.result(&self.flows, span, hops.collect())
     }
+}
+
+/// DRQ's state of a packet behind a box that writes it into the ECN field, as the next box reads it. Senders set ECT(0), or nothing.
+fn carried(encoding: Encoding, packet: &Packet) -> Congestion {
+    let field = if packet.segment.ect { 0b10 } else { 0b00 };
+    encoding.read(encoding.write(field, packet.congestion)).congestion
 }

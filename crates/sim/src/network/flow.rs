@@ -1,9 +1,10 @@
 //! A TCP flow and its own ways: to the first hop, and back from its receiver.
 
-use dovetail_tcp::{AckPolicy, Receiver, Sender};
-use dovetail_units::{BitRate, Duration, Time};
+use dovetail_tcp::{Receiver, Sender};
+use dovetail_units::{Duration, Time};
 
 use super::calendar::WayId;
+use super::description::Class;
 use super::server::Transmitter;
 
 /// The parts of a flow's way that no hop is on.
@@ -50,16 +51,18 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    pub fn new(sender: Sender, class: u32, traffic: u32, number: u64, reach: Reach, access: Option<BitRate>) -> Self {
+    /// Of traffic number `traffic`, whose class is this one.
+    pub fn new(sender: Sender, traffic: (u32, u32), number: u64, reach: Reach, described: &Class) -> Self {
+        let (traffic, class) = traffic;
         Self {
             sender,
-            receiver: Receiver::new(AckPolicy::EverySegment),
+            receiver: Receiver::new(described.acks),
             class,
             traffic,
             number,
             reach,
             under_way: 0,
-            access: access.map(Transmitter::new),
+            access: described.access.map(Transmitter::new),
             access_idle: Time::ZERO,
             lives: true,
             undelivered: 0,

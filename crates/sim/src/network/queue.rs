@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use dovetail_sched::aqm::{
-    Aqm, AqmDrop, AqmError, Arrival, Backlog, Congestion, Densities, Drq, DrqConfig, Fraction, Red, RedConfig, Unit,
-    Verdict,
+    AqmDrop, AqmError, Arrival, Congestion, Densities, Drq, Fraction, ManagedQueue, Manager, QueueConfig, Red,
+    RedConfig,
 };
 use dovetail_sched::{
     FlowConfig, FlowId, Limit, Next, Packet as Offered, Progress, Scheduler, Served, Shape, Spec, build,
@@ -24,10 +24,10 @@ use crate::random::{Stream, stream};
 pub enum Queueing {
     /// In order of arrival; what finds no room is lost.
     DropTail,
-    /// In order of arrival, under RED, whose limit is the hop's; in bytes, that many packets of mean size.
+    /// In order of arrival, under RED, whose limit is the hop's; in bytes, that many packets of mean size, as in ns-2.
     Red(RedConfig),
     /// In order of arrival, under DRQ, whose limit is the hop's as under RED: by the classes' densities on a CPU.
-    Drq(DrqConfig),
+    Drq(QueueConfig),
     /// Every flow in a queue of its own, under this scheduler of one resource.
     PerFlow(Spec),
 }
@@ -47,24 +47,23 @@ pub(super) struct Lost {
 impl Queue {
     pub fn new(hop: &Hop, network: &Network, seed: u64) -> Result<Self, SimError> {
         let wrong = |error: AqmError| SimError::invalid(format!("hop {:?}: {error}", hop.name));
-        let aqm: Box<dyn Aqm> = match &hop.queueing {
+        let limited = |queue: QueueConfig| QueueConfig { limit: Some(queue.unit.packets(hop.limit)), ..queue };
+        let manager = match &hop.queueing {
             Queueing::DropTail => return Ok(Self::Fifo { waiting: VecDeque::new(), limit: hop.limit as usize }),
             Queueing::PerFlow(spec) => return Ok(Self::PerFlow(PerFlow::new(spec, hop)?)),
             Queueing::Red(config) => {
-                let limit = Some(limit(hop, config.unit));
-                Box::new(Red::new(RedConfig { limit, ..*config }).map_err(wrong)?)
+                Red::new(RedConfig { queue: limited(config.queue), ..*config }).map(Manager::Red).map_err(wrong)?
             }
             Queueing::Drq(config) => {
-                let config = DrqConfig { limit: Some(limit(hop, config.unit)), ..*config };
                 let drq = match hop.service {
-                    Service::Link(_) => Drq::link(config),
-                    Service::Cpu(_) => densities(network).and_then(|densities| Drq::cpu(config, densities)),
+                    Service::Link(_) => Drq::link(limited(*config)),
+                    Service::Cpu(_) => densities(network).and_then(|densities| Drq::cpu(limited(*config), densities)),
                 };
-                Box::new(drq.map_err(wrong)?)
+                drq.map(Manager::Drq).map_err(wrong)?
             }
         };
         let draws = stream(seed, &format!("hop {}", hop.name));
-        Ok(Self::Managed(Box::new(Managed { waiting: VecDeque::new(), bytes: 0, aqm, draws })))
+        Ok(Self::Managed(Box::new(Managed { waiting: ManagedQueue::new(manager), draws })))
     }
 
     /// Packets that wait.
@@ -118,8 +117,7 @@ impl Queue {
     #[inline]
     pub fn departed(&mut self, now: Time) {
         if let Self::Managed(queue) = self {
-            let waiting = queue.backlog();
-            queue.aqm.departure(now, waiting);
+            queue.waiting.departed(now);
         }
     }
 
@@ -128,17 +126,9 @@ impl Queue {
     pub fn next(&mut self, now: Time) -> Result<Option<Packet>, SimError> {
         match self {
             Self::Fifo { waiting, .. } => Ok(waiting.pop_front()),
-            Self::Managed(queue) => Ok(queue.next()),
+            Self::Managed(queue) => Ok(queue.waiting.pop()),
             Self::PerFlow(queue) => queue.next(now),
         }
-    }
-}
-
-/// The hop's limit in the unit of its queue management: in bytes, so many packets of mean size, as in ns-2.
-fn limit(hop: &Hop, unit: Unit) -> u32 {
-    match unit {
-        Unit::Packets => hop.limit,
-        Unit::Bytes { mean } => hop.limit.saturating_mul(mean),
     }
 }
 
@@ -150,46 +140,28 @@ fn densities(network: &Network) -> Result<Densities, AqmError> {
 
 /// A queue in order of arrival under active queue management.
 pub(super) struct Managed {
-    waiting: VecDeque<Packet>,
-    bytes: u64,
-    aqm: Box<dyn Aqm>,
+    waiting: ManagedQueue<Packet>,
     draws: Stream,
 }
 
 impl Managed {
-    fn backlog(&self) -> Backlog {
-        Backlog { packets: self.waiting.len() as u32, bytes: self.bytes }
-    }
-
-    fn arrive(&mut self, now: Time, mut packet: Packet, totals: &mut HopTotals) -> Result<(), Lost> {
+    fn arrive(&mut self, now: Time, packet: Packet, totals: &mut HopTotals) -> Result<(), Lost> {
         let Packet { flow, class, bytes, congestion, segment, .. } = packet;
         let arrival = Arrival { size: bytes, ecn_capable: segment.ect, congestion, class };
-        match self.aqm.arrival(now, &arrival, self.backlog(), self.draws.next_u64()) {
-            Verdict::Drop(AqmDrop::Full) => {
-                totals.overflowed += 1;
-                return Err(Lost { flow });
-            }
-            Verdict::Drop(_) => {
-                totals.dropped += 1;
-                return Err(Lost { flow });
-            }
-            Verdict::Enqueue => {}
-            Verdict::EnqueueMarked(state) => {
-                packet.congestion = state;
-                packet.segment.ce |= state == Congestion::Congested;
-                totals.marked += u64::from(state == Congestion::Congested);
-                totals.signalled += u64::from(state == Congestion::Signalled);
-            }
-        }
-        self.bytes += u64::from(bytes);
-        self.waiting.push_back(packet);
-        Ok(())
-    }
-
-    fn next(&mut self) -> Option<Packet> {
-        let packet = self.waiting.pop_front()?;
-        self.bytes -= u64::from(packet.bytes);
-        Some(packet)
+        let marked = &mut totals.marked;
+        let signalled = &mut totals.signalled;
+        let mark = |packet: &mut Packet, state: Congestion| {
+            packet.congestion = state;
+            packet.segment.ce |= state == Congestion::Congested;
+            *marked += u64::from(state == Congestion::Congested);
+            *signalled += u64::from(state == Congestion::Signalled);
+        };
+        let arrived = self.waiting.arrive(now, &arrival, self.draws.next_u64(), packet, mark);
+        arrived.map_err(|(reason, _)| {
+            let count = if reason == AqmDrop::Full { &mut totals.overflowed } else { &mut totals.dropped };
+            *count += 1;
+            Lost { flow }
+        })
     }
 }
 
@@ -267,6 +239,7 @@ mod tests {
             queueing: Queueing::PerFlow(spec.clone()),
             limit: 10,
             delay: Duration::ZERO,
+            encoding: None,
         };
         let mut queue = PerFlow::new(&spec, &hop).unwrap();
         queue.add(0);

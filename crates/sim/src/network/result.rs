@@ -12,14 +12,22 @@ pub struct HopResult {
     pub name: String,
     /// Busy part of the time.
     pub utilization: f64,
-    /// Bytes served per second, in bit/s.
+    /// Bits served per second; of the packets in service at the beginning and at the end, what was served between.
     pub rate_bps: f64,
     /// Mean number of packets that wait, the one in service not counted.
     pub queue: f64,
+    /// Its standard deviation over time.
+    pub queue_deviation: f64,
     /// The most that waited.
     pub longest_queue: u32,
+    /// Packets that were there when counting began, the one in service included.
+    pub held_before: u64,
     /// Packets that came.
     pub arrived: u64,
+    /// Packets that were served to their end. What was there before and what came are these, what was lost, and what is there after.
+    pub departed: u64,
+    /// Packets that are there at the end, the one in service included.
+    pub held_after: u64,
     /// Of these, dropped by the queue management.
     pub dropped: u64,
     /// Of these, dropped because there was no room.
@@ -93,11 +101,17 @@ pub(super) struct HopTotals {
     from: Time,
     busy: Duration,
     bytes: u64,
-    /// Packets times nanoseconds.
+    /// Bits of the packet in service when counting began that were served after.
+    rest_bits: f64,
+    /// Length of the last packet, and how long it takes.
+    last: (u32, Duration),
+    /// Packets times nanoseconds, and squares of packets times nanoseconds.
     waiting: u128,
+    waiting_squared: u128,
     since: Time,
     longest: u32,
-    /// Arrivals, drops, overflows, marks, signals.
+    held_before: u64,
+    pub departed: u64,
     pub arrived: u64,
     pub dropped: u64,
     pub overflowed: u64,
@@ -111,7 +125,9 @@ impl HopTotals {
     /// Until now, so many waited.
     #[inline]
     pub fn queue_was(&mut self, now: Time, waiting: usize) {
-        self.waiting += u128::from(now.since(self.since).as_nanos()) * waiting as u128;
+        let area = u128::from(now.since(self.since).as_nanos()) * waiting as u128;
+        self.waiting += area;
+        self.waiting_squared += area * waiting as u128;
         self.since = now;
         self.longest = self.longest.max(waiting as u32);
     }
@@ -121,26 +137,44 @@ impl HopTotals {
         self.busy += time;
         self.busy_until = now + time;
         self.bytes += u64::from(bytes);
+        self.last = (bytes, time);
     }
 
-    pub fn restart(&mut self, time: Time) {
-        let busy = self.busy_until.since(time);
-        *self = Self { from: time, since: time, busy, busy_until: self.busy_until, ..Self::default() };
+    /// What happens from now on counts; so many packets are there.
+    pub fn restart(&mut self, time: Time, held_before: u64) {
+        let Self { busy_until, last, .. } = *self;
+        let (busy, rest_bits) = (busy_until.since(time), self.bits_after(time));
+        *self = Self { from: time, since: time, busy, busy_until, rest_bits, last, held_before, ..Self::default() };
     }
 
-    pub fn result(self, hop: &Hop, span: Duration) -> HopResult {
+    /// Bits of the last packet that are served after this time.
+    fn bits_after(&self, time: Time) -> f64 {
+        let (bytes, taken) = self.last;
+        let rest = self.busy_until.since(time).min(taken);
+        if taken == Duration::ZERO { 0.0 } else { 8.0 * f64::from(bytes) * rest.as_secs_f64() / taken.as_secs_f64() }
+    }
+
+    /// At the end, when so many packets are there.
+    pub fn result(self, hop: &Hop, span: Duration, held_after: u64) -> HopResult {
         let seconds = span.as_secs_f64();
         // A service that is under way at the end counts only as far as it got.
         let beyond = self.busy_until.since(self.from + span);
         let busy = self.busy.saturating_sub(beyond).as_secs_f64();
         let per_second = |x: f64| if seconds > 0.0 { x / seconds } else { 0.0 };
+        let bits = self.rest_bits + 8.0 * self.bytes as f64 - self.bits_after(self.from + span);
+        let queue = per_second(self.waiting as f64 / 1e9);
+        let variance = per_second(self.waiting_squared as f64 / 1e9) - queue * queue;
         HopResult {
             name: hop.name.clone(),
             utilization: per_second(busy),
-            rate_bps: per_second(8.0 * self.bytes as f64),
-            queue: per_second(self.waiting as f64 / 1e9),
+            rate_bps: per_second(bits),
+            queue,
+            queue_deviation: variance.max(0.0).sqrt(),
             longest_queue: self.longest,
+            held_before: self.held_before,
             arrived: self.arrived,
+            departed: self.departed,
+            held_after,
             dropped: self.dropped,
             overflowed: self.overflowed,
             marked: self.marked,

@@ -5,11 +5,11 @@
 use std::path::Path;
 use std::process::Command;
 
-use dovetail_sched::aqm::{RedConfig, Rules};
+use dovetail_sched::aqm::{Fraction, QueueConfig, RedConfig, Rules};
 use dovetail_sim::network::{
     Class, Hop, Network, NetworkOptions, NetworkResult, Queueing, RoundTrip, Service, Traffic, simulate_network,
 };
-use dovetail_tcp::{Config, Variant};
+use dovetail_tcp::{AckPolicy, Config, Variant};
 use dovetail_units::{Density, Duration, Time};
 
 /// The seconds that count.
@@ -51,13 +51,16 @@ pub fn ours(variant: Variant, ecn: bool, seed: u64) -> Outcome {
 
 fn dumbbell(variant: Variant, ecn: bool) -> Network {
     let packet = Duration::from_micros(100);
-    let red = RedConfig { wait: true, ecn, rules: Rules::Ns2, ..RedConfig::new(packet) };
+    let weight = Fraction::from_f64(1e-4).unwrap();
+    let queue = QueueConfig { weight, ecn, ..QueueConfig::new(packet) };
+    let red = RedConfig { wait: true, rules: Rules::Ns2, ..RedConfig::new(queue) };
     let link = Hop {
         name: "bottleneck".into(),
         service: Service::Link("40 Mbps".parse().unwrap()),
         queueing: Queueing::Red(red),
         limit: 1200,
         delay: Duration::from_millis(10),
+        encoding: None,
     };
     let class = Class {
         name: "tcp".into(),
@@ -66,6 +69,7 @@ fn dumbbell(variant: Variant, ecn: bool) -> Network {
         packet_bytes: 500,
         access: Some("1 Gbps".parse().unwrap()),
         tcp: Config { window_limit: 1000, handshake: false, ecn, ..Config::ns2(variant, Duration::ZERO) },
+        acks: AckPolicy::EverySegment,
     };
     let rtt = RoundTrip { min: Duration::from_millis(40), max: Duration::from_millis(40) };
     let spread = Duration::from_secs(20);

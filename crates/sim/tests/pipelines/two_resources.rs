@@ -1,22 +1,25 @@
 //! A CPU and then a link, both under RED as in ns-2, beside what ns-2 2.35 said over five seeds: forty long-lived Reno flows of 500-byte packets
 //! without ECN, a round trip of 40 ms, a link of 40 Mb/s, starts spread over 20 s; a packet of w cycles/bit holds the CPU 8 * 500 * w / C seconds.
 
-use dovetail_sched::aqm::{RedConfig, Rules};
+use dovetail_sched::aqm::{Fraction, QueueConfig, RedConfig, Rules};
 use dovetail_sim::network::{
     Class, Hop, Network, NetworkOptions, NetworkResult, Queueing, RoundTrip, Service, Traffic, simulate_network,
 };
-use dovetail_tcp::{Config, Variant};
+use dovetail_tcp::{AckPolicy, Config, Variant};
 use dovetail_units::{Density, Duration, Time};
 
 /// Forty flows in classes of these densities in millionths of a cycle per bit, over a CPU of so many cycles per second.
 fn run(cpu: &str, micro: &[u64]) -> NetworkResult {
-    let red = RedConfig { wait: true, ecn: false, rules: Rules::Ns2, ..RedConfig::new(Duration::from_micros(100)) };
+    let weight = Fraction::from_f64(1e-4).unwrap();
+    let queue = QueueConfig { weight, ecn: false, ..QueueConfig::new(Duration::from_micros(100)) };
+    let red = RedConfig { wait: true, rules: Rules::Ns2, ..RedConfig::new(queue) };
     let hop = |name: &str, service, delay| Hop {
         name: name.into(),
         service,
         queueing: Queueing::Red(red),
         limit: 1200,
         delay: Duration::from_millis(delay),
+        encoding: None,
     };
     let class = |&density: &u64| Class {
         name: density.to_string(),
@@ -25,6 +28,7 @@ fn run(cpu: &str, micro: &[u64]) -> NetworkResult {
         packet_bytes: 500,
         access: Some("1 Gbps".parse().unwrap()),
         tcp: Config { window_limit: 1000, handshake: false, ecn: false, ..Config::ns2(Variant::Reno, Duration::ZERO) },
+        acks: AckPolicy::EverySegment,
     };
     let rtt = RoundTrip { min: Duration::from_millis(40), max: Duration::from_millis(40) };
     let count = 40 / micro.len() as u32;

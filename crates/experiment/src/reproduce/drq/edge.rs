@@ -27,6 +27,14 @@ pub(super) fn by_capacity(bench: &Bench<'_>, overrides: &[String]) -> Result<Vec
     sweep(bench, "drq/fig14.toml", SCENARIO, &CAPACITIES.iter().map(point).collect::<Vec<_>>())
 }
 
+/// Those with CPUs of 20 Mcycles/s, and core links of twice the rate.
+pub(super) fn with_wide_core(bench: &Bench<'_>, overrides: &[String]) -> Result<Vec<Point>, ReproduceError> {
+    let core = ["L1", "L2"].map(|hop| format!("hop.{hop}.rate=200 Mbps"));
+    let schemes = "schedulers=[\"drr+red:rules=ns2,wait=yes,weight=0.0001\", \"drq:weight=0.0001\"]".to_string();
+    let own = cpus(20).into_iter().chain(core).chain([schemes]);
+    sweep(bench, "drq/fig14.toml", SCENARIO, &[(20.0, own.chain(overrides.iter().cloned()).collect())])
+}
+
 /// The runs of Fig. 15: CPUs of 30 Mcycles/s, SG2 needs 1 cycle per bit.
 pub(super) fn by_density(bench: &Bench<'_>, overrides: &[String]) -> Result<Vec<Point>, ReproduceError> {
     let point = |&density: &u32| {
@@ -38,8 +46,8 @@ pub(super) fn by_density(bench: &Bench<'_>, overrides: &[String]) -> Result<Vec<
     sweep(bench, "drq/fig14.toml", SCENARIO, &DENSITIES.iter().map(point).collect::<Vec<_>>())
 }
 
-/// Fig. 14.
-pub fn capacity(points: &[Point]) -> Result<Findings, ReproduceError> {
+/// Fig. 14, and with a core of twice the rate.
+pub fn capacity(points: &[Point], wide_core: &[Point]) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
     let (unequal, at) = unequal(points);
     findings.noted("red-equal", unequal, at);
@@ -52,6 +60,7 @@ pub fn capacity(points: &[Point]) -> Result<Findings, ReproduceError> {
     findings.found("drr-higher", least(higher.iter().copied()));
     let note = format!("up to {:+.1} %", most(higher.iter().copied()));
     findings.noted("drr-slightly", higher.iter().sum::<f64>() / higher.len() as f64, note);
+    findings.found("drr-slightly-core", most(wide_core.iter().map(|p| gain(p, "drr+red", "drq"))));
     let x = Quantity { label: "CPU capacity of IE1 and EE1 (Mcycles/s)".into(), factor: 1.0 };
     findings.picture("drq-fig14.svg", picture(points, "Fig. 14: DRQ at the edge", x)?);
     Ok(findings)

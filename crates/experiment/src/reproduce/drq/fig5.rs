@@ -4,6 +4,7 @@ use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::sweep::{Point, SCHEMES, least, most, sweep, throughput};
+use super::weights::{self, ByWeight};
 use crate::figure::{CurveChart, CurvePanel, Quantity, curves};
 use crate::network::{GroupSummary, NetworkScenario};
 
@@ -12,34 +13,47 @@ const SCENARIO: &str = include_str!("../../../../../scenarios/papers/drq/fig5.to
 /// CPU capacities in Mcycles/s.
 const CAPACITIES: [u32; 11] = [5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55];
 /// The window in packets from which Reno can react to a loss without its timer: three duplicate ACKs.
-const LEAST_WINDOW: f64 = 4.0;
+pub(super) const LEAST_WINDOW: f64 = 4.0;
 /// Up to here, in Mcycles/s, the CPU alone limits: B w_h is 21.3.
 const CPU_ALONE: f64 = 20.0;
 const LINK_BPS: f64 = 40e6;
 
-/// The runs of Figs. 5 and 6, changed by these overrides.
-pub(super) fn runs(bench: &Bench<'_>, overrides: &[String]) -> Result<Vec<Point>, ReproduceError> {
+/// A queue for each flow that holds a window of Reno and more: the room that a lone flow of Fig. 5 fills is 100 packets at most.
+const ROOM: &str = "hop.L.flow_queue=100 packets";
+
+/// The runs of Figs. 5 and 6, changed at each capacity by these overrides.
+pub(super) fn runs(bench: &Bench<'_>, overrides: impl Fn(u32) -> Vec<String>) -> Result<Vec<Point>, ReproduceError> {
     let point = |&capacity: &u32| {
         let own = std::iter::once(format!("hop.L.cpu={capacity} Mcycles/s"));
-        (f64::from(capacity), own.chain(overrides.iter().cloned()).collect())
+        (f64::from(capacity), own.chain(overrides(capacity)).collect())
     };
     sweep(bench, "drq/fig5.toml", SCENARIO, &CAPACITIES.iter().map(point).collect::<Vec<_>>())
 }
 
-pub fn reproduce(points: &[Point]) -> Result<Findings, ReproduceError> {
+/// DRR-RED where the CPU alone limits, with queues that hold a window.
+pub(super) fn runs_with_room(bench: &Bench<'_>, overrides: &[String]) -> Result<Vec<Point>, ReproduceError> {
+    let points = CAPACITIES.iter().filter(|&&capacity| f64::from(capacity) <= CPU_ALONE).map(|&capacity| {
+        let own = [
+            format!("hop.L.cpu={capacity} Mcycles/s"),
+            ROOM.into(),
+            "schedulers=[\"drr+red:rules=ns2,wait=yes,weight=0.0001\"]".into(),
+        ];
+        (f64::from(capacity), own.into_iter().chain(overrides.iter().cloned()).collect())
+    });
+    sweep(bench, "drq/fig5.toml", SCENARIO, &points.collect::<Vec<_>>())
+}
+
+/// From the paper's sweep, DRQ's by averaging weight, and DRR-RED's with room.
+pub fn reproduce(points: &[Point], by_weight: &[ByWeight], room: &[Point]) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
-    let wide = |scheme: &str| distances(points, scheme, |window| window >= LEAST_WINDOW);
-    let narrow = |scheme: &str| distances(points, scheme, |window| window < LEAST_WINDOW);
-    for (scheme, label) in [("drq", "drq"), ("drr+red", "drr")] {
-        let (largest, below) = (worst(&wide(scheme)), worst(&narrow(scheme)));
-        findings.noted(
-            format!("{label}-worst"),
-            largest.0,
-            format!("{}; where the fair window is smaller: {}", largest.1, below.1),
-        );
-        let far: Vec<f64> = wide(scheme).iter().map(|d| d.part.abs()).collect();
-        findings.found(format!("{label}-mean"), 100.0 * far.iter().sum::<f64>() / far.len() as f64);
-    }
+    weights::found(&mut findings, by_weight)?;
+    let wide = distances(points, "drr+red", |window| window >= LEAST_WINDOW);
+    let below = worst(&distances(points, "drr+red", |window| window < LEAST_WINDOW));
+    let (largest, note) = worst(&wide);
+    findings.noted("drr-worst", largest, format!("{note}; where the fair window is smaller: {}", below.1));
+    findings.found("drr-mean", 100.0 * wide.iter().map(|d| d.part.abs()).sum::<f64>() / wide.len() as f64);
+    let (largest, note) = worst(&distances(room, "drr+red", |window| window >= LEAST_WINDOW));
+    findings.noted("drr-room", largest, note);
     let shares: Vec<Distance> = from_equal_shares(points);
     let note =
         format!("at most {}; these shares are up to {:.1} % from the fair rates", worst(&shares).1, apart(points));
@@ -56,13 +70,15 @@ pub fn reproduce(points: &[Point]) -> Result<Findings, ReproduceError> {
 }
 
 /// A group at one capacity: how far from what it should have, as a part of it.
-struct Distance {
-    part: f64,
+pub(super) struct Distance {
+    pub part: f64,
+    /// Half the width of its confidence interval; no number where it is not known.
+    pub half: f64,
     what: String,
 }
 
 /// Of all groups at all capacities where the fair window is `right`: distance from the fair rate.
-fn distances(points: &[Point], scheme: &str, right: impl Fn(f64) -> bool) -> Vec<Distance> {
+pub(super) fn distances(points: &[Point], scheme: &str, right: impl Fn(f64) -> bool) -> Vec<Distance> {
     let mut found = Vec::new();
     for point in points {
         for group in point.run(scheme).into_iter().flat_map(|run| &run.groups) {
@@ -70,14 +86,15 @@ fn distances(points: &[Point], scheme: &str, right: impl Fn(f64) -> bool) -> Vec
             if right(window) {
                 let part = group.throughput_bps.mean / fair - 1.0;
                 let timeouts = group.timeouts.mean / group.flows;
-                let half = 100.0 * group.throughput_bps.ci95.unwrap_or(f64::NAN) / fair;
+                let half = group.throughput_bps.ci95.unwrap_or(f64::NAN) / fair;
                 let what = format!(
-                    "{:+.1} +- {half:.1} % at {} Mcycles/s, {} (fair window {window:.1} packets, {timeouts:.0} timeouts per flow)",
+                    "{:+.1} +- {:.1} % at {} Mcycles/s, {} (fair window {window:.1} packets, {timeouts:.0} timeouts per flow)",
                     100.0 * part,
+                    100.0 * half,
                     point.x,
                     group.group
                 );
-                found.push(Distance { part, what });
+                found.push(Distance { part, half, what });
             }
         }
     }
@@ -92,10 +109,8 @@ fn unequal(points: &[Point]) -> Vec<Distance> {
         let mean = groups.iter().map(|g| g.throughput_bps.mean).sum::<f64>() / groups.len().max(1) as f64;
         for group in groups {
             let part = group.throughput_bps.mean / mean - 1.0;
-            found.push(Distance {
-                part,
-                what: format!("{:+.1} % at {} Mcycles/s, {}", 100.0 * part, point.x, group.group),
-            });
+            let what = format!("{:+.1} % at {} Mcycles/s, {}", 100.0 * part, point.x, group.group);
+            found.push(Distance { part, half: f64::NAN, what });
         }
     }
     found
@@ -111,7 +126,7 @@ fn from_equal_shares(points: &[Point]) -> Vec<Distance> {
         for (group, share) in run.groups.iter().zip(shares) {
             let part = group.throughput_bps.mean / share - 1.0;
             let what = format!("{:+.1} % at {} Mcycles/s, {}", 100.0 * part, point.x, group.group);
-            found.push(Distance { part, what });
+            found.push(Distance { part, half: f64::NAN, what });
         }
     }
     found
@@ -169,7 +184,7 @@ fn jain(point: &Point, scheme: &str) -> f64 {
 }
 
 /// The largest distance in per cent, and where it is.
-fn worst(distances: &[Distance]) -> (f64, String) {
+pub(super) fn worst(distances: &[Distance]) -> (f64, String) {
     let largest = most(distances.iter().map(|d| d.part.abs()));
     let what = distances.iter().find(|d| d.part.abs() == largest).map_or_else(|| "nothing".into(), |d| d.what.clone());
     (100.0 * largest, what)

@@ -10,7 +10,8 @@ use crate::network::Estimate;
 const LINK: &str = "L.link";
 const LINK_BPS: f64 = 40e6;
 
-pub fn reproduce(points: &[Point]) -> Result<Findings, ReproduceError> {
+/// From the paper's sweep, and DRR-RED's with room.
+pub fn reproduce(points: &[Point], room: &[Point]) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
     let used = |p: &Point, scheme: &str| utilization(p, scheme).map_or(f64::NAN, |u| 100.0 * u.mean);
     let scarce = |p: &&Point| p.x < 40.0;
@@ -28,6 +29,11 @@ pub fn reproduce(points: &[Point]) -> Result<Findings, ReproduceError> {
     }
     let apart = points.iter().map(|p| (used(p, "drq") - used(p, "drr+red")).abs());
     findings.found("drq-drr", most(apart));
+    let with_room = |p: &Point| {
+        let same = points.iter().find(|other| other.x == p.x)?;
+        Some((used(same, "drq") - used(p, "drr+red")).abs())
+    };
+    findings.found("drq-drr-room", most(room.iter().filter_map(with_room)));
     let enough = points.iter().filter(|p| p.x >= 45.0);
     let full = enough.flat_map(|p| SCHEMES.map(|(scheme, _)| used(p, scheme)));
     findings.found("full", least(full));

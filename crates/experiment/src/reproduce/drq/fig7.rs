@@ -29,9 +29,9 @@ pub fn reproduce(points: &[Point]) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
     if let Some(ten) = points.iter().find(|p| p.x == 10.0) {
         let share = |scheme| share(ten, scheme).map_or(f64::NAN, |s| 100.0 * s.mean);
-        let equal = 100.0 * 100.0 / 137.5;
         let note = format!(
-            "equal rates would give {equal:.1} %, proportional fairness {:.1} %",
+            "equal rates would give {:.1} %, proportional fairness {:.1} %",
+            100.0 * equal_rates(ten),
             100.0 * ideal(ten).unwrap_or(f64::NAN)
         );
         findings.noted("red-ten", share("red+red"), note);
@@ -48,6 +48,8 @@ pub fn reproduce(points: &[Point]) -> Result<Findings, ReproduceError> {
     }
     let from_shares = points.iter().filter_map(|p| Some(100.0 * (share(p, "drr+red")?.mean - equal_share(p)?).abs()));
     findings.found("drr-shares", most(from_shares));
+    let from_equal = points.iter().filter_map(|p| Some(100.0 * (share(p, "red+red")?.mean - equal_rates(p)).abs()));
+    findings.found("red-shares", most(from_equal));
     findings.picture("drq-fig7.svg", picture(points)?);
     Ok(findings)
 }
@@ -67,6 +69,15 @@ fn share(point: &Point, scheme: &str) -> Option<Estimate> {
 fn ideal(point: &Point) -> Option<f64> {
     let group = point.group("drq", HIGH)?;
     cpu_of(point, group, group.fair_bps?)
+}
+
+/// If all flows had the same rate.
+fn equal_rates(point: &Point) -> f64 {
+    let cycles = |high: bool| -> f64 {
+        let groups = point.scenario.groups.iter().filter(|group| (group.name == HIGH) == high);
+        groups.map(|group| f64::from(group.long_lived().unwrap_or(0)) * group.density.as_f64()).sum()
+    };
+    cycles(true) / (cycles(true) + cycles(false))
 }
 
 /// If the CPU and the link each gave equal shares to all who can use them.

@@ -5,7 +5,7 @@ use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::sweep::{Point, SCHEMES, curve, least, most, sweep, throughput};
 use crate::figure::{CurveChart, CurvePanel, Quantity, curves};
-use crate::network::{Estimate, HopSummary, fair_rates_beside_queues};
+use crate::network::{Beside, Estimate, HopSummary, fair_rates};
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/drq/fig10.toml");
 
@@ -24,6 +24,18 @@ pub(super) fn runs(bench: &Bench<'_>, overrides: &[String]) -> Result<Vec<Point>
         (f64::from(rate), own.chain(overrides.iter().cloned()).collect())
     };
     sweep(bench, "drq/fig10.toml", SCENARIO, &RATES.iter().map(point).collect::<Vec<_>>())
+}
+
+/// DRR-RED at the largest rate of L3, with queues there that hold a window.
+pub(super) fn runs_with_room(bench: &Bench<'_>, overrides: &[String]) -> Result<Vec<Point>, ReproduceError> {
+    let rate = RATES[RATES.len() - 1];
+    let own = [
+        format!("hop.L3.rate={rate} Mbps"),
+        "hop.L3.flow_queue=100 packets".into(),
+        "schedulers=[\"drr+red:rules=ns2,wait=yes,weight=0.0001\"]".into(),
+    ];
+    let point = (f64::from(rate), own.into_iter().chain(overrides.iter().cloned()).collect());
+    sweep(bench, "drq/fig10.toml", SCENARIO, &[point])
 }
 
 /// Fig. 10: throughput of the flows over L3.
@@ -80,17 +92,16 @@ impl Far {
 
 /// The fair rates of the groups under DRQ if the mean times that packets spend at each resource belong to the round trips.
 fn fair_beside_queues(point: &Point) -> Result<impl Fn(&str) -> f64 + use<>, ReproduceError> {
-    let mut at_resource_s = Vec::new();
-    let mut short_bps = Vec::new();
+    let mut beside = Beside::default();
     if let Some(run) = point.run("drq") {
         // Little's law; all packets have the same length.
         let time = |hop: &HopSummary| {
             (hop.queue_packets.mean + hop.utilization.mean) * PACKET_BITS / hop.rate_bps.mean.max(1.0)
         };
-        at_resource_s.extend(run.hops.0.iter().map(|(_, hop)| time(hop)));
-        short_bps.extend(run.groups.iter().map(|g| if g.long_lived { 0.0 } else { g.throughput_bps.mean }));
+        beside.queues_s.extend(run.hops.0.iter().map(|(_, hop)| time(hop)));
+        beside.short_bps.extend(run.groups.iter().map(|g| if g.long_lived { 0.0 } else { g.throughput_bps.mean }));
     }
-    let rates = fair_rates_beside_queues(&point.scenario, &short_bps, &at_resource_s)?;
+    let rates = fair_rates(&point.scenario, &beside)?;
     let names: Vec<String> = point.scenario.groups.iter().map(|group| group.name.clone()).collect();
     Ok(move |name: &str| {
         let found = names.iter().position(|n| n == name).and_then(|index| rates[index]);
@@ -131,8 +142,8 @@ pub fn total(points: &[Point]) -> Result<Findings, ReproduceError> {
     Ok(findings)
 }
 
-/// Fig. 12: utilisation of L3.
-pub fn utilization(points: &[Point]) -> Result<Findings, ReproduceError> {
+/// Fig. 12: utilisation of L3; and of DRR-RED with room.
+pub fn utilization(points: &[Point], room: &[Point]) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
     let used = |p: &Point, scheme: &str| of_link(p, scheme).map_or(f64::NAN, |u| 100.0 * u.mean);
     let apart = |p: &Point| used(p, "drq") - used(p, "drr+red");
@@ -141,6 +152,14 @@ pub fn utilization(points: &[Point]) -> Result<Findings, ReproduceError> {
         format!("DRQ {:.1} %, DRR-RED {:.1} % at {} Mbit/s", used(p, "drq"), used(p, "drr+red"), p.x)
     });
     findings.noted("drq-drr", largest, at);
+    for (with, without) in room.iter().filter_map(|with| Some((with, points.iter().find(|p| p.x == with.x)?))) {
+        let (drr, drq) = (used(with, "drr+red"), used(without, "drq"));
+        findings.noted(
+            "drq-drr-room",
+            (drq - drr).abs(),
+            format!("DRQ {drq:.1} %, DRR-RED {drr:.1} % at {} Mbit/s", with.x),
+        );
+    }
     let lines = SCHEMES.map(|(scheme, name)| curve(name, points, |p| of_link(p, scheme), |_| None));
     let chart = CurveChart {
         title: "Fig. 12: utilisation of L3, parking lot".into(),

@@ -13,7 +13,7 @@ use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::sweep::most;
 use crate::figure::{LineChart, LinePanel, Quantity, Series, lines};
-use crate::network::{NetworkScenario, Scheme, simulate};
+use crate::network::{Estimate, NetworkScenario, Scheme, simulate};
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/drq/stability.toml");
 
@@ -24,6 +24,8 @@ const DENSITIES: [f64; 2] = [0.5, 2.0];
 const WEIGHT: f64 = 1e-4;
 /// Samples of every run.
 const SAMPLES: usize = 200;
+/// Runs in packets, with seeds from 1 on.
+const SEEDS: u64 = 5;
 
 /// RED's curve in packets.
 #[derive(Clone, Copy)]
@@ -49,6 +51,7 @@ pub(super) struct Setting {
 }
 
 /// Rates of the classes over time, in parts of the mean of the second half.
+#[derive(Clone, Default)]
 struct Course {
     rates: [Vec<f64>; 2],
 }
@@ -142,9 +145,9 @@ impl Setting {
         Ok((Course::new(sampled), equilibrium))
     }
 
-    /// The same in packets, from slow start; and the mean rates of one flow of each class in the second
+    /// The same in packets with this seed, from slow start; and the mean rates of one flow of each class in the second
     /// half.
-    fn packets(&self, cancel: &AtomicBool) -> Result<(Course, [f64; 2]), ReproduceError> {
+    fn packets(&self, seed: u64, cancel: &AtomicBool) -> Result<(Course, [f64; 2]), ReproduceError> {
         let Curve { min, max, max_p } = self.curve;
         let overrides = [
             format!("hop.L.cpu=\"{} cycles/s\"", self.rate),
@@ -158,7 +161,7 @@ impl Setting {
         ];
         let scenario = NetworkScenario::parse("drq/stability.toml", SCENARIO, &overrides)?;
         let scheme = scenario.schemes(&scenario.schedulers())?.remove(0);
-        self.simulated(&scenario, &scheme, cancel)
+        self.simulated(&scenario.with_seed(seed), &scheme, cancel)
     }
 
     fn simulated(
@@ -201,27 +204,42 @@ pub(super) struct Outcome {
     /// Proposition 2's limit over the largest gain.
     margin: f64,
     fluid: Course,
-    packets: Course,
-    /// The largest distance of a class's mean rate in packets from the equilibrium's, in parts of it.
-    distance: f64,
+    /// One for every seed.
+    packets: Vec<Course>,
+    /// For every seed, the largest distance of a class's mean rate in packets from the equilibrium's, in parts of it.
+    distances: Vec<f64>,
 }
 
 impl Outcome {
     /// Of the fluid model and of packets in this setting.
-    pub fn of(setting: &Setting, cancel: &AtomicBool) -> Result<Self, ReproduceError> {
+    pub fn of(setting: &Setting, bench: &Bench<'_>) -> Result<Self, ReproduceError> {
         let (gain, limit) = setting.condition()?;
         let (fluid, equilibrium) = setting.fluid()?;
-        let (packets, rates) = setting.packets(cancel)?;
-        let distance = most(rates.iter().zip(&equilibrium.rates).map(|(rate, fair)| (rate / fair - 1.0).abs()));
-        Ok(Self { margin: limit / gain, fluid, packets, distance })
+        let seeds: Vec<u64> = (1..=SEEDS).collect();
+        let runs = bench.parallel(&seeds, |&seed| setting.packets(seed, bench.settings.cancel))?;
+        let distance = |(_, rates): &(Course, [f64; 2])| {
+            most(rates.iter().zip(&equilibrium.rates).map(|(rate, fair)| (rate / fair - 1.0).abs()))
+        };
+        let distances = runs.iter().map(distance).collect();
+        let packets = runs.into_iter().map(|(course, _)| course).collect();
+        Ok(Self { margin: limit / gain, fluid, packets, distances })
     }
+
+    /// How packets swing, over the seeds, in per cent.
+    fn packet_swing(&self) -> Estimate {
+        Estimate::of(&self.packets.iter().map(|course| 100.0 * course.swing()).collect::<Vec<f64>>())
+    }
+}
+
+/// The confidence of an estimate over the seeds, in words.
+fn over_seeds(estimate: Estimate) -> String {
+    format!("+- {:.1} over {SEEDS} seeds", estimate.ci95.unwrap_or(f64::NAN))
 }
 
 pub fn reproduce(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
     let settings = [Setting::inside()?, Setting::outside()];
-    let cancel = bench.settings.cancel;
-    let outcomes = bench.parallel(&settings, |setting| Outcome::of(setting, cancel))?;
-    findings(&outcomes[0], &outcomes[1])
+    let [inside, outside] = settings.each_ref().map(|setting| Outcome::of(setting, bench));
+    findings(&inside?, &outside?)
 }
 
 /// Of a run inside the condition and one outside.
@@ -230,9 +248,11 @@ pub(super) fn findings(inside: &Outcome, outside: &Outcome) -> Result<Findings, 
     for (outcome, label) in [(inside, "inside"), (outside, "outside")] {
         findings.found(format!("{label}-margin"), outcome.margin);
         findings.found(format!("{label}-fluid"), 100.0 * outcome.fluid.swing());
-        findings.found(format!("{label}-packets"), 100.0 * outcome.packets.swing());
+        let swing = outcome.packet_swing();
+        findings.noted(format!("{label}-packets"), swing.mean, over_seeds(swing));
     }
-    findings.found("inside-rates", 100.0 * inside.distance);
+    let far = Estimate::of(&inside.distances.iter().map(|part| 100.0 * part).collect::<Vec<f64>>());
+    findings.noted("inside-rates", far.mean, over_seeds(far));
     findings.picture("drq-stability.svg", picture(inside, outside)?);
     Ok(findings)
 }
@@ -251,11 +271,13 @@ fn picture(inside: &Outcome, outside: &Outcome) -> Result<String, ReproduceError
         near if near > 0.1 => format!("limit / gain {near:.1}"),
         far => format!("limit / gain {far:.1e}"),
     };
+    let first = |outcome: &'_ Outcome| outcome.packets.first().map_or_else(Course::default, Clone::clone);
+    let (packets_inside, packets_outside) = (first(inside), first(outside));
     let panels = [
         (format!("(a) fluid, inside: {}", of(inside)), &inside.fluid),
-        (format!("(b) packets, inside: {}", of(inside)), &inside.packets),
+        (format!("(b) packets, inside: {}", of(inside)), &packets_inside),
         (format!("(c) fluid, outside: {}", of(outside)), &outside.fluid),
-        (format!("(d) packets, outside: {}", of(outside)), &outside.packets),
+        (format!("(d) packets, outside: {}", of(outside)), &packets_outside),
     ];
     Ok(lines(&LineChart {
         title: "Proposition 2: rates of the classes, over their means in the second half".into(),
@@ -267,7 +289,7 @@ fn picture(inside: &Outcome, outside: &Outcome) -> Result<String, ReproduceError
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::expected;
+    use super::super::super::{Settings, expected};
     use super::*;
 
     /// Equation (32) by hand: Gamma Gamma' = [[42.5, 25], [25, 20]], Lambda_max = 5e6 / 0.5 / 4000, |R| = 2, w_max = 2, 40 ms.
@@ -292,8 +314,10 @@ mod tests {
     #[test]
     fn short_runs_measure_what_is_expected() {
         let cancel = AtomicBool::new(false);
+        let settings = Settings { threads: 2, cancel: &cancel, progress: &|_, _| (), capture: None };
+        let bench = Bench::new(&settings);
         let short = |setting: Setting| Setting { fluid_s: 2.0, packets_s: 2.0, ..setting };
-        let of = |setting| Outcome::of(&short(setting), &cancel).unwrap();
+        let of = |setting| Outcome::of(&short(setting), &bench).unwrap();
         let findings = findings(&of(Setting::inside().unwrap()), &of(Setting::outside())).unwrap();
         let all = expected::all().unwrap();
         let mut wanted: Vec<&str> = all.iter().filter(|e| e.id == "drq-stability").map(|e| e.key.as_str()).collect();

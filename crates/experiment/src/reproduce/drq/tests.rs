@@ -37,9 +37,11 @@ fn figure_2_is_exact() {
 #[test]
 fn the_dumbbell_measures_what_is_expected() {
     with_bench(|bench| {
-        let points = fig5::runs(bench, &short()).unwrap();
-        assert_covered("drq-fig5", &fig5::reproduce(&points).unwrap());
-        assert_covered("drq-fig6", &fig6::reproduce(&points).unwrap());
+        let points = fig5::runs(bench, |_| short()).unwrap();
+        let room = fig5::runs_with_room(bench, &short()).unwrap();
+        let by_weight = weights::by_weight(bench, &short()).unwrap();
+        assert_covered("drq-fig5", &fig5::reproduce(&points, &by_weight, &room).unwrap());
+        assert_covered("drq-fig6", &fig6::reproduce(&points, &room).unwrap());
         // 5 Mcycles/s for 40 flows of w = 0.25 (and their equals in CPU): 5e6 / 40 / 0.25 bit/s, of which 40 ms are 5 packets of 4000 bits.
         let light = points[0].group("drq", "w = 0.25").unwrap();
         assert!((light.fair_bps.unwrap() / 0.5e6 - 1.0).abs() < 1e-9);
@@ -62,8 +64,11 @@ fn the_other_figures_measure_what_is_expected() {
         let points = parking::runs(bench, &short()).unwrap();
         assert_covered("drq-fig10", &parking::groups(&points).unwrap());
         assert_covered("drq-fig11", &parking::total(&points).unwrap());
-        assert_covered("drq-fig12", &parking::utilization(&points).unwrap());
-        assert_covered("drq-fig14", &edge::capacity(&edge::by_capacity(bench, &short()).unwrap()).unwrap());
+        let room = parking::runs_with_room(bench, &short()).unwrap();
+        assert_covered("drq-fig12", &parking::utilization(&points, &room).unwrap());
+        let (paper, wide) =
+            (edge::by_capacity(bench, &short()).unwrap(), edge::with_wide_core(bench, &short()).unwrap());
+        assert_covered("drq-fig14", &edge::capacity(&paper, &wide).unwrap());
         assert_covered("drq-fig15", &edge::density(&edge::by_density(bench, &short()).unwrap()).unwrap());
     });
 }

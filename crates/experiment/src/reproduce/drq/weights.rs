@@ -1,0 +1,148 @@
+//! Fig. 5 under DRQ by RED's averaging weight: what a slow average costs.
+
+use super::super::ReproduceError;
+use super::super::bench::Bench;
+use super::super::expected::Findings;
+use super::fig5::{Distance, LEAST_WINDOW, distances, runs, worst};
+use super::sweep::{Point, most};
+use crate::figure::{Curve, CurveChart, CurvePanel, Measured, Quantity, curves};
+use crate::network::{Beside, HopSummary, fair_rates};
+
+/// What the paper prints, Dovetail's default, and a fast average.
+const WEIGHTS: [&str; 3] = ["0.0001", "0.002", "0.01"];
+/// Capacities in Mcycles/s at which CPU and link both limit: from B w_h = 21.3 to B w_a = 37.5.
+const BOTH: [f64; 2] = [22.0, 37.0];
+/// DRQ's name.
+const DRQ: &str = "drq";
+
+/// The sweep of Fig. 5 with one averaging weight.
+pub(super) struct ByWeight {
+    weight: &'static str,
+    points: Vec<Point>,
+}
+
+/// DRQ's runs with each weight, changed by these overrides.
+pub(super) fn by_weight(bench: &Bench<'_>, overrides: &[String]) -> Result<Vec<ByWeight>, ReproduceError> {
+    let of = |weight: &'static str| {
+        let own = |capacity: u32| {
+            let scheduler = format!("schedulers=[\"{DRQ}:weight={weight}\"]");
+            let seeds = format!("seeds={}", seeds(weight, capacity));
+            [scheduler, seeds].into_iter().chain(overrides.iter().cloned()).collect()
+        };
+        Ok(ByWeight { weight, points: runs(bench, own)? })
+    };
+    WEIGHTS.into_iter().map(of).collect()
+}
+
+/// Classes differ where the CPU limits; beyond they are alike whatever the weight.
+fn seeds(weight: &str, capacity: u32) -> u32 {
+    if capacity <= 35 && weight != WEIGHTS[2] { 12 } else { 3 }
+}
+
+/// What the paper's weight gives, what the default gives, and where the difference comes from.
+pub(super) fn found(findings: &mut Findings, sweeps: &[ByWeight]) -> Result<(), ReproduceError> {
+    let [printed, default, fast] = sweeps else {
+        return Err(ReproduceError::Expected("a sweep for each averaging weight".into()));
+    };
+    for (sweep, label) in [(printed, "drq"), (default, "drq-default")] {
+        let far = sweep.wide();
+        let mut note = worst(&far).1;
+        if sweep.weight == printed.weight {
+            let narrow = distances(&sweep.points, DRQ, |window| window < LEAST_WINDOW);
+            note = format!("{note}; where the fair window is smaller: {}", worst(&narrow).1);
+        } else {
+            note = format!("{note}; with {}: {}", fast.weight, worst(&fast.wide()).1);
+        }
+        findings.noted(format!("{label}-worst"), worst(&far).0, note);
+        findings
+            .found(format!("{label}-mean"), 100.0 * far.iter().map(|d| d.part.abs()).sum::<f64>() / far.len() as f64);
+    }
+    findings.noted("drq-used", printed.from_used()?, format!("with {}: {:.1} %", default.weight, default.from_used()?));
+    let note = format!("{}; {}", printed.queues(), default.queues());
+    findings.noted("drq-idle", printed.idle() / default.idle(), note);
+    findings.picture("drq-fig5-weights.svg", picture(sweeps)?);
+    Ok(())
+}
+
+impl ByWeight {
+    /// Where the fair window is wide enough: distances from the fair rates.
+    fn wide(&self) -> Vec<Distance> {
+        distances(&self.points, DRQ, |window| window >= LEAST_WINDOW)
+    }
+
+    fn both_limit(&self) -> impl Iterator<Item = &Point> {
+        self.points.iter().filter(|p| p.x > BOTH[0] && p.x < BOTH[1])
+    }
+
+    /// Where both limit: the largest distance of a class in per cent from the rates that share fairly what was used of CPU and link.
+    fn from_used(&self) -> Result<f64, ReproduceError> {
+        let mut far = Vec::new();
+        for point in self.both_limit() {
+            let Some(run) = point.run(DRQ) else { continue };
+            let used = run.hops.0.iter().map(|(_, hop)| hop.utilization.mean).collect();
+            let fair = fair_rates(&point.scenario, &Beside { used, ..Beside::default() })?;
+            let parts = run.groups.iter().zip(fair).filter_map(|(g, fair)| Some(g.throughput_bps.mean / fair? - 1.0));
+            far.extend(parts.map(|part| 100.0 * part.abs()));
+        }
+        Ok(most(far))
+    }
+
+    /// Where both limit: the mean part of the time in which CPU or link idle, together.
+    fn idle(&self) -> f64 {
+        let idle = |p: &Point| hops(p).map(|hop| 1.0 - hop.utilization.mean).sum::<f64>();
+        self.both_limit().map(idle).sum::<f64>() / self.both_limit().count() as f64
+    }
+
+    /// The CPU's queue in words, where it is scarce beside the link.
+    fn queues(&self) -> String {
+        let Some(cpu) = self.points.iter().find(|p| p.x == 35.0).and_then(|p| hops(p).next()) else {
+            return String::new();
+        };
+        format!(
+            "weight {}, 35 Mcycles/s: the CPU idles {:.1} % of the time though {:.0} packets wait in the mean, with a standard deviation of {:.0}",
+            self.weight,
+            100.0 * (1.0 - cpu.utilization.mean),
+            cpu.queue_packets.mean,
+            cpu.queue_deviation_packets.mean
+        )
+    }
+}
+
+fn hops(point: &Point) -> impl Iterator<Item = &HopSummary> {
+    point.run(DRQ).into_iter().flat_map(|run| run.hops.0.iter().map(|(_, hop)| hop))
+}
+
+fn picture(sweeps: &[ByWeight]) -> Result<String, ReproduceError> {
+    let far = |sweep: &ByWeight| {
+        let largest = |point: &Point| {
+            let far = distances(std::slice::from_ref(point), DRQ, |window| window >= LEAST_WINDOW);
+            let worst = far.into_iter().max_by(|a, b| a.part.abs().total_cmp(&b.part.abs()))?;
+            Some(Measured { x: point.x, y: worst.part.abs(), half: Some(worst.half) })
+        };
+        let points = sweep.points.iter().filter_map(largest).collect();
+        Curve { name: format!("weight {}", sweep.weight), points, ideal: Vec::new() }
+    };
+    let idle = |sweep: &ByWeight| {
+        let cpu = |p: &Point| {
+            let part = hops(p).next()?.utilization;
+            Some(Measured { x: p.x, y: 1.0 - part.mean, half: part.ci95 })
+        };
+        let points = sweep.points.iter().filter(|p| p.x < BOTH[1]).filter_map(cpu).collect();
+        Curve { name: format!("weight {}", sweep.weight), points, ideal: Vec::new() }
+    };
+    Ok(curves(&CurveChart {
+        title: "Fig. 5, DRQ, by RED's averaging weight".into(),
+        x: Quantity { label: "CPU capacity (Mcycles/s)".into(), factor: 1.0 },
+        y: Quantity { label: "Per cent".into(), factor: 100.0 },
+        panels: vec![
+            CurvePanel {
+                heading: "(a) largest distance of a class from its fair rate".into(),
+                curves: sweeps.iter().map(far).collect(),
+            },
+            CurvePanel {
+                heading: "(b) time that the CPU idles, where it limits".into(),
+                curves: sweeps.iter().map(idle).collect(),
+            },
+        ],
+    })?)
+}
