@@ -57,7 +57,11 @@ pub(super) fn found(findings: &mut Findings, sweeps: &[ByWeight]) -> Result<(), 
         findings
             .found(format!("{label}-mean"), 100.0 * far.iter().map(|d| d.part.abs()).sum::<f64>() / far.len() as f64);
     }
-    findings.noted("drq-used", printed.from_used()?, format!("with {}: {:.1} %", default.weight, default.from_used()?));
+    findings.noted(
+        "drq-used",
+        printed.distance_from_used()?,
+        format!("with {}: {:.1} %", default.weight, default.distance_from_used()?),
+    );
     let note = format!("{}; {}", printed.queues(), default.queues());
     findings.noted("drq-idle", printed.idle() / default.idle(), note);
     findings.picture("drq-fig5-weights.svg", picture(sweeps)?);
@@ -75,7 +79,7 @@ impl ByWeight {
     }
 
     /// Where both limit: the largest distance of a class in per cent from the rates that share fairly what was used of CPU and link.
-    fn from_used(&self) -> Result<f64, ReproduceError> {
+    fn distance_from_used(&self) -> Result<f64, ReproduceError> {
         let mut far = Vec::new();
         for point in self.both_limit() {
             let Some(run) = point.run(DRQ) else { continue };
