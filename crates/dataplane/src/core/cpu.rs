@@ -25,6 +25,9 @@ impl Budget {
 
     /// How long a core of which only this share may be used is occupied by `work` of a whole one.
     pub fn occupied(self, work: Duration) -> Duration {
+        if self == Self::WHOLE {
+            return work;
+        }
         match work.as_nanos().checked_mul(1_000_000) {
             Some(scaled) => Duration::from_nanos(scaled.div_ceil(u64::from(self.0))),
             None => {
