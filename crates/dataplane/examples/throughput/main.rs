@@ -1,7 +1,8 @@
 //! What the box costs: frames per second that it forwards on each kind of port, beside two ports with nothing between them and the kernel's own
 //! router between the same interfaces in the same run; and what each step of it costs a frame.
 //!
-//! `cargo run --release -p dovetail-dataplane --example throughput [-- SECONDS]`, as root. Everything happens in network
+//! `cargo run --release -p dovetail-dataplane --example throughput [-- SECONDS [NAME..]]`, as root; with names only the forwarders whose names contain one of
+//! them, or `steps`. Everything happens in network
 //! namespaces that end with the program:
 //!
 //! ```text
@@ -68,12 +69,19 @@ const CONTENDERS: [Contender; 15] = [
 ];
 
 fn main() -> ExitCode {
-    let seconds = std::env::args().nth(1).map_or(Ok(2.0), |text| text.parse::<f64>());
+    let mut arguments = std::env::args().skip(1);
+    let seconds = arguments.next().map_or(Ok(2.0), |text| text.parse::<f64>());
     let Some(time) = seconds.ok().and_then(|s| Duration::try_from_secs_f64(s).ok()).filter(|t| !t.is_zero()) else {
-        eprintln!("usage: throughput [SECONDS], the time of each measurement, such as 2");
+        eprintln!(
+            "usage: throughput [SECONDS [NAME..]], the time of each measurement, such as 2, and parts of forwarders' names, or `steps`"
+        );
         return ExitCode::from(2);
     };
-    steps::print();
+    let names: Vec<String> = arguments.collect();
+    let wanted = |name: &str| names.is_empty() || names.iter().any(|part| name.contains(part.as_str()));
+    if wanted("steps") {
+        steps::print();
+    }
     let lab = match Lab::new() {
         Ok(lab) => lab,
         Err(error) => {
@@ -84,7 +92,7 @@ fn main() -> ExitCode {
     let sizes: String = SIZES.iter().map(|size| format!(" {size} B |")).collect();
     println!("\nthousand frames per second forwarded (offered), and the forwarder's processor time per frame\n");
     println!("| forwarder |{sizes}\n|---|{}", "---|".repeat(SIZES.len()));
-    for contender in &CONTENDERS {
+    for contender in CONTENDERS.iter().filter(|contender| wanted(contender.name)) {
         (contender.prepare)(&lab);
         let cells: String =
             SIZES.iter().map(|&size| format!(" {} |", forward(&lab, &contender.forwarder, size, time))).collect();
