@@ -1,8 +1,13 @@
 //! Frames in buffers that are used again and again.
 
+use std::ops::{Deref, DerefMut};
+
+use dovetail_sched::Ticket;
 use dovetail_sched::aqm::Congestion;
 use dovetail_units::Time;
 use dovetail_wire::LinkType;
+
+use crate::core::RESOURCES;
 
 /// Bytes of a buffer. Enough for a frame of 1522 bytes, an outer header and a trailer of a tunnel.
 pub const BUFFER: usize = 2048;
@@ -13,12 +18,13 @@ pub const HEADROOM: usize = 128;
 /// The longest frame that can be received, bytes.
 pub const LONGEST: usize = BUFFER - HEADROOM;
 
-/// A frame, and what the box knows of it. Cheap to move: its bytes stay where they are.
+/// A frame, and what the box knows of it: a [`Record`] that stays where it is while the pointer to it goes from queue to queue.
 #[derive(Clone, Debug)]
-pub struct Frame {
-    buffer: Box<[u8; BUFFER]>,
-    start: u16,
-    end: u16,
+pub struct Frame(Box<Record>);
+
+/// What a [`Frame`] is.
+#[derive(Clone, Debug)]
+pub struct Record {
     /// How the bytes begin.
     pub link: LinkType,
     /// When it was received.
@@ -33,18 +39,34 @@ pub struct Frame {
     pub congestion: Congestion,
     /// Whether its sender understands congestion marks.
     pub ecn_capable: bool,
+    /// Of the schedulers that handed it out.
+    pub(crate) tickets: [Option<Ticket<RESOURCES>>; RESOURCES],
+    start: u16,
+    end: u16,
+    buffer: [u8; BUFFER],
 }
 
 /// There is no room for that many bytes more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoRoom;
 
+impl Deref for Frame {
+    type Target = Record;
+
+    fn deref(&self) -> &Record {
+        &self.0
+    }
+}
+
+impl DerefMut for Frame {
+    fn deref_mut(&mut self) -> &mut Record {
+        &mut self.0
+    }
+}
+
 impl Frame {
     fn empty() -> Self {
-        Self {
-            buffer: Box::new([0; BUFFER]),
-            start: HEADROOM as u16,
-            end: HEADROOM as u16,
+        Self(Box::new(Record {
             link: LinkType::ETHERNET,
             received: Time::ZERO,
             size_in: 0,
@@ -52,9 +74,15 @@ impl Frame {
             flow: 0,
             congestion: Congestion::Initial,
             ecn_capable: false,
-        }
+            tickets: [None; RESOURCES],
+            start: HEADROOM as u16,
+            end: HEADROOM as u16,
+            buffer: [0; BUFFER],
+        }))
     }
+}
 
+impl Record {
     /// The frame's bytes.
     pub fn data(&self) -> &[u8] {
         &self.buffer[usize::from(self.start)..usize::from(self.end)]
@@ -62,7 +90,8 @@ impl Frame {
 
     /// The frame's bytes, to be changed.
     pub fn data_mut(&mut self) -> &mut [u8] {
-        &mut self.buffer[usize::from(self.start)..usize::from(self.end)]
+        let place = usize::from(self.start)..usize::from(self.end);
+        &mut self.buffer[place]
     }
 
     /// Length in bytes.

@@ -9,7 +9,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::middlebox::CPU;
-use super::queue::Job;
+use crate::frame::Frame;
 
 /// The most that wait, as in the DRQ paper, section IV.A.
 const LIMIT: u32 = 1200;
@@ -25,7 +25,7 @@ const LEARNING: f64 = 0.01;
 
 /// The queue at work.
 pub(super) struct Managed {
-    waiting: ManagedQueue<Job>,
+    waiting: ManagedQueue<Frame>,
     resource: usize,
     rate: Option<BitRate>,
     draws: ChaCha8Rng,
@@ -88,9 +88,7 @@ impl Managed {
         }
     }
 
-    #[expect(clippy::result_large_err, reason = "a refused frame comes back by value, as from every scheduler")]
-    pub fn enqueue(&mut self, now: Time, job: Job) -> Result<(), (&'static str, Job)> {
-        let frame = &job.frame;
+    pub fn enqueue(&mut self, now: Time, frame: Frame) -> Result<(), (&'static str, Frame)> {
         let arrival = Arrival {
             size: frame.len() as u32,
             ecn_capable: frame.ecn_capable,
@@ -98,16 +96,16 @@ impl Managed {
             class: u32::from(frame.class),
         };
         let draw = self.draws.next_u64();
-        let arrived = self.waiting.arrive(now, &arrival, draw, job, |job, state| job.frame.congestion = state);
-        arrived.map_err(|(reason, job)| (AqmDrop::name(reason), job))
+        let arrived = self.waiting.arrive(now, &arrival, draw, frame, |frame, state| frame.congestion = state);
+        arrived.map_err(|(reason, frame)| (AqmDrop::name(reason), frame))
     }
 
     /// The frame waits, and nobody is asked.
-    pub fn put_back(&mut self, job: Job) {
-        self.waiting.push(job.frame.len() as u32, job);
+    pub fn put_back(&mut self, frame: Frame) {
+        self.waiting.push(frame.len() as u32, frame);
     }
 
-    pub fn next(&mut self) -> Option<Job> {
+    pub fn next(&mut self) -> Option<Frame> {
         self.waiting.pop()
     }
 
@@ -116,7 +114,7 @@ impl Managed {
     }
 
     /// A frame got on: a departure from the own resource moves the average, and teaches a class's density.
-    pub fn progress(&mut self, now: Time, job: &Job, resource: usize, event: Progress) {
+    pub fn progress(&mut self, now: Time, frame: &Frame, resource: usize, event: Progress) {
         let Progress::Finished { used } = event else { return };
         if resource != self.resource {
             return;
@@ -125,8 +123,8 @@ impl Managed {
         if let (Manager::Drq(drq), Some(rate)) = (self.waiting.manager_mut(), self.rate) {
             let cycles = u128::from(used.as_nanos()) * u128::from(rate.as_bps()) / 1_000_000_000;
             let cycles = u64::try_from(cycles).unwrap_or(u64::MAX);
-            if let Some(density) = Density::measured(cycles, u64::from(job.frame.size_in) * 8) {
-                drq.observe(u32::from(job.frame.class), density);
+            if let Some(density) = Density::measured(cycles, u64::from(frame.size_in) * 8) {
+                drq.observe(u32::from(frame.class), density);
             }
         }
     }
@@ -138,12 +136,11 @@ mod tests {
     use dovetail_sched::aqm::Congestion;
     use dovetail_wire::LinkType;
 
-    use crate::core::queue::RESOURCES;
     use crate::frame::Pool;
 
     /// Keeps `LONG` frames waiting, so that every frame finds as many.
-    fn pass(queue: &mut Managed, job: Job) -> Option<Job> {
-        assert!(queue.enqueue(Time::ZERO, job).is_ok());
+    fn pass(queue: &mut Managed, frame: Frame) -> Option<Frame> {
+        assert!(queue.enqueue(Time::ZERO, frame).is_ok());
         if queue.len() > LONG { queue.next() } else { None }
     }
 
@@ -163,12 +160,11 @@ mod tests {
             let mut frame = pool.take();
             frame.fill(Time::ZERO, &[0; 100], LinkType::ETHERNET);
             frame.ecn_capable = true;
-            let job = Job { frame, tickets: [None; RESOURCES] };
-            if let Some(job) = pass(&mut cpu, job).and_then(|job| pass(&mut link, job)) {
+            if let Some(frame) = pass(&mut cpu, frame).and_then(|frame| pass(&mut link, frame)) {
                 left += 1;
                 // The first ones came when less waited.
-                congested += u32::from(left > LONG && job.frame.congestion == Congestion::Congested);
-                pool.give(job.frame);
+                congested += u32::from(left > LONG && frame.congestion == Congestion::Congested);
+                pool.give(frame);
             }
         }
         let (delta, epsilon) = (0.05_f64.powi(2), 2.0_f64.sqrt() * 0.05);
@@ -186,9 +182,8 @@ mod tests {
         let frames = |cpu: &mut Managed, count: u32| {
             let mut frame = Pool::new().take();
             frame.fill(Time::ZERO, &[0; 100], LinkType::ETHERNET);
-            let job = Job { frame, tickets: [None; RESOURCES] };
             let event = Progress::Finished { used: Duration::from_micros(50) };
-            (0..count).for_each(|_| cpu.progress(Time::ZERO, &job, CPU, event));
+            (0..count).for_each(|_| cpu.progress(Time::ZERO, &frame, CPU, event));
         };
         let density = |cpu: &Managed| match cpu.waiting.manager() {
             Manager::Drq(drq) => drq.density(0).as_micro() as f64 / 1e6,

@@ -12,7 +12,7 @@ use super::account::{Books, Drops};
 use super::cpu::{Budget, Meter};
 use super::flows::{Flows, Key, Seen};
 use super::link::Pace;
-use super::queue::{Job, LinkBuffer, Queue, RESOURCES};
+use super::queue::{LinkBuffer, Queue, RESOURCES};
 use super::queues::{Between, Queues, queues};
 use super::resources::{OUTGOING, Serving};
 use super::setup::{NamedModule, Setup, SetupClass, looked_at};
@@ -133,7 +133,7 @@ impl Middlebox {
             Seen::First => self.add_flow(flow, class),
             Seen::Reclassed => self.set_flow(now, flow, class),
         }
-        (frame.class, frame.flow) = (class, flow);
+        (frame.class, frame.flow, frame.tickets) = (class, flow, [None; RESOURCES]);
         self.each_account(&frame, |books| books.came(frame.size_in));
         self.inside += 1;
         if self.most.is_some_and(|most| self.inside > most as usize) {
@@ -150,9 +150,8 @@ impl Middlebox {
     fn enter(&mut self, now: Time, mut frame: Frame) {
         self.read_congestion(&mut frame);
         let cost = self.estimate(&frame);
-        let job = Job { frame, tickets: [None; RESOURCES] };
-        if let Err((reason, job)) = self.entrance.enqueue(now, job, cost) {
-            self.drop_frame(job.frame, reason);
+        if let Err((reason, frame)) = self.entrance.enqueue(now, frame, cost) {
+            self.drop_frame(frame, reason);
         }
     }
 
@@ -271,11 +270,11 @@ impl Middlebox {
 
     /// The box ends: what it still has is dropped, for the reason `stopped`. It takes no frames any more.
     pub fn give_up(&mut self, now: Time) {
-        let served = [self.on_cpu.take(), self.on_link.take()].into_iter().flatten().map(|serving| serving.job);
-        let mut jobs: Vec<Job> = served.collect();
-        jobs.append(&mut self.before_link.take_all(now));
-        jobs.append(&mut self.entrance.take_all(now));
-        jobs.into_iter().for_each(|job| self.drop_frame(job.frame, STOPPED));
+        let served = [self.on_cpu.take(), self.on_link.take()].into_iter().flatten().map(|serving| serving.frame);
+        let mut frames: Vec<Frame> = served.collect();
+        frames.append(&mut self.before_link.take_all(now));
+        frames.append(&mut self.entrance.take_all(now));
+        frames.into_iter().for_each(|frame| self.drop_frame(frame, STOPPED));
     }
 
     /// Drops of the whole box by reason.

@@ -23,6 +23,7 @@ pub use cpu::{Budget, Charge, stopwatch};
 pub use flows::{FlowLimits, Flows};
 pub use middlebox::Middlebox;
 pub(crate) use middlebox::STOPPED;
+pub(crate) use queue::RESOURCES;
 pub use queue::{LinkBuffer, Overflow};
 pub use setup::{NamedModule, Setup, SetupClass};
 pub use snapshot::{

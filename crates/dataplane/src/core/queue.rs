@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use dovetail_sched::catalog::Entry;
 use dovetail_sched::composition::Part;
-use dovetail_sched::{DropReason, FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Served, SpecError, Ticket};
+use dovetail_sched::{DropReason, FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Served, SpecError};
 use dovetail_units::{BitRate, Duration, ResourceVec, Time};
 
 use super::managed::Managed;
@@ -12,13 +12,6 @@ use crate::frame::Frame;
 
 /// The CPU, then the link.
 pub const RESOURCES: usize = 2;
-
-/// A frame on its way through the box, with the tickets of the schedulers that handed it out.
-#[derive(Debug)]
-pub(super) struct Job {
-    pub frame: Frame,
-    pub tickets: [Option<Ticket<RESOURCES>>; RESOURCES],
-}
 
 /// What a full buffer in front of the link does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Deserialize)]
@@ -42,7 +35,7 @@ pub struct LinkBuffer {
 
 /// The answer to "what now?" of a queue.
 pub(super) enum Offer {
-    Serve(Job),
+    Serve(Frame),
     At(Time),
     Nothing,
 }
@@ -52,13 +45,13 @@ pub(super) enum Queue {
     /// A scheduler, and what waits in it.
     Scheduled(Scheduled),
     /// In order of arrival.
-    InOrder(VecDeque<Job>),
+    InOrder(VecDeque<Frame>),
     /// In order of arrival, under active queue management.
     Managed(Box<Managed>),
 }
 
 pub(super) struct Scheduled {
-    pub scheduler: Box<dyn Scheduler<RESOURCES, Job>>,
+    pub scheduler: Box<dyn Scheduler<RESOURCES, Frame>>,
     entry: &'static Entry,
     /// Ids of the box's flows here.
     ids: Vec<Option<FlowId>>,
@@ -68,7 +61,7 @@ pub(super) struct Scheduled {
 }
 
 impl Queue {
-    pub fn scheduled(part: Part<RESOURCES, Job>, resource: usize) -> Self {
+    pub fn scheduled(part: Part<RESOURCES, Frame>, resource: usize) -> Self {
         let Part { entry, scheduler } = part;
         Self::Scheduled(Scheduled { scheduler, entry, ids: Vec::new(), resource, behind: Duration::ZERO })
     }
@@ -110,17 +103,21 @@ impl Queue {
     }
 
     /// The frame comes, with its estimated times; it is given back with the reason if it is refused.
-    #[expect(clippy::result_large_err, reason = "a refused frame comes back by value, as from every scheduler")]
-    pub fn enqueue(&mut self, now: Time, job: Job, cost: ResourceVec<RESOURCES>) -> Result<(), (&'static str, Job)> {
+    pub fn enqueue(
+        &mut self,
+        now: Time,
+        frame: Frame,
+        cost: ResourceVec<RESOURCES>,
+    ) -> Result<(), (&'static str, Frame)> {
         match self {
-            Self::Managed(queue) => queue.enqueue(now, job),
+            Self::Managed(queue) => queue.enqueue(now, frame),
             Self::InOrder(waiting) => {
-                waiting.push_back(job);
+                waiting.push_back(frame);
                 Ok(())
             }
             Self::Scheduled(queue) => {
-                let Some(flow) = queue.id(job.frame.flow) else { return Err((DropReason::UnknownFlow.name(), job)) };
-                let packet = Packet { flow, size: job.frame.len() as u32, cost, payload: job };
+                let Some(flow) = queue.id(frame.flow) else { return Err((DropReason::UnknownFlow.name(), frame)) };
+                let packet = Packet { flow, size: frame.len() as u32, cost, payload: frame };
                 queue
                     .scheduler
                     .enqueue(queue.clock(now), packet)
@@ -130,30 +127,34 @@ impl Queue {
     }
 
     /// Everything that waits, in order flow by flow, with tickets that mean nothing any more.
-    pub fn take_all(&mut self, now: Time) -> Vec<Job> {
-        let mut jobs = Vec::with_capacity(self.len());
+    pub fn take_all(&mut self, now: Time) -> Vec<Frame> {
+        let mut frames = Vec::with_capacity(self.len());
         match self {
-            Self::InOrder(waiting) => jobs.extend(waiting.drain(..)),
-            Self::Managed(queue) => jobs.extend(std::iter::from_fn(|| queue.next())),
+            Self::InOrder(waiting) => frames.extend(waiting.drain(..)),
+            Self::Managed(queue) => frames.extend(std::iter::from_fn(|| queue.next())),
             Self::Scheduled(queue) => {
                 for id in queue.ids.iter_mut().filter_map(Option::take) {
                     // The id is a live one.
-                    let _ = queue.scheduler.remove_flow(now, id, &mut |job| jobs.push(job));
+                    let _ = queue.scheduler.remove_flow(now, id, &mut |frame| frames.push(frame));
                 }
             }
         }
-        jobs
+        frames
     }
 
     /// As [`enqueue`](Self::enqueue) of a frame that the box has accepted before: queue management does not ask again.
-    #[expect(clippy::result_large_err, reason = "a refused frame comes back by value, as from every scheduler")]
-    pub fn put_back(&mut self, now: Time, job: Job, cost: ResourceVec<RESOURCES>) -> Result<(), (&'static str, Job)> {
+    pub fn put_back(
+        &mut self,
+        now: Time,
+        frame: Frame,
+        cost: ResourceVec<RESOURCES>,
+    ) -> Result<(), (&'static str, Frame)> {
         match self {
             Self::Managed(queue) => {
-                queue.put_back(job);
+                queue.put_back(frame);
                 Ok(())
             }
-            _ => self.enqueue(now, job, cost),
+            _ => self.enqueue(now, frame, cost),
         }
     }
 
@@ -163,9 +164,9 @@ impl Queue {
             Self::InOrder(waiting) => waiting.pop_front().map_or(Offer::Nothing, Offer::Serve),
             Self::Managed(queue) => queue.next().map_or(Offer::Nothing, Offer::Serve),
             Self::Scheduled(queue) => match queue.scheduler.next(queue.clock(now)) {
-                Next::Serve(Served { ticket, payload: mut job, .. }) => {
-                    job.tickets[queue.resource] = Some(ticket);
-                    Offer::Serve(job)
+                Next::Serve(Served { ticket, payload: mut frame, .. }) => {
+                    frame.tickets[queue.resource] = Some(ticket);
+                    Offer::Serve(frame)
                 }
                 Next::At(time) => Offer::At(time + queue.behind),
                 Next::AwaitProgress | Next::Empty => Offer::Nothing,
@@ -174,25 +175,25 @@ impl Queue {
     }
 
     /// A frame that the scheduler lets go past its busy resource, if `may_pass` says so of it.
-    pub fn bypass(&mut self, now: Time, may_pass: &mut dyn FnMut(&Job) -> bool) -> Option<Job> {
+    pub fn bypass(&mut self, now: Time, may_pass: &mut dyn FnMut(&Frame) -> bool) -> Option<Frame> {
         let Self::Scheduled(queue) = self else { return None };
         match queue.scheduler.bypass(queue.clock(now), may_pass) {
-            Next::Serve(Served { ticket, payload: mut job, .. }) => {
-                job.tickets[queue.resource] = Some(ticket);
-                Some(job)
+            Next::Serve(Served { ticket, payload: mut frame, .. }) => {
+                frame.tickets[queue.resource] = Some(ticket);
+                Some(frame)
             }
             Next::At(_) | Next::AwaitProgress | Next::Empty => None,
         }
     }
 
     /// The scheduler here hears what became of a frame that it handed out.
-    pub fn progress(&mut self, now: Time, job: &mut Job, resource: usize, event: Progress) {
+    pub fn progress(&mut self, now: Time, frame: &mut Frame, resource: usize, event: Progress) {
         match self {
             Self::InOrder(_) => {}
-            Self::Managed(queue) => queue.progress(now, job, resource, event),
+            Self::Managed(queue) => queue.progress(now, frame, resource, event),
             Self::Scheduled(queue) => {
                 let now = queue.clock(now);
-                if let Some(ticket) = &mut job.tickets[queue.resource] {
+                if let Some(ticket) = &mut frame.tickets[queue.resource] {
                     queue.scheduler.progress(now, ticket, resource, event);
                 }
             }

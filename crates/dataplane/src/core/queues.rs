@@ -9,8 +9,9 @@ use dovetail_sched::{Limit, Shape, Spec, SpecError, build, build_all, catalog};
 
 use super::managed::{Managed, packet_time};
 use super::middlebox::{CPU, LINK};
-use super::queue::{Job, Queue, RESOURCES};
+use super::queue::{Queue, RESOURCES};
 use super::setup::Setup;
+use crate::frame::Frame;
 
 /// What limits a flow's queue in front of the link.
 pub(super) enum Between {
@@ -33,7 +34,7 @@ pub(super) fn queues(setup: &Setup) -> Result<Queues, SpecError> {
     if manages(&setup.scheduler.name)? {
         return managed(setup, &Scheme::new(&setup.scheduler)?);
     }
-    let mut schedulers = build_all::<RESOURCES, Job>(&setup.scheduler, Shape::default())?;
+    let mut schedulers = build_all::<RESOURCES, Frame>(&setup.scheduler, Shape::default())?;
     let (before_link, between) = match schedulers.between[LINK].take() {
         Some(part) => (Queue::scheduled(part, LINK), Some(Between::Each(schedulers.buffer))),
         None => (Queue::InOrder(VecDeque::new()), None),
@@ -68,7 +69,7 @@ fn managed(setup: &Setup, scheme: &Scheme) -> Result<Queues, SpecError> {
 }
 
 /// The scheduler of one resource that a part of a composition names.
-fn per_flow(mut spec: Spec, resource: usize) -> Result<Part<RESOURCES, Job>, SpecError> {
+fn per_flow(mut spec: Spec, resource: usize) -> Result<Part<RESOURCES, Frame>, SpecError> {
     let entry = catalog().iter().find(|entry| entry.name == spec.name);
     let entry = entry.ok_or_else(|| SpecError::unknown_name(&spec.name, Vec::new()))?;
     if entry.has("resource") {

@@ -5,9 +5,10 @@ use dovetail_sched::{FlowConfig, Limit, Spec, SpecError};
 use dovetail_units::{ResourceVec, Time};
 
 use super::middlebox::{CPU, Class, Middlebox};
-use super::queue::{Job, Queue, RESOURCES};
+use super::queue::{Queue, RESOURCES};
 use super::queues::{Queues, is_managed, queues};
 use super::setup::{NamedModule, Setup, SetupClass, looked_at};
+use crate::frame::Frame;
 
 /// Classes have 16 bits.
 const MOST_CLASSES: usize = 1 << 16;
@@ -126,26 +127,26 @@ impl Middlebox {
             entrance.add_flow(flow, config);
             before_link.add_flow(flow, config);
         }
-        for job in self.entrance.take_all(now) {
-            let cost = self.estimate(&job.frame);
-            self.put_back(now, &mut entrance, job, cost);
+        for frame in self.entrance.take_all(now) {
+            let cost = self.estimate(&frame);
+            self.put_back(now, &mut entrance, frame, cost);
         }
-        for job in self.before_link.take_all(now) {
-            let [cpu, _] = self.estimate(&job.frame).0;
-            let cost = ResourceVec([cpu, self.pace.estimate(job.frame.len())]);
-            self.put_back(now, &mut before_link, job, cost);
+        for frame in self.before_link.take_all(now) {
+            let [cpu, _] = self.estimate(&frame).0;
+            let cost = ResourceVec([cpu, self.pace.estimate(frame.len())]);
+            self.put_back(now, &mut before_link, frame, cost);
         }
         for serving in [&mut self.on_cpu, &mut self.on_link].into_iter().flatten() {
-            serving.job.tickets = [None; RESOURCES];
+            serving.frame.tickets = [None; RESOURCES];
         }
         (self.entrance, self.before_link, self.between) = (entrance, before_link, between);
     }
 
-    fn put_back(&mut self, now: Time, queue: &mut Queue, mut job: Job, cost: ResourceVec<RESOURCES>) {
+    fn put_back(&mut self, now: Time, queue: &mut Queue, mut frame: Frame, cost: ResourceVec<RESOURCES>) {
         // The scheduler that handed it out is no more.
-        job.tickets = [None; RESOURCES];
-        if let Err((reason, job)) = queue.put_back(now, job, cost) {
-            self.drop_frame(job.frame, reason);
+        frame.tickets = [None; RESOURCES];
+        if let Err((reason, frame)) = queue.put_back(now, frame, cost) {
+            self.drop_frame(frame, reason);
         }
     }
 }

@@ -5,7 +5,7 @@ use dovetail_units::{Duration, ResourceVec, Time};
 
 use super::cpu::stopwatch;
 use super::middlebox::{CPU, LINK, Middlebox};
-use super::queue::{Job, Offer, Overflow, Queue};
+use super::queue::{Offer, Overflow, Queue};
 use crate::frame::Frame;
 
 /// The most frames that wait for the port. When it takes none, the link stands still. A worker that is late makes up for up to [`CATCH_UP`] before it gives the port anything, so that there is
@@ -17,7 +17,7 @@ const CATCH_UP: Duration = Duration::from_millis(10);
 
 /// A frame on a resource until some instant, and since when.
 pub(super) struct Serving {
-    pub job: Job,
+    pub frame: Frame,
     until: Time,
     used: Duration,
 }
@@ -64,8 +64,8 @@ impl Middlebox {
         while self.on_cpu.is_none() && self.free[CPU] <= now {
             self.wake[CPU] = None;
             match self.entrance.next(now) {
-                Offer::Serve(job) if self.may_pass(&job.frame) => self.pass_by(now, job),
-                Offer::Serve(job) => self.process(now, job),
+                Offer::Serve(frame) if self.may_pass(&frame) => self.pass_by(now, frame),
+                Offer::Serve(frame) => self.process(now, frame),
                 Offer::At(time) => return self.wake[CPU] = Some(time),
                 Offer::Nothing => return,
             }
@@ -73,8 +73,8 @@ impl Middlebox {
         if self.on_cpu.is_none() {
             self.wake[CPU] = Some(self.free[CPU]);
         }
-        while let Some(job) = self.next_that_passes(now) {
-            self.pass_by(now, job);
+        while let Some(frame) = self.next_that_passes(now) {
+            self.pass_by(now, frame);
         }
     }
 
@@ -84,48 +84,48 @@ impl Middlebox {
     }
 
     /// What the scheduler lets go past the busy CPU. No frame overtakes one of its flow.
-    fn next_that_passes(&mut self, now: Time) -> Option<Job> {
+    fn next_that_passes(&mut self, now: Time) -> Option<Frame> {
         if self.link_is_full() {
             return None;
         }
-        let (classes, on_cpu) = (&self.classes, self.on_cpu.as_ref().map(|serving| serving.job.frame.flow));
-        self.entrance.bypass(now, &mut |job| {
-            let class = &classes[usize::from(job.frame.class)].setup;
-            !class.needs_cpu(job.frame.size_in) && on_cpu != Some(job.frame.flow)
+        let (classes, on_cpu) = (&self.classes, self.on_cpu.as_ref().map(|serving| serving.frame.flow));
+        self.entrance.bypass(now, &mut |frame| {
+            let class = &classes[usize::from(frame.class)].setup;
+            !class.needs_cpu(frame.size_in) && on_cpu != Some(frame.flow)
         })
     }
 
-    fn pass_by(&mut self, now: Time, mut job: Job) {
+    fn pass_by(&mut self, now: Time, mut frame: Frame) {
         let used = Duration::ZERO;
-        self.tell(now, &mut job, CPU, Progress::Finished { used });
-        self.go_to_link(now, job, used);
+        self.tell(now, &mut frame, CPU, Progress::Finished { used });
+        self.go_to_link(now, frame, used);
         self.start_link(now);
     }
 
-    fn process(&mut self, now: Time, mut job: Job) {
-        let start = now.max(job.frame.received).max(self.free[CPU]);
-        let class = &self.classes[usize::from(job.frame.class)];
-        let before = stopwatch();
+    fn process(&mut self, now: Time, mut frame: Frame) {
+        let start = now.max(frame.received).max(self.free[CPU]);
+        let class = &self.classes[usize::from(frame.class)];
+        let known = class.setup.known_work(frame.size_in);
+        // Reading the clock takes time as well.
+        let before = known.map_or_else(stopwatch, |_| 0);
         let mut chain = class.setup.modules.iter();
-        let outcome = chain.try_for_each(|&module| self.modules[module].module.process(&mut job.frame));
-        let took = Duration::from_nanos(stopwatch().saturating_sub(before));
-        let work = match class.setup.charge.known(job.frame.size_in) {
-            Some(work) => work,
-            None if class.setup.modules.is_empty() => Duration::ZERO,
-            None => self.observe(&job.frame, took),
-        };
+        let outcome = chain.try_for_each(|&module| self.modules[module].module.process(&mut frame));
+        let work = known.unwrap_or_else(|| {
+            let took = Duration::from_nanos(stopwatch().saturating_sub(before));
+            self.observe(&frame, took)
+        });
         let used = self.budget.occupied(work);
-        self.each_account(&job.frame, |books| books.account.cpu += used);
+        self.each_account(&frame, |books| books.account.cpu += used);
         if let Err(reason) = outcome {
             // It occupied the CPU all the same: what follows starts later.
             self.free[CPU] = start + used;
-            self.tell(start + used, &mut job, CPU, Progress::Finished { used });
-            self.tell(start + used, &mut job, LINK, Progress::Abandoned);
+            self.tell(start + used, &mut frame, CPU, Progress::Finished { used });
+            self.tell(start + used, &mut frame, LINK, Progress::Abandoned);
             self.wake[CPU] = Some(self.free[CPU]);
-            self.drop_frame(job.frame, reason.0);
+            self.drop_frame(frame, reason.0);
             return;
         }
-        self.on_cpu = Some(Serving { job, until: start + used, used });
+        self.on_cpu = Some(Serving { frame, until: start + used, used });
     }
 
     fn observe(&mut self, frame: &Frame, took: Duration) -> Duration {
@@ -136,31 +136,31 @@ impl Middlebox {
         believed
     }
 
-    fn tell(&mut self, now: Time, job: &mut Job, resource: usize, event: Progress) {
-        self.entrance.progress(now, job, resource, event);
-        self.before_link.progress(now, job, resource, event);
+    fn tell(&mut self, now: Time, frame: &mut Frame, resource: usize, event: Progress) {
+        self.entrance.progress(now, frame, resource, event);
+        self.before_link.progress(now, frame, resource, event);
     }
 
     /// The frame on the CPU is done, or a scheduler wanted to be asked now.
     pub(super) fn cpu_due(&mut self, now: Time) {
-        let Some(Serving { mut job, used, .. }) = self.on_cpu.take() else { return };
+        let Some(Serving { mut frame, used, .. }) = self.on_cpu.take() else { return };
         self.free[CPU] = now;
-        self.tell(now, &mut job, CPU, Progress::Finished { used });
-        self.go_to_link(now, job, used);
+        self.tell(now, &mut frame, CPU, Progress::Finished { used });
+        self.go_to_link(now, frame, used);
     }
 
     /// A frame has had of the CPU what it needs.
-    fn go_to_link(&mut self, now: Time, mut job: Job, used: Duration) {
+    fn go_to_link(&mut self, now: Time, mut frame: Frame, used: Duration) {
         if self.link_is_full() {
-            self.tell(now, &mut job, LINK, Progress::Abandoned);
-            return self.drop_frame(job.frame, "link-buffer");
+            self.tell(now, &mut frame, LINK, Progress::Abandoned);
+            return self.drop_frame(frame, "link-buffer");
         }
-        let cost = ResourceVec([used, self.pace.estimate(job.frame.len())]);
-        if let Err((reason, mut job)) = self.before_link.enqueue(now, job, cost) {
-            self.tell(now, &mut job, LINK, Progress::Abandoned);
+        let cost = ResourceVec([used, self.pace.estimate(frame.len())]);
+        if let Err((reason, mut frame)) = self.before_link.enqueue(now, frame, cost) {
+            self.tell(now, &mut frame, LINK, Progress::Abandoned);
             // A flow's buffer in front of the link is full: its packets were processed in vain. Queue management has reasons of its own.
             let reason = if matches!(self.before_link, Queue::Scheduled(_)) { "link-buffer" } else { reason };
-            self.drop_frame(job.frame, reason);
+            self.drop_frame(frame, reason);
         }
     }
 
@@ -171,15 +171,15 @@ impl Middlebox {
         }
         self.wake[LINK] = None;
         match self.before_link.next(now) {
-            Offer::Serve(mut job) => {
+            Offer::Serve(mut frame) => {
                 // Room for the frame that kept the CPU.
                 if let Some(waiting) = &mut self.on_cpu {
                     waiting.until = waiting.until.max(now);
                 }
-                let used = self.pace.take(job.frame.len());
-                self.tell(now, &mut job, LINK, Progress::Started);
-                let start = now.max(self.free[LINK]).max(job.frame.received);
-                self.on_link = Some(Serving { job, until: start + used, used });
+                let used = self.pace.take(frame.len());
+                self.tell(now, &mut frame, LINK, Progress::Started);
+                let start = now.max(self.free[LINK]).max(frame.received);
+                self.on_link = Some(Serving { frame, until: start + used, used });
             }
             Offer::At(time) => self.wake[LINK] = Some(time),
             Offer::Nothing => {}
@@ -187,10 +187,9 @@ impl Middlebox {
     }
 
     pub(super) fn link_due(&mut self, now: Time) {
-        let Some(Serving { mut job, used, .. }) = self.on_link.take() else { return };
+        let Some(Serving { mut frame, used, .. }) = self.on_link.take() else { return };
         self.free[LINK] = now;
-        self.tell(now, &mut job, LINK, Progress::Finished { used });
-        let mut frame = job.frame;
+        self.tell(now, &mut frame, LINK, Progress::Finished { used });
         let marked = self.write_congestion(&mut frame);
         let class = &mut self.classes[usize::from(frame.class)];
         class.resizes |= frame.len() != frame.size_in as usize;

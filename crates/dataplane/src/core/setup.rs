@@ -66,6 +66,12 @@ pub struct Setup {
 }
 
 impl SetupClass {
+    /// What its frame of this length is charged, where that need not be measured.
+    pub(super) fn known_work(&self, size: u32) -> Option<Duration> {
+        let nothing = self.modules.is_empty().then_some(Duration::ZERO);
+        self.charge.known(size).or(nothing)
+    }
+
     /// Whether its frames of this length occupy the CPU at all.
     pub(super) fn needs_cpu(&self, size: u32) -> bool {
         !self.modules.is_empty() || self.charge.known(size).is_some_and(|work| work > Duration::ZERO)

@@ -171,7 +171,7 @@ impl Port for PacketPort {
 
     fn send(&mut self, now: Time, frames: &mut VecDeque<Frame>, pool: &mut Pool) -> io::Result<()> {
         while !frames.is_empty() {
-            match self.messages.send(&self.tx, frames.iter().map(Frame::data)) {
+            match self.messages.send(&self.tx, frames.iter().map(|frame| frame.data())) {
                 Ok(sent) => {
                     for frame in frames.drain(..sent) {
                         pool.give(frame);
