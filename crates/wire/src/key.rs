@@ -2,6 +2,7 @@
 
 use alloc::string::{String, ToString};
 use core::fmt;
+use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
 
@@ -15,7 +16,7 @@ pub struct Ports {
 }
 
 /// Addresses, protocol and ports of one direction of a conversation: the two directions are two flows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FiveTuple {
     /// The sender.
     pub src: IpAddr,
@@ -27,6 +28,20 @@ pub struct FiveTuple {
     /// for *every* fragment of a datagram: only the first one carries ports, and without them in the key all stay in
     /// one flow and in order, with no reassembly state.
     pub ports: Option<Ports>,
+}
+
+impl Hash for FiveTuple {
+    /// In two words for IPv4: tables of flows hash every packet's, and a derived hash takes a dozen.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match (self.src, self.dst) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => {
+                state.write_u64(u64::from(src.to_bits()) << 32 | u64::from(dst.to_bits()));
+            }
+            (src, dst) => (src, dst).hash(state),
+        }
+        let ports = self.ports.map_or(0, |ports| 1 << 32 | u64::from(ports.src) << 16 | u64::from(ports.dst));
+        state.write_u64(ports << 8 | u64::from(self.protocol));
+    }
 }
 
 /// An address block: the address with all bits beyond the prefix cleared.
