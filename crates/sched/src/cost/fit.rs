@@ -100,9 +100,22 @@ fn in_squares(value: i128, places: u32) -> i128 {
     (value + (1 << (fewer - 1))) >> fewer
 }
 
-/// To the nearest unit.
+/// To the nearest unit; halves go up.
 fn millionths(value: i128) -> i128 {
-    (value + MILLION as i128 / 2).div_euclid(MILLION as i128)
+    let value = value + MILLION as i128 / 2;
+    // The floor for values below zero too: !(!v / n) = -((-v - 1) / n) - 1.
+    let sign = value >> 127;
+    (divided_by_million((value ^ sign) as u128) as i128) ^ sign
+}
+
+/// `value / 1_000_000`, digit by digit to the base 2^32: division of 64 bits by a constant is a multiplication, that of 128 bits takes
+/// ten times as long, and there are four for every packet.
+fn divided_by_million(value: u128) -> u128 {
+    const MILLION: u64 = super::MILLION as u64;
+    let (high, low) = ((value >> 64) as u64, value as u64);
+    let next = ((high % MILLION) << 32) | (low >> 32);
+    let last = ((next % MILLION) << 32) | (low & 0xffff_ffff);
+    u128::from(high / MILLION) << 64 | u128::from(next / MILLION) << 32 | u128::from(last / MILLION)
 }
 
 impl Fit {
@@ -129,5 +142,21 @@ impl Fit {
     /// As [`Estimator::forget`](super::Estimator::forget).
     pub fn forget(&mut self, key: u32) {
         self.lines.forget(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn millionths_are_those_of_a_whole_division() {
+        let whole = |value: i128| (value + 500_000).div_euclid(1_000_000);
+        let near = [0, 1, 499_999, 500_000, 500_001, 999_999, 1_000_000, 1_500_000];
+        // Every width, and around every border between digits.
+        let all = (0..126).flat_map(|bits| near.map(|more| (1_i128 << bits) + more - 1_000_000));
+        for value in all.flat_map(|value| [value, -value, value / 3, -value / 7]) {
+            assert_eq!(millionths(value), whole(value), "{value}");
+        }
     }
 }

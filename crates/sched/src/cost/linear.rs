@@ -29,6 +29,12 @@ impl Linear {
 
     /// The time for a packet of `bytes`, to the nearest nanosecond; saturating.
     pub fn time(self, bytes: u64) -> Duration {
+        // Divisions of 64 bits are several times quicker than those of 128.
+        if let Some(ps) = self.per_byte_ps.checked_mul(bytes).and_then(|ps| ps.checked_add(self.fixed_ps))
+            && let Some(ps) = ps.checked_add(500)
+        {
+            return Duration::from_nanos(ps / 1000);
+        }
         let ps = u128::from(self.per_byte_ps) * u128::from(bytes) + u128::from(self.fixed_ps);
         Duration::from_nanos(u64::try_from((ps + 500) / 1000).unwrap_or(u64::MAX))
     }
