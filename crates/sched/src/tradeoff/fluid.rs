@@ -123,6 +123,19 @@ fn part(small: u64, large: u64) -> u64 {
     }
 }
 
+/// As `value as f64`; most values have 64 bits, from which the processor converts itself.
+fn to_f64(value: u128) -> f64 {
+    match u64::try_from(value) {
+        Ok(value) => value as f64,
+        Err(_) => value as f64,
+    }
+}
+
+/// As `value as u128`.
+fn to_u128(value: f64) -> u128 {
+    if value < u64::MAX as f64 { u128::from(value as u64) } else { value as u128 }
+}
+
 /// An instant in ticks.
 fn in_ticks(time: Time) -> u128 {
     u128::from(time.as_nanos()) << TICK_BITS
@@ -154,6 +167,8 @@ pub(super) struct Fluid {
     /// Sum over backlogged flows of weight (thousandths) times normalised processing time (2^-32), per resource.
     load: [u128; 2],
     favoured: [Option<Favoured>; 2],
+    /// Flows have come at `clock` since the shares were last allocated.
+    stale: bool,
     /// Regular flows by the virtual finish times of their head packets (eq. 28).
     finishes: IndexedHeap<Tag>,
     /// Backlogged flows in order (23) from its end and from its start; equals by turn.
@@ -174,6 +189,7 @@ impl Fluid {
             rate: 0.0,
             load: [0; 2],
             favoured: [None; 2],
+            stale: false,
             finishes: IndexedHeap::default(),
             smallest_ratio: IndexedHeap::default(),
             largest_ratio: IndexedHeap::default(),
@@ -189,6 +205,9 @@ impl Fluid {
     /// Every event until `now`. In between nothing is brought up to date, so that nothing is rounded.
     pub(super) fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<P>, started: &mut Started) {
         self.now = in_ticks(now);
+        if self.now > self.clock {
+            self.refresh(queues, started);
+        }
         while self.step(queues, started) {}
     }
 
@@ -200,6 +219,7 @@ impl Fluid {
         started: &mut Started,
     ) -> Option<Time> {
         self.now = in_ticks(now);
+        self.refresh(queues, started);
         while started.is_empty() {
             if !self.step(queues, started) {
                 let event = self.due.div_ceil(1 << TICK_BITS);
@@ -224,7 +244,19 @@ impl Fluid {
             self.place(flow, queues);
             self.finishes.set(flow, self.virtual_time.plus(service));
         }
-        self.reallocate(queues, started);
+        self.stale = true;
+        if self.alpha == 0.0 {
+            // Who is favoured at once starts at once.
+            self.refresh(queues, started);
+        }
+    }
+
+    /// Allocate the shares if flows have come since. Of all that come at one instant the last decides: with alpha > 0 a flow that was favoured for no time
+    /// at all has neither started by it nor been served. A burst of packets for idle flows would else ask for every one.
+    fn refresh<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) {
+        if self.stale {
+            self.reallocate(queues, started);
+        }
     }
 
     /// The flow leaves with all its packets. Settled before.
@@ -290,7 +322,7 @@ impl Fluid {
         let regular =
             self.finishes.peek().map_or(f64::INFINITY, |(tag, _)| ticks(tag.minus(self.virtual_time), self.rate));
         let favoured = self.favoured.iter().flatten().map(|f| ticks(f.left, f.rate));
-        (favoured.fold(regular, f64::min) as u128).min(1 << 100) + 1
+        to_u128(favoured.fold(regular, f64::min)).min(1 << 100) + 1
     }
 
     /// Run to `now`: something other than the end of a packet changes the shares.
@@ -300,7 +332,7 @@ impl Fluid {
 
     fn run(&mut self, ticks: u128) {
         self.clock += ticks;
-        let ticks = ticks as f64;
+        let ticks = to_f64(ticks);
         let served = |rate: f64| (ticks * rate + 0.5) as i64;
         self.virtual_time = self.virtual_time.plus(served(self.rate));
         for favoured in self.favoured.iter_mut().flatten() {
@@ -402,13 +434,14 @@ impl Fluid {
 
     /// Theorem 3: who is favoured from now on, and everybody's rate.
     fn reallocate<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) {
+        self.stale = false;
         let (Some(((Reverse(most), _), first)), Some(((least, _), last))) =
             (self.largest_ratio.peek(), self.smallest_ratio.peek())
         else {
             self.due = u128::MAX;
             return;
         };
-        let load = self.load.map(|l| l as f64 / (1000.0 * ONE as f64));
+        let load = self.load.map(|l| to_f64(l) / (1000.0 * ONE as f64));
         let shares = allocate(self.alpha, load, most.normalised_f64(), least.normalised_f64());
         self.rate = shares.guaranteed;
         let before = self.favoured;
