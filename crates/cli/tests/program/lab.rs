@@ -1,6 +1,6 @@
 //! Labs from the command line. Making one needs root; without it the tests say that they are skipped.
 
-use std::process::Command;
+use std::process::{Child, Command};
 
 use crate::support::Folder;
 
@@ -137,6 +137,13 @@ fn left(name: &str) -> usize {
     list.lines().filter(|line| line.starts_with(&format!("dovetail-{name}-"))).count()
 }
 
+/// Whether the box had its core in a step. One that has not serves at random; it says so itself.
+fn ran(step: &serde_json::Value) -> bool {
+    let number = |at: &str, what: &str| step["box"][at][what].as_f64().unwrap();
+    let between = |what: &str| number("until", what) - number("since", what);
+    between("lost_time_s") < 0.05 * between("time_s")
+}
+
 #[test]
 fn a_lab_runs_the_middlebox_and_leaves_nothing() {
     if !may_run() {
@@ -157,26 +164,19 @@ fn a_lab_runs_the_middlebox_and_leaves_nothing() {
         let groups = step["groups"].as_array().unwrap();
         let flows: Vec<_> = groups.iter().map(|g| g["goodput_bps"].as_array().unwrap()).collect();
         assert_eq!(flows.iter().map(|flows| flows.len()).collect::<Vec<_>>(), [1, 4, 2]);
-        assert!(flows.iter().copied().flatten().all(|rate| rate.as_f64().unwrap() > 0.0), "{step}");
-        assert!(groups[0]["lost"].is_number() && groups[2]["rtt_s"].as_f64().unwrap() > 0.0, "{step}");
+        assert!(groups[0]["lost"].is_number(), "{step}");
+        if ran(step) {
+            assert!(flows.iter().copied().flatten().all(|rate| rate.as_f64().unwrap() > 0.0), "{step}");
+            assert!(groups[2]["rtt_s"].as_f64().unwrap() > 0.0, "{step}");
+        }
     }
     // By hand: a tunnel's frame needs 4 ms of CPU and 0.8 ms of link, a forwarded one 0.8 ms of link. With a share of d each of 1 + 4 + 2 flows fills the link with
     // d (0.8/4 + 4 + 2), so d = 1 / 6.2 while the CPU is far from full. All ask for more: the tunnel for 4, a forwarded flow for 0.4.
-    let fair = |step: usize, group: usize| steps[step]["groups"][group]["fair_share"].as_f64().unwrap();
-    assert!(
-        (fair(0, 0) - 1.0 / 6.2).abs() < 1e-3 && (fair(0, 1) - 4.0 / 6.2).abs() < 1e-3,
-        "{}, {}",
-        fair(0, 0),
-        fair(0, 1)
-    );
+    let fair = |group: usize| steps[0]["groups"][group]["fair_share"].as_f64().unwrap();
     let tunnel = |step: usize| steps[step]["groups"][0]["dominant_share"].as_f64().unwrap();
-    // A box that does not get its core serves at random; it says so itself.
-    let ran = |step: usize| {
-        let number = |at: &str, what: &str| steps[step]["box"][at][what].as_f64().unwrap();
-        let between = |what: &str| number("until", what) - number("since", what);
-        between("lost_time_s") < 0.05 * between("time_s")
-    };
-    if ran(0) && ran(1) {
+    if ran(&steps[0]) && ran(&steps[1]) {
+        let fair = [fair(0), fair(1)];
+        assert!((fair[0] - 1.0 / 6.2).abs() < 1e-3 && (fair[1] - 4.0 / 6.2).abs() < 1e-3, "{fair:?}");
         assert!(tunnel(1) > 1.5 * tunnel(0), "alpha gives the tunnel nothing: {} and {}", tunnel(0), tunnel(1));
     } else {
         eprintln!("shares not checked: this machine is too busy");
@@ -206,22 +206,24 @@ fn a_lab_that_is_interrupted_leaves_nothing() {
         let (folder, lab) = (with_scenario(), name("stop"));
         let arguments = ["lab", "run", "s.toml", "--name", &lab, "--set", "step.0.time=1000 s"];
         let mut child = folder.command(&arguments).spawn().unwrap();
-        wait_for_the_box(&lab);
+        wait_for_the_box(&lab, &mut child);
         Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(130));
         assert_eq!(left(&lab), 0, "after SIG{signal}");
     }
 }
 
-/// Wait until the middlebox runs in the box.
-fn wait_for_the_box(lab: &str) {
+/// Wait until the middlebox runs in the box of this run.
+#[expect(clippy::disallowed_methods, reason = "another process is waited for")]
+fn wait_for_the_box(lab: &str, run: &mut Child) {
     let pids = || Command::new("ip").args(["netns", "pids", &format!("dovetail-{lab}-box")]).output().unwrap().stdout;
     let is_live = |id: &str| {
         let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
         line.split(|&byte| byte == 0).any(|word| word == b"live")
     };
     while !String::from_utf8(pids()).unwrap().split_whitespace().any(is_live) {
-        std::thread::yield_now();
+        assert_eq!(run.try_wait().unwrap(), None, "the run has ended too early");
+        std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }
 
@@ -233,7 +235,7 @@ fn what_a_killed_run_has_left_is_removed() {
     let (folder, lab) = (with_scenario(), name("kill"));
     let arguments = ["lab", "run", "s.toml", "--name", &lab, "--set", "step.0.time=1000 s"];
     let mut child = folder.command(&arguments).spawn().unwrap();
-    wait_for_the_box(&lab);
+    wait_for_the_box(&lab, &mut child);
     child.kill().unwrap();
     child.wait().unwrap();
     let said = folder.dovetail(&["lab", "down", &lab]).succeeds().out;
@@ -293,7 +295,8 @@ fn steps_are_held_against_theory_and_against_a_simulation() {
         let is = |c: &&serde_json::Value| c["figure"] == step && c["quantity"] == quantity;
         checks.iter().find(is).unwrap_or_else(|| panic!("{step}, {quantity} is missing: {checks:?}"))
     };
-    for (step, by_hand) in ["strict", "lenient"].into_iter().zip(BY_HAND) {
+    for (number, (step, by_hand)) in ["strict", "lenient"].into_iter().zip(BY_HAND).enumerate() {
+        let ran = ran(&document["steps"][number]);
         let [tunnel, to_tunnel, others, to_others] = by_hand;
         let quantities = [
             ("tunnel: dominant share", tunnel),
@@ -307,7 +310,8 @@ fn steps_are_held_against_theory_and_against_a_simulation() {
             for prefix in ["", "simulated: "] {
                 let check = find(step, &format!("{prefix}{quantity}"));
                 let claimed = check["paper"].as_f64().unwrap();
-                assert!((claimed / value - 1.0).abs() < 0.05, "{step}, {prefix}{quantity}: {claimed}, by hand {value}");
+                let near = (claimed / value - 1.0).abs() < 0.05;
+                assert!(near || (prefix.is_empty() && !ran), "{step}, {prefix}{quantity}: {claimed}, by hand {value}");
                 // The verdict is what the numbers say, whatever the machine had to do meanwhile.
                 let near = |ours: f64| (ours - claimed).abs() <= check["tolerance"].as_f64().unwrap();
                 let verdict = check["ours"]

@@ -7,7 +7,7 @@ use std::os::fd::RawFd;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use dovetail_units::Time;
+use dovetail_units::{Duration, Time};
 
 use super::Port;
 use crate::frame::Pool;
@@ -51,12 +51,14 @@ pub fn run(program: &str, arguments: &str) {
     assert!(output.status.success(), "{program} {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Whether it comes true within some ten thousand looks. (What a closed file held may live on for a moment: a program
-/// that another test is just starting has all files of this one.)
+/// Whether it comes true within ten thousand looks, a millisecond apart: on a busy machine the kernel delivers late, and other threads run late. (What a closed file
+/// held may live on for a moment: a program that another test is just starting has all files of this one.)
 pub fn soon(mut condition: impl FnMut() -> bool) -> bool {
     (0..10_000).any(|_| {
-        thread::yield_now();
-        condition()
+        condition() || {
+            crate::wait::readable([None; 2], Duration::from_millis(1));
+            false
+        }
     })
 }
 
@@ -74,13 +76,14 @@ pub fn send(port: &mut dyn Port, pool: &mut Pool, all: impl IntoIterator<Item = 
     assert!(frames.is_empty(), "{} is full", port.name());
 }
 
-/// Everything that comes to the port until nothing has come for a while: another processor may be delivering it.
-pub fn received(port: &mut dyn Port, pool: &mut Pool) -> Vec<Vec<u8>> {
+/// Everything that comes to the port: `expected` frames, however late the kernel delivers them (to 10 s), and what else comes until nothing has come for a while.
+pub fn received(port: &mut dyn Port, pool: &mut Pool, expected: usize) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     loop {
         let before = frames.len();
         port.receive(Time::ZERO, pool, &mut frames).unwrap();
-        if frames.len() == before && !port.readable().is_some_and(|fd| is_readable_within(fd, 20)) {
+        let patience = if frames.len() < expected { 10_000 } else { 20 };
+        if frames.len() == before && !port.readable().is_some_and(|fd| is_readable_within(fd, patience)) {
             break;
         }
     }
@@ -96,6 +99,11 @@ pub fn numbered(number: u32, len: usize) -> Vec<u8> {
     bytes.extend(number.to_be_bytes());
     bytes.resize(len, 0xa5);
     bytes
+}
+
+/// Whether waiting for the port would end at once, or soon.
+pub fn becomes_readable(port: &dyn Port) -> bool {
+    is_readable_within(port.readable().unwrap(), 10_000)
 }
 
 /// Whether waiting for the port would end at once.

@@ -175,9 +175,9 @@ mod tests {
             assert_eq!(port.link(), LinkType::RAW);
             ip("address add 192.0.2.1/24 dev tun0");
             let socket = UdpSocket::bind("192.0.2.1:1000").unwrap();
-            socket.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+            socket.set_read_timeout(Some(std::time::Duration::from_secs(30))).unwrap();
             socket.send_to(b"question", "192.0.2.2:2000").unwrap();
-            let udp = received(&mut port, &mut pool).into_iter().find(|packet| packet[9] == 17).unwrap();
+            let udp = received(&mut port, &mut pool, 1).into_iter().find(|packet| packet[9] == 17).unwrap();
             assert_eq!((udp.len(), &udp[28..]), (36, &b"question"[..]));
             // The answer: addresses and ports exchanged, which leaves all checksums as they are.
             let mut answer = udp.clone();
@@ -202,7 +202,7 @@ mod tests {
             for len in [LONGEST - 28, LONGEST - 27].into_iter().chain([100; 20]) {
                 socket.send_to(&vec![0; len], "192.0.2.2:2000").unwrap();
             }
-            let packets = received(&mut port, &mut pool);
+            let packets = received(&mut port, &mut pool, 9);
             assert_eq!(packets[0].len(), LONGEST);
             let counters = port.counters();
             assert_eq!((counters.oversize, packets.len()), (1, 9));
@@ -236,7 +236,7 @@ mod tests {
             ip("address add 192.0.2.1/24 dev tap0");
             ip("neighbour add 192.0.2.2 lladdr 02:00:00:00:00:02 dev tap0");
             UdpSocket::bind("192.0.2.1:1000").unwrap().send_to(b"hello", "192.0.2.2:2000").unwrap();
-            let frames = received(&mut port, &mut pool);
+            let frames = received(&mut port, &mut pool, 1);
             assert!(
                 frames.iter().any(|f| f[..6] == [2, 0, 0, 0, 0, 2] && f[12..14] == [8, 0] && f.ends_with(b"hello"))
             );

@@ -73,7 +73,7 @@ fn a_trace_that_cannot_be_written_stops_no_frame_and_is_told_at_the_end() {
     let mut pool = Pool::new();
     let mut port = Traced::new(near, Full);
     send(&mut port, &mut pool, [udp(1), udp(2)]);
-    assert_eq!(received(&mut far, &mut pool), [udp(1), udp(2)]);
+    assert_eq!(received(&mut far, &mut pool, 2), [udp(1), udp(2)]);
     assert_eq!(port.finish().unwrap_err().to_string(), "the disk is full");
 }
 
@@ -85,17 +85,17 @@ fn a_record_holds_what_passed_both_ways() {
     let mut pool = Pool::new();
     let mut port = Recorded::new(near, &path, Time::from_nanos(500)).unwrap();
     send(&mut far, &mut pool, [udp(1)]);
-    assert_eq!(received(&mut port, &mut pool), [udp(1)]);
+    assert_eq!(received(&mut port, &mut pool, 1), [udp(1)]);
     // More than a batch.
     let all: Vec<_> = (0..200).map(udp).collect();
     send(&mut port, &mut pool, all.clone());
-    assert_eq!(received(&mut far, &mut pool), all);
+    assert_eq!(received(&mut far, &mut pool, 200), all);
     assert!(!path.exists());
     port.finish().unwrap();
     let first = first_time(&path).unwrap().unwrap();
     let mut again = CapturePort::open("again", Some(&path), None, first).unwrap();
     assert_eq!((again.link(), first), (LinkType::RAW, Time::from_nanos(500)));
-    let captured = received(&mut again, &mut pool);
+    let captured = received(&mut again, &mut pool, 201);
     assert_eq!((&captured[0], &captured[1..]), (&udp(1), &all[..]));
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::port::testbed::{in_namespace, ip, is_readable, numbered, received, run, send, soon};
+use crate::port::testbed::{becomes_readable, in_namespace, ip, is_readable, numbered, received, run, send, soon};
 
 const SLOTS: usize = 256;
 
@@ -20,8 +20,8 @@ fn what_is_sent_at_one_end_comes_out_at_the_other_in_order() {
         assert_eq!(left.mode(), Mode::Generic, "veth pairs have no zero-copy");
         let all: Vec<_> = (0..200).map(|n| numbered(n, [60, 64, 800, 1400, 1514][n as usize % 5])).collect();
         send(&mut left, &mut pool, all.clone());
-        assert!(is_readable(&right));
-        assert_eq!(received(&mut right, &mut pool), all);
+        assert!(becomes_readable(&right));
+        assert_eq!(received(&mut right, &mut pool, all.len()), all);
         assert!(!is_readable(&right));
         assert_eq!(left.counters(), PortCounters { sent: 200, ..PortCounters::default() });
         assert_eq!(right.counters(), PortCounters { received: 200, ..PortCounters::default() });
@@ -37,7 +37,7 @@ fn memory_is_used_again_for_ever() {
         for round in 0..40 {
             let all: Vec<_> = (0..100).map(|n| numbered(round * 100 + n, 100)).collect();
             send(&mut left, &mut pool, all.clone());
-            assert_eq!(received(&mut right, &mut pool), all);
+            assert_eq!(received(&mut right, &mut pool, all.len()), all);
         }
         assert_eq!((left.counters().sent, right.counters().received), (4000, 4000));
     });
@@ -48,10 +48,11 @@ fn what_nobody_receives_is_counted_as_missed() {
     in_namespace(|| {
         let [mut left, mut right] = pair();
         let mut pool = Pool::new();
-        send(&mut left, &mut pool, (0..1000).map(|n| numbered(n, 64)));
-        assert_eq!(received(&mut right, &mut pool).len(), SLOTS);
-        let counters = right.counters();
-        assert_eq!((counters.received, counters.missed), (SLOTS as u64, 1000 - SLOTS as u64));
+        // No more than the kernel keeps on their way (netdev_max_backlog) while it is late.
+        send(&mut left, &mut pool, (0..600).map(|n| numbered(n, 64)));
+        assert!(soon(|| right.counters().missed == 600 - SLOTS as u64));
+        assert_eq!(received(&mut right, &mut pool, SLOTS).len(), SLOTS);
+        assert_eq!(right.counters().received, SLOTS as u64);
     });
 }
 
@@ -63,21 +64,25 @@ fn an_interface_may_go_down_and_come_up_again() {
         ip("link set left down");
         send(&mut left, &mut pool, [numbered(1, 64)]);
         send(&mut left, &mut pool, (0..100).map(|n| numbered(n, 64)));
-        assert!(received(&mut right, &mut pool).is_empty());
+        assert!(received(&mut right, &mut pool, 0).is_empty());
         let counters = left.counters();
         assert_eq!((counters.sent, counters.unsent), (1, 100), "the first waits in the ring");
         ip("link set left up");
         send(&mut left, &mut pool, [numbered(2, 64)]);
-        assert_eq!(received(&mut right, &mut pool), [numbered(1, 64), numbered(2, 64)]);
+        assert_eq!(received(&mut right, &mut pool, 2), [numbered(1, 64), numbered(2, 64)]);
 
         ip("link set right down");
         send(&mut left, &mut pool, (0..100).map(|n| numbered(n, 64)));
-        assert!(received(&mut right, &mut pool).is_empty());
+        assert!(received(&mut right, &mut pool, 0).is_empty());
         let counters = left.counters();
         assert_eq!(counters.sent + counters.unsent, 202, "the kernel may take what it then drops");
         ip("link set right up");
-        send(&mut left, &mut pool, [numbered(3, 64)]);
-        assert_eq!(received(&mut right, &mut pool), [numbered(3, 64)]);
+        // The kernel hears a little later that the cable is whole.
+        let mut passes = || {
+            send(&mut left, &mut pool, [numbered(3, 64)]);
+            received(&mut right, &mut pool, 0) == [numbered(3, 64)]
+        };
+        assert!(soon(&mut passes));
         assert_eq!(pool.in_use(), 0);
     });
 }
@@ -115,7 +120,7 @@ fn a_frame_beyond_the_mtu_is_unsent_and_holds_up_no_other() {
         let [mut left, mut right] = pair();
         let mut pool = Pool::new();
         send(&mut left, &mut pool, [numbered(1, 64), numbered(2, 1600), numbered(3, 64)]);
-        assert_eq!(received(&mut right, &mut pool), [numbered(1, 64), numbered(3, 64)]);
+        assert_eq!(received(&mut right, &mut pool, 2), [numbered(1, 64), numbered(3, 64)]);
         assert_eq!((left.counters().sent, left.counters().unsent), (2, 1));
     });
 }
@@ -131,7 +136,7 @@ fn jumbo_frames_are_refused_with_the_remedy() {
         let [mut left, mut right] = pair();
         let mut pool = Pool::new();
         send(&mut left, &mut pool, [numbered(1, 1774 + 14)]);
-        assert_eq!(received(&mut right, &mut pool), [numbered(1, 1774 + 14)]);
+        assert_eq!(received(&mut right, &mut pool, 1), [numbered(1, 1774 + 14)]);
     });
 }
 
