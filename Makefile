@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out/demo
 FUZZ_SECONDS ?= 600
 
-.PHONY: demo test search bench throughput ns2 reproduce lab fuzz fuzz-merge
+.PHONY: demo test search soak bench throughput ns2 reproduce lab fuzz fuzz-merge
 
 demo:
 	$(CARGO) run --release --locked --quiet -- run scenarios/demo.toml --out $(OUT)

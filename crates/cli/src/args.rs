@@ -336,9 +336,12 @@ pub struct Calibrate {
     /// Which; none is all: check, monitor, esp-gcm, esp-cbc-sha1, re, forward, match
     #[arg(value_name = "MODULE")]
     pub modules: Vec<String>,
-    /// Batches of 32 packets of each length
+    /// What a box with long queues takes on a core that it shares: each packet by itself, from memory. Without, the least: batches of 32 packets, just written
+    #[arg(long)]
+    pub cold: bool,
+    /// Samples of each length: batches, or packets with --cold
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(10..=100_000))]
-    pub batches: u32,
+    pub samples: u32,
     /// Print one JSON document instead of a table and scenario text
     #[arg(long)]
     pub json: bool,

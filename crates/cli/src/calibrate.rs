@@ -1,7 +1,7 @@
 //! `dovetail calibrate`.
 
 use dovetail_config::nearest;
-use dovetail_dataplane::calibrate::{Cost, Plan, STANDARD, measure_standard};
+use dovetail_dataplane::calibrate::{Caches, Cost, Plan, STANDARD, measure_standard};
 use dovetail_dataplane::core::stopwatch;
 use dovetail_experiment::table::table;
 use serde_json::json;
@@ -21,7 +21,8 @@ pub fn calibrate(args: Calibrate) -> Result<(), Failure> {
         let hint = near.map_or(format!("there are {}", names.join(", ")), |near| format!("did you mean {near:?}?"));
         return Err(Failure::Input(format!("there is no module {wrong:?}; {hint}")));
     }
-    let plan = Plan { batches: args.batches as usize, ..Plan::default() };
+    let caches = if args.cold { Caches::Cold } else { Caches::Warm };
+    let plan = Plan { samples: args.samples as usize, caches, ..Plan::default() };
     let mut costs = Vec::new();
     for (name, kind) in STANDARD {
         if args.modules.is_empty() || args.modules.iter().any(|m| m == name) {
@@ -39,7 +40,10 @@ fn document(costs: &[(&str, Cost)]) -> serde_json::Value {
         .iter()
         .map(|(name, cost)| {
             let (per_byte, fixed) = cost.line.as_picos();
-            let points = cost.points.iter().map(|p| json!({ "bytes": p.size, "median_ns": p.median, "p95_ns": p.p95 }));
+            let points = cost
+                .points
+                .iter()
+                .map(|p| json!({ "bytes": p.size, "median_ns": p.median, "mean_ns": p.mean, "p95_ns": p.p95 }));
             json!({
                 "module": name,
                 "cost": cost.line.to_string(),
@@ -47,7 +51,7 @@ fn document(costs: &[(&str, Cost)]) -> serde_json::Value {
                 "ns_per_packet": fixed as f64 / 1e3,
                 "r_squared": cost.r_squared,
                 "residual_p95": cost.residual_p95,
-                "preempted_batches": cost.preempted,
+                "preempted": cost.preempted,
                 "points": points.collect::<Vec<_>>(),
             })
         })
@@ -59,7 +63,7 @@ fn overview(costs: &[(&str, Cost)]) -> String {
     let rows = costs.iter().map(|(name, cost)| {
         let shown = SHOWN.iter().map(|&size| {
             let point = cost.points.iter().find(|p| p.size == size);
-            point.map_or("-".into(), |p| format!("{:.0}", p.median))
+            point.map_or("-".into(), |p| format!("{:.0}", p.mean))
         });
         let (per_byte, fixed) = cost.line.as_picos();
         let fit = [

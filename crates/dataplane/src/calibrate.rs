@@ -1,9 +1,14 @@
 //! What modules cost on this machine, as the line `a * bytes + b` that schedulers and scenarios use (tradeoff paper, section 5.1).
 //!
-//! Packets of several lengths are processed in batches, a batch of each length in turn, so that whatever slows the machine down slows all lengths
-//! down. Of each length the median batch counts; the line is that of least squares through the medians. Batches during which the kernel took the core away
-//! are recognised and counted; the median does not heed them, and neither do the residuals.
+//! Packets of several lengths are processed in turn, so that whatever slows the machine down slows all lengths down. The line is that of least squares through the mean
+//! of each length. Samples during which the kernel took the core away are recognised and counted, and nothing else heeds them.
+//!
+//! What a packet takes depends on what is in the caches. [`Caches::Warm`] is the least that it can take: packets that were written just before, batch after batch. [`Caches::Cold`] is
+//! what a box takes that has long queues, and a core that it shares with the kernel and others: a packet that was written thousands of packets ago, processed by itself after others have
+//! filled the caches that the core has to itself.
 
+use std::collections::VecDeque;
+use std::hint::black_box;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
@@ -20,10 +25,16 @@ use crate::module::{CheckConfig, EncapsulateConfig, EncoderConfig, ForwardConfig
 /// Packets of a batch: enough that reading the clock does not matter.
 const BATCH: usize = 32;
 
-/// Flows that the packets belong to.
-const FLOWS: u16 = 64;
+/// Packets that are written before the first of them is processed where caches are cold: 16 MiB of buffers, more than a core has to itself.
+const WAITING: usize = 8192;
 
-/// A batch is preempted if it takes longer than the median of its length by this many nanoseconds, and by this factor.
+/// What others write between two packets where caches are cold, in words of 8 bytes: 1 MiB, as much as the second-level cache of a server's core holds. What the cores share is larger.
+const OTHERS: usize = 1 << 17;
+
+/// Words of a cache line.
+const CACHE_LINE: usize = 8;
+
+/// A sample is preempted if it takes longer than the median of its length by this many nanoseconds, and by this factor.
 const PREEMPTED: (f64, f64) = (5_000.0, 2.0);
 
 /// Bytes of an Ethernet, an IPv4 and a UDP header.
@@ -34,13 +45,27 @@ const HEADERS: usize = 14 + 20 + 8;
 pub struct Plan {
     /// Lengths of frames in bytes, at least two different ones, each 64 to 1400.
     pub sizes: Vec<usize>,
-    /// Batches of each length.
-    pub batches: usize,
+    /// Samples of each length: batches, or packets where caches are cold.
+    pub samples: usize,
+    /// What is in the caches.
+    pub caches: Caches,
+    /// Flows that the packets belong to in turn, from 1 to 4096.
+    pub flows: u16,
+}
+
+/// What is in the processor's caches when a packet is processed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Caches {
+    /// The packet and the modules. Samples are batches of 32 packets.
+    #[default]
+    Warm,
+    /// Neither. Samples are packets, each timed by itself as a box does.
+    Cold,
 }
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { sizes: vec![64, 200, 400, 600, 800, 1000, 1200, 1400], batches: 200 }
+        Self { sizes: vec![64, 200, 400, 600, 800, 1000, 1200, 1400], samples: 200, caches: Caches::Warm, flows: 64 }
     }
 }
 
@@ -49,24 +74,26 @@ impl Default for Plan {
 pub struct Cost {
     /// What was measured at each length, in the plan's order.
     pub points: Vec<Point>,
-    /// The line through the medians, with neither term below zero.
+    /// The line through the means, with neither term below zero.
     pub line: Linear,
-    /// The part of the medians' variance that the line explains, at most 1. Where cost hardly depends on length there is little to explain.
+    /// The part of the means' variance that the line explains, at most 1. Where cost hardly depends on length there is little to explain.
     pub r_squared: f64,
-    /// 95 of 100 batches, preempted ones apart, are off the line by at most this part of it.
+    /// 95 of 100 samples, preempted ones apart, are off the line by at most this part of it.
     pub residual_p95: f64,
-    /// Batches during which the core was taken away.
+    /// Samples during which the core was taken away.
     pub preempted: usize,
 }
 
-/// Batches of one length.
+/// Samples of one length.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
     /// Length of the frames in bytes.
     pub size: usize,
-    /// Nanoseconds per packet in the median batch.
+    /// Nanoseconds per packet in the median sample.
     pub median: f64,
-    /// Nanoseconds per packet that 95 of 100 batches do not exceed.
+    /// Nanoseconds per packet in the mean of those that were not preempted.
+    pub mean: f64,
+    /// Nanoseconds per packet that 95 of 100 samples do not exceed.
     pub p95: f64,
 }
 
@@ -126,51 +153,116 @@ fn hundred_patterns() -> Kind {
 ///
 /// # Errors
 /// A module drops the packets, so their processing cannot be measured.
-pub fn measure(chain: &mut [Box<dyn Module>], plan: &Plan, mut clock: impl FnMut() -> u64) -> Result<Cost, ModuleDrop> {
-    let mut pool = Pool::new();
-    let mut frames: Vec<Frame> = (0..BATCH).map(|_| pool.take()).collect();
-    let mut packets = Packets::default();
-    let mut batches = vec![Vec::with_capacity(plan.batches); plan.sizes.len()];
-    // The first round fills caches and tables, and does not count.
-    for round in 0..=plan.batches {
-        for (&size, batches) in plan.sizes.iter().zip(&mut batches) {
-            frames.iter_mut().for_each(|frame| frame.fill(Time::ZERO, packets.next(size), LinkType::ETHERNET));
-            let start = clock();
-            for frame in &mut frames {
-                chain.iter_mut().try_for_each(|module| module.process(frame))?;
-            }
-            let took = clock().saturating_sub(start);
-            if round > 0 {
-                batches.push(took as f64 / BATCH as f64);
-            }
-        }
-    }
-    Ok(evaluate(&plan.sizes, batches))
+pub fn measure(chain: &mut [Box<dyn Module>], plan: &Plan, clock: impl FnMut() -> u64) -> Result<Cost, ModuleDrop> {
+    let mut costs = measure_in_turn(&mut [chain], plan, clock).map_err(|(_, reason)| reason)?;
+    Ok(costs.remove(0))
 }
 
-/// From nanoseconds per packet of the batches of each length.
-fn evaluate(sizes: &[usize], mut batches: Vec<Vec<f64>>) -> Cost {
-    batches.iter_mut().for_each(|list| list.sort_by(f64::total_cmp));
-    let points: Vec<Point> = sizes
-        .iter()
-        .zip(&batches)
-        .map(|(&size, sorted)| Point { size, median: quantile(sorted, 0.5), p95: quantile(sorted, 0.95) })
-        .collect();
-    let (slope, fixed) = line(&points);
-    let at = |size: usize| slope * size as f64 + fixed;
+/// As [`measure`] of several chains. Where caches are cold they process packets in turn, as those of a box's classes do: each finds what the others have left.
+///
+/// # Errors
+/// A module of the chain in this place drops the packets.
+pub fn measure_in_turn(
+    chains: &mut [&mut [Box<dyn Module>]],
+    plan: &Plan,
+    mut clock: impl FnMut() -> u64,
+) -> Result<Vec<Cost>, (usize, ModuleDrop)> {
+    let packets = Packets { flows: plan.flows.max(1), ..Packets::default() };
+    let (mut source, all) = (Source { pool: Pool::new(), packets }, chains.len());
+    let mut process = |chain: usize, frames: &mut [Frame]| {
+        let start = clock();
+        for frame in frames {
+            let mut modules = chains[chain].iter_mut();
+            modules.try_for_each(|module| module.process(frame)).map_err(|reason| (chain, reason))?;
+        }
+        Ok(clock().saturating_sub(start) as f64)
+    };
+    let (samples, packets) = match plan.caches {
+        Caches::Warm => {
+            let each = (0..all).map(|chain| warm(plan, &mut source, |frames| process(chain, frames)));
+            (each.collect::<Result<Vec<_>, _>>()?, BATCH)
+        }
+        Caches::Cold => (cold(all, plan, &mut source, process)?, 1),
+    };
+    Ok(samples.into_iter().map(|samples| evaluate(&plan.sizes, samples, packets)).collect())
+}
 
-    let mut residuals = Vec::new();
-    let mut preempted = 0;
-    for (point, sorted) in points.iter().zip(&batches) {
-        for &took in sorted {
-            let (longer, times) = PREEMPTED;
-            if took > point.median * times && (took - point.median) * BATCH as f64 > longer {
-                preempted += 1;
-            } else {
-                residuals.push((took / at(point.size) - 1.0).abs());
+/// Nanoseconds per packet of each sample of each length.
+type Samples = Vec<Vec<f64>>;
+
+fn warm<E>(
+    plan: &Plan,
+    source: &mut Source,
+    mut process: impl FnMut(&mut [Frame]) -> Result<f64, E>,
+) -> Result<Samples, E> {
+    let mut frames: Vec<Frame> = (0..BATCH).map(|_| source.pool.take()).collect();
+    let mut samples = vec![Vec::with_capacity(plan.samples); plan.sizes.len()];
+    // The first round fills caches and tables, and does not count.
+    for round in 0..=plan.samples {
+        for (&size, samples) in plan.sizes.iter().zip(&mut samples) {
+            frames.iter_mut().for_each(|frame| source.write(frame, size));
+            let took = process(&mut frames)?;
+            if round > 0 {
+                samples.push(took / BATCH as f64);
             }
         }
     }
+    frames.into_iter().for_each(|frame| source.pool.give(frame));
+    Ok(samples)
+}
+
+/// Of so many chains.
+fn cold<E>(
+    chains: usize,
+    plan: &Plan,
+    source: &mut Source,
+    mut process: impl FnMut(usize, &mut [Frame]) -> Result<f64, E>,
+) -> Result<Vec<Samples>, E> {
+    // Of the packet with this number: the place of its length.
+    let size = |number: usize| number / chains % plan.sizes.len();
+    let round = chains * plan.sizes.len();
+    let mut waiting = VecDeque::with_capacity(WAITING);
+    let mut samples = vec![vec![Vec::with_capacity(plan.samples); plan.sizes.len()]; chains];
+    let (mut written, mut others) = (0, vec![0_u64; OTHERS]);
+    // As above.
+    for number in 0..(plan.samples + 1) * round {
+        while waiting.len() < WAITING {
+            let mut frame = source.pool.take();
+            source.write(&mut frame, plan.sizes[size(written)]);
+            waiting.push_back(frame);
+            written += 1;
+        }
+        others.iter_mut().step_by(CACHE_LINE).for_each(|word| *word = black_box(*word + 1));
+        let Some(mut frame) = waiting.pop_front() else { break };
+        let took = process(number % chains, std::slice::from_mut(&mut frame))?;
+        source.pool.give(frame);
+        if number >= round {
+            samples[number % chains][size(number)].push(took);
+        }
+    }
+    Ok(samples)
+}
+
+/// From nanoseconds per packet of the samples of each length, of so many packets each.
+fn evaluate(sizes: &[usize], mut samples: Samples, packets: usize) -> Cost {
+    let (longer, times) = PREEMPTED;
+    let is_preempted = |took: f64, median: f64| took > median * times && (took - median) * packets as f64 > longer;
+    let (mut points, mut preempted) = (Vec::new(), 0);
+    for (&size, sorted) in sizes.iter().zip(&mut samples) {
+        sorted.sort_by(f64::total_cmp);
+        let (median, p95) = (quantile(sorted, 0.5), quantile(sorted, 0.95));
+        let all = sorted.len();
+        sorted.retain(|&took| !is_preempted(took, median));
+        preempted += all - sorted.len();
+        points.push(Point { size, median, mean: sorted.iter().sum::<f64>() / sorted.len() as f64, p95 });
+    }
+    let (slope, fixed) = line(&points);
+    let at = |size: usize| slope * size as f64 + fixed;
+    let off = |(point, samples): (&Point, &Vec<f64>)| {
+        let line = at(point.size);
+        samples.iter().map(|took| (took / line - 1.0).abs()).collect::<Vec<_>>()
+    };
+    let mut residuals: Vec<f64> = points.iter().zip(&samples).flat_map(off).collect();
     residuals.sort_by(f64::total_cmp);
     let picos = |ns: f64| (ns * 1000.0).round() as u64;
     Cost {
@@ -182,28 +274,28 @@ fn evaluate(sizes: &[usize], mut batches: Vec<Vec<f64>>) -> Cost {
     }
 }
 
-/// Least squares through the medians: nanoseconds per byte and per packet. If one would be negative it is 0, and the other the best for that.
+/// Least squares through the means: nanoseconds per byte and per packet. If one would be negative it is 0, and the other the best for that.
 fn line(points: &[Point]) -> (f64, f64) {
     let n = points.len() as f64;
     let mean = |f: fn(&Point) -> f64| points.iter().map(f).sum::<f64>() / n;
-    let (x, y) = (mean(|p| p.size as f64), mean(|p| p.median));
+    let (x, y) = (mean(|p| p.size as f64), mean(|p| p.mean));
     let (mut xx, mut xy) = (0.0, 0.0);
     for p in points {
         xx += (p.size as f64 - x).powi(2);
-        xy += (p.size as f64 - x) * (p.median - y);
+        xy += (p.size as f64 - x) * (p.mean - y);
     }
     let slope = if xx > 0.0 { xy / xx } else { 0.0 };
     match (slope, y - slope * x) {
         (slope, _) if slope <= 0.0 => (0.0, y),
-        (_, fixed) if fixed < 0.0 => (mean(|p| p.size as f64 * p.median) / mean(|p| (p.size as f64).powi(2)), 0.0),
+        (_, fixed) if fixed < 0.0 => (mean(|p| p.size as f64 * p.mean) / mean(|p| (p.size as f64).powi(2)), 0.0),
         both => both,
     }
 }
 
 fn r_squared(points: &[Point], at: impl Fn(usize) -> f64) -> f64 {
-    let mean = points.iter().map(|p| p.median).sum::<f64>() / points.len() as f64;
-    let all: f64 = points.iter().map(|p| (p.median - mean).powi(2)).sum();
-    let left: f64 = points.iter().map(|p| (p.median - at(p.size)).powi(2)).sum();
+    let mean = points.iter().map(|p| p.mean).sum::<f64>() / points.len() as f64;
+    let all: f64 = points.iter().map(|p| (p.mean - mean).powi(2)).sum();
+    let left: f64 = points.iter().map(|p| (p.mean - at(p.size)).powi(2)).sum();
     if all > 0.0 { 1.0 - left / all } else { 1.0 }
 }
 
@@ -213,17 +305,31 @@ fn quantile(sorted: &[f64], part: f64) -> f64 {
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)
 }
 
+/// Frames with the next packets.
+#[derive(Debug)]
+struct Source {
+    pool: Pool,
+    packets: Packets,
+}
+
+impl Source {
+    fn write(&mut self, frame: &mut Frame, size: usize) {
+        frame.fill(Time::ZERO, self.packets.next(size), LinkType::ETHERNET);
+    }
+}
+
 /// UDP packets in Ethernet frames.
 #[derive(Debug)]
 struct Packets {
     bytes: Vec<u8>,
+    flows: u16,
     count: u16,
     random: u64,
 }
 
 impl Default for Packets {
     fn default() -> Self {
-        Self { bytes: Vec::new(), count: 0, random: 0x9e37_79b9_7f4a_7c15 }
+        Self { bytes: Vec::new(), flows: 1, count: 0, random: 0x9e37_79b9_7f4a_7c15 }
     }
 }
 
@@ -242,7 +348,7 @@ impl Packets {
             chunk.copy_from_slice(&self.random.to_le_bytes()[..chunk.len()]);
         }
         self.count = self.count.wrapping_add(1);
-        let flow = self.count % FLOWS;
+        let flow = self.count % self.flows;
         let mut ip = Ipv4Header {
             total_len: (28 + payload) as u16,
             identification: self.count,
@@ -289,38 +395,39 @@ mod tests {
         }
     }
 
-    fn calibrate(per_byte: u64, fixed: u64) -> Cost {
+    fn calibrate(caches: Caches, per_byte: u64, fixed: u64) -> Cost {
         let clock = Arc::new(AtomicU64::new(0));
         let module = Simulated { clock: clock.clone(), per_byte, fixed, packets: 0 };
-        measure(&mut [Box::new(module)], &Plan::default(), || clock.load(Ordering::Relaxed)).unwrap()
+        measure(&mut [Box::new(module)], &Plan { caches, ..Plan::default() }, || clock.load(Ordering::Relaxed)).unwrap()
     }
 
     #[test]
     fn the_line_is_found_and_preemption_does_not_bend_it() {
-        let cost = calibrate(3, 80);
-        assert_eq!(cost.line, Linear::from_picos(3_000, 80_000));
-        assert!(cost.r_squared > 0.999_999 && cost.residual_p95 < 1e-9);
-        // 1601 batches of 8 lengths; one packet in 997, and the first round does not count.
-        let expected = 200 * 8 * BATCH / 997;
-        assert!(cost.preempted.abs_diff(expected) <= 1, "{} of {expected}", cost.preempted);
-        assert_eq!(cost.line.to_string().parse(), Ok(cost.line), "scenarios read what is printed");
+        // 200 samples of 8 lengths; one packet in 997 is preempted, and the first round does not count.
+        for (caches, packets) in [(Caches::Warm, 200 * 8 * BATCH), (Caches::Cold, 200 * 8)] {
+            let cost = calibrate(caches, 3, 80);
+            assert_eq!(cost.line, Linear::from_picos(3_000, 80_000), "{caches:?}");
+            assert!(cost.r_squared > 0.999_999 && cost.residual_p95 < 1e-9);
+            assert!(cost.preempted.abs_diff(packets / 997) <= 1, "{} of {}", cost.preempted, packets / 997);
+            assert_eq!(cost.line.to_string().parse(), Ok(cost.line), "scenarios read what is printed");
+        }
     }
 
     #[test]
     fn neither_term_is_negative() {
-        assert_eq!(calibrate(0, 50).line, Linear::from_picos(0, 50_000));
-        assert_eq!(calibrate(2, 0).line, Linear::from_picos(2_000, 0));
+        assert_eq!(calibrate(Caches::Warm, 0, 50).line, Linear::from_picos(0, 50_000));
+        assert_eq!(calibrate(Caches::Warm, 2, 0).line, Linear::from_picos(2_000, 0));
         let bent: Vec<Vec<f64>> = [10.0, 200.0, 500.0].map(|median| vec![median]).into();
-        let (per_byte, fixed) = evaluate(&[100, 200, 400], bent).line.as_picos();
+        let (per_byte, fixed) = evaluate(&[100, 200, 400], bent, 1).line.as_picos();
         // Through the origin: (100 * 10 + 200 * 200 + 400 * 500) / (100^2 + 200^2 + 400^2).
         assert_eq!((per_byte, fixed), (1_148, 0));
         let falling: Vec<Vec<f64>> = [30.0, 20.0, 10.0].map(|median| vec![median]).into();
-        assert_eq!(evaluate(&[100, 200, 400], falling).line, Linear::from_picos(0, 20_000));
+        assert_eq!(evaluate(&[100, 200, 400], falling, 1).line, Linear::from_picos(0, 20_000));
     }
 
     #[test]
     fn every_standard_module_takes_the_packets() {
-        let plan = Plan { sizes: vec![64, 1400], batches: 1 };
+        let plan = Plan { sizes: vec![64, 1400], samples: 1, ..Plan::default() };
         for (name, kind) in STANDARD {
             let mut now = 0;
             let cost = measure_standard(&kind(), &plan, || {

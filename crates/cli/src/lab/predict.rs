@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use dovetail_config::InputError;
-use dovetail_dataplane::calibrate::{Plan, measure};
-use dovetail_dataplane::core::{Charge, Setup, stopwatch};
+use dovetail_dataplane::calibrate::{Caches, Plan, measure_in_turn};
+use dovetail_dataplane::core::{Charge, Setup, SetupClass, stopwatch};
 use dovetail_dataplane::module::ModuleDrop;
 use dovetail_experiment::compare::{Recorded, Settings, compare};
 use dovetail_experiment::scenario::Scenario as Simulation;
@@ -24,6 +24,8 @@ pub struct Predicted {
     pub shares: [f64; 2],
     /// Frames per second that leave.
     pub frames: f64,
+    /// Whether the costs of some class were measured, and not given.
+    pub measured: bool,
 }
 
 /// The step's scenario, for `dovetail run`. Modules whose cost the configuration does not give are measured.
@@ -77,13 +79,17 @@ pub fn run(scenario: &Scenario, source: &Source, step: &Step) -> Result<Vec<Pred
     let runs = compare(&simulation, &simulation.schedulers(), &settings).map_err(run_failure)?;
     let [run] = runs.as_slice() else { return Err(Failure::Run("the prediction is not one run".into())) };
     let seconds = (scenario.warm_up + step.time).as_secs_f64();
-    Ok(scenario.groups.iter().map(|group| predicted(run, &group.class, seconds)).collect())
+    let Setup { classes, .. } = source.config(&step.set).and_then(|config| config.setup()).map_err(Failure::input)?;
+    let is_measured = |class: &SetupClass| class.charge == Charge::Measured && !class.modules.is_empty();
+    let measured = classes.iter().any(is_measured);
+    Ok(scenario.groups.iter().map(|group| predicted(run, &group.class, seconds, measured)).collect())
 }
 
-fn predicted(run: &Recorded, group: &str, seconds: f64) -> Predicted {
+fn predicted(run: &Recorded, group: &str, seconds: f64, measured: bool) -> Predicted {
     let flows = || run.flows.iter().filter(|flow| flow.group == group);
     let share = |r: usize| flows().map(|flow| flow.service[r]).sum::<f64>() / seconds;
-    Predicted { shares: [share(0), share(1)], frames: flows().map(|flow| flow.delivered).sum::<u64>() as f64 / seconds }
+    let frames = flows().map(|flow| flow.delivered).sum::<u64>() as f64 / seconds;
+    Predicted { shares: [share(0), share(1)], frames, measured }
 }
 
 fn entry((key, value): (&str, &str)) -> (String, Value) {
@@ -95,28 +101,42 @@ fn costs(scenario: &Scenario, source: &Source, step: &Step) -> Result<Vec<Linear
     let setup = || source.config(&step.set).and_then(|config| config.setup()).map_err(Failure::input);
     let Setup { classes, budget, .. } = setup()?;
     let budget = u64::from(budget.as_millionths());
-    let mut costs = Vec::new();
-    for group in &scenario.groups {
-        let class = classes.iter().find(|class| class.name == group.class);
-        let line = match class.map(|class| (class.charge, &class.modules)) {
-            Some((Charge::Linear(line), _)) => line,
-            Some((Charge::Measured, places)) => {
-                let mut modules: Vec<_> = setup()?.modules.into_iter().map(|named| Some(named.module)).collect();
-                let mut chain: Vec<_> = places.iter().filter_map(|&place| modules[place].take()).collect();
-                let cost = measure(&mut chain, &Plan::default(), stopwatch).map_err(|ModuleDrop(reason)| {
-                    Failure::Input(format!(
-                        "what {:?} costs cannot be measured: its modules drop packets: {reason}",
-                        group.class
-                    ))
-                })?;
-                cost.line
-            }
-            None => Linear::from_picos(0, 0),
-        };
+    let class = |group: &Group| classes.iter().find(|class| class.name == group.class);
+    let known = |group: &Group| match class(group).map(|class| class.charge) {
+        Some(Charge::Linear(line)) => Some(line),
+        Some(Charge::Measured) => None,
+        None => Some(Linear::from_picos(0, 0)),
+    };
+    let unknown: Vec<&Group> = scenario.groups.iter().filter(|group| known(group).is_none()).collect();
+    let mut measured = measured(&unknown, |group| class(group).map_or(&[], |class| &class.modules), setup)?.into_iter();
+    let lines = scenario.groups.iter().map(|group| known(group).or_else(|| measured.next()).unwrap_or_default());
+    let with_budget = |line: Linear| {
         let (per_byte, fixed) = line.as_picos();
-        costs.push(Linear::from_picos(per_byte * 1_000_000 / budget, fixed * 1_000_000 / budget));
+        Linear::from_picos(per_byte * 1_000_000 / budget, fixed * 1_000_000 / budget)
+    };
+    Ok(lines.map(with_budget).collect())
+}
+
+/// What the modules of these groups' classes take on this machine.
+fn measured<'a>(
+    groups: &[&Group],
+    modules_of: impl Fn(&Group) -> &'a [usize],
+    setup: impl Fn() -> Result<Setup, Failure>,
+) -> Result<Vec<Linear>, Failure> {
+    let mut chains = Vec::new();
+    for group in groups {
+        let mut modules: Vec<_> = setup()?.modules.into_iter().map(|named| Some(named.module)).collect();
+        chains.push(modules_of(group).iter().filter_map(|&place| modules[place].take()).collect::<Vec<_>>());
     }
-    Ok(costs)
+    let mut chains: Vec<_> = chains.iter_mut().map(Vec::as_mut_slice).collect();
+    // The queues of a lab are long, and the kernel works for them on the same core.
+    let flows = groups.iter().map(|group| group.udp.len()).sum::<usize>().min(4096) as u16;
+    let plan = Plan { caches: Caches::Cold, flows, ..Plan::default() };
+    let costs = measure_in_turn(&mut chains, &plan, stopwatch).map_err(|(place, ModuleDrop(reason))| {
+        let class = &groups[place].class;
+        Failure::Input(format!("what {class:?} costs cannot be measured: its modules drop packets: {reason}"))
+    })?;
+    Ok(costs.into_iter().map(|cost| cost.line).collect())
 }
 
 fn of_class(group: &Group, cost: Linear) -> Value {

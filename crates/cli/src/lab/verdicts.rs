@@ -10,6 +10,10 @@ use super::report::{GroupSummary, StepReport};
 /// How far a measurement may be from what theory says, per cent.
 const NEAR: f64 = 5.0;
 
+/// The same of what is simulated with costs that were measured beforehand. A packet costs what the caches make of it, and calibration can only imitate what a box's kernel
+/// and its neighbours do to them: it comes within a quarter of what the box then needs (docs/reproductions/live.md), where warm caches were off by a factor of 2.
+const MEASURED: f64 = 25.0;
+
 /// The same of what a single class of TCP connections has, whose windows swing; as for the DRQ paper's Fig. 5.
 const OF_A_CLASS: f64 = 10.0;
 
@@ -146,15 +150,15 @@ impl<'a> StepChecks<'a> {
     }
 
     fn of_udp(&mut self, shares: &[[f64; 2]]) {
-        self.utilisation("", shares, "the fluid schedule of the same flows, within 5 %");
+        self.utilisation("", shares, NEAR, "the fluid schedule of the same flows, within 5 %");
         for (group, &share) in self.report.groups.iter().zip(shares) {
             let dominant = group.dominant();
             let frames = share[dominant] / group.demand.times[dominant];
             self.share_and_goodput(
                 "",
                 group,
-                share[dominant],
-                frames,
+                (share[dominant], frames),
+                NEAR,
                 "the fluid schedule of the same flows, within 5 %, or two packets of each flow",
             );
         }
@@ -163,30 +167,40 @@ impl<'a> StepChecks<'a> {
 
     fn of_simulation(&mut self, predicted: &[Predicted]) {
         let shares: Vec<[f64; 2]> = predicted.iter().map(|predicted| predicted.shares).collect();
-        let why = "the simulation of the same flows and box, with what its modules cost on this machine, within 5 %";
-        self.utilisation("simulated: ", &shares, why);
+        let (near, why) = match predicted.iter().any(|predicted| predicted.measured) {
+            false => (NEAR, "the simulation of the same flows and box, within 5 %"),
+            true => (MEASURED, "the simulation of the same flows and box, with costs measured beforehand, within 25 %"),
+        };
+        self.utilisation("simulated: ", &shares, near, why);
         for (group, predicted) in self.report.groups.iter().zip(predicted) {
             let [cpu, link] = predicted.shares;
-            self.share_and_goodput("simulated: ", group, cpu.max(link), predicted.frames, why);
+            self.share_and_goodput("simulated: ", group, (cpu.max(link), predicted.frames), near, why);
         }
     }
 
-    fn utilisation(&mut self, prefix: &str, shares: &[[f64; 2]], why: &str) {
+    fn utilisation(&mut self, prefix: &str, shares: &[[f64; 2]], near: f64, why: &str) {
         let used = self.report.inside.total().shares;
         for (r, name) in ["CPU", "link"].into_iter().enumerate() {
             let theory = 100.0 * shares.iter().map(|share| share[r]).sum::<f64>();
             let quantity = format!("{prefix}{name} utilisation");
             let value =
-                Value { quantity, unit: "%", theory: Some(theory), criterion: Criterion::WithinPercent(NEAR), why };
+                Value { quantity, unit: "%", theory: Some(theory), criterion: Criterion::WithinPercent(near), why };
             self.hold(value, self.hindered.map(|()| (100.0 * used[r], "")));
         }
     }
 
     /// A packet of each flow more or less at either end of the window says nothing.
-    fn share_and_goodput(&mut self, prefix: &str, group: &GroupSummary, dominant: f64, frames: f64, why: &str) {
+    fn share_and_goodput(
+        &mut self,
+        prefix: &str,
+        group: &GroupSummary,
+        (dominant, frames): (f64, f64),
+        near: f64,
+        why: &str,
+    ) {
         let demand = &group.demand;
         let least = 2.0 * f64::from(demand.flows) / self.report.measured_s;
-        let within = |value: f64, packet: f64| Criterion::Within((value * NEAR / 100.0).max(least * packet));
+        let within = |value: f64, packet: f64| Criterion::Within((value * near / 100.0).max(least * packet));
         let share = 100.0 * dominant;
         let value = Value {
             quantity: format!("{prefix}{}: dominant share", group.class),
@@ -235,7 +249,7 @@ impl<'a> StepChecks<'a> {
     }
 
     fn of_tcp(&mut self, shares: &[[f64; 2]], expectation: Expectation, ecn: bool) {
-        self.utilisation("", shares, "full where theory has it full, within 5 %");
+        self.utilisation("", shares, NEAR, "full where theory has it full, within 5 %");
         let why = match expectation.theory {
             Theory::EqualRates => "the same rate for all (DRQ paper, section II.B and Fig. 5a), within 10 % as Fig. 5",
             _ => "the proportionally fair rates (DRQ paper, equation 6 and Fig. 5), within 10 % as there",
