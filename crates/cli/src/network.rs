@@ -65,6 +65,9 @@ fn captured(scenario: &NetworkScenario, schemes: &[Scheme], wanted: &[PcapOf]) -
     if let Some(again) = wanted.iter().enumerate().find(|(k, one)| wanted[..*k].iter().any(|w| w.file == one.file)) {
         return Err(Failure::Input(format!("--pcap: {} is named twice", again.1.file.display())));
     }
+    if wanted.iter().any(|one| one.file == Path::new("-")) {
+        return Err(Failure::Input("--pcap: \"-\": a capture goes into a file, such as box.link=link.pcap".into()));
+    }
     wanted.iter().map(index).collect()
 }
 

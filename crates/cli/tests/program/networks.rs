@@ -143,6 +143,7 @@ fn wrong_words_about_captures_are_refused() {
     refused("box.lnik=link.pcap", &["--pcap", "no hop \"box.lnik\"", "did you mean \"box.link\"?"]);
     refused("box=link.pcap", &["--pcap", "no hop \"box\"", "\"box.cpu\""]);
     refused("link.pcap", &["--pcap", "HOP=FILE", "box.link=link.pcap"]);
+    refused("box.link=-", &["--pcap", "\"-\"", "into a file"]);
     folder.dovetail(&["run", "net.toml", "--pcap", "box.link=link.pcap"]).fails(2, &["--pcap", "one --scheduler"]);
     let twice = [&one[..], &["box.link=one.pcap", "--pcap", "box.cpu=one.pcap"]].concat();
     folder.dovetail(&twice).fails(2, &["--pcap", "one.pcap is named twice"]);

@@ -43,8 +43,7 @@ pub enum Opened {
 pub fn open(path: &str, overrides: &[String]) -> Result<Opened, ScenarioError> {
     match input::open(path)? {
         Given::Scenario(text) if mixed(&text).is_some() => {
-            let message =
-                "a pipeline has [[resource]] and [[flow]], a network [[hop]], [[tcp]] and [[web]]: this has of both";
+            let message = "a pipeline has [[resource]], a network [[hop]], [[tcp]] and [[web]]: this has of both";
             Err(ScenarioError::at(path, &text, mixed(&text).unwrap_or_default(), message))
         }
         Given::Scenario(text) if is_network(&text) => {

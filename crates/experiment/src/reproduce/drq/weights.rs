@@ -123,7 +123,7 @@ fn picture(sweeps: &[ByWeight]) -> Result<String, ReproduceError> {
             let worst = far.into_iter().max_by(|a, b| a.part.abs().total_cmp(&b.part.abs()))?;
             Some(Measured { x: point.x, y: worst.part.abs(), half: Some(worst.half) })
         };
-        let points = sweep.points.iter().filter_map(largest).collect();
+        let points = sweep.points.iter().filter(|p| p.x < BOTH[1]).filter_map(largest).collect();
         Curve { name: format!("weight {}", sweep.weight), points, ideal: Vec::new() }
     };
     let idle = |sweep: &ByWeight| {
@@ -135,7 +135,7 @@ fn picture(sweeps: &[ByWeight]) -> Result<String, ReproduceError> {
         Curve { name: format!("weight {}", sweep.weight), points, ideal: Vec::new() }
     };
     Ok(curves(&CurveChart {
-        title: "Fig. 5, DRQ, by RED's averaging weight".into(),
+        title: "Fig. 5, DRQ, by RED's averaging weight, where the CPU limits".into(),
         x: Quantity { label: "CPU capacity (Mcycles/s)".into(), factor: 1.0 },
         y: Quantity { label: "Per cent".into(), factor: 100.0 },
         panels: vec![
@@ -143,10 +143,7 @@ fn picture(sweeps: &[ByWeight]) -> Result<String, ReproduceError> {
                 heading: "(a) largest distance of a class from its fair rate".into(),
                 curves: sweeps.iter().map(far).collect(),
             },
-            CurvePanel {
-                heading: "(b) time that the CPU idles, where it limits".into(),
-                curves: sweeps.iter().map(idle).collect(),
-            },
+            CurvePanel { heading: "(b) time that the CPU idles".into(), curves: sweeps.iter().map(idle).collect() },
         ],
     })?)
 }
