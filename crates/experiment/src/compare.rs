@@ -111,6 +111,11 @@ pub struct Recorded {
 }
 
 impl Recorded {
+    /// Give up the ways of the packets, of which a run has many.
+    pub fn forget_packets(&mut self) {
+        (self.packets, self.services) = (Vec::new(), Vec::new());
+    }
+
     /// Part of its fair share that a backlogged flow is promised; `None` if it changed during the run.
     pub fn promised(&self) -> Option<f64> {
         constant(&self.promises)

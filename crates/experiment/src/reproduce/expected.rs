@@ -95,6 +95,12 @@ impl Findings {
         self.pictures.push((name.to_string(), svg));
     }
 
+    /// The value of a quantity, if there is one.
+    #[cfg(test)]
+    pub fn value(&self, key: &str) -> Option<f64> {
+        self.measured.iter().find(|m| m.key == key)?.value.as_ref().ok().copied()
+    }
+
     /// Keys in the order in which they were found.
     #[cfg(test)]
     pub fn keys(&self) -> Vec<&str> {

@@ -4,7 +4,7 @@ use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::stats::{estimated, extent, mean, members, of_group};
-use super::{GROUPS, under};
+use super::{CPU, GROUPS, LINK, sessions, under};
 use crate::compare::{LatencySummary, Recorded};
 use crate::figure::{Series, UtilizationPanel, over_time};
 use crate::scenario::Scenario;
@@ -12,7 +12,7 @@ use crate::scenario::Scenario;
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/pcfq/delays.toml");
 /// Independent runs.
 pub const SEEDS: std::ops::RangeInclusive<u64> = 1..=8;
-/// Packets whose ways are kept of the first seed: all of them.
+/// Packets whose ways are recorded, and kept of the first seed: all of them.
 const PACKETS: usize = 100_000;
 
 /// The scenario, changed by these overrides.
@@ -30,6 +30,8 @@ pub fn of_equal_weights(bench: &Bench<'_>, overrides: &[String]) -> Result<Scena
 pub struct Delays {
     /// By seed.
     pub runs: Vec<Vec<Recorded>>,
+    /// By seed, scheduler and resource: the Gini index over session utilities at the ends of the intervals.
+    pub sessions: Vec<Vec<[Vec<f64>; 2]>>,
 }
 
 impl Delays {
@@ -39,13 +41,17 @@ impl Delays {
         scenario: &Scenario,
         seeds: std::ops::RangeInclusive<u64>,
     ) -> Result<Self, ReproduceError> {
-        let mut runs = Vec::new();
+        let (mut runs, mut sessions) = (Vec::new(), Vec::new());
         for seed in seeds {
             let scenario = scenario.clone().with_seed(seed)?;
-            let log = if runs.is_empty() { PACKETS } else { 0 };
-            runs.push(bench.run_with(&scenario, &scenario.schedulers(), log)?);
+            let mut own = bench.run_with(&scenario, &scenario.schedulers(), PACKETS)?;
+            sessions.push(own.iter().map(|run| [CPU, LINK].map(|r| sessions::samples(run, r))).collect());
+            if !runs.is_empty() {
+                own.iter_mut().for_each(Recorded::forget_packets);
+            }
+            runs.push(own);
         }
-        Ok(Self { runs })
+        Ok(Self { runs, sessions })
     }
 
     /// A quantity of the runs under one scheduler, seed by seed.

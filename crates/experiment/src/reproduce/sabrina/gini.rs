@@ -25,9 +25,8 @@ struct Sampled {
     highest: f64,
 }
 
-/// Of two runs of the same packets.
-fn sampled(a: &Recorded, b: &Recorded, resource: usize) -> [Sampled; 2] {
-    let both = [samples(a, resource), samples(b, resource)];
+/// Of the samples of two runs of the same packets.
+fn sampled(both: [Vec<f64>; 2]) -> [Sampled; 2] {
     let limit = SPIKE * mean(&both.concat());
     both.map(|samples| Sampled {
         mean: mean(&samples),
@@ -38,17 +37,8 @@ fn sampled(a: &Recorded, b: &Recorded, resource: usize) -> [Sampled; 2] {
 
 /// Of the composite and the separate schedulers: mean index, number of spikes, and the highest of them; of what is claimed to be more, the lower end of
 /// the 95 % interval over the seeds. Keys begin with `prefix`.
-fn compare(
-    findings: &mut Findings,
-    prefix: &str,
-    delays: &Delays,
-    names: [&str; 2],
-    resource: usize,
-    similar: bool,
-) -> Result<(), ReproduceError> {
-    let [a, b] = names;
-    let pairs = delays.runs.iter().map(|runs| Ok(sampled(under(runs, a)?, under(runs, b)?, resource)));
-    let pairs = pairs.collect::<Result<Vec<[Sampled; 2]>, ReproduceError>>()?;
+fn compare(findings: &mut Findings, prefix: &str, samples: &[[Vec<f64>; 2]], [a, b]: [&str; 2], similar: bool) {
+    let pairs: Vec<[Sampled; 2]> = samples.iter().cloned().map(sampled).collect();
     let of = |value: &dyn Fn(&[Sampled; 2]) -> f64| estimated(&pairs.iter().map(value).collect::<Vec<f64>>());
     let told = |value: fn(&Sampled) -> f64, unit: &str| {
         format!("{}{unit} under {a}, {}{unit} under {b}", of(&|pair| value(&pair[0])), of(&|pair| value(&pair[1])))
@@ -64,7 +54,24 @@ fn compare(
     );
     let higher = of(&|[composite, separate]| separate.highest / composite.highest);
     findings.noted(format!("{prefix}highest"), higher.least(), format!("{higher}; {}", told(|s| s.highest, " s")));
-    Ok(())
+}
+
+/// By seed, of both schedulers: the index against the fluid in series over all flows.
+fn of_all_flows(delays: &Delays, names: [&str; 2], resource: usize) -> Result<Vec<[Vec<f64>; 2]>, ReproduceError> {
+    let pair = |runs: &Vec<Recorded>| {
+        Ok([samples(under(runs, names[0])?, resource), samples(under(runs, names[1])?, resource)])
+    };
+    delays.runs.iter().map(pair).collect()
+}
+
+/// The same over the session utilities of the flows that wait.
+fn of_sessions(delays: &Delays, names: [&str; 2], resource: usize) -> Result<Vec<[Vec<f64>; 2]>, ReproduceError> {
+    let place = |name: &str| {
+        let found = delays.first().iter().position(|run| run.scheduler.name == name);
+        found.ok_or_else(|| ReproduceError::Expected(format!("no run under {name}")))
+    };
+    let places = [place(names[0])?, place(names[1])?];
+    Ok(delays.sessions.iter().map(|runs| places.map(|place| runs[place][resource].clone())).collect())
 }
 
 fn picture(
@@ -118,7 +125,9 @@ impl Readings<'_> {
         // Of the CPU under PCFQ the paper says that it is similar.
         let similar = id == "pcfq-fig5";
         for (weights, prefix, delays) in [(RESERVED, "", self.reserved), (EQUAL, "equal-", self.equal)] {
-            compare(&mut findings, prefix, delays, names, resource, similar)?;
+            compare(&mut findings, prefix, &of_all_flows(delays, names, resource)?, names, similar);
+            let sessions = of_sessions(delays, names, resource)?;
+            compare(&mut findings, &format!("{prefix}sessions-"), &sessions, names, similar);
             picture(&mut findings, id, weights, delays, names, resource)?;
         }
         Ok(findings)

@@ -8,6 +8,7 @@ mod delays;
 mod gini;
 mod ixp;
 mod prediction;
+mod sessions;
 mod shares;
 mod stats;
 mod stretch;
@@ -72,6 +73,7 @@ pub fn reproduce(id: &str, bench: &Bench<'_>, shared: &Shared) -> Result<Finding
         "pcfq-table2" => {
             let mut findings = stretch::pcfq(bench)?;
             delay_stretch::add(&mut findings, bench)?;
+            delay_stretch::adversary(&mut findings, bench, &[])?;
             delay_stretch::overlap(&mut findings, bench)?;
             Ok(findings)
         }

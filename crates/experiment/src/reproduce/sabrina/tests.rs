@@ -81,6 +81,22 @@ fn table_5_tells_reservations_from_order_of_arrival() {
     });
 }
 
+/// Nine flows wait, so a turn of the CPU is 100 ms, and exact times keep the guarantees of 110.1 ms. If 10 ms (1 - e) and 10 ms (1 + e) are charged for good, a turn
+/// of the tenth flow lasts 10 ms (1 + 9 (1 + e) / (1 - e)), which is 280 ms at e = 50 %: in 10 s only 35 of its packets leave, the last of them 6.3 s after it came. Charges that
+/// are corrected let the others pass once more, by what their packets in service were understated.
+#[test]
+fn predictions_against_one_flow_stretch_its_delay() {
+    with_bench(|bench| {
+        let mut findings = Findings::default();
+        delay_stretch::adversary(&mut findings, bench, &["until=\"10 s\"".into()]).unwrap();
+        let value = |key: &str| findings.value(key).unwrap();
+        assert!((0.8..=1.0).contains(&value("adversary17")) && (0.8..=1.0).contains(&value("adversary16")));
+        assert!((1.0..=2.0).contains(&value("adversary17-measured")), "{}", value("adversary17-measured"));
+        assert!(value("adversary16-predicted") > 1.0);
+        assert!(value("adversary17-estimated") > 6.0 / 0.1101, "{}", value("adversary17-estimated"));
+    });
+}
+
 #[test]
 fn the_network_processor_measures_what_is_expected() {
     with_bench(|bench| {
