@@ -100,22 +100,24 @@ fn a_confined_box_forwards_between_interfaces_which_may_go_down_and_come_up_agai
 fn a_confined_box_forwards_between_this_machine_and_itself() {
     in_namespace(|| {
         let folder = tempfile::tempdir().unwrap();
+        let socket = UdpSocket::bind("0.0.0.0:1000").unwrap();
         for kind in ["tap", "tun"] {
-            let config = config(folder.path(), &format!("{kind}:in0"), &format!("{kind}:out0"));
-            let socket = UdpSocket::bind("0.0.0.0:1000").unwrap();
+            // Names of their own: a program that another test is just starting may hold an interface for a moment longer.
+            let (entry, exit) = (format!("{kind}-in"), format!("{kind}-out"));
+            let config = config(folder.path(), &format!("{kind}:{entry}"), &format!("{kind}:{exit}"));
             let mut addressed = false;
             let traffic = || {
                 if !addressed {
                     addressed = true;
-                    ip("address replace 192.0.2.1/24 dev in0");
+                    ip(&format!("address replace 192.0.2.1/24 dev {entry}"));
                     if kind == "tap" {
-                        ip("neighbour replace 192.0.2.2 lladdr 02:00:00:00:00:02 dev in0");
+                        ip(&format!("neighbour replace 192.0.2.2 lladdr 02:00:00:00:00:02 dev {entry}"));
                     }
                 }
                 // While the interface is down it is refused.
                 let _ = socket.send_to(b"hello", "192.0.2.2:2000");
             };
-            let (_, snapshot) = runs_confined(config, traffic, || down_and_up(&["out0"]));
+            let (_, snapshot) = runs_confined(config, traffic, || down_and_up(&[&exit]));
             assert_eq!(snapshot.unaccounted, 0, "{kind} {snapshot:?}");
         }
     });
