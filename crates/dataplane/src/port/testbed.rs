@@ -32,11 +32,18 @@ pub fn in_namespace(test: impl FnOnce() + Send + 'static) {
             run("ethtool", &format!("-K {name} tx off rx off tso off gso off gro off sg off txvlan off rxvlan off"));
             ip(&format!("link set {name} up"));
         }
+        // Until the kernel has noticed that both are up, it throws away what is sent.
+        assert!(soon(|| ["left", "right"].iter().all(|name| is_up(name))));
         test();
     });
     if let Err(panic) = thread.join() {
         std::panic::resume_unwind(panic);
     }
+}
+
+fn is_up(name: &str) -> bool {
+    let output = Command::new("ip").args(["-o", "link", "show", name]).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().contains("state UP")
 }
 
 /// `ip ARGUMENTS` in the namespace of the calling thread.
