@@ -404,8 +404,8 @@ fn constant(promises: &[(f64, f64)]) -> Option<f64> {
     }
 }
 
-/// Whether nothing is predicted of a resource although the scenario says how: a scheduler in front of a further resource sees the length that a packet has there.
-fn known_there(spec: &Spec, estimate: &Estimate, resource: usize) -> bool {
+/// Whether the scheduler in front of a further resource sees the length that a packet has there, so that nobody uses what is predicted of it.
+fn sees_new_length(spec: &Spec, estimate: &Estimate, resource: usize) -> bool {
     let separate = composition::parts(&spec.name).is_ok_and(|parts| parts.len() > 1);
     separate && resource > 0 && matches!(estimate, Estimate::Resized { .. })
 }
@@ -455,7 +455,7 @@ fn recorded<const M: usize>(
             backlogged: total.backlogged.as_secs_f64(),
             latency: total.latency,
             prediction: (0..M)
-                .map(|r| total.prediction[r].filter(|_| !known_there(spec, &flow.estimate[r], r)))
+                .map(|r| total.prediction[r].filter(|_| !sees_new_length(spec, &flow.estimate[r], r)))
                 .collect(),
         })
         .collect();

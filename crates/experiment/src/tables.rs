@@ -107,9 +107,9 @@ fn shares(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
         Column::new("start_s", Kind::F64),
         Column::new("length_s", Kind::F64),
         Column::new("flow", Kind::Text),
-        Column::new("dominant_service_s", Kind::F64),
-        Column::new("total_service_s", Kind::F64),
-        Column::new("fair_service_s", Kind::F64),
+        Column::new("weighted_dominant_service_s", Kind::F64),
+        Column::new("weighted_total_service_s", Kind::F64),
+        Column::new("weighted_fair_service_s", Kind::F64),
         Column::new("backlogged_throughout", Kind::U32),
     ];
     let mut table = Table::create(out, "shares.parquet", &columns)?;

@@ -30,6 +30,8 @@ pub struct Parameter {
 pub enum Resources {
     /// Any number.
     Any,
+    /// The one whose queue it manages.
+    One,
     /// Exactly two.
     Two,
 }
@@ -119,6 +121,7 @@ impl Entry {
     pub fn shared_resources(&self) -> &'static str {
         match self.resources {
             Resources::Two => "two",
+            Resources::One => "one",
             Resources::Any if self.has(RESOURCE.name) => "one",
             Resources::Any => "any",
         }

@@ -86,5 +86,9 @@ fn a_change_reaches_every_part_that_has_the_parameter() {
         for name in ["buffer", "full", "resource", ""] {
             assert!(schedulers.set(Time::ZERO, name, "1").is_err(), "{spec}: {name}");
         }
+        for (name, value) in [("buffer", "16"), ("full", "drop")] {
+            let error = schedulers.set(Time::ZERO, name, value).unwrap_err().to_string();
+            assert_eq!(error, format!("{name} of a composition cannot change while running"), "{spec}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use dovetail_sched::Progress;
 use dovetail_sched::aqm::{
-    Aqm, AqmDrop, AqmError, Arrival, Densities, Drq, Fraction, ManagedQueue, Manager, QueueConfig, Red, RedConfig,
+    Aqm, AqmDrop, AqmError, Arrival, Densities, Drq, Fraction, ManagedQueue, Manager, QueueConfig, Red, RedConfig, Unit,
 };
 use dovetail_units::{BitRate, Density, Duration, Time};
 use rand::{Rng, SeedableRng};
@@ -17,7 +17,7 @@ const LIMIT: u32 = 1200;
 /// The seed of the draws that decide about marks; each resource has a stream of its own.
 const SEED: u64 = 1;
 
-/// The length of a packet of which RED's average is reminded while the resource idles, bytes.
+/// The length of a packet of which RED's average is reminded while the resource idles, where the queue counts in packets, bytes.
 const MEAN_PACKET: u64 = 1000;
 
 /// The weight of a new packet in its class's density (equation 1 of DRQ).
@@ -27,32 +27,38 @@ const LEARNING: f64 = 0.01;
 pub(super) struct Managed {
     waiting: ManagedQueue<Frame>,
     resource: usize,
+    unit: Unit,
+    /// Of the link, for the densities that DRQ learns in front of the CPU.
     rate: Option<BitRate>,
     draws: ChaCha8Rng,
 }
 
 /// How long a packet of mean length takes on a link of this rate, and about that on the CPU that feeds it.
-pub(super) fn packet_time(rate: Option<BitRate>) -> Duration {
-    let time = rate.map(|rate| rate.transmission_time(MEAN_PACKET, 0).0);
+fn packet_time(rate: Option<BitRate>, unit: Unit) -> Duration {
+    let bytes = match unit {
+        Unit::Packets => MEAN_PACKET,
+        Unit::Bytes { mean } => u64::from(mean),
+    };
+    let time = rate.map(|rate| rate.transmission_time(bytes, 0).0);
     time.filter(|&time| time > Duration::ZERO).unwrap_or(Duration::from_micros(10))
 }
 
-/// With the box's limit.
-fn limited(config: QueueConfig) -> QueueConfig {
-    QueueConfig { limit: Some(config.unit.packets(LIMIT)), ..config }
+/// With the box's limit and pace.
+fn in_box(config: QueueConfig, rate: Option<BitRate>) -> QueueConfig {
+    QueueConfig { limit: Some(config.unit.packets(LIMIT)), packet: packet_time(rate, config.unit), ..config }
 }
 
 impl Managed {
     /// Under RED.
-    pub fn red(config: RedConfig, resource: usize) -> Result<Self, AqmError> {
-        let red = Red::new(RedConfig { queue: limited(config.queue), ..config })?;
-        Ok(Self::new(Manager::Red(red), resource, None))
+    pub fn red(config: RedConfig, resource: usize, rate: Option<BitRate>) -> Result<Self, AqmError> {
+        let red = Red::new(RedConfig { queue: in_box(config.queue, rate), ..config })?;
+        Ok(Self::new(Manager::Red(red), resource, config.queue.unit, None))
     }
 
     /// Under DRQ in front of the link.
-    pub fn drq_link(config: QueueConfig, resource: usize) -> Result<Self, AqmError> {
-        let drq = Drq::link(limited(config))?;
-        Ok(Self::new(Manager::Drq(drq), resource, None))
+    pub fn drq_link(config: QueueConfig, resource: usize, rate: Option<BitRate>) -> Result<Self, AqmError> {
+        let drq = Drq::link(in_box(config, rate))?;
+        Ok(Self::new(Manager::Drq(drq), resource, config.unit, None))
     }
 
     /// Under DRQ in front of the CPU. Densities are learnt class by class; a cycle is the time of a bit on the link, so that a flow of density 1
@@ -65,21 +71,21 @@ impl Managed {
     ) -> Result<Self, AqmError> {
         let learning = Fraction::from_f64(LEARNING).unwrap_or(Fraction::ONE);
         let densities = Densities::new(&vec![Density::ONE; classes.max(1)], learning)?;
-        let drq = Drq::cpu(limited(config), densities)?;
-        Ok(Self::new(Manager::Drq(drq), resource, rate))
+        let drq = Drq::cpu(in_box(config, rate), densities)?;
+        Ok(Self::new(Manager::Drq(drq), resource, config.unit, rate))
     }
 
-    fn new(manager: Manager, resource: usize, rate: Option<BitRate>) -> Self {
+    fn new(manager: Manager, resource: usize, unit: Unit, rate: Option<BitRate>) -> Self {
         // DRQ's marks are products of probabilities: what one queue draws must say nothing of what the other draws for the same frame.
         let mut draws = ChaCha8Rng::seed_from_u64(SEED);
         draws.set_stream(resource as u64);
-        Self { waiting: ManagedQueue::new(manager), resource, rate, draws }
+        Self { waiting: ManagedQueue::new(manager), resource, unit, rate, draws }
     }
 
     /// The rate of the link changes.
     pub fn set_rate(&mut self, rate: Option<BitRate>) {
         // The time of a packet is above zero.
-        let _ = self.waiting.manager_mut().set_packet(packet_time(rate));
+        let _ = self.waiting.manager_mut().set_packet(packet_time(rate, self.unit));
         if let (Manager::Drq(drq), CPU) = (self.waiting.manager_mut(), self.resource) {
             if let (Some(from), Some(to)) = (self.rate, rate) {
                 drq.rescale(to.as_bps(), from.as_bps());
@@ -153,7 +159,7 @@ mod tests {
         // them, or signalled in the first and once more in the second.
         let config = QueueConfig { weight: Fraction::ONE, ..QueueConfig::new(Duration::from_micros(10)) };
         let mut cpu = Managed::drq_cpu(config, 0, 1, None).unwrap();
-        let mut link = Managed::drq_link(config, 1).unwrap();
+        let mut link = Managed::drq_link(config, 1, None).unwrap();
         let mut pool = Pool::new();
         let (mut left, mut congested, counted) = (0, 0, 40_000);
         while left < LONG + counted {
@@ -171,6 +177,17 @@ mod tests {
         let share = 1.0 - (1.0 - delta).powi(2) * (1.0 - epsilon * epsilon);
         let (mean, deviation) = (share * counted as f64, (share * (1.0 - share) * counted as f64).sqrt());
         assert!((f64::from(congested) - mean).abs() < 5.0 * deviation, "{congested} of {counted}, expected {mean:.0}");
+    }
+
+    #[test]
+    fn a_queue_in_bytes_idles_at_the_pace_of_its_own_mean_packet() {
+        // 100 bytes take 100 us at 8 Mb/s, 1000 bytes 1 ms.
+        let rate = Some("8 Mbps".parse().unwrap());
+        let config = |unit: Unit| in_box(QueueConfig { unit, ..QueueConfig::new(Duration::from_secs(1)) }, rate);
+        let bytes = config(Unit::Bytes { mean: 100 });
+        assert_eq!((bytes.packet, bytes.limit), (Duration::from_micros(100), Some(120_000)));
+        let packets = config(Unit::Packets);
+        assert_eq!((packets.packet, packets.limit), (Duration::from_millis(1), Some(1200)));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use dovetail_sched::aqm::{AqmError, Scheme, Standing};
 use dovetail_sched::composition::Part;
 use dovetail_sched::{Limit, Shape, Spec, SpecError, build, build_all, catalog};
 
-use super::managed::{Managed, packet_time};
+use super::managed::Managed;
 use super::middlebox::{CPU, LINK};
 use super::queue::{Queue, RESOURCES};
 use super::setup::Setup;
@@ -49,17 +49,16 @@ pub(super) fn is_managed(scheduler: &Spec) -> bool {
 
 /// Queues of which at least one is under active queue management. None blocks another: what finds a full queue is dropped.
 fn managed(setup: &Setup, scheme: &Scheme) -> Result<Queues, SpecError> {
-    let packet = packet_time(setup.rate);
     let wrong = |error: AqmError| SpecError::new(&setup.scheduler.name, format!("{}: {error}", setup.scheduler));
     let queue = |standing: &Standing, resource: usize| -> Result<Queue, SpecError> {
-        let managed = match standing.with_packet(packet) {
+        let managed = match standing.clone() {
             Standing::Fifo => {
                 let spec = Spec { name: "fifo".to_string(), parameters: Vec::new() };
                 return Ok(Queue::scheduled(per_flow(spec, resource)?, resource));
             }
             Standing::PerFlow(spec) => return Ok(Queue::scheduled(per_flow(spec, resource)?, resource)),
-            Standing::Red(config) => Managed::red(config, resource),
-            Standing::Drq(config) if resource == LINK => Managed::drq_link(config, resource),
+            Standing::Red(config) => Managed::red(config, resource, setup.rate),
+            Standing::Drq(config) if resource == LINK => Managed::drq_link(config, resource, setup.rate),
             Standing::Drq(config) => Managed::drq_cpu(config, resource, setup.classes.len(), setup.rate),
         };
         managed.map(|queue| Queue::Managed(Box::new(queue))).map_err(wrong)

@@ -3,6 +3,7 @@
 use dovetail_model::ModelError;
 use dovetail_model::drq::{Hop, Network, solve};
 use dovetail_sim::network::{RoundTrip, Traffic};
+use dovetail_tcp::{AckPolicy, Variant};
 use dovetail_units::Time;
 
 use super::scenario::{Capacity, Group, NetworkScenario};
@@ -22,7 +23,8 @@ pub struct Beside {
 }
 
 /// The proportionally fair rate of one flow of every group, in bit/s, with weights `packet / round trip` as TCP Reno has under DRQ
-/// (Shin et al., Proposition 1); `None` for short flows, and for all if these leave nothing. A round trip drawn from a range counts with its
+/// (Shin et al., Proposition 1), with delayed ACKs `1 / sqrt(2)` of it; CUBIC's share is not of that form and is taken as Reno's with every
+/// packet acknowledged. `None` for short flows, and for all if these leave nothing. A round trip drawn from a range counts with its
 /// mean. Where flows start after the warm-up: the mean over the measured time of what the flows that have started would share, none before
 /// it has; of more than 1000 starts only so many are told apart.
 ///
@@ -109,7 +111,7 @@ fn shares(scenario: &NetworkScenario, beside: &Beside, active: &[u32]) -> Result
         rates[index] = Some(0.0);
         if active > 0 {
             let queues_s: f64 = group.route.iter().filter_map(|&r| beside.queues_s.get(r)).sum();
-            let weight = 8.0 * f64::from(group.packet_bytes) / (mean_s(rtt) + queues_s);
+            let weight = 8.0 * f64::from(group.packet_bytes) / (mean_s(rtt) + queues_s) / packets_per_ack(group).sqrt();
             // Flows that are alike share as one of their weight.
             flows.push((index, network.add_flow(f64::from(active) * weight, &hops)?, f64::from(active)));
         }
@@ -119,6 +121,15 @@ fn shares(scenario: &NetworkScenario, beside: &Beside, active: &[u32]) -> Result
         flows.iter().for_each(|&(group, flow, active)| rates[group] = Some(fair.rates[flow] / active));
     }
     Ok(rates)
+}
+
+/// Reno opens its window once per ACK, so that with b packets per ACK its rate is `sqrt(3 / (2 b p))` packets per round trip at a marking
+/// probability p (J. Padhye et al., SIGCOMM 1998). CUBIC counts what is acknowledged, not ACKs (RFC 9438).
+fn packets_per_ack(group: &Group) -> f64 {
+    match (group.acks, group.tcp.variant) {
+        (AckPolicy::Delayed { .. }, Variant::Reno | Variant::NewReno) => 2.0,
+        (AckPolicy::EverySegment, _) | (_, Variant::Cubic) => 1.0,
+    }
 }
 
 /// What short flows take of a resource: cycles/s or bit/s.

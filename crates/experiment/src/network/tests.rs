@@ -130,7 +130,7 @@ fn schedulers_are_names_for_cpus_and_links_with_parameters() {
     refused("red:weight=1e-12", "weight=1e-12: expected from 2^-32 to 1");
     refused("red:mean_packet=500", "mean_packet=500: expected a length such as 500 B, or none");
     refused("red:mean_packet=0 B", "mean_packet=0 B: expected a length");
-    refused("red:mean_packet=100 MB", "upper threshold");
+    refused("red:mean_packet=100 MB", "mean_packet=100 MB: expected so short that 550 packets are at most 2^30 bytes");
 }
 
 #[test]
@@ -202,6 +202,21 @@ fn times_in_queues_belong_to_round_trips() {
     assert!(close(none[0], 20e6 / 3.0) && close(none[1], 10e6 / 3.0), "{none:?}");
     let some = fair([0.03, 0.01]);
     assert!(close(some[0], 6e6) && close(some[1], 4e6), "{some:?}");
+}
+
+#[test]
+fn delayed_acks_make_reno_s_weight_smaller_by_the_root_of_two() {
+    // The link limits, and all else is alike: eight flows share 40 Mbit/s as 1 to sqrt(2), 10 for one of each.
+    let light = |overrides: &[&str]| {
+        let overrides = [&["hop.box.cpu=\"1 Gcycles/s\"", "tcp.light.delayed_ack=\"100 ms\""], overrides].concat();
+        fair_rates(&parse(&overrides).unwrap(), &Beside::default()).unwrap()[0].unwrap()
+    };
+    for reno in ["reno", "newreno", "ns2-reno", "ns2-newreno"] {
+        let rate = light(&[&format!("tcp.light.variant=\"{reno}\"")]);
+        assert!((rate * (1.0 + 2.0_f64.sqrt()) / 10e6 - 1.0).abs() < 1e-6, "{reno}: {rate}");
+    }
+    assert!((light(&["tcp.light.variant=\"cubic\""]) / 5e6 - 1.0).abs() < 1e-6);
+    assert!((light(&["tcp.heavy.delayed_ack=\"100 ms\""]) / 5e6 - 1.0).abs() < 1e-6);
 }
 
 #[test]

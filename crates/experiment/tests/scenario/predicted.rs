@@ -115,6 +115,17 @@ fn prediction_errors_are_in_the_summary_and_truth_has_none() {
 }
 
 #[test]
+fn a_new_length_is_predicted_for_a_scheduler_of_both_resources_and_seen_by_one_of_its_own() {
+    let coded = text("resize = \"0.5\"\nestimate = \"ses:alpha=0.4\"", "");
+    let listed = |scheduler: &str| {
+        let document = summary(&read(&coded), scheduler);
+        ["cpu", "link"].map(|resource| document["runs"][0]["prediction"].get(resource).is_some())
+    };
+    assert_eq!(listed("pcfq"), [true, true]);
+    assert_eq!(listed("drr+drr"), [true, false]);
+}
+
+#[test]
 fn the_gini_index_of_one_flow_against_its_fluid_is_what_waits() {
     // One flow alone: the fluid is at most the packet under way ahead of the schedule, 20 us on the CPU.
     let document = summary(&read(&text("", "")), "fifo");

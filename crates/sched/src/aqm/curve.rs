@@ -3,6 +3,9 @@
 use super::AqmError;
 use super::fraction::Fraction;
 
+/// The highest upper threshold, so that twice it fits into 32 bits.
+pub(super) const MOST_THRESHOLD: u32 = 1 << 30;
+
 /// RED's curve: 0 below `min`, rising to `max_p` at `max`; then, if gentle, to 1 at twice `max`, else 1 from `max` on.
 ///
 /// DRQ paper, equation (10); S. Floyd, "Recommendation on using the gentle variant of RED", 2000.
@@ -20,7 +23,7 @@ impl RedCurve {
     /// # Errors
     /// Unless `min < max <= 2^30` and `max_p` is above 0.
     pub fn new(min: u32, max: u32, max_p: Fraction, gentle: bool) -> Result<Self, AqmError> {
-        if min >= max || max > 1 << 30 {
+        if min >= max || max > MOST_THRESHOLD {
             return Err(AqmError { what: "upper threshold", expected: "above the lower one, at most 2^30" });
         }
         if max_p == Fraction::ZERO {

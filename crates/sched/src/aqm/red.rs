@@ -93,7 +93,7 @@ pub const ENTRY: Entry = Entry {
     name: "red",
     summary: "Random Early Detection: drops or marks by chance, the more the longer the average queue",
     shares: "one queue in order of arrival, so that TCP flows get equal rates",
-    resources: Resources::Any,
+    resources: Resources::One,
     parameters: &PARAMETERS,
     complexity: "O(1)",
     guarantee: "at a constant average at most 1/p packets from mark to mark without `wait`, all numbers equally likely",

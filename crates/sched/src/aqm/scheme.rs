@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use dovetail_units::{Bytes, Density, Duration};
 
+use super::curve::MOST_THRESHOLD;
 use super::{AqmError, Densities, Drq, Fraction, QueueConfig, Red, RedConfig, Rules, Unit, drq, red};
 use crate::catalog::{self, Entry, Parameter, Shape, build, catalog, split_names};
 use crate::spec::{Spec, SpecError, choice};
@@ -207,9 +208,17 @@ fn read(spec: &Spec, packet: Duration) -> Result<RedConfig, SpecError> {
     }
     // Thresholds are written in packets; RED wants them in its unit.
     let queue = &mut red.queue;
+    if queue.max <= MOST_THRESHOLD && queue.unit.packets(queue.max) > MOST_THRESHOLD {
+        let mean = spec.parameters.iter().find(|(key, _)| key == MEAN_PACKET).map_or("", |(_, mean)| mean);
+        let expected = format!("so short that {} packets are at most 2^30 bytes", queue.max);
+        return Err(SpecError::bad_value(MEAN_PACKET, mean, &expected));
+    }
     (queue.min, queue.max) = (queue.unit.packets(queue.min), queue.unit.packets(queue.max));
     Ok(red)
 }
+
+/// The parameter that makes queues count in bytes.
+const MEAN_PACKET: &str = "mean_packet";
 
 fn set(red: &mut RedConfig, parameter: &Parameter, value: &str) -> Result<(), SpecError> {
     let Parameter { name, value: expected, .. } = *parameter;
@@ -222,7 +231,7 @@ fn set(red: &mut RedConfig, parameter: &Parameter, value: &str) -> Result<(), Sp
         "max" => red.queue.max = packets()?,
         "max_p" => red.queue.max_p = part()?,
         "weight" => red.queue.weight = part()?,
-        "mean_packet" => red.queue.unit = unit(value).ok_or_else(wrong)?,
+        MEAN_PACKET => red.queue.unit = unit(value).ok_or_else(wrong)?,
         "gentle" => red.gentle = yes()?,
         "wait" => red.wait = yes()?,
         _ => red.rules = choice(name, value, [("paper", Rules::FloydJacobson), ("ns2", Rules::Ns2)])?,

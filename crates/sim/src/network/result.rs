@@ -24,10 +24,6 @@ pub struct HopResult {
     pub held_before: u64,
     /// Packets that came.
     pub arrived: u64,
-    /// Packets that were served to their end. What was there before and what came are these, what was lost, and what is there after.
-    pub departed: u64,
-    /// Packets that are there at the end, the one in service included.
-    pub held_after: u64,
     /// Of these, dropped by the queue management.
     pub dropped: u64,
     /// Of these, dropped because there was no room.
@@ -36,6 +32,10 @@ pub struct HopResult {
     pub marked: u64,
     /// Of these, marked as having met a resource near congestion (DRQ's signalling mark).
     pub signalled: u64,
+    /// Packets that were served to their end. What was there before and what came are these, what was lost, and what is there after.
+    pub departed: u64,
+    /// Packets that are there at the end, the one in service included.
+    pub held_after: u64,
 }
 
 impl HopResult {

@@ -275,9 +275,9 @@ fn picture(inside: &Outcome, outside: &Outcome) -> Result<String, ReproduceError
     let (packets_inside, packets_outside) = (first(inside), first(outside));
     let panels = [
         (format!("(a) fluid, inside: {}", of(inside)), &inside.fluid),
-        (format!("(b) packets, inside: {}", of(inside)), &packets_inside),
+        (format!("(b) packets, inside, first seed: {}", of(inside)), &packets_inside),
         (format!("(c) fluid, outside: {}", of(outside)), &outside.fluid),
-        (format!("(d) packets, outside: {}", of(outside)), &packets_outside),
+        (format!("(d) packets, outside, first seed: {}", of(outside)), &packets_outside),
     ];
     Ok(lines(&LineChart {
         title: "Proposition 2: rates of the classes, over their means in the second half".into(),
