@@ -71,7 +71,7 @@ pub fn adversary(findings: &mut Findings, bench: &Bench<'_>, overrides: &[String
         points.push(Point::new(format!("{error} %"), &bench.run_with(&scenario, &specs(&SCHEDULERS)?, PACKETS)?));
     }
     report(findings, "adversary", &points, 1);
-    let title = "Worst delay over its guarantee, (17) and (16): ten flows fill the CPU, predictions are against one";
+    let title = "Worst delay over its guarantee, predictions against one of ten flows";
     findings.picture("pcfq-table2-adversary.svg", picture(title, "Prediction error", &points, true)?);
     Ok(())
 }
