@@ -1,10 +1,9 @@
 //! What the tests of labs have in common.
 
-use std::panic::AssertUnwindSafe;
 use std::process::Command;
 
 use dovetail_lab::traffic::{Ip, TcpFlow, UdpFlow};
-use dovetail_lab::{Lab, Options};
+use dovetail_lab::{Lab, Options, pause};
 use dovetail_units::{Bytes, Duration, PacketRate};
 
 /// Whether the user may make namespaces. Says so if not.
@@ -31,16 +30,17 @@ pub fn own(name: &str) -> String {
     format!("{name}-{}", std::process::id())
 }
 
-/// Do the test, again if it fails, three times in all: a machine that is busy may take a sender or a receiver off its core for longer than a test allows. What is wrong
-/// fails each time.
-pub fn on_a_busy_machine(test: impl Fn()) {
-    for _ in 0..2 {
-        if std::panic::catch_unwind(AssertUnwindSafe(&test)).is_ok() {
-            return;
+/// Look every 100 ms until nothing is wrong, for as long as it takes a machine that is very busy: two minutes, after which what is wrong is told.
+pub fn comes_true(mut look: impl FnMut() -> Result<(), String>) {
+    let mut wrong = String::new();
+    for _ in 0..1200 {
+        pause(Duration::from_millis(100));
+        match look() {
+            Ok(()) => return,
+            Err(why) => wrong = why,
         }
-        eprintln!("once more");
     }
-    test();
+    panic!("{wrong}");
 }
 
 /// What a program prints.
