@@ -2,7 +2,7 @@
 
 use crate::support::{comes_true, lab, may_run, options, output, tcp, udp};
 use dovetail_lab::traffic::{Ip, TcpFlow, UdpReport, UdpRun};
-use dovetail_lab::{Forwarding, Lab, Options, Place, pause};
+use dovetail_lab::{Forwarding, Lab, Options, Place};
 use dovetail_units::Duration;
 
 fn bridged(name: &str) -> Lab {
