@@ -100,6 +100,20 @@ fn the_box_takes_no_more_frames_than_it_may_hold() {
 }
 
 #[test]
+fn flows_that_fill_the_box_leave_room_to_others() {
+    let mut middlebox = middlebox(&TWO_CLASSES.replace("[link]", "[flows]\nlimit = \"12 packets\"\n[link]"));
+    // One takes half: its seventh would make its queue longer than the room that is left. A second one takes half of that, up to a third each.
+    (0..20).for_each(|_| put(&mut middlebox, us(0), &udp(5000, 800)));
+    assert_eq!(middlebox.held(), 6);
+    (0..20).for_each(|_| put(&mut middlebox, us(0), &udp(5001, 800)));
+    assert_eq!(middlebox.held(), 9);
+    // Who comes new finds room.
+    (0..2).for_each(|flow| put(&mut middlebox, us(0), &udp(80 + flow, 800)));
+    assert_eq!(middlebox.held(), 11);
+    assert_eq!(middlebox.snapshot(us(0)).total.dropped["box-full"], 31);
+}
+
+#[test]
 fn a_buffer_without_a_frame_is_found_out() {
     let mut middlebox = middlebox(TWO_CLASSES);
     (0..5).for_each(|flow| put(&mut middlebox, us(0), &udp(5000 + flow, 800)));

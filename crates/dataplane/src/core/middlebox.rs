@@ -135,8 +135,9 @@ impl Middlebox {
         }
         (frame.class, frame.flow, frame.tickets) = (class, flow, [None; RESOURCES]);
         self.each_account(&frame, |books| books.came(frame.size_in));
+        let full = self.is_full(flow);
         self.inside += 1;
-        if self.most.is_some_and(|most| self.inside > most as usize) {
+        if full {
             self.drop_frame(frame, "box-full");
         } else {
             self.enter(now, frame);
@@ -144,6 +145,13 @@ impl Middlebox {
         if let Some(idle) = self.flows.idle(now) {
             self.forget(now, idle);
         }
+    }
+
+    /// Whether there is no room for a frame of this flow. A queue may be as long as there is room left in the box (dynamic thresholds; A. Choudhury, E. Hahne, 1998): so n flows that take
+    /// all they can get have each 1/(n+1) of it, and as much is left for all others.
+    fn is_full(&self, flow: u32) -> bool {
+        let room = |most: u32| (most as usize).saturating_sub(self.inside);
+        self.most.is_some_and(|most| self.entrance.queued(flow) as usize >= room(most))
     }
 
     /// The frame is queued, if its queue takes it.
