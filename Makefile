@@ -41,7 +41,7 @@ ns2:
 reproduce:
 	$(CARGO) run --release --locked -- reproduce --out out/reproduce
 
-# The experiments on real packets, in network namespaces of their own: five minutes, on two idle cores.
+# The experiments on real packets, in network namespaces of their own: eight minutes, on two idle cores.
 LAB = target/release/dovetail lab run --name make
 lab:
 	@if [ "$$(id -u)" != 0 ]; then echo "skipped: the lab is made of network namespaces, which needs root: sudo make lab"; \
@@ -50,7 +50,7 @@ lab:
 .PHONY: lab-run
 lab-run:
 	$(LAB) click --predict
-	$(LAB) elephants
+	$(LAB) elephants --predict
 	$(LAB) gateway --predict
 	$(LAB) tcp-drq
 	$(LAB) tcp-drq --set lab.ecn=false

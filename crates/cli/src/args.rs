@@ -305,7 +305,7 @@ pub struct RunLab {
     /// Name of the lab: a-z, 0-9 and -
     #[arg(long, value_name = "NAME", default_value = "lab")]
     pub name: String,
-    /// Simulate each step first, with what the modules cost on this machine, and compare with that too (UDP only)
+    /// Simulate each step first, with what its classes cost in the box, and compare with that too (UDP only)
     #[arg(long)]
     pub predict: bool,
     /// Override a key of the scenario, such as lab.ecn=false; may be given several times
@@ -322,6 +322,9 @@ pub struct Predict {
     /// A scenario (TOML) of UDP flows, or one that comes with the program, such as click
     #[arg(value_name = "SCENARIO", default_value = "starving-tunnel")]
     pub scenario: String,
+    /// Name of the lab in which classes are measured whose cost is not given: a-z, 0-9 and -
+    #[arg(long, value_name = "NAME", default_value = "lab")]
+    pub name: String,
     /// Which step, counted from 1
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub step: u32,
@@ -336,10 +339,7 @@ pub struct Calibrate {
     /// Which; none is all: check, monitor, esp-gcm, esp-cbc-sha1, re, forward, match
     #[arg(value_name = "MODULE")]
     pub modules: Vec<String>,
-    /// What a box with long queues takes on a core that it shares: each packet by itself, from memory. Without, the least: batches of 32 packets, just written
-    #[arg(long)]
-    pub cold: bool,
-    /// Samples of each length: batches, or packets with --cold
+    /// Samples of each length: batches of 32 packets
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(10..=100_000))]
     pub samples: u32,
     /// Print one JSON document instead of a table and scenario text

@@ -1,7 +1,7 @@
 //! `dovetail calibrate`.
 
 use dovetail_config::nearest;
-use dovetail_dataplane::calibrate::{Caches, Cost, Plan, STANDARD, measure_standard};
+use dovetail_dataplane::calibrate::{Cost, Plan, STANDARD, measure_standard};
 use dovetail_dataplane::core::stopwatch;
 use dovetail_experiment::table::table;
 use serde_json::json;
@@ -21,8 +21,7 @@ pub fn calibrate(args: Calibrate) -> Result<(), Failure> {
         let hint = near.map_or(format!("there are {}", names.join(", ")), |near| format!("did you mean {near:?}?"));
         return Err(Failure::Input(format!("there is no module {wrong:?}; {hint}")));
     }
-    let caches = if args.cold { Caches::Cold } else { Caches::Warm };
-    let plan = Plan { samples: args.samples as usize, caches, ..Plan::default() };
+    let plan = Plan { samples: args.samples as usize, ..Plan::default() };
     let mut costs = Vec::new();
     for (name, kind) in STANDARD {
         if args.modules.is_empty() || args.modules.iter().any(|m| m == name) {

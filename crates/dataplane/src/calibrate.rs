@@ -3,12 +3,9 @@
 //! Packets of several lengths are processed in turn, so that whatever slows the machine down slows all lengths down. The line is that of least squares through the mean
 //! of each length. Samples during which the kernel took the core away are recognised and counted, and nothing else heeds them.
 //!
-//! What a packet takes depends on what is in the caches. [`Caches::Warm`] is the least that it can take: packets that were written just before, batch after batch. [`Caches::Cold`] is
-//! what a box takes that has long queues, and a core that it shares with the kernel and others: a packet that was written thousands of packets ago, processed by itself after others have
-//! filled the caches that the core has to itself.
+//! What a packet takes depends on what is in the caches. This is the least that it can take: packets that were written just before, batch after batch. A box that works also receives and
+//! sends, and its packets have waited: what they take there is what the box says.
 
-use std::collections::VecDeque;
-use std::hint::black_box;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
@@ -25,15 +22,6 @@ use crate::module::{CheckConfig, EncapsulateConfig, EncoderConfig, ForwardConfig
 /// Packets of a batch: enough that reading the clock does not matter.
 const BATCH: usize = 32;
 
-/// Packets that are written before the first of them is processed where caches are cold: 16 MiB of buffers, more than a core has to itself.
-const WAITING: usize = 8192;
-
-/// What others write between two packets where caches are cold, in words of 8 bytes: 1 MiB, as much as the second-level cache of a server's core holds. What the cores share is larger.
-const OTHERS: usize = 1 << 17;
-
-/// Words of a cache line.
-const CACHE_LINE: usize = 8;
-
 /// A sample is preempted if it takes longer than the median of its length by this many nanoseconds, and by this factor.
 const PREEMPTED: (f64, f64) = (5_000.0, 2.0);
 
@@ -45,27 +33,15 @@ const HEADERS: usize = 14 + 20 + 8;
 pub struct Plan {
     /// Lengths of frames in bytes, at least two different ones, each 64 to 1400.
     pub sizes: Vec<usize>,
-    /// Samples of each length: batches, or packets where caches are cold.
+    /// Samples of each length: batches of 32 packets.
     pub samples: usize,
-    /// What is in the caches.
-    pub caches: Caches,
     /// Flows that the packets belong to in turn, from 1 to 4096.
     pub flows: u16,
 }
 
-/// What is in the processor's caches when a packet is processed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Caches {
-    /// The packet and the modules. Samples are batches of 32 packets.
-    #[default]
-    Warm,
-    /// Neither. Samples are packets, each timed by itself as a box does.
-    Cold,
-}
-
 impl Default for Plan {
     fn default() -> Self {
-        Self { sizes: vec![64, 200, 400, 600, 800, 1000, 1200, 1400], samples: 200, caches: Caches::Warm, flows: 64 }
+        Self { sizes: vec![64, 200, 400, 600, 800, 1000, 1200, 1400], samples: 200, flows: 64 }
     }
 }
 
@@ -153,100 +129,34 @@ fn hundred_patterns() -> Kind {
 ///
 /// # Errors
 /// A module drops the packets, so their processing cannot be measured.
-pub fn measure(chain: &mut [Box<dyn Module>], plan: &Plan, clock: impl FnMut() -> u64) -> Result<Cost, ModuleDrop> {
-    let mut costs = measure_in_turn(&mut [chain], plan, clock).map_err(|(_, reason)| reason)?;
-    Ok(costs.remove(0))
-}
-
-/// As [`measure`] of several chains. Where caches are cold they process packets in turn, as those of a box's classes do: each finds what the others have left.
-///
-/// # Errors
-/// A module of the chain in this place drops the packets.
-pub fn measure_in_turn(
-    chains: &mut [&mut [Box<dyn Module>]],
-    plan: &Plan,
-    mut clock: impl FnMut() -> u64,
-) -> Result<Vec<Cost>, (usize, ModuleDrop)> {
-    let packets = Packets { flows: plan.flows.max(1), ..Packets::default() };
-    let (mut source, all) = (Source { pool: Pool::new(), packets }, chains.len());
-    let mut process = |chain: usize, frames: &mut [Frame]| {
-        let start = clock();
-        for frame in frames {
-            let mut modules = chains[chain].iter_mut();
-            modules.try_for_each(|module| module.process(frame)).map_err(|reason| (chain, reason))?;
-        }
-        Ok(clock().saturating_sub(start) as f64)
-    };
-    let (samples, packets) = match plan.caches {
-        Caches::Warm => {
-            let each = (0..all).map(|chain| warm(plan, &mut source, |frames| process(chain, frames)));
-            (each.collect::<Result<Vec<_>, _>>()?, BATCH)
-        }
-        Caches::Cold => (cold(all, plan, &mut source, process)?, 1),
-    };
-    Ok(samples.into_iter().map(|samples| evaluate(&plan.sizes, samples, packets)).collect())
-}
-
-/// Nanoseconds per packet of each sample of each length.
-type Samples = Vec<Vec<f64>>;
-
-fn warm<E>(
-    plan: &Plan,
-    source: &mut Source,
-    mut process: impl FnMut(&mut [Frame]) -> Result<f64, E>,
-) -> Result<Samples, E> {
-    let mut frames: Vec<Frame> = (0..BATCH).map(|_| source.pool.take()).collect();
+pub fn measure(chain: &mut [Box<dyn Module>], plan: &Plan, mut clock: impl FnMut() -> u64) -> Result<Cost, ModuleDrop> {
+    let (mut pool, mut packets) = (Pool::new(), Packets { flows: plan.flows.max(1), ..Packets::default() });
+    let mut frames: Vec<Frame> = (0..BATCH).map(|_| pool.take()).collect();
     let mut samples = vec![Vec::with_capacity(plan.samples); plan.sizes.len()];
     // The first round fills caches and tables, and does not count.
     for round in 0..=plan.samples {
         for (&size, samples) in plan.sizes.iter().zip(&mut samples) {
-            frames.iter_mut().for_each(|frame| source.write(frame, size));
-            let took = process(&mut frames)?;
+            frames.iter_mut().for_each(|frame| frame.fill(Time::ZERO, packets.next(size), LinkType::ETHERNET));
+            let start = clock();
+            for frame in &mut frames {
+                chain.iter_mut().try_for_each(|module| module.process(frame))?;
+            }
+            let took = clock().saturating_sub(start) as f64;
             if round > 0 {
                 samples.push(took / BATCH as f64);
             }
         }
     }
-    frames.into_iter().for_each(|frame| source.pool.give(frame));
-    Ok(samples)
+    Ok(evaluate(&plan.sizes, samples))
 }
 
-/// Of so many chains.
-fn cold<E>(
-    chains: usize,
-    plan: &Plan,
-    source: &mut Source,
-    mut process: impl FnMut(usize, &mut [Frame]) -> Result<f64, E>,
-) -> Result<Vec<Samples>, E> {
-    // Of the packet with this number: the place of its length.
-    let size = |number: usize| number / chains % plan.sizes.len();
-    let round = chains * plan.sizes.len();
-    let mut waiting = VecDeque::with_capacity(WAITING);
-    let mut samples = vec![vec![Vec::with_capacity(plan.samples); plan.sizes.len()]; chains];
-    let (mut written, mut others) = (0, vec![0_u64; OTHERS]);
-    // As above.
-    for number in 0..(plan.samples + 1) * round {
-        while waiting.len() < WAITING {
-            let mut frame = source.pool.take();
-            source.write(&mut frame, plan.sizes[size(written)]);
-            waiting.push_back(frame);
-            written += 1;
-        }
-        others.iter_mut().step_by(CACHE_LINE).for_each(|word| *word = black_box(*word + 1));
-        let Some(mut frame) = waiting.pop_front() else { break };
-        let took = process(number % chains, std::slice::from_mut(&mut frame))?;
-        source.pool.give(frame);
-        if number >= round {
-            samples[number % chains][size(number)].push(took);
-        }
-    }
-    Ok(samples)
-}
+/// Nanoseconds per packet of each sample of each length.
+type Samples = Vec<Vec<f64>>;
 
-/// From nanoseconds per packet of the samples of each length, of so many packets each.
-fn evaluate(sizes: &[usize], mut samples: Samples, packets: usize) -> Cost {
+/// From nanoseconds per packet of the samples of each length.
+fn evaluate(sizes: &[usize], mut samples: Samples) -> Cost {
     let (longer, times) = PREEMPTED;
-    let is_preempted = |took: f64, median: f64| took > median * times && (took - median) * packets as f64 > longer;
+    let is_preempted = |took: f64, median: f64| took > median * times && (took - median) * BATCH as f64 > longer;
     let (mut points, mut preempted) = (Vec::new(), 0);
     for (&size, sorted) in sizes.iter().zip(&mut samples) {
         sorted.sort_by(f64::total_cmp);
@@ -303,19 +213,6 @@ fn r_squared(points: &[Point], at: impl Fn(usize) -> f64) -> f64 {
 fn quantile(sorted: &[f64], part: f64) -> f64 {
     let rank = (part * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)
-}
-
-/// Frames with the next packets.
-#[derive(Debug)]
-struct Source {
-    pool: Pool,
-    packets: Packets,
-}
-
-impl Source {
-    fn write(&mut self, frame: &mut Frame, size: usize) {
-        frame.fill(Time::ZERO, self.packets.next(size), LinkType::ETHERNET);
-    }
 }
 
 /// UDP packets in Ethernet frames.
@@ -395,34 +292,32 @@ mod tests {
         }
     }
 
-    fn calibrate(caches: Caches, per_byte: u64, fixed: u64) -> Cost {
+    fn calibrate(per_byte: u64, fixed: u64) -> Cost {
         let clock = Arc::new(AtomicU64::new(0));
         let module = Simulated { clock: clock.clone(), per_byte, fixed, packets: 0 };
-        measure(&mut [Box::new(module)], &Plan { caches, ..Plan::default() }, || clock.load(Ordering::Relaxed)).unwrap()
+        measure(&mut [Box::new(module)], &Plan::default(), || clock.load(Ordering::Relaxed)).unwrap()
     }
 
     #[test]
     fn the_line_is_found_and_preemption_does_not_bend_it() {
         // 200 samples of 8 lengths; one packet in 997 is preempted, and the first round does not count.
-        for (caches, packets) in [(Caches::Warm, 200 * 8 * BATCH), (Caches::Cold, 200 * 8)] {
-            let cost = calibrate(caches, 3, 80);
-            assert_eq!(cost.line, Linear::from_picos(3_000, 80_000), "{caches:?}");
-            assert!(cost.r_squared > 0.999_999 && cost.residual_p95 < 1e-9);
-            assert!(cost.preempted.abs_diff(packets / 997) <= 1, "{} of {}", cost.preempted, packets / 997);
-            assert_eq!(cost.line.to_string().parse(), Ok(cost.line), "scenarios read what is printed");
-        }
+        let (cost, preempted) = (calibrate(3, 80), 200 * 8 * BATCH / 997);
+        assert_eq!(cost.line, Linear::from_picos(3_000, 80_000));
+        assert!(cost.r_squared > 0.999_999 && cost.residual_p95 < 1e-9);
+        assert!(cost.preempted.abs_diff(preempted) <= 1, "{} of {preempted}", cost.preempted);
+        assert_eq!(cost.line.to_string().parse(), Ok(cost.line), "scenarios read what is printed");
     }
 
     #[test]
     fn neither_term_is_negative() {
-        assert_eq!(calibrate(Caches::Warm, 0, 50).line, Linear::from_picos(0, 50_000));
-        assert_eq!(calibrate(Caches::Warm, 2, 0).line, Linear::from_picos(2_000, 0));
+        assert_eq!(calibrate(0, 50).line, Linear::from_picos(0, 50_000));
+        assert_eq!(calibrate(2, 0).line, Linear::from_picos(2_000, 0));
         let bent: Vec<Vec<f64>> = [10.0, 200.0, 500.0].map(|median| vec![median]).into();
-        let (per_byte, fixed) = evaluate(&[100, 200, 400], bent, 1).line.as_picos();
+        let (per_byte, fixed) = evaluate(&[100, 200, 400], bent).line.as_picos();
         // Through the origin: (100 * 10 + 200 * 200 + 400 * 500) / (100^2 + 200^2 + 400^2).
         assert_eq!((per_byte, fixed), (1_148, 0));
         let falling: Vec<Vec<f64>> = [30.0, 20.0, 10.0].map(|median| vec![median]).into();
-        assert_eq!(evaluate(&[100, 200, 400], falling, 1).line, Linear::from_picos(0, 20_000));
+        assert_eq!(evaluate(&[100, 200, 400], falling).line, Linear::from_picos(0, 20_000));
     }
 
     #[test]

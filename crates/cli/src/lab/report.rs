@@ -51,11 +51,20 @@ impl<'a> Document<'a> {
     }
 }
 
+/// Equal parts of a step that tell how sure its means are.
+pub const PARTS: u64 = 10;
+
+/// Student's t for as many parts: 95 % confidence of their mean.
+const STUDENT: f64 = 2.262;
+
 /// What a box did in between.
 #[derive(Clone, Debug, Serialize)]
 pub struct Window {
     /// What it had done before.
     pub since: Snapshot,
+    /// What it had done at the ends of all parts but the last.
+    #[serde(skip)]
+    pub between: Vec<Snapshot>,
     /// What it has done after.
     pub until: Snapshot,
 }
@@ -89,10 +98,27 @@ impl Window {
         self.usage(&self.since.total, &self.until.total)
     }
 
+    /// Seconds that a frame of a class occupied CPU and link; `None` if none has left.
+    pub fn times(&self, class: &str) -> Option<[f64; 2]> {
+        self.class(class).filter(|(_, usage)| usage.latency.is_some()).map(|(_, usage)| usage.times)
+    }
+
     fn class(&self, name: &str) -> Option<(&ClassSnapshot, Usage)> {
         let of = |snapshot: &'_ Snapshot| snapshot.classes.iter().position(|class| class.class == name);
         let (since, until) = (&self.since.classes[of(&self.since)?], &self.until.classes[of(&self.until)?]);
         Some((until, self.usage(&since.frames, &until.frames)))
+    }
+
+    /// Half of the 95 % interval of a class's frames per second, as a part of the mean, as far as the parts of the window tell; 0 of a single part.
+    fn interval(&self, class: &str) -> f64 {
+        let ends: Vec<&Snapshot> =
+            std::iter::once(&self.since).chain(&self.between).chain(std::iter::once(&self.until)).collect();
+        let sent = |snapshot: &Snapshot| {
+            let of_class = snapshot.classes.iter().find(|c| c.class == class);
+            of_class.map_or(0, |class| class.frames.frames_out)
+        };
+        let rate = |ends: &[&Snapshot]| (sent(ends[1]) - sent(ends[0])) as f64 / (ends[1].time_s - ends[0].time_s);
+        half_interval(&ends.windows(2).map(rate).collect::<Vec<_>>())
     }
 
     fn usage(&self, since: &QueueSnapshot, until: &QueueSnapshot) -> Usage {
@@ -106,6 +132,17 @@ impl Window {
             marked: until.marked - since.marked,
         }
     }
+}
+
+/// Of the mean of so many values, as a part of it.
+fn half_interval(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    if values.len() < 2 || mean <= 0.0 {
+        return 0.0;
+    }
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    STUDENT * (variance / n).sqrt() / mean
 }
 
 /// A step.
@@ -129,6 +166,8 @@ pub struct GroupSummary {
     pub class: String,
     /// Of each flow.
     pub goodput_bps: Vec<f64>,
+    /// Half of the 95 % interval of its frames per second that left the box, as a part of them, from the tenths of the window.
+    pub ci95: f64,
     lost: Option<f64>,
     latency_p50_s: Option<f64>,
     latency_p99_s: Option<f64>,
@@ -165,13 +204,17 @@ impl StepReport {
         let usages: Vec<(Demand, Usage)> = groups.iter().map(|group| used(group, &inside)).collect();
         let fair = fair_shares(&usages.iter().map(|(demand, _)| *demand).collect::<Vec<_>>());
         let groups = measured.groups.into_iter().zip(usages).zip(fair);
-        let groups = groups.map(|((group, (demand, usage)), fair)| GroupSummary::new(group, demand, usage, fair));
+        let groups = groups.map(|((group, (demand, usage)), fair)| GroupSummary {
+            ci95: inside.interval(&group.class),
+            ..GroupSummary::new(group, demand, usage, fair)
+        });
+        let groups: Vec<GroupSummary> = groups.collect();
         Self {
             step: step.title.clone(),
             set: step.set.clone(),
             turned,
             measured_s: time.as_secs_f64(),
-            groups: groups.collect(),
+            groups,
             marked: measured.marked,
             inside,
         }
@@ -199,6 +242,7 @@ impl GroupSummary {
         Self {
             class: group.class,
             goodput_bps: group.goodput,
+            ci95: 0.0,
             lost: group.lost,
             latency_p50_s: latency(0.5),
             latency_p99_s: latency(0.99),
@@ -330,4 +374,17 @@ fn total(report: &StepReport, udp: bool, tcp: bool) -> Vec<String> {
         String::new(),
     ]);
     row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::half_interval;
+
+    #[test]
+    fn an_interval_is_as_by_hand() {
+        // Each of the ten is 5 from the mean of 10: a variance of 250/9.
+        let values = [5.0, 15.0].repeat(5);
+        assert!((half_interval(&values) - 2.262 * (250.0_f64 / 9.0 / 10.0).sqrt() / 10.0).abs() < 1e-12);
+        assert_eq!((half_interval(&[3.0; 10]), half_interval(&[3.0]), half_interval(&[0.0; 10])), (0.0, 0.0, 0.0));
+    }
 }

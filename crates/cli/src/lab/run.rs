@@ -6,34 +6,39 @@ use std::sync::atomic::AtomicBool;
 use dovetail_config::{InputError, unknown};
 use dovetail_lab::scenario::{BUILT_IN, BuiltIn, Scenario, Step, Traffic};
 use dovetail_lab::{Lab, Options, now};
+use dovetail_sched::cost::Linear;
+use dovetail_units::Duration;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::inside::{Inside, Source};
-use super::predict;
-use super::report::{Document, StepReport, Window, summary, text};
+use super::predict::Draft;
+use super::report::{Document, PARTS, StepReport, Window, summary, text};
 use super::verdicts;
 use crate::args::{Predict, RunLab};
 use crate::failure::Failure;
 use crate::terminal;
 
+/// For how long the cost of frames is measured where it is not given: in the box, at work on the very traffic, just before it is held against the simulation. What a module takes is a matter
+/// of caches, which it shares with all frames that wait and with the kernel, which receives and sends on the same core; measured anywhere else it is something else.
+const CALIBRATION: Duration = Duration::from_secs(10);
+
 /// Make the lab, go through the steps of the scenario, and remove the lab, also when interrupted.
 pub fn run(args: RunLab) -> Result<(), Failure> {
     let (scenario, source) = open(&args.scenario, &args.overrides)?;
     check(&scenario, &source)?;
-    let predictions = match args.predict {
-        true => scenario.steps.iter().map(|step| predict::run(&scenario, &source, step).map(Some)).collect(),
-        false => Ok(vec![None; scenario.steps.len()]),
-    };
-    let predictions = predictions?;
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::run)?;
-    }
+    let drafted = if args.predict { scenario.steps.as_slice() } else { &[] };
+    let drafts: Vec<Draft> =
+        drafted.iter().map(|step| Draft::new(&scenario, &source, step)).collect::<Result<_, Failure>>()?;
+    let stop = stop()?;
     let lab = Lab::up(&Options { name: args.name.clone(), ..scenario.options.clone() })?;
-    let mut run = Run { lab: &lab, scenario: &scenario, source: &source, stop: &stop, inside: None, traffic: None };
+    let mut run = Run::new(&lab, &scenario, &source, &stop);
     let mut document = Document::new(&scenario.title);
-    for (k, (step, predicted)) in scenario.steps.iter().zip(predictions).enumerate() {
-        let (report, unaccounted) = run.step(step)?;
+    for (k, step) in scenario.steps.iter().enumerate() {
+        let unaccounted = run.prepare(step)?;
+        let draft = drafts.get(k);
+        let costs = draft.map_or(Ok(Vec::new()), |draft| run.costs(draft))?;
+        let report = run.measure(step)?;
+        let predicted = draft.map(|draft| draft.run(&costs)).transpose()?;
         let verdicts = verdicts::of_step(&args.scenario, &scenario, &report, predicted.as_deref());
         if !args.json {
             let before = match k {
@@ -52,7 +57,7 @@ pub fn run(args: RunLab) -> Result<(), Failure> {
     }
 }
 
-/// Print what the simulator is to be given for a step.
+/// Print what the simulator is to be given for a step. Where something must be measured for it, that is done in a lab.
 pub fn predict(args: Predict) -> Result<(), Failure> {
     let (scenario, source) = open(&args.scenario, &args.overrides)?;
     check(&scenario, &source)?;
@@ -60,7 +65,29 @@ pub fn predict(args: Predict) -> Result<(), Failure> {
         let steps = scenario.steps.len();
         Failure::Input(format!("--step {}: the scenario has {steps}", args.step))
     })?;
-    terminal::print(&predict::text(&scenario, &source, step)?)
+    let draft = Draft::new(&scenario, &source, step)?;
+    let costs = match draft.must_measure() {
+        true => {
+            let stop = stop()?;
+            let lab = Lab::up(&Options { name: args.name, ..scenario.options.clone() })?;
+            let mut run = Run::new(&lab, &scenario, &source, &stop);
+            run.prepare(step)?;
+            let costs = run.costs(&draft)?;
+            run.end()?;
+            costs
+        }
+        false => Vec::new(),
+    };
+    terminal::print(&draft.text(&costs)?)
+}
+
+/// Set by Ctrl-C and the like.
+fn stop() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::run)?;
+    }
+    Ok(stop)
 }
 
 /// A file, or one of the scenarios that the program brings with it.
@@ -110,35 +137,75 @@ struct Run<'a> {
     inside: Option<Inside<'a>>,
     /// Goes on from step to step.
     traffic: Option<Traffic<'a>>,
+    /// Whether the box of the step before was changed for this one, rather than started anew.
+    turned: bool,
 }
 
 impl<'a> Run<'a> {
-    /// Do a step. Also says how many frames a box that was ended for it has no account of.
-    fn step(&mut self, step: &Step) -> Result<(StepReport, i64), Failure> {
+    fn new(lab: &'a Lab, scenario: &'a Scenario, source: &'a Source, stop: &'a AtomicBool) -> Self {
+        Self { lab, scenario, source, stop, inside: None, traffic: None, turned: false }
+    }
+
+    /// The box, and the traffic.
+    fn parts(&mut self) -> Result<(&mut Inside<'a>, &mut Traffic<'a>), Failure> {
+        let nothing = || Failure::Run("there is no box".into());
+        Ok((self.inside.as_mut().ok_or_else(nothing)?, self.traffic.as_mut().ok_or_else(nothing)?))
+    }
+
+    /// Bring box and traffic to where the step can be measured. Says how many frames a box that was ended for it has no account of.
+    fn prepare(&mut self, step: &Step) -> Result<i64, Failure> {
         let mut unaccounted = 0;
-        let turned = match self.inside.as_mut() {
+        self.turned = match self.inside.as_mut() {
             Some(inside) => inside.change(&step.set)?,
             None => false,
         };
-        if !turned {
+        if !self.turned {
             unaccounted = self.end()?;
             self.inside = Some(Inside::start(self.lab, self.source, &step.set, self.stop)?);
         }
-        let inside = self.inside.as_mut().ok_or_else(|| Failure::Run("there is no box".into()))?;
-        let traffic = match &mut self.traffic {
-            Some(traffic) => traffic,
+        if self.traffic.is_none() {
+            self.inside.iter_mut().try_for_each(|inside| inside.wait_until_ready(self.stop))?;
+            self.traffic = Some(Traffic::start(self.lab, self.scenario)?);
+        }
+        let (warm_up, stop) = (self.scenario.warm_up, self.stop);
+        self.parts()?.0.wait(warm_up, stop)?;
+        Ok(unaccounted)
+    }
+
+    /// For how long a frame of each group occupies the CPU in the mean, if the draft must know; all frames of a group are of one length.
+    fn costs(&mut self, draft: &Draft) -> Result<Vec<Linear>, Failure> {
+        if !draft.must_measure() {
+            return Ok(Vec::new());
+        }
+        let (stop, groups) = (self.stop, &self.scenario.groups);
+        let inside = self.parts()?.0;
+        let since = inside.snapshot()?;
+        inside.wait(CALIBRATION, stop)?;
+        let window = Window { since, between: Vec::new(), until: inside.snapshot()? };
+        let cost = |class: &str| match window.times(class) {
+            Some([time, _]) => Ok(Linear::from_picos(0, (time * 1e12).round() as u64)),
             None => {
-                inside.wait_until_ready(self.stop)?;
-                self.traffic.insert(Traffic::start(self.lab, self.scenario)?)
+                Err(Failure::Run(format!("what {class:?} costs cannot be measured: no frame of it leaves the box")))
             }
         };
-        inside.wait(self.scenario.warm_up, self.stop)?;
+        groups.iter().map(|group| cost(&group.class)).collect()
+    }
+
+    /// Measure what the step comes to.
+    fn measure(&mut self, step: &Step) -> Result<StepReport, Failure> {
+        let (turned, stop, groups) = (self.turned, self.stop, &self.scenario.groups);
+        let (inside, traffic) = self.parts()?;
         traffic.measure()?;
         let (begun, since) = (now(), inside.snapshot()?);
-        inside.wait(step.time, self.stop)?;
+        let mut between = Vec::new();
+        for _ in 1..PARTS {
+            inside.wait(step.time.divided_by(PARTS), stop)?;
+            between.push(inside.snapshot()?);
+        }
+        inside.wait((begun + step.time).since(now()), stop)?;
         let (measured, time) = (traffic.measure()?, now() - begun);
-        let window = Window { since, until: inside.snapshot()? };
-        Ok((StepReport::new(step, turned, time, &self.scenario.groups, measured, window), unaccounted))
+        let window = Window { since, between, until: inside.snapshot()? };
+        Ok(StepReport::new(step, turned, time, groups, measured, window))
     }
 
     /// End the box, if there is one. Says how many frames it has no account of.

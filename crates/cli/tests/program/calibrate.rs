@@ -32,7 +32,7 @@ packets = 10
 
 #[test]
 fn the_document_has_every_module_with_its_fit() {
-    let text = Folder::new().dovetail(&["calibrate", "--samples", "10", "--cold", "--json"]).succeeds().out;
+    let text = Folder::new().dovetail(&["calibrate", "--samples", "10", "--json"]).succeeds().out;
     let document: Value = serde_json::from_str(&text).unwrap();
     let modules = document["modules"].as_array().unwrap();
     let names: Vec<&str> = modules.iter().map(|m| m["module"].as_str().unwrap()).collect();
