@@ -1,8 +1,8 @@
 //! What the tradeoff discipline's background fluid must not get wrong.
 
 use dovetail_sched::tradeoff::Tradeoff;
-use dovetail_sched::{FlowConfig, Next, Packet, PerFlow, Scheduler};
-use dovetail_units::{ResourceVec, Time};
+use dovetail_sched::{FlowConfig, Next, Packet, PerFlow, Progress, Scheduler, Served};
+use dovetail_units::{Duration, ResourceVec, Time};
 
 #[test]
 fn a_packet_does_not_start_in_the_fluid_before_it_arrives() {
@@ -73,5 +73,47 @@ fn with_alpha_zero_packets_that_end_within_one_tick_are_served_all_the_same() {
             }
         }
         assert_eq!(served, 100, "alpha {alpha}");
+    }
+}
+
+/// Four flows that need the link most, and twice as much of the CPU as they say; and two that need the CPU most. By what is said the link is full and the CPU is not, in truth it is the other
+/// way round: (4 * 2/3 + 2) against (4 + 2/9) of a dominant share.
+#[test]
+fn the_fluid_does_not_run_ahead_of_a_resource_that_is_dominant_for_few() {
+    for alpha in [0.85, 1.0] {
+        let mut scheduler = PerFlow::new(Tradeoff::new(alpha).unwrap());
+        let [said, true_times] = [[1_000, 9_000], [2_000, 9_000]];
+        let link = [3_000, 1_000];
+        for flow in 0..6 {
+            let (id, kind) = (scheduler.add_flow(FlowConfig::default()), usize::from(flow >= 4));
+            let cost = ResourceVec::from_nanos([said[kind], link[kind]]);
+            for _ in 0..8_000 {
+                scheduler.enqueue(Time::ZERO, Packet { flow: id, size: 1, cost, payload: Some(kind) }).unwrap();
+            }
+        }
+        let mouse = scheduler.add_flow(FlowConfig::default());
+        let (mut now, mut came, mut before_it) = (0, false, 0);
+        loop {
+            if now >= 40_000_000 && !came {
+                came = true;
+                let cost = ResourceVec::from_nanos([100, 100]);
+                scheduler.enqueue(Time::from_nanos(now), Packet { flow: mouse, size: 1, cost, payload: None }).unwrap();
+            }
+            match scheduler.next(Time::from_nanos(now)) {
+                Next::At(time) => now = time.as_nanos(),
+                Next::Serve(Served { payload: None, .. }) => break,
+                Next::Serve(Served { mut ticket, payload: Some(kind), .. }) => {
+                    before_it += u32::from(came);
+                    now += true_times[kind];
+                    for (resource, used) in [true_times[kind], link[kind]].into_iter().enumerate() {
+                        let used = Duration::from_nanos(used);
+                        scheduler.progress(Time::from_nanos(now), &mut ticket, resource, Progress::Finished { used });
+                    }
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        // Two packets of each flow (equation 26), as many again for what the corrections come late, and the one in service.
+        assert!(before_it <= 4 * 6 + 1, "alpha = {alpha}: {before_it} packets were served before the mouse's");
     }
 }

@@ -11,6 +11,7 @@
 //! * Of several packets that end in the same tick, regular flows go first, by what is left and then by index; then the favoured flow
 //!   at the start of order (23), then the one at its end. What a flow was served beyond the end goes to its next packet.
 //! * Equals in order (23) go by turn: a flow takes a new turn when it becomes backlogged and when a packet of it ends favoured.
+//! * What a packet took more or less than it said is charged to its flow's next packet, on each resource in nanoseconds, if it is more than a 4096th of what that takes; R_i has all of it.
 //! * Between two events R_i is brought up to date, and so rounded, when a flow becomes backlogged in the fluid or is removed from it, and
 //!   at a change of a weight or alpha; at no other time.
 //!
@@ -25,7 +26,7 @@ use dovetail_sched::{
     DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket,
     UnknownFlow,
 };
-use dovetail_units::{ResourceVec, Time, Weight};
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 const TICK_BITS: u32 = 20;
 const ONE: u64 = 1 << 32;
@@ -52,7 +53,8 @@ struct Flow<P> {
     /// d_i per weight.
     rate: f64,
     turn: u64,
-    correction: i64,
+    /// What earlier packets took more than they said on each resource, nanoseconds.
+    owed: [i64; 2],
 }
 
 /// The tradeoff discipline, directly.
@@ -166,10 +168,19 @@ impl<P> DirectTradeoff<P> {
         let starts = self.alpha > 0.0 || credit < 0;
         let record = &mut self.flows[flow];
         let Some(cost) = record.unstarted.pop_front() else { return };
-        let total = virtual_time(cost, record.config.weight).saturating_add(record.correction);
-        // A packet takes at least one tick; what a correction would take off beyond that is kept for the next.
-        record.correction = total.saturating_sub(1).min(0);
-        record.head = Some(Head { cost, left: total.clamp(1, 1 << 60) + credit, started: false });
+        let mut charged = cost;
+        for r in 0..2 {
+            let said = cost[r].as_nanos() as i64;
+            // A packet that takes something takes a nanosecond at least; what is owed beyond that is kept for the next.
+            let least = if said > 0 { 1 } else { 0 };
+            let taken = if record.owed[r] == 0 { said } else { (said + record.owed[r]).max(least) };
+            record.owed[r] += said - taken;
+            charged.0[r] = Duration::from_nanos(taken as u64).min(LONGEST_TIME);
+        }
+        let left = virtual_time(charged, record.config.weight).max(1) + credit;
+        // Rounding on a link leaves equals equal.
+        let rounded = (0..2).all(|r| charged[r].as_nanos().abs_diff(cost[r].as_nanos()) <= cost[r].as_nanos() / 4096);
+        record.head = Some(Head { cost: if rounded { cost } else { charged }, left, started: false });
         if starts {
             self.start(flow);
         }
@@ -250,7 +261,7 @@ impl<P> Scheduler<2, P> for DirectTradeoff<P> {
             head: None,
             rate: 0.0,
             turn: 0,
-            correction: 0,
+            owed: [0; 2],
         };
         let at = self.free.pop().map_or(self.flows.len(), |at| at as usize);
         if at == self.flows.len() {
@@ -356,9 +367,9 @@ impl<P> Scheduler<2, P> for DirectTradeoff<P> {
         *ticket = Ticket::new(ticket.flow(), after, [0; 2]);
         if let Some(at) = self.find(ticket.flow()) {
             let record = &mut self.flows[at];
-            let weight = record.config.weight;
-            record.correction =
-                record.correction.saturating_add(virtual_time(after, weight) - virtual_time(before, weight));
+            for r in 0..2 {
+                record.owed[r] += after[r].as_nanos() as i64 - before[r].as_nanos() as i64;
+            }
         }
     }
 

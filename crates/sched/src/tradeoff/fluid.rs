@@ -5,10 +5,11 @@
 
 use core::cmp::{Ordering, Reverse};
 
-use dovetail_units::{ResourceVec, Time, Weight};
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use super::share::allocate;
-use crate::queues::{FlowRecord, IndexedHeap, NIL, Order, Queues};
+use crate::contract::LONGEST_TIME;
+use crate::queues::{IndexedHeap, NIL, Order, Queues};
 
 /// Virtual time and the fluid's clock count in units of 2^-20 ns.
 const TICK_BITS: u32 = 20;
@@ -31,13 +32,13 @@ pub struct FluidFlow {
     ratio: Ratio,
     /// Breaks ties in that order: lower was favoured longer ago.
     turn: u64,
-    /// Measured less estimated service of earlier packets.
-    correction: i64,
+    /// Measured less estimated times of earlier packets on each resource, nanoseconds.
+    correction: [i64; 2],
 }
 
 impl Default for FluidFlow {
     fn default() -> Self {
-        Self { next: NIL, active: false, started: false, ratio: Ratio(0), turn: 0, correction: 0 }
+        Self { next: NIL, active: false, started: false, ratio: Ratio(0), turn: 0, correction: [0; 2] }
     }
 }
 
@@ -46,26 +47,30 @@ impl FluidFlow {
         self.next != NIL
     }
 
-    pub(super) fn correct(&mut self, difference: i64) {
-        self.correction = self.correction.saturating_add(difference);
+    pub(super) fn correct(&mut self, before: &ResourceVec<2>, after: &ResourceVec<2>) {
+        for (r, correction) in self.correction.iter_mut().enumerate() {
+            let [before, after] = [before, after].map(|cost| cost[r].as_nanos() as i64);
+            *correction = correction.saturating_add(after - before);
+        }
     }
 
-    /// A head packet's service, with what earlier packets took more or less than estimated: at least one tick.
-    fn corrected(&mut self, service: u64) -> i64 {
-        let total = (service as i64).saturating_add(self.correction);
-        self.correction = total.saturating_sub(1).min(0);
-        total.clamp(1, 1 << 60)
+    /// What a head packet takes in the fluid, with what earlier packets took more or less than estimated: at least a nanosecond of what it was to take at all.
+    fn corrected(&mut self, mut cost: ResourceVec<2>) -> ResourceVec<2> {
+        for (correction, time) in self.correction.iter_mut().zip(&mut cost.0) {
+            if *correction != 0 {
+                let total = (time.as_nanos() as i64).saturating_add(*correction);
+                let least = i64::from(*time > Duration::ZERO);
+                *correction = total.saturating_sub(least).min(0);
+                *time = Duration::from_nanos(total.max(least) as u64).min(LONGEST_TIME);
+            }
+        }
+        cost
     }
 }
 
-/// How much more virtual time `after` is than `before`.
-pub(super) fn dominant_difference(
-    record: &FlowRecord<FluidFlow>,
-    before: &ResourceVec<2>,
-    after: &ResourceVec<2>,
-) -> i64 {
-    let virtual_time = |cost: &ResourceVec<2>| record.virtual_time(cost.dominant_time(), TICK_BITS) as i64;
-    virtual_time(after) - virtual_time(before)
+/// Whether two packets' times differ by no more than a link's rounding to nanoseconds: that shall not keep equals from taking turns.
+fn are_near(a: &ResourceVec<2>, b: &ResourceVec<2>) -> bool {
+    a.0.iter().zip(&b.0).all(|(a, b)| a.as_nanos().abs_diff(b.as_nanos()) <= a.as_nanos() >> 12)
 }
 
 /// A virtual time on a clock that wraps; ordered by distance.
@@ -390,10 +395,10 @@ impl Fluid {
         }
         let (cost, following) = (queues.slot(slot).cost, queues.slot(slot).next);
         let record = queues.flow_mut(flow);
-        let service = record.virtual_time(cost.dominant_time(), TICK_BITS);
-        let service = record.state.corrected(service);
+        let corrected = record.state.corrected(cost);
+        let service = (record.virtual_time(corrected.dominant_time(), TICK_BITS) as i64).max(1);
         record.state.next = following;
-        record.state.ratio = Ratio::of(&cost);
+        record.state.ratio = Ratio::of(if are_near(&cost, &corrected) { &cost } else { &corrected });
         record.state.started = false;
         self.add_load(record.state.ratio, record.weight(), true);
         if self.alpha > 0.0 {

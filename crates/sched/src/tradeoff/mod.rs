@@ -27,8 +27,9 @@
 //! * alpha = 0: a packet starts in the fluid when its flow is first favoured. Theorems 4 and 5 do not cover it, and a flow may starve.
 //! * A packet that ends between two clock ticks (2^-20 ns) leaves the rest of its tick to the flow's next packet, so no
 //!   service is lost to rounding.
-//! * Wrong cost estimates: the difference to the measured dominant time is added to the flow's next packet in the fluid. This keeps the fluid's pace,
-//!   not its choice: a wrong ratio between the resources still favours the wrong flows, and what idles for that stays idle.
+//! * Wrong cost estimates: on each resource the difference to the measured time is added to the flow's next packet in the fluid, so the fluid takes of every resource what packets take. (With
+//!   the dominant time alone it would run ahead of a resource that is short and dominant for few, until all that waits has started in it and is served in order of arrival.) What idles for
+//!   a wrong estimate stays idle.
 //! * Virtual time is an integer that wraps; tags are compared by their distance, which is far below half the range.
 
 mod fluid;
@@ -41,8 +42,8 @@ use crate::per_flow::{Choice, Discipline};
 use crate::queues::{Order, Queues};
 use crate::spec::{Spec, SpecError};
 
+use fluid::Fluid;
 pub use fluid::FluidFlow;
-use fluid::{Fluid, dominant_difference};
 pub use share::{Shares, allocate};
 
 /// The catalogue's entry.
@@ -62,7 +63,7 @@ pub const ENTRY: Entry = Entry {
     guarantee: "D_fluid - 2(n-1)L <= D <= D_fluid + L; makespan <= T_fluid + nL",
     weights: Weights::One,
     work_conserving: "no: waits for the fluid schedule",
-    costs: "in advance; only the dominant time is corrected by measurement",
+    costs: "in advance; corrected by measurement",
     paper: "Wang et al., CoNEXT 2014",
     brief: Brief { fairness: "alpha x dominant", work_conserving: "no", costs_ahead: "yes", paper: "CoNEXT 2014" },
 };
@@ -142,9 +143,7 @@ impl Discipline<2> for Tradeoff {
     }
 
     fn corrected<P>(&mut self, flow: u32, before: &ResourceVec<2>, after: &ResourceVec<2>, queues: &mut FlowQueues<P>) {
-        let record = queues.flow_mut(flow);
-        let difference = dominant_difference(record, before, after);
-        record.state.correct(difference);
+        queues.flow_mut(flow).state.correct(before, after);
     }
 
     fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<P>) {
