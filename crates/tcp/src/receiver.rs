@@ -97,6 +97,7 @@ impl Receiver {
     }
 
     /// When the delayed ACK is due, if one waits.
+    #[inline]
     pub fn next_timer(&self) -> Option<Time> {
         self.due
     }
@@ -117,6 +118,7 @@ impl Receiver {
         self.stats
     }
 
+    #[inline]
     fn note_congestion(&mut self, segment: &Segment) {
         if segment.cwr {
             self.echo = false;
@@ -128,6 +130,7 @@ impl Receiver {
         }
     }
 
+    #[inline]
     fn acknowledge(&mut self) -> Ack {
         self.due = None;
         self.stats.acks += 1;
@@ -135,6 +138,7 @@ impl Receiver {
     }
 
     /// The expected segment has come: hands over it and what waited for it.
+    #[inline]
     fn advance(&mut self, syn: bool) {
         let before = self.next;
         self.next += 1;

@@ -85,6 +85,7 @@ impl Rto {
     }
 
     /// How long to wait for an acknowledgement now.
+    #[inline]
     pub(crate) fn timeout(&self) -> Duration {
         let timeout = self.base.max(self.min).saturating_mul(self.backoff).min(self.max);
         match self.phase {

@@ -158,6 +158,7 @@ impl Sender {
     }
 
     /// Takes an acknowledgement that arrived at `now`.
+    #[inline]
     pub fn on_ack(&mut self, now: Time, ack: Ack) {
         if ack.next < self.una || ack.next > self.max {
             self.stats.ignored_acks += 1;
@@ -276,15 +277,18 @@ impl Sender {
         &self.config
     }
 
+    #[inline]
     fn is_ns2(&self) -> bool {
         matches!(self.config.rules, Rules::Ns2 { .. })
     }
 
     /// Fast recovery lasts over partial ACKs.
+    #[inline]
     fn repairs_windows(&self) -> bool {
         self.config.variant != Variant::Reno
     }
 
+    #[inline]
     fn emit(&mut self, now: Time, seq: u64) -> Segment {
         let fresh = seq >= self.max;
         let syn = self.config.handshake && seq == 0;
@@ -305,6 +309,7 @@ impl Sender {
         Segment { seq, syn, retransmission: !fresh, ect: capable, ce: false, cwr }
     }
 
+    #[inline]
     fn on_new_ack(&mut self, now: Time, next: u64, echo: bool) {
         let recovered = self.action == Action::FastRetransmit;
         if recovered {
@@ -328,6 +333,7 @@ impl Sender {
     }
 
     /// Moves the first unacknowledged segment to `next`.
+    #[inline]
     fn accept(&mut self, next: u64) -> u64 {
         let acked = next - self.una;
         let syn = u64::from(self.config.handshake && self.una == 0);
@@ -337,6 +343,7 @@ impl Sender {
         acked
     }
 
+    #[inline]
     fn sample(&mut self, now: Time, echo: bool) {
         let Some((seq, sent)) = self.timed.filter(|(seq, _)| *seq < self.una) else { return };
         debug_assert!(seq < self.max);
@@ -348,6 +355,7 @@ impl Sender {
     }
 
     /// RFC 6298, 5.2 and 5.3; and the timer is what sends the next segment when the window is below one.
+    #[inline]
     fn restart_timer(&mut self, now: Time) {
         let waits = self.window.cwnd < ONE && self.una < self.total;
         self.timer = (self.outstanding() > 0 || waits).then(|| now + self.rto.timeout());
@@ -371,6 +379,7 @@ impl Sender {
         ssthresh.min((self.outstanding().max(1) + 1).saturating_mul(ONE))
     }
 
+    #[inline]
     fn open(&mut self, now: Time, acked: u64) {
         if self.window.is_slow_start() {
             self.window.open_exponentially();

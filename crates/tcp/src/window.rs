@@ -26,6 +26,7 @@ pub(crate) struct Window {
 
 impl Window {
     /// Segments that may be outstanding.
+    #[inline]
     pub(crate) fn segments(&self) -> u64 {
         (self.cwnd / ONE + self.inflation).min(self.limit)
     }
@@ -35,16 +36,19 @@ impl Window {
         (self.cwnd + self.inflation * ONE).min(self.limit * ONE)
     }
 
+    #[inline]
     pub(crate) fn is_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
 
     /// Slow start: one segment per ACK (RFC 5681, equation 2).
+    #[inline]
     pub(crate) fn open_exponentially(&mut self) {
         self.cwnd = self.cwnd.saturating_add(ONE);
     }
 
     /// Congestion avoidance: 1 / cwnd per ACK (RFC 5681, equation 3).
+    #[inline]
     pub(crate) fn open_linearly(&mut self) {
         self.cwnd = self.cwnd.saturating_add((ONE * ONE + self.cwnd / 2) / self.cwnd.max(1));
     }

@@ -58,12 +58,14 @@ impl AverageQueue {
     }
 
     /// The average, in 2^-32ths of a packet (or byte).
+    #[inline]
     pub fn bits(&self) -> u64 {
         self.average
     }
 
     /// A packet comes when `queue` waits before it. Whether the resource was idle: if the packet is then dropped,
     /// [`stays_idle`](Self::stays_idle).
+    #[inline]
     pub fn arrival(&mut self, now: Time, queue: u64) -> bool {
         self.latest = self.latest.max(now);
         match self.idle_since.take() {
@@ -83,11 +85,13 @@ impl AverageQueue {
     }
 
     /// The packet that came last is not going to the resource, which goes on idling.
+    #[inline]
     pub fn stays_idle(&mut self) {
         self.idle_since = Some(self.latest);
     }
 
     /// The resource finishes a packet when `queue` waits.
+    #[inline]
     pub fn departure(&mut self, now: Time, queue: u64) {
         self.latest = self.latest.max(now);
         if queue == 0 {
@@ -95,6 +99,7 @@ impl AverageQueue {
         }
     }
 
+    #[inline]
     fn sample(&mut self, queue: u64) {
         let queue = (queue.min(LONGEST) << 32) as i64;
         let difference = i128::from(queue) - i128::from(self.average);

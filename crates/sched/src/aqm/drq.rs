@@ -4,7 +4,7 @@
 //! `alpha_s = sqrt(3/2) M_s / tau_s` (Proposition 1; `dovetail_model::drq` has the solution and the fluid model).
 //!
 //! * Parameters: [`QueueConfig`], and [`Densities`] for a CPU.
-//! * Cost per packet: O(1): one division above the lower threshold, some multiplications. State: some 100 bytes, and 16 for each class.
+//! * Cost per packet: O(1): some multiplications. State: some 100 bytes, and 16 for each class.
 //! * Guarantees: a packet that has passed resources 1..n is congestion-marked with probability close to
 //!   `(sum_k w_k sigma_k + sum_l rho_l)^2`, equation (21), if that is far below 1 (assumption A3). What RED's sigma and rho make of that is
 //!   an equilibrium (conditions C1, C2) and locally stable (Proposition 2, a sufficient condition that small gains meet).
@@ -143,6 +143,7 @@ impl Drq {
         Marking::new(self.premarking(), self.density(class))
     }
 
+    #[inline]
     fn judge(&self, packet: &Arrival, queue: u64, random: u64) -> Verdict {
         if self.queue.is_full(queue) {
             return Verdict::Drop(AqmDrop::Full);
@@ -158,12 +159,14 @@ impl Drq {
 }
 
 impl Aqm for Drq {
+    #[inline]
     fn arrival(&mut self, now: Time, packet: &Arrival, waiting: Backlog, random: u64) -> Verdict {
         let (queue, found_idle) = self.queue.arrival(now, waiting);
         let verdict = self.judge(packet, queue, random);
         self.queue.judged(found_idle, verdict)
     }
 
+    #[inline]
     fn departure(&mut self, now: Time, waiting: Backlog) {
         self.queue.departure(now, waiting);
     }

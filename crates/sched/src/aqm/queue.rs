@@ -16,6 +16,7 @@ pub enum Manager {
 }
 
 impl Aqm for Manager {
+    #[inline]
     fn arrival(&mut self, now: Time, packet: &Arrival, waiting: Backlog, random: u64) -> Verdict {
         match self {
             Self::Red(red) => red.arrival(now, packet, waiting, random),
@@ -23,6 +24,7 @@ impl Aqm for Manager {
         }
     }
 
+    #[inline]
     fn departure(&mut self, now: Time, waiting: Backlog) {
         match self {
             Self::Red(red) => red.departure(now, waiting),
@@ -119,6 +121,7 @@ impl<P> ManagedQueue<P> {
         self.waiting.is_empty()
     }
 
+    #[inline]
     fn backlog(&self) -> Backlog {
         Backlog { packets: self.waiting.len() as u32, bytes: self.bytes }
     }

@@ -4,7 +4,7 @@
 //! so that every TCP flow is told in proportion to its rate.
 //!
 //! * Parameters: [`RedConfig`].
-//! * Cost per packet: O(1); two divisions above the lower threshold; O(log idle time) after idling. State: some 100 bytes.
+//! * Cost per packet: O(1); one division above the lower threshold; O(log idle time) after idling. State: some 100 bytes.
 //! * Guarantees: between marks come at most `1/p_b` packets (without `wait`) for a constant `p_b`, and the number is uniform.
 //! * Example: `Red::new(RedConfig::new(QueueConfig::new(packet_time)))`.
 //!
@@ -172,11 +172,13 @@ impl Red {
         self.count_bytes = 0;
     }
 
+    #[inline]
     fn notify(&mut self, packet: &Arrival, overload: bool) -> Verdict {
         self.notified();
         if overload { Verdict::Drop(AqmDrop::Overload) } else { self.queue.notify(packet) }
     }
 
+    #[inline]
     fn floyd_jacobson(&mut self, packet: &Arrival, queue: u64, random: u32) -> Verdict {
         if self.queue.is_full(queue) {
             self.notified();
@@ -196,6 +198,7 @@ impl Red {
         if chance.happens(random) { self.notify(packet, false) } else { Verdict::Enqueue }
     }
 
+    #[inline]
     fn ns2(&mut self, packet: &Arrival, queue: u64, random: u32) -> Verdict {
         self.count = self.count.max(0).saturating_add(1);
         self.count_bytes = self.count_bytes.saturating_add(u64::from(packet.size));
@@ -216,6 +219,7 @@ impl Red {
         verdict
     }
 
+    #[inline]
     fn ns2_draw(&mut self, packet: &Arrival, random: u32) -> Verdict {
         let on_curve = self.queue.probability();
         let count = match self.queue.config.unit {
@@ -229,6 +233,7 @@ impl Red {
         if chance.happens(random) { self.notify(packet, on_curve == Fraction::ONE) } else { Verdict::Enqueue }
     }
 
+    #[inline]
     fn by_size(&self, probability: Fraction, size: u32) -> Fraction {
         match self.queue.config.unit {
             Unit::Packets => probability,
@@ -239,6 +244,7 @@ impl Red {
 }
 
 /// Spread marks evenly: the probability that makes the distance between marks uniform instead of geometric.
+#[inline]
 fn spread(probability: Fraction, count: u64, wait: bool) -> Fraction {
     let one = u128::from(Fraction::ONE.bits());
     let p = u128::from(probability.bits());
@@ -255,6 +261,7 @@ fn spread(probability: Fraction, count: u64, wait: bool) -> Fraction {
 }
 
 impl Aqm for Red {
+    #[inline]
     fn arrival(&mut self, now: Time, packet: &Arrival, waiting: Backlog, random: u64) -> Verdict {
         let (queue, found_idle) = self.queue.arrival(now, waiting);
         let random = (random >> 32) as u32;
@@ -265,6 +272,7 @@ impl Aqm for Red {
         self.queue.judged(found_idle, verdict)
     }
 
+    #[inline]
     fn departure(&mut self, now: Time, waiting: Backlog) {
         self.queue.departure(now, waiting);
     }

@@ -64,32 +64,38 @@ impl Averaged {
     }
 
     /// The average queue in 2^-32ths of a packet (byte).
+    #[inline]
     pub fn bits(&self) -> u64 {
         self.average.bits()
     }
 
     /// The curve's probability now.
+    #[inline]
     pub fn probability(&self) -> Fraction {
         self.curve.probability(self.bits())
     }
 
     /// Whether the average is below the lower threshold.
+    #[inline]
     pub fn is_below(&self) -> bool {
         self.curve.is_below(self.bits())
     }
 
     /// Whether a queue of this length is full.
+    #[inline]
     pub fn is_full(&self, queue: u64) -> bool {
         self.config.limit.is_some_and(|limit| queue >= u64::from(limit))
     }
 
     /// A packet comes: how much waits, and whether it finds the resource idle.
+    #[inline]
     pub fn arrival(&mut self, now: Time, waiting: Backlog) -> (u64, bool) {
         let queue = self.config.unit.of(waiting);
         (queue, self.average.arrival(now, queue))
     }
 
     /// That packet is judged; what is dropped in front of an idle resource leaves it idle.
+    #[inline]
     pub fn judged(&mut self, found_idle: bool, verdict: Verdict) -> Verdict {
         if found_idle && matches!(verdict, Verdict::Drop(_)) {
             self.average.stays_idle();
@@ -98,6 +104,7 @@ impl Averaged {
     }
 
     /// What becomes of a packet that is to tell its sender of congestion.
+    #[inline]
     pub fn notify(&self, packet: &Arrival) -> Verdict {
         if self.config.ecn && packet.ecn_capable {
             Verdict::EnqueueMarked(super::Congestion::Congested)
@@ -107,6 +114,7 @@ impl Averaged {
     }
 
     /// The resource has finished a packet.
+    #[inline]
     pub fn departure(&mut self, now: Time, waiting: Backlog) {
         self.average.departure(now, u64::from(waiting.packets));
     }

@@ -22,11 +22,13 @@ impl<K> Default for IndexedHeap<K> {
 
 impl<K: Copy + Ord> IndexedHeap<K> {
     /// The smallest key and its flow.
+    #[inline]
     pub fn peek(&self) -> Option<(K, u32)> {
         self.entries.first().copied()
     }
 
     /// The flow's key, if it is in the heap. O(1).
+    #[inline]
     pub fn get(&self, flow: u32) -> Option<K> {
         self.find(flow).map(|at| self.entries[at].0)
     }
@@ -87,6 +89,7 @@ impl<K: Copy + Ord> IndexedHeap<K> {
         }
     }
 
+    #[inline]
     fn find(&self, flow: u32) -> Option<usize> {
         self.position.get(flow as usize).filter(|&&p| p != ABSENT).map(|&p| p as usize)
     }

@@ -12,7 +12,7 @@ use dovetail_units::{Duration, Time};
 pub(super) struct Event(u128);
 
 impl Event {
-    /// Nothing happens.
+    /// Nothing happens: nothing that is due at the last instant there is does.
     const NEVER: Self = Self(u128::MAX);
 
     pub fn new(due: Time, decided: Time) -> Self {
@@ -30,8 +30,8 @@ impl Event {
 
 /// The next event of every place at which events happen. There are few of them, whatever the number of flows.
 ///
-/// A tournament tree: node k has the earlier one of the events of nodes 2 k and 2 k + 1, and the places are the leaves. A change costs one
-/// comparison per level, whichever way it goes.
+/// A tournament tree: node k has the earlier one of the events of nodes 2 k and 2 k + 1, of equal ones that of node 2 k, and the places are
+/// the leaves. A change costs one comparison per level, whichever way it goes.
 pub(super) struct Calendar {
     nodes: Vec<(Event, u32)>,
 }
@@ -51,8 +51,9 @@ impl Calendar {
     /// The next event's time and place.
     #[inline]
     pub fn peek(&self) -> Option<(Time, u32)> {
-        let (event, place) = self.nodes[1];
-        (event != Event::NEVER).then(|| (event.due(), place))
+        // Of the event only the time is read: all 128 bits at once could not be had before both halves of them, just written, were in memory.
+        let (due, place) = (self.nodes[1].0.due(), self.nodes[1].1);
+        (due != Time::MAX).then_some((due, place))
     }
 
     /// The place's next event. O(log places).
@@ -66,7 +67,8 @@ impl Calendar {
         self.nodes[at] = earliest;
         while at > 1 {
             let other = self.nodes[at ^ 1];
-            if other < earliest {
+            let is_right = at % 2 == 1;
+            if other.0 < earliest.0 || is_right && other.0 == earliest.0 {
                 earliest = other;
             }
             at /= 2;

@@ -134,7 +134,13 @@ impl<'a, T: Tap> Engine<'a, T> {
 
     fn happen(&mut self, place: u32) -> Result<(), SimError> {
         let (hops, traffic) = (self.stations.len() as u32, self.webs.len() as u32);
-        if place < hops {
+        if place > 2 * hops + traffic + 1 {
+            match self.ways.receive(place, &mut self.calendar) {
+                Some(Travel::Data(packet)) => self.arrives(packet)?,
+                Some(Travel::Ack { flow, ack, .. }) => self.ack_arrives(flow as usize, ack),
+                None => {}
+            }
+        } else if place < hops {
             self.service_ends(place as usize)?;
         } else if place < 2 * hops {
             match self.stations[(place - hops) as usize].behind.receive(&mut self.calendar) {
@@ -149,16 +155,8 @@ impl<'a, T: Tap> Engine<'a, T> {
             if let Some(flow) = self.alarms.ring(self.now, &mut self.calendar) {
                 self.alarm(flow as usize);
             }
-        } else if place == 2 * hops + traffic + 1 {
-            if let Some(flow) = self.ack_alarms.ring(self.now, &mut self.calendar) {
-                self.ack_alarm(flow as usize);
-            }
-        } else {
-            match self.ways.receive(place, &mut self.calendar) {
-                Some(Travel::Data(packet)) => self.arrives(packet)?,
-                Some(Travel::Ack { flow, ack, .. }) => self.ack_arrives(flow as usize, ack),
-                None => {}
-            }
+        } else if let Some(flow) = self.ack_alarms.ring(self.now, &mut self.calendar) {
+            self.ack_alarm(flow as usize);
         }
         Ok(())
     }
@@ -254,15 +252,14 @@ impl<'a, T: Tap> Engine<'a, T> {
             Some(time) => self.alarms.at_latest(self.now, index as u32, time, &mut self.calendar),
             None => self.alarms.clear(self.now, index as u32, &mut self.calendar),
         }
-        self.retire(index);
+        if flow.is_through() {
+            self.retire(index);
+        }
     }
 
     /// A flow that has sent everything and of which nothing is under way makes room for another.
     fn retire(&mut self, index: usize) {
         let flow = &mut self.flows[index];
-        if !flow.is_through() {
-            return;
-        }
         self.totals.finished(flow);
         flow.leave();
         self.alarms.clear(self.now, index as u32, &mut self.calendar);
@@ -284,9 +281,11 @@ impl<'a, T: Tap> Engine<'a, T> {
         station.totals.queue_was(self.now, station.queue.len());
         let verdict = station.queue.arrive(self.now, packet, cost, &mut station.totals);
         if let Err(lost) = verdict {
-            self.flows[lost.flow as usize].under_way -= 1;
-            let flow = lost.flow as usize;
-            self.retire(flow);
+            let flow = &mut self.flows[lost.flow as usize];
+            flow.under_way -= 1;
+            if flow.is_through() {
+                self.retire(lost.flow as usize);
+            }
         }
         if self.stations[hop as usize].in_service.is_none() {
             self.serve(hop as usize)?;
@@ -380,7 +379,7 @@ impl<'a, T: Tap> Engine<'a, T> {
     /// What happens from now on counts.
     fn measure_from(&mut self, time: Time) {
         for station in &mut self.stations {
-            let held = station.queue.len() as u64 + u64::from(station.in_service.is_some());
+            let held = u64::from(station.queue.len()) + u64::from(station.in_service.is_some());
             station.totals.restart(time, held);
         }
         self.note_undelivered(time);
@@ -395,7 +394,7 @@ impl<'a, T: Tap> Engine<'a, T> {
         self.note_undelivered(until + Duration::from_nanos(1));
         let span = until.since(self.options.warm_up);
         let hops = self.network.hops.iter().zip(self.stations).map(|(hop, station)| {
-            let held = station.queue.len() as u64 + u64::from(station.in_service.is_some());
+            let held = u64::from(station.queue.len()) + u64::from(station.in_service.is_some());
             station.totals.result(hop, span, held)
         });
         self.totals.result(&self.flows, span, hops.collect())

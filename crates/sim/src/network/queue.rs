@@ -68,11 +68,11 @@ impl Queue {
 
     /// Packets that wait.
     #[inline]
-    pub fn len(&self) -> usize {
+    pub fn len(&self) -> u32 {
         match self {
-            Self::Fifo { waiting, .. } => waiting.len(),
-            Self::Managed(queue) => queue.waiting.len(),
-            Self::PerFlow(queue) => queue.scheduler.stats().queued as usize,
+            Self::Fifo { waiting, .. } => waiting.len() as u32,
+            Self::Managed(queue) => queue.waiting.len() as u32,
+            Self::PerFlow(queue) => queue.scheduler.stats().queued as u32,
         }
     }
 
@@ -145,6 +145,7 @@ pub(super) struct Managed {
 }
 
 impl Managed {
+    #[inline]
     fn arrive(&mut self, now: Time, packet: Packet, totals: &mut HopTotals) -> Result<(), Lost> {
         let Packet { flow, class, bytes, congestion, segment, .. } = packet;
         let arrival = Arrival { size: bytes, ecn_capable: segment.ect, congestion, class };

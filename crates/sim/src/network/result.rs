@@ -124,12 +124,12 @@ pub(super) struct HopTotals {
 impl HopTotals {
     /// Until now, so many waited.
     #[inline]
-    pub fn queue_was(&mut self, now: Time, waiting: usize) {
-        let area = u128::from(now.since(self.since).as_nanos()) * waiting as u128;
-        self.waiting += area;
-        self.waiting_squared += area * waiting as u128;
+    pub fn queue_was(&mut self, now: Time, waiting: u32) {
+        let (time, packets) = (u128::from(now.since(self.since).as_nanos()), u64::from(waiting));
+        self.waiting += time * u128::from(packets);
+        self.waiting_squared += time * u128::from(packets * packets);
         self.since = now;
-        self.longest = self.longest.max(waiting as u32);
+        self.longest = self.longest.max(waiting);
     }
 
     #[inline]
