@@ -3,7 +3,7 @@
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
-use super::sweep::{Point, SCHEMES, least, most, sweep, throughput};
+use super::sweep::{DRR_RED, Point, SCHEMES, least, most, sweep, throughput, under};
 use super::weights::{self, ByWeight};
 use crate::figure::{CurveChart, CurvePanel, Quantity, curves};
 use crate::network::{GroupSummary, NetworkScenario};
@@ -33,18 +33,14 @@ pub(super) fn runs(bench: &Bench<'_>, overrides: impl Fn(u32) -> Vec<String>) ->
 /// DRR-RED where the CPU alone limits, with queues that hold a window.
 pub(super) fn runs_with_room(bench: &Bench<'_>, overrides: &[String]) -> Result<Vec<Point>, ReproduceError> {
     let points = CAPACITIES.iter().filter(|&&capacity| f64::from(capacity) <= CPU_ALONE).map(|&capacity| {
-        let own = [
-            format!("hop.L.cpu={capacity} Mcycles/s"),
-            ROOM.into(),
-            "schedulers=[\"drr+red:rules=ns2,wait=yes,weight=0.0001\"]".into(),
-        ];
+        let own = [format!("hop.L.cpu={capacity} Mcycles/s"), ROOM.into(), under(&[DRR_RED])];
         (f64::from(capacity), own.into_iter().chain(overrides.iter().cloned()).collect())
     });
     sweep(bench, "drq/fig5.toml", SCENARIO, &points.collect::<Vec<_>>())
 }
 
-/// From the paper's sweep, DRQ's by averaging weight, and DRR-RED's with room.
-pub fn reproduce(points: &[Point], by_weight: &[ByWeight], room: &[Point]) -> Result<Findings, ReproduceError> {
+/// From RED-RED's and DRR-RED's sweep, DRQ's by averaging weight, and DRR-RED's with room.
+pub fn reproduce(points: &[Point], by_weight: &ByWeight, room: &[Point]) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
     weights::found(&mut findings, by_weight)?;
     let wide = distances(points, "drr+red", |window| window >= LEAST_WINDOW);
@@ -59,13 +55,16 @@ pub fn reproduce(points: &[Point], by_weight: &[ByWeight], room: &[Point]) -> Re
         format!("at most {}; these shares are up to {:.1} % from the fair rates", worst(&shares).1, apart(points));
     let far = shares.iter().map(|d| d.part.abs());
     findings.noted("drr-shares", 100.0 * far.sum::<f64>() / shares.len() as f64, note);
-    let scarce = || points.iter().filter(|p| p.x <= CPU_ALONE);
-    findings.found("drq-cpu", least(scarce().map(|p| jain(p, "drq"))));
-    findings.found("drr-cpu", least(scarce().map(|p| jain(p, "drr+red"))));
-    findings.found("red-cpu", most(scarce().map(|p| jain(p, "red+red"))));
+    let drq = by_weight.as_printed();
+    let indices = |points: &[Point], scheme: &str| -> Vec<f64> {
+        points.iter().filter(|p| p.x <= CPU_ALONE).map(|p| jain(p, scheme)).collect()
+    };
+    findings.found("drq-cpu", least(indices(drq, "drq")));
+    findings.found("drr-cpu", least(indices(points, "drr+red")));
+    findings.found("red-cpu", most(indices(points, "red+red")));
     let (largest, at) = worst(&unequal(points));
     findings.noted("red-equal", largest, at);
-    findings.picture("drq-fig5.svg", picture(points)?);
+    findings.picture("drq-fig5.svg", picture(points, drq)?);
     Ok(findings)
 }
 
@@ -190,12 +189,14 @@ pub(super) fn worst(distances: &[Distance]) -> (f64, String) {
     (100.0 * largest, what)
 }
 
-fn picture(points: &[Point]) -> Result<String, ReproduceError> {
+fn picture(points: &[Point], drq: &[Point]) -> Result<String, ReproduceError> {
     let groups: Vec<&str> =
         points.first().into_iter().flat_map(|p| &p.scenario.groups).map(|g| g.name.as_str()).collect();
     let panel = |(scheme, name): (&str, &str)| CurvePanel {
         heading: name.into(),
-        curves: groups.iter().map(|group| throughput(points, scheme, group)).collect(),
+        curves: (groups.iter())
+            .map(|group| throughput(if scheme == "drq" { drq } else { points }, scheme, group))
+            .collect(),
     };
     Ok(curves(&CurveChart {
         title: "Fig. 5: throughput of a flow of each class".into(),

@@ -30,7 +30,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// The runs of Figs. 5 and 6.
+    /// The runs of Figs. 5 and 6, but for DRQ's of Fig. 5.
     fn dumbbell(&self, bench: &Bench<'_>) -> Result<&[Point], ReproduceError> {
         Ok(get_or_try(&self.dumbbell, || fig5::runs(bench, |_| Vec::new()))?)
     }

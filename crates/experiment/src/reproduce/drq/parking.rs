@@ -3,7 +3,7 @@
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
-use super::sweep::{Point, SCHEMES, curve, least, most, sweep, throughput};
+use super::sweep::{DRR_RED, Point, SCHEMES, curve, least, most, sweep, throughput, under};
 use crate::figure::{CurveChart, CurvePanel, Quantity, curves};
 use crate::network::{Beside, Estimate, HopSummary, fair_rates};
 
@@ -29,11 +29,7 @@ pub(super) fn runs(bench: &Bench<'_>, overrides: &[String]) -> Result<Vec<Point>
 /// DRR-RED at the largest rate of L3, with queues there that hold a window.
 pub(super) fn runs_with_room(bench: &Bench<'_>, overrides: &[String]) -> Result<Vec<Point>, ReproduceError> {
     let rate = RATES[RATES.len() - 1];
-    let own = [
-        format!("hop.L3.rate={rate} Mbps"),
-        "hop.L3.flow_queue=100 packets".into(),
-        "schedulers=[\"drr+red:rules=ns2,wait=yes,weight=0.0001\"]".into(),
-    ];
+    let own = [format!("hop.L3.rate={rate} Mbps"), "hop.L3.flow_queue=100 packets".into(), under(&[DRR_RED])];
     let point = (f64::from(rate), own.into_iter().chain(overrides.iter().cloned()).collect());
     sweep(bench, "drq/fig10.toml", SCENARIO, &[point])
 }

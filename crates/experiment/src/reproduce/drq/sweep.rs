@@ -9,6 +9,15 @@ use dovetail_sim::network::NetworkResult;
 /// The names of the paper's RED-RED, DRR-RED and DRQ.
 pub(super) const SCHEMES: [(&str, &str); 3] = [("red+red", "RED-RED"), ("drr+red", "DRR-RED"), ("drq", "DRQ")];
 
+/// DRR-RED and DRQ with RED's parameters of section IV.A, as the scenario files have them.
+pub(super) const DRR_RED: &str = "drr+red:rules=ns2,wait=yes,weight=0.0001";
+pub(super) const DRQ: &str = "drq:weight=0.0001";
+
+/// The override by which a scenario is run under these schemes only.
+pub(super) fn under(schemes: &[&str]) -> String {
+    format!("schedulers={schemes:?}")
+}
+
 /// One value of the sweep.
 pub(super) struct Point {
     /// What is swept.
@@ -40,6 +49,12 @@ impl Point {
             of_groups.map(|(_, traffic)| traffic.goodput_bps).sum()
         };
         Some(Estimate::of(&runs.results.iter().map(|(_, result)| sum(result)).collect::<Vec<f64>>()))
+    }
+
+    /// Of each seed in turn, the part of the time in which a scheme's resources idle, of all of them together.
+    pub fn idle(&self, scheme: &str) -> Vec<f64> {
+        let results = self.runs.iter().filter(|runs| runs.scheduler.name == scheme).flat_map(|runs| &runs.results);
+        results.map(|(_, result)| result.hops.iter().map(|hop| 1.0 - hop.utilization).sum()).collect()
     }
 
     /// The proportionally fair window of a group's flows in packets.

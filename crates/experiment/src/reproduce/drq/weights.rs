@@ -4,71 +4,82 @@ use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::fig5::{Distance, LEAST_WINDOW, distances, runs, worst};
-use super::sweep::{Point, most};
+use super::sweep::{Point, most, under};
 use crate::figure::{Curve, CurveChart, CurvePanel, Measured, Quantity, curves};
-use crate::network::{Beside, HopSummary, fair_rates};
+use crate::network::{Beside, Estimate, HopSummary, fair_rates};
 
-/// What the paper prints, Dovetail's default, and a fast average.
-const WEIGHTS: [&str; 3] = ["0.0001", "0.002", "0.01"];
 /// Capacities in Mcycles/s at which CPU and link both limit: from B w_h = 21.3 to B w_a = 37.5.
 const BOTH: [f64; 2] = [22.0, 37.0];
 /// DRQ's name.
 const DRQ: &str = "drq";
 
-/// The sweep of Fig. 5 with one averaging weight.
+/// Fig. 5 under DRQ with each averaging weight.
 pub(super) struct ByWeight {
+    /// That of the paper.
+    printed: Sweep,
+    /// Dovetail's own.
+    default: Sweep,
+    /// A fast average.
+    fast: Sweep,
+}
+
+/// Fig. 5 with one averaging weight.
+struct Sweep {
     weight: &'static str,
     points: Vec<Point>,
 }
 
 /// DRQ's runs with each weight, changed by these overrides.
-pub(super) fn by_weight(bench: &Bench<'_>, overrides: &[String]) -> Result<Vec<ByWeight>, ReproduceError> {
-    let of = |weight: &'static str| {
+pub(super) fn by_weight(bench: &Bench<'_>, overrides: &[String]) -> Result<ByWeight, ReproduceError> {
+    // Classes differ where the CPU limits; beyond they are alike whatever the weight. The default takes more seeds, so that what is allowed
+    // lies beyond the interval of its largest distance.
+    let sweep = |weight: &'static str, seeds: u32| {
         let own = |capacity: u32| {
-            let scheduler = format!("schedulers=[\"{DRQ}:weight={weight}\"]");
-            let seeds = format!("seeds={}", seeds(weight, capacity));
-            [scheduler, seeds].into_iter().chain(overrides.iter().cloned()).collect()
+            let seeds = if f64::from(capacity) < BOTH[1] { seeds } else { 3 };
+            let own = [under(&[&format!("{DRQ}:weight={weight}")]), format!("seeds={seeds}")];
+            own.into_iter().chain(overrides.iter().cloned()).collect()
         };
-        Ok(ByWeight { weight, points: runs(bench, own)? })
+        Ok::<_, ReproduceError>(Sweep { weight, points: runs(bench, own)? })
     };
-    WEIGHTS.into_iter().map(of).collect()
-}
-
-/// Classes differ where the CPU limits; beyond they are alike whatever the weight.
-fn seeds(weight: &str, capacity: u32) -> u32 {
-    if capacity <= 35 && weight != WEIGHTS[2] { 12 } else { 3 }
+    Ok(ByWeight { printed: sweep("0.0001", 12)?, default: sweep("0.002", 30)?, fast: sweep("0.01", 3)? })
 }
 
 /// What the paper's weight gives, what the default gives, and where the difference comes from.
-pub(super) fn found(findings: &mut Findings, sweeps: &[ByWeight]) -> Result<(), ReproduceError> {
-    let [printed, default, fast] = sweeps else {
-        return Err(ReproduceError::Expected("a sweep for each averaging weight".into()));
-    };
-    for (sweep, label) in [(printed, "drq"), (default, "drq-default")] {
-        let far = sweep.wide();
-        let mut note = worst(&far).1;
-        if sweep.weight == printed.weight {
-            let narrow = distances(&sweep.points, DRQ, |window| window < LEAST_WINDOW);
-            note = format!("{note}; where the fair window is smaller: {}", worst(&narrow).1);
-        } else {
-            note = format!("{note}; with {}: {}", fast.weight, worst(&fast.wide()).1);
-        }
-        findings.noted(format!("{label}-worst"), worst(&far).0, note);
-        findings
-            .found(format!("{label}-mean"), 100.0 * far.iter().map(|d| d.part.abs()).sum::<f64>() / far.len() as f64);
-    }
+pub(super) fn found(findings: &mut Findings, by_weight: &ByWeight) -> Result<(), ReproduceError> {
+    let ByWeight { printed, default, fast } = by_weight;
+    let narrow = distances(&printed.points, DRQ, |window| window < LEAST_WINDOW);
+    printed.found(findings, "drq", format!("where the fair window is smaller: {}", worst(&narrow).1));
+    default.found(findings, "drq-default", format!("with {}: {}", fast.weight, worst(&fast.wide()).1));
     findings.noted(
         "drq-used",
         printed.distance_from_used()?,
         format!("with {}: {:.1} %", default.weight, default.distance_from_used()?),
     );
-    let note = format!("{}; {}", printed.queues(), default.queues());
-    findings.noted("drq-idle", printed.idle() / default.idle(), note);
-    findings.picture("drq-fig5-weights.svg", picture(sweeps)?);
+    let [more, less] = [printed.idle(), default.idle()];
+    let [wide, narrow] = [&more, &less].map(|idle| idle.ci95.unwrap_or(f64::NAN));
+    let note = format!("{:.2} in the mean; {}; {}", more.mean / less.mean, printed.queues(), default.queues());
+    findings.noted("drq-idle", (more.mean - wide) / (less.mean + narrow), note);
+    findings.picture("drq-fig5-weights.svg", picture([printed, default, fast])?);
     Ok(())
 }
 
 impl ByWeight {
+    /// The sweep with the paper's weight.
+    pub(super) fn as_printed(&self) -> &[Point] {
+        &self.printed.points
+    }
+}
+
+impl Sweep {
+    /// Distances from the fair rates: the largest, and in the mean.
+    fn found(&self, findings: &mut Findings, label: &str, aside: String) {
+        let far = self.wide();
+        let (largest, note) = worst(&far);
+        findings.noted(format!("{label}-worst"), largest, format!("{note}; {aside}"));
+        findings
+            .found(format!("{label}-mean"), 100.0 * far.iter().map(|d| d.part.abs()).sum::<f64>() / far.len() as f64);
+    }
+
     /// Where the fair window is wide enough: distances from the fair rates.
     fn wide(&self) -> Vec<Distance> {
         distances(&self.points, DRQ, |window| window >= LEAST_WINDOW)
@@ -91,10 +102,12 @@ impl ByWeight {
         Ok(most(far))
     }
 
-    /// Where both limit: the mean part of the time in which CPU or link idle, together.
-    fn idle(&self) -> f64 {
-        let idle = |p: &Point| hops(p).map(|hop| 1.0 - hop.utilization.mean).sum::<f64>();
-        self.both_limit().map(idle).sum::<f64>() / self.both_limit().count() as f64
+    /// Where both limit: the mean part of the time in which CPU or link idle, together. Seed by seed, since the two are not independent.
+    fn idle(&self) -> Estimate {
+        let by_point: Vec<Vec<f64>> = self.both_limit().map(|point| point.idle(DRQ)).collect();
+        let seeds = by_point.first().map_or(0, Vec::len);
+        let of = |seed: usize| by_point.iter().map(|idle| idle[seed]).sum::<f64>() / by_point.len() as f64;
+        Estimate::of(&(0..seeds).map(of).collect::<Vec<f64>>())
     }
 
     /// The CPU's queue in words, where it is scarce beside the link.
@@ -116,8 +129,8 @@ fn hops(point: &Point) -> impl Iterator<Item = &HopSummary> {
     point.run(DRQ).into_iter().flat_map(|run| run.hops.0.iter().map(|(_, hop)| hop))
 }
 
-fn picture(sweeps: &[ByWeight]) -> Result<String, ReproduceError> {
-    let far = |sweep: &ByWeight| {
+fn picture(sweeps: [&Sweep; 3]) -> Result<String, ReproduceError> {
+    let far = |sweep: &Sweep| {
         let largest = |point: &Point| {
             let far = distances(std::slice::from_ref(point), DRQ, |window| window >= LEAST_WINDOW);
             let worst = far.into_iter().max_by(|a, b| a.part.abs().total_cmp(&b.part.abs()))?;
@@ -126,7 +139,7 @@ fn picture(sweeps: &[ByWeight]) -> Result<String, ReproduceError> {
         let points = sweep.points.iter().filter(|p| p.x < BOTH[1]).filter_map(largest).collect();
         Curve { name: format!("weight {}", sweep.weight), points, ideal: Vec::new() }
     };
-    let idle = |sweep: &ByWeight| {
+    let idle = |sweep: &Sweep| {
         let cpu = |p: &Point| {
             let part = hops(p).next()?.utilization;
             Some(Measured { x: p.x, y: 1.0 - part.mean, half: part.ci95 })
@@ -141,9 +154,9 @@ fn picture(sweeps: &[ByWeight]) -> Result<String, ReproduceError> {
         panels: vec![
             CurvePanel {
                 heading: "(a) largest distance of a class from its fair rate".into(),
-                curves: sweeps.iter().map(far).collect(),
+                curves: sweeps.map(far).into(),
             },
-            CurvePanel { heading: "(b) time that the CPU idles".into(), curves: sweeps.iter().map(idle).collect() },
+            CurvePanel { heading: "(b) time that the CPU idles".into(), curves: sweeps.map(idle).into() },
         ],
     })?)
 }
