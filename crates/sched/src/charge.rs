@@ -1,4 +1,5 @@
-//! What the composite disciplines (`pcfq`, `cbcs`) have in common: one charge for all resources, as estimated or as measured.
+//! What a flow pays for a packet whose time was predicted: the estimate, or what was measured; and the one charge of the composite disciplines (`pcfq`, `cbcs`) for all
+//! resources.
 
 use dovetail_units::{Duration, ResourceVec};
 
@@ -10,7 +11,7 @@ pub const PARAMETER: Parameter = Parameter {
     name: "charge",
     value: "estimated | measured",
     default: "measured",
-    meaning: "what a flow pays in the end: the estimate, as in the papers, or the time that was measured",
+    meaning: "what a flow pays in the end: the estimate that its packet was served by, or the time that was measured",
     settable: false,
 };
 
@@ -19,7 +20,7 @@ pub const PARAMETER: Parameter = Parameter {
 pub enum Charge {
     /// The estimate that it was served by.
     Estimated,
-    /// What was measured on every resource.
+    /// What was measured.
     #[default]
     Measured,
 }

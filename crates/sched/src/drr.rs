@@ -4,14 +4,15 @@
 //!
 //! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link).
 //!   `quantum` = time that a flow of weight 1 gets per turn, above 0 s, or `auto` (default): as much as lets every backlogged
-//!   flow serve a packet in every round. Settable while running.
+//!   flow serve a packet in every round. Settable while running. `charge` = what a flow pays in the end: `measured` (default) or `estimated`.
 //! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(1) with `auto`, and with a quantum not below any packet's time divided by its flow's weight. With a smaller
 //!   one up to O(n) for n backlogged flows, however much smaller it is.
 //! * Guarantees: |W_i/w_i - W_j/w_j| <= Q + s_i/w_i + s_j/w_j over any interval in which flows i and j are backlogged, W the time
 //!   received on the resource, s the longest of a packet, and Q the largest quantum meanwhile (the paper's 2 Max + Q).
-//! * Times need to be known when a packet is first in its queue; a wrong one is corrected in the flow's deficit.
-//! * Example: `drr`, `drr:quantum=120 us`, `drr:resource=0`.
+//! * Times need to be known when a packet is first in its queue; a wrong one is corrected in the flow's deficit, unless
+//!   `charge=estimated`.
+//! * Example: `drr`, `drr:quantum=120 us`, `drr:resource=0`, `drr:charge=estimated`.
 //!
 //! Backlogged flows stand in a list. The first flow's deficit grows by its quantum; it serves packets as long as the next
 //! one's time is at most the deficit, which falls by it; then it goes to the end of the list. A flow that joins stands at the
@@ -29,6 +30,7 @@
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
+use crate::charge::{self, Charge};
 use crate::contract::FlowConfig;
 use crate::one_resource::{RESOURCE, charged, resource, virtual_time};
 use crate::per_flow::{Choice, Discipline};
@@ -50,12 +52,13 @@ pub const ENTRY: Entry = Entry {
             meaning: "time per turn and weight; auto: as much as lets every flow serve a packet per round; with less, a decision takes up to O(n)",
             settable: true,
         },
+        charge::PARAMETER,
     ],
     complexity: "O(1)",
     guarantee: "|W_i/w_i - W_j/w_j| <= Q + s_i/w_i + s_j/w_j on that resource, Q the largest quantum",
     weights: Weights::Shared,
     work_conserving: "yes",
-    costs: "at the head of the queue; corrected by measurement",
+    costs: "at the head of the queue; corrected by measurement unless charge=estimated",
     paper: "Shreedhar, Varghese, SIGCOMM 1995; IEEE/ACM ToN 4(3), 1996",
     brief: Brief { fairness: "processing time", work_conserving: "yes", costs_ahead: "at head", paper: "SIGCOMM 1995" },
 };
@@ -89,6 +92,7 @@ impl Deficit {
 #[derive(Clone, Debug)]
 pub struct Drr {
     resource: usize,
+    charge: Charge,
     /// `None`: auto.
     fixed: Option<i64>,
     /// Backlogged flows; the first has its turn.
@@ -107,10 +111,11 @@ pub struct Drr {
 }
 
 impl Drr {
-    /// Over this resource, with a fixed quantum, or with `None` by the largest packets.
-    pub fn new(resource: usize, quantum: Option<Duration>) -> Self {
+    /// Over this resource, with a fixed quantum, or with `None` by the largest packets, charging so.
+    pub fn new(resource: usize, quantum: Option<Duration>, charge: Charge) -> Self {
         Self {
             resource,
+            charge,
             fixed: quantum.map(in_ticks),
             turns: List::default(),
             links: Links::default(),
@@ -125,7 +130,7 @@ impl Drr {
 
     pub(crate) fn from_spec<const M: usize>(spec: &Spec) -> Result<Self, SpecError> {
         let quantum = spec.value("quantum").map_or(Ok(None), parse_quantum)?;
-        resource::<M>(spec).map(|resource| Self::new(resource, quantum))
+        Ok(Self::new(resource::<M>(spec)?, quantum, Charge::from_spec(spec)?))
     }
 
     /// Turns so far: with a sufficient quantum at most one per packet.
@@ -275,6 +280,9 @@ impl<const M: usize> Discipline<M> for Drr {
         after: &ResourceVec<M>,
         queues: &mut Queues<M, P, Deficit, ()>,
     ) {
+        if self.charge == Charge::Estimated {
+            return;
+        }
         let more = charged(after[self.resource]) - charged(before[self.resource]);
         let record = queues.flow_mut(flow);
         let (ticks, part) = virtual_time(more, record.weight(), record.state.part);

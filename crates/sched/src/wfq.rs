@@ -4,13 +4,14 @@
 //! Shares: equal (weighted) processing time on one resource, in the order in which packets finish in a fluid that serves all
 //! backlogged flows at once (GPS).
 //!
-//! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link).
+//! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link). `charge` = what a flow pays
+//!   in the end, and GPS serves: `measured` (default) or `estimated`.
 //! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(log n) amortised for n backlogged flows; a change of a flow's weight: O(its packets).
 //! * Guarantees: with times known and the resource never kept waiting, every packet finishes at most one longest packet time
 //!   after it does in GPS (Parekh, Gallager, Theorem 1). It may finish far earlier.
-//! * Times must be known in advance; a wrong one is corrected in the flow's next tag and in GPS.
-//! * Example: `wfq`, `wfq:resource=0`.
+//! * Times must be known in advance; a wrong one is corrected in the flow's next tag and in GPS, unless `charge=estimated`.
+//! * Example: `wfq`, `wfq:resource=0`, `wfq:charge=estimated`.
 //!
 //! Tags of the flow's packet k, of time s:
 //!
@@ -32,6 +33,7 @@
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
+use crate::charge::{self, Charge};
 use crate::contract::FlowConfig;
 use crate::one_resource::{FlowTags, FluidClock, REBASE_AT, RESOURCE, Tag, charged, resource};
 use crate::per_flow::{Choice, Discipline};
@@ -44,12 +46,12 @@ pub const ENTRY: Entry = Entry {
     summary: "Weighted fair queueing of one resource by exact GPS",
     shares: "equal weighted time on one resource, in the order of the finishes in GPS",
     resources: Resources::Any,
-    parameters: &[RESOURCE],
+    parameters: &[RESOURCE, charge::PARAMETER],
     complexity: "O(log n)",
     guarantee: "every packet finishes by its finish in GPS and one longest packet time",
     weights: Weights::Shared,
     work_conserving: "yes",
-    costs: "in advance; corrected by measurement in the next tag",
+    costs: "in advance; corrected by measurement in the next tag unless charge=estimated",
     paper: "Parekh, Gallager, IEEE/ACM ToN 1(3), 1993",
     brief: Brief { fairness: "GPS", work_conserving: "yes", costs_ahead: "yes", paper: "ToN 1993" },
 };
@@ -68,6 +70,7 @@ type FlowQueues<const M: usize, P> = Queues<M, P, WfqFlow, u64>;
 #[derive(Clone, Debug)]
 pub struct Wfq {
     resource: usize,
+    charge: Charge,
     /// V, and the flows backlogged in GPS.
     gps: FluidClock,
     /// Until when GPS has run.
@@ -79,10 +82,11 @@ pub struct Wfq {
 }
 
 impl Wfq {
-    /// Of this resource.
-    pub fn new(resource: usize) -> Self {
+    /// Of this resource, charging so.
+    pub fn new(resource: usize, charge: Charge) -> Self {
         Self {
             resource,
+            charge,
             gps: FluidClock::default(),
             settled: Time::ZERO,
             heads: IndexedHeap::default(),
@@ -92,7 +96,7 @@ impl Wfq {
     }
 
     pub(crate) fn from_spec<const M: usize>(spec: &Spec) -> Result<Self, SpecError> {
-        resource::<M>(spec).map(Self::new)
+        Ok(Self::new(resource::<M>(spec)?, Charge::from_spec(spec)?))
     }
 
     /// For tests: lower all tags by half of `tag` whenever the virtual time reaches it.
@@ -202,6 +206,9 @@ impl<const M: usize> Discipline<M> for Wfq {
         after: &ResourceVec<M>,
         queues: &mut FlowQueues<M, P>,
     ) {
+        if self.charge == Charge::Estimated {
+            return;
+        }
         let (before, after): (Duration, Duration) = (before[self.resource], after[self.resource]);
         let record = queues.flow_mut(flow);
         let weight = record.weight();

@@ -1,6 +1,7 @@
 //! The published bounds, on random and malicious traffic.
 
 use dovetail_sched::PerFlow;
+use dovetail_sched::charge::Charge;
 use dovetail_sched::drr::Drr;
 use dovetail_units::Duration;
 
@@ -92,7 +93,7 @@ fn deficit_round_robin_is_fair() {
 fn deficit_round_robin_visits_once_per_packet() {
     for seed in SEEDS {
         let traffic = Traffic::random(seed, LONGEST);
-        let mut drr = PerFlow::new(Drr::new(1, None));
+        let mut drr = PerFlow::new(Drr::new(1, None, Charge::Measured));
         let services = serve(&mut drr, &traffic);
         assert!(drr.discipline().visits() <= services.len() as u64, "seed {seed}");
     }
@@ -101,7 +102,7 @@ fn deficit_round_robin_visits_once_per_packet() {
 #[test]
 fn a_tiny_quantum_costs_a_round_or_two_not_millions() {
     let quantum = Some(Duration::from_nanos(1));
-    let mut drr = PerFlow::new(Drr::new(1, quantum));
+    let mut drr = PerFlow::new(Drr::new(1, quantum, Charge::Measured));
     // Some 10^9 rounds of 1 ns.
     let services = serve(&mut drr, &Traffic::at_once(&[(1, 10, LONGEST), (1000, 10, 1_000_000_000)]));
     assert_eq!(services.len(), 20);

@@ -1,6 +1,7 @@
 //! Tags are integers that are lowered before they overflow, and lose nothing over time.
 
 use dovetail_sched::PerFlow;
+use dovetail_sched::charge::Charge;
 use dovetail_sched::one_resource::FluidClock;
 use dovetail_sched::scfq::Scfq;
 use dovetail_sched::sfq::Sfq;
@@ -16,11 +17,11 @@ use crate::traffic::Traffic;
 const LOWERED_AT: u64 = 1 << 29;
 
 macro_rules! lowering_changes_nothing {
-    ($discipline:ty, $name:literal) => {{
+    ($discipline:expr, $name:literal) => {{
         let mut rebases = 0;
         for seed in 0..50 {
             let traffic = Traffic::random(seed, 100);
-            let mut lowering = PerFlow::new(<$discipline>::new(1).rebasing_at(LOWERED_AT));
+            let mut lowering = PerFlow::new($discipline.rebasing_at(LOWERED_AT));
             let served = serve(&mut lowering, &traffic);
             rebases += lowering.discipline().rebases();
             assert_eq!(served, serve(&mut *scheduler($name), &traffic), "{} seed {seed}", $name);
@@ -31,10 +32,10 @@ macro_rules! lowering_changes_nothing {
 
 #[test]
 fn lowering_all_tags_changes_no_decision() {
-    lowering_changes_nothing!(Sfq, "sfq");
-    lowering_changes_nothing!(Scfq, "scfq");
-    lowering_changes_nothing!(Wfq, "wfq");
-    lowering_changes_nothing!(Wf2qPlus, "wf2q+");
+    lowering_changes_nothing!(Sfq::new(1), "sfq");
+    lowering_changes_nothing!(Scfq::new(1), "scfq");
+    lowering_changes_nothing!(Wfq::new(1, Charge::Measured), "wfq");
+    lowering_changes_nothing!(Wf2qPlus::new(1), "wf2q+");
 }
 
 #[test]
