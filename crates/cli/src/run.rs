@@ -58,7 +58,9 @@ fn prepare(mut scenario: Scenario, input: &Input) -> Result<(Scenario, Vec<Spec>
         scenario = scenario.with_seed(seed).map_err(Failure::input)?;
     }
     let schedulers = if input.schedulers.is_empty() { scenario.schedulers() } else { input.schedulers.clone() };
-    dovetail_experiment::compare::check(&scenario, &schedulers).map_err(Failure::input)?;
+    for note in dovetail_experiment::compare::check(&scenario, &schedulers).map_err(Failure::input)? {
+        terminal::say(&format!("note: {note}"));
+    }
     tell_about(&scenario);
     Ok((scenario, schedulers))
 }

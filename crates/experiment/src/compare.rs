@@ -261,12 +261,13 @@ pub fn compare(scenario: &Scenario, schedulers: &[Spec], settings: &Settings<'_>
     with_resources!(scenario.resources(), M => compare_over::<M>(scenario, schedulers, settings))
 }
 
-/// Check that these schedulers exist, fit the scenario and take its parameter changes.
-pub fn check(scenario: &Scenario, schedulers: &[Spec]) -> Result<(), RunError> {
+/// Check that these schedulers exist, fit the scenario and take its parameter changes. Returns, in words, the changes that only schedulers take which the
+/// scenario names and which are not among these: they are left out.
+pub fn check(scenario: &Scenario, schedulers: &[Spec]) -> Result<Vec<String>, RunError> {
     with_resources!(scenario.resources(), M => check_over::<M>(scenario, schedulers))
 }
 
-fn check_over<const M: usize>(scenario: &Scenario, schedulers: &[Spec]) -> Result<(), RunError> {
+fn check_over<const M: usize>(scenario: &Scenario, schedulers: &[Spec]) -> Result<Vec<String>, RunError> {
     if schedulers.is_empty() {
         let message = "no scheduler to run: name one with --scheduler, or schedulers = [...] in the scenario";
         return Err(RunError::Spec(message.into()));
@@ -280,11 +281,18 @@ fn check_over<const M: usize>(scenario: &Scenario, schedulers: &[Spec]) -> Resul
             schedulers.set(Time::ZERO, parameter, value).map_err(|e| change(index, &with_hint(&e)))?;
         }
     }
-    let taken = |parameter: &str| schedulers.iter().any(|spec| has_parameter(spec, parameter));
-    match changes.iter().position(|(_, parameter, _)| !taken(parameter)) {
-        Some(index) => Err(change(index, &nobody_takes(&changes[index].1, schedulers))),
-        None => Ok(()),
+    let named = scenario.schedulers();
+    let mut left_out = Vec::new();
+    for (index, (_, parameter, value)) in changes.iter().enumerate() {
+        let takes = |spec: &&Spec| has_parameter(spec, parameter);
+        match (schedulers.iter().any(|spec| takes(&spec)), named.iter().find(takes)) {
+            (true, _) => {}
+            (false, Some(other)) => left_out
+                .push(format!("the change {parameter}={value} is left out: it is for {other}, which is not compared")),
+            (false, None) => return Err(change(index, &nobody_takes(parameter, schedulers))),
+        }
     }
+    Ok(left_out)
 }
 
 /// Why a parameter cannot change that none of these schedulers has.

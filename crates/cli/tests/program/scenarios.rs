@@ -150,6 +150,26 @@ fn changes_that_cannot_be_made() {
     refused_text(&when, &["s.toml:24:6", "\"soon\"", "a time such as"]);
 }
 
+/// The scenario names `tradeoff`, which has `alpha`: without it the change is for nobody, and a note says so. It is refused where nobody named has it either.
+#[test]
+fn changes_for_schedulers_that_are_not_compared() {
+    let folder = Folder::new();
+    folder.write("s.toml", format!("{SCENARIO}\n[[change]]\nat = \"20 ms\"\nset = \"alpha=1\"\n"));
+    for command in ["run", "bounds"] {
+        let alone = folder.dovetail(&[command, "s.toml", "-s", "fifo"]).succeeds();
+        assert!(
+            alone.err.contains("note: the change alpha=1 is left out: it is for tradeoff:alpha=0.85"),
+            "{}",
+            alone.err
+        );
+        let both = folder.dovetail(&[command, "s.toml", "-s", "fifo", "-s", "tradeoff:alpha=0.5"]).succeeds();
+        assert!(!both.err.contains("left out"), "{}", both.err);
+        folder
+            .dovetail(&[command, "s.toml", "-s", "fifo", "--set", "schedulers=['drr']"])
+            .fails(2, &["alpha changes nothing"]);
+    }
+}
+
 #[test]
 fn a_text_that_is_no_scenario() {
     refused_text("", &["s.toml", "it is empty", "scenario (TOML)"]);
