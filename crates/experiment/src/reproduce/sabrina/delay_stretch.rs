@@ -8,6 +8,7 @@ use super::{GROUPS, delays, prediction};
 use crate::bounds::delay;
 use crate::compare::Recorded;
 use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
+use crate::scenario::Scenario;
 
 /// PCFQ as it pays what was measured, and what was predicted; separate WFQs.
 const SCHEDULERS: [&str; 3] = ["pcfq", "pcfq:charge=estimated", "wfq+wfq:buffer=none"];
@@ -60,14 +61,19 @@ const ADVERSARY: &str = include_str!("../../../../../scenarios/papers/pcfq/adver
 /// By how many per cent the nine flows' times are predicted too short, and the tenth's too long.
 const ERRORS_PERCENT: [u32; 6] = [0, 10, 25, 50, 75, 90];
 
+/// The nine flows' times are predicted too short by `error` per cent, the tenth's too long.
+pub(super) fn against_one(bench: &Bench<'_>, error: u32, overrides: &[String]) -> Result<Scenario, ReproduceError> {
+    // Of 10 ms.
+    let told = |class: &str, percent: u32| format!("class.{class}.estimate.cpu='{} us'", 100 * percent);
+    let predictions = [told("waiting", 100 - error), told("reserved", 100 + error)];
+    bench.scenario("pcfq/adversary.toml", ADVERSARY, &[&predictions[..], overrides].concat())
+}
+
 /// How far the guarantees stretch where they bind, by a prediction error that is against one flow.
 pub fn adversary(findings: &mut Findings, bench: &Bench<'_>, overrides: &[String]) -> Result<(), ReproduceError> {
     let mut points = Vec::new();
     for error in ERRORS_PERCENT {
-        // Of 10 ms.
-        let told = |class: &str, percent: u32| format!("class.{class}.estimate.cpu='{} us'", 100 * percent);
-        let predictions = [told("waiting", 100 - error), told("reserved", 100 + error)];
-        let scenario = bench.scenario("pcfq/adversary.toml", ADVERSARY, &[&predictions[..], overrides].concat())?;
+        let scenario = against_one(bench, error, overrides)?;
         points.push(Point::new(format!("{error} %"), &bench.run_with(&scenario, &specs(&SCHEDULERS)?, PACKETS)?));
     }
     report(findings, "adversary", &points, 1);

@@ -74,16 +74,71 @@ fn of_sessions(delays: &Delays, names: [&str; 2], resource: usize) -> Result<Vec
     Ok(delays.sessions.iter().map(|runs| places.map(|place| runs[place][resource].clone())).collect())
 }
 
+/// The delay runs by one reading of what the papers leave open.
+struct Case<'a> {
+    /// Keys of its checks begin so.
+    prefix: &'static str,
+    /// In the title of its picture.
+    words: &'static str,
+    runs: &'a Delays,
+}
+
+/// Weights that are what a flow asks for on each resource, and charges corrected by what was measured; and this with one thing changed.
+pub struct Readings<'a> {
+    /// So.
+    pub reserved: &'a Delays,
+    /// The same weight for all flows.
+    pub equal: &'a Delays,
+    /// Charges stay as predicted.
+    pub predicted: &'a Delays,
+    /// Charges stay as predicted, and separate DRR has the quantum that CBCS has: CBCS and separate DRR only.
+    pub quantum: &'a Delays,
+}
+
+impl Readings<'_> {
+    fn common(&self) -> Vec<Case<'_>> {
+        vec![
+            Case { prefix: "", words: "reserved weights", runs: self.reserved },
+            Case { prefix: "equal-", words: "equal weights", runs: self.equal },
+            Case { prefix: "predicted-", words: "charged as predicted", runs: self.predicted },
+        ]
+    }
+
+    /// CBCS against separate DRR.
+    pub fn cbcs(&self, id: &str, resource: usize) -> Result<Findings, ReproduceError> {
+        let mut cases = self.common();
+        cases.push(Case { prefix: "quantum-", words: "long DRR quanta", runs: self.quantum });
+        of(&cases, id, ["cbcs", "drr+drr"], resource)
+    }
+
+    /// PCFQ against separate WFQ.
+    pub fn pcfq(&self, id: &str, resource: usize) -> Result<Findings, ReproduceError> {
+        of(&self.common(), id, ["pcfq", "wfq+wfq"], resource)
+    }
+}
+
+fn of(cases: &[Case<'_>], id: &str, names: [&str; 2], resource: usize) -> Result<Findings, ReproduceError> {
+    let mut findings = Findings::default();
+    // Of the CPU under PCFQ the paper says that it is similar.
+    let similar = id == "pcfq-fig5";
+    for case in cases {
+        compare(&mut findings, case.prefix, &of_all_flows(case.runs, names, resource)?, names, similar);
+        let sessions = of_sessions(case.runs, names, resource)?;
+        compare(&mut findings, &format!("{}sessions-", case.prefix), &sessions, names, similar);
+        picture(&mut findings, id, case, names, resource)?;
+    }
+    Ok(findings)
+}
+
 fn picture(
     findings: &mut Findings,
     id: &str,
-    weights: &str,
-    delays: &Delays,
+    case: &Case<'_>,
     names: [&str; 2],
     resource: usize,
 ) -> Result<(), ReproduceError> {
     let panel = |name: &&str| {
-        let run = under(delays.first(), name)?;
+        let run = under(case.runs.first(), name)?;
         let whole = report::gini_panel(run);
         let resources: Vec<Series> = whole.resources.into_iter().skip(resource).take(1).collect();
         Ok(UtilizationPanel { resources, ..whole })
@@ -91,45 +146,8 @@ fn picture(
     let panels = names.iter().map(panel).collect::<Result<Vec<_>, ReproduceError>>()?;
     let number = id.rsplit("fig").next().unwrap_or_default();
     let of = if resource == super::CPU { "CPU" } else { "link" };
-    let title = format!("Fig. {number}: Gini index of the {of}'s service, against an ideal fluid, {weights} weights");
-    let suffix = if weights == EQUAL { "-equal" } else { "" };
+    let title = format!("Fig. {number}: Gini index of the {of}'s service, against an ideal fluid, {}", case.words);
+    let suffix = case.prefix.strip_suffix('-').map_or_else(String::new, |prefix| format!("-{prefix}"));
     findings.picture(&format!("{id}{suffix}.svg"), over_time(&title, report::GINI, &panels)?);
     Ok(())
-}
-
-/// The weights that the schedulers and the fluid have; neither paper's are legible or stated.
-const RESERVED: &str = "reserved";
-const EQUAL: &str = "equal";
-
-/// The delay runs by both readings of the weights: what a flow asks for on each resource, and the same for all flows.
-pub struct Readings<'a> {
-    /// By the first.
-    pub reserved: &'a Delays,
-    /// By the second.
-    pub equal: &'a Delays,
-}
-
-impl Readings<'_> {
-    /// CBCS against separate DRR.
-    pub fn cbcs(&self, id: &str, resource: usize) -> Result<Findings, ReproduceError> {
-        self.of(id, ["cbcs", "drr+drr"], resource)
-    }
-
-    /// PCFQ against separate WFQ.
-    pub fn pcfq(&self, id: &str, resource: usize) -> Result<Findings, ReproduceError> {
-        self.of(id, ["pcfq", "wfq+wfq"], resource)
-    }
-
-    fn of(&self, id: &str, names: [&str; 2], resource: usize) -> Result<Findings, ReproduceError> {
-        let mut findings = Findings::default();
-        // Of the CPU under PCFQ the paper says that it is similar.
-        let similar = id == "pcfq-fig5";
-        for (weights, prefix, delays) in [(RESERVED, "", self.reserved), (EQUAL, "equal-", self.equal)] {
-            compare(&mut findings, prefix, &of_all_flows(delays, names, resource)?, names, similar);
-            let sessions = of_sessions(delays, names, resource)?;
-            compare(&mut findings, &format!("{prefix}sessions-"), &sessions, names, similar);
-            picture(&mut findings, id, weights, delays, names, resource)?;
-        }
-        Ok(findings)
-    }
 }

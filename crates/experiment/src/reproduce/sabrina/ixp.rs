@@ -14,15 +14,13 @@ use crate::scenario::Scenario;
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/cbcs/ixp2400.toml");
 /// Independent runs.
 pub const SEEDS: std::ops::RangeInclusive<u64> = 1..=5;
-/// Under separate schedulers, what every packet takes on a further stage between engines and link, first come, first served: from nothing to more than the
-/// mean packet takes on the link, 13.5 us.
-const STAGES_US: [&str; 6] = ["0", "5", "10", "12", "13.6", "15"];
-/// The stage at which the order of schemes is checked: a ninth longer than the mean packet on the link, so that it is the bottleneck under any seed.
-const CHECKED_US: &str = "15";
-/// Separate schedulers with that stage.
-const FURTHER: &str = "drr+fifo+drr:full=hold,buffer=8";
-/// By class of the scenario: the time on an engine.
-const ENGINE_US: [&str; 5] = ["5", "0.176667", "2.5", "0.176667", "5"];
+/// What every packet takes on a scheduler's own engine: from nothing to a ninth more than the mean packet takes on the link, 13.5 us, so that the last is the
+/// bottleneck under any seed.
+const STAGES_US: [f64; 6] = [0.0, 5.0, 10.0, 12.0, 13.6, 15.0];
+/// The same for every scheduler: a little less, and a little more, than the mean packet takes on the link.
+const EVERY_US: [f64; 2] = [12.0, 15.0];
+/// By class of the scenario: the mean time on an engine.
+const ENGINE_US: [f64; 5] = [5.0, 0.176667, 2.5, 0.176667, 5.0];
 /// The kinds of header traffic, by CPU, each with its classes.
 const KINDS: [(&str, &[&str]); 3] = [
     ("high-cpu", &["high CPU, low bandwidth", "high CPU, high bandwidth"]),
@@ -135,30 +133,82 @@ fn percent(of: &[f64], by: &[f64]) -> Vec<f64> {
     of.iter().zip(by).map(|(of, by)| 100.0 * of / by).collect()
 }
 
-/// In how many groups CBCS has the shorter mean delay if separate schedulers need a further stage, by its time per packet.
+/// The scenario with the engines of schedulers in the pipeline, each a stage that takes every packet this long.
+struct Stages {
+    scheduler: &'static str,
+    /// In front of the link, in the order of the pipeline.
+    resources: &'static [&'static str],
+    /// Whether the scheduler at the entrance is told the time on the engines as that on its own, which it shares; else next to nothing, as it counts the engines' too.
+    shares_engines: bool,
+}
+
+/// Separate schedulers of which the second one's engine counts, between engines and link.
+const FURTHER: Stages =
+    Stages { scheduler: "drr+fifo+drr:full=hold,buffer=8", resources: &["engines", "second"], shares_engines: false };
+/// CBCS behind its engine.
+const ONE: Stages =
+    Stages { scheduler: "cbcs:charge=estimated", resources: &["first", "engines"], shares_engines: false };
+/// Separate schedulers, each behind its own.
+const TWO: Stages = Stages {
+    scheduler: "drr+fifo+fifo+drr:full=hold,buffer=8,charge=estimated",
+    resources: &["first", "engines", "second"],
+    shares_engines: true,
+};
+
+impl Stages {
+    /// Run with stages of so many microseconds.
+    fn run(&self, bench: &Bench<'_>, us: f64, runs: usize, overrides: &[String]) -> Result<Ixp, ReproduceError> {
+        let resource = |name: &&str| match *name {
+            "engines" => "{name='engines', servers=4}, ".to_string(),
+            stage => format!("{{name='{stage}'}}, "),
+        };
+        let before: String = self.resources.iter().map(resource).collect();
+        let mut all = vec![
+            format!("resource=[{before}{{name='link', rate='50 Mbps', buffer='128 packets'}}]"),
+            format!("schedulers=['{}']", self.scheduler),
+        ];
+        for (class, engine) in ENGINE_US.into_iter().enumerate() {
+            for stage in self.resources.iter().filter(|&&name| name != "engines") {
+                all.push(format!("class.{class}.cost.{stage}='{us} us'"));
+            }
+            if self.resources.contains(&"first") {
+                let told_us = if self.shares_engines { engine } else { 0.001 };
+                all.push(format!("class.{class}.estimate.first='{told_us} us'"));
+            }
+        }
+        let scenario = scenario(bench, &[&all[..], overrides].concat())?;
+        Ixp::run(bench, &scenario, 1..=runs as u64)
+    }
+}
+
+/// In how many groups CBCS has the shorter mean delay, by the time that every packet takes on the engine of a scheduler: of the second one under separate schedulers
+/// only, and of every scheduler.
 pub fn further_stage(
     findings: &mut Findings,
     bench: &Bench<'_>,
     composite: &Ixp,
     overrides: &[String],
 ) -> Result<(), ReproduceError> {
-    let mut counts = Vec::new();
-    for stage_us in STAGES_US {
-        let mut all = vec![
-            "resource=[{name='engines', servers=4}, {name='stage'}, {name='link', rate='50 Mbps', buffer='128 packets'}]"
-                .to_string(),
-            format!("schedulers=['{FURTHER}']"),
-        ];
-        let class =
-            |(k, engine): (usize, &str)| format!("class.{k}.cost={{engines='{engine} us', stage='{stage_us} us'}}");
-        all.extend(ENGINE_US.into_iter().enumerate().map(class));
-        let scenario = scenario(bench, &[&all[..], overrides].concat())?;
-        let separate = Ixp::run(bench, &scenario, 1..=composite.0.len() as u64)?;
-        counts.push(composite.groups_shorter(&separate, "drr+fifo+drr")?);
+    let runs = composite.0.len();
+    let (mut further, mut every) = (Vec::new(), Vec::new());
+    for us in STAGES_US {
+        let separate = FURTHER.run(bench, us, runs, overrides)?;
+        further.push(composite.groups_shorter(&separate, "drr+fifo+drr")?);
     }
-    let told: Vec<String> = STAGES_US.into_iter().zip(&counts).map(|(us, n)| format!("{n} at {us} us")).collect();
-    let checked = STAGES_US.iter().position(|&us| us == CHECKED_US).and_then(|k| counts.get(k)).copied();
-    findings.noted("further-stage", checked.unwrap_or(f64::NAN), told.join(", "));
+    for us in EVERY_US {
+        let (one, two) = (ONE.run(bench, us, runs, overrides)?, TWO.run(bench, us, runs, overrides)?);
+        every.push(one.groups_shorter(&two, "drr+fifo+fifo+drr")?);
+    }
+    let told = |stages: &[f64], counts: &[f64]| {
+        let each: Vec<String> = stages.iter().zip(counts).map(|(us, n)| format!("{n} at {us} us")).collect();
+        each.join(", ")
+    };
+    let of_further = told(&STAGES_US, &further);
+    findings.noted("no-stage", further.first().copied().unwrap_or(f64::NAN), of_further.clone());
+    findings.noted("further-stage", further.last().copied().unwrap_or(f64::NAN), of_further.clone());
+    let least = STAGES_US.iter().zip(&further).find(|(_, n)| **n >= GROUPS.len() as f64);
+    findings.noted("least-stage", least.map_or(f64::NAN, |(us, _)| *us), of_further);
+    findings.noted("every-stage", every.iter().copied().fold(f64::NAN, f64::max), told(&EVERY_US, &every));
     Ok(())
 }
 

@@ -19,6 +19,7 @@ use super::ReproduceError;
 use super::bench::{Bench, get_or_try};
 use super::expected::Findings;
 use crate::compare::Recorded;
+use crate::scenario::Scenario;
 use delays::Delays;
 use gini::Readings;
 use ixp::Ixp;
@@ -36,6 +37,8 @@ pub struct Shared {
     congested: OnceCell<Vec<Recorded>>,
     delays: OnceCell<Delays>,
     equal: OnceCell<Delays>,
+    predicted: OnceCell<Delays>,
+    quantum: OnceCell<Delays>,
     ixp: OnceCell<Ixp>,
 }
 
@@ -51,10 +54,15 @@ impl Shared {
         get_or_try(&self.delays, || Delays::run(bench, &delays::scenario(bench, &[])?, delays::SEEDS))
     }
 
-    /// CBCS, Figs. 4 and 5; PCFQ, Figs. 5 and 6: by both readings of the weights.
+    /// CBCS, Figs. 4 and 5; PCFQ, Figs. 5 and 6: by all readings of what the papers leave open.
     fn readings(&self, bench: &Bench<'_>) -> Result<Readings<'_>, ReproduceError> {
-        let equal = || Delays::run(bench, &delays::of_equal_weights(bench, &[])?, delays::SEEDS);
-        Ok(Readings { reserved: self.delays(bench)?, equal: get_or_try(&self.equal, equal)? })
+        let run = |scenario: Result<Scenario, ReproduceError>| Delays::run(bench, &scenario?, delays::SEEDS);
+        Ok(Readings {
+            reserved: self.delays(bench)?,
+            equal: get_or_try(&self.equal, || run(delays::of_equal_weights(bench, &[])))?,
+            predicted: get_or_try(&self.predicted, || run(delays::as_predicted(bench, &[])))?,
+            quantum: get_or_try(&self.quantum, || run(delays::with_quantum(bench, &[])))?,
+        })
     }
 
     /// CBCS, Table 5 and Figs. 8 and 9.
