@@ -16,8 +16,8 @@ pub fn note() -> String {
 /// How schedulers of networks are mentioned among the disciplines.
 pub fn network_note() -> String {
     format!(
-        "in networks ([[hop]]): name+name for CPUs and links, such as red+red, drr+red, drq; `dovetail schedulers {}` tells all about one",
-        MANAGERS[1].name
+        "for networks ([[hop]]) are {} and {}; there, name+name is for CPUs and links, such as red+red or drr+red",
+        MANAGERS[0].name, MANAGERS[1].name
     )
 }
 

@@ -28,7 +28,7 @@ pub fn schedulers(args: Schedulers) -> Result<(), Failure> {
     if args.json {
         let document = match (&args.name, parts) {
             (Some(name), Some(parts)) if parts.len() > 1 => Document::of_composition(name, &parts),
-            (_, parts) => Document::of(parts.unwrap_or_else(|| catalog().iter().chain(&MANAGERS).collect())),
+            (_, parts) => Document::of(parts.unwrap_or_else(|| listed().collect())),
         };
         return print_json(&document);
     }
@@ -56,6 +56,11 @@ fn find(name: &str) -> Result<Vec<&'static Entry>, Failure> {
     })
 }
 
+/// What pipelines take, and after it what only networks do.
+fn listed() -> impl Iterator<Item = &'static Entry> {
+    catalog().iter().chain(&MANAGERS)
+}
+
 fn family(width: u16) -> String {
     let mut header =
         vec!["name", "fair in", "resources", "weights", "per packet", "work conserving", "costs ahead", "published"];
@@ -65,7 +70,7 @@ fn family(width: u16) -> String {
         let facts = facts.into_iter().chain([brief.work_conserving, brief.costs_ahead, brief.paper]);
         facts.map(String::from).collect()
     };
-    let mut rows: Vec<Vec<String>> = catalog().iter().map(row).collect();
+    let mut rows: Vec<Vec<String>> = listed().map(row).collect();
     if !fits(&header, header.len(), &rows, width) {
         header.pop();
         rows.iter_mut().for_each(|row| row.truncate(header.len()));
@@ -160,7 +165,7 @@ impl Document {
         Self { composition, ..Self::of(parts.to_vec()) }
     }
 
-    /// What stands in front of CPUs, and what in front of links; once if it is the same.
+    /// What stands in front of CPUs, and what in front of links. A name that stands for both is listed once.
     fn of_scheme(name: &str, parts: &[&Entry; 2], parameters: &[&Parameter]) -> Self {
         if parts[0].name == name {
             return Self::of(vec![parts[0]]);
@@ -208,7 +213,7 @@ mod tests {
             println!("{text}\n");
             let lines: Vec<&str> = text.lines().collect();
             assert!(lines.iter().all(|l| l.chars().count() <= usize::from(width)), "{width}:\n{text}");
-            for entry in catalog() {
+            for entry in listed() {
                 let own = lines.iter().filter(|l| l.split_whitespace().next() == Some(entry.name));
                 assert_eq!(own.count(), 1, "{} at {width}:\n{text}", entry.name);
             }
@@ -219,6 +224,6 @@ mod tests {
     fn a_row_is_one_line_where_there_is_room() {
         let text = family(160);
         let table: Vec<&str> = text.lines().take_while(|l| !l.is_empty()).collect();
-        assert_eq!(table.len(), catalog().len() + 2, "{text}");
+        assert_eq!(table.len(), listed().count() + 2, "{text}");
     }
 }
