@@ -270,6 +270,25 @@ fn who_overstates_loses_nothing_if_charges_are_measured() {
     }
 }
 
+/// A alone has had ten packets when nothing waits any more: nobody has credit or debt then, so both take turns from there on, A first as of equals.
+#[test]
+fn an_idle_time_settles_everything() {
+    for spec in ["pcfq", "pcfq:clock=paper", "cbcs"] {
+        let mut bench = Bench::new(spec, &[1000; 2]);
+        bench.offer(0, 0, 10, [10, 10]);
+        assert_eq!(bench.order(0, 10), "AAAAAAAAAA", "{spec}");
+        bench.offer(1, 0, 3, [10, 10]);
+        bench.offer(1, 1, 3, [10, 10]);
+        assert_eq!(bench.order(1, 6), "ABABAB", "{spec}");
+        // So does what a packet turns out to have taken, 1000 instead of 10, when it is the last.
+        bench.offer(2, 0, 1, [10, 10]);
+        assert_eq!(bench.serve(2, [Some(1000), None]), 'A', "{spec}");
+        bench.offer(3, 0, 2, [10, 10]);
+        bench.offer(3, 1, 2, [10, 10]);
+        assert_eq!(bench.order(3, 4), "ABAB", "{spec}");
+    }
+}
+
 #[test]
 fn packets_that_need_nothing_give_way() {
     for spec in ["pcfq", "cbcs"] {
