@@ -305,7 +305,7 @@ pub struct RunLab {
     /// Name of the lab: a-z, 0-9 and -
     #[arg(long, value_name = "NAME", default_value = "lab")]
     pub name: String,
-    /// Simulate each step first, with what its classes cost in the box, and compare with that too (UDP only)
+    /// Simulate each step, too, with what its classes cost in the box, and compare with that (UDP only)
     #[arg(long)]
     pub predict: bool,
     /// Override a key of the scenario, such as lab.ecn=false; may be given several times

@@ -102,7 +102,7 @@ fn the_box_takes_no_more_frames_than_it_may_hold() {
 #[test]
 fn flows_that_fill_the_box_leave_room_to_others() {
     let mut middlebox = middlebox(&TWO_CLASSES.replace("[link]", "[flows]\nlimit = \"12 packets\"\n[link]"));
-    // One takes half: its seventh would make its queue longer than the room that is left. A second one takes half of that, up to a third each.
+    // One takes half of the box: then its queue is as long as the room that is left. Of the other half a second one takes half.
     (0..20).for_each(|_| put(&mut middlebox, us(0), &udp(5000, 800)));
     assert_eq!(middlebox.held(), 6);
     (0..20).for_each(|_| put(&mut middlebox, us(0), &udp(5001, 800)));

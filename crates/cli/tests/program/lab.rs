@@ -151,9 +151,8 @@ fn comes_true(folder: &Folder, arguments: &[&str], look: impl Fn(&serde_json::Va
     for _ in 0..5 {
         let said = folder.dovetail(&[&["lab", "run", "s.toml", "--json"], arguments].concat()).succeeds();
         let document: serde_json::Value = serde_json::from_str(&said.out).unwrap();
-        let looked = look(&document);
         if document["steps"].as_array().unwrap().iter().all(ran) {
-            match looked {
+            match look(&document) {
                 Ok(()) => return,
                 Err(why) => wrong = Some(why),
             }
