@@ -132,6 +132,7 @@ fn wrong_networks_are_refused_with_the_place_and_what_would_be_right() {
     refused("drq:weight=0.01", "drq:weight=0", &["net.toml:1:26", "weight"]);
     refused("red+red", "red+rde", &["did you mean \"red\"?"]);
     refused("schedulers = [\"red+red\", \"drq:weight=0.01\"]\n", "", &["--scheduler"]);
+    refused("\nname = \"heavy\"", "\nname = \"light\"", &["net.toml:15:", "the class \"light\" is there twice"]);
     refused("\nname = \"light\"", "\nnmae = \"light\"", &["unknown key `nmae`", "did you mean `name`?"]);
 }
 
@@ -153,13 +154,14 @@ fn wrong_words_about_captures_are_refused() {
     assert_eq!(folder.list("."), ["net.toml", "none"]);
 }
 
-/// What a capture says of a packet: time, length on the wire, source address and port, the ECN field.
+/// What a capture says of a packet: time, length on the wire, source address and port, sequence number, the ECN field.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Row {
     time: Time,
     length: u32,
     source: [u8; 4],
     port: u16,
+    sequence: u32,
     ecn: u8,
 }
 
@@ -173,6 +175,7 @@ fn rows(bytes: &[u8]) -> Vec<Row> {
             length: record.original_len,
             source: data[12..16].try_into().unwrap(),
             port: u16::from_be_bytes([data[20], data[21]]),
+            sequence: u32::from_be_bytes(data[24..28].try_into().unwrap()),
             ecn: data[1] & 3,
         });
     }
@@ -209,6 +212,10 @@ fn a_capture_holds_what_left_the_link() {
     let carried = document["runs"][0]["hops"]["box.link"]["rate_bps"]["mean"].as_f64().unwrap() * 2.0 / 8.0;
     let held: f64 = rows.iter().map(|row| f64::from(row.length)).sum();
     assert!((held - carried).abs() <= 500.0, "{held} of {carried} bytes");
+    // A SYN counts as one byte, and what follows carries 460.
+    assert!(rows.iter().all(|row| (row.sequence == 0) == (row.length == 40)), "{rows:?}");
+    assert!(rows.iter().all(|row| row.sequence == 0 || row.sequence % (row.length - 40) == 1), "{rows:?}");
+    assert_eq!(rows.iter().filter(|row| row.sequence == 1).count(), 8);
     // 40 Mbit/s are 0.2 us per byte, to a nanosecond.
     for pair in rows.windows(2) {
         let least = Duration::from_nanos(200 * u64::from(pair[1].length) - 1);

@@ -20,13 +20,24 @@ const PORT: u16 = 5001;
 /// Ports from which flows of one address are sent.
 const PORTS: u32 = 60_000;
 
+/// What is known of a flow.
+#[derive(Clone, Copy)]
+struct Sender {
+    /// Its number, from 1; 0 before there is one.
+    number: u32,
+    /// Whether it has sent anything but its first segment.
+    moved_on: bool,
+    /// Whether its first segment is a SYN.
+    syn: bool,
+}
+
 /// Writes what leaves one hop: IPv4 and TCP headers, as long as the packets were. Every flow has a port and addresses of its own, one
 /// network for senders of each group. Marks stand in the IP header: congestion as CE; DRQ's signalling marks are not shown.
 pub struct PacketCapture<W: Write> {
     hop: u32,
     writer: PcapWriter<W>,
-    /// Of every place for flows: the number of the flow that has it, and whether it has sent anything but its first segment.
-    flows: Vec<(u32, bool)>,
+    /// Of every place for flows: the flow that has it.
+    flows: Vec<Sender>,
     /// Flows so far.
     count: u32,
     written: io::Result<()>,
@@ -52,31 +63,31 @@ impl<W: Write> PacketCapture<W> {
         self.writer.finish()
     }
 
-    /// The number of the packet's flow. Places are used again: the first segment of a flow is that of a new one, unless the place has
-    /// not sent any other yet.
-    fn flow(&mut self, packet: &Packet) -> u32 {
+    /// The packet's flow. Places are used again: the first segment of a flow is that of a new one, unless the place has not sent any
+    /// other yet.
+    fn flow(&mut self, packet: &Packet) -> Sender {
         let place = packet.flow as usize;
         if self.flows.len() <= place {
-            self.flows.resize(place + 1, (0, true));
+            self.flows.resize(place + 1, Sender { number: 0, moved_on: true, syn: false });
         }
-        let (number, moved_on) = &mut self.flows[place];
+        let flow = &mut self.flows[place];
         let first = packet.segment.seq == 0;
-        if first && *moved_on && !packet.segment.retransmission || *number == 0 {
+        if first && flow.moved_on && !packet.segment.retransmission || flow.number == 0 {
             self.count += 1;
-            *number = self.count;
+            (flow.number, flow.syn) = (self.count, packet.segment.syn);
         }
-        *moved_on = !first;
-        *number
+        flow.moved_on = !first;
+        *flow
     }
 
     fn write(&mut self, now: Time, packet: &Packet) -> io::Result<()> {
-        let number = self.flow(packet);
+        let Sender { number, syn, .. } = self.flow(packet);
         let (address, port) = (number / PORTS, 1024 + (number % PORTS) as u16);
         let [_, _, high, low] = address.to_be_bytes();
         let group = packet.class as u8;
         let length = packet.bytes.max(HEADERS);
         let payload = u16::try_from(length - HEADERS).map_err(io::Error::other)?;
-        let mut tcp = TcpHeader::new(port, PORT, segment_bytes(packet, payload), TCP_WINDOW);
+        let mut tcp = TcpHeader::new(port, PORT, sequence_number(packet.segment.seq, syn, payload), TCP_WINDOW);
         (tcp.syn, tcp.cwr, tcp.ack) = (packet.segment.syn, packet.segment.cwr, !packet.segment.syn);
         let (source, receiver) = ([10, group, high, low], [172, 16, group, low]);
         let mut ip = Ipv4Header::new(tcp.header_len_u16() + payload, TTL, ip_number::TCP, source, receiver)
@@ -90,9 +101,13 @@ impl<W: Write> PacketCapture<W> {
     }
 }
 
-/// The TCP sequence number of a segment: all have the same length.
-fn segment_bytes(packet: &Packet, payload: u16) -> u32 {
-    (packet.segment.seq as u32).wrapping_mul(u32::from(payload))
+/// The TCP sequence number of a segment: all have the same length but a SYN, which counts as one byte.
+fn sequence_number(segment: u64, syn: bool, payload: u16) -> u32 {
+    let full = |segments: u64| (segments as u32).wrapping_mul(u32::from(payload));
+    match segment.checked_sub(1) {
+        Some(data) if syn => full(data).wrapping_add(1),
+        _ => full(segment),
+    }
 }
 
 fn ecn(packet: &Packet) -> IpEcn {

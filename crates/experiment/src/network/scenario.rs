@@ -317,10 +317,13 @@ impl NetworkScenario {
 
     fn group(&self, before: &[Group], flow: &Flow<'_>, traffic: Traffic) -> Result<Group, ScenarioError> {
         let classes: Vec<&str> = self.file.class.iter().map(|c| c.get_ref().name.as_str()).collect();
-        let written = self.file.class.iter().find(|c| c.get_ref().name == *flow.class.get_ref());
-        let Some(class) = written.map(Spanned::get_ref) else {
+        let mut written = self.file.class.iter().filter(|c| c.get_ref().name == *flow.class.get_ref());
+        let Some(class) = written.next().map(Spanned::get_ref) else {
             return Err(self.error(flow.class.span(), unknown("class", flow.class.get_ref(), &classes)));
         };
+        if let Some(again) = written.next() {
+            return Err(self.error(again.span(), format!("the class {:?} is there twice", class.name)));
+        }
         let name = flow.name.clone().unwrap_or_else(|| class.name.clone());
         check_name(&name).map_err(|m| self.error(flow.at.clone(), m))?;
         if before.iter().any(|g| g.name == name) {
