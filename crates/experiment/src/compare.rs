@@ -23,6 +23,9 @@ use crate::scenario::{Scenario, nearest, unknown};
 /// With more flows than this the Gini index over time, whose cost grows with them, is left out.
 pub const MOST_GINI_FLOWS: usize = 1000;
 
+/// What is wrong with a scheduler that is to run twice.
+pub(crate) const TWICE: &str = "it is named twice, and would give the same twice";
+
 /// How a comparison is carried out; nothing here changes its results.
 pub struct Settings<'a> {
     /// Runs at the same time, at least 1.
@@ -261,8 +264,8 @@ pub fn compare(scenario: &Scenario, schedulers: &[Spec], settings: &Settings<'_>
     with_resources!(scenario.resources(), M => compare_over::<M>(scenario, schedulers, settings))
 }
 
-/// Check that these schedulers exist, fit the scenario and take its parameter changes. Returns, in words, the changes that only schedulers take which the
-/// scenario names and which are not among these: they are left out.
+/// Check that these schedulers exist, are named once, fit the scenario and take its parameter changes. Changes that none of them takes, but a scheduler
+/// that the scenario names, are left out; they are checked as if it ran, and returned in words.
 pub fn check(scenario: &Scenario, schedulers: &[Spec]) -> Result<Vec<String>, RunError> {
     with_resources!(scenario.resources(), M => check_over::<M>(scenario, schedulers))
 }
@@ -272,27 +275,44 @@ fn check_over<const M: usize>(scenario: &Scenario, schedulers: &[Spec]) -> Resul
         let message = "no scheduler to run: name one with --scheduler, or schedulers = [...] in the scenario";
         return Err(RunError::Spec(message.into()));
     }
-    let place = |spec: &Spec, e: SpecError| RunError::Spec(scenario.scheduler_error(spec, &with_hint(&e)).to_string());
-    let changes = scenario.changes();
-    let change = |index: usize, message: &str| RunError::Spec(scenario.change_error(index, message).to_string());
-    for spec in schedulers {
-        let mut schedulers = build_all::<M, u32>(spec, shape::<M>(scenario)).map_err(|e| place(spec, e))?;
-        for (index, (_, parameter, value)) in changes.iter().enumerate().filter(|(_, c)| has_parameter(spec, &c.1)) {
-            schedulers.set(Time::ZERO, parameter, value).map_err(|e| change(index, &with_hint(&e)))?;
+    for (index, spec) in schedulers.iter().enumerate() {
+        if schedulers[..index].contains(spec) {
+            return Err(RunError::Spec(scenario.scheduler_error(spec, TWICE).to_string()));
         }
+        check_one::<M>(scenario, spec)?;
     }
     let named = scenario.schedulers();
     let mut left_out = Vec::new();
-    for (index, (_, parameter, value)) in changes.iter().enumerate() {
+    for (index, (_, parameter, value)) in scenario.changes().iter().enumerate() {
         let takes = |spec: &&Spec| has_parameter(spec, parameter);
         match (schedulers.iter().any(|spec| takes(&spec)), named.iter().find(takes)) {
             (true, _) => {}
-            (false, Some(other)) => left_out
-                .push(format!("the change {parameter}={value} is left out: it is for {other}, which is not compared")),
-            (false, None) => return Err(change(index, &nobody_takes(parameter, schedulers))),
+            (false, Some(other)) => {
+                check_one::<M>(scenario, other)?;
+                left_out.push(format!(
+                    "the change {parameter}={value} is left out: it is for {other}, which is not compared"
+                ));
+            }
+            (false, None) => {
+                let message = nobody_takes(parameter, schedulers);
+                return Err(RunError::Spec(scenario.change_error(index, &message).to_string()));
+            }
         }
     }
     Ok(left_out)
+}
+
+/// That the scheduler exists, fits the scenario and takes the changes of its parameters.
+fn check_one<const M: usize>(scenario: &Scenario, spec: &Spec) -> Result<(), RunError> {
+    let place = |e: SpecError| RunError::Spec(scenario.scheduler_error(spec, &with_hint(&e)).to_string());
+    let change = |index: usize, e: SpecError| scenario.change_error(index, &with_hint(&e)).to_string();
+    let mut schedulers = build_all::<M, u32>(spec, shape::<M>(scenario)).map_err(place)?;
+    for (index, (_, parameter, value)) in scenario.changes().iter().enumerate() {
+        if has_parameter(spec, parameter) {
+            schedulers.set(Time::ZERO, parameter, value).map_err(|e| RunError::Spec(change(index, e)))?;
+        }
+    }
+    Ok(())
 }
 
 /// Why a parameter cannot change that none of these schedulers has.

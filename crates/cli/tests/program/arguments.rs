@@ -27,6 +27,7 @@ fn schedulers() {
     refused(&["run", "s.toml", "-s", "tradeoff:alpha=2"], &["scheduler tradeoff:alpha=2", "from 0"]);
     refused(&["run", "s.toml", "-s", "tradeoff:alpha=0,85"], &["\"85\"", "key=value"]);
     refused(&["run", "s.toml", "-s", "fifo,drfq"], &["once for each scheduler"]);
+    refused(&["run", "s.toml", "-s", "drr", "-s", "fifo", "-s", "drr"], &["scheduler drr: it is named twice"]);
     refused(&["run", "s.toml", "-s", ""], &["--scheduler", "name:key=value"]);
     refused(&["run", "s.toml", "-s", "drfq:mode=fast"], &["mode=fast", "memoryless or dovetail"]);
     refused(&["run", "s.toml", "-s", "drfq:window=0"], &["window=0", "at least 1"]);

@@ -60,6 +60,7 @@ fn schedulers_that_cannot_be() {
     tradeoff("traedoff", &["no scheduler \"traedoff\"", "did you mean \"tradeoff\"?"]);
     tradeoff("unheard-of", &["no scheduler \"unheard-of\"", "there are fifo, "]);
     refused("schedulers = [\"fifo\", \"tradeoff:alpha=0.85\"]", "", &["no scheduler to run", "--scheduler"]);
+    tradeoff("fifo", &["it is named twice"]);
 }
 
 #[test]
@@ -167,6 +168,9 @@ fn changes_for_schedulers_that_are_not_compared() {
         folder
             .dovetail(&[command, "s.toml", "-s", "fifo", "--set", "schedulers=['drr']"])
             .fails(2, &["alpha changes nothing"]);
+        // Whether it is compared or not, what it cannot take is wrong.
+        let banana = [command, "s.toml", "-s", "fifo", "--set", "change.0.set=alpha=banana"];
+        folder.dovetail(&banana).fails(2, &["alpha=banana", "from 0 (efficiency only) to 1"]);
     }
 }
 

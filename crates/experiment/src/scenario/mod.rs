@@ -242,9 +242,9 @@ impl Scenario {
         ScenarioError::at(&self.label, &self.text, span, message)
     }
 
-    /// An error about one of the schedulers that are to run: where the scenario names it, if it does.
+    /// An error about one of the schedulers that are to run: where the scenario names it last, if it does.
     pub fn scheduler_error(&self, spec: &Spec, message: &str) -> ScenarioError {
-        match self.file.schedulers.iter().find(|s| s.get_ref().0 == *spec) {
+        match self.file.schedulers.iter().rfind(|s| s.get_ref().0 == *spec) {
             Some(written) => self.error(written.span(), message),
             None => ScenarioError::new(&format!("scheduler {spec}"), message),
         }
