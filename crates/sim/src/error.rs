@@ -5,6 +5,8 @@ use core::fmt;
 use dovetail_sched::SpecError;
 use dovetail_units::Time;
 
+use crate::network::MOST_FLOWS;
+
 /// Why a run could not start or go on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SimError {
@@ -33,6 +35,13 @@ pub enum SimError {
         /// When its processing would have begun.
         at: Time,
     },
+    /// More flows of a network are under way at once than there may be ([`MOST_FLOWS`](crate::network::MOST_FLOWS)).
+    TooManyFlows {
+        /// When.
+        at: Time,
+        /// The class of the flow for which there is no room.
+        class: String,
+    },
     /// More than 2^32 - 1 packets wait or are in the pipeline at once.
     TooManyPackets {
         /// When.
@@ -58,6 +67,10 @@ impl fmt::Display for SimError {
             Self::TooLong { flow, at } => {
                 write!(f, "a packet of flow {flow} that starts at {at} would finish after the last instant (584 years)")
             }
+            Self::TooManyFlows { at, class } => write!(
+                f,
+                "at {at} flows of {class:?} come on top of {MOST_FLOWS} that are under way, which are the most there may be: they come faster than they end"
+            ),
             Self::TooManyPackets { at } => write!(f, "at {at} more than 4294967295 packets are in the system"),
         }
     }

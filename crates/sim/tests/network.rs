@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use dovetail_sched::aqm::{Congestion, Encoding, Fraction, QueueConfig, RedConfig, Unit};
+use dovetail_sim::SimError;
 use dovetail_sim::network::{
-    Class, Hop, HopResult, Network, NetworkOptions, NetworkResult, Packet, Queueing, RoundTrip, Service, Tap, Traffic,
-    simulate_network,
+    Class, Hop, HopResult, MOST_FLOWS, Network, NetworkOptions, NetworkResult, Packet, Queueing, RoundTrip, Service,
+    Tap, Traffic, simulate_network,
 };
 use dovetail_tcp::{AckPolicy, Config, Length, Variant};
 use dovetail_units::{Density, Duration, Time};
@@ -294,6 +295,24 @@ fn drq_marks_what_needs_more_cycles_than_can_be_told() {
 }
 
 #[test]
+fn short_flows_that_come_faster_than_they_end_do_not_take_all_memory() {
+    // A flow every 100 ns, and a link that takes 4 s for a packet.
+    let web = Traffic::Web { class: 0, rate: 1e7, mean_packets: 30.0, shape: 1.2, rtt: rtt(40) };
+    let network = Network {
+        hops: vec![link("link", "1 kbps", Queueing::DropTail)],
+        classes: vec![class("web", "0 cycles/bit", &[0])],
+        traffic: vec![web],
+    };
+    let options = NetworkOptions { seed: 1, warm_up: Time::ZERO, until: seconds(1), cancel: None };
+    let SimError::TooManyFlows { at, class } = simulate_network(&network, options, &mut ()).unwrap_err() else {
+        panic!("another error")
+    };
+    // 2^20 of them, with a standard deviation of 2^10; times are cut to whole nanoseconds, half of one each.
+    let flows = at.as_secs_f64() * 1e9 / 99.5;
+    assert!(class == "web" && (flows - f64::from(MOST_FLOWS)).abs() < 4.0 * 1024.0, "{at}");
+}
+
+#[test]
 fn what_cannot_be_run_is_named() {
     let good = four_classes("10 Mcycles/s", Queueing::DropTail);
     let refused = |network: &Network, part: &str| {
@@ -313,6 +332,7 @@ fn what_cannot_be_run_is_named() {
     refused(&with(&|n| n.classes[0].route.clear()), "passes 1 to 255 hops");
     refused(&with(&|n| n.classes[0].packet_bytes = 0), "packets of 0 bytes");
     refused(&with(&|n| n.classes[0].tcp.length = Length::Segments(0)), "at least 1");
+    refused(&with(&|n| n.traffic.push(long_lived(0, MOST_FLOWS))), "1048616 long-lived flows; expected at most");
     refused(&with(&|n| n.traffic.push(long_lived(9, 1))), "class number 9, but there are 4");
     refused(&with(&|n| n.hops[1].delay = Duration::from_millis(21)), "too short for 21 ms one way");
     refused(&with(&|n| n.hops[0].queueing = Queueing::PerFlow("fq".parse().unwrap())), "no scheduler \"fq\"");

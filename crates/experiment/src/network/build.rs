@@ -9,11 +9,7 @@ use super::scenario::{Capacity, NetworkScenario, Resource};
 /// The network under a scheme: classes are the scenario's groups.
 pub fn network(scenario: &NetworkScenario, scheme: &Scheme) -> Network {
     let hop = |(index, resource): (usize, &Resource)| {
-        let scheme = resource.scheme.as_ref().unwrap_or(scheme);
-        let standing = match resource.capacity {
-            Capacity::Cpu(_) => &scheme.cpu,
-            Capacity::Link(_) => &scheme.link,
-        };
+        let standing = resource.standing(scheme);
         Hop {
             name: resource.name.clone(),
             service: match resource.capacity {

@@ -119,9 +119,9 @@ pub struct Tcp {
     /// Number of flows. Default 1.
     pub count: Option<Spanned<u32>>,
     /// When the first starts. Default 0 s.
-    pub start: Option<Text<Time>>,
-    /// The starts are spread evenly over this time. Default 0 s.
-    pub spread: Option<Text<Duration>>,
+    pub start: Option<Spanned<Text<Time>>>,
+    /// The starts are spread evenly over this time, at most up to the run's end. Default 0 s.
+    pub spread: Option<Spanned<Text<Duration>>>,
     /// Default newreno.
     #[serde(default)]
     pub variant: Variant,
@@ -149,7 +149,7 @@ pub struct Web {
     /// Two-way propagation delay.
     pub rtt: Spanned<Text<RoundTrips>>,
     /// Flows per second.
-    pub rate: Text<FlowRate>,
+    pub rate: Spanned<Text<FlowRate>>,
     /// Mean length of a flow in packets. Default 30.
     pub mean: Option<Spanned<f64>>,
     /// Shape of the Pareto distribution of lengths. Default 1.2.

@@ -10,6 +10,7 @@ mod build;
 mod capture;
 mod file;
 mod ideal;
+mod limits;
 mod report;
 mod run;
 mod scenario;

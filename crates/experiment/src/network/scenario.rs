@@ -2,16 +2,18 @@
 
 use std::ops::Range;
 
-use dovetail_sched::aqm::{Encoding, Scheme};
+use dovetail_sched::aqm::scheme::parts;
+use dovetail_sched::aqm::{Encoding, Scheme, Standing};
 use dovetail_sched::{Spec, SpecError};
-use dovetail_sim::network::{Network, Traffic};
+use dovetail_sim::network::{MOST_FLOWS, Network, RoundTrip, Traffic, shortest};
 use dovetail_tcp::{self as tcp, AckPolicy, Config};
 use dovetail_units::{BitRate, Bytes, CycleRate, Density, Duration, Time};
 use toml::{Spanned, Table};
 
-use super::build;
-use super::file::{Ecn, File, Hop, Variant};
-use super::value::{Packets, RoundTrips};
+use super::file::{Ecn, File, Hop, Tcp, Variant};
+use super::value::{FlowRate, Packets, RoundTrips};
+use super::{build, limits};
+use crate::compare::TWICE;
 use crate::scenario::{ScenarioError, apply_overrides, check_name, unknown};
 use dovetail_config::{Span, Text};
 
@@ -59,6 +61,17 @@ pub struct Resource {
     pub scheme: Option<Scheme>,
     /// Whether packets leave the box behind it.
     pub ends_box: bool,
+}
+
+impl Resource {
+    /// What stands in front of it under a scheme.
+    pub fn standing<'a>(&'a self, scheme: &'a Scheme) -> &'a Standing {
+        let scheme = self.scheme.as_ref().unwrap_or(scheme);
+        match self.capacity {
+            Capacity::Cpu(_) => &scheme.cpu,
+            Capacity::Link(_) => &scheme.link,
+        }
+    }
 }
 
 /// What a resource can do.
@@ -124,6 +137,7 @@ impl NetworkScenario {
         let mut scenario =
             Self { name: name.to_string(), label, text, file, resources: Vec::new(), groups: Vec::new() };
         scenario.check_times()?;
+        scenario.check_classes()?;
         scenario.resources = scenario.read_resources()?;
         scenario.groups = scenario.read_groups()?;
         scenario.check_network()?;
@@ -186,17 +200,20 @@ impl NetworkScenario {
             let message = "no scheduler to run: name one with --scheduler, or schedulers = [...] in the scenario";
             return Err(ScenarioError::new("", message));
         }
-        let scheme = |spec: &Spec| {
-            let written = self.file.schedulers.iter().find(|s| s.get_ref().0 == *spec);
-            Scheme::new(spec).map_err(|error| {
-                let wrong = match written {
-                    Some(written) => self.error(written.span(), error.to_string()),
-                    None => ScenarioError::new(&format!("scheduler {spec}"), error.to_string()),
-                };
-                wrong.suggesting(error.wrong(), error.known())
-            })
+        let scheme = |(index, spec): (usize, &Spec)| {
+            let wrong = |message: String| match self.file.schedulers.iter().rfind(|s| s.get_ref().0 == *spec) {
+                Some(written) => self.error(written.span(), message),
+                None => ScenarioError::new(&format!("scheduler {spec}"), message),
+            };
+            if schedulers[..index].contains(spec) {
+                return Err(wrong(TWICE.into()));
+            }
+            let scheme =
+                Scheme::new(spec).map_err(|error| wrong(error.to_string()).suggesting(error.wrong(), error.known()))?;
+            stands_somewhere(&scheme, &self.resources).map_err(wrong)?;
+            Ok(scheme)
         };
-        schedulers.iter().map(scheme).collect()
+        schedulers.iter().enumerate().map(scheme).collect()
     }
 
     /// The network under this scheme.
@@ -230,6 +247,21 @@ impl NetworkScenario {
         Ok(())
     }
 
+    fn check_classes(&self) -> Result<(), ScenarioError> {
+        for (index, class) in self.file.class.iter().enumerate() {
+            let name = &class.get_ref().name;
+            let wrong = if name.is_empty() {
+                Err("a class needs a name".into())
+            } else if self.file.class[..index].iter().any(|before| before.get_ref().name == *name) {
+                Err(format!("the class {name:?} is there twice"))
+            } else {
+                check_name(name)
+            };
+            wrong.map_err(|message| self.error(class.span(), message))?;
+        }
+        Ok(())
+    }
+
     fn read_resources(&self) -> Result<Vec<Resource>, ScenarioError> {
         if self.file.hop.is_empty() {
             let message = "there is no [[hop]]: TCP flows need at least one box on their way, with cpu, rate or both";
@@ -241,7 +273,11 @@ impl NetworkScenario {
             check_box(hop.get_ref(), known).map_err(|m| self.error(hop.span(), m))?;
             let fixed = hop.get_ref().scheduler.as_ref();
             let scheme = fixed.map(|spec| self.scheme_of(spec)).transpose()?;
-            resources.extend(resources_of(hop.get_ref(), scheme.as_ref()));
+            let own = resources_of(hop.get_ref(), scheme.as_ref());
+            if let (Some(scheme), Some(written)) = (&scheme, fixed) {
+                stands_somewhere(scheme, &own).map_err(|message| self.error(written.span(), message))?;
+            }
+            resources.extend(own);
         }
         Ok(resources)
     }
@@ -250,21 +286,13 @@ impl NetworkScenario {
         let mut groups: Vec<Group> = Vec::new();
         for tcp in &self.file.tcp {
             let written = tcp.get_ref();
-            let count = written.count.as_ref().map_or(1, |c| *c.get_ref());
-            if let Some(span) = written.count.as_ref().filter(|c| !(1..=1 << 20).contains(c.get_ref())) {
-                return Err(self.error(span.span(), format!("count = {count}: expected 1 to {}", 1 << 20)));
-            }
-            if let Some(start) = written.start.filter(|start| start.0 >= self.until()) {
-                let message = format!("the flows start at {}, and the run ends at {}", start.0, self.until());
-                return Err(self.error(tcp.span(), message));
-            }
-            let traffic = Traffic::LongLived {
-                class: groups.len() as u32,
-                count,
-                start: written.start.map_or(Time::ZERO, |s| s.0),
-                spread: written.spread.map_or(Duration::ZERO, |s| s.0),
-                rtt: written.rtt.get_ref().0.0,
-            };
+            let count = self.count(written, &groups)?;
+            let start = written.start.as_ref().map_or(Time::ZERO, |start| start.get_ref().0);
+            let spread = written.spread.as_ref().map_or(Duration::ZERO, |spread| spread.get_ref().0);
+            let RoundTrips(rtt) = written.rtt.get_ref().0;
+            let traffic = Traffic::LongLived { class: groups.len() as u32, count, start, spread, rtt };
+            let last = traffic.start(u64::from(count) - 1).unwrap_or(start);
+            self.check_starts(written, [start, last], rtt)?;
             let flow = Flow {
                 at: tcp.span(),
                 name: &written.name,
@@ -287,13 +315,12 @@ impl NetworkScenario {
                 }
                 value => Ok(value.as_ref().map_or(default, |v| *v.get_ref())),
             };
-            let traffic = Traffic::Web {
-                class: groups.len() as u32,
-                rate: written.rate.0.0,
-                mean_packets: number(&written.mean, 30.0, 1.0..1e9, "a mean length of 1 to 1e9 packets")?,
-                shape: number(&written.shape, 1.2, 1.0 + 1e-6..1e6, "a shape from 1.000001 to 1e6")?,
-                rtt: written.rtt.get_ref().0.0,
-            };
+            let mean_packets = number(&written.mean, 30.0, 1.0..1e9, "a mean length of 1 to 1e9 packets")?;
+            let shape = number(&written.shape, 1.2, 1.0 + 1e-6..1e6, "a shape from 1.000001 to 1e6")?;
+            let (FlowRate(rate), RoundTrips(rtt)) = (written.rate.get_ref().0, written.rtt.get_ref().0);
+            limits::unheard(rtt, Time::ZERO, self.until())
+                .map_err(|message| self.error(written.rtt.span(), message))?;
+            let traffic = Traffic::Web { class: groups.len() as u32, rate, mean_packets, shape, rtt };
             let flow = Flow {
                 at: web.span(),
                 name: &written.name,
@@ -306,7 +333,11 @@ impl NetworkScenario {
                 access: written.access,
                 delayed_ack: &written.delayed_ack,
             };
-            groups.push(self.group(&groups, &flow, traffic)?);
+            let group = self.group(&groups, &flow, traffic)?;
+            let least_packets = shortest(mean_packets, shape).ceil().max(1.0);
+            limits::crowd(&group, &self.resources, rate, (rtt.min, self.until()), least_packets)
+                .map_err(|message| self.error(written.rate.span(), message))?;
+            groups.push(group);
         }
         if groups.is_empty() {
             let message = "there is no [[tcp]] and no [[web]]: nothing crosses the network";
@@ -315,15 +346,36 @@ impl NetworkScenario {
         Ok(groups)
     }
 
+    /// How many long-lived flows there are beside those of the groups before.
+    fn count(&self, tcp: &Tcp, before: &[Group]) -> Result<u32, ScenarioError> {
+        let Some(written) = &tcp.count else { return Ok(1) };
+        let others: u32 = before.iter().filter_map(Group::long_lived).sum();
+        let (count, most) = (*written.get_ref(), MOST_FLOWS.saturating_sub(others));
+        if (1..=most).contains(&count) {
+            return Ok(count);
+        }
+        let beside = if others == 0 { String::new() } else { format!(" beside the {others} flows before") };
+        Err(self.error(written.span(), format!("count = {count}: expected 1 to {most}{beside}")))
+    }
+
+    /// That all flows start within the run, and the first hears of its receiver.
+    fn check_starts(&self, tcp: &Tcp, [first, last]: [Time; 2], rtt: RoundTrip) -> Result<(), ScenarioError> {
+        let until = self.until();
+        if let Some(written) = tcp.start.as_ref().filter(|_| first >= until) {
+            return Err(self.error(written.span(), format!("the flows start at {first}, and the run ends at {until}")));
+        }
+        if let Some(written) = tcp.spread.as_ref().filter(|_| last >= until) {
+            return Err(self.error(written.span(), format!("the last starts at {last}, and the run ends at {until}")));
+        }
+        limits::unheard(rtt, first, until).map_err(|message| self.error(tcp.rtt.span(), message))
+    }
+
     fn group(&self, before: &[Group], flow: &Flow<'_>, traffic: Traffic) -> Result<Group, ScenarioError> {
         let classes: Vec<&str> = self.file.class.iter().map(|c| c.get_ref().name.as_str()).collect();
-        let mut written = self.file.class.iter().filter(|c| c.get_ref().name == *flow.class.get_ref());
-        let Some(class) = written.next().map(Spanned::get_ref) else {
+        let written = self.file.class.iter().find(|c| c.get_ref().name == *flow.class.get_ref());
+        let Some(class) = written.map(Spanned::get_ref) else {
             return Err(self.error(flow.class.span(), unknown("class", flow.class.get_ref(), &classes)));
         };
-        if let Some(again) = written.next() {
-            return Err(self.error(again.span(), format!("the class {:?} is there twice", class.name)));
-        }
         let name = flow.name.clone().unwrap_or_else(|| class.name.clone());
         check_name(&name).map_err(|m| self.error(flow.at.clone(), m))?;
         if before.iter().any(|g| g.name == name) {
@@ -386,6 +438,18 @@ impl NetworkScenario {
         let checked = scheme.map_err(|e| e.to_string()).and_then(|scheme| self.network(&scheme).check());
         checked.map_err(|message| ScenarioError::new(&self.label, message))
     }
+}
+
+/// Of `a+b`, that there is a CPU for a and a link for b.
+fn stands_somewhere(scheme: &Scheme, resources: &[Resource]) -> Result<(), String> {
+    let Ok(&[cpu, link]) = parts(&scheme.spec.name).as_deref() else { return Ok(()) };
+    let has = |is_cpu: bool| resources.iter().any(|r| matches!(r.capacity, Capacity::Cpu(_)) == is_cpu);
+    let (what, nowhere, alone) = match [has(true), has(false)] {
+        [false, true] => ("CPU", cpu, link),
+        [true, false] => ("link", link, cpu),
+        _ => return Ok(()),
+    };
+    Err(format!("{}: there is no {what} for {nowhere}; expected just {alone}", scheme.spec))
 }
 
 /// What long-lived and short flows have in common.

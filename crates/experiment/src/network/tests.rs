@@ -83,7 +83,31 @@ fn wrong_scenarios_are_answered_with_place_and_nearest_name() {
     refused(&["tcp.light.packet=\"20 B\""], &["a packet of 20 bytes: expected 41 to 65535"]);
     refused(&["tcp.light.variant=\"reno2\""], &["unknown value", "reno2"]);
     refused(&["tcp.heavy.name=\"light\""], &["two groups \"light\""]);
-    refused(&["tcp.light.start=\"1 h\""], &["the flows start at 3600 s", "the run ends at 4 s"]);
+    // Whether a flow uses it or not.
+    let class = |name: &str| {
+        let others =
+            "{ name = \"light\", density = \"1 cycles/bit\" }, { name = \"heavy\", density = \"1 cycles/bit\" }";
+        format!("class=[{others}, {{ name = \"{name}\", density = \"2 cycles/bit\" }}]")
+    };
+    assert!(parse(&[&class("none")]).is_ok());
+    refused(&[&class("heavy")], &["net.toml", "the class \"heavy\" is there twice"]);
+    refused(&[&class("")], &["net.toml", "a class needs a name"]);
+    let unused = ["tcp=[{ class = \"light\", route = [\"box\"], rtt = \"40 ms\" }]", &class("heavy")];
+    refused(&unused, &["net.toml", "the class \"heavy\" is there twice"]);
+    refused(&["tcp.light.start=\"1 h\""], &["start = \"1 h\"", "the flows start at 3600 s", "the run ends at 4 s"]);
+    // Of four flows the last starts after three quarters of the time.
+    let spread = |time: &str| [String::from("tcp.light.start=\"1 s\""), format!("tcp.light.spread=\"{time}\"")];
+    let parsed = |overrides: [String; 2]| parse(&overrides.each_ref().map(String::as_str));
+    assert!(parsed(spread("3.9 s")).is_ok());
+    let message = parsed(spread("4 s")).unwrap_err();
+    assert!(
+        message.contains("spread = \"4 s\"") && message.contains("the last starts at 4 s, and the run ends at 4 s"),
+        "{message}"
+    );
+    refused(&["tcp.light.rtt=\"40 ms to 4 s\""], &["rtt = \"40 ms to 4 s\"", "the run ends at 4 s, before it is over"]);
+    refused(&["tcp.light.start=\"3.97 s\""], &["rtt = \"40 ms\"", "that begins at 3.97 s: the run ends at 4 s"]);
+    refused(&["warm_up=\"0 s\"", "until=\"1 ns\""], &["rtt = \"40 ms\"", "the run ends at 1 ns, before it is over"]);
+    refused(&["tcp.heavy.count=1048573"], &["count = 1048573: expected 1 to 1048572 beside the 4 flows before"]);
     refused(&["warm_up=\"4 s\""], &["the run ends at 4 s"]);
     refused(&["seeds=0"], &["seeds = 0: expected 1 to 1000"]);
     refused(&["hop=[]"], &["there is no [[hop]]"]);
@@ -92,6 +116,30 @@ fn wrong_scenarios_are_answered_with_place_and_nearest_name() {
     refused(&["hop.box.queue=\"0 packets\""], &["room for at least one packet"]);
     refused(&["hop.box.scheduler=\"rde\""], &["did you mean \"red\"?"]);
     refused(&["tcp=[]"], &["nothing crosses the network"]);
+}
+
+/// More short flows than may be under way at once, for certain: many come before the first can end, or before enough of them have had room.
+#[test]
+fn short_flows_that_no_run_could_hold_are_refused_where_their_rate_stands() {
+    let web = |rate: &str, until: &str| {
+        let web = "{ class = \"light\", name = \"short\", route = [\"box\"], packet = \"500 B\"";
+        let web = format!("web=[{web}, rate = \"{rate}\", rtt = \"40 ms\" }}]");
+        parse(&[&web, &format!("until=\"{until}\""), "warm_up=\"0 s\""]).map(|_| ()).map_err(|e| e.to_string())
+    };
+    // 41 ms at 25 million a second are 1.025 million; 1.048 may be under way.
+    assert_eq!(web("2.5e7 flows/s", "41 ms"), Ok(()));
+    let message = web("2.7e7 flows/s", "41 ms").unwrap_err();
+    for part in
+        ["net.toml", "rate = \"2.7e7 flows/s\"", "in a round trip of 40 ms some 1080000 come", "at most 1048576"]
+    {
+        assert!(message.contains(part), "{part:?} is missing in {message}");
+    }
+    // The shortest have 30 * 0.2 / 1.2 = 5 packets of 4000 bits: the link, 40 Mbit/s, ends 2000 a second.
+    assert_eq!(web("1e6 flows/s", "1 s"), Ok(()));
+    let message = web("1e6 flows/s", "1.1 s").unwrap_err();
+    for part in ["net.toml", "some 1100000 come in 1.1 s", "room for 2200 of 5 packets"] {
+        assert!(message.contains(part), "{part:?} is missing in {message}");
+    }
 }
 
 #[test]
@@ -131,6 +179,29 @@ fn schedulers_are_names_for_cpus_and_links_with_parameters() {
     refused("red:mean_packet=500", "mean_packet=500: expected a length such as 500 B, or none");
     refused("red:mean_packet=0 B", "mean_packet=0 B: expected a length");
     refused("red:mean_packet=100 MB", "mean_packet=100 MB: expected so short that 550 packets are at most 2^30 bytes");
+}
+
+#[test]
+fn both_parts_of_a_scheduler_stand_somewhere_and_none_is_compared_with_itself() {
+    let scheme = |schedulers: &[&str], overrides: &[&str]| {
+        let schedulers: Vec<_> = schedulers.iter().map(|text| text.parse().unwrap()).collect();
+        parse(overrides)?.schemes(&schedulers).map(|schemes| schemes.len()).map_err(|e| e.to_string())
+    };
+    let link_only = "hop.box={ name = \"box\", rate = \"40 Mbps\" }";
+    assert_eq!(scheme(&["red", "drr"], &[link_only]), Ok(2));
+    let message = scheme(&["drr+red"], &[link_only]).unwrap_err();
+    assert!(message.contains("drr+red: there is no CPU for drr; expected just red"), "{message}");
+    let cpu_only = "hop.box={ name = \"box\", cpu = \"20 Mcycles/s\" }";
+    let message = scheme(&["drr+red"], &[cpu_only]).unwrap_err();
+    assert!(message.contains("there is no link for red; expected just drr"), "{message}");
+    // A box of its own scheduler, where others have both.
+    let own = "{ name = \"l\", rate = \"1 Gbps\", scheduler = \"red+red\" }";
+    let both = format!("hop=[{{ name = \"box\", cpu = \"20 Mcycles/s\", rate = \"40 Mbps\" }}, {own}]");
+    refused(&[&both], &["net.toml", "scheduler = \"red+red\"", "red+red: there is no CPU for red; expected just red"]);
+    let message = scheme(&["red", "drq", "red"], &[]).unwrap_err();
+    assert!(message.contains("scheduler red: it is named twice"), "{message}");
+    let message = scheme(&["drq", "drr+red", "drq"], &["schedulers=[\"drq\", \"drr+red\", \"drq\"]"]).unwrap_err();
+    assert!(message.contains("net.toml") && message.contains("it is named twice"), "{message}");
 }
 
 #[test]

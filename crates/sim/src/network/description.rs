@@ -102,12 +102,23 @@ impl Traffic {
         }
     }
 
-    pub(super) fn rtt(&self) -> RoundTrip {
+    /// When the long-lived flow with this number starts, counted from 0; `None` if there is none.
+    pub fn start(&self, number: u64) -> Option<Time> {
+        let &Self::LongLived { count, start, spread, .. } = self else { return None };
+        let after = u128::from(spread.as_nanos()) * u128::from(number) / u128::from(count.max(1));
+        (number < u64::from(count)).then(|| start + Duration::from_nanos(after as u64))
+    }
+
+    /// Its flows' delays.
+    pub fn rtt(&self) -> RoundTrip {
         match self {
             Self::LongLived { rtt, .. } | Self::Web { rtt, .. } => *rtt,
         }
     }
 }
+
+/// The most flows that may be under way at once, long-lived and short ones together: what a flow needs, in memory, is some kilobyte.
+pub const MOST_FLOWS: u32 = 1 << 20;
 
 /// CPUs and links, and the TCP flows that cross them.
 #[derive(Clone, PartialEq, Debug)]
@@ -136,6 +147,14 @@ impl Network {
         }
         for class in &self.classes {
             self.check_class(class)?;
+        }
+        let counts = self.traffic.iter().map(|traffic| match traffic {
+            Traffic::LongLived { count, .. } => u64::from(*count),
+            Traffic::Web { .. } => 0,
+        });
+        let flows: u64 = counts.sum();
+        if flows > u64::from(MOST_FLOWS) {
+            return Err(format!("{flows} long-lived flows; expected at most {MOST_FLOWS}"));
         }
         for traffic in &self.traffic {
             let Some(class) = self.classes.get(traffic.class() as usize) else {

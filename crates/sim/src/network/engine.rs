@@ -8,7 +8,7 @@ use dovetail_units::{Duration, Time};
 use rand::RngExt;
 
 use super::calendar::{Alarms, Calendar, Event, Line, WayId, Ways};
-use super::description::{Class, Network, RoundTrip, Traffic};
+use super::description::{Class, MOST_FLOWS, Network, RoundTrip, Traffic};
 use super::flow::{Flow, Reach, delays};
 use super::packet::Packet;
 use super::queue::Queue;
@@ -64,7 +64,7 @@ pub(super) struct Engine<'a, T> {
     ack_alarms: Alarms,
     /// Flows that have not started yet of every long-lived traffic, or the arrivals of a short-lived one.
     webs: Vec<Option<Web>>,
-    started: Vec<u32>,
+    started: Vec<u64>,
     flows: Vec<Flow>,
     free: Vec<u32>,
     totals: Totals,
@@ -177,13 +177,9 @@ impl<'a, T: Tap> Engine<'a, T> {
     /// The next flow of this traffic is due.
     fn plan_flow(&mut self, traffic: usize) {
         let place = 2 * self.stations.len() as u32 + traffic as u32;
-        let next = match (&self.network.traffic[traffic], &mut self.webs[traffic]) {
-            (&Traffic::LongLived { count, start, spread, .. }, _) => {
-                let k = self.started[traffic];
-                let after = u128::from(spread.as_nanos()) * u128::from(k) / u128::from(count.max(1));
-                (k < count).then(|| start + Duration::from_nanos(after as u64))
-            }
-            (_, web) => web.as_mut().map(Web::next),
+        let next = match &mut self.webs[traffic] {
+            Some(web) => Some(web.next()),
+            None => self.network.traffic[traffic].start(self.started[traffic]),
         };
         match next {
             Some(time) => self.calendar.set(place, Event::new(time, self.now)),
@@ -203,9 +199,10 @@ impl<'a, T: Tap> Engine<'a, T> {
         }
         let sender = Sender::new(config).map_err(|e| SimError::invalid(e.to_string()))?;
         let reach = self.reach(class, described.rtt());
-        let number = self.started.iter().map(|&flows| u64::from(flows)).sum();
+        let number = self.started.iter().sum();
         let flow = Flow::new(sender, (traffic as u32, described.class()), number, reach, class);
-        let index = self.place(flow)?;
+        let index =
+            self.place(flow).ok_or_else(|| SimError::TooManyFlows { at: self.now, class: class.name.clone() })?;
         self.started[traffic] += 1;
         for station in &mut self.stations {
             station.queue.add_flow(index as u32);
@@ -224,16 +221,16 @@ impl<'a, T: Tap> Engine<'a, T> {
         Reach { before: way(SENDERS, delays[0]), back: way(last_hop, delays[1]) }
     }
 
-    fn place(&mut self, flow: Flow) -> Result<usize, SimError> {
+    /// `None` if there is no room for another.
+    fn place(&mut self, flow: Flow) -> Option<usize> {
         if let Some(free) = self.free.pop() {
             self.flows[free as usize] = flow;
-            return Ok(free as usize);
+            return Some(free as usize);
         }
-        if self.flows.len() >= 1 << 30 {
-            return Err(SimError::TooManyPackets { at: self.now });
-        }
-        self.flows.push(flow);
-        Ok(self.flows.len() - 1)
+        (self.flows.len() < MOST_FLOWS as usize).then(|| {
+            self.flows.push(flow);
+            self.flows.len() - 1
+        })
     }
 
     /// Send what the window allows, and set the timer.

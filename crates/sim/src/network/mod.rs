@@ -26,10 +26,11 @@ use std::sync::atomic::AtomicBool;
 
 use dovetail_units::Time;
 
-pub use description::{Class, Hop, Network, RoundTrip, Service, Traffic};
+pub use description::{Class, Hop, MOST_FLOWS, Network, RoundTrip, Service, Traffic};
 pub use packet::Packet;
 pub use queue::Queueing;
 pub use result::{FlowResult, HopResult, NetworkResult, TrafficResult};
+pub use web::shortest;
 
 use crate::error::SimError;
 use engine::Engine;
@@ -62,7 +63,8 @@ impl Tap for () {
 ///
 /// # Errors
 /// [`SimError::Invalid`] if the network cannot be run: routes without hops, delays longer than the round trip, traffic of unknown
-/// classes, an end before the warm-up's.
+/// classes, an end before the warm-up's. [`SimError::TooManyFlows`] if short flows come so much faster than they end that more than
+/// [`MOST_FLOWS`] are under way.
 pub fn simulate_network(
     network: &Network,
     options: NetworkOptions<'_>,

@@ -10,11 +10,16 @@ use crate::random::Stream;
 /// The longest flow that is drawn, in segments: a hundred gigabytes of small packets.
 const MOST_SEGMENTS: f64 = 1e9;
 
+/// The shortest length in packets of a Pareto distribution with this mean and this shape, above 1.
+pub fn shortest(mean_packets: f64, shape: f64) -> f64 {
+    mean_packets * (shape - 1.0) / shape
+}
+
 /// The arrivals of one short-lived traffic.
 pub(super) struct Web {
     rate: f64,
     shape: f64,
-    /// The shortest length of the Pareto distribution: mean * (shape - 1) / shape.
+    /// The shortest length of the Pareto distribution.
     scale: f64,
     at: Time,
     draws: Stream,
@@ -24,7 +29,7 @@ impl Web {
     /// `None` for long-lived flows.
     pub fn new(traffic: &Traffic, draws: Stream) -> Option<Self> {
         let &Traffic::Web { rate, mean_packets, shape, .. } = traffic else { return None };
-        Some(Self { rate, shape, scale: mean_packets * (shape - 1.0) / shape, at: Time::ZERO, draws })
+        Some(Self { rate, shape, scale: shortest(mean_packets, shape), at: Time::ZERO, draws })
     }
 
     /// When the next flow comes.

@@ -11,9 +11,10 @@ fn with_bench(test: impl Fn(&Bench<'_>)) {
     test(&Bench::new(&settings));
 }
 
-/// Two short runs, which still have every scheme and every point.
-fn short() -> Vec<String> {
-    ["seeds=2", "warm_up=\"0.5 s\"", "until=\"1 s\""].map(String::from).into()
+/// Two short runs with so many groups of flows, which still have every scheme and every point.
+fn short(groups: usize) -> Vec<String> {
+    let spread = (0..groups).map(|group| format!("tcp.{group}.spread=\"0.2 s\""));
+    ["seeds=2", "warm_up=\"0.5 s\"", "until=\"1 s\""].map(String::from).into_iter().chain(spread).collect()
 }
 
 fn assert_covered(id: &str, findings: &Findings) {
@@ -37,9 +38,9 @@ fn figure_2_is_exact() {
 #[test]
 fn the_dumbbell_measures_what_is_expected() {
     with_bench(|bench| {
-        let points = fig5::runs(bench, |_| short()).unwrap();
-        let room = fig5::runs_with_room(bench, &short()).unwrap();
-        let by_weight = weights::by_weight(bench, &short()).unwrap();
+        let points = fig5::runs(bench, |_| short(4)).unwrap();
+        let room = fig5::runs_with_room(bench, &short(4)).unwrap();
+        let by_weight = weights::by_weight(bench, &short(4)).unwrap();
         assert_covered("drq-fig5", &fig5::reproduce(&points, &by_weight, &room).unwrap());
         assert_covered("drq-fig6", &fig6::reproduce(&points, &room).unwrap());
         // 5 Mcycles/s for 40 flows of w = 0.25 (and their equals in CPU): 5e6 / 40 / 0.25 bit/s, of which 40 ms are 5 packets of 4000 bits.
@@ -59,16 +60,16 @@ fn the_dumbbell_measures_what_is_expected() {
 #[test]
 fn the_other_figures_measure_what_is_expected() {
     with_bench(|bench| {
-        assert_covered("drq-fig7", &fig7::reproduce(&fig7::runs(bench, &short()).unwrap()).unwrap());
-        assert_covered("drq-fig8", &fig8::reproduce(&fig8::runs(bench, &short()).unwrap()).unwrap());
-        let points = parking::runs(bench, &short()).unwrap();
+        assert_covered("drq-fig7", &fig7::reproduce(&fig7::runs(bench, &short(5)).unwrap()).unwrap());
+        assert_covered("drq-fig8", &fig8::reproduce(&fig8::runs(bench, &short(4)).unwrap()).unwrap());
+        let points = parking::runs(bench, &short(10)).unwrap();
         assert_covered("drq-fig10", &parking::groups(&points).unwrap());
         assert_covered("drq-fig11", &parking::total(&points).unwrap());
-        let room = parking::runs_with_room(bench, &short()).unwrap();
+        let room = parking::runs_with_room(bench, &short(10)).unwrap();
         assert_covered("drq-fig12", &parking::utilization(&points, &room).unwrap());
         let (paper, wide) =
-            (edge::by_capacity(bench, &short()).unwrap(), edge::with_wide_core(bench, &short()).unwrap());
+            (edge::by_capacity(bench, &short(5)).unwrap(), edge::with_wide_core(bench, &short(5)).unwrap());
         assert_covered("drq-fig14", &edge::capacity(&paper, &wide).unwrap());
-        assert_covered("drq-fig15", &edge::density(&edge::by_density(bench, &short()).unwrap()).unwrap());
+        assert_covered("drq-fig15", &edge::density(&edge::by_density(bench, &short(5)).unwrap()).unwrap());
     });
 }
