@@ -10,6 +10,9 @@ use super::scenario::{Capacity, Group, NetworkScenario};
 
 /// The most pieces of time for which fair rates are computed apart.
 const MOST_PIECES: usize = 1000;
+/// Into how many parts of alike round trips a group is divided whose access links can limit some of its flows and not others. Only the part
+/// in which that changes is not exact.
+const MOST_PARTS: usize = 16;
 
 /// What the fair rates are computed beside. A list that is empty says nothing of any group or resource.
 #[derive(Clone, Debug, Default)]
@@ -20,13 +23,16 @@ pub struct Beside {
     pub queues_s: Vec<f64>,
     /// The part of each of the scenario's resources that is used: no more can be shared.
     pub used: Vec<f64>,
+    /// Propagation round trips in seconds that a run drew for the flows of each group, in the order of their starts; where there are none,
+    /// each flow has the mean of its group's.
+    pub drawn_s: Vec<Vec<f64>>,
 }
 
-/// The proportionally fair rate of one flow of every group, in bit/s, with weights `packet / round trip` as TCP Reno has under DRQ
-/// (Shin et al., Proposition 1), with delayed ACKs `1 / sqrt(2)` of it; CUBIC's share is not of that form and is taken as Reno's with every
-/// packet acknowledged. `None` for short flows, and for all if these leave nothing. A round trip drawn from a range counts with its
-/// mean. Where flows start after the warm-up: the mean over the measured time of what the flows that have started would share, none before
-/// it has; of more than 1000 starts only so many are told apart.
+/// The proportionally fair rate of one flow of every group in the mean over its flows, in bit/s, with weights `packet / round trip` as TCP
+/// Reno has under DRQ (Shin et al., Proposition 1), with delayed ACKs `1 / sqrt(2)` of it; CUBIC's share is not of that form and is taken as
+/// Reno's with every packet acknowledged. An access link is a link of problem P that one flow uses. `None` for short flows, and for all if
+/// these leave nothing. Where flows start after the warm-up: the mean over the measured time of what the flows that have started would
+/// share, none before it has; of more than 1000 starts only so many are told apart.
 ///
 /// # Errors
 /// If the fair rates cannot be computed.
@@ -56,9 +62,8 @@ fn pieces(scenario: &NetworkScenario) -> Vec<Time> {
     for group in &scenario.groups {
         let Traffic::LongLived { count, start, spread, .. } = group.traffic else { continue };
         if start + spread > from {
-            let after = |k: u32| u128::from(spread.as_nanos()) * u128::from(k) / u128::from(count.max(1));
-            let at = |k: u32| Time::from_nanos(start.as_nanos().saturating_add(after(k) as u64));
-            starts.extend((0..count).map(at).filter(|&at| at > from && at < until));
+            let all = (0..u64::from(count)).filter_map(|number| group.traffic.start(number));
+            starts.extend(all.filter(|&at| at > from && at < until));
         } else if start > from && start < until {
             starts.push(start);
         }
@@ -80,11 +85,44 @@ fn started(traffic: &Traffic, by: Time) -> u32 {
     u32::try_from(before).map_or(count, |before| before.min(count))
 }
 
-/// What one flow of each group gets while so many are active.
+/// What one flow of each group gets in the mean while so many are active.
 fn shares(scenario: &NetworkScenario, beside: &Beside, active: &[u32]) -> Result<Vec<Option<f64>>, ModelError> {
     let mut rates = vec![None; scenario.groups.len()];
+    let Some(mut network) = what_is_left(scenario, beside)? else { return Ok(rates) };
+    let mut flows = Vec::new();
+    for (index, (group, &active)) in scenario.groups.iter().zip(active).enumerate() {
+        let hop = |&r: &usize| match scenario.resources[r].capacity {
+            Capacity::Cpu(_) => Hop::cpu(r, group.density.as_f64()),
+            Capacity::Link(_) => Hop::link(r),
+        };
+        let hops: Vec<Hop> = group.route.iter().map(hop).collect();
+        let alone = hops.iter().map(|hop| network.resources()[hop.resource].capacity / hop.density);
+        let alone_bps = alone.fold(f64::INFINITY, f64::min);
+        // Others limit nothing.
+        let access_bps = group.access.map(|rate| rate.as_bps() as f64).filter(|&access| access < alone_bps);
+        if group.long_lived().is_none() || access_bps.is_none() && alone_bps == f64::INFINITY {
+            continue;
+        }
+        rates[index] = Some(0.0);
+        for (count, weight) in parts(scenario, beside, index, active, access_bps.is_some()) {
+            // Flows that are alike share as one of their weight.
+            let access = access_bps.map(|bps| network.add_link(count * bps)).transpose()?;
+            let hops: Vec<Hop> = hops.iter().copied().chain(access.map(Hop::link)).collect();
+            flows.push((index, network.add_flow(weight, &hops)?));
+        }
+    }
+    if !flows.is_empty() {
+        let fair = solve(&network)?;
+        for (group, flow) in flows {
+            *rates[group].get_or_insert(0.0) += fair.rates[flow] / f64::from(active[group]);
+        }
+    }
+    Ok(rates)
+}
+
+/// The scenario's resources, in its order, without what they are not used for; `None` if of one nothing is left.
+fn what_is_left(scenario: &NetworkScenario, beside: &Beside) -> Result<Option<Network>, ModelError> {
     let mut network = Network::new();
-    let mut place = Vec::new();
     for (index, resource) in scenario.resources.iter().enumerate() {
         let used = beside.used.get(index).copied().unwrap_or(1.0);
         let left = |capacity: u64| capacity as f64 * used - background(scenario, index, &beside.short_bps);
@@ -93,34 +131,33 @@ fn shares(scenario: &NetworkScenario, beside: &Beside, active: &[u32]) -> Result
             Capacity::Link(rate) => (left(rate.as_bps()), false),
         };
         if capacity <= 0.0 {
-            return Ok(rates);
+            return Ok(None);
         }
-        place.push(if is_cpu { network.add_cpu(capacity)? } else { network.add_link(capacity)? });
-    }
-    let mut flows = Vec::new();
-    for (index, (group, &active)) in scenario.groups.iter().zip(active).enumerate() {
-        let Traffic::LongLived { rtt, .. } = group.traffic else { continue };
-        let hop = |&r: &usize| match scenario.resources[r].capacity {
-            Capacity::Cpu(_) => Hop::cpu(place[r], group.density.as_f64()),
-            Capacity::Link(_) => Hop::link(place[r]),
+        if is_cpu {
+            network.add_cpu(capacity)?
+        } else {
+            network.add_link(capacity)?
         };
-        let hops: Vec<Hop> = group.route.iter().map(hop).collect();
-        if !hops.iter().any(|h| h.density > 0.0) {
-            continue;
-        }
-        rates[index] = Some(0.0);
-        if active > 0 {
-            let queues_s: f64 = group.route.iter().filter_map(|&r| beside.queues_s.get(r)).sum();
-            let weight = 8.0 * f64::from(group.packet_bytes) / (mean_s(rtt) + queues_s) / packets_per_ack(group).sqrt();
-            // Flows that are alike share as one of their weight.
-            flows.push((index, network.add_flow(f64::from(active) * weight, &hops)?, f64::from(active)));
-        }
     }
-    if !flows.is_empty() {
-        let fair = solve(&network)?;
-        flows.iter().for_each(|&(group, flow, active)| rates[group] = Some(fair.rates[flow] / active));
+    Ok(Some(network))
+}
+
+/// The active flows of a group, which are those that started first, in parts that share as one flow each: how many flows, and their weight
+/// together. One part, unless their access links may limit those with the shortest round trips alone.
+fn parts(scenario: &NetworkScenario, beside: &Beside, index: usize, active: u32, limited: bool) -> Vec<(f64, f64)> {
+    let group = &scenario.groups[index];
+    let queues_s: f64 = group.route.iter().filter_map(|&r| beside.queues_s.get(r)).sum();
+    let weight = |rtt_s: f64| 8.0 * f64::from(group.packet_bytes) / (rtt_s + queues_s) / packets_per_ack(group).sqrt();
+    if active == 0 {
+        return Vec::new();
     }
-    Ok(rates)
+    let Some(drawn_s) = beside.drawn_s.get(index).and_then(|drawn_s| drawn_s.get(..active as usize)) else {
+        return vec![(f64::from(active), f64::from(active) * weight(mean_s(group.traffic.rtt())))];
+    };
+    let mut drawn_s = drawn_s.to_vec();
+    drawn_s.sort_unstable_by(f64::total_cmp);
+    let length = if limited { drawn_s.len().div_ceil(MOST_PARTS) } else { drawn_s.len() };
+    drawn_s.chunks(length).map(|part| (part.len() as f64, part.iter().copied().map(weight).sum())).collect()
 }
 
 /// Reno opens its window once per ACK, so that with b packets per ACK its rate is `sqrt(3 / (2 b p))` packets per round trip at a marking

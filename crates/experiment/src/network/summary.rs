@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::ideal::{Beside, fair_rates};
 use super::run::Runs;
-use super::scenario::NetworkScenario;
+use super::scenario::{Group, NetworkScenario};
 use super::statistics::Estimate;
 use crate::summary::SCHEMA;
 
@@ -153,7 +153,7 @@ impl RunSummary {
         };
         let taken = |index: usize| over(&|result| result.traffic[index].goodput_bps).mean;
         let short_bps = (0..scenario.groups.len()).map(taken).collect();
-        let fair = fair_rates(scenario, &Beside { short_bps, ..Beside::default() })?;
+        let fair = fair_beside(scenario, runs, short_bps)?;
         let hops = |index: usize| runs.results.iter().map(move |(_, result)| &result.hops[index]);
         let hop = |index: usize| {
             let over_hop = |value: fn(&HopResult) -> f64| over(&|result| value(&result.hops[index]));
@@ -188,6 +188,28 @@ impl RunSummary {
             groups: (0..scenario.groups.len()).map(group).collect(),
         })
     }
+}
+
+/// The fair rates beside short flows that take so much. Where round trips are drawn, the means over the runs, each with its own.
+fn fair_beside(scenario: &NetworkScenario, runs: &Runs, short_bps: Vec<f64>) -> Result<Vec<Option<f64>>, ModelError> {
+    let is_drawn = |group: &Group| group.long_lived().is_some() && group.traffic.rtt().min < group.traffic.rtt().max;
+    let mut beside = Beside { short_bps, ..Beside::default() };
+    if !scenario.groups.iter().any(is_drawn) {
+        return fair_rates(scenario, &beside);
+    }
+    let mut means: Vec<Option<f64>> = vec![None; scenario.groups.len()];
+    for (_, result) in &runs.results {
+        beside.drawn_s = vec![Vec::new(); scenario.groups.len()];
+        for flow in &result.flows {
+            beside.drawn_s[flow.traffic as usize].push(flow.rtt.as_secs_f64());
+        }
+        for (mean, rate) in means.iter_mut().zip(fair_rates(scenario, &beside)?) {
+            if let Some(rate) = rate {
+                *mean.get_or_insert(0.0) += rate / runs.results.len() as f64;
+            }
+        }
+    }
+    Ok(means)
 }
 
 /// Jain's index of a group's flows: 1 if they get the same, 1/n if one gets all.

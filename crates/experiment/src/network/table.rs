@@ -7,7 +7,9 @@ use crate::table::{fitted, percent, rate, wrapped};
 /// A line per scheduler and CPU or link, then a line per group and scheduler.
 pub fn table(summary: &NetworkSummary, width: u16) -> String {
     let mut text = format!("{}\n\n{}", hops(summary, width), groups(summary, width));
-    let mut notes = vec!["fair: the proportionally fair rate; short flows: all together".to_string()];
+    let mut notes = vec![
+        "fair: the proportionally fair rate for round trips without queues; short flows: all together".to_string(),
+    ];
     if summary.network.seeds.len() > 1 {
         notes.push(format!("+-: 95 % confidence over {} seeds", summary.network.seeds.len()));
     }

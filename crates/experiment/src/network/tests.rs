@@ -291,6 +291,58 @@ fn delayed_acks_make_reno_s_weight_smaller_by_the_root_of_two() {
 }
 
 #[test]
+fn an_access_link_is_a_link_of_its_flow() {
+    // Light flows with 5 Mbit/s at most leave 15 of 20 Mcycles/s to four heavy ones with 2 cycles/bit, which then leave the link unfilled.
+    let fair = |overrides: &[&str]| fair_rates(&parse(overrides).unwrap(), &Beside::default()).unwrap();
+    let close = |found: Option<f64>, expected: f64| (found.unwrap() / expected - 1.0).abs() < 1e-6;
+    let both = fair(&["tcp.light.access=\"5 Mbps\""]);
+    assert!(close(both[0], 5e6) && close(both[1], 15e6 / 8.0), "{both:?}");
+    // One that is as fast as the CPU and the link let a flow be limits nobody.
+    assert_eq!(fair(&["tcp.light.access=\"40 Mbps\"", "tcp.heavy.access=\"10 Mbps\""]), fair(&[]));
+    // One that is all there is.
+    let density = ["class.light.density=\"0 cycles/bit\"", "tcp.light.access=\"1 Mbps\""];
+    let overrides = [&density[..], &["hop.box={ name = \"box\", cpu = \"20 Mcycles/s\" }"]].concat();
+    let alone = fair(&overrides);
+    assert!(close(alone[0], 1e6) && close(alone[1], 2.5e6), "{alone:?}");
+}
+
+#[test]
+fn every_flow_has_the_weight_of_the_round_trip_that_it_drew() {
+    // The link limits: 40 Mbit/s. Weights are 1 / round trip, of light flows 50 + 25 + 25 + 50/3 per s, of heavy ones 4 times 25.
+    let drawn_s = vec![vec![0.02, 0.04, 0.06, 0.04], vec![0.04; 4]];
+    let fair = |overrides: &[&str]| {
+        let overrides = [&["hop.box.cpu=\"1 Gcycles/s\"", "tcp.light.rtt=\"20 ms to 60 ms\""], overrides].concat();
+        fair_rates(&parse(&overrides).unwrap(), &Beside { drawn_s: drawn_s.clone(), ..Beside::default() }).unwrap()
+    };
+    let close = |found: Option<f64>, expected: f64| (found.unwrap() / expected - 1.0).abs() < 1e-6;
+    let free = fair(&[]);
+    assert!(close(free[0], 40e6 * (350.0 / 650.0) / 4.0) && close(free[1], 40e6 * (300.0 / 650.0) / 4.0), "{free:?}");
+    // The flow with 20 ms would have 9.2 Mbit/s; of what its access link leaves, the others have 34 per 500/3.
+    let limited = fair(&["tcp.light.access=\"6 Mbps\""]);
+    let others = 34e6 / 500.0 * 3.0;
+    assert!(close(limited[0], (6e6 + others * 200.0 / 3.0) / 4.0) && close(limited[1], others * 25.0), "{limited:?}");
+}
+
+#[test]
+fn fair_rates_beside_a_run_are_those_of_what_it_drew() {
+    let overrides = ["hop.box.cpu=\"1 Gcycles/s\"", "tcp.light.rtt=\"20 ms to 60 ms\"", "schedulers=[\"drq\"]"];
+    let scenario = parse(&overrides).unwrap();
+    let cancel = AtomicBool::new(false);
+    let settings = Settings { threads: 2, cancel: &cancel, progress: &|_| () };
+    let runs = compare(&scenario, &scenario.schemes(&scenario.schedulers()).unwrap(), &settings).unwrap();
+    // The link limits: the light flows' part of all weights, in the mean over the seeds.
+    let part = |(_, result): &(u64, dovetail_sim::network::NetworkResult)| {
+        let weight = |group| result.flows.iter().filter(|f| f.class == group).map(|f| 1.0 / f.rtt.as_secs_f64()).sum();
+        let [light, heavy]: [f64; 2] = [weight(0), weight(1)];
+        light / (light + heavy)
+    };
+    let [one, other] = [part(&runs[0].results[0]), part(&runs[0].results[1])];
+    let fair = NetworkSummary::new(&scenario, &runs).unwrap().runs[0].groups[0].fair_bps.unwrap();
+    assert!((one / other - 1.0).abs() > 0.01, "the seeds draw {one} and {other}");
+    assert!((fair / (40e6 * (one + other) / 2.0 / 4.0) - 1.0).abs() < 1e-6, "{fair}");
+}
+
+#[test]
 fn only_what_is_used_can_be_shared() {
     // Half of the CPU, which then limits alone: 1.25 Mcycles/s each, 5 and 0.625 Mbit/s.
     let beside = Beside { used: vec![0.5, 1.0], ..Beside::default() };

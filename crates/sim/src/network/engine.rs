@@ -215,10 +215,11 @@ impl<'a, T: Tap> Engine<'a, T> {
     fn reach(&mut self, class: &Class, rtt: RoundTrip) -> Reach {
         let spread = rtt.max.saturating_sub(rtt.min).as_nanos();
         let drawn = if spread == 0 { 0 } else { self.draws.random_range(0..=spread) };
-        let delays = delays(rtt.min + Duration::from_nanos(drawn), self.network.way(class));
+        let rtt = rtt.min + Duration::from_nanos(drawn);
+        let delays = delays(rtt, self.network.way(class));
         let mut way = |begins, delay| if spread == 0 { self.ways.shared(begins, delay) } else { WayId::Own(delay) };
         let last_hop = class.route.last().copied().unwrap_or(SENDERS);
-        Reach { before: way(SENDERS, delays[0]), back: way(last_hop, delays[1]) }
+        Reach { rtt, before: way(SENDERS, delays[0]), back: way(last_hop, delays[1]) }
     }
 
     /// `None` if there is no room for another.

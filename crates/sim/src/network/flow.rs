@@ -7,9 +7,11 @@ use super::calendar::WayId;
 use super::description::Class;
 use super::server::Transmitter;
 
-/// The parts of a flow's way that no hop is on.
+/// A flow's round trip, and the parts of its way that no hop is on.
 #[derive(Clone, Copy)]
 pub(super) struct Reach {
+    /// Two-way propagation delay.
+    pub rtt: Duration,
     /// To the first hop.
     pub before: WayId,
     /// From the receiver.

@@ -57,6 +57,8 @@ pub struct FlowResult {
     pub traffic: u32,
     /// Index of its class.
     pub class: u32,
+    /// Its two-way propagation delay.
+    pub rtt: Duration,
     /// Bits of the data packets that came to the receiver, each once, with headers, per second.
     pub goodput_bps: f64,
     /// Retransmission timeouts.
@@ -254,6 +256,7 @@ impl Totals {
                 let result = FlowResult {
                     traffic: flow.traffic,
                     class: flow.class,
+                    rtt: flow.reach.rtt,
                     goodput_bps: rate(flow.delivered(), flow.class),
                     timeouts: flow.timeouts(),
                     retransmissions: flow.retransmissions(),
