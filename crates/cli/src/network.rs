@@ -85,7 +85,7 @@ fn write_capture(
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut output = Output::create(folder).map_err(Failure::run)?;
     let file = output.file(&name.to_string_lossy()).map_err(Failure::run)?;
-    let mut capture = PacketCapture::new(hop, file).map_err(unwritable)?;
+    let mut capture = PacketCapture::new(scenario, scheme, hop, file).map_err(unwritable)?;
     simulate(scenario, scheme, scenario.seed(), cancel, &mut capture).map_err(failure)?;
     capture.finish().map_err(unwritable)?.finish().map_err(Failure::run)?;
     output.commit().map_err(Failure::run)?;

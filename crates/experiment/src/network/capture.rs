@@ -2,12 +2,14 @@
 
 use std::io::{self, Write};
 
-use dovetail_sched::aqm::Congestion;
+use dovetail_sched::aqm::{Encoding, Scheme, Standing};
 use dovetail_sim::network::{Packet, Tap};
 use dovetail_trace::PcapWriter;
 use dovetail_units::Time;
 use dovetail_wire::LinkType;
 use etherparse::{IpEcn, Ipv4Header, TcpHeader, ip_number};
+
+use super::scenario::NetworkScenario;
 
 /// When captures begin, in nanoseconds since 1970: 2010-01-01, as synthetic ones do.
 const EPOCH: Time = Time::from_nanos(1_262_304_000_000_000_000);
@@ -15,6 +17,10 @@ const EPOCH: Time = Time::from_nanos(1_262_304_000_000_000_000);
 const HEADERS: u32 = 40;
 const TTL: u8 = 64;
 const TCP_WINDOW: u16 = u16::MAX;
+/// What packets carry; captures keep none of it.
+static PAYLOAD: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
+/// The ECN field that senders who know ECN write.
+const ECT_0: u8 = 0b10;
 /// The port that all receivers listen on.
 const PORT: u16 = 5001;
 /// Ports from which flows of one address are sent.
@@ -32,9 +38,15 @@ struct Sender {
 }
 
 /// Writes what leaves one hop: IPv4 and TCP headers, as long as the packets were. Every flow has a port and addresses of its own, one
-/// network for senders of each group. Marks stand in the IP header: congestion as CE; DRQ's signalling marks are not shown.
+/// network for senders of each group. The ECN field is that with which the packet leaves the hop's box; from the CPU of a box with a link, that
+/// with which it would. A SYN asks for ECN (RFC 3168, 6.1.1) if its sender knows it. Checksums are those of a payload of zeros, which itself
+/// is not kept; ACKs, which cross no hop, are not there, nor does a flow end with a FIN.
 pub struct PacketCapture<W: Write> {
     hop: u32,
+    /// Under DRQ, how its state is written; otherwise there is none, and only congestion marks are.
+    encoding: Encoding,
+    /// Of every class, whether its senders know ECN.
+    ecn: Vec<bool>,
     writer: PcapWriter<W>,
     /// Of every place for flows: the flow that has it.
     flows: Vec<Sender>,
@@ -45,13 +57,16 @@ pub struct PacketCapture<W: Write> {
 }
 
 impl<W: Write> PacketCapture<W> {
-    /// Of the hop with this index.
+    /// Of the hop with this index of the scenario under this scheme.
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn new(hop: u32, out: W) -> io::Result<Self> {
+    pub fn new(scenario: &NetworkScenario, scheme: &Scheme, hop: u32, out: W) -> io::Result<Self> {
         let writer = PcapWriter::new(out, LinkType::RAW)?;
-        Ok(Self { hop, writer, flows: Vec::new(), count: 0, written: Ok(()), frame: Vec::new() })
+        let drq = scenario.resources.iter().any(|r| matches!(r.standing(scheme), Standing::Drq(_)));
+        let encoding = if drq { scenario.encoding() } else { Encoding::Metadata };
+        let ecn = scenario.groups.iter().map(|group| group.tcp.ecn).collect();
+        Ok(Self { hop, encoding, ecn, writer, flows: Vec::new(), count: 0, written: Ok(()), frame: Vec::new() })
     }
 
     /// Writes what is left.
@@ -88,12 +103,19 @@ impl<W: Write> PacketCapture<W> {
         let length = packet.bytes.max(HEADERS);
         let payload = u16::try_from(length - HEADERS).map_err(io::Error::other)?;
         let mut tcp = TcpHeader::new(port, PORT, sequence_number(packet.segment.seq, syn, payload), TCP_WINDOW);
-        (tcp.syn, tcp.cwr, tcp.ack) = (packet.segment.syn, packet.segment.cwr, !packet.segment.syn);
+        (tcp.syn, tcp.ack) = (packet.segment.syn, !packet.segment.syn);
+        // The receiver's SYN is one byte, and all that it sends.
+        tcp.acknowledgment_number = u32::from(tcp.ack);
+        tcp.ece = packet.segment.syn && self.ecn[packet.class as usize];
+        tcp.cwr = packet.segment.cwr || tcp.ece;
         let (source, receiver) = ([10, group, high, low], [172, 16, group, low]);
         let mut ip = Ipv4Header::new(tcp.header_len_u16() + payload, TTL, ip_number::TCP, source, receiver)
             .map_err(io::Error::other)?;
-        ip.ecn = ecn(packet);
+        let sent = if packet.segment.ect { ECT_0 } else { 0 };
+        ip.ecn = IpEcn::try_new(self.encoding.write(sent, packet.congestion)).map_err(io::Error::other)?;
         ip.header_checksum = ip.calc_header_checksum();
+        let payload = &PAYLOAD[..usize::from(payload)];
+        tcp.checksum = tcp.calc_checksum_ipv4(&ip, payload).map_err(io::Error::other)?;
         self.frame.clear();
         ip.write(&mut self.frame)?;
         tcp.write(&mut self.frame)?;
@@ -107,14 +129,6 @@ fn sequence_number(segment: u64, syn: bool, payload: u16) -> u32 {
     match segment.checked_sub(1) {
         Some(data) if syn => full(data).wrapping_add(1),
         _ => full(segment),
-    }
-}
-
-fn ecn(packet: &Packet) -> IpEcn {
-    match (packet.segment.ect, packet.congestion) {
-        (true, Congestion::Congested) => IpEcn::CongestionExperienced,
-        (true, _) => IpEcn::Ect0,
-        (false, _) => IpEcn::NotEct,
     }
 }
 

@@ -1,9 +1,11 @@
 //! Scenarios of networks as specifications.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use dovetail_sched::aqm::{Encoding, Standing, Unit};
 use dovetail_tcp::AckPolicy;
+use dovetail_trace::CaptureReader;
 
 use super::*;
 
@@ -411,14 +413,57 @@ fn a_capture_holds_every_packet_of_the_link_and_tells_flows_apart() {
     let scenario = parse(&["seeds=1", "warm_up=\"0 s\"", "until=\"2 s\""]).unwrap();
     let scheme = Scheme::new(&"drq".parse().unwrap()).unwrap();
     let cancel = AtomicBool::new(false);
-    let mut capture = PacketCapture::new(1, Vec::new()).unwrap();
+    let mut capture = PacketCapture::new(&scenario, &scheme, 1, Vec::new()).unwrap();
     let result = simulate(&scenario, &scheme, 1, &cancel, &mut capture).unwrap();
     let bytes = capture.finish().unwrap();
-    let mut reader = dovetail_trace::CaptureReader::new(std::io::Cursor::new(bytes), "capture").unwrap();
+    let mut reader = CaptureReader::new(std::io::Cursor::new(bytes), "capture").unwrap();
     let info = dovetail_trace::CaptureInfo::read(&mut reader, Default::default(), 10);
     assert_eq!(info.flows, 8);
     // What the link carried in two seconds, but for the SYNs, which are shorter, and the packet that it is sending at the end.
     let served = result.hops[1].rate_bps * 2.0 / 8.0;
     assert!((info.total.bytes as f64 - served).abs() <= 500.0, "{} of {served}", info.total.bytes);
     assert!(info.report.damage.is_none());
+}
+
+/// Of the data packets in a capture of a hop that their senders have not sent before, how many have each ECN code point: 00, 01, 10, 11.
+fn code_points(scheduler: &str, hop: u32, overrides: &[&str]) -> [u64; 4] {
+    let scenario = parse(&[&["warm_up=\"0 s\"", "until=\"2 s\""], overrides].concat()).unwrap();
+    let scheme = Scheme::new(&scheduler.parse().unwrap()).unwrap();
+    let mut capture = PacketCapture::new(&scenario, &scheme, hop, Vec::new()).unwrap();
+    simulate(&scenario, &scheme, 1, &AtomicBool::new(false), &mut capture).unwrap();
+    let bytes = capture.finish().unwrap();
+    let mut reader = CaptureReader::new(std::io::Cursor::new(bytes), "capture").unwrap();
+    let (mut found, mut furthest) = ([0; 4], BTreeMap::new());
+    while let Some(record) = reader.next_record() {
+        let [flow, sequence] = [12, 24].map(|at| u32::from_be_bytes(record.data[at..at + 4].try_into().unwrap()));
+        let port = [record.data[20], record.data[21]];
+        // Senders by the RFCs take ECT off what they send again.
+        let furthest = furthest.entry((flow, port)).or_insert(0);
+        if sequence > *furthest {
+            *furthest = sequence;
+            found[usize::from(record.data[1] & 3)] += 1;
+        }
+    }
+    found
+}
+
+#[test]
+fn a_capture_shows_the_states_of_drq_in_the_code_points_of_the_encoding() {
+    let drq = |hop, ecn: &str| code_points("drq:weight=0.01", hop, &[&format!("ecn=\"{ecn}\"")]);
+    // On the link, and as it would leave the CPU.
+    for hop in [1, 0] {
+        let [none, ect_1, ect_0, ce] = drq(hop, "paper");
+        assert!(ect_1 == 0 && none > ect_0 && ect_0 > 100 && ce > 100, "{hop}: {:?}", drq(hop, "paper"));
+        assert_eq!(drq(hop, "rfc3168"), [0, ect_0, none, ce], "{hop}");
+        assert_eq!(drq(hop, "metadata"), [0, 0, none + ect_0, ce], "{hop}");
+    }
+    // RED has no states: senders who know ECN say so, whatever DRQ would do.
+    let [none, ect_1, ect_0, ce] = code_points("red+red:weight=0.01", 1, &["ecn=\"paper\""]);
+    assert!(none == 0 && ect_1 == 0 && ect_0 > ce && ce > 10, "{ect_0} {ce}");
+    // Packets of senders without it are 00, but for signals in the paper's encoding.
+    let without = ["tcp.light.ecn=false", "tcp.heavy.ecn=false"];
+    let rfc = code_points("drq:weight=0.01", 1, &[&without[..], &["ecn=\"rfc3168\""]].concat());
+    assert!(rfc[0] > 1000 && rfc[1..] == [0, 0, 0], "{rfc:?}");
+    let paper = code_points("drq:weight=0.01", 1, &without);
+    assert!(paper[0] > paper[2] && paper[2] > 10 && paper[1] + paper[3] == 0, "{paper:?}");
 }
