@@ -26,6 +26,7 @@ pub fn run(mut scenario: NetworkScenario, args: &Run) -> Result<(), Failure> {
     let cancel = terminal::on_interrupt();
     // Before the runs, so that an unusable folder costs no time.
     let output = args.out.as_deref().map(Output::create).transpose().map_err(Failure::run)?;
+    let places = args.pcap.iter().map(|one| Place::open(&one.file, &args.input.file)).collect::<Result<Vec<_>, _>>()?;
     let bar = terminal::spinner();
     let settings =
         Settings { threads: threads(args.input.threads), cancel, progress: &|packets| bar.set_position(packets) };
@@ -34,9 +35,12 @@ pub fn run(mut scenario: NetworkScenario, args: &Run) -> Result<(), Failure> {
     let runs = result.map_err(failure)?;
     let summary = NetworkSummary::new(&scenario, &runs).map_err(Failure::run)?;
     let json = serde_json::to_string_pretty(&summary).map_err(Failure::run)?;
+    let captures = hops.iter().zip(places).map(|(&hop, place)| place.capture(&scenario, &schemes[0], hop, cancel));
+    // All that can be interrupted comes before anything is put in place.
+    let captures = captures.collect::<Result<Vec<Output>, Failure>>()?;
     let written = output.map(|o| write(o, &scenario, &runs, &summary, &json)).transpose().map_err(Failure::run)?;
-    for (hop, capture) in hops.iter().zip(&args.pcap) {
-        write_capture(&scenario, &schemes[0], *hop, &capture.file, cancel)?;
+    for capture in captures {
+        capture.commit().map_err(Failure::run)?;
     }
     if args.json {
         terminal::print(&json)?;
@@ -62,8 +66,10 @@ fn captured(scenario: &NetworkScenario, schemes: &[Scheme], wanted: &[PcapOf]) -
             .map(|k| k as u32)
             .ok_or_else(|| Failure::Input(format!("--pcap: {}", unknown("hop", &capture.hop, &names))))
     };
-    if let Some(again) = wanted.iter().enumerate().find(|(k, one)| wanted[..*k].iter().any(|w| w.file == one.file)) {
-        return Err(Failure::Input(format!("--pcap: {} is named twice", again.1.file.display())));
+    let place = |one: &PcapOf| std::path::absolute(&one.file).unwrap_or_else(|_| one.file.clone());
+    let twice = |&(k, one): &(usize, &PcapOf)| wanted[..k].iter().any(|w| place(w) == place(one));
+    if let Some((_, again)) = wanted.iter().enumerate().find(twice) {
+        return Err(Failure::Input(format!("--pcap: {} is named twice", again.file.display())));
     }
     if wanted.iter().any(|one| one.file == Path::new("-")) {
         return Err(Failure::Input("--pcap: \"-\": a capture goes into a file, such as box.link=link.pcap".into()));
@@ -71,23 +77,42 @@ fn captured(scenario: &NetworkScenario, schemes: &[Scheme], wanted: &[PcapOf]) -
     wanted.iter().map(index).collect()
 }
 
-/// Run once more, the packets of one hop going into a capture: the whole of it or nothing.
-fn write_capture(
-    scenario: &NetworkScenario,
-    scheme: &Scheme,
-    hop: u32,
-    path: &Path,
-    cancel: &AtomicBool,
-) -> Result<(), Failure> {
-    let target = path.display();
-    let unwritable = |e: std::io::Error| Failure::run(format!("cannot write {target}: {e}"));
-    let name = path.file_name().ok_or_else(|| Failure::input(format!("{target} names no file")))?;
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut output = Output::create(folder).map_err(Failure::run)?;
-    let file = output.file(&name.to_string_lossy()).map_err(Failure::run)?;
-    let mut capture = PacketCapture::new(scenario, scheme, hop, file).map_err(unwritable)?;
-    simulate(scenario, scheme, scenario.seed(), cancel, &mut capture).map_err(failure)?;
-    capture.finish().map_err(unwritable)?.finish().map_err(Failure::run)?;
-    output.commit().map_err(Failure::run)?;
-    Ok(())
+/// Where a capture goes.
+struct Place<'a> {
+    path: &'a Path,
+    name: String,
+    output: Output,
+}
+
+impl<'a> Place<'a> {
+    /// In a folder that is there, and not where the scenario stands.
+    fn open(path: &'a Path, scenario: &str) -> Result<Self, Failure> {
+        let target = path.display();
+        let wrong = |why: String| Failure::Input(format!("--pcap: cannot write {target}: {why}"));
+        let name = path.file_name().ok_or_else(|| wrong("it names no file".into()))?.to_string_lossy().to_string();
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !folder.is_dir() {
+            return Err(wrong(format!("there is no folder {}", folder.display())));
+        }
+        if path.canonicalize().is_ok_and(|place| Path::new(scenario).canonicalize().is_ok_and(|own| own == place)) {
+            return Err(wrong("it is the scenario".into()));
+        }
+        Ok(Self { path, name, output: Output::create(folder).map_err(Failure::run)? })
+    }
+
+    /// Run once more, the packets of one hop going into the capture: the whole of it, ready to be put in place.
+    fn capture(
+        mut self,
+        scenario: &NetworkScenario,
+        scheme: &Scheme,
+        hop: u32,
+        cancel: &AtomicBool,
+    ) -> Result<Output, Failure> {
+        let unwritable = |e: std::io::Error| Failure::run(format!("cannot write {}: {e}", self.path.display()));
+        let file = self.output.file(&self.name).map_err(Failure::run)?;
+        let mut capture = PacketCapture::new(scenario, scheme, hop, file).map_err(unwritable)?;
+        simulate(scenario, scheme, scenario.seed(), cancel, &mut capture).map_err(failure)?;
+        capture.finish().map_err(unwritable)?.finish().map_err(Failure::run)?;
+        Ok(self.output)
+    }
 }

@@ -148,10 +148,15 @@ fn wrong_words_about_captures_are_refused() {
     folder.dovetail(&["run", "net.toml", "--pcap", "box.link=link.pcap"]).fails(2, &["--pcap", "one --scheduler"]);
     let twice = [&one[..], &["box.link=one.pcap", "--pcap", "box.cpu=one.pcap"]].concat();
     folder.dovetail(&twice).fails(2, &["--pcap", "one.pcap is named twice"]);
-    let lost = [&one[..], &["box.link=none/link.pcap"]].concat();
-    folder.write("none", "a file where a folder is needed");
-    folder.dovetail(&lost).fails(1, &["none"]);
-    assert_eq!(folder.list("."), ["net.toml", "none"]);
+    let twice = [&one[..], &["box.link=one.pcap", "--pcap", "box.cpu=./one.pcap"]].concat();
+    folder.dovetail(&twice).fails(2, &["--pcap", "./one.pcap is named twice"]);
+    refused("box.link=none/link.pcap", &["--pcap: cannot write none/link.pcap", "there is no folder none"]);
+    folder.write("file", "where a folder is needed");
+    refused("box.link=file/link.pcap", &["--pcap", "there is no folder file"]);
+    refused("box.link=.", &["--pcap", "it names no file"]);
+    refused("box.link=./net.toml", &["--pcap: cannot write ./net.toml: it is the scenario"]);
+    assert_eq!(folder.list("."), ["file", "net.toml"]);
+    assert_eq!(std::fs::read_to_string(folder.path("net.toml")).unwrap(), NETWORK);
 }
 
 /// What a capture says of a packet: time, length on the wire, source address and port, sequence number, the ECN field, the flags of TCP.
