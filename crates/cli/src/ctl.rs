@@ -1,7 +1,8 @@
 //! `dovetail live ctl`.
 
+use std::io::Read;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 
 use dovetail_dataplane::control::protocol::Request;
 use dovetail_dataplane::control::{Client, ClientError};
@@ -56,21 +57,19 @@ fn show(client: &mut Client, json: bool, flows: usize) -> Result<(), Failure> {
 }
 
 fn watch(client: &mut Client, every: Duration, count: Option<u64>, flows: usize) -> Result<(), Failure> {
-    let (interrupt, interrupted) = sync_channel(1);
-    // A second handler is refused; there is none before this one.
-    let _ = ctrlc::set_handler(move || {
-        // A second interrupt has nothing to add to the first.
-        let _ = interrupt.try_send(());
-    });
+    let (mut interrupted, interrupt) = UnixStream::pair().map_err(Failure::run)?;
+    for signal in terminal::ending() {
+        let interrupt = interrupt.try_clone().map_err(Failure::run)?;
+        signal_hook::low_level::pipe::register(signal, interrupt).map_err(Failure::run)?;
+    }
+    interrupted.set_read_timeout(Some(std::time::Duration::from_nanos(every.as_nanos()))).map_err(Failure::run)?;
     let mut left = count;
     while left != Some(0) {
         let snapshot = client.snapshot(flows).map_err(failure)?;
         terminal::print(&serde_json::to_string(&snapshot).map_err(Failure::run)?)?;
         left = left.map(|left| left - 1);
-        let pause = if left == Some(0) { Duration::ZERO } else { every };
-        match interrupted.recv_timeout(std::time::Duration::from_nanos(pause.as_nanos())) {
-            Err(RecvTimeoutError::Timeout) => {}
-            _ => return Ok(()),
+        if left != Some(0) && interrupted.read_exact(&mut [0]).is_ok() {
+            break;
         }
     }
     Ok(())

@@ -1,14 +1,16 @@
-//! Standard output, progress, and Ctrl-C.
+//! Standard output, progress, and signals that end the program.
 
 use std::io::{IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock};
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::failure::Failure;
 
-/// Set when the user interrupts.
-static CANCELLED: AtomicBool = AtomicBool::new(false);
+/// Set by the [`ending`] signals.
+static CANCELLED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// Width of tables when the output is no terminal.
 const PLAIN_WIDTH: u16 = 120;
@@ -33,11 +35,26 @@ pub fn width() -> u16 {
     terminal_size::terminal_size().map_or(PLAIN_WIDTH, |(width, _)| width.0.clamp(60, 200))
 }
 
-/// From now on Ctrl-C ends the work in an orderly way; returns the flag that it sets.
+/// From now on Ctrl-C and the other [`ending`] signals end the work in an orderly way; returns the flag that they set.
 pub fn on_interrupt() -> &'static AtomicBool {
-    // A second handler is refused, which is as good as the first.
-    let _ = ctrlc::set_handler(|| CANCELLED.store(true, Ordering::Relaxed));
+    for signal in ending() {
+        // These signals can be caught.
+        let _ = signal_hook::flag::register(signal, Arc::clone(&CANCELLED));
+    }
     &CANCELLED
+}
+
+/// The signals that ask the program to end: Ctrl-C, `kill`, and the end of the terminal, unless it is to go on then.
+pub fn ending() -> impl Iterator<Item = i32> {
+    [SIGINT, SIGTERM].into_iter().chain((!survives_terminal()).then_some(SIGHUP))
+}
+
+/// Whether who started the program has SIGHUP ignored, as `nohup` does.
+fn survives_terminal() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|signals| u64::from_str_radix(signals.trim(), 16).ok());
+    ignored.is_some_and(|signals| signals >> (SIGHUP - 1) & 1 == 1)
 }
 
 /// Progress on a terminal, with rate and time left; nothing elsewhere.

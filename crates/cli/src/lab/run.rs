@@ -1,6 +1,5 @@
 //! `dovetail lab run`.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use dovetail_config::{InputError, unknown};
@@ -8,7 +7,6 @@ use dovetail_lab::scenario::{BUILT_IN, BuiltIn, Scenario, Step, Traffic};
 use dovetail_lab::{Lab, Options, now};
 use dovetail_sched::cost::Linear;
 use dovetail_units::Duration;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::inside::{Inside, Source};
 use super::predict::Draft;
@@ -29,9 +27,9 @@ pub fn run(args: RunLab) -> Result<(), Failure> {
     let drafted = if args.predict { scenario.steps.as_slice() } else { &[] };
     let drafts: Vec<Draft> =
         drafted.iter().map(|step| Draft::new(&scenario, &source, step)).collect::<Result<_, Failure>>()?;
-    let stop = stop()?;
+    let stop = terminal::on_interrupt();
     let lab = Lab::up(&Options { name: args.name.clone(), ..scenario.options.clone() })?;
-    let mut run = Run::new(&lab, &scenario, &source, &stop);
+    let mut run = Run::new(&lab, &scenario, &source, stop);
     let mut document = Document::new(&scenario.title);
     for (k, step) in scenario.steps.iter().enumerate() {
         let unaccounted = run.prepare(step)?;
@@ -68,9 +66,9 @@ pub fn predict(args: Predict) -> Result<(), Failure> {
     let draft = Draft::new(&scenario, &source, step)?;
     let costs = match draft.must_measure() {
         true => {
-            let stop = stop()?;
+            let stop = terminal::on_interrupt();
             let lab = Lab::up(&Options { name: args.name, ..scenario.options.clone() })?;
-            let mut run = Run::new(&lab, &scenario, &source, &stop);
+            let mut run = Run::new(&lab, &scenario, &source, stop);
             run.prepare(step)?;
             let costs = run.costs(&draft)?;
             run.end()?;
@@ -79,15 +77,6 @@ pub fn predict(args: Predict) -> Result<(), Failure> {
         false => Vec::new(),
     };
     terminal::print(&draft.text(&costs)?)
-}
-
-/// Set by Ctrl-C and the like.
-fn stop() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::run)?;
-    }
-    Ok(stop)
 }
 
 /// A file, or one of the scenarios that the program brings with it.

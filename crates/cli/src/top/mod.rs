@@ -8,7 +8,6 @@ mod view;
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -21,7 +20,6 @@ use ratatui::DefaultTerminal;
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use ratatui::layout::Rect;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::args::Top;
 use crate::ctl;
@@ -48,14 +46,11 @@ pub fn top(args: Top) -> Result<(), Failure> {
     if !io::stdout().is_terminal() {
         return Err(Failure::Input("the output is no terminal; for one screen as text: dovetail top --once".into()));
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::run)?;
-    }
+    let stop = terminal::on_interrupt();
     let mut watch = Watch { path, client: None, clock: Clock::start(), answered: None };
     // Also restores the terminal if there is a panic.
     let mut terminal = ratatui::try_init().map_err(Failure::run)?;
-    let done = watch.run(&mut terminal, every, &stop);
+    let done = watch.run(&mut terminal, every, stop);
     ratatui::try_restore().map_err(Failure::run)?;
     done.map_err(Failure::run)
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C ends long work soon, with exit code 130 and nothing left behind.
+//! Ctrl-C, and what else asks a program to end, ends long work soon, with exit code 130 and nothing left behind.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -22,17 +22,22 @@ fn wait_for(mut done: impl FnMut() -> bool) -> bool {
 
 /// Start `arguments`, interrupt it once `begun`, and wait for its end.
 fn interrupted(folder: &Folder, arguments: &[&str], begun: impl Fn(&Folder) -> bool) -> Said {
-    let mut child = folder.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let started = wait_for(|| begun(folder) || child.try_wait().unwrap().is_some());
+    ended_by("INT", folder.command(arguments), || begun(folder))
+}
+
+/// Start the command, send it the signal once `begun`, and wait for its end.
+fn ended_by(signal: &str, mut command: Command, begun: impl Fn() -> bool) -> Said {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let started = wait_for(|| begun() || child.try_wait().unwrap().is_some());
     if !started || child.try_wait().unwrap().is_some() {
         stop(child);
-        panic!("{arguments:?} did not begin, or ended at once");
+        panic!("{command:?} did not begin, or ended at once");
     }
-    let kill = Command::new("sh").arg("-c").arg(format!("kill -INT {}", child.id())).status().unwrap();
+    let kill = Command::new("sh").arg("-c").arg(format!("kill -{signal} {}", child.id())).status().unwrap();
     assert!(kill.success());
     if !wait_for(|| child.try_wait().unwrap().is_some()) {
         stop(child);
-        panic!("{arguments:?} goes on after an interrupt");
+        panic!("{command:?} goes on after SIG{signal}");
     }
     Said::from(child.wait_with_output().unwrap())
 }
@@ -59,6 +64,34 @@ fn a_long_run() {
     let run = ["run", "s.toml", "--json", "--out", "old", "--threads", "2"];
     interrupted(&folder, &run, |f| filled(f, "old")).fails(130, &["interrupted"]);
     assert!(folder.list("old").is_empty());
+}
+
+/// The program, run on `s.toml` by a shell that says `before` first.
+fn after(before: &str, folder: &Folder) -> Command {
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(format!("{before} \"$0\" run s.toml --out out")).arg(env!("CARGO_BIN_EXE_dovetail"));
+    shell.current_dir(folder.path(".")).stdin(Stdio::null());
+    shell
+}
+
+#[test]
+fn a_long_run_that_is_told_to_end_or_loses_its_terminal() {
+    let folder = Folder::new();
+    folder.write("s.toml", SCENARIO.replace("50 ms", "1000 h"));
+    for (signal, before) in [("TERM", "exec"), ("HUP", "exec env --default-signal=HUP")] {
+        let said = ended_by(signal, after(before, &folder), || filled(&folder, "out"));
+        said.fails(130, &["interrupted", "nothing was written"]);
+        assert_eq!(folder.list("."), ["s.toml"], "{signal}");
+    }
+}
+
+/// As under `nohup`.
+#[test]
+fn a_run_that_is_to_go_on_without_its_terminal_does() {
+    let folder = Folder::new();
+    folder.write("s.toml", SCENARIO.replace("50 ms", "20 s"));
+    ended_by("HUP", after("trap '' HUP; exec", &folder), || filled(&folder, "out")).succeeds();
+    assert!(folder.list("out").contains(&"summary.json".to_string()));
 }
 
 #[test]

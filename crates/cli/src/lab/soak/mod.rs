@@ -5,7 +5,6 @@ mod watched;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dovetail_dataplane::control::protocol::Request;
@@ -15,7 +14,6 @@ use dovetail_lab::scenario::{Scenario, Traffic};
 use dovetail_lab::{Lab, Options, Place, ask_to_end, now, pause};
 use dovetail_units::Duration;
 use serde::Deserialize;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::args::Soak;
 use crate::failure::Failure;
@@ -52,15 +50,12 @@ const LONGEST: Duration = Duration::from_secs(4);
 /// Make a lab, run the box in it for the time, and say whether it kept its promises.
 pub fn soak(args: Soak) -> Result<(), Failure> {
     let scenario = Scenario::parse("soak.toml", TRAFFIC, &[]).map_err(Failure::input)?;
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::run)?;
-    }
+    let stop = terminal::on_interrupt();
     let lab = Lab::up(&Options { name: args.name.clone(), ..scenario.options.clone() })?;
     let folder = tempfile::tempdir().map_err(Failure::run)?;
     let mut inside = Inside::start(&lab, folder.path())?;
     let traffic = Traffic::start(&lab, &scenario)?;
-    let watched = inside.treat_badly(&lab, args.duration, &stop)?;
+    let watched = inside.treat_badly(&lab, args.duration, stop)?;
     drop(traffic);
     let done = inside.end()?;
     let (text, passed) = watched.verdict(&done);
