@@ -2,7 +2,8 @@
 
 use dovetail_experiment::scenario::nearest;
 use dovetail_experiment::table::{fits, table, wrapped};
-use dovetail_sched::aqm::scheme::{MANAGERS, about};
+use dovetail_sched::Spec;
+use dovetail_sched::aqm::scheme::{MANAGERS, Scheme, about, manages};
 use dovetail_sched::catalog;
 use dovetail_sched::catalog::{Entry, Parameter};
 use dovetail_sched::composition::{parameters, parts};
@@ -48,7 +49,13 @@ fn find(name: &str) -> Result<Vec<&'static Entry>, Failure> {
     if let Some((name, _)) = name.split_once(':') {
         return Err(Failure::Input(format!("a name without parameters is wanted here, such as {name:?}")));
     }
-    parts(name).map_err(|error| {
+    let found = match manages(name) {
+        // Neither pipelines nor networks take it.
+        Ok(true) => Scheme::new(&Spec { name: name.to_string(), parameters: Vec::new() }).and_then(|_| parts(name)),
+        Ok(false) => parts(name),
+        Err(unknown) => Err(unknown),
+    };
+    found.map_err(|error| {
         Failure::Input(match nearest(error.wrong(), error.known().iter().copied()) {
             Some(near) => format!("{error}; did you mean {near:?}?"),
             None => error.to_string(),

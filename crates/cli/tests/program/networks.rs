@@ -120,6 +120,11 @@ fn wrong_networks_are_refused_with_the_place_and_what_would_be_right() {
         "until = \"2 s\"\necn = \"metdata\"",
         &["net.toml:3:7", "`metdata`", "did you mean `metadata`?"],
     );
+    refused(
+        "until = \"2 s\"",
+        "until = \"2 s\"\necn = true",
+        &["net.toml:3:7", "`true`: expected a quoted text", "`paper`, `rfc3168`, `metadata`"],
+    );
     refused("count = 4", "count = 4\ndelayed_ack = \"1 s\"", &["net.toml:22:15", "expected at most 500 ms"]);
     refused("drq:weight=0.01", "drq:gentle=no", &["net.toml:1:26", "drq has no parameter \"gentle\""]);
     refused("drq:weight=0.01", "drq:mean_packet=500", &["net.toml:1:26", "a length such as 500 B"]);

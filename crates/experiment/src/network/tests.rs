@@ -173,7 +173,13 @@ fn schedulers_are_names_for_cpus_and_links_with_parameters() {
     refused("drq:max-p=0.1", "did you mean \"max_p\"?");
     refused("drq:wait=yes", "drq has no parameter \"wait\"");
     refused("red:max_p=2", "max_p=2: expected from 2^-32 to 1");
-    refused("red:min=600", "upper threshold");
+    refused("red:max=10", "scheduler red:max=10: max=10: expected more than min, which is 50 packets");
+    refused("drq:max=60,min=60", "min=60: expected less than max, which is 60 packets");
+    refused("red:max=2000000000", "max=2000000000: expected at most 2^30 packets");
+    assert_eq!(
+        scheme("red:min=600").unwrap_err(),
+        "scheduler red:min=600: min=600: expected less than max, which is 550 packets"
+    );
     refused("fifo:min=1", "fifo has no parameters");
     refused("drq:gentle=no", "drq has no parameter \"gentle\"");
     refused("red:gentle=nope", "gentle=nope: expected yes or no");

@@ -108,7 +108,7 @@ fn split(name: &str, alone: Vec<&'static str>) -> Result<Vec<&'static str>, Spec
 }
 
 fn all() -> Vec<&'static str> {
-    MANAGERS.iter().map(|manager| manager.name).chain(catalog::names()).collect()
+    catalog::names().into_iter().chain(MANAGERS.iter().map(|manager| manager.name)).collect()
 }
 
 /// Whether active queue management has a part in what is called `name`.
@@ -172,7 +172,7 @@ impl Kind {
     }
 
     fn standing(self, spec: &Spec) -> Result<Standing, SpecError> {
-        let wrong = |error: AqmError| SpecError::new(&spec.name, format!("{spec}: {error}"));
+        let wrong = |error: AqmError| SpecError::new(&spec.name, error.to_string());
         let own = || spec.parameters.iter().filter(|(key, _)| self.takes(key));
         // Any time: the resource's own is put in later.
         let packet = Duration::from_micros(100);
@@ -206,15 +206,31 @@ fn read(spec: &Spec, packet: Duration) -> Result<RedConfig, SpecError> {
             set(&mut red, parameter, value)?;
         }
     }
-    // Thresholds are written in packets; RED wants them in its unit.
     let queue = &mut red.queue;
-    if queue.max <= MOST_THRESHOLD && queue.unit.packets(queue.max) > MOST_THRESHOLD {
+    check_thresholds(spec, queue.min, queue.max)?;
+    // Thresholds are written in packets; RED wants them in its unit.
+    if queue.unit.packets(queue.max) > MOST_THRESHOLD {
         let mean = spec.parameters.iter().find(|(key, _)| key == MEAN_PACKET).map_or("", |(_, mean)| mean);
         let expected = format!("so short that {} packets are at most 2^30 bytes", queue.max);
         return Err(SpecError::bad_value(MEAN_PACKET, mean, &expected));
     }
     (queue.min, queue.max) = (queue.unit.packets(queue.min), queue.unit.packets(queue.max));
     Ok(red)
+}
+
+/// Thresholds in packets, of which at least one is as `spec` has it if they are wrong.
+fn check_thresholds(spec: &Spec, min: u32, max: u32) -> Result<(), SpecError> {
+    let [own_min, own_max] = ["min", "max"].map(|name| spec.value(name));
+    match (own_min, own_max) {
+        (_, Some(value)) if max > MOST_THRESHOLD => Err(SpecError::bad_value("max", value, "at most 2^30 packets")),
+        (Some(value), _) if min >= max => {
+            Err(SpecError::bad_value("min", value, &format!("less than max, which is {max} packets")))
+        }
+        (None, Some(value)) if min >= max => {
+            Err(SpecError::bad_value("max", value, &format!("more than min, which is {min} packets")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The parameter that makes queues count in bytes.
