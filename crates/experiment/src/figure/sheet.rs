@@ -256,11 +256,13 @@ pub(super) fn chart<'c, 's>(area: &'c Area<'s>, heading: &str, x: &Axis, y: &Axi
     Ok(chart)
 }
 
-/// A panel's heading, cut to the panel's width.
+/// A panel's heading, of a size that fits the panel's width if one does, or cut to it.
 pub(super) fn draw_heading(area: &Area, heading: &str) -> Drawn {
     let (width, _) = area.dim_in_pixel();
-    let heading = shorten(heading, width as i32 - 2 * MARGIN, PANEL_TITLE_SIZE);
-    let style = text(PANEL_TITLE_SIZE, INK, true, Pos::new(HPos::Left, VPos::Top));
+    let room = width as i32 - 2 * MARGIN;
+    let size = (TICK_SIZE..=PANEL_TITLE_SIZE).rfind(|&size| text_width(heading, size) <= room).unwrap_or(TICK_SIZE);
+    let heading = shorten(heading, room, size);
+    let style = text(size, INK, true, Pos::new(HPos::Left, VPos::Top));
     area.draw(&Text::new(heading, (MARGIN, 12), style))
 }
 

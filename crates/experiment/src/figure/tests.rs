@@ -102,6 +102,14 @@ fn long_names_are_cut_to_the_picture() {
 }
 
 #[test]
+fn a_heading_that_is_little_too_long_is_written_smaller() {
+    let name = "drr+drr:buffer=none,charge=estimated,quantum=4.9322 ms";
+    let panel = |name: &str| UtilizationPanel { scheduler: name.into(), resources: vec![series("cpu", &[(0.0, 0.5)])] };
+    let svg = utilization("Utilization", &[panel("cbcs"), panel(name)]).unwrap();
+    assert!(texts(&svg).iter().any(|text| text == name), "{:?}", texts(&svg));
+}
+
+#[test]
 fn the_same_input_gives_the_same_bytes() {
     assert_eq!(pictures("x", 0.7, 7), pictures("x", 0.7, 7));
 }
