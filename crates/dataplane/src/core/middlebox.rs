@@ -148,7 +148,7 @@ impl Middlebox {
     }
 
     /// Whether there is no room for a frame of this flow. A queue may be as long as there is room left in the box (dynamic thresholds; A. Choudhury, E. Hahne, 1998): so n flows that take
-    /// all they can get have each 1/(n+1) of it, and as much is left for all others.
+    /// all they can get have each 1/(n+1) of it, and as much is left for all others. Queue management does not tell flows apart: there only the limit counts.
     fn is_full(&self, flow: u32) -> bool {
         let room = |most: u32| (most as usize).saturating_sub(self.inside);
         self.most.is_some_and(|most| self.entrance.queued(flow) as usize >= room(most))

@@ -12,7 +12,7 @@ use dovetail_units::{Duration, Time};
 pub(super) struct Event(u128);
 
 impl Event {
-    /// Nothing happens: nothing that is due at the last instant there is does.
+    /// No event. What is due at the last instant there is (584 years) is none, either.
     const NEVER: Self = Self(u128::MAX);
 
     pub fn new(due: Time, decided: Time) -> Self {
@@ -30,8 +30,8 @@ impl Event {
 
 /// The next event of every place at which events happen. There are few of them, whatever the number of flows.
 ///
-/// A tournament tree: node k has the earlier one of the events of nodes 2 k and 2 k + 1, of equal ones that of node 2 k, and the places are
-/// the leaves. A change costs one comparison per level, whichever way it goes.
+/// A tournament tree: the leaves are the places, in order, and node k has the earlier one of the events of its children, nodes 2 k and 2 k + 1;
+/// of equal ones that of 2 k, whose places have the smaller numbers. A change costs one comparison per level.
 pub(super) struct Calendar {
     nodes: Vec<(Event, u32)>,
 }
@@ -41,7 +41,7 @@ impl Calendar {
         Self { nodes: Self::empty(8) }
     }
 
-    /// Of a power of two of places.
+    /// The nodes for so many places, a power of two, at which nothing happens.
     fn empty(places: u32) -> Vec<(Event, u32)> {
         let mut nodes = vec![(Event::NEVER, 0); places as usize];
         nodes.extend((0..places).map(|place| (Event::NEVER, place)));
@@ -51,7 +51,7 @@ impl Calendar {
     /// The next event's time and place.
     #[inline]
     pub fn peek(&self) -> Option<(Time, u32)> {
-        // Of the event only the time is read: all 128 bits at once could not be had before both halves of them, just written, were in memory.
+        // Only the half that is the time is read: a load of all 128 bits would have to wait for the two stores of 64 that have just been made.
         let (due, place) = (self.nodes[1].0.due(), self.nodes[1].1);
         (due != Time::MAX).then_some((due, place))
     }
@@ -104,7 +104,7 @@ impl<T> Line<T> {
         Self { place, delay, under_way: VecDeque::new() }
     }
 
-    /// Sets out at `from`, as is decided at `decided`. O(1) if none set out later before.
+    /// Sets out at `from`, as is decided at `decided`. O(1), but for what has been sent before and arrives later.
     #[inline]
     pub fn send(&mut self, decided: Time, from: Time, what: T, calendar: &mut Calendar) {
         let event = Event::new(from + self.delay, decided);

@@ -3,7 +3,7 @@
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
-use super::sweep::{DRQ, DRR_RED, Point, SCHEMES, curve, least, most, sweep, throughput, under};
+use super::sweep::{DRR_RED, PRINTED_WEIGHT, Point, SCHEMES, curve, drq, least, most, sweep, throughput, under};
 use crate::figure::{CurveChart, CurvePanel, Quantity, curves};
 use crate::network::Estimate;
 
@@ -30,7 +30,7 @@ pub(super) fn by_capacity(bench: &Bench<'_>, overrides: &[String]) -> Result<Vec
 /// Those with CPUs of 20 Mcycles/s, and core links of twice the rate.
 pub(super) fn with_wide_core(bench: &Bench<'_>, overrides: &[String]) -> Result<Vec<Point>, ReproduceError> {
     let core = ["L1", "L2"].map(|hop| format!("hop.{hop}.rate=200 Mbps"));
-    let own = cpus(20).into_iter().chain(core).chain([under(&[DRR_RED, DRQ])]);
+    let own = cpus(20).into_iter().chain(core).chain([under(&[DRR_RED, &drq(PRINTED_WEIGHT)])]);
     sweep(bench, "drq/fig14.toml", SCENARIO, &[(20.0, own.chain(overrides.iter().cloned()).collect())])
 }
 

@@ -7,11 +7,19 @@ use crate::network::{Estimate, Group, GroupSummary, NetworkScenario, NetworkSumm
 use dovetail_sim::network::NetworkResult;
 
 /// The names of the paper's RED-RED, DRR-RED and DRQ.
-pub(super) const SCHEMES: [(&str, &str); 3] = [("red+red", "RED-RED"), ("drr+red", "DRR-RED"), ("drq", "DRQ")];
+pub(super) const SCHEMES: [(&str, &str); 3] = [("red+red", "RED-RED"), ("drr+red", "DRR-RED"), (DRQ, "DRQ")];
 
-/// DRR-RED and DRQ with RED's parameters of section IV.A, as the scenario files have them.
+/// DRR-RED with RED's parameters of section IV.A, as the scenario files have it.
 pub(super) const DRR_RED: &str = "drr+red:rules=ns2,wait=yes,weight=0.0001";
-pub(super) const DRQ: &str = "drq:weight=0.0001";
+/// RED's averaging weight of section IV.A.
+pub(super) const PRINTED_WEIGHT: &str = "0.0001";
+/// DRQ's name.
+pub(super) const DRQ: &str = "drq";
+
+/// DRQ with this averaging weight.
+pub(super) fn drq(weight: &str) -> String {
+    format!("{DRQ}:weight={weight}")
+}
 
 /// The override by which a scenario is run under these schemes only.
 pub(super) fn under(schemes: &[&str]) -> String {

@@ -4,14 +4,12 @@ use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::fig5::{Distance, LEAST_WINDOW, distances, runs, worst};
-use super::sweep::{Point, most, under};
+use super::sweep::{DRQ, PRINTED_WEIGHT, Point, drq, most, under};
 use crate::figure::{Curve, CurveChart, CurvePanel, Measured, Quantity, curves};
 use crate::network::{Beside, Estimate, HopSummary, fair_rates};
 
 /// Capacities in Mcycles/s at which CPU and link both limit: from B w_h = 21.3 to B w_a = 37.5.
 const BOTH: [f64; 2] = [22.0, 37.0];
-/// DRQ's name.
-const DRQ: &str = "drq";
 
 /// Fig. 5 under DRQ with each averaging weight.
 pub(super) struct ByWeight {
@@ -36,19 +34,19 @@ pub(super) fn by_weight(bench: &Bench<'_>, overrides: &[String]) -> Result<ByWei
     let sweep = |weight: &'static str, seeds: u32| {
         let own = |capacity: u32| {
             let seeds = if f64::from(capacity) < BOTH[1] { seeds } else { 3 };
-            let own = [under(&[&format!("{DRQ}:weight={weight}")]), format!("seeds={seeds}")];
+            let own = [under(&[&drq(weight)]), format!("seeds={seeds}")];
             own.into_iter().chain(overrides.iter().cloned()).collect()
         };
         Ok::<_, ReproduceError>(Sweep { weight, points: runs(bench, own)? })
     };
-    Ok(ByWeight { printed: sweep("0.0001", 12)?, default: sweep("0.002", 30)?, fast: sweep("0.01", 3)? })
+    Ok(ByWeight { printed: sweep(PRINTED_WEIGHT, 12)?, default: sweep("0.002", 30)?, fast: sweep("0.01", 3)? })
 }
 
 /// What the paper's weight gives, what the default gives, and where the difference comes from.
 pub(super) fn found(findings: &mut Findings, by_weight: &ByWeight) -> Result<(), ReproduceError> {
     let ByWeight { printed, default, fast } = by_weight;
-    let narrow = distances(&printed.points, DRQ, |window| window < LEAST_WINDOW);
-    printed.found(findings, "drq", format!("where the fair window is smaller: {}", worst(&narrow).1));
+    let small_windows = distances(&printed.points, DRQ, |window| window < LEAST_WINDOW);
+    printed.found(findings, "drq", format!("where the fair window is smaller: {}", worst(&small_windows).1));
     default.found(findings, "drq-default", format!("with {}: {}", fast.weight, worst(&fast.wide()).1));
     findings.noted(
         "drq-used",
@@ -56,9 +54,9 @@ pub(super) fn found(findings: &mut Findings, by_weight: &ByWeight) -> Result<(),
         format!("with {}: {:.1} %", default.weight, default.distance_from_used()?),
     );
     let [more, less] = [printed.idle(), default.idle()];
-    let [wide, narrow] = [&more, &less].map(|idle| idle.ci95.unwrap_or(f64::NAN));
+    let half = |idle: &Estimate| idle.ci95.unwrap_or(f64::NAN);
     let note = format!("{:.2} in the mean; {}; {}", more.mean / less.mean, printed.queues(), default.queues());
-    findings.noted("drq-idle", (more.mean - wide) / (less.mean + narrow), note);
+    findings.noted("drq-idle", (more.mean - half(&more)) / (less.mean + half(&less)), note);
     findings.picture("drq-fig5-weights.svg", picture([printed, default, fast])?);
     Ok(())
 }

@@ -83,15 +83,15 @@ struct Case<'a> {
     runs: &'a Delays,
 }
 
-/// Weights that are what a flow asks for on each resource, and charges corrected by what was measured; and this with one thing changed.
+/// The delay runs by what the papers leave open.
 pub struct Readings<'a> {
-    /// So.
+    /// Weights are what a flow asks for on each resource; charges are corrected by what was measured.
     pub reserved: &'a Delays,
-    /// The same weight for all flows.
+    /// As `reserved`, but for the same weight of all flows.
     pub equal: &'a Delays,
-    /// Charges stay as predicted.
+    /// As `reserved`, but for charges that stay as predicted.
     pub predicted: &'a Delays,
-    /// Charges stay as predicted, and separate DRR has the quantum that CBCS has: CBCS and separate DRR only.
+    /// As `predicted`, but for the quanta of separate DRR, which are those of CBCS; under these two only.
     pub quantum: &'a Delays,
 }
 

@@ -138,21 +138,22 @@ struct Stages {
     scheduler: &'static str,
     /// In front of the link, in the order of the pipeline.
     resources: &'static [&'static str],
-    /// Whether the scheduler at the entrance is told the time on the engines as that on its own, which it shares; else next to nothing, as it counts the engines' too.
-    shares_engines: bool,
+    /// What the first scheduler is told that a packet takes on its own engine: as much as on `engines`, since this is all that it shares by; or next to nothing, since it
+    /// counts `engines` besides.
+    told_engines: bool,
 }
 
 /// Separate schedulers of which the second one's engine counts, between engines and link.
 const FURTHER: Stages =
-    Stages { scheduler: "drr+fifo+drr:full=hold,buffer=8", resources: &["engines", "second"], shares_engines: false };
+    Stages { scheduler: "drr+fifo+drr:full=hold,buffer=8", resources: &["engines", "second"], told_engines: false };
 /// CBCS behind its engine.
 const ONE: Stages =
-    Stages { scheduler: "cbcs:charge=estimated", resources: &["first", "engines"], shares_engines: false };
+    Stages { scheduler: "cbcs:charge=estimated", resources: &["first", "engines"], told_engines: false };
 /// Separate schedulers, each behind its own.
 const TWO: Stages = Stages {
     scheduler: "drr+fifo+fifo+drr:full=hold,buffer=8,charge=estimated",
     resources: &["first", "engines", "second"],
-    shares_engines: true,
+    told_engines: true,
 };
 
 impl Stages {
@@ -172,7 +173,7 @@ impl Stages {
                 all.push(format!("class.{class}.cost.{stage}='{us} us'"));
             }
             if self.resources.contains(&"first") {
-                let told_us = if self.shares_engines { engine } else { 0.001 };
+                let told_us = if self.told_engines { engine } else { 0.001 };
                 all.push(format!("class.{class}.estimate.first='{told_us} us'"));
             }
         }
