@@ -45,11 +45,11 @@ impl<const M: usize> Discipline<M> for Fifo {
     fn stamp(&mut self, _now: Time) {}
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, _slot: u32, queues: &mut Queues<M, P, (), ()>) {
-        self.order.push_back(queues.id(flow));
+        self.order.push_back(queues.id(flow), ());
     }
 
     fn choose<P>(&mut self, _now: Time, queues: &mut Queues<M, P, (), ()>) -> Choice {
-        self.order.front(queues).map_or(Choice::AwaitProgress, |flow| Choice::Flow(flow.index))
+        self.order.front(queues).map_or(Choice::AwaitProgress, |(flow, ())| Choice::Flow(flow.index))
     }
 
     fn served<P>(

@@ -11,7 +11,10 @@
 //! * Of several packets that end in the same tick, regular flows go first, by what is left and then by index; then the favoured flow
 //!   at the start of order (23), then the one at its end. What a flow was served beyond the end goes to its next packet.
 //! * Equals in order (23) go by turn: a flow takes a new turn when it becomes backlogged and when a packet of it ends favoured.
-//! * What a packet took more or less than it said is charged to its flow's next packet, on each resource in nanoseconds, if it is more than a 4096th of what that takes; R_i has all of it.
+//! * What a packet took more or less than it said is charged to its flow's next packet, on each resource in nanoseconds, if it is more than a 4096th of what that takes and more than one; R_i has all of it.
+//! * The fluid's time stands still while the first packet that has started and waits is late on the CPU; and from when a packet that is late starts on the link until one does that is not,
+//!   or the one that was handed out last has. A packet is planned to be on CPU and link behind all that started before, for as long as it is charged in the fluid, from the first whole
+//!   nanosecond that is not before its start; it is late when it has not started there after it could have been through with both.
 //! * Between two events R_i is brought up to date, and so rounded, when a flow becomes backlogged in the fluid or is removed from it, and
 //!   at a change of a weight or alpha; at no other time.
 //!
@@ -34,6 +37,8 @@ const ONE: u64 = 1 << 32;
 #[derive(Clone, Debug)]
 struct Head {
     cost: ResourceVec<2>,
+    /// With what earlier packets took more or less than they said.
+    charged: ResourceVec<2>,
     /// R_i.
     left: i64,
     started: bool,
@@ -62,13 +67,23 @@ struct Flow<P> {
 pub struct DirectTradeoff<P> {
     alpha: f64,
     now: Time,
-    /// The fluid's clock in ticks.
+    /// `now` in the fluid's time.
+    fluid_now: Time,
+    /// The instant up to which the fluid's events were handled, in ticks.
     clock: u128,
     flows: Vec<Flow<P>>,
     free: Vec<u32>,
     /// The favoured flows: first and last in order (23).
     favoured: [Option<usize>; 2],
-    started: VecDeque<FlowId>,
+    /// Packets that have started, and when each is late on CPU and link.
+    started: VecDeque<(FlowId, [Time; 2])>,
+    /// When CPU and link are through with each packet that has started, as planned.
+    planned: Vec<[Time; 2]>,
+    /// Packets that were handed out.
+    handed_out: u64,
+    /// The highest number of those that have come to the link or left.
+    through: u64,
+    link_is_late: bool,
     turns: u64,
     stats: Stats,
 }
@@ -79,11 +94,16 @@ impl<P> DirectTradeoff<P> {
         Self {
             alpha,
             now: Time::ZERO,
+            fluid_now: Time::ZERO,
             clock: 0,
             flows: Vec::new(),
             free: Vec::new(),
             favoured: [None; 2],
             started: VecDeque::new(),
+            planned: Vec::new(),
+            handed_out: 0,
+            through: 0,
+            link_is_late: false,
             turns: 0,
             stats: Stats::default(),
         }
@@ -105,19 +125,29 @@ impl<P> DirectTradeoff<P> {
 
     /// Every event up to `now`.
     fn handle_events(&mut self, now: Time) {
-        self.now = self.now.max(now);
-        let now = u128::from(self.now.as_nanos()) << TICK_BITS;
-        while let Some(ticks) = self.until_event().filter(|&t| t <= now - self.clock) {
+        let passed = now.since(self.now);
+        self.now += passed;
+        let stood = self.fluid_now;
+        let wanted = if self.link_is_late { stood } else { stood + passed };
+        loop {
+            // The CPU is late as soon as the packet that is first is.
+            let late = self.started.iter().find(|(flow, _)| self.find(*flow).is_some()).map(|(_, latest)| latest[0]);
+            self.fluid_now = late.map_or(wanted, |late| wanted.min(late)).max(stood);
+            let left = self.until_now();
+            let Some(ticks) = self.until_event().filter(|&ticks| ticks <= left) else { return };
             self.run(ticks);
             self.end_due();
             self.reallocate();
         }
     }
 
+    fn until_now(&self) -> u128 {
+        (u128::from(self.fluid_now.as_nanos()) << TICK_BITS) - self.clock
+    }
+
     /// Something other than the end of a packet changes the shares now.
     fn run_to_now(&mut self) {
-        let now = u128::from(self.now.as_nanos()) << TICK_BITS;
-        self.run(now - self.clock);
+        self.run(self.until_now());
     }
 
     fn until_event(&self) -> Option<u128> {
@@ -179,8 +209,9 @@ impl<P> DirectTradeoff<P> {
         }
         let left = virtual_time(charged, record.config.weight).max(1) + credit;
         // Rounding on a link leaves equals equal.
-        let rounded = (0..2).all(|r| charged[r].as_nanos().abs_diff(cost[r].as_nanos()) <= cost[r].as_nanos() / 4096);
-        record.head = Some(Head { cost: if rounded { cost } else { charged }, left, started: false });
+        let rounded =
+            (0..2).all(|r| charged[r].as_nanos().abs_diff(cost[r].as_nanos()) <= (cost[r].as_nanos() / 4096).max(1));
+        record.head = Some(Head { cost: if rounded { cost } else { charged }, charged, left, started: false });
         if starts {
             self.start(flow);
         }
@@ -188,10 +219,23 @@ impl<P> DirectTradeoff<P> {
 
     fn start(&mut self, flow: usize) {
         let id = self.id(flow);
-        if let Some(head) = self.flows[flow].head.as_mut().filter(|h| !h.started) {
-            head.started = true;
-            self.started.push_back(id);
-        }
+        let Some(head) = self.flows[flow].head.as_mut().filter(|h| !h.started) else { return };
+        head.started = true;
+        let charged = head.charged;
+        let latest = self.plan(charged);
+        self.started.push_back((id, latest));
+    }
+
+    /// A packet that starts now is planned behind all others on CPU and link; it is late when it could have been through instead of starting.
+    fn plan(&mut self, charged: ResourceVec<2>) -> [Time; 2] {
+        let now = in_time(self.clock);
+        self.planned.retain(|ends| ends[1] > now);
+        let free = |r: usize| self.planned.iter().map(|ends| ends[r]).fold(now, Time::max);
+        let on_cpu = free(0);
+        let on_link = free(1).max(on_cpu + charged[0]);
+        let end = on_link + charged[1];
+        self.planned.push([on_cpu + charged[0], end]);
+        [on_cpu, on_link].map(|start| start + end.since(now))
     }
 
     fn next_turn(&mut self) -> u64 {
@@ -232,6 +276,11 @@ impl<P> DirectTradeoff<P> {
         self.stats.refused[reason as usize] += 1;
         Err(Refused { reason, payload })
     }
+}
+
+/// The first instant that is not before this many ticks.
+fn in_time(ticks: u128) -> Time {
+    Time::from_nanos(u64::try_from(ticks.div_ceil(1 << TICK_BITS)).unwrap_or(u64::MAX))
 }
 
 /// Normalised processing times (eq. 12) in units of 2^-32, to the nearest; of a packet that takes no time at all, one.
@@ -344,27 +393,41 @@ impl<P> Scheduler<2, P> for DirectTradeoff<P> {
         if self.stats.queued == 0 {
             return Next::Empty;
         }
-        while let Some(flow) = self.started.pop_front() {
+        while let Some((flow, [_, late_on_link])) = self.started.pop_front() {
             let Some(at) = self.find(flow) else { continue };
             let Some((size, charged, payload)) = self.flows[at].waiting.pop_front() else { continue };
             self.stats.served += 1;
             self.stats.queued -= 1;
             self.stats.queued_bytes -= u64::from(size);
-            return Next::Serve(Served { ticket: Ticket::new(flow, charged, [0; 2]), size, payload });
+            self.handed_out += 1;
+            let ticket = Ticket::new(flow, charged, [self.handed_out, late_on_link.as_nanos()]);
+            return Next::Serve(Served { ticket, size, payload });
         }
-        let event = self.clock + self.until_event().unwrap_or(0);
-        Next::At(Time::from_nanos(u64::try_from(event.div_ceil(1 << TICK_BITS)).unwrap_or(u64::MAX)))
+        if self.link_is_late {
+            return Next::AwaitProgress;
+        }
+        let event = in_time(self.clock + self.until_event().unwrap_or(0));
+        Next::At(self.now + event.since(self.fluid_now))
     }
 
     fn progress(&mut self, now: Time, ticket: &mut Ticket<2>, resource: usize, event: Progress) {
         self.handle_events(now);
+        let [number, late_on_link] = ticket.tags();
+        if resource == 1 || event == Progress::Abandoned {
+            self.through = self.through.max(number);
+        }
+        if resource == 1 && event == Progress::Started {
+            self.link_is_late = self.fluid_now > Time::from_nanos(late_on_link);
+        }
+        // Nothing that was handed out later is on its way to the link.
+        self.link_is_late &= self.through < self.handed_out;
         let Progress::Finished { used } = event else { return };
         let before = ticket.charged();
         let mut after = before;
         if let Some(time) = after.0.get_mut(resource) {
             *time = used.min(LONGEST_TIME);
         }
-        *ticket = Ticket::new(ticket.flow(), after, [0; 2]);
+        *ticket = Ticket::new(ticket.flow(), after, ticket.tags());
         if let Some(at) = self.find(ticket.flow()) {
             let record = &mut self.flows[at];
             for r in 0..2 {

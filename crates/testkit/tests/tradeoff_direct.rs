@@ -29,7 +29,7 @@ proptest! {
 fn decides_as_the_direct_implementation_over_many_identity_switches() {
     let mut both = twins(0.85);
     let mut bytes = Random::new(1);
-    while both.subject.discipline().identity_switches() < 300_000 {
+    while both.subject.discipline().identity_switches() < 30_000 {
         let operations = bytes.by_ref().take(1 << 16).collect::<Vec<u8>>();
         both.run(&mut operations.into_iter()).unwrap();
     }

@@ -16,7 +16,7 @@ impl Eligible {
     /// A packet of the flow has started and is counted.
     pub(super) fn started<const M: usize, P>(&mut self, flow: u32, queues: &FlowQueues<M, P>) {
         match self {
-            Self::Starts(order) => order.push_back(queues.id(flow)),
+            Self::Starts(order) => order.push_back(queues.id(flow), ()),
             // Behind others of the flow that have started, it has its place when they are gone.
             Self::Finishes(heap) if queues.flow(flow).state.started == 1 => place(heap, flow, queues),
             Self::Finishes(_) => (),
@@ -26,7 +26,7 @@ impl Eligible {
     /// Whose packet is next.
     pub(super) fn first<const M: usize, P>(&mut self, queues: &FlowQueues<M, P>) -> Option<u32> {
         match self {
-            Self::Starts(order) => order.front(queues).map(|id| id.index),
+            Self::Starts(order) => order.front(queues).map(|(id, ())| id.index),
             Self::Finishes(heap) => heap.peek().map(|(_, flow)| flow),
         }
     }
@@ -43,7 +43,7 @@ impl Eligible {
     /// The first one has been taken out of its queue and is no longer counted.
     pub(super) fn served<const M: usize, P>(&mut self, flow: u32, queues: &FlowQueues<M, P>) {
         match self {
-            Self::Starts(order) => order.pop_front(),
+            Self::Starts(order) => _ = order.pop_front(),
             Self::Finishes(heap) if queues.flow(flow).state.started > 0 => place(heap, flow, queues),
             Self::Finishes(heap) => heap.remove(flow),
         }

@@ -1,29 +1,38 @@
-//! An order of service: one entry per packet, naming its flow.
+//! An order of service: one entry per packet, naming its flow, with a note.
 
 use alloc::collections::VecDeque;
 
 use super::Queues;
 use crate::contract::FlowId;
 
-/// Flows in the order in which their packets are to be served. Every operation is O(1), amortised.
-#[derive(Clone, Debug, Default)]
-pub struct Order {
-    entries: VecDeque<FlowId>,
+/// Flows in the order in which their packets are to be served, with a note of each. Every operation is O(1), amortised.
+#[derive(Clone, Debug)]
+pub struct Order<N = ()> {
+    entries: VecDeque<(FlowId, N)>,
     /// Entries of removed flows that may still be there.
     stale: usize,
 }
 
-impl Order {
+impl<N> Default for Order<N> {
+    fn default() -> Self {
+        Self { entries: VecDeque::new(), stale: 0 }
+    }
+}
+
+impl<N: Copy> Order<N> {
     /// The flow's next packet is to be served after all others that are here.
-    pub fn push_back(&mut self, flow: FlowId) {
-        self.entries.push_back(flow);
+    pub fn push_back(&mut self, flow: FlowId, note: N) {
+        self.entries.push_back((flow, note));
     }
 
     /// Whose packet is first, if any is here; entries of removed flows are passed over.
-    pub fn front<const M: usize, P, F: Default, S: Copy>(&mut self, queues: &Queues<M, P, F, S>) -> Option<FlowId> {
-        while let Some(&flow) = self.entries.front() {
+    pub fn front<const M: usize, P, F: Default, S: Copy>(
+        &mut self,
+        queues: &Queues<M, P, F, S>,
+    ) -> Option<(FlowId, N)> {
+        while let Some(&(flow, note)) = self.entries.front() {
             if queues.get(flow).is_some() {
-                return Some(flow);
+                return Some((flow, note));
             }
             self.entries.pop_front();
             self.stale = self.stale.saturating_sub(1);
@@ -31,9 +40,9 @@ impl Order {
         None
     }
 
-    /// The first packet is served.
-    pub fn pop_front(&mut self) {
-        self.entries.pop_front();
+    /// The first packet is served: its note.
+    pub fn pop_front(&mut self) -> Option<N> {
+        self.entries.pop_front().map(|(_, note)| note)
     }
 
     /// Whether no packet is here.
@@ -47,7 +56,7 @@ impl Order {
         let removed = queues.id(flow);
         self.stale += queues.flow(flow).packets as usize;
         if 2 * self.stale > self.entries.len() {
-            self.entries.retain(|&entry| entry != removed && queues.get(entry).is_some());
+            self.entries.retain(|&(entry, _)| entry != removed && queues.get(entry).is_some());
             self.stale = 0;
         }
     }
@@ -66,7 +75,7 @@ mod tests {
         let join = |queues: &mut Queues<1, (), (), ()>, order: &mut Order| {
             let flow = queues.add_flow(FlowConfig::default(), Weight::ONE);
             queues.push(Packet { flow, size: 1, cost: ResourceVec::ZERO, payload: () }, ());
-            order.push_back(flow);
+            order.push_back(flow, ());
             flow
         };
         let first = join(&mut queues, &mut order);
@@ -77,6 +86,6 @@ mod tests {
             queues.remove_flow(flow);
         }
         assert!(order.entries.len() <= 3, "{}", order.entries.len());
-        assert_eq!(order.front(&queues), Some(first));
+        assert_eq!(order.front(&queues), Some((first, ())));
     }
 }

@@ -3,12 +3,15 @@
 //! Flows that get only the guaranteed share are *regular*: all of them advance at the rate of the virtual time V, and a heap of
 //! virtual finish times tells which head packet ends first. The at most two *favoured* flows are tracked one by one.
 
+use alloc::vec::Vec;
 use core::cmp::{Ordering, Reverse};
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
+use super::pace::{Latest, Pace};
 use super::share::allocate;
 use crate::contract::LONGEST_TIME;
+use crate::per_flow::Choice;
 use crate::queues::{IndexedHeap, NIL, Order, Queues};
 
 /// Virtual time and the fluid's clock count in units of 2^-20 ns.
@@ -17,7 +20,7 @@ const TICK_BITS: u32 = 20;
 const ONE: u64 = 1 << 32;
 
 type FlowQueues<P> = Queues<2, P, FluidFlow, ()>;
-type Started = Order;
+pub(super) type Started = Order<Latest>;
 
 /// A flow in the fluid schedule. Service is in virtual time: dominant processing time divided by the flow's weight.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +73,7 @@ impl FluidFlow {
 
 /// Whether two packets' times differ by no more than a link's rounding to nanoseconds: that shall not keep equals from taking turns.
 fn are_near(a: &ResourceVec<2>, b: &ResourceVec<2>) -> bool {
-    a.0.iter().zip(&b.0).all(|(a, b)| a.as_nanos().abs_diff(b.as_nanos()) <= a.as_nanos() >> 12)
+    a.0.iter().zip(&b.0).all(|(a, b)| a.as_nanos().abs_diff(b.as_nanos()) <= (a.as_nanos() >> 12).max(1))
 }
 
 /// A virtual time on a clock that wraps; ordered by distance.
@@ -141,6 +144,11 @@ fn to_u128(value: f64) -> u128 {
     if value < u64::MAX as f64 { u128::from(value as u64) } else { value as u128 }
 }
 
+/// The first instant that is not before this many ticks.
+fn in_time(ticks: u128) -> Time {
+    Time::from_nanos(u64::try_from(ticks.div_ceil(1 << TICK_BITS)).unwrap_or(u64::MAX))
+}
+
 /// An instant in ticks.
 fn in_ticks(time: Time) -> u128 {
     u128::from(time.as_nanos()) << TICK_BITS
@@ -162,8 +170,7 @@ pub(super) struct Fluid {
     alpha: f64,
     /// How far the fluid has run, in ticks.
     clock: u128,
-    /// The latest instant that was asked about, in ticks.
-    now: u128,
+    pace: Pace,
     /// When the first head packet ends if nothing else happens before, in ticks.
     due: u128,
     virtual_time: Tag,
@@ -172,6 +179,8 @@ pub(super) struct Fluid {
     /// Sum over backlogged flows of weight (thousandths) times normalised processing time (2^-32), per resource.
     load: [u128; 2],
     favoured: [Option<Favoured>; 2],
+    /// By flow: what it is charged for a head packet that has not started; with alpha = 0 only.
+    unstarted: Vec<ResourceVec<2>>,
     /// Flows have come at `clock` since the shares were last allocated.
     stale: bool,
     /// Regular flows by the virtual finish times of their head packets (eq. 28).
@@ -188,12 +197,13 @@ impl Fluid {
         Self {
             alpha,
             clock: 0,
-            now: 0,
+            pace: Pace::default(),
             due: u128::MAX,
             virtual_time: Tag(0),
             rate: 0.0,
             load: [0; 2],
             favoured: [None; 2],
+            unstarted: Vec::new(),
             stale: false,
             finishes: IndexedHeap::default(),
             smallest_ratio: IndexedHeap::default(),
@@ -207,30 +217,77 @@ impl Fluid {
         self.switches
     }
 
-    /// Every event until `now`. In between nothing is brought up to date, so that nothing is rounded.
-    pub(super) fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<P>, started: &mut Started) {
-        self.now = in_ticks(now);
-        if self.now > self.clock {
-            self.refresh(queues, started);
-        }
-        while self.step(queues, started) {}
+    pub(super) fn stood_still(&self) -> Duration {
+        self.pace.stood_still()
     }
 
-    /// The events until the first, not after `now`, at which a packet starts; if there is none, when to look again.
+    /// Every event until `now`. In between nothing is brought up to date, so that nothing is rounded.
+    pub(super) fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<P>, started: &mut Started) {
+        self.pace.pass(now);
+        self.hold(queues, started);
+        if self.now() > self.clock {
+            self.refresh(queues, started);
+        }
+        while self.step(queues, started) {
+            self.hold(queues, started);
+        }
+    }
+
+    /// The present, in ticks of fluid time.
+    fn now(&self) -> u128 {
+        in_ticks(self.pace.now())
+    }
+
+    /// Fluid time stands still while the packet that has started first and waits for the CPU is late.
+    fn hold<P>(&mut self, queues: &FlowQueues<P>, started: &mut Started) {
+        if let Some((_, latest)) = started.front(queues) {
+            self.pace.hold(latest);
+        }
+    }
+
+    /// The packet with these latest starts, which was the first to wait, is handed out: its number.
+    pub(super) fn hand_out(&mut self, now: Time, latest: Latest) -> u64 {
+        self.pace.pass(now);
+        self.pace.hold(latest);
+        self.pace.hand_out()
+    }
+
+    /// A packet that was handed out under this number starts on the link, with this latest start.
+    pub(super) fn starts_on_link<P>(
+        &mut self,
+        now: Time,
+        number: u64,
+        latest: Time,
+        queues: &mut FlowQueues<P>,
+        started: &mut Started,
+    ) {
+        self.settle(now, queues, started);
+        self.pace.on_link(number, latest);
+    }
+
+    /// A packet that was handed out under this number has left the link, or never comes to it.
+    pub(super) fn leaves<P>(&mut self, now: Time, number: u64, queues: &mut FlowQueues<P>, started: &mut Started) {
+        if self.pace.waits_for(number) {
+            self.settle(now, queues, started);
+        }
+        self.pace.left(number);
+    }
+
+    /// The events until the first, not after `now`, at which a packet starts; if there is none, what to wait for.
     pub(super) fn find_start<P>(
         &mut self,
         now: Time,
         queues: &mut FlowQueues<P>,
         started: &mut Started,
-    ) -> Option<Time> {
-        self.now = in_ticks(now);
+    ) -> Option<Choice> {
+        self.pace.pass(now);
         self.refresh(queues, started);
         while started.is_empty() {
             if !self.step(queues, started) {
-                let event = self.due.div_ceil(1 << TICK_BITS);
-                return Some(Time::from_nanos(u64::try_from(event).unwrap_or(u64::MAX)));
+                return Some(self.pace.real(in_time(self.due)).map_or(Choice::AwaitProgress, Choice::At));
             }
         }
+        self.hold(queues, started);
         None
     }
 
@@ -300,11 +357,11 @@ impl Fluid {
         self.run_to_now();
         self.alpha = alpha;
         if alpha > 0.0 {
-            let mut waiting: alloc::vec::Vec<(u64, u32)> =
+            let mut waiting: Vec<(u64, u32)> =
                 self.smallest_ratio.flows().map(|f| (queues.flow(f).state.turn, f)).collect();
             waiting.sort_unstable();
             for (_, flow) in waiting {
-                start(flow, queues, started);
+                self.start(flow, queues, started);
             }
         }
         self.reallocate(queues, started);
@@ -312,7 +369,7 @@ impl Fluid {
 
     /// Run to the next event, unless it is after `now`; whether it was not.
     fn step<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) -> bool {
-        if self.due > self.now {
+        if self.due > self.now() {
             return false;
         }
         self.run(self.due - self.clock);
@@ -332,7 +389,7 @@ impl Fluid {
 
     /// Run to `now`: something other than the end of a packet changes the shares.
     fn run_to_now(&mut self) {
-        self.run(self.now - self.clock);
+        self.run(self.now() - self.clock);
     }
 
     fn run(&mut self, ticks: u128) {
@@ -378,7 +435,7 @@ impl Fluid {
         self.add_load(record.state.ratio, record.weight(), false);
         let service = self.take_head(flow, queues, started)?;
         if served {
-            start(flow, queues, started);
+            self.start(flow, queues, started);
         }
         let FluidFlow { ratio, turn, .. } = queues.flow(flow).state;
         if self.smallest_ratio.get(flow) != Some((ratio, turn)) {
@@ -402,7 +459,9 @@ impl Fluid {
         record.state.started = false;
         self.add_load(record.state.ratio, record.weight(), true);
         if self.alpha > 0.0 {
-            start(flow, queues, started);
+            self.begin(flow, &corrected, queues, started);
+        } else {
+            self.keep_unstarted(flow, corrected);
         }
         Some(service)
     }
@@ -463,7 +522,7 @@ impl Fluid {
                 Favoured { flow, left: left.unwrap_or_else(|| self.favour(flow)), rate }
             });
             if bonus > 0.0 {
-                start(flow, queues, started);
+                self.start(flow, queues, started);
             }
         }
         self.due = self.clock + self.ticks_to_event();
@@ -476,14 +535,27 @@ impl Fluid {
         self.finishes.remove(flow);
         left
     }
-}
 
-/// The flow's head packet starts in the fluid, if it has not before.
-fn start<P>(flow: u32, queues: &mut FlowQueues<P>, started: &mut Started) {
-    let id = queues.id(flow);
-    let state = &mut queues.flow_mut(flow).state;
-    if !state.started {
-        state.started = true;
-        started.push_back(id);
+    /// The flow's head packet starts in the fluid, if it has not before.
+    fn start<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>, started: &mut Started) {
+        if !queues.flow(flow).state.started {
+            let charged = self.unstarted[flow as usize];
+            self.begin(flow, &charged, queues, started);
+        }
+    }
+
+    /// The flow's head packet, which is charged so much, starts in the fluid.
+    fn begin<P>(&mut self, flow: u32, charged: &ResourceVec<2>, queues: &mut FlowQueues<P>, started: &mut Started) {
+        queues.flow_mut(flow).state.started = true;
+        started.push_back(queues.id(flow), self.pace.plan(in_time(self.clock), charged));
+    }
+
+    /// The flow's head packet, which is charged so much, does not start yet.
+    fn keep_unstarted(&mut self, flow: u32, charged: ResourceVec<2>) {
+        let place = flow as usize;
+        if self.unstarted.len() <= place {
+            self.unstarted.resize(place + 1, ResourceVec::ZERO);
+        }
+        self.unstarted[place] = charged;
     }
 }

@@ -30,20 +30,26 @@
 //! * Wrong cost estimates: on each resource the difference to the measured time is added to the flow's next packet in the fluid, so the fluid takes of every resource what packets take. (With
 //!   the dominant time alone it would run ahead of a resource that is short and dominant for few, until all that waits has started in it and is served in order of arrival.) What idles for
 //!   a wrong estimate stays idle.
+//! * A resource that is behind: the fluid stands still, so that it does not serve what the CPU or the link cannot have served. Each packet's starts on both are planned by the paper's packet
+//!   schedule when it starts in the fluid; the CPU is late while the next packet could have been through with both since, the link from a start that was late in this way until one that was
+//!   not. So time lost by wrong estimates or a slow resource is lost once, and not followed by the fluid's lead for ever; with exact times all packets start as planned, and nothing
+//!   changes. The link must report its starts; without that the fluid waits for the CPU only. See `docs/theory/tradeoff-pace.md`.
 //! * Virtual time is an integer that wraps; tags are compared by their distance, which is far below half the range.
 
 mod fluid;
+mod pace;
 mod share;
 
-use dovetail_units::{ResourceVec, Time, Weight};
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
+use crate::contract::{Progress, Ticket};
 use crate::per_flow::{Choice, Discipline};
-use crate::queues::{Order, Queues};
+use crate::queues::Queues;
 use crate::spec::{Spec, SpecError};
 
-use fluid::Fluid;
 pub use fluid::FluidFlow;
+use fluid::{Fluid, Started};
 pub use share::{Shares, allocate};
 
 /// The catalogue's entry.
@@ -75,19 +81,24 @@ const DEFAULT_ALPHA: f64 = 0.85;
 pub struct Tradeoff {
     fluid: Fluid,
     /// One entry per packet that has started in the fluid schedule and was not served yet.
-    started: Order,
+    started: Started,
 }
 
 impl Tradeoff {
     /// With this `alpha`; `None` outside [0, 1].
     pub fn new(alpha: f64) -> Option<Self> {
-        (0.0..=1.0).contains(&alpha).then(|| Self { fluid: Fluid::new(alpha), started: Order::default() })
+        (0.0..=1.0).contains(&alpha).then(|| Self { fluid: Fluid::new(alpha), started: Started::default() })
     }
 
     pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
         let alpha = spec.value("alpha");
         let value = alpha.map_or(Ok(DEFAULT_ALPHA), parse_alpha)?;
         Self::new(value).ok_or_else(|| bad_alpha(alpha.unwrap_or_default()))
+    }
+
+    /// For how long the fluid has stood still because the CPU or the link was late: never with exact times and a system that keeps up.
+    pub fn stood_still(&self) -> Duration {
+        self.fluid.stood_still()
     }
 
     /// How often a flow became favoured so far.
@@ -122,24 +133,43 @@ impl Discipline<2> for Tradeoff {
 
     fn choose<P>(&mut self, now: Time, queues: &mut FlowQueues<P>) -> Choice {
         loop {
-            if let Some(flow) = self.started.front(queues) {
+            if let Some((flow, _)) = self.started.front(queues) {
                 return Choice::Flow(flow.index);
             }
-            if let Some(wake) = self.fluid.find_start(now, queues, &mut self.started) {
-                return Choice::At(wake);
+            if let Some(wait) = self.fluid.find_start(now, queues, &mut self.started) {
+                return wait;
             }
         }
     }
 
     fn served<P>(
         &mut self,
-        _now: Time,
+        now: Time,
         _flow: u32,
         _cost: &ResourceVec<2>,
         _queues: &mut FlowQueues<P>,
     ) -> ([u64; 2], u32) {
-        self.started.pop_front();
-        ([0; 2], 0)
+        let Some(latest) = self.started.pop_front() else { return ([0; 2], 0) };
+        ([self.fluid.hand_out(now, latest), latest.link.as_nanos()], 0)
+    }
+
+    fn progressed_among<P>(
+        &mut self,
+        now: Time,
+        ticket: &Ticket<2>,
+        resource: usize,
+        event: Progress,
+        queues: &mut FlowQueues<P>,
+    ) {
+        let [number, latest] = ticket.tags;
+        let latest = Time::from_nanos(latest);
+        match (event, resource) {
+            (Progress::Started, 1) => self.fluid.starts_on_link(now, number, latest, queues, &mut self.started),
+            (Progress::Finished { .. }, 1) | (Progress::Abandoned, _) => {
+                self.fluid.leaves(now, number, queues, &mut self.started);
+            }
+            _ => {}
+        }
     }
 
     fn corrected<P>(&mut self, flow: u32, before: &ResourceVec<2>, after: &ResourceVec<2>, queues: &mut FlowQueues<P>) {

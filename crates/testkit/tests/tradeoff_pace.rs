@@ -1,0 +1,62 @@
+//! The fluid of `tradeoff` waits for resources that are late, and for no others.
+
+use dovetail_sched::tradeoff::Tradeoff;
+use dovetail_sched::{FlowConfig, Next, Packet, PerFlow, Scheduler};
+use dovetail_sim::record::PacketLog;
+use dovetail_sim::{Arrival, Cost, Flow, List, Options, Pipeline, Source, TimeScale, Workload, simulate};
+use dovetail_testkit::random::Random;
+use dovetail_units::{Duration, ResourceVec, Time};
+
+const FLOWS: u32 = 12;
+
+/// Packets of random flows and times, most of them in bursts.
+fn workload(random: &mut Random, packets: u64) -> Workload<2> {
+    let mut now = 0;
+    let mut arrivals = Vec::new();
+    let mut costs = Vec::new();
+    for _ in 0..packets {
+        now += if random.below(3) == 0 { random.below(200_000) } else { 0 };
+        arrivals.push(Arrival { time: Time::from_nanos(now), flow: random.below(FLOWS.into()) as u32, size: 1 });
+        costs.push(ResourceVec::from_nanos([1 + random.below(100_000), 1 + random.below(100_000)]));
+    }
+    let list = List { arrivals: arrivals.into(), costs: Some(costs.into()), scale: TimeScale::ONE };
+    let flows = (0..FLOWS).map(|f| Flow::new(format!("{f}"), [Cost::PerPacket; 2])).collect();
+    Workload { flows, sources: vec![Source::List(list)] }
+}
+
+#[test]
+fn with_exact_times_the_fluid_never_stands_still() {
+    for seed in 0..200 {
+        let mut random = Random::new(seed);
+        let alpha = [1.0, 0.85, 0.5, 0.1, 0.0][seed as usize % 5];
+        let mut scheduler = PerFlow::new(Tradeoff::new(alpha).unwrap());
+        let mut log = PacketLog::new(0);
+        let (workload, pipeline) = (workload(&mut random, 400), Pipeline::new(["cpu", "link"]));
+        simulate(&workload, &pipeline, &mut scheduler, &mut log, Options::default()).unwrap();
+        assert_eq!(scheduler.discipline().stood_still(), Duration::ZERO, "seed {seed}");
+    }
+}
+
+/// Nobody asks for packets for a while. What had started waits meanwhile, and no more than is planned for twice as long as the first one takes starts; so who comes then waits for no more.
+#[test]
+fn a_cpu_that_does_not_ask_is_waited_for() {
+    let mut scheduler = PerFlow::new(Tradeoff::new(1.0).unwrap());
+    let cost = ResourceVec::from_nanos([1000, 1000]);
+    let flows = [(); 4].map(|()| scheduler.add_flow(FlowConfig::default()));
+    for k in 0..400 {
+        let flow = flows[k % 4];
+        scheduler.enqueue(Time::ZERO, Packet { flow, size: 1, cost, payload: k }).unwrap();
+    }
+    let late = Time::from_nanos(100_000);
+    let newcomer = scheduler.add_flow(FlowConfig::default());
+    scheduler.enqueue(late, Packet { flow: newcomer, size: 1, cost, payload: 400 }).unwrap();
+    let mut before = 0;
+    while let Next::Serve(served) = scheduler.next(late) {
+        if served.payload == 400 {
+            break;
+        }
+        before += 1;
+    }
+    // The first packet is planned to take 2 us; in that time the fluid has half a packet of each flow.
+    assert_eq!(before, 4);
+}
