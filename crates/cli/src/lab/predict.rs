@@ -83,6 +83,11 @@ impl<'a> Draft<'a> {
         self.costs.iter().any(Option::is_none)
     }
 
+    /// What the configuration says that frames of each group cost.
+    pub fn given(&self) -> &[Option<Linear>] {
+        &self.costs
+    }
+
     /// The scenario as text, where frames of each group occupy the CPU for so long, if the configuration does not say.
     ///
     /// # Errors

@@ -117,8 +117,12 @@ impl Window {
             let of_class = snapshot.classes.iter().find(|c| c.class == class);
             of_class.map_or(0, |class| class.frames.frames_out)
         };
-        let rate = |ends: &[&Snapshot]| (sent(ends[1]) - sent(ends[0])) as f64 / (ends[1].time_s - ends[0].time_s);
-        half_interval(&ends.windows(2).map(rate).collect::<Vec<_>>())
+        let rate = |ends: &[&Snapshot]| {
+            let time = ends[1].time_s - ends[0].time_s;
+            // A worker that was late for a request answers two at one time.
+            (time > 0.0).then(|| (sent(ends[1]) - sent(ends[0])) as f64 / time)
+        };
+        half_interval(&ends.windows(2).filter_map(rate).collect::<Vec<_>>())
     }
 
     fn usage(&self, since: &QueueSnapshot, until: &QueueSnapshot) -> Usage {

@@ -16,9 +16,10 @@ use crate::args::{Predict, RunLab};
 use crate::failure::Failure;
 use crate::terminal;
 
-/// For how long the cost of frames is measured where it is not given: in the box, at work on the very traffic, just before it is held against the simulation. What a module takes is a matter
-/// of caches, which it shares with all frames that wait and with the kernel, which receives and sends on the same core; measured anywhere else it is something else.
-const CALIBRATION: Duration = Duration::from_secs(10);
+/// For how long the cost of frames is measured where it is not given: in the box, at work on the very traffic, just before and just after what is held against the simulation. What a module takes
+/// is a matter of caches, which it shares with all frames that wait and with the kernel, which receives and sends on the same core; measured anywhere else it is something else. And it
+/// drifts: of a steady drift the mean of before and after knows nothing.
+const CALIBRATION: Duration = Duration::from_secs(5);
 
 /// Make the lab, go through the steps of the scenario, and remove the lab, also when interrupted.
 pub fn run(args: RunLab) -> Result<(), Failure> {
@@ -34,8 +35,10 @@ pub fn run(args: RunLab) -> Result<(), Failure> {
     for (k, step) in scenario.steps.iter().enumerate() {
         let unaccounted = run.prepare(step)?;
         let draft = drafts.get(k);
-        let costs = draft.map_or(Ok(Vec::new()), |draft| run.costs(draft))?;
+        let before = draft.map_or(Ok(Vec::new()), |draft| run.costs(draft))?;
         let report = run.measure(step)?;
+        let after = draft.map_or(Ok(Vec::new()), |draft| run.costs(draft))?;
+        let costs: Vec<Linear> = before.into_iter().zip(after).map(|(before, after)| mean(before, after)).collect();
         let predicted = draft.map(|draft| draft.run(&costs)).transpose()?;
         let verdicts = verdicts::of_step(&args.scenario, &scenario, &report, predicted.as_deref());
         if !args.json {
@@ -77,6 +80,11 @@ pub fn predict(args: Predict) -> Result<(), Failure> {
         false => Vec::new(),
     };
     terminal::print(&draft.text(&costs)?)
+}
+
+fn mean(before: Linear, after: Linear) -> Linear {
+    let [before, after] = [before, after].map(Linear::as_picos);
+    Linear::from_picos((before.0 + after.0) / 2, (before.1 + after.1) / 2)
 }
 
 /// A file, or one of the scenarios that the program brings with it.
@@ -161,7 +169,7 @@ impl<'a> Run<'a> {
         Ok(unaccounted)
     }
 
-    /// For how long a frame of each group occupies the CPU in the mean, if the draft must know; all frames of a group are of one length.
+    /// For how long a frame of each group occupies the CPU in the mean, if the draft must know; all frames of a group are of one length. What is given is not measured.
     fn costs(&mut self, draft: &Draft) -> Result<Vec<Linear>, Failure> {
         if !draft.must_measure() {
             return Ok(Vec::new());
@@ -177,7 +185,8 @@ impl<'a> Run<'a> {
                 Err(Failure::Run(format!("what {class:?} costs cannot be measured: no frame of it leaves the box")))
             }
         };
-        groups.iter().map(|group| cost(&group.class)).collect()
+        let costs = groups.iter().zip(draft.given());
+        costs.map(|(group, given)| given.map_or_else(|| cost(&group.class), Ok)).collect()
     }
 
     /// Measure what the step comes to.

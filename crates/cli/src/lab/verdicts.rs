@@ -14,6 +14,9 @@ const NEAR: f64 = 5.0;
 /// The same of what a single class of TCP connections has, whose windows swing; as for the DRQ paper's Fig. 5.
 const OF_A_CLASS: f64 = 10.0;
 
+/// A mean whose 95 % interval is wider than this part of it on either side tells nothing of what is asked for.
+const UNKNOWN: f64 = OF_A_CLASS / 100.0;
+
 /// Standard errors that the means of two samples may be apart: 3 of 1000 pairs are further.
 const ERRORS: f64 = 3.0;
 
@@ -241,12 +244,10 @@ impl<'a> StepChecks<'a> {
         self.hold(value, self.hindered.map(|()| (ratio, note.as_str())));
     }
 
-    /// Means over the groups' means, and what they are.
+    /// Means over the groups' means, and what they are; `None` also if no frame of a kind has left.
     fn elephants_to_mice(&self, latency: impl Fn(usize) -> Option<f64>) -> Option<(f64, String)> {
-        let [elephants, mice] = self.elephants_and_mice()?.map(|kind| {
-            let latencies: Vec<f64> = kind.into_iter().filter_map(&latency).collect();
-            latencies.iter().sum::<f64>() / latencies.len() as f64
-        });
+        let [elephants, mice] = self.elephants_and_mice()?.map(|kind| mean(kind.into_iter().filter_map(&latency)));
+        let (elephants, mice) = (elephants?, mice?);
         Some((elephants / mice, format!("{:.1} ms and {:.0} us", 1e3 * elephants, 1e6 * mice)))
     }
 
@@ -292,7 +293,13 @@ impl<'a> StepChecks<'a> {
                     100.0 * group.ci95
                 ),
             };
-            self.hold(value, self.hindered.map(|()| (found, "data as it came to the server")));
+            let known = match group.ci95 <= UNKNOWN {
+                true => Ok((found, "data as it came to the server")),
+                false => Err(
+                    "the tenths of the time differ so much that the mean is not known within 10 %: a longer step tells more",
+                ),
+            };
+            self.hold(value, self.hindered.and(known));
         }
         let cpu = |share: &[f64; 2]| share[0];
         let value = Value {
@@ -343,6 +350,11 @@ impl<'a> StepChecks<'a> {
     }
 }
 
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
 /// Of the ratio of two means over groups' means, as a part of it: the groups have these latencies, and so many frames in either sample.
 fn standard_error(groups: &[(LatencySummary, f64)]) -> f64 {
     let mean: f64 = groups.iter().map(|(latency, _)| latency.mean).sum();
@@ -359,6 +371,11 @@ fn jain(shares: impl Iterator<Item = f64> + Clone) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn there_is_no_mean_of_nothing() {
+        assert_eq!((mean([].into_iter()), mean([1.0, 4.0].into_iter())), (None, Some(2.5)));
+    }
 
     #[test]
     fn means_of_few_frames_are_not_surely_apart() {

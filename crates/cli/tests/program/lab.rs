@@ -404,9 +404,10 @@ fn what_modules_cost_is_measured_in_the_box() {
     let document: toml::Table = text.parse().unwrap();
     let cost = |class: usize| document["class"][class]["cost"]["cpu"].as_str().unwrap().to_string();
     assert_eq!((cost(1).as_str(), left(&lab)), ("20 us", 0), "{text}");
-    // A check reads a header; a frame that took the whole second would be none of this machine's.
+    // A check sums some twenty bytes of a header and looks at its fields, at least some ten nanoseconds, and here twice that; a thousand frames a second come, so that a mean of a
+    // millisecond would be the whole of the half core.
     let measured: dovetail_sched::cost::Linear = cost(0).parse().unwrap();
-    assert!((1..1_000_000_000).contains(&measured.time(1000).as_nanos()), "{text}");
+    assert!((20..1_000_000).contains(&measured.time(1000).as_nanos()), "{text}");
 }
 
 #[test]
