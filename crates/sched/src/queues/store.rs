@@ -97,11 +97,19 @@ pub struct Queues<const M: usize, P, F, S> {
     free_flows: Vec<u32>,
     packets: u64,
     bytes: u64,
+    /// Packets that need nothing on the first of several resources.
+    unprocessed: u64,
 }
 
 impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
     pub(crate) fn new() -> Self {
-        Self { slots: Vec::new(), free_slot: NIL, flows: Vec::new(), free_flows: Vec::new(), packets: 0, bytes: 0 }
+        let (slots, flows, free_flows) = (Vec::new(), Vec::new(), Vec::new());
+        Self { slots, free_slot: NIL, flows, free_flows, packets: 0, bytes: 0, unprocessed: 0 }
+    }
+
+    /// Whether a packet waits, in whichever place, that passes the first of several resources without needing anything there.
+    pub(crate) fn any_needs_no_processing(&self) -> bool {
+        self.unprocessed > 0
     }
 
     /// Packets that wait, in all flows.
@@ -252,6 +260,7 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
     pub(crate) fn push(&mut self, packet: Packet<M, P>, stamp: S) -> u32 {
         let Packet { flow, size, cost, payload } = packet;
         let filled = Slot { cost, stamp, size, next: NIL, payload: Some(payload) };
+        self.unprocessed += u64::from(filled.needs_no_processing());
         let slot = if self.free_slot == NIL {
             self.slots.push(filled);
             self.slots.len() as u32 - 1
@@ -286,6 +295,7 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
         record.packets -= 1;
         record.bytes -= u64::from(slot.size);
         record.count_out(&slot.cost);
+        self.unprocessed -= u64::from(slot.needs_no_processing());
         self.packets -= 1;
         self.bytes -= u64::from(slot.size);
         slot.next = self.free_slot;
