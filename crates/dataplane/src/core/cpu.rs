@@ -75,9 +75,14 @@ const TIMES: u64 = 8;
 const BELIEVED_AFTER: u32 = 8;
 
 impl Meter {
-    /// What to believe of a measurement of `took` where `expected` was: a suspect counts as expected.
-    pub fn believe(&mut self, took: Duration, expected: Duration) -> Duration {
-        if took < SUSPECT || took <= expected.saturating_mul(TIMES) || expected == Duration::ZERO {
+    /// What to believe of a measurement of `took` where `expected` was, which is asked for only if need be: a suspect counts as expected.
+    pub fn believe(&mut self, took: Duration, expected: impl FnOnce() -> Duration) -> Duration {
+        if took < SUSPECT {
+            self.in_a_row = 0;
+            return took;
+        }
+        let expected = expected();
+        if took <= expected.saturating_mul(TIMES) || expected == Duration::ZERO {
             self.in_a_row = 0;
             return took;
         }
@@ -90,10 +95,15 @@ impl Meter {
     }
 }
 
+/// The cycle counter, and what scales it to nanoseconds.
+pub(super) fn cycles() -> &'static quanta::Clock {
+    static CLOCK: OnceLock<quanta::Clock> = OnceLock::new();
+    CLOCK.get_or_init(quanta::Clock::new)
+}
+
 /// Time since some start by the cycle counter, in nanoseconds: fine enough for the work on one packet.
 pub fn stopwatch() -> u64 {
-    static CLOCK: OnceLock<quanta::Clock> = OnceLock::new();
-    let clock = CLOCK.get_or_init(quanta::Clock::new);
+    let clock = cycles();
     clock.delta_as_nanos(0, clock.raw())
 }
 
@@ -114,18 +124,18 @@ mod tests {
     fn a_preempted_measurement_counts_as_expected() {
         let mut meter = Meter::default();
         let (usual, preempted) = (Duration::from_nanos(120), Duration::from_micros(60));
-        assert_eq!(meter.believe(preempted, usual), usual);
-        assert_eq!(meter.believe(usual, usual), usual);
+        assert_eq!(meter.believe(preempted, || usual), usual);
+        assert_eq!(meter.believe(usual, || usual), usual);
         assert_eq!(meter.outliers, 1);
         // Nothing is known yet of a first packet.
-        assert_eq!(meter.believe(preempted, Duration::ZERO), preempted);
+        assert_eq!(meter.believe(preempted, || Duration::ZERO), preempted);
     }
 
     #[test]
     fn what_stays_slow_is_believed() {
         let mut meter = Meter::default();
         let (usual, slow) = (Duration::from_nanos(120), Duration::from_micros(60));
-        let believed: Vec<Duration> = (0..9).map(|_| meter.believe(slow, usual)).collect();
+        let believed: Vec<Duration> = (0..9).map(|_| meter.believe(slow, || usual)).collect();
         assert_eq!(believed[..7], [usual; 7]);
         assert_eq!(believed[7..], [slow; 2]);
     }

@@ -151,7 +151,8 @@ impl Middlebox {
     /// all they can get have each 1/(n+1) of it, and as much is left for all others. Queue management does not tell flows apart: there only the limit counts.
     fn is_full(&self, flow: u32) -> bool {
         let room = |most: u32| (most as usize).saturating_sub(self.inside);
-        self.most.is_some_and(|most| self.entrance.queued(flow) as usize >= room(most))
+        // No queue is longer than all that is in the box: while that is less than the room there is no need to look.
+        self.most.is_some_and(|most| self.inside >= room(most) && self.entrance.queued(flow) as usize >= room(most))
     }
 
     /// The frame is queued, if its queue takes it.

@@ -3,7 +3,7 @@
 use dovetail_sched::Progress;
 use dovetail_units::{Duration, ResourceVec, Time};
 
-use super::cpu::stopwatch;
+use super::cpu::cycles;
 use super::middlebox::{CPU, LINK, Middlebox};
 use super::queue::{Offer, Overflow, Queue};
 use crate::frame::Frame;
@@ -107,13 +107,13 @@ impl Middlebox {
         let class = &self.classes[usize::from(frame.class)];
         let known = class.setup.known_work(frame.size_in);
         // Reading the clock takes time as well.
-        let before = known.map_or_else(stopwatch, |_| 0);
+        let clock = known.is_none().then(cycles);
+        let before = clock.map(quanta::Clock::raw);
         let mut chain = class.setup.modules.iter();
         let outcome = chain.try_for_each(|&module| self.modules[module].module.process(&mut frame));
-        let work = known.unwrap_or_else(|| {
-            let took = Duration::from_nanos(stopwatch().saturating_sub(before));
-            self.observe(&frame, took)
-        });
+        let took = clock.zip(before).map(|(clock, before)| clock.delta_as_nanos(before, clock.raw()));
+        let measured = || took.map(|took| self.observe(&frame, Duration::from_nanos(took)));
+        let work = known.or_else(measured).unwrap_or_default();
         let used = self.budget.occupied(work);
         self.each_account(&frame, |books| books.account.cpu += used);
         if let Err(reason) = outcome {
@@ -130,9 +130,9 @@ impl Middlebox {
 
     fn observe(&mut self, frame: &Frame, took: Duration) -> Duration {
         let key = self.key_of(frame);
-        let expected = self.estimators[CPU].estimate(key, frame.size_in, Duration::ZERO);
-        let believed = self.meter.believe(took, expected);
-        self.estimators[CPU].observe(key, frame.size_in, believed);
+        let estimator = &mut self.estimators[CPU];
+        let believed = self.meter.believe(took, || estimator.estimate(key, frame.size_in, Duration::ZERO));
+        estimator.observe(key, frame.size_in, believed);
         believed
     }
 

@@ -103,6 +103,10 @@ fn in_squares(value: i128, places: u32) -> i128 {
 /// To the nearest unit; halves go up.
 fn millionths(value: i128) -> i128 {
     let value = value + MILLION as i128 / 2;
+    // Mostly 64 bits are enough, and division by a constant is a multiplication then.
+    if let Ok(value) = i64::try_from(value) {
+        return i128::from(value.div_euclid(MILLION as i64));
+    }
     // The floor for values below zero too: !(!v / n) = -((-v - 1) / n) - 1.
     let sign = value >> 127;
     (divided_by_million((value ^ sign) as u128) as i128) ^ sign
