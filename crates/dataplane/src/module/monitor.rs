@@ -41,15 +41,35 @@ impl Default for MonitorConfig {
 /// A five-tuple in 40 bytes: addresses (IPv4 ones mapped into IPv6), ports, protocol, and whether there are ports. Hashed in one go.
 type FlowId = [u64; 5];
 
+/// Flows that are remembered before they are counted in the sketches, a power of two.
+const RECENT: usize = 1024;
+
 /// Counts bytes by flow and by the sender's prefix.
 pub struct Monitor {
-    prefixes: PrefixLengths,
-    flow_bytes: FrequentItemsSketch<FlowId>,
-    prefix_bytes: FrequentItemsSketch<(u128, u8)>,
+    counts: Counts,
+    /// Bytes of flows that the counts do not know of yet, by a hash; of none if they are 0. Most packets are of a flow that was seen a moment ago, and need no
+    /// sketch.
+    recent: Box<[(FlowId, u64); RECENT]>,
     flows: HllSketch,
     senders: HllSketch,
     packets: u64,
     bytes: u64,
+}
+
+/// Bytes by flow and by the sender's prefix.
+#[derive(Clone)]
+struct Counts {
+    prefixes: PrefixLengths,
+    flows: FrequentItemsSketch<FlowId>,
+    senders: FrequentItemsSketch<(u128, u8)>,
+}
+
+impl Counts {
+    fn add(&mut self, id: &FlowId, bytes: u64) {
+        let prefix = self.prefixes.prefix(unmapped(source(id)));
+        self.flows.update_with_count_ref(id, bytes);
+        self.senders.update_with_count_ref(&(mapped(prefix.addr()), prefix.len()), bytes);
+    }
 }
 
 impl Monitor {
@@ -69,9 +89,12 @@ impl Monitor {
         let unfit = |e: datasketches::error::Error| ModuleError::new("counters", e.to_string());
         let hll = || HllSketch::new(config.precision, HllType::Hll8).map_err(unfit);
         Ok(Self {
-            prefixes,
-            flow_bytes: FrequentItemsSketch::new(config.counters).map_err(unfit)?,
-            prefix_bytes: FrequentItemsSketch::new(config.counters).map_err(unfit)?,
+            counts: Counts {
+                prefixes,
+                flows: FrequentItemsSketch::new(config.counters).map_err(unfit)?,
+                senders: FrequentItemsSketch::new(config.counters).map_err(unfit)?,
+            },
+            recent: Box::new([([0; 5], 0); RECENT]),
             flows: hll()?,
             senders: hll()?,
             packets: 0,
@@ -79,16 +102,24 @@ impl Monitor {
         })
     }
 
-    /// Bytes of a flow, between a lower and an upper bound that are surely right.
+    /// With everything that was seen. O(counters).
+    fn counts(&self) -> Counts {
+        let mut counts = self.counts.clone();
+        let uncounted = self.recent.iter().filter(|(_, bytes)| *bytes > 0);
+        uncounted.for_each(|(id, bytes)| counts.add(id, *bytes));
+        counts
+    }
+
+    /// Bytes of a flow, between a lower and an upper bound that are surely right. O(counters).
     pub fn flow_bytes(&self, tuple: &FiveTuple) -> (u64, u64) {
-        let id = pack(tuple);
-        (self.flow_bytes.lower_bound(&id), self.flow_bytes.upper_bound(&id))
+        let (id, counts) = (pack(tuple), self.counts());
+        (counts.flows.lower_bound(&id), counts.flows.upper_bound(&id))
     }
 
     /// Bytes of senders in a block of the configured length, as [`flow_bytes`](Self::flow_bytes).
     pub fn prefix_bytes(&self, prefix: Prefix) -> (u64, u64) {
-        let id = (mapped(prefix.addr()), prefix.len());
-        (self.prefix_bytes.lower_bound(&id), self.prefix_bytes.upper_bound(&id))
+        let (id, counts) = ((mapped(prefix.addr()), prefix.len()), self.counts());
+        (counts.senders.lower_bound(&id), counts.senders.upper_bound(&id))
     }
 }
 
@@ -98,17 +129,23 @@ impl Module for Monitor {
     }
 
     /// Drops nothing but what is no IP packet, under its name. O(1) on average; memory grows up to a bound, and a full sketch is
-    /// purged of its small counts.
+    /// purged of its small counts. A flow of which no recent packet is remembered costs several times as much.
     fn process(&mut self, frame: &mut Frame) -> Result<(), ModuleDrop> {
         let packet = dovetail_wire::parse(frame.link, frame.data())?;
         let bytes = frame.len() as u64;
         let id = pack(&packet.tuple);
-        let source = packet.tuple.src;
-        let prefix = self.prefixes.prefix(source);
-        self.flow_bytes.update_with_count_ref(&id, bytes);
-        self.prefix_bytes.update_with_count_ref(&(mapped(prefix.addr()), prefix.len()), bytes);
-        self.flows.update(id);
-        self.senders.update(mapped(source));
+        let recent = &mut self.recent[place(&id)];
+        if recent.0 == id {
+            recent.1 += bytes;
+        } else {
+            let (before, counted) = std::mem::replace(recent, (id, bytes));
+            self.counts.add(&before, counted);
+        }
+        // Its first packet since it is remembered: more would teach the estimates nothing.
+        if recent.1 == bytes {
+            self.flows.update(id);
+            self.senders.update(source(&id));
+        }
         self.packets += 1;
         self.bytes += bytes;
         Ok(())
@@ -124,8 +161,9 @@ impl Module for Monitor {
     }
 
     fn heavy(&self) -> Vec<(String, u64)> {
-        let mut heavy = heaviest(&self.flow_bytes, |id| unpack(id).to_string());
-        heavy.extend(heaviest(&self.prefix_bytes, |&(addr, len)| Prefix::of(unmapped(addr), len).to_string()));
+        let counts = self.counts();
+        let mut heavy = heaviest(&counts.flows, |id| unpack(id).to_string());
+        heavy.extend(heaviest(&counts.senders, |&(addr, len)| Prefix::of(unmapped(addr), len).to_string()));
         heavy
     }
 }
@@ -161,6 +199,17 @@ fn pack(tuple: &FiveTuple) -> FlowId {
     let (src, dst) = (mapped(tuple.src), mapped(tuple.dst));
     let ports = tuple.ports.map_or(0, |p| 1 << 40 | u64::from(p.src) << 16 | u64::from(p.dst));
     [(src >> 64) as u64, src as u64, (dst >> 64) as u64, dst as u64, u64::from(tuple.protocol) << 32 | ports]
+}
+
+/// The sender's address, mapped.
+fn source(&[high, low, ..]: &FlowId) -> u128 {
+    u128::from(high) << 64 | u128::from(low)
+}
+
+/// Where a flow is remembered. Flows that meet there cost time and nothing else, so the hash need not be strong.
+fn place(id: &FlowId) -> usize {
+    let mixed = id.iter().fold(0, |hash: u64, word| (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    (mixed >> (u64::BITS - RECENT.ilog2())) as usize
 }
 
 fn unpack(&[s0, s1, d0, d1, rest]: &FlowId) -> FiveTuple {
