@@ -26,7 +26,7 @@ pub fn run(mut scenario: NetworkScenario, args: &Run) -> Result<(), Failure> {
     let cancel = terminal::on_interrupt();
     // Before the runs, so that an unusable folder costs no time.
     let output = args.out.as_deref().map(Output::create).transpose().map_err(Failure::run)?;
-    let places = args.pcap.iter().map(|one| Place::open(&one.file, &args.input.file)).collect::<Result<Vec<_>, _>>()?;
+    let places = args.pcap.iter().map(|one| Place::open(&one.file, args)).collect::<Result<Vec<_>, _>>()?;
     let bar = terminal::spinner();
     let settings =
         Settings { threads: threads(args.input.threads), cancel, progress: &|packets| bar.set_position(packets) };
@@ -85,8 +85,8 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// In a folder that is there, and not where the scenario stands.
-    fn open(path: &'a Path, scenario: &str) -> Result<Self, Failure> {
+    /// In a folder that is there, and not where the scenario, what `--out` writes, or anything but a file stands.
+    fn open(path: &'a Path, args: &Run) -> Result<Self, Failure> {
         let target = path.display();
         let wrong = |why: String| Failure::Input(format!("--pcap: cannot write {target}: {why}"));
         let name = path.file_name().ok_or_else(|| wrong("it names no file".into()))?.to_string_lossy().to_string();
@@ -94,8 +94,16 @@ impl<'a> Place<'a> {
         if !folder.is_dir() {
             return Err(wrong(format!("there is no folder {}", folder.display())));
         }
-        if path.canonicalize().is_ok_and(|place| Path::new(scenario).canonicalize().is_ok_and(|own| own == place)) {
+        let same = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
+        if same(path, Path::new(&args.input.file)) {
             return Err(wrong("it is the scenario".into()));
+        }
+        if path.metadata().is_ok_and(|there| !there.is_file()) {
+            return Err(wrong("there is something that is no file".into()));
+        }
+        // No result has such a name.
+        if args.out.as_deref().is_some_and(|out| same(folder, out)) && !name.ends_with(".pcap") {
+            return Err(wrong("in the folder of --out the name of a capture ends in .pcap".into()));
         }
         Ok(Self { path, name, output: Output::create(folder).map_err(Failure::run)? })
     }

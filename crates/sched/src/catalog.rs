@@ -193,7 +193,7 @@ pub fn build<const M: usize, P: 'static>(spec: &Spec, shape: Shape) -> Result<Bo
         "bf" => Ok(Box::new(PerFlow::new(crate::bottleneck::Bottleneck::<M>::from_spec(spec)?))),
         "drfq" => Ok(Box::new(PerFlow::new(crate::drfq::Drfq::<M>::from_spec(spec, shape)?))),
         "atfq" => Ok(Box::new(PerFlow::new(crate::atfq::Atfq::<M>::from_spec(spec, shape)?))),
-        "tradeoff" => for_two(Box::new(PerFlow::new(crate::tradeoff::Tradeoff::from_spec(spec)?)))
+        "tradeoff" => for_two(Box::new(PerFlow::new(crate::tradeoff::Tradeoff::from_spec(spec, shape)?)))
             .ok_or_else(|| wrong_number_of_resources(entry, M)),
         name => Err(SpecError::unknown_name(name, names())),
     }

@@ -1,7 +1,7 @@
 //! The fluid of `tradeoff` waits for resources that are late, and for no others.
 
 use dovetail_sched::tradeoff::Tradeoff;
-use dovetail_sched::{FlowConfig, Next, Packet, PerFlow, Scheduler};
+use dovetail_sched::{FlowConfig, Next, Packet, PerFlow, Scheduler, Shape};
 use dovetail_sim::record::PacketLog;
 use dovetail_sim::{Arrival, Cost, Flow, List, Options, Pipeline, Source, TimeScale, Workload, simulate};
 use dovetail_testkit::random::Random;
@@ -34,6 +34,29 @@ fn with_exact_times_the_fluid_never_stands_still() {
         let (workload, pipeline) = (workload(&mut random, 400), Pipeline::new(["cpu", "link"]));
         simulate(&workload, &pipeline, &mut scheduler, &mut log, Options::default()).unwrap();
         assert_eq!(scheduler.discipline().stood_still(), Duration::ZERO, "seed {seed}");
+    }
+}
+
+/// Each of eight CPUs has a packet for eight times as long as one CPU of their speed would: none of them is late for that.
+#[test]
+fn several_cpus_are_not_waited_for() {
+    let mut pipeline = Pipeline::new(["cpu", "link"]);
+    pipeline.resources[0].servers = 8;
+    let costs: Vec<_> = [ResourceVec::from_nanos([100_000, 4_000]); 4_000].into();
+    let arrivals: Vec<_> = [Arrival { time: Time::ZERO, flow: 0, size: 1 }; 4_000].into();
+    for flows in [1, 4] {
+        let arrivals = arrivals.iter().enumerate().map(|(k, a)| Arrival { flow: k as u32 % flows, ..*a }).collect();
+        let list = List { arrivals, costs: Some(costs.clone().into()), scale: TimeScale::ONE };
+        let flows = (0..flows).map(|f| Flow::new(format!("{f}"), [Cost::PerPacket; 2])).collect();
+        let workload = Workload { flows, sources: vec![Source::List(list)] };
+        let mut scheduler = PerFlow::new(Tradeoff::of_shape(1.0, Shape { servers: 9 }).unwrap());
+        let mut log = PacketLog::new(0);
+        let outcome = simulate(&workload, &pipeline, &mut scheduler, &mut log, Options::default()).unwrap();
+        // 4000 packets of 100 us on eight CPUs, and the last one's time on the link; the first eight come to idle CPUs one by one.
+        let busy = Duration::from_nanos(4_000 * 100_000 / 8);
+        let makespan = outcome.makespan().unwrap();
+        assert!(makespan >= busy && makespan <= busy + Duration::from_nanos(200_000), "{makespan}");
+        assert_eq!(scheduler.discipline().stood_still(), Duration::ZERO);
     }
 }
 

@@ -109,7 +109,7 @@ impl Window {
         Some((until, self.usage(&since.frames, &until.frames)))
     }
 
-    /// Half of the 95 % interval of a class's frames per second, as a part of the mean, as far as the parts of the window tell; 0 of a single part.
+    /// Half of the 95 % interval of a class's frames per second, as a part of the mean, as far as the parts of the window tell; NaN, so that nothing is within it, if the worker did not tell of all of them.
     fn interval(&self, class: &str) -> f64 {
         let ends: Vec<&Snapshot> =
             std::iter::once(&self.since).chain(&self.between).chain(std::iter::once(&self.until)).collect();
@@ -122,7 +122,8 @@ impl Window {
             // A worker that was late for a request answers two at one time.
             (time > 0.0).then(|| (sent(ends[1]) - sent(ends[0])) as f64 / time)
         };
-        half_interval(&ends.windows(2).filter_map(rate).collect::<Vec<_>>())
+        let rates: Vec<f64> = ends.windows(2).filter_map(rate).collect();
+        if rates.len() == ends.len() - 1 { half_interval(&rates) } else { f64::NAN }
     }
 
     fn usage(&self, since: &QueueSnapshot, until: &QueueSnapshot) -> Usage {

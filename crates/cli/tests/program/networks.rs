@@ -160,6 +160,10 @@ fn wrong_words_about_captures_are_refused() {
     refused("box.link=file/link.pcap", &["--pcap", "there is no folder file"]);
     refused("box.link=.", &["--pcap", "it names no file"]);
     refused("box.link=./net.toml", &["--pcap: cannot write ./net.toml: it is the scenario"]);
+    std::fs::create_dir(folder.path("out")).unwrap();
+    refused("box.link=out", &["--pcap: cannot write out: there is something that is no file"]);
+    let beside = [&one[..], &["box.link=out/summary.json", "--out", "out"]].concat();
+    folder.dovetail(&beside).fails(2, &["--pcap: cannot write out/summary.json", "ends in .pcap"]);
     assert_eq!(folder.list("."), ["file", "net.toml"]);
     assert_eq!(std::fs::read_to_string(folder.path("net.toml")).unwrap(), NETWORK);
 }

@@ -107,13 +107,13 @@ impl Middlebox {
         let class = &self.classes[usize::from(frame.class)];
         let known = class.setup.known_work(frame.size_in);
         // Reading the clock takes time as well.
-        let clock = known.is_none().then(cycles);
-        let before = clock.map(quanta::Clock::raw);
+        let before = known.map_or_else(|| cycles().raw(), |_| 0);
         let mut chain = class.setup.modules.iter();
         let outcome = chain.try_for_each(|&module| self.modules[module].module.process(&mut frame));
-        let took = clock.zip(before).map(|(clock, before)| clock.delta_as_nanos(before, clock.raw()));
-        let measured = || took.map(|took| self.observe(&frame, Duration::from_nanos(took)));
-        let work = known.or_else(measured).unwrap_or_default();
+        let work = match known {
+            Some(work) => work,
+            None => self.observe(&frame, Duration::from_nanos(cycles().delta_as_nanos(before, cycles().raw()))),
+        };
         let used = self.budget.occupied(work);
         self.each_account(&frame, |books| books.account.cpu += used);
         if let Err(reason) = outcome {

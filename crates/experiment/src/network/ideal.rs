@@ -64,8 +64,6 @@ fn pieces(scenario: &NetworkScenario) -> Vec<Time> {
         if start + spread > from {
             let all = (0..u64::from(count)).filter_map(|number| group.traffic.start(number));
             starts.extend(all.filter(|&at| at > from && at < until));
-        } else if start > from && start < until {
-            starts.push(start);
         }
     }
     starts.sort_unstable();

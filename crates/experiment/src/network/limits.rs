@@ -5,7 +5,7 @@ use dovetail_units::{Duration, Time};
 
 use super::scenario::{Capacity, Group, Resource};
 
-/// Why a run until then shows nothing of flows that start at `start`: none of them has heard of its receiver.
+/// Why a run until then shows nothing of some of the flows that start at `start`: they have not heard of their receivers.
 pub fn unheard(rtt: RoundTrip, start: Time, until: Time) -> Result<(), String> {
     if until.since(start) > rtt.max {
         return Ok(());

@@ -10,6 +10,7 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use super::pace::{Latest, Pace};
 use super::share::allocate;
+use crate::catalog::Shape;
 use crate::contract::LONGEST_TIME;
 use crate::per_flow::Choice;
 use crate::queues::{IndexedHeap, NIL, Order, Queues};
@@ -193,11 +194,11 @@ pub(super) struct Fluid {
 }
 
 impl Fluid {
-    pub(super) fn new(alpha: f64) -> Self {
+    pub(super) fn new(alpha: f64, shape: Shape) -> Self {
         Self {
             alpha,
             clock: 0,
-            pace: Pace::default(),
+            pace: Pace::new(shape),
             due: u128::MAX,
             virtual_time: Tag(0),
             rate: 0.0,

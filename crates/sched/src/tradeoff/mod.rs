@@ -42,7 +42,7 @@ mod share;
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
-use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
+use crate::catalog::{Brief, Entry, Parameter, Resources, Shape, Weights};
 use crate::contract::{Progress, Ticket};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::Queues;
@@ -85,18 +85,23 @@ pub struct Tradeoff {
 }
 
 impl Tradeoff {
-    /// With this `alpha`; `None` outside [0, 1].
+    /// With this `alpha`, for one CPU and one link; `None` outside [0, 1].
     pub fn new(alpha: f64) -> Option<Self> {
-        (0.0..=1.0).contains(&alpha).then(|| Self { fluid: Fluid::new(alpha), started: Started::default() })
+        Self::of_shape(alpha, Shape::default())
     }
 
-    pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
+    /// With this `alpha`, for a pipeline of this shape; `None` outside [0, 1].
+    pub fn of_shape(alpha: f64, shape: Shape) -> Option<Self> {
+        (0.0..=1.0).contains(&alpha).then(|| Self { fluid: Fluid::new(alpha, shape), started: Started::default() })
+    }
+
+    pub(crate) fn from_spec(spec: &Spec, shape: Shape) -> Result<Self, SpecError> {
         let alpha = spec.value("alpha");
         let value = alpha.map_or(Ok(DEFAULT_ALPHA), parse_alpha)?;
-        Self::new(value).ok_or_else(|| bad_alpha(alpha.unwrap_or_default()))
+        Self::of_shape(value, shape).ok_or_else(|| bad_alpha(alpha.unwrap_or_default()))
     }
 
-    /// For how long the fluid has stood still because the CPU or the link was late: never with exact times and a system that keeps up.
+    /// For how long the fluid has stood still because the CPU or the link was late: never with exact times and a system that keeps up, or with several servers.
     pub fn stood_still(&self) -> Duration {
         self.fluid.stood_still()
     }

@@ -3,8 +3,12 @@
 //! Late by what? The paper's packet schedule of the fluid (section 4.1) is known as soon as a packet starts: packets have the CPU and then the link in the order of their starts, each for
 //! what the fluid is charged for it. A resource is late while a packet has not started on it although it might have been through with both by now if it had started when planned: so a
 //! packet is allowed as much again as it is planned to take in all. With exact times every packet starts when planned, and the fluid never stands still.
+//!
+//! That is the plan of one CPU and one link. Of several servers each has a packet for longer than the plan says, and the others go on: nothing is late then, and fluid time is real time.
 
 use dovetail_units::{Duration, ResourceVec, Time};
+
+use crate::catalog::Shape;
 
 /// Up to when the fluid goes on if a packet has not started on CPU and link, in fluid time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,6 +22,8 @@ pub(super) struct Latest {
 /// The clock of the fluid, and the plan.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pace {
+    /// Whether fluid time is real time, whatever happens.
+    by_the_clock: bool,
     /// The latest instant that was heard of, in real time.
     real: Time,
     /// What that is in fluid time, and the one before.
@@ -34,6 +40,11 @@ pub(super) struct Pace {
 }
 
 impl Pace {
+    /// For a pipeline of this shape.
+    pub(super) fn new(shape: Shape) -> Self {
+        Self { by_the_clock: shape.servers > 2, ..Self::default() }
+    }
+
     /// The present in fluid time.
     pub(super) fn now(&self) -> Time {
         self.fluid
@@ -65,6 +76,9 @@ impl Pace {
 
     /// A packet starts in the fluid, at this instant of fluid time, which is charged these times for it.
     pub(super) fn plan(&mut self, now: Time, charged: &ResourceVec<2>) -> Latest {
+        if self.by_the_clock {
+            return Latest { cpu: Time::MAX, link: Time::MAX };
+        }
         let mut ready = now;
         let starts = [0, 1].map(|r| {
             let start = ready.max(self.planned[r]);
