@@ -16,7 +16,7 @@ pub fn note() -> String {
 /// How schedulers of networks are mentioned among the disciplines.
 pub fn network_note() -> String {
     format!(
-        "{} and {} manage queues, in networks (scenarios with a [[hop]]) and live boxes: there name+name, such as drr+red, puts one in front of CPUs and one in front of links",
+        "queue management ({}, {}) is for networks (scenarios with a [[hop]]) and live boxes; there name+name, such as drr+red, puts one in front of CPUs and one in front of links",
         MANAGERS[0].name, MANAGERS[1].name
     )
 }
