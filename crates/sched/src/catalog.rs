@@ -5,6 +5,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::any::Any;
 
+use crate::aqm::scheme;
 use crate::contract::Scheduler;
 use crate::one_resource::RESOURCE;
 use crate::per_flow::PerFlow;
@@ -232,6 +233,10 @@ pub(crate) fn names() -> Vec<&'static str> {
 
 /// No discipline's name stands where `rest` of `name` begins.
 fn unknown_part(name: &str, rest: &str) -> SpecError {
+    if scheme::manages(name).unwrap_or(false) {
+        let place = "networks (scenarios with a [[hop]]) and live boxes";
+        return SpecError::new(name, format!("{name} manages queues, and has a place only in {place}"));
+    }
     match rest.split('+').next() {
         Some("") if name != rest => SpecError::missing_part(name, name.len() - rest.len()),
         Some("") if !name.is_empty() => SpecError::missing_part(name, 0),

@@ -36,6 +36,14 @@ fn the_buffer_is_64_packets_of_each_flow_unless_said_otherwise() {
 }
 
 #[test]
+fn queue_management_is_said_to_be_for_networks_and_boxes() {
+    for name in ["red", "drq", "drq+red", "drr+red"] {
+        let error = made::<2>(name).err().unwrap();
+        assert!(error.to_string().contains("networks (scenarios with a [[hop]]) and live boxes"), "{error}");
+    }
+}
+
+#[test]
 fn messages_name_what_is_wrong_and_what_would_be_right() {
     for (spec, wrong, known, message) in [
         ("drr+drrr", "drrr", "drr", "there is no scheduler \"drrr\""),

@@ -60,6 +60,21 @@ fn one_flow_fills_the_link_when_the_buffer_holds_a_round_trip() {
     assert!(result.hops[0].overflowed > 0 && result.flows[0].timeouts == 0, "{result:?}");
 }
 
+#[test]
+fn packets_without_processing_pass_a_full_cpu_by() {
+    // 100 kcycles/s are 0.1 Mb/s of the flows that need them; the link is free for the others.
+    let network = Network {
+        hops: vec![cpu("cpu", "100 kcycles/s", Queueing::DropTail), link("link", "10 Mbps", Queueing::DropTail)],
+        classes: vec![class("none", "0 cycles/bit", &[0, 1]), class("some", "1 cycles/bit", &[0, 1])],
+        traffic: vec![long_lived(0, 2), long_lived(1, 4)],
+    };
+    let result = run(&network, 1);
+    let [none, some] = by_class(&result, 2)[..] else { panic!() };
+    assert!((2.0 * none + 4.0 * some) > 9.9 && 4.0 * some <= 0.1001, "{none} {some}");
+    let cpu = &result.hops[0];
+    assert!(cpu.utilization > 0.999 && cpu.arrived > 50 * 2000, "{cpu:?}");
+}
+
 /// Mean goodput of the flows of each class, in Mbit/s.
 fn by_class(result: &NetworkResult, classes: u32) -> Vec<f64> {
     let mean = |class| {

@@ -89,7 +89,7 @@ fn a_long_run_that_is_told_to_end_or_loses_its_terminal() {
 #[test]
 fn a_run_that_is_to_go_on_without_its_terminal_does() {
     let folder = Folder::new();
-    folder.write("s.toml", SCENARIO.replace("50 ms", "20 s"));
+    folder.write("s.toml", SCENARIO.replace("50 ms", "4 s"));
     ended_by("HUP", after("trap '' HUP; exec", &folder), || filled(&folder, "out")).succeeds();
     assert!(folder.list("out").contains(&"summary.json".to_string()));
 }

@@ -164,7 +164,7 @@ fn wrong_words_about_captures_are_refused() {
     refused("box.link=out", &["--pcap: cannot write out: there is something that is no file"]);
     let beside = [&one[..], &["box.link=out/summary.json", "--out", "out"]].concat();
     folder.dovetail(&beside).fails(2, &["--pcap: cannot write out/summary.json", "ends in .pcap"]);
-    assert_eq!(folder.list("."), ["file", "net.toml"]);
+    assert_eq!((folder.list("."), folder.list("out")), (vec!["file".into(), "net.toml".into(), "out".into()], vec![]));
     assert_eq!(std::fs::read_to_string(folder.path("net.toml")).unwrap(), NETWORK);
 }
 

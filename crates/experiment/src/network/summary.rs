@@ -177,7 +177,10 @@ impl RunSummary {
                 long_lived: long_lived.is_some(),
                 throughput_bps: over(&|r| r.traffic[index].goodput_bps / f64::from(long_lived.unwrap_or(1))),
                 fair_bps: fair[index],
-                jain: long_lived.map(|_| over(&|r| jain(r, index))),
+                jain: long_lived.and_then(|_| {
+                    let of_seeds = runs.results.iter().map(|(_, result)| jain(result, index));
+                    of_seeds.collect::<Option<Vec<f64>>>().map(|all| Estimate::of(&all))
+                }),
                 timeouts: over(&|r| r.traffic[index].timeouts as f64),
             }
         };
@@ -212,9 +215,9 @@ fn fair_beside(scenario: &NetworkScenario, runs: &Runs, short_bps: Vec<f64>) -> 
     Ok(means)
 }
 
-/// Jain's index of a group's flows: 1 if they get the same, 1/n if one gets all.
-fn jain(result: &NetworkResult, group: usize) -> f64 {
+/// Jain's index of a group's flows: 1 if they get the same, 1/n if one gets all, none if nobody gets anything.
+fn jain(result: &NetworkResult, group: usize) -> Option<f64> {
     let rates: Vec<f64> = result.flows.iter().filter(|f| f.class as usize == group).map(|f| f.goodput_bps).collect();
     let (sum, squares) = rates.iter().fold((0.0, 0.0), |(s, q), r| (s + r, q + r * r));
-    if squares > 0.0 { sum * sum / (rates.len() as f64 * squares) } else { 1.0 }
+    (squares > 0.0).then(|| sum * sum / (rates.len() as f64 * squares))
 }

@@ -274,6 +274,11 @@ impl<'a, T: Tap> Engine<'a, T> {
         let hop = class.route[usize::from(packet.passed)];
         packet.passed += 1;
         let station = &mut self.stations[hop as usize];
+        if !station.server.is_needed(class) {
+            station.totals.arrived += 1;
+            self.passes_on(hop as usize, packet);
+            return Ok(());
+        }
         let server = &station.server;
         let cost = || server.cost(packet.bytes, class);
         station.totals.queue_was(self.now, station.queue.len());
@@ -309,23 +314,29 @@ impl<'a, T: Tap> Engine<'a, T> {
 
     fn service_ends(&mut self, hop: usize) -> Result<(), SimError> {
         let station = &mut self.stations[hop];
-        if let Some(mut packet) = station.in_service.take() {
-            self.tap.left(self.now, hop as u32, &packet);
+        if let Some(packet) = station.in_service.take() {
             station.queue.departed(self.now);
-            station.totals.departed += 1;
-            let described = &self.network.hops[hop];
-            if let Some(encoding) = described.encoding {
-                packet.congestion = carried(encoding, &packet);
-            }
-            let class = &self.network.classes[packet.class as usize];
-            let last = usize::from(packet.passed) == class.route.len();
-            if last && class.acks == AckPolicy::EverySegment {
-                self.receive(self.now + described.delay, packet);
-            } else {
-                station.behind.send(self.now, self.now, packet, &mut self.calendar);
-            }
+            self.passes_on(hop, packet);
         }
         self.serve(hop)
+    }
+
+    /// The packet leaves the hop.
+    fn passes_on(&mut self, hop: usize, mut packet: Packet) {
+        let station = &mut self.stations[hop];
+        self.tap.left(self.now, hop as u32, &packet);
+        station.totals.departed += 1;
+        let described = &self.network.hops[hop];
+        if let Some(encoding) = described.encoding {
+            packet.congestion = carried(encoding, &packet);
+        }
+        let class = &self.network.classes[packet.class as usize];
+        let last = usize::from(packet.passed) == class.route.len();
+        if last && class.acks == AckPolicy::EverySegment {
+            self.receive(self.now + described.delay, packet);
+        } else {
+            station.behind.send(self.now, self.now, packet, &mut self.calendar);
+        }
     }
 
     /// Whether the packet has passed all hops of its route.
