@@ -260,7 +260,7 @@ impl<P> DirectTradeoff<P> {
             };
             self.backlogged().map(weighted).sum::<u128>() as f64 / (1000.0 * ONE as f64)
         });
-        let shares = allocate(self.alpha, load, unit(&most.cost), unit(&least.cost));
+        let shares = allocate(self.alpha, load, || unit(&most.cost), || unit(&least.cost));
         for flow in &mut self.flows {
             flow.rate = shares.guaranteed;
         }

@@ -66,6 +66,26 @@ impl<K: Copy + Ord> IndexedHeap<K> {
         }
     }
 
+    /// Insert the flow, or lower its key: a higher one is left to [`first`](Self::first).
+    pub fn lower(&mut self, flow: u32, key: K) {
+        if self.get(flow).is_none_or(|before| key < before) {
+            self.set(flow, key);
+        }
+    }
+
+    /// The smallest key and its flow where keys are [lowered](Self::lower) only: `key` tells the key of a flow, which is none below the one in the heap, or
+    /// that the flow shall not be in. Amortised O(log n): what has come first with another key moves once.
+    pub fn first(&mut self, key: impl Fn(u32) -> Option<K>) -> Option<(K, u32)> {
+        loop {
+            let (before, flow) = self.peek()?;
+            match key(flow) {
+                Some(now) if now == before => return Some((now, flow)),
+                Some(now) => self.set(flow, now),
+                None => self.remove(flow),
+            }
+        }
+    }
+
     /// Take the flow out; nothing happens if it is not in.
     pub fn remove(&mut self, flow: u32) {
         let Some(at) = self.find(flow) else { return };
@@ -117,13 +137,46 @@ impl<K: Copy + Ord> IndexedHeap<K> {
         loop {
             let first = at * ARITY + 1;
             let last = (first + ARITY).min(self.entries.len());
-            let Some(child) = (first..last).min_by_key(|&c| self.entries[c]) else { break };
-            if entry <= self.entries[child] {
+            let Some((&eldest, others)) = self.entries.get(first..last).and_then(<[_]>::split_first) else { break };
+            let (mut least, mut child) = (eldest, first);
+            for (k, &other) in others.iter().enumerate() {
+                if other < least {
+                    (least, child) = (other, first + 1 + k);
+                }
+            }
+            if entry <= least {
                 break;
             }
-            self.place(at, self.entries[child]);
+            self.place(at, least);
             at = child;
         }
         self.place(at, entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_lazily_kept_keys_is_the_smallest_of_those_that_are() {
+        let mut keys: [Option<u64>; 30] = [None; 30];
+        let mut heap = IndexedHeap::default();
+        let mut state: u64 = 1;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for _ in 0..20_000 {
+            let flow = random(30) as u32;
+            keys[flow as usize] = (random(4) > 0).then(|| random(100));
+            if let Some(key) = keys[flow as usize] {
+                heap.lower(flow, key);
+            }
+            if random(3) == 0 {
+                let smallest = keys.iter().zip(0..).filter_map(|(&key, flow)| Some((key?, flow))).min();
+                assert_eq!(heap.first(|flow| keys[flow as usize]), smallest);
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! virtual finish times tells which head packet ends first. The at most two *favoured* flows are tracked one by one.
 
 use alloc::vec::Vec;
-use core::cmp::{Ordering, Reverse};
+use core::cmp::Ordering;
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
@@ -21,6 +21,8 @@ const TICK_BITS: u32 = 20;
 const ONE: u64 = 1 << 32;
 
 type FlowQueues<P> = Queues<2, P, FluidFlow, ()>;
+/// A place in order (23) as counted from one of its ends; equals by turn.
+type Place = (u64, u64);
 pub(super) type Started = Order<Latest>;
 
 /// A flow in the fluid schedule. Service is in virtual time: dominant processing time divided by the flow's weight.
@@ -49,6 +51,16 @@ impl Default for FluidFlow {
 impl FluidFlow {
     pub(super) fn has_next(&self) -> bool {
         self.next != NIL
+    }
+
+    /// The head packet's place as counted from either end.
+    fn places(&self) -> [Place; 2] {
+        [2 * ONE - self.ratio.0, self.ratio.0].map(|place| (place, self.turn))
+    }
+
+    /// One of the [`places`](Self::places), if the flow is backlogged.
+    fn place(&self, end: usize) -> Option<Place> {
+        self.active.then(|| self.places()[end])
     }
 
     pub(super) fn correct(&mut self, before: &ResourceVec<2>, after: &ResourceVec<2>) {
@@ -132,12 +144,9 @@ fn part(small: u64, large: u64) -> u64 {
     }
 }
 
-/// As `value as f64`; most values have 64 bits, from which the processor converts itself.
+/// As `value as f64`, to the last bit below 2^64; the processor converts both halves itself.
 fn to_f64(value: u128) -> f64 {
-    match u64::try_from(value) {
-        Ok(value) => value as f64,
-        Err(_) => value as f64,
-    }
+    (value >> 64) as u64 as f64 * (1_u128 << 64) as f64 + value as u64 as f64
 }
 
 /// As `value as u128`.
@@ -153,6 +162,14 @@ fn in_time(ticks: u128) -> Time {
 /// An instant in ticks.
 fn in_ticks(time: Time) -> u128 {
     u128::from(time.as_nanos()) << TICK_BITS
+}
+
+/// The flow at this end of order (23), where one is: into `flow` which it is, and its normalised processing times.
+fn at_end<P>(end: usize, places: &mut IndexedHeap<Place>, queues: &FlowQueues<P>, flow: &mut u32) -> [f64; 2] {
+    places.first(|flow| queues.flow(flow).state.place(end)).map_or([1.0; 2], |(_, found)| {
+        *flow = found;
+        queues.flow(found).state.ratio.normalised_f64()
+    })
 }
 
 /// A flow with a bonus.
@@ -186,9 +203,8 @@ pub(super) struct Fluid {
     stale: bool,
     /// Regular flows by the virtual finish times of their head packets (eq. 28).
     finishes: IndexedHeap<Tag>,
-    /// Backlogged flows in order (23) from its end and from its start; equals by turn.
-    smallest_ratio: IndexedHeap<(Ratio, u64)>,
-    largest_ratio: IndexedHeap<(Reverse<Ratio>, u64)>,
+    /// Backlogged flows in order (23) from its start and from its end. Flows that moved back or left stand where they were until they come first.
+    places: [IndexedHeap<Place>; 2],
     turns: u64,
     switches: u64,
 }
@@ -207,8 +223,7 @@ impl Fluid {
             unstarted: Vec::new(),
             stale: false,
             finishes: IndexedHeap::default(),
-            smallest_ratio: IndexedHeap::default(),
-            largest_ratio: IndexedHeap::default(),
+            places: Default::default(),
             turns: 0,
             switches: 0,
         }
@@ -358,8 +373,8 @@ impl Fluid {
         self.run_to_now();
         self.alpha = alpha;
         if alpha > 0.0 {
-            let mut waiting: Vec<(u64, u32)> =
-                self.smallest_ratio.flows().map(|f| (queues.flow(f).state.turn, f)).collect();
+            let backlogged = self.places[0].flows().filter(|&f| queues.flow(f).state.active);
+            let mut waiting: Vec<(u64, u32)> = backlogged.map(|f| (queues.flow(f).state.turn, f)).collect();
             waiting.sort_unstable();
             for (_, flow) in waiting {
                 self.start(flow, queues, started);
@@ -438,10 +453,7 @@ impl Fluid {
         if served {
             self.start(flow, queues, started);
         }
-        let FluidFlow { ratio, turn, .. } = queues.flow(flow).state;
-        if self.smallest_ratio.get(flow) != Some((ratio, turn)) {
-            self.place(flow, queues);
-        }
+        self.place(flow, queues);
         Some(service)
     }
 
@@ -469,17 +481,15 @@ impl Fluid {
 
     /// Put the flow into order (23), or move it to its new place.
     fn place<P>(&mut self, flow: u32, queues: &FlowQueues<P>) {
-        let FluidFlow { ratio, turn, .. } = queues.flow(flow).state;
-        self.smallest_ratio.set(flow, (ratio, turn));
-        self.largest_ratio.set(flow, (Reverse(ratio), turn));
+        for (heap, place) in self.places.iter_mut().zip(queues.flow(flow).state.places()) {
+            heap.lower(flow, place);
+        }
     }
 
     /// Take a flow out whose load is already taken off.
     fn leave<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>) {
         queues.flow_mut(flow).state.active = false;
         self.finishes.remove(flow);
-        self.smallest_ratio.remove(flow);
-        self.largest_ratio.remove(flow);
         for favoured in &mut self.favoured {
             *favoured = favoured.filter(|f| f.flow != flow);
         }
@@ -500,14 +510,16 @@ impl Fluid {
     /// Theorem 3: who is favoured from now on, and everybody's rate.
     fn reallocate<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) {
         self.stale = false;
-        let (Some(((Reverse(most), _), first)), Some(((least, _), last))) =
-            (self.largest_ratio.peek(), self.smallest_ratio.peek())
-        else {
+        if self.load == [0; 2] {
             self.due = u128::MAX;
             return;
-        };
+        }
         let load = self.load.map(|l| to_f64(l) / (1000.0 * ONE as f64));
-        let shares = allocate(self.alpha, load, most.normalised_f64(), least.normalised_f64());
+        let (mut first, mut last) = (NIL, NIL);
+        let [from_start, from_end] = &mut self.places;
+        let of_first = || at_end(0, from_start, queues, &mut first);
+        let of_last = || at_end(1, from_end, queues, &mut last);
+        let shares = allocate(self.alpha, load, of_first, of_last);
         self.rate = shares.guaranteed;
         let before = self.favoured;
         let wanted = [(first, shares.first_bonus), (last, shares.last_bonus)];

@@ -6,7 +6,7 @@
 //! * Parameters: `alpha` in [0, 1], default 0.85; settable while running. 1 is strict fairness (DRGPS), 0 is efficiency only.
 //! * Two resources.
 //! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource are not looked at.
-//! * Cost per packet: O(log n) amortised for n backlogged flows (section 5.3).
+//! * Cost per packet: O(log n) amortised for n flows that are or were backlogged (section 5.3).
 //! * Guarantees against the fluid schedule, for alpha > 0, n concurrently backlogged flows and L the longest time of any packet
 //!   on any resource: makespan T <= T_fluid + n L (Theorem 4); dominant service
 //!   D_fluid - 2(n-1) L <= D <= D_fluid + L (Theorem 5, for n of 2 and more; a lone flow may be L behind); in the fluid every backlogged flow has d_i >= alpha w_i d (eq. 19).
