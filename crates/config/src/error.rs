@@ -46,9 +46,11 @@ impl InputError {
     /// From what the TOML reader found.
     pub fn from_toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
         let message = plain_words(error.message().trim());
-        let help = unknown_name(&message)
+        let meant = unknown_name(&message)
             .and_then(|(wrong, known)| nearest(wrong, known.iter().copied()))
             .map(|name| format!("did you mean `{name}`?"));
+        let help =
+            meant.or_else(|| table_for_list(text, error).map(|key| format!("to begin a member, write [[{key}]]")));
         let mut own = match error.span() {
             Some(span) => Self::at(file, text, span, message),
             None => Self::new(file, message),
@@ -82,7 +84,7 @@ impl std::error::Error for InputError {}
 
 /// A message of the TOML reader in the words of somebody who writes TOML, not Rust.
 fn plain_words(message: &str) -> String {
-    const WORDS: [(&str, &str); 14] = [
+    const WORDS: [(&str, &str); 16] = [
         ("unknown field", "unknown key"),
         ("missing field", "missing key"),
         ("duplicate field", "duplicate key"),
@@ -93,7 +95,9 @@ fn plain_words(message: &str) -> String {
         ("` as i128", "`"),
         ("expected u16", "expected a whole number from 0 to 65535"),
         ("expected u32", "expected a whole number from 0 to 4294967295"),
-        ("expected u64", "expected a whole number, 0 or more"),
+        ("expected u64", "expected a whole number from 0 to 18446744073709551615"),
+        ("u64 value was too large", "expected a whole number of at most 9223372036854775807 beside --set"),
+        ("expected a boolean", "expected `true` or `false`"),
         ("expected f64", "expected a number"),
         ("sequence", "list"),
         ("invalid type: map", "invalid type: table"),
@@ -105,6 +109,13 @@ fn plain_words(message: &str) -> String {
     }
 }
 
+/// The key that has a table, where the TOML reader finds that a list belongs.
+pub(crate) fn table_for_list<'a>(text: &'a str, error: &toml::de::Error) -> Option<&'a str> {
+    let written = text.get(error.span()?)?;
+    let key = written.trim_matches(['[', ']']);
+    (error.message().trim() == "invalid type: map, expected a sequence" && !written.starts_with('{')).then_some(key)
+}
+
 /// The unknown name and the known ones of the TOML reader's message.
 fn unknown_name(message: &str) -> Option<(&str, Vec<&str>)> {
     if !message.starts_with("unknown ") {
@@ -114,20 +125,41 @@ fn unknown_name(message: &str) -> Option<(&str, Vec<&str>)> {
     Some((names.next()?, names.collect()))
 }
 
-/// The known name most like `wrong`, if one is like it at all.
+/// The known name most like `wrong`, if one is like it at all: that with the fewest slips, of which two letters in each other's place are the
+/// least; then the most like it by Jaro and Winkler, the first of equals.
 pub fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let wrong = wrong.to_lowercase();
     known
-        .map(|k| (likeness(&wrong.to_lowercase(), &k.to_lowercase()), k))
-        .filter(|&(score, _)| score > 0.75)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, k)| k)
+        .map(|name| (Likeness::of(&wrong, &name.to_lowercase()), name))
+        .filter(|(likeness, _)| likeness.plausible)
+        .min_by(|(a, _), (b, _)| a.slips.cmp(&b.slips).then(b.score.total_cmp(&a.score)))
+        .map(|(_, name)| name)
 }
 
-/// 1 for equal words, 0 for words that have nothing in common.
-fn likeness(a: &str, b: &str) -> f64 {
-    // One slip in a short word, such as `upd`, weighs more with Jaro and Winkler than it should.
-    let slip = a.len().min(b.len()) >= 3 && strsim::osa_distance(a, b) == 1;
-    strsim::jaro_winkler(a, b).max(if slip { 0.9 } else { 0.0 })
+/// How like two words are.
+struct Likeness {
+    /// Damerau and Levenshtein's distance, and whether none of it is a swap of neighbours.
+    slips: (usize, bool),
+    /// Jaro and Winkler's, from 0 to 1, the same word.
+    score: f64,
+    /// Whether one may have been meant by the other.
+    plausible: bool,
+}
+
+impl Likeness {
+    fn of(a: &str, b: &str) -> Self {
+        let (distance, score) = (strsim::damerau_levenshtein(a, b), strsim::jaro_winkler(a, b));
+        // One slip in a short word, such as `upd`, weighs more with Jaro and Winkler than it should.
+        let one_slip = a.len().min(b.len()) >= 3 && distance == 1;
+        let swapped = strsim::levenshtein(a, b) > distance;
+        Self { slips: (distance, !swapped), score, plausible: one_slip || score > 0.75 }
+    }
+}
+
+/// A number as a person writes it: with an exponent where digits would have to be counted.
+pub fn number(value: f64) -> String {
+    let countable = value == 0.0 || (1e-6..1e9).contains(&value.abs()) || !value.is_finite();
+    if countable { value.to_string() } else { format!("{value:e}") }
 }
 
 /// "there is no ...", with the nearest name or all of them.
@@ -138,5 +170,37 @@ pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     match nearest(name, known.iter().copied()) {
         Some(near) => format!("there is no {what} {name:?}; did you mean {near:?}?"),
         None => format!("there is no {what} {name:?}; there are {}", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_has_the_fewest_slips_and_a_swap_is_the_least() {
+        let networks = ["red", "drq", "fifo", "drr", "wfq", "wf2q+", "sfq", "scfq"];
+        for (wrong, right) in [("dqr", "drq"), ("drrr", "drr"), ("rde", "red"), ("FIFO", "fifo"), ("wf2q", "wf2q+")] {
+            assert_eq!(nearest(wrong, networks.into_iter()), Some(right), "{wrong}");
+            assert_eq!(
+                nearest(wrong, networks.into_iter().rev()),
+                Some(right),
+                "{wrong}: the order of names decides nothing"
+            );
+        }
+        assert_eq!(nearest("trade", ["tradeoff", "drr"].into_iter()), Some("tradeoff"), "begun and not ended");
+        for wrong in ["", "x", "quick", "tradeoff"] {
+            assert_eq!(nearest(wrong, networks.into_iter()), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_as_short_as_a_person_writes_them() {
+        let cases = [(1e300, "1e300"), (0.5, "0.5"), (1e6, "1000000"), (-2.5e9, "-2.5e9"), (1e-9, "1e-9"), (0.0, "0")];
+        for (value, text) in cases {
+            assert_eq!(number(value), text);
+        }
+        assert_eq!(number(f64::NAN), "NaN");
+        assert_eq!(number(f64::INFINITY), "inf");
     }
 }

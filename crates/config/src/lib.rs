@@ -9,19 +9,45 @@ use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 
-pub use error::{InputError, nearest, unknown};
+use error::table_for_list;
+pub use error::{InputError, nearest, number, unknown};
 pub use overrides::apply as apply_overrides;
 pub use text::{Span, Text};
 
-/// Read the file of this name that has this text.
+/// A file that was read.
+#[derive(Debug)]
+pub struct Read<T> {
+    /// What messages call it. Their line numbers are those of the changed text, so it says what changed it.
+    pub label: String,
+    /// Its text, as changed.
+    pub text: String,
+    /// What stands in it.
+    pub file: T,
+}
+
+/// Read the file of this name that has this text, with `--set` overrides.
 ///
 /// # Errors
-/// It is no TOML, or not what `T` takes.
-pub fn read<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, InputError> {
-    toml::from_str(text).map_err(|error| match words::<T>(text, &error) {
-        Some((span, message)) => InputError::at(name, text, span, message),
-        None => InputError::from_toml(name, text, &error),
-    })
+/// It is no TOML, or not what `T` takes; or an override is wrong.
+pub fn read<T: DeserializeOwned>(name: &str, text: &str, overrides: &[String]) -> Result<Read<T>, InputError> {
+    let label = match overrides {
+        [] => name.to_string(),
+        changes => format!("{name} (with --set {})", changes.join(" --set ")),
+    };
+    let changed = overrides::changed(name, text, overrides)?;
+    let wrong = |error: toml::de::Error| {
+        let made = table_for_list(&changed.text, &error).and_then(|key| changed.made(key));
+        match (made, words::<T>(&changed.text, &error)) {
+            (Some((key, entry)), _) => {
+                let message = format!("there is no [[{key}]] in {name}, and --set adds none");
+                InputError::new(&format!("--set {entry}"), message)
+            }
+            (None, Some((span, message))) => InputError::at(&label, &changed.text, span, message),
+            (None, None) => InputError::from_toml(&label, &changed.text, &error),
+        }
+    };
+    let file = toml::from_str(&changed.text).map_err(wrong)?;
+    Ok(Read { label, text: changed.text, file })
 }
 
 /// The TOML reader does not say which words a key takes whose value is no text. It does of a text that is none of them.
@@ -56,11 +82,84 @@ mod tests {
     #[test]
     fn a_value_that_is_none_of_a_few_words_is_told_which_they_are() {
         for value in ["true", "3", "[\"paper\"]"] {
-            let message = read::<File>("net.toml", &format!("ecn = {value}\n")).unwrap_err().to_string();
+            let message = read::<File>("net.toml", &format!("ecn = {value}\n"), &[]).unwrap_err().to_string();
             let expected = format!("`{value}`: expected a quoted text, `paper` or `rfc3168`");
             assert!(message.contains(&expected) && message.contains("net.toml:1:7"), "{value}: {message}");
         }
-        let message = read::<File>("net.toml", "ecn = \"papr\"\n").unwrap_err().to_string();
+        let message = read::<File>("net.toml", "ecn = \"papr\"\n", &[]).unwrap_err().to_string();
         assert!(message.contains("did you mean `paper`?"), "{message}");
+    }
+
+    #[derive(Deserialize, Debug)]
+    #[serde(deny_unknown_fields)]
+    struct Lists {
+        #[expect(dead_code, reason = "only read")]
+        #[serde(default)]
+        web: Vec<Member>,
+        #[expect(dead_code, reason = "only read")]
+        trace: Option<Trace>,
+    }
+
+    #[derive(Deserialize, Debug)]
+    #[serde(deny_unknown_fields)]
+    struct Member {
+        #[expect(dead_code, reason = "only read")]
+        seed: Option<u64>,
+    }
+
+    #[derive(Deserialize, Debug)]
+    #[serde(deny_unknown_fields)]
+    struct Trace {
+        #[expect(dead_code, reason = "only read")]
+        #[serde(default)]
+        rule: Vec<Member>,
+    }
+
+    #[track_caller]
+    fn wrong(text: &str, overrides: &[&str], expected: &[&str]) {
+        let overrides: Vec<String> = overrides.iter().map(|o| o.to_string()).collect();
+        let message = read::<Lists>("net.toml", text, &overrides).unwrap_err().to_string();
+        for words in expected {
+            assert!(message.contains(words), "{words:?} is missing in:\n{message}");
+        }
+    }
+
+    #[test]
+    fn an_override_of_a_member_of_a_list_that_is_not_there_says_so() {
+        for entry in ["web.0.seed=3", "web.a.seed=3", "web.a=3"] {
+            wrong("", &[entry], &[&format!("--set {entry}: there is no [[web]] in net.toml")]);
+        }
+        wrong("[trace]\n", &["trace.rule.0.seed=3"], &["there is no [[trace.rule]] in net.toml"]);
+        wrong("[[web]]\n", &["web.1.seed=3"], &["--set web.1.seed=3: there is no \"1\""]);
+        wrong("", &["wbe.0.seed=3"], &["unknown key `wbe`", "did you mean `web`?"]);
+        assert!(read::<Lists>("net.toml", "", &["trace.rule=[{seed=3}]".into()]).is_ok());
+    }
+
+    #[test]
+    fn a_table_where_members_of_a_list_belong_is_told_how_they_begin() {
+        wrong("[web]\nseed = 3\n", &[], &["net.toml:1:1", "expected a list", "to begin a member, write [[web]]"]);
+        wrong("[trace.rule]\nseed = 3\n", &[], &["net.toml:1:1", "write [[trace.rule]]"]);
+    }
+
+    #[test]
+    fn whole_numbers_that_are_out_of_range_bring_the_range() {
+        let most = u64::MAX.to_string();
+        assert!(read::<Lists>("net.toml", &format!("[[web]]\nseed = {most}\n"), &[]).is_ok());
+        for beyond in ["-1", "18446744073709551616"] {
+            wrong(&format!("[[web]]\nseed = {beyond}\n"), &[], &["net.toml:2:8", beyond, &format!("0 to {most}")]);
+        }
+        // What is changed goes through TOML's own numbers.
+        assert!(read::<Lists>("net.toml", "[[web]]\n", &[format!("web.0.seed={}", i64::MAX)]).is_ok());
+        let entry = "web.0.seed=9223372036854775808";
+        wrong(
+            "[[web]]\n",
+            &[entry],
+            &[&format!("--set {entry}: expected a whole number of at most 9223372036854775807")],
+        );
+        wrong(
+            &format!("[[web]]\nseed = {most}\n"),
+            &["web.0.seed=1"],
+            &["net.toml:2:8", "at most 9223372036854775807"],
+        );
     }
 }

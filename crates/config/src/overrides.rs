@@ -4,13 +4,38 @@ use toml::{Table, Value};
 
 use super::error::{InputError, nearest};
 
+/// A file's text with overrides.
+pub struct Changed {
+    /// The text of the changed file.
+    pub text: String,
+    /// What the overrides made since the file had none of it: the dotted key of a table, and by which.
+    made: Vec<(String, String)>,
+}
+
+impl Changed {
+    /// The dotted key that ends in `key` which an override made, and that override.
+    pub fn made(&self, key: &str) -> Option<(&str, &str)> {
+        let found = self.made.iter().find(|(path, _)| path.rsplit('.').next() == Some(key));
+        found.map(|(path, entry)| (path.as_str(), entry.as_str()))
+    }
+}
+
 /// Apply `key=value` overrides to a file's text; returns the text of the changed file.
 ///
 /// A key is a dotted path; members of a list are named by their `name` or counted from 0: `seed`, `resource.link.rate`,
 /// `flows.0.rate`, `class.ipsec.cost.cpu`. The value is read as TOML, and as a string if it is none.
+///
+/// # Errors
+/// The text is no TOML, or an override is none or leads nowhere.
 pub fn apply(file: &str, text: &str, overrides: &[String]) -> Result<String, InputError> {
+    changed(file, text, overrides).map(|changed| changed.text)
+}
+
+/// As [`apply`], and what was made.
+pub fn changed(file: &str, text: &str, overrides: &[String]) -> Result<Changed, InputError> {
+    let mut made = Vec::new();
     if overrides.is_empty() {
-        return Ok(text.to_string());
+        return Ok(Changed { text: text.to_string(), made });
     }
     let table: Table = toml::from_str(text).map_err(|e| InputError::from_toml(file, text, &e))?;
     let mut root = Value::Table(table);
@@ -20,13 +45,19 @@ pub fn apply(file: &str, text: &str, overrides: &[String]) -> Result<String, Inp
             .split_once('=')
             .filter(|(key, _)| !key.trim().is_empty())
             .ok_or_else(|| wrong("expected key=value, such as seed=7 or resource.link.rate=\"100 Mbps\"".into()))?;
-        let mut place = &mut root;
-        for part in key.trim().split('.') {
+        let (key, mut place, mut end) = (key.trim(), &mut root, 0);
+        for part in key.split('.') {
+            end += part.len();
+            if place.as_table().is_some_and(|table| !table.contains_key(part)) {
+                made.push((key[..end].to_string(), entry.clone()));
+            }
             place = step(place, part).map_err(&wrong)?;
+            end += 1;
         }
-        *place = read_value(value.trim());
+        *place = read_value(value.trim()).map_err(&wrong)?;
     }
-    toml::to_string(&root).map_err(|e| InputError::new(file, format!("with --set: {e}")))
+    let text = toml::to_string(&root).map_err(|e| InputError::new(file, format!("with --set: {e}")))?;
+    Ok(Changed { text, made })
 }
 
 fn step<'a>(place: &'a mut Value, part: &str) -> Result<&'a mut Value, String> {
@@ -60,10 +91,11 @@ fn no_member(part: &str, names: &[String]) -> String {
     }
 }
 
-fn read_value(text: &str) -> Value {
-    toml::from_str::<Table>(&format!("v = {text}"))
-        .ok()
-        .filter(|t| t.len() == 1)
-        .and_then(|mut t| t.remove("v"))
-        .unwrap_or_else(|| Value::String(text.to_string()))
+fn read_value(text: &str) -> Result<Value, String> {
+    let parsed = toml::from_str::<Table>(&format!("v = {text}"));
+    if text.parse::<i128>().is_ok_and(|number| number > i64::MAX.into()) {
+        return Err(format!("expected a whole number of at most {}", i64::MAX));
+    }
+    let value = parsed.ok().filter(|t| t.len() == 1).and_then(|mut t| t.remove("v"));
+    Ok(value.unwrap_or_else(|| Value::String(text.to_string())))
 }

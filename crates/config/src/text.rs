@@ -7,6 +7,8 @@ use std::str::FromStr;
 use dovetail_units::Duration;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
+use crate::number;
+
 /// A value that is written as a string and read by its `FromStr`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Text<T>(pub T);
@@ -43,8 +45,9 @@ where
         self.visit_str(&number.to_string())
     }
 
-    fn visit_f64<E: de::Error>(self, number: f64) -> Result<T, E> {
-        self.visit_str(&number.to_string())
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<T, E> {
+        let digits = value.to_string();
+        digits.parse().map_err(|e: T::Err| E::custom(e.to_string().replace(&digits, &number(value))))
     }
 }
 

@@ -138,7 +138,41 @@ fn wrong_networks_are_refused_with_the_place_and_what_would_be_right() {
     refused("red+red", "red+rde", &["did you mean \"red\"?"]);
     refused("schedulers = [\"red+red\", \"drq:weight=0.01\"]\n", "", &["--scheduler"]);
     refused("\nname = \"heavy\"", "\nname = \"light\"", &["net.toml:15:", "the class \"light\" is there twice"]);
+    refused("[[hop]]", "[hop]", &["net.toml:5:1", "to begin a member, write [[hop]]"]);
+    refused("until =", "seed = 99999999999999999999\nuntil =", &["net.toml:2:8", "a whole number from 0 to"]);
+    refused("drq:weight=0.01", "dqr", &["no scheduler \"dqr\"", "did you mean \"drq\"?"]);
+    refused("count = 4", "ecn = \"no\"", &["net.toml:21:7", "expected `true` or `false`"]);
     refused("\nname = \"light\"", "\nnmae = \"light\"", &["unknown key `nmae`", "did you mean `name`?"]);
+}
+
+#[test]
+fn overrides_of_what_is_not_there_are_refused() {
+    let folder = folder();
+    let refused = |set: &str, words: &[&str]| folder.dovetail(&["run", "net.toml", "--set", set]).fails(2, words);
+    refused("web.0.rate=5 flows/s", &["--set web.0.rate=5 flows/s: there is no [[web]] in net.toml"]);
+    refused("web.short.rate=5 flows/s", &["there is no [[web]] in net.toml"]);
+    refused("tcp.2.count=5", &["--set tcp.2.count=5", "there is no \"2\"", "light, heavy"]);
+    refused("seed=9223372036854775808", &["--set seed=", "at most 9223372036854775807"]);
+}
+
+/// Short flows, with what is written of their lengths.
+fn with_web(lengths: &str) -> String {
+    let web = "class = \"light\"\nname = \"short\"\nroute = [\"box\"]\nrtt = \"20 ms to 60 ms\"\nrate = \"50 flows/s\"";
+    format!("{NETWORK}\n[[web]]\n{web}\n{lengths}\n")
+}
+
+#[test]
+fn numbers_in_messages_are_as_short_as_they_are_written() {
+    let folder = Folder::new();
+    let refused = |lengths: &str, words: &[&str]| {
+        folder.write("net.toml", with_web(lengths));
+        let said = folder.dovetail(&["run", "net.toml"]);
+        said.fails(2, words);
+        assert!(!said.err.contains("000000000"), "{}", said.err);
+    };
+    refused("shape = 1e300", &["error: 1e300: expected a shape from 1.000001 to 1e6", "net.toml:39:9"]);
+    refused("mean = 2.5e9", &["error: 2.5e9: expected a mean length of 1 to 1e9 packets"]);
+    refused("packet = 1e300", &["error: \"1e300\": the unit is missing"]);
 }
 
 #[test]

@@ -216,12 +216,7 @@ impl Config {
     /// # Errors
     /// What is wrong, and where.
     pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Self, InputError> {
-        let text = dovetail_config::apply_overrides(name, text, overrides)?;
-        let label = match overrides {
-            [] => name.to_string(),
-            changes => format!("{name} (with --set {})", changes.join(" --set ")),
-        };
-        let file = dovetail_config::read(&label, &text)?;
+        let dovetail_config::Read { label, text, file } = dovetail_config::read(name, text, overrides)?;
         let config = Self { name: name.to_string(), label, text, overrides: overrides.to_vec(), file };
         config.check()?;
         Ok(config)

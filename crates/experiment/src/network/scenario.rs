@@ -1,5 +1,6 @@
 //! A network scenario that was read and checked.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use dovetail_sched::aqm::scheme::parts;
@@ -8,14 +9,15 @@ use dovetail_sched::{Spec, SpecError};
 use dovetail_sim::network::{MOST_FLOWS, Network, RoundTrip, Traffic, shortest};
 use dovetail_tcp::{self as tcp, AckPolicy, Config};
 use dovetail_units::{BitRate, Bytes, CycleRate, Density, Duration, Time};
-use toml::{Spanned, Table};
+use serde::de::IgnoredAny;
+use toml::Spanned;
 
 use super::file::{Ecn, File, Hop, Tcp, Variant};
 use super::value::{FlowRate, Packets, RoundTrips};
 use super::{build, limits};
 use crate::compare::TWICE;
-use crate::scenario::{ScenarioError, apply_overrides, check_name, unknown};
-use dovetail_config::{Span, Text};
+use crate::scenario::{ScenarioError, check_name, unknown};
+use dovetail_config::{Read, Span, Text, number};
 
 /// Packets that wait in front of a CPU or a link if the scenario does not say: somewhat more than where RED drops everything.
 const QUEUE: u32 = 1200;
@@ -118,8 +120,9 @@ impl Group {
 
 /// Whether a text describes a network: it has a `[[hop]]`, `[[tcp]]` or `[[web]]`, and no `[[resource]]`.
 pub fn is_network(text: &str) -> bool {
-    let Ok(table) = toml::from_str::<Table>(text) else { return false };
-    ["hop", "tcp", "web"].iter().any(|key| table.contains_key(*key)) && !table.contains_key("resource")
+    // What the values are is not looked at: a wrong one is an error of whichever it is.
+    let Ok(keys) = toml::from_str::<BTreeMap<String, IgnoredAny>>(text) else { return false };
+    ["hop", "tcp", "web"].iter().any(|key| keys.contains_key(*key)) && !keys.contains_key("resource")
 }
 
 impl NetworkScenario {
@@ -128,12 +131,7 @@ impl NetworkScenario {
     /// # Errors
     /// What is wrong, and where.
     pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Self, ScenarioError> {
-        let text = apply_overrides(name, text, overrides)?;
-        let label = match overrides {
-            [] => name.to_string(),
-            changes => format!("{name} (with --set {})", changes.join(" --set ")),
-        };
-        let file: File = dovetail_config::read(&label, &text)?;
+        let Read { label, text, file } = dovetail_config::read(name, text, overrides)?;
         let mut scenario =
             Self { name: name.to_string(), label, text, file, resources: Vec::new(), groups: Vec::new() };
         scenario.check_times()?;
@@ -309,14 +307,14 @@ impl NetworkScenario {
         }
         for web in &self.file.web {
             let written = web.get_ref();
-            let number = |value: &Option<Spanned<f64>>, default: f64, range: Range<f64>, expected: &str| match value {
+            let within = |value: &Option<Spanned<f64>>, default: f64, range: Range<f64>, expected: &str| match value {
                 Some(v) if !range.contains(v.get_ref()) => {
-                    Err(self.error(v.span(), format!("{}: expected {expected}", v.get_ref())))
+                    Err(self.error(v.span(), format!("{}: expected {expected}", number(*v.get_ref()))))
                 }
                 value => Ok(value.as_ref().map_or(default, |v| *v.get_ref())),
             };
-            let mean_packets = number(&written.mean, 30.0, 1.0..1e9, "a mean length of 1 to 1e9 packets")?;
-            let shape = number(&written.shape, 1.2, 1.0 + 1e-6..1e6, "a shape from 1.000001 to 1e6")?;
+            let mean_packets = within(&written.mean, 30.0, 1.0..1e9, "a mean length of 1 to 1e9 packets")?;
+            let shape = within(&written.shape, 1.2, 1.0 + 1e-6..1e6, "a shape from 1.000001 to 1e6")?;
             let (FlowRate(rate), RoundTrips(rtt)) = (written.rate.get_ref().0, written.rtt.get_ref().0);
             limits::unheard(rtt, Time::ZERO, self.until())
                 .map_err(|message| self.error(written.rtt.span(), message))?;

@@ -167,7 +167,7 @@ fn schedulers_are_names_for_cpus_and_links_with_parameters() {
         let message = scheme(text).unwrap_err();
         assert!(message.contains(part), "{text}: {message}");
     };
-    refused("drg", "did you mean \"drr\"?");
+    refused("drg", "did you mean \"drq\"?");
     refused("drfq", "drfq decides for all resources of a pipeline");
     refused("red+red+red", "one scheduler for CPUs and one for links");
     refused("drq:max-p=0.1", "did you mean \"max_p\"?");

@@ -18,12 +18,12 @@ use dovetail_sched::{Limit, Spec};
 use dovetail_sim::{Buffer, Estimate, Pipeline, Resource, Workload};
 use dovetail_trace::Report;
 use dovetail_units::{Duration, Time};
+use serde::de::IgnoredAny;
 use toml::Spanned;
 
 use crate::network::{NetworkScenario, is_network};
 
 pub use defaults::IN_WORDS as CAPTURE_DEFAULTS;
-pub(crate) use dovetail_config::apply_overrides;
 pub use dovetail_config::{InputError as ScenarioError, nearest, unknown};
 use file::{File, Overflow};
 use input::Given;
@@ -55,7 +55,7 @@ pub fn open(path: &str, overrides: &[String]) -> Result<Opened, ScenarioError> {
 
 /// Where the first list of a network stands in a text that also has a `[[resource]]`.
 fn mixed(text: &str) -> Option<Range<usize>> {
-    let lists: BTreeMap<String, Spanned<toml::Value>> = toml::from_str(text).ok()?;
+    let lists: BTreeMap<String, Spanned<IgnoredAny>> = toml::from_str(text).ok()?;
     lists.get("resource")?;
     ["hop", "tcp", "web"].iter().filter_map(|key| lists.get(*key)).map(Spanned::span).min_by_key(|span| span.start)
 }
@@ -119,13 +119,7 @@ impl Scenario {
         base: PathBuf,
         capture: Option<Box<dyn Read + Send>>,
     ) -> Result<Self, ScenarioError> {
-        let text = apply_overrides(label, text, overrides)?;
-        // Line numbers are those of the changed text, so that the message must show what changed it.
-        let label = match overrides {
-            [] => label.to_string(),
-            changes => format!("{label} (with --set {})", changes.join(" --set ")),
-        };
-        let file: File = dovetail_config::read(&label, &text)?;
+        let dovetail_config::Read { label, text, file } = dovetail_config::read::<File>(label, text, overrides)?;
         let names = Names::check(&label, &text, &file)?;
         let (name, around_capture) = (name.to_string(), capture.is_some());
         let mut scenario = Self { name, around_capture, label, text, file, base, names, capture: None };

@@ -69,7 +69,9 @@ fn check(scenario: &Scenario, trace: &Trace) -> Result<(), ScenarioError> {
     for number in [&trace.speed, &trace.load].into_iter().flatten() {
         let value = *number.get_ref();
         if !(1e-6..=1e9).contains(&value) {
-            return Err(scenario.error(number.span(), format!("{value}: expected 0.000001 to 1000000000")));
+            return Err(
+                scenario.error(number.span(), format!("{}: expected 0.000001 to 1e9", dovetail_config::number(value)))
+            );
         }
     }
     if let (Some(_), Some(load)) = (&trace.speed, &trace.load) {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use dovetail_config::{InputError, Span, Text};
+use dovetail_config::{InputError, Read, Span, Text};
 use dovetail_units::{Bytes, Duration, PacketRate};
 use serde::Deserialize;
 use toml::Spanned;
@@ -135,9 +135,8 @@ impl Places<'_> {
 }
 
 pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Scenario, InputError> {
-    let text = dovetail_config::apply_overrides(name, text, overrides)?;
-    let file: File = dovetail_config::read(name, &text)?;
-    let places = Places { name, text: &text };
+    let Read { label, text, file } = dovetail_config::read::<File>(name, text, overrides)?;
+    let places = Places { name: &label, text: &text };
     let mut groups: Vec<Group> = Vec::new();
     let mut add = |class: &Spanned<String>, group: Group| {
         if groups.iter().any(|g| g.class == group.class) {
