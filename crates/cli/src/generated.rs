@@ -17,7 +17,7 @@ pub fn completions(args: Completions) -> Result<(), Failure> {
 
 /// Write a man page for the program and for each command.
 pub fn man(args: Man) -> Result<(), Failure> {
-    let mut output = Output::create(&args.folder).map_err(Failure::run)?;
+    let mut output = Output::create(&args.folder).map_err(Failure::input)?;
     let mut program = Cli::command().disable_help_subcommand(true);
     program.build();
     pages(&program, &mut output)?;

@@ -11,6 +11,7 @@ mod generated;
 mod lab;
 mod live;
 mod network;
+mod place;
 mod reproduce;
 mod run;
 mod schedulers;

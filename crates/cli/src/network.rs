@@ -4,14 +4,15 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use dovetail_experiment::network::{
-    NetworkScenario, NetworkSummary, PacketCapture, Scheme, Settings, compare, simulate, table, write,
+    FILES, NetworkScenario, NetworkSummary, PacketCapture, Scheme, Settings, compare, simulate, table, write,
 };
 use dovetail_experiment::report::Output;
 use dovetail_experiment::scenario::unknown;
 
 use crate::args::{PcapOf, Run};
 use crate::failure::Failure;
-use crate::run::{failure, threads};
+use crate::place::Place;
+use crate::run::{failure, output, threads};
 use crate::terminal;
 
 /// Compare schedulers on one network.
@@ -25,8 +26,8 @@ pub fn run(mut scenario: NetworkScenario, args: &Run) -> Result<(), Failure> {
     let hops = captured(&scenario, &schemes, &args.pcap)?;
     let cancel = terminal::on_interrupt();
     // Before the runs, so that an unusable folder costs no time.
-    let output = args.out.as_deref().map(Output::create).transpose().map_err(Failure::run)?;
-    let places = args.pcap.iter().map(|one| Place::open(&one.file, args)).collect::<Result<Vec<_>, _>>()?;
+    let output = args.out.as_deref().map(|out| output(out, &FILES, &[&args.input.file])).transpose()?;
+    let places = args.pcap.iter().map(|one| place(&one.file, args)).collect::<Result<Vec<_>, _>>()?;
     let bar = terminal::spinner();
     let settings =
         Settings { threads: threads(args.input.threads), cancel, progress: &|packets| bar.set_position(packets) };
@@ -35,7 +36,7 @@ pub fn run(mut scenario: NetworkScenario, args: &Run) -> Result<(), Failure> {
     let runs = result.map_err(failure)?;
     let summary = NetworkSummary::new(&scenario, &runs).map_err(Failure::run)?;
     let json = serde_json::to_string_pretty(&summary).map_err(Failure::run)?;
-    let captures = hops.iter().zip(places).map(|(&hop, place)| place.capture(&scenario, &schemes[0], hop, cancel));
+    let captures = hops.iter().zip(places).map(|(&hop, place)| capture(place, &scenario, &schemes[0], hop, cancel));
     // All that can be interrupted comes before anything is put in place.
     let captures = captures.collect::<Result<Vec<Output>, Failure>>()?;
     let written = output.map(|o| write(o, &scenario, &runs, &summary, &json)).transpose().map_err(Failure::run)?;
@@ -77,50 +78,32 @@ fn captured(scenario: &NetworkScenario, schemes: &[Scheme], wanted: &[PcapOf]) -
     wanted.iter().map(index).collect()
 }
 
-/// Where a capture goes.
-struct Place<'a> {
-    path: &'a Path,
-    name: String,
-    output: Output,
+/// Where a capture goes: not where the scenario or what `--out` writes stands.
+fn place<'a>(path: &'a Path, args: &Run) -> Result<Place<'a>, Failure> {
+    let wrong = |why: &str| Failure::Input(format!("--pcap: cannot write {}: {why}", path.display()));
+    let same = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
+    if same(path, Path::new(&args.input.file)) {
+        return Err(wrong("it is the scenario"));
+    }
+    let place = Place::open(path).map_err(|why| Failure::Input(format!("--pcap: {why}")))?;
+    // No result has such a name.
+    if args.out.as_deref().is_some_and(|out| same(place.folder(), out)) && !place.name().ends_with(".pcap") {
+        return Err(wrong("in the folder of --out the name of a capture ends in .pcap"));
+    }
+    Ok(place)
 }
 
-impl<'a> Place<'a> {
-    /// In a folder that is there, and not where the scenario, what `--out` writes, or anything but a file stands.
-    fn open(path: &'a Path, args: &Run) -> Result<Self, Failure> {
-        let target = path.display();
-        let wrong = |why: String| Failure::Input(format!("--pcap: cannot write {target}: {why}"));
-        let name = path.file_name().ok_or_else(|| wrong("it names no file".into()))?.to_string_lossy().to_string();
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if !folder.is_dir() {
-            return Err(wrong(format!("there is no folder {}", folder.display())));
-        }
-        let same = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
-        if same(path, Path::new(&args.input.file)) {
-            return Err(wrong("it is the scenario".into()));
-        }
-        if path.metadata().is_ok_and(|there| !there.is_file()) {
-            return Err(wrong("there is something that is no file".into()));
-        }
-        // No result has such a name.
-        if args.out.as_deref().is_some_and(|out| same(folder, out)) && !name.ends_with(".pcap") {
-            return Err(wrong("in the folder of --out the name of a capture ends in .pcap".into()));
-        }
-        Ok(Self { path, name, output: Output::create(folder).map_err(Failure::run)? })
-    }
-
-    /// Run once more, the packets of one hop going into the capture: the whole of it, ready to be put in place.
-    fn capture(
-        mut self,
-        scenario: &NetworkScenario,
-        scheme: &Scheme,
-        hop: u32,
-        cancel: &AtomicBool,
-    ) -> Result<Output, Failure> {
-        let unwritable = |e: std::io::Error| Failure::run(format!("cannot write {}: {e}", self.path.display()));
-        let file = self.output.file(&self.name).map_err(Failure::run)?;
-        let mut capture = PacketCapture::new(scenario, scheme, hop, file).map_err(unwritable)?;
-        simulate(scenario, scheme, scenario.seed(), cancel, &mut capture).map_err(failure)?;
-        capture.finish().map_err(unwritable)?.finish().map_err(Failure::run)?;
-        Ok(self.output)
-    }
+/// Run once more, the packets of one hop going into the capture: the whole of it, ready to be put in place.
+fn capture(
+    mut place: Place<'_>,
+    scenario: &NetworkScenario,
+    scheme: &Scheme,
+    hop: u32,
+    cancel: &AtomicBool,
+) -> Result<Output, Failure> {
+    let file = place.file()?;
+    let mut capture = PacketCapture::new(scenario, scheme, hop, file).map_err(|e| place.unwritable(e))?;
+    simulate(scenario, scheme, scenario.seed(), cancel, &mut capture).map_err(failure)?;
+    capture.finish().map_err(|e| place.unwritable(e))?.finish().map_err(Failure::run)?;
+    Ok(place.written())
 }

@@ -22,7 +22,7 @@ pub fn reproduce(args: Reproduce) -> Result<(), Failure> {
         CaptureReader::open(trace).map_err(Failure::input)?;
     }
     let cancel = terminal::on_interrupt();
-    let output = args.out.as_deref().map(Output::create).transpose().map_err(Failure::run)?;
+    let output = args.out.as_deref().map(Output::create).transpose().map_err(Failure::input)?;
     let bar = terminal::spinner();
     let progress = |id: &str, packets: u64| {
         bar.set_message(id.to_string());

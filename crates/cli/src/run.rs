@@ -1,8 +1,10 @@
 //! `dovetail run`.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use dovetail_experiment::compare::{RunError, Settings, compare};
+use dovetail_experiment::report::Output;
 use dovetail_experiment::scenario::{self, CAPTURE_DEFAULTS, Opened, Scenario};
 use dovetail_experiment::summary::Summary;
 use dovetail_experiment::{report, table};
@@ -32,7 +34,9 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
     // From here on there is something to put in order; reading a capture may just be killed.
     let cancel = terminal::on_interrupt();
     // Before the runs, so that an unusable folder costs no time.
-    let output = args.out.as_deref().map(report::Output::create).transpose().map_err(Failure::run)?;
+    let inputs: Vec<PathBuf> = scenario.capture_file().into_iter().chain([args.input.file.clone().into()]).collect();
+    let output = args.out.as_deref().map(|out| output(out, &report::FILES, &inputs)).transpose()?;
+    tell_about(&scenario);
     let log = if output.is_some() { PACKET_LOG / schedulers.len() } else { 0 };
     let runs = compare_with_progress(&scenario, &schedulers, &args.input, cancel, log)?;
     let json = serde_json::to_string_pretty(&Summary::new(&scenario, &runs)).map_err(Failure::run)?;
@@ -48,9 +52,18 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The folder of the results, in which files of all these names can be put in place, none of them an input.
+pub fn output(folder: &Path, names: &[&str], inputs: &[impl AsRef<Path>]) -> Result<Output, Failure> {
+    let output = Output::create(folder).map_err(Failure::input)?;
+    output.check(names, inputs).map_err(Failure::input)?;
+    Ok(output)
+}
+
 /// Read the input and find out which schedulers to run.
 pub fn open(input: &Input) -> Result<(Scenario, Vec<Spec>), Failure> {
-    prepare(Scenario::open(&input.file, &input.overrides).map_err(Failure::input)?, input)
+    let prepared = prepare(Scenario::open(&input.file, &input.overrides).map_err(Failure::input)?, input)?;
+    tell_about(&prepared.0);
+    Ok(prepared)
 }
 
 fn prepare(mut scenario: Scenario, input: &Input) -> Result<(Scenario, Vec<Spec>), Failure> {
@@ -61,7 +74,6 @@ fn prepare(mut scenario: Scenario, input: &Input) -> Result<(Scenario, Vec<Spec>
     for note in dovetail_experiment::compare::check(&scenario, &schedulers).map_err(Failure::input)? {
         terminal::say(&format!("note: {note}"));
     }
-    tell_about(&scenario);
     Ok((scenario, schedulers))
 }
 

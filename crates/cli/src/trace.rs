@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dovetail_experiment::output::OutputFile;
-use dovetail_experiment::report::Output;
 use dovetail_experiment::table::{percent, rate, seconds, table};
 use dovetail_trace::{CaptureInfo, CaptureReader, Mixture, Pace, Synthetic};
 use dovetail_units::Bytes;
@@ -13,6 +12,7 @@ use serde_json::json;
 
 use crate::args::{Info, Synth, Trace};
 use crate::failure::Failure;
+use crate::place::Place;
 use crate::terminal;
 
 /// Look at captures, or make one.
@@ -111,36 +111,31 @@ fn synth(args: Synth) -> Result<(), Failure> {
         (None, None) => default.pace,
     };
     let mixture = Mixture { seed: args.seed, packets: args.packets, flows: args.flows, pace };
-    let synthetic = mixture.generate().map_err(Failure::input)?;
     if args.file == Path::new("-") {
         let out = BufWriter::new(io::stdout().lock());
-        return Ok(synthetic.write_pcap(out)?.flush()?);
+        return Ok(mixture.generate().map_err(Failure::input)?.write_pcap(out)?.flush()?);
     }
-    write_capture(&synthetic, &args.file)
+    // Before the work, so that an unusable folder costs no time; a signal during it leaves nothing there.
+    drop(Place::open(&args.file).map_err(Failure::input)?);
+    write_capture(&mixture.generate().map_err(Failure::input)?, &args.file)?;
+    let Mixture { packets, flows, .. } = mixture;
+    terminal::say(&format!("wrote {}: {packets} packets of {flows} flows", args.file.display()));
+    Ok(())
 }
 
 /// The whole capture or nothing.
 fn write_capture(synthetic: &Synthetic, path: &Path) -> Result<(), Failure> {
-    let target = path.display();
-    // Moving the result into place would take away a device or a pipe.
-    if std::fs::metadata(path).is_ok_and(|m| !m.is_file()) {
-        return Err(Failure::run(format!("cannot write {target}: it is there already and is no regular file")));
-    }
-    let name = path.file_name().ok_or_else(|| Failure::input(format!("{target} names no file")))?;
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // From here on there is something to put in order.
     let cancel = terminal::on_interrupt();
-    let mut output = Output::create(folder).map_err(Failure::run)?;
-    let file = output.file(&name.to_string_lossy()).map_err(Failure::run)?;
+    let mut place = Place::open(path).map_err(Failure::input)?;
+    let file = place.file()?;
     let file =
         synthetic.write_pcap(Interruptible { file, cancel }).map_err(|e| match cancel.load(Ordering::Relaxed) {
             true => Failure::Interrupted,
-            false => Failure::run(format!("cannot write {target}: {e}")),
+            false => place.unwritable(e),
         })?;
     file.file.finish().map_err(Failure::run)?;
-    output.commit().map_err(Failure::run)?;
-    terminal::say(&format!("wrote {target}"));
-    Ok(())
+    place.written().commit().map(drop).map_err(Failure::run)
 }
 
 /// A file that refuses to be written once the user has interrupted.

@@ -86,6 +86,24 @@ impl Output {
         Ok(output)
     }
 
+    /// That files of these names can be put in place: nothing but files stand there, and none of them is one of `inputs`, of which `-` is
+    /// standard input.
+    ///
+    /// # Errors
+    /// The first that cannot.
+    pub fn check(&self, names: &[&str], inputs: &[impl AsRef<Path>]) -> Result<(), OutputError> {
+        let input = |path: &Path| if path == Path::new("-") { "/dev/stdin".into() } else { path.to_path_buf() };
+        let inputs: Vec<PathBuf> = inputs.iter().filter_map(|path| input(path.as_ref()).canonicalize().ok()).collect();
+        names.iter().map(|name| self.directory.join(name)).try_for_each(|path| {
+            replaceable(&path)?;
+            if path.canonicalize().is_ok_and(|path| inputs.contains(&path)) {
+                let source = io::Error::new(io::ErrorKind::AlreadyExists, "it is read, and a result has its name");
+                return Err(OutputError { doing: "replace", path, source });
+            }
+            Ok(())
+        })
+    }
+
     /// The directory that the results go to.
     pub fn directory(&self) -> &Path {
         &self.directory
@@ -164,11 +182,7 @@ struct Moves {
 
 impl Moves {
     fn replace(&mut self, from: &Path, name: &str, to: &Path) -> Result<(), OutputError> {
-        // A device or a pipe of this name would be gone afterwards.
-        if to.metadata().is_ok_and(|m| !m.is_file()) {
-            let source = io::Error::new(io::ErrorKind::AlreadyExists, "it is no ordinary file");
-            return Err(OutputError { doing: "put a file in place at", path: to.into(), source });
-        }
+        replaceable(to)?;
         let replaced = self.kept.join(name);
         let replaced = match fs::hard_link(to, &replaced).or_else(|_| fs::copy(to, &replaced).map(|_| ())) {
             Ok(()) => Some(replaced),
@@ -189,6 +203,15 @@ impl Moves {
             };
         }
     }
+}
+
+/// That a file may be put in place: a device or a pipe of this name would be gone afterwards.
+fn replaceable(path: &Path) -> Result<(), OutputError> {
+    if path.metadata().is_ok_and(|m| !m.is_file()) {
+        let source = io::Error::new(io::ErrorKind::AlreadyExists, "it is no ordinary file");
+        return Err(OutputError { doing: "put a file in place at", path: path.into(), source });
+    }
+    Ok(())
 }
 
 /// A file of the results. Dropping it without [`OutputFile::finish`] loses errors of the last writes.

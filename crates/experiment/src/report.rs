@@ -12,6 +12,19 @@ use crate::scenario::Scenario;
 
 /// Most packets of a run whose schedule is drawn.
 const GANTT_PACKETS: usize = 200;
+/// The names of all that [`write`] may write.
+pub const FILES: [&str; 10] = [
+    "summary.json",
+    "flows.parquet",
+    "utilization.parquet",
+    "shares.parquet",
+    "packets.parquet",
+    "utilization.svg",
+    "dominant-share.svg",
+    "latency.svg",
+    "gini.svg",
+    "schedule.svg",
+];
 /// Files that not every run writes.
 const SOMETIMES: [&str; 3] = ["gini.svg", "schedule.svg", "packets.parquet"];
 /// Points of a distribution's line.

@@ -193,13 +193,30 @@ fn wrong_words_about_captures_are_refused() {
     folder.write("file", "where a folder is needed");
     refused("box.link=file/link.pcap", &["--pcap", "there is no folder file"]);
     refused("box.link=.", &["--pcap", "it names no file"]);
+    refused("box.link=/proc/link.pcap", &["--pcap: cannot write /proc/link.pcap: the folder /proc takes no files"]);
     refused("box.link=./net.toml", &["--pcap: cannot write ./net.toml: it is the scenario"]);
     std::fs::create_dir(folder.path("out")).unwrap();
-    refused("box.link=out", &["--pcap: cannot write out: there is something that is no file"]);
+    refused("box.link=out", &["--pcap: cannot write out: it is there already and is no regular file"]);
     let beside = [&one[..], &["box.link=out/summary.json", "--out", "out"]].concat();
     folder.dovetail(&beside).fails(2, &["--pcap: cannot write out/summary.json", "ends in .pcap"]);
     assert_eq!((folder.list("."), folder.list("out")), (vec!["file".into(), "net.toml".into(), "out".into()], vec![]));
     assert_eq!(std::fs::read_to_string(folder.path("net.toml")).unwrap(), NETWORK);
+}
+
+#[test]
+fn results_never_replace_the_scenario() {
+    let folder = folder();
+    std::fs::create_dir(folder.path("out")).unwrap();
+    for name in ["summary.json", "flows.parquet", "hops.parquet", "throughput.svg"] {
+        folder.write(&format!("out/{name}"), NETWORK);
+        let said = folder.dovetail(&["run", &format!("out/{name}"), "--out", "out"]);
+        said.fails(2, &[&format!("cannot replace out/{name}: it is read, and a result has its name")]);
+        assert_eq!(std::fs::read_to_string(folder.path(&format!("out/{name}"))).unwrap(), NETWORK);
+        std::fs::remove_file(folder.path(&format!("out/{name}"))).unwrap();
+    }
+    folder.dovetail(&["run", "net.toml", "--out", "net.toml"]).fails(2, &["net.toml", "not a directory"]);
+    folder.dovetail(&["run", "net.toml", "--out", "out"]).succeeds();
+    assert_eq!(folder.list("out").len(), 4, "the four of them are all there is");
 }
 
 /// What a capture says of a packet: time, length on the wire, source address and port, sequence number, the ECN field, the flags of TCP.

@@ -30,8 +30,12 @@ fn a_capture_replaces_files_only() {
     folder.shell("mkfifo pipe && mkdir folder && echo old > t.pcap").succeeds();
     let synth = |name: &str| folder.dovetail(&["trace", "synth", name, "--packets", "50", "--flows", "5"]);
     for name in ["pipe", "folder"] {
-        synth(name).fails(1, &[name, "no regular file"]);
+        synth(name).fails(2, &[&format!("cannot write {name}: it is there already and is no regular file")]);
     }
+    synth("t/").fails(2, &["cannot write t/: it names no file"]);
+    synth("..").fails(2, &["cannot write ..: it names no file"]);
+    synth("new/t.pcap").fails(2, &["cannot write new/t.pcap: there is no folder new"]);
+    synth("t.pcap/t.pcap").fails(2, &["cannot write t.pcap/t.pcap: there is no folder t.pcap"]);
     assert_eq!(folder.list("."), ["folder", "pipe", "t.pcap"]);
     synth("t.pcap").succeeds();
     folder.shell("$dovetail trace synth - --packets 50 --flows 5 > piped.pcap").succeeds();
@@ -40,16 +44,75 @@ fn a_capture_replaces_files_only() {
 }
 
 #[test]
+fn a_capture_that_was_made_is_told_of() {
+    let folder = Folder::new();
+    let said = folder.dovetail(&["trace", "synth", "t.pcap", "--packets", "50", "--flows", "5"]).succeeds();
+    assert_eq!(said.err, "wrote t.pcap: 50 packets of 5 flows\n");
+    let info = folder.dovetail(&["trace", "info", "t.pcap", "--json"]).succeeds().out;
+    for word in ["\"packets\": 50,", "\"flows\": 5,"] {
+        assert!(info.contains(word), "{word} is missing in:\n{info}");
+    }
+}
+
+#[test]
 fn a_folder_that_cannot_be_written_is_found_before_the_run() {
     let folder = Folder::new();
     // Years of work, were it begun.
     folder.write("s.toml", SCENARIO.replace("50 ms", "1000 h"));
-    let refused = |out: &str, words: &[&str]| folder.dovetail(&["run", "s.toml", "--out", out]).fails(1, words);
+    std::fs::create_dir_all(folder.path("taken/latency.svg")).unwrap();
+    let refused = |out: &str, words: &[&str]| folder.dovetail(&["run", "s.toml", "--out", out]).fails(2, words);
     refused("s.toml", &["s.toml", "not a directory"]);
     refused("s.toml/deeper", &["s.toml/deeper"]);
     refused("/proc/nowhere", &["/proc/nowhere"]);
-    folder.dovetail(&["trace", "synth", "/proc/t.pcap"]).fails(1, &["/proc"]);
-    assert_eq!(folder.list("."), ["s.toml"]);
+    refused("/proc", &["cannot write into the output directory /proc"]);
+    refused("taken", &["taken/latency.svg", "no ordinary file"]);
+    folder.dovetail(&["trace", "synth", "/proc/t.pcap"]).fails(2, &["/proc/t.pcap", "the folder /proc takes no files"]);
+    folder.dovetail(&["reproduce", "tradeoff-fig1", "--out", "s.toml"]).fails(2, &["s.toml", "not a directory"]);
+    folder.dovetail(&["man", "s.toml"]).fails(2, &["s.toml", "not a directory"]);
+    assert_eq!(folder.list("."), ["s.toml", "taken"]);
+    assert_eq!(folder.list("taken"), ["latency.svg"]);
+}
+
+/// With 50 packets, so that every file is written.
+fn small() -> String {
+    SCENARIO.replace("50 ms", "5 ms")
+}
+
+#[test]
+fn what_is_read_is_never_replaced() {
+    let folder = Folder::new();
+    folder.write("s.toml", small());
+    folder.dovetail(&["run", "s.toml", "--out", "out"]).succeeds();
+    let results = folder.list("out");
+    assert_eq!(results.len(), 10, "{results:?}");
+    for name in &results {
+        folder.write(&format!("out/{name}"), small());
+        let scenario = format!("out/{name}");
+        for run in [&["run", &scenario, "--out", "out"][..], &["run", &scenario, "--out", "./out/../out"]] {
+            folder.dovetail(run).fails(2, &["cannot replace", name, "it is read, and a result has its name"]);
+        }
+        folder.shell(&format!("$dovetail run - --out out < {scenario}")).fails(2, &["cannot replace", name]);
+        assert_eq!(std::fs::read_to_string(folder.path(&scenario)).unwrap(), small(), "{name}");
+    }
+    assert_eq!(folder.list("out"), results, "nothing is added");
+    // A file of another name may stand there.
+    folder.write("out/s.toml", small());
+    folder.dovetail(&["run", "out/s.toml", "--out", "out"]).succeeds();
+}
+
+#[test]
+fn a_capture_that_is_replayed_is_never_replaced() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("out")).unwrap();
+    folder.dovetail(&["trace", "synth", "out/gini.svg", "--packets", "50", "--flows", "5"]).succeeds();
+    let before = std::fs::read(folder.path("out/gini.svg")).unwrap();
+    let head = &SCENARIO[..SCENARIO.find("[[flows]]").unwrap()];
+    folder.write("s.toml", format!("{head}[trace]\nfile = \"out/gini.svg\"\n"));
+    for input in ["s.toml", "out/gini.svg"] {
+        folder.dovetail(&["run", input, "--out", "out"]).fails(2, &["cannot replace out/gini.svg: it is read"]);
+    }
+    assert!(std::fs::read(folder.path("out/gini.svg")).unwrap() == before);
+    assert_eq!(folder.list("out"), ["gini.svg"]);
 }
 
 #[test]

@@ -193,6 +193,11 @@ impl Scenario {
         self.file.change.iter().map(|c| split(c.get_ref())).collect()
     }
 
+    /// The capture that is replayed, if one is; `-` is standard input.
+    pub fn capture_file(&self) -> Option<PathBuf> {
+        self.file.trace.as_ref().map(|trace| replay::file(self, trace.get_ref()))
+    }
+
     /// What the capture's reader had to say, if a capture is replayed.
     pub fn capture_report(&self) -> Option<&Report> {
         self.capture.as_ref().map(|c| &c.packets.report)

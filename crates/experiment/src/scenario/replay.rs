@@ -1,6 +1,7 @@
 //! A capture to replay: flows, their classes, and how fast.
 
 use std::io::Read;
+use std::path::PathBuf;
 
 use dovetail_sim::stream;
 use dovetail_sim::{Arrival, List, Source, TimeScale, Workload};
@@ -51,14 +52,19 @@ pub fn load(scenario: &Scenario, given: Option<Box<dyn Read + Send>>) -> Result<
             CaptureReader::new(stream, name).map_err(|e| ScenarioError::new("", e.to_string()))?
         }
         None => {
-            let path = if written == "-" { written.into() } else { scenario.base.join(written) };
-            CaptureReader::open(&path).map_err(|e| scenario.error(trace.file.span(), e.to_string()))?
+            CaptureReader::open(&file(scenario, trace)).map_err(|e| scenario.error(trace.file.span(), e.to_string()))?
         }
     };
     let packets = load_packets(&mut reader, trace.key.map_or_else(Default::default, |k| k.0));
     let mut capture = Capture { packets: packets.into(), classes: Vec::new(), speed: 1.0 };
     capture.prepare(scenario, trace)?;
     Ok(Some(capture))
+}
+
+/// The capture; `-` is standard input.
+pub fn file(scenario: &Scenario, trace: &Trace) -> PathBuf {
+    let written = trace.file.get_ref();
+    if written == "-" { written.into() } else { scenario.base.join(written) }
 }
 
 fn check(scenario: &Scenario, trace: &Trace) -> Result<(), ScenarioError> {
