@@ -93,6 +93,10 @@ fn absurd_numbers() {
     refused("50 ms", "500000 h", &["s.toml:16:1", "packets in all", "at most 1e11"]);
     refused("50 ms", "99999999999 h", &["s.toml:21:8", "too large"]);
     refused("10 ms", "0 s", &["s.toml:2:12", "above zero"]);
+    // 50 ms by 10^6.
+    refused("10 ms", "1 ns", &["s.toml:2:12", "1 ns: the run has some 5.", "at most 1e6", "expected at least 5"]);
+    // 10,800 s by 10 ms are 1.08e6; the work, of three times 4000 packets/s and 96.5 us, takes 1.158 times as long.
+    refused("50 ms", "3 h", &["s.toml:2:12", "10 ms: the run has some 1.3e6"]);
     refused("count = 3", "weight = 0", &["s.toml:18:10", "0.001 to 1000000"]);
     refused("count = 3", "weight = nan", &["s.toml:18:10", "0.001 to 1000000"]);
     refused("count = 3", "queue = \"0 packets\"", &["s.toml:18:9", "at least one packet"]);

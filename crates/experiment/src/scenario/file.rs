@@ -26,7 +26,7 @@ pub struct File {
     /// When the run is cut off; by default it ends when everything has left.
     pub until: Option<Text<Span>>,
     /// Width of the recording interval. Default 1 s, or shorter so that a run has some twenty.
-    pub interval: Option<Text<Span>>,
+    pub interval: Option<Spanned<Text<Span>>>,
     /// What to compare if the command line names no scheduler.
     #[serde(default)]
     pub schedulers: Vec<Spanned<Text<Spec>>>,

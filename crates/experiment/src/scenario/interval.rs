@@ -1,11 +1,11 @@
-//! How finely a run is recorded if the scenario does not say.
+//! How finely a run is recorded.
 
 use dovetail_units::{Duration, Time};
 
-use super::Scenario;
 use super::file::Flows;
 use super::flows::expected_packets;
 use super::replay;
+use super::{Scenario, ScenarioError};
 
 /// The longest interval: as in the tradeoff paper.
 const LONGEST: Duration = Duration::from_secs(1);
@@ -14,10 +14,32 @@ const SHORTEST: Duration = Duration::from_micros(1);
 /// How many intervals a run should have at least.
 const INTERVALS: f64 = 20.0;
 
+/// The most intervals that a scenario may ask for: with one flow some 300 MB for each scheduler.
+const MOST_INTERVALS: f64 = 1e6;
+
+/// That the interval, if the scenario names one, is not so short that the run has more of them than can be kept.
+///
+/// # Errors
+/// It is.
+pub fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let Some(written) = &scenario.file.interval else { return Ok(()) };
+    let end = scenario.until().map_or(f64::INFINITY, Time::as_secs_f64);
+    let (interval, length) = (written.get_ref().0.0, length_s(scenario).min(end));
+    let shortest = Duration::from_nanos((length * 1e9 / MOST_INTERVALS).ceil() as u64);
+    if interval >= shortest {
+        return Ok(());
+    }
+    let intervals = length / interval.as_secs_f64();
+    let message = format!(
+        "{interval}: the run has some {intervals:.1e} such intervals, at most {MOST_INTERVALS:.0e} are possible; expected at least {shortest}"
+    );
+    Err(scenario.error(written.span(), message))
+}
+
 /// The longest of 1 s, 500 ms, 200 ms, 100 ms, 50 ms, ... 1 us of which the run has some twenty, as far as the run's length can be told in
 /// advance.
 pub fn default_interval(scenario: &Scenario) -> Duration {
-    let length = last_arrival_s(scenario).max(work_s(scenario));
+    let length = length_s(scenario);
     let mut interval = LONGEST;
     for (step, part) in [2, 5, 10].into_iter().cycle().zip(0..) {
         let decade = LONGEST.as_nanos() / 10_u64.pow(part / 3);
@@ -27,6 +49,11 @@ pub fn default_interval(scenario: &Scenario) -> Duration {
         interval = Duration::from_nanos(decade / step);
     }
     interval
+}
+
+/// About how long a run would be that nothing cuts off, as far as that can be told in advance.
+fn length_s(scenario: &Scenario) -> f64 {
+    last_arrival_s(scenario).max(work_s(scenario))
 }
 
 fn last_arrival_s(scenario: &Scenario) -> f64 {

@@ -125,6 +125,7 @@ impl Scenario {
         let mut scenario = Self { name, around_capture, label, text, file, base, names, capture: None };
         flows::check(&scenario)?;
         scenario.capture = replay::load(&scenario, capture)?;
+        interval::check(&scenario)?;
         Ok(scenario)
     }
 
@@ -160,7 +161,7 @@ impl Scenario {
 
     /// Width of the recording interval.
     pub fn interval(&self) -> Duration {
-        self.file.interval.map_or_else(|| interval::default_interval(self), |i| i.0.0)
+        self.file.interval.as_ref().map_or_else(|| interval::default_interval(self), |i| i.get_ref().0.0)
     }
 
     /// Number of resources.
