@@ -5,7 +5,7 @@ use dovetail_units::{BitRate, Bytes, CycleRate, Density, Duration, Time};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::value::{FlowRate, Packets, RoundTrips};
+use super::value::{Access, FlowRate, Packets, RoundTrips};
 use dovetail_config::{Span, Text};
 
 /// A whole scenario.
@@ -131,7 +131,7 @@ pub struct Tcp {
     /// Length of a data packet. Default 1500 B.
     pub packet: Option<Spanned<Text<Bytes>>>,
     /// Rate of each sender's own access link. Default unlimited.
-    pub access: Option<Text<BitRate>>,
+    pub access: Option<Text<Access>>,
     /// Receivers acknowledge every second segment, or after so long. Default every segment at once.
     pub delayed_ack: Option<Spanned<Text<Span>>>,
 }
@@ -163,7 +163,7 @@ pub struct Web {
     /// Length of a data packet. Default 1500 B.
     pub packet: Option<Spanned<Text<Bytes>>>,
     /// Rate of each sender's own access link. Default unlimited.
-    pub access: Option<Text<BitRate>>,
+    pub access: Option<Text<Access>>,
     /// Receivers acknowledge every second segment, or after so long. Default every segment at once.
     pub delayed_ack: Option<Spanned<Text<Span>>>,
 }

@@ -5,13 +5,15 @@ use dovetail_units::{Duration, Time};
 
 use super::scenario::{Capacity, Group, Resource};
 
-/// Why a run until then shows nothing of some of the flows that start at `start`: they have not heard of their receivers.
+/// Why a run until then shows nothing of some of the flows that start at `start`: they have not heard of their receivers. By the longest round trip
+/// of a range: whoever draws it would count as a flow that gets nothing, under every scheduler.
 pub fn unheard(rtt: RoundTrip, start: Time, until: Time) -> Result<(), String> {
     if until.since(start) > rtt.max {
         return Ok(());
     }
     let from = if start == Time::ZERO { String::new() } else { format!(" that begins at {start}") };
-    Err(format!("a round trip of {}{from}: the run ends at {until}, before it is over", rtt.max))
+    let trip = if rtt.min == rtt.max { "a round trip of" } else { "a round trip of up to" };
+    Err(format!("{trip} {}{from}: the run ends at {until}, before it is over", rtt.max))
 }
 
 /// Why `rate` short flows of a second cannot be run until then: more would be under way at once than may be. A flow takes a round trip at

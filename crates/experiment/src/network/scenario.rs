@@ -13,7 +13,7 @@ use serde::de::IgnoredAny;
 use toml::Spanned;
 
 use super::file::{Ecn, File, Hop, Tcp, Variant};
-use super::value::{FlowRate, Packets, RoundTrips};
+use super::value::{Access, FlowRate, Packets, RoundTrips};
 use super::{build, limits};
 use crate::compare::TWICE;
 use crate::scenario::{ScenarioError, check_name, unknown};
@@ -394,7 +394,7 @@ impl NetworkScenario {
             let message = format!("a round trip of {} is too short: the route takes {way} one way", rtt.min);
             return Err(self.error(flow.rtt.span(), message));
         }
-        let (density, access, acks) = (class.density.0, flow.access.map(|a| a.0), self.acks(flow)?);
+        let (density, access, acks) = (class.density.0, flow.access.and_then(|access| access.0.0), self.acks(flow)?);
         let (class, tcp) = (class.name.clone(), sender(flow.variant, flow.ecn));
         Ok(Group { name, class, density, route, packet_bytes: bytes as u32, access, tcp, acks, traffic })
     }
@@ -460,7 +460,7 @@ struct Flow<'a> {
     variant: Variant,
     ecn: bool,
     packet: &'a Option<Spanned<Text<Bytes>>>,
-    access: Option<Text<BitRate>>,
+    access: Option<Text<Access>>,
     delayed_ack: &'a Option<Spanned<Text<Span>>>,
 }
 

@@ -106,7 +106,13 @@ fn wrong_scenarios_are_answered_with_place_and_nearest_name() {
         message.contains("spread = \"4 s\"") && message.contains("the last starts at 4 s, and the run ends at 4 s"),
         "{message}"
     );
-    refused(&["tcp.light.rtt=\"40 ms to 4 s\""], &["rtt = \"40 ms to 4 s\"", "the run ends at 4 s, before it is over"]);
+    // Every flow draws from the range, so that the longest counts, and a range that ends before the run does is right.
+    assert!(parse(&["tcp.light.rtt=\"40 ms to 3.999 s\""]).is_ok());
+    refused(
+        &["tcp.light.rtt=\"40 ms to 4 s\""],
+        &["rtt = \"40 ms to 4 s\"", "a round trip of up to 4 s: the run ends at 4 s, before it is over"],
+    );
+    refused(&["tcp.light.rtt=\"4 s\""], &["a round trip of 4 s: the run ends at 4 s"]);
     refused(&["tcp.light.start=\"3.97 s\""], &["rtt = \"40 ms\"", "that begins at 3.97 s: the run ends at 4 s"]);
     refused(&["warm_up=\"0 s\"", "until=\"1 ns\""], &["rtt = \"40 ms\"", "the run ends at 1 ns, before it is over"]);
     refused(&["tcp.heavy.count=1048573"], &["count = 1048573: expected 1 to 1048572 beside the 4 flows before"]);
@@ -304,6 +310,11 @@ fn an_access_link_is_a_link_of_its_flow() {
     let fair = |overrides: &[&str]| fair_rates(&parse(overrides).unwrap(), &Beside::default()).unwrap();
     let close = |found: Option<f64>, expected: f64| (found.unwrap() / expected - 1.0).abs() < 1e-6;
     let both = fair(&["tcp.light.access=\"5 Mbps\""]);
+    assert_eq!(fair(&["tcp.light.access=\"unlimited\""]), fair(&[]), "as if nothing were written");
+    refused(
+        &["tcp.light.access=\"unlimitd\""],
+        &["access = \"unlimitd\"", "expected a rate above zero such as \"200 Mbps\", or \"unlimited\""],
+    );
     assert!(close(both[0], 5e6) && close(both[1], 15e6 / 8.0), "{both:?}");
     // One that is as fast as the CPU and the link let a flow be limits nobody.
     assert_eq!(fair(&["tcp.light.access=\"40 Mbps\"", "tcp.heavy.access=\"10 Mbps\""]), fair(&[]));

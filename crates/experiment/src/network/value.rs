@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use dovetail_sim::network::RoundTrip;
-use dovetail_units::Duration;
+use dovetail_units::{BitRate, Duration, ParseError};
 
 /// A number of packets, at least one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +41,21 @@ impl FromStr for RoundTrips {
             return Err(format!("{text:?}: the shorter time comes first"));
         }
         Ok(Self(RoundTrip { min, max }))
+    }
+}
+
+/// Rate of an access link, or `unlimited`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Access(pub Option<BitRate>);
+
+impl FromStr for Access {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "unlimited" => Ok(Self(None)),
+            rate => rate.parse().map(|rate| Self(Some(rate))).map_err(|e: ParseError| format!("{e}, or \"unlimited\"")),
+        }
     }
 }
 
