@@ -122,9 +122,10 @@ impl Collector for Collected {
 
 type Count = (&'static str, &'static str, Option<Unit>, fn(&QueueSnapshot) -> u64);
 
-const COUNTS: [Count; 5] = [
+const COUNTS: [Count; 6] = [
     ("received_frames", "Frames that came in", None, |frames| frames.frames_in),
     ("received", "Bytes that came in", Some(Unit::Bytes), |frames| frames.bytes_in),
+    ("processed_frames", "Frames that the CPU took or that passed it by", None, |frames| frames.frames_processed),
     ("sent_frames", "Frames that left over the link", None, |frames| frames.frames_out),
     ("sent", "Bytes that left over the link", Some(Unit::Bytes), |frames| frames.bytes_out),
     ("marked_frames", "Frames that left with a congestion mark of the box", None, |frames| frames.marked),

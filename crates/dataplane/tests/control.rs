@@ -391,6 +391,7 @@ fn a_scrape_has_what_the_snapshot_has() {
     let [dear, cheap] = [0, 1].map(|i| &snapshot.classes[i].frames);
     assert_eq!(value("dovetail_received_frames_total{class=\"dear\"}"), dear.frames_in as f64);
     assert_eq!(value("dovetail_received_bytes_total{class=\"cheap\"}"), cheap.bytes_in as f64);
+    assert_eq!(value("dovetail_processed_frames_total{class=\"dear\"}"), dear.frames_processed as f64);
     assert_eq!(value("dovetail_cpu_seconds_total{class=\"dear\"}"), dear.cpu_s);
     assert_eq!(value("dovetail_busy_seconds_total{resource=\"cpu\"}"), snapshot.total.cpu_s);
     assert_eq!(value("dovetail_flows{class=\"cheap\"}"), 300.0);

@@ -505,8 +505,53 @@ fn what_needs_nothing_of_the_cpu_does_not_wait_for_it() {
         middlebox.advance(us(400));
         assert_eq!(out(&mut middlebox), [5000], "{scheduler}");
         let classes = middlebox.snapshot(us(400)).classes;
-        assert_eq!((classes[0].frames.cpu_s, classes[1].frames.cpu_s), (300e-6, 0.0), "{scheduler}");
+        let cpu = [0, 1].map(|class| (classes[class].frames.frames_processed, classes[class].frames.cpu_s));
+        assert_eq!(cpu, [(1, 300e-6), (1, 0.0)], "{scheduler}");
     }
+}
+
+/// Of the CPU's time per frame the parts are those of the same frames: all that it worked for, wherever they ended.
+#[test]
+fn processed_are_all_frames_that_the_cpu_is_done_with() {
+    let config = r#"
+scheduler = "fifo"
+[link]
+rate = "64 Mbps"
+buffer = "1 packets"
+overflow = "drop"
+[[class]]
+name = "dear"
+match = [{ protocol = "udp", dport = "5000-5999" }]
+modules = ["headers"]
+cost = "20 us"
+queue = "8 packets"
+[[class]]
+name = "free"
+[[module]]
+name = "headers"
+kind = "check"
+"#;
+    let mut middlebox = middlebox(config);
+    let mut wrong = udp(5000, 800);
+    wrong[24] ^= 1;
+    put(&mut middlebox, us(0), &wrong);
+    (0..9).for_each(|_| put(&mut middlebox, us(0), &udp(5000, 800)));
+    put(&mut middlebox, us(0), &udp(1, 800));
+    middlebox.advance(us(0));
+    let [dear, free] = [0, 1].map(|class| middlebox.snapshot(us(0)).classes[class].frames.frames_processed);
+    assert_eq!((dear, free), (1, 0), "who waits is not processed yet");
+    (1..=200).for_each(|k| middlebox.advance(us(10 * k)));
+    let snapshot = middlebox.snapshot(us(2000));
+    let [dear, free] = [0, 1].map(|class| &snapshot.classes[class].frames);
+    // By hand: the queue takes 8. One is wrong; the others come every 20 us to a link that needs 100 us for each. At 40 us it takes the first, at 60 us another one waits, three find no
+    // room, at 140 us it takes the second and another one waits, and that of 160 us finds no room, as does what needs nothing after it.
+    let dropped: Vec<(&str, u64)> = dear.dropped.iter().map(|(why, &n)| (why.as_str(), n)).collect();
+    assert_eq!(dropped, [("bad-header-checksum", 1), ("link-buffer", 4), ("queue-packets", 2)]);
+    assert_eq!((dear.frames_in, dear.frames_processed, dear.frames_out), (10, 8, 3));
+    assert!((dear.cpu_s - 8.0 * 20e-6).abs() < 1e-12 && (dear.link_s - 3.0 * 100e-6).abs() < 1e-12);
+    assert_eq!((free.frames_processed, free.frames_out, free.cpu_s), (1, 0, 0.0), "it found no room");
+    let flows: u64 = snapshot.flows.iter().map(|flow| flow.frames.frames_processed).sum();
+    assert_eq!((flows, snapshot.total.frames_processed), (9, 9));
 }
 
 #[test]

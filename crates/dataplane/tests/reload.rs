@@ -61,12 +61,13 @@ fn check_account(snapshot: &Snapshot) {
     assert_eq!(snapshot.unaccounted, 0);
     let total = &snapshot.total;
     assert_eq!(total.frames_in, total.frames_out + total.dropped.values().sum::<u64>() + total.held);
+    assert!((total.frames_out..=total.frames_in).contains(&total.frames_processed));
     let sum = |of: fn(&dovetail_dataplane::core::QueueSnapshot) -> u64| -> u64 {
         snapshot.classes.iter().map(|class| of(&class.frames)).sum()
     };
     assert_eq!(
-        (sum(|f| f.frames_in), sum(|f| f.frames_out), sum(|f| f.held)),
-        (total.frames_in, total.frames_out, total.held)
+        (sum(|f| f.frames_in), sum(|f| f.frames_processed), sum(|f| f.frames_out), sum(|f| f.held)),
+        (total.frames_in, total.frames_processed, total.frames_out, total.held)
     );
 }
 

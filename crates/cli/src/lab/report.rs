@@ -74,10 +74,12 @@ pub struct Window {
 pub struct Usage {
     /// Parts of CPU and link.
     pub shares: [f64; 2],
-    /// Seconds that a frame occupied CPU and link, in the mean of those that left.
+    /// Seconds that a frame occupied the CPU, in the mean of those that were processed, and the link, of those that left; 0 of none.
     pub times: [f64; 2],
     /// Seconds that a frame stayed, in the mean of those that left.
     pub latency: Option<f64>,
+    /// Frames that were processed.
+    processed: u64,
     /// Frames that got a congestion mark.
     pub marked: u64,
 }
@@ -98,9 +100,10 @@ impl Window {
         self.usage(&self.since.total, &self.until.total)
     }
 
-    /// Seconds that a frame of a class occupied CPU and link; `None` if none has left.
-    pub fn times(&self, class: &str) -> Option<[f64; 2]> {
-        self.class(class).filter(|(_, usage)| usage.latency.is_some()).map(|(_, usage)| usage.times)
+    /// Seconds that a frame of a class occupied the CPU, in the mean; `None` if none was processed.
+    pub fn processing(&self, class: &str) -> Option<f64> {
+        let (_, usage) = self.class(class)?;
+        (usage.processed > 0).then_some(usage.times[0])
     }
 
     fn class(&self, name: &str) -> Option<(&ClassSnapshot, Usage)> {
@@ -128,12 +131,15 @@ impl Window {
 
     fn usage(&self, since: &QueueSnapshot, until: &QueueSnapshot) -> Usage {
         let used = [until.cpu_s - since.cpu_s, until.link_s - since.link_s];
+        let processed = until.frames_processed - since.frames_processed;
         let frames = (until.frames_out - since.frames_out) as f64;
+        let each = |time: f64, frames: f64| if frames > 0.0 { time / frames } else { 0.0 };
         let stayed = |queue: &QueueSnapshot| queue.latency_s.mean.unwrap_or(0.0) * queue.frames_out as f64;
         Usage {
             shares: used.map(|time| time / self.seconds()),
-            times: if frames > 0.0 { used.map(|time| time / frames) } else { [0.0; 2] },
+            times: [each(used[0], processed as f64), each(used[1], frames)],
             latency: (frames > 0.0).then(|| (stayed(until) - stayed(since)) / frames),
+            processed,
             marked: until.marked - since.marked,
         }
     }
@@ -383,7 +389,35 @@ fn total(report: &StepReport, udp: bool, tcp: bool) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::half_interval;
+    use dovetail_dataplane::config::Config;
+    use dovetail_units::Time;
+    use dovetail_wire::LinkType;
+
+    use super::*;
+
+    /// The link takes a fifth of what the CPU is done with, and the rest is lost in front of it.
+    #[test]
+    fn a_frame_occupied_the_cpu_for_as_long_whether_it_left_or_was_lost() {
+        let config = "scheduler = \"fifo\"\nports = { in = \"packet:a\", out = \"packet:b\" }\n\
+            link = { rate = \"64 Mbps\", buffer = \"1 packets\", overflow = \"drop\" }\n\
+            class = [{ name = \"all\", cost = \"20 us\" }]\n";
+        let mut middlebox = Config::parse("box.toml", config, &[]).unwrap().middlebox().unwrap();
+        let at = |us| Time::from_nanos(1_000_000_000) + Duration::from_micros(us);
+        let since = middlebox.snapshot(at(0));
+        for _ in 0..100 {
+            let mut frame = middlebox.pool.take();
+            frame.fill(at(0), &[0; 800], LinkType::ETHERNET);
+            middlebox.receive(at(0), frame);
+        }
+        (0..=400).for_each(|step| middlebox.advance(at(10 * step)));
+        let window = Window { since, between: Vec::new(), until: middlebox.snapshot(at(4000)) };
+        assert!(window.until.total.dropped["link-buffer"] > 70);
+        assert!((window.processing("all").unwrap() - 20e-6).abs() < 1e-12);
+        // 800 B at 64 Mbit/s.
+        assert!((window.total().times[1] - 100e-6).abs() < 1e-12);
+        let idle = Window { since: window.until.clone(), between: Vec::new(), until: middlebox.snapshot(at(5000)) };
+        assert_eq!((idle.processing("all"), idle.processing("none"), idle.total().times), (None, None, [0.0; 2]));
+    }
 
     #[test]
     fn an_interval_is_as_by_hand() {

@@ -179,10 +179,10 @@ impl<'a> Run<'a> {
         let since = inside.snapshot()?;
         inside.wait(CALIBRATION, stop)?;
         let window = Window { since, between: Vec::new(), until: inside.snapshot()? };
-        let cost = |class: &str| match window.times(class) {
-            Some([time, _]) => Ok(Linear::from_picos(0, (time * 1e12).round() as u64)),
+        let cost = |class: &str| match window.processing(class) {
+            Some(time) => Ok(Linear::from_picos(0, (time * 1e12).round() as u64)),
             None => {
-                Err(Failure::Run(format!("what {class:?} costs cannot be measured: no frame of it leaves the box")))
+                Err(Failure::Run(format!("what {class:?} costs cannot be measured: the box processes no frame of it")))
             }
         };
         let costs = groups.iter().zip(draft.given());

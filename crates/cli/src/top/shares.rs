@@ -87,6 +87,8 @@ pub struct Row {
     pub over_fair: Option<f64>,
     /// Frames that wait in front of the CPU, of a class all that are in the box.
     pub queue: u64,
+    /// Seconds that a processed frame occupied the CPU, in the mean; `None` if none was processed.
+    pub cpu_each: Option<f64>,
     /// Frames that left, per second.
     pub frames_s: f64,
     /// Bits that left, per second.
@@ -135,6 +137,11 @@ impl Rates<'_> {
         Use { cpu: self.of(|frames| frames.cpu_s), link: self.of(|frames| frames.link_s), weight }
     }
 
+    fn cpu_each(&self) -> Option<f64> {
+        let processed = self.of(|frames| frames.frames_processed as f64);
+        (processed > 0.0).then(|| self.of(|frames| frames.cpu_s) / processed)
+    }
+
     fn row(&self, name: &str, class: &str, weight: f64) -> Row {
         Row {
             name: name.to_string(),
@@ -143,6 +150,7 @@ impl Rates<'_> {
             shares: self.shares(weight),
             over_fair: None,
             queue: self.after.held,
+            cpu_each: self.cpu_each(),
             frames_s: self.of(|frames| frames.frames_out as f64),
             bits_s: self.of(|frames| 8.0 * frames.bytes_out as f64),
             marked_s: self.of(|frames| frames.marked as f64),

@@ -23,6 +23,7 @@ fn frames(s: f64, per_s: u64, bytes: u64, cpu: f64, link: f64, dropped: u64) -> 
     QueueSnapshot {
         frames_in: count + lost,
         bytes_in: (count + lost) * bytes,
+        frames_processed: count + lost / 2,
         frames_out: count,
         bytes_out: count * bytes,
         marked: 0,
@@ -42,11 +43,13 @@ fn frames(s: f64, per_s: u64, bytes: u64, cpu: f64, link: f64, dropped: u64) -> 
 
 fn sum(all: &[FlowSnapshot]) -> QueueSnapshot {
     let mut total = frames(0.0, 0, 800, 0.0, 0.0, 0);
-    for QueueSnapshot { frames_in, bytes_in, frames_out, bytes_out, dropped, cpu_s, link_s, .. } in
-        all.iter().map(|flow| &flow.frames)
+    for QueueSnapshot {
+        frames_in, bytes_in, frames_processed, frames_out, bytes_out, dropped, cpu_s, link_s, ..
+    } in all.iter().map(|flow| &flow.frames)
     {
         total.frames_in += frames_in;
         total.bytes_in += bytes_in;
+        total.frames_processed += frames_processed;
         total.frames_out += frames_out;
         total.bytes_out += bytes_out;
         total.cpu_s += cpu_s;
@@ -163,6 +166,8 @@ fn shares_are_those_of_the_interval_and_add_up() {
     assert!((interval.fair.unwrap() - fair).abs() < 1e-9);
     assert!((interval.flows[0].over_fair.unwrap() - 0.0768 / fair).abs() < 1e-9);
     assert_eq!(interval.flows[20].over_fair, None, "it is not backlogged");
+    // 300 a second left, and 350 were lost when the CPU was done with them.
+    assert!((interval.flows[0].cpu_each.unwrap() - 0.0768 / 650.0).abs() < 1e-9);
     assert_eq!(Verdict::of(interval.busy.cpu, interval.busy.link), Verdict::Both);
     let dropped = interval.drops.iter().find(|(reason, _)| reason == "queue-full").unwrap().1;
     assert!((dropped - 7_400.0).abs() < 1e-6, "{dropped}");

@@ -42,7 +42,8 @@ const NARROW: [Column; 9] = [
     ("drop/s", 6, Some(Order::Drops), |row| short(row.drops_s)),
 ];
 
-const FURTHER: [Column; 7] = [
+const FURTHER: [Column; 8] = [
+    ("cpu/frame", 9, None, |row| time(row.cpu_each)),
     ("p50", 7, None, |row| time(row.latency.p50)),
     ("p90", 7, None, |row| time(row.latency.p90)),
     ("max", 7, None, |row| time(row.latency.max)),

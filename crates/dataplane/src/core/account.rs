@@ -31,22 +31,24 @@ impl Drops {
     }
 }
 
-/// The account of a flow, of a class or of the box. At every moment: frames in = out + dropped + held.
+/// The account of a flow, of a class or of the box. At every moment: frames in = out + dropped + held, and in >= processed >= out.
 #[derive(Clone, Debug, Default)]
 pub struct Account {
     /// Frames that came in.
     pub frames_in: u64,
     /// Their bytes.
     pub bytes_in: u64,
+    /// Frames that the CPU took, or that passed it by since they needed nothing of it; also those that were dropped afterwards or are held yet.
+    pub frames_processed: u64,
     /// Frames that left over the link.
     pub frames_out: u64,
     /// Their bytes, as they left.
     pub bytes_out: u64,
     /// Frames that left with a congestion mark of ours.
     pub marked: u64,
-    /// Time that they occupied the CPU, also those that were dropped afterwards.
+    /// Time for which the processed frames occupy the CPU.
     pub cpu: Duration,
-    /// Time that they occupied the link.
+    /// Time that the frames that left occupied the link.
     pub link: Duration,
     /// Frames that were dropped, by reason.
     pub drops: Drops,
@@ -83,6 +85,12 @@ impl Books {
         Self { account: Account::default(), latency }
     }
 
+    /// The CPU took a frame, which occupies it for `cpu`; zero if the frame passes it by.
+    pub fn processed(&mut self, cpu: Duration) {
+        self.account.frames_processed += 1;
+        self.account.cpu += cpu;
+    }
+
     /// A frame of `bytes` left after it had been here for `stayed` and had occupied the link for `link`.
     pub fn left(&mut self, bytes: usize, stayed: Duration, link: Duration, marked: bool) {
         self.account.frames_out += 1;
@@ -94,10 +102,12 @@ impl Books {
 
     /// The books of both.
     pub fn add(&mut self, other: &Self) {
-        let Account { frames_in, bytes_in, frames_out, bytes_out, marked, cpu, link, drops } = &other.account;
+        let Account { frames_in, bytes_in, frames_processed, frames_out, bytes_out, marked, cpu, link, drops } =
+            &other.account;
         let account = &mut self.account;
         account.frames_in += frames_in;
         account.bytes_in += bytes_in;
+        account.frames_processed += frames_processed;
         account.frames_out += frames_out;
         account.bytes_out += bytes_out;
         account.marked += marked;

@@ -97,6 +97,7 @@ impl Middlebox {
 
     fn pass_by(&mut self, now: Time, mut frame: Frame) {
         let used = Duration::ZERO;
+        self.each_account(&frame, |books| books.processed(used));
         self.tell(now, &mut frame, CPU, Progress::Finished { used });
         self.go_to_link(now, frame, used);
         self.start_link(now);
@@ -115,7 +116,7 @@ impl Middlebox {
             None => self.observe(&frame, Duration::from_nanos(cycles().delta_as_nanos(before, cycles().raw()))),
         };
         let used = self.budget.occupied(work);
-        self.each_account(&frame, |books| books.account.cpu += used);
+        self.each_account(&frame, |books| books.processed(used));
         if let Err(reason) = outcome {
             // It occupied the CPU all the same: what follows starts later.
             self.free[CPU] = start + used;

@@ -104,6 +104,8 @@ pub struct QueueSnapshot {
     pub frames_in: u64,
     /// Their bytes.
     pub bytes_in: u64,
+    /// Frames that the CPU took, or that passed it by since they needed nothing of it; also those that were dropped afterwards or are held yet.
+    pub frames_processed: u64,
     /// Frames that left over the link.
     pub frames_out: u64,
     /// Their bytes as they left.
@@ -114,9 +116,9 @@ pub struct QueueSnapshot {
     pub dropped: BTreeMap<String, u64>,
     /// Frames that are in the box.
     pub held: u64,
-    /// Time on the CPU, seconds.
+    /// Time of the processed frames on the CPU, seconds.
     pub cpu_s: f64,
-    /// Time on the link, seconds.
+    /// Time on the link of the frames that left, seconds.
     pub link_s: f64,
     /// How long frames stayed.
     pub latency_s: Latency,
@@ -283,10 +285,12 @@ fn module_snapshot(NamedModule { name, module, .. }: &NamedModule, heavy: bool) 
 }
 
 fn queue(books: &Books) -> QueueSnapshot {
-    let Account { frames_in, bytes_in, frames_out, bytes_out, marked, cpu, link, drops } = &books.account;
+    let Account { frames_in, bytes_in, frames_processed, frames_out, bytes_out, marked, cpu, link, drops } =
+        &books.account;
     QueueSnapshot {
         frames_in: *frames_in,
         bytes_in: *bytes_in,
+        frames_processed: *frames_processed,
         frames_out: *frames_out,
         bytes_out: *bytes_out,
         marked: *marked,
