@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use dovetail_units::{Duration, Time};
 
@@ -31,6 +32,13 @@ impl Clock {
     pub fn now(&self) -> Time {
         Time::from_nanos(1_000_000_000 + self.0.delta_as_nanos(self.1, self.0.raw()))
     }
+}
+
+/// The time of day, since 1970.
+#[expect(clippy::disallowed_methods, reason = "captures of what comes by the machine's clock have its time of day")]
+pub fn since_1970() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time::from_nanos(since.as_nanos() as u64)
 }
 
 /// Run by the machine's clock until `stop` is set or nothing will come any more, then send what is held for at most 2 s, and give up

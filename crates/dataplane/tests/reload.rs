@@ -314,7 +314,8 @@ fn a_file_that_has_changed_is_in_force_and_the_command_line_still_is() {
 
 #[test]
 fn a_file_that_is_wrong_or_asks_for_too_much_changes_nothing() {
-    let first = file("tradeoff:alpha=1", "10 Mbps", "a");
+    let around = "[faults]\nin = { drop = \"1 %\" }\n[record]\nout = \"seen.pcap\"\n";
+    let first = format!("{}{around}", file("tradeoff:alpha=1", "10 Mbps", "a"));
     let mut filed = Filed::new(&first);
     let before = filed.settings();
     let mut refused = |text: &str, words: &[&str]| {
@@ -330,12 +331,15 @@ fn a_file_that_is_wrong_or_asks_for_too_much_changes_nothing() {
     refused("scheduler = ", &["box.toml", ":1:"]);
     refused(
         &first.replace("packet:b", "packet:c"),
-        &["box.toml", ":15:7", "out = \"packet:b\"", "cannot change while it runs"],
+        &["box.toml", ":18:7", "out = \"packet:b\"", "cannot change while it runs"],
     );
     refused(&format!("{first}[control]\nsocket = \"other\"\n"), &["control.socket = none", "cannot change"]);
     refused(&format!("{first}[metrics]\nlisten = \"127.0.0.1:1\"\n"), &["metrics.listen = none", "cannot change"]);
     refused(&format!("{first}[reverse]\ndelay = \"1 ms\"\n"), &["reverse.delay = 0", "cannot change"]);
-    let answer = filed.reload(&first);
+    refused(&first.replace("1 %", "2 %"), &["[faults]", "cannot change"]);
+    refused(&first.replace("seen.pcap", "other.pcap"), &["[record]", "cannot change"]);
+    // Where it stands does not matter.
+    let answer = filed.reload(&format!("# what the box is for\n{first}"));
     assert!(matches!(answer, Answer::Done(_)), "{answer:?}");
 }
 

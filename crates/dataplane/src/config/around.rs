@@ -1,14 +1,17 @@
 //! What stands around the ports: faults on purpose, and captures of what passes.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use dovetail_config::{InputError, Text};
 use dovetail_units::{Duration, Time};
 use serde::Deserialize;
+use toml::Spanned;
 
-use crate::port::Port;
+use super::{Config, folder_of};
 use crate::port::decorate::{Faults, Faulty, Recorded};
+use crate::port::{Kind, Port};
 
 /// What happens on purpose to frames that ports bring.
 #[derive(Clone, PartialEq, Debug, Deserialize, Default)]
@@ -46,10 +49,10 @@ struct PortFaults {
 pub(super) struct RecordTable {
     /// What passes the port `in`.
     #[serde(rename = "in")]
-    inside: Option<PathBuf>,
+    inside: Option<Spanned<PathBuf>>,
     /// What passes the port `out`.
     #[serde(rename = "out")]
-    outside: Option<PathBuf>,
+    outside: Option<Spanned<PathBuf>>,
 }
 
 /// A part of all frames, `"0 %"` to `"100 %"`, as a probability.
@@ -64,7 +67,7 @@ impl FromStr for Part {
         let percent = number.filter(|percent| (0.0..=100.0).contains(percent));
         percent
             .map(|percent| Self(percent / 100.0))
-            .ok_or_else(|| format!("{text:?}: expected a part of all frames such as \"1 %\""))
+            .ok_or_else(|| format!("{text:?}: expected a part of all frames, \"0 %\" to \"100 %\""))
     }
 }
 
@@ -83,42 +86,70 @@ impl PortFaults {
 
 impl RecordTable {
     /// Files that are written.
-    pub fn files(&self) -> impl Iterator<Item = &Path> {
-        [&self.inside, &self.outside].into_iter().flatten().map(PathBuf::as_path)
+    pub fn files(&self) -> impl Iterator<Item = &Spanned<PathBuf>> {
+        [&self.inside, &self.outside].into_iter().flatten()
     }
 }
 
-/// The ports `in` and `out` with what stands around them: captures see what the box sees.
-pub(super) fn around(
-    ports: [Box<dyn Port>; 2],
-    faults: &FaultTable,
-    record: &RecordTable,
-    folder: &Path,
-    epoch: Time,
-) -> Result<[Box<dyn Port>; 2], InputError> {
-    let [inside, outside] = ports;
-    let seed = faults.seed.unwrap_or(1);
-    let inside = decorate(inside, faults.inside.as_ref(), seed, record.inside.as_deref(), folder, epoch)?;
-    let outside =
-        decorate(outside, faults.outside.as_ref(), seed.wrapping_add(1), record.outside.as_deref(), folder, epoch)?;
-    Ok([inside, outside])
+impl Config {
+    /// The ports `in` and `out` with what stands around them: captures see what the box sees.
+    pub(super) fn around(&self, ports: [Box<dyn Port>; 2], epoch: Time) -> Result<[Box<dyn Port>; 2], InputError> {
+        let [inside, outside] = ports;
+        let (faults, record) = (&self.file.faults, &self.file.record);
+        let seed = faults.seed.unwrap_or(1);
+        let inside = faulty(inside, faults.inside.as_ref(), seed)?;
+        let outside = faulty(outside, faults.outside.as_ref(), seed.wrapping_add(1))?;
+        Ok([
+            self.recorded(inside, record.inside.as_ref(), epoch)?,
+            self.recorded(outside, record.outside.as_ref(), epoch)?,
+        ])
+    }
+
+    fn recorded(
+        &self,
+        port: Box<dyn Port>,
+        file: Option<&Spanned<PathBuf>>,
+        epoch: Time,
+    ) -> Result<Box<dyn Port>, InputError> {
+        let Some(file) = file else { return Ok(port) };
+        let recorded = Recorded::new(port, &self.folder().join(file.get_ref()), epoch);
+        Ok(Box::new(recorded.map_err(|error| self.at(file.span(), error.to_string()))?))
+    }
+
+    /// Every capture that is written is another file than those that are read and those that are written besides.
+    pub(super) fn check_captures(&self) -> Result<(), InputError> {
+        let (mut read, mut written) = (Vec::new(), Vec::new());
+        for (port, text) in [("ports.in", &self.file.ports.inside), ("ports.out", &self.file.ports.outside)] {
+            if let Ok(Kind::Capture { input, output }) = text.get_ref().parse() {
+                read.extend(input.map(|path| (path, text.span(), format!("{port} reads"))));
+                written.extend(output.map(|path| (path, text.span(), format!("{port} writes"))));
+            }
+        }
+        let record = &self.file.record;
+        for (port, file) in [("record.in", &record.inside), ("record.out", &record.outside)] {
+            written.extend(file.as_ref().map(|file| (file.get_ref().clone(), file.span(), format!("{port} writes"))));
+        }
+        let known = read.len();
+        let files: Vec<(PathBuf, Range<usize>, String)> = read.into_iter().chain(written).collect();
+        let places: Vec<PathBuf> = files.iter().map(|(path, ..)| place(&self.folder().join(path))).collect();
+        for (k, (path, span, _)) in files.iter().enumerate().skip(known) {
+            if let Some(other) = (0..k).find(|&other| places[other] == places[k]) {
+                let message = format!("{} is the file that {} already", path.display(), files[other].2);
+                return Err(self.at(span.clone(), message));
+            }
+        }
+        Ok(())
+    }
 }
 
-fn decorate(
-    mut port: Box<dyn Port>,
-    faults: Option<&PortFaults>,
-    seed: u64,
-    record: Option<&Path>,
-    folder: &Path,
-    epoch: Time,
-) -> Result<Box<dyn Port>, InputError> {
-    if let Some(faults) = faults {
-        let wrong = |key: &str| InputError::new("faults", format!("`{key}` is no probability"));
-        port = Box::new(Faulty::new(port, &faults.faults(), seed).map_err(wrong)?);
-    }
-    if let Some(path) = record {
-        let recorded = Recorded::new(port, &folder.join(path), epoch);
-        port = Box::new(recorded.map_err(|error| InputError::new("record", error.to_string()))?);
-    }
-    Ok(port)
+fn faulty(port: Box<dyn Port>, faults: Option<&PortFaults>, seed: u64) -> Result<Box<dyn Port>, InputError> {
+    let Some(faults) = faults else { return Ok(port) };
+    let wrong = |key: &str| InputError::new("faults", format!("`{key}` is no probability"));
+    Ok(Box::new(Faulty::new(port, &faults.faults(), seed).map_err(wrong)?))
+}
+
+/// The one name of a file that is there, or could be.
+fn place(path: &Path) -> PathBuf {
+    let of_folder = || Some(folder_of(path).canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(of_folder).unwrap_or_else(|| path.to_path_buf())
 }

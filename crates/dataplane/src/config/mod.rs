@@ -18,10 +18,11 @@ use toml::Spanned;
 
 use crate::classes::{ClassTable, Rule};
 use crate::core::{Budget, Charge, FlowLimits, LinkBuffer, Middlebox, NamedModule, Overflow, Setup, SetupClass};
+use crate::driver::since_1970;
 use crate::module::ModuleConfig;
 use crate::port::{self, Kind, Options, Port};
 
-use around::{FaultTable, RecordTable, around};
+use around::{FaultTable, RecordTable};
 use values::{Frames, Key, PortRange, Protocol};
 pub(crate) use values::{Percent, Room};
 
@@ -228,11 +229,12 @@ impl Config {
     }
 
     /// Open the ports `in` and `out`. Paths of captures are seen from the configuration's folder. The first packet of
-    /// those that are read comes at [`EPOCH`].
+    /// those that are read comes at [`EPOCH`]; if none is read, that is now.
     ///
     /// # Errors
-    /// One cannot be opened, or they carry frames of different kinds.
+    /// One cannot be opened, they carry frames of different kinds, or a capture would be written over another one.
     pub fn open_ports(&self) -> Result<[Box<dyn Port>; 2], InputError> {
+        self.check_captures()?;
         let Ports { inside, outside } = &self.file.ports;
         let folder = self.folder();
         let mut kinds = Vec::with_capacity(2);
@@ -244,7 +246,7 @@ impl Config {
             first = first.into_iter().chain(time).min();
             kinds.push((kind, text));
         }
-        let epoch = first.map_or(Time::ZERO, |first| Time::ZERO + first.since(EPOCH));
+        let epoch = Time::ZERO + first.unwrap_or_else(since_1970).since(EPOCH);
         let options = Options { epoch, ..Options::default() };
         let open = |(kind, text): &(Kind, &Spanned<String>)| {
             port::open(kind, &options).map_err(|error| self.at(text.span(), error.to_string()))
@@ -255,7 +257,7 @@ impl Config {
             let message = format!("{} carries {link} and {} {other}", inside.get_ref(), outside.get_ref());
             return Err(self.at(outside.span(), message));
         }
-        around(ports, &self.file.faults, &self.file.record, folder, epoch)
+        self.around(ports, epoch)
     }
 
     fn folder(&self) -> &Path {
@@ -280,7 +282,7 @@ impl Config {
             _ => None,
         };
         let socket = self.file.control.socket.as_deref().map(folder_of);
-        let records = self.file.record.files().map(|file| folder_of(&self.folder().join(file)));
+        let records = self.file.record.files().map(|file| folder_of(&self.folder().join(file.get_ref())));
         unique([capture(inside), capture(outside), socket].into_iter().flatten().chain(records))
     }
 

@@ -3,6 +3,7 @@
 //! What is written is whole or absent: a temporary file beside it gets its name when the port is finished.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io::{self, BufWriter};
 use std::mem;
 use std::os::fd::RawFd;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 use dovetail_trace::{CaptureReader, PcapWriter, TraceError};
 use dovetail_units::{Duration, Time};
 use dovetail_wire::LinkType;
-use tempfile::NamedTempFile;
+use tempfile::TempPath;
 
 use super::{BURST, OpenError, Port, PortCounters};
 use crate::frame::{Frame, LONGEST, Pool};
@@ -47,8 +48,7 @@ impl CapturePort {
         let mut counters = PortCounters::default();
         let input =
             input.map(|path| Input::open(path, epoch, &mut counters).map_err(OpenError::Capture)).transpose()?;
-        let output = output.map(|path| Output::create(path, epoch)).transpose();
-        let output = output.map_err(|source| OpenError::failed(name, "cannot write there", source))?;
+        let output = output.map(|path| Output::create(path, epoch)).transpose()?;
         let link = input.as_ref().and_then(|input| input.link).unwrap_or(LinkType::ETHERNET);
         Ok(Self { name: name.to_owned(), link, input, output, counters })
     }
@@ -167,22 +167,35 @@ pub(super) struct Output {
 }
 
 enum State {
-    Empty(NamedTempFile),
-    Begun(PcapWriter<BufWriter<NamedTempFile>>, LinkType),
+    Empty(File, TempPath),
+    Begun(PcapWriter<BufWriter<File>>, TempPath, LinkType),
     /// It has its name, or could not be written, which was said.
     Ended,
 }
 
 impl Output {
-    pub(super) fn create(path: &Path, epoch: Time) -> io::Result<Self> {
+    /// Nothing has the name `path` yet.
+    ///
+    /// # Errors
+    /// No file can be made beside it, or it is a folder.
+    pub(super) fn create(path: &Path, epoch: Time) -> Result<Self, OpenError> {
+        let cannot = |why| OpenError::failed(&path.display().to_string(), "cannot be written", why);
         let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-        let file = tempfile::Builder::new().prefix(".dovetail-").tempfile_in(folder)?;
-        Ok(Self { path: path.to_owned(), epoch, state: State::Empty(file) })
+        if path.file_name().is_none() || path.is_dir() {
+            return Err(cannot(io::Error::other("it is a folder")));
+        }
+        if !folder.is_dir() {
+            return Err(cannot(io::Error::other(format!("there is no folder {}", folder.display()))));
+        }
+        let file = tempfile::Builder::new().prefix(".dovetail-").tempfile_in(folder);
+        // The error itself names the hidden file.
+        let (file, hidden) = file.map_err(|error| cannot(error.kind().into()))?.into_parts();
+        Ok(Self { path: path.to_owned(), epoch, state: State::Empty(file, hidden) })
     }
 
     fn begin(&mut self, link: LinkType) -> io::Result<()> {
         self.state = match mem::replace(&mut self.state, State::Ended) {
-            State::Empty(file) => State::Begun(PcapWriter::new(BufWriter::new(file), link)?, link),
+            State::Empty(file, hidden) => State::Begun(PcapWriter::new(BufWriter::new(file), link)?, hidden, link),
             other => other,
         };
         Ok(())
@@ -190,9 +203,13 @@ impl Output {
 
     /// Returns whether a file of this kind can hold the frame.
     pub(super) fn write(&mut self, now: Time, link: LinkType, data: &[u8]) -> io::Result<bool> {
+        self.try_write(now, link, data).map_err(|error| named(&self.path, &error))
+    }
+
+    fn try_write(&mut self, now: Time, link: LinkType, data: &[u8]) -> io::Result<bool> {
         self.begin(link)?;
         match &mut self.state {
-            State::Begun(writer, of) if *of == link => {
+            State::Begun(writer, _, of) if *of == link => {
                 let time = self.epoch + now.since(Time::ZERO);
                 writer.write(time, data, data.len() as u32).map(|()| true)
             }
@@ -202,12 +219,19 @@ impl Output {
 
     /// Give the file its name, the first time that this is called.
     pub(super) fn finish(&mut self) -> io::Result<()> {
-        self.begin(LinkType::ETHERNET)?;
-        let State::Begun(writer, _) = mem::replace(&mut self.state, State::Ended) else { return Ok(()) };
-        let file = writer.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.persist(&self.path).map_err(|error| error.error)?;
-        Ok(())
+        self.try_finish().map_err(|error| named(&self.path, &error))
     }
+
+    fn try_finish(&mut self) -> io::Result<()> {
+        self.begin(LinkType::ETHERNET)?;
+        let State::Begun(writer, hidden, _) = mem::replace(&mut self.state, State::Ended) else { return Ok(()) };
+        writer.finish()?;
+        hidden.persist(&self.path).map_err(|error| error.error)
+    }
+}
+
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{} cannot be written: {error}", path.display()))
 }
 
 #[cfg(test)]

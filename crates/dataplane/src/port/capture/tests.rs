@@ -107,6 +107,23 @@ fn a_port_that_is_not_finished_leaves_nothing() {
 }
 
 #[test]
+fn what_cannot_be_written_is_named_as_it_was_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("none/out.pcap");
+    let message = |path: &Path| CapturePort::open("out", None, Some(path), Time::ZERO).err().unwrap().to_string();
+    let missing = format!("there is no folder {}", folder.path().join("none").display());
+    assert_eq!(message(&path), format!("{}: cannot be written: {missing}", path.display()));
+    assert!(message(folder.path()).ends_with("cannot be written: it is a folder"));
+    // In the end.
+    let path = folder.path().join("out.pcap");
+    let mut port = CapturePort::open("out", None, Some(&path), Time::ZERO).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    let message = port.finish().unwrap_err().to_string();
+    assert!(message.starts_with(&format!("{} cannot be written: ", path.display())), "{message}");
+    assert!(!message.contains(".dovetail-"), "{message}");
+}
+
+#[test]
 fn a_file_without_frames_is_a_capture() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.pcap");
@@ -124,10 +141,6 @@ fn what_cannot_be_read_is_said_and_damage_is_counted() {
     let missing = folder.path().join("missing.pcap");
     let message = CapturePort::open("in", Some(&missing), None, Time::ZERO).err().unwrap().to_string();
     assert!(message.contains("missing.pcap") && message.contains("No such file"), "{message}");
-    let nowhere = folder.path().join("nowhere/out.pcap");
-    let message = CapturePort::open("out", None, Some(&nowhere), Time::ZERO).err().unwrap().to_string();
-    assert!(message.contains("cannot write there"), "{message}");
-
     let path = written(folder.path(), "cut.pcap", LinkType::ETHERNET, &[(0, b"whole", 5), (1, b"cut off", 7)]);
     let bytes = std::fs::read(&path).unwrap();
     std::fs::write(&path, &bytes[..bytes.len() - 20]).unwrap();

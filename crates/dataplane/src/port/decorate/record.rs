@@ -28,11 +28,9 @@ impl Recorded {
     /// Capture what passes `inner` to the file `path`; the box's time zero is `epoch` since 1970.
     ///
     /// # Errors
-    /// No file can be made beside `path`.
+    /// No file can be made beside `path`, or it is a folder.
     pub fn new(inner: Box<dyn Port>, path: &Path, epoch: Time) -> Result<Self, OpenError> {
-        let name = path.display().to_string();
-        let output =
-            Output::create(path, epoch).map_err(|source| OpenError::failed(&name, "cannot write there", source))?;
+        let output = Output::create(path, epoch)?;
         Ok(Self { inner, output, failed: None, watched: Watched::default() })
     }
 }
