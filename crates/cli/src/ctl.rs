@@ -15,6 +15,9 @@ use crate::{live, terminal};
 /// The time of a box when it starts.
 pub const START_S: f64 = 1.0;
 
+/// What may be the reason that no box answers.
+pub const NO_BOX: &str = "does it run, with [control] socket = ... in its configuration? Another path: --socket PATH";
+
 /// Talk to a running box.
 pub fn ctl(args: Ctl) -> Result<(), Failure> {
     let mut client = connect(&args.socket.socket)?;
@@ -34,10 +37,8 @@ pub fn ctl(args: Ctl) -> Result<(), Failure> {
 
 /// Connect to the box at this socket.
 pub fn connect(path: &Path) -> Result<Client, Failure> {
-    Client::connect(path).map_err(|error| {
-        let help = "does it run, with [control] socket = ... in its configuration? Another path: --socket PATH";
-        Failure::run(format!("no box answers at {}: {error}\n{help}", path.display()))
-    })
+    Client::connect(path)
+        .map_err(|error| Failure::run(format!("no box answers at {}: {error}\n{NO_BOX}", path.display())))
 }
 
 /// A wrong request is wrong input.

@@ -53,7 +53,9 @@ pub enum Verdict {
 impl Verdict {
     /// From the parts of the time for which CPU and link were busy.
     pub fn of(cpu: f64, link: f64) -> Self {
-        match (cpu >= BOUND, link >= BOUND) {
+        // As they are shown.
+        let bound = |busy: f64| (1e3 * busy).round() >= 1e3 * BOUND;
+        match (bound(cpu), bound(link)) {
             (true, true) => Self::Both,
             (true, false) => Self::Cpu,
             (false, true) => Self::Link,
@@ -110,7 +112,7 @@ pub struct Interval {
     pub busy: Use,
     /// The fair share of a flow of weight 1.
     pub fair: Option<f64>,
-    /// Flows of which something waited at its beginning and at its end.
+    /// Flows of which something waited at its beginning and at its end, and not less than one frame in the mean: who sends little may be met waiting twice by chance.
     pub backlogged: usize,
     /// Drops per second by reason, those that happened.
     pub drops: Vec<(String, f64)>,
@@ -131,6 +133,12 @@ impl Rates<'_> {
     fn of(&self, count: impl Fn(&QueueSnapshot) -> f64) -> f64 {
         let change = count(self.after) - self.before.map_or(0.0, &count);
         change.max(0.0) / self.length_s
+    }
+
+    /// How many frames were in the box in the mean, by those that left and how long each of them had stayed (Little's law); `None` if none left.
+    fn inside(&self) -> Option<f64> {
+        let stayed = |frames: &QueueSnapshot| frames.latency_s.mean.unwrap_or(0.0) * frames.frames_out as f64;
+        (self.of(|frames| frames.frames_out as f64) > 0.0).then(|| self.of(stayed))
     }
 
     fn shares(&self, weight: f64) -> Use {
@@ -182,7 +190,8 @@ impl Interval {
             let weight = weights.get(flow.class.as_str()).copied().unwrap_or(1.0);
             let rates = Rates { before: start, after: &flow.frames, length_s };
             flows.push(Row { queue: flow.queued, ..rates.row(&flow.flow, &flow.class, weight) });
-            backlogged.push(flow.queued > 0 && known.is_some_and(|flow| flow.queued > 0));
+            let waits = flow.queued > 0 && known.is_some_and(|flow| flow.queued > 0);
+            backlogged.push(waits && rates.inside().is_none_or(|inside| inside >= 1.0));
         }
         let waiting = || flows.iter().zip(&backlogged).filter(|&(_, &waits)| waits).map(|(row, _)| row);
         let fair = fair_share(waiting().map(|row| row.shares));
@@ -261,7 +270,7 @@ mod tests {
 
     #[test]
     fn what_is_nearly_always_busy_is_the_bound() {
-        assert_eq!(Verdict::of(0.95, 0.949), Verdict::Cpu);
+        assert_eq!(Verdict::of(0.9495, 0.9494), Verdict::Cpu);
         assert_eq!(Verdict::of(0.2, 1.0), Verdict::Link);
         assert_eq!(Verdict::of(1.0, 1.0), Verdict::Both);
         assert_eq!(Verdict::of(0.94, 0.94), Verdict::Neither);

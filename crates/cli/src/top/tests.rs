@@ -174,6 +174,24 @@ fn shares_are_those_of_the_interval_and_add_up() {
 }
 
 #[test]
+fn a_flow_that_is_met_waiting_twice_by_chance_is_not_backlogged() {
+    let [before, after] = [60.0, 61.0].map(|s| {
+        let mut snapshot = snapshot(s);
+        // Ten frames a second stay for 0.6 ms each.
+        snapshot.flows[20].queued = 1;
+        snapshot
+    });
+    let interval = Interval::between(&before, &after).unwrap();
+    assert_eq!((interval.backlogged, interval.flows[20].over_fair), (20, None));
+    // One of which nothing leaves is.
+    let [before, after] = [before, after].map(|mut snapshot| {
+        snapshot.flows[20].frames = frames(0.0, 0, 60, 0.0, 0.0, 0);
+        snapshot
+    });
+    assert_eq!(Interval::between(&before, &after).unwrap().backlogged, 21);
+}
+
+#[test]
 fn another_box_at_the_same_place_has_no_shares_yet() {
     assert!(Interval::between(&snapshot(60.0), &snapshot(2.0)).is_none());
     assert!(Interval::between(&snapshot(60.0), &snapshot(60.0)).is_none());
@@ -254,8 +272,48 @@ fn a_box_that_is_gone_is_said_to_be_and_the_last_numbers_stay() {
     let mut app = app();
     app.link = Link::Down("the box is gone".into(), 7);
     let shown = text(&app, 80, 24);
-    assert!(shown.starts_with("THE BOX IS GONE for 7 s"), "{shown}");
+    assert!(shown.starts_with("THE BOX IS GONE for 7 s, its last numbers stay; it was at /run/dovetail"), "{shown}");
     assert!(shown.contains("ipsec"));
     app.update(snapshot(62.0));
     assert!(!text(&app, 80, 24).contains("GONE"));
+    let mut never = App::new("box.sock".to_string());
+    never.link = Link::Down("No such file or directory".into(), 3);
+    let shown = text(&never, 80, 24);
+    assert!(shown.starts_with("NO BOX ANSWERS for 3 s at box.sock\nNo such file or directory\n"), "{shown}");
+    assert!(shown.contains("--socket PATH"), "{shown}");
+}
+
+#[test]
+fn rows_beyond_the_screen_are_told_of() {
+    let mut app = app();
+    assert!(text(&app, 80, 24).contains("\nflow 1-10 of 21 "));
+    press(&mut app, KeyCode::PageDown);
+    assert!(text(&app, 80, 24).contains("\nflow 11-20 of 21 "));
+    assert!(text(&app, 80, 40).contains("\nflow 11-21 of 21 "));
+    press(&mut app, KeyCode::Home);
+    assert!(text(&app, 80, 40).contains("\nflow     "));
+    press(&mut app, KeyCode::Tab);
+    assert!(text(&app, 80, 20).contains("\nflow 1-6 of 10 in ipsec "));
+}
+
+#[test]
+fn a_wider_screen_has_more_columns_and_always_room_for_names() {
+    let (app, whole) = (app(), "udp 10.0.0.12:40012 > 10.1.0.1:5012 ");
+    let columns = |width| {
+        let shown = text(&app, width, 60);
+        assert_eq!(shown.contains(whole), width >= 90, "{width}\n{shown}");
+        let header = shown.lines().find(|line| line.starts_with("flow ")).unwrap();
+        header.replace("x fair", "x_fair").split_whitespace().count()
+    };
+    let counts: Vec<usize> = [60, 80, 107, 108, 140, 168, 169, 250].map(columns).to_vec();
+    assert_eq!(counts, [9, 9, 9, 10, 13, 16, 17, 17]);
+}
+
+#[test]
+fn numbers_have_three_digits_and_counts_are_whole() {
+    let counts = [0.0, 7.0, 749.0, 3000.0, 3061.0, 999_600.0, 0.25, 12.5].map(view::short);
+    assert_eq!(counts, ["0", "7", "749", "3.00k", "3.06k", "1.00M", "0.25", "12.5"]);
+    let times = [0.0, 50e-6, 49.999_999_9e-6, 2e-3, 0.9999, 12.0].map(|s| view::time(Some(s)));
+    assert_eq!(times, ["0", "50.0us", "50.0us", "2.00ms", "1.00s", "12.0s"]);
+    assert_eq!(view::hours(34.0 * 3600.0 + 17.0 * 60.0 + 8.9), "34:17:08");
 }

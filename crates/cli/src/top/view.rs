@@ -1,5 +1,6 @@
 //! The view, drawn into a buffer of any size from 60 columns and 12 lines on.
 
+use dovetail_units::BitRate;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -8,9 +9,13 @@ use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row as TableRow, Table, Wi
 
 use super::app::{App, Link, Order};
 use super::shares::{BOUND, Interval, Row, Verdict};
+use crate::ctl::{NO_BOX, START_S};
 
-/// From this width on there are all columns.
-const WIDE: u16 = 140;
+/// A wider screen has further columns as long as this much is left for the first one: as for most flows of IPv4.
+const NAME: u16 = 44;
+
+/// The width of classes beside flows, at least, and where there is room.
+const CLASS: [u16; 2] = [8, 24];
 
 const KEYS: &str = "h help  q quit  space pause  Tab class  +/- alpha  sort: d c l w p x n";
 
@@ -24,7 +29,8 @@ const HELP: &str = " d c l    sort by dominant share, CPU, link
 
  Shares are parts of the CPU budget and of the link's rate,
  since the look before. dom is the larger; x fair is dom by
- the fair share of the flow's weight, for backlogged flows.
+ the fair share of the flow's weight, for backlogged flows:
+ yellow ones have less than 0.9 of it.
  Latencies are those of all frames since the box started.";
 
 /// A column: its title, its width (0 is what is left), and what a row has there.
@@ -32,7 +38,7 @@ type Column = (&'static str, u16, Option<Order>, fn(&Row) -> String);
 
 const NARROW: [Column; 9] = [
     ("flow", 0, Some(Order::Name), |row| row.name.clone()),
-    ("class", 8, None, |row| row.class.clone()),
+    ("class", CLASS[0], None, |row| row.class.clone()),
     ("cpu%", 5, Some(Order::Cpu), |row| percent(row.shares.cpu)),
     ("link%", 5, Some(Order::Link), |row| percent(row.shares.link)),
     ("dom%", 5, Some(Order::Dominant), |row| percent(row.shares.dominant())),
@@ -73,13 +79,11 @@ pub fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         Some(interval) => {
             Paragraph::new(summary_lines(app, interval, area.width)).render(summary, buffer);
             let rows: Vec<&Row> = interval.classes.iter().collect();
-            table("class", None, &rows, class_area, buffer);
-            let flows = app.flows();
-            let from = app.scroll.min(flows.len());
-            let title = app.class.as_ref().map_or("flow".to_string(), |class| format!("flow of {class}"));
-            table(&title, Some(app.order), &flows[from..], flow_area, buffer);
+            List { of: Of::Classes, rows: &rows, from: 0 }.render(class_area, buffer);
+            let (of, rows) = (Of::Flows(app.class.as_deref(), app.order), app.flows());
+            List { of, rows: &rows, from: app.scroll.min(rows.len()) }.render(flow_area, buffer);
         }
-        None => Paragraph::new(waiting(app)).render(summary, buffer),
+        None => Paragraph::new(nothing_yet(app)).render(summary, buffer),
     }
     let note = app.note.as_deref().unwrap_or(KEYS);
     Paragraph::new(note).style(Style::new().add_modifier(Modifier::REVERSED)).render(footer, buffer);
@@ -88,16 +92,21 @@ pub fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-fn waiting(app: &App) -> &'static str {
-    match app.link {
-        Link::Up => "shares are known after the second look",
-        Link::Down(..) => "",
+fn nothing_yet(app: &App) -> String {
+    match &app.link {
+        Link::Up => "shares are known after the second look".into(),
+        Link::Down(why, _) => {
+            format!("{why}\n{}\n\nThis view begins when one does.", NO_BOX.replace("? ", "?\n"))
+        }
     }
 }
 
 fn draw_title(app: &App, area: Rect, buffer: &mut Buffer) {
-    if let Link::Down(why, seconds) = &app.link {
-        let text = format!("THE BOX IS GONE for {seconds} s, tried again at every look: {why}");
+    if let Link::Down(_, seconds) = &app.link {
+        let text = match &app.snapshot {
+            Some(_) => format!("THE BOX IS GONE for {seconds} s, its last numbers stay; it was at {}", app.socket),
+            None => format!("NO BOX ANSWERS for {seconds} s at {}", app.socket),
+        };
         let style = Style::new().fg(Color::White).bg(Color::Red).add_modifier(Modifier::BOLD);
         return Paragraph::new(text).style(style).render(area, buffer);
     }
@@ -106,9 +115,7 @@ fn draw_title(app: &App, area: Rect, buffer: &mut Buffer) {
     if let Some(snapshot) = &app.snapshot {
         spans.push(Span::styled(snapshot.scheduler.clone(), bold.fg(Color::Cyan)));
         let flows: u64 = snapshot.classes.iter().map(|class| class.flows).sum();
-        let length =
-            app.interval.as_ref().map_or(String::new(), |interval| format!(", over {:.1} s", interval.length_s));
-        spans.push(Span::raw(format!("  up {:.0} s, {flows} flows{length}", snapshot.time_s - 1.0)));
+        spans.push(Span::raw(format!("  up {}, {}", hours(snapshot.time_s - START_S), counted(flows, "flow"))));
     }
     if app.paused {
         spans.push(Span::styled("  PAUSED", bold.fg(Color::Yellow)));
@@ -123,9 +130,12 @@ fn summary_lines(app: &App, interval: &Interval, width: u16) -> Vec<Line<'static
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let numbers = format!(": CPU {} % busy, link {} %; bound is {:.0} %", percent(cpu), percent(link), 100.0 * BOUND);
     let fair = match interval.fair {
-        Some(fair) => format!("fair share {} % of {} backlogged flows", percent(fair), interval.backlogged),
+        Some(fair) => {
+            format!("fair share {} % of {}", percent(fair), counted(interval.backlogged as u64, "backlogged flow"))
+        }
         None => "no flow is backlogged".to_string(),
     };
+    let over = format!(", over {:.1} s", interval.length_s);
     let alpha = app.alpha().map_or(String::new(), |alpha| format!("  alpha {alpha:.2} (+/-)"));
     let drops = match interval.drops.as_slice() {
         [] => "drops/s  none".to_string(),
@@ -135,7 +145,7 @@ fn summary_lines(app: &App, interval: &Interval, width: u16) -> Vec<Line<'static
         bar("CPU ", cpu, width, limit(app, "cpu")),
         bar("link", link, width, limit(app, "link")),
         Line::from(vec![Span::styled(verdict.name(), bold), Span::raw(numbers.replace("  ", " "))]),
-        Line::from(format!("{fair}{alpha}")),
+        Line::from(format!("{fair}{over}{alpha}")),
         Line::from(drops),
     ]
 }
@@ -147,7 +157,7 @@ fn limit(app: &App, name: &str) -> String {
     };
     let of = match (name, resource.capacity) {
         ("cpu", Some(part)) => format!("of {} % of a core", (1e4 * part).round() / 100.0),
-        (_, Some(rate)) => format!("of {}bit/s", short(rate)),
+        (_, Some(rate)) => BitRate::from_bps(rate as u64).map_or(String::new(), |rate| format!("of {rate}")),
         (_, None) => "as fast as it takes".to_string(),
     };
     format!("{of}, {} wait", short(resource.waiting as f64))
@@ -164,38 +174,88 @@ fn bar(name: &str, busy: f64, width: u16, limit: String) -> Line<'static> {
     ])
 }
 
-fn table(title: &str, order: Option<Order>, rows: &[&Row], area: Rect, buffer: &mut Buffer) {
-    let further: &[Column] = if area.width >= WIDE { &FURTHER } else { &[] };
-    let columns: Vec<&Column> = NARROW.iter().chain(further).collect();
-    let fixed: u16 = columns.iter().map(|column| column.1 + 1).sum();
-    let first = usize::from(area.width.saturating_sub(fixed));
-    let header = columns.iter().enumerate().map(|(i, (name, _, by, _))| {
-        let sorted = order.is_some() && *by == order;
-        let style = if sorted { Style::new().fg(Color::Cyan) } else { Style::new() };
-        let name = if i == 0 {
-            title
-        } else if order.is_none() && *name == "class" {
-            "flows"
-        } else {
-            name
+/// What rows are.
+enum Of<'a> {
+    Classes,
+    /// Of this class only, if one is named, in this order.
+    Flows(Option<&'a str>, Order),
+}
+
+/// Rows of which those from some place on are shown.
+struct List<'a> {
+    of: Of<'a>,
+    rows: &'a [&'a Row],
+    from: usize,
+}
+
+impl List<'_> {
+    /// Columns and their widths; 0 is what is left.
+    fn columns(&self, width: u16) -> Vec<(&'static Column, u16)> {
+        let of_one_class = matches!(self.of, Of::Flows(Some(_), _));
+        let mut columns: Vec<(&Column, u16)> = NARROW.iter().map(|column| (column, column.1)).collect();
+        for column in &FURTHER {
+            if beside_first(&columns) + column.1 + 1 + NAME > width {
+                break;
+            }
+            columns.push((column, column.1));
+        }
+        let room = width.saturating_sub(beside_first(&columns) + NAME);
+        columns[1].1 += room.min(CLASS[1] - CLASS[0]);
+        if of_one_class {
+            columns.remove(1);
+        }
+        columns
+    }
+
+    /// What rows are, and which of them are seen if not all are.
+    fn title(&self, lines: usize) -> String {
+        let (name, class) = match self.of {
+            Of::Classes => ("class", None),
+            Of::Flows(class, _) => ("flow", class),
         };
-        cell(name, i).style(style)
-    });
-    let header = TableRow::new(header).style(Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED));
-    let body = rows.iter().take(usize::from(area.height.saturating_sub(1))).map(|row| {
-        let texts = columns.iter().enumerate().map(|(i, (name, width, _, text))| match i {
-            0 => cell(&cut(&text(row), first), i),
-            1 if order.is_none() => cell(&row.flows.to_string(), i),
-            _ if *name == "class" => cell(&cut(&text(row), usize::from(*width)), i),
-            _ => cell(&text(row), i),
+        let until = self.rows.len().min(self.from + lines);
+        let seen = match until - self.from == self.rows.len() {
+            true => String::new(),
+            false => format!(" {}-{until} of {}", self.from + 1, self.rows.len()),
+        };
+        format!("{name}{seen}{}", class.map_or(String::new(), |class| format!(" in {class}")))
+    }
+
+    fn heading(&self, column: &Column) -> Style {
+        let sorted = matches!(self.of, Of::Flows(_, order) if column.2 == Some(order));
+        if sorted { Style::new().fg(Color::Cyan) } else { Style::new() }
+    }
+
+    fn render(&self, area: Rect, buffer: &mut Buffer) {
+        let columns = self.columns(area.width);
+        let lines = usize::from(area.height.saturating_sub(1));
+        let classes = matches!(self.of, Of::Classes);
+        let first = usize::from(area.width.saturating_sub(beside_first(&columns)));
+        let header = columns.iter().map(|&(column, _)| {
+            let cell = match column.0 {
+                "flow" => left(&cut(&self.title(lines), first)),
+                "class" if classes => right("flows"),
+                "class" => left("class"),
+                name => right(name),
+            };
+            cell.style(self.heading(column))
         });
-        TableRow::new(texts).style(row_style(row))
-    });
-    let widths = columns.iter().map(|column| match column.1 {
-        0 => Constraint::Fill(1),
-        width => Constraint::Length(width),
-    });
-    Widget::render(Table::new(body, widths).header(header).column_spacing(1), area, buffer);
+        let header = TableRow::new(header).style(Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED));
+        let body = self.rows.iter().skip(self.from).take(lines).map(|row| {
+            let cells = columns.iter().map(|&((name, _, _, text), width)| match *name {
+                "flow" => left(&cut(&text(row), first)),
+                "class" if classes => right(&row.flows.to_string()),
+                "class" => left(&cut(&text(row), usize::from(width))),
+                _ => right(&text(row)),
+            });
+            TableRow::new(cells).style(row_style(row))
+        });
+        let widths = columns.iter().map(|&(_, width)| match width {
+            0 => Constraint::Fill(1),
+            width => Constraint::Length(width),
+        });
+        Widget::render(Table::new(body, widths).header(header).column_spacing(1), area, buffer);
+    }
 }
 
 /// Backlogged flows that get clearly less than what is due to them stand out.
@@ -206,10 +266,17 @@ fn row_style(row: &Row) -> Style {
     }
 }
 
-/// Names to the left, numbers to the right.
-fn cell(text: &str, column: usize) -> Cell<'static> {
-    let alignment = if column < 2 { Alignment::Left } else { Alignment::Right };
-    Cell::from(Line::from(text.to_string()).alignment(alignment))
+/// What all columns but the first take, with the space in front of each.
+fn beside_first(columns: &[(&Column, u16)]) -> u16 {
+    columns.iter().skip(1).map(|(_, width)| width + 1).sum()
+}
+
+fn left(text: &str) -> Cell<'static> {
+    Cell::from(text.to_string())
+}
+
+fn right(text: &str) -> Cell<'static> {
+    Cell::from(Line::from(text.to_string()).alignment(Alignment::Right))
 }
 
 fn draw_help(area: Rect, buffer: &mut Buffer) {
@@ -232,18 +299,30 @@ fn percent(part: f64) -> String {
     format!("{:.1}", 100.0 * part)
 }
 
-/// In three or four characters and a unit prefix.
-fn short(number: f64) -> String {
+/// Hours, minutes and seconds.
+pub(super) fn hours(seconds: f64) -> String {
+    let seconds = seconds.max(0.0) as u64;
+    format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+}
+
+fn counted(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// A whole number below a thousand, or three digits and a unit prefix.
+pub(super) fn short(number: f64) -> String {
     let prefixes = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
     match prefixes.into_iter().find(|&(size, _)| number >= 0.9995 * size) {
         Some((size, prefix)) => format!("{}{prefix}", three(number / size)),
+        None if number == number.trunc() => format!("{number:.0}"),
         None => three(number),
     }
 }
 
-fn time(seconds: Option<f64>) -> String {
+pub(super) fn time(seconds: Option<f64>) -> String {
     match seconds {
         None => "-".to_string(),
+        Some(0.0) => "0".to_string(),
         Some(s) if s < 0.9995e-3 => format!("{}us", three(s * 1e6)),
         Some(s) if s < 0.9995 => format!("{}ms", three(s * 1e3)),
         Some(s) => format!("{}s", three(s)),
@@ -252,7 +331,7 @@ fn time(seconds: Option<f64>) -> String {
 
 /// Three digits.
 fn three(number: f64) -> String {
-    if number == number.trunc() || number >= 99.95 {
+    if number >= 99.95 {
         format!("{number:.0}")
     } else if number >= 9.995 {
         format!("{number:.1}")
