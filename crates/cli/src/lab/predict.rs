@@ -25,6 +25,8 @@ pub struct Predicted {
     pub frames: f64,
     /// From arrival to the end on the link, of the frames that leave.
     pub latency: Option<LatencySummary>,
+    /// For how many seconds a frame was simulated to occupy the CPU, where that was measured.
+    pub measured: Option<f64>,
 }
 
 /// The scenario of a step, for `dovetail run`, but for what must be measured.
@@ -112,17 +114,21 @@ impl<'a> Draft<'a> {
         let runs = compare(&simulation, &simulation.schedulers(), &settings).map_err(run_failure)?;
         let [run] = runs.as_slice() else { return Err(Failure::Run("the prediction is not one run".into())) };
         let seconds = (self.scenario.warm_up + self.step.time).as_secs_f64();
-        Ok(self.scenario.groups.iter().map(|group| predicted(run, &group.class, seconds)).collect())
+        let of_group = |(k, group): (usize, &Group)| {
+            let measured = measured.get(k).filter(|_| self.costs[k].is_none());
+            predicted(run, &group.class, seconds, measured.map(|line| line.as_picos().1 as f64 / 1e12))
+        };
+        Ok(self.scenario.groups.iter().enumerate().map(of_group).collect())
     }
 }
 
-fn predicted(run: &Recorded, group: &str, seconds: f64) -> Predicted {
+fn predicted(run: &Recorded, group: &str, seconds: f64, measured: Option<f64>) -> Predicted {
     let of_group = |&flow: &usize| run.flows[flow].group == group;
     let flows: Vec<usize> = (0..run.flows.len()).filter(of_group).collect();
     let share = |r: usize| flows.iter().map(|&flow| run.flows[flow].service[r]).sum::<f64>() / seconds;
     let frames = flows.iter().map(|&flow| run.flows[flow].delivered).sum::<u64>() as f64 / seconds;
     let latency = LatencySummary::of_sorted(&run.latencies.of_flows(flows.iter().copied()));
-    Predicted { shares: [share(0), share(1)], frames, latency }
+    Predicted { shares: [share(0), share(1)], frames, latency, measured }
 }
 
 fn entry((key, value): (&str, &str)) -> (String, Value) {

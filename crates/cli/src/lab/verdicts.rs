@@ -23,6 +23,9 @@ const ERRORS: f64 = 3.0;
 /// A group that asks for less than this part of its fair share is of mice.
 const MOUSE: f64 = 0.01;
 
+/// Why a simulation has nothing to be held against.
+const UNEVEN: &str = "frames of a class took over 5 % more or less of the CPU than just before and just after: this machine's speed changes";
+
 /// What is held against the tradeoff paper's Fig. 6.
 const ELEPHANTS_TO_MICE: &str = "mean time in the box, elephants' relative to mice's";
 
@@ -172,6 +175,7 @@ impl<'a> StepChecks<'a> {
 
     fn of_simulation(&mut self, predicted: &[Predicted]) {
         let shares: Vec<[f64; 2]> = predicted.iter().map(|predicted| predicted.shares).collect();
+        self.simulated_costs(predicted);
         let why = "the simulation of the same flows and box, within 5 %";
         self.utilisation("simulated: ", &shares, why);
         for (group, predicted) in self.report.groups.iter().zip(predicted) {
@@ -179,6 +183,27 @@ impl<'a> StepChecks<'a> {
             self.share_and_goodput("simulated: ", group, (cpu.max(link), predicted.frames), why);
         }
         self.simulated_mice(predicted);
+    }
+
+    /// A simulation foretells what happens if frames cost what they are said to.
+    fn simulated_costs(&mut self, predicted: &[Predicted]) {
+        let mut level = true;
+        for (group, predicted) in self.report.groups.iter().zip(predicted) {
+            let Some(expected) = predicted.measured else { continue };
+            let found = group.demand.times[0];
+            level &= (found - expected).abs() <= expected * NEAR / 100.0;
+            let value = Value {
+                quantity: format!("simulated: {}: CPU time of a frame", group.class),
+                unit: "us",
+                theory: Some(1e6 * expected),
+                criterion: Criterion::WithinPercent(NEAR),
+                why: "the mean of the seconds just before and just after, within 5 %",
+            };
+            self.hold(value, self.hindered.map(|()| (1e6 * found, "by the box's account")));
+        }
+        if !level {
+            self.hindered = self.hindered.and(Err(UNEVEN));
+        }
     }
 
     fn utilisation(&mut self, prefix: &str, shares: &[[f64; 2]], why: &str) {
