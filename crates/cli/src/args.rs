@@ -1,6 +1,9 @@
 //! What can be typed.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand};
 use dovetail_dataplane::control::DEFAULT_SOCKET;
@@ -93,10 +96,10 @@ pub struct Input {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
     /// Seed of every random stream [default: that of the scenario]
-    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX), allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// Runs at the same time; results do not depend on it [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = whole(1..=1024_u32), allow_negative_numbers = true)]
     pub threads: Option<u32>,
 }
 
@@ -156,8 +159,8 @@ pub struct Info {
     #[arg(long, value_name = "KEY", default_value_t)]
     pub key: KeyKind,
     /// How many of the largest flows to list
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub top: usize,
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole(0..=u32::MAX), allow_negative_numbers = true)]
+    pub top: u32,
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
@@ -170,13 +173,13 @@ pub struct Synth {
     #[arg(value_name = "CAPTURE")]
     pub file: PathBuf,
     /// Seed: the same seed and parameters make the same file
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(0..=u64::MAX), allow_negative_numbers = true)]
     pub seed: u64,
     /// Number of packets
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = whole(0..=u32::MAX), allow_negative_numbers = true)]
     pub packets: u32,
     /// Number of flows
-    #[arg(long, value_name = "N", default_value_t = 3_600)]
+    #[arg(long, value_name = "N", default_value_t = 3_600, value_parser = whole(0..=u32::MAX), allow_negative_numbers = true)]
     pub flows: u32,
     /// Time from the first packet to the last [default: 10 s]
     #[arg(long, value_name = "TIME")]
@@ -205,7 +208,7 @@ pub struct Reproduce {
     #[arg(long)]
     pub json: bool,
     /// Runs at the same time; results do not depend on it [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = whole(1..=1024_u32), allow_negative_numbers = true)]
     pub threads: Option<u32>,
 }
 
@@ -274,7 +277,7 @@ pub struct Up {
     #[arg(value_name = "NAME", default_value = "lab")]
     pub name: String,
     /// MTU of its interfaces, bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..))]
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = whole(1280..=u16::MAX))]
     pub mtu: u16,
     /// Congestion control of TCP connections in it
     #[arg(long, value_name = "NAME", default_value = "reno")]
@@ -326,7 +329,7 @@ pub struct Predict {
     #[arg(long, value_name = "NAME", default_value = "lab")]
     pub name: String,
     /// Which step, counted from 1
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=u32::MAX))]
     pub step: u32,
     /// Override a key of the scenario, such as udp.0.rate="2000 pps"; may be given several times
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -340,7 +343,7 @@ pub struct Calibrate {
     #[arg(value_name = "MODULE")]
     pub modules: Vec<String>,
     /// Samples of each length: batches of 32 packets
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(10..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = whole(10..=100_000_u32))]
     pub samples: u32,
     /// Print one JSON document instead of a table and scenario text
     #[arg(long)]
@@ -492,8 +495,15 @@ fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn seed(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
+/// A whole number in this range.
+fn whole<T>(range: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, String> + Clone
+where
+    T: FromStr + PartialOrd + Display + Clone,
+{
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| format!("expected a whole number from {} to {}", range.start(), range.end()))
+    }
 }
 
 fn pcap(text: &str) -> Result<PcapOf, String> {

@@ -2,8 +2,8 @@
 
 use dovetail_experiment::report::Output;
 use dovetail_experiment::reproduce::{self, Check, ReproduceError, Reproduction, Settings, Verdict};
+use dovetail_experiment::scenario::open_capture;
 use dovetail_experiment::table::table;
-use dovetail_trace::CaptureReader;
 use serde_json::json;
 
 use crate::args::Reproduce;
@@ -19,7 +19,7 @@ pub fn reproduce(args: Reproduce) -> Result<(), Failure> {
     }
     if let Some(trace) = &args.trace {
         // Also when no wanted figure needs it: a wrong name is a slip.
-        CaptureReader::open(trace).map_err(Failure::input)?;
+        open_capture(trace).map_err(Failure::input)?;
     }
     let cancel = terminal::on_interrupt();
     let output = args.out.as_deref().map(Output::create).transpose().map_err(Failure::input)?;

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dovetail_experiment::output::OutputFile;
+use dovetail_experiment::scenario::open_capture;
 use dovetail_experiment::table::{percent, rate, seconds, table};
-use dovetail_trace::{CaptureInfo, CaptureReader, Mixture, Pace, Synthetic};
+use dovetail_trace::{CaptureInfo, Mixture, Pace, Synthetic};
 use dovetail_units::Bytes;
 use serde_json::json;
 
@@ -24,8 +25,8 @@ pub fn trace(command: Trace) -> Result<(), Failure> {
 }
 
 fn info(args: Info) -> Result<(), Failure> {
-    let mut reader = CaptureReader::open(&args.file).map_err(Failure::input)?;
-    let info = CaptureInfo::read(&mut reader, args.key, args.top);
+    let mut reader = open_capture(&args.file).map_err(Failure::input)?;
+    let info = CaptureInfo::read(&mut reader, args.key, args.top as usize);
     if let Some(damage) = &info.report.damage {
         terminal::say(&format!("warning: {}: {damage}", args.file.display()));
     }

@@ -46,12 +46,16 @@ impl InputError {
     /// From what the TOML reader found.
     pub fn from_toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
         let message = plain_words(error.message().trim());
-        let meant = unknown_name(&message)
-            .and_then(|(wrong, known)| nearest(wrong, known.iter().copied()))
-            .map(|name| format!("did you mean `{name}`?"));
-        let help =
-            meant.or_else(|| table_for_list(text, error).map(|key| format!("to begin a member, write [[{key}]]")));
+        let help = match (unknown_name(&message), table_for_list(text, error), text_for_list(&message)) {
+            (Some((wrong, known)), ..) => {
+                nearest(wrong, known.iter().copied()).map(|name| format!("did you mean `{name}`?"))
+            }
+            (_, Some(key), _) => Some(format!("to begin a member, write [[{key}]]")),
+            (.., one) => one.map(|one| format!("write [{one}]")),
+        };
         let mut own = match error.span() {
+            // Of the whole file.
+            Some(span) if span.is_empty() && message.starts_with("missing key") => Self::new(file, message),
             Some(span) => Self::at(file, text, span, message),
             None => Self::new(file, message),
         };
@@ -84,7 +88,7 @@ impl std::error::Error for InputError {}
 
 /// A message of the TOML reader in the words of somebody who writes TOML, not Rust.
 fn plain_words(message: &str) -> String {
-    const WORDS: [(&str, &str); 16] = [
+    const WORDS: [(&str, &str); 17] = [
         ("unknown field", "unknown key"),
         ("missing field", "missing key"),
         ("duplicate field", "duplicate key"),
@@ -97,6 +101,7 @@ fn plain_words(message: &str) -> String {
         ("expected u32", "expected a whole number from 0 to 4294967295"),
         ("expected u64", "expected a whole number from 0 to 18446744073709551615"),
         ("u64 value was too large", "expected a whole number of at most 9223372036854775807 beside --set"),
+        ("expected a string", "expected a quoted text"),
         ("expected a boolean", "expected `true` or `false`"),
         ("expected f64", "expected a number"),
         ("sequence", "list"),
@@ -114,6 +119,11 @@ pub(crate) fn table_for_list<'a>(text: &'a str, error: &toml::de::Error) -> Opti
     let written = text.get(error.span()?)?;
     let key = written.trim_matches(['[', ']']);
     (error.message().trim() == "invalid type: map, expected a sequence" && !written.starts_with('{')).then_some(key)
+}
+
+/// The quoted text that stands where a list belongs, by a message in plain words.
+fn text_for_list(message: &str) -> Option<&str> {
+    message.strip_prefix("invalid type: string ")?.strip_suffix(", expected a list")
 }
 
 /// The unknown name and the known ones of the TOML reader's message.

@@ -130,7 +130,11 @@ mod tests {
             wrong("", &[entry], &[&format!("--set {entry}: there is no [[web]] in net.toml")]);
         }
         wrong("[trace]\n", &["trace.rule.0.seed=3"], &["there is no [[trace.rule]] in net.toml"]);
-        wrong("[[web]]\n", &["web.1.seed=3"], &["--set web.1.seed=3: there is no \"1\""]);
+        wrong(
+            "[[web]]\n",
+            &["web.1.seed=3"],
+            &["--set web.1.seed=3: there is no \"1\" in the list web; members are counted from 0"],
+        );
         wrong("", &["wbe.0.seed=3"], &["unknown key `wbe`", "did you mean `web`?"]);
         assert!(read::<Lists>("net.toml", "", &["trace.rule=[{seed=3}]".into()]).is_ok());
     }
@@ -139,6 +143,24 @@ mod tests {
     fn a_table_where_members_of_a_list_belong_is_told_how_they_begin() {
         wrong("[web]\nseed = 3\n", &[], &["net.toml:1:1", "expected a list", "to begin a member, write [[web]]"]);
         wrong("[trace.rule]\nseed = 3\n", &[], &["net.toml:1:1", "write [[trace.rule]]"]);
+    }
+
+    #[test]
+    fn a_key_that_the_whole_file_lacks_has_no_place() {
+        let message = read::<File>("net.toml", "\n", &[]).unwrap_err().to_string();
+        assert_eq!(message, "net.toml: missing key `ecn`");
+        #[derive(Deserialize, Debug)]
+        struct Hops {
+            #[expect(dead_code, reason = "only read")]
+            hop: Vec<File>,
+        }
+        let message = read::<Hops>("net.toml", "[[hop]]\n[[hop]]\n", &[]).unwrap_err().to_string();
+        assert!(message.contains("missing key `ecn`") && message.contains("net.toml:1:1"), "{message}");
+    }
+
+    #[test]
+    fn a_text_where_a_list_belongs_is_told_how_a_list_is_written() {
+        wrong("web = \"a\"\n", &[], &["net.toml:1:7", "expected a list", "write [\"a\"]"]);
     }
 
     #[test]

@@ -45,14 +45,14 @@ pub fn changed(file: &str, text: &str, overrides: &[String]) -> Result<Changed, 
             .split_once('=')
             .filter(|(key, _)| !key.trim().is_empty())
             .ok_or_else(|| wrong("expected key=value, such as seed=7 or resource.link.rate=\"100 Mbps\"".into()))?;
-        let (key, mut place, mut end) = (key.trim(), &mut root, 0);
-        for part in key.split('.') {
-            end += part.len();
+        let (mut place, mut path) = (&mut root, String::new());
+        for part in key.trim().split('.') {
+            let whole = if path.is_empty() { part.to_string() } else { format!("{path}.{part}") };
             if place.as_table().is_some_and(|table| !table.contains_key(part)) {
-                made.push((key[..end].to_string(), entry.clone()));
+                made.push((whole.clone(), entry.clone()));
             }
-            place = step(place, part).map_err(&wrong)?;
-            end += 1;
+            place = step(place, &path, part).map_err(&wrong)?;
+            path = whole;
         }
         *place = read_value(value.trim()).map_err(&wrong)?;
     }
@@ -60,7 +60,8 @@ pub fn changed(file: &str, text: &str, overrides: &[String]) -> Result<Changed, 
     Ok(Changed { text, made })
 }
 
-fn step<'a>(place: &'a mut Value, part: &str) -> Result<&'a mut Value, String> {
+/// From what stands at `path` to its member.
+fn step<'a>(place: &'a mut Value, path: &str, part: &str) -> Result<&'a mut Value, String> {
     match place {
         // What is not there yet is made: it is replaced by the value, or gets a member.
         Value::Table(table) => Ok(table.entry(part).or_insert_with(|| Value::Table(Table::new()))),
@@ -70,7 +71,7 @@ fn step<'a>(place: &'a mut Value, part: &str) -> Result<&'a mut Value, String> {
                 .iter()
                 .position(|n| n == part)
                 .or_else(|| part.parse::<usize>().ok().filter(|&i| i < list.len()))
-                .ok_or_else(|| no_member(part, &names))?;
+                .ok_or_else(|| no_member(path, part, &names))?;
             Ok(&mut list[index])
         }
         other => Err(format!("there is no {part:?} in {other}, which has no members")),
@@ -82,12 +83,12 @@ fn member_name(member: &Value) -> String {
     field("name").or_else(|| field("class")).unwrap_or_default()
 }
 
-fn no_member(part: &str, names: &[String]) -> String {
+fn no_member(list: &str, part: &str, names: &[String]) -> String {
     let known: Vec<&str> = names.iter().map(String::as_str).filter(|n| !n.is_empty()).collect();
     match nearest(part, known.iter().copied()) {
-        Some(name) => format!("there is no {part:?}; did you mean {name:?}?"),
-        None if known.is_empty() => format!("there is no {part:?}; members are counted from 0"),
-        None => format!("there is no {part:?}; there are {}", known.join(", ")),
+        Some(name) => format!("there is no {part:?} in the list {list}; did you mean {name:?}?"),
+        None if known.is_empty() => format!("there is no {part:?} in the list {list}; members are counted from 0"),
+        None => format!("there is no {part:?} in the list {list}; there are {}", known.join(", ")),
     }
 }
 

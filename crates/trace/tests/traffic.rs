@@ -168,7 +168,7 @@ fn the_mean_rate_is_kept() {
 fn impossible_mixtures_are_refused() {
     let refused = |m: Mixture| m.generate().err().unwrap();
     assert_eq!(refused(mixture(1, 10, 0)), MixtureError::Flows(0));
-    assert_eq!(refused(mixture(1, 10, 11)), MixtureError::Packets(10));
+    assert_eq!(refused(mixture(1, 10, 11)), MixtureError::Packets { packets: 10, flows: 11 });
     let pace = Pace::Duration(Duration::ZERO);
     assert_eq!(refused(Mixture { pace, ..mixture(1, 10, 5) }), MixtureError::Pace(pace));
 }

@@ -13,9 +13,15 @@ fn refused(arguments: &[&str], words: &[&str]) {
 fn numbers() {
     refused(&["run", "s.toml", "--seed", "abc"], &["'abc'", "--seed", "whole number"]);
     refused(&["run", "s.toml", "--seed", "-1"], &["'-1'", "--seed", "whole number"]);
-    refused(&["run", "s.toml", "--threads", "0"], &["'0'", "--threads", "1..=1024"]);
-    refused(&["run", "s.toml", "--threads", "99999"], &["'99999'", "1..=1024"]);
+    refused(&["run", "s.toml", "--threads", "0"], &["'0'", "--threads", "a whole number from 1 to 1024"]);
+    refused(&["run", "s.toml", "--threads", "99999"], &["'99999'", "from 1 to 1024"]);
+    refused(&["run", "s.toml", "--threads", "two"], &["'two'", "--threads", "a whole number from 1 to 1024"]);
+    refused(&["run", "s.toml", "--threads", "-1"], &["'-1'", "--threads", "a whole number from 1 to 1024"]);
+    refused(&["trace", "info", "t.pcap", "--top", "-1"], &["'-1'", "--top", "a whole number from 0 to"]);
     refused(&["trace", "synth", "t.pcap", "--packets", "0"], &["0 packets", "at least one"]);
+    refused(&["trace", "synth", "t.pcap", "--packets", "1k"], &["'1k'", "--packets", "a whole number from 0 to"]);
+    refused(&["trace", "synth", "t.pcap", "--packets", "1000"], &["1000 packets of 3600 flows", "one for each flow"]);
+    refused(&["trace", "synth", "t.pcap", "--flows", "-3"], &["'-3'", "--flows", "a whole number from 0 to"]);
     refused(&["trace", "synth", "t.pcap", "--flows", "0"], &["0 flows"]);
     refused(&["trace", "synth", "t.pcap", "--duration", "10"], &["--duration", "the unit is missing"]);
     refused(&["trace", "synth", "t.pcap", "--rate=-1 Mbps"], &["--rate", "it is negative"]);

@@ -111,9 +111,10 @@ fn wrong_networks_are_refused_with_the_place_and_what_would_be_right() {
         &["net.toml:20:9", "no class \"lihgt\"", "did you mean \"light\"?"],
     );
     refused("route = [\"box\"]", "route = [\"bxo\"]", &["net.toml:22:9", "no hop \"bxo\"", "did you mean \"box\"?"]);
-    refused("40 ms", "19 ms", &["net.toml:23:7", "too short", "10 ms one way"]);
+    refused("40 ms", "19 ms", &["net.toml:23:7", "too short", "10 ms one way: expected at least 20 ms"]);
     refused("count = 4", "count = 0", &["net.toml:21:9", "count = 0: expected 1 to"]);
     refused("500 B", "20 B", &["net.toml:24:10", "expected 41 to 65535"]);
+    refused("until = \"2 s\"\n", "", &["error: net.toml: missing key `until`"]);
     refused("until = \"2 s\"", "until = \"1 s\"", &["the run ends at 1 s"]);
     refused(
         "until = \"2 s\"",
@@ -151,7 +152,7 @@ fn overrides_of_what_is_not_there_are_refused() {
     let refused = |set: &str, words: &[&str]| folder.dovetail(&["run", "net.toml", "--set", set]).fails(2, words);
     refused("web.0.rate=5 flows/s", &["--set web.0.rate=5 flows/s: there is no [[web]] in net.toml"]);
     refused("web.short.rate=5 flows/s", &["there is no [[web]] in net.toml"]);
-    refused("tcp.2.count=5", &["--set tcp.2.count=5", "there is no \"2\"", "light, heavy"]);
+    refused("tcp.2.count=5", &["--set tcp.2.count=5", "there is no \"2\" in the list tcp; there are light, heavy"]);
     refused("seed=9223372036854775808", &["--set seed=", "at most 9223372036854775807"]);
 }
 

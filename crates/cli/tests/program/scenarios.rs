@@ -219,6 +219,8 @@ fn overrides() {
     refused("resource.link.rate.x=1", &["no \"x\""]);
     refused("resource=3", &["expected a list"]);
     refused("resource.link=3", &["expected a table"]);
-    refused("schedulers=fifo", &["expected a list"]);
+    refused("schedulers=fifo", &["expected a list", "write [\"fifo\"]"]);
+    refused("title=3", &["expected a quoted text"]);
+    refused("resource.rate=1 Mbps", &["there is no \"rate\" in the list resource; there are cpu, link"]);
     refused("flows.ipsec.count=many", &["\"many\"", "whole number"]);
 }

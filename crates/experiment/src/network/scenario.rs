@@ -391,7 +391,10 @@ impl NetworkScenario {
         let way = route.iter().fold(Duration::ZERO, |sum, &hop| sum + self.resources[hop].delay);
         let RoundTrips(rtt) = flow.rtt.get_ref().0;
         if rtt.min.divided_by(2) < way {
-            let message = format!("a round trip of {} is too short: the route takes {way} one way", rtt.min);
+            let (trip, least) = (rtt.min, way + way);
+            let message = format!(
+                "a round trip of {trip} is too short: the route takes {way} one way: expected at least {least}"
+            );
             return Err(self.error(flow.rtt.span(), message));
         }
         let (density, access, acks) = (class.density.0, flow.access.and_then(|access| access.0.0), self.acks(flow)?);

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use dovetail_trace::{CaptureReader, TraceError};
+
 use super::{ScenarioError, nearest};
 
 /// Bytes by which a text is told from a capture.
@@ -66,15 +68,30 @@ fn cannot_read(path: &str, error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::IsADirectory {
         return "it is a folder: expected a scenario (TOML) or a capture (pcap or pcapng, gzipped or not)".into();
     }
-    let folder = Path::new(path).parent().unwrap_or(Path::new(""));
+    format!("cannot be read: {error}{}", or_nearby(Path::new(path)))
+}
+
+/// Open a capture; `-` is standard input.
+///
+/// # Errors
+/// Why it cannot be, with a file that may have been meant.
+pub fn open_capture(path: &Path) -> Result<CaptureReader<'static>, String> {
+    CaptureReader::open(path).map_err(|error| match error {
+        TraceError::Read { .. } => format!("{error}{}", or_nearby(path)),
+        other => other.to_string(),
+    })
+}
+
+/// The nearest name of a file in the folder of one that cannot be read, as the end of a message.
+fn or_nearby(path: &Path) -> String {
+    let folder = path.parent().unwrap_or(Path::new(""));
     let listed = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let wanted = Path::new(path).file_name().unwrap_or_default().to_string_lossy().to_string();
+    let wanted = path.file_name().unwrap_or_default().to_string_lossy().to_string();
     let names: Vec<String> = std::fs::read_dir(listed)
         .map(|dir| dir.filter_map(|e| Some(e.ok()?.file_name().to_string_lossy().to_string())).collect())
         .unwrap_or_default();
-    let hint = match nearest(&wanted, names.iter().map(String::as_str)) {
+    match nearest(&wanted, names.iter().map(String::as_str)) {
         Some(name) if name != wanted => format!("; did you mean {:?}?", folder.join(name).display().to_string()),
         _ => String::new(),
-    };
-    format!("cannot be read: {error}{hint}")
+    }
 }

@@ -27,6 +27,7 @@ pub use defaults::IN_WORDS as CAPTURE_DEFAULTS;
 pub use dovetail_config::{InputError as ScenarioError, nearest, unknown};
 use file::{File, Overflow};
 use input::Given;
+pub use input::open_capture;
 use names::Names;
 pub use names::check_name;
 use value::Room;

@@ -12,6 +12,7 @@ use rand::RngExt;
 use super::ScenarioError;
 use super::file::{Rule, Trace};
 use super::flows::{flow_of_class, queue_limit};
+use super::input::open_capture;
 use super::{REPLAY_LIMIT, Scenario};
 
 /// Group of the packets that carry no flow.
@@ -51,9 +52,7 @@ pub fn load(scenario: &Scenario, given: Option<Box<dyn Read + Send>>) -> Result<
             let name = if scenario.name == "-" { "standard input" } else { &scenario.name };
             CaptureReader::new(stream, name).map_err(|e| ScenarioError::new("", e.to_string()))?
         }
-        None => {
-            CaptureReader::open(&file(scenario, trace)).map_err(|e| scenario.error(trace.file.span(), e.to_string()))?
-        }
+        None => open_capture(&file(scenario, trace)).map_err(|e| scenario.error(trace.file.span(), e))?,
     };
     let packets = load_packets(&mut reader, trace.key.map_or_else(Default::default, |k| k.0));
     let mut capture = Capture { packets: packets.into(), classes: Vec::new(), speed: 1.0 };

@@ -68,7 +68,12 @@ pub enum MixtureError {
     /// The number of flows, which is not in 1 to 1 million.
     Flows(u32),
     /// The number of packets, which is below that of the flows or above 100 million.
-    Packets(u32),
+    Packets {
+        /// It.
+        packets: u32,
+        /// The number of flows.
+        flows: u32,
+    },
     /// The trace would take no time or more than 30 years.
     Pace(Pace),
 }
@@ -77,7 +82,12 @@ impl fmt::Display for MixtureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flows(n) => write!(f, "{n} flows: expected 1 to {MAX_FLOWS}"),
-            Self::Packets(n) => write!(f, "{n} packets: expected at least one for each flow, at most {MAX_PACKETS}"),
+            Self::Packets { packets, flows } => {
+                write!(
+                    f,
+                    "{packets} packets of {flows} flows: expected at least one for each flow, at most {MAX_PACKETS}"
+                )
+            }
             Self::Pace(Pace::Duration(d)) => write!(f, "a duration of {d}: expected more than 0 s, at most 30 years"),
             Self::Pace(Pace::MeanRate(r)) => {
                 write!(f, "a mean rate of {r}: the trace would last less than 1 ns or more than 30 years")
@@ -103,7 +113,7 @@ impl Mixture {
             return Err(MixtureError::Flows(self.flows));
         }
         if !(self.flows..=MAX_PACKETS).contains(&self.packets) {
-            return Err(MixtureError::Packets(self.packets));
+            return Err(MixtureError::Packets { packets: self.packets, flows: self.flows });
         }
         let flows = flows::draw(self);
         let mut packets = arrivals::draw(self, &flows);
