@@ -43,6 +43,10 @@ fn a_capture_alone_runs_with_the_defaults_and_says_which() {
     assert!(said.err.contains("defaults: one CPU and a 200 Mbps link"), "{}", said.err);
     let faster = folder.dovetail(&["run", "t.pcap", "--set", "resource.link.rate=1 Gbps", "--json"]).succeeds();
     assert_ne!(said.out, faster.out);
+    let own = folder.dovetail(&["run", "t.pcap", "--set", "trace.speed=2"]).succeeds();
+    assert!(own.err.contains("replayed 2.000000 times as fast as recorded"), "in place of the load: {}", own.err);
+    let both = ["run", "t.pcap", "--set", "trace.speed=2", "--set", "trace.load=0.5"];
+    folder.dovetail(&both).fails(2, &["give speed or load, not both"]);
 }
 
 #[test]

@@ -30,10 +30,13 @@ impl FromStr for RoundTrips {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = |problem: &str| {
+            format!("{text:?}: {problem}; expected a round trip such as \"40 ms\", or \"20 ms to 60 ms\"")
+        };
         let time = |part: &str| match part.parse::<Duration>() {
-            Ok(Duration::ZERO) => Err(format!("{text:?}: it is zero; expected a round trip such as \"40 ms\"")),
+            Ok(Duration::ZERO) => Err(wrong("it is zero")),
             Ok(time) => Ok(time),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(wrong(error.problem())),
         };
         let (min, max) = text.split_once(" to ").unwrap_or((text, text));
         let (min, max) = (time(min)?, time(max)?);

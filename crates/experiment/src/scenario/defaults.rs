@@ -1,9 +1,13 @@
 //! The scenario around a capture that is given alone.
 
-/// The paper's trace-driven setting (section 6.2) around the capture `file`, at a load that makes the schedulers' choices matter.
-pub fn around_capture(file: &str) -> String {
+/// The paper's trace-driven setting (section 6.2) around the capture `file`, at a load that makes the schedulers' choices matter unless an override
+/// gives the speed.
+pub fn around_capture(file: &str, overrides: &[String]) -> String {
     let file = toml::Value::String(file.to_string());
-    format!("{DEFAULTS}file = {file}\n")
+    let key = |entry: &String| entry.split('=').next().map(|key| key.trim().to_string());
+    let pace =
+        if overrides.iter().any(|entry| key(entry).as_deref() == Some("trace.speed")) { "" } else { "load = 1.2\n" };
+    format!("{DEFAULTS}{pace}file = {file}\n")
 }
 
 const DEFAULTS: &str = r#"schedulers = ["fifo", "drfq", "tradeoff:alpha=1", "tradeoff:alpha=0.85"]
@@ -28,7 +32,6 @@ name = "ipsec"
 cost = { cpu = "0.015 us/B + 84.5 us" }
 
 [trace]
-load = 1.2
 queue = "200 packets"
 "#;
 

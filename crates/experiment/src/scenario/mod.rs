@@ -102,7 +102,8 @@ impl Scenario {
             }
             Given::Capture(stream) => {
                 let label = format!("the default scenario around {path}");
-                Self::read(path, &label, &defaults::around_capture(path), overrides, PathBuf::new(), Some(stream))
+                let text = defaults::around_capture(path, overrides);
+                Self::read(path, &label, &text, overrides, PathBuf::new(), Some(stream))
             }
         }
     }

@@ -47,7 +47,7 @@ impl Names {
         if file.resource.is_empty() {
             return Err(ScenarioError::new(
                 name,
-                "there is no [[resource]]: at least one is needed, such as a cpu and a link",
+                "there is no [[resource]]: at least one is needed, such as a cpu and a link; a network has a [[hop]]",
             ));
         }
         if file.resource.len() > MAX_RESOURCES {
