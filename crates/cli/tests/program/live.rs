@@ -48,6 +48,22 @@ fn the_report_has_what_modules_have_counted() {
 }
 
 #[test]
+fn a_dry_run_says_what_would_be_done_and_writes_nothing() {
+    let folder = folder("20");
+    let said = folder.dovetail(&["live", "box.toml", "--dry-run", "--set", "control.socket=\"box.sock\""]).succeeds();
+    let expected = "pcap:in.pcap -> drr -> pcap:>out/out.pcap\ncpu: 100 % of a core\nlink: 100 Mbps\n\
+        class all: who, then ids; charged 1 us\ncontrol socket: box.sock\n";
+    assert_eq!(said.out, expected);
+    assert!(folder.list("out").is_empty() && !folder.path("box.sock").exists());
+    let other = ["live", "box.toml", "--dry-run", "--set", "class.0.modules=[]", "--set", "cpu.budget=\"20 %\""];
+    let said = folder.dovetail(&other).succeeds().out;
+    assert!(
+        said.contains("cpu: 20 % of a core\n") && said.contains("class all: passes as it is; charged 1 us\n"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_time_to_run_is_refused_over_a_capture() {
     let folder = folder("10");
     folder.dovetail(&["live", "box.toml", "--for", "1 s"]).fails(2, &["--for is for a box that runs by the clock"]);

@@ -485,10 +485,23 @@ impl Match {
 impl std::fmt::Display for Config {
     /// What a box of it would do, for `--dry-run`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let File { ports, scheduler, link, class, .. } = &self.file;
+        let File { ports, scheduler, cpu, link, class, control, .. } = &self.file;
+        let budget = cpu.budget.as_ref().map_or(Budget::WHOLE, |budget| budget.get_ref().0.0).as_millionths();
         let rate = link.rate.as_ref().map_or("as fast as the port takes them".to_string(), |rate| rate.0.to_string());
         writeln!(f, "{} -> {} -> {}", ports.inside.get_ref(), scheduler.get_ref().0, ports.outside.get_ref())?;
+        writeln!(f, "cpu: {} % of a core", f64::from(budget) / 1e4)?;
         writeln!(f, "link: {rate}")?;
-        class.iter().try_for_each(|class| writeln!(f, "class {}", class.get_ref().name.get_ref()))
+        class.iter().try_for_each(|class| writeln!(f, "class {}", class.get_ref()))?;
+        control.socket.iter().try_for_each(|socket| writeln!(f, "control socket: {}", socket.display()))?;
+        self.metrics().iter().try_for_each(|address| writeln!(f, "metrics: http://{address}/metrics"))
+    }
+}
+
+impl std::fmt::Display for Class {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let modules: Vec<&str> = self.modules.iter().map(|module| module.get_ref().as_str()).collect();
+        let done = if modules.is_empty() { "passes as it is".to_string() } else { modules.join(", then ") };
+        write!(f, "{}: {done}", self.name.get_ref())?;
+        self.cost.as_ref().map_or(Ok(()), |cost| write!(f, "; charged {}", cost.0))
     }
 }
