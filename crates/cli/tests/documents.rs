@@ -64,6 +64,31 @@ fn commands_of_the_documents_succeed() {
     assert!(run >= 10, "only {run} commands found: is the fence still marked `sh`?");
 }
 
+/// All of its commands, with those of other programs.
+#[test]
+fn the_checks_of_modules_come_out_as_told() {
+    if Command::new("tshark").arg("--version").output().is_err() {
+        eprintln!("skipped: tshark is not installed");
+        return;
+    }
+    let folder = checkout();
+    let document = std::fs::read_to_string(root().join("docs/how-to/check-modules.md")).unwrap();
+    let blocks: Vec<&str> = document.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    let script = format!("dovetail() {{ {} \"$@\"; }}\n{}", env!("CARGO_BIN_EXE_dovetail"), blocks.concat());
+    let output = Command::new("sh").args(["-ec", &script]).current_dir(folder.path()).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    let row = said.lines().find(|line| line.starts_with("tunnel ")).unwrap();
+    let encrypted = row.split_whitespace().nth(3).unwrap();
+    assert!(encrypted.parse::<u32>().unwrap() > 1000, "{row}");
+    assert!(said.lines().any(|line| line.trim() == encrypted), "not {encrypted} packets were decrypted:\n{said}");
+    let eliminated = said.lines().find(|line| line.starts_with("module eliminate")).unwrap();
+    let numbers: Vec<u32> =
+        eliminated.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok()).collect();
+    assert!(numbers[1] < numbers[0] * 6 / 10 && numbers[2] > 1000, "{eliminated}");
+    assert!(said.ends_with("the same\n"), "{said}");
+}
+
 #[test]
 fn the_readmes_scenario_is_the_one_in_the_repository() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
