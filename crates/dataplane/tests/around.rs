@@ -175,10 +175,8 @@ fn a_part_has_one_bit_flipped() {
     let between = Between::new();
     between.run("[faults]\nin = { corrupt = \"5 %\" }\n");
     let left = between.there();
-    let flipped = |((_, is), (_, was)): (&(Time, Vec<u8>), &(Time, Vec<u8>))| {
-        is.iter().zip(was).map(|(a, b)| (a ^ b).count_ones() as usize).sum::<usize>()
-    };
-    let bits: Vec<usize> = left.iter().zip(&all()).map(flipped).collect();
+    let flipped = |is: &[u8], was: &[u8]| is.iter().zip(was).map(|(a, b)| (a ^ b).count_ones() as usize).sum();
+    let bits: Vec<usize> = left.iter().zip(&all()).map(|(is, was)| flipped(&is.1, &was.1)).collect();
     assert!(left.len() == FRAMES as usize && bits.iter().all(|&bits| bits <= 1));
     assert!(likely(bits.iter().sum(), 0.05));
 }
