@@ -137,8 +137,10 @@ impl<K: Copy + Ord> IndexedHeap<K> {
         loop {
             let first = at * ARITY + 1;
             let last = (first + ARITY).min(self.entries.len());
-            let Some((&eldest, others)) = self.entries.get(first..last).and_then(<[_]>::split_first) else { break };
-            let (mut least, mut child) = (eldest, first);
+            let Some((&first_child, others)) = self.entries.get(first..last).and_then(<[_]>::split_first) else {
+                break;
+            };
+            let (mut least, mut child) = (first_child, first);
             for (k, &other) in others.iter().enumerate() {
                 if other < least {
                     (least, child) = (other, first + 1 + k);

@@ -127,7 +127,7 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
         self.flows.get(flow.index()).filter(|f| f.live && f.generation == flow.generation)
     }
 
-    /// The record at a live flow's index.
+    /// The record at the index of a flow that is live, or was: then with the state that it was left in.
     pub fn flow(&self, index: u32) -> &FlowRecord<F> {
         &self.flows[index as usize]
     }

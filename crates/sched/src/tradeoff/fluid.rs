@@ -144,9 +144,16 @@ fn part(small: u64, large: u64) -> u64 {
     }
 }
 
-/// As `value as f64`, to the last bit below 2^64; the processor converts both halves itself.
+/// As `value as f64`; most values have 64 bits, from which the processor converts itself.
 fn to_f64(value: u128) -> f64 {
-    (value >> 64) as u64 as f64 * (1_u128 << 64) as f64 + value as u64 as f64
+    u64::try_from(value).map_or_else(|_| wide_to_f64(value), |value| value as f64)
+}
+
+/// Apart, or the compiler takes both ways for one.
+#[cold]
+#[inline(never)]
+fn wide_to_f64(value: u128) -> f64 {
+    value as f64
 }
 
 /// As `value as u128`.
@@ -164,12 +171,10 @@ fn in_ticks(time: Time) -> u128 {
     u128::from(time.as_nanos()) << TICK_BITS
 }
 
-/// The flow at this end of order (23), where one is: into `flow` which it is, and its normalised processing times.
-fn at_end<P>(end: usize, places: &mut IndexedHeap<Place>, queues: &FlowQueues<P>, flow: &mut u32) -> [f64; 2] {
-    places.first(|flow| queues.flow(flow).state.place(end)).map_or([1.0; 2], |(_, found)| {
-        *flow = found;
-        queues.flow(found).state.ratio.normalised_f64()
-    })
+/// Normalised processing times of the flow at this end of order (23), which is noted; as if they were equal where no flow is backlogged.
+fn at_end<P>(end: usize, order: &mut IndexedHeap<Place>, queues: &FlowQueues<P>, flow: &mut Option<u32>) -> [f64; 2] {
+    *flow = order.first(|flow| queues.flow(flow).state.place(end)).map(|(_, flow)| flow);
+    flow.map_or([1.0; 2], |flow| queues.flow(flow).state.ratio.normalised_f64())
 }
 
 /// A flow with a bonus.
@@ -515,26 +520,27 @@ impl Fluid {
             return;
         }
         let load = self.load.map(|l| to_f64(l) / (1000.0 * ONE as f64));
-        let (mut first, mut last) = (NIL, NIL);
+        let (mut first, mut last) = (None, None);
         let [from_start, from_end] = &mut self.places;
         let of_first = || at_end(0, from_start, queues, &mut first);
         let of_last = || at_end(1, from_end, queues, &mut last);
         let shares = allocate(self.alpha, load, of_first, of_last);
         self.rate = shares.guaranteed;
         let before = self.favoured;
-        let wanted = [(first, shares.first_bonus), (last, shares.last_bonus)];
-        let is_wanted = |flow: u32| wanted.iter().any(|&(f, bonus)| f == flow && bonus > 0.0);
+        let with_bonus = |(flow, bonus): (Option<u32>, f64)| flow.filter(|_| bonus > 0.0).map(|flow| (flow, bonus));
+        let wanted = [(first, shares.first_bonus), (last, shares.last_bonus)].map(with_bonus);
+        let is_wanted = |flow: u32| wanted.iter().flatten().any(|&(f, _)| f == flow);
         for old in before.iter().flatten().filter(|f| !is_wanted(f.flow)) {
             // Eq. (30).
             self.finishes.set(old.flow, self.virtual_time.plus(old.left));
         }
-        for (k, (flow, bonus)) in wanted.into_iter().enumerate() {
-            self.favoured[k] = (bonus > 0.0).then(|| {
+        for (k, wanted) in wanted.into_iter().enumerate() {
+            self.favoured[k] = wanted.map(|(flow, bonus)| {
                 let left = before.iter().flatten().find(|f| f.flow == flow).map(|f| f.left);
                 let rate = shares.guaranteed + bonus / queues.flow(flow).weight().as_f64();
                 Favoured { flow, left: left.unwrap_or_else(|| self.favour(flow)), rate }
             });
-            if bonus > 0.0 {
+            if let Some((flow, _)) = wanted {
                 self.start(flow, queues, started);
             }
         }

@@ -17,7 +17,7 @@ pub struct Shares {
 /// * `load`: sum over backlogged flows of weight times normalised processing time, per resource; one of them above zero.
 /// * `first`, `last`: ask for the normalised processing times of the flow with the largest and the one with the smallest ratio (order 23); only asked for one that can have a bonus.
 ///
-/// O(1). With weights, mu_r = 1 - alpha d load_r; nothing else changes (Theorem 3 with eq. 22 so read).
+/// O(1) besides what is asked for. With weights, mu_r = 1 - alpha d load_r; nothing else changes (Theorem 3 with eq. 22 so read).
 pub fn allocate(
     alpha: f64,
     load: [f64; 2],
