@@ -11,6 +11,8 @@ const SCENARIO: &str = include_str!("../../../../../scenarios/papers/drq/fig14.t
 
 /// Capacities of IE1's and EE1's CPUs in Mcycles/s (Fig. 14).
 const CAPACITIES: [u32; 4] = [5, 10, 20, 40];
+/// Flows in each of SG1, SG2 and SG3.
+const FLOWS: f64 = 10.0;
 /// Densities of SG1 in cycles/bit (Fig. 15).
 const DENSITIES: [u32; 4] = [2, 5, 10, 20];
 
@@ -110,8 +112,14 @@ fn gain(point: &Point, scheme: &str, other: &str) -> f64 {
 
 /// The same of the fair rates over RED-RED.
 fn fair_gain(point: &Point) -> f64 {
-    let fair = |group| point.group("drq", group).and_then(|g| g.fair_bps).unwrap_or(f64::NAN);
-    100.0 * ((fair("SG1") + fair("SG2")) / (mean(point, "red+red", "SG1") + mean(point, "red+red", "SG2")) - 1.0)
+    let fair = fair_together(point, "drq").unwrap_or(f64::NAN) / FLOWS;
+    100.0 * (fair / (mean(point, "red+red", "SG1") + mean(point, "red+red", "SG2")) - 1.0)
+}
+
+/// The fair rate of all flows of SG1 and SG2.
+fn fair_together(point: &Point, scheme: &str) -> Option<f64> {
+    let fair = |group| point.group(scheme, group)?.fair_bps;
+    Some((fair("SG1")? + fair("SG2")?) * FLOWS)
 }
 
 fn together(point: &Point, scheme: &str) -> Option<Estimate> {
@@ -122,17 +130,16 @@ fn picture(points: &[Point], title: &str, x: Quantity) -> Result<String, Reprodu
     let panel = |(scheme, name): (&str, &str)| {
         let per_ten = |group: &str| {
             let mut one = throughput(points, scheme, group);
-            let flows = 10.0;
             one.name = format!("{group}, ten flows");
             one.points.iter_mut().for_each(|p| {
-                p.y *= flows;
-                p.half = p.half.map(|h| h * flows);
+                p.y *= FLOWS;
+                p.half = p.half.map(|h| h * FLOWS);
             });
-            one.ideal.clear();
+            one.ideal.iter_mut().for_each(|(_, rate)| *rate *= FLOWS);
             one
         };
         let mut lines: Vec<_> = ["SG1", "SG2", "SG3"].map(per_ten).into();
-        lines.push(curve("SG1 and SG2 together", points, |p| together(p, scheme), |_| None));
+        lines.push(curve("SG1 and SG2 together", points, |p| together(p, scheme), |p| fair_together(p, scheme)));
         CurvePanel { heading: name.into(), curves: lines }
     };
     Ok(curves(&CurveChart {

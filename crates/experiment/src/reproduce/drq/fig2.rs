@@ -16,10 +16,14 @@ const STEPS: usize = 100;
 const LARGEST_RATIO: f64 = 5.0;
 
 pub fn reproduce() -> Result<Findings, ReproduceError> {
-    let points = (1..=STEPS).map(|k| Allocations::at(LARGEST_RATIO * k as f64 / STEPS as f64));
-    let points = points.collect::<Result<Vec<Allocations>, ReproduceError>>()?;
     let mut findings = Findings::default();
     let single = single(1.0)?;
+    let mut ratios: Vec<f64> = (1..=STEPS).map(|k| LARGEST_RATIO * k as f64 / STEPS as f64).collect();
+    // The lines bend there.
+    ratios.extend([single.harmonic_mean(), single.arithmetic_mean()]);
+    ratios.sort_by(f64::total_cmp);
+    ratios.dedup();
+    let points = ratios.into_iter().map(Allocations::at).collect::<Result<Vec<Allocations>, ReproduceError>>()?;
     findings.found("harmonic", single.harmonic_mean());
     findings.found("arithmetic", single.arithmetic_mean());
     findings.found("solver", most(points.iter().map(Allocations::distance_of_solver)));

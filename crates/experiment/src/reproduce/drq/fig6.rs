@@ -2,7 +2,7 @@
 
 use super::super::ReproduceError;
 use super::super::expected::Findings;
-use super::sweep::{Point, SCHEMES, curve, least, most};
+use super::sweep::{Point, SCHEMES, curve, fair_utilization, least, most};
 use crate::figure::{CurveChart, CurvePanel, Quantity, curves};
 use crate::network::Estimate;
 
@@ -56,12 +56,13 @@ fn utilization(point: &Point, scheme: &str) -> Option<Estimate> {
 }
 
 fn picture(points: &[Point]) -> Result<String, ReproduceError> {
-    let fair = |p: &Point| {
-        let rates = p.run("drq")?.groups.iter().map(|g| Some(g.fair_bps? * g.flows)).sum::<Option<f64>>()?;
-        Some(rates / LINK_BPS)
-    };
     let line = |(scheme, name): (&str, &str)| {
-        curve(name, points, |p| utilization(p, scheme), |p| if scheme == "drq" { fair(p) } else { None })
+        curve(
+            name,
+            points,
+            |p| utilization(p, scheme),
+            |p| if scheme == "drq" { fair_utilization(p, LINK) } else { None },
+        )
     };
     Ok(curves(&CurveChart {
         title: "Fig. 6: bandwidth utilisation".into(),

@@ -89,7 +89,12 @@ fn equal_share(point: &Point) -> Option<f64> {
 
 fn picture(points: &[Point]) -> Result<String, ReproduceError> {
     let line = |(scheme, name): (&str, &str)| {
-        curve(name, points, |p| share(p, scheme), |p| if scheme == "drq" { ideal(p) } else { None })
+        let ideal = |p: &Point| match scheme {
+            "drq" => ideal(p),
+            "drr+red" => equal_share(p),
+            _ => Some(equal_rates(p)),
+        };
+        curve(name, points, |p| share(p, scheme), ideal)
     };
     Ok(curves(&CurveChart {
         title: "Fig. 7: CPU of the flows with 10 cycles per bit, beside forty others".into(),

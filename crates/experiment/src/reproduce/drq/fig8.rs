@@ -3,7 +3,7 @@
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
-use super::sweep::{Point, SCHEMES, curve, least, most, sweep, throughput};
+use super::sweep::{Point, SCHEMES, curve, fair_utilization, least, most, sweep, throughput};
 use crate::figure::{CurveChart, CurvePanel, Quantity, curves};
 use crate::network::Estimate;
 
@@ -82,7 +82,10 @@ fn picture(points: &[Point]) -> Result<String, ReproduceError> {
 }
 
 fn utilization_picture(points: &[Point]) -> Result<String, ReproduceError> {
-    let line = |(scheme, name): (&str, &str)| curve(name, points, |p| utilization(p, scheme), |_| None);
+    let line = |(scheme, name): (&str, &str)| {
+        let ideal = |p: &Point| if scheme == "drq" { fair_utilization(p, LINK) } else { None };
+        curve(name, points, |p| utilization(p, scheme), ideal)
+    };
     Ok(curves(&CurveChart {
         title: "Fig. 8: bandwidth utilisation with short flows".into(),
         x: x(),

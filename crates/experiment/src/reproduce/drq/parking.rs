@@ -3,12 +3,13 @@
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
-use super::sweep::{DRR_RED, Point, SCHEMES, curve, least, most, sweep, throughput, under};
+use super::sweep::{DRR_RED, Point, SCHEMES, curve, fair_utilization, least, most, sweep, throughput, under};
 use crate::figure::{CurveChart, CurvePanel, Quantity, curves};
 use crate::network::{Beside, Estimate, HopSummary, fair_rates};
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/drq/fig10.toml");
 
+const L3: &str = "L3.link";
 /// Rates of L3 in Mbit/s.
 const RATES: [u32; 5] = [20, 35, 50, 70, 90];
 /// Groups over three links, and groups over the last one.
@@ -156,7 +157,10 @@ pub fn utilization(points: &[Point], room: &[Point]) -> Result<Findings, Reprodu
             format!("DRQ {drq:.1} %, DRR-RED {drr:.1} % at {} Mbit/s", with.x),
         );
     }
-    let lines = SCHEMES.map(|(scheme, name)| curve(name, points, |p| of_link(p, scheme), |_| None));
+    let lines = SCHEMES.map(|(scheme, name)| {
+        let ideal = |p: &Point| if scheme == "drq" { fair_utilization(p, L3) } else { None };
+        curve(name, points, |p| of_link(p, scheme), ideal)
+    });
     let chart = CurveChart {
         title: "Fig. 12: utilisation of L3, parking lot".into(),
         x: rate_of_l3(),
@@ -173,7 +177,7 @@ fn rate_of_l3() -> Quantity {
 
 fn of_link(point: &Point, scheme: &str) -> Option<Estimate> {
     let hops = &point.run(scheme)?.hops.0;
-    hops.iter().find(|(name, _)| name == "L3.link").map(|(_, hop)| hop.utilization)
+    hops.iter().find(|(name, _)| name == L3).map(|(_, hop)| hop.utilization)
 }
 
 /// All long-lived flows.

@@ -3,8 +3,8 @@
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use crate::figure::{Curve, Measured};
-use crate::network::{Estimate, Group, GroupSummary, NetworkScenario, NetworkSummary, RunSummary, Runs};
-use dovetail_sim::network::NetworkResult;
+use crate::network::{Capacity, Estimate, Group, GroupSummary, NetworkScenario, NetworkSummary, RunSummary, Runs};
+use dovetail_sim::network::{NetworkResult, Traffic};
 
 /// The names of the paper's RED-RED, DRR-RED and DRQ.
 pub(super) const SCHEMES: [(&str, &str); 3] = [("red+red", "RED-RED"), ("drr+red", "DRR-RED"), (DRQ, "DRQ")];
@@ -112,6 +112,19 @@ pub(super) fn curve(
 pub(super) fn throughput(points: &[Point], scheme: &str, group: &str) -> Curve {
     let of = |p: &Point| p.group(scheme, group).cloned();
     curve(group, points, |p| Some(of(p)?.throughput_bps), |p| of(p)?.fair_bps)
+}
+
+/// The part of a link that long-lived flows with their fair rates use beside what short ones have under DRQ.
+pub(super) fn fair_utilization(point: &Point, link: &str) -> Option<f64> {
+    let resources = &point.scenario.resources;
+    let place = resources.iter().position(|resource| resource.name == link)?;
+    let Capacity::Link(rate) = resources[place].capacity else { return None };
+    let groups = point.scenario.groups.iter().zip(&point.run(DRQ)?.groups);
+    let rates = groups.filter(|(group, _)| group.route.contains(&place)).map(|(group, summary)| match group.traffic {
+        Traffic::LongLived { .. } => Some(summary.fair_bps? * summary.flows),
+        Traffic::Web { .. } => Some(summary.throughput_bps.mean),
+    });
+    Some(rates.sum::<Option<f64>>()? / rate.as_bps() as f64)
 }
 
 /// The largest of these numbers, or negative infinity.
