@@ -73,7 +73,7 @@ pub fn curves(spec: &CurveChart) -> Result<String, FigureError> {
     sheet.legend = names.iter().enumerate().map(entry).collect();
     let all = || panels.iter().flat_map(|p| &p.curves);
     if all().any(|c| !c.ideal.is_empty()) {
-        sheet.notes.push("Dashed: the ideal, in the colour of what it is the ideal of.".into());
+        sheet.notes.push("Dashed: what theory says, in the same colour.".into());
     }
     if all().flat_map(|c| &c.points).any(|p| half(p) > 0.0) {
         sheet.notes.push("Whiskers: 95 % confidence over seeds.".into());
