@@ -116,9 +116,11 @@ fn plain_words(message: &str) -> String {
 
 /// The key that has a table, where the TOML reader finds that a list belongs.
 pub(crate) fn table_for_list<'a>(text: &'a str, error: &toml::de::Error) -> Option<&'a str> {
-    let written = text.get(error.span()?)?;
-    let key = written.trim_matches(['[', ']']);
-    (error.message().trim() == "invalid type: map, expected a sequence" && !written.starts_with('{')).then_some(key)
+    let read = text.get(..error.span()?.end)?;
+    let (_, line) = read.rsplit_once('\n').unwrap_or(("", read));
+    // Of `[a.b.c]` the place may be b alone.
+    let key = line.strip_prefix('[')?.trim_matches(['[', ']', ' ']);
+    (error.message().trim() == "invalid type: map, expected a sequence").then_some(key)
 }
 
 /// The quoted text that stands where a list belongs, by a message in plain words.

@@ -36,14 +36,17 @@ pub fn read<T: DeserializeOwned>(name: &str, text: &str, overrides: &[String]) -
     };
     let changed = overrides::changed(name, text, overrides)?;
     let wrong = |error: toml::de::Error| {
-        let made = table_for_list(&changed.text, &error).and_then(|key| changed.made(key));
-        match (made, words::<T>(&changed.text, &error)) {
-            (Some((key, entry)), _) => {
-                let message = format!("there is no [[{key}]] in {name}, and --set adds none");
-                InputError::new(&format!("--set {entry}"), message)
-            }
-            (None, Some((span, message))) => InputError::at(&label, &changed.text, span, message),
-            (None, None) => InputError::from_toml(&label, &changed.text, &error),
+        let of = |entry: &str, message: String| InputError::new(&format!("--set {entry}"), message);
+        let made = table_for_list(&changed.text, &error).and_then(|key| Some((key, changed.made(key)?)));
+        if let Some((key, entry)) = made {
+            return of(entry, format!("there is no [[{key}]] in {name}, and --set adds none"));
+        }
+        if let Some(entry) = changed.beyond(&error) {
+            return of(entry, format!("expected a whole number from 0 to {}", i64::MAX));
+        }
+        match words::<T>(&changed.text, &error) {
+            Some((span, message)) => InputError::at(&label, &changed.text, span, message),
+            None => InputError::from_toml(&label, &changed.text, &error),
         }
     };
     let file = toml::from_str(&changed.text).map_err(wrong)?;
@@ -62,6 +65,8 @@ fn words<T: DeserializeOwned>(text: &str, error: &toml::de::Error) -> Option<(Ra
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use serde::Deserialize;
 
     use super::*;
@@ -143,6 +148,16 @@ mod tests {
     fn a_table_where_members_of_a_list_belong_is_told_how_they_begin() {
         wrong("[web]\nseed = 3\n", &[], &["net.toml:1:1", "expected a list", "to begin a member, write [[web]]"]);
         wrong("[trace.rule]\nseed = 3\n", &[], &["net.toml:1:1", "write [[trace.rule]]"]);
+        wrong("[trace.rule.x]\nseed = 3\n", &[], &["net.toml:1:8", "write [[trace.rule]]"]);
+        let inline = read::<Lists>("net.toml", "[trace]\nrule = { seed = 3 }\n", &[]).unwrap_err().to_string();
+        assert!(inline.contains("expected a list") && !inline.contains("help"), "{inline}");
+    }
+
+    #[test]
+    fn a_text_of_digits_is_a_text_however_many_they_are() {
+        let title =
+            |value: &str| read::<BTreeMap<String, String>>("net.toml", "", &[format!("title={value}")]).unwrap();
+        assert_eq!(title("99999999999999999999").file["title"], "99999999999999999999");
     }
 
     #[test]
@@ -172,12 +187,12 @@ mod tests {
         }
         // What is changed goes through TOML's own numbers.
         assert!(read::<Lists>("net.toml", "[[web]]\n", &[format!("web.0.seed={}", i64::MAX)]).is_ok());
-        let entry = "web.0.seed=9223372036854775808";
-        wrong(
-            "[[web]]\n",
-            &[entry],
-            &[&format!("--set {entry}: expected a whole number of at most 9223372036854775807")],
-        );
+        for beyond in ["9223372036854775808", "9_223_372_036_854_775_808", "0x8000000000000000", "-9223372036854775809"]
+        {
+            let entry = format!("web.0.seed={beyond}");
+            let message = format!("--set {entry}: expected a whole number from 0 to 9223372036854775807");
+            wrong("[[web]]\n", &[&entry], &[&message]);
+        }
         wrong(
             &format!("[[web]]\nseed = {most}\n"),
             &["web.0.seed=1"],

@@ -1,5 +1,7 @@
 //! `--set key=value`: change a file without editing it.
 
+use std::collections::BTreeMap;
+
 use toml::{Table, Value};
 
 use super::error::{InputError, nearest};
@@ -10,13 +12,20 @@ pub struct Changed {
     pub text: String,
     /// What the overrides made since the file had none of it: the dotted key of a table, and by which.
     made: Vec<(String, String)>,
+    /// Values that stand as texts since TOML's own whole numbers do not reach so far, and the overrides.
+    beyond: Vec<(String, String)>,
 }
 
 impl Changed {
-    /// The dotted key that ends in `key` which an override made, and that override.
-    pub fn made(&self, key: &str) -> Option<(&str, &str)> {
-        let found = self.made.iter().find(|(path, _)| path.rsplit('.').next() == Some(key));
-        found.map(|(path, entry)| (path.as_str(), entry.as_str()))
+    /// The override that made the table of this dotted key.
+    pub fn made(&self, key: &str) -> Option<&str> {
+        self.made.iter().find(|(path, _)| path == key).map(|(_, entry)| entry.as_str())
+    }
+
+    /// The override whose whole number is too large or small, if the TOML reader stumbled over one.
+    pub fn beyond(&self, error: &toml::de::Error) -> Option<&str> {
+        let stumbled = |value: &str| error.message().starts_with(&format!("invalid type: string {value:?}, "));
+        self.beyond.iter().find(|(value, _)| stumbled(value)).map(|(_, entry)| entry.as_str())
     }
 }
 
@@ -33,9 +42,9 @@ pub fn apply(file: &str, text: &str, overrides: &[String]) -> Result<String, Inp
 
 /// As [`apply`], and what was made.
 pub fn changed(file: &str, text: &str, overrides: &[String]) -> Result<Changed, InputError> {
-    let mut made = Vec::new();
+    let (mut made, mut beyond) = (Vec::new(), Vec::new());
     if overrides.is_empty() {
-        return Ok(Changed { text: text.to_string(), made });
+        return Ok(Changed { text: text.to_string(), made, beyond });
     }
     let table: Table = toml::from_str(text).map_err(|e| InputError::from_toml(file, text, &e))?;
     let mut root = Value::Table(table);
@@ -54,10 +63,13 @@ pub fn changed(file: &str, text: &str, overrides: &[String]) -> Result<Changed, 
             place = step(place, &path, part).map_err(&wrong)?;
             path = whole;
         }
-        *place = read_value(value.trim()).map_err(&wrong)?;
+        *place = read_value(value.trim());
+        if place.is_str() && is_whole(value.trim()) {
+            beyond.push((value.trim().to_string(), entry.clone()));
+        }
     }
     let text = toml::to_string(&root).map_err(|e| InputError::new(file, format!("with --set: {e}")))?;
-    Ok(Changed { text, made })
+    Ok(Changed { text, made, beyond })
 }
 
 /// From what stands at `path` to its member.
@@ -92,11 +104,12 @@ fn no_member(list: &str, part: &str, names: &[String]) -> String {
     }
 }
 
-fn read_value(text: &str) -> Result<Value, String> {
-    let parsed = toml::from_str::<Table>(&format!("v = {text}"));
-    if text.parse::<i128>().is_ok_and(|number| number > i64::MAX.into()) {
-        return Err(format!("expected a whole number of at most {}", i64::MAX));
-    }
-    let value = parsed.ok().filter(|t| t.len() == 1).and_then(|mut t| t.remove("v"));
-    Ok(value.unwrap_or_else(|| Value::String(text.to_string())))
+fn read_value(text: &str) -> Value {
+    let parsed = toml::from_str::<Table>(&format!("v = {text}")).ok().filter(|t| t.len() == 1);
+    parsed.and_then(|mut t| t.remove("v")).unwrap_or_else(|| Value::String(text.to_string()))
+}
+
+/// Whether it is written as TOML writes whole numbers: also in hexadecimal digits, and with `_` between digits.
+fn is_whole(text: &str) -> bool {
+    toml::from_str::<BTreeMap<String, i128>>(&format!("v = {text}")).is_ok()
 }

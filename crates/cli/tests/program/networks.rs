@@ -155,7 +155,7 @@ fn overrides_of_what_is_not_there_are_refused() {
     refused("web.0.rate=5 flows/s", &["--set web.0.rate=5 flows/s: there is no [[web]] in net.toml"]);
     refused("web.short.rate=5 flows/s", &["there is no [[web]] in net.toml"]);
     refused("tcp.2.count=5", &["--set tcp.2.count=5", "there is no \"2\" in the list tcp; there are light, heavy"]);
-    refused("seed=9223372036854775808", &["--set seed=", "at most 9223372036854775807"]);
+    refused("seed=9223372036854775808", &["--set seed=", "from 0 to 9223372036854775807"]);
 }
 
 /// Short flows, with what is written of their lengths.

@@ -209,7 +209,7 @@ fn overrides() {
     refused("seed", &["expected key=value"]);
     refused("=3", &["expected key=value"]);
     refused("sede=3", &["unknown key `sede`", "did you mean `seed`?"]);
-    refused("seed=9223372036854775808", &["at most 9223372036854775807"]);
+    refused("seed=9223372036854775808", &["from 0 to 9223372036854775807"]);
     refused("change.0.at=1 s", &["there is no [[change]] in s.toml"]);
     refused("seed=abc", &["\"abc\"", "whole number"]);
     refused("resource.lnik.rate=1 Mbps", &["no \"lnik\"", "did you mean \"link\"?"]);
