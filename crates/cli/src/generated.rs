@@ -17,20 +17,28 @@ pub fn completions(args: Completions) -> Result<(), Failure> {
 
 /// Write a man page for the program and for each command.
 pub fn man(args: Man) -> Result<(), Failure> {
-    let mut output = Output::create(&args.folder).map_err(Failure::input)?;
     let mut program = Cli::command().disable_help_subcommand(true);
     program.build();
-    pages(&program, &mut output)?;
+    let pages = pages(&program).map_err(Failure::run)?;
+    let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
+    let mut output = Output::create(&args.folder, &names, &[]).map_err(Failure::input)?;
+    for (name, page) in &pages {
+        output.write(name, page).map_err(Failure::run)?;
+    }
     for path in output.commit().map_err(Failure::run)? {
         terminal::say(&format!("wrote {}", path.display()));
     }
     Ok(())
 }
 
-fn pages(command: &clap::Command, output: &mut Output) -> Result<(), Failure> {
+/// The names and texts of the pages of a command and those below it.
+fn pages(command: &clap::Command) -> std::io::Result<Vec<(String, Vec<u8>)>> {
     let man = clap_mangen::Man::new(command.clone());
     let mut page = Vec::new();
-    man.render(&mut page).map_err(Failure::run)?;
-    output.write(&man.get_filename(), &page).map_err(Failure::run)?;
-    command.get_subcommands().try_for_each(|c| pages(c, output))
+    man.render(&mut page)?;
+    let mut all = vec![(man.get_filename(), page)];
+    for below in command.get_subcommands() {
+        all.extend(pages(below)?);
+    }
+    Ok(all)
 }

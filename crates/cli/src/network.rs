@@ -1,6 +1,6 @@
 //! `dovetail run` of a network.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use dovetail_experiment::network::{
@@ -12,7 +12,7 @@ use dovetail_experiment::scenario::unknown;
 use crate::args::{PcapOf, Run};
 use crate::failure::Failure;
 use crate::place::Place;
-use crate::run::{failure, output, threads};
+use crate::run::{failure, threads};
 use crate::terminal;
 
 /// Compare schedulers on one network.
@@ -26,8 +26,9 @@ pub fn run(mut scenario: NetworkScenario, args: &Run) -> Result<(), Failure> {
     let hops = captured(&scenario, &schemes, &args.pcap)?;
     let cancel = terminal::on_interrupt();
     // Before the runs, so that an unusable folder costs no time.
-    let output = args.out.as_deref().map(|out| output(out, &FILES, &[&args.input.file])).transpose()?;
-    let places = args.pcap.iter().map(|one| place(&one.file, args)).collect::<Result<Vec<_>, _>>()?;
+    let output = args.out.as_ref().map(|out| Output::create(out, &FILES, &[Path::new(&args.input.file)]));
+    let output = output.transpose().map_err(Failure::input)?;
+    let places = places(args)?;
     let bar = terminal::spinner();
     let settings =
         Settings { threads: threads(args.input.threads), cancel, progress: &|packets| bar.set_position(packets) };
@@ -67,30 +68,27 @@ fn captured(scenario: &NetworkScenario, schemes: &[Scheme], wanted: &[PcapOf]) -
             .map(|k| k as u32)
             .ok_or_else(|| Failure::Input(format!("--pcap: {}", unknown("hop", &capture.hop, &names))))
     };
-    let place = |one: &PcapOf| std::path::absolute(&one.file).unwrap_or_else(|_| one.file.clone());
-    let twice = |&(k, one): &(usize, &PcapOf)| wanted[..k].iter().any(|w| place(w) == place(one));
-    if let Some((_, again)) = wanted.iter().enumerate().find(twice) {
-        return Err(Failure::Input(format!("--pcap: {} is named twice", again.file.display())));
-    }
     if wanted.iter().any(|one| one.file == Path::new("-")) {
         return Err(Failure::Input("--pcap: \"-\": a capture goes into a file, such as box.link=link.pcap".into()));
     }
     wanted.iter().map(index).collect()
 }
 
-/// Where a capture goes: not where the scenario or what `--out` writes stands.
-fn place<'a>(path: &'a Path, args: &Run) -> Result<Place<'a>, Failure> {
-    let wrong = |why: &str| Failure::Input(format!("--pcap: cannot write {}: {why}", path.display()));
-    let same = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
-    if same(path, Path::new(&args.input.file)) {
-        return Err(wrong("it is the scenario"));
+/// Where the captures go: not where the scenario, a result of `--out` or another of them stands.
+fn places(args: &Run) -> Result<Vec<Place<'_>>, Failure> {
+    let results = args.out.iter().filter_map(|out| out.canonicalize().ok());
+    let mut taken: Vec<PathBuf> = results.flat_map(|out| FILES.map(|name| out.join(name))).collect();
+    let mut places = Vec::new();
+    for PcapOf { file, .. } in &args.pcap {
+        let wrong = |why: String| Failure::Input(format!("--pcap: {why}"));
+        let place = Place::open(file, &[Path::new(&args.input.file)]).map_err(wrong)?;
+        if taken.contains(&place.target()) {
+            return Err(wrong(format!("{} is written twice", file.display())));
+        }
+        taken.push(place.target());
+        places.push(place);
     }
-    let place = Place::open(path).map_err(|why| Failure::Input(format!("--pcap: {why}")))?;
-    // No result has such a name.
-    if args.out.as_deref().is_some_and(|out| same(place.folder(), out)) && !place.name().ends_with(".pcap") {
-        return Err(wrong("in the folder of --out the name of a capture ends in .pcap"));
-    }
-    Ok(place)
+    Ok(places)
 }
 
 /// Run once more, the packets of one hop going into the capture: the whole of it, ready to be put in place.

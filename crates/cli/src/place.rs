@@ -1,6 +1,6 @@
 //! Where a capture goes that the program writes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dovetail_experiment::output::OutputFile;
 use dovetail_experiment::report::Output;
@@ -15,36 +15,32 @@ pub struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// Begin to write to `path`.
+    /// Begin to write to `path`, which is none of `inputs`.
     ///
     /// # Errors
     /// Why nothing can be written there.
-    pub fn open(path: &'a Path) -> Result<Self, String> {
-        let target = path.display();
-        let wrong = |why: String| format!("cannot write {target}: {why}");
-        let name = path.file_name().filter(|_| !path.as_os_str().as_encoded_bytes().ends_with(b"/"));
-        let name = name.ok_or_else(|| wrong("it names no file".into()))?.to_string_lossy().to_string();
+    pub fn open(path: &'a Path, inputs: &[&Path]) -> Result<Self, String> {
+        let wrong = |why: String| format!("cannot write {}: {why}", path.display());
+        let whole = path.as_os_str().as_encoded_bytes();
+        // `t/` and `t/.` have the last name t.
+        let name = path.file_name().filter(|name| whole.ends_with(name.as_encoded_bytes()));
+        let name = name.ok_or_else(|| wrong("it names no file".into()))?;
+        let name = name.to_str().ok_or_else(|| wrong("its name is not UTF-8".into()))?.to_string();
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !folder.is_dir() {
             return Err(wrong(format!("there is no folder {}", folder.display())));
         }
-        // Moving the result into place would take away a device or a pipe.
-        if path.metadata().is_ok_and(|there| !there.is_file()) {
-            return Err(wrong("it is there already and is no regular file".into()));
-        }
-        let output = Output::create(folder)
-            .map_err(|e| wrong(format!("the folder {} takes no files: {}", folder.display(), e.reason())))?;
+        let output = Output::create(folder, &[&name], inputs).map_err(|e| {
+            let of_folder = format!("the folder {} takes no files: ", folder.display());
+            wrong(format!("{}{}", if e.path() == folder { &of_folder } else { "" }, e.reason()))
+        })?;
         Ok(Self { path, name, output })
     }
 
-    /// The folder that it stands in.
-    pub fn folder(&self) -> &Path {
-        self.output.directory()
-    }
-
-    /// The file's name.
-    pub fn name(&self) -> &str {
-        &self.name
+    /// The file, by the one name of its folder that has no links in it.
+    pub fn target(&self) -> PathBuf {
+        let folder = self.output.directory();
+        folder.canonicalize().unwrap_or_else(|_| folder.into()).join(&self.name)
     }
 
     /// The file, to be written once.

@@ -1,5 +1,7 @@
 //! `dovetail reproduce`.
 
+use std::path::{Path, PathBuf};
+
 use dovetail_experiment::report::Output;
 use dovetail_experiment::reproduce::{self, Check, ReproduceError, Reproduction, Settings, Verdict};
 use dovetail_experiment::scenario::open_capture;
@@ -12,6 +14,9 @@ use crate::failure::Failure;
 use crate::run::{failure as run_failure, threads};
 use crate::terminal;
 
+/// The file of the checks.
+const CHECKS: &str = "checks.json";
+
 /// Recompute the papers' tables and figures.
 pub fn reproduce(args: Reproduce) -> Result<(), Failure> {
     if args.list {
@@ -22,7 +27,7 @@ pub fn reproduce(args: Reproduce) -> Result<(), Failure> {
         open_capture(trace).map_err(Failure::input)?;
     }
     let cancel = terminal::on_interrupt();
-    let output = args.out.as_deref().map(Output::create).transpose().map_err(Failure::input)?;
+    let output = args.out.as_deref().map(|out| output(out, &args)).transpose()?;
     let bar = terminal::spinner();
     let progress = |id: &str, packets: u64| {
         bar.set_message(id.to_string());
@@ -45,6 +50,13 @@ pub fn reproduce(args: Reproduce) -> Result<(), Failure> {
     Ok(())
 }
 
+fn output(folder: &Path, args: &Reproduce) -> Result<Output, Failure> {
+    let pictures = reproduce::pictures(&args.ids).map_err(failure)?;
+    let names: Vec<&str> = [CHECKS].into_iter().chain(pictures.iter().map(String::as_str)).collect();
+    let inputs: Vec<&Path> = args.trace.iter().map(PathBuf::as_path).collect();
+    Output::create(folder, &names, &inputs).map_err(Failure::input)
+}
+
 fn failure(error: ReproduceError) -> Failure {
     match error {
         ReproduceError::Run(error) => run_failure(error),
@@ -54,7 +66,7 @@ fn failure(error: ReproduceError) -> Failure {
 }
 
 fn write(mut output: Output, result: &Reproduction) -> Result<Vec<String>, Failure> {
-    output.write("checks.json", result.to_json().as_bytes()).map_err(Failure::run)?;
+    output.write(CHECKS, result.to_json().as_bytes()).map_err(Failure::run)?;
     for (name, svg) in &result.pictures {
         output.write(name, svg.as_bytes()).map_err(Failure::run)?;
     }

@@ -1,6 +1,6 @@
 //! `dovetail run`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use dovetail_experiment::compare::{RunError, Settings, compare};
@@ -34,8 +34,10 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
     // From here on there is something to put in order; reading a capture may just be killed.
     let cancel = terminal::on_interrupt();
     // Before the runs, so that an unusable folder costs no time.
-    let inputs: Vec<PathBuf> = scenario.capture_file().into_iter().chain([args.input.file.clone().into()]).collect();
-    let output = args.out.as_deref().map(|out| output(out, &report::FILES, &inputs)).transpose()?;
+    let capture = scenario.capture_file();
+    let inputs: Vec<&Path> = capture.as_deref().into_iter().chain([Path::new(&args.input.file)]).collect();
+    let output = args.out.as_ref().map(|out| Output::create(out, &report::FILES, &inputs));
+    let output = output.transpose().map_err(Failure::input)?;
     tell_about(&scenario);
     let log = if output.is_some() { PACKET_LOG / schedulers.len() } else { 0 };
     let runs = compare_with_progress(&scenario, &schedulers, &args.input, cancel, log)?;
@@ -50,13 +52,6 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
         terminal::say(&format!("wrote {line}"));
     }
     Ok(())
-}
-
-/// The folder of the results, in which files of all these names can be put in place, none of them an input.
-pub fn output(folder: &Path, names: &[&str], inputs: &[impl AsRef<Path>]) -> Result<Output, Failure> {
-    let output = Output::create(folder).map_err(Failure::input)?;
-    output.check(names, inputs).map_err(Failure::input)?;
-    Ok(output)
 }
 
 /// Read the input and find out which schedulers to run.

@@ -117,7 +117,7 @@ fn synth(args: Synth) -> Result<(), Failure> {
         return Ok(mixture.generate().map_err(Failure::input)?.write_pcap(out)?.flush()?);
     }
     // Before the work, so that an unusable folder costs no time; a signal during it leaves nothing there.
-    drop(Place::open(&args.file).map_err(Failure::input)?);
+    drop(Place::open(&args.file, &[]).map_err(Failure::input)?);
     write_capture(&mixture.generate().map_err(Failure::input)?, &args.file)?;
     let Mixture { packets, flows, .. } = mixture;
     terminal::say(&format!("wrote {}: {packets} packets of {flows} flows", args.file.display()));
@@ -128,7 +128,7 @@ fn synth(args: Synth) -> Result<(), Failure> {
 fn write_capture(synthetic: &Synthetic, path: &Path) -> Result<(), Failure> {
     // From here on there is something to put in order.
     let cancel = terminal::on_interrupt();
-    let mut place = Place::open(path).map_err(Failure::input)?;
+    let mut place = Place::open(path, &[]).map_err(Failure::input)?;
     let file = place.file()?;
     let file =
         synthetic.write_pcap(Interruptible { file, cancel }).map_err(|e| match cancel.load(Ordering::Relaxed) {

@@ -57,15 +57,20 @@ pub struct Output {
     made: Option<PathBuf>,
     /// `None` once committed or given up.
     staging: Option<tempfile::TempDir>,
+    /// Of the files that can be written.
+    declared: Vec<String>,
+    /// Of those that were.
     names: Vec<String>,
 }
 
 impl Output {
-    /// Prepares to write into `directory`, which is made if it does not exist, with its parents.
+    /// Prepares to write files of these names into `directory`, which is made if it does not exist, with its parents. `inputs` is what is
+    /// read, of which `-` is standard input.
     ///
     /// # Errors
-    /// If it cannot be made or written to, or is no directory.
-    pub fn create(directory: impl Into<PathBuf>) -> Result<Output, OutputError> {
+    /// If the directory cannot be made or written to, or is no directory; if one of the names is no plain file name, or something else
+    /// than a file, or one of `inputs`, stands there under it.
+    pub fn create(directory: impl Into<PathBuf>, names: &[&str], inputs: &[&Path]) -> Result<Output, OutputError> {
         let directory = directory.into();
         if directory.as_os_str().is_empty() {
             let source = io::Error::new(io::ErrorKind::InvalidInput, "the name is empty");
@@ -75,8 +80,9 @@ impl Output {
             let source = io::Error::new(io::ErrorKind::NotADirectory, "it exists and is not a directory");
             return Err(OutputError { doing: "make the output directory", path: directory, source });
         }
-        let made = first_missing(&directory);
-        let mut output = Output { directory, made, staging: None, names: Vec::new() };
+        check(&directory, names, inputs)?;
+        let (made, declared) = (first_missing(&directory), names.iter().map(ToString::to_string).collect());
+        let mut output = Output { directory, made, staging: None, declared, names: Vec::new() };
         // From here on, dropping `output` takes away what was made.
         let path = &output.directory;
         fs::create_dir_all(path).map_err(OutputError::at("make the output directory", path))?;
@@ -84,24 +90,6 @@ impl Output {
         output.staging =
             Some(staging.map_err(own_reason).map_err(OutputError::at("write into the output directory", path))?);
         Ok(output)
-    }
-
-    /// That files of these names can be put in place: nothing but files stand there, and none of them is one of `inputs`, of which `-` is
-    /// standard input.
-    ///
-    /// # Errors
-    /// The first that cannot.
-    pub fn check(&self, names: &[&str], inputs: &[impl AsRef<Path>]) -> Result<(), OutputError> {
-        let input = |path: &Path| if path == Path::new("-") { "/dev/stdin".into() } else { path.to_path_buf() };
-        let inputs: Vec<PathBuf> = inputs.iter().filter_map(|path| input(path.as_ref()).canonicalize().ok()).collect();
-        names.iter().map(|name| self.directory.join(name)).try_for_each(|path| {
-            replaceable(&path)?;
-            if path.canonicalize().is_ok_and(|path| inputs.contains(&path)) {
-                let source = io::Error::new(io::ErrorKind::AlreadyExists, "it is read, and a result has its name");
-                return Err(OutputError { doing: "replace", path, source });
-            }
-            Ok(())
-        })
     }
 
     /// The directory that the results go to.
@@ -112,12 +100,12 @@ impl Output {
     /// Opens a new file of the results. It counts only after its [`OutputFile::finish`].
     ///
     /// # Errors
-    /// If `name` is not a plain file name, was used before, or the file cannot be made.
+    /// If `name` is none of those that were given at first, was used before, or the file cannot be made.
     pub fn file(&mut self, name: &str) -> Result<OutputFile, OutputError> {
         let path = self.directory.join(name);
-        let plain = Path::new(name).file_name().is_some_and(|n| n == name);
-        let problem = match (plain, self.names.iter().any(|n| n == name), &self.staging) {
-            (false, _, _) => "not a plain file name",
+        let has = |names: &[String]| names.iter().any(|n| n == name);
+        let problem = match (has(&self.declared), has(&self.names), &self.staging) {
+            (false, _, _) => "no result was to have this name",
             (_, true, _) => "two results of this name",
             (_, _, None) => "the results are already in place",
             (true, false, Some(staging)) => {
@@ -205,13 +193,34 @@ impl Moves {
     }
 }
 
-/// That a file may be put in place: a device or a pipe of this name would be gone afterwards.
+/// That files of these names can be put in place.
+fn check(directory: &Path, names: &[&str], inputs: &[&Path]) -> Result<(), OutputError> {
+    let input = |path: &Path| if path == Path::new("-") { "/dev/stdin".into() } else { path.to_path_buf() };
+    let inputs: Vec<PathBuf> = inputs.iter().filter_map(|path| input(path).canonicalize().ok()).collect();
+    names.iter().try_for_each(|name| {
+        let path = directory.join(name);
+        if Path::new(name).file_name().is_none_or(|n| n != *name) {
+            let source = io::Error::new(io::ErrorKind::InvalidInput, "not a plain file name");
+            return Err(OutputError { doing: "create", path, source });
+        }
+        replaceable(&path)?;
+        if path.canonicalize().is_ok_and(|path| inputs.contains(&path)) {
+            let source = io::Error::new(io::ErrorKind::AlreadyExists, "it is read, and a result has its name");
+            return Err(OutputError { doing: "replace", path, source });
+        }
+        Ok(())
+    })
+}
+
+/// That a file may be put in place: a device, a pipe or a link of this name would be gone afterwards.
 fn replaceable(path: &Path) -> Result<(), OutputError> {
-    if path.metadata().is_ok_and(|m| !m.is_file()) {
-        let source = io::Error::new(io::ErrorKind::AlreadyExists, "it is no ordinary file");
-        return Err(OutputError { doing: "put a file in place at", path: path.into(), source });
-    }
-    Ok(())
+    let why = match path.symlink_metadata() {
+        Ok(there) if there.is_symlink() => "it is a link; name the file that it leads to",
+        Ok(there) if !there.is_file() => "it is no ordinary file",
+        _ => return Ok(()),
+    };
+    let source = io::Error::new(io::ErrorKind::AlreadyExists, why);
+    Err(OutputError { doing: "put a file in place at", path: path.into(), source })
 }
 
 /// A file of the results. Dropping it without [`OutputFile::finish`] loses errors of the last writes.

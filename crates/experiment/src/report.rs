@@ -12,7 +12,7 @@ use crate::scenario::Scenario;
 
 /// Most packets of a run whose schedule is drawn.
 const GANTT_PACKETS: usize = 200;
-/// The names of all that [`write`] may write.
+/// The names of all that [`write`] may write; not every run gives all.
 pub const FILES: [&str; 10] = [
     "summary.json",
     "flows.parquet",
@@ -25,8 +25,6 @@ pub const FILES: [&str; 10] = [
     "gini.svg",
     "schedule.svg",
 ];
-/// Files that not every run writes.
-const SOMETIMES: [&str; 3] = ["gini.svg", "schedule.svg", "packets.parquet"];
 /// Points of a distribution's line.
 const CDF_POINTS: usize = 500;
 
@@ -71,7 +69,7 @@ pub fn write(mut out: Output, scenario: &Scenario, runs: &[Recorded], json: &str
     }
     let folder = out.directory().to_path_buf();
     let written = out.commit()?;
-    for name in SOMETIMES.iter().filter(|name| !written.iter().any(|path| path.ends_with(name))) {
+    for name in FILES.iter().filter(|name| !written.iter().any(|path| path.ends_with(name))) {
         // Of another run; if it was never there, or cannot go, these results are no worse.
         let _ = std::fs::remove_file(folder.join(name));
     }

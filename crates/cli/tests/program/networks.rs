@@ -188,20 +188,25 @@ fn wrong_words_about_captures_are_refused() {
     refused("link.pcap", &["--pcap", "HOP=FILE", "box.link=link.pcap"]);
     refused("box.link=-", &["--pcap", "\"-\"", "into a file"]);
     folder.dovetail(&["run", "net.toml", "--pcap", "box.link=link.pcap"]).fails(2, &["--pcap", "one --scheduler"]);
-    let twice = [&one[..], &["box.link=one.pcap", "--pcap", "box.cpu=one.pcap"]].concat();
-    folder.dovetail(&twice).fails(2, &["--pcap", "one.pcap is named twice"]);
-    let twice = [&one[..], &["box.link=one.pcap", "--pcap", "box.cpu=./one.pcap"]].concat();
-    folder.dovetail(&twice).fails(2, &["--pcap", "./one.pcap is named twice"]);
+    folder.shell("mkdir folder && ln -s folder link").succeeds();
+    for [first, again] in [["one.pcap"; 2], ["one.pcap", "folder/../one.pcap"], ["folder/one.pcap", "link/one.pcap"]] {
+        let (first, again_in) = (format!("box.link={first}"), format!("box.cpu={again}"));
+        let twice = [&one[..], &[&first, "--pcap", &again_in]].concat();
+        folder.dovetail(&twice).fails(2, &[&format!("--pcap: {again} is written twice")]);
+    }
+    folder.shell("rmdir folder && rm link").succeeds();
     refused("box.link=none/link.pcap", &["--pcap: cannot write none/link.pcap", "there is no folder none"]);
     folder.write("file", "where a folder is needed");
     refused("box.link=file/link.pcap", &["--pcap", "there is no folder file"]);
     refused("box.link=.", &["--pcap", "it names no file"]);
     refused("box.link=/proc/link.pcap", &["--pcap: cannot write /proc/link.pcap: the folder /proc takes no files"]);
-    refused("box.link=./net.toml", &["--pcap: cannot write ./net.toml: it is the scenario"]);
+    refused("box.link=./net.toml", &["--pcap: cannot write ./net.toml: it is read"]);
+    let piped = "$dovetail run - --scheduler drq --pcap box.link=net.toml < net.toml";
+    folder.shell(piped).fails(2, &["--pcap: cannot write net.toml: it is read"]);
     std::fs::create_dir(folder.path("out")).unwrap();
-    refused("box.link=out", &["--pcap: cannot write out: it is there already and is no regular file"]);
+    refused("box.link=out", &["--pcap: cannot write out: it is no ordinary file"]);
     let beside = [&one[..], &["box.link=out/summary.json", "--out", "out"]].concat();
-    folder.dovetail(&beside).fails(2, &["--pcap: cannot write out/summary.json", "ends in .pcap"]);
+    folder.dovetail(&beside).fails(2, &["--pcap: out/summary.json is written twice"]);
     assert_eq!((folder.list("."), folder.list("out")), (vec!["file".into(), "net.toml".into(), "out".into()], vec![]));
     assert_eq!(std::fs::read_to_string(folder.path("net.toml")).unwrap(), NETWORK);
 }

@@ -30,9 +30,18 @@ fn a_capture_replaces_files_only() {
     folder.shell("mkfifo pipe && mkdir folder && echo old > t.pcap").succeeds();
     let synth = |name: &str| folder.dovetail(&["trace", "synth", name, "--packets", "50", "--flows", "5"]);
     for name in ["pipe", "folder"] {
-        synth(name).fails(2, &[&format!("cannot write {name}: it is there already and is no regular file")]);
+        synth(name).fails(2, &[&format!("cannot write {name}: it is no ordinary file")]);
     }
-    synth("t/").fails(2, &["cannot write t/: it names no file"]);
+    folder.shell("ln -s t.pcap link && ln -s nowhere broken").succeeds();
+    for link in ["link", "broken"] {
+        synth(link).fails(2, &[&format!("cannot write {link}: it is a link")]);
+    }
+    folder.shell("rm link broken").succeeds();
+    for no_file in ["t/", "t/.", "./"] {
+        synth(no_file).fails(2, &[&format!("cannot write {no_file}: it names no file")]);
+    }
+    let odd = folder.shell("$dovetail trace synth $(printf 'a\\377.pcap')");
+    odd.fails(2, &["its name is not UTF-8"]);
     synth("..").fails(2, &["cannot write ..: it names no file"]);
     synth("new/t.pcap").fails(2, &["cannot write new/t.pcap: there is no folder new"]);
     synth("t.pcap/t.pcap").fails(2, &["cannot write t.pcap/t.pcap: there is no folder t.pcap"]);
@@ -69,6 +78,16 @@ fn a_folder_that_cannot_be_written_is_found_before_the_run() {
     folder.dovetail(&["trace", "synth", "/proc/t.pcap"]).fails(2, &["/proc/t.pcap", "the folder /proc takes no files"]);
     folder.dovetail(&["reproduce", "tradeoff-fig1", "--out", "s.toml"]).fails(2, &["s.toml", "not a directory"]);
     folder.dovetail(&["man", "s.toml"]).fails(2, &["s.toml", "not a directory"]);
+    for name in ["checks.json", "tradeoff-fig5b.svg"] {
+        std::fs::create_dir_all(folder.path(&format!("taken/{name}"))).unwrap();
+        let wanted = ["reproduce", "tradeoff-fig5", "--out", "taken"];
+        folder.dovetail(&wanted).fails(2, &[&format!("taken/{name}"), "no ordinary file"]);
+        std::fs::remove_dir(folder.path(&format!("taken/{name}"))).unwrap();
+    }
+    std::fs::create_dir_all(folder.path("pages/dovetail-run.1")).unwrap();
+    folder.dovetail(&["man", "pages"]).fails(2, &["pages/dovetail-run.1", "no ordinary file"]);
+    assert_eq!(folder.list("pages"), ["dovetail-run.1"]);
+    std::fs::remove_dir_all(folder.path("pages")).unwrap();
     assert_eq!(folder.list("."), ["s.toml", "taken"]);
     assert_eq!(folder.list("taken"), ["latency.svg"]);
 }
@@ -113,6 +132,11 @@ fn a_capture_that_is_replayed_is_never_replaced() {
     }
     assert!(std::fs::read(folder.path("out/gini.svg")).unwrap() == before);
     assert_eq!(folder.list("out"), ["gini.svg"]);
+
+    std::fs::rename(folder.path("out/gini.svg"), folder.path("out/tradeoff-fig1.svg")).unwrap();
+    let fig1 = ["reproduce", "tradeoff-fig1", "--trace", "out/tradeoff-fig1.svg", "--out", "out"];
+    folder.dovetail(&fig1).fails(2, &["cannot replace out/tradeoff-fig1.svg: it is read"]);
+    assert!(std::fs::read(folder.path("out/tradeoff-fig1.svg")).unwrap() == before);
 }
 
 #[test]

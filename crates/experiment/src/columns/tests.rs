@@ -21,7 +21,7 @@ fn row(i: u64) -> (u64, u32, Option<f64>, String, Option<String>) {
 }
 
 fn write(path: &std::path::Path, rows: u64) {
-    let mut output = Output::create(path).unwrap();
+    let mut output = Output::create(path, &["t.parquet"], &[]).unwrap();
     let mut table = Table::create(&mut output, "t.parquet", &columns()).unwrap();
     for i in 0..rows {
         let (bytes, flow, latency, scheduler, reason) = row(i);
@@ -78,7 +78,7 @@ fn a_table_without_rows_is_a_table() {
 #[test]
 fn values_that_do_not_fit_are_refused_with_the_columns_name() {
     let root = tempfile::tempdir().unwrap();
-    let mut output = Output::create(root.path()).unwrap();
+    let mut output = Output::create(root.path(), &["t.parquet"], &[]).unwrap();
     let mut table = Table::create(&mut output, "t.parquet", &columns()[..1]).unwrap();
     for (row, expected) in [
         (vec![Value::None], "column `bytes` of U64 cannot take None"),
@@ -94,7 +94,7 @@ fn values_that_do_not_fit_are_refused_with_the_columns_name() {
 #[test]
 fn a_repeated_column_name_is_refused() {
     let root = tempfile::tempdir().unwrap();
-    let mut output = Output::create(root.path()).unwrap();
+    let mut output = Output::create(root.path(), &["t.parquet"], &[]).unwrap();
     let twice = [Column::new("a", Kind::U64), Column::new("a", Kind::F64)];
     let error = Table::create(&mut output, "t.parquet", &twice).err().unwrap();
     assert!(error.to_string().contains("two columns have the name `a`"), "{error}");

@@ -11,7 +11,7 @@ fn names(directory: &Path) -> Vec<String> {
 fn files_appear_at_commit_and_not_before() {
     let root = tempfile::tempdir().unwrap();
     let target = root.path().join("a/b/out");
-    let mut output = Output::create(&target).unwrap();
+    let mut output = Output::create(&target, &["one.txt"], &[]).unwrap();
     output.write("one.txt", b"1").unwrap();
     assert!(!target.join("one.txt").exists());
     let paths = output.commit().unwrap();
@@ -23,7 +23,7 @@ fn files_appear_at_commit_and_not_before() {
 #[test]
 fn without_commit_nothing_stays_not_even_the_directories_made() {
     let root = tempfile::tempdir().unwrap();
-    let mut output = Output::create(root.path().join("a/b")).unwrap();
+    let mut output = Output::create(root.path().join("a/b"), &["one.txt"], &[]).unwrap();
     output.write("one.txt", b"1").unwrap();
     drop(output);
     assert!(names(root.path()).is_empty());
@@ -34,12 +34,12 @@ fn an_existing_directory_keeps_its_other_files_and_survives_an_abandoned_run() {
     let root = tempfile::tempdir().unwrap();
     fs::write(root.path().join("mine.txt"), "mine").unwrap();
     fs::write(root.path().join("one.txt"), "old").unwrap();
-    let mut abandoned = Output::create(root.path()).unwrap();
+    let mut abandoned = Output::create(root.path(), &["one.txt"], &[]).unwrap();
     abandoned.write("one.txt", b"new").unwrap();
     drop(abandoned);
     assert_eq!(fs::read(root.path().join("one.txt")).unwrap(), b"old");
 
-    let mut output = Output::create(root.path()).unwrap();
+    let mut output = Output::create(root.path(), &["one.txt"], &[]).unwrap();
     output.write("one.txt", b"new").unwrap();
     output.commit().unwrap();
     assert_eq!(fs::read(root.path().join("one.txt")).unwrap(), b"new");
@@ -51,11 +51,12 @@ fn an_existing_directory_keeps_its_other_files_and_survives_an_abandoned_run() {
 fn a_failing_commit_restores_what_was_there() {
     let root = tempfile::tempdir().unwrap();
     fs::write(root.path().join("one.txt"), "old").unwrap();
-    fs::create_dir(root.path().join("three.txt")).unwrap();
-    let mut output = Output::create(root.path()).unwrap();
-    for name in ["one.txt", "two.txt", "three.txt"] {
+    let all = ["one.txt", "two.txt", "three.txt"];
+    let mut output = Output::create(root.path(), &all, &[]).unwrap();
+    for name in all {
         output.write(name, b"new").unwrap();
     }
+    fs::create_dir(root.path().join("three.txt")).unwrap();
     let error = output.commit().unwrap_err();
     assert_eq!(error.path(), root.path().join("three.txt"));
     assert_eq!(names(root.path()), ["one.txt", "three.txt"]);
@@ -68,7 +69,7 @@ fn a_file_in_the_place_of_the_directory_is_an_error_that_names_it() {
     let file = root.path().join("file");
     fs::write(&file, "x").unwrap();
     for target in [file.clone(), file.join("below")] {
-        let message = Output::create(&target).unwrap_err().to_string();
+        let message = Output::create(&target, &["one.txt"], &[]).unwrap_err().to_string();
         assert!(message.starts_with("cannot make the output directory "), "{message}");
         assert!(message.contains(&target.display().to_string()), "{message}");
     }
@@ -76,12 +77,15 @@ fn a_file_in_the_place_of_the_directory_is_an_error_that_names_it() {
 }
 
 #[test]
-fn names_that_leave_the_directory_or_repeat_are_refused() {
+fn names_that_leave_the_directory_were_not_given_or_repeat_are_refused() {
     let root = tempfile::tempdir().unwrap();
-    let mut output = Output::create(root.path()).unwrap();
     for name in ["", ".", "..", "a/b", "/etc/x", "a/"] {
-        assert!(output.file(name).is_err(), "{name:?}");
+        let message = Output::create(root.path().join("new"), &["one.txt", name], &[]).unwrap_err().to_string();
+        assert!(message.contains("not a plain file name"), "{name:?}: {message}");
     }
+    assert!(names(root.path()).is_empty(), "nothing is made before");
+    let mut output = Output::create(root.path(), &["one.txt"], &[]).unwrap();
+    assert!(output.file("two.txt").unwrap_err().to_string().contains("no result was to have this name"));
     output.write("one.txt", b"1").unwrap();
     assert!(output.file("one.txt").unwrap_err().to_string().contains("two results of this name"));
 }

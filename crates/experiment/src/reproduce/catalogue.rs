@@ -59,6 +59,24 @@ pub fn item(id: &str) -> Option<&'static Item> {
     ITEMS.iter().find(|item| item.id == id)
 }
 
+/// The names of the pictures that are drawn of it, if any are.
+pub(super) fn pictures(item: &Item) -> impl Iterator<Item = String> {
+    let parts: &[&str] = match item.id {
+        "tradeoff-fig5" => &["a", "b", "c"],
+        "tradeoff-fig6" | "atfq-fig10" | "cbcs-fig2" => &["a", "b"],
+        "tradeoff-fig8" => &["a", "b", "c", "d"],
+        "pcfq-fig5" | "pcfq-fig6" => &["", "-equal", "-predicted"],
+        "pcfq-table2" => &["", "-delay", "-adversary"],
+        "cbcs-fig3" => &["a", "b", "-theorem3"],
+        "cbcs-fig4" | "cbcs-fig5" => &["", "-equal", "-predicted", "-quantum"],
+        "cbcs-table5" => &["-alpha"],
+        "drq-fig5" => &["", "-weights"],
+        "drq-fig8" => &["", "-utilization"],
+        _ => &[""],
+    };
+    parts.iter().map(|part| format!("{}{part}.svg", item.id))
+}
+
 const fn row(id: &'static str, paper: &'static str, figure: &'static str, shows: &'static str, status: Status) -> Item {
     Item { id, paper, figure, shows, status }
 }

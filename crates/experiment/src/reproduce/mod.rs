@@ -143,10 +143,20 @@ pub fn run(ids: &[String], settings: &Settings<'_>) -> Result<Reproduction, Repr
             "atfq" => atfq::reproduce(item.id, &bench, &of_atfq)?,
             _ => tradeoff::reproduce(item.id, &bench, &of_tradeoff)?,
         };
+        let declared: Vec<String> = catalogue::pictures(item).collect();
+        debug_assert!(findings.pictures.iter().all(|(name, _)| declared.contains(name)), "other than {declared:?}");
         result.checks.extend(expected::checks(item, &expected, &findings));
         result.pictures.extend(findings.pictures);
     }
     Ok(result)
+}
+
+/// The names of the pictures that [`run`] may draw for these ids.
+///
+/// # Errors
+/// [`ReproduceError::Id`].
+pub fn pictures(ids: &[String]) -> Result<Vec<String>, ReproduceError> {
+    Ok(select(ids)?.into_iter().flat_map(catalogue::pictures).collect())
 }
 
 /// The wanted items, in the order of the list.

@@ -93,8 +93,10 @@ pub fn cbcs(findings: &mut Findings, bench: &Bench<'_>) -> Result<(), ReproduceE
     findings.noted("theorem3", exact(&points), told(&points, 0));
     findings.noted("theorem3-measured", worst(&points, 0), told(&points, 0));
     findings.noted("theorem3-estimated", worst(&points, 1), told(&points, 1));
-    findings
-        .picture("cbcs-theorem3.svg", picture("CBCS: relative fairness over its bound, Theorem 3", &names, &points)?);
+    findings.picture(
+        "cbcs-fig3-theorem3.svg",
+        picture("CBCS: relative fairness over its bound, Theorem 3", &names, &points)?,
+    );
     Ok(())
 }
 
