@@ -89,8 +89,11 @@ fn tell_about(scenario: &Scenario) {
     }
     let (packets, no_flow) = (report.records, report.no_flow_packets());
     let speed = scenario.replay_speed().unwrap_or(1.0);
+    let load = scenario
+        .replay_load()
+        .map_or(String::new(), |load| format!(", to offer the busiest resource {load} times what it can do"));
     terminal::say(&format!(
-        "{packets} packets, {no_flow} of them without a flow, replayed {speed:.6} times as fast as recorded"
+        "{packets} packets, {no_flow} of them without a flow, replayed {speed:.6} times as fast as recorded{load}"
     ));
     if packets == 0 {
         terminal::say("warning: the capture holds no packets");

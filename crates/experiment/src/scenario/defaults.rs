@@ -35,6 +35,6 @@ cost = { cpu = "0.015 us/B + 84.5 us" }
 queue = "200 packets"
 "#;
 
-/// The same in words.
+/// The same in words, without the pace, which depends on the capture.
 pub const IN_WORDS: &str = "defaults: one CPU and a 200 Mbps link; each flow forwarded, monitored or IPsec-encrypted at random (DRFQ's \
-measured costs); 200 packets per queue; replayed as fast as it takes to offer the busier of the two 1.2 times what it can do";
+measured costs); 200 packets per queue";

@@ -211,6 +211,11 @@ impl Scenario {
         self.capture.as_ref().map(|c| c.speed)
     }
 
+    /// What the replayed packets ask of the busiest resource over what it can do, if that sets the speed.
+    pub fn replay_load(&self) -> Option<f64> {
+        self.file.trace.as_ref()?.get_ref().load.as_ref().map(|load| *load.get_ref())
+    }
+
     /// Packets of one run, as far as can be told in advance; infinite if unknown.
     pub fn expected_packets(&self) -> f64 {
         let replayed = self.capture.as_ref().map_or(0, |c| c.packets.arrivals.len());
