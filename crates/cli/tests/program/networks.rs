@@ -111,7 +111,7 @@ fn wrong_networks_are_refused_with_the_place_and_what_would_be_right() {
         &["net.toml:20:9", "no class \"lihgt\"", "did you mean \"light\"?"],
     );
     refused("route = [\"box\"]", "route = [\"bxo\"]", &["net.toml:22:9", "no hop \"bxo\"", "did you mean \"box\"?"]);
-    refused("40 ms", "19 ms", &["net.toml:23:7", "too short", "10 ms one way: expected at least 20 ms"]);
+    refused("40 ms", "19 ms", &["net.toml:23:7", "too short", "10 ms one way; expected at least 20 ms"]);
     refused("40 ms", "20 to 60 ms", &["\"20 to 60 ms\": the unit is missing", "or \"20 ms to 60 ms\""]);
     refused("40 ms", "0 ms", &["\"0 ms\": it is zero", "such as \"40 ms\""]);
     refused("count = 4", "count = 0", &["net.toml:21:9", "count = 0: expected 1 to"]);

@@ -25,6 +25,8 @@ const QUEUE: u32 = 1200;
 const FLOW_QUEUE: u32 = 20;
 /// Length of a data packet if the scenario does not say.
 const PACKET_BYTES: u64 = 1500;
+/// The largest capacity, in cycles/s or bit/s: that of [`dovetail_model::drq`].
+const MOST_CAPACITY: u64 = 1_000_000_000_000_000_000;
 /// Runs with different seeds at most.
 const MOST_SEEDS: u32 = 1000;
 /// The longest that an ACK may be delayed (RFC 5681, section 4.2).
@@ -198,8 +200,10 @@ impl NetworkScenario {
             let message = "no scheduler to run: name one with --scheduler, or schedulers = [...] in the scenario";
             return Err(ScenarioError::new("", message));
         }
+        // Others come from the command line, and no place in the file is to blame for them.
+        let own = if *schedulers == self.schedulers() { &self.file.schedulers[..] } else { &[] };
         let scheme = |(index, spec): (usize, &Spec)| {
-            let wrong = |message: String| match self.file.schedulers.iter().rfind(|s| s.get_ref().0 == *spec) {
+            let wrong = |message: String| match own.iter().rfind(|s| s.get_ref().0 == *spec) {
                 Some(written) => self.error(written.span(), message),
                 None => ScenarioError::new(&format!("scheduler {spec}"), message),
             };
@@ -272,6 +276,10 @@ impl NetworkScenario {
             let fixed = hop.get_ref().scheduler.as_ref();
             let scheme = fixed.map(|spec| self.scheme_of(spec)).transpose()?;
             let own = resources_of(hop.get_ref(), scheme.as_ref());
+            if let Some(again) = own.iter().find(|new| resources.iter().any(|old: &Resource| old.name == new.name)) {
+                let message = format!("{:?} is the name of another box's CPU or link, too", again.name);
+                return Err(self.error(hop.span(), message));
+            }
             if let (Some(scheme), Some(written)) = (&scheme, fixed) {
                 stands_somewhere(scheme, &own).map_err(|message| self.error(written.span(), message))?;
             }
@@ -393,7 +401,7 @@ impl NetworkScenario {
         if rtt.min.divided_by(2) < way {
             let (trip, least) = (rtt.min, way + way);
             let message = format!(
-                "a round trip of {trip} is too short: the route takes {way} one way: expected at least {least}"
+                "a round trip of {trip} is too short: the route takes {way} one way; expected at least {least}"
             );
             return Err(self.error(flow.rtt.span(), message));
         }
@@ -472,8 +480,20 @@ fn check_box<'a>(hop: &Hop, mut before: impl Iterator<Item = &'a String>) -> Res
     if hop.name.is_empty() {
         return Err("a hop needs a name".into());
     }
+    if hop.name.contains('=') {
+        return Err(format!(
+            "the hop {:?} has a = in its name, which --pcap could not tell from that before a file",
+            hop.name
+        ));
+    }
     if before.any(|name| *name == hop.name) {
         return Err(format!("the hop {:?} is there twice", hop.name));
+    }
+    let (cpu, rate) =
+        (hop.cpu.map_or(0, |cpu| cpu.0.as_cycles_per_second()), hop.rate.map_or(0, |rate| rate.0.as_bps()));
+    if cpu.max(rate) > MOST_CAPACITY {
+        let (key, most) = if cpu > MOST_CAPACITY { ("cpu", "1e9 Gcycles/s") } else { ("rate", "1e9 Gbps") };
+        return Err(format!("the hop {:?} has too large a {key}: expected at most {most}", hop.name));
     }
     if hop.cpu.is_none() && hop.rate.is_none() {
         return Err(format!(

@@ -85,6 +85,13 @@ fn wrong_scenarios_are_answered_with_place_and_nearest_name() {
     refused(&["tcp.light.packet=\"20 B\""], &["a packet of 20 bytes: expected 41 to 65535"]);
     refused(&["tcp.light.variant=\"reno2\""], &["unknown value", "reno2"]);
     refused(&["tcp.heavy.name=\"light\""], &["two groups \"light\""]);
+    let too_fast = ["net.toml", "[[hop]]", "\"box\" has too large a cpu", "at most 1e9 Gcycles/s"];
+    refused(&["hop.box.cpu=\"2000000000 GHz\""], &too_fast);
+    refused(&["hop.box.rate=\"1000000001 Gbps\""], &["net.toml", "too large a rate", "at most 1e9 Gbps"]);
+    assert!(parse(&["hop.box.cpu=\"1000000000 GHz\"", "hop.box.rate=\"1000000000 Gbps\""]).is_ok());
+    refused(&["hop.box.name=\"box=a\""], &["net.toml", "\"box=a\" has a = in its name"]);
+    let two = "hop=[{ name = \"box\", cpu = \"1 GHz\", rate = \"1 Gbps\" }, { name = \"box.cpu\", rate = \"1 Gbps\" }]";
+    refused(&[two], &["net.toml:", "name = \"box.cpu\"", "the name of another box's CPU or link"]);
     // Whether a flow uses it or not.
     let class = |name: &str| {
         let others =
@@ -135,16 +142,16 @@ fn short_flows_that_no_run_could_hold_are_refused_where_their_rate_stands() {
         parse(&[&web, &format!("until=\"{until}\""), "warm_up=\"0 s\""]).map(|_| ()).map_err(|e| e.to_string())
     };
     // 41 ms at 25 million a second are 1.025 million; 1.048 may be under way.
-    assert_eq!(web("2.5e7 flows/s", "41 ms"), Ok(()));
-    let message = web("2.7e7 flows/s", "41 ms").unwrap_err();
+    assert_eq!(web("25000000 flows/s", "41 ms"), Ok(()));
+    let message = web("27000000 flows/s", "41 ms").unwrap_err();
     for part in
-        ["net.toml", "rate = \"2.7e7 flows/s\"", "in a round trip of 40 ms some 1080000 come", "at most 1048576"]
+        ["net.toml", "rate = \"27000000 flows/s\"", "in a round trip of 40 ms some 1080000 come", "at most 1048576"]
     {
         assert!(message.contains(part), "{part:?} is missing in {message}");
     }
     // The shortest have 30 * 0.2 / 1.2 = 5 packets of 4000 bits: the link, 40 Mbit/s, ends 2000 a second.
-    assert_eq!(web("1e6 flows/s", "1 s"), Ok(()));
-    let message = web("1e6 flows/s", "1.1 s").unwrap_err();
+    assert_eq!(web("1000000 flows/s", "1 s"), Ok(()));
+    let message = web("1000000 flows/s", "1.1 s").unwrap_err();
     for part in ["net.toml", "some 1100000 come in 1.1 s", "room for 2200 of 5 packets"] {
         assert!(message.contains(part), "{part:?} is missing in {message}");
     }
@@ -214,6 +221,8 @@ fn both_parts_of_a_scheduler_stand_somewhere_and_none_is_compared_with_itself() 
     refused(&[&both], &["net.toml", "scheduler = \"red+red\"", "red+red: there is no CPU for red; expected just red"]);
     let message = scheme(&["red", "drq", "red"], &[]).unwrap_err();
     assert!(message.contains("scheduler red: it is named twice"), "{message}");
+    let message = scheme(&["drq", "drq"], &["schedulers=[\"drq\"]"]).unwrap_err();
+    assert!(message.starts_with("scheduler drq: it is named twice"), "the file does not name it twice: {message}");
     let message = scheme(&["drq", "drr+red", "drq"], &["schedulers=[\"drq\", \"drr+red\", \"drq\"]"]).unwrap_err();
     assert!(message.contains("net.toml") && message.contains("it is named twice"), "{message}");
 }

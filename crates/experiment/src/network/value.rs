@@ -70,10 +70,12 @@ impl FromStr for FlowRate {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let number = text.trim().strip_suffix("flows/s").and_then(|n| n.trim().parse::<f64>().ok());
-        match number {
+        let number = text.trim().strip_suffix("flows/s").map(str::trim);
+        // As all quantities: digits, no exponents.
+        let digits = number.filter(|n| n.bytes().all(|b| b.is_ascii_digit() || b == b'.'));
+        match digits.and_then(|n| n.parse::<f64>().ok()) {
             Some(rate) if rate > 0.0 && rate <= 1e9 => Ok(Self(rate)),
-            Some(_) => Err(format!("{text:?}: it is out of range; expected more than 0, at most 1e9 flows/s")),
+            Some(_) => Err(format!("{text:?}: it is out of range; expected more than 0, at most 1000000000 flows/s")),
             None => Err(format!("{text:?}: expected a rate such as \"100 flows/s\"")),
         }
     }
