@@ -8,6 +8,7 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand};
 use dovetail_dataplane::control::DEFAULT_SOCKET;
 use dovetail_sched::Spec;
+use dovetail_trace::{MAX_FLOWS, MAX_PACKETS};
 use dovetail_units::{BitRate, Duration};
 use dovetail_wire::KeyKind;
 
@@ -176,10 +177,10 @@ pub struct Synth {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(0..=u64::MAX), allow_negative_numbers = true)]
     pub seed: u64,
     /// Number of packets
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = whole(0..=u32::MAX), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = whole(1..=MAX_PACKETS), allow_negative_numbers = true)]
     pub packets: u32,
     /// Number of flows
-    #[arg(long, value_name = "N", default_value_t = 3_600, value_parser = whole(0..=u32::MAX), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 3_600, value_parser = whole(1..=MAX_FLOWS), allow_negative_numbers = true)]
     pub flows: u32,
     /// Time from the first packet to the last [default: 10 s]
     #[arg(long, value_name = "TIME")]
@@ -277,7 +278,7 @@ pub struct Up {
     #[arg(value_name = "NAME", default_value = "lab")]
     pub name: String,
     /// MTU of its interfaces, bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = whole(1280..=u16::MAX))]
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = whole(1280..=u16::MAX), allow_negative_numbers = true)]
     pub mtu: u16,
     /// Congestion control of TCP connections in it
     #[arg(long, value_name = "NAME", default_value = "reno")]
@@ -329,7 +330,7 @@ pub struct Predict {
     #[arg(long, value_name = "NAME", default_value = "lab")]
     pub name: String,
     /// Which step, counted from 1
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=u32::MAX))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=u32::MAX), allow_negative_numbers = true)]
     pub step: u32,
     /// Override a key of the scenario, such as udp.0.rate="2000 pps"; may be given several times
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -343,7 +344,7 @@ pub struct Calibrate {
     #[arg(value_name = "MODULE")]
     pub modules: Vec<String>,
     /// Samples of each length: batches of 32 packets
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = whole(10..=100_000_u32))]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = whole(10..=100_000_u32), allow_negative_numbers = true)]
     pub samples: u32,
     /// Print one JSON document instead of a table and scenario text
     #[arg(long)]

@@ -18,11 +18,14 @@ fn numbers() {
     refused(&["run", "s.toml", "--threads", "two"], &["'two'", "--threads", "a whole number from 1 to 1024"]);
     refused(&["run", "s.toml", "--threads", "-1"], &["'-1'", "--threads", "a whole number from 1 to 1024"]);
     refused(&["trace", "info", "t.pcap", "--top", "-1"], &["'-1'", "--top", "a whole number from 0 to"]);
-    refused(&["trace", "synth", "t.pcap", "--packets", "0"], &["0 packets", "at least one"]);
-    refused(&["trace", "synth", "t.pcap", "--packets", "1k"], &["'1k'", "--packets", "a whole number from 0 to"]);
+    refused(&["trace", "synth", "t.pcap", "--packets", "0"], &["'0'", "a whole number from 1 to 100000000"]);
+    refused(&["trace", "synth", "t.pcap", "--packets", "1k"], &["'1k'", "--packets", "a whole number from 1 to"]);
     refused(&["trace", "synth", "t.pcap", "--packets", "1000"], &["1000 packets of 3600 flows", "one for each flow"]);
-    refused(&["trace", "synth", "t.pcap", "--flows", "-3"], &["'-3'", "--flows", "a whole number from 0 to"]);
-    refused(&["trace", "synth", "t.pcap", "--flows", "0"], &["0 flows"]);
+    refused(&["trace", "synth", "t.pcap", "--flows", "-3"], &["'-3'", "--flows", "a whole number from 1 to 1000000"]);
+    refused(&["trace", "synth", "t.pcap", "--flows", "0"], &["'0'", "a whole number from 1 to"]);
+    refused(&["lab", "up", "--mtu", "-1"], &["'-1'", "a whole number from 1280 to 65535"]);
+    refused(&["lab", "predict", "--step", "-1"], &["'-1'", "a whole number from 1 to"]);
+    refused(&["calibrate", "--samples", "-1"], &["'-1'", "a whole number from 10 to 100000"]);
     refused(&["trace", "synth", "t.pcap", "--duration", "10"], &["--duration", "the unit is missing"]);
     refused(&["trace", "synth", "t.pcap", "--rate=-1 Mbps"], &["--rate", "it is negative"]);
 }

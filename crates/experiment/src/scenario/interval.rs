@@ -14,7 +14,7 @@ const SHORTEST: Duration = Duration::from_micros(1);
 /// How many intervals a run should have at least.
 const INTERVALS: f64 = 20.0;
 
-/// The most intervals that a scenario may ask for: with one flow some 300 MB for each scheduler.
+/// The most intervals of a run: with one flow some 300 MB for each scheduler.
 const MOST_INTERVALS: f64 = 1e6;
 
 /// That the interval, if the scenario names one, is not so short that the run has more of them than can be kept.
@@ -23,21 +23,29 @@ const MOST_INTERVALS: f64 = 1e6;
 /// It is.
 pub fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     let Some(written) = &scenario.file.interval else { return Ok(()) };
-    let end = scenario.until().map_or(f64::INFINITY, Time::as_secs_f64);
-    let (interval, length) = (written.get_ref().0.0, length_s(scenario).min(end));
-    let shortest = Duration::from_nanos((length * 1e9 / MOST_INTERVALS).ceil() as u64);
+    let (interval, shortest) = (written.get_ref().0.0, shortest(scenario));
     if interval >= shortest {
         return Ok(());
     }
-    let intervals = length / interval.as_secs_f64();
+    let intervals = run_s(scenario) / interval.as_secs_f64();
     let message = format!(
         "{interval}: the run has some {intervals:.1e} such intervals, at most {MOST_INTERVALS:.0e} are possible; expected at least {shortest}"
     );
     Err(scenario.error(written.span(), message))
 }
 
+/// The shortest interval of which the run has no more than can be kept.
+fn shortest(scenario: &Scenario) -> Duration {
+    Duration::from_nanos((run_s(scenario) * 1e9 / MOST_INTERVALS).ceil() as u64)
+}
+
+/// About how long the run is.
+fn run_s(scenario: &Scenario) -> f64 {
+    length_s(scenario).min(scenario.until().map_or(f64::INFINITY, Time::as_secs_f64))
+}
+
 /// The longest of 1 s, 500 ms, 200 ms, 100 ms, 50 ms, ... 1 us of which the run has some twenty, as far as the run's length can be told in
-/// advance.
+/// advance; of a very long run the shortest possible.
 pub fn default_interval(scenario: &Scenario) -> Duration {
     let length = length_s(scenario);
     let mut interval = LONGEST;
@@ -48,7 +56,7 @@ pub fn default_interval(scenario: &Scenario) -> Duration {
         }
         interval = Duration::from_nanos(decade / step);
     }
-    interval
+    interval.max(shortest(scenario))
 }
 
 /// About how long a run would be that nothing cuts off, as far as that can be told in advance.

@@ -4,7 +4,7 @@ use dovetail_sched::cost::Prediction;
 use dovetail_sim::{Buffer, Cost, Estimate, Generator, Pattern, Size, Source, Spell};
 use dovetail_units::{BitRate, Bytes, Duration, PacketRate, Time};
 
-use crate::support::{CPU_AND_LINK, read, with_flows, workload};
+use crate::support::{CPU_AND_LINK, read, refusal, with_flows, workload};
 
 #[track_caller]
 fn generator(keys: &str) -> Generator {
@@ -174,4 +174,18 @@ fn defaults_of_the_top_level() {
     assert_eq!(scenario.until(), Some(Time::ZERO + Duration::from_secs(3)));
     assert_eq!(scenario.interval(), Duration::from_millis(250));
     assert_eq!(scenario.schedulers(), ["drfq:window=7".parse().unwrap()]);
+}
+
+#[test]
+fn no_run_has_more_than_a_million_intervals() {
+    let with = |head: &str| {
+        let flows = "[[flows]]\nclass = \"plain\"\nsize = \"1 B\"\nrate = \"1 pps\"\n";
+        [head, CPU_AND_LINK, flows].concat()
+    };
+    // 3.6 million seconds.
+    assert_eq!(read(&with("until = \"1000 h\"\n")).interval(), Duration::from_millis(3600));
+    assert_eq!(read(&with("until = \"1000000 s\"\n")).interval(), Duration::from_secs(1));
+    read(&with("until = \"1000 h\"\ninterval = \"3600 ms\"\n"));
+    let message = refusal(&with("until = \"1000 h\"\ninterval = \"3599 ms\"\n"));
+    assert!(message.contains("expected at least 3.6 s"), "{message}");
 }

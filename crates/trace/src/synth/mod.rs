@@ -98,8 +98,10 @@ impl fmt::Display for MixtureError {
 
 impl std::error::Error for MixtureError {}
 
-const MAX_FLOWS: u32 = 1_000_000;
-const MAX_PACKETS: u32 = 100_000_000;
+/// The most flows of a mixture.
+pub const MAX_FLOWS: u32 = 1_000_000;
+/// The most packets of a mixture.
+pub const MAX_PACKETS: u32 = 100_000_000;
 /// Captures begin in 2010 and their format ends in 2106; there is no need to come near.
 const MAX_DURATION: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
