@@ -272,7 +272,7 @@ fn wrong_values_are_refused_where_they_stand() {
     between
         .refused("[faults]\nin = { drops = \"1 %\" }", &["unknown key `drops`", "did you mean `drop`?", &place(9, 8)]);
     between.refused("[faults]\nin = { delay_by = \"5\" }", &["the unit is missing", &place(9, 19)]);
-    between.refused("[faults]\nseed = -1", &["expected a whole number, 0 or more", &place(9, 8)]);
+    between.refused("[faults]\nseed = -1", &["expected a whole number from 0 to 18446744073709551615", &place(9, 8)]);
     between.refused("[record]\non = \"x.pcap\"", &["unknown key `on`", &place(9, 1)]);
     between.refused(
         "[record]\nin = \"none/x.pcap\"",
