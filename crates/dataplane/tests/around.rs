@@ -291,9 +291,17 @@ fn a_capture_is_not_written_over_another_one() {
         ("in = \"there.pcap\"".to_string(), "there.pcap is the file that ports.in reads already"),
         (format!("out = {written:?}"), "there-out.pcap is the file that ports.out writes already"),
         ("in = \"x.pcap\"\nout = \"x.pcap\"".to_string(), "x.pcap is the file that record.in writes already"),
+        ("out = \"./box.toml\"".to_string(), "box.toml is the file that holds the configuration already"),
     ] {
         between.refused(&format!("[record]\n{record}"), &[other]);
     }
+    // Nor over what a module reads.
+    std::fs::write(between.folder.path().join("patterns"), "cat\n").unwrap();
+    let module = "[[module]]\nname = \"find\"\nkind = \"match\"\npattern_file = \"patterns\"\n";
+    between.refused(
+        &format!("[record]\nin = \"patterns\"\n{module}"),
+        &["patterns is the file that the module \"find\" reads already"],
+    );
     // By another name.
     std::os::unix::fs::symlink("back.pcap", between.folder.path().join("link.pcap")).unwrap();
     between.refused("[record]\nin = \"link.pcap\"", &["link.pcap is the file that ports.out reads already"]);

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{Config, folder_of};
+use crate::module::ModuleConfig;
 use crate::port::decorate::{Faults, Faulty, Recorded};
 use crate::port::{Kind, Port};
 
@@ -116,9 +117,23 @@ impl Config {
         Ok(Box::new(recorded.map_err(|error| self.at(file.span(), error.to_string()))?))
     }
 
+    /// Files that the configuration is read from: itself, and what its modules name. Paths are seen from its folder.
+    fn sources(&self) -> impl Iterator<Item = (PathBuf, Range<usize>, String)> {
+        let own = match self.name.as_str() {
+            "-" => Some(PathBuf::from("/dev/stdin")),
+            name => Path::new(name).file_name().map(PathBuf::from),
+        };
+        let own = own.map(|path| (path, 0..0, "holds the configuration".to_string()));
+        let of_module = |module: &Spanned<ModuleConfig>| {
+            let path = module.get_ref().kind.file()?.to_path_buf();
+            Some((path, module.span(), format!("the module {:?} reads", module.get_ref().name)))
+        };
+        own.into_iter().chain(self.file.module.iter().filter_map(of_module))
+    }
+
     /// Every capture that is written is another file than those that are read and those that are written besides.
     pub(super) fn check_captures(&self) -> Result<(), InputError> {
-        let (mut read, mut written) = (Vec::new(), Vec::new());
+        let (mut read, mut written) = (self.sources().collect::<Vec<_>>(), Vec::new());
         for (port, text) in [("ports.in", &self.file.ports.inside), ("ports.out", &self.file.ports.outside)] {
             if let Ok(Kind::Capture { input, output }) = text.get_ref().parse() {
                 read.extend(input.map(|path| (path, text.span(), format!("{port} reads"))));

@@ -228,11 +228,11 @@ impl Config {
         &self.name
     }
 
-    /// Open the ports `in` and `out`. Paths of captures are seen from the configuration's folder. The first packet of
-    /// those that are read comes at [`EPOCH`]; if none is read, that is now.
+    /// Open the ports `in` and `out`. Paths of captures are seen from the configuration's folder. The first packet with a time of
+    /// those that are read comes at [`EPOCH`]. If none has a time, that is a second after 1970 began; if no capture is read, that is now.
     ///
     /// # Errors
-    /// One cannot be opened, they carry frames of different kinds, or a capture would be written over another one.
+    /// One cannot be opened, they carry frames of different kinds, or a capture would be written over another one or over a file that the box is made of.
     pub fn open_ports(&self) -> Result<[Box<dyn Port>; 2], InputError> {
         self.check_captures()?;
         let Ports { inside, outside } = &self.file.ports;
@@ -246,7 +246,10 @@ impl Config {
             first = first.into_iter().chain(time).min();
             kinds.push((kind, text));
         }
-        let epoch = Time::ZERO + first.unwrap_or_else(since_1970).since(EPOCH);
+        // A simulated run knows nothing of the time of day.
+        let simulated = kinds.iter().any(|(kind, _)| matches!(kind, Kind::Capture { input: Some(_), .. }));
+        let begin = first.unwrap_or_else(|| if simulated { EPOCH } else { since_1970() });
+        let epoch = Time::ZERO + begin.since(EPOCH);
         let options = Options { epoch, ..Options::default() };
         let open = |(kind, text): &(Kind, &Spanned<String>)| {
             port::open(kind, &options).map_err(|error| self.at(text.span(), error.to_string()))

@@ -3,10 +3,13 @@
 //! What is written is whole or absent: a temporary file beside it gets its name when the port is finished.
 
 use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::mem;
 use std::os::fd::RawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use dovetail_trace::{CaptureReader, PcapWriter, TraceError};
@@ -26,20 +29,25 @@ pub struct CapturePort {
     counters: PortCounters,
 }
 
-/// When the first packet of the capture was captured, since 1970; `None` if it has none, or none with a time.
+/// When the first packet of the capture that has a time was captured, since 1970; `None` if none has one. O(packets before it).
 ///
 /// # Errors
 /// The capture cannot be read.
 pub fn first_time(path: &Path) -> Result<Option<Time>, OpenError> {
     let mut reader = CaptureReader::open(path).map_err(OpenError::Capture)?;
-    Ok(reader.next_record().and_then(|record| record.time))
+    while let Some(record) = reader.next_record() {
+        if record.time.is_some() {
+            return Ok(record.time);
+        }
+    }
+    Ok(None)
 }
 
 impl CapturePort {
     /// Frames come from the capture `input`, and go to the capture `output`. The box's time zero is `epoch` since 1970;
     /// frames that were captured before it come at zero.
     ///
-    /// A packet that was captured in part is filled with zeros to its length. One of another link type than the first
+    /// A packet that was captured in part is filled with zeros to its length. One without a time comes with the one before it, or at zero. One of another link type than the first
     /// is missed. Where there is no `output`, what is sent is unsent.
     ///
     /// # Errors
@@ -177,19 +185,28 @@ impl Output {
     /// Nothing has the name `path` yet.
     ///
     /// # Errors
-    /// No file can be made beside it, or it is a folder.
+    /// No file can be made beside it, it is the name of a folder, or what is there is no ordinary file: a device, a pipe or a link of this name would be gone in the end.
     pub(super) fn create(path: &Path, epoch: Time) -> Result<Self, OpenError> {
         let cannot = |why| OpenError::failed(&path.display().to_string(), "cannot be written", why);
         let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-        if path.file_name().is_none() || path.is_dir() {
+        // Of `new/` and `new/.` the file name is `new`.
+        let ends_in = |name: &OsStr| path.as_os_str().as_bytes().ends_with(name.as_bytes());
+        if path.is_dir() || !path.file_name().is_some_and(ends_in) {
             return Err(cannot(io::Error::other("it is a folder")));
+        }
+        if path.is_symlink() {
+            return Err(cannot(io::Error::other("it is a link, which would be replaced: name the file itself")));
+        }
+        if path.exists() && !path.is_file() {
+            return Err(cannot(io::Error::other("it is no ordinary file")));
         }
         if !folder.is_dir() {
             return Err(cannot(io::Error::other(format!("there is no folder {}", folder.display()))));
         }
-        let file = tempfile::Builder::new().prefix(".dovetail-").tempfile_in(folder);
-        // The error itself names the hidden file.
-        let (file, hidden) = file.map_err(|error| cannot(error.kind().into()))?.into_parts();
+        // Errors of `tempfile_in` name the hidden file.
+        let open = |hidden: &Path| File::options().write(true).create_new(true).mode(0o600).open(hidden);
+        let file = tempfile::Builder::new().prefix(".dovetail-").make_in(folder, open);
+        let (file, hidden) = file.map_err(cannot)?.into_parts();
         Ok(Self { path: path.to_owned(), epoch, state: State::Empty(file, hidden) })
     }
 

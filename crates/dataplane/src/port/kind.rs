@@ -71,7 +71,7 @@ pub fn open(kind: &Kind, options: &Options) -> Result<Box<dyn Port>, OpenError> 
     })
 }
 
-/// When the first packet comes of all captures that these ports read, since 1970; `None` if they read none, or none with
+/// When the first packet with a time comes of all captures that these ports read, since 1970; `None` if they read none, or none with
 /// a time.
 ///
 /// # Errors

@@ -113,7 +113,13 @@ fn what_cannot_be_written_is_named_as_it_was_asked_for() {
     let message = |path: &Path| CapturePort::open("out", None, Some(path), Time::ZERO).err().unwrap().to_string();
     let missing = format!("there is no folder {}", folder.path().join("none").display());
     assert_eq!(message(&path), format!("{}: cannot be written: {missing}", path.display()));
-    assert!(message(folder.path()).ends_with("cannot be written: it is a folder"));
+    let folders = [folder.path().to_path_buf(), folder.path().join("new/"), folder.path().join("new/.")];
+    for path in folders {
+        assert!(message(&path).ends_with("cannot be written: it is a folder"), "{}", message(&path));
+    }
+    // The system's own words, where no file can be made.
+    let refused = message(Path::new("/proc/self/out.pcap"));
+    assert!(refused.contains("(os error ") && !refused.contains(".dovetail-"), "{refused}");
     // In the end.
     let path = folder.path().join("out.pcap");
     let mut port = CapturePort::open("out", None, Some(&path), Time::ZERO).unwrap();
@@ -121,6 +127,18 @@ fn what_cannot_be_written_is_named_as_it_was_asked_for() {
     let message = port.finish().unwrap_err().to_string();
     assert!(message.starts_with(&format!("{} cannot be written: ", path.display())), "{message}");
     assert!(!message.contains(".dovetail-"), "{message}");
+}
+
+#[test]
+fn a_device_a_pipe_or_a_link_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().join("link.pcap");
+    std::os::unix::fs::symlink("nowhere.pcap", &link).unwrap();
+    let other = "it is a link, which would be replaced: name the file itself";
+    for (path, why) in [(Path::new("/dev/null"), "it is no ordinary file"), (&link, other)] {
+        let message = CapturePort::open("out", None, Some(path), Time::ZERO).err().unwrap().to_string();
+        assert_eq!(message, format!("{}: cannot be written: {why}", path.display()));
+    }
 }
 
 #[test]
