@@ -16,7 +16,10 @@ use crate::{live, terminal};
 pub const START_S: f64 = 1.0;
 
 /// What may be the reason that no box answers.
-pub const NO_BOX: &str = "does it run, with [control] socket = ... in its configuration? Another path: --socket PATH";
+pub const NO_BOX: &str = "does it run, with [control] socket = ... in its configuration?";
+
+/// What to do then.
+pub const OTHER_BOX: &str = "Another path: --socket PATH";
 
 /// Talk to a running box.
 pub fn ctl(args: Ctl) -> Result<(), Failure> {
@@ -38,7 +41,7 @@ pub fn ctl(args: Ctl) -> Result<(), Failure> {
 /// Connect to the box at this socket.
 pub fn connect(path: &Path) -> Result<Client, Failure> {
     Client::connect(path)
-        .map_err(|error| Failure::run(format!("no box answers at {}: {error}\n{NO_BOX}", path.display())))
+        .map_err(|error| Failure::run(format!("no box answers at {}: {error}\n{NO_BOX} {OTHER_BOX}", path.display())))
 }
 
 /// A wrong request is wrong input.

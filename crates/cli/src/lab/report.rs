@@ -74,12 +74,12 @@ pub struct Window {
 pub struct Usage {
     /// Parts of CPU and link.
     pub shares: [f64; 2],
-    /// Seconds that a frame occupied the CPU, in the mean of those that were processed, and the link, of those that left; 0 of none.
-    pub times: [f64; 2],
+    /// Seconds that a frame occupied the CPU, in the mean of those that were processed; `None` of none.
+    pub cpu_each: Option<f64>,
+    /// Seconds that a frame occupied the link, in the mean of those that left; `None` of none.
+    pub link_each: Option<f64>,
     /// Seconds that a frame stayed, in the mean of those that left.
     pub latency: Option<f64>,
-    /// Frames that were processed.
-    processed: u64,
     /// Frames that got a congestion mark.
     pub marked: u64,
 }
@@ -102,8 +102,7 @@ impl Window {
 
     /// Seconds that a frame of a class occupied the CPU, in the mean; `None` if none was processed.
     pub fn processing(&self, class: &str) -> Option<f64> {
-        let (_, usage) = self.class(class)?;
-        (usage.processed > 0).then_some(usage.times[0])
+        self.class(class)?.1.cpu_each
     }
 
     fn class(&self, name: &str) -> Option<(&ClassSnapshot, Usage)> {
@@ -131,15 +130,13 @@ impl Window {
 
     fn usage(&self, since: &QueueSnapshot, until: &QueueSnapshot) -> Usage {
         let used = [until.cpu_s - since.cpu_s, until.link_s - since.link_s];
-        let processed = until.frames_processed - since.frames_processed;
-        let frames = (until.frames_out - since.frames_out) as f64;
-        let each = |time: f64, frames: f64| if frames > 0.0 { time / frames } else { 0.0 };
-        let stayed = |queue: &QueueSnapshot| queue.latency_s.mean.unwrap_or(0.0) * queue.frames_out as f64;
+        let sent = until.frames_out - since.frames_out;
+        let each = |time: f64, frames: u64| (frames > 0).then(|| time / frames as f64);
         Usage {
             shares: used.map(|time| time / self.seconds()),
-            times: [each(used[0], processed as f64), each(used[1], frames)],
-            latency: (frames > 0.0).then(|| (stayed(until) - stayed(since)) / frames),
-            processed,
+            cpu_each: each(used[0], until.frames_processed - since.frames_processed),
+            link_each: each(used[1], sent),
+            latency: each(until.stayed_s() - since.stayed_s(), sent),
             marked: until.marked - since.marked,
         }
     }
@@ -239,7 +236,7 @@ fn used(group: &Group, inside: &Window) -> (Demand, Usage) {
     let demand = Demand {
         flows: (group.udp.len() + group.tcp.len()) as u32,
         weight: class.map_or(1.0, |(class, _)| class.weight),
-        times: usage.times,
+        times: [usage.cpu_each, usage.link_each].map(Option::unwrap_or_default),
         rate: group.offered(),
     };
     (demand, usage)
@@ -414,9 +411,9 @@ mod tests {
         assert!(window.until.total.dropped["link-buffer"] > 70);
         assert!((window.processing("all").unwrap() - 20e-6).abs() < 1e-12);
         // 800 B at 64 Mbit/s.
-        assert!((window.total().times[1] - 100e-6).abs() < 1e-12);
+        assert!((window.total().link_each.unwrap() - 100e-6).abs() < 1e-12);
         let idle = Window { since: window.until.clone(), between: Vec::new(), until: middlebox.snapshot(at(5000)) };
-        assert_eq!((idle.processing("all"), idle.processing("none"), idle.total().times), (None, None, [0.0; 2]));
+        assert_eq!([idle.processing("all"), idle.processing("none"), idle.total().link_each], [None; 3]);
     }
 
     #[test]

@@ -137,8 +137,7 @@ impl Rates<'_> {
 
     /// How many frames were in the box in the mean, by those that left and how long each of them had stayed (Little's law); `None` if none left.
     fn inside(&self) -> Option<f64> {
-        let stayed = |frames: &QueueSnapshot| frames.latency_s.mean.unwrap_or(0.0) * frames.frames_out as f64;
-        (self.of(|frames| frames.frames_out as f64) > 0.0).then(|| self.of(stayed))
+        (self.of(|frames| frames.frames_out as f64) > 0.0).then(|| self.of(QueueSnapshot::stayed_s))
     }
 
     fn shares(&self, weight: f64) -> Use {

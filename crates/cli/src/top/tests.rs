@@ -268,18 +268,25 @@ fn keys_that_end_it() {
 }
 
 #[test]
-fn a_box_that_is_gone_is_said_to_be_and_the_last_numbers_stay() {
+fn a_box_that_does_not_answer_is_said_not_to_and_why_and_the_last_numbers_stay() {
     let mut app = app();
-    app.link = Link::Down("the box is gone".into(), 7);
+    app.link = Link::Down("8 clients are connected already".into(), 7);
+    app.note = Some("the box is back".into());
     let shown = text(&app, 80, 24);
-    assert!(shown.starts_with("THE BOX IS GONE for 7 s, its last numbers stay; it was at /run/dovetail"), "{shown}");
+    let title = "NO BOX ANSWERS for 7 s, its last numbers stay: /run/dovetail/box.sock\n";
+    assert!(shown.starts_with(title) && shown.ends_with("\n8 clients are connected already\n"), "{shown}");
     assert!(shown.contains("ipsec"));
     app.update(snapshot(62.0));
-    assert!(!text(&app, 80, 24).contains("GONE"));
+    assert!(!text(&app, 80, 24).contains("NO BOX"));
+    // One look is not enough for numbers.
+    let mut once = App::new("box.sock".to_string());
+    once.update(snapshot(60.0));
+    once.link = Link::Down("broken pipe".into(), 2);
+    assert!(text(&once, 80, 24).starts_with("NO BOX ANSWERS for 2 s: box.sock\nbroken pipe\n"));
     let mut never = App::new("box.sock".to_string());
     never.link = Link::Down("No such file or directory".into(), 3);
     let shown = text(&never, 80, 24);
-    assert!(shown.starts_with("NO BOX ANSWERS for 3 s at box.sock\nNo such file or directory\n"), "{shown}");
+    assert!(shown.starts_with("NO BOX ANSWERS for 3 s: box.sock\nNo such file or directory\n"), "{shown}");
     assert!(shown.contains("--socket PATH"), "{shown}");
 }
 
@@ -294,6 +301,8 @@ fn rows_beyond_the_screen_are_told_of() {
     assert!(text(&app, 80, 40).contains("\nflow     "));
     press(&mut app, KeyCode::Tab);
     assert!(text(&app, 80, 20).contains("\nflow 1-6 of 10 in ipsec "));
+    // A heading without rows.
+    assert!(text(&app, 80, 14).contains("\nflow none of 10 in ipsec "), "{}", text(&app, 80, 14));
 }
 
 #[test]

@@ -9,7 +9,8 @@ use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row as TableRow, Table, Wi
 
 use super::app::{App, Link, Order};
 use super::shares::{BOUND, Interval, Row, Verdict};
-use crate::ctl::{NO_BOX, START_S};
+use crate::ctl::{NO_BOX, OTHER_BOX, START_S};
+use Content::{Class, Name, Number};
 
 /// A wider screen has further columns as long as this much is left for the first one: as for most flows of IPv4.
 const NAME: u16 = 44;
@@ -33,30 +34,40 @@ const HELP: &str = " d c l    sort by dominant share, CPU, link
  yellow ones have less than 0.9 of it.
  Latencies are those of all frames since the box started.";
 
-/// A column: its title, its width (0 is what is left), and what a row has there.
-type Column = (&'static str, u16, Option<Order>, fn(&Row) -> String);
+/// What a column has of a row.
+enum Content {
+    /// What the row is called.
+    Name,
+    /// The class of a flow, or how many flows a class has.
+    Class,
+    /// What stands under this title.
+    Number(&'static str, fn(&Row) -> String),
+}
+
+/// A column, its width (0 is what is left), and how rows are ordered by it.
+type Column = (Content, u16, Option<Order>);
 
 const NARROW: [Column; 9] = [
-    ("flow", 0, Some(Order::Name), |row| row.name.clone()),
-    ("class", CLASS[0], None, |row| row.class.clone()),
-    ("cpu%", 5, Some(Order::Cpu), |row| percent(row.shares.cpu)),
-    ("link%", 5, Some(Order::Link), |row| percent(row.shares.link)),
-    ("dom%", 5, Some(Order::Dominant), |row| percent(row.shares.dominant())),
-    ("x fair", 6, None, |row| row.over_fair.map_or("-".into(), |over| format!("{over:.2}"))),
-    ("wait", 5, Some(Order::Waiting), |row| short(row.queue as f64)),
-    ("p99", 6, Some(Order::Latency), |row| time(row.latency.p99)),
-    ("drop/s", 6, Some(Order::Drops), |row| short(row.drops_s)),
+    (Name, 0, Some(Order::Name)),
+    (Class, CLASS[0], None),
+    (Number("cpu%", |row| percent(row.shares.cpu)), 5, Some(Order::Cpu)),
+    (Number("link%", |row| percent(row.shares.link)), 5, Some(Order::Link)),
+    (Number("dom%", |row| percent(row.shares.dominant())), 5, Some(Order::Dominant)),
+    (Number("x fair", |row| row.over_fair.map_or("-".into(), |over| format!("{over:.2}"))), 6, None),
+    (Number("wait", |row| short(row.queue as f64)), 5, Some(Order::Waiting)),
+    (Number("p99", |row| time(row.latency.p99)), 6, Some(Order::Latency)),
+    (Number("drop/s", |row| short(row.drops_s)), 6, Some(Order::Drops)),
 ];
 
 const FURTHER: [Column; 8] = [
-    ("cpu/frame", 9, None, |row| time(row.cpu_each)),
-    ("p50", 7, None, |row| time(row.latency.p50)),
-    ("p90", 7, None, |row| time(row.latency.p90)),
-    ("max", 7, None, |row| time(row.latency.max)),
-    ("frames/s", 9, None, |row| short(row.frames_s)),
-    ("bit/s", 8, None, |row| short(row.bits_s)),
-    ("mark/s", 8, None, |row| short(row.marked_s)),
-    ("weight", 8, None, |row| format!("{}", row.shares.weight)),
+    (Number("cpu/frame", |row| time(row.cpu_each)), 9, None),
+    (Number("p50", |row| time(row.latency.p50)), 7, None),
+    (Number("p90", |row| time(row.latency.p90)), 7, None),
+    (Number("max", |row| time(row.latency.max)), 7, None),
+    (Number("frames/s", |row| short(row.frames_s)), 9, None),
+    (Number("bit/s", |row| short(row.bits_s)), 8, None),
+    (Number("mark/s", |row| short(row.marked_s)), 8, None),
+    (Number("weight", |row| format!("{}", row.shares.weight)), 8, None),
 ];
 
 /// Draw all of it.
@@ -85,8 +96,7 @@ pub fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         }
         None => Paragraph::new(nothing_yet(app)).render(summary, buffer),
     }
-    let note = app.note.as_deref().unwrap_or(KEYS);
-    Paragraph::new(note).style(Style::new().add_modifier(Modifier::REVERSED)).render(footer, buffer);
+    Paragraph::new(footer_text(app)).style(Style::new().add_modifier(Modifier::REVERSED)).render(footer, buffer);
     if app.help {
         draw_help(area, buffer);
     }
@@ -95,18 +105,22 @@ pub fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
 fn nothing_yet(app: &App) -> String {
     match &app.link {
         Link::Up => "shares are known after the second look".into(),
-        Link::Down(why, _) => {
-            format!("{why}\n{}\n\nThis view begins when one does.", NO_BOX.replace("? ", "?\n"))
-        }
+        Link::Down(why, _) => format!("{why}\n{NO_BOX}\n{OTHER_BOX}\n\nThis view begins when one does."),
+    }
+}
+
+/// Why the box does not answer, where its last numbers take the place of that; what came of the latest command; or the keys.
+fn footer_text(app: &App) -> &str {
+    match &app.link {
+        Link::Down(why, _) if app.interval.is_some() => why,
+        _ => app.note.as_deref().unwrap_or(KEYS),
     }
 }
 
 fn draw_title(app: &App, area: Rect, buffer: &mut Buffer) {
     if let Link::Down(_, seconds) = &app.link {
-        let text = match &app.snapshot {
-            Some(_) => format!("THE BOX IS GONE for {seconds} s, its last numbers stay; it was at {}", app.socket),
-            None => format!("NO BOX ANSWERS for {seconds} s at {}", app.socket),
-        };
+        let stay = if app.interval.is_some() { ", its last numbers stay" } else { "" };
+        let text = format!("NO BOX ANSWERS for {seconds} s{stay}: {}", app.socket);
         let style = Style::new().fg(Color::White).bg(Color::Red).add_modifier(Modifier::BOLD);
         return Paragraph::new(text).style(style).render(area, buffer);
     }
@@ -200,10 +214,10 @@ impl List<'_> {
             columns.push((column, column.1));
         }
         let room = width.saturating_sub(beside_first(&columns) + NAME);
-        columns[1].1 += room.min(CLASS[1] - CLASS[0]);
-        if of_one_class {
-            columns.remove(1);
+        for (_, width) in columns.iter_mut().filter(|(column, _)| matches!(column.0, Class)) {
+            *width += room.min(CLASS[1] - CLASS[0]);
         }
+        columns.retain(|(column, _)| !(of_one_class && matches!(column.0, Class)));
         columns
     }
 
@@ -214,9 +228,10 @@ impl List<'_> {
             Of::Flows(class, _) => ("flow", class),
         };
         let until = self.rows.len().min(self.from + lines);
-        let seen = match until - self.from == self.rows.len() {
-            true => String::new(),
-            false => format!(" {}-{until} of {}", self.from + 1, self.rows.len()),
+        let seen = match until - self.from {
+            all if all == self.rows.len() => String::new(),
+            0 => format!(" none of {}", self.rows.len()),
+            _ => format!(" {}-{until} of {}", self.from + 1, self.rows.len()),
         };
         format!("{name}{seen}{}", class.map_or(String::new(), |class| format!(" in {class}")))
     }
@@ -233,20 +248,20 @@ impl List<'_> {
         let first = usize::from(area.width.saturating_sub(beside_first(&columns)));
         let header = columns.iter().map(|&(column, _)| {
             let cell = match column.0 {
-                "flow" => left(&cut(&self.title(lines), first)),
-                "class" if classes => right("flows"),
-                "class" => left("class"),
-                name => right(name),
+                Name => left(&cut(&self.title(lines), first)),
+                Class if classes => right("flows"),
+                Class => left("class"),
+                Number(title, _) => right(title),
             };
             cell.style(self.heading(column))
         });
         let header = TableRow::new(header).style(Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED));
         let body = self.rows.iter().skip(self.from).take(lines).map(|row| {
-            let cells = columns.iter().map(|&((name, _, _, text), width)| match *name {
-                "flow" => left(&cut(&text(row), first)),
-                "class" if classes => right(&row.flows.to_string()),
-                "class" => left(&cut(&text(row), usize::from(width))),
-                _ => right(&text(row)),
+            let cells = columns.iter().map(|&((content, ..), width)| match content {
+                Name => left(&cut(&row.name, first)),
+                Class if classes => right(&row.flows.to_string()),
+                Class => left(&cut(&row.class, usize::from(width))),
+                Number(_, text) => right(&text(row)),
             });
             TableRow::new(cells).style(row_style(row))
         });

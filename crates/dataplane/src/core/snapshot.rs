@@ -124,6 +124,13 @@ pub struct QueueSnapshot {
     pub latency_s: Latency,
 }
 
+impl QueueSnapshot {
+    /// How long the frames that left had stayed, all together, seconds.
+    pub fn stayed_s(&self) -> f64 {
+        self.latency_s.mean.unwrap_or(0.0) * self.frames_out as f64
+    }
+}
+
 /// From receipt to the end on the link, seconds; `null` if nothing has left.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Latency {
