@@ -91,7 +91,7 @@ fn wrong_scenarios_are_answered_with_place_and_nearest_name() {
     assert!(parse(&["hop.box.cpu=\"1000000000 GHz\"", "hop.box.rate=\"1000000000 Gbps\""]).is_ok());
     refused(&["hop.box.name=\"box=a\""], &["net.toml", "\"box=a\" has a = in its name"]);
     let two = "hop=[{ name = \"box\", cpu = \"1 GHz\", rate = \"1 Gbps\" }, { name = \"box.cpu\", rate = \"1 Gbps\" }]";
-    refused(&[two], &["net.toml:", "name = \"box.cpu\"", "the name of another box's CPU or link"]);
+    refused(&[two], &["net.toml", ":19:1", "\"box.cpu\" is the name of another box's CPU or link"]);
     // Whether a flow uses it or not.
     let class = |name: &str| {
         let others =
