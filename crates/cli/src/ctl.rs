@@ -32,8 +32,8 @@ pub fn ctl(args: Ctl) -> Result<(), Failure> {
         CtlCommand::Queue { change: (class, limit) } => Request::Queue { class, limit },
         CtlCommand::Budget { budget } => Request::Budget { budget },
         CtlCommand::Rate { rate } => Request::Rate { rate },
-        CtlCommand::Reload => Request::Reload,
-        CtlCommand::Stop => Request::Stop,
+        CtlCommand::Reload => Request::Reload {},
+        CtlCommand::Stop => Request::Stop {},
     };
     terminal::print(&client.change(&request).map_err(failure)?)
 }

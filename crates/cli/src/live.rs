@@ -1,5 +1,6 @@
 //! `dovetail live`.
 
+use std::fs::File;
 use std::io::Read;
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
@@ -22,6 +23,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::args;
 use crate::failure::Failure;
 use crate::terminal;
+
+/// The longest configuration, bytes: a device may have no end.
+const LONGEST: u64 = 1 << 20;
 
 /// Run the box of a configuration, or talk to one that runs.
 pub fn live(args: args::Live) -> Result<(), Failure> {
@@ -54,15 +58,19 @@ fn start(args: args::Start) -> Result<(), Failure> {
     terminal::print(&text(&report))
 }
 
+/// The text of a configuration; `-` is standard input.
 fn read(file: &str) -> Result<String, Failure> {
-    let text = match file {
-        "-" => {
-            let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text).map(|_| text)
-        }
-        path => std::fs::read_to_string(path),
+    let wrong = |why: String| Failure::input(InputError::new(file, why));
+    let stream: std::io::Result<Box<dyn Read>> = match file {
+        "-" => Ok(Box::new(std::io::stdin())),
+        path => File::open(path).map(|file| Box::new(file) as Box<dyn Read>),
     };
-    text.map_err(|error| Failure::input(InputError::new(file, format!("cannot be read: {error}"))))
+    let mut text = String::new();
+    let read = stream.and_then(|stream| stream.take(LONGEST + 1).read_to_string(&mut text));
+    match read.map_err(|error| wrong(format!("cannot be read: {error}")))? as u64 {
+        0..=LONGEST => Ok(text),
+        _ => Err(wrong("it is longer than 1 MiB: no configuration is".into())),
+    }
 }
 
 fn run(
@@ -128,7 +136,7 @@ impl Doors {
 fn reload_on_hangup(mut hangups: UnixStream, counter: Counter) -> std::io::Result<()> {
     let wait = move || {
         while hangups.read_exact(&mut [0]).is_ok() {
-            match counter.ask(Request::Reload) {
+            match counter.ask(Request::Reload {}) {
                 Answer::Error(error) => terminal::say(&format!("error: {error}")),
                 Answer::Done(done) => terminal::say(&done),
                 Answer::Snapshot(_) => {}

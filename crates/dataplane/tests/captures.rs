@@ -124,6 +124,13 @@ fn packets_without_times_come_when_the_box_begins_and_never_by_the_time_of_day()
 }
 
 #[test]
+fn a_box_between_an_interface_and_itself_is_refused() {
+    let text = "scheduler = \"fifo\"\nports = { in = \"packet:lo\", out = \"xdp:lo\" }\n";
+    let error = Live::open(&Config::parse("box.toml", text, &[]).unwrap()).err().unwrap().to_string();
+    assert!(error.contains("box.toml:2:") && error.contains("lo is the interface of ports.in already"), "{error}");
+}
+
+#[test]
 fn a_box_that_is_told_to_stop_leaves_no_files() {
     let folder = tempfile::tempdir().unwrap();
     write(&folder.path().join("in.pcap"), &[(DAY, udp(1)), (DAY, udp(2))]);

@@ -231,7 +231,7 @@ fn of_many_flows_those_come_first_of_which_most_waits() {
 #[test]
 fn after_the_worker_has_ended_clients_hear_so() {
     let counter = Running::start(|| middlebox(CONFIG)).counter.clone();
-    let Answer::Error(message) = counter.ask(Request::Stop) else { panic!() };
+    let Answer::Error(message) = counter.ask(Request::Stop {}) else { panic!() };
     assert!(message.contains("the box ends"), "{message}");
 }
 

@@ -276,7 +276,7 @@ impl Filed {
     fn reload(&mut self, text: &str) -> Answer {
         std::fs::write(self.folder.path().join("box.toml"), text).unwrap();
         let counter = self.counter.clone();
-        let asking = std::thread::spawn(move || counter.ask(Request::Reload));
+        let asking = std::thread::spawn(move || counter.ask(Request::Reload {}));
         while !asking.is_finished() {
             self.now += Duration::from_millis(10);
             self.desk.answer(self.now, &mut self.live);
@@ -346,9 +346,9 @@ fn a_file_that_is_wrong_or_asks_for_too_much_changes_nothing() {
 #[test]
 fn without_a_file_there_is_nothing_to_reload() {
     let (_desk, counter) = Desk::open();
-    assert!(matches!(counter.ask(Request::Reload), Answer::Error(error) if error.contains("no file")));
+    assert!(matches!(counter.ask(Request::Reload {}), Answer::Error(error) if error.contains("no file")));
     let text = file("fifo", "10 Mbps", "a");
     let (_desk, counter) = Desk::open();
     let counter = counter.reloading(Config::parse("-", &text, &[]).unwrap());
-    assert!(matches!(counter.ask(Request::Reload), Answer::Error(error) if error.contains("standard input")));
+    assert!(matches!(counter.ask(Request::Reload {}), Answer::Error(error) if error.contains("standard input")));
 }

@@ -64,6 +64,11 @@ fn a_dry_run_says_what_would_be_done_and_writes_nothing() {
 }
 
 #[test]
+fn what_has_no_end_is_no_configuration() {
+    folder("10").dovetail(&["live", "/dev/zero"]).fails(2, &["/dev/zero", "it is longer than 1 MiB"]);
+}
+
+#[test]
 fn a_time_to_run_is_refused_over_a_capture() {
     let folder = folder("10");
     folder.dovetail(&["live", "box.toml", "--for", "1 s"]).fails(2, &["--for is for a box that runs by the clock"]);

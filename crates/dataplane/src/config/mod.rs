@@ -232,7 +232,7 @@ impl Config {
     /// those that are read comes at [`EPOCH`]. If none has a time, that is a second after 1970 began; if no capture is read, that is now.
     ///
     /// # Errors
-    /// One cannot be opened, they carry frames of different kinds, or a capture would be written over another one or over a file that the box is made of.
+    /// One cannot be opened, they are the same interface or carry frames of different kinds, or a capture would be written over another one or over a file that the box is made of.
     pub fn open_ports(&self) -> Result<[Box<dyn Port>; 2], InputError> {
         self.check_captures()?;
         let Ports { inside, outside } = &self.file.ports;
@@ -245,6 +245,11 @@ impl Config {
             let time = port::first_time([&kind]).map_err(|error| self.at(text.span(), error.to_string()))?;
             first = first.into_iter().chain(time).min();
             kinds.push((kind, text));
+        }
+        if let (Some(name), Some(other)) = (kinds[0].0.interface(), kinds[1].0.interface())
+            && name == other
+        {
+            return Err(self.at(outside.span(), format!("{name} is the interface of ports.in already")));
         }
         // A simulated run knows nothing of the time of day.
         let simulated = kinds.iter().any(|(kind, _)| matches!(kind, Kind::Capture { input: Some(_), .. }));

@@ -68,7 +68,7 @@ impl Desk {
                 reloaded.map_or_else(|error| Answer::Error(error.to_string()), |()| Answer::Done(String::new()))
             }
             Work::Request(request) => {
-                self.stop |= request == Request::Stop;
+                self.stop |= matches!(request, Request::Stop {});
                 reply(now, live, request)
             }
         };
@@ -92,7 +92,7 @@ impl Counter {
     /// Ask, and wait for the answer. A configuration is read and its modules are made here, not by the worker.
     pub fn ask(&self, request: Request) -> Answer {
         match request {
-            Request::Reload => self.reload().map_or_else(Answer::Error, Answer::Done),
+            Request::Reload {} => self.reload().map_or_else(Answer::Error, Answer::Done),
             request => self.hand_in(Work::Request(request)),
         }
     }
@@ -139,8 +139,8 @@ fn reply(now: Time, live: &mut Live, request: Request) -> Answer {
         }),
         Request::Rate { rate } => set_rate(middlebox, &rate),
         // The counter makes it a setup.
-        Request::Reload => Err("this box has no file that it could read again".to_string()),
-        Request::Stop => Ok("the box sends what it holds, and ends".to_string()),
+        Request::Reload {} => Err("this box has no file that it could read again".to_string()),
+        Request::Stop {} => Ok("the box sends what it holds, and ends".to_string()),
     };
     done.map_or_else(Answer::Error, Answer::Done)
 }

@@ -56,13 +56,17 @@ pub enum Request {
         /// Such as `40 Mbps`, or `unlimited`.
         rate: String,
     },
+    // Unknown keys are errors only where a variant has braces.
     /// Read the configuration's file again, and go on by it.
-    Reload,
+    Reload {},
     /// Take nothing more in, send what is held, and end.
-    Stop,
+    Stop {},
 }
 
 const REQUESTS: [&str; 8] = ["snapshot", "set", "weight", "queue", "budget", "rate", "reload", "stop"];
+
+/// Keys of which the values are texts.
+const TEXTS: [&str; 7] = ["parameter", "value", "class", "weight", "limit", "budget", "rate"];
 
 /// What the box answers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -103,7 +107,19 @@ impl Request {
                 None => format!("there is no request {name:?}; there are {}", REQUESTS.join(", ")),
             });
         }
+        check_values(&request).map_err(|error| format!("{name}: {error}"))?;
         serde_json::from_value(request.clone()).map_err(|error| format!("{name}: {error}"))
+    }
+}
+
+/// That values are of the kind that their keys ask for.
+fn check_values(request: &Value) -> Result<(), String> {
+    if let Some(flows) = request.get("flows").filter(|flows| flows.as_u64().is_none_or(|n| n > MOST_FLOWS as u64)) {
+        return Err(format!("\"flows\" is {flows}: expected a whole number from 0 to {MOST_FLOWS}"));
+    }
+    match TEXTS.iter().find_map(|key| Some((key, request.get(key)?)).filter(|(_, value)| !value.is_string())) {
+        Some((key, value)) => Err(format!("{key:?} is {value}: expected a text in quotes, as in the configuration")),
+        None => Ok(()),
     }
 }
 
@@ -154,15 +170,15 @@ mod tests {
             Request::Queue { class: text("cheap"), limit: text("unlimited") },
             Request::Budget { budget: text("20 %") },
             Request::Rate { rate: text("40 Mbps") },
-            Request::Reload,
-            Request::Stop,
+            Request::Reload {},
+            Request::Stop {},
         ];
         for request in requests {
             let line = request.to_line();
             assert_eq!(line.find('\n'), Some(line.len() - 1), "one line: {line:?}");
             assert_eq!(Request::from_line(line.as_bytes()), Ok(request));
         }
-        assert_eq!(Request::Stop.to_line(), "{\"version\":1,\"request\":\"stop\"}\n");
+        assert_eq!(Request::Stop {}.to_line(), "{\"version\":1,\"request\":\"stop\"}\n");
     }
 
     #[test]
@@ -184,7 +200,18 @@ mod tests {
         assert!(wrong(r#"{"version":1,"request":"wieght"}"#).contains("did you mean \"weight\"?"));
         assert!(wrong(r#"{"version":1,"request":"set","parameter":"alpha"}"#).contains("missing field `value`"));
         assert!(wrong(r#"{"version":1,"request":"rate","rate":"1 Mbps","burst":1}"#).contains("unknown field `burst`"));
-        assert!(wrong(r#"{"version":1,"request":"snapshot","flows":-1}"#).contains("snapshot: invalid value"));
+        for request in REQUESTS {
+            let message = wrong(&format!("{{\"version\":1,\"request\":{request:?},\"now\":true}}"));
+            assert!(message.contains("unknown field `now`"), "{message}");
+        }
+        for flows in ["1001", "-1", "1.5", "\"20\""] {
+            let message = wrong(&format!("{{\"version\":1,\"request\":\"snapshot\",\"flows\":{flows}}}"));
+            assert_eq!(message, format!("snapshot: \"flows\" is {flows}: expected a whole number from 0 to 1000"));
+        }
+        assert_eq!(
+            wrong(r#"{"version":1,"request":"set","parameter":"alpha","value":0.9}"#),
+            "set: \"value\" is 0.9: expected a text in quotes, as in the configuration"
+        );
         assert!(Request::from_line(b"\xff\xfe").unwrap_err().contains("not JSON"));
     }
 

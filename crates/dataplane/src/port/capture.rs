@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use dovetail_trace::{CaptureReader, PcapWriter, TraceError};
+use dovetail_trace::{CaptureReader, PcapWriter};
 use dovetail_units::{Duration, Time};
 use dovetail_wire::LinkType;
 use tempfile::TempPath;
@@ -34,13 +34,22 @@ pub struct CapturePort {
 /// # Errors
 /// The capture cannot be read.
 pub fn first_time(path: &Path) -> Result<Option<Time>, OpenError> {
-    let mut reader = CaptureReader::open(path).map_err(OpenError::Capture)?;
+    let mut reader = reader(path)?;
     while let Some(record) = reader.next_record() {
         if record.time.is_some() {
             return Ok(record.time);
         }
     }
     Ok(None)
+}
+
+/// Of a file: a capture is read twice, and opening a pipe would wait for ever for somebody who writes to it.
+fn reader(path: &Path) -> Result<CaptureReader<'static>, OpenError> {
+    if path.exists() && !path.is_file() {
+        let why = io::Error::other("it is no ordinary file");
+        return Err(OpenError::failed(&path.display().to_string(), "cannot be read", why));
+    }
+    CaptureReader::open(path).map_err(OpenError::Capture)
 }
 
 impl CapturePort {
@@ -54,8 +63,7 @@ impl CapturePort {
     /// The capture cannot be read, or no file can be made beside `output`.
     pub fn open(name: &str, input: Option<&Path>, output: Option<&Path>, epoch: Time) -> Result<Self, OpenError> {
         let mut counters = PortCounters::default();
-        let input =
-            input.map(|path| Input::open(path, epoch, &mut counters).map_err(OpenError::Capture)).transpose()?;
+        let input = input.map(|path| Input::open(path, epoch, &mut counters)).transpose()?;
         let output = output.map(|path| Output::create(path, epoch)).transpose()?;
         let link = input.as_ref().and_then(|input| input.link).unwrap_or(LinkType::ETHERNET);
         Ok(Self { name: name.to_owned(), link, input, output, counters })
@@ -136,8 +144,8 @@ struct Input {
 }
 
 impl Input {
-    fn open(path: &Path, epoch: Time, counters: &mut PortCounters) -> Result<Self, TraceError> {
-        let reader = CaptureReader::open(path)?;
+    fn open(path: &Path, epoch: Time, counters: &mut PortCounters) -> Result<Self, OpenError> {
+        let reader = reader(path)?;
         let mut input = Self { reader, epoch, link: None, strangers: 0, frame: Pool::new().take(), ended: false };
         input.read(counters);
         Ok(input)

@@ -88,6 +88,14 @@ pub fn first_time<'a>(kinds: impl IntoIterator<Item = &'a Kind>) -> Result<Optio
 }
 
 impl Kind {
+    /// The interface, unless it is a capture.
+    pub fn interface(&self) -> Option<&str> {
+        match self {
+            Self::Packet(name) | Self::Xdp(name) | Self::Tun(name) | Self::Tap(name) => Some(name),
+            Self::Capture { .. } => None,
+        }
+    }
+
     /// The same with paths of files seen from the folder `base`.
     #[must_use]
     pub fn seen_from(self, base: &Path) -> Self {

@@ -128,7 +128,7 @@ impl Inside {
     fn reload(&mut self, count: usize, watched: &mut Watched) -> Result<(), Failure> {
         let (old, new, wrong) = CHANGES[count % CHANGES.len()];
         fs::write(&self.config, BOX.replace(old, new)).map_err(Failure::run)?;
-        let refused = match self.client.change(&Request::Reload) {
+        let refused = match self.client.change(&Request::Reload {}) {
             Ok(_) => false,
             Err(ClientError::Refused(_)) => true,
             Err(error) => return Err(Failure::run(error)),

@@ -159,6 +159,15 @@ fn what_cannot_be_read_is_said_and_damage_is_counted() {
     let missing = folder.path().join("missing.pcap");
     let message = CapturePort::open("in", Some(&missing), None, Time::ZERO).err().unwrap().to_string();
     assert!(message.contains("missing.pcap") && message.contains("No such file"), "{message}");
+    // Nobody writes to this pipe.
+    let pipe = folder.path().join("pipe.pcap");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for message in [
+        CapturePort::open("in", Some(&pipe), None, Time::ZERO).err().unwrap().to_string(),
+        super::first_time(&pipe).unwrap_err().to_string(),
+    ] {
+        assert_eq!(message, format!("{}: cannot be read: it is no ordinary file", pipe.display()));
+    }
     let path = written(folder.path(), "cut.pcap", LinkType::ETHERNET, &[(0, b"whole", 5), (1, b"cut off", 7)]);
     let bytes = std::fs::read(&path).unwrap();
     std::fs::write(&path, &bytes[..bytes.len() - 20]).unwrap();
