@@ -15,7 +15,7 @@ use dovetail_units::{Density, Duration, Time};
 struct Departures(Vec<(u64, u32, u32, u64)>);
 
 impl Tap for Departures {
-    fn left(&mut self, now: Time, hop: u32, packet: &Packet) {
+    fn left(&mut self, now: Time, hop: u32, packet: &Packet, _number: u64) {
         self.0.push((now.as_nanos(), hop, packet.flow, packet.segment.seq));
     }
 }

@@ -5,6 +5,9 @@ use dovetail_units::{Duration, Time};
 
 use super::scenario::{Capacity, Group, Resource};
 
+/// The most groups of flows: in captures each has a network of its own.
+pub const MOST_GROUPS: usize = 1 << 16;
+
 /// Why a run until then shows nothing of some of the flows that start at `start`: they have not heard of their receivers. By the longest round trip
 /// of a range: whoever draws it would count as a flow that gets nothing, under every scheduler.
 pub fn unheard(rtt: RoundTrip, start: Time, until: Time) -> Result<(), String> {

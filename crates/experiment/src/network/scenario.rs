@@ -139,6 +139,7 @@ impl NetworkScenario {
         scenario.check_times()?;
         scenario.check_classes()?;
         scenario.resources = scenario.read_resources()?;
+        scenario.check_groups()?;
         scenario.groups = scenario.read_groups()?;
         scenario.check_network()?;
         Ok(scenario)
@@ -286,6 +287,19 @@ impl NetworkScenario {
             resources.extend(own);
         }
         Ok(resources)
+    }
+
+    /// That there are no more groups than may be.
+    fn check_groups(&self) -> Result<(), ScenarioError> {
+        let mut places = self.file.tcp.iter().map(Spanned::span).chain(self.file.web.iter().map(Spanned::span));
+        let count = self.file.tcp.len() + self.file.web.len();
+        match places.nth(limits::MOST_GROUPS) {
+            Some(place) => {
+                let most = limits::MOST_GROUPS;
+                Err(self.error(place, format!("there are {count} groups of flows: expected at most {most}")))
+            }
+            None => Ok(()),
+        }
     }
 
     fn read_groups(&self) -> Result<Vec<Group>, ScenarioError> {

@@ -324,7 +324,7 @@ impl<'a, T: Tap> Engine<'a, T> {
     /// The packet leaves the hop.
     fn passes_on(&mut self, hop: usize, mut packet: Packet) {
         let station = &mut self.stations[hop];
-        self.tap.left(self.now, hop as u32, &packet);
+        self.tap.left(self.now, hop as u32, &packet, self.flows[packet.flow as usize].number);
         station.totals.departed += 1;
         let described = &self.network.hops[hop];
         if let Some(encoding) = described.encoding {
