@@ -12,7 +12,7 @@ use crate::scenario::Scenario;
 
 /// Most packets of a run whose schedule is drawn.
 const GANTT_PACKETS: usize = 200;
-/// The names of all that [`write`] may write; not every run gives all.
+/// The names of all that [`write()`] may write; not every run gives all.
 pub const FILES: [&str; 10] = [
     "summary.json",
     "flows.parquet",

@@ -8,7 +8,7 @@ use crate::figure::{Bar, BarChart, BarSeries, FigureError, bars_with_error};
 use crate::output::{Output, OutputError};
 use crate::report::ReportError;
 
-/// The names of all that [`write`] writes.
+/// The names of all that [`write()`] writes.
 pub const FILES: [&str; 4] = ["summary.json", "flows.parquet", "hops.parquet", "throughput.svg"];
 
 /// Write everything and move it into place; returns the paths.
