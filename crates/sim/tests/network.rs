@@ -234,7 +234,7 @@ fn a_limit_is_in_packets_also_where_queues_are_managed_in_bytes() {
 struct States([BTreeMap<Congestion, u64>; 2]);
 
 impl Tap for States {
-    fn left(&mut self, _now: Time, hop: u32, packet: &Packet, _number: u64) {
+    fn left(&mut self, _now: Time, hop: u32, packet: &Packet, _number: impl FnOnce() -> u64) {
         *self.0[hop as usize].entry(packet.congestion).or_default() += 1;
         assert_eq!(packet.segment.ce, packet.congestion == Congestion::Congested, "what the receiver echoes");
     }

@@ -15,7 +15,7 @@ use dovetail_units::{Density, Duration, Time};
 struct Departures(Vec<(u64, u32, u32, u64)>);
 
 impl Tap for Departures {
-    fn left(&mut self, now: Time, hop: u32, packet: &Packet, _number: u64) {
+    fn left(&mut self, now: Time, hop: u32, packet: &Packet, _number: impl FnOnce() -> u64) {
         self.0.push((now.as_nanos(), hop, packet.flow, packet.segment.seq));
     }
 }
@@ -136,7 +136,7 @@ fn a_segment_has_come_when_it_is_at_its_receiver() {
         assert_eq!(run(&delayed, 0, until).0.packets, packets, "until {until}");
     }
     // What comes with the end of the warm-up counts as after it; 100 ms, so each segment of 4000 bits is 40 kbit/s.
-    for (warm_up, counted) in [(come[0], 3), (come[0] + 1, 2), (come[1] + 1, 1), (come[2] + 1, 0)] {
+    for (warm_up, counted) in [(LEFT[0], 3), (come[0], 3), (come[0] + 1, 2), (come[1] + 1, 1), (come[2] + 1, 0)] {
         let result = run(&three_segments(), warm_up, warm_up + 100_000_000).0;
         assert_eq!(result.traffic[0].goodput_bps, f64::from(counted) * 40_000.0, "from {warm_up}");
         assert_eq!(result.packets, 3);

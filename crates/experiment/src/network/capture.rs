@@ -135,9 +135,9 @@ fn sequence_number(segment: u64, syn: bool, payload: u16) -> u32 {
 }
 
 impl<W: Write> Tap for PacketCapture<W> {
-    fn left(&mut self, now: Time, hop: u32, packet: &Packet, number: u64) {
+    fn left(&mut self, now: Time, hop: u32, packet: &Packet, number: impl FnOnce() -> u64) {
         if hop == self.hop && self.written.is_ok() {
-            self.written = self.write(now, packet, number);
+            self.written = self.write(now, packet, number());
         }
     }
 }

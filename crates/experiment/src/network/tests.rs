@@ -472,8 +472,8 @@ web = [
 struct FlowsAt([BTreeSet<u64>; 2]);
 
 impl Tap for FlowsAt {
-    fn left(&mut self, _now: Time, hop: u32, _packet: &Packet, number: u64) {
-        self.0[hop as usize].insert(number);
+    fn left(&mut self, _now: Time, hop: u32, _packet: &Packet, number: impl FnOnce() -> u64) {
+        self.0[hop as usize].insert(number());
     }
 }
 

@@ -1,6 +1,6 @@
 //! When what happens next, and where: the network's places, each with its own events in order.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use dovetail_sched::queues::IndexedHeap;
@@ -8,72 +8,89 @@ use dovetail_units::{Duration, Time};
 
 /// An event: when it is due and when that was decided, in the order in which events happen. Of events due at one time the one decided
 /// first comes first; of those decided at one time, the one at the place with the smaller number.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Event(u128);
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Event {
+    due: Time,
+    decided: Time,
+}
 
 impl Event {
     /// No event. What is due at the last instant there is (584 years) is none, either.
-    const NEVER: Self = Self(u128::MAX);
+    const NEVER: Self = Self { due: Time::MAX, decided: Time::MAX };
 
     pub fn new(due: Time, decided: Time) -> Self {
-        Self(u128::from(due.as_nanos()) << 64 | u128::from(decided.as_nanos()))
+        Self { due, decided }
     }
 
-    pub fn due(self) -> Time {
-        Time::from_nanos((self.0 >> 64) as u64)
+    /// A number in the order of events: one comparison without branches.
+    #[inline]
+    fn order(self) -> u128 {
+        u128::from(self.due.as_nanos()) << 64 | u128::from(self.decided.as_nanos())
     }
+}
 
-    pub fn decided(self) -> Time {
-        Time::from_nanos(self.0 as u64)
+impl PartialOrd for Event {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Event {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.order().cmp(&other.order())
     }
 }
 
 /// The next event of every place at which events happen. There are few of them, whatever the number of flows.
 ///
-/// A tournament tree: the leaves are the places, in order, and node k has the earlier one of the events of its children, nodes 2 k and 2 k + 1;
-/// of equal ones that of 2 k, whose places have the smaller numbers. A change costs one comparison per level.
+/// A tournament tree: its leaves are the places, in order, as many as a power of two; node k has the place with the earlier one of the events of
+/// its children, nodes 2 k and 2 k + 1. A change costs one comparison per level.
 pub(super) struct Calendar {
-    nodes: Vec<(Event, u32)>,
+    events: Vec<Event>,
+    /// From the root, node 1, to the parents of the leaves.
+    winners: Vec<u32>,
+    /// Of the root.
+    first: (Time, u32),
 }
 
 impl Calendar {
     pub fn new() -> Self {
-        Self { nodes: Self::empty(8) }
-    }
-
-    /// The nodes for so many places, a power of two, at which nothing happens.
-    fn empty(places: u32) -> Vec<(Event, u32)> {
-        let mut nodes = vec![(Event::NEVER, 0); places as usize];
-        nodes.extend((0..places).map(|place| (Event::NEVER, place)));
-        nodes
+        let mut empty = Self { events: Vec::new(), winners: Vec::new(), first: (Time::MAX, 0) };
+        empty.grow(8);
+        empty
     }
 
     /// The next event's time and place.
     #[inline]
     pub fn peek(&self) -> Option<(Time, u32)> {
-        // Only the half that is the time is read: a load of all 128 bits would have to wait for the two stores of 64 that have just been made.
-        let (due, place) = (self.nodes[1].0.due(), self.nodes[1].1);
-        (due != Time::MAX).then_some((due, place))
+        (self.first.0 != Time::MAX).then_some(self.first)
     }
 
     /// The place's next event. O(log places).
     #[inline]
-    pub fn set(&mut self, place: u32, event: Event) {
-        if place as usize >= self.nodes.len() / 2 {
-            self.grow(place);
+    pub fn set(&mut self, place: u32, mut event: Event) {
+        if place as usize >= self.events.len() {
+            self.grow(place + 1);
         }
-        let mut at = self.nodes.len() / 2 + place as usize;
-        let mut earliest = (event, place);
-        self.nodes[at] = earliest;
-        while at > 1 {
-            let other = self.nodes[at ^ 1];
-            let is_right = at % 2 == 1;
-            if other.0 < earliest.0 || is_right && other.0 == earliest.0 {
-                earliest = other;
+        let (events, winners) = (self.events.as_mut_slice(), self.winners.as_mut_slice());
+        events[place as usize] = event;
+        let mut node = (winners.len() + place as usize) / 2;
+        let (mut winner, mut rival) = (place, place ^ 1);
+        loop {
+            let other = events[rival as usize];
+            if other < event || other == event && rival < winner {
+                (event, winner) = (other, rival);
             }
-            at /= 2;
-            self.nodes[at] = earliest;
+            winners[node] = winner;
+            if node == 1 {
+                break;
+            }
+            rival = winners[node ^ 1];
+            node /= 2;
         }
+        self.first = (event.due, winner);
     }
 
     /// Nothing will happen at the place.
@@ -82,12 +99,15 @@ impl Calendar {
         self.set(place, Event::NEVER);
     }
 
+    /// Room for so many places.
     #[cold]
-    fn grow(&mut self, place: u32) {
-        let places = self.nodes.len() / 2;
-        let leaves = self.nodes.split_off(places);
-        self.nodes = Self::empty((place + 1).next_power_of_two());
-        leaves.into_iter().for_each(|(event, place)| self.set(place, event));
+    fn grow(&mut self, places: u32) {
+        let places = places.next_power_of_two() as usize;
+        let mut events = std::mem::take(&mut self.events);
+        events.resize(places, Event::NEVER);
+        (self.events, self.winners) = (vec![Event::NEVER; places], vec![0; places]);
+        // When the last place of a subtree is set, its node is right.
+        (0..).zip(events).for_each(|(place, event)| self.set(place, event));
     }
 }
 
@@ -96,26 +116,27 @@ pub(super) struct Line<T> {
     place: u32,
     delay: Duration,
     under_way: VecDeque<(Event, T)>,
+    /// The last of them, if any.
+    last: Event,
 }
 
 impl<T> Line<T> {
     /// A line whose arrivals are the events of `place`.
     pub fn new(place: u32, delay: Duration) -> Self {
-        Self { place, delay, under_way: VecDeque::new() }
+        Self { place, delay, under_way: VecDeque::new(), last: Event::NEVER }
     }
 
     /// Sets out at `from`, as is decided at `decided`. O(1), but for what has been sent before and arrives later.
     #[inline]
     pub fn send(&mut self, decided: Time, from: Time, what: T, calendar: &mut Calendar) {
         let event = Event::new(from + self.delay, decided);
-        match self.under_way.back() {
-            Some((last, _)) if *last > event => self.overtake(event, what, calendar),
-            Some(_) => self.under_way.push_back((event, what)),
-            None => {
-                self.under_way.push_back((event, what));
-                calendar.set(self.place, event);
-            }
+        if self.under_way.is_empty() {
+            calendar.set(self.place, event);
+        } else if self.last > event {
+            return self.overtake(event, what, calendar);
         }
+        self.last = event;
+        self.under_way.push_back((event, what));
     }
 
     #[cold]
@@ -175,13 +196,13 @@ impl<T> PartialEq for Own<T> {
 impl<T> Eq for Own<T> {}
 
 impl<T> PartialOrd for Own<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
 impl<T> Ord for Own<T> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+    fn cmp(&self, other: &Self) -> Ordering {
         self.order.cmp(&other.order)
     }
 }
@@ -228,12 +249,6 @@ impl<T> Ways<T> {
                 Some(own.what)
             }
         }
-    }
-
-    /// All that is under way, in no particular order.
-    pub fn under_way(&self) -> impl Iterator<Item = (Event, &T)> {
-        let in_lines = self.lines.iter().flat_map(|line| &line.under_way).map(|(event, what)| (*event, what));
-        in_lines.chain(self.others.iter().map(|Reverse(own)| (own.order.0, &own.what)))
     }
 
     fn announce(&self, calendar: &mut Calendar) {

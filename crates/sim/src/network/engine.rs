@@ -6,11 +6,12 @@ use dovetail_sched::aqm::{Congestion, Encoding};
 use dovetail_tcp::{Ack, AckPolicy, Rules, Sender};
 use dovetail_units::{Duration, Time};
 use rand::RngExt;
+use slab::Slab;
 
 use super::calendar::{Alarms, Calendar, Event, Line, WayId, Ways};
 use super::description::{Class, MOST_FLOWS, Network, RoundTrip, Traffic};
 use super::flow::{Flow, Reach, delays};
-use super::packet::Packet;
+use super::packet::{Packet, PacketId};
 use super::queue::Queue;
 use super::result::{HopTotals, NetworkResult, Totals};
 use super::server::Server;
@@ -29,19 +30,17 @@ const EVENTS_PER_REPORT: u32 = 1 << 16;
 struct Station {
     server: Server,
     queue: Queue,
-    in_service: Option<Packet>,
-    behind: Line<Packet>,
+    in_service: Option<PacketId>,
+    behind: Line<PacketId>,
     totals: HopTotals,
 }
 
 /// What is on its way between a flow's ends and the hops.
 enum Travel {
-    Data(Packet),
-    /// From its receiver. Its event was decided when the packet came there that it answers, which brought so many segments that had not
-    /// come before.
+    Data(PacketId),
+    /// From its receiver. Its event was decided when the packet came there that it answers.
     Ack {
         flow: u32,
-        delivered: u32,
         ack: Ack,
     },
 }
@@ -57,6 +56,8 @@ pub(super) struct Engine<'a, T> {
     /// receivers, the ways.
     calendar: Calendar,
     stations: Vec<Station>,
+    /// Those in the network.
+    packets: Slab<Packet>,
     ways: Ways<Travel>,
     /// Of every flow, its sender's.
     alarms: Alarms,
@@ -92,6 +93,7 @@ impl<'a, T: Tap> Engine<'a, T> {
             tap,
             calendar: Calendar::new(),
             stations,
+            packets: Slab::new(),
             ways: Ways::new(2 * hops + traffic + 2),
             alarms: Alarms::new(2 * hops + traffic),
             ack_alarms: Alarms::new(2 * hops + traffic + 1),
@@ -137,14 +139,14 @@ impl<'a, T: Tap> Engine<'a, T> {
         if place > 2 * hops + traffic + 1 {
             match self.ways.receive(place, &mut self.calendar) {
                 Some(Travel::Data(packet)) => self.arrives(packet)?,
-                Some(Travel::Ack { flow, ack, .. }) => self.ack_arrives(flow as usize, ack),
+                Some(Travel::Ack { flow, ack }) => self.ack_arrives(flow as usize, ack),
                 None => {}
             }
         } else if place < hops {
             self.service_ends(place as usize)?;
         } else if place < 2 * hops {
             match self.stations[(place - hops) as usize].behind.receive(&mut self.calendar) {
-                Some(packet) if self.is_through(&packet) => self.receive(self.now, packet),
+                Some(packet) if self.is_through(packet) => self.receive(self.now, packet),
                 Some(packet) => self.arrives(packet)?,
                 None => {}
             }
@@ -242,9 +244,10 @@ impl<'a, T: Tap> Engine<'a, T> {
             let bytes = if segment.syn { SYN_BYTES } else { class.packet_bytes };
             let (class, congestion) = (flow.class, Congestion::Initial);
             let packet = Packet { flow: index as u32, class, bytes, passed: 0, congestion, segment };
+            let packet = Travel::Data(self.packets.insert(packet) as PacketId);
             flow.under_way += 1;
             let from = flow.leaves_access(self.now, bytes);
-            self.ways.send(flow.reach.before, self.now, from, Travel::Data(packet), &mut self.calendar);
+            self.ways.send(flow.reach.before, self.now, from, packet, &mut self.calendar);
         }
         match flow.sender.next_timer() {
             Some(time) => self.alarms.at_latest(self.now, index as u32, time, &mut self.calendar),
@@ -269,44 +272,53 @@ impl<'a, T: Tap> Engine<'a, T> {
     }
 
     /// The packet comes to the next hop of its route.
-    fn arrives(&mut self, mut packet: Packet) -> Result<(), SimError> {
+    fn arrives(&mut self, id: PacketId) -> Result<(), SimError> {
+        let packet = &mut self.packets[id as usize];
         let class = &self.network.classes[packet.class as usize];
-        let hop = class.route[usize::from(packet.passed)];
+        let hop = class.route[usize::from(packet.passed)] as usize;
         packet.passed += 1;
-        let station = &mut self.stations[hop as usize];
+        let station = &mut self.stations[hop];
         if !station.server.is_needed(class) {
             station.totals.arrived += 1;
-            self.passes_on(hop as usize, packet);
+            self.passes_on(hop, id);
             return Ok(());
         }
         let server = &station.server;
-        let cost = || server.cost(packet.bytes, class);
+        let bytes = packet.bytes;
+        let cost = || server.cost(bytes, class);
         station.totals.queue_was(self.now, station.queue.len());
-        let verdict = station.queue.arrive(self.now, packet, cost, &mut station.totals);
-        if let Err(lost) = verdict {
-            let flow = &mut self.flows[lost.flow as usize];
-            flow.under_way -= 1;
-            if flow.is_through() {
-                self.retire(lost.flow as usize);
-            }
+        let is_idle = station.in_service.is_none();
+        if station.queue.arrive(self.now, id, packet, cost, &mut station.totals).is_err() {
+            self.lose(id);
         }
-        if self.stations[hop as usize].in_service.is_none() {
-            self.serve(hop as usize)?;
+        if is_idle {
+            self.serve(hop)?;
         }
         Ok(())
+    }
+
+    /// The packet has found no room, or was dropped.
+    fn lose(&mut self, id: PacketId) {
+        let index = self.packets.remove(id as usize).flow;
+        let flow = &mut self.flows[index as usize];
+        flow.under_way -= 1;
+        if flow.is_through() {
+            self.retire(index as usize);
+        }
     }
 
     /// The idle resource takes the next packet.
     fn serve(&mut self, hop: usize) -> Result<(), SimError> {
         let station = &mut self.stations[hop];
         station.totals.queue_was(self.now, station.queue.len());
-        let Some(packet) = station.queue.next(self.now)? else {
+        station.in_service = station.queue.next(self.now)?;
+        let Some(id) = station.in_service else {
             self.calendar.clear(hop as u32);
             return Ok(());
         };
+        let packet = &self.packets[id as usize];
         let class = &self.network.classes[packet.class as usize];
         let time = station.server.time(packet.bytes, class);
-        station.in_service = Some(packet);
         station.totals.served(self.now, time, packet.bytes);
         self.calendar.set(hop as u32, Event::new(self.now + time, self.now));
         Ok(())
@@ -322,39 +334,46 @@ impl<'a, T: Tap> Engine<'a, T> {
     }
 
     /// The packet leaves the hop.
-    fn passes_on(&mut self, hop: usize, mut packet: Packet) {
+    fn passes_on(&mut self, hop: usize, id: PacketId) {
         let station = &mut self.stations[hop];
-        self.tap.left(self.now, hop as u32, &packet, self.flows[packet.flow as usize].number);
+        let packet = &mut self.packets[id as usize];
+        self.tap.left(self.now, hop as u32, packet, || self.flows[packet.flow as usize].number);
         station.totals.departed += 1;
         let described = &self.network.hops[hop];
         if let Some(encoding) = described.encoding {
-            packet.congestion = carried(encoding, &packet);
+            packet.congestion = carried(encoding, packet);
         }
         let class = &self.network.classes[packet.class as usize];
         let last = usize::from(packet.passed) == class.route.len();
         if last && class.acks == AckPolicy::EverySegment {
-            self.receive(self.now + described.delay, packet);
+            self.receive(self.now + described.delay, id);
         } else {
-            station.behind.send(self.now, self.now, packet, &mut self.calendar);
+            station.behind.send(self.now, self.now, id, &mut self.calendar);
         }
     }
 
     /// Whether the packet has passed all hops of its route.
-    fn is_through(&self, packet: &Packet) -> bool {
+    fn is_through(&self, id: PacketId) -> bool {
+        let packet = &self.packets[id as usize];
         usize::from(packet.passed) == self.network.classes[packet.class as usize].route.len()
     }
 
     /// The packet comes to its receiver then. From its last hop nothing overtakes it, so that a receiver that answers at once can be asked
     /// before; one that may wait for the next segment is asked when it comes.
-    fn receive(&mut self, then: Time, packet: Packet) {
+    fn receive(&mut self, then: Time, id: PacketId) {
+        let packet = self.packets.remove(id as usize);
         let flow = &mut self.flows[packet.flow as usize];
         flow.under_way -= 1;
         let before = flow.receiver.stats().distinct;
         if let Some(ack) = flow.receiver.on_segment(then, packet.segment) {
             flow.under_way += 1;
-            let delivered = (flow.receiver.stats().distinct - before) as u32;
-            let answer = Travel::Ack { flow: packet.flow, delivered, ack };
+            let answer = Travel::Ack { flow: packet.flow, ack };
             self.ways.send(flow.reach.back, then, then, answer, &mut self.calendar);
+        }
+        // What comes there only after counting has begun or ended.
+        let NetworkOptions { warm_up, until, .. } = self.options;
+        if then > until || self.now < warm_up && then >= warm_up {
+            flow.undelivered += flow.receiver.stats().distinct - before;
         }
         if let Some(due) = flow.receiver.next_timer() {
             self.ack_alarms.at_latest(self.now, packet.flow, due, &mut self.calendar);
@@ -366,22 +385,11 @@ impl<'a, T: Tap> Engine<'a, T> {
         let flow = &mut self.flows[index];
         if let Some(ack) = flow.receiver.on_timer(self.now) {
             flow.under_way += 1;
-            let answer = Travel::Ack { flow: index as u32, delivered: 0, ack };
+            let answer = Travel::Ack { flow: index as u32, ack };
             self.ways.send(flow.reach.back, self.now, self.now, answer, &mut self.calendar);
         }
         if let Some(due) = flow.receiver.next_timer() {
             self.ack_alarms.at_latest(self.now, index as u32, due, &mut self.calendar);
-        }
-    }
-
-    /// Which segments, of those that the receivers have been asked about, come at this time or later.
-    fn note_undelivered(&mut self, from: Time) {
-        for (event, travel) in self.ways.under_way() {
-            if let &Travel::Ack { flow, delivered, .. } = travel
-                && event.decided() >= from
-            {
-                self.flows[flow as usize].undelivered += u64::from(delivered);
-            }
         }
     }
 
@@ -391,7 +399,6 @@ impl<'a, T: Tap> Engine<'a, T> {
             let held = u64::from(station.queue.len()) + u64::from(station.in_service.is_some());
             station.totals.restart(time, held);
         }
-        self.note_undelivered(time);
         self.totals.restart(&mut self.flows);
     }
 
@@ -400,7 +407,6 @@ impl<'a, T: Tap> Engine<'a, T> {
         for station in &mut self.stations {
             station.totals.queue_was(until, station.queue.len());
         }
-        self.note_undelivered(until + Duration::from_nanos(1));
         let span = until.since(self.options.warm_up);
         let hops = self.network.hops.iter().zip(self.stations).map(|(hop, station)| {
             let held = u64::from(station.queue.len()) + u64::from(station.in_service.is_some());

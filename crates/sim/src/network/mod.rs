@@ -50,14 +50,14 @@ pub struct NetworkOptions<'a> {
 
 /// Hears of packets as they leave hops.
 pub trait Tap {
-    /// The packet has left the hop with this index, at its link end. So many flows of the run started before its own, whichever traffic they
-    /// are of: a number that no other flow has, and that hangs on traffic and seed alone.
-    fn left(&mut self, now: Time, hop: u32, packet: &Packet, number: u64);
+    /// The packet has left the hop with this index, at its link end. `number` tells how many flows of the run started before its own, whichever
+    /// traffic they are of: a number that no other flow has, and that hangs on traffic and seed alone.
+    fn left(&mut self, now: Time, hop: u32, packet: &Packet, number: impl FnOnce() -> u64);
 }
 
 /// Hears nothing, at no cost.
 impl Tap for () {
-    fn left(&mut self, _now: Time, _hop: u32, _packet: &Packet, _number: u64) {}
+    fn left(&mut self, _now: Time, _hop: u32, _packet: &Packet, _number: impl FnOnce() -> u64) {}
 }
 
 /// Run the network; `None` if the run was cancelled.

@@ -3,6 +3,9 @@
 use dovetail_sched::aqm::Congestion;
 use dovetail_tcp::Segment;
 
+/// Its place among the packets in the network.
+pub(super) type PacketId = u32;
+
 /// A data packet of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet {

@@ -14,7 +14,7 @@ use dovetail_units::{Duration, ResourceVec, Time};
 use rand::Rng;
 
 use super::description::{Hop, Network, Service};
-use super::packet::Packet;
+use super::packet::{Packet, PacketId};
 use super::result::HopTotals;
 use crate::error::SimError;
 use crate::random::{Stream, stream};
@@ -34,15 +34,13 @@ pub enum Queueing {
 
 /// The queue at work.
 pub(super) enum Queue {
-    Fifo { waiting: VecDeque<Packet>, limit: usize },
+    Fifo { waiting: VecDeque<PacketId>, limit: usize },
     Managed(Box<Managed>),
     PerFlow(PerFlow),
 }
 
-/// A packet that is lost.
-pub(super) struct Lost {
-    pub flow: u32,
-}
+/// The packet is lost.
+pub(super) struct Lost;
 
 impl Queue {
     pub fn new(hop: &Hop, network: &Network, seed: u64) -> Result<Self, SimError> {
@@ -94,7 +92,8 @@ impl Queue {
     pub fn arrive(
         &mut self,
         now: Time,
-        packet: Packet,
+        id: PacketId,
+        packet: &mut Packet,
         cost: impl FnOnce() -> Duration,
         totals: &mut HopTotals,
     ) -> Result<(), Lost> {
@@ -102,14 +101,14 @@ impl Queue {
         match self {
             Self::Fifo { waiting, limit } if waiting.len() >= *limit => {
                 totals.overflowed += 1;
-                Err(Lost { flow: packet.flow })
+                Err(Lost)
             }
             Self::Fifo { waiting, .. } => {
-                waiting.push_back(packet);
+                waiting.push_back(id);
                 Ok(())
             }
-            Self::Managed(queue) => queue.arrive(now, packet, totals),
-            Self::PerFlow(queue) => queue.arrive(now, packet, cost()).inspect_err(|_| totals.overflowed += 1),
+            Self::Managed(queue) => queue.arrive(now, id, packet, totals),
+            Self::PerFlow(queue) => queue.arrive(now, id, packet, cost()).inspect_err(|_| totals.overflowed += 1),
         }
     }
 
@@ -123,7 +122,7 @@ impl Queue {
 
     /// The packet that the idle resource takes.
     #[inline]
-    pub fn next(&mut self, now: Time) -> Result<Option<Packet>, SimError> {
+    pub fn next(&mut self, now: Time) -> Result<Option<PacketId>, SimError> {
         match self {
             Self::Fifo { waiting, .. } => Ok(waiting.pop_front()),
             Self::Managed(queue) => Ok(queue.waiting.pop()),
@@ -140,35 +139,35 @@ fn densities(network: &Network) -> Result<Densities, AqmError> {
 
 /// A queue in order of arrival under active queue management.
 pub(super) struct Managed {
-    waiting: ManagedQueue<Packet>,
+    waiting: ManagedQueue<PacketId>,
     draws: Stream,
 }
 
 impl Managed {
     #[inline]
-    fn arrive(&mut self, now: Time, packet: Packet, totals: &mut HopTotals) -> Result<(), Lost> {
-        let Packet { flow, class, bytes, congestion, segment, .. } = packet;
+    fn arrive(&mut self, now: Time, id: PacketId, packet: &mut Packet, totals: &mut HopTotals) -> Result<(), Lost> {
+        let Packet { class, bytes, congestion, segment, .. } = *packet;
         let arrival = Arrival { size: bytes, ecn_capable: segment.ect, congestion, class };
         let marked = &mut totals.marked;
         let signalled = &mut totals.signalled;
-        let mark = |packet: &mut Packet, state: Congestion| {
+        let mark = |_: &mut PacketId, state: Congestion| {
             packet.congestion = state;
             packet.segment.ce |= state == Congestion::Congested;
             *marked += u64::from(state == Congestion::Congested);
             *signalled += u64::from(state == Congestion::Signalled);
         };
-        let arrived = self.waiting.arrive(now, &arrival, self.draws.next_u64(), packet, mark);
+        let arrived = self.waiting.arrive(now, &arrival, self.draws.next_u64(), id, mark);
         arrived.map_err(|(reason, _)| {
             let count = if reason == AqmDrop::Full { &mut totals.overflowed } else { &mut totals.dropped };
             *count += 1;
-            Lost { flow }
+            Lost
         })
     }
 }
 
 /// A queue for every flow.
 pub(super) struct PerFlow {
-    scheduler: Box<dyn Scheduler<1, Packet>>,
+    scheduler: Box<dyn Scheduler<1, PacketId>>,
     ids: Vec<Option<FlowId>>,
     limit: Limit,
     /// The packet that the resource has: over when the next one is asked for.
@@ -199,15 +198,14 @@ impl PerFlow {
         }
     }
 
-    fn arrive(&mut self, now: Time, packet: Packet, cost: Duration) -> Result<(), Lost> {
-        let lost = Lost { flow: packet.flow };
-        let Some(flow) = self.ids.get(packet.flow as usize).copied().flatten() else { return Err(lost) };
+    fn arrive(&mut self, now: Time, id: PacketId, packet: &Packet, cost: Duration) -> Result<(), Lost> {
+        let Some(flow) = self.ids.get(packet.flow as usize).copied().flatten() else { return Err(Lost) };
         let cost = ResourceVec([cost]);
-        let offered = Offered { flow, size: packet.bytes, cost, payload: packet };
-        self.scheduler.enqueue(now, offered).map_err(|_| lost)
+        let offered = Offered { flow, size: packet.bytes, cost, payload: id };
+        self.scheduler.enqueue(now, offered).map_err(|_| Lost)
     }
 
-    fn next(&mut self, now: Time) -> Result<Option<Packet>, SimError> {
+    fn next(&mut self, now: Time) -> Result<Option<PacketId>, SimError> {
         if let Some(mut served) = self.in_service.take() {
             let used = served.ticket.charged()[0];
             self.scheduler.progress(now, &mut served.ticket, 0, Progress::Finished { used });

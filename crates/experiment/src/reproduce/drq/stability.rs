@@ -189,7 +189,7 @@ struct Sent {
 }
 
 impl Tap for Sent {
-    fn left(&mut self, now: Time, hop: u32, packet: &Packet, _number: u64) {
+    fn left(&mut self, now: Time, hop: u32, packet: &Packet, _number: impl FnOnce() -> u64) {
         let sample = (now.as_secs_f64() / self.interval_s) as usize;
         if hop == 0
             && let Some(count) = self.packets[packet.class as usize].get_mut(sample)
