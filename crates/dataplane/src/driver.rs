@@ -42,7 +42,7 @@ pub fn since_1970() -> Time {
 }
 
 /// Run by the machine's clock until `stop` is set or nothing will come any more, then send what is held for at most 2 s, and give up
-/// what is left. Returns when it stopped. `listen` is called between bursts, at least
+/// what is left. Returns when it ended, so that all that the box has done was done before. `listen` is called between bursts, at least
 /// every 20 ms, to hear commands.
 ///
 /// # Errors
@@ -60,9 +60,9 @@ pub fn real_time(
         if stopped.is_none() && (stop.load(Ordering::Relaxed) || live.ended()) {
             stopped = Some(now);
         }
-        if let Some(at) = stopped.filter(|&at| live.is_empty() || now.since(at) > DRAIN) {
+        if stopped.is_some_and(|at| live.is_empty() || now.since(at) > DRAIN) {
             live.give_up(now);
-            return live.finish().map(|()| at);
+            return live.finish().map(|()| now);
         }
         let came = live.step(now, stopped.is_some())?;
         if now.since(heard) >= NAP || !came {

@@ -15,7 +15,7 @@ pub const SCHEMA: u32 = 1;
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// For how long it ran, seconds.
+    /// For how long it ran, seconds, until it had sent what it held when it was told to stop.
     pub ran_s: f64,
     /// The scheduled direction.
     pub forward: Snapshot,
