@@ -51,11 +51,13 @@ fn start(args: args::Start) -> Result<(), Failure> {
     if args.dry_run {
         return terminal::print(&config.to_string());
     }
-    let report = run(&config, &mut live, &stop, args.duration)?;
+    let (report, ended) = run(&config, &mut live, &stop, args.duration)?;
     if args.json {
-        return terminal::print(&serde_json::to_string_pretty(&report).map_err(Failure::run)?);
+        terminal::print(&serde_json::to_string_pretty(&report).map_err(Failure::run)?)?;
+    } else {
+        terminal::print(&text(&report))?;
     }
-    terminal::print(&text(&report))
+    ended
 }
 
 /// The text of a configuration; `-` is standard input.
@@ -73,31 +75,31 @@ fn read(file: &str) -> Result<String, Failure> {
     }
 }
 
+/// The accounts, and what ended the box if that was an error.
 fn run(
     config: &Config,
     live: &mut Live,
     stop: &AtomicBool,
     duration: Option<dovetail_units::Duration>,
-) -> Result<Report, Failure> {
+) -> Result<(Report, Result<(), Failure>), Failure> {
     let doors = if live.next_event().is_some() { Doors::default() } else { Doors::open(config)? };
     terminal::say(&confine(config).map_err(Failure::run)?.to_string());
     if live.next_event().is_some() {
         let start = live.next_event().unwrap_or_default();
         let end = simulated_time(live, stop).map_err(Failure::run)?.ok_or(Failure::Interrupted)?;
-        return Ok(Report::new(live.totals(end), end.since(start).as_secs_f64()));
+        return Ok((Report::new(live.totals(end), end.since(start).as_secs_f64()), Ok(())));
     }
     let (mut desk, counter) = Desk::open();
     let _served = doors.serve(counter.reloading(config.clone()))?;
     let clock = Clock::start();
     let start = clock.now();
-    let end = real_time(live, &clock, stop, |live, now| {
+    let (end, ended) = real_time(live, &clock, stop, |live, now| {
         desk.answer(now, live);
         if desk.stop() || duration.is_some_and(|duration| now.since(start) >= duration) {
             stop.store(true, Ordering::Relaxed);
         }
-    })
-    .map_err(Failure::run)?;
-    Ok(Report::new(live.totals(clock.now()), end.since(start).as_secs_f64()))
+    });
+    Ok((Report::new(live.totals(end), end.since(start).as_secs_f64()), ended.map_err(Failure::run)))
 }
 
 /// What a running box hears and is watched through, opened while it still may.

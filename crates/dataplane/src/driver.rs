@@ -41,18 +41,26 @@ pub fn since_1970() -> Time {
     Time::from_nanos(since.as_nanos() as u64)
 }
 
-/// Run by the machine's clock until `stop` is set or nothing will come any more, then send what is held for at most 2 s, and give up
-/// what is left. Returns when it ended, so that all that the box has done was done before. `listen` is called between bursts, at least
-/// every 20 ms, to hear commands.
+/// Run by the machine's clock until `stop` is set or nothing will come any more, then send what is held for at most 2 s. What is left is given
+/// up, also when an error ends the run, and what ports have written is brought into its place. `listen` is called between bursts, at least every 20 ms, to hear commands.
 ///
-/// # Errors
-/// A port is of no use any more, or a file could not be written whole.
+/// Returns when it ended, so that all that the box has done was done before, and what went wrong: a port is of no use any more, or a file could
+/// not be written whole.
 pub fn real_time(
     live: &mut Live,
     clock: &Clock,
     stop: &AtomicBool,
-    mut listen: impl FnMut(&mut Live, Time),
-) -> io::Result<Time> {
+    listen: impl FnMut(&mut Live, Time),
+) -> (Time, io::Result<()>) {
+    let served = serve(live, clock, stop, listen);
+    let end = clock.now();
+    live.give_up(end);
+    let finished = live.finish();
+    (end, served.and(finished))
+}
+
+/// Until there is nothing more to do, or to wait for.
+fn serve(live: &mut Live, clock: &Clock, stop: &AtomicBool, mut listen: impl FnMut(&mut Live, Time)) -> io::Result<()> {
     let mut stopped: Option<Time> = None;
     let mut heard = clock.now();
     loop {
@@ -61,8 +69,7 @@ pub fn real_time(
             stopped = Some(now);
         }
         if stopped.is_some_and(|at| live.is_empty() || now.since(at) > DRAIN) {
-            live.give_up(now);
-            return live.finish().map(|()| now);
+            return Ok(());
         }
         let came = live.step(now, stopped.is_some())?;
         if now.since(heard) >= NAP || !came {

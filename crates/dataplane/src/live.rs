@@ -84,16 +84,17 @@ impl Live {
     }
 
     fn receive_inside(&mut self, now: Time) -> io::Result<bool> {
-        self.inside.receive(now, &mut self.middlebox.pool, &mut self.burst)?;
+        // What came before an error is in the books all the same.
+        let result = self.inside.receive(now, &mut self.middlebox.pool, &mut self.burst);
         let came = !self.burst.is_empty();
         for frame in self.burst.drain(..) {
             self.middlebox.receive(now, frame);
         }
-        Ok(came)
+        result.map(|()| came)
     }
 
     fn receive_outside(&mut self, now: Time) -> io::Result<bool> {
-        self.outside.receive(now, &mut self.middlebox.pool, &mut self.burst)?;
+        let result = self.outside.receive(now, &mut self.middlebox.pool, &mut self.burst);
         let came = !self.burst.is_empty();
         for frame in self.burst.drain(..) {
             self.reverse.frames_in += 1;
@@ -105,7 +106,7 @@ impl Live {
                 self.middlebox.pool.give(frame);
             }
         }
-        Ok(came)
+        result.map(|()| came)
     }
 
     fn send_inside(&mut self, now: Time) -> io::Result<()> {

@@ -1,46 +1,74 @@
-//! A box that is told to stop sends what it holds for two seconds, and counts what is left.
+//! A box that is told to stop sends what it holds for two seconds, and counts what is left; one whose port is gone counts it at once.
 
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dovetail_dataplane::config::Config;
 use dovetail_dataplane::core::Snapshot;
 use dovetail_dataplane::driver::{Clock, real_time};
-use dovetail_dataplane::frame::Pool;
+use dovetail_dataplane::frame::{Frame, Pool};
 use dovetail_dataplane::live::Live;
-use dovetail_dataplane::port::Port;
-use dovetail_dataplane::port::memory::pair;
+use dovetail_dataplane::port::memory::{MemoryPort, pair};
+use dovetail_dataplane::port::{Port, PortCounters};
 use dovetail_units::{Duration, Time};
 use dovetail_wire::LinkType;
 
 const FRAMES: u64 = 20;
 
+/// A box whose link has this rate, between a client and a server.
+struct Running {
+    live: Live,
+    client: MemoryPort,
+    server: MemoryPort,
+    pool: Pool,
+}
+
+impl Running {
+    fn new(rate: &str, around: impl FnOnce(MemoryPort) -> Box<dyn Port>) -> Self {
+        let text = format!(
+            "scheduler = \"drr+drr\"\n[ports]\nin = \"packet:a\"\nout = \"packet:b\"\n[link]\nrate = {rate:?}\n"
+        );
+        let config = Config::parse("box.toml", &text, &[]).unwrap();
+        let [inside, client] = pair(["a", "client"], LinkType::RAW, 100);
+        let [outside, server] = pair(["b", "server"], LinkType::RAW, 100);
+        let live = Live::new(config.middlebox().unwrap(), around(inside), Box::new(outside), Duration::ZERO);
+        Self { live, client, server, pool: Pool::new() }
+    }
+
+    /// The client sends so many frames.
+    fn send(&mut self, count: u64) {
+        let mut frames = (0..count)
+            .map(|_| {
+                let mut frame = self.pool.take();
+                frame.fill(Time::ZERO, &[0x45; 1000], LinkType::RAW);
+                frame
+            })
+            .collect();
+        self.client.send(Time::ZERO, &mut frames, &mut self.pool).unwrap();
+    }
+
+    /// What has come to the server.
+    fn came(&mut self) -> usize {
+        let mut came = Vec::new();
+        self.server.receive(Time::ZERO, &mut self.pool, &mut came).unwrap();
+        came.len()
+    }
+}
+
 /// A box whose link has this rate has got all frames, and is told to stop; what it has done, what came out, and how long it says that it ran.
 fn stopped(rate: &str) -> (Snapshot, usize, Duration) {
-    let text =
-        format!("scheduler = \"drr+drr\"\n[ports]\nin = \"packet:a\"\nout = \"packet:b\"\n[link]\nrate = {rate:?}\n");
-    let config = Config::parse("box.toml", &text, &[]).unwrap();
-    let [inside, mut client] = pair(["a", "client"], LinkType::RAW, 100);
-    let [outside, mut server] = pair(["b", "server"], LinkType::RAW, 100);
-    let mut live = Live::new(config.middlebox().unwrap(), Box::new(inside), Box::new(outside), Duration::ZERO);
-    let mut pool = Pool::new();
-    let mut frames = (0..FRAMES)
-        .map(|_| {
-            let mut frame = pool.take();
-            frame.fill(Time::ZERO, &[0x45; 1000], LinkType::RAW);
-            frame
-        })
-        .collect();
-    client.send(Time::ZERO, &mut frames, &mut pool).unwrap();
+    let mut running = Running::new(rate, |port| Box::new(port));
+    running.send(FRAMES);
     let (clock, stop) = (Clock::start(), AtomicBool::new(false));
     let start = clock.now();
-    let end = real_time(&mut live, &clock, &stop, |live, now| {
+    let (end, ended) = real_time(&mut running.live, &clock, &stop, |live, now| {
         let all = live.snapshot_of(now, 0).total.frames_in == FRAMES;
         stop.store(all, Ordering::Relaxed);
     });
-    let end = end.unwrap();
-    let mut came = Vec::new();
-    server.receive(Time::ZERO, &mut pool, &mut came).unwrap();
-    (live.snapshot_of(end, 0), came.len(), end.since(start))
+    ended.unwrap();
+    (running.live.snapshot_of(end, 0), running.came(), end.since(start))
 }
 
 #[test]
@@ -62,4 +90,47 @@ fn what_takes_longer_than_two_seconds_is_counted_as_stopped() {
     assert_eq!((snapshot.total.dropped["stopped"], snapshot.total.held), (FRAMES - came as u64, 0));
     assert_eq!((snapshot.unaccounted, snapshot.buffers.lost), (0, 0));
     assert!(ran >= Duration::from_secs(2), "{ran}");
+}
+
+/// A port whose interface is removed when it has brought everything: what it brings last comes with the error.
+struct Removed(MemoryPort);
+
+impl Port for Removed {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn link(&self) -> LinkType {
+        self.0.link()
+    }
+
+    fn receive(&mut self, now: Time, pool: &mut Pool, frames: &mut Vec<Frame>) -> io::Result<()> {
+        self.0.receive(now, pool, frames)?;
+        if self.counters().received == FRAMES { Err(io::Error::other("interface a is gone")) } else { Ok(()) }
+    }
+
+    fn send(&mut self, now: Time, frames: &mut VecDeque<Frame>, pool: &mut Pool) -> io::Result<()> {
+        self.0.send(now, frames, pool)
+    }
+
+    fn readable(&self) -> Option<RawFd> {
+        None
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        self.0.counters()
+    }
+}
+
+#[test]
+fn what_a_box_holds_when_its_port_goes_is_counted_as_stopped() {
+    // A second each.
+    let mut running = Running::new("8 kbps", |port| Box::new(Removed(port)));
+    running.send(FRAMES);
+    let clock = Clock::start();
+    let (end, ended) = real_time(&mut running.live, &clock, &AtomicBool::new(false), |_, _| ());
+    assert_eq!(ended.unwrap_err().to_string(), "interface a is gone");
+    let snapshot = running.live.snapshot_of(end, 0);
+    assert_eq!((snapshot.total.frames_in, snapshot.total.dropped["stopped"], snapshot.total.held), (FRAMES, FRAMES, 0));
+    assert_eq!((snapshot.unaccounted, snapshot.buffers.lost), (0, 0));
 }

@@ -130,6 +130,26 @@ fn a_box_is_watched_changed_and_stopped() {
 }
 
 #[test]
+fn a_box_whose_interface_is_removed_gives_its_accounts_and_says_why_it_ends() {
+    if !may_make_namespaces() {
+        eprintln!("skipped: needs root for a network namespace");
+        return;
+    }
+    let folder = Folder::new();
+    folder.write("box.toml", format!("{BOX}[record]\nin = \"seen.pcap\"\n"));
+    let mut running = start(&folder);
+    if listens(&folder, &mut running) {
+        let inside = ["-n", "-t", &running.id().to_string(), "ip", "link", "del", "left"].map(str::to_string);
+        Command::new("nsenter").args(inside).status().unwrap();
+    }
+    let said = Said::from(running.wait_with_output().unwrap());
+    assert!(said.out.contains("tradeoff:alpha=0.85 for ") && said.out.contains("\nport out: "), "{said:#?}");
+    assert_eq!(folder.list("."), ["box.toml", "run", "seen.pcap"]);
+    assert!(said.err.contains(" is gone: No such device"), "{said:#?}");
+    assert_eq!(said.code, Some(1), "{said:#?}");
+}
+
+#[test]
 fn where_no_box_runs_there_is_an_error_that_says_where_it_was_looked_for() {
     let folder = Folder::new();
     ctl(&folder, &["set", "alpha=1"]).fails(1, &["no box answers at run/box.sock"]);

@@ -99,7 +99,7 @@ fn poll(mut ports: [Box<dyn Port>; 2], stop: &AtomicBool) -> u64 {
 /// The box by the machine's clock until told to stop. Returns how many frames were sent.
 fn run_box(mut live: Live, stop: &AtomicBool) -> u64 {
     let clock = Clock::start();
-    driver::real_time(&mut live, &clock, stop, |_, _| ()).expect("the ports work");
+    driver::real_time(&mut live, &clock, stop, |_, _| ()).1.expect("the ports work");
     live.totals(clock.now()).forward.ports["out"].sent
 }
 

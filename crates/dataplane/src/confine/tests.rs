@@ -44,10 +44,10 @@ fn runs_confined(config: Config, mut traffic: impl FnMut(), between: impl FnOnce
             let (thread, clock) = (fs::read_link("/proc/thread-self").unwrap(), Clock::start());
             let confinement = confine(&config).unwrap();
             tell.send((thread, confinement)).unwrap();
-            real_time(&mut live, &clock, stop, |live, now| {
+            let (_, ended) = real_time(&mut live, &clock, stop, |live, now| {
                 sent.store(live.snapshot_of(now, 0).ports["out"].sent, Ordering::Relaxed);
-            })
-            .unwrap();
+            });
+            ended.unwrap();
             live.snapshot_of(clock.now(), 0)
         });
         let (thread, confinement) = told.recv().unwrap();
@@ -137,11 +137,11 @@ fn a_confined_box_finishes_its_capture_rereads_its_file_and_can_do_nothing_else(
             send(&mut left, &mut pool, [numbered(1, 100)]);
             let (clock, stop) = (Clock::start(), AtomicBool::new(false));
             let (_desk, counter) = Desk::open();
-            real_time(&mut live, &clock, &stop, |live, now| {
+            let (_, ended) = real_time(&mut live, &clock, &stop, |live, now| {
                 let came = live.snapshot_of(now, 0).ports["in"].received > 0;
                 stop.store(came, Ordering::Relaxed);
-            })
-            .unwrap();
+            });
+            ended.unwrap();
             let reread = config.reread().map(|_| ()).map_err(|error| error.to_string());
             drop(counter);
             let refused = [
