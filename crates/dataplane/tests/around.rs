@@ -1,4 +1,4 @@
-//! What stands around the ports: faults on purpose and captures, as a configuration asks for them, on a box between capture files.
+//! What stands around the ports: faults on purpose, captures and traces, as a configuration asks for them, on a box between capture files.
 
 use std::path::Path;
 use std::process::Command;
@@ -241,6 +241,23 @@ fn a_record_has_every_frame_that_passed_its_port_as_the_box_saw_it() {
 }
 
 #[test]
+fn a_trace_has_a_line_for_every_frame_that_a_record_has() {
+    let between = Between::new();
+    between.run(
+        "[faults]\nin = { drop = \"5 %\", delay = \"5 %\" }\n[record]\nin = \"in.pcap\"\n[trace]\nin = \"in.txt\"\nout = \"out.txt\"\n",
+    );
+    let text = |name: &str| std::fs::read_to_string(between.folder.path().join(name)).unwrap();
+    let times: Vec<String> = text("in.txt").lines().map(|line| line.split(' ').next().unwrap().to_string()).collect();
+    let time = |(time, _): &(Time, Vec<u8>)| {
+        format!("{}.{:09}", time.as_nanos() / 1_000_000_000, time.as_nanos() % 1_000_000_000)
+    };
+    assert_eq!(times, between.written("in.pcap").iter().map(time).collect::<Vec<_>>());
+    let [there, back] = [" out 50 udp 10.0.0.1:9 > 10.0.1.1:9", " in 50 udp 10.0.0.1:9 > 10.0.1.1:9"];
+    let lines = |end: &str| text("out.txt").lines().filter(|line| line.ends_with(end)).count();
+    assert_eq!((lines(there), lines(back)), (between.there().len(), FRAMES as usize));
+}
+
+#[test]
 fn tshark_reads_a_record() {
     let between = Between::new();
     between.run("[record]\nout = \"out.pcap\"\n");
@@ -278,6 +295,7 @@ fn wrong_values_are_refused_where_they_stand() {
         "[record]\nin = \"none/x.pcap\"",
         &["none/x.pcap: cannot be written: there is no folder", &place(9, 6)],
     );
+    between.refused("[trace]\nin = \"none/x\"", &["none/x: cannot be written: there is no folder", &place(9, 6)]);
     between.refused("[record]\nout = \".\"", &["cannot be written: it is a folder", &place(9, 7)]);
     let left = std::fs::read_dir(between.folder.path()).unwrap().count();
     assert_eq!(left, 2, "nothing is begun");
@@ -291,6 +309,8 @@ fn a_capture_is_not_written_over_another_one() {
         ("in = \"there.pcap\"".to_string(), "there.pcap is the file that ports.in reads already"),
         (format!("out = {written:?}"), "there-out.pcap is the file that ports.out writes already"),
         ("in = \"x.pcap\"\nout = \"x.pcap\"".to_string(), "x.pcap is the file that record.in writes already"),
+        ("in = \"x\"\n[trace]\nout = \"x\"".to_string(), "x is the file that record.in writes already"),
+        ("[trace]\nin = \"there.pcap\"".to_string(), "there.pcap is the file that ports.in reads already"),
         ("out = \"./box.toml\"".to_string(), "box.toml is the file that holds the configuration already"),
     ] {
         between.refused(&format!("[record]\n{record}"), &[other]);

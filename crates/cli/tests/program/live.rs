@@ -64,6 +64,25 @@ fn a_dry_run_says_what_would_be_done_and_writes_nothing() {
 }
 
 #[test]
+fn a_dry_run_tells_what_stands_around_the_ports() {
+    let folder = folder("20");
+    folder.write(
+        "around.toml",
+        format!(
+            "{BOX}[faults]\nin = {{ drop = \"2.5 %\", delay = \"5 %\" }}\nout = {{ drop = \"0 %\" }}\n\
+            [record]\nout = \"out/seen.pcap\"\n[trace]\nin = \"out/in.txt\"\nout = \"out/out.txt\"\n"
+        ),
+    );
+    let said = folder.dovetail(&["live", "around.toml", "--dry-run"]).succeeds().out;
+    let expected = "\nfaults in: drop 2.5 %, delay 5 % by 1 ms\nfaults out: none\nrecord out: out/seen.pcap\n\
+        trace in: out/in.txt\ntrace out: out/out.txt\n";
+    assert!(said.ends_with(expected), "{said}");
+    assert!(folder.list("out").is_empty());
+    folder.dovetail(&["live", "around.toml"]).succeeds();
+    assert_eq!(folder.list("out"), ["in.txt", "out.pcap", "out.txt", "seen.pcap"]);
+}
+
+#[test]
 fn what_has_no_end_is_no_configuration() {
     folder("10").dovetail(&["live", "/dev/zero"]).fails(2, &["/dev/zero", "it is longer than 1 MiB"]);
 }

@@ -1,5 +1,6 @@
-//! What stands around the ports: faults on purpose, and captures of what passes.
+//! What stands around the ports: faults on purpose, and captures and traces of what passes.
 
+use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -11,8 +12,8 @@ use toml::Spanned;
 
 use super::{Config, folder_of};
 use crate::module::ModuleConfig;
-use crate::port::decorate::{Faults, Faulty, Recorded};
-use crate::port::{Kind, Port};
+use crate::port::decorate::{Faults, Faulty, Recorded, Traced};
+use crate::port::{Kind, OpenError, Port};
 
 /// What happens on purpose to frames that ports bring.
 #[derive(Clone, PartialEq, Debug, Deserialize, Default)]
@@ -31,7 +32,7 @@ pub(super) struct FaultTable {
 /// Parts of all frames, each drawn apart. Default none.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PortFaults {
+pub(super) struct PortFaults {
     /// Are lost.
     drop: Option<Text<Part>>,
     /// Come twice.
@@ -44,10 +45,10 @@ struct PortFaults {
     delay_by: Option<Text<Duration>>,
 }
 
-/// Captures of what ports bring and take.
+/// Files of what ports bring and take.
 #[derive(Clone, PartialEq, Debug, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RecordTable {
+pub(super) struct FileTable {
     /// What passes the port `in`.
     #[serde(rename = "in")]
     inside: Option<Spanned<PathBuf>>,
@@ -85,36 +86,70 @@ impl PortFaults {
     }
 }
 
-impl RecordTable {
-    /// Files that are written.
-    pub fn files(&self) -> impl Iterator<Item = &Spanned<PathBuf>> {
-        [&self.inside, &self.outside].into_iter().flatten()
+impl FileTable {
+    /// Files that are written, with their keys.
+    pub fn files(&self) -> impl Iterator<Item = (&'static str, &Spanned<PathBuf>)> {
+        [("in", &self.inside), ("out", &self.outside)].into_iter().filter_map(|(key, file)| Some((key, file.as_ref()?)))
+    }
+}
+
+impl FaultTable {
+    /// Faults, with the keys of their ports.
+    pub fn ports(&self) -> impl Iterator<Item = (&'static str, &PortFaults)> {
+        [("in", &self.inside), ("out", &self.outside)]
+            .into_iter()
+            .filter_map(|(key, faults)| Some((key, faults.as_ref()?)))
+    }
+}
+
+impl fmt::Display for PortFaults {
+    /// Such as `drop 2 %, delay 5 % by 1 ms`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let faults = self.faults();
+        let late = format!(" by {}", faults.delay_by);
+        let all = [
+            ("drop", faults.drop, ""),
+            ("duplicate", faults.duplicate, ""),
+            ("corrupt", faults.corrupt, ""),
+            ("delay", faults.delay, late.as_str()),
+        ];
+        let told = all.into_iter().filter(|&(_, part, _)| part > 0.0);
+        let told: Vec<String> = told.map(|(name, part, by)| format!("{name} {} %{by}", part * 100.0)).collect();
+        f.write_str(if told.is_empty() { "none".into() } else { told.join(", ") }.as_str())
     }
 }
 
 impl Config {
-    /// The ports `in` and `out` with what stands around them: captures see what the box sees.
+    /// The ports `in` and `out` with what stands around them: captures and traces see what the box sees.
     pub(super) fn around(&self, ports: [Box<dyn Port>; 2], epoch: Time) -> Result<[Box<dyn Port>; 2], InputError> {
         let [inside, outside] = ports;
-        let (faults, record) = (&self.file.faults, &self.file.record);
+        let (faults, record, trace) = (&self.file.faults, &self.file.record, &self.file.trace);
         let seed = faults.seed.unwrap_or(1);
         let inside = faulty(inside, faults.inside.as_ref(), seed)?;
         let outside = faulty(outside, faults.outside.as_ref(), seed.wrapping_add(1))?;
         Ok([
-            self.recorded(inside, record.inside.as_ref(), epoch)?,
-            self.recorded(outside, record.outside.as_ref(), epoch)?,
+            self.watched(inside, [&record.inside, &trace.inside], epoch)?,
+            self.watched(outside, [&record.outside, &trace.outside], epoch)?,
         ])
     }
 
-    fn recorded(
+    /// The port with a capture and a trace of what passes it, where such files are named.
+    fn watched(
         &self,
         port: Box<dyn Port>,
-        file: Option<&Spanned<PathBuf>>,
+        [capture, trace]: [&Option<Spanned<PathBuf>>; 2],
         epoch: Time,
     ) -> Result<Box<dyn Port>, InputError> {
-        let Some(file) = file else { return Ok(port) };
-        let recorded = Recorded::new(port, &self.folder().join(file.get_ref()), epoch);
-        Ok(Box::new(recorded.map_err(|error| self.at(file.span(), error.to_string()))?))
+        let wrong = |file: &Spanned<PathBuf>, error: OpenError| self.at(file.span(), error.to_string());
+        let path = |file: &Spanned<PathBuf>| self.folder().join(file.get_ref());
+        let port = match capture {
+            None => port,
+            Some(file) => Box::new(Recorded::new(port, &path(file), epoch).map_err(|error| wrong(file, error))?),
+        };
+        Ok(match trace {
+            None => port,
+            Some(file) => Box::new(Traced::new(port, &path(file), epoch).map_err(|error| wrong(file, error))?),
+        })
     }
 
     /// Files that the configuration is read from: itself, and what its modules name. Paths are seen from its folder.
@@ -131,8 +166,8 @@ impl Config {
         own.into_iter().chain(self.file.module.iter().filter_map(of_module))
     }
 
-    /// Every capture that is written is another file than those that are read and those that are written besides.
-    pub(super) fn check_captures(&self) -> Result<(), InputError> {
+    /// Every file that is written is another one than those that are read and those that are written besides.
+    pub(super) fn check_files(&self) -> Result<(), InputError> {
         let (mut read, mut written) = (self.sources().collect::<Vec<_>>(), Vec::new());
         for (port, text) in [("ports.in", &self.file.ports.inside), ("ports.out", &self.file.ports.outside)] {
             if let Ok(Kind::Capture { input, output }) = text.get_ref().parse() {
@@ -140,9 +175,11 @@ impl Config {
                 written.extend(output.map(|path| (path, text.span(), format!("{port} writes"))));
             }
         }
-        let record = &self.file.record;
-        for (port, file) in [("record.in", &record.inside), ("record.out", &record.outside)] {
-            written.extend(file.as_ref().map(|file| (file.get_ref().clone(), file.span(), format!("{port} writes"))));
+        for (section, table) in [("record", &self.file.record), ("trace", &self.file.trace)] {
+            let writes = |(key, file): (&str, &Spanned<PathBuf>)| {
+                (file.get_ref().clone(), file.span(), format!("{section}.{key} writes"))
+            };
+            written.extend(table.files().map(writes));
         }
         let known = read.len();
         let files: Vec<(PathBuf, Range<usize>, String)> = read.into_iter().chain(written).collect();

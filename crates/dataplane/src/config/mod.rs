@@ -22,7 +22,7 @@ use crate::driver::since_1970;
 use crate::module::ModuleConfig;
 use crate::port::{self, Kind, Options, Port};
 
-use around::{FaultTable, RecordTable};
+use around::{FaultTable, FileTable};
 use values::{Frames, Key, PortRange, Protocol};
 pub(crate) use values::{Percent, Room};
 
@@ -49,7 +49,10 @@ struct File {
     faults: FaultTable,
     /// What is captured on the way.
     #[serde(default)]
-    record: RecordTable,
+    record: FileTable,
+    /// What is told line by line.
+    #[serde(default)]
+    trace: FileTable,
     #[serde(default)]
     control: Control,
     #[serde(default)]
@@ -232,9 +235,9 @@ impl Config {
     /// those that are read comes at [`EPOCH`]. If none has a time, that is a second after 1970 began; if no capture is read, that is now.
     ///
     /// # Errors
-    /// One cannot be opened, they are the same interface or carry frames of different kinds, or a capture would be written over another one or over a file that the box is made of.
+    /// One cannot be opened, they are the same interface or carry frames of different kinds, or a file would be written over another one or over one that the box is made of.
     pub fn open_ports(&self) -> Result<[Box<dyn Port>; 2], InputError> {
-        self.check_captures()?;
+        self.check_files()?;
         let Ports { inside, outside } = &self.file.ports;
         let folder = self.folder();
         let mut kinds = Vec::with_capacity(2);
@@ -282,7 +285,7 @@ impl Config {
         unique([folder_of(Path::new(&self.name))].into_iter().chain(files))
     }
 
-    /// Folders of files that the box makes or removes: captures that are written, and the control socket.
+    /// Folders of files that the box makes or removes: captures and traces that are written, and the control socket.
     pub fn written_folders(&self) -> Vec<PathBuf> {
         let Ports { inside, outside } = &self.file.ports;
         let capture = |text: &Spanned<String>| match text.get_ref().parse::<Kind>() {
@@ -290,8 +293,9 @@ impl Config {
             _ => None,
         };
         let socket = self.file.control.socket.as_deref().map(folder_of);
-        let records = self.file.record.files().map(|file| folder_of(&self.folder().join(file.get_ref())));
-        unique([capture(inside), capture(outside), socket].into_iter().flatten().chain(records))
+        let watched = self.file.record.files().chain(self.file.trace.files());
+        let watched = watched.map(|(_, file)| folder_of(&self.folder().join(file.get_ref())));
+        unique([capture(inside), capture(outside), socket].into_iter().flatten().chain(watched))
     }
 
     /// How the running box is talked to.
@@ -493,13 +497,17 @@ impl Match {
 impl std::fmt::Display for Config {
     /// What a box of it would do, for `--dry-run`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let File { ports, scheduler, cpu, link, class, control, .. } = &self.file;
+        let File { ports, scheduler, cpu, link, class, control, faults, record, trace, .. } = &self.file;
         let budget = cpu.budget.as_ref().map_or(Budget::WHOLE, |budget| budget.get_ref().0.0).as_millionths();
         let rate = link.rate.as_ref().map_or("as fast as the port takes them".to_string(), |rate| rate.0.to_string());
         writeln!(f, "{} -> {} -> {}", ports.inside.get_ref(), scheduler.get_ref().0, ports.outside.get_ref())?;
         writeln!(f, "cpu: {} % of a core", f64::from(budget) / 1e4)?;
         writeln!(f, "link: {rate}")?;
         class.iter().try_for_each(|class| writeln!(f, "class {}", class.get_ref()))?;
+        faults.ports().try_for_each(|(port, faults)| writeln!(f, "faults {port}: {faults}"))?;
+        for (section, table) in [("record", record), ("trace", trace)] {
+            table.files().try_for_each(|(port, file)| writeln!(f, "{section} {port}: {}", file.get_ref().display()))?;
+        }
         control.socket.iter().try_for_each(|socket| writeln!(f, "control socket: {}", socket.display()))?;
         self.metrics().iter().try_for_each(|address| writeln!(f, "metrics: http://{address}/metrics"))
     }

@@ -35,11 +35,12 @@ impl Config {
         let socket = |config: &Self| config.file.control.socket.clone();
         let listen = |config: &Self| config.metrics();
         let shown = |path: Option<&Path>| path.map_or("none".to_string(), |path| format!("{:?}", path.display()));
-        let (faults, record) = (&self.file.faults, &self.file.record);
+        let (faults, record, trace) = (&self.file.faults, &self.file.record, &self.file.trace);
         let others = "those of its start".to_string();
         let fixed = [
             ("[faults]", *faults == new.file.faults, others.clone()),
-            ("[record]", *record == new.file.record, others),
+            ("[record]", *record == new.file.record, others.clone()),
+            ("[trace]", *trace == new.file.trace, others),
             ("control.socket", socket(self) == socket(new), shown(socket(self).as_deref())),
             ("metrics.listen", listen(self) == listen(new), listen(self).map_or("none".into(), |at| format!("{at}"))),
             ("reverse.delay", self.reverse_delay() == new.reverse_delay(), self.reverse_delay().to_string()),

@@ -1,22 +1,16 @@
-//! Capture files in place of an interface: frames come from one at the times it tells, and go to another.
-//!
-//! What is written is whole or absent: a temporary file beside it gets its name when the port is finished.
+//! Capture files in place of an interface: frames come from one at the times it tells, and go to another, which has its name when the port is finished.
 
 use std::collections::VecDeque;
-use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io;
 use std::mem;
 use std::os::fd::RawFd;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use dovetail_trace::{CaptureReader, PcapWriter};
 use dovetail_units::{Duration, Time};
 use dovetail_wire::LinkType;
-use tempfile::TempPath;
 
+use super::whole::{WholeFile, named};
 use super::{BURST, OpenError, Port, PortCounters};
 use crate::frame::{Frame, LONGEST, Pool};
 
@@ -183,8 +177,8 @@ pub(super) struct Output {
 }
 
 enum State {
-    Empty(File, TempPath),
-    Begun(PcapWriter<BufWriter<File>>, TempPath, LinkType),
+    Empty(WholeFile),
+    Begun(PcapWriter<WholeFile>, LinkType),
     /// It has its name, or could not be written, which was said.
     Ended,
 }
@@ -193,34 +187,14 @@ impl Output {
     /// Nothing has the name `path` yet.
     ///
     /// # Errors
-    /// No file can be made beside it, it is the name of a folder, or what is there is no ordinary file: a device, a pipe or a link of this name would be gone in the end.
+    /// Those of [`WholeFile::create`].
     pub(super) fn create(path: &Path, epoch: Time) -> Result<Self, OpenError> {
-        let cannot = |why| OpenError::failed(&path.display().to_string(), "cannot be written", why);
-        let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-        // Of `new/` and `new/.` the file name is `new`.
-        let ends_in = |name: &OsStr| path.as_os_str().as_bytes().ends_with(name.as_bytes());
-        if path.is_dir() || !path.file_name().is_some_and(ends_in) {
-            return Err(cannot(io::Error::other("it is a folder")));
-        }
-        if path.is_symlink() {
-            return Err(cannot(io::Error::other("it is a link, which would be replaced: name the file itself")));
-        }
-        if path.exists() && !path.is_file() {
-            return Err(cannot(io::Error::other("it is no ordinary file")));
-        }
-        if !folder.is_dir() {
-            return Err(cannot(io::Error::other(format!("there is no folder {}", folder.display()))));
-        }
-        // Errors of `tempfile_in` name the hidden file.
-        let open = |hidden: &Path| File::options().write(true).create_new(true).mode(0o600).open(hidden);
-        let file = tempfile::Builder::new().prefix(".dovetail-").make_in(folder, open);
-        let (file, hidden) = file.map_err(cannot)?.into_parts();
-        Ok(Self { path: path.to_owned(), epoch, state: State::Empty(file, hidden) })
+        Ok(Self { path: path.to_owned(), epoch, state: State::Empty(WholeFile::create(path)?) })
     }
 
     fn begin(&mut self, link: LinkType) -> io::Result<()> {
         self.state = match mem::replace(&mut self.state, State::Ended) {
-            State::Empty(file, hidden) => State::Begun(PcapWriter::new(BufWriter::new(file), link)?, hidden, link),
+            State::Empty(file) => State::Begun(PcapWriter::new(file, link)?, link),
             other => other,
         };
         Ok(())
@@ -234,7 +208,7 @@ impl Output {
     fn try_write(&mut self, now: Time, link: LinkType, data: &[u8]) -> io::Result<bool> {
         self.begin(link)?;
         match &mut self.state {
-            State::Begun(writer, _, of) if *of == link => {
+            State::Begun(writer, of) if *of == link => {
                 let time = self.epoch + now.since(Time::ZERO);
                 writer.write(time, data, data.len() as u32).map(|()| true)
             }
@@ -249,14 +223,9 @@ impl Output {
 
     fn try_finish(&mut self) -> io::Result<()> {
         self.begin(LinkType::ETHERNET)?;
-        let State::Begun(writer, hidden, _) = mem::replace(&mut self.state, State::Ended) else { return Ok(()) };
-        writer.finish()?;
-        hidden.persist(&self.path).map_err(|error| error.error)
+        let State::Begun(writer, _) = mem::replace(&mut self.state, State::Ended) else { return Ok(()) };
+        writer.finish()?.finish()
     }
-}
-
-fn named(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{} cannot be written: {error}", path.display()))
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod sys;
 #[cfg(test)]
 pub(crate) mod testbed;
 pub mod tun;
+mod whole;
 pub mod xdp;
 
 use std::collections::VecDeque;

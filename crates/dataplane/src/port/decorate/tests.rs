@@ -2,9 +2,9 @@ use super::*;
 use crate::port::capture::{CapturePort, first_time};
 use crate::port::memory::{MemoryPort, pair};
 use crate::port::testbed::{received, send};
+use crate::port::whole::WholeFile;
 use dovetail_units::Duration;
 use dovetail_wire::LinkType;
-use std::sync::{Arc, Mutex};
 
 const CABLE: usize = 1000;
 
@@ -21,24 +21,13 @@ fn udp(port: u16) -> Vec<u8> {
     packet
 }
 
-#[derive(Clone, Default)]
-struct Text(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Text {
-    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(data)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[test]
 fn a_trace_has_a_line_for_each_frame_that_passes_and_none_for_one_that_waits() {
     let [near, mut far] = pair(["near", "far"], LinkType::RAW, 2);
-    let (text, mut pool) = (Text::default(), Pool::new());
-    let mut port = Traced::new(Box::new(near), text.clone());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("near.txt");
+    let mut pool = Pool::new();
+    let mut port = Traced::new(Box::new(near), &path, Time::from_nanos(1_500_000_000_000_000_000)).unwrap();
     send(&mut far, &mut pool, [udp(53)]);
     port.receive(Time::from_nanos(1_000_000_500), &mut pool, &mut Vec::new()).unwrap();
     let mut frames: VecDeque<_> = [1, 2, 3].map(|port| frame(&mut pool, &udp(port))).into();
@@ -48,33 +37,31 @@ fn a_trace_has_a_line_for_each_frame_that_passes_and_none_for_one_that_waits() {
     far.receive(Time::ZERO, &mut pool, &mut both).unwrap();
     frames.push_back(frame(&mut pool, &[0x4f]));
     port.send(Time::from_nanos(3_000_000_007), &mut frames, &mut pool).unwrap();
-    let lines = String::from_utf8(text.0.lock().unwrap().clone()).unwrap();
-    let expected = "1.000000500 near in 40 udp 192.0.2.1:1000 > 192.0.2.2:53\n\
-                    2.000000000 near out 40 udp 192.0.2.1:1000 > 192.0.2.2:1\n\
-                    2.000000000 near out 40 udp 192.0.2.1:1000 > 192.0.2.2:2\n\
-                    3.000000007 near out 40 udp 192.0.2.1:1000 > 192.0.2.2:3\n\
-                    3.000000007 near out 1 truncated\n";
-    assert_eq!(lines, expected);
+    assert!(!path.exists());
+    port.finish().unwrap();
+    let expected = "1500000001.000000500 near in 40 udp 192.0.2.1:1000 > 192.0.2.2:53\n\
+                    1500000002.000000000 near out 40 udp 192.0.2.1:1000 > 192.0.2.2:1\n\
+                    1500000002.000000000 near out 40 udp 192.0.2.1:1000 > 192.0.2.2:2\n\
+                    1500000003.000000007 near out 40 udp 192.0.2.1:1000 > 192.0.2.2:3\n\
+                    1500000003.000000007 near out 1 truncated\n";
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
 }
 
 #[test]
 fn a_trace_that_cannot_be_written_stops_no_frame_and_is_told_at_the_end() {
-    struct Full;
-    impl io::Write for Full {
-        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-            Err(io::Error::other("the disk is full"))
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("near.txt");
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let (near, mut far) = cable();
     let mut pool = Pool::new();
-    let mut port = Traced::new(near, Full);
-    send(&mut port, &mut pool, [udp(1), udp(2)]);
-    assert_eq!(received(&mut far, &mut pool, 2), [udp(1), udp(2)]);
-    assert_eq!(port.finish().unwrap_err().to_string(), "the disk is full");
+    let mut port = Traced::onto(near, &path, WholeFile::onto(full, &path), Time::ZERO);
+    // More lines than are kept before they are written.
+    let all: Vec<_> = (0..500).map(udp).collect();
+    send(&mut port, &mut pool, all.clone());
+    assert_eq!(received(&mut far, &mut pool, 500), all);
+    let message = port.finish().unwrap_err().to_string();
+    assert!(message.contains("near.txt cannot be written: No space left"), "{message}");
+    assert!(!path.exists());
 }
 
 #[test]

@@ -3,61 +3,81 @@
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::os::fd::RawFd;
+use std::path::{Path, PathBuf};
 
 use dovetail_units::Time;
 use dovetail_wire::{LinkType, parse};
 
 use super::Watched;
 use crate::frame::{Frame, Pool};
-use crate::port::{Port, PortCounters};
+use crate::port::whole::{WholeFile, named};
+use crate::port::{OpenError, Port, PortCounters};
 
-/// Writes a line for every frame that a port brings (`in`) and takes (`out`, sent or unsent): seconds of the box's time,
-/// port, direction, bytes, and addresses or why there are none.
+/// Writes a line for every frame that a port brings (`in`) and takes (`out`, sent or unsent) to a file, which is there when the port is finished:
+/// seconds since 1970, port, direction, bytes, and addresses or why there are none.
 ///
 /// ```text
-/// 1.000000500 eth0 in 64 udp 192.0.2.1:4000 > 198.51.100.7:53
-/// 1.000012000 eth0 out 60 arp
+/// 1500000000.000000500 eth0 in 64 udp 192.0.2.1:4000 > 198.51.100.7:53
+/// 1500000000.000012000 eth0 out 60 arp
 /// ```
 ///
 /// When writing fails the lines end, not the frames; [`Port::finish`] tells.
-pub struct Traced<W> {
+pub struct Traced {
     inner: Box<dyn Port>,
-    lines: Lines<W>,
+    lines: Lines,
     watched: Watched,
 }
 
-struct Lines<W> {
-    out: W,
+struct Lines {
+    path: PathBuf,
+    /// `None` when it has its name, or could not be written.
+    out: Option<WholeFile>,
+    epoch: Time,
     name: String,
     link: LinkType,
     failed: Option<io::Error>,
 }
 
-impl<W: Write + Send> Traced<W> {
-    /// Write lines of what passes `inner` to `out`. Hand it a buffered writer.
-    pub fn new(inner: Box<dyn Port>, out: W) -> Self {
-        let lines = Lines { out, name: inner.name().to_owned(), link: inner.link(), failed: None };
-        Self { inner, lines, watched: Watched::default() }
+impl Traced {
+    /// Write lines of what passes `inner` to the file `path`; the box's time zero is `epoch` since 1970.
+    ///
+    /// # Errors
+    /// No file can be made beside `path`, or it is a folder.
+    pub fn new(inner: Box<dyn Port>, path: &Path, epoch: Time) -> Result<Self, OpenError> {
+        Ok(Self::onto(inner, path, WholeFile::create(path)?, epoch))
+    }
+
+    pub(super) fn onto(inner: Box<dyn Port>, path: &Path, out: WholeFile, epoch: Time) -> Self {
+        let (path, name, link) = (path.to_owned(), inner.name().to_owned(), inner.link());
+        Self {
+            inner,
+            lines: Lines { path, out: Some(out), epoch, name, link, failed: None },
+            watched: Watched::default(),
+        }
     }
 }
 
-impl<W: Write> Lines<W> {
+impl Lines {
     fn write(&mut self, now: Time, direction: &str, data: &[u8]) {
-        if self.failed.is_some() {
-            return;
-        }
-        let (second, nanos) = (now.as_nanos() / 1_000_000_000, now.as_nanos() % 1_000_000_000);
-        let name = &self.name;
+        let Some(out) = self.out.as_mut().filter(|_| self.failed.is_none()) else { return };
+        let time = (self.epoch + now.since(Time::ZERO)).as_nanos();
+        let (second, nanos, name) = (time / 1_000_000_000, time % 1_000_000_000, &self.name);
         let start = format_args!("{second}.{nanos:09} {name} {direction} {}", data.len());
         let result = match parse(self.link, data) {
-            Ok(packet) => writeln!(self.out, "{start} {}", packet.tuple),
-            Err(reason) => writeln!(self.out, "{start} {reason}"),
+            Ok(packet) => writeln!(out, "{start} {}", packet.tuple),
+            Err(reason) => writeln!(out, "{start} {reason}"),
         };
         self.failed = result.err();
     }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let out = self.out.take();
+        let written = self.failed.take().map_or_else(|| out.map_or(Ok(()), WholeFile::finish), Err);
+        written.map_err(|error| named(&self.path, &error))
+    }
 }
 
-impl<W: Write + Send> Port for Traced<W> {
+impl Port for Traced {
     as_inner!();
 
     fn receive(&mut self, now: Time, pool: &mut Pool, frames: &mut Vec<Frame>) -> io::Result<()> {
@@ -75,7 +95,7 @@ impl<W: Write + Send> Port for Traced<W> {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        let flushed = self.lines.failed.take().map_or_else(|| self.lines.out.flush(), Err);
-        self.inner.finish().and(flushed)
+        let written = self.lines.finish();
+        self.inner.finish().and(written)
     }
 }
