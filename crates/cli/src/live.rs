@@ -44,7 +44,7 @@ fn start(args: args::Start) -> Result<(), Failure> {
         signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::run)?;
     }
     let mut live = Live::open(&config).map_err(Failure::input)?;
-    if args.duration.is_some() && live.next_event().is_some() {
+    if args.duration.is_some() && config.is_simulated() {
         let message = "--for is for a box that runs by the clock; over a capture it runs as long as that lasts";
         return Err(Failure::Input(message.into()));
     }
@@ -82,9 +82,9 @@ fn run(
     stop: &AtomicBool,
     duration: Option<dovetail_units::Duration>,
 ) -> Result<(Report, Result<(), Failure>), Failure> {
-    let doors = if live.next_event().is_some() { Doors::default() } else { Doors::open(config)? };
+    let doors = if config.is_simulated() { Doors::default() } else { Doors::open(config)? };
     terminal::say(&confine(config).map_err(Failure::run)?.to_string());
-    if live.next_event().is_some() {
+    if config.is_simulated() {
         let start = live.next_event().unwrap_or_default();
         let end = simulated_time(live, stop).map_err(Failure::run)?.ok_or(Failure::Interrupted)?;
         return Ok((Report::new(live.totals(end), end.since(start).as_secs_f64()), Ok(())));
@@ -165,7 +165,9 @@ pub fn overview(forward: &Snapshot, ran_s: f64) -> String {
     let header =
         ["class", "flows", "packets in", "packets out", "dropped", "cpu", "link", "Mbit/s", "mean delay", "p99 delay"];
     let row = |name: &str, flows: u64, frames: &QueueSnapshot| {
-        let share = |busy: f64| format!("{:.1} %", 100.0 * busy / ran_s);
+        // A capture without frames takes no time.
+        let per_second = |amount: f64| if ran_s > 0.0 { amount / ran_s } else { 0.0 };
+        let share = |busy: f64| format!("{:.1} %", 100.0 * per_second(busy));
         let delay = |time: Option<f64>| time.map_or("-".into(), seconds);
         vec![
             name.to_string(),
@@ -175,7 +177,7 @@ pub fn overview(forward: &Snapshot, ran_s: f64) -> String {
             frames.dropped.values().sum::<u64>().to_string(),
             share(frames.cpu_s),
             share(frames.link_s),
-            format!("{:.3}", frames.bytes_out as f64 * 8e-6 / ran_s),
+            format!("{:.3}", per_second(frames.bytes_out as f64 * 8e-6)),
             delay(frames.latency_s.mean),
             delay(frames.latency_s.p99),
         ]

@@ -56,7 +56,7 @@ impl InputError {
         let mut own = match error.span() {
             // Of the whole file.
             Some(span) if span.is_empty() && message.starts_with("missing key") => Self::new(file, message),
-            Some(span) => Self::at(file, text, span, message),
+            Some(span) => Self::at(file, text, value_within(text, &span, &message).unwrap_or(span), message),
             None => Self::new(file, message),
         };
         own.help = help;
@@ -85,6 +85,21 @@ impl fmt::Display for InputError {
 }
 
 impl std::error::Error for InputError {}
+
+/// Of a member with a `kind` the TOML reader says only where it begins. The place in it of the value or key that the message is about, if that stands there once.
+fn value_within(text: &str, span: &Range<usize>, message: &str) -> Option<Range<usize>> {
+    let member = text.get(span.clone()).filter(|begin| begin.starts_with("[["))?;
+    let start = span.start + member.len();
+    let end = text[start..].find("\n[").map_or(text.len(), |end| start + end);
+    let quote = if message.starts_with('"') { '"' } else { '`' };
+    let word = message.split(quote).nth(1).filter(|word| !word.is_empty() && !message.starts_with("missing"))?;
+    [format!("\"{word}\""), format!("= {word}"), format!("\n{word} ")].iter().find_map(|look| {
+        let mut found = text[start..end].match_indices(look.as_str());
+        let (at, _) = found.next().filter(|_| found.next().is_none())?;
+        let skipped = look.find(word)?;
+        Some(start + at + skipped..start + at + skipped + word.len())
+    })
+}
 
 /// A message of the TOML reader in the words of somebody who writes TOML, not Rust.
 fn plain_words(message: &str) -> String {

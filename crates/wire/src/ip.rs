@@ -74,11 +74,14 @@ fn fragment_protocol(ip: &LaxIpSlice<'_>) -> IpNumber {
     }
 }
 
-/// All these protocols begin with the source and the destination port.
+/// Whether what is carried by this IP protocol begins with the source and the destination port.
+pub fn has_ports(protocol: u8) -> bool {
+    let protocol = IpNumber(protocol);
+    matches!(protocol, ip_number::TCP | ip_number::UDP | ip_number::DCCP | ip_number::SCTP | ip_number::UDP_LITE)
+}
+
 fn ports(protocol: IpNumber, payload: &[u8]) -> Option<Ports> {
-    let with_ports =
-        matches!(protocol, ip_number::TCP | ip_number::UDP | ip_number::DCCP | ip_number::SCTP | ip_number::UDP_LITE);
-    let &[s0, s1, d0, d1] = payload.first_chunk::<4>().filter(|_| with_ports)?;
+    let &[s0, s1, d0, d1] = payload.first_chunk::<4>().filter(|_| has_ports(protocol.0))?;
     Some(Ports { src: u16::from_be_bytes([s0, s1]), dst: u16::from_be_bytes([d0, d1]) })
 }
 

@@ -19,7 +19,7 @@ mod link;
 
 pub use checksum::{checksum, updated};
 pub use edit::{IpView, TransportCheck, TtlExpired};
-pub use ip::IpPacket;
+pub use ip::{IpPacket, has_ports};
 pub use key::{FiveTuple, FlowKey, KeyKind, KeyKindError, Ports, Prefix, PrefixError, PrefixLengths, protocol_name};
 pub use link::{LinkType, NonFlow};
 

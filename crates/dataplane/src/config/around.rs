@@ -120,6 +120,28 @@ impl fmt::Display for PortFaults {
 }
 
 impl Config {
+    /// Something comes in, and the ports `in` and `out` are not the same interface or the same frames.
+    pub(super) fn check_ends(&self, ends: [(&Kind, &Spanned<String>); 2]) -> Result<(), InputError> {
+        let [(inside, written), (outside, other)] = ends;
+        if let Kind::Capture { input: None, .. } = inside {
+            let message = "nothing would come into the box: with > this port only writes";
+            let help = format!("to read a capture: {:?}", written.get_ref().replace('>', ""));
+            return Err(self.at(written.span(), message).with_help(help));
+        }
+        if let (Some(name), Some(same)) = (inside.interface(), outside.interface())
+            && name == same
+        {
+            return Err(self.at(other.span(), format!("{name} is the interface of ports.in already")));
+        }
+        if let (Kind::Capture { input: Some(file), .. }, Kind::Capture { input: Some(same), .. }) = (inside, outside)
+            && place(file) == place(same)
+        {
+            let message = format!("{} is the file that ports.in reads already", same.display());
+            return Err(self.at(other.span(), message).with_help("to write a capture: \"pcap:>out.pcap\""));
+        }
+        Ok(())
+    }
+
     /// The ports `in` and `out` with what stands around them: captures and traces see what the box sees.
     pub(super) fn around(&self, ports: [Box<dyn Port>; 2], epoch: Time) -> Result<[Box<dyn Port>; 2], InputError> {
         let [inside, outside] = ports;

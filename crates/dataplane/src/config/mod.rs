@@ -2,6 +2,7 @@
 
 mod around;
 mod reread;
+mod rules;
 mod values;
 
 use std::net::SocketAddr;
@@ -12,18 +13,19 @@ use dovetail_sched::aqm::Encoding;
 use dovetail_sched::cost::{Linear, Prediction};
 use dovetail_sched::{Limit, Spec};
 use dovetail_units::{BitRate, Duration, Time, Weight};
-use dovetail_wire::{KeyKind, Prefix};
+use dovetail_wire::KeyKind;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::classes::{ClassTable, Rule};
+use crate::classes::ClassTable;
 use crate::core::{Budget, Charge, FlowLimits, LinkBuffer, Middlebox, NamedModule, Overflow, Setup, SetupClass};
 use crate::driver::since_1970;
 use crate::module::ModuleConfig;
 use crate::port::{self, Kind, Options, Port};
 
 use around::{FaultTable, FileTable};
-use values::{Frames, Key, PortRange, Protocol};
+use rules::Match;
+use values::{Frames, Key, Listen};
 pub(crate) use values::{Percent, Room};
 
 /// The file as it is written. Every key that exists stands here; an unknown key is an error.
@@ -159,7 +161,7 @@ pub struct Control {
 #[serde(deny_unknown_fields)]
 struct Metrics {
     /// Where metrics are served, such as `127.0.0.1:9100`. Default nowhere.
-    listen: Option<Spanned<Text<SocketAddr>>>,
+    listen: Option<Spanned<Text<Listen>>>,
     /// Whether that may be an address that other machines reach.
     #[serde(default)]
     remote: bool,
@@ -171,7 +173,7 @@ struct Class {
     name: Spanned<String>,
     /// Which flows are of it. Without, it is the class of all that match no other.
     #[serde(default, rename = "match")]
-    rules: Vec<Match>,
+    rules: Vec<Spanned<Match>>,
     /// Weight of each flow. Default 1.
     weight: Option<Spanned<f64>>,
     /// Limit of each flow's queue. Default that of `[flows]`.
@@ -181,16 +183,6 @@ struct Class {
     modules: Vec<Spanned<String>>,
     /// What its packets are charged on the CPU instead of what processing took.
     cost: Option<Text<Linear>>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Match {
-    protocol: Option<Spanned<Text<Protocol>>>,
-    src: Option<Text<Prefix>>,
-    dst: Option<Text<Prefix>>,
-    sport: Option<Text<PortRange>>,
-    dport: Option<Text<PortRange>>,
 }
 
 /// A configuration that was read and checked.
@@ -235,7 +227,7 @@ impl Config {
     /// those that are read comes at [`EPOCH`]. If none has a time, that is a second after 1970 began; if no capture is read, that is now.
     ///
     /// # Errors
-    /// One cannot be opened, they are the same interface or carry frames of different kinds, or a file would be written over another one or over one that the box is made of.
+    /// One cannot be opened, nothing would come in, they are the same interface or the same frames or carry frames of different kinds, or a file would be written over another one or over one that the box is made of.
     pub fn open_ports(&self) -> Result<[Box<dyn Port>; 2], InputError> {
         self.check_files()?;
         let Ports { inside, outside } = &self.file.ports;
@@ -249,14 +241,9 @@ impl Config {
             first = first.into_iter().chain(time).min();
             kinds.push((kind, text));
         }
-        if let (Some(name), Some(other)) = (kinds[0].0.interface(), kinds[1].0.interface())
-            && name == other
-        {
-            return Err(self.at(outside.span(), format!("{name} is the interface of ports.in already")));
-        }
+        self.check_ends([0, 1].map(|end| (&kinds[end].0, kinds[end].1)))?;
         // A simulated run knows nothing of the time of day.
-        let simulated = kinds.iter().any(|(kind, _)| matches!(kind, Kind::Capture { input: Some(_), .. }));
-        let begin = first.unwrap_or_else(|| if simulated { EPOCH } else { since_1970() });
+        let begin = first.unwrap_or_else(|| if self.is_simulated() { EPOCH } else { since_1970() });
         let epoch = Time::ZERO + begin.since(EPOCH);
         let options = Options { epoch, ..Options::default() };
         let open = |(kind, text): &(Kind, &Spanned<String>)| {
@@ -285,6 +272,12 @@ impl Config {
         unique([folder_of(Path::new(&self.name))].into_iter().chain(files))
     }
 
+    /// Whether the box runs by the time stamps of a capture, at once: it then opens neither control socket nor metrics.
+    pub fn is_simulated(&self) -> bool {
+        let Ports { inside, outside } = &self.file.ports;
+        [inside, outside].iter().any(|text| matches!(text.get_ref().parse(), Ok(Kind::Capture { input: Some(_), .. })))
+    }
+
     /// Folders of files that the box makes or removes: captures and traces that are written, and the control socket.
     pub fn written_folders(&self) -> Vec<PathBuf> {
         let Ports { inside, outside } = &self.file.ports;
@@ -292,7 +285,7 @@ impl Config {
             Ok(Kind::Capture { output: Some(path), .. }) => Some(folder_of(&self.folder().join(path))),
             _ => None,
         };
-        let socket = self.file.control.socket.as_deref().map(folder_of);
+        let socket = self.file.control.socket.as_deref().filter(|_| !self.is_simulated()).map(folder_of);
         let watched = self.file.record.files().chain(self.file.trace.files());
         let watched = watched.map(|(_, file)| folder_of(&self.folder().join(file.get_ref())));
         unique([capture(inside), capture(outside), socket].into_iter().flatten().chain(watched))
@@ -305,7 +298,7 @@ impl Config {
 
     /// Where metrics are served.
     pub fn metrics(&self) -> Option<SocketAddr> {
-        self.file.metrics.listen.as_ref().map(|listen| listen.get_ref().0)
+        self.file.metrics.listen.as_ref().map(|listen| listen.get_ref().0.0)
     }
 
     /// One line for reports; may be empty.
@@ -351,6 +344,7 @@ impl Config {
             }
             self.weight(class)?;
         }
+        self.check_rules()?;
         if let Some(most) = &self.file.flows.most
             && *most.get_ref() == 0
         {
@@ -364,7 +358,7 @@ impl Config {
             );
         }
         if let Some(listen) = &self.file.metrics.listen
-            && !listen.get_ref().0.ip().is_loopback()
+            && !listen.get_ref().0.0.ip().is_loopback()
             && !self.file.metrics.remote
         {
             let message = "other machines reach this address, and metrics are served to whoever asks";
@@ -428,7 +422,7 @@ impl Config {
                 charge: class.cost.map_or(Charge::Measured, |cost| Charge::Linear(cost.0)),
                 modules: self.chain(class)?,
             });
-            rules.extend(class.rules.iter().map(|rule| (rule.rule(), index as u16)));
+            rules.extend(class.rules.iter().map(|rule| (rule.get_ref().rule(), index as u16)));
             if class.rules.is_empty() {
                 otherwise = Some(index as u16);
             }
@@ -482,18 +476,6 @@ fn default_prediction() -> Prediction {
     Prediction::Fit(Default::default(), dovetail_sched::cost::Per::Class)
 }
 
-impl Match {
-    fn rule(&self) -> Rule {
-        Rule {
-            protocol: self.protocol.as_ref().map(|p| p.get_ref().0.0),
-            src: self.src.map(|block| block.0),
-            dst: self.dst.map(|block| block.0),
-            sport: self.sport.as_ref().map(|range| range.0.0.clone()),
-            dport: self.dport.as_ref().map(|range| range.0.0.clone()),
-        }
-    }
-}
-
 impl std::fmt::Display for Config {
     /// What a box of it would do, for `--dry-run`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -507,6 +489,9 @@ impl std::fmt::Display for Config {
         faults.ports().try_for_each(|(port, faults)| writeln!(f, "faults {port}: {faults}"))?;
         for (section, table) in [("record", record), ("trace", trace)] {
             table.files().try_for_each(|(port, file)| writeln!(f, "{section} {port}: {}", file.get_ref().display()))?;
+        }
+        if self.is_simulated() {
+            return Ok(());
         }
         control.socket.iter().try_for_each(|socket| writeln!(f, "control socket: {}", socket.display()))?;
         self.metrics().iter().try_for_each(|address| writeln!(f, "metrics: http://{address}/metrics"))

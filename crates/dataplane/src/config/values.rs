@@ -1,5 +1,6 @@
 //! Quantities as they are written.
 
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
@@ -37,9 +38,9 @@ impl FromStr for Frames {
             return Ok(Self(None));
         }
         let number = packets(text).filter(|&packets| packets > 0);
-        number
-            .map(|packets| Self(Some(packets)))
-            .ok_or_else(|| format!("{text:?}: expected \"unlimited\" or a number of packets such as \"64 packets\""))
+        number.map(|packets| Self(Some(packets))).ok_or_else(|| {
+            format!("{text:?}: expected \"unlimited\" or 1 to {} packets, such as \"64 packets\"", u32::MAX)
+        })
     }
 }
 
@@ -57,8 +58,10 @@ impl FromStr for Room {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected =
-            || format!("{text:?}: expected \"unlimited\", \"200 packets\", \"64 kB\" or \"200 packets, 64 kB\"");
+        let expected = || {
+            let forms = "\"unlimited\", \"200 packets\", \"64 kB\" or \"200 packets, 64 kB\"";
+            format!("{text:?}: expected {forms}; of packets 1 to {}", u32::MAX)
+        };
         let mut limit = Limit::default();
         if text.trim() == "unlimited" {
             return Ok(Self(limit));
@@ -75,6 +78,20 @@ impl FromStr for Room {
             }
         }
         Ok(Self(limit))
+    }
+}
+
+/// Where metrics are served.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listen(pub SocketAddr);
+
+impl FromStr for Listen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected =
+            || format!("{text:?}: expected an address and a port, such as \"127.0.0.1:9100\" or \"[::1]:9100\"");
+        text.parse().map(Self).map_err(|_| expected())
     }
 }
 

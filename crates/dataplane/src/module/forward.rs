@@ -52,13 +52,14 @@ impl Forward {
     /// A module with this table.
     ///
     /// # Errors
-    /// The table is empty, or has a prefix twice.
+    /// The table is empty, or has a prefix twice, or an address of a group.
     pub fn new(config: &ForwardConfig) -> Result<Self, ModuleError> {
         if config.routes.is_empty() {
             return Err(ModuleError::new("routes", "there is no route; `0.0.0.0/0` is one for all of IPv4"));
         }
         let mut forward = Self { v4: PrefixMap::new(), v6: PrefixMap::new() };
         for route in &config.routes {
+            check_addresses(route)?;
             let hop = NextHop { destination: route.mac.map(|m| m.0), source: route.source_mac.map(|m| m.0) };
             let Text(prefix) = route.prefix;
             let before = match prefix.addr() {
@@ -78,6 +79,19 @@ impl Forward {
             IpAddr::V6(addr) => self.v6.get_lpm(&(addr.to_bits(), 128)).map(|(_, hop)| *hop),
         }
     }
+}
+
+/// A frame to a group has many receivers, and none comes from one (IEEE 802 section 8).
+fn check_addresses(route: &Route) -> Result<(), ModuleError> {
+    let of_group = |address: &&Text<Mac>| address.0.0[0] & 1 == 1;
+    for (key, address) in [("mac", &route.mac), ("source_mac", &route.source_mac)] {
+        if let Some(Text(address)) = address.as_ref().filter(of_group) {
+            let Text(prefix) = route.prefix;
+            let problem = format!("`{prefix}`: {key} {address} is the address of a group, not of one interface");
+            return Err(ModuleError::new("routes", problem));
+        }
+    }
+    Ok(())
 }
 
 impl Module for Forward {
@@ -107,6 +121,13 @@ impl Module for Forward {
             }
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
     }
 }
 

@@ -31,6 +31,14 @@ fn what_is_wrong_is_said_with_the_key_and_what_was_expected() {
             "kind = \"forward\"\nroutes = [{ prefix = \"10.0.0.0/8\" }, { prefix = \"10.0.0.0/8\" }]",
             "`routes`: `10.0.0.0/8` is there twice",
         ),
+        (
+            "kind = \"forward\"\nroutes = [{ prefix = \"10.0.0.0/8\", mac = \"01:00:5e:00:00:01\" }]",
+            "`routes`: `10.0.0.0/8`: mac 01:00:5e:00:00:01 is the address of a group, not of one interface",
+        ),
+        (
+            "kind = \"forward\"\nroutes = [{ prefix = \"::/0\", source_mac = \"ff:ff:ff:ff:ff:ff\" }]",
+            "`routes`: `::/0`: source_mac ff:ff:ff:ff:ff:ff is the address of a group",
+        ),
         ("kind = \"match\"", "`patterns`: expected 1 to 10000 patterns of at least one byte"),
         ("kind = \"match\"\npatterns = [\"\"]", "`patterns`: expected"),
         ("kind = \"match\"\npattern_file = \"no/such/file\"", "`pattern_file`: /no/such/file: "),

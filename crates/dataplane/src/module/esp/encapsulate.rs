@@ -7,7 +7,8 @@ use aes::Aes128Enc;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use dovetail_wire::IpView;
 use ring::rand::{SecureRandom, SystemRandom};
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 use super::super::config::read_key;
 use super::super::{Module, ModuleDrop, ModuleError, Secret, ip, ip_offset};
@@ -28,8 +29,10 @@ pub struct EncapsulateConfig {
     /// Security parameters index, at least 256 (RFC 4303 section 2.1).
     pub spi: u32,
     /// The tunnel's ends: this one
+    #[serde(deserialize_with = "address")]
     pub src: Ipv4Addr,
     /// and the other one.
+    #[serde(deserialize_with = "address")]
     pub dst: Ipv4Addr,
     /// TTL of outer headers.
     #[serde(default = "ttl")]
@@ -37,6 +40,12 @@ pub struct EncapsulateConfig {
     /// The longest outer packet in bytes, 576 to 1600; packets that would become longer are dropped.
     #[serde(default = "mtu")]
     pub mtu: u16,
+}
+
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ipv4Addr, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let expected = |_| D::Error::custom(format!("{text:?}: expected an IPv4 address such as `192.0.2.1`"));
+    text.parse().map_err(expected)
 }
 
 fn ttl() -> u8 {

@@ -1,0 +1,59 @@
+//! Which flows are of a class, as it is written.
+
+use dovetail_config::{InputError, Text};
+use dovetail_wire::Prefix;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::Config;
+use super::values::{PortRange, Protocol};
+use crate::classes::Rule;
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Match {
+    protocol: Option<Spanned<Text<Protocol>>>,
+    src: Option<Text<Prefix>>,
+    dst: Option<Text<Prefix>>,
+    sport: Option<Text<PortRange>>,
+    dport: Option<Text<PortRange>>,
+}
+
+impl Match {
+    pub fn rule(&self) -> Rule {
+        Rule {
+            protocol: self.protocol.as_ref().map(|p| p.get_ref().0.0),
+            src: self.src.map(|block| block.0),
+            dst: self.dst.map(|block| block.0),
+            sport: self.sport.as_ref().map(|range| range.0.0.clone()),
+            dport: self.dport.as_ref().map(|range| range.0.0.clone()),
+        }
+    }
+}
+
+impl Config {
+    /// Every rule matches something, and something that no class before it takes. O(rules^2).
+    pub(super) fn check_rules(&self) -> Result<(), InputError> {
+        let mut before: Vec<(&str, Rule)> = Vec::new();
+        for class in &self.file.class {
+            let class = class.get_ref();
+            let name = class.name.get_ref().as_str();
+            for rule in &class.rules {
+                let (rule, span) = (rule.get_ref().rule(), rule.span());
+                if let Some(why) = rule.contradiction() {
+                    return Err(self.at(span, format!("no packet matches this: {why}")));
+                }
+                if let Some((first, earlier)) = before.iter().find(|(_, earlier)| earlier.covers(&rule)) {
+                    let message = format!("class {first:?} takes all that matches this, and class {name:?} gets none");
+                    let error = self.at(span, message);
+                    return Err(match rule.covers(earlier) {
+                        true => error,
+                        false => error.with_help(format!("put class {name:?} before {first:?}")),
+                    });
+                }
+            }
+            before.extend(class.rules.iter().map(|rule| (name, rule.get_ref().rule())));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,140 @@
+//! Configurations of boxes that cannot do what was meant are refused where that stands, with what would be right.
+
+use dovetail_dataplane::config::Config;
+use dovetail_dataplane::live::Live;
+use dovetail_trace::PcapWriter;
+use dovetail_units::Time;
+use dovetail_wire::LinkType;
+use tempfile::TempDir;
+
+const BOX: &str = r#"scheduler = "drr"
+[ports]
+in = "pcap:in.pcap"
+out = "pcap:>out.pcap"
+"#;
+
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = PcapWriter::new(Vec::new(), LinkType::ETHERNET).unwrap();
+    writer.write(Time::from_nanos(1_500_000_000_000_000_000), &[0; 60], 60).unwrap();
+    std::fs::write(folder.path().join("in.pcap"), writer.finish().unwrap()).unwrap();
+    folder
+}
+
+fn open(text: &str) -> Result<Live, String> {
+    let folder = folder();
+    let name = folder.path().join("box.toml").display().to_string();
+    let config = Config::parse(&name, text, &[]).map_err(|error| error.to_string())?;
+    let live = Live::open(&config).map_err(|error| error.to_string());
+    assert!(live.is_ok() || std::fs::read_dir(folder.path()).unwrap().count() == 1, "nothing is begun");
+    live
+}
+
+#[track_caller]
+fn refused(text: &str, expected: &[&str]) {
+    let message = open(text).err().unwrap_or_else(|| panic!("taken: {text}"));
+    for words in expected {
+        assert!(message.contains(words), "{text}\n{words:?} is not in\n{message}");
+    }
+}
+
+/// A box whose classes have these rules.
+fn classes(rules: &[&str]) -> String {
+    let class = |(k, rules): (usize, &&str)| format!("[[class]]\nname = \"c{k}\"\nmatch = [{rules}]\n");
+    format!("{BOX}{}", rules.iter().enumerate().map(class).collect::<String>())
+}
+
+#[test]
+fn a_rule_that_no_packet_matches() {
+    let place = "box.toml:7:10";
+    refused(
+        &classes(&["{ protocol = \"icmp\", dport = \"80\" }"]),
+        &["no packet matches this: icmp has no ports", place],
+    );
+    refused(
+        &classes(&["{ protocol = \"200\", sport = \"80\" }"]),
+        &["no packet matches this: protocol 200 has no ports"],
+    );
+    let versions = "{ src = \"10.0.0.0/8\", dst = \"2001:db8::/32\" }";
+    refused(&classes(&[versions]), &["10.0.0.0/8 and 2001:db8::/32 are of two versions of IP", place]);
+    for right in ["{ protocol = \"icmp\" }", "{ protocol = \"sctp\", dport = \"80\" }", "{ sport = \"80\" }"] {
+        assert!(open(&classes(&[right])).is_ok(), "{right}");
+    }
+}
+
+#[test]
+fn a_rule_of_which_another_class_takes_everything() {
+    let web = "{ protocol = \"tcp\", dport = \"80\" }";
+    let takes_all =
+        ["class \"c0\" takes all that matches this, and class \"c1\" gets none", "put class \"c1\" before \"c0\""];
+    refused(&classes(&["{}", web]), &takes_all);
+    refused(&classes(&["{ protocol = \"udp\" }, { protocol = \"tcp\", dport = \"1-1023\" }", web]), &takes_all);
+    refused(&classes(&[web, "{ protocol = \"udp\" }, { protocol = \"tcp\", dport = \"80\" }"]), &["box.toml:10:32"]);
+    for right in [[web, "{}"], ["", web], ["{ dst = \"0.0.0.0/0\" }", web], [web, ""]] {
+        assert!(open(&classes(&right)).is_ok(), "{right:?}");
+    }
+    // Within a class it does no harm.
+    assert!(open(&classes(&["{ protocol = \"tcp\" }, { protocol = \"tcp\", dport = \"80\" }"])).is_ok());
+}
+
+#[test]
+fn ports_between_which_nothing_would_happen() {
+    let with = |change: [&str; 2]| BOX.replace(change[0], change[1]);
+    refused(
+        &with(["pcap:in.pcap", "pcap:>x.pcap"]),
+        &["nothing would come into the box", "to read a capture: \"pcap:x.pcap\"", "box.toml:3:6"],
+    );
+    for same in ["pcap:in.pcap", "pcap:./in.pcap>out.pcap"] {
+        refused(
+            &with(["pcap:>out.pcap", same]),
+            &[
+                "in.pcap is the file that ports.in reads already",
+                "to write a capture: \"pcap:>out.pcap\"",
+                "box.toml:4:7",
+            ],
+        );
+    }
+}
+
+#[test]
+fn values_that_are_none_are_told_what_there_is() {
+    for (lines, expected) in [
+        (
+            "[metrics]\nlisten = \"127.0.0.1\"",
+            "\"127.0.0.1\": expected an address and a port, such as \"127.0.0.1:9100\"",
+        ),
+        ("[metrics]\nlisten = \":99999\"", "\":99999\": expected an address and a port"),
+        ("[flows]\nlimit = \"99999999999 packets\"", "expected \"unlimited\" or 1 to 4294967295 packets"),
+        ("[link]\nbuffer = \"0 packets\"", "expected \"unlimited\" or 1 to 4294967295 packets"),
+        ("[flows]\nqueue = \"99999999999 packets\"", "of packets 1 to 4294967295"),
+    ] {
+        refused(&format!("{BOX}{lines}"), &[expected]);
+    }
+}
+
+#[test]
+fn what_is_wrong_in_a_module_is_shown_where_it_stands() {
+    let module = |lines: &str| format!("{BOX}[[module]]\nname = \"m\"\n{lines}\n[[class]]\nname = \"c\"\n");
+    let tunnel = "kind = \"esp\"\ntransform = \"aes128-gcm\"\nspi = 256\nsrc = \"192.0.2.1\"\n";
+    refused(
+        &module(&format!("{tunnel}dst = \"banana\"")),
+        &["\"banana\": expected an IPv4 address such as `192.0.2.1`", "dst = \"banana\"", "box.toml:11:8"],
+    );
+    refused(&module("kind = \"chek\""), &["did you mean `check`?", "kind = \"chek\"", "box.toml:7:9"]);
+    refused(&module("kind = \"monitor\"\ncounters = -8"), &["counters = -8", "box.toml:8:12"]);
+    refused(&module("kind = \"monitor\"\ncountres = 8"), &["did you mean `counters`?", "box.toml:8:1"]);
+    // What is not there has no place of its own.
+    refused(&module("kind = \"esp\""), &["missing key `transform`", "box.toml:5:1"]);
+}
+
+#[test]
+fn a_box_in_simulated_time_opens_no_socket_and_writes_no_files_for_one() {
+    let text = format!("{BOX}[control]\nsocket = \"/run/box/box.sock\"\n");
+    let folders = |text: &str| Config::parse("/etc/box/box.toml", text, &[]).unwrap();
+    let simulated = folders(&text);
+    assert_eq!(simulated.written_folders(), [std::path::Path::new("/etc/box")]);
+    assert!(!simulated.to_string().contains("control socket"), "{simulated}");
+    let live = folders(&text.replace("pcap:in.pcap", "packet:eth0"));
+    assert_eq!(live.written_folders(), ["/etc/box", "/run/box"].map(std::path::Path::new));
+    assert!(live.to_string().contains("control socket: /run/box/box.sock"), "{live}");
+}
