@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand};
 use dovetail_dataplane::control::DEFAULT_SOCKET;
+use dovetail_lab::MTUS;
 use dovetail_sched::Spec;
 use dovetail_trace::{MAX_FLOWS, MAX_PACKETS};
 use dovetail_units::{BitRate, Duration};
@@ -278,7 +279,7 @@ pub struct Up {
     #[arg(value_name = "NAME", default_value = "lab")]
     pub name: String,
     /// MTU of its interfaces, bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = whole(1280..=u16::MAX), allow_negative_numbers = true)]
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = whole(MTUS), allow_negative_numbers = true)]
     pub mtu: u16,
     /// Congestion control of TCP connections in it
     #[arg(long, value_name = "NAME", default_value = "reno")]
@@ -295,7 +296,7 @@ pub struct Soak {
     #[arg(long, value_name = "NAME", default_value = "soak")]
     pub name: String,
     /// For how long
-    #[arg(long = "for", value_name = "TIME", default_value = "10 min")]
+    #[arg(long = "for", value_name = "TIME", default_value = "10 min", value_parser = at_least_a_second)]
     pub duration: Duration,
 }
 
@@ -487,6 +488,12 @@ fn pause(text: &str) -> Result<Duration, String> {
     let pause: Duration = text.parse().map_err(|error: dovetail_units::ParseError| error.to_string())?;
     let range = Duration::from_millis(100)..=Duration::from_secs(3600);
     if range.contains(&pause) { Ok(pause) } else { Err("expected \"100 ms\" to \"3600 s\"".into()) }
+}
+
+/// Of a soak run: in less the box has hardly begun.
+fn at_least_a_second(text: &str) -> Result<Duration, String> {
+    let time: Duration = text.parse().map_err(|error: dovetail_units::ParseError| error.to_string())?;
+    if time >= Duration::from_secs(1) { Ok(time) } else { Err("expected \"1 s\" or more".into()) }
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

@@ -1,6 +1,7 @@
 //! A lab, from its making to its removal.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 
@@ -21,12 +22,15 @@ pub const SERVER_V6: Ipv6Addr = Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 2);
 /// MAC addresses, locally administered: of the client, of the box towards it, of the box towards the server, of the server.
 pub(crate) const MACS: [&str; 4] = ["02:d0:00:00:00:01", "02:d0:00:00:00:0a", "02:d0:00:00:00:0b", "02:d0:00:00:00:02"];
 
+/// MTUs that a lab can have, bytes: from what IPv6 needs to what makes the longest frame that a live box takes, 1920 bytes with their Ethernet header.
+pub const MTUS: RangeInclusive<u16> = 1280..=1906;
+
 /// What a lab is to be like.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Its name: 1 to 20 of a-z, 0-9 and `-`.
     pub name: String,
-    /// MTU of all four interfaces in bytes, 1280 to 65,535. Frames are up to 14 bytes longer.
+    /// MTU of all four interfaces in bytes, one of [`MTUS`]. Frames are up to 14 bytes longer.
     pub mtu: u16,
     /// Congestion control of connections that choose none; one of those in `/proc/sys/net/ipv4/tcp_allowed_congestion_control`.
     pub congestion_control: String,

@@ -26,5 +26,5 @@ pub mod traffic;
 pub use clock::{now, pause};
 pub use error::LabError;
 pub use kernel::Forwarding;
-pub use lab::{CLIENT_V4, CLIENT_V6, Lab, Options, SERVER_V4, SERVER_V6, names};
+pub use lab::{CLIENT_V4, CLIENT_V6, Lab, MTUS, Options, SERVER_V4, SERVER_V6, names};
 pub use namespace::{Place, Removed, ask_to_end};

@@ -8,11 +8,15 @@ mod run;
 mod soak;
 mod verdicts;
 
-use dovetail_lab::{CLIENT_V4, CLIENT_V6, Lab, LabError, Options, Place, SERVER_V4, SERVER_V6, names};
+use dovetail_dataplane::frame::LONGEST;
+use dovetail_lab::{CLIENT_V4, CLIENT_V6, Lab, LabError, MTUS, Options, Place, SERVER_V4, SERVER_V6, names};
 
 use crate::args::{Down, Lab as Command, Up};
 use crate::failure::Failure;
 use crate::terminal;
+
+// The longest frames of a lab, with their Ethernet header, are the longest of the box.
+const _: () = assert!(*MTUS.end() as usize + 14 == LONGEST);
 
 /// Do what was asked.
 pub fn lab(command: Command) -> Result<(), Failure> {

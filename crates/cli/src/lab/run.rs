@@ -91,6 +91,13 @@ fn mean(before: Linear, after: Linear) -> Linear {
 fn open(name: &str, overrides: &[String]) -> Result<(Scenario, Source), Failure> {
     if let Some(BuiltIn { text, config, live, .. }) = BUILT_IN.iter().find(|built_in| built_in.name == name) {
         let scenario = Scenario::parse(name, text, overrides).map_err(Failure::input)?;
+        if scenario.live.as_os_str() != *live {
+            let message = format!(
+                "live={:?}: this scenario brings its box with it; what a step changes of it, step.0.set says",
+                scenario.live.display()
+            );
+            return Err(Failure::input(InputError::new(name, message)));
+        }
         return Ok((scenario, Source { file: None, name: live.to_string(), text: config.to_string() }));
     }
     let text = std::fs::read_to_string(name).map_err(|error| {

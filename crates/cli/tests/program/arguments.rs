@@ -23,7 +23,7 @@ fn numbers() {
     refused(&["trace", "synth", "t.pcap", "--packets", "1000"], &["1000 packets of 3600 flows", "one for each flow"]);
     refused(&["trace", "synth", "t.pcap", "--flows", "-3"], &["'-3'", "--flows", "a whole number from 1 to 1000000"]);
     refused(&["trace", "synth", "t.pcap", "--flows", "0"], &["'0'", "a whole number from 1 to"]);
-    refused(&["lab", "up", "--mtu", "-1"], &["'-1'", "a whole number from 1280 to 65535"]);
+    refused(&["lab", "up", "--mtu", "-1"], &["'-1'", "a whole number from 1280 to 1906"]);
     refused(&["lab", "predict", "--step", "-1"], &["'-1'", "a whole number from 1 to"]);
     refused(&["calibrate", "--samples", "-1"], &["'-1'", "a whole number from 10 to 100000"]);
     refused(&["trace", "synth", "t.pcap", "--duration", "10"], &["--duration", "the unit is missing"]);

@@ -40,6 +40,10 @@ fn wrong_words_about_labs_are_refused() {
     folder.dovetail(&["lab", "up", "My_Lab"]).fails(2, &["no lab can be called \"My_Lab\"", "a-z"]);
     folder.dovetail(&["lab", "down", "../x"]).fails(2, &["no lab can be called"]);
     folder.dovetail(&["lab", "up", "--mtu", "1000"]).fails(2, &["1280"]);
+    folder.dovetail(&["lab", "up", "--mtu", "9000"]).fails(2, &["from 1280 to 1906"]);
+    for time in ["0s", "999 ms"] {
+        folder.dovetail(&["lab", "soak", "--for", time]).fails(2, &["expected \"1 s\" or more"]);
+    }
     folder.dovetail(&["lab", "down", "x", "--all"]).fails(2, &["cannot be used with"]);
     if may_run() {
         folder.dovetail(&["lab", "up", &name("x"), "--congestion-control", "vegass"]).fails(2, &["vegass", "reno"]);
@@ -263,6 +267,8 @@ fn what_a_killed_run_has_left_is_removed() {
 fn wrong_scenarios_of_labs_are_refused() {
     let folder = with_scenario();
     folder.dovetail(&["lab", "run", "clik"]).fails(2, &["there is no scenario \"clik\"", "click"]);
+    let given = ["live=\"nowhere.toml\"", "brings its box with it", "step.0.set"];
+    folder.dovetail(&["lab", "run", "click", "--set", "live=nowhere.toml"]).fails(2, &given);
     folder.dovetail(&["lab", "run", "s.toml", "--set", "live=nowhere.toml"]).fails(2, &["nowhere.toml"]);
     folder.dovetail(&["lab", "run", "s.toml", "--set", "udp.0.frame=20 B"]).fails(2, &["20 B", "60 B"]);
     if may_run() {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{Group, Scenario, Step};
-use crate::lab::Options;
+use crate::lab::{MTUS, Options};
 use crate::traffic::{Ip, TcpFlow, UdpFlow};
 
 /// The most flows of a scenario.
@@ -171,9 +171,9 @@ impl Lab {
     fn options(self, places: &Places) -> Result<Options, InputError> {
         let default = Options::default();
         if let Some(mtu) = &self.mtu
-            && *mtu.get_ref() < 1280
+            && !MTUS.contains(mtu.get_ref())
         {
-            return Err(places.at(mtu, format!("{}: expected 1280 to 65535", mtu.get_ref())));
+            return Err(places.at(mtu, format!("{}: expected {} to {}", mtu.get_ref(), MTUS.start(), MTUS.end())));
         }
         Ok(Options {
             mtu: self.mtu.map_or(default.mtu, Spanned::into_inner),
