@@ -453,6 +453,7 @@ fn the_schema_lists_what_a_snapshot_has() {
     let [class, flow] = ["classes", "flows"].map(|list| format!("/$defs/snapshot/properties/{list}/items"));
     assert_eq!(keys(&snapshot["classes"][0]), required(&[frames, &class]));
     assert_eq!(keys(&snapshot["flows"][0]), required(&[frames, &flow]));
+    assert_eq!(keys(&snapshot["late_s"]), required(&["/$defs/snapshot/properties/late_s"]));
     assert_eq!(keys(&snapshot["resources"]["cpu"]), required(&["/$defs/resource"]));
     let snapshot = with_modules().snapshot(Time::from_nanos(1_001_000_000));
     let seen = serde_json::to_value(&snapshot.modules[1]).unwrap();
@@ -508,4 +509,16 @@ fn metrics_have_what_modules_have_counted() {
     let samples = samples(&text);
     assert!(samples.contains(&("dovetail_module{module=\"ids\",kind=\"match\",count=\"alerts\"}", 3.0)), "{text}");
     assert!(samples.contains(&("dovetail_module{module=\"seen\",kind=\"monitor\",count=\"bytes\"}", 2400.0)), "{text}");
+}
+
+#[test]
+fn metrics_tell_how_late_frames_leave() {
+    let snapshot = with_modules().snapshot_of(Time::from_nanos(1_001_000_000), 0);
+    let (late, left) = (snapshot.late_s, snapshot.total.frames_out);
+    let text = metrics::text(snapshot);
+    let value = |name: &str| samples(&text).iter().find(|(sample, _)| *sample == name).unwrap().1;
+    // They were due within a millisecond, at the end of which somebody looked.
+    assert!(left == 3 && late.max.unwrap() > 0.0, "{late:?}");
+    assert_eq!(value("dovetail_latest_seconds"), late.max.unwrap());
+    assert_eq!(value("dovetail_late_seconds_total"), late.mean.unwrap() * 3.0);
 }

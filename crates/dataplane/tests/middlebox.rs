@@ -173,6 +173,24 @@ fn what_a_worker_missed_by_more_than_ten_milliseconds_is_lost_time() {
 }
 
 #[test]
+fn it_is_told_how_late_frames_leave() {
+    let frames = |looks: &[u64]| {
+        let mut middlebox = middlebox(&TWO_CLASSES.replace("tradeoff:alpha=1", "drr"));
+        (0..2).for_each(|_| put(&mut middlebox, us(0), &udp(5000, 800)));
+        looks.iter().for_each(|&look| middlebox.advance(us(look)));
+        let late = middlebox.snapshot(us(looks[looks.len() - 1])).late_s;
+        (late.mean, late.max)
+    };
+    // 300 us on the CPU and 100 us on the link: they are due at 400 us and at 700 us.
+    assert_eq!(frames(&[0]), (None, None));
+    assert_eq!(frames(&[0, 300, 400, 600, 700]), (Some(0.0), Some(0.0)));
+    assert_eq!(frames(&[0, 400, 1000]), (Some(150e-6), Some(300e-6)));
+    assert_eq!(frames(&[0, 1000]), (Some(450e-6), Some(600e-6)));
+    // The box makes up for 10 ms only, but what was due before that was late all the same.
+    assert_eq!(frames(&[0, 300, 20_400]).1, Some(20e-3));
+}
+
+#[test]
 fn who_comes_after_lost_time_does_not_wait_for_what_was_missed() {
     let mut middlebox = middlebox(TWO_CLASSES);
     for _ in 0..150 {

@@ -114,6 +114,8 @@ pub struct Interval {
     pub fair: Option<f64>,
     /// Flows of which something waited at its beginning and at its end, and not less than one frame in the mean: who sends little may be met waiting twice by chance.
     pub backlogged: usize,
+    /// How much later than due the frames left that did, in the mean, seconds; `None` if none left.
+    pub late: Option<f64>,
     /// Drops per second by reason, those that happened.
     pub drops: Vec<(String, f64)>,
     /// All classes.
@@ -207,11 +209,19 @@ impl Interval {
             busy: total.shares(1.0),
             fair,
             backlogged: count,
+            late: late(before, after),
             drops: drops(before, after, length_s),
             classes: classes(before, after, length_s, &due),
             flows,
         })
     }
+}
+
+fn late(before: &Snapshot, after: &Snapshot) -> Option<f64> {
+    let left = after.total.frames_out - before.total.frames_out;
+    let sum = |snapshot: &Snapshot| snapshot.late_s.mean.unwrap_or(0.0) * snapshot.total.frames_out as f64;
+    // Of two sums that are alike, a rounded difference may be below zero.
+    (left > 0).then(|| (sum(after) - sum(before)).max(0.0) / left as f64)
 }
 
 fn drops(before: &Snapshot, after: &Snapshot, length_s: f64) -> Vec<(String, f64)> {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dovetail_dataplane::core::{
-    BufferSnapshot, ClassSnapshot, FlowSnapshot, Latency, QueueSnapshot, ResourceSnapshot, SCHEMA, Snapshot,
+    BufferSnapshot, ClassSnapshot, FlowSnapshot, LateSnapshot, Latency, QueueSnapshot, ResourceSnapshot, SCHEMA,
+    Snapshot,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -98,6 +99,8 @@ fn snapshot(s: f64) -> Snapshot {
         outliers: 0,
         buffers: BufferSnapshot::default(),
         lost_time_s: 0.0,
+        // 40 us each, and after a minute 100 us.
+        late_s: LateSnapshot { mean: Some((40e-6 * s.min(60.0) + 100e-6 * (s - 60.0).max(0.0)) / s), max: Some(3e-3) },
     }
 }
 
@@ -171,6 +174,11 @@ fn shares_are_those_of_the_interval_and_add_up() {
     assert_eq!(Verdict::of(interval.busy.cpu, interval.busy.link), Verdict::Both);
     let dropped = interval.drops.iter().find(|(reason, _)| reason == "queue-full").unwrap().1;
     assert!((dropped - 7_400.0).abs() < 1e-6, "{dropped}");
+    assert!(
+        (interval.late.unwrap() - 100e-6).abs() < 1e-9,
+        "those of the first minute do not count: {:?}",
+        interval.late
+    );
 }
 
 #[test]

@@ -32,7 +32,9 @@ const HELP: &str = " d c l    sort by dominant share, CPU, link
  since the look before. dom is the larger; x fair is dom by
  the fair share of the flow's weight, for backlogged flows:
  yellow ones have less than 0.9 of it.
- Latencies are those of all frames since the box started.";
+ Latencies are those of all frames since the box started.
+ late is how long after their time on the link was over
+ frames left, in the mean since the look before.";
 
 /// What a column has of a row.
 enum Content {
@@ -151,9 +153,10 @@ fn summary_lines(app: &App, interval: &Interval, width: u16) -> Vec<Line<'static
     };
     let over = format!(", over {:.1} s", interval.length_s);
     let alpha = app.alpha().map_or(String::new(), |alpha| format!("  alpha {alpha:.2} (+/-)"));
+    let begin = format!("late {}  drops/s", time(interval.late));
     let drops = match interval.drops.as_slice() {
-        [] => "drops/s  none".to_string(),
-        drops => drops.iter().fold("drops/s".to_string(), |all, (why, rate)| format!("{all}  {why} {}", short(*rate))),
+        [] => format!("{begin}  none"),
+        drops => drops.iter().fold(begin, |all, (why, rate)| format!("{all}  {why} {}", short(*rate))),
     };
     vec![
         bar("CPU ", cpu, width, limit(app, "cpu")),

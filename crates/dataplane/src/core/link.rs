@@ -34,6 +34,23 @@ impl Pace {
     }
 }
 
+/// How much later than due frames left the link, since the worker was away or woke late.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lateness {
+    /// Of all frames that left.
+    pub sum: Duration,
+    /// Of the one that was latest.
+    pub longest: Duration,
+}
+
+impl Lateness {
+    /// A frame left so late.
+    pub fn left(&mut self, late: Duration) {
+        self.sum += late;
+        self.longest = self.longest.max(late);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

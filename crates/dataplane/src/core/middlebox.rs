@@ -11,7 +11,7 @@ use dovetail_wire::{IpView, KeyKind};
 use super::account::{Books, Drops};
 use super::cpu::{Budget, Meter};
 use super::flows::{Flows, Key, Seen};
-use super::link::Pace;
+use super::link::{Lateness, Pace};
 use super::queue::{LinkBuffer, Queue, RESOURCES};
 use super::queues::{Between, Queues, queues};
 use super::resources::{OUTGOING, Serving};
@@ -56,6 +56,7 @@ pub struct Middlebox {
     pub(super) pace: Pace,
     pub(super) meter: Meter,
     pub(super) lost_time: Duration,
+    pub(super) lateness: Lateness,
     pub(super) scheduler: Spec,
     pub(super) modules: Vec<NamedModule>,
     pub(super) table: ClassTable,
@@ -97,6 +98,7 @@ impl Middlebox {
             pace: Pace::new(setup.rate),
             meter: Meter::default(),
             lost_time: Duration::ZERO,
+            lateness: Lateness::default(),
             scheduler: setup.scheduler,
             modules: setup.modules,
             ecn,
@@ -174,7 +176,7 @@ impl Middlebox {
             while let Some((resource, at)) = self.next_due().filter(|&(_, at)| at <= now) {
                 match resource {
                     CPU => self.cpu_due(at),
-                    _ => self.link_due(at),
+                    _ => self.link_due(at, now),
                 }
                 self.start_link(at);
                 self.start_cpu(at);

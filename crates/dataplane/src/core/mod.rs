@@ -27,6 +27,6 @@ pub(crate) use queue::RESOURCES;
 pub use queue::{LinkBuffer, Overflow};
 pub use setup::{NamedModule, Setup, SetupClass};
 pub use snapshot::{
-    BufferSnapshot, ClassSnapshot, FlowSnapshot, HeavySnapshot, Latency, ModuleSnapshot, PortSnapshot, QueueSnapshot,
-    ResourceSnapshot, SCHEMA, Snapshot,
+    BufferSnapshot, ClassSnapshot, FlowSnapshot, HeavySnapshot, LateSnapshot, Latency, ModuleSnapshot, PortSnapshot,
+    QueueSnapshot, ResourceSnapshot, SCHEMA, Snapshot,
 };

@@ -15,11 +15,19 @@ pub(crate) const OUTGOING: usize = 2048;
 /// The box does not make up for more than this: what a worker that was away for longer could not do is lost time.
 const CATCH_UP: Duration = Duration::from_millis(10);
 
-/// A frame on a resource until some instant, and since when.
+/// A frame on a resource.
 pub(super) struct Serving {
     pub frame: Frame,
     until: Time,
     used: Duration,
+    /// As `until`, whatever time is lost.
+    due: Time,
+}
+
+impl Serving {
+    fn new(frame: Frame, start: Time, used: Duration) -> Self {
+        Self { frame, until: start + used, used, due: start + used }
+    }
 }
 
 impl Middlebox {
@@ -126,7 +134,7 @@ impl Middlebox {
             self.drop_frame(frame, reason.0);
             return;
         }
-        self.on_cpu = Some(Serving { frame, until: start + used, used });
+        self.on_cpu = Some(Serving::new(frame, start, used));
     }
 
     fn observe(&mut self, frame: &Frame, took: Duration) -> Duration {
@@ -180,15 +188,17 @@ impl Middlebox {
                 let used = self.pace.take(frame.len());
                 self.tell(now, &mut frame, LINK, Progress::Started);
                 let start = now.max(self.free[LINK]).max(frame.received);
-                self.on_link = Some(Serving { frame, until: start + used, used });
+                self.on_link = Some(Serving::new(frame, start, used));
             }
             Offer::At(time) => self.wake[LINK] = Some(time),
             Offer::Nothing => {}
         }
     }
 
-    pub(super) fn link_due(&mut self, now: Time) {
-        let Some(Serving { mut frame, used, .. }) = self.on_link.take() else { return };
+    /// The frame on the link is through, and the worker sees it at `seen`; or a scheduler wanted to be asked now.
+    pub(super) fn link_due(&mut self, now: Time, seen: Time) {
+        let Some(Serving { mut frame, used, due, .. }) = self.on_link.take() else { return };
+        self.lateness.left(seen.since(due));
         self.free[LINK] = now;
         self.tell(now, &mut frame, LINK, Progress::Finished { used });
         let marked = self.write_congestion(&mut frame);
