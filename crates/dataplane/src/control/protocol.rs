@@ -108,7 +108,8 @@ impl Request {
             });
         }
         check_values(&request).map_err(|error| format!("{name}: {error}"))?;
-        serde_json::from_value(request.clone()).map_err(|error| format!("{name}: {error}"))
+        let words = |error: serde_json::Error| error.to_string().replace(" field", " key");
+        serde_json::from_value(request.clone()).map_err(|error| format!("{name}: {}", words(error)))
     }
 }
 
@@ -198,11 +199,13 @@ mod tests {
         assert!(wrong(r#"{"version":2,"request":"stop"}"#).contains("version 2 is not spoken here"));
         assert!(wrong(r#"{"version":1}"#).contains("one of snapshot, set"));
         assert!(wrong(r#"{"version":1,"request":"wieght"}"#).contains("did you mean \"weight\"?"));
-        assert!(wrong(r#"{"version":1,"request":"set","parameter":"alpha"}"#).contains("missing field `value`"));
-        assert!(wrong(r#"{"version":1,"request":"rate","rate":"1 Mbps","burst":1}"#).contains("unknown field `burst`"));
+        assert!(wrong(r#"{"version":1,"request":"set","parameter":"alpha"}"#).contains("set: missing key `value`"));
+        assert!(
+            wrong(r#"{"version":1,"request":"rate","rate":"1 Mbps","burst":1}"#).contains("rate: unknown key `burst`")
+        );
         for request in REQUESTS {
             let message = wrong(&format!("{{\"version\":1,\"request\":{request:?},\"now\":true}}"));
-            assert!(message.contains("unknown field `now`"), "{message}");
+            assert!(message.contains("unknown key `now`"), "{message}");
         }
         for flows in ["1001", "-1", "1.5", "\"20\""] {
             let message = wrong(&format!("{{\"version\":1,\"request\":\"snapshot\",\"flows\":{flows}}}"));
