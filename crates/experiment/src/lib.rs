@@ -10,6 +10,7 @@ mod parallel;
 pub mod report;
 pub mod reproduce;
 pub mod scenario;
+pub mod statistics;
 pub mod summary;
 pub mod table;
 pub mod tables;

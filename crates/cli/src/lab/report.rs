@@ -2,6 +2,7 @@
 
 use dovetail_dataplane::core::{ClassSnapshot, QueueSnapshot, Snapshot};
 use dovetail_experiment::reproduce::{Check, Verdict};
+use dovetail_experiment::statistics::Estimate;
 use dovetail_experiment::table::{fitted, seconds, wrapped};
 use dovetail_lab::scenario::{Demand, Group, GroupReport, Measured, Step, fair_shares};
 use dovetail_units::Duration;
@@ -53,9 +54,6 @@ impl<'a> Document<'a> {
 
 /// Equal parts of a step that tell how sure its means are.
 pub const PARTS: u64 = 10;
-
-/// Student's t for as many parts: 95 % confidence of their mean.
-const STUDENT: f64 = 2.262;
 
 /// What a box did in between.
 #[derive(Clone, Debug, Serialize)]
@@ -144,13 +142,11 @@ impl Window {
 
 /// Of the mean of so many values, as a part of it.
 fn half_interval(values: &[f64]) -> f64 {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    if values.len() < 2 || mean <= 0.0 {
-        return 0.0;
+    let of_mean = Estimate::of(values);
+    match of_mean.ci95 {
+        Some(half) if of_mean.mean > 0.0 => half / of_mean.mean,
+        _ => 0.0,
     }
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    STUDENT * (variance / n).sqrt() / mean
 }
 
 /// A step.
@@ -418,9 +414,9 @@ mod tests {
 
     #[test]
     fn an_interval_is_as_by_hand() {
-        // Each of the ten is 5 from the mean of 10: a variance of 250/9.
+        // Each of the ten is 5 from the mean of 10: a variance of 250/9. Student's t for nine degrees of freedom is 2.262.
         let values = [5.0, 15.0].repeat(5);
-        assert!((half_interval(&values) - 2.262 * (250.0_f64 / 9.0 / 10.0).sqrt() / 10.0).abs() < 1e-12);
+        assert!((half_interval(&values) / (250.0_f64 / 9.0 / 10.0).sqrt() * 10.0 - 2.262).abs() < 0.0005);
         assert_eq!((half_interval(&[3.0; 10]), half_interval(&[3.0]), half_interval(&[0.0; 10])), (0.0, 0.0, 0.0));
     }
 }

@@ -14,7 +14,6 @@ mod limits;
 mod report;
 mod run;
 mod scenario;
-mod statistics;
 mod summary;
 mod table;
 mod value;
@@ -25,7 +24,6 @@ pub use ideal::{Beside, fair_rates, mean_s};
 pub use report::{FILES, write};
 pub use run::{Runs, Settings, compare, compare_all, simulate};
 pub use scenario::{Capacity, Group, NetworkScenario, Resource, is_network};
-pub use statistics::Estimate;
 pub use summary::{GroupSummary, HopSummary, NetworkSummary, PacketCounts, RunSummary};
 pub use table::table;
 

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use super::ideal::{Beside, fair_rates};
 use super::run::Runs;
 use super::scenario::{Group, NetworkScenario};
-use super::statistics::Estimate;
+use crate::statistics::Estimate;
 use crate::summary::SCHEMA;
 
 /// The whole document.

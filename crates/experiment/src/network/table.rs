@@ -1,7 +1,7 @@
 //! What a network's comparison comes to, for people.
 
-use super::statistics::Estimate;
 use super::summary::{GroupSummary, NetworkSummary, RunSummary};
+use crate::statistics::Estimate;
 use crate::table::{fitted, percent, rate, wrapped};
 
 /// A line per scheduler and CPU or link, then a line per group and scheduler.

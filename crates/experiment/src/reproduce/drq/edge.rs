@@ -5,7 +5,7 @@ use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::sweep::{DRR_RED, PRINTED_WEIGHT, Point, SCHEMES, curve, drq, least, most, sweep, throughput, under};
 use crate::figure::{CurveChart, CurvePanel, Quantity, curves};
-use crate::network::Estimate;
+use crate::statistics::Estimate;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/drq/fig14.toml");
 

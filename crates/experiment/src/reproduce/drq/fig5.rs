@@ -85,7 +85,7 @@ pub(super) fn distances(points: &[Point], scheme: &str, right: impl Fn(f64) -> b
             if right(window) {
                 let part = group.throughput_bps.mean / fair - 1.0;
                 let timeouts = group.timeouts.mean / group.flows;
-                let half = group.throughput_bps.ci95.unwrap_or(f64::NAN) / fair;
+                let half = group.throughput_bps.half() / fair;
                 let what = format!(
                     "{:+.1} +- {:.1} % at {} Mcycles/s, {} (fair window {window:.1} packets, {timeouts:.0} timeouts per flow)",
                     100.0 * part,

@@ -4,7 +4,7 @@ use super::super::ReproduceError;
 use super::super::expected::Findings;
 use super::sweep::{Point, SCHEMES, curve, fair_utilization, least, most};
 use crate::figure::{CurveChart, CurvePanel, Quantity, curves};
-use crate::network::Estimate;
+use crate::statistics::Estimate;
 
 /// The link.
 const LINK: &str = "L.link";

@@ -6,7 +6,8 @@ use super::super::expected::Findings;
 use super::fig5::equal_shares;
 use super::sweep::{Point, SCHEMES, curve, most, sweep};
 use crate::figure::{CurveChart, CurvePanel, Quantity, curves};
-use crate::network::{Estimate, GroupSummary};
+use crate::network::GroupSummary;
+use crate::statistics::Estimate;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/drq/fig7.toml");
 

@@ -5,7 +5,7 @@ use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::sweep::{Point, SCHEMES, curve, fair_utilization, least, most, sweep, throughput};
 use crate::figure::{CurveChart, CurvePanel, Quantity, curves};
-use crate::network::Estimate;
+use crate::statistics::Estimate;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/drq/fig8.toml");
 

@@ -5,7 +5,8 @@ use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::sweep::{DRR_RED, Point, SCHEMES, curve, fair_utilization, least, most, sweep, throughput, under};
 use crate::figure::{CurveChart, CurvePanel, Quantity, curves};
-use crate::network::{Beside, Estimate, HopSummary, fair_rates};
+use crate::network::{Beside, HopSummary, fair_rates};
+use crate::statistics::Estimate;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/drq/fig10.toml");
 

@@ -13,7 +13,8 @@ use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::sweep::most;
 use crate::figure::{LineChart, LinePanel, Quantity, Series, lines};
-use crate::network::{Estimate, NetworkScenario, Scheme, simulate};
+use crate::network::{NetworkScenario, Scheme, simulate};
+use crate::statistics::Estimate;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/drq/stability.toml");
 
@@ -233,7 +234,7 @@ impl Outcome {
 
 /// The confidence of an estimate over the seeds, in words.
 fn over_seeds(estimate: Estimate) -> String {
-    format!("+- {:.1} over {SEEDS} seeds", estimate.ci95.unwrap_or(f64::NAN))
+    format!("+- {:.1} over {SEEDS} seeds", estimate.half())
 }
 
 pub fn reproduce(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {

@@ -3,7 +3,8 @@
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use crate::figure::{Curve, Measured};
-use crate::network::{Capacity, Estimate, Group, GroupSummary, NetworkScenario, NetworkSummary, RunSummary, Runs};
+use crate::network::{Capacity, Group, GroupSummary, NetworkScenario, NetworkSummary, RunSummary, Runs};
+use crate::statistics::Estimate;
 use dovetail_sim::network::{NetworkResult, Traffic};
 
 /// The names of the paper's RED-RED, DRR-RED and DRQ.

@@ -6,7 +6,8 @@ use super::super::expected::Findings;
 use super::fig5::{Distance, LEAST_WINDOW, distances, runs, worst};
 use super::sweep::{DRQ, PRINTED_WEIGHT, Point, drq, most, under};
 use crate::figure::{Curve, CurveChart, CurvePanel, Measured, Quantity, curves};
-use crate::network::{Beside, Estimate, HopSummary, fair_rates};
+use crate::network::{Beside, HopSummary, fair_rates};
+use crate::statistics::Estimate;
 
 /// Capacities in Mcycles/s at which CPU and link both limit: from B w_h = 21.3 to B w_a = 37.5.
 const BOTH: [f64; 2] = [22.0, 37.0];
@@ -54,9 +55,8 @@ pub(super) fn found(findings: &mut Findings, by_weight: &ByWeight) -> Result<(),
         format!("with {}: {:.1} %", default.weight, default.distance_from_used()?),
     );
     let [more, less] = [printed.idle(), default.idle()];
-    let half = |idle: &Estimate| idle.ci95.unwrap_or(f64::NAN);
     let note = format!("{:.2} in the mean; {}; {}", more.mean / less.mean, printed.queues(), default.queues());
-    findings.noted("drq-idle", (more.mean - half(&more)) / (less.mean + half(&less)), note);
+    findings.noted("drq-idle", more.least() / less.most(), note);
     findings.picture("drq-fig5-weights.svg", picture([printed, default, fast])?);
     Ok(())
 }

@@ -3,11 +3,12 @@
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
-use super::stats::{estimated, extent, mean, members, of_group};
+use super::stats::{extent, mean, members, of_group};
 use super::{CPU, GROUPS, LINK, sessions, under};
 use crate::compare::{LatencySummary, Recorded};
 use crate::figure::{Series, UtilizationPanel, over_time};
 use crate::scenario::Scenario;
+use crate::statistics::Estimate;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/pcfq/delays.toml");
 /// Independent runs.
@@ -137,17 +138,17 @@ pub fn table(delays: &Delays, table: &Table) -> Result<Findings, ReproduceError>
             let ours = delays.each(composite, |run| delay_s(run, group, value))?;
             let theirs = delays.each(separate, |run| delay_s(run, group, value))?;
             let ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(a, b)| 100.0 * a / b).collect();
-            let ratio = estimated(&ratios);
-            let (ours, theirs, seeds) = (estimated(&ours), estimated(&theirs), ratios.len());
+            let ratio = Estimate::of(&ratios);
+            let (ours, theirs, seeds) = (Estimate::of(&ours), Estimate::of(&theirs), ratios.len());
             if table.numbers.contains(&name) {
                 let note = format!(
                     "+- {:.1}; {ours} s under {composite}, {theirs} s under {separate}; {seeds} seeds, 95 % intervals",
-                    ratio.half
+                    ratio.half()
                 );
                 findings.noted(format!("{group}-{name}"), ratio.mean, note);
             }
             if table.reduced.contains(&(group, name)) {
-                let note = format!("{:.1} +- {:.1}, {seeds} seeds", ratio.mean, ratio.half);
+                let note = format!("{:.1} +- {:.1}, {seeds} seeds", ratio.mean, ratio.half());
                 findings.noted(format!("{group}-{name}-reduced"), ratio.most(), note);
             }
         }

@@ -3,11 +3,12 @@
 use super::super::ReproduceError;
 use super::super::expected::Findings;
 use super::delays::Delays;
-use super::stats::{estimated, mean};
+use super::stats::mean;
 use super::under;
 use crate::compare::Recorded;
 use crate::figure::{Series, UtilizationPanel, over_time};
 use crate::report;
+use crate::statistics::Estimate;
 
 /// A sample this many times the mean of both schedulers' samples is a spike.
 const SPIKE: f64 = 2.0;
@@ -39,7 +40,7 @@ fn sampled(both: [Vec<f64>; 2]) -> [Sampled; 2] {
 /// the 95 % interval over the seeds. Keys begin with `prefix`.
 fn compare(findings: &mut Findings, prefix: &str, samples: &[[Vec<f64>; 2]], [a, b]: [&str; 2], similar: bool) {
     let pairs: Vec<[Sampled; 2]> = samples.iter().cloned().map(sampled).collect();
-    let of = |value: &dyn Fn(&[Sampled; 2]) -> f64| estimated(&pairs.iter().map(value).collect::<Vec<f64>>());
+    let of = |value: &dyn Fn(&[Sampled; 2]) -> f64| Estimate::of(&pairs.iter().map(value).collect::<Vec<f64>>());
     let told = |value: fn(&Sampled) -> f64, unit: &str| {
         format!("{}{unit} under {a}, {}{unit} under {b}", of(&|pair| value(&pair[0])), of(&|pair| value(&pair[1])))
     };

@@ -5,11 +5,12 @@ use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::delays::{STATISTICS, panel};
 use super::prediction::{self, Kind};
-use super::stats::{Estimated, estimated, members};
+use super::stats::members;
 use super::under;
 use crate::compare::{LatencySummary, Recorded};
 use crate::figure::{UtilizationPanel, over_time};
 use crate::scenario::Scenario;
+use crate::statistics::Estimate;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/cbcs/ixp2400.toml");
 /// Independent runs.
@@ -78,12 +79,12 @@ impl Ixp {
     }
 
     /// The statistic under CBCS in per cent of that under separate DRR, and both in words.
-    fn ratio(&self, group: &str, value: fn(&LatencySummary) -> f64) -> Result<(Estimated, String), ReproduceError> {
+    fn ratio(&self, group: &str, value: fn(&LatencySummary) -> f64) -> Result<(Estimate, String), ReproduceError> {
         let (cbcs, drr) = (self.delays_s("cbcs", group, value)?, self.delays_s("drr+drr", group, value)?);
         let ratios = percent(&cbcs, &drr);
-        let ms = |delays: &[f64]| estimated(&delays.iter().map(|s| 1e3 * s).collect::<Vec<f64>>());
-        let ratio = estimated(&ratios);
-        let (half, seeds) = (ratio.half, ratios.len());
+        let ms = |delays: &[f64]| Estimate::of(&delays.iter().map(|s| 1e3 * s).collect::<Vec<f64>>());
+        let ratio = Estimate::of(&ratios);
+        let (half, seeds) = (ratio.half(), ratios.len());
         let note = format!("+- {half:.1}; {} ms under cbcs, {} ms under drr+drr; {seeds} seeds", ms(&cbcs), ms(&drr));
         Ok((ratio, note))
     }
@@ -110,7 +111,7 @@ impl Ixp {
         let shorter = |(group, _): (&str, &str)| {
             let (cbcs, theirs) =
                 (self.delays_s("cbcs", group, |l| l.mean)?, separate.delays_s(scheduler, group, |l| l.mean)?);
-            Ok(if estimated(&percent(&cbcs, &theirs)).most() < 100.0 { 1.0 } else { 0.0 })
+            Ok(if Estimate::of(&percent(&cbcs, &theirs)).most() < 100.0 { 1.0 } else { 0.0 })
         };
         GROUPS.into_iter().map(shorter).sum()
     }

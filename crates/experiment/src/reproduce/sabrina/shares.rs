@@ -4,9 +4,9 @@ use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::delays::{self, Delays};
-use super::stats::estimated;
 use super::{CPU, GROUPS, LINK};
 use crate::compare::Recorded;
+use crate::statistics::Estimate;
 
 /// More than three halves of what the flows have reserved, and by group not in proportion to it: a scheduler that serves in order of arrival gives them
 /// these parts.
@@ -33,7 +33,7 @@ pub fn table(backlogged: &Delays) -> Result<Findings, ReproduceError> {
         let furthest = |scheduler| backlogged.each(scheduler, |run| furthest_percent(run, resource));
         let (pcfq, wfq) = (furthest("pcfq")?, furthest("wfq+wfq")?);
         let more: Vec<f64> = pcfq.iter().zip(&wfq).map(|(pcfq, wfq)| pcfq - wfq).collect();
-        let (pcfq, wfq, more) = (estimated(&pcfq), estimated(&wfq), estimated(&more));
+        let (pcfq, wfq, more) = (Estimate::of(&pcfq), Estimate::of(&wfq), Estimate::of(&more));
         findings.noted(key, pcfq.mean, format!("{pcfq} %; {wfq} % under wfq+wfq"));
         findings.noted(format!("{key}-more"), more.mean, format!("{more} points"));
     }
