@@ -23,8 +23,11 @@ use crate::scenario::{Scenario, nearest, unknown};
 /// With more flows than this the Gini index over time, whose cost grows with them, is left out.
 pub const MOST_GINI_FLOWS: usize = 1000;
 
-/// What is wrong with a scheduler that is to run twice.
-pub(crate) const TWICE: &str = "it is named twice, and would give the same twice";
+/// What is wrong with a scheduler that is the same as one before it.
+pub(crate) fn twice(before: &Spec, again: &Spec) -> String {
+    let again = if before == again { "named twice".into() } else { format!("the same as {before}") };
+    format!("it is {again}, and would give the same twice")
+}
 
 /// How a comparison is carried out; nothing here changes its results.
 pub struct Settings<'a> {
@@ -276,10 +279,10 @@ fn check_over<const M: usize>(scenario: &Scenario, schedulers: &[Spec]) -> Resul
         return Err(RunError::Spec(message.into()));
     }
     for (index, spec) in schedulers.iter().enumerate() {
-        if schedulers[..index].contains(spec) {
-            return Err(RunError::Spec(scenario.scheduler_error(spec, TWICE).to_string()));
-        }
         check_one::<M>(scenario, spec)?;
+        if let Some(before) = schedulers[..index].iter().find(|before| composition::same(before, spec)) {
+            return Err(RunError::Spec(scenario.scheduler_error(spec, &twice(before, spec)).to_string()));
+        }
     }
     let named = scenario.schedulers();
     let mut left_out = Vec::new();

@@ -21,6 +21,7 @@
 //! becomes of packets that need nothing on the first resource, says [`Gate`].
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -167,6 +168,21 @@ pub fn parameters(name: &str) -> Option<Vec<&'static Parameter>> {
         }
     }
     Some(found)
+}
+
+/// Whether both are the same discipline or composition with the same parameters: in any order, and whether one that holds anyway is written or not.
+pub fn same(a: &Spec, b: &Spec) -> bool {
+    let named =
+        |spec: &Spec| parts(&spec.name).ok().map(|parts| parts.iter().map(|entry| entry.name).collect::<Vec<_>>());
+    named(a).is_some_and(|name| named(b) == Some(name)) && own_parameters(a) == own_parameters(b)
+}
+
+/// The parameters that are not just their defaults, by name.
+fn own_parameters(spec: &Spec) -> BTreeMap<&str, &str> {
+    let known = parameters(&spec.name).unwrap_or_default();
+    let holds_anyway = |name: &str, value: &str| known.iter().any(|p| p.name == name && p.default == value);
+    let all = spec.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    all.filter(|(name, value)| !holds_anyway(name, value)).collect()
 }
 
 /// What becomes of the packets of a flow whose buffer is full.

@@ -1,6 +1,6 @@
 //! How compositions are written.
 
-use dovetail_sched::composition::parameters;
+use dovetail_sched::composition::{parameters, same};
 use dovetail_sched::{Schedulers, Shape, SpecError, build_all};
 use dovetail_units::Time;
 
@@ -98,5 +98,23 @@ fn a_change_reaches_every_part_that_has_the_parameter() {
             let error = schedulers.set(Time::ZERO, name, value).unwrap_err().to_string();
             assert_eq!(error, format!("{name} of a composition cannot change while running"), "{spec}");
         }
+    }
+}
+
+#[test]
+fn schedulers_are_the_same_whatever_defaults_are_written_and_in_which_order() {
+    let same = |a: &str, b: &str| same(&a.parse().unwrap(), &b.parse().unwrap());
+    for (a, b) in [
+        ("drfq", "drfq"),
+        ("drfq", "drfq:mode=memoryless"),
+        ("tradeoff:alpha=0.85", "tradeoff"),
+        ("drr+drr:buffer=64,quantum=2 ms,full=drop", "drr + drr:quantum=2 ms,charge=measured"),
+        ("atfq:domain=1 s,gamma=3,window=8", "atfq:window=8,domain=1 s,gamma=3"),
+    ] {
+        assert!(same(a, b) && same(b, a), "{a} and {b}");
+    }
+    for (a, b) in [("drr", "wfq"), ("drr", "drr+drr"), ("tradeoff", "tradeoff:alpha=0.9"), ("pcfq", "pcfq:clock=paper")]
+    {
+        assert!(!same(a, b) && !same(b, a), "{a} and {b}");
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use dovetail_sched::aqm::scheme::parts;
 use dovetail_sched::aqm::{Encoding, Scheme, Standing};
-use dovetail_sched::{Spec, SpecError};
+use dovetail_sched::{Spec, SpecError, composition};
 use dovetail_sim::network::{MOST_FLOWS, Network, RoundTrip, Traffic, shortest};
 use dovetail_tcp::{self as tcp, AckPolicy, Config};
 use dovetail_units::{BitRate, Bytes, CycleRate, Density, Duration, Time};
@@ -15,7 +15,7 @@ use toml::Spanned;
 use super::file::{Ecn, File, Hop, Tcp, Variant};
 use super::value::{Access, FlowRate, Packets, RoundTrips};
 use super::{build, limits};
-use crate::compare::TWICE;
+use crate::compare::twice;
 use crate::scenario::{ScenarioError, check_name, unknown};
 use dovetail_config::{Read, Span, Text, number};
 
@@ -203,20 +203,21 @@ impl NetworkScenario {
         }
         // Others come from the command line, and no place in the file is to blame for them.
         let own = if *schedulers == self.schedulers() { &self.file.schedulers[..] } else { &[] };
-        let scheme = |(index, spec): (usize, &Spec)| {
+        let mut schemes: Vec<Scheme> = Vec::new();
+        for spec in schedulers {
             let wrong = |message: String| match own.iter().rfind(|s| s.get_ref().0 == *spec) {
                 Some(written) => self.error(written.span(), message),
                 None => ScenarioError::new(&format!("scheduler {spec}"), message),
             };
-            if schedulers[..index].contains(spec) {
-                return Err(wrong(TWICE.into()));
-            }
             let scheme =
                 Scheme::new(spec).map_err(|error| wrong(error.to_string()).suggesting(error.wrong(), error.known()))?;
             stands_somewhere(&scheme, &self.resources).map_err(wrong)?;
-            Ok(scheme)
-        };
-        schedulers.iter().enumerate().map(scheme).collect()
+            if let Some(before) = schemes.iter().find(|before| same(before, &scheme)) {
+                return Err(wrong(twice(&before.spec, spec)));
+            }
+            schemes.push(scheme);
+        }
+        Ok(schemes)
     }
 
     /// The network under this scheme.
@@ -461,6 +462,14 @@ impl NetworkScenario {
         let checked = scheme.map_err(|e| e.to_string()).and_then(|scheme| self.network(&scheme).check());
         checked.map_err(|message| ScenarioError::new(&self.label, message))
     }
+}
+
+/// Whether the same stands in front of CPUs, and in front of links.
+fn same(a: &Scheme, b: &Scheme) -> bool {
+    [(&a.cpu, &b.cpu), (&a.link, &b.link)].iter().all(|standings| match standings {
+        (Standing::PerFlow(a), Standing::PerFlow(b)) => composition::same(a, b),
+        (a, b) => a == b,
+    })
 }
 
 /// Of `a+b`, that there is a CPU for a and a link for b.

@@ -227,6 +227,20 @@ fn both_parts_of_a_scheduler_stand_somewhere_and_none_is_compared_with_itself() 
     assert!(message.starts_with("scheduler drq: it is named twice"), "the file does not name it twice: {message}");
     let message = scheme(&["drq", "drr+red", "drq"], &["schedulers=[\"drq\", \"drr+red\", \"drq\"]"]).unwrap_err();
     assert!(message.contains("net.toml") && message.contains("it is named twice"), "{message}");
+    for (before, again) in [
+        ("drq", "drq:min=50"),
+        ("drq:min=40,max=300", "drq:max=300,min=40"),
+        ("red:max_p=0.1", "red+red:max_p=0.10"),
+        ("drr", "drr:quantum=auto"),
+        ("drr+red:gentle=yes", "drr+red"),
+    ] {
+        let message = scheme(&[before, again], &[]).unwrap_err();
+        assert!(message.starts_with(&format!("scheduler {again}: it is the same as {before}")), "{message}");
+    }
+    assert_eq!(
+        scheme(&["drq", "drq:min=51", "red", "red:gentle=no", "drr", "drr:quantum=1 ms", "drr+red"], &[]),
+        Ok(7)
+    );
 }
 
 #[test]
