@@ -134,6 +134,8 @@ pub struct Tcp {
     pub access: Option<Text<Access>>,
     /// Receivers acknowledge every second segment, or after so long. Default every segment at once.
     pub delayed_ack: Option<Spanned<Text<Span>>>,
+    /// The senders' shortest retransmission timeout. Default 1 s, 200 ms as in ns-2.
+    pub min_rto: Option<Spanned<Text<Duration>>>,
 }
 
 /// Short flows that come as a Poisson process.
@@ -166,6 +168,8 @@ pub struct Web {
     pub access: Option<Text<Access>>,
     /// Receivers acknowledge every second segment, or after so long. Default every segment at once.
     pub delayed_ack: Option<Spanned<Text<Span>>>,
+    /// The senders' shortest retransmission timeout. Default 1 s, 200 ms as in ns-2.
+    pub min_rto: Option<Spanned<Text<Duration>>>,
 }
 
 fn one() -> u64 {

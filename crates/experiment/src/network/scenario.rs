@@ -325,6 +325,7 @@ impl NetworkScenario {
                 packet: &written.packet,
                 access: written.access,
                 delayed_ack: &written.delayed_ack,
+                min_rto: &written.min_rto,
             };
             groups.push(self.group(&groups, &flow, traffic)?);
         }
@@ -353,6 +354,7 @@ impl NetworkScenario {
                 packet: &written.packet,
                 access: written.access,
                 delayed_ack: &written.delayed_ack,
+                min_rto: &written.min_rto,
             };
             let group = self.group(&groups, &flow, traffic)?;
             let least_packets = shortest(mean_packets, shape).ceil().max(1.0);
@@ -421,8 +423,24 @@ impl NetworkScenario {
             return Err(self.error(flow.rtt.span(), message));
         }
         let (density, access, acks) = (class.density.0, flow.access.and_then(|access| access.0.0), self.acks(flow)?);
-        let (class, tcp) = (class.name.clone(), sender(flow.variant, flow.ecn));
+        let (class, tcp) = (class.name.clone(), self.sender(flow)?);
         Ok(Group { name, class, density, route, packet_bytes: bytes as u32, access, tcp, acks, traffic })
+    }
+
+    fn sender(&self, flow: &Flow<'_>) -> Result<Config, ScenarioError> {
+        let config = match flow.variant {
+            Variant::Reno => Config::rfc(tcp::Variant::Reno),
+            Variant::Newreno => Config::rfc(tcp::Variant::NewReno),
+            Variant::Cubic => Config::rfc(tcp::Variant::Cubic),
+            Variant::Ns2Reno => Config::ns2(tcp::Variant::Reno, Duration::ZERO),
+            Variant::Ns2Newreno => Config::ns2(tcp::Variant::NewReno, Duration::ZERO),
+        };
+        let min_rto = flow.min_rto.as_ref().map_or(config.min_rto, |written| written.get_ref().0);
+        if let Some(written) = flow.min_rto.as_ref().filter(|_| min_rto > config.max_rto) {
+            let message = format!("min_rto = {min_rto}: expected at most {}, the longest timeout", config.max_rto);
+            return Err(self.error(written.span(), message));
+        }
+        Ok(Config { ecn: flow.ecn, window_limit: WINDOW, min_rto, ..config })
     }
 
     fn acks(&self, flow: &Flow<'_>) -> Result<AckPolicy, ScenarioError> {
@@ -496,6 +514,7 @@ struct Flow<'a> {
     packet: &'a Option<Spanned<Text<Bytes>>>,
     access: Option<Text<Access>>,
     delayed_ack: &'a Option<Spanned<Text<Span>>>,
+    min_rto: &'a Option<Spanned<Text<Duration>>>,
 }
 
 fn check_box<'a>(hop: &Hop, mut before: impl Iterator<Item = &'a String>) -> Result<(), String> {
@@ -553,15 +572,4 @@ fn resources_of(hop: &Hop, scheme: Option<&Scheme>) -> Vec<Resource> {
         }
     };
     capacities.into_iter().flatten().map(resource).collect()
-}
-
-fn sender(variant: Variant, ecn: bool) -> Config {
-    let config = match variant {
-        Variant::Reno => Config::rfc(tcp::Variant::Reno),
-        Variant::Newreno => Config::rfc(tcp::Variant::NewReno),
-        Variant::Cubic => Config::rfc(tcp::Variant::Cubic),
-        Variant::Ns2Reno => Config::ns2(tcp::Variant::Reno, Duration::ZERO),
-        Variant::Ns2Newreno => Config::ns2(tcp::Variant::NewReno, Duration::ZERO),
-    };
-    Config { ecn, window_limit: WINDOW, ..config }
 }

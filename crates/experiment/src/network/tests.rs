@@ -283,6 +283,20 @@ fn drq_s_state_and_delayed_acks_are_as_the_scenario_says() {
     refused(&["tcp.light.delayed_acks=\"100 ms\""], &["did you mean `delayed_ack`?"]);
 }
 
+#[test]
+fn the_shortest_timeout_is_that_of_the_rfc_or_ns_2_unless_said_otherwise() {
+    let groups = |overrides: &[&str]| parse(overrides).unwrap().groups;
+    let min_rto = |overrides: &[&str]| groups(overrides).iter().map(|g| g.tcp.min_rto.to_string()).collect::<Vec<_>>();
+    assert_eq!(min_rto(&["tcp.heavy.variant=\"ns2-reno\""]), ["1 s", "200 ms"]);
+    assert_eq!(min_rto(&["tcp.light.min_rto=\"200 ms\"", "tcp.light.variant=\"cubic\""]), ["200 ms", "1 s"]);
+    assert_eq!(min_rto(&["tcp.light.min_rto=\"0 s\"", "tcp.heavy.min_rto=\"1 min\""]), ["0 ns", "60 s"]);
+    let web = "web=[{ class = \"heavy\", name = \"w\", route = [\"box\"], rtt = \"40 ms\", rate = \"1 flows/s\", min_rto = \"3 s\" }]";
+    assert_eq!(min_rto(&[web]), ["1 s", "1 s", "3 s"]);
+    refused(&["tcp.light.min_rto=\"61 s\""], &["net.toml", "min_rto = 61 s: expected at most 60 s"]);
+    refused(&["tcp.light.min_rto=\"-1 s\""], &["\"-1 s\"", "it is negative"]);
+    refused(&["tcp.light.min_rto=200"], &["the unit is missing"]);
+}
+
 fn compared(scenario: &NetworkScenario, threads: usize) -> NetworkSummary {
     let cancel = AtomicBool::new(false);
     let settings = Settings { threads, cancel: &cancel, progress: &|_| () };
