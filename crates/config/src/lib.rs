@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use error::table_for_list;
 pub use error::{InputError, nearest, number, unknown};
 pub use overrides::apply as apply_overrides;
-pub use text::{Span, Text};
+pub use text::{Span, Text, Whole};
 
 /// A file that was read.
 #[derive(Debug)]
@@ -42,7 +42,9 @@ pub fn read<T: DeserializeOwned>(name: &str, text: &str, overrides: &[String]) -
             return of(entry, format!("there is no [[{key}]] in {name}, and --set adds none"));
         }
         if let Some(entry) = changed.beyond(&error) {
-            return of(entry, format!("expected a whole number from 0 to {}", i64::MAX));
+            let own = error.message().split_once("expected a whole number ").map(|(_, range)| range.to_string());
+            let range = own.unwrap_or_else(|| format!("from 0 to {}", i64::MAX));
+            return of(entry, format!("expected a whole number {range}"));
         }
         match words::<T>(&changed.text, &error) {
             Some((span, message)) => InputError::at(&label, &changed.text, span, message),
@@ -110,6 +112,8 @@ mod tests {
     struct Member {
         #[expect(dead_code, reason = "only read")]
         seed: Option<u64>,
+        #[expect(dead_code, reason = "only read")]
+        count: Option<Whole<1, 1000>>,
     }
 
     #[derive(Deserialize, Debug)]
@@ -185,7 +189,20 @@ mod tests {
         for beyond in ["-1", "18446744073709551616"] {
             wrong(&format!("[[web]]\nseed = {beyond}\n"), &[], &["net.toml:2:8", beyond, &format!("0 to {most}")]);
         }
+        for beyond in ["-1", "0", "1001", "9223372036854775807", "9223372036854775808", "18446744073709551616"] {
+            let expected = format!("`{beyond}`, expected a whole number from 1 to 1000");
+            wrong(&format!("[[web]]\ncount = {beyond}\n"), &[], &["net.toml:2:9", &expected]);
+        }
+        for other in ["1.5", "true"] {
+            wrong(
+                &format!("[[web]]\ncount = {other}\n"),
+                &[],
+                &["net.toml:2:9", other, "a whole number from 1 to 1000"],
+            );
+        }
         // What is changed goes through TOML's own numbers.
+        let beyond = "web.0.count=9223372036854775808";
+        wrong("[[web]]\n", &[beyond], &[&format!("--set {beyond}: expected a whole number from 1 to 1000")]);
         assert!(read::<Lists>("net.toml", "[[web]]\n", &[format!("web.0.seed={}", i64::MAX)]).is_ok());
         for beyond in ["9223372036854775808", "9_223_372_036_854_775_808", "0x8000000000000000", "-9223372036854775809"]
         {

@@ -1,4 +1,4 @@
-//! Quantities as quoted texts, checked where they stand.
+//! Quantities as quoted texts, and numbers, checked where they stand.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -63,6 +63,38 @@ impl FromStr for Span {
             Ok(Duration::ZERO) => Err(format!("{text:?}: it is zero; expected a time above zero")),
             Ok(span) => Ok(Self(span)),
             Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// A whole number from `LEAST` to `MOST`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Whole<const LEAST: u32, const MOST: u32>(pub u32);
+
+impl<'de, const LEAST: u32, const MOST: u32> Deserialize<'de> for Whole<LEAST, MOST> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(WholeVisitor)
+    }
+}
+
+struct WholeVisitor<const LEAST: u32, const MOST: u32>;
+
+impl<const LEAST: u32, const MOST: u32> Visitor<'_> for WholeVisitor<LEAST, MOST> {
+    type Value = Whole<LEAST, MOST>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a whole number from {LEAST} to {MOST}")
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
+        let within = u32::try_from(number).ok().filter(|number| (LEAST..=MOST).contains(number));
+        within.map(Whole).ok_or_else(|| E::invalid_value(de::Unexpected::Signed(number), &self))
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
+        match i64::try_from(number) {
+            Ok(number) => self.visit_i64(number),
+            Err(_) => Err(E::invalid_value(de::Unexpected::Unsigned(number), &self)),
         }
     }
 }

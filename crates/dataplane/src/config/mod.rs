@@ -8,7 +8,7 @@ mod values;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use dovetail_config::{InputError, Span, Text, unknown};
+use dovetail_config::{InputError, Span, Text, Whole, unknown};
 use dovetail_sched::aqm::Encoding;
 use dovetail_sched::cost::{Linear, Prediction};
 use dovetail_sched::{Limit, Spec};
@@ -105,7 +105,7 @@ struct FlowTable {
     /// What tells flows apart. Default 5-tuple.
     key: Option<Text<Key>>,
     /// Most flows with a queue of their own. Default 16384.
-    most: Option<Spanned<u32>>,
+    most: Option<Whole<1, { u32::MAX }>>,
     /// A flow without a packet for this long is forgotten. Default 60 s.
     idle: Option<Text<Span>>,
     /// Limit of each flow's queue. Default 200 packets.
@@ -345,11 +345,6 @@ impl Config {
             self.weight(class)?;
         }
         self.check_rules()?;
-        if let Some(most) = &self.file.flows.most
-            && *most.get_ref() == 0
-        {
-            return Err(self.at(most.span(), "at least one flow is needed"));
-        }
         if let Some(predict) = &self.file.cpu.predict
             && !predict.get_ref().0.predicts()
         {
@@ -438,7 +433,7 @@ impl Config {
             (classes.len() - 1) as u16
         });
         let limits = FlowLimits {
-            most: flows.most.as_ref().map_or(MOST_FLOWS, |most| *most.get_ref()),
+            most: flows.most.map_or(MOST_FLOWS, |most| most.0),
             idle: flows.idle.as_ref().map_or(IDLE, |idle| idle.0.0),
         };
         let frames = link.buffer.as_ref().map_or(Some(BUFFER), |buffer| buffer.get_ref().0.0);

@@ -6,7 +6,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::value::{Access, FlowRate, Packets, RoundTrips};
-use dovetail_config::{Span, Text};
+use dovetail_config::{Span, Text, Whole};
+use dovetail_sim::network::MOST_FLOWS;
 
 /// A whole scenario.
 #[derive(Clone, Debug, Deserialize)]
@@ -19,7 +20,7 @@ pub struct File {
     #[serde(default = "one")]
     pub seed: u64,
     /// Runs with as many seeds, from `seed` on. Default 1.
-    pub seeds: Option<Spanned<u32>>,
+    pub seeds: Option<Whole<1, 1000>>,
     /// What happens before is not counted. Default a quarter of `until`.
     pub warm_up: Option<Spanned<Text<Duration>>>,
     /// When a run ends.
@@ -117,7 +118,7 @@ pub struct Tcp {
     /// Two-way propagation delay.
     pub rtt: Spanned<Text<RoundTrips>>,
     /// Number of flows. Default 1.
-    pub count: Option<Spanned<u32>>,
+    pub count: Option<Spanned<Whole<1, MOST_FLOWS>>>,
     /// When the first starts. Default 0 s.
     pub start: Option<Spanned<Text<Time>>>,
     /// The starts are spread evenly over this time, at most up to the run's end. Default 0 s.

@@ -83,7 +83,7 @@ fn wrong_scenarios_are_answered_with_place_and_nearest_name() {
     refused(&["tcp.light.route=[]"], &["passes 1 to 100 boxes, not 0"]);
     refused(&["tcp.light.rtt=\"19 ms\""], &["too short", "10 ms one way"]);
     refused(&["tcp.light.rtt=\"60 ms to 40 ms\""], &["the shorter time comes first"]);
-    refused(&["tcp.light.count=0"], &["count = 0: expected 1 to"]);
+    refused(&["tcp.light.count=0"], &["`0`, expected a whole number from 1 to 1048576"]);
     refused(&["tcp.light.packet=\"20 B\""], &["a packet of 20 bytes: expected 41 to 65535"]);
     refused(&["tcp.light.variant=\"reno2\""], &["unknown value", "reno2"]);
     refused(&["tcp.heavy.name=\"light\""], &["two groups \"light\""]);
@@ -124,9 +124,12 @@ fn wrong_scenarios_are_answered_with_place_and_nearest_name() {
     refused(&["tcp.light.rtt=\"4 s\""], &["a round trip of 4 s: the run ends at 4 s"]);
     refused(&["tcp.light.start=\"3.97 s\""], &["rtt = \"40 ms\"", "that begins at 3.97 s: the run ends at 4 s"]);
     refused(&["warm_up=\"0 s\"", "until=\"1 ns\""], &["rtt = \"40 ms\"", "the run ends at 1 ns, before it is over"]);
-    refused(&["tcp.heavy.count=1048573"], &["count = 1048573: expected 1 to 1048572 beside the 4 flows before"]);
+    refused(&["tcp.heavy.count=1048573"], &["count = 1048573: expected at most 1048572 beside the 4 flows before"]);
     refused(&["warm_up=\"4 s\""], &["the run ends at 4 s"]);
-    refused(&["seeds=0"], &["seeds = 0: expected 1 to 1000"]);
+    for seeds in ["-1", "0", "1001"] {
+        let expected = format!("`{seeds}`, expected a whole number from 1 to 1000");
+        refused(&[&format!("seeds={seeds}")], &["net.toml", &format!("seeds = {seeds}"), &expected]);
+    }
     refused(&["hop=[]"], &["there is no [[hop]]"]);
     refused(&["hop.box={ name = \"box\" }"], &["does nothing", "cpu = \"20 Mcycles/s\""]);
     refused(&["hop.box.cpu=\"20 Mbps\""], &["unknown unit \"Mbps\""]);

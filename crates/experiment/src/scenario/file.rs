@@ -9,8 +9,9 @@ use dovetail_wire::KeyKind;
 use serde::Deserialize;
 use toml::Spanned;
 
-use dovetail_config::{Span, Text};
+use dovetail_config::{Span, Text, Whole};
 
+use super::flows::MAX_FLOWS;
 use super::value::{Factors, Parts, QueueLimit, Room, Sizes, Told, Weights};
 
 /// A whole scenario.
@@ -56,7 +57,7 @@ pub struct Resource {
     pub rate: Option<Text<BitRate>>,
     /// Parallel servers. Default 1.
     #[serde(default = "one_server")]
-    pub servers: Spanned<u32>,
+    pub servers: Spanned<Servers>,
     /// The buffer in front of it. Default unlimited.
     pub buffer: Option<Spanned<Text<Room>>>,
     /// What happens when that is full: the packet waits where it is (`block`, default), or it is lost (`drop`).
@@ -97,6 +98,9 @@ pub struct Class {
     pub estimate: Spanned<Told>,
 }
 
+/// How many servers a resource may have.
+pub type Servers = Whole<1, { dovetail_sim::Resource::MAX_SERVERS }>;
+
 /// A group of flows of one kind.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -106,7 +110,7 @@ pub struct Flows {
     /// Its class.
     pub class: Spanned<String>,
     /// Number of flows. Default 1.
-    pub count: Option<Spanned<u32>>,
+    pub count: Option<Whole<1, MAX_FLOWS>>,
     /// Weight of each flow. Default 1.
     pub weight: Option<Spanned<Weights>>,
     /// Limit of each flow's queue. Default unlimited.
@@ -210,8 +214,8 @@ fn one() -> u64 {
     1
 }
 
-fn one_server() -> Spanned<u32> {
-    Spanned::new(0..0, 1)
+fn one_server() -> Spanned<Servers> {
+    Spanned::new(0..0, Whole(1))
 }
 
 fn no_costs() -> Costs {

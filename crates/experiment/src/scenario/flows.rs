@@ -17,7 +17,7 @@ use dovetail_config::{Span, Text, number};
 use super::value::{QueueLimit, Sizes, Weights};
 
 /// The most flows of one scenario: some 2 GB of memory.
-const MAX_FLOWS: u64 = 1_000_000;
+pub const MAX_FLOWS: u32 = 1_000_000;
 /// The most packets of a list, which is kept in memory.
 const MAX_LISTED: f64 = 1e7;
 /// The most packets of one scenario: some days of simulation.
@@ -34,7 +34,7 @@ pub fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
         check_group(scenario, group.get_ref()).map_err(|(span, m)| scenario.error(span.unwrap_or(group.span()), m))?;
         flows += u64::from(count(group.get_ref()));
         packets += expected_packets(scenario, group.get_ref());
-        if flows > MAX_FLOWS {
+        if flows > u64::from(MAX_FLOWS) {
             return Err(
                 scenario.error(group.span(), format!("these make {flows} flows: at most {MAX_FLOWS} are possible"))
             );
@@ -60,9 +60,6 @@ fn check_group(scenario: &Scenario, group: &Flows) -> Result<(), Wrong> {
     scenario.names.class(group.class.get_ref()).map_err(|m| (Some(group.class.span()), m))?;
     weights(scenario, group)?;
     queue_limit(scenario, &group.queue)?;
-    if let Some(count) = group.count.as_ref().filter(|c| *c.get_ref() == 0) {
-        return Err((Some(count.span()), "count = 0: expected at least one flow".into()));
-    }
     let on_off = group.on.is_some() && group.off.is_some();
     let spells = group.on.is_some() || group.off.is_some();
     let whole = |message: &str| Err((None, message.to_string()));
@@ -129,7 +126,7 @@ fn label(group: &Flows) -> &str {
 }
 
 fn count(group: &Flows) -> u32 {
-    group.count.as_ref().map_or(1, |c| *c.get_ref())
+    group.count.map_or(1, |count| count.0)
 }
 
 /// The flow's weight, the mean of those by resource, and its weights on the resources if they were given one by one.

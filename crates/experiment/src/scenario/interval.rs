@@ -95,6 +95,6 @@ fn work_s(scenario: &Scenario) -> f64 {
     if let Some(capture) = &scenario.capture {
         work.iter_mut().zip(replay::work_s(scenario, capture)).for_each(|(sum, replayed)| *sum += replayed);
     }
-    let servers = scenario.file.resource.iter().map(|r| f64::from(*r.get_ref().servers.get_ref()));
+    let servers = scenario.file.resource.iter().map(|r| f64::from(r.get_ref().servers.get_ref().0));
     work.iter().zip(servers).map(|(w, s)| w / s).fold(0.0, f64::max)
 }

@@ -232,7 +232,7 @@ impl Scenario {
                 (Some(Room::Packets(n)), Overflow::Block) => Buffer::Blocking(n),
                 (Some(Room::Packets(n)), Overflow::Drop) => Buffer::Dropping(n),
             };
-            Resource { name: written.name.clone(), servers: *written.servers.get_ref(), buffer }
+            Resource { name: written.name.clone(), servers: written.servers.get_ref().0, buffer }
         });
         Pipeline { resources }
     }

@@ -1,5 +1,6 @@
 //! What refers to what: resources and classes by name.
 
+use dovetail_config::Whole;
 use dovetail_sched::cost::{Linear, Prediction};
 use dovetail_sim::{Cost, Estimate, Resize};
 use dovetail_units::Duration;
@@ -58,11 +59,6 @@ impl Names {
         }
         for (i, resource) in file.resource.iter().enumerate() {
             check_resource(resource.get_ref(), &file.resource[..i]).map_err(|m| at(resource.span(), m))?;
-            let servers = &resource.get_ref().servers;
-            if !(1..=dovetail_sim::Resource::MAX_SERVERS).contains(servers.get_ref()) {
-                let most = dovetail_sim::Resource::MAX_SERVERS;
-                return Err(at(servers.span(), format!("servers = {}: expected 1 to {most}", servers.get_ref())));
-            }
         }
         check_no_wait(file).map_err(|(span, m)| at(span, m))?;
         let mut classes: Vec<ClassCost> = Vec::new();
@@ -133,8 +129,9 @@ fn check_no_wait(file: &File) -> Result<(), (std::ops::Range<usize>, String)> {
             );
             return Err((span, message));
         }
-        if *servers.get_ref() > 1 {
-            let message = format!("servers = {}: a pipeline without waiting has one server each", servers.get_ref());
+        let Whole(count) = *servers.get_ref();
+        if count > 1 {
+            let message = format!("servers = {count}: a pipeline without waiting has one server each");
             return Err((servers.span(), message));
         }
     }

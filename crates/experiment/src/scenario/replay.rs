@@ -153,7 +153,7 @@ fn speed(scenario: &Scenario, trace: &Trace, capture: &Capture) -> f64 {
     }
     let Some(load) = &trace.load else { return 1.0 };
     let recorded = capture.packets.last().as_secs_f64();
-    let servers = scenario.file.resource.iter().map(|r| f64::from(*r.get_ref().servers.get_ref()));
+    let servers = scenario.file.resource.iter().map(|r| f64::from(r.get_ref().servers.get_ref().0));
     let busiest = work_s(scenario, capture).iter().zip(servers).map(|(t, s)| t / s).fold(0.0, f64::max);
     let speed = load.get_ref() * recorded / busiest;
     // One packet, or packets of one instant, have no rate to scale.

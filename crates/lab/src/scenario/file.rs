@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use dovetail_config::{InputError, Read, Span, Text};
+use dovetail_config::{InputError, Read, Span, Text, Whole};
 use dovetail_units::{Bytes, Duration, PacketRate};
 use serde::Deserialize;
 use toml::Spanned;
@@ -11,8 +11,8 @@ use super::{Group, Scenario, Step};
 use crate::lab::{MTUS, Options};
 use crate::traffic::{Ip, TcpFlow, UdpFlow};
 
-/// The most flows of a scenario.
-const MOST: usize = 4_096;
+/// The most flows of a group.
+const MOST: u32 = 4_096;
 
 /// A whole scenario.
 #[derive(Clone, Debug, Deserialize)]
@@ -66,7 +66,7 @@ struct Udp {
     /// The class that the box takes them for.
     class: Spanned<String>,
     /// Number of flows. Default 1.
-    count: Option<Spanned<u32>>,
+    count: Option<Whole<1, MOST>>,
     /// The server's port.
     port: u16,
     /// Default v4.
@@ -85,7 +85,7 @@ struct Tcp {
     /// The class that the box takes them for.
     class: Spanned<String>,
     /// Number of connections. Default 1.
-    count: Option<Spanned<u32>>,
+    count: Option<Whole<1, MOST>>,
     /// The server's port.
     port: u16,
     /// Default v4.
@@ -123,14 +123,6 @@ struct Places<'a> {
 impl Places<'_> {
     fn at<T>(&self, at: &Spanned<T>, message: impl Into<String>) -> InputError {
         InputError::at(self.name, self.text, at.span(), message)
-    }
-
-    fn count(&self, count: &Option<Spanned<u32>>) -> Result<u32, InputError> {
-        let Some(count) = count else { return Ok(1) };
-        match *count.get_ref() {
-            flows if (1..=MOST as u32).contains(&flows) => Ok(flows),
-            flows => Err(self.at(count, format!("{flows} flows: expected 1 to {MOST}"))),
-        }
     }
 }
 
@@ -196,7 +188,7 @@ impl FileStep {
 
 impl Udp {
     fn group(&self, places: &Places) -> Result<Group, InputError> {
-        let count = places.count(&self.count)?;
+        let count = self.count.map_or(1, |count| count.0);
         let class = self.class.get_ref().clone();
         let flow = UdpFlow {
             name: class.clone(),
@@ -212,7 +204,7 @@ impl Udp {
 
 impl Tcp {
     fn group(&self, places: &Places) -> Result<Group, InputError> {
-        let count = places.count(&self.count)?;
+        let count = self.count.map_or(1, |count| count.0);
         let class = self.class.get_ref().clone();
         if let Some(mss) = &self.mss
             && *mss.get_ref() < 88

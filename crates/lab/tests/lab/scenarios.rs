@@ -62,7 +62,7 @@ fn the_box_is_configured_beside_the_scenario() {
 fn what_is_wrong_is_shown_where_it_stands() {
     let changed = [
         ("[[tcp]]\nclass = \"bulk\"", "[[tcp]]\nclass = \"voice\"", "\"voice\": its flows are given twice"),
-        ("count = 2", "count = 0", "0 flows: expected 1 to 4096"),
+        ("count = 2", "count = 0", "`0`, expected a whole number from 1 to 4096"),
         ("200 B", "20 B", "expected 60 B to 65549 B"),
         ("rate = \"500 pps\"", "rat = \"500 pps\"", "rate"),
         ("ip = \"v6\"", "mss = 87", "at least 88 bytes"),
