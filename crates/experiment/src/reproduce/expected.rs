@@ -1,5 +1,7 @@
 //! The papers' values: data beside the scenario files, read into checks.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use super::ReproduceError;
@@ -15,17 +17,12 @@ const FILES: [&str; 5] = [
     include_str!("../../../../scenarios/papers/drq/expected.toml"),
 ];
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    check: Vec<Expected>,
-}
-
 /// A value of a paper, or a statement of it, and when it counts as reproduced.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Expected {
-    /// The table or figure.
+    /// The table or figure, whose list it stands in.
+    #[serde(skip)]
     pub id: String,
     /// Name of the quantity within the table or figure.
     pub key: String,
@@ -46,8 +43,11 @@ pub(super) struct Expected {
 pub(super) fn all() -> Result<Vec<Expected>, ReproduceError> {
     let mut all = Vec::new();
     for text in FILES {
-        let file: File = toml::from_str(text).map_err(|e| ReproduceError::Expected(e.to_string()))?;
-        all.extend(file.check);
+        let file: BTreeMap<String, Vec<Expected>> =
+            toml::from_str(text).map_err(|e| ReproduceError::Expected(e.to_string()))?;
+        for (id, checks) in file {
+            all.extend(checks.into_iter().map(|check| Expected { id: id.clone(), ..check }));
+        }
     }
     Ok(all)
 }
