@@ -328,6 +328,7 @@ fn a_file_that_is_wrong_or_asks_for_too_much_changes_nothing() {
     };
     refused(&first.replace("tradeoff:alpha=1", "tradeof"), &["box.toml", "1:13", "did you mean \"tradeoff\"?"]);
     refused(&first.replace("weight", "wieght"), &["box.toml", "wieght", "did you mean"]);
+    refused(&format!("{first}[flows]\nmost = 0\n"), &["box.toml", "expected a whole number from 1 to 4294967295"]);
     refused("scheduler = ", &["box.toml", ":1:"]);
     refused(
         &first.replace("packet:b", "packet:c"),
