@@ -170,7 +170,10 @@ impl Default for Shape {
 }
 
 /// Make the scheduler that `spec` describes. For a composition of several, see [`build_all`](crate::build_all).
-pub fn build<const M: usize, P: 'static>(spec: &Spec, shape: Shape) -> Result<Box<dyn Scheduler<M, P>>, SpecError> {
+pub fn build<const M: usize, P: Send + 'static>(
+    spec: &Spec,
+    shape: Shape,
+) -> Result<Box<dyn Scheduler<M, P>>, SpecError> {
     let parts = read_parts(&spec.name)?;
     let &[entry] = parts.as_slice() else { return Err(several(spec, &parts)) };
     if let Some((name, _)) = spec.parameters.iter().find(|(n, _)| !entry.has(n)) {
@@ -264,7 +267,7 @@ fn wrong_number_of_resources(entry: &Entry, resources: usize) -> SpecError {
 }
 
 /// A scheduler of two resources as one of `M`: only if `M` is two.
-fn for_two<const M: usize, P: 'static>(scheduler: Box<dyn Scheduler<2, P>>) -> Option<Box<dyn Scheduler<M, P>>> {
+fn for_two<const M: usize, P: Send + 'static>(scheduler: Box<dyn Scheduler<2, P>>) -> Option<Box<dyn Scheduler<M, P>>> {
     let any: Box<dyn Any> = Box::new(scheduler);
     any.downcast::<Box<dyn Scheduler<M, P>>>().ok().map(|inner| *inner)
 }

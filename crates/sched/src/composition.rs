@@ -102,7 +102,7 @@ impl<const M: usize, P> Schedulers<M, P> {
 /// # Errors
 ///
 /// The spec names no discipline, does not fit a pipeline of `M` resources, or has a wrong parameter.
-pub fn build_all<const M: usize, P: 'static>(spec: &Spec, shape: Shape) -> Result<Schedulers<M, P>, SpecError> {
+pub fn build_all<const M: usize, P: Send + 'static>(spec: &Spec, shape: Shape) -> Result<Schedulers<M, P>, SpecError> {
     let parts = parts(&spec.name)?;
     let between = [const { None }; M];
     if let &[entry] = parts.as_slice() {

@@ -240,6 +240,7 @@ pub struct Stats {
 ///   until `progress` says that one finished on the last resource or was abandoned. Others ignore `progress`.
 /// * Cost per call: O(1) or O(log n) in the number of backlogged flows n, as the discipline states, amortised over
 ///   packets. No call blocks, waits or allocates in the steady state.
+/// * A scheduler may move to another thread, as its packets may.
 ///
 /// ```
 /// use dovetail_sched::{FlowConfig, Next, Packet, Shape, build};
@@ -253,9 +254,10 @@ pub struct Stats {
 ///     Next::Serve(served) => assert_eq!(served.payload, "hello"),
 ///     other => panic!("{other:?}"),
 /// }
-/// assert_eq!(scheduler.next(Time::ZERO), Next::Empty);
+/// let elsewhere = std::thread::spawn(move || scheduler.next(Time::ZERO));
+/// assert_eq!(elsewhere.join().unwrap(), Next::Empty);
 /// ```
-pub trait Scheduler<const M: usize, P> {
+pub trait Scheduler<const M: usize, P>: Send {
     /// Set up a flow.
     fn add_flow(&mut self, config: FlowConfig<M>) -> FlowId;
 

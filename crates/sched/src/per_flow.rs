@@ -22,11 +22,11 @@ pub enum Choice {
 
 /// Decides whose first packet is next. [`PerFlow`] makes a [`Scheduler`] of it: it keeps the queues, the limits and
 /// the books, checks ids, and calls the discipline only with live flows and a `now` that never runs backwards.
-pub trait Discipline<const M: usize>: Sized {
+pub trait Discipline<const M: usize>: Sized + Send {
     /// Kept with every flow.
-    type Flow: Default;
+    type Flow: Default + Send;
     /// Kept with every waiting packet.
-    type Stamp: Copy;
+    type Stamp: Copy + Send;
 
     /// The one weight that the discipline gives a flow. A discipline of a single resource takes the weight there.
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
@@ -157,7 +157,7 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
     }
 }
 
-impl<const M: usize, P, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P, D> {
+impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P, D> {
     fn add_flow(&mut self, config: FlowConfig<M>) -> FlowId {
         let flow = self.queues.add_flow(config, self.discipline.weight_of(&config));
         self.discipline.added(flow.index, &mut self.queues);

@@ -299,7 +299,7 @@ fn virtual_time(cost: ResourceVec<2>, weight: Weight) -> i64 {
     ticks.min(1 << 60) as i64
 }
 
-impl<P> Scheduler<2, P> for DirectTradeoff<P> {
+impl<P: Send> Scheduler<2, P> for DirectTradeoff<P> {
     fn add_flow(&mut self, config: FlowConfig<2>) -> FlowId {
         let flow = |generation| Flow {
             generation,

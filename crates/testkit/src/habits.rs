@@ -1,7 +1,7 @@
 //! A scheduler whose owner has a habit that must make no difference, or none to its books.
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dovetail_sched::{
     FlowConfig, FlowId, Next, Packet, Progress, Refused, Scheduler, SpecError, Stats, Ticket, UnknownFlow,
@@ -26,13 +26,13 @@ pub struct Owned<const M: usize> {
     /// The habit.
     pub habit: Habit,
     /// Packets that bypassed the first resource.
-    pub bypassed: Rc<Cell<u64>>,
+    pub bypassed: Arc<AtomicU64>,
 }
 
 impl<const M: usize> Owned<M> {
     /// Of an owner with this habit.
     pub fn new(inner: Box<dyn Scheduler<M, u64>>, habit: Habit) -> Self {
-        Self { inner, habit, bypassed: Rc::default() }
+        Self { inner, habit, bypassed: Arc::default() }
     }
 }
 
@@ -62,7 +62,7 @@ impl<const M: usize> Scheduler<M, u64> for Owned<M> {
             if let Next::Serve(served) = self.inner.bypass(now, &mut |_| true) {
                 let needed = served.ticket.charged().iter().next().copied();
                 assert!(M > 1 && needed == Some(Duration::ZERO), "needs the first of {M} resources: {needed:?}");
-                self.bypassed.set(self.bypassed.get() + 1);
+                self.bypassed.fetch_add(1, Ordering::Relaxed);
                 return Next::Serve(served);
             }
         }

@@ -25,7 +25,7 @@ pub struct Line {
 }
 
 /// Whose packet is next. Flows are named by index; all calls are made at the time of the last [`clock`](Self::clock).
-pub trait Rule {
+pub trait Rule: Send {
     /// The time is now `now`.
     fn clock(&mut self, now: Time, lines: &[Line]);
     /// A new flow has this index.
@@ -101,7 +101,7 @@ impl<const M: usize, P, R: Rule> Naive<M, P, R> {
     }
 }
 
-impl<const M: usize, P, R: Rule> Scheduler<M, P> for Naive<M, P, R> {
+impl<const M: usize, P: Send, R: Rule> Scheduler<M, P> for Naive<M, P, R> {
     fn add_flow(&mut self, config: FlowConfig<M>) -> FlowId {
         let flow = |generation| Flow { generation, live: true, config, waiting: VecDeque::new() };
         let at = self.free.pop().unwrap_or(self.flows.len());

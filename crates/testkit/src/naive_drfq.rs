@@ -138,7 +138,7 @@ impl<const M: usize, P> NaiveDrfq<M, P> {
     }
 }
 
-impl<const M: usize, P> Scheduler<M, P> for NaiveDrfq<M, P> {
+impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrfq<M, P> {
     fn add_flow(&mut self, config: FlowConfig<M>) -> FlowId {
         let flow = |generation| Flow { generation, live: true, config, waiting: VecDeque::new(), finish: [0; M] };
         let at = self.free.pop().map_or(self.flows.len(), |at| at as usize);

@@ -183,7 +183,7 @@ fn nanos<const M: usize>(cost: &ResourceVec<M>) -> i128 {
     i128::from(cost.dominant_time().as_nanos()).max(1)
 }
 
-impl<const M: usize, P> Scheduler<M, P> for NaiveDrgps<M, P> {
+impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrgps<M, P> {
     fn add_flow(&mut self, config: FlowConfig<M>) -> FlowId {
         let flow = |generation| Flow {
             generation,

@@ -20,7 +20,7 @@ impl<F> Gated<F> {
     }
 }
 
-impl<F: Fn(u64) -> Option<u64>> Scheduler<1, u32> for Gated<F> {
+impl<F: Fn(u64) -> Option<u64> + Send> Scheduler<1, u32> for Gated<F> {
     fn add_flow(&mut self, config: FlowConfig<1>) -> FlowId {
         self.inner.add_flow(config)
     }
