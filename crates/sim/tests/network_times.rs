@@ -141,6 +141,18 @@ fn a_segment_has_come_when_it_is_at_its_receiver() {
         assert_eq!(result.traffic[0].goodput_bps, f64::from(counted) * 40_000.0, "from {warm_up}");
         assert_eq!(result.packets, 3);
     }
+    // On the link before what counts begins, and at the receiver after its end or before it.
+    for (warm_up, until, packets, counted) in [
+        (LEFT[2] + 1, come[0] - 1, 0, 0),
+        (LEFT[2] + 1, come[1], 2, 2),
+        (LEFT[2] + 1, come[2] - 1, 2, 2),
+        (come[0] + 1, come[1], 2, 1),
+        (come[1] + 1, come[2] - 1, 2, 0),
+    ] {
+        let result = run(&three_segments(), warm_up, until).0;
+        let bits = result.traffic[0].goodput_bps * (until - warm_up) as f64 / 1e9;
+        assert_eq!((result.packets, bits.round()), (packets, f64::from(counted) * 4000.0), "{warm_up} to {until}");
+    }
 }
 
 #[test]

@@ -370,10 +370,11 @@ impl<'a, T: Tap> Engine<'a, T> {
             let answer = Travel::Ack { flow: packet.flow, ack };
             self.ways.send(flow.reach.back, then, then, answer, &mut self.calendar);
         }
-        // What comes there only after counting has begun or ended.
         let NetworkOptions { warm_up, until, .. } = self.options;
         if then > until || self.now < warm_up && then >= warm_up {
-            flow.undelivered += flow.receiver.stats().distinct - before;
+            let came = flow.receiver.stats().distinct - before;
+            flow.past_end += if then > until { came } else { 0 };
+            flow.past_warm_up += if self.now < warm_up { came } else { 0 };
         }
         if let Some(due) = flow.receiver.next_timer() {
             self.ack_alarms.at_latest(self.now, packet.flow, due, &mut self.calendar);

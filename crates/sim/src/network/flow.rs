@@ -44,12 +44,14 @@ pub(super) struct Flow {
     access_idle: Time,
     /// Whether the flow lives; its place may be used again when it does not.
     pub lives: bool,
-    /// Of the segments that the receiver has, those that come to it later than when they are counted.
-    pub undelivered: u64,
+    /// Of the segments that the receiver was asked about before counting began, those that come to it after.
+    pub past_warm_up: u64,
+    /// Of all of them, those that come to it after the end.
+    pub past_end: u64,
     /// Segments that the receiver had when counting began.
-    pub counted_from: u64,
+    counted_from: u64,
     /// Timeouts and retransmissions of the sender then.
-    pub before: [u64; 2],
+    before: [u64; 2],
 }
 
 impl Flow {
@@ -67,7 +69,8 @@ impl Flow {
             access: described.access.map(Transmitter::new),
             access_idle: Time::ZERO,
             lives: true,
-            undelivered: 0,
+            past_warm_up: 0,
+            past_end: 0,
             counted_from: 0,
             before: [0; 2],
         }
@@ -89,7 +92,13 @@ impl Flow {
 
     /// Data segments that the receiver has had, each once, in order or not: what a resource served before counting began never counts after.
     pub fn delivered_in_all(&self) -> u64 {
-        self.receiver.stats().distinct - self.undelivered
+        self.receiver.stats().distinct - self.past_end
+    }
+
+    /// Counting begins.
+    pub fn count_from_now(&mut self) {
+        self.counted_from = self.receiver.stats().distinct - self.past_warm_up;
+        self.before = [self.sender.stats().timeouts, self.sender.stats().retransmitted];
     }
 
     /// The same since counting began.

@@ -233,9 +233,7 @@ impl Totals {
             };
         }
         for flow in flows {
-            flow.counted_from = flow.delivered_in_all();
-            flow.undelivered = 0;
-            flow.before = [flow.sender.stats().timeouts, flow.sender.stats().retransmitted];
+            flow.count_from_now();
         }
     }
 
