@@ -350,5 +350,9 @@ fn what_cannot_be_run_is_named() {
     refused(&with(&|n| n.traffic.push(long_lived(0, MOST_FLOWS))), "1048616 long-lived flows; expected at most");
     refused(&with(&|n| n.traffic.push(long_lived(9, 1))), "class number 9, but there are 4");
     refused(&with(&|n| n.hops[1].delay = Duration::from_millis(21)), "too short for 21 ms one way");
+    let unbounded = |n: &mut Network| (n.classes[0].route, n.classes[0].density) = (vec![0], Density::default());
+    refused(&with(&unbounded), "\"0.25 cycles/bit\": nothing on the way of its flows takes time");
+    let over_access = |n: &mut Network| (unbounded(n), n.classes[0].access = Some("1 Mbps".parse().unwrap())).0;
+    assert_eq!(with(&over_access).check(), Ok(()), "an access link takes time");
     refused(&with(&|n| n.hops[0].queueing = Queueing::PerFlow("fq".parse().unwrap())), "no scheduler \"fq\"");
 }

@@ -17,6 +17,14 @@ pub enum Service {
     Cpu(CycleRate),
 }
 
+impl Service {
+    /// Whether packets of the class need it: those without processing pass a CPU by.
+    #[inline]
+    pub(super) fn is_needed(&self, class: &Class) -> bool {
+        matches!(self, Self::Link(_)) || class.density != Density::default()
+    }
+}
+
 /// One resource with the queue in front of it and the way behind it. It serves one packet at a time, in order.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Hop {
@@ -164,6 +172,14 @@ impl Network {
                     self.classes.len()
                 ));
             };
+            let takes_time = |&hop: &u32| self.hops[hop as usize].service.is_needed(class);
+            let is_long_lived = matches!(traffic, Traffic::LongLived { .. });
+            if is_long_lived && class.access.is_none() && !class.route.iter().any(takes_time) {
+                return Err(format!(
+                    "class {:?}: nothing on the way of its flows takes time, so their windows would grow for ever: its packets need no processing, and come over no link; expected one on its route, or an access link",
+                    class.name
+                ));
+            }
             let (rtt, way) = (traffic.rtt(), self.way(class));
             if rtt.max < rtt.min {
                 return Err(format!("class {:?}: round trips from {} to {} are none", class.name, rtt.min, rtt.max));

@@ -278,7 +278,7 @@ impl<'a, T: Tap> Engine<'a, T> {
         let hop = class.route[usize::from(packet.passed)] as usize;
         packet.passed += 1;
         let station = &mut self.stations[hop];
-        if !station.server.is_needed(class) {
+        if !self.network.hops[hop].service.is_needed(class) {
             station.totals.arrived += 1;
             self.passes_on(hop, id);
             return Ok(());

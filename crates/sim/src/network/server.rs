@@ -1,6 +1,6 @@
 //! How long packets take: of CPUs, links and access links.
 
-use dovetail_units::{BitRate, CycleRate, Density, Duration};
+use dovetail_units::{BitRate, CycleRate, Duration};
 
 use super::description::{Class, Service};
 
@@ -16,12 +16,6 @@ impl Server {
             Service::Link(rate) => Self::Link(Transmitter::new(rate)),
             Service::Cpu(rate) => Self::Cpu(rate),
         }
-    }
-
-    /// Whether packets of the class need it: those without processing pass a CPU by.
-    #[inline]
-    pub fn is_needed(&self, class: &Class) -> bool {
-        matches!(self, Self::Link(_)) || class.density != Density::default()
     }
 
     /// How long the packet takes that is next.
