@@ -89,13 +89,13 @@ impl Port for CapturePort {
     }
 
     fn send(&mut self, now: Time, frames: &mut VecDeque<Frame>, pool: &mut Pool) -> io::Result<()> {
-        for frame in frames.drain(..) {
+        while let Some(frame) = frames.front() {
             let written = match &mut self.output {
                 Some(output) => output.write(now, frame.link, frame.data())?,
                 None => false,
             };
             *(if written { &mut self.counters.sent } else { &mut self.counters.unsent }) += 1;
-            pool.give(frame);
+            frames.pop_front().into_iter().for_each(|frame| pool.give(frame));
         }
         Ok(())
     }
@@ -200,9 +200,12 @@ impl Output {
         Ok(())
     }
 
-    /// Returns whether a file of this kind can hold the frame.
+    /// Returns whether a file of this kind can hold the frame. After an error, which may have left a part of a frame, the file is given up.
     pub(super) fn write(&mut self, now: Time, link: LinkType, data: &[u8]) -> io::Result<bool> {
-        self.try_write(now, link, data).map_err(|error| named(&self.path, &error))
+        self.try_write(now, link, data).map_err(|error| {
+            self.state = State::Ended;
+            named(&self.path, &error)
+        })
     }
 
     fn try_write(&mut self, now: Time, link: LinkType, data: &[u8]) -> io::Result<bool> {

@@ -130,6 +130,31 @@ fn what_cannot_be_written_is_named_as_it_was_asked_for() {
 }
 
 #[test]
+fn what_cannot_be_written_stays_with_the_sender_and_no_part_of_a_file_remains() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.pcap");
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = Output { path: path.clone(), epoch: Time::ZERO, state: State::Empty(WholeFile::onto(full, &path)) };
+    let mut port = CapturePort::open("out", None, None, Time::ZERO).unwrap();
+    port.output = Some(output);
+    let mut pool = Pool::new();
+    let frame = |_| {
+        let mut frame = pool.take();
+        frame.fill(Time::ZERO, &[7; 1000], LinkType::RAW);
+        frame
+    };
+    // More than is kept before it is written.
+    let mut frames: VecDeque<Frame> = (0..50).map(frame).collect();
+    let message = port.send(Time::ZERO, &mut frames, &mut pool).unwrap_err().to_string();
+    assert!(message.contains("out.pcap cannot be written: No space left"), "{message}");
+    let sent = port.counters().sent;
+    assert!(sent > 0 && !frames.is_empty());
+    assert_eq!((sent as usize + frames.len(), pool.in_use()), (50, frames.len()));
+    port.finish().unwrap();
+    assert!(!path.exists(), "it was said already");
+}
+
+#[test]
 fn a_device_a_pipe_or_a_link_stays() {
     let folder = tempfile::tempdir().unwrap();
     let link = folder.path().join("link.pcap");
