@@ -52,12 +52,10 @@ fn start(args: args::Start) -> Result<(), Failure> {
         return terminal::print(&config.to_string());
     }
     let (report, ended) = run(&config, &mut live, &stop, args.duration)?;
-    if args.json {
-        terminal::print(&serde_json::to_string_pretty(&report).map_err(Failure::run)?)?;
-    } else {
-        terminal::print(&text(&report))?;
-    }
-    ended
+    let report = if args.json { serde_json::to_string_pretty(&report).map_err(Failure::run)? } else { text(&report) };
+    let printed = terminal::print(&report);
+    // Also where nobody reads the report.
+    ended.and(printed)
 }
 
 /// The text of a configuration; `-` is standard input.

@@ -129,22 +129,37 @@ fn a_box_is_watched_changed_and_stopped() {
     ctl(&folder, &["show"]).fails(1, &["no box answers at run/box.sock", "--socket PATH"]);
 }
 
-#[test]
-fn a_box_whose_interface_is_removed_gives_its_accounts_and_says_why_it_ends() {
+/// What a box with a record says whose interface is removed, and whose standard output may be closed before that; nothing without root.
+fn removed(folder: &Folder, closed: bool) -> Option<Said> {
     if !may_make_namespaces() {
         eprintln!("skipped: needs root for a network namespace");
-        return;
+        return None;
     }
-    let folder = Folder::new();
     folder.write("box.toml", format!("{BOX}[record]\nin = \"seen.pcap\"\n"));
-    let mut running = start(&folder);
-    if listens(&folder, &mut running) {
+    let mut running = start(folder);
+    if listens(folder, &mut running) {
+        if closed {
+            drop(running.stdout.take());
+        }
         let inside = ["-n", "-t", &running.id().to_string(), "ip", "link", "del", "left"].map(str::to_string);
         Command::new("nsenter").args(inside).status().unwrap();
     }
     let said = Said::from(running.wait_with_output().unwrap());
-    assert!(said.out.contains("tradeoff:alpha=0.85 for ") && said.out.contains("\nport out: "), "{said:#?}");
     assert_eq!(folder.list("."), ["box.toml", "run", "seen.pcap"]);
+    Some(said)
+}
+
+#[test]
+fn a_box_whose_interface_is_removed_gives_its_accounts_and_says_why_it_ends() {
+    let Some(said) = removed(&Folder::new(), false) else { return };
+    assert!(said.out.contains("tradeoff:alpha=0.85 for ") && said.out.contains("\nport out: "), "{said:#?}");
+    assert!(said.err.contains(" is gone: No such device"), "{said:#?}");
+    assert_eq!(said.code, Some(1), "{said:#?}");
+}
+
+#[test]
+fn a_box_says_why_it_ends_also_where_nobody_reads_its_accounts() {
+    let Some(said) = removed(&Folder::new(), true) else { return };
     assert!(said.err.contains(" is gone: No such device"), "{said:#?}");
     assert_eq!(said.code, Some(1), "{said:#?}");
 }
