@@ -326,3 +326,25 @@ fn a_capture_is_not_written_over_another_one() {
     std::os::unix::fs::symlink("back.pcap", between.folder.path().join("link.pcap")).unwrap();
     between.refused("[record]\nin = \"link.pcap\"", &["link.pcap is the file that ports.out reads already"]);
 }
+
+#[test]
+fn a_file_does_not_take_the_place_of_the_control_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = folder.path().join("box.toml").display().to_string();
+    let socket = folder.path().join("box.sock").display().to_string();
+    let refused = |section: &str| {
+        let text = format!(
+            "scheduler = \"fifo\"\nports = {{ in = \"packet:lo\", out = \"pcap:>out.pcap\" }}\n\
+            control = {{ socket = {socket:?} }}\nclass = [{{ name = \"all\" }}]\n{section}\n"
+        );
+        Live::open(&Config::parse(&name, &text, &[]).unwrap()).err().unwrap().to_string()
+    };
+    for section in ["[record]\nin = \"box.sock\"", "[trace]\nout = \"./box.sock\""] {
+        let message = refused(section);
+        assert!(message.contains("box.sock is the file that control.socket makes already"), "{message}");
+        assert!(message.contains("box.toml:6:"), "{message}");
+    }
+    // A box in simulated time makes none.
+    let between = Between::new();
+    between.run("[control]\nsocket = \"x.sock\"\n[trace]\nin = \"x.sock\"\n");
+}
