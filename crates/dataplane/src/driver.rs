@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use dovetail_units::{Duration, Time};
 
 use crate::live::Live;
+use crate::port::both;
 
 /// Shorter waits than this are spent spinning: a sleeping thread is woken some 50 us late.
 const SPIN: Duration = Duration::from_micros(80);
@@ -56,7 +57,7 @@ pub fn real_time(
     let end = clock.now();
     live.give_up(end);
     let finished = live.finish();
-    (end, served.and(finished))
+    (end, both(served, finished))
 }
 
 /// Until there is nothing more to do, or to wait for.

@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::core::{Account, Middlebox, PortSnapshot, STOPPED, Snapshot};
 use crate::frame::Frame;
 use crate::port::decorate::HELD;
-use crate::port::{BURST, Port};
+use crate::port::{BURST, Port, both};
 
 /// The most frames that are kept in the direction that is not scheduled.
 const REVERSE: usize = 65_536;
@@ -160,7 +160,7 @@ impl Live {
     /// # Errors
     /// A file could not be written whole.
     pub fn finish(&mut self) -> io::Result<()> {
-        self.inside.finish().and(self.outside.finish())
+        both(self.inside.finish(), self.outside.finish())
     }
 
     /// What the box has done until `now`, with at most so many flows, and what its ports have counted.

@@ -10,6 +10,7 @@ use dovetail_dataplane::core::Snapshot;
 use dovetail_dataplane::driver::{Clock, real_time};
 use dovetail_dataplane::frame::{Frame, Pool};
 use dovetail_dataplane::live::Live;
+use dovetail_dataplane::port::decorate::{Recorded, Traced};
 use dovetail_dataplane::port::memory::{MemoryPort, pair};
 use dovetail_dataplane::port::{Port, PortCounters};
 use dovetail_units::{Duration, Time};
@@ -133,4 +134,22 @@ fn what_a_box_holds_when_its_port_goes_is_counted_as_stopped() {
     let snapshot = running.live.snapshot_of(end, 0);
     assert_eq!((snapshot.total.frames_in, snapshot.total.dropped["stopped"], snapshot.total.held), (FRAMES, FRAMES, 0));
     assert_eq!((snapshot.unaccounted, snapshot.buffers.lost), (0, 0));
+}
+
+#[test]
+fn all_that_goes_wrong_in_the_end_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let [record, trace] = ["in.pcap", "in.txt"].map(|name| folder.path().join(name));
+    let mut running = Running::new("8 kbps", |port| {
+        let record = Recorded::new(Box::new(Removed(port)), &record, Time::ZERO).unwrap();
+        Box::new(Traced::new(Box::new(record), &trace, Time::ZERO).unwrap())
+    });
+    // Since the start somebody has made folders where the files shall be.
+    [&record, &trace].into_iter().for_each(|path| std::fs::create_dir(path).unwrap());
+    running.send(FRAMES);
+    let (_, ended) = real_time(&mut running.live, &Clock::start(), &AtomicBool::new(false), |_, _| ());
+    let message = ended.unwrap_err().to_string();
+    for part in ["interface a is gone; ", "in.pcap cannot be written: ", "in.txt cannot be written: "] {
+        assert!(message.contains(part), "{part:?} is missing in {message:?}");
+    }
 }

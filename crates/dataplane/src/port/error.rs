@@ -91,3 +91,11 @@ impl std::error::Error for OpenError {
         }
     }
 }
+
+/// The error of either, or of both.
+pub(crate) fn both(first: io::Result<()>, second: io::Result<()>) -> io::Result<()> {
+    match (first, second) {
+        (Err(first), Err(second)) => Err(io::Error::new(first.kind(), format!("{first}; {second}"))),
+        (first, second) => first.and(second),
+    }
+}

@@ -31,6 +31,7 @@ use dovetail_wire::LinkType;
 use crate::frame::{Frame, Pool};
 
 pub use error::OpenError;
+pub(crate) use error::both;
 pub use interface::{Interface, interface, interfaces};
 pub use kind::{Kind, Options, first_time, open};
 

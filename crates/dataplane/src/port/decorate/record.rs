@@ -11,7 +11,7 @@ use dovetail_wire::LinkType;
 use super::Watched;
 use crate::frame::{Frame, Pool};
 use crate::port::capture::Output;
-use crate::port::{OpenError, Port, PortCounters};
+use crate::port::{OpenError, Port, PortCounters, both};
 
 /// Writes what a port brings and what it takes, sent or unsent, to one capture file, which is there when the port is
 /// finished.
@@ -60,6 +60,6 @@ impl Port for Recorded {
 
     fn finish(&mut self) -> io::Result<()> {
         let written = self.failed.take().map_or_else(|| self.output.finish(), Err);
-        self.inner.finish().and(written)
+        both(self.inner.finish(), written)
     }
 }

@@ -11,7 +11,7 @@ use dovetail_wire::{LinkType, parse};
 use super::Watched;
 use crate::frame::{Frame, Pool};
 use crate::port::whole::{WholeFile, named};
-use crate::port::{OpenError, Port, PortCounters};
+use crate::port::{OpenError, Port, PortCounters, both};
 
 /// Writes a line for every frame that a port brings (`in`) and takes (`out`, sent or unsent) to a file, which is there when the port is finished:
 /// seconds since 1970, port, direction, bytes, and addresses or why there are none.
@@ -96,6 +96,6 @@ impl Port for Traced {
 
     fn finish(&mut self) -> io::Result<()> {
         let written = self.lines.finish();
-        self.inner.finish().and(written)
+        both(self.inner.finish(), written)
     }
 }
