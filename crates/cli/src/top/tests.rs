@@ -182,6 +182,16 @@ fn shares_are_those_of_the_interval_and_add_up() {
 }
 
 #[test]
+fn a_box_that_was_started_again_in_between_has_let_no_frame_through() {
+    let before = snapshot(60.0);
+    let mut after = snapshot(61.0);
+    // It has got more already than the one before, and has let out less.
+    after.total.frames_out = before.total.frames_out / 2;
+    let interval = Interval::between(&before, &after).unwrap();
+    assert_eq!(interval.late, None);
+}
+
+#[test]
 fn a_flow_that_is_met_waiting_twice_by_chance_is_not_backlogged() {
     let [before, after] = [60.0, 61.0].map(|s| {
         let mut snapshot = snapshot(s);
