@@ -186,12 +186,10 @@ pub fn overview(forward: &Snapshot, ran_s: f64) -> String {
     let mut text = format!("{} for {}\n\n", forward.scheduler, seconds(ran_s));
     text.push_str(&table(&header, 1, rows, terminal::width()).to_string());
     text.push('\n');
-    if let (Some(mean), Some(max)) = (forward.late_s.mean, forward.late_s.max.filter(|&max| max > 0.0)) {
-        text.push_str(&format!(
-            "\nframes left later than due by {} in the mean, {} at most",
-            seconds(mean),
-            seconds(max)
-        ));
+    let late = forward.late_s;
+    if late.max > 0.0 {
+        let [mean, max] = [late.sum / forward.total.frames_out as f64, late.max].map(seconds);
+        text.push_str(&format!("\nframes left later than due by {mean} in the mean, {max} at most"));
     }
     for (reason, count) in &forward.total.dropped {
         text.push_str(&format!("\ndropped, {reason}: {count}"));

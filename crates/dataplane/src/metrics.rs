@@ -202,8 +202,8 @@ fn resources(snapshot: &Snapshot, encoder: &mut DescriptorEncoder<'_>) -> Wrote 
     ConstCounter::new(snapshot.lost_time_s).encode(lost)?;
     let help = "How much later than due frames left the link, all together";
     let late = encoder.encode_descriptor("late", help, Some(&Unit::Seconds), counter)?;
-    ConstCounter::new(snapshot.late_s.mean.unwrap_or(0.0) * snapshot.total.frames_out as f64).encode(late)?;
+    ConstCounter::new(snapshot.late_s.sum).encode(late)?;
     let help = "How much later than due the latest frame left the link, since the box started";
-    let latest = encoder.encode_descriptor("latest", help, Some(&Unit::Seconds), gauge)?;
-    ConstGauge::new(snapshot.late_s.max.unwrap_or(0.0)).encode(latest)
+    let longest = encoder.encode_descriptor("late_max", help, Some(&Unit::Seconds), gauge)?;
+    ConstGauge::new(snapshot.late_s.max).encode(longest)
 }

@@ -219,9 +219,7 @@ impl Interval {
 
 fn late(before: &Snapshot, after: &Snapshot) -> Option<f64> {
     let left = after.total.frames_out.saturating_sub(before.total.frames_out);
-    let sum = |snapshot: &Snapshot| snapshot.late_s.mean.unwrap_or(0.0) * snapshot.total.frames_out as f64;
-    // Of two sums that are alike, a rounded difference may be below zero.
-    (left > 0).then(|| (sum(after) - sum(before)).max(0.0) / left as f64)
+    (left > 0).then(|| (after.late_s.sum - before.late_s.sum).max(0.0) / left as f64)
 }
 
 fn drops(before: &Snapshot, after: &Snapshot, length_s: f64) -> Vec<(String, f64)> {

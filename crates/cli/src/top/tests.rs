@@ -83,6 +83,7 @@ fn snapshot(s: f64) -> Snapshot {
     let total = sum(&flows);
     let cpu = ResourceSnapshot { busy_s: total.cpu_s, waiting: 3_500, capacity: Some(0.2) };
     let link = ResourceSnapshot { busy_s: total.link_s, waiting: 12, capacity: Some(40e6) };
+    let left = total.frames_out as f64;
     Snapshot {
         schema: SCHEMA,
         time_s: 1.0 + s,
@@ -100,7 +101,7 @@ fn snapshot(s: f64) -> Snapshot {
         buffers: BufferSnapshot::default(),
         lost_time_s: 0.0,
         // 40 us each, and after a minute 100 us.
-        late_s: LateSnapshot { mean: Some((40e-6 * s.min(60.0) + 100e-6 * (s - 60.0).max(0.0)) / s), max: Some(3e-3) },
+        late_s: LateSnapshot { sum: left * (40e-6 * s.min(60.0) + 100e-6 * (s - 60.0).max(0.0)) / s, max: 3e-3 },
     }
 }
 

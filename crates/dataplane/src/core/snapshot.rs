@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use super::account::{Account, Books};
 use super::flows::name;
-use super::link::Lateness;
 use super::middlebox::Middlebox;
 use super::resources::OUTGOING;
 use super::setup::NamedModule;
@@ -54,13 +53,13 @@ pub struct Snapshot {
     pub late_s: LateSnapshot,
 }
 
-/// From the instant at which a frame was through by the rate of the link to that at which the worker gave it to the port, seconds; `null` if nothing has left.
+/// From the instant at which a frame was through by the rate of the link to that at which the worker looked, seconds; 0 if nothing has left.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct LateSnapshot {
-    /// Mean.
-    pub mean: Option<f64>,
-    /// The longest.
-    pub max: Option<f64>,
+    /// Of all frames that left.
+    pub sum: f64,
+    /// Of the one that was latest.
+    pub max: f64,
 }
 
 /// Buffers of frames, of [`BUFFER`](crate::frame::BUFFER) bytes each.
@@ -243,14 +242,8 @@ impl Middlebox {
             outliers: self.meter.outliers,
             buffers: self.buffers(),
             lost_time_s: self.lost_time.as_secs_f64(),
-            late_s: self.late(total.account.frames_out),
+            late_s: LateSnapshot { sum: self.lateness.sum.as_secs_f64(), max: self.lateness.longest.as_secs_f64() },
         }
-    }
-
-    fn late(&self, left: u64) -> LateSnapshot {
-        let Lateness { sum, longest } = self.lateness;
-        let of = |time: f64| (left > 0).then_some(time);
-        LateSnapshot { mean: of(sum.as_secs_f64() / left as f64), max: of(longest.as_secs_f64()) }
     }
 
     fn buffers(&self) -> BufferSnapshot {
