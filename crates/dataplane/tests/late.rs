@@ -54,3 +54,31 @@ fn who_comes_within_what_is_made_up_for_loses_nothing() {
         }
     }
 }
+
+/// What a frame that needs 300 us of the CPU and 100 us of the link has stayed, and was late, at most, if the worker comes at these times, in microseconds.
+fn stayed_and_late(looks: &[u64]) -> (Option<f64>, f64) {
+    let text = BOX.replace("50 Mbps", "64 Mbps").replace("400 us", "300 us");
+    let config = Config::parse("box.toml", &format!("scheduler = \"drr\"\n{text}"), &[]).unwrap();
+    let mut middlebox = config.middlebox().unwrap();
+    let at = |look: u64| Time::from_nanos(1_000_000_000) + Duration::from_micros(look);
+    put(&mut middlebox, at(0), 5001);
+    looks.iter().for_each(|&look| middlebox.advance(at(look)));
+    let snapshot = middlebox.snapshot(at(looks[looks.len() - 1]));
+    assert_eq!(snapshot.total.frames_out, 1);
+    (snapshot.total.latency_s.max, snapshot.late_s.max)
+}
+
+#[test]
+fn how_late_a_frame_was_comes_on_top_of_how_long_it_stayed_also_where_time_is_lost() {
+    // A latency is known to 1 %.
+    let about = |stayed: Option<f64>, is: f64| assert!((stayed.unwrap() / is - 1.0).abs() <= 0.01, "{stayed:?}");
+    for (looks, late) in [(&[0, 300, 400][..], 0.0), (&[0, 300, 5_400], 5e-3), (&[0, 300, 20_400], 20e-3)] {
+        let (stayed, was) = stayed_and_late(looks);
+        about(stayed, 400e-6);
+        assert_eq!(was, late);
+    }
+    // The lost time of a frame that is on the CPU meanwhile is a part of its latency: it is late by the 10 ms that the box makes up for, less 100 us on the link.
+    let (stayed, late) = stayed_and_late(&[0, 20_400]);
+    about(stayed, 20.4e-3 - 9.9e-3);
+    assert_eq!(late, 9.9e-3);
+}

@@ -66,7 +66,7 @@ impl Account {
 pub struct Books {
     /// The account.
     pub account: Account,
-    /// From receipt to the end on the link, nanoseconds, to 1 % up to a minute.
+    /// From receipt to the end on the link by its rate, nanoseconds, to 1 % up to a minute.
     pub latency: Histogram<u32>,
 }
 

@@ -195,7 +195,7 @@ impl Middlebox {
         }
     }
 
-    /// The frame on the link is through, and the worker sees it at `seen`; or a scheduler wanted to be asked now.
+    /// The frame on the link is through, and the worker looks at `seen`; or a scheduler wanted to be asked now.
     pub(super) fn link_due(&mut self, now: Time, seen: Time) {
         let Some(Serving { mut frame, used, due, .. }) = self.on_link.take() else { return };
         self.lateness.left(seen.since(due));
@@ -207,7 +207,7 @@ impl Middlebox {
         if class.resizes {
             self.estimators[LINK].observe(u32::from(frame.class), frame.size_in, used);
         }
-        let (bytes, stayed) = (frame.len(), now.since(frame.received));
+        let (bytes, stayed) = (frame.len(), due.since(frame.received));
         self.each_account(&frame, |books| books.left(bytes, stayed, used, marked));
         self.inside -= 1;
         self.outgoing.push_back(frame);

@@ -53,7 +53,8 @@ pub struct Snapshot {
     pub late_s: LateSnapshot,
 }
 
-/// From the instant at which a frame was through by the rate of the link to that at which the worker looked, seconds; 0 if nothing has left.
+/// From the instant at which a frame was through by the rate of the link, where its latency ends, to that at which the worker looked, seconds; 0 if nothing has left. What the worker
+/// does until it sends, and the time for which a frame waits for the port, are not in it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct LateSnapshot {
     /// Of all frames that left.
@@ -142,7 +143,7 @@ impl QueueSnapshot {
     }
 }
 
-/// From receipt to the end on the link, seconds; `null` if nothing has left.
+/// From receipt to the instant at which the frame was through by the rate of the link, seconds; `null` if nothing has left.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Latency {
     /// Mean.
