@@ -155,6 +155,14 @@ fn text(report: &Report) -> String {
             port.received, port.missed, port.oversize, port.sent, port.unsent
         ));
     }
+    for (port, waiting) in [("in", report.reverse.outgoing), ("out", report.forward.outgoing)] {
+        if waiting > 0 {
+            text.push_str(&format!("\nframes that the port {port} has not taken: {waiting}"));
+        }
+    }
+    if report.unaccounted != 0 {
+        text.push_str(&format!("\nunaccounted: {}", report.unaccounted));
+    }
     text
 }
 
@@ -210,4 +218,31 @@ fn counted(snapshot: &ModuleSnapshot) -> String {
         text.push_str(&format!("\n  {bytes:>12} B  {name}"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dovetail_dataplane::core::Account;
+    use dovetail_dataplane::live::Totals;
+    use dovetail_units::Time;
+
+    /// The last lines of the report of a box that has left so many frames to its ports.
+    fn end(outgoing: u64, returning: u64, unaccounted: i64) -> String {
+        let text = "scheduler = \"fifo\"\nports = { in = \"packet:a\", out = \"packet:b\" }\n";
+        let forward = Config::parse("box.toml", text, &[]).unwrap().middlebox().unwrap().snapshot(Time::ZERO);
+        let forward = Snapshot { outgoing, unaccounted, ..forward };
+        let totals = Totals { forward, reverse: Account::default(), returning };
+        let text = super::text(&Report::new(totals, 1.0));
+        // Below the table.
+        let lines = text.lines().skip_while(|line| !line.starts_with("all"));
+        lines.skip(1).collect::<Vec<_>>().join("\n").trim().to_string()
+    }
+
+    #[test]
+    fn what_was_left_to_a_port_that_took_it_no_more_is_told() {
+        assert_eq!(end(0, 0, 0), "");
+        assert_eq!(end(3, 0, 0), "frames that the port out has not taken: 3");
+        assert_eq!(end(0, 2, -1), "frames that the port in has not taken: 2\nunaccounted: -1");
+    }
 }

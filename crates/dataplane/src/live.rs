@@ -40,6 +40,8 @@ pub struct Totals {
     pub forward: Snapshot,
     /// The other direction.
     pub reverse: Account,
+    /// Frames of the other direction that were due and wait for the port.
+    pub returning: u64,
 }
 
 impl Live {
@@ -181,6 +183,7 @@ impl Live {
 
     /// All accounts.
     pub fn totals(&mut self, now: Time) -> Totals {
-        Totals { forward: self.snapshot_of(now, usize::MAX), reverse: self.reverse.clone() }
+        let returning = self.returning.len() as u64;
+        Totals { forward: self.snapshot_of(now, usize::MAX), reverse: self.reverse.clone(), returning }
     }
 }

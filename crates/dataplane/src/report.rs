@@ -30,8 +30,10 @@ pub struct Report {
 pub struct Reverse {
     /// Frames that came in.
     pub frames_in: u64,
-    /// Frames that went out.
+    /// Frames that went out: to the port, or to wait for it.
     pub frames_out: u64,
+    /// Of these, frames that wait for the port.
+    pub outgoing: u64,
     /// Frames that were dropped, by reason.
     pub dropped: BTreeMap<&'static str, u64>,
     /// Frames that are kept for their delay.
@@ -41,12 +43,12 @@ pub struct Reverse {
 impl Report {
     /// From the accounts of a box that ran for so many seconds.
     pub fn new(totals: Totals, ran_s: f64) -> Self {
-        let Totals { forward, reverse } = totals;
-        Self { schema: SCHEMA, ran_s, unaccounted: forward.unaccounted, forward, reverse: other(&reverse) }
+        let Totals { forward, reverse, returning } = totals;
+        Self { schema: SCHEMA, ran_s, unaccounted: forward.unaccounted, forward, reverse: other(&reverse, returning) }
     }
 }
 
-fn other(account: &Account) -> Reverse {
+fn other(account: &Account, outgoing: u64) -> Reverse {
     let dropped = account.drops.iter().collect();
-    Reverse { frames_in: account.frames_in, frames_out: account.frames_out, dropped, held: account.held() }
+    Reverse { frames_in: account.frames_in, frames_out: account.frames_out, outgoing, dropped, held: account.held() }
 }

@@ -153,3 +153,24 @@ fn all_that_goes_wrong_in_the_end_is_told() {
         assert!(message.contains(part), "{part:?} is missing in {message:?}");
     }
 }
+
+#[test]
+fn what_waits_for_a_port_that_takes_nothing_is_in_the_books() {
+    let mut running = Running::new("8 Gbps", |port| Box::new(port));
+    let now = Time::from_nanos(1_000_000_000);
+    // The client takes nothing, and its cable holds 100 frames.
+    for _ in 0..3 {
+        let frame = |_| {
+            let mut frame = running.pool.take();
+            frame.fill(Time::ZERO, &[0x45; 1000], LinkType::RAW);
+            frame
+        };
+        let mut frames = (0..50).map(frame).collect();
+        running.server.send(Time::ZERO, &mut frames, &mut running.pool).unwrap();
+        running.live.step(now, false).unwrap();
+    }
+    running.live.give_up(now);
+    let totals = running.live.totals(now);
+    assert_eq!((totals.reverse.frames_out, totals.returning, totals.reverse.held()), (150, 50, 0));
+    assert_eq!((totals.forward.ports["in"].sent, totals.forward.buffers.lost), (100, 0));
+}
