@@ -252,9 +252,12 @@ fn a_trace_has_a_line_for_every_frame_that_a_record_has() {
         format!("{}.{:09}", time.as_nanos() / 1_000_000_000, time.as_nanos() % 1_000_000_000)
     };
     assert_eq!(times, between.written("in.pcap").iter().map(time).collect::<Vec<_>>());
-    let [there, back] = [" out 50 udp 10.0.0.1:9 > 10.0.1.1:9", " in 50 udp 10.0.0.1:9 > 10.0.1.1:9"];
-    let lines = |end: &str| text("out.txt").lines().filter(|line| line.ends_with(end)).count();
-    assert_eq!((lines(there), lines(back)), (between.there().len(), FRAMES as usize));
+    let passed = |name: &str, columns: &str| {
+        let of = |line: &&str| line.split_once(' ').unwrap().1 == format!("{columns} 50 udp 10.0.0.1:9 > 10.0.1.1:9");
+        text(name).lines().filter(of).count()
+    };
+    assert_eq!((passed("out.txt", "out tx"), passed("out.txt", "out rx")), (between.there().len(), FRAMES as usize));
+    assert_eq!((passed("in.txt", "in rx"), passed("in.txt", "in tx")), (between.there().len(), FRAMES as usize));
 }
 
 #[test]

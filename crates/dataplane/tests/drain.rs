@@ -142,7 +142,7 @@ fn all_that_goes_wrong_in_the_end_is_told() {
     let [record, trace] = ["in.pcap", "in.txt"].map(|name| folder.path().join(name));
     let mut running = Running::new("8 kbps", |port| {
         let record = Recorded::new(Box::new(Removed(port)), &record, Time::ZERO).unwrap();
-        Box::new(Traced::new(Box::new(record), &trace, Time::ZERO).unwrap())
+        Box::new(Traced::new(Box::new(record), "in", &trace, Time::ZERO).unwrap())
     });
     // Since the start somebody has made folders where the files shall be.
     [&record, &trace].into_iter().for_each(|path| std::fs::create_dir(path).unwrap());

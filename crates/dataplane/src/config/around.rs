@@ -150,15 +150,16 @@ impl Config {
         let inside = faulty(inside, faults.inside.as_ref(), seed)?;
         let outside = faulty(outside, faults.outside.as_ref(), seed.wrapping_add(1))?;
         Ok([
-            self.watched(inside, [&record.inside, &trace.inside], epoch)?,
-            self.watched(outside, [&record.outside, &trace.outside], epoch)?,
+            self.watched(inside, "in", [&record.inside, &trace.inside], epoch)?,
+            self.watched(outside, "out", [&record.outside, &trace.outside], epoch)?,
         ])
     }
 
-    /// The port with a capture and a trace of what passes it, where such files are named.
+    /// The port at this end with a capture and a trace of what passes it, where such files are named.
     fn watched(
         &self,
         port: Box<dyn Port>,
+        end: &'static str,
         [capture, trace]: [&Option<Spanned<PathBuf>>; 2],
         epoch: Time,
     ) -> Result<Box<dyn Port>, InputError> {
@@ -170,7 +171,7 @@ impl Config {
         };
         Ok(match trace {
             None => port,
-            Some(file) => Box::new(Traced::new(port, &path(file), epoch).map_err(|error| wrong(file, error))?),
+            Some(file) => Box::new(Traced::new(port, end, &path(file), epoch).map_err(|error| wrong(file, error))?),
         })
     }
 

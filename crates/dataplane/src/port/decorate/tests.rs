@@ -27,7 +27,7 @@ fn a_trace_has_a_line_for_each_frame_that_passes_and_none_for_one_that_waits() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("near.txt");
     let mut pool = Pool::new();
-    let mut port = Traced::new(Box::new(near), &path, Time::from_nanos(1_500_000_000_000_000_000)).unwrap();
+    let mut port = Traced::new(Box::new(near), "out", &path, Time::from_nanos(1_500_000_000_000_000_000)).unwrap();
     send(&mut far, &mut pool, [udp(53)]);
     port.receive(Time::from_nanos(1_000_000_500), &mut pool, &mut Vec::new()).unwrap();
     let mut frames: VecDeque<_> = [1, 2, 3].map(|port| frame(&mut pool, &udp(port))).into();
@@ -39,11 +39,11 @@ fn a_trace_has_a_line_for_each_frame_that_passes_and_none_for_one_that_waits() {
     port.send(Time::from_nanos(3_000_000_007), &mut frames, &mut pool).unwrap();
     assert!(!path.exists());
     port.finish().unwrap();
-    let expected = "1500000001.000000500 near in 40 udp 192.0.2.1:1000 > 192.0.2.2:53\n\
-                    1500000002.000000000 near out 40 udp 192.0.2.1:1000 > 192.0.2.2:1\n\
-                    1500000002.000000000 near out 40 udp 192.0.2.1:1000 > 192.0.2.2:2\n\
-                    1500000003.000000007 near out 40 udp 192.0.2.1:1000 > 192.0.2.2:3\n\
-                    1500000003.000000007 near out 1 truncated\n";
+    let expected = "1500000001.000000500 out rx 40 udp 192.0.2.1:1000 > 192.0.2.2:53\n\
+                    1500000002.000000000 out tx 40 udp 192.0.2.1:1000 > 192.0.2.2:1\n\
+                    1500000002.000000000 out tx 40 udp 192.0.2.1:1000 > 192.0.2.2:2\n\
+                    1500000003.000000007 out tx 40 udp 192.0.2.1:1000 > 192.0.2.2:3\n\
+                    1500000003.000000007 out tx 1 truncated\n";
     assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
 }
 
@@ -54,7 +54,7 @@ fn a_trace_that_cannot_be_written_stops_no_frame_and_is_told_at_the_end() {
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let (near, mut far) = cable();
     let mut pool = Pool::new();
-    let mut port = Traced::onto(near, &path, WholeFile::onto(full, &path), Time::ZERO);
+    let mut port = Traced::onto(near, "out", &path, WholeFile::onto(full, &path), Time::ZERO);
     // More lines than are kept before they are written.
     let all: Vec<_> = (0..500).map(udp).collect();
     send(&mut port, &mut pool, all.clone());

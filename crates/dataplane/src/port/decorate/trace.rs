@@ -13,12 +13,12 @@ use crate::frame::{Frame, Pool};
 use crate::port::whole::{WholeFile, named};
 use crate::port::{OpenError, Port, PortCounters, both};
 
-/// Writes a line for every frame that a port brings (`in`) and takes (`out`, sent or unsent) to a file, which is there when the port is finished:
-/// seconds since 1970, port, direction, bytes, and addresses or why there are none.
+/// Writes a line for every frame that a port brings (`rx`) and takes (`tx`, sent or unsent) to a file, which is there when the port is finished:
+/// seconds since 1970, the box's end (not the port's name, which may have blanks), direction, bytes, and addresses or why there are none.
 ///
 /// ```text
-/// 1500000000.000000500 eth0 in 64 udp 192.0.2.1:4000 > 198.51.100.7:53
-/// 1500000000.000012000 eth0 out 60 arp
+/// 1500000000.000000500 in rx 64 udp 192.0.2.1:4000 > 198.51.100.7:53
+/// 1500000000.000012000 in tx 60 arp
 /// ```
 ///
 /// When writing fails the lines end, not the frames; [`Port::finish`] tells.
@@ -33,25 +33,25 @@ struct Lines {
     /// `None` when it has its name, or could not be written.
     out: Option<WholeFile>,
     epoch: Time,
-    name: String,
+    end: &'static str,
     link: LinkType,
     failed: Option<io::Error>,
 }
 
 impl Traced {
-    /// Write lines of what passes `inner` to the file `path`; the box's time zero is `epoch` since 1970.
+    /// Write lines of what passes `inner`, the port at the box's `end`, to the file `path`; the box's time zero is `epoch` since 1970.
     ///
     /// # Errors
     /// No file can be made beside `path`, or it is a folder.
-    pub fn new(inner: Box<dyn Port>, path: &Path, epoch: Time) -> Result<Self, OpenError> {
-        Ok(Self::onto(inner, path, WholeFile::create(path)?, epoch))
+    pub fn new(inner: Box<dyn Port>, end: &'static str, path: &Path, epoch: Time) -> Result<Self, OpenError> {
+        Ok(Self::onto(inner, end, path, WholeFile::create(path)?, epoch))
     }
 
-    pub(super) fn onto(inner: Box<dyn Port>, path: &Path, out: WholeFile, epoch: Time) -> Self {
-        let (path, name, link) = (path.to_owned(), inner.name().to_owned(), inner.link());
+    pub(super) fn onto(inner: Box<dyn Port>, end: &'static str, path: &Path, out: WholeFile, epoch: Time) -> Self {
+        let (path, link) = (path.to_owned(), inner.link());
         Self {
             inner,
-            lines: Lines { path, out: Some(out), epoch, name, link, failed: None },
+            lines: Lines { path, out: Some(out), epoch, end, link, failed: None },
             watched: Watched::default(),
         }
     }
@@ -61,8 +61,8 @@ impl Lines {
     fn write(&mut self, now: Time, direction: &str, data: &[u8]) {
         let Some(out) = self.out.as_mut().filter(|_| self.failed.is_none()) else { return };
         let time = (self.epoch + now.since(Time::ZERO)).as_nanos();
-        let (second, nanos, name) = (time / 1_000_000_000, time % 1_000_000_000, &self.name);
-        let start = format_args!("{second}.{nanos:09} {name} {direction} {}", data.len());
+        let (second, nanos, end) = (time / 1_000_000_000, time % 1_000_000_000, self.end);
+        let start = format_args!("{second}.{nanos:09} {end} {direction} {}", data.len());
         let result = match parse(self.link, data) {
             Ok(packet) => writeln!(out, "{start} {}", packet.tuple),
             Err(reason) => writeln!(out, "{start} {reason}"),
@@ -84,14 +84,14 @@ impl Port for Traced {
         let before = frames.len();
         let result = self.inner.receive(now, pool, frames);
         for frame in &frames[before..] {
-            self.lines.write(frame.received, "in", frame.data());
+            self.lines.write(frame.received, "rx", frame.data());
         }
         result
     }
 
     fn send(&mut self, now: Time, frames: &mut VecDeque<Frame>, pool: &mut Pool) -> io::Result<()> {
         let lines = &mut self.lines;
-        self.watched.send(&mut *self.inner, now, frames, pool, |data| lines.write(now, "out", data))
+        self.watched.send(&mut *self.inner, now, frames, pool, |data| lines.write(now, "tx", data))
     }
 
     fn finish(&mut self) -> io::Result<()> {
