@@ -57,7 +57,7 @@ pub(super) struct FileTable {
     outside: Option<Spanned<PathBuf>>,
 }
 
-/// A part of all frames, `"0 %"` to `"100 %"`, as a probability.
+/// A part of all frames, `"0 %"` to `"100 %"`, in percent as it was written.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Part(f64);
 
@@ -67,15 +67,13 @@ impl FromStr for Part {
     fn from_str(text: &str) -> Result<Self, String> {
         let number: Option<f64> = text.trim().strip_suffix('%').and_then(|number| number.trim().parse().ok());
         let percent = number.filter(|percent| (0.0..=100.0).contains(percent));
-        percent
-            .map(|percent| Self(percent / 100.0))
-            .ok_or_else(|| format!("{text:?}: expected a part of all frames, \"0 %\" to \"100 %\""))
+        percent.map(Self).ok_or_else(|| format!("{text:?}: expected a part of all frames, \"0 %\" to \"100 %\""))
     }
 }
 
 impl PortFaults {
     fn faults(&self) -> Faults {
-        let part = |part: &Option<Text<Part>>| part.map_or(0.0, |part| part.0.0);
+        let part = |part: &Option<Text<Part>>| part.map_or(0.0, |part| part.0.0 / 100.0);
         Faults {
             drop: part(&self.drop),
             duplicate: part(&self.duplicate),
@@ -105,16 +103,16 @@ impl FaultTable {
 impl fmt::Display for PortFaults {
     /// Such as `drop 2 %, delay 5 % by 1 ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let faults = self.faults();
-        let late = format!(" by {}", faults.delay_by);
+        let late = format!(" by {}", self.faults().delay_by);
         let all = [
-            ("drop", faults.drop, ""),
-            ("duplicate", faults.duplicate, ""),
-            ("corrupt", faults.corrupt, ""),
-            ("delay", faults.delay, late.as_str()),
+            ("drop", &self.drop, ""),
+            ("duplicate", &self.duplicate, ""),
+            ("corrupt", &self.corrupt, ""),
+            ("delay", &self.delay, late.as_str()),
         ];
-        let told = all.into_iter().filter(|&(_, part, _)| part > 0.0);
-        let told: Vec<String> = told.map(|(name, part, by)| format!("{name} {} %{by}", part * 100.0)).collect();
+        let told = all.into_iter().filter_map(|(name, part, by)| Some((name, part.as_ref()?.0.0, by)));
+        let told = told.filter(|&(_, percent, _)| percent > 0.0);
+        let told: Vec<String> = told.map(|(name, percent, by)| format!("{name} {percent} %{by}")).collect();
         f.write_str(if told.is_empty() { "none".into() } else { told.join(", ") }.as_str())
     }
 }
