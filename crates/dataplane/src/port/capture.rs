@@ -10,7 +10,7 @@ use dovetail_trace::{CaptureReader, PcapWriter};
 use dovetail_units::{Duration, Time};
 use dovetail_wire::LinkType;
 
-use super::whole::{WholeFile, named};
+use super::atomic::{AtomicFile, named};
 use super::{BURST, OpenError, Port, PortCounters};
 use crate::frame::{Frame, LONGEST, Pool};
 
@@ -177,8 +177,8 @@ pub(super) struct Output {
 }
 
 enum State {
-    Empty(WholeFile),
-    Begun(PcapWriter<WholeFile>, LinkType),
+    Empty(AtomicFile),
+    Begun(PcapWriter<AtomicFile>, LinkType),
     /// It has its name, or could not be written, which was said.
     Ended,
 }
@@ -187,9 +187,9 @@ impl Output {
     /// Nothing has the name `path` yet.
     ///
     /// # Errors
-    /// Those of [`WholeFile::create`].
+    /// Those of [`AtomicFile::create`].
     pub(super) fn create(path: &Path, epoch: Time) -> Result<Self, OpenError> {
-        Ok(Self { path: path.to_owned(), epoch, state: State::Empty(WholeFile::create(path)?) })
+        Ok(Self { path: path.to_owned(), epoch, state: State::Empty(AtomicFile::create(path)?) })
     }
 
     fn begin(&mut self, link: LinkType) -> io::Result<()> {

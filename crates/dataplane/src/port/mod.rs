@@ -7,6 +7,7 @@
 //! * [`decorate`]: ports around other ports, which trace, capture, or inject faults.
 //! * [`memory`]: two ports that are each other's cable, for tests.
 
+mod atomic;
 pub mod capture;
 pub mod decorate;
 mod error;
@@ -18,7 +19,6 @@ mod sys;
 #[cfg(test)]
 pub(crate) mod testbed;
 pub mod tun;
-mod whole;
 pub mod xdp;
 
 use std::collections::VecDeque;

@@ -1,8 +1,8 @@
 use super::*;
+use crate::port::atomic::AtomicFile;
 use crate::port::capture::{CapturePort, first_time};
 use crate::port::memory::{MemoryPort, pair};
 use crate::port::testbed::{received, send};
-use crate::port::whole::WholeFile;
 use dovetail_units::Duration;
 use dovetail_wire::LinkType;
 
@@ -54,7 +54,7 @@ fn a_trace_that_cannot_be_written_stops_no_frame_and_is_told_at_the_end() {
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let (near, mut far) = cable();
     let mut pool = Pool::new();
-    let mut port = Traced::onto(near, "out", &path, WholeFile::onto(full, &path), Time::ZERO);
+    let mut port = Traced::onto(near, "out", &path, AtomicFile::onto(full, &path), Time::ZERO);
     // More lines than are kept before they are written.
     let all: Vec<_> = (0..500).map(udp).collect();
     send(&mut port, &mut pool, all.clone());

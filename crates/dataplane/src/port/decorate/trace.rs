@@ -10,7 +10,7 @@ use dovetail_wire::{LinkType, parse};
 
 use super::Watched;
 use crate::frame::{Frame, Pool};
-use crate::port::whole::{WholeFile, named};
+use crate::port::atomic::{AtomicFile, named};
 use crate::port::{OpenError, Port, PortCounters, both};
 
 /// Writes a line for every frame that a port brings (`rx`) and takes (`tx`, sent or unsent) to a file, which is there when the port is finished:
@@ -31,7 +31,7 @@ pub struct Traced {
 struct Lines {
     path: PathBuf,
     /// `None` when it has its name, or could not be written.
-    out: Option<WholeFile>,
+    out: Option<AtomicFile>,
     epoch: Time,
     end: &'static str,
     link: LinkType,
@@ -44,10 +44,10 @@ impl Traced {
     /// # Errors
     /// No file can be made beside `path`, or it is a folder.
     pub fn new(inner: Box<dyn Port>, end: &'static str, path: &Path, epoch: Time) -> Result<Self, OpenError> {
-        Ok(Self::onto(inner, end, path, WholeFile::create(path)?, epoch))
+        Ok(Self::onto(inner, end, path, AtomicFile::create(path)?, epoch))
     }
 
-    pub(super) fn onto(inner: Box<dyn Port>, end: &'static str, path: &Path, out: WholeFile, epoch: Time) -> Self {
+    pub(super) fn onto(inner: Box<dyn Port>, end: &'static str, path: &Path, out: AtomicFile, epoch: Time) -> Self {
         let (path, link) = (path.to_owned(), inner.link());
         Self {
             inner,
@@ -72,7 +72,7 @@ impl Lines {
 
     fn finish(&mut self) -> io::Result<()> {
         let out = self.out.take();
-        let written = self.failed.take().map_or_else(|| out.map_or(Ok(()), WholeFile::finish), Err);
+        let written = self.failed.take().map_or_else(|| out.map_or(Ok(()), AtomicFile::finish), Err);
         written.map_err(|error| named(&self.path, &error))
     }
 }

@@ -12,13 +12,13 @@ use tempfile::TempPath;
 use super::OpenError;
 
 /// A file that is written. Without [`finish`](Self::finish) nothing remains.
-pub(super) struct WholeFile {
+pub(super) struct AtomicFile {
     path: PathBuf,
     out: BufWriter<File>,
     hidden: TempPath,
 }
 
-impl WholeFile {
+impl AtomicFile {
     /// Nothing has the name `path` yet.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl WholeFile {
     }
 }
 
-impl Write for WholeFile {
+impl Write for AtomicFile {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         self.out.write(data)
     }
