@@ -18,7 +18,7 @@ use dovetail_units::{Duration, Time};
 pub use dovetail_sched::cost::PredictionError;
 pub use dovetail_sim::record::{Fairness, LatencySummary, ShareRow};
 
-use crate::scenario::{Scenario, nearest, unknown};
+use crate::scenario::{Scenario, ScenarioError, nearest, unknown};
 
 /// With more flows than this the Gini index over time, whose cost grows with them, is left out.
 pub const MOST_GINI_FLOWS: usize = 1000;
@@ -278,13 +278,19 @@ fn check_over<const M: usize>(scenario: &Scenario, schedulers: &[Spec]) -> Resul
         let message = "no scheduler to run: name one with --scheduler, or schedulers = [...] in the scenario";
         return Err(RunError::Spec(message.into()));
     }
+    let named = scenario.schedulers();
     for (index, spec) in schedulers.iter().enumerate() {
         check_one::<M>(scenario, spec)?;
         if let Some(before) = schedulers[..index].iter().find(|before| composition::same(before, spec)) {
-            return Err(RunError::Spec(scenario.scheduler_error(spec, &twice(before, spec)).to_string()));
+            let message = twice(before, spec);
+            // Others than the scenario's own are not its mistake.
+            let error = match named == schedulers {
+                true => scenario.scheduler_error(spec, &message),
+                false => ScenarioError::new(&format!("scheduler {spec}"), message),
+            };
+            return Err(RunError::Spec(error.to_string()));
         }
     }
-    let named = scenario.schedulers();
     let mut left_out = Vec::new();
     for (index, (_, parameter, value)) in scenario.changes().iter().enumerate() {
         let takes = |spec: &&Spec| has_parameter(spec, parameter);
