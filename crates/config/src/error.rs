@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
+use crate::place::within;
+
 /// A message about a place in a file that was written by hand.
 #[derive(Clone, Debug)]
 pub struct InputError {
@@ -56,7 +58,7 @@ impl InputError {
         let mut own = match error.span() {
             // Of the whole file.
             Some(span) if span.is_empty() && message.starts_with("missing key") => Self::new(file, message),
-            Some(span) => Self::at(file, text, value_within(text, &span, &message).unwrap_or(span), message),
+            Some(span) => Self::at(file, text, within(text, &span, error.message().trim()).unwrap_or(span), message),
             None => Self::new(file, message),
         };
         own.help = help;
@@ -86,24 +88,9 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// Of a member with a `kind` the TOML reader says only where it begins. The place in it of the value or key that the message is about, if that stands there once.
-fn value_within(text: &str, span: &Range<usize>, message: &str) -> Option<Range<usize>> {
-    let member = text.get(span.clone()).filter(|begin| begin.starts_with("[["))?;
-    let start = span.start + member.len();
-    let end = text[start..].find("\n[").map_or(text.len(), |end| start + end);
-    let quote = if message.starts_with('"') { '"' } else { '`' };
-    let word = message.split(quote).nth(1).filter(|word| !word.is_empty() && !message.starts_with("missing"))?;
-    [format!("\"{word}\""), format!("= {word}"), format!("\n{word} ")].iter().find_map(|look| {
-        let mut found = text[start..end].match_indices(look.as_str());
-        let (at, _) = found.next().filter(|_| found.next().is_none())?;
-        let skipped = look.find(word)?;
-        Some(start + at + skipped..start + at + skipped + word.len())
-    })
-}
-
 /// A message of the TOML reader in the words of somebody who writes TOML, not Rust.
 fn plain_words(message: &str) -> String {
-    const WORDS: [(&str, &str); 17] = [
+    const WORDS: [(&str, &str); 19] = [
         ("unknown field", "unknown key"),
         ("missing field", "missing key"),
         ("duplicate field", "duplicate key"),
@@ -112,9 +99,11 @@ fn plain_words(message: &str) -> String {
         ("integer `", "`"),
         ("boolean `", "`"),
         ("` as i128", "`"),
+        ("expected u8", "expected a whole number from 0 to 255"),
         ("expected u16", "expected a whole number from 0 to 65535"),
         ("expected u32", "expected a whole number from 0 to 4294967295"),
         ("expected u64", "expected a whole number from 0 to 18446744073709551615"),
+        ("expected usize", "expected a whole number from 0"),
         ("u64 value was too large", "expected a whole number of at most 9223372036854775807 beside --set"),
         ("expected a string", "expected a quoted text"),
         ("expected a boolean", "expected `true` or `false`"),

@@ -3,6 +3,7 @@
 
 mod error;
 mod overrides;
+mod place;
 mod text;
 
 use std::ops::Range;

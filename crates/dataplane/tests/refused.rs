@@ -118,11 +118,18 @@ fn what_is_wrong_in_a_module_is_shown_where_it_stands() {
     let tunnel = "kind = \"esp\"\ntransform = \"aes128-gcm\"\nspi = 256\nsrc = \"192.0.2.1\"\n";
     refused(
         &module(&format!("{tunnel}dst = \"banana\"")),
-        &["\"banana\": expected an IPv4 address such as `192.0.2.1`", "dst = \"banana\"", "box.toml:11:8"],
+        &["\"banana\": expected an IPv4 address such as `192.0.2.1`", "dst = \"banana\"", "box.toml:11:7"],
     );
-    refused(&module("kind = \"chek\""), &["did you mean `check`?", "kind = \"chek\"", "box.toml:7:9"]);
+    refused(&module("kind = \"chek\""), &["did you mean `check`?", "kind = \"chek\"", "box.toml:7:8"]);
     refused(&module("kind = \"monitor\"\ncounters = -8"), &["counters = -8", "box.toml:8:12"]);
     refused(&module("kind = \"monitor\"\ncountres = 8"), &["did you mean `counters`?", "box.toml:8:1"]);
+    let limit = module("kind = \"monitor\"\nlimit = 5").replace("\"m\"", "\"limit\"");
+    refused(&limit, &["unknown key `limit`", "box.toml:8:1"]);
+    refused(&module(&format!("{tunnel}dst = 5")), &["`5`, expected a quoted text", "box.toml:11:7"]);
+    refused(
+        &module(&format!("{tunnel}dst = \"192.0.2.2\"\nttl = 300")),
+        &["`300`, expected a whole number from 0 to 255", "box.toml:12:7"],
+    );
     // What is not there has no place of its own.
     refused(&module("kind = \"esp\""), &["missing key `transform`", "box.toml:5:1"]);
 }
