@@ -73,6 +73,11 @@ fn a_rule_of_which_another_class_takes_everything() {
     for right in [[web, "{}"], ["", web], ["{ dst = \"0.0.0.0/0\" }", web], [web, ""]] {
         assert!(open(&classes(&right)).is_ok(), "{right:?}");
     }
+    // To change places would only turn it round.
+    let [one, both] = [web, "{ protocol = \"tcp\", dport = \"80\", src = \"10.0.0.0/8\" }, { protocol = \"tcp\" }"];
+    for circle in [[one, both], [both, one], [web, web]] {
+        refused(&classes(&circle), &["\"c1\" gets none", "help: leave this rule out"]);
+    }
     // Within a class it does no harm.
     assert!(open(&classes(&["{ protocol = \"tcp\" }, { protocol = \"tcp\", dport = \"80\" }"])).is_ok());
 }

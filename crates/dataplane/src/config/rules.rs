@@ -32,27 +32,30 @@ impl Match {
 }
 
 impl Config {
-    /// Every rule matches something, and something that no class before it takes. O(rules^2).
+    /// Every rule matches something, and something that no rule of a class before it takes. O(rules^2).
     pub(super) fn check_rules(&self) -> Result<(), InputError> {
-        let mut before: Vec<(&str, Rule)> = Vec::new();
+        let mut before: Vec<(&str, Vec<Rule>)> = Vec::new();
         for class in &self.file.class {
             let class = class.get_ref();
             let name = class.name.get_ref().as_str();
-            for rule in &class.rules {
-                let (rule, span) = (rule.get_ref().rule(), rule.span());
+            let rules: Vec<Rule> = class.rules.iter().map(|rule| rule.get_ref().rule()).collect();
+            for (rule, written) in rules.iter().zip(&class.rules) {
                 if let Some(why) = rule.contradiction() {
-                    return Err(self.at(span, format!("no packet matches this: {why}")));
+                    return Err(self.at(written.span(), format!("no packet matches this: {why}")));
                 }
-                if let Some((first, earlier)) = before.iter().find(|(_, earlier)| earlier.covers(&rule)) {
+                let covers = |(_, earlier): &&(&str, Vec<Rule>)| earlier.iter().any(|earlier| earlier.covers(rule));
+                if let Some((first, earlier)) = before.iter().find(covers) {
                     let message = format!("class {first:?} takes all that matches this, and class {name:?} gets none");
-                    let error = self.at(span, message);
-                    return Err(match rule.covers(earlier) {
-                        true => error,
-                        false => error.with_help(format!("put class {name:?} before {first:?}")),
-                    });
+                    // The other way round, this class must not take all of a rule of that one.
+                    let circle = rules.iter().any(|rule| earlier.iter().any(|earlier| rule.covers(earlier)));
+                    let help = match circle {
+                        true => "leave this rule out".to_string(),
+                        false => format!("put class {name:?} before {first:?}"),
+                    };
+                    return Err(self.at(written.span(), message).with_help(help));
                 }
             }
-            before.extend(class.rules.iter().map(|rule| (name, rule.get_ref().rule())));
+            before.push((name, rules));
         }
         Ok(())
     }
