@@ -120,6 +120,7 @@ mod tests {
         assert_eq!(class(udp("fe80::1", "fe80::2", Some((1, 5000)))), 1);
         assert_eq!(table.class(None), 0);
     }
+
     #[test]
     fn a_rule_covers_what_has_no_more_to_match() {
         let block = |text: &str| Some(text.parse().unwrap());
