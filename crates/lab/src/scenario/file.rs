@@ -40,7 +40,7 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Lab {
     /// Bytes. Default 1500.
-    mtu: Option<Spanned<u16>>,
+    mtu: Option<Whole<{ *MTUS.start() as u32 }, { *MTUS.end() as u32 }>>,
     /// Congestion control of all connections. Default reno.
     congestion_control: Option<String>,
     /// Whether connections use ECN. Default yes.
@@ -152,7 +152,7 @@ pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Scenario, I
     Ok(Scenario {
         title: file.title,
         live: file.live,
-        options: file.lab.options(&places)?,
+        options: file.lab.options(),
         warm_up: file.warm_up.map_or(Duration::from_secs(1), |time| time.0),
         steps: file.step.into_inner().into_iter().map(FileStep::step).collect(),
         groups,
@@ -160,19 +160,14 @@ pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Scenario, I
 }
 
 impl Lab {
-    fn options(self, places: &Places) -> Result<Options, InputError> {
+    fn options(self) -> Options {
         let default = Options::default();
-        if let Some(mtu) = &self.mtu
-            && !MTUS.contains(mtu.get_ref())
-        {
-            return Err(places.at(mtu, format!("{}: expected {} to {}", mtu.get_ref(), MTUS.start(), MTUS.end())));
-        }
-        Ok(Options {
-            mtu: self.mtu.map_or(default.mtu, Spanned::into_inner),
+        Options {
+            mtu: self.mtu.map_or(default.mtu, |mtu| mtu.0 as u16),
             congestion_control: self.congestion_control.unwrap_or(default.congestion_control),
             ecn: self.ecn.unwrap_or(default.ecn),
             name: default.name,
-        })
+        }
     }
 }
 

@@ -68,8 +68,9 @@ fn what_is_wrong_is_shown_where_it_stands() {
         ("ip = \"v6\"", "mss = 87", "at least 88 bytes"),
         ("[[step]]\ntime = \"1 s\"", "step = []", "expected at least one step"),
         ("[[step]]\ntime = \"1 s\"", "[[step]]\ntime = \"0 s\"", "it is zero"),
-        ("[[step]]", "[lab]\nmtu = 1000\n[[step]]", "expected 1280 to 1906"),
-        ("[[step]]", "[lab]\nmtu = 1907\n[[step]]", "expected 1280 to 1906"),
+        ("[[step]]", "[lab]\nmtu = 1279\n[[step]]", "`1279`, expected a whole number from 1280 to 1906"),
+        ("[[step]]", "[lab]\nmtu = 1907\n[[step]]", "`1907`, expected a whole number from 1280 to 1906"),
+        ("[[step]]", "[lab]\nmtu = 65536\n[[step]]", "`65536`, expected a whole number from 1280 to 1906"),
     ];
     for (from, to, message) in changed {
         assert!(SCENARIO.contains(from), "{from}");
