@@ -170,7 +170,8 @@ pub fn parameters(name: &str) -> Option<Vec<&'static Parameter>> {
     Some(found)
 }
 
-/// Whether both are the same discipline or composition with the same parameters: in any order, and whether one that holds anyway is written or not.
+/// Whether both are written alike, but for the order of parameters and for defaults that are written or not. Values are compared as texts:
+/// `alpha=0.85` and `alpha=0.850` are two.
 pub fn same(a: &Spec, b: &Spec) -> bool {
     let named =
         |spec: &Spec| parts(&spec.name).ok().map(|parts| parts.iter().map(|entry| entry.name).collect::<Vec<_>>());

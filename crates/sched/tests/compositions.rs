@@ -1,8 +1,8 @@
 //! How compositions are written.
 
-use dovetail_sched::composition::{parameters, same};
-use dovetail_sched::{Schedulers, Shape, SpecError, build_all};
-use dovetail_units::Time;
+use dovetail_sched::composition::{PARAMETERS, parameters, same};
+use dovetail_sched::{FlowConfig, Next, Packet, Progress, Schedulers, Shape, SpecError, build_all};
+use dovetail_units::{Duration, ResourceVec, Time};
 
 fn made<const M: usize>(spec: &str) -> Result<Schedulers<M, u32>, SpecError> {
     build_all(&spec.parse()?, Shape { servers: M as u32 })
@@ -32,6 +32,39 @@ fn the_buffer_is_64_packets_of_each_flow_unless_said_otherwise() {
         [("drr+drr", Some(64)), ("drr+drr:buffer=1", Some(1)), ("sfq+sfq:full=hold,buffer=none", None)]
     {
         assert_eq!(made::<2>(spec).unwrap().buffer.packets, packets, "{spec}");
+    }
+}
+
+/// Of 100 packets of a flow, how many the first resource is given if the next one begins with none.
+fn given_to_the_first(spec: &str) -> usize {
+    let mut entrance = made::<2>(spec).unwrap().entrance.scheduler;
+    let flow = entrance.add_flow(FlowConfig::default());
+    let used = Duration::from_micros(1);
+    for payload in 0..100 {
+        let packet = Packet { flow, size: 100, cost: ResourceVec([used; 2]), payload };
+        assert_eq!(entrance.enqueue(Time::ZERO, packet), Ok(()));
+    }
+    let mut given = 0;
+    while let Next::Serve(mut served) = entrance.next(Time::ZERO) {
+        entrance.progress(Time::ZERO, &mut served.ticket, 0, Progress::Started);
+        entrance.progress(Time::ZERO, &mut served.ticket, 0, Progress::Finished { used });
+        given += 1;
+    }
+    given
+}
+
+#[test]
+fn a_default_that_is_written_changes_nothing() {
+    assert_eq!([given_to_the_first("drr+drr"), given_to_the_first("drr+drr:full=hold")], [100, 64]);
+    let [buffer, full] = PARAMETERS.map(|p| format!("{}={}", p.name, p.default));
+    for (plain, written) in [
+        ("drr+drr", format!("drr+drr:{buffer}")),
+        ("drr+drr", format!("drr+drr:{full}")),
+        ("drr+drr:full=hold", format!("drr+drr:full=hold,{buffer}")),
+    ] {
+        assert_eq!(given_to_the_first(plain), given_to_the_first(&written), "{written}");
+        let [plain, with] = [plain, &written].map(|spec| made::<2>(spec).unwrap().buffer);
+        assert_eq!(plain, with, "{written}");
     }
 }
 
@@ -102,7 +135,7 @@ fn a_change_reaches_every_part_that_has_the_parameter() {
 }
 
 #[test]
-fn schedulers_are_the_same_whatever_defaults_are_written_and_in_which_order() {
+fn schedulers_are_the_same_that_are_written_alike_but_for_defaults_and_order() {
     let same = |a: &str, b: &str| same(&a.parse().unwrap(), &b.parse().unwrap());
     for (a, b) in [
         ("drfq", "drfq"),
@@ -113,8 +146,14 @@ fn schedulers_are_the_same_whatever_defaults_are_written_and_in_which_order() {
     ] {
         assert!(same(a, b) && same(b, a), "{a} and {b}");
     }
-    for (a, b) in [("drr", "wfq"), ("drr", "drr+drr"), ("tradeoff", "tradeoff:alpha=0.9"), ("pcfq", "pcfq:clock=paper")]
-    {
+    for (a, b) in [
+        ("drr", "wfq"),
+        ("drr", "drr+drr"),
+        ("tradeoff", "tradeoff:alpha=0.9"),
+        ("pcfq", "pcfq:clock=paper"),
+        // Values are texts.
+        ("tradeoff", "tradeoff:alpha=0.850"),
+    ] {
         assert!(!same(a, b) && !same(b, a), "{a} and {b}");
     }
 }
