@@ -65,8 +65,10 @@ fn a_rule_that_no_packet_matches() {
 #[test]
 fn a_rule_of_which_another_class_takes_everything() {
     let web = "{ protocol = \"tcp\", dport = \"80\" }";
-    let takes_all =
-        ["class \"c0\" takes all that matches this, and class \"c1\" gets none", "put class \"c1\" before \"c0\""];
+    let takes_all = [
+        "class \"c0\" takes all that matches this, and class \"c1\" gets none of it",
+        "put class \"c1\" before \"c0\"",
+    ];
     refused(&classes(&["{}", web]), &takes_all);
     refused(&classes(&["{ protocol = \"udp\" }, { protocol = \"tcp\", dport = \"1-1023\" }", web]), &takes_all);
     refused(&classes(&[web, "{ protocol = \"udp\" }, { protocol = \"tcp\", dport = \"80\" }"]), &["box.toml:10:32"]);
@@ -76,7 +78,7 @@ fn a_rule_of_which_another_class_takes_everything() {
     // To change places would only turn it round.
     let [one, both] = [web, "{ protocol = \"tcp\", dport = \"80\", src = \"10.0.0.0/8\" }, { protocol = \"tcp\" }"];
     for circle in [[one, both], [both, one], [web, web]] {
-        refused(&classes(&circle), &["\"c1\" gets none", "help: leave this rule out"]);
+        refused(&classes(&circle), &["\"c1\" gets none of it", "help: leave this rule out"]);
     }
     // Within a class it does no harm.
     assert!(open(&classes(&["{ protocol = \"tcp\" }, { protocol = \"tcp\", dport = \"80\" }"])).is_ok());

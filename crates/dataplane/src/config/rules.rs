@@ -45,7 +45,8 @@ impl Config {
                 }
                 let covers = |(_, earlier): &&(&str, Vec<Rule>)| earlier.iter().any(|earlier| earlier.covers(rule));
                 if let Some((first, earlier)) = before.iter().find(covers) {
-                    let message = format!("class {first:?} takes all that matches this, and class {name:?} gets none");
+                    let message =
+                        format!("class {first:?} takes all that matches this, and class {name:?} gets none of it");
                     // The other way round, this class must not take all of a rule of that one.
                     let circle = rules.iter().any(|rule| earlier.iter().any(|earlier| rule.covers(earlier)));
                     let help = match circle {
