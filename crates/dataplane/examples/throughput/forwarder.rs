@@ -1,7 +1,6 @@
 //! Programs between two ports: nothing, and the box.
 
 use std::collections::VecDeque;
-use std::mem::zeroed;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
@@ -48,13 +47,13 @@ fn boxed(config: &str) -> Live {
     Live::open(&config.unwrap_or_else(|error| panic!("{error}"))).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Measure while another thread opens its ports and forwards between them; it returns how many frames it has sent.
+/// Measure while another thread opens its ports and forwards between them.
 fn beside<T>(
     lab: &Lab,
     size: usize,
     time: Duration,
     open: impl FnOnce() -> T + Send,
-    run: impl FnOnce(T, &AtomicBool) -> u64 + Send,
+    run: impl FnOnce(T, &AtomicBool) + Send,
 ) -> Outcome {
     let stop = AtomicBool::new(false);
     let (ready, is_ready) = channel();
@@ -63,20 +62,19 @@ fn beside<T>(
             lab::run_on(0);
             let ports = open();
             ready.send(()).expect("somebody waits");
-            let before = processor_time();
-            let frames = run(ports, &stop);
-            (processor_time() - before).as_nanos() as u64 / frames.max(1)
+            run(ports, &stop);
         });
         is_ready.recv().expect("ports that can be opened");
         lab.ports_open();
         let outcome = lab.measure(size, WARM_UP, time);
         stop.store(true, Ordering::Relaxed);
-        Outcome { per_frame: forwarder.join().ok(), ..outcome }
+        forwarder.join().expect("the forwarder works");
+        outcome
     })
 }
 
-/// Forward both ways until told to stop. Returns how many frames were sent.
-fn poll(mut ports: [Box<dyn Port>; 2], stop: &AtomicBool) -> u64 {
+/// Forward both ways until told to stop.
+fn poll(mut ports: [Box<dyn Port>; 2], stop: &AtomicBool) {
     let start = now();
     let mut pool = Pool::new();
     let mut received = Vec::new();
@@ -93,24 +91,10 @@ fn poll(mut ports: [Box<dyn Port>; 2], stop: &AtomicBool) -> u64 {
             ports[to].send(time, &mut queues[to], &mut pool).expect("the port works");
         }
     }
-    ports.iter_mut().map(|port| port.counters().sent).sum()
 }
 
-/// The box by the machine's clock until told to stop. Returns how many frames were sent.
-fn run_box(mut live: Live, stop: &AtomicBool) -> u64 {
+/// The box by the machine's clock until told to stop.
+fn run_box(mut live: Live, stop: &AtomicBool) {
     let clock = Clock::start();
     driver::real_time(&mut live, &clock, stop, |_, _| ()).1.expect("the ports work");
-    live.totals(clock.now()).forward.ports["out"].sent
-}
-
-/// Of the calling thread since its start.
-fn processor_time() -> Duration {
-    // SAFETY: zeros are a value of the structure, which lives until the call returns.
-    #[allow(unsafe_code)]
-    let time = unsafe {
-        let mut time: libc::timespec = zeroed();
-        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time);
-        time
-    };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

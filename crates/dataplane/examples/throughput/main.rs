@@ -2,22 +2,24 @@
 //! router between the same interfaces in the same run; and what each step of it costs a frame.
 //!
 //! `cargo run --release -p dovetail-dataplane --example throughput [-- SECONDS [NAME..]]`, as root; with names only the forwarders whose names contain one of
-//! them, or `steps`. Everything happens in network
-//! namespaces that end with the program:
+//! them, or `steps`. Everything happens in network namespaces that end with the program:
 //!
 //! ```text
 //! generator a0 ---- m0 forwarder m1 ---- b0 sink
 //! ```
 //!
-//! The generator floods on processor 1, the forwarder polls on processor 0. What counts is what arrives at `b0`; the
-//! sink's kernel drops it because it is for another station. Sizes are lengths of Ethernet frames without their checksum.
+//! The forwarder has processor 0 to itself and polls. The generator floods on processor 1, where the sink's kernel receives, too, as if they were other machines: it
+//! comes before the generator, which would else take its time away. What counts is what arrives at `b0`; the sink's kernel drops it because it is for another station.
+//! Sizes are lengths of Ethernet frames without their checksum. Every cell is measured in each of several rounds, one cell after the other, and the median is printed:
+//! what else the machine does comes and goes.
 //!
-//! The box schedules by `mr3` and passes frames through the module `forward` where nothing else is said. Where the forwarder is a program its own time is told too: nanoseconds of processor time per frame sent, the kernel's part of it included. That
-//! says what it could forward if the generator could send more, and suffers less from what else the machine does.
+//! The box schedules by `mr3` and passes frames through the module `forward` where nothing else is said. Beside the rates stands what processor 0 worked per frame that
+//! arrived, in nanoseconds, the kernel included. What polls works all the time, also where it waits for frames.
 
 mod flood;
 mod forwarder;
 mod lab;
+mod report;
 mod steps;
 
 use std::process::ExitCode;
@@ -25,9 +27,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use forwarder::{Forwarder, forward};
-use lab::Lab;
+use lab::{Lab, Outcome};
+use report::Round;
 
 const SIZES: [usize; 3] = [64, 800, 1400];
+const ROUNDS: usize = 5;
 const WARM_UP: Duration = Duration::from_millis(300);
 
 /// What forwards, and how the laboratory is prepared.
@@ -46,7 +50,7 @@ const XDP: [&str; 2] = ["xdp:m0", "xdp:m1"];
 const TUN: [&str; 2] = ["tun:t0", "tun:t1"];
 const TAP: [&str; 2] = ["tap:t0", "tap:t1"];
 
-const CONTENDERS: [Contender; 15] = [
+const CONTENDERS: [Contender; 16] = [
     contender("kernel router, generator's core", Lab::route, Forwarder::Kernel),
     contender("kernel router, core of its own", Lab::route_apart, Forwarder::Kernel),
     contender("packet, bare", Lab::bare, Forwarder::Bare(PACKET)),
@@ -62,6 +66,7 @@ const CONTENDERS: [Contender; 15] = [
     contender("packet, box, AES-128-CBC + SHA1", Lab::bare, Forwarder::Box(PACKET, "mr3", "esp-cbc-sha1")),
     contender("xdp, bare", Lab::bare, Forwarder::Bare(XDP)),
     contender("xdp, box", Lab::bare, Forwarder::Box(XDP, "mr3", "forward")),
+    contender("xdp, box, AES-128-GCM", Lab::bare, Forwarder::Box(XDP, "mr3", "esp-gcm")),
     contender("tun, bare", Lab::tuns, Forwarder::Bare(TUN)),
     contender("tun, box", Lab::tuns, Forwarder::Box(TUN, "mr3", "forward")),
     contender("tap, bare", Lab::taps, Forwarder::Bare(TAP)),
@@ -70,10 +75,10 @@ const CONTENDERS: [Contender; 15] = [
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
-    let seconds = arguments.next().map_or(Ok(2.0), |text| text.parse::<f64>());
+    let seconds = arguments.next().map_or(Ok(1.0), |text| text.parse::<f64>());
     let Some(time) = seconds.ok().and_then(|s| Duration::try_from_secs_f64(s).ok()).filter(|t| !t.is_zero()) else {
         eprintln!(
-            "usage: throughput [SECONDS [NAME..]], the time of each measurement, such as 2, and parts of forwarders' names, or `steps`"
+            "usage: throughput [SECONDS [NAME..]], the time of each measurement, such as 1, and parts of forwarders' names, or `steps`"
         );
         return ExitCode::from(2);
     };
@@ -89,17 +94,25 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
     };
-    let sizes: String = SIZES.iter().map(|size| format!(" {size} B |")).collect();
-    println!("\nthousand frames per second forwarded (offered), and the forwarder's processor time per frame\n");
-    println!("| forwarder |{sizes}\n|---|{}", "---|".repeat(SIZES.len()));
-    for contender in CONTENDERS.iter().filter(|contender| wanted(contender.name)) {
-        (contender.prepare)(&lab);
-        let cells: String =
-            SIZES.iter().map(|&size| format!(" {} |", forward(&lab, &contender.forwarder, size, time))).collect();
-        lab.bare();
-        println!("| {} |{cells}", contender.name);
-    }
+    let contenders: Vec<&Contender> = CONTENDERS.iter().filter(|contender| wanted(contender.name)).collect();
+    let rounds: Vec<Round> = (1..=ROUNDS)
+        .map(|round| {
+            eprintln!("round {round} of {ROUNDS}");
+            contenders.iter().map(|contender| contender.measure(&lab, time)).collect()
+        })
+        .collect();
+    report::print(&contenders.iter().map(|contender| contender.name).collect::<Vec<_>>(), &rounds);
     ExitCode::SUCCESS
+}
+
+impl Contender {
+    /// For each of [`SIZES`].
+    fn measure(&self, lab: &Lab, time: Duration) -> [Outcome; SIZES.len()] {
+        (self.prepare)(lab);
+        let outcomes = SIZES.map(|size| forward(lab, &self.forwarder, size, time));
+        lab.bare();
+        outcomes
+    }
 }
 
 #[allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
