@@ -1,7 +1,7 @@
 //! A network interface by an AF_XDP socket: frames come and go by rings in memory shared with the kernel.
 //!
-//! Without copies where the driver can (`native zero-copy`); else in generic mode, which works with every driver and
-//! copies each frame once. (Native mode with copies was slower than generic mode where it was measured, on veth pairs.)
+//! Without copies where the driver can (`native zero-copy`); else the driver copies each frame once, before the kernel has made a packet of its own of it (native mode);
+//! else the kernel does so behind every driver (generic mode).
 //! While the port lives, frames of the interface do not reach the kernel's own stack, nor tcpdump.
 //!
 //! Only one receive queue of the interface can be heard by one socket, so the interface must have one
@@ -49,7 +49,9 @@ const ASK_AFTER: u32 = 32;
 pub enum Mode {
     /// The network card reads and writes the port's memory.
     ZeroCopy,
-    /// The kernel copies each frame once.
+    /// The driver copies each received frame.
+    Native,
+    /// The kernel copies each received frame.
     Generic,
 }
 
@@ -96,15 +98,15 @@ impl XdpPort {
             )));
         }
         let slots = u32::try_from(slots.next_power_of_two()).unwrap_or(u32::MAX);
-        let zero_copy = Self::try_open(&interface, slots, Mode::ZeroCopy);
-        let opened = zero_copy.or_else(|_| Self::try_open(&interface, slots, Mode::Generic));
+        let attempt = |mode| Self::try_open(&interface, slots, mode);
+        let opened = attempt(Mode::ZeroCopy).or_else(|_| attempt(Mode::Native)).or_else(|_| attempt(Mode::Generic));
         opened.map_err(|source| match is_busy(&source) {
             true => OpenError::failed(name, "another XDP program or socket has it (`ip link show` tells)", source),
             false => OpenError::refused(name, "cannot open an XDP socket", CAPABILITIES, source),
         })
     }
 
-    /// Whether frames are copied.
+    /// By whom frames are copied.
     pub fn mode(&self) -> Mode {
         self.mode
     }
@@ -112,6 +114,7 @@ impl XdpPort {
     fn try_open(interface: &Interface, slots: u32, mode: Mode) -> io::Result<Self> {
         let (place, copies) = match mode {
             Mode::ZeroCopy => (Place::Driver, libc::XDP_ZEROCOPY),
+            Mode::Native => (Place::Driver, libc::XDP_COPY),
             Mode::Generic => (Place::Generic, libc::XDP_COPY),
         };
         let socket = sys::socket(libc::AF_XDP, libc::SOCK_RAW)?;
