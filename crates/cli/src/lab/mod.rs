@@ -5,8 +5,10 @@ mod inside;
 mod predict;
 mod report;
 mod run;
+mod slices;
 mod soak;
 mod verdicts;
+mod window;
 
 use dovetail_dataplane::frame::LONGEST;
 use dovetail_lab::{CLIENT_V4, CLIENT_V6, Lab, LabError, MTUS, Options, Place, SERVER_V4, SERVER_V6, names};

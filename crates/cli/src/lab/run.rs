@@ -4,21 +4,21 @@ use std::sync::atomic::AtomicBool;
 
 use dovetail_config::{InputError, unknown};
 use dovetail_lab::scenario::{BUILT_IN, BuiltIn, Scenario, Step, Traffic};
-use dovetail_lab::{Lab, Options, now};
+use dovetail_lab::{Lab, Options};
 use dovetail_sched::cost::Linear;
 use dovetail_units::Duration;
 
 use super::inside::{Inside, Source};
 use super::predict::Draft;
-use super::report::{Document, PARTS, StepReport, Window, summary, text};
+use super::report::{Document, StepReport, summary, text};
+use super::slices::{Looks, Purpose, Slice, slices};
 use super::verdicts;
+use super::window::Window;
 use crate::args::{Predict, RunLab};
 use crate::failure::Failure;
 use crate::terminal;
 
-/// For how long the cost of frames is measured where it is not given: in the box, at work on the very traffic, just before and just after what is held against the simulation. What a module takes
-/// is a matter of caches, which it shares with all frames that wait and with the kernel, which receives and sends on the same core; measured anywhere else it is something else. And it
-/// drifts: of a steady drift the mean of before and after knows nothing.
+/// For how long the cost of frames is measured for a scenario that is only printed.
 const CALIBRATION: Duration = Duration::from_secs(5);
 
 /// Make the lab, go through the steps of the scenario, and remove the lab, also when interrupted.
@@ -35,10 +35,7 @@ pub fn run(args: RunLab) -> Result<(), Failure> {
     for (k, step) in scenario.steps.iter().enumerate() {
         let unaccounted = run.prepare(step)?;
         let draft = drafts.get(k);
-        let before = draft.map_or(Ok(Vec::new()), |draft| run.costs(draft))?;
-        let report = run.measure(step)?;
-        let after = draft.map_or(Ok(Vec::new()), |draft| run.costs(draft))?;
-        let costs: Vec<Linear> = before.into_iter().zip(after).map(|(before, after)| mean(before, after)).collect();
+        let (report, costs) = run.measure(step, draft)?;
         let predicted = draft.map(|draft| draft.run(&costs)).transpose()?;
         let verdicts = verdicts::of_step(&args.scenario, &scenario, &report, predicted.as_deref());
         if !args.json {
@@ -73,7 +70,9 @@ pub fn predict(args: Predict) -> Result<(), Failure> {
             let lab = Lab::up(&Options { name: args.name, ..scenario.options.clone() })?;
             let mut run = Run::new(&lab, &scenario, &source, stop);
             run.prepare(step)?;
-            let costs = run.costs(&draft)?;
+            let mut looks = run.looks()?;
+            let due = looks.at + CALIBRATION;
+            let costs = costs(&scenario, &draft, &looks.next(due)?.inside)?;
             run.end()?;
             costs
         }
@@ -82,9 +81,15 @@ pub fn predict(args: Predict) -> Result<(), Failure> {
     terminal::print(&draft.text(&costs)?)
 }
 
-fn mean(before: Linear, after: Linear) -> Linear {
-    let [before, after] = [before, after].map(Linear::as_picos);
-    Linear::from_picos((before.0 + after.0) / 2, (before.1 + after.1) / 2)
+/// For how long a frame of each group occupied the CPU in the mean, if the configuration does not say; all frames of a group are of one length. That is measured in the box, at work on the very
+/// traffic: it is a matter of caches, which a module shares with all frames that wait and with the kernel, which receives and sends on the same core; measured anywhere else it is something else.
+fn costs(scenario: &Scenario, draft: &Draft, inside: &Window) -> Result<Vec<Linear>, Failure> {
+    let cost = |class: &str| match inside.class(class).cpu_each {
+        Some(time) => Ok(Linear::from_picos(0, (time * 1e12).round() as u64)),
+        None => Err(Failure::Run(format!("what {class:?} costs cannot be measured: the box processes no frame of it"))),
+    };
+    let costs = scenario.groups.iter().zip(draft.given());
+    costs.map(|(group, given)| given.map_or_else(|| cost(&group.class), Ok)).collect()
 }
 
 /// A file, or one of the scenarios that the program brings with it.
@@ -150,10 +155,11 @@ impl<'a> Run<'a> {
         Self { lab, scenario, source, stop, inside: None, traffic: None, turned: false }
     }
 
-    /// The box, and the traffic.
-    fn parts(&mut self) -> Result<(&mut Inside<'a>, &mut Traffic<'a>), Failure> {
+    /// Look at box and traffic from now on.
+    fn looks(&mut self) -> Result<Looks<'_, 'a>, Failure> {
         let nothing = || Failure::Run("there is no box".into());
-        Ok((self.inside.as_mut().ok_or_else(nothing)?, self.traffic.as_mut().ok_or_else(nothing)?))
+        let inside = self.inside.as_mut().ok_or_else(nothing)?;
+        Looks::begin(inside, self.traffic.as_mut().ok_or_else(nothing)?, self.stop)
     }
 
     /// Bring box and traffic to where the step can be measured. Says how many frames a box that was ended for it has no account of.
@@ -171,46 +177,28 @@ impl<'a> Run<'a> {
             self.inside.iter_mut().try_for_each(|inside| inside.wait_until_ready(self.stop))?;
             self.traffic = Some(Traffic::start(self.lab, self.scenario)?);
         }
-        let (warm_up, stop) = (self.scenario.warm_up, self.stop);
-        self.parts()?.0.wait(warm_up, stop)?;
+        self.inside.iter_mut().try_for_each(|inside| inside.wait(self.scenario.warm_up, self.stop))?;
         Ok(unaccounted)
     }
 
-    /// For how long a frame of each group occupies the CPU in the mean, if the draft must know; all frames of a group are of one length. What is given is not measured.
-    fn costs(&mut self, draft: &Draft) -> Result<Vec<Linear>, Failure> {
-        if !draft.must_measure() {
-            return Ok(Vec::new());
-        }
-        let (stop, groups) = (self.stop, &self.scenario.groups);
-        let inside = self.parts()?.0;
-        let since = inside.snapshot()?;
-        inside.wait(CALIBRATION, stop)?;
-        let window = Window { since, between: Vec::new(), until: inside.snapshot()? };
-        let cost = |class: &str| match window.processing(class) {
-            Some(time) => Ok(Linear::from_picos(0, (time * 1e12).round() as u64)),
-            None => {
-                Err(Failure::Run(format!("what {class:?} costs cannot be measured: the box processes no frame of it")))
+    /// Measure what the step comes to, and what the draft must know of the cost of frames meanwhile.
+    fn measure(&mut self, step: &Step, draft: Option<&Draft>) -> Result<(StepReport, Vec<Linear>), Failure> {
+        let (turned, scenario) = (self.turned, self.scenario);
+        let draft = draft.filter(|draft| draft.must_measure());
+        let mut looks = self.looks()?;
+        let (mut due, mut measured, mut between) = (looks.at, Vec::new(), Vec::new());
+        for (purpose, time) in slices(step.time, draft.is_some()) {
+            due += time;
+            let slice = looks.next(due)?;
+            match purpose {
+                Purpose::Step => measured.push(slice),
+                Purpose::Costs => between.push(slice),
             }
-        };
-        let costs = groups.iter().zip(draft.given());
-        costs.map(|(group, given)| given.map_or_else(|| cost(&group.class), Ok)).collect()
-    }
-
-    /// Measure what the step comes to.
-    fn measure(&mut self, step: &Step) -> Result<StepReport, Failure> {
-        let (turned, stop, groups) = (self.turned, self.stop, &self.scenario.groups);
-        let (inside, traffic) = self.parts()?;
-        traffic.measure()?;
-        let (begun, since) = (now(), inside.snapshot()?);
-        let mut between = Vec::new();
-        for _ in 1..PARTS {
-            inside.wait(step.time.divided_by(PARTS), stop)?;
-            between.push(inside.snapshot()?);
         }
-        inside.wait((begun + step.time).since(now()), stop)?;
-        let (measured, time) = (traffic.measure()?, now() - begun);
-        let window = Window { since, between, until: inside.snapshot()? };
-        Ok(StepReport::new(step, turned, time, groups, measured, window))
+        let [measured, between] = [measured, between].map(|slices| slices.into_iter().reduce(Slice::and));
+        let measured = measured.ok_or_else(|| Failure::Run("nothing was measured".into()))?;
+        let costs = draft.zip(between).map(|(draft, between)| costs(scenario, draft, &between.inside)).transpose()?;
+        Ok((StepReport::new(step, turned, &scenario.groups, measured), costs.unwrap_or_default()))
     }
 
     /// End the box, if there is one. Says how many frames it has no account of.

@@ -24,7 +24,7 @@ const ERRORS: f64 = 3.0;
 const MOUSE: f64 = 0.01;
 
 /// Why a simulation has nothing to be held against.
-const UNEVEN: &str = "frames of a class took over 5 % more or less of the CPU than just before and just after: this machine's speed changes";
+const UNEVEN: &str = "frames of a class took over 5 % more or less of the CPU than between the parts of the step: this machine's speed changes";
 
 /// What the paper calls two orders of magnitude, read as where `dovetail reproduce tradeoff-fig6` simulates it: a factor that rounds to 10^2.
 const TWO_ORDERS: f64 = 50.0;
@@ -69,7 +69,7 @@ fn by_theory(id: &str, scenario: &Scenario, report: &StepReport) -> Verdicts {
         tcp if tcp == scenario.groups.len() => Kind::Tcp,
         _ => return Verdicts::default(),
     };
-    let Some(expectation) = expectation(&report.inside.until.scheduler, kind) else { return Verdicts::default() };
+    let Some(expectation) = expectation(&report.inside.until().scheduler, kind) else { return Verdicts::default() };
     let demands: Vec<_> = report.groups.iter().map(|group| group.demand).collect();
     // Where nothing came, or no time was charged, theory has nothing to say.
     let Ok(shares) = expectation.theory.shares(&demands) else { return Verdicts::default() };
@@ -202,7 +202,7 @@ impl<'a> StepChecks<'a> {
                 unit: "us",
                 theory: Some(1e6 * expected),
                 criterion: Criterion::WithinPercent(NEAR),
-                why: "the mean of the seconds just before and just after, within 5 %",
+                why: "the mean between the parts of the step, within 5 %",
             };
             steady &=
                 self.hold(value, self.hindered.map(|()| (1e6 * found, "by the box's account"))) != Verdict::Differs;
@@ -223,10 +223,11 @@ impl<'a> StepChecks<'a> {
         }
     }
 
-    /// A packet of each flow more or less at either end of the window says nothing.
+    /// A packet of each flow more or less at either end of what is measured says nothing. The ends of several pieces are off independently of one another, so that their sum grows as the root of their number.
     fn share_and_goodput(&mut self, prefix: &str, group: &GroupSummary, (dominant, frames): (f64, f64), why: &str) {
         let demand = &group.demand;
-        let least = 2.0 * f64::from(demand.flows) / self.report.measured_s;
+        let pieces = self.report.inside.pieces() as f64;
+        let least = 2.0 * pieces.sqrt() * f64::from(demand.flows) / self.report.measured_s;
         let within = |value: f64, packet: f64| Criterion::Within((value * NEAR / 100.0).max(least * packet));
         let share = 100.0 * dominant;
         let value = Value {
@@ -406,7 +407,8 @@ mod tests {
     use dovetail_lab::scenario::{Group, GroupReport, Measured, Step};
     use dovetail_units::{Duration, Time};
 
-    use super::super::report::Window;
+    use super::super::slices::Slice;
+    use super::super::window::Window;
     use super::*;
 
     #[test]
@@ -426,9 +428,10 @@ mod tests {
         }
         let group = |class: &str| GroupReport {
             class: class.to_string(),
-            goodput: vec![0.0],
-            frames: 0.0,
-            lost: None,
+            window: Duration::from_secs(1),
+            bytes: vec![0],
+            received: 0,
+            lost: 0,
             latency: None,
             rtt: None,
             missed: 0,
@@ -436,10 +439,11 @@ mod tests {
             ecn: 0,
             counted: 0.0,
         };
-        let measured = Measured { groups: ["one", "two"].map(group).into(), marked: None };
+        let traffic = Measured { groups: ["one", "two"].map(group).into(), marked: None };
         let groups = ["one", "two"].map(|class| Group { class: class.to_string(), udp: Vec::new(), tcp: Vec::new() });
         let step = Step { title: "step".into(), set: Vec::new(), time: Duration::from_secs(1) };
-        StepReport::new(&step, false, step.time, &groups, measured, Window { since, between: Vec::new(), until })
+        let inside = Window::new(&since, &until);
+        StepReport::new(&step, false, &groups, Slice { time: step.time, traffic, inside })
     }
 
     #[test]
@@ -458,6 +462,19 @@ mod tests {
         assert_eq!(of([20.0, far]), ([Verdict::Reproduced, Verdict::Differs], false, Err(UNEVEN)));
         // The costs of all classes are shown.
         assert_eq!(of([far, near]), ([Verdict::Differs, Verdict::Reproduced], false, Err(UNEVEN)));
+    }
+
+    /// Two packets, of half a per cent each, of each of four flows, and the root of four pieces.
+    #[test]
+    fn ends_of_pieces_are_off_independently_of_one_another() {
+        let mut report = report();
+        let at = |time_s| Snapshot { time_s, ..report.inside.until().clone() };
+        let second = |time_s| Window::new(&at(time_s), &at(time_s + 1.0));
+        report.inside = second(1.0).and(second(3.0)).and(second(5.0)).and(second(7.0));
+        report.groups[0].demand.flows = 4;
+        let mut step = StepChecks::new("lab", &report, &[[0.0; 2]; 2]);
+        step.share_and_goodput("", &report.groups[0], (0.5, 100.0), "");
+        assert_eq!(step.checks[0].tolerance, Some(2.0 * 2.0 * 4.0 * 0.5));
     }
 
     #[test]

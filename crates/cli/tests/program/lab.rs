@@ -141,11 +141,24 @@ fn left(name: &str) -> usize {
     list.lines().filter(|line| line.starts_with(&format!("dovetail-{name}-"))).count()
 }
 
+/// The sum of a number over the parts in which a box was measured.
+fn of_parts(step: &serde_json::Value, number: impl Fn(&serde_json::Value) -> f64) -> f64 {
+    step["box"]["parts"].as_array().unwrap().iter().map(number).sum()
+}
+
+/// For how long a box was measured, seconds.
+fn measured_s(step: &serde_json::Value) -> f64 {
+    of_parts(step, |part| part["until_s"].as_f64().unwrap() - part["since_s"].as_f64().unwrap())
+}
+
+/// What a box has done from before the first part to after the last.
+fn in_all(step: &serde_json::Value, number: impl Fn(&serde_json::Value) -> f64) -> f64 {
+    number(&step["box"]["until"]) - number(&step["box"]["since"])
+}
+
 /// Whether the box had its core in a step. One that has not serves at random; it says so itself.
 fn ran(step: &serde_json::Value) -> bool {
-    let number = |at: &str, what: &str| step["box"][at][what].as_f64().unwrap();
-    let between = |what: &str| number("until", what) - number("since", what);
-    between("lost_time_s") < 0.05 * between("time_s")
+    of_parts(step, |part| part["lost_time_s"].as_f64().unwrap()) < 0.05 * measured_s(step)
 }
 
 /// Run the scenario, up to five times until the box had its core in every step and nothing is wrong: a busy machine takes senders, receivers and the box off their
@@ -175,7 +188,7 @@ fn a_lab_runs_the_middlebox_and_leaves_nothing() {
     }
     let (folder, lab) = (with_scenario(), name("run"));
     comes_true(&folder, &["--name", &lab], |document| {
-        assert_eq!((document["schema"].as_u64(), document["title"].as_str()), (Some(1), Some("A short one")));
+        assert_eq!((document["schema"].as_u64(), document["title"].as_str()), (Some(2), Some("A short one")));
         let steps = document["steps"].as_array().unwrap();
         assert_eq!(document["unaccounted"], 0);
         // UDP beside TCP: no theory says what becomes of that.
@@ -183,6 +196,9 @@ fn a_lab_runs_the_middlebox_and_leaves_nothing() {
         // alpha is turned while the box runs.
         assert_eq!(steps.iter().map(|step| step["turned"].as_bool()).collect::<Vec<_>>(), [Some(false), Some(true)]);
         for step in steps {
+            // The parts follow one another.
+            let out = |of: &serde_json::Value| of["total"]["frames_out"].as_f64().unwrap();
+            assert_eq!((step["box"]["parts"].as_array().unwrap().len(), of_parts(step, out)), (10, in_all(step, out)));
             let groups = step["groups"].as_array().unwrap();
             let flows: Vec<_> = groups.iter().map(|g| g["goodput_bps"].as_array().unwrap()).collect();
             assert_eq!(flows.iter().map(|flows| flows.len()).collect::<Vec<_>>(), [1, 4, 2]);
@@ -350,6 +366,43 @@ fn steps_are_held_against_theory_and_against_a_simulation() {
     assert_eq!(left(&lab), 0);
 }
 
+/// Modules, whose cost is measured between the parts of a step.
+const CHECKS: &str = "[[module]]\nname = \"headers\"\nkind = \"check\"\n";
+
+#[test]
+fn a_step_and_the_cost_of_its_frames_are_measured_in_turns() {
+    if !may_run() {
+        return;
+    }
+    let (folder, lab) = (with_udp(), name("turns"));
+    folder.write("box.toml", format!("{}{CHECKS}", BOX.replace("cost = \"4 ms\"", "modules = [\"headers\"]")));
+    let time = ["--set", "step.0.time=2 s", "--set", "step.1.time=2 s"];
+    comes_true(&folder, &[&["--name", &lab, "--predict"][..], &time].concat(), |document| {
+        let checks = document["checks"].as_array().unwrap();
+        let costs = checks.iter().filter(|check| check["quantity"] == "simulated: tunnel: CPU time of a frame");
+        assert_eq!(costs.count(), 2, "{checks:?}");
+        for step in document["steps"].as_array().unwrap() {
+            assert_eq!(step["box"]["parts"].as_array().map(Vec::len), Some(10), "{step}");
+            let time = |of: &serde_json::Value| of["time_s"].as_f64().unwrap();
+            let out = |of: &serde_json::Value| of["total"]["frames_out"].as_f64().unwrap();
+            let came = |group: &serde_json::Value| {
+                group["goodput_bps"].as_array().unwrap().iter().map(|rate| rate.as_f64().unwrap() / 8000.0).sum::<f64>()
+            };
+            let came = step["groups"].as_array().unwrap().iter().map(came).sum::<f64>();
+            // About half of the time is the parts', as much as was asked for; and what the server counts is of the same parts as what the box does.
+            let told = [measured_s(step), step["measured_s"].as_f64().unwrap(), in_all(step, time)];
+            let frames = [of_parts(step, out), came * told[1], in_all(step, out)];
+            let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 0.2;
+            let right = near(told[0], 2.0) && near(told[1], 2.0) && near(told[2], 3.8);
+            if !right || !near(frames[1], frames[0]) || !near(frames[2], frames[0] * told[2] / told[0]) {
+                return Err(format!("{told:?} s with {frames:?} frames"));
+            }
+        }
+        Ok(())
+    });
+    assert_eq!(left(&lab), 0);
+}
+
 #[test]
 fn kernels_use_ecn_as_they_are_told() {
     if !may_run() {
@@ -403,9 +456,8 @@ fn what_modules_cost_is_measured_in_the_box() {
     }
     let (folder, lab) = (with_udp(), name("cost"));
     // Every frame of the tunnel is checked with half of a core; the others cost what is written, twice.
-    let checks = "[[module]]\nname = \"headers\"\nkind = \"check\"\n";
     let box_ = BOX.replace("cost = \"4 ms\"", "modules = [\"headers\"]");
-    folder.write("box.toml", format!("cpu.budget = \"50 %\"\n{box_}{checks}"));
+    folder.write("box.toml", format!("cpu.budget = \"50 %\"\n{box_}{CHECKS}"));
     let text = folder.dovetail(&["lab", "predict", "s.toml", "--name", &lab]).succeeds().out;
     let document: toml::Table = text.parse().unwrap();
     let cost = |class: usize| document["class"][class]["cost"]["cpu"].as_str().unwrap().to_string();

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use dovetail_units::{BitRate, Duration, Time};
+use dovetail_units::{Duration, Time};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::{Domain, SockAddr, Socket, Type};
 
+use super::Ip;
 use super::tcp_info::{self, Info};
-use super::{Ip, udp::rate};
 use crate::clock::{now, pause};
 use crate::error::LabError;
 use crate::lab::Lab;
@@ -72,13 +72,6 @@ pub struct TcpReport {
     pub flows: Vec<TcpMeasured>,
     /// Packets with a congestion mark that came to the server.
     pub marked: u64,
-}
-
-impl TcpReport {
-    /// Goodput of flow `k`; `None` if nothing came.
-    pub fn goodput(&self, k: usize) -> Option<BitRate> {
-        rate(self.flows[k].bytes, self.window)
-    }
 }
 
 /// How far a connection has come.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use dovetail_units::{BitRate, Bytes, Duration, PacketRate, Time};
+use dovetail_units::{Bytes, Duration, PacketRate, Time};
 use hdrhistogram::Histogram;
 
 use super::Ip;
@@ -90,19 +90,6 @@ pub struct UdpReport {
     pub flows: Vec<UdpMeasured>,
     /// Datagrams that came to the server and that its program was too slow for. They count as lost above.
     pub overrun: u64,
-}
-
-impl UdpReport {
-    /// The rate at which bytes of flow `k`'s frames came to the server; `None` if none came.
-    pub fn rate(&self, k: usize) -> Option<BitRate> {
-        rate(self.flows[k].bytes, self.window)
-    }
-}
-
-/// `bytes` in `window`.
-pub(super) fn rate(bytes: u64, window: Duration) -> Option<BitRate> {
-    let bits = u128::from(bytes) * 8_000_000_000;
-    BitRate::from_bps((bits / u128::from(window.as_nanos().max(1))) as u64)
 }
 
 /// What the sender has counted of a flow.

@@ -94,15 +94,15 @@ fn groups_are_measured_apart() {
         let measured = traffic.measure().unwrap();
         let of = |class| measured.groups.iter().find(|report| report.class == class).unwrap();
         let (voice, video, bulk) = (of("voice"), of("video"), of("bulk"));
-        let flows = [voice, video, bulk].map(|group| group.goodput.len());
+        let flows = [voice, video, bulk].map(|group| group.bytes.len());
         assert_eq!((measured.groups.len(), flows), (3, [2, 1, 3]));
         // Nobody on the way marks anything; segments carry what fits into 1500 bytes beside IPv6, TCP and time stamps.
         assert_eq!((measured.marked, voice.ecn), (Some(0), 0));
         assert_eq!((voice.counted, voice.rtt, bulk.latency.is_none()), (1600.0, None, true));
         // Unlimited connections, which all use ECN, fill what is between; what must hold of the others is that none is taken for another: rates are in a ratio of 1 to 14.
-        let apart = voice.goodput.iter().all(|&rate| rate > 0.0 && rate < video.goodput[0])
+        let apart = voice.bytes.iter().all(|&bytes| bytes > 0 && bytes < video.bytes[0])
             && voice.latency.as_ref().is_some_and(|latency| !latency.is_empty())
-            && bulk.goodput.iter().all(|&rate| rate > 0.0)
+            && bulk.bytes.iter().all(|&bytes| bytes > 0)
             && bulk.rtt.is_some_and(|rtt| rtt > Duration::ZERO)
             && (bulk.ecn, bulk.counted) == (3, f64::from(8 * (1500 - 40 - 20 - 12)));
         if apart { Ok(()) } else { Err(format!("{measured:?}")) }
