@@ -94,6 +94,8 @@ pub struct Readings<'a> {
     pub predicted: &'a Delays,
     /// As `predicted`, but for the quanta of separate DRR, which are those of CBCS; under these two only.
     pub quantum: &'a Delays,
+    /// As `predicted`, but for more than both resources can do and another mix of rates; under CBCS and separate DRR only.
+    pub congested: &'a Delays,
 }
 
 impl Readings<'_> {
@@ -109,6 +111,7 @@ impl Readings<'_> {
     pub fn cbcs(&self, id: &str, resource: usize) -> Result<Findings, ReproduceError> {
         let mut cases = self.common();
         cases.push(Case { prefix: "quantum-", words: "long DRR quanta", runs: self.quantum });
+        cases.push(Case { prefix: "congested-", words: "congested, charged as predicted", runs: self.congested });
         of(&cases, id, ["cbcs", "drr+drr"], resource)
     }
 

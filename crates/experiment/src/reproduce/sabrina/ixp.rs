@@ -106,6 +106,11 @@ impl Ixp {
         Ok(findings)
     }
 
+    /// How many seeds were run.
+    pub fn seeds(&self) -> usize {
+        self.0.len()
+    }
+
     /// In how many groups the mean delay under CBCS is surely shorter than in `separate`, runs of the same packets under this other scheduler.
     fn groups_shorter(&self, separate: &Self, scheduler: &str) -> Result<f64, ReproduceError> {
         let shorter = |(group, _): (&str, &str)| {
@@ -191,7 +196,7 @@ pub fn further_stage(
     composite: &Ixp,
     overrides: &[String],
 ) -> Result<(), ReproduceError> {
-    let runs = composite.0.len();
+    let runs = composite.seeds();
     let (mut further, mut every) = (Vec::new(), Vec::new());
     for us in STAGES_US {
         let separate = FURTHER.run(bench, us, runs, overrides)?;
@@ -211,6 +216,36 @@ pub fn further_stage(
     let least = STAGES_US.iter().zip(&further).find(|(_, n)| **n >= GROUPS.len() as f64);
     findings.noted("least-stage", least.map_or(f64::NAN, |(us, _)| *us), of_further);
     findings.noted("every-stage", every.iter().copied().fold(f64::NAN, f64::max), told(&EVERY_US, &every));
+    Ok(())
+}
+
+/// Of every flow as many bytes, together twice what the link passes: packets per second by class of the scenario.
+const CONGESTED_PPS: [f64; 5] = [17361.1, 6325.91, 9300.6, 17361.1, 6325.91];
+/// Queues in front of the link are as long as those in front of the engines, and processing waits while a flow's is full.
+const SECOND_QUEUES: &str = "drr+drr:full=hold,buffer=200";
+
+/// In how many groups CBCS has the shorter mean delay if every flow always waits, and separate schedulers have queues of their own in front of the link.
+pub fn congested(
+    findings: &mut Findings,
+    bench: &Bench<'_>,
+    seeds: usize,
+    overrides: &[String],
+) -> Result<(), ReproduceError> {
+    let run = |scheduler: &str, buffer: &str| {
+        let mut all = vec!["until='500 ms'".into(), "interval='50 ms'".into(), format!("schedulers=['{scheduler}']")];
+        all.push(format!("resource.link.buffer='{buffer}'"));
+        all.extend(CONGESTED_PPS.iter().enumerate().map(|(k, pps)| format!("flows.{k}.rate='{pps} pps'")));
+        Ixp::run(bench, &scenario(bench, &[&all[..], overrides].concat())?, 1..=seeds as u64)
+    };
+    let (composite, separate) = (run("cbcs:charge=estimated", "128 packets")?, run(SECOND_QUEUES, "unlimited")?);
+    let shorter = composite.groups_shorter(&separate, "drr+drr")?;
+    let of_group = |(group, _): (&str, &str)| {
+        let (ours, theirs) =
+            (composite.delays_s("cbcs", group, |l| l.mean)?, separate.delays_s("drr+drr", group, |l| l.mean)?);
+        Ok(format!("{group} {:.0} %", Estimate::of(&percent(&ours, &theirs)).mean))
+    };
+    let told: Vec<String> = GROUPS.into_iter().map(of_group).collect::<Result<_, ReproduceError>>()?;
+    findings.noted("congested", shorter, told.join(", "));
     Ok(())
 }
 

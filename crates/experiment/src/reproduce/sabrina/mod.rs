@@ -39,6 +39,7 @@ pub struct Shared {
     equal: OnceCell<Delays>,
     predicted: OnceCell<Delays>,
     quantum: OnceCell<Delays>,
+    overloaded: OnceCell<Delays>,
     ixp: OnceCell<Ixp>,
 }
 
@@ -62,6 +63,7 @@ impl Shared {
             equal: get_or_try(&self.equal, || run(delays::of_equal_weights(bench, &[])))?,
             predicted: get_or_try(&self.predicted, || run(delays::as_predicted(bench, &[])))?,
             quantum: get_or_try(&self.quantum, || run(delays::with_quantum(bench, &[])))?,
+            congested: get_or_try(&self.overloaded, || run(delays::of_congestion(bench, &[])))?,
         })
     }
 
@@ -103,6 +105,7 @@ pub fn reproduce(id: &str, bench: &Bench<'_>, shared: &Shared) -> Result<Finding
         "cbcs-table5" => {
             let mut findings = shared.ixp(bench)?.table()?;
             ixp::further_stage(&mut findings, bench, shared.ixp(bench)?, &[])?;
+            ixp::congested(&mut findings, bench, shared.ixp(bench)?.seeds(), &[])?;
             ixp::smoothing(&mut findings, bench, &[])?;
             Ok(findings)
         }

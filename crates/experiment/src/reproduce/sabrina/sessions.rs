@@ -112,6 +112,10 @@ pub fn samples(run: &Recorded, resource: usize) -> Vec<f64> {
     let mut arrivals = Vec::new();
     for (k, packet) in run.packets.iter().enumerate() {
         let (flow, arrival) = (packet.flow as usize, packet.arrival.as_secs_f64());
+        // What is lost before it comes here does not wait here for ever.
+        if run.service(k, resource).is_none() && packet.outcome != "unfinished" {
+            continue;
+        }
         let service = run.service(k, resource).map(|s| (s.start.as_secs_f64(), s.end.as_secs_f64()));
         let (start, end) = service.unwrap_or((f64::INFINITY, f64::INFINITY));
         flows[flow].push(Way { arrival, start, end });

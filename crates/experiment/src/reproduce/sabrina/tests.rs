@@ -57,6 +57,7 @@ fn every_figure_of_the_delays_measures_what_is_expected() {
             equal: &run(delays::of_equal_weights(bench, &short)),
             predicted: &run(delays::as_predicted(bench, &short)),
             quantum: &run(delays::with_quantum(bench, &short)),
+            congested: &run(delays::of_congestion(bench, &short)),
         };
         for (resource, pcfq, cbcs) in [(CPU, "pcfq-fig5", "cbcs-fig4"), (LINK, "pcfq-fig6", "cbcs-fig5")] {
             assert_covered(pcfq, &readings.pcfq(pcfq, resource).unwrap());
@@ -130,6 +131,7 @@ fn the_network_processor_measures_what_is_expected() {
         let mut table = ixp.table().unwrap();
         let short = ["until=\"20 ms\"".to_string()];
         ixp::further_stage(&mut table, bench, &ixp, &short).unwrap();
+        ixp::congested(&mut table, bench, 2, &short).unwrap();
         ixp::smoothing(&mut table, bench, &short).unwrap();
         assert_covered("cbcs-table5", &table);
         assert_covered("cbcs-fig8", &ixp.figure("cbcs-fig8", "high CPU, high bandwidth").unwrap());
