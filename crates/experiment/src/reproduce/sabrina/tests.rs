@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::super::{Settings, expected};
+use super::super::{Settings, expected, pictures};
 use super::*;
 
 fn with_bench(test: impl Fn(&Bench<'_>)) {
@@ -19,6 +19,9 @@ fn assert_covered(id: &str, findings: &Findings) {
     wanted.sort_unstable();
     found.sort_unstable();
     assert_eq!(found, wanted, "{id}");
+    let declared = pictures(&[id.to_string()]).unwrap();
+    let drawn = findings.pictures.iter().map(|(name, _)| name);
+    assert_eq!(drawn.filter(|name| !declared.contains(name)).collect::<Vec<_>>(), [""; 0], "{id}");
 }
 
 /// Equal total times T for all thirty flows fill the CPU in time t: 10 T (25/27.40 + 2/4 + 2/16.4) = t, with the mean times in ms on CPU and link,
