@@ -39,8 +39,8 @@ const KINDS: [&str; 5] = ["packet", "xdp", "tun", "tap", "pcap"];
 /// What does not depend on the port's kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Received frames that the kernel keeps when the box does not look, at least [`BURST`]. 2 KiB of locked memory
-    /// each.
+    /// Received frames that the kernel keeps when the box does not look, at least [`BURST`], by AF_XDP at most 1024.
+    /// 2 KiB of locked memory each.
     pub ring: usize,
     /// The box's time zero, since 1970: captures are read and written relative to it. [`first_time`] says where the
     /// captures to be read begin.
