@@ -234,7 +234,7 @@ impl<'a> StepChecks<'a> {
             quantity: format!("{prefix}{}: dominant share", group.class),
             unit: "%",
             theory: Some(share),
-            criterion: within(share, 100.0 * dominant / frames),
+            criterion: within(share, if frames > 0.0 { 100.0 * dominant / frames } else { 0.0 }),
             why,
         };
         self.hold(value, self.hindered.map(|()| (100.0 * group.dominant_share, "by the box's account")));
@@ -462,6 +462,16 @@ mod tests {
         assert_eq!(of([20.0, far]), ([Verdict::Reproduced, Verdict::Differs], false, Err(UNEVEN)));
         // The costs of all classes are shown.
         assert_eq!(of([far, near]), ([Verdict::Differs, Verdict::Reproduced], false, Err(UNEVEN)));
+    }
+
+    /// Nothing says what a packet is worth of which none is expected.
+    #[test]
+    fn a_share_where_no_frame_is_expected_must_be_near() {
+        let mut report = report();
+        report.groups[0].dominant_share = 0.5;
+        let mut step = StepChecks::new("lab", &report, &[[0.0; 2]; 2]);
+        step.share_and_goodput("", &report.groups[0], (1.0, 0.0), "");
+        assert_eq!(step.checks[0].verdict, Verdict::Differs);
     }
 
     /// Two packets, of half a per cent each, of each of four flows, and the root of four pieces.
