@@ -61,8 +61,8 @@ fn compare(findings: &mut Findings, prefix: &str, samples: &[[Vec<f64>; 2]], [a,
     let ratio = of(&|[composite, separate]| separate.mean / composite.mean);
     let note = format!("{ratio}; {}", told(|s| s.mean, " s"));
     findings.noted(format!("{prefix}ratio"), if course == Course::Similar { ratio.mean } else { ratio.least() }, note);
-    let more = of(&|[composite, separate]| separate.spikes - composite.spikes);
     if course != Course::Rising {
+        let more = of(&|[composite, separate]| separate.spikes - composite.spikes);
         let note = format!("{more}; {} of 100 samples each", told(|s| s.spikes, ""));
         findings.noted(format!("{prefix}spikes"), more.least(), note);
     }
