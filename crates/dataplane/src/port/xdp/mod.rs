@@ -99,8 +99,10 @@ impl XdpPort {
         }
         let slots = u32::try_from(slots.next_power_of_two()).unwrap_or(u32::MAX);
         let attempt = |mode| Self::try_open(&interface, slots, mode);
-        let opened = attempt(Mode::ZeroCopy).or_else(|_| attempt(Mode::Native)).or_else(|_| attempt(Mode::Generic));
-        opened.map_err(|source| match is_busy(&source) {
+        // An interface that somebody else has is no better by another mode.
+        let or = |error, mode| if is_busy(&error) { Err(error) } else { attempt(mode) };
+        let opened = attempt(Mode::ZeroCopy).or_else(|error| or(error, Mode::Native));
+        opened.or_else(|error| or(error, Mode::Generic)).map_err(|source| match is_busy(&source) {
             true => OpenError::failed(name, "another XDP program or socket has it (`ip link show` tells)", source),
             false => OpenError::refused(name, "cannot open an XDP socket", CAPABILITIES, source),
         })

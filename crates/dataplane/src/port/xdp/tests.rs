@@ -114,6 +114,15 @@ fn the_program_is_there_while_the_port_lives_and_can_be_there_again() {
 }
 
 #[test]
+fn an_interface_that_another_socket_has_is_refused() {
+    in_namespace(|| {
+        let _port = XdpPort::open("left", SLOTS).unwrap();
+        let message = XdpPort::open("left", SLOTS).err().unwrap().to_string();
+        assert!(message.contains("another XDP program or socket has it"), "{message}");
+    });
+}
+
+#[test]
 fn an_interface_that_is_removed_is_the_end_of_its_ports() {
     in_namespace(|| {
         let [mut left, mut right] = pair();
