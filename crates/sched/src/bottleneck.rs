@@ -28,6 +28,7 @@
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
+use crate::charge::Charge;
 use crate::contract::{Progress, Ticket};
 use crate::one_resource::FlowTags;
 use crate::per_flow::{Choice, Discipline};
@@ -79,7 +80,7 @@ impl<const M: usize> Bottleneck<M> {
     /// Looking for the bottleneck after every `interval`.
     pub fn new(interval: Duration) -> Self {
         let interval = interval.max(Duration::from_nanos(1));
-        Self { sfq: Sfq::new(0), interval, ends: Time::ZERO + interval, demand: [0; M], epoch: 0 }
+        Self { sfq: Sfq::new(0, Charge::Measured), interval, ends: Time::ZERO + interval, demand: [0; M], epoch: 0 }
     }
 
     pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {

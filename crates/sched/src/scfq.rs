@@ -2,13 +2,14 @@
 //!
 //! Shares: equal (weighted) processing time on one resource, by finish tags on a clock that is read off the packet in service.
 //!
-//! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link).
+//! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link). `charge` = what a flow pays
+//!   in the end: `measured` (default) or `estimated`.
 //! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(log n) for n backlogged flows.
 //! * Guarantees: |W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j over any interval in which flows i and j are backlogged, W the time
 //!   received on the resource and s the longest of a packet.
-//! * Times must be known in advance; a wrong one is corrected in the flow's next tag.
-//! * Example: `scfq`, `scfq:resource=0`.
+//! * Times must be known in advance; a wrong one is corrected in the flow's next tag, unless `charge=estimated`.
+//! * Example: `scfq`, `scfq:resource=0`, `scfq:charge=estimated`.
 //!
 //! Tags of the flow's packet k, of time s:
 //!
@@ -27,6 +28,7 @@
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
+use crate::charge::{self, Charge};
 use crate::contract::FlowConfig;
 use crate::one_resource::{FlowTags, REBASE_AT, RESOURCE, resource};
 use crate::per_flow::{Choice, Discipline};
@@ -39,12 +41,12 @@ pub const ENTRY: Entry = Entry {
     summary: "Self-clocked fair queueing of one resource",
     shares: "equal weighted time on one resource, by finish tags",
     resources: Resources::Any,
-    parameters: &[RESOURCE],
+    parameters: &[RESOURCE, charge::PARAMETER],
     complexity: "O(log n)",
     guarantee: "|W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j on that resource",
     weights: Weights::Shared,
     work_conserving: "yes",
-    costs: "at the head of the queue; corrected by measurement in the next tag",
+    costs: "at the head of the queue; corrected by measurement in the next tag unless charge=estimated",
     paper: "Golestani, INFOCOM 1994",
     brief: Brief { fairness: "processing time", work_conserving: "yes", costs_ahead: "at head", paper: "INFOCOM 1994" },
 };
@@ -55,6 +57,7 @@ type FlowQueues<const M: usize, P> = Queues<M, P, FlowTags, ()>;
 #[derive(Clone, Debug)]
 pub struct Scfq {
     resource: usize,
+    charge: Charge,
     virtual_time: u64,
     /// Backlogged flows by the finish tags of their first packets.
     heads: IndexedHeap<u64>,
@@ -63,13 +66,13 @@ pub struct Scfq {
 }
 
 impl Scfq {
-    /// Of this resource.
-    pub fn new(resource: usize) -> Self {
-        Self { resource, virtual_time: 0, heads: IndexedHeap::default(), rebase_at: REBASE_AT, rebases: 0 }
+    /// Of this resource, charging so.
+    pub fn new(resource: usize, charge: Charge) -> Self {
+        Self { resource, charge, virtual_time: 0, heads: IndexedHeap::default(), rebase_at: REBASE_AT, rebases: 0 }
     }
 
     pub(crate) fn from_spec<const M: usize>(spec: &Spec) -> Result<Self, SpecError> {
-        resource::<M>(spec).map(Self::new)
+        Ok(Self::new(resource::<M>(spec)?, Charge::from_spec(spec)?))
     }
 
     /// For tests: lower all tags by half of `tag` whenever the virtual time reaches it.
@@ -152,6 +155,9 @@ impl<const M: usize> Discipline<M> for Scfq {
         after: &ResourceVec<M>,
         queues: &mut FlowQueues<M, P>,
     ) {
+        if self.charge == Charge::Estimated {
+            return;
+        }
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         record.state.correct(before[self.resource], after[self.resource], weight);

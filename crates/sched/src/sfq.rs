@@ -2,13 +2,15 @@
 //!
 //! Shares: equal (weighted) processing time on one resource, by start tags.
 //!
-//! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link).
+//! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link). `charge` = what a flow pays
+//!   in the end: `measured` (default) or `estimated`.
 //! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(log n) for n backlogged flows.
 //! * Guarantees: |W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j over any interval in which flows i and j are backlogged, W the time
 //!   received on the resource and s the longest of a packet; whatever the resource's speed does meanwhile.
-//! * Times need not be known in advance: only the next packet's tags depend on them, and they are corrected by measurement.
-//! * Example: `sfq`, `sfq:resource=0`.
+//! * Times need not be known in advance: only the next packet's tags depend on them, and they are corrected by measurement, unless
+//!   `charge=estimated`.
+//! * Example: `sfq`, `sfq:resource=0`, `sfq:charge=estimated`.
 //!
 //! Tags of the flow's packet k, of time s:
 //!
@@ -31,6 +33,7 @@ use alloc::vec::Vec;
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
+use crate::charge::{self, Charge};
 use crate::contract::{FlowConfig, Progress, Ticket};
 use crate::one_resource::{FlowTags, REBASE_AT, RESOURCE, resource};
 use crate::per_flow::{Choice, Discipline};
@@ -43,12 +46,12 @@ pub const ENTRY: Entry = Entry {
     summary: "Start-time fair queueing of one resource",
     shares: "equal weighted time on one resource, by start tags",
     resources: Resources::Any,
-    parameters: &[RESOURCE],
+    parameters: &[RESOURCE, charge::PARAMETER],
     complexity: "O(log n)",
     guarantee: "|W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j on that resource, at any speed of it",
     weights: Weights::Shared,
     work_conserving: "yes",
-    costs: "for the next packet's tag; corrected by measurement",
+    costs: "for the next packet's tag; corrected by measurement unless charge=estimated",
     paper: "Goyal, Vin, Cheng, IEEE/ACM ToN 5(5), 1997",
     brief: Brief { fairness: "processing time", work_conserving: "yes", costs_ahead: "no", paper: "ToN 1997" },
 };
@@ -59,6 +62,7 @@ type FlowQueues<const M: usize, P> = Queues<M, P, FlowTags, ()>;
 #[derive(Clone, Debug)]
 pub struct Sfq {
     resource: usize,
+    charge: Charge,
     virtual_time: u64,
     /// The largest finish tag of any packet served.
     latest_finish: u64,
@@ -71,10 +75,11 @@ pub struct Sfq {
 }
 
 impl Sfq {
-    /// Of this resource.
-    pub fn new(resource: usize) -> Self {
+    /// Of this resource, charging so.
+    pub fn new(resource: usize, charge: Charge) -> Self {
         Self {
             resource,
+            charge,
             virtual_time: 0,
             latest_finish: 0,
             in_service: 0,
@@ -85,7 +90,7 @@ impl Sfq {
     }
 
     pub(crate) fn from_spec<const M: usize>(spec: &Spec) -> Result<Self, SpecError> {
-        resource::<M>(spec).map(Self::new)
+        Ok(Self::new(resource::<M>(spec)?, Charge::from_spec(spec)?))
     }
 
     /// For tests: lower all tags by half of `tag` whenever the virtual time reaches it.
@@ -198,6 +203,9 @@ impl<const M: usize> Discipline<M> for Sfq {
         after: &ResourceVec<M>,
         queues: &mut FlowQueues<M, P>,
     ) {
+        if self.charge == Charge::Estimated {
+            return;
+        }
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         record.state.correct(before[self.resource], after[self.resource], weight);

@@ -3,15 +3,16 @@
 //!
 //! Shares: equal (weighted) processing time on one resource; of the packets that should have begun, the one that should end first.
 //!
-//! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link).
+//! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link). `charge` = what a flow pays
+//!   in the end, and V counts as work: `measured` (default) or `estimated`.
 //! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(log n) amortised for n backlogged flows.
 //! * Guarantees at a resource that is never kept waiting, with r_i = w_i / (sum of the weights of all flows), s_i the longest time of a
 //!   packet of flow i and L of any: a packet that arrives when its flow has work Q in the system, its own included, ends at most
 //!   Q/r_i + s_i/r_i + L - s_i later (worst-case fair); it ends at most L after it does at a server of its own of speed r_i. While
 //!   every flow is backlogged, no flow is ahead of GPS by more than (1 - r_i) s_i or behind it by more than L.
-//! * Times must be known in advance; a wrong one is corrected in the flow's next tag and in the virtual time.
-//! * Example: `wf2q+`, `wf2q+:resource=0`.
+//! * Times must be known in advance; a wrong one is corrected in the flow's next tag and in the virtual time, unless `charge=estimated`.
+//! * Example: `wf2q+`, `wf2q+:resource=0`, `wf2q+:charge=estimated`.
 //!
 //! Tags of the flow's packet k, of time s, given when it becomes the first of its queue:
 //!
@@ -33,6 +34,7 @@
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
+use crate::charge::{self, Charge};
 use crate::contract::FlowConfig;
 use crate::one_resource::{FlowTags, FluidClock, REBASE_AT, RESOURCE, charged, resource};
 use crate::per_flow::{Choice, Discipline};
@@ -45,12 +47,12 @@ pub const ENTRY: Entry = Entry {
     summary: "Worst-case fair weighted fair queueing of one resource",
     shares: "equal weighted time on one resource, never early and never late by more than a packet",
     resources: Resources::Any,
-    parameters: &[RESOURCE],
+    parameters: &[RESOURCE, charge::PARAMETER],
     complexity: "O(log n)",
     guarantee: "a packet that finds work Q of its flow ends within (Q + s_i)/r_i + L - s_i, r_i = w_i / sum of all w",
     weights: Weights::Shared,
     work_conserving: "yes",
-    costs: "at the head of the queue; corrected by measurement in the next tag",
+    costs: "at the head of the queue; corrected by measurement in the next tag unless charge=estimated",
     paper: "Bennett, Zhang, IEEE/ACM ToN 5(5), 1997",
     brief: Brief { fairness: "GPS, never early", work_conserving: "yes", costs_ahead: "at head", paper: "ToN 1997" },
 };
@@ -61,6 +63,7 @@ type FlowQueues<const M: usize, P> = Queues<M, P, FlowTags, ()>;
 #[derive(Clone, Debug)]
 pub struct Wf2qPlus {
     resource: usize,
+    charge: Charge,
     /// V, and the flows that are owed service or had it early.
     clock: FluidClock,
     /// Work of packets handed out that V does not count yet, in nanoseconds; negative after they took less than was counted.
@@ -76,10 +79,11 @@ pub struct Wf2qPlus {
 }
 
 impl Wf2qPlus {
-    /// Of this resource.
-    pub fn new(resource: usize) -> Self {
+    /// Of this resource, charging so.
+    pub fn new(resource: usize, charge: Charge) -> Self {
         Self {
             resource,
+            charge,
             clock: FluidClock::default(),
             pending: 0,
             settled: Time::ZERO,
@@ -91,7 +95,7 @@ impl Wf2qPlus {
     }
 
     pub(crate) fn from_spec<const M: usize>(spec: &Spec) -> Result<Self, SpecError> {
-        resource::<M>(spec).map(Self::new)
+        Ok(Self::new(resource::<M>(spec)?, Charge::from_spec(spec)?))
     }
 
     /// For tests: lower all tags by half of `tag` whenever the virtual time reaches it.
@@ -211,6 +215,9 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
         after: &ResourceVec<M>,
         queues: &mut FlowQueues<M, P>,
     ) {
+        if self.charge == Charge::Estimated {
+            return;
+        }
         let (before, after) = (before[self.resource], after[self.resource]);
         self.pending = self.pending.saturating_add(charged(after) - charged(before));
         let record = queues.flow_mut(flow);

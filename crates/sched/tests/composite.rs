@@ -226,15 +226,21 @@ fn who_understates_gains_nothing_if_charges_are_measured() {
     // A's packets take 400 on the CPU, of which 100 are said; B's take 100. Both need 20 of the link: 420 against 120 if measured, so 3.5 packets of B for
     // one of A. pcfq serves who has had less of what is charged, as both heads say 120: they are never further apart than the packet
     // served, 420 or 120 of A. By cbcs they are Q + C_A + C_B apart: 420 + 420 + 120, or three times 120. One resource's scheduler counts 400 against
-    // 100, of which wfq serves one packet of A at most out of turn, and drr has quanta of at most 400. In packets of B:
+    // 100, of which all but drr serve one packet of A at most out of turn, and drr has quanta of at most 400. In packets of B:
     for (spec, packets_of_b, apart) in [
         ("pcfq", 3.5, 3.5),
         ("cbcs", 3.5, 8.0),
         ("pcfq:charge=estimated", 1.0, 1.0),
         ("cbcs:charge=estimated", 1.0, 3.0),
         ("wfq:resource=0", 4.0, 4.0),
+        ("wf2q+:resource=0", 4.0, 4.0),
+        ("sfq:resource=0", 4.0, 4.0),
+        ("scfq:resource=0", 4.0, 4.0),
         ("drr:resource=0", 4.0, 9.0),
         ("wfq:resource=0,charge=estimated", 1.0, 1.0),
+        ("wf2q+:resource=0,charge=estimated", 1.0, 1.0),
+        ("sfq:resource=0,charge=estimated", 1.0, 1.0),
+        ("scfq:resource=0,charge=estimated", 1.0, 1.0),
         ("drr:resource=0,charge=estimated", 1.0, 3.0),
     ] {
         let mut bench = Bench::new(spec, &[1000; 2]);
@@ -250,15 +256,21 @@ fn who_understates_gains_nothing_if_charges_are_measured() {
 fn who_overstates_loses_nothing_if_charges_are_measured() {
     // A's packets say 500, B's 100; both take 100. By pcfq the heads end 500 and 100 later: A is served when it has had 400 less, B when
     // it has had at most 400 more, and has 500 more then. By cbcs they are Q + C_A + C_B = 500 + 500 + 100 apart. In packets of A, of 100 if
-    // measured and 500 if not, which is so for the schedulers of one resource, too:
+    // measured and 500 if not, which is so for the schedulers of one resource, too; sfq looks at what flows have had only, so they take turns:
     for (spec, packets_of_a, apart) in [
         ("pcfq", 1.0, 5.0),
         ("cbcs", 1.0, 11.0),
         ("pcfq:charge=estimated", 0.2, 1.0),
         ("cbcs:charge=estimated", 0.2, 2.2),
         ("wfq:resource=0", 1.0, 5.0),
+        ("wf2q+:resource=0", 1.0, 5.0),
+        ("sfq:resource=0", 1.0, 1.0),
+        ("scfq:resource=0", 1.0, 5.0),
         ("drr:resource=0", 1.0, 11.0),
         ("wfq:resource=0,charge=estimated", 0.2, 1.0),
+        ("wf2q+:resource=0,charge=estimated", 0.2, 1.0),
+        ("sfq:resource=0,charge=estimated", 0.2, 1.0),
+        ("scfq:resource=0,charge=estimated", 0.2, 1.0),
         ("drr:resource=0,charge=estimated", 0.2, 2.2),
     ] {
         let mut bench = Bench::new(spec, &[1000; 2]);

@@ -62,6 +62,9 @@ pub const VARIANTS: &[&str] = &[
     "cbcs:quantum=1 us",
     "bf:interval=1 us",
     "cbcs:charge=estimated",
+    "wf2q+:charge=estimated",
+    "sfq:charge=estimated",
+    "scfq:charge=estimated",
 ];
 
 /// Every discipline of the catalogue by its defaults, and the [`VARIANTS`].

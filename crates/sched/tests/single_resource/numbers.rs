@@ -32,10 +32,10 @@ macro_rules! lowering_changes_nothing {
 
 #[test]
 fn lowering_all_tags_changes_no_decision() {
-    lowering_changes_nothing!(Sfq::new(1), "sfq");
-    lowering_changes_nothing!(Scfq::new(1), "scfq");
+    lowering_changes_nothing!(Sfq::new(1, Charge::Measured), "sfq");
+    lowering_changes_nothing!(Scfq::new(1, Charge::Measured), "scfq");
     lowering_changes_nothing!(Wfq::new(1, Charge::Measured), "wfq");
-    lowering_changes_nothing!(Wf2qPlus::new(1), "wf2q+");
+    lowering_changes_nothing!(Wf2qPlus::new(1, Charge::Measured), "wf2q+");
 }
 
 #[test]

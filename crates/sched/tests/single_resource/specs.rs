@@ -33,6 +33,16 @@ fn any_resource_of_the_pipeline_can_be_shared() {
 }
 
 #[test]
+fn a_charge_is_estimated_or_measured() {
+    for name in ALL {
+        let message = refusal(&format!("{name}:charge=guess"));
+        assert!(message.contains("charge=guess: expected estimated or measured"), "{message}");
+        let changed = scheduler(name).set(Time::ZERO, "charge", "estimated").unwrap_err();
+        assert_eq!(changed.to_string(), format!("{name}: charge cannot change while running"));
+    }
+}
+
+#[test]
 fn the_quantum_is_a_time_or_auto() {
     for wrong in ["0 s", "0", "5", "-1 ms", "big"] {
         let message = refusal(&format!("drr:quantum={wrong}"));
