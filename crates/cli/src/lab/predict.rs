@@ -8,6 +8,7 @@ use dovetail_experiment::compare::{LatencySummary, Recorded, Settings, compare};
 use dovetail_experiment::scenario::Scenario as Simulation;
 use dovetail_lab::scenario::{Group, Scenario, Step};
 use dovetail_sched::cost::Linear;
+use dovetail_units::Duration;
 
 use toml::{Table, Value};
 
@@ -75,7 +76,14 @@ impl<'a> Draft<'a> {
         file.insert("schedulers".into(), Value::Array(schedulers));
         let resources = vec![Table::from_iter([entry(("name", "cpu"))]).into(), link.into()];
         file.insert("resource".into(), Value::Array(resources));
-        let flows = scenario.groups.iter().map(|group| of_flows(group, class(group), queue)).collect();
+        let all = scenario.groups.iter().map(|group| group.udp.len()).sum();
+        let mut before = 0;
+        let flows = scenario.groups.iter().map(|group| {
+            let place = Place { before, all };
+            before += group.udp.len();
+            of_flows(group, place, class(group), queue)
+        });
+        let flows = flows.collect();
         file.insert("flows".into(), Value::Array(flows));
         Ok(Self { scenario, step, file, costs: given(scenario, source, step)? })
     }
@@ -161,11 +169,20 @@ fn of_class(group: &Group, cost: Linear) -> Value {
     class.into()
 }
 
-fn of_flows(group: &Group, class: Option<&Table>, queue: &str) -> Value {
+/// Where a group's flows stand among all: the lab's senders start in turns, each so much of its own interval later.
+struct Place {
+    before: usize,
+    all: usize,
+}
+
+fn of_flows(group: &Group, place: Place, class: Option<&Table>, queue: &str) -> Value {
     let mut flows = Table::from_iter([entry(("class", &group.class))]);
     let flow = &group.udp[0];
     flows.insert("count".into(), Value::Integer(group.udp.len() as i64));
     flows.extend([entry(("size", &flow.frame.to_string())), entry(("rate", &flow.rate.to_string()))]);
+    let interval = u128::from(flow.rate.due(1).as_nanos());
+    let part = |flows: usize| Duration::from_nanos((interval * flows as u128 / place.all as u128) as u64).to_string();
+    flows.extend([entry(("start", &part(place.before))), entry(("spread", &part(group.udp.len())))]);
     let of_class = |key: &str| class.and_then(|class| class.get(key)).cloned();
     flows.insert("queue".into(), of_class("queue").unwrap_or_else(|| queue.into()));
     flows.extend(of_class("weight").map(|weight| ("weight".to_string(), weight)));

@@ -121,6 +121,11 @@ fn flows_that_say_too_little_or_too_much() {
     refused("stop = \"50 ms\"", "", &["s.toml:16:1", "never end", "stop, packets, or until"]);
     refused("size = \"800 B\"", "", &["s.toml:16:1", "need size and rate"]);
     refused("50 ms\"", "50 ms\"\nstart = \"1 s\"", &["s.toml:16:1", "stop before they start"]);
+    refused(
+        "50 ms\"",
+        "50 ms\"\nspread = \"75 ms\"",
+        &["s.toml:16:1", "the last of these flows stops before it starts"],
+    );
     refused("50 ms\"", "50 ms\"\npackets = 0", &["s.toml:16:1", "at least one packet"]);
     refused("count = 3", "on = \"1 s\"", &["s.toml:16:1", "arrivals = \"on-off\""]);
     refused("count = 3", "arrivals = \"on-off\"\non = \"1 s\"", &["s.toml:16:1", "both are needed"]);

@@ -126,8 +126,10 @@ pub struct Flows {
     pub on: Option<Text<Span>>,
     /// Mean time off, for on/off arrivals.
     pub off: Option<Text<Span>>,
-    /// When the flows start. Default 0 s.
+    /// When the first flow starts. Default 0 s.
     pub start: Option<Text<Time>>,
+    /// The starts are spread evenly over this time: flow k of n, from 0, starts k/n of it later. Default 0 s.
+    pub spread: Option<Text<Duration>>,
     /// When the flows stop sending.
     pub stop: Option<Text<Time>>,
     /// Packets of each flow at most.

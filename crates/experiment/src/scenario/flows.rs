@@ -65,7 +65,8 @@ fn check_group(scenario: &Scenario, group: &Flows) -> Result<(), Wrong> {
     let whole = |message: &str| Err((None, message.to_string()));
     if let Some(list) = &group.list {
         let generated = group.size.is_some() || group.rate.is_some() || group.packets.is_some();
-        let timed = group.start.is_some() || group.stop.is_some() || spells || group.arrivals != Arrivals::Constant;
+        let times = group.start.is_some() || group.spread.is_some() || group.stop.is_some();
+        let timed = times || spells || group.arrivals != Arrivals::Constant;
         return match generated || timed {
             true => {
                 whole("list says size and time of every packet: only name, class, count, weight and queue go with it")
@@ -85,10 +86,11 @@ fn check_group(scenario: &Scenario, group: &Flows) -> Result<(), Wrong> {
     if group.packets == Some(0) {
         return whole("packets = 0: expected at least one packet");
     }
-    let start = group.start.map_or(Time::ZERO, |s| s.0);
-    match group.stop.is_some_and(|stop| stop.0 <= start) {
-        true => whole("these flows stop before they start"),
-        false => Ok(()),
+    let stops_at = |time: Time| group.stop.is_some_and(|stop| stop.0 <= time);
+    match (stops_at(start(group, 0)), stops_at(last_start(group))) {
+        (true, _) => whole("these flows stop before they start"),
+        (_, true) => whole("the last of these flows stops before it starts"),
+        _ => Ok(()),
     }
 }
 
@@ -129,6 +131,18 @@ fn count(group: &Flows) -> u32 {
     group.count.map_or(1, |count| count.0)
 }
 
+/// When the flow with this number, from 0, starts.
+fn start(group: &Flows, number: u32) -> Time {
+    let spread = group.spread.map_or(Duration::ZERO, |s| s.0);
+    let after = u128::from(spread.as_nanos()) * u128::from(number) / u128::from(count(group).max(1));
+    group.start.map_or(Time::ZERO, |s| s.0) + Duration::from_nanos(after as u64)
+}
+
+/// When the last flow starts.
+pub fn last_start(group: &Flows) -> Time {
+    start(group, count(group).saturating_sub(1))
+}
+
 /// The flow's weight, the mean of those by resource, and its weights on the resources if they were given one by one.
 type FlowWeights = (Weight, Option<Vec<Weight>>);
 
@@ -165,7 +179,7 @@ pub fn expected_packets(scenario: &Scenario, group: &Flows) -> f64 {
     if let Some(list) = &group.list {
         return list.iter().map(|p| p.count as f64).sum::<f64>() * f64::from(count(group));
     }
-    let start = group.start.map_or(Time::ZERO, |s| s.0);
+    let start = start(group, 0);
     let end = [group.stop.map(|s| s.0), scenario.until()].into_iter().flatten().min();
     let by_time =
         end.map_or(f64::INFINITY, |e| e.since(start).as_secs_f64() * group.rate.map_or(0.0, |r| r.0.as_pps()));
@@ -200,7 +214,7 @@ pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
                     flow.spread = std::array::from_fn(|r| if own(r) { 0 } else { flow.spread[r] });
                     Source::List(listed(list, class, id, scenario))
                 }
-                None => Source::Generator(generator(group, id, format!("flows {index} {k}"))),
+                None => Source::Generator(generator(group, id, format!("flows {index} {k}"), start(group, k))),
             };
             workload.flows.push(flow);
             workload.sources.push(source);
@@ -237,7 +251,7 @@ pub fn flow_of_class<const M: usize>(
     }
 }
 
-fn generator(group: &Flows, flow: u32, name: String) -> Generator {
+fn generator(group: &Flows, flow: u32, name: String, start: Time) -> Generator {
     let Sizes { least, most } = group.size.map_or(Sizes { least: 1, most: 1 }, |s| s.0);
     let rate = group.rate.map(|r| r.0);
     let spell = |span: &Option<Text<Span>>| Spell::Exponential(span.map_or(Duration::from_secs(1), |s| s.0.0));
@@ -251,7 +265,7 @@ fn generator(group: &Flows, flow: u32, name: String) -> Generator {
         flow,
         pattern,
         size: if least == most { Size::Fixed(least) } else { Size::Uniform { min: least, max: most } },
-        start: group.start.map_or(Time::ZERO, |s| s.0),
+        start,
         stop: group.stop.map(|s| s.0),
         packets: group.packets,
     }

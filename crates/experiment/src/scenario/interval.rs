@@ -3,7 +3,7 @@
 use dovetail_units::{Duration, Time};
 
 use super::file::Flows;
-use super::flows::expected_packets;
+use super::flows::{expected_packets, last_start};
 use super::replay;
 use super::{Scenario, ScenarioError};
 
@@ -74,7 +74,7 @@ fn end_s(scenario: &Scenario, group: &Flows) -> f64 {
     if let Some(list) = &group.list {
         return list.last().map_or(0.0, |p| p.at.0.as_secs_f64());
     }
-    let start = group.start.map_or(Time::ZERO, |s| s.0).as_secs_f64();
+    let start = last_start(group).as_secs_f64();
     let by_packets = group.packets.zip(group.rate).map(|(packets, rate)| start + packets as f64 / rate.0.as_pps());
     let by_time = [group.stop.map(|s| s.0), scenario.until()].into_iter().flatten().map(Time::as_secs_f64);
     by_time.chain(by_packets).fold(f64::INFINITY, f64::min)

@@ -17,6 +17,16 @@ fn constant_arrivals_are_counted_out() {
 }
 
 #[test]
+fn starts_are_spread_over_a_time() {
+    // The three flows start at 100, 400 and 700 ms, and have 900, 600 and 300 packets until 1 s.
+    let three =
+        |keys: &str| offered(&format!("count = 3\nrate = \"1 kpps\"\nstart = \"100 ms\"\nstop = \"1 s\"\n{keys}"));
+    assert_eq!(three(""), 3 * 900);
+    assert_eq!(three("spread = \"900 ms\""), 900 + 600 + 300);
+    assert_eq!(three("spread = \"900 ms\"\npackets = 500"), 500 + 500 + 300);
+}
+
+#[test]
 fn poisson_arrivals_have_the_rate() {
     // Ten flows of 1000 expected packets: a Poisson number of mean 10 000, hence of standard deviation 100; five of those.
     let packets = offered("count = 10\narrivals = \"poisson\"\nrate = \"1 kpps\"\nstop = \"1 s\"");
