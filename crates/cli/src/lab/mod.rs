@@ -1,6 +1,7 @@
 //! `dovetail lab`.
 
 mod changes;
+mod classes;
 mod inside;
 mod predict;
 mod report;

@@ -30,11 +30,45 @@ pub struct Predicted {
     pub measured: Option<f64>,
 }
 
+/// What a simulation foretells.
+#[derive(Clone, Debug)]
+pub struct Prediction {
+    /// Of each group; `None` of one that was not simulated.
+    pub groups: Vec<Option<Predicted>>,
+    /// Places of groups of which it is not known what their frames cost, and why.
+    pub lacks: Vec<(usize, Lack)>,
+}
+
+/// For how long a frame of a group occupies the CPU, or why that is not known.
+pub type Cost = Result<Linear, Lack>;
+
+/// Why it is not known what a group's frames cost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lack {
+    /// There were none. What becomes of the other groups does not depend on them.
+    Unsent,
+    /// The box processed none of those that there were.
+    Unprocessed,
+}
+
+impl Lack {
+    /// For messages.
+    pub fn why(self) -> &'static str {
+        match self {
+            Self::Unsent => "no frame of it was sent",
+            Self::Unprocessed => "the box processed no frame of it while what frames cost was measured",
+        }
+    }
+}
+
 /// The scenario of a step, for `dovetail run`, but for what must be measured.
 pub struct Draft<'a> {
     scenario: &'a Scenario,
     step: &'a Step,
     file: Table,
+    /// Of each group.
+    flows: Vec<Value>,
+    /// What the configuration says that frames of each group cost.
     costs: Vec<Option<Linear>>,
 }
 
@@ -84,8 +118,7 @@ impl<'a> Draft<'a> {
             of_flows(group, place, class(group), queue)
         });
         let flows = flows.collect();
-        file.insert("flows".into(), Value::Array(flows));
-        Ok(Self { scenario, step, file, costs: given(scenario, source, step)? })
+        Ok(Self { scenario, step, file, flows, costs: given(scenario, source, step)? })
     }
 
     /// Whether the configuration does not say of every class what its frames cost, so that it must be measured.
@@ -93,38 +126,48 @@ impl<'a> Draft<'a> {
         self.costs.iter().any(Option::is_none)
     }
 
-    /// What the configuration says that frames of each group cost.
-    pub fn given(&self) -> &[Option<Linear>] {
-        &self.costs
+    /// What frames of each group cost: what the configuration says, or what was `measured`.
+    pub fn costs(&self, measured: impl Fn(usize) -> Cost) -> Vec<Cost> {
+        self.costs.iter().enumerate().map(|(k, given)| given.map_or_else(|| measured(k), Ok)).collect()
     }
 
-    /// The scenario as text, where frames of each group occupy the CPU for so long, if the configuration does not say.
+    /// The scenario as text, where frames of each group occupy the CPU for so long, without groups of which that is not known.
     ///
     /// # Errors
     /// What can never be written.
-    pub fn text(&self, measured: &[Linear]) -> Result<String, Failure> {
+    pub fn text(&self, costs: &[Cost]) -> Result<String, Failure> {
         let mut file = self.file.clone();
-        let costs = self.costs.iter().zip(measured.iter().copied().chain(std::iter::repeat(Linear::default())));
-        let classes = self.scenario.groups.iter().zip(costs);
-        let classes = classes.map(|(group, (given, measured))| of_class(group, given.unwrap_or(measured))).collect();
+        let groups = self.scenario.groups.iter().zip(costs);
+        let classes = groups.filter_map(|(group, cost)| Some(of_class(group, (*cost).ok()?))).collect();
         file.insert("class".into(), Value::Array(classes));
+        let flows = self.flows.iter().zip(costs).filter(|(_, cost)| cost.is_ok());
+        file.insert("flows".into(), Value::Array(flows.map(|(flows, _)| flows.clone()).collect()));
         toml::to_string(&file).map_err(Failure::run)
     }
 
-    /// Simulate it.
+    /// Simulate it, unless that would be a simulation of something else.
     ///
     /// # Errors
     /// As [`text`](Self::text), and what the simulator says.
-    pub fn run(&self, measured: &[Linear]) -> Result<Vec<Predicted>, Failure> {
-        let text = self.text(measured)?;
+    pub fn run(&self, costs: &[Cost]) -> Result<Prediction, Failure> {
+        let lack = |(k, cost): (usize, &Cost)| cost.err().map(|lack| (k, lack));
+        let lacks: Vec<(usize, Lack)> = costs.iter().enumerate().filter_map(lack).collect();
+        let comparable = lacks.iter().all(|(_, lack)| *lack == Lack::Unsent) && lacks.len() < costs.len();
+        let groups = if comparable { self.simulate(costs)? } else { vec![None; costs.len()] };
+        Ok(Prediction { groups, lacks })
+    }
+
+    fn simulate(&self, costs: &[Cost]) -> Result<Vec<Option<Predicted>>, Failure> {
+        let text = self.text(costs)?;
         let simulation = Simulation::parse("prediction", &text, &[], PathBuf::new()).map_err(Failure::run)?;
         let settings = Settings { threads: 1, cancel: terminal::on_interrupt(), progress: &|_| {}, packet_log: 0 };
         let runs = compare(&simulation, &simulation.schedulers(), &settings).map_err(run_failure)?;
         let [run] = runs.as_slice() else { return Err(Failure::Run("the prediction is not one run".into())) };
         let seconds = (self.scenario.warm_up + self.step.time).as_secs_f64();
         let of_group = |(k, group): (usize, &Group)| {
-            let measured = measured.get(k).filter(|_| self.costs[k].is_none());
-            predicted(run, &group.class, seconds, measured.map(|line| line.as_picos().1 as f64 / 1e12))
+            let cost = costs[k].ok()?;
+            let measured = self.costs[k].is_none().then(|| cost.as_picos().1 as f64 / 1e12);
+            Some(predicted(run, &group.class, seconds, measured))
         };
         Ok(self.scenario.groups.iter().enumerate().map(of_group).collect())
     }

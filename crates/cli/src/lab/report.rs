@@ -178,7 +178,7 @@ impl GroupSummary {
 }
 
 /// A step as a table, and how it compares with theory.
-pub fn text(report: &StepReport, Verdicts { checks, hindered }: &Verdicts) -> String {
+pub fn text(report: &StepReport, Verdicts { checks, hindered, remarks }: &Verdicts) -> String {
     let udp = report.groups.iter().any(|group| group.rtt_s.is_none());
     let tcp = report.groups.iter().any(|group| group.rtt_s.is_some());
     let mut header = vec!["class", "flows", "goodput Mbit/s", "each flow"];
@@ -208,6 +208,9 @@ pub fn text(report: &StepReport, Verdicts { checks, hindered }: &Verdicts) -> St
     if !checks.is_empty() {
         let columns = Columns { id: false, claim: "expected", found: "measured" };
         text.push_str(&format!("\n{}\n", checks::lines(checks, columns)));
+    }
+    for remark in remarks {
+        text.push_str(&format!("\n{}\n", wrapped(remark, terminal::width())));
     }
     if let Some(reason) = hindered {
         text.push_str(&format!("\n{}\n", wrapped(&format!("Not comparable: {reason}."), terminal::width())));

@@ -8,12 +8,12 @@ use dovetail_lab::{Lab, Options};
 use dovetail_sched::cost::Linear;
 use dovetail_units::Duration;
 
+use super::classes;
 use super::inside::{Inside, Source};
-use super::predict::Draft;
+use super::predict::{Cost, Draft, Lack};
 use super::report::{Document, StepReport, summary, text};
 use super::slices::{Looks, Purpose, Slice, slices};
 use super::verdicts;
-use super::window::Window;
 use crate::args::{Predict, RunLab};
 use crate::failure::Failure;
 use crate::terminal;
@@ -24,7 +24,7 @@ const CALIBRATION: Duration = Duration::from_secs(5);
 /// Make the lab, go through the steps of the scenario, and remove the lab, also when interrupted.
 pub fn run(args: RunLab) -> Result<(), Failure> {
     let (scenario, source) = open(&args.scenario, &args.overrides)?;
-    check(&scenario, &source)?;
+    classes::check(&scenario, &source)?;
     let drafted = if args.predict { scenario.steps.as_slice() } else { &[] };
     let drafts: Vec<Draft> =
         drafted.iter().map(|step| Draft::new(&scenario, &source, step)).collect::<Result<_, Failure>>()?;
@@ -36,8 +36,8 @@ pub fn run(args: RunLab) -> Result<(), Failure> {
         let unaccounted = run.prepare(step)?;
         let draft = drafts.get(k);
         let (report, costs) = run.measure(step, draft)?;
-        let predicted = draft.map(|draft| draft.run(&costs)).transpose()?;
-        let verdicts = verdicts::of_step(&args.scenario, &scenario, &report, predicted.as_deref());
+        let prediction = draft.zip(costs).map(|(draft, costs)| draft.run(&costs)).transpose()?;
+        let verdicts = verdicts::of_step(&args.scenario, &scenario, &report, prediction.as_ref());
         if !args.json {
             let before = match k {
                 0 if scenario.title.is_empty() => String::new(),
@@ -58,7 +58,7 @@ pub fn run(args: RunLab) -> Result<(), Failure> {
 /// Print what the simulator is to be given for a step. Where something must be measured for it, that is done in a lab.
 pub fn predict(args: Predict) -> Result<(), Failure> {
     let (scenario, source) = open(&args.scenario, &args.overrides)?;
-    check(&scenario, &source)?;
+    classes::check(&scenario, &source)?;
     let step = scenario.steps.get(args.step as usize - 1).ok_or_else(|| {
         let steps = scenario.steps.len();
         Failure::Input(format!("--step {}: the scenario has {steps}", args.step))
@@ -72,24 +72,39 @@ pub fn predict(args: Predict) -> Result<(), Failure> {
             run.prepare(step)?;
             let mut looks = run.looks()?;
             let due = looks.at + CALIBRATION;
-            let costs = costs(&scenario, &draft, &looks.next(due)?.inside)?;
+            let costs = costs(&scenario, &draft, Some(&looks.next(due)?), None);
             run.end()?;
             costs
         }
-        false => Vec::new(),
+        false => costs(&scenario, &draft, None, None),
     };
-    terminal::print(&draft.text(&costs)?)
+    let lacks = || scenario.groups.iter().zip(&costs).filter_map(|(group, cost)| Some((&group.class, cost.err()?)));
+    let all = lacks().count() == costs.len();
+    if let Some((class, lack)) = lacks().find(|(_, lack)| all || *lack == Lack::Unprocessed) {
+        return Err(Failure::Run(format!("what {class:?} costs cannot be measured: {}", lack.why())));
+    }
+    let left_out =
+        |(class, lack): (&String, Lack)| format!("# Without {class:?}: {} within {CALIBRATION}.\n", lack.why());
+    let remarks: String = lacks().map(left_out).collect();
+    terminal::print(&format!("{remarks}{}", draft.text(&costs)?))
 }
 
 /// For how long a frame of each group occupied the CPU in the mean, if the configuration does not say; all frames of a group are of one length. That is measured in the box, at work on the very
 /// traffic: it is a matter of caches, which a module shares with all frames that wait and with the kernel, which receives and sends on the same core; measured anywhere else it is something else.
-fn costs(scenario: &Scenario, draft: &Draft, inside: &Window) -> Result<Vec<Linear>, Failure> {
-    let cost = |class: &str| match inside.class(class).cpu_each {
-        Some(time) => Ok(Linear::from_picos(0, (time * 1e12).round() as u64)),
-        None => Err(Failure::Run(format!("what {class:?} costs cannot be measured: the box processes no frame of it"))),
-    };
-    let costs = scenario.groups.iter().zip(draft.given());
-    costs.map(|(group, given)| given.map_or_else(|| cost(&group.class), Ok)).collect()
+/// `between` is where it was measured, if it had to be, and `besides` what else of the step was.
+fn costs(scenario: &Scenario, draft: &Draft, between: Option<&Slice>, besides: Option<&Slice>) -> Vec<Cost> {
+    draft.costs(|k| {
+        let of_class = |slice: &Slice| slice.inside.class(&scenario.groups[k].class).cpu_each;
+        let was_there = |slice: &Slice| {
+            let group = &slice.traffic.groups[k];
+            group.sent + group.missed > 0 || of_class(slice).is_some()
+        };
+        match between.and_then(of_class) {
+            Some(time) => Ok(Linear::from_picos(0, (time * 1e12).round() as u64)),
+            None if between.into_iter().chain(besides).any(was_there) => Err(Lack::Unprocessed),
+            None => Err(Lack::Unsent),
+        }
+    })
 }
 
 /// A file, or one of the scenarios that the program brings with it.
@@ -123,18 +138,6 @@ fn open(name: &str, overrides: &[String]) -> Result<(Scenario, Source), Failure>
         Failure::input(InputError::new(name, message))
     })?;
     Ok((scenario, Source { file: Some(live.clone()), name: live, text }))
-}
-
-/// Whether the box can be what every step wants it to be, and knows the classes: before anything is made.
-fn check(scenario: &Scenario, source: &Source) -> Result<(), Failure> {
-    for step in &scenario.steps {
-        let middlebox = source.config(&step.set).and_then(|config| config.middlebox()).map_err(Failure::input)?;
-        let classes: Vec<&str> = middlebox.class_names().collect();
-        if let Some(group) = scenario.groups.iter().find(|group| !classes.contains(&group.class.as_str())) {
-            return Err(Failure::input(InputError::new(&source.name, unknown("class", &group.class, &classes))));
-        }
-    }
-    Ok(())
 }
 
 /// A run on its way.
@@ -182,12 +185,12 @@ impl<'a> Run<'a> {
     }
 
     /// Measure what the step comes to, and what the draft must know of the cost of frames meanwhile.
-    fn measure(&mut self, step: &Step, draft: Option<&Draft>) -> Result<(StepReport, Vec<Linear>), Failure> {
+    fn measure(&mut self, step: &Step, draft: Option<&Draft>) -> Result<(StepReport, Option<Vec<Cost>>), Failure> {
         let (turned, scenario) = (self.turned, self.scenario);
-        let draft = draft.filter(|draft| draft.must_measure());
+        let must_measure = draft.is_some_and(Draft::must_measure);
         let mut looks = self.looks()?;
         let (mut due, mut measured, mut between) = (looks.at, Vec::new(), Vec::new());
-        for (purpose, time) in slices(step.time, draft.is_some()) {
+        for (purpose, time) in slices(step.time, must_measure) {
             due += time;
             let slice = looks.next(due)?;
             match purpose {
@@ -197,8 +200,8 @@ impl<'a> Run<'a> {
         }
         let [measured, between] = [measured, between].map(|slices| slices.into_iter().reduce(Slice::and));
         let measured = measured.ok_or_else(|| Failure::Run("nothing was measured".into()))?;
-        let costs = draft.zip(between).map(|(draft, between)| costs(scenario, draft, &between.inside)).transpose()?;
-        Ok((StepReport::new(step, turned, &scenario.groups, measured), costs.unwrap_or_default()))
+        let costs = draft.map(|draft| costs(scenario, draft, between.as_ref(), Some(&measured)));
+        Ok((StepReport::new(step, turned, &scenario.groups, measured), costs))
     }
 
     /// End the box, if there is one. Says how many frames it has no account of.

@@ -5,7 +5,7 @@ use dovetail_experiment::reproduce::{Check, Claim, Criterion, Verdict};
 use dovetail_lab::scenario::{Scenario, Theory};
 use dovetail_sched::{Spec, catalog};
 
-use super::predict::Predicted;
+use super::predict::{Lack, Predicted, Prediction};
 use super::report::{GroupSummary, StepReport};
 
 /// How far a measurement may be from what theory says, per cent.
@@ -25,6 +25,9 @@ const MOUSE: f64 = 0.01;
 
 /// Why a simulation has nothing to be held against.
 const UNEVEN: &str = "frames of a class took over 5 % more or less of the CPU than between the parts of the step: this machine's speed changes";
+
+/// The same where frames of unknown cost were there.
+const UNKNOWN_COST: &str = "the box processed no frame of a class while it was measured what frames cost, and a simulation without that class would be one of something else: a longer step tells more";
 
 /// What the paper calls two orders of magnitude, read as where `dovetail reproduce tradeoff-fig6` simulates it: a factor that rounds to 10^2.
 const TWO_ORDERS: f64 = 50.0;
@@ -47,15 +50,19 @@ pub struct Verdicts {
     pub checks: Vec<Check>,
     /// Why some could not be made.
     pub hindered: Option<&'static str>,
+    /// What was not simulated, and why.
+    pub remarks: Vec<String>,
 }
 
 /// The checks of a step: against theory as far as there is one for its scheduler and traffic, and against a simulation if there was one.
-pub fn of_step(id: &str, scenario: &Scenario, report: &StepReport, predicted: Option<&[Predicted]>) -> Verdicts {
+pub fn of_step(id: &str, scenario: &Scenario, report: &StepReport, prediction: Option<&Prediction>) -> Verdicts {
     let mut verdicts = by_theory(id, scenario, report);
-    if let Some(predicted) = predicted {
-        let shares: Vec<[f64; 2]> = predicted.iter().map(|predicted| predicted.shares).collect();
-        let mut step = StepChecks::new(id, report, &shares);
-        step.of_simulation(predicted);
+    if let Some(Prediction { groups, lacks }) = prediction {
+        let mut step = StepChecks::new(id, report, &simulated_shares(groups));
+        for &(place, lack) in lacks {
+            verdicts.remarks.push(step.without_cost(&report.groups[place].class, lack));
+        }
+        step.of_simulation(groups);
         verdicts.hindered = verdicts.hindered.or(step.hindered.err());
         verdicts.checks.extend(step.checks);
     }
@@ -78,7 +85,12 @@ fn by_theory(id: &str, scenario: &Scenario, report: &StepReport) -> Verdicts {
         Kind::Udp => step.of_udp(&shares),
         Kind::Tcp => step.of_tcp(&shares, expectation, scenario.options.ecn),
     }
-    Verdicts { checks: step.checks, hindered: step.hindered.err() }
+    Verdicts { checks: step.checks, hindered: step.hindered.err(), remarks: Vec::new() }
+}
+
+/// Parts of CPU and link; of a group that was not simulated, none.
+fn simulated_shares(groups: &[Option<Predicted>]) -> Vec<[f64; 2]> {
+    groups.iter().map(|predicted| predicted.map_or([0.0; 2], |predicted| predicted.shares)).collect()
 }
 
 /// What all groups send.
@@ -179,12 +191,31 @@ impl<'a> StepChecks<'a> {
         self.mice();
     }
 
-    fn of_simulation(&mut self, predicted: &[Predicted]) {
-        let shares: Vec<[f64; 2]> = predicted.iter().map(|predicted| predicted.shares).collect();
+    /// Nobody knows what a frame of this class costs. Says so.
+    fn without_cost(&mut self, class: &str, lack: Lack) -> String {
+        let value = Value {
+            quantity: format!("simulated: {class}: CPU time of a frame"),
+            unit: "us",
+            theory: None,
+            criterion: Criterion::WithinPercent(NEAR),
+            why: "the mean between the parts of the step, within 5 %",
+        };
+        self.hold(value, Err(lack.why()));
+        if lack == Lack::Unprocessed {
+            self.hindered = self.hindered.and(Err(UNKNOWN_COST));
+        }
+        format!("{class} is not simulated: {}.", lack.why())
+    }
+
+    /// Against what was simulated, if anything was.
+    fn of_simulation(&mut self, predicted: &[Option<Predicted>]) {
+        if predicted.iter().all(Option::is_none) {
+            return;
+        }
         self.simulated_costs(predicted);
         let why = "the simulation of the same flows and box, within 5 %";
-        self.utilisation("simulated: ", &shares, why);
-        for (group, predicted) in self.report.groups.iter().zip(predicted) {
+        self.utilisation("simulated: ", &simulated_shares(predicted), why);
+        for (group, predicted) in simulated(self.report, predicted) {
             let [cpu, link] = predicted.shares;
             self.share_and_goodput("simulated: ", group, (cpu.max(link), predicted.frames), why);
         }
@@ -192,9 +223,9 @@ impl<'a> StepChecks<'a> {
     }
 
     /// A simulation foretells what happens if frames cost what they are said to.
-    fn simulated_costs(&mut self, predicted: &[Predicted]) {
+    fn simulated_costs(&mut self, predicted: &[Option<Predicted>]) {
         let mut steady = true;
-        for (group, predicted) in self.report.groups.iter().zip(predicted) {
+        for (group, predicted) in simulated(self.report, predicted) {
             let Some(expected) = predicted.measured else { continue };
             let found = group.demand.times[0];
             let value = Value {
@@ -258,7 +289,9 @@ impl<'a> StepChecks<'a> {
         let greedy = |group: &GroupSummary| asks(group) > group.fair_share * 1.001;
         let per_flow = |group: &GroupSummary| group.fair_share / f64::from(group.demand.flows);
         let fair = groups.iter().filter(|group| greedy(group)).map(per_flow).fold(f64::INFINITY, f64::min);
-        let mouse = |group: &GroupSummary| asks(group) / f64::from(group.demand.flows) < MOUSE * fair;
+        // Of a group of which nothing came it is not known what it asks for.
+        let mouse =
+            |group: &GroupSummary| asks(group) > 0.0 && asks(group) / f64::from(group.demand.flows) < MOUSE * fair;
         let places = |is: &dyn Fn(&GroupSummary) -> bool| (0..groups.len()).filter(|&k| is(&groups[k])).collect();
         let kinds: [Vec<usize>; 2] = [places(&greedy), places(&mouse)];
         kinds.iter().all(|kind| !kind.is_empty()).then_some(kinds)
@@ -284,12 +317,12 @@ impl<'a> StepChecks<'a> {
     }
 
     /// Mice are few, so their mean is known as well as their number and spread allow, measured and simulated alike.
-    fn simulated_mice(&mut self, predicted: &[Predicted]) {
-        let latency = |k: usize| predicted[k].latency;
+    fn simulated_mice(&mut self, predicted: &[Option<Predicted>]) {
+        let latency = |k: usize| predicted[k]?.latency;
         let Some((theory, simulated)) = self.elephants_to_mice(|k| latency(k).map(|l| l.mean)) else { return };
         let Some((ratio, note)) = self.elephants_to_mice(|k| self.report.groups[k].box_latency_mean_s) else { return };
         let Some([_, mice]) = self.elephants_and_mice() else { return };
-        let known = |k: usize| latency(k).map(|l| (l, predicted[k].frames * self.report.measured_s));
+        let known = |k: usize| Some((latency(k)?, predicted[k]?.frames * self.report.measured_s));
         let Some(mice) = mice.into_iter().map(known).collect::<Option<Vec<_>>>() else { return };
         let off = NEAR / 100.0 + ERRORS * standard_error(&mice);
         let value = Value {
@@ -382,6 +415,14 @@ impl<'a> StepChecks<'a> {
     }
 }
 
+/// Groups that were.
+fn simulated<'a>(
+    report: &'a StepReport,
+    predicted: &'a [Option<Predicted>],
+) -> impl Iterator<Item = (&'a GroupSummary, Predicted)> {
+    report.groups.iter().zip(predicted).filter_map(|(group, predicted)| Some((group, (*predicted)?)))
+}
+
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
     (count > 0).then(|| sum / f64::from(count))
@@ -416,6 +457,13 @@ mod tests {
         assert_eq!((mean([].into_iter()), mean([1.0, 4.0].into_iter())), (None, Some(2.5)));
     }
 
+    /// The traffic of [`report`], of which no theory tells.
+    fn scenario() -> Scenario {
+        let text = "live = \"box.toml\"\nstep = [{ time = \"1 s\" }]\n\
+            udp = [{ class = \"one\", port = 1, frame = \"60 B\", rate = \"1 pps\" }]\n";
+        Scenario::parse("s.toml", text, &[]).unwrap()
+    }
+
     /// A step in which a thousand frames of either of two classes occupied the CPU for 20 us each.
     fn report() -> StepReport {
         let config = "scheduler = \"fifo\"\nports = { in = \"packet:a\", out = \"packet:b\" }\n\
@@ -430,6 +478,7 @@ mod tests {
             class: class.to_string(),
             window: Duration::from_secs(1),
             bytes: vec![0],
+            sent: 0,
             received: 0,
             lost: 0,
             latency: None,
@@ -450,7 +499,8 @@ mod tests {
     fn nothing_is_held_against_a_simulation_of_a_machine_whose_speed_changed() {
         let report = report();
         let of = |us: [f64; 2]| {
-            let of_group = |us| Predicted { shares: [0.0; 2], frames: 1.0, latency: None, measured: Some(us / 1e6) };
+            let of_group =
+                |us| Some(Predicted { shares: [0.0; 2], frames: 1.0, latency: None, measured: Some(us / 1e6) });
             let mut step = StepChecks::new("lab", &report, &[[0.0; 2]; 2]);
             step.of_simulation(&us.map(of_group));
             let verdicts: Vec<Verdict> = step.checks.iter().map(|check| check.verdict).collect();
@@ -462,6 +512,26 @@ mod tests {
         assert_eq!(of([20.0, far]), ([Verdict::Reproduced, Verdict::Differs], false, Err(UNEVEN)));
         // The costs of all classes are shown.
         assert_eq!(of([far, near]), ([Verdict::Differs, Verdict::Reproduced], false, Err(UNEVEN)));
+    }
+
+    #[test]
+    fn a_class_without_frames_hinders_no_other_and_one_whose_frames_wait_all() {
+        let (report, scenario) = (report(), scenario());
+        let of_two = Predicted { shares: [0.0; 2], frames: 1.0, latency: None, measured: Some(20e-6) };
+        let of = |groups: [Option<Predicted>; 2], lack| {
+            let prediction = Prediction { groups: groups.into(), lacks: vec![(0, lack)] };
+            of_step("lab", &scenario, &report, Some(&prediction))
+        };
+        let Verdicts { checks, hindered, remarks } = of([None, Some(of_two)], Lack::Unsent);
+        assert_eq!((hindered, remarks), (None, vec!["one is not simulated: no frame of it was sent.".to_string()]));
+        let told: Vec<(&str, Verdict)> = checks.iter().map(|check| (check.quantity.as_str(), check.verdict)).collect();
+        let cost = "simulated: one: CPU time of a frame";
+        assert_eq!(told[0], (cost, Verdict::NotComparable));
+        assert_eq!(told[1], ("simulated: two: CPU time of a frame", Verdict::Reproduced));
+        assert!(told[2..].iter().all(|(quantity, _)| !quantity.contains("one")), "{told:?}");
+        let Verdicts { checks, hindered, remarks } = of([None, None], Lack::Unprocessed);
+        assert_eq!((hindered, remarks.len(), checks.len()), (Some(UNKNOWN_COST), 1, 1));
+        assert_eq!((checks[0].quantity.as_str(), checks[0].verdict), (cost, Verdict::NotComparable));
     }
 
     /// Nothing says what a packet is worth of which none is expected.

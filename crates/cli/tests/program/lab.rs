@@ -403,6 +403,58 @@ fn a_step_and_the_cost_of_its_frames_are_measured_in_turns() {
     assert_eq!(left(&lab), 0);
 }
 
+/// A class with modules, of which a frame is sent in a hundred seconds.
+const RARE: [&str; 2] = [
+    "[[udp]]\nclass = \"rare\"\nport = 5003\nframe = \"1000 B\"\nrate = \"0.01 pps\"\n",
+    "[[class]]\nname = \"rare\"\nmatch = [{ dport = \"5003\" }]\nmodules = [\"headers\"]\n",
+];
+
+#[test]
+fn a_class_without_frames_is_not_simulated_and_the_others_are() {
+    if !may_run() {
+        return;
+    }
+    let (folder, lab) = (with_udp(), name("rare"));
+    let scenario = &SCENARIO[..SCENARIO.find("[[tcp]]").unwrap()];
+    folder.write("s.toml", format!("{scenario}{}", RARE[0]));
+    folder.write("box.toml", format!("{}{}{CHECKS}", BOX, RARE[1]));
+    let run = ["lab", "run", "s.toml", "--name", &lab, "--predict"];
+    let said = folder.dovetail(&run).succeeds().out;
+    assert_eq!(said.matches("rare is not simulated: no frame of it was sent.").count(), 2, "{said}");
+    let document: serde_json::Value =
+        serde_json::from_str(&folder.dovetail(&[&run[..], &["--json"]].concat()).succeeds().out).unwrap();
+    let checks = document["checks"].as_array().unwrap();
+    let of = |quantity: &str| checks.iter().filter(|check| check["quantity"] == quantity).collect::<Vec<_>>();
+    for check in of("simulated: rare: CPU time of a frame") {
+        assert_eq!((&check["verdict"], check["paper"].is_null()), (&"not-comparable".into(), true), "{check}");
+        assert!(check["why"].as_str().unwrap().contains("no frame of it was sent"), "{check}");
+    }
+    assert_eq!([of("simulated: rare: goodput").len(), of("simulated: tunnel: goodput").len()], [0, 2], "{checks:?}");
+
+    let text = folder.dovetail(&["lab", "predict", "s.toml", "--name", &lab]).succeeds().out;
+    assert!(text.starts_with("# Without \"rare\": no frame of it was sent within 5 s.\n"), "{text}");
+    let document: toml::Table = text.parse().unwrap();
+    assert_eq!(["class", "flows"].map(|key| document[key].as_array().unwrap().len()), [2, 2], "{text}");
+    assert_eq!(left(&lab), 0);
+}
+
+#[test]
+fn flows_that_the_box_takes_for_another_class_are_refused() {
+    let folder = with_scenario();
+    let rare = RARE[1].replace("5003", "5004");
+    folder.write("s.toml", format!("{SCENARIO}{}", RARE[0]));
+    folder.write("box.toml", format!("{}{rare}{CHECKS}", BOX));
+    let words =
+        ["the flows of \"rare\" would be of class \"forwarding\"", "UDP from 10.99.0.1 to 10.99.0.2, port 5003"];
+    for command in [&["run", "s.toml"][..], &["run", "s.toml", "--predict"], &["predict", "s.toml"]] {
+        folder.dovetail(&[&["lab"], command].concat()).fails(2, &words);
+    }
+    // What the client's kernel chooses may be in the range.
+    folder.write("box.toml", format!("{}{}{CHECKS}", BOX, rare.replace("dport = \"5004\"", "sport = \"40000-50000\"")));
+    let said = folder.dovetail(&["lab", "predict", "s.toml"]);
+    assert!(said.err.contains("only UDP flows can be predicted"), "{said:?}");
+}
+
 #[test]
 fn kernels_use_ecn_as_they_are_told() {
     if !may_run() {

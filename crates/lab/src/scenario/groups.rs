@@ -35,6 +35,8 @@ pub struct GroupReport {
     pub window: Duration,
     /// Bytes of each flow that came to the server: of UDP whole frames, of TCP what the program has read.
     pub bytes: Vec<u64>,
+    /// UDP frames that left the client.
+    pub sent: u64,
     /// UDP frames that came to the server.
     pub received: u64,
     /// UDP frames that were lost; negative where more came late than were lost.
@@ -75,6 +77,7 @@ impl GroupReport {
             class: later.class,
             window: self.window + later.window,
             bytes: self.bytes.iter().zip(later.bytes).map(|(bytes, later)| bytes + later).collect(),
+            sent: self.sent + later.sent,
             received: self.received + later.received,
             lost: self.lost + later.lost,
             latency,
@@ -158,6 +161,7 @@ fn of_udp(group: &Group, report: &UdpReport, first: usize) -> GroupReport {
         class: group.class.clone(),
         window: report.window,
         bytes: flows.iter().map(|flow| flow.bytes).collect(),
+        sent: flows.iter().map(|flow| flow.sent).sum(),
         received: flows.iter().map(|flow| flow.received).sum(),
         lost: flows.iter().map(|flow| flow.lost).sum(),
         latency: Some(latency),
@@ -176,6 +180,7 @@ fn of_tcp(group: &Group, report: &TcpReport, first: usize) -> GroupReport {
         class: group.class.clone(),
         window: report.window,
         bytes: flows.iter().map(|flow| flow.bytes).collect(),
+        sent: 0,
         received: 0,
         lost: 0,
         latency: None,
@@ -198,6 +203,7 @@ mod tests {
             class: "voice".into(),
             window: Duration::from_secs(window),
             bytes: bytes.to_vec(),
+            sent: 10 * window,
             received,
             lost,
             latency: Some(latency),
@@ -220,7 +226,7 @@ mod tests {
         assert_eq!((sum.goodput(), sum.lost_part()), (vec![12_000.0, 4_000.0], Some(0.0)));
         let latency = sum.latency.as_ref().unwrap();
         assert_eq!((latency.len(), latency.value_at_quantile(0.5)), (3, latency.lowest_equivalent(5_000) + 511));
-        assert_eq!((latency.max() / 100_000, sum.missed, marked), (90, 4, Some(7)));
+        assert_eq!((latency.max() / 100_000, sum.sent, sum.missed, marked), (90, 40, 4, Some(7)));
         let mut lossy = group(1, [0, 0], (9, 3), &[]);
         assert_eq!(lossy.lost_part(), Some(0.25));
         (lossy.received, lossy.lost) = (0, 0);
