@@ -300,6 +300,13 @@ fn wrong_values_are_refused_where_they_stand() {
     );
     between.refused("[trace]\nin = \"none/x\"", &["none/x: cannot be written: there is no folder", &place(9, 6)]);
     between.refused("[record]\nout = \".\"", &["cannot be written: it is a folder", &place(9, 7)]);
+    for section in ["record", "trace"] {
+        for (key, column) in [("in", 6), ("out", 7)] {
+            let text = format!("[{section}]\n{key} = \"\"");
+            between.refused(&text, &["\"\": expected the name of a file", &place(9, column)]);
+        }
+    }
+    between.refused("[control]\nsocket = \"\"", &["\"\": expected the name of a file", &place(9, 10)]);
     let left = std::fs::read_dir(between.folder.path()).unwrap().count();
     assert_eq!(left, 2, "nothing is begun");
 }

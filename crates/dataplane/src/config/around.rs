@@ -10,6 +10,7 @@ use dovetail_units::{Duration, Time};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::values::named_file;
 use super::{Config, folder_of};
 use crate::module::ModuleConfig;
 use crate::port::decorate::{Faults, Faulty, Recorded, Traced};
@@ -50,10 +51,10 @@ pub(super) struct PortFaults {
 #[serde(deny_unknown_fields)]
 pub(super) struct FileTable {
     /// What passes the port `in`.
-    #[serde(rename = "in")]
+    #[serde(rename = "in", default, deserialize_with = "named_file")]
     inside: Option<Spanned<PathBuf>>,
     /// What passes the port `out`.
-    #[serde(rename = "out")]
+    #[serde(rename = "out", default, deserialize_with = "named_file")]
     outside: Option<Spanned<PathBuf>>,
 }
 

@@ -25,7 +25,7 @@ use crate::port::{self, Kind, Options, Port};
 
 use around::{FaultTable, FileTable};
 use rules::Match;
-use values::{Frames, Key, Listen};
+use values::{Frames, Key, Listen, file_name};
 pub(crate) use values::{Percent, Room};
 
 /// The file as it is written. Every key that exists stands here; an unknown key is an error.
@@ -153,6 +153,7 @@ impl Ecn {
 #[serde(deny_unknown_fields)]
 pub struct Control {
     /// The control socket. Default none.
+    #[serde(default, deserialize_with = "file_name")]
     pub socket: Option<PathBuf>,
 }
 

@@ -2,14 +2,42 @@
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use dovetail_config::nearest;
 use dovetail_sched::Limit;
 use dovetail_units::Bytes;
 use dovetail_wire::{KeyKind, protocol_name};
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
 
 use crate::core::Budget;
+
+/// The name of a file that is made.
+#[derive(Deserialize)]
+#[serde(try_from = "PathBuf")]
+struct FileName(PathBuf);
+
+impl TryFrom<PathBuf> for FileName {
+    type Error = &'static str;
+
+    fn try_from(path: PathBuf) -> Result<Self, Self::Error> {
+        if path.as_os_str().is_empty() { Err("\"\": expected the name of a file") } else { Ok(Self(path)) }
+    }
+}
+
+/// A file's name and where it stands.
+pub(super) fn named_file<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Spanned<PathBuf>>, D::Error> {
+    let name = Spanned::<FileName>::deserialize(value)?;
+    let span = name.span();
+    Ok(Some(Spanned::new(span, name.into_inner().0)))
+}
+
+/// A file's name.
+pub(super) fn file_name<'de, D: Deserializer<'de>>(value: D) -> Result<Option<PathBuf>, D::Error> {
+    FileName::deserialize(value).map(|name| Some(name.0))
+}
 
 /// A part of a core, `"0.01 %"` to `"100 %"`.
 #[derive(Clone, Copy, Debug)]
