@@ -84,8 +84,8 @@ fn run(
     terminal::say(&confine(config).map_err(Failure::run)?.to_string());
     if config.is_simulated() {
         let start = live.next_event().unwrap_or_default();
-        let end = simulated_time(live, stop).map_err(Failure::run)?.ok_or(Failure::Interrupted)?;
-        return Ok((Report::new(live.totals(end), end.since(start).as_secs_f64()), Ok(())));
+        let (end, ended) = simulated_time(live, stop).ok_or(Failure::Interrupted)?;
+        return Ok((Report::new(live.totals(end), end.since(start).as_secs_f64()), ended.map_err(Failure::run)));
     }
     let (mut desk, counter) = Desk::open();
     let _served = doors.serve(counter.reloading(config.clone()))?;

@@ -93,22 +93,31 @@ fn rest(live: &mut Live, clock: &Clock, now: Time) {
     }
 }
 
-/// Run by the time stamps of what comes, at once, until nothing will come any more and nothing is held. `None` if `stop` was set before; then
-/// nothing is written: what ports have begun is gone with them.
+/// Run by the time stamps of what comes, at once, until nothing will come any more and nothing is held. When an error ends the run, what is left is given
+/// up, and what ports have written is brought into its place.
 ///
-/// # Errors
-/// A port is of no use any more, or a file could not be written whole.
-pub fn simulated_time(live: &mut Live, stop: &AtomicBool) -> io::Result<Option<Time>> {
+/// Returns when it ended, and what went wrong, as [`real_time`] does. `None` if `stop` was set before; then nothing is written: what ports have begun
+/// is gone with them.
+pub fn simulated_time(live: &mut Live, stop: &AtomicBool) -> Option<(Time, io::Result<()>)> {
     let mut now = Time::ZERO;
-    while let Some(next) = live.next_event() {
+    let mut served = Ok(());
+    while let (Some(next), Ok(())) = (live.next_event(), &served) {
         if stop.load(Ordering::Relaxed) {
-            return Ok(None);
+            return None;
         }
         now = now.max(next);
-        live.step(now, false)?;
-        while live.waits_for_port() {
-            live.step(now, true)?;
-        }
+        served = at_once(live, now);
     }
-    live.finish().map(|()| Some(now))
+    live.give_up(now);
+    let finished = live.finish();
+    Some((now, both(served, finished)))
+}
+
+/// All that is due until `now`; ports take all that leaves.
+fn at_once(live: &mut Live, now: Time) -> io::Result<()> {
+    live.step(now, false)?;
+    while live.waits_for_port() {
+        live.step(now, true)?;
+    }
+    Ok(())
 }

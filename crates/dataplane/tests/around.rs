@@ -83,7 +83,8 @@ impl Between {
     /// Run it with these sections in its configuration. No frame is lost sight of.
     fn run(&self, sections: &str) -> Totals {
         let mut live = self.live(sections).unwrap_or_else(|error| panic!("{error}"));
-        let end = simulated_time(&mut live, &AtomicBool::new(false)).unwrap().unwrap();
+        let (end, ended) = simulated_time(&mut live, &AtomicBool::new(false)).unwrap();
+        ended.unwrap();
         let totals = live.totals(end);
         assert_eq!((totals.forward.unaccounted, totals.forward.buffers.lost), (0, 0));
         totals

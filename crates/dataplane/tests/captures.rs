@@ -1,11 +1,17 @@
 //! The box between capture files: the whole way from a configuration to what is written, in simulated time.
 
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::RawFd;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use dovetail_dataplane::config::Config;
+use dovetail_dataplane::config::{Config, EPOCH};
 use dovetail_dataplane::driver::simulated_time;
+use dovetail_dataplane::frame::{Frame, Pool};
 use dovetail_dataplane::live::Live;
+use dovetail_dataplane::port::capture::CapturePort;
+use dovetail_dataplane::port::{Port, PortCounters};
 use dovetail_trace::{CaptureReader, PcapWriter};
 use dovetail_units::{Duration, Time};
 use dovetail_wire::LinkType;
@@ -64,7 +70,8 @@ fn frames_of_both_captures_pass_the_box_at_the_times_that_its_link_allows() {
     let name = file("box.toml").display().to_string();
     let config = Config::parse(&name, text, &[]).unwrap_or_else(|error| panic!("{error}"));
     let mut live = Live::open(&config).unwrap_or_else(|error| panic!("{error}"));
-    let end = simulated_time(&mut live, &AtomicBool::new(false)).unwrap().unwrap();
+    let (end, ended) = simulated_time(&mut live, &AtomicBool::new(false)).unwrap();
+    ended.unwrap();
     let expected =
         [(DAY + MILLISECOND, udp(1)), (DAY + MILLISECOND + MILLISECOND, udp(2)), (third + MILLISECOND, udp(3))];
     assert_eq!(read(&file("out.pcap")), expected);
@@ -113,7 +120,7 @@ fn packets_without_times_come_when_the_box_begins_and_never_by_the_time_of_day()
         let name = file("box.toml").display().to_string();
         let config = Config::parse(&name, &text, &[]).unwrap_or_else(|error| panic!("{error}"));
         let mut live = Live::open(&config).unwrap_or_else(|error| panic!("{error}"));
-        simulated_time(&mut live, &AtomicBool::new(false)).unwrap().unwrap();
+        simulated_time(&mut live, &AtomicBool::new(false)).unwrap().1.unwrap();
         read(&file("out.pcap"))
     };
     assert_eq!(left("in.pcap", ""), [(Time::ZERO + MILLISECOND, udp(1))]);
@@ -145,8 +152,101 @@ fn a_box_that_is_told_to_stop_leaves_no_files() {
     let name = folder.path().join("box.toml").display().to_string();
     let config = Config::parse(&name, text, &[]).unwrap_or_else(|error| panic!("{error}"));
     let mut live = Live::open(&config).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(simulated_time(&mut live, &AtomicBool::new(true)).unwrap(), None);
+    assert!(simulated_time(&mut live, &AtomicBool::new(true)).is_none());
     drop(live);
     let left = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
     assert_eq!(left.collect::<Vec<_>>(), ["in.pcap"]);
+}
+
+/// A box whose `out` port writes into a folder that is gone when it is done, and its `record` elsewhere.
+#[test]
+fn a_box_whose_capture_cannot_be_written_gives_its_accounts() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    std::fs::create_dir(file("gone")).unwrap();
+    let frames: Vec<_> = (0..3).map(|k| (DAY + MILLISECOND.saturating_mul(k), udp(k as u16))).collect();
+    write(&file("in.pcap"), &frames);
+    let text = r#"
+        scheduler = "fifo"
+        ports = { in = "pcap:in.pcap", out = "pcap:>gone/out.pcap" }
+        record = { in = "seen.pcap" }
+        class = [{ name = "all", cost = "0 us" }]
+    "#;
+    let name = file("box.toml").display().to_string();
+    let config = Config::parse(&name, text, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let mut live = Live::open(&config).unwrap_or_else(|error| panic!("{error}"));
+    std::fs::remove_dir_all(file("gone")).unwrap();
+    let (end, ended) = simulated_time(&mut live, &AtomicBool::new(false)).unwrap();
+    let message = ended.unwrap_err().to_string();
+    assert!(message.contains("gone/out.pcap cannot be written: No such file or directory"), "{message}");
+    let snapshot = live.snapshot_of(end, 0);
+    assert_eq!((snapshot.total.frames_in, snapshot.total.frames_out, snapshot.unaccounted), (3, 3, 0));
+    // What could be written is there.
+    assert_eq!(read(&file("seen.pcap")), frames);
+    assert!(!file("gone").exists());
+}
+
+/// A port that brings what it has and takes so many frames at most.
+struct Full(CapturePort, usize);
+
+impl Port for Full {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn link(&self) -> LinkType {
+        self.0.link()
+    }
+
+    fn receive(&mut self, now: Time, pool: &mut Pool, frames: &mut Vec<Frame>) -> io::Result<()> {
+        self.0.receive(now, pool, frames)
+    }
+
+    fn send(&mut self, now: Time, frames: &mut VecDeque<Frame>, pool: &mut Pool) -> io::Result<()> {
+        while self.1 > 0 && !frames.is_empty() {
+            self.1 -= 1;
+            let mut one = frames.drain(..1).collect();
+            self.0.send(now, &mut one, pool)?;
+        }
+        if frames.is_empty() { Ok(()) } else { Err(io::Error::other("the disk is full")) }
+    }
+
+    fn readable(&self) -> Option<RawFd> {
+        None
+    }
+
+    fn ended(&self) -> bool {
+        self.0.ended()
+    }
+
+    fn next_arrival(&mut self) -> Option<Time> {
+        self.0.next_arrival()
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        self.0.counters()
+    }
+}
+
+#[test]
+fn what_a_box_holds_when_its_capture_can_grow_no_more_is_counted_as_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    write(&file("in.pcap"), &(0..9).map(|k| (DAY, udp(k))).collect::<Vec<_>>());
+    let text = "scheduler = \"drr\"\nports = { in = \"pcap:in.pcap\", out = \"pcap:>out.pcap\" }\nlink = { rate = \"8 Mbps\" }\n";
+    let config = Config::parse("box.toml", text, &[]).unwrap();
+    let open = |input: Option<&str>, output: Option<&str>| {
+        let [input, output] = [input, output].map(|name| name.map(file));
+        CapturePort::open("port", input.as_deref(), output.as_deref(), Time::ZERO + DAY.since(EPOCH)).unwrap()
+    };
+    let (inside, outside) = (open(Some("in.pcap"), None), Full(open(None, Some("out.pcap")), 4));
+    let mut live = Live::new(config.middlebox().unwrap(), Box::new(inside), Box::new(outside), Duration::ZERO);
+    let (end, ended) = simulated_time(&mut live, &AtomicBool::new(false)).unwrap();
+    assert_eq!(ended.unwrap_err().to_string(), "the disk is full");
+    // The fifth frame left after 5 ms, and could not be written.
+    assert_eq!(end, EPOCH + MILLISECOND.saturating_mul(5));
+    let snapshot = live.snapshot_of(end, 0);
+    assert_eq!((snapshot.total.frames_in, snapshot.total.frames_out, snapshot.total.held), (9, 5, 0));
+    assert_eq!((snapshot.total.dropped["stopped"], snapshot.outgoing, snapshot.ports["out"].sent), (4, 1, 4));
+    assert_eq!((snapshot.unaccounted, snapshot.buffers.lost), (0, 0));
 }

@@ -97,6 +97,26 @@ fn a_capture_without_packets_takes_no_time() {
     assert!(said.starts_with("drr for 0") && said.contains(" 0.0 % ") && !said.contains("NaN"), "{said}");
 }
 
+/// Both captures outgrow what a file may be.
+#[test]
+fn a_box_over_captures_that_cannot_be_written_reports_and_leaves_nothing() {
+    let folder = folder("2000");
+    folder.write("box.toml", format!("{BOX}[record]\nin = \"out/in.pcap\"\n"));
+    let said = folder.shell("trap '' XFSZ; ulimit -f 64; exec $dovetail live box.toml --json");
+    let report: serde_json::Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:#?}"));
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    for file in ["out.pcap", "in.pcap"] {
+        assert!(said.err.contains(&format!("out/{file} cannot be written: ")), "{}", said.err);
+    }
+    let count = |value: &serde_json::Value| value.as_u64().unwrap();
+    let total = &report["forward"]["total"];
+    let dropped: u64 = total["dropped"].as_object().unwrap().values().map(count).sum();
+    let sent = count(&report["forward"]["ports"]["out"]["sent"]) + count(&report["forward"]["outgoing"]);
+    assert_eq!(count(&total["frames_in"]), sent + dropped + count(&total["held"]), "{report}");
+    assert_eq!((count(&total["held"]), report["unaccounted"].as_i64()), (0, Some(0)), "{report}");
+    assert!(sent > 0 && folder.list("out").is_empty(), "{report}");
+}
+
 #[test]
 fn a_time_to_run_is_refused_over_a_capture() {
     let folder = folder("10");
