@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dovetail_config::InputError;
-use dovetail_dataplane::config::Config;
+use dovetail_dataplane::config::{Config, EPOCH};
 use dovetail_dataplane::confine::confine;
 use dovetail_dataplane::control::protocol::{Answer, Request};
 use dovetail_dataplane::control::{Bound, Counter, Desk, Socket};
@@ -52,7 +52,12 @@ fn start(args: args::Start) -> Result<(), Failure> {
         return terminal::print(&config.to_string());
     }
     let (report, ended) = run(&config, &mut live, &stop, args.duration)?;
-    let report = if args.json { serde_json::to_string_pretty(&report).map_err(Failure::run)? } else { text(&report) };
+    let report = if args.json {
+        nothing_came(&report).iter().for_each(|told| terminal::say(told));
+        serde_json::to_string_pretty(&report).map_err(Failure::run)?
+    } else {
+        text(&report)
+    };
     let printed = terminal::print(&report);
     // Also where nobody reads the report.
     ended.and(printed)
@@ -83,7 +88,7 @@ fn run(
     let doors = if config.is_simulated() { Doors::default() } else { Doors::open(config)? };
     terminal::say(&confine(config).map_err(Failure::run)?.to_string());
     if config.is_simulated() {
-        let start = live.next_event().unwrap_or_default();
+        let start = live.next_event().unwrap_or(EPOCH);
         let (end, ended) = simulated_time(live, stop).ok_or(Failure::Interrupted)?;
         return Ok((Report::new(live.totals(end), end.since(start).as_secs_f64()), ended.map_err(Failure::run)));
     }
@@ -160,10 +165,16 @@ fn text(report: &Report) -> String {
             text.push_str(&format!("\nframes that the port {port} has not taken: {waiting}"));
         }
     }
+    nothing_came(report).iter().for_each(|told| text.push_str(&format!("\n{told}")));
     if report.unaccounted != 0 {
         text.push_str(&format!("\nunaccounted: {}", report.unaccounted));
     }
     text
+}
+
+/// That the scheduled direction had nothing to do: of a report that is all zeros it is not clear whether anything is wrong.
+fn nothing_came(report: &Report) -> Option<&'static str> {
+    (report.forward.total.frames_in == 0).then_some("no frames: the port in has brought none")
 }
 
 /// Classes in a table, and drops, of a box that has run for so many seconds.
@@ -231,7 +242,8 @@ mod tests {
     fn end(outgoing: u64, returning: u64, unaccounted: i64) -> String {
         let text = "scheduler = \"fifo\"\nports = { in = \"packet:a\", out = \"packet:b\" }\n";
         let forward = Config::parse("box.toml", text, &[]).unwrap().middlebox().unwrap().snapshot(Time::ZERO);
-        let forward = Snapshot { outgoing, unaccounted, ..forward };
+        let mut forward = Snapshot { outgoing, unaccounted, ..forward };
+        forward.total.frames_in = 5;
         let totals = Totals { forward, reverse: Account::default(), returning };
         let text = super::text(&Report::new(totals, 1.0));
         // Below the table.

@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use dovetail_units::{Duration, Time};
 
+use crate::config::EPOCH;
 use crate::live::Live;
 use crate::port::both;
 
@@ -96,10 +97,10 @@ fn rest(live: &mut Live, clock: &Clock, now: Time) {
 /// Run by the time stamps of what comes, at once, until nothing will come any more and nothing is held. When an error ends the run, what is left is given
 /// up, and what ports have written is brought into its place.
 ///
-/// Returns when it ended, and what went wrong, as [`real_time`] does. `None` if `stop` was set before; then nothing is written: what ports have begun
+/// Returns when it ended, [`EPOCH`] if nothing came, and what went wrong, as [`real_time`] does. `None` if `stop` was set before; then nothing is written: what ports have begun
 /// is gone with them.
 pub fn simulated_time(live: &mut Live, stop: &AtomicBool) -> Option<(Time, io::Result<()>)> {
-    let mut now = Time::ZERO;
+    let mut now = live.next_event().unwrap_or(EPOCH);
     let mut served = Ok(());
     while let (Some(next), Ok(())) = (live.next_event(), &served) {
         if stop.load(Ordering::Relaxed) {

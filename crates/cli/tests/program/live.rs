@@ -95,6 +95,13 @@ fn a_capture_without_packets_takes_no_time() {
     folder.write("in.pcap", header);
     let said = folder.dovetail(&["live", "box.toml", "--set", "control.socket=box.sock"]).succeeds().out;
     assert!(said.starts_with("drr for 0") && said.contains(" 0.0 % ") && !said.contains("NaN"), "{said}");
+    let told = "no frames: the port in has brought none";
+    assert!(said.ends_with(&format!("\n{told}\n")), "{said}");
+    let said = folder.dovetail(&["live", "box.toml", "--json"]).succeeds();
+    let report: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    // The time of a box starts at 1.
+    assert_eq!((report["ran_s"].as_f64(), report["forward"]["time_s"].as_f64()), (Some(0.0), Some(1.0)), "{report}");
+    assert!(said.err.lines().any(|line| line == told), "{}", said.err);
 }
 
 /// Both captures outgrow what a file may be.
