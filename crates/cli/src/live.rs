@@ -39,10 +39,7 @@ pub fn live(args: args::Live) -> Result<(), Failure> {
 fn start(args: args::Start) -> Result<(), Failure> {
     let config = Config::parse(&args.file, &read(&args.file)?, &args.overrides).map_err(Failure::input)?;
     // First of all: a signal must not leave behind what the ports have begun to write.
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::run)?;
-    }
+    let endings = Endings::hear().map_err(Failure::run)?;
     let mut live = Live::open(&config).map_err(Failure::input)?;
     if args.duration.is_some() && config.is_simulated() {
         let message = "--for is for a box that runs by the clock; over a capture it runs as long as that lasts";
@@ -51,7 +48,7 @@ fn start(args: args::Start) -> Result<(), Failure> {
     if args.dry_run {
         return terminal::print(&config.to_string());
     }
-    let (report, ended) = run(&config, &mut live, &stop, args.duration)?;
+    let (report, ended) = run(&config, &mut live, endings, args.duration)?;
     let report = if args.json {
         nothing_came(&report).iter().for_each(|told| terminal::say(told));
         serde_json::to_string_pretty(&report).map_err(Failure::run)?
@@ -82,27 +79,66 @@ fn read(file: &str) -> Result<String, Failure> {
 fn run(
     config: &Config,
     live: &mut Live,
-    stop: &AtomicBool,
+    mut endings: Endings,
     duration: Option<dovetail_units::Duration>,
 ) -> Result<(Report, Result<(), Failure>), Failure> {
     let doors = if config.is_simulated() { Doors::default() } else { Doors::open(config)? };
     terminal::say(&confine(config).map_err(Failure::run)?.to_string());
     if config.is_simulated() {
         let start = live.next_event().unwrap_or(EPOCH);
-        let (end, ended) = simulated_time(live, stop).ok_or(Failure::Interrupted)?;
+        let (end, ended) = simulated_time(live, &endings.stop).ok_or(Failure::Interrupted)?;
         return Ok((Report::new(live.totals(end), end.since(start).as_secs_f64()), ended.map_err(Failure::run)));
     }
     let (mut desk, counter) = Desk::open();
     let _served = doors.serve(counter.reloading(config.clone()))?;
     let clock = Clock::start();
     let start = clock.now();
-    let (end, ended) = real_time(live, &clock, stop, |live, now| {
+    let stop = Arc::clone(&endings.stop);
+    let (end, ended) = real_time(live, &clock, &stop, |live, now| {
         desk.answer(now, live);
-        if desk.stop() || duration.is_some_and(|duration| now.since(start) >= duration) {
-            stop.store(true, Ordering::Relaxed);
+        let over = desk.stop() || duration.is_some_and(|duration| now.since(start) >= duration);
+        if endings.count(over) > 1 {
+            live.hurry();
         }
     });
     Ok((Report::new(live.totals(end), end.since(start).as_secs_f64()), ended.map_err(Failure::run)))
+}
+
+/// What asks the box to end: Ctrl-C and SIGTERM, a client, or its time.
+struct Endings {
+    /// Whether any has.
+    stop: Arc<AtomicBool>,
+    /// A byte for each signal.
+    signals: UnixStream,
+    heard: usize,
+    over: bool,
+}
+
+impl Endings {
+    /// From now on signals are heard.
+    fn hear() -> std::io::Result<Self> {
+        let (signals, signal) = UnixStream::pair()?;
+        signals.set_nonblocking(true)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        for number in [SIGINT, SIGTERM] {
+            signal_hook::low_level::pipe::register(number, signal.try_clone()?)?;
+            signal_hook::flag::register(number, Arc::clone(&stop))?;
+        }
+        Ok(Self { stop, signals, heard: 0, over: false })
+    }
+
+    /// How often the box was asked to end: by each signal, and once because its time is `over` or a client says so.
+    fn count(&mut self, over: bool) -> usize {
+        if over {
+            self.over = true;
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        if self.stop.load(Ordering::Relaxed) {
+            // An error says that there are none.
+            self.heard += self.signals.read(&mut [0; 16]).unwrap_or(0);
+        }
+        self.heard + usize::from(self.over)
+    }
 }
 
 /// What a running box hears and is watched through, opened while it still may.

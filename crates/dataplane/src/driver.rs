@@ -43,7 +43,7 @@ pub fn since_1970() -> Time {
     Time::from_nanos(since.as_nanos() as u64)
 }
 
-/// Run by the machine's clock until `stop` is set or nothing will come any more, then send what is held for at most 2 s. What is left is given
+/// Run by the machine's clock until `stop` is set or nothing will come any more, then send what is held for at most 2 s, or until there is no time for it ([`Live::hurry`]). What is left is given
 /// up, also when an error ends the run, and what ports have written is brought into its place. `listen` is called between bursts, at least every 20 ms, to hear commands.
 ///
 /// Returns when it ended, so that all that the box has done was done before, and what went wrong: a port is of no use any more, or a file could
@@ -70,7 +70,7 @@ fn serve(live: &mut Live, clock: &Clock, stop: &AtomicBool, mut listen: impl FnM
         if stopped.is_none() && (stop.load(Ordering::Relaxed) || live.ended()) {
             stopped = Some(now);
         }
-        if stopped.is_some_and(|at| live.is_empty() || now.since(at) > DRAIN) {
+        if stopped.is_some_and(|at| !live.drains() || now.since(at) > DRAIN) {
             return Ok(());
         }
         let came = live.step(now, stopped.is_some())?;

@@ -31,6 +31,7 @@ pub struct Live {
     delayed: VecDeque<Frame>,
     returning: VecDeque<Frame>,
     reverse: Account,
+    hurry: bool,
 }
 
 /// The accounts of all that is between the ports.
@@ -66,6 +67,7 @@ impl Live {
             delayed: VecDeque::new(),
             returning: VecDeque::new(),
             reverse: Account::default(),
+            hurry: false,
         }
     }
 
@@ -141,6 +143,16 @@ impl Live {
     /// Whether nothing will come any more.
     pub fn ended(&self) -> bool {
         self.inside.ended()
+    }
+
+    /// Once it is told to stop, the box sends nothing more of what it holds.
+    pub fn hurry(&mut self) {
+        self.hurry = true;
+    }
+
+    /// Whether it goes on to send when it is told to stop: something is there, and there is time.
+    pub fn drains(&self) -> bool {
+        !self.hurry && !self.is_empty()
     }
 
     /// The box ends: what is still on its way is dropped and counted as `stopped`. What has left and waits for a port stays there.

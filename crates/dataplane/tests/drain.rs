@@ -93,6 +93,29 @@ fn what_takes_longer_than_two_seconds_is_counted_as_stopped() {
     assert!(ran >= Duration::from_secs(2), "{ran}");
 }
 
+#[test]
+fn a_box_that_is_in_a_hurry_sends_no_more_of_what_it_holds() {
+    // 500 ms each: ten seconds.
+    let mut running = Running::new("16 kbps", |port| Box::new(port));
+    running.send(FRAMES);
+    let (clock, stop) = (Clock::start(), AtomicBool::new(false));
+    let mut told = None;
+    let (end, ended) = real_time(&mut running.live, &clock, &stop, |live, now| {
+        if stop.load(Ordering::Relaxed) {
+            live.hurry();
+        } else if live.snapshot_of(now, 0).total.frames_in == FRAMES {
+            stop.store(true, Ordering::Relaxed);
+            told = Some(now);
+        }
+    });
+    ended.unwrap();
+    let (snapshot, came) = (running.live.snapshot_of(end, 0), running.came() as u64);
+    assert_eq!((snapshot.total.dropped["stopped"], snapshot.total.held), (FRAMES - came, 0));
+    assert_eq!((snapshot.unaccounted, snapshot.buffers.lost), (0, 0));
+    let took = end.since(told.unwrap());
+    assert!(took < Duration::from_secs(2), "{took}");
+}
+
 /// A port whose interface is removed when it has brought everything: what it brings last comes with the error.
 struct Removed(MemoryPort);
 

@@ -28,7 +28,12 @@ const NAMESPACE: &str = "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6 &
 
 /// The box of `box.toml`, in a namespace with two interfaces that are each other's cable.
 fn start(folder: &Folder) -> Child {
-    let script = format!("{NAMESPACE} && exec \"$dovetail\" live box.toml");
+    start_after(folder, "true")
+}
+
+/// The same after a script.
+fn start_after(folder: &Folder, script: &str) -> Child {
+    let script = format!("{NAMESPACE} && {script} && exec \"$dovetail\" live box.toml");
     let mut command = Command::new("unshare");
     command.args(["-n", "sh", "-c", &script]).env("dovetail", env!("CARGO_BIN_EXE_dovetail"));
     command.current_dir(folder.path(".")).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -187,4 +192,38 @@ fn metrics_that_others_could_reach_need_a_word_for_it() {
     folder.write("box.toml", format!("{BOX}\n[metrics]\nlisten = \"0.0.0.0:9100\"\n"));
     let said = folder.dovetail(&["live", "box.toml", "--dry-run"]);
     said.fails(2, &["other machines reach this address", "listen = \"0.0.0.0:9100\"", "remote = true"]);
+}
+
+/// With IPv6 the kernel asks over `right` for routers and neighbours, and the box would need minutes to hand a question on.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "how long another process takes is looked at")]
+fn a_box_that_is_told_twice_to_end_does_so_at_once() {
+    if !may_make_namespaces() {
+        eprintln!("skipped: needs root for a network namespace");
+        return;
+    }
+    let folder = Folder::new();
+    folder.write("box.toml", BOX.replace("64 Mbps", "1 bps"));
+    let asks = "(sleep 1; echo 0 > /proc/sys/net/ipv6/conf/right/disable_ipv6)";
+    let mut running = start_after(&folder, &format!("({asks} &)"));
+    let held = |folder: &Folder| {
+        let said = ctl(folder, &["show", "--json"]).succeeds().out;
+        serde_json::from_str::<serde_json::Value>(&said).unwrap()["total"]["held"].as_u64().unwrap()
+    };
+    let there = listens(&folder, &mut running)
+        && (0..1000).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            held(&folder) > 0
+        });
+    let told = std::time::Instant::now();
+    for signal in ["-TERM", "-INT"] {
+        Command::new("kill").args([signal, &running.id().to_string()]).status().unwrap();
+    }
+    let said = Said::from(running.wait_with_output().unwrap());
+    let took = told.elapsed();
+    assert!(there, "no frame came: {said:#?}");
+    // To hand on what it holds it would take 2 s.
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    let said = said.succeeds();
+    assert!(said.out.contains("\ndropped, stopped: ") && !said.out.contains("unaccounted"), "{}", said.out);
 }
