@@ -12,12 +12,22 @@ use crate::number;
 /// that stands there several times.
 pub fn within(text: &str, table: &Range<usize>, message: &str) -> Option<Range<usize>> {
     let file = DeTable::parse(text).ok()?;
-    let table = entries(file.get_ref()).into_iter().find_map(|entry| match entry {
-        Entry::Value(span, DeValue::Table(found)) if span == *table => Some(found),
-        _ => None,
-    })?;
-    let mut named = entries(table).into_iter().filter(|entry| entry.is_named_by(message));
+    let mut named = entries(at(file.get_ref(), table)?).into_iter().filter(|entry| entry.is_named_by(message));
     named.next().filter(|_| named.next().is_none()).map(Entry::span)
+}
+
+/// The place of the value that `key` has in the table at this place. None if it has none.
+pub fn value_of(text: &str, table: &Range<usize>, key: &str) -> Option<Range<usize>> {
+    let file = DeTable::parse(text).ok()?;
+    at(file.get_ref(), table)?.get(key).map(Spanned::span)
+}
+
+/// The table of the file that stands at this place.
+fn at<'a>(file: &'a DeTable<'a>, place: &Range<usize>) -> Option<&'a DeTable<'a>> {
+    entries(file).into_iter().find_map(|entry| match entry {
+        Entry::Value(span, DeValue::Table(found)) if span == *place => Some(found),
+        _ => None,
+    })
 }
 
 /// A key or a value of a table.

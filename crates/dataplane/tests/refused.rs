@@ -137,8 +137,26 @@ fn what_is_wrong_in_a_module_is_shown_where_it_stands() {
         &module(&format!("{tunnel}dst = \"192.0.2.2\"\nttl = 300")),
         &["`300`, expected a whole number from 0 to 255", "box.toml:12:7"],
     );
+    // And what a module cannot be made of.
+    let expected = "`counters`: expected a power of two from 8 to 1048576";
+    refused(&module("kind = \"monitor\"\ncounters = 100"), &[expected, "counters = 100", "box.toml:8:12"]);
+    let route = "{ prefix = \"10.0.0.0/8\" }";
+    refused(
+        &module(&format!("kind = \"forward\"\nroutes = [{route}, {route}]")),
+        &["`10.0.0.0/8` is there twice", "box.toml:8:10"],
+    );
+    let route = "[[module.routes]]\nprefix = \"10.0.0.0/8\"";
+    refused(
+        &module(&format!("kind = \"forward\"\n{route}\n{route}")),
+        &["`10.0.0.0/8` is there twice", "box.toml:8:1"],
+    );
     // What is not there has no place of its own.
     refused(&module("kind = \"esp\""), &["missing key `transform`", "box.toml:5:1"]);
+    refused(&module("kind = \"match\""), &["`patterns`: expected", "box.toml:5:1"]);
+    // The line of a secret is shown to nobody.
+    let secret = module(&format!("{tunnel}dst = \"192.0.2.2\"\nkey = \"a5a5\""));
+    refused(&secret, &["`key`: 4 hexadecimal digits, expected 40", "box.toml:5:1"]);
+    assert!(!open(&secret).err().unwrap().contains("a5a5"));
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod values;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use dovetail_config::{InputError, Span, Text, Whole, unknown};
+use dovetail_config::{InputError, Span, Text, Whole, unknown, value_of};
 use dovetail_sched::aqm::Encoding;
 use dovetail_sched::cost::{Linear, Prediction};
 use dovetail_sched::{Limit, Spec};
@@ -389,10 +389,11 @@ impl Config {
             if modules.iter().any(|other| other.name == config.name) {
                 return Err(self.at(span, format!("there are two modules {:?}", config.name)));
             }
-            let made = config
-                .kind
-                .build(folder)
-                .map_err(|error| self.at(span, format!("module {:?}: {error}", config.name)))?;
+            let made = config.kind.build(folder).map_err(|error| {
+                // The line of a secret is not shown.
+                let value = (error.key != "key").then(|| value_of(&self.text, &span, error.key)).flatten();
+                self.at(value.unwrap_or(span), format!("module {:?}: {error}", config.name))
+            })?;
             modules.push(NamedModule { name: config.name.clone(), origin: config.kind.origin(folder), module: made });
         }
         Ok(modules)
