@@ -29,6 +29,9 @@ const UNEVEN: &str = "frames of a class took over 5 % more or less of the CPU th
 /// The same where frames of unknown cost were there.
 const UNKNOWN_COST: &str = "the box processed no frame of a class while it was measured what frames cost, and a simulation without that class would be one of something else: a longer step tells more";
 
+/// Why it is not known what a frame of a class took in a step.
+const IDLE: &str = "the box processed no frame of it in the parts of the step";
+
 /// What the paper calls two orders of magnitude, read as where `dovetail reproduce tradeoff-fig6` simulates it: a factor that rounds to 10^2.
 const TWO_ORDERS: f64 = 50.0;
 
@@ -227,7 +230,8 @@ impl<'a> StepChecks<'a> {
         let mut steady = true;
         for (group, predicted) in simulated(self.report, predicted) {
             let Some(expected) = predicted.measured else { continue };
-            let found = group.demand.times[0];
+            let each = group.demand.times[0];
+            let found = if each > 0.0 { Ok((1e6 * each, "by the box's account")) } else { Err(IDLE) };
             let value = Value {
                 quantity: format!("simulated: {}: CPU time of a frame", group.class),
                 unit: "us",
@@ -235,8 +239,7 @@ impl<'a> StepChecks<'a> {
                 criterion: Criterion::WithinPercent(NEAR),
                 why: "the mean between the parts of the step, within 5 %",
             };
-            steady &=
-                self.hold(value, self.hindered.map(|()| (1e6 * found, "by the box's account"))) != Verdict::Differs;
+            steady &= self.hold(value, self.hindered.and(found)) != Verdict::Differs;
         }
         if !steady {
             self.hindered = self.hindered.and(Err(UNEVEN));
@@ -532,6 +535,18 @@ mod tests {
         let Verdicts { checks, hindered, remarks } = of([None, None], Lack::Unprocessed);
         assert_eq!((hindered, remarks.len(), checks.len()), (Some(UNKNOWN_COST), 1, 1));
         assert_eq!((checks[0].quantity.as_str(), checks[0].verdict), (cost, Verdict::NotComparable));
+    }
+
+    #[test]
+    fn a_class_of_which_no_frame_was_processed_says_nothing_of_the_machine() {
+        let mut report = report();
+        report.groups[0].demand.times[0] = 0.0;
+        let of_group = Predicted { shares: [0.0; 2], frames: 1.0, latency: None, measured: Some(20e-6) };
+        let mut step = StepChecks::new("lab", &report, &[[0.0; 2]; 2]);
+        step.of_simulation(&[Some(of_group); 2]);
+        let verdicts: Vec<Verdict> = step.checks.iter().map(|check| check.verdict).collect();
+        assert_eq!(verdicts[..2], [Verdict::NotComparable, Verdict::Reproduced]);
+        assert!(step.hindered.is_ok() && step.checks[0].why.contains(IDLE), "{:?}", step.checks[0]);
     }
 
     /// Nothing says what a packet is worth of which none is expected.
