@@ -274,6 +274,17 @@ mod tests {
     use dovetail_dataplane::live::Totals;
     use dovetail_units::Time;
 
+    #[test]
+    fn every_signal_asks_a_box_to_end_and_its_time_does_so_once() {
+        let mut endings = Endings::hear().unwrap();
+        assert_eq!((endings.count(false), endings.count(false)), (0, 0));
+        signal_hook::low_level::raise(SIGTERM).unwrap();
+        assert_eq!((endings.count(false), endings.count(false)), (1, 1));
+        assert_eq!((endings.count(true), endings.count(true)), (2, 2));
+        signal_hook::low_level::raise(SIGTERM).unwrap();
+        assert_eq!(endings.count(false), 3);
+    }
+
     /// The last lines of the report of a box that has left so many frames to its ports.
     fn end(outgoing: u64, returning: u64, unaccounted: i64) -> String {
         let text = "scheduler = \"fifo\"\nports = { in = \"packet:a\", out = \"packet:b\" }\n";
