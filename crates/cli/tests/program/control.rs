@@ -196,6 +196,7 @@ fn metrics_that_others_could_reach_need_a_word_for_it() {
 
 /// With IPv6 the kernel asks over `right` for routers and neighbours, and the box would need minutes to hand a question on.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "another process is waited for")]
 fn a_box_that_is_told_twice_to_end_gives_its_accounts() {
     if !may_make_namespaces() {
         eprintln!("skipped: needs root for a network namespace");
