@@ -34,7 +34,7 @@ The box listens if its configuration says: [control] socket = \"/run/dovetail/bo
 const LIVE_EXAMPLES: &str = "Examples:
   dovetail live box.toml
   dovetail live box.toml --set scheduler=drfq --for \"10 s\"
-  dovetail live box.toml --set ports.in=pcap:in.pcap --set ports.out=pcap:out.pcap
+  dovetail live box.toml --set ports.in=pcap:in.pcap --set 'ports.out=pcap:>out.pcap'
   dovetail live ctl set alpha=0.9
 
 Interfaces need root or CAP_NET_RAW and CAP_NET_ADMIN; captures need nothing.";

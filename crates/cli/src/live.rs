@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dovetail_config::InputError;
+use dovetail_config::{InputError, decode};
 use dovetail_dataplane::config::{Config, EPOCH};
 use dovetail_dataplane::confine::confine;
 use dovetail_dataplane::control::protocol::{Answer, Request};
@@ -67,10 +67,10 @@ fn read(file: &str) -> Result<String, Failure> {
         "-" => Ok(Box::new(std::io::stdin())),
         path => File::open(path).map(|file| Box::new(file) as Box<dyn Read>),
     };
-    let mut text = String::new();
-    let read = stream.and_then(|stream| stream.take(LONGEST + 1).read_to_string(&mut text));
+    let mut bytes = Vec::new();
+    let read = stream.and_then(|stream| stream.take(LONGEST + 1).read_to_end(&mut bytes));
     match read.map_err(|error| wrong(format!("cannot be read: {error}")))? as u64 {
-        0..=LONGEST => Ok(text),
+        0..=LONGEST => decode(file, bytes).map_err(Failure::input),
         _ => Err(wrong("it is longer than 1 MiB: no configuration is".into())),
     }
 }

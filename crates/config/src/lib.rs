@@ -27,6 +27,19 @@ pub struct Read<T> {
     pub file: T,
 }
 
+/// The text of the file of this name that has these bytes.
+///
+/// # Errors
+/// It is no UTF-8; the error names the first line that is not.
+pub fn decode(name: &str, bytes: Vec<u8>) -> Result<String, InputError> {
+    String::from_utf8(bytes).map_err(|error| {
+        let (at, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
+        let line = 1 + bytes[..at].iter().filter(|&&byte| byte == b'\n').count();
+        let message = format!("line {line} is no text in UTF-8: it has the byte 0x{:02x}", bytes[at]);
+        InputError::new(name, message).with_help("save the file in UTF-8")
+    })
+}
+
 /// Read the file of this name that has this text, with `--set` overrides.
 ///
 /// # Errors

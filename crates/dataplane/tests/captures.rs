@@ -82,6 +82,25 @@ fn frames_of_both_captures_pass_the_box_at_the_times_that_its_link_allows() {
     assert_eq!((ports["out"].received, ports["out"].sent), (1, 3));
 }
 
+#[test]
+fn a_capture_that_is_written_has_frames_like_those_that_come() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let packet = udp(1)[14..].to_vec();
+    let mut raw = PcapWriter::new(std::fs::File::create(file("in.pcap")).unwrap(), LinkType::RAW).unwrap();
+    raw.write(Time::ZERO + DAY.since(Time::ZERO), &packet, packet.len() as u32).unwrap();
+    raw.finish().unwrap();
+    let text = "scheduler = \"fifo\"\nports = { in = \"pcap:in.pcap\", out = \"pcap:>out.pcap\" }\nrecord = { out = \"seen.pcap\" }\n";
+    let config = Config::parse(&file("box.toml").display().to_string(), text, &[]).unwrap();
+    let mut live = Live::open(&config).unwrap_or_else(|error| panic!("{error}"));
+    simulated_time(&mut live, &AtomicBool::new(false)).unwrap().1.unwrap();
+    for written in ["out.pcap", "seen.pcap"] {
+        let mut capture = CaptureReader::open(&file(written)).unwrap();
+        let record = capture.next_record().unwrap();
+        assert_eq!((record.link, record.data), (LinkType::RAW, &packet[..]), "{written}");
+    }
+}
+
 /// A block of a capture of the new kind, little-endian.
 fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     let padding = vec![0; body.len().wrapping_neg() % 4];

@@ -91,6 +91,10 @@ fn ports_between_which_nothing_would_happen() {
         &with(["pcap:in.pcap", "pcap:>x.pcap"]),
         &["nothing would come into the box", "to read a capture: \"pcap:x.pcap\"", "box.toml:3:6"],
     );
+    refused(
+        &with(["pcap:>out.pcap", "pcap:out.pcap"]),
+        &["what leaves the box would go nowhere", "to write a capture: \"pcap:>out.pcap\"", "box.toml:4:7"],
+    );
     for same in ["pcap:in.pcap", "pcap:./in.pcap>out.pcap"] {
         refused(
             &with(["pcap:>out.pcap", same]),

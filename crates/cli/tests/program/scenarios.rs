@@ -238,3 +238,13 @@ fn overrides() {
     refused("resource.rate=1 Mbps", &["there is no \"rate\" in the list resource; there are cpu, link"]);
     refused("flows.ipsec.count=many", &["\"many\"", "whole number"]);
 }
+
+#[test]
+fn a_text_that_is_not_in_utf_8_is_named_by_its_line() {
+    let folder = crate::support::Folder::new();
+    folder.write("s.toml", b"seed = 1\ntitle = \"caf\xe9\"\n");
+    for command in ["run", "live"] {
+        let words = ["s.toml", "line 2 is no text in UTF-8: it has the byte 0xe9", "save the file in UTF-8"];
+        folder.dovetail(&[command, "s.toml"]).fails(2, &words);
+    }
+}

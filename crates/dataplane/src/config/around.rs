@@ -138,6 +138,12 @@ impl Config {
             let message = format!("{} is the file that ports.in reads already", same.display());
             return Err(self.at(other.span(), message).with_help("to write a capture: \"pcap:>out.pcap\""));
         }
+        if let Kind::Capture { input: Some(_), output: None } = outside {
+            let message = "what leaves the box would go nowhere: without > this port only reads";
+            let name = other.get_ref().trim_start_matches("pcap:");
+            let help = format!("to write a capture: \"pcap:>{name}\"");
+            return Err(self.at(other.span(), message).with_help(help));
+        }
         Ok(())
     }
 

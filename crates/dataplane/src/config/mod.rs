@@ -234,24 +234,27 @@ impl Config {
         let Ports { inside, outside } = &self.file.ports;
         let folder = self.folder();
         let mut kinds = Vec::with_capacity(2);
-        let mut first: Option<Time> = None;
         for text in [inside, outside] {
             let kind = text.get_ref().parse::<Kind>().map(|kind| kind.seen_from(folder));
-            let kind = kind.map_err(|error| self.at(text.span(), error.to_string()))?;
-            let time = port::first_time([&kind]).map_err(|error| self.at(text.span(), error.to_string()))?;
-            first = first.into_iter().chain(time).min();
-            kinds.push((kind, text));
+            kinds.push((kind.map_err(|error| self.at(text.span(), error.to_string()))?, text));
         }
         self.check_ends([0, 1].map(|end| (&kinds[end].0, kinds[end].1)))?;
+        let mut first: Option<Time> = None;
+        for (kind, text) in &kinds {
+            let time = port::first_time([kind]).map_err(|error| self.at(text.span(), error.to_string()))?;
+            first = first.into_iter().chain(time).min();
+        }
         // A simulated run knows nothing of the time of day.
         let begin = first.unwrap_or_else(|| if self.is_simulated() { EPOCH } else { since_1970() });
         let epoch = Time::ZERO + begin.since(EPOCH);
         let options = Options { epoch, ..Options::default() };
-        let open = |(kind, text): &(Kind, &Spanned<String>)| {
-            port::open(kind, &options).map_err(|error| self.at(text.span(), error.to_string()))
+        let open = |(kind, text): &(Kind, &Spanned<String>), options| {
+            port::open(kind, options).map_err(|error| self.at(text.span(), error.to_string()))
         };
-        let ports = [open(&kinds[0])?, open(&kinds[1])?];
-        let [link, other] = [ports[0].link(), ports[1].link()];
+        let inside_port = open(&kinds[0], &options)?;
+        let link = inside_port.link();
+        let ports = [inside_port, open(&kinds[1], &Options { link, ..options })?];
+        let other = ports[1].link();
         if link != other {
             let message = format!("{} carries {link} and {} {other}", inside.get_ref(), outside.get_ref());
             return Err(self.at(outside.span(), message));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dovetail_config::InputError;
+use dovetail_config::{InputError, decode};
 
 use super::Config;
 
@@ -16,9 +16,9 @@ impl Config {
         if self.name == "-" {
             return Err(InputError::new("-", "the configuration came from standard input, which cannot be read again"));
         }
-        let text = std::fs::read_to_string(&self.name)
+        let bytes = std::fs::read(&self.name)
             .map_err(|error| InputError::new(&self.name, format!("cannot be read: {error}")))?;
-        let new = Self::parse(&self.name, &text, &self.overrides)?;
+        let new = Self::parse(&self.name, &decode(&self.name, bytes)?, &self.overrides)?;
         self.may_become(&new).map(|()| new)
     }
 

@@ -62,6 +62,13 @@ impl CapturePort {
         let link = input.as_ref().and_then(|input| input.link).unwrap_or(LinkType::ETHERNET);
         Ok(Self { name: name.to_owned(), link, input, output, counters })
     }
+
+    /// Where no frame is read that tells, frames begin so.
+    #[must_use]
+    pub fn carrying(mut self, link: LinkType) -> Self {
+        self.link = self.input.as_ref().and_then(|input| input.link).unwrap_or(link);
+        self
+    }
 }
 
 impl Port for CapturePort {
@@ -69,7 +76,7 @@ impl Port for CapturePort {
         &self.name
     }
 
-    /// That of the first frame that is read.
+    /// That of the first frame that is read; where there is none Ethernet, or what the port was [told](CapturePort::carrying).
     fn link(&self) -> LinkType {
         self.link
     }

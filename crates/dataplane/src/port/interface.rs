@@ -3,6 +3,9 @@
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::sync::Arc;
 
 use super::error::OpenError;
 use super::sys::{self, InterfaceRequest, Request};
@@ -22,6 +25,22 @@ pub struct Interface {
     pub mtu: u32,
     /// Whether its frames are Ethernet frames.
     pub ethernet: bool,
+}
+
+/// What one port of an interface has at a time: of two, both would forward every frame. A name of the network namespace, which goes with the port, however the process ends.
+#[derive(Clone)]
+pub(super) struct Claim {
+    _name: Arc<UnixDatagram>,
+}
+
+/// What the error `AddrInUse` of [`Claim::new`] says.
+pub(super) const CLAIMED: &str = "another box has it";
+
+impl Claim {
+    pub fn new(interface: &Interface) -> io::Result<Self> {
+        let name = SocketAddr::from_abstract_name(format!("dovetail/interface/{}", interface.index))?;
+        UnixDatagram::bind_addr(&name).map(|name| Self { _name: Arc::new(name) })
+    }
 }
 
 /// All interfaces of the calling thread's network namespace, in the kernel's order.

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use dovetail_config::nearest;
 use dovetail_units::Time;
+use dovetail_wire::LinkType;
 
 use super::capture::{self, CapturePort};
 use super::error::OpenError;
@@ -45,6 +46,8 @@ pub struct Options {
     /// The box's time zero, since 1970: captures are read and written relative to it. [`first_time`] says where the
     /// captures to be read begin.
     pub epoch: Time,
+    /// How frames begin on a port of captures where none is read that tells: as on the box's other port.
+    pub link: LinkType,
 }
 
 /// The most received frames that the kernel keeps for an AF_XDP socket, for a million packets per second 1 ms: what waits in a longer ring has left the caches when its turn comes. With
@@ -54,7 +57,7 @@ const XDP_RING: usize = 1024;
 impl Default for Options {
     /// At a million packets per second, 4 ms.
     fn default() -> Self {
-        Self { ring: 4096, epoch: Time::ZERO }
+        Self { ring: 4096, epoch: Time::ZERO, link: LinkType::ETHERNET }
     }
 }
 
@@ -70,7 +73,8 @@ pub fn open(kind: &Kind, options: &Options) -> Result<Box<dyn Port>, OpenError> 
         Kind::Tun(name) => Box::new(TunPort::open(name, Layer::Ip)?),
         Kind::Tap(name) => Box::new(TunPort::open(name, Layer::Ethernet)?),
         Kind::Capture { input, output } => {
-            Box::new(CapturePort::open(&kind.to_string(), input.as_deref(), output.as_deref(), options.epoch)?)
+            let port = CapturePort::open(&kind.to_string(), input.as_deref(), output.as_deref(), options.epoch)?;
+            Box::new(port.carrying(options.link))
         }
     })
 }

@@ -19,8 +19,8 @@ pub enum Given {
     Capture(Box<dyn Read + Send>),
 }
 
-/// Open `path` (`-` is standard input) and find out what it is: a text is a scenario unless it is named like a capture, anything
-/// else is a capture.
+/// Open `path` (`-` is standard input) and find out what it is: a text is a scenario unless it is named like a capture, and so is what is named
+/// like one; anything else is a capture.
 pub fn open(path: &str) -> Result<Given, ScenarioError> {
     let name = if path == "-" { "standard input" } else { path };
     let unreadable = |e: io::Error| ScenarioError::new(name, cannot_read(path, &e));
@@ -30,7 +30,8 @@ pub fn open(path: &str) -> Result<Given, ScenarioError> {
     };
     let mut head = Vec::new();
     stream.by_ref().take(HEAD).read_to_end(&mut head).map_err(unreadable)?;
-    let (text, named_capture) = (is_text(&head), has_capture_name(path));
+    let text = is_text(&head) || path.to_ascii_lowercase().ends_with(".toml");
+    let named_capture = has_capture_name(path);
     let mut whole = io::Cursor::new(head).chain(stream);
     if !text || named_capture {
         return Ok(Given::Capture(Box::new(whole)));
@@ -41,10 +42,7 @@ pub fn open(path: &str) -> Result<Given, ScenarioError> {
         let message = "it is empty: expected a scenario (TOML) or a capture (pcap or pcapng, gzipped or not)";
         return Err(ScenarioError::new(name, message));
     }
-    let text = String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        ScenarioError::new(name, format!("byte {at} is no UTF-8: a scenario is a text in UTF-8"))
-    })?;
+    let text = dovetail_config::decode(name, bytes)?;
     Ok(Given::Scenario(text))
 }
 

@@ -22,7 +22,7 @@ use etherparse::checksum::Sum16BitWords;
 use libc::c_int;
 
 use super::error::OpenError;
-use super::interface::{self, Interface};
+use super::interface::{self, CLAIMED, Claim, Interface};
 use super::sys::{self, Messages};
 use super::{BURST, Port, PortCounters};
 use crate::frame::{Frame, LONGEST, Pool};
@@ -41,6 +41,7 @@ const ADDRESSES: usize = 12;
 /// An Ethernet interface, all of whose frames are received and none of its own.
 pub struct PacketPort {
     name: String,
+    _claim: Claim,
     rx: OwnedFd,
     ring: Ring,
     tx: OwnedFd,
@@ -56,7 +57,7 @@ impl PacketPort {
     /// for as long as the port lives.
     ///
     /// # Errors
-    /// There is no such interface, it is not Ethernet, or `CAP_NET_RAW` lacks.
+    /// There is no such interface, it is not Ethernet, another port has it, or `CAP_NET_RAW` lacks.
     pub fn open(name: &str, slots: usize) -> Result<Self, OpenError> {
         let interface = interface::interface(name)?;
         if !interface.ethernet {
@@ -67,6 +68,7 @@ impl PacketPort {
         let refused = |source| OpenError::refused(name, "cannot open a packet socket", "CAP_NET_RAW", source);
         let (rx, tx) = (socket().map_err(refused)?, socket().map_err(refused)?);
         let failed = |what| move |source| OpenError::failed(name, what, source);
+        let claim = Claim::new(&interface).map_err(failed(CLAIMED))?;
         let ring = Ring::new(&rx, slots).map_err(failed("cannot make a ring of received frames"))?;
         receive_all(&rx, &interface).map_err(failed("cannot receive from the interface"))?;
         // Without CAP_NET_ADMIN the system's limit holds.
@@ -75,6 +77,7 @@ impl PacketPort {
         sys::bind(&tx, &address(&interface, 0)).map_err(failed("cannot send to the interface"))?;
         Ok(Self {
             name: name.to_owned(),
+            _claim: claim,
             rx,
             ring,
             tx,

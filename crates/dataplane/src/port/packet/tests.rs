@@ -26,6 +26,17 @@ impl Bed {
 }
 
 #[test]
+fn an_interface_that_another_port_has_is_refused_until_that_is_gone() {
+    in_namespace(|| {
+        let port = PacketPort::open("left", RING).unwrap();
+        let message = PacketPort::open("left", RING).err().unwrap().to_string();
+        assert!(message.starts_with("left: another box has it"), "{message}");
+        drop(port);
+        assert!(soon(|| PacketPort::open("left", RING).is_ok()));
+    });
+}
+
+#[test]
 fn what_is_sent_at_one_end_comes_out_at_the_other_in_order() {
     in_namespace(|| {
         let mut bed = Bed::new();

@@ -21,7 +21,7 @@ use dovetail_units::Time;
 use dovetail_wire::LinkType;
 use libc::{c_int, xdp_desc, xdp_mmap_offsets, xdp_statistics, xdp_umem_reg};
 
-use super::interface::{self, Interface};
+use super::interface::{self, CLAIMED, Claim, Interface};
 use super::sys::{self, Mapping};
 use super::{BURST, OpenError, Port, PortCounters};
 use crate::frame::{BUFFER, Frame, LONGEST, Pool};
@@ -59,6 +59,7 @@ pub enum Mode {
 pub struct XdpPort {
     name: String,
     mode: Mode,
+    _claim: Claim,
     _program: Program,
     socket: OwnedFd,
     fill: Producer<u64>,
@@ -98,7 +99,9 @@ impl XdpPort {
             )));
         }
         let slots = u32::try_from(slots.next_power_of_two()).unwrap_or(u32::MAX);
-        let attempt = |mode| Self::try_open(&interface, slots, mode);
+        let claim = when_not_busy(|| Claim::new(&interface));
+        let claim = claim.map_err(|source| OpenError::failed(name, CLAIMED, source))?;
+        let attempt = |mode| Self::try_open(&interface, claim.clone(), slots, mode);
         // An interface that somebody else has is no better by another mode.
         let or = |error, mode| if is_busy(&error) { Err(error) } else { attempt(mode) };
         let opened = attempt(Mode::ZeroCopy).or_else(|error| or(error, Mode::Native));
@@ -113,7 +116,7 @@ impl XdpPort {
         self.mode
     }
 
-    fn try_open(interface: &Interface, slots: u32, mode: Mode) -> io::Result<Self> {
+    fn try_open(interface: &Interface, claim: Claim, slots: u32, mode: Mode) -> io::Result<Self> {
         let (place, copies) = match mode {
             Mode::ZeroCopy => (Place::Driver, libc::XDP_ZEROCOPY),
             Mode::Native => (Place::Driver, libc::XDP_COPY),
@@ -138,6 +141,7 @@ impl XdpPort {
         Ok(Self {
             name: interface.name.clone(),
             mode,
+            _claim: claim,
             _program: program,
             socket,
             fill,
@@ -319,9 +323,9 @@ fn queue(interface: &Interface, flags: u16) -> libc::sockaddr_xdp {
     }
 }
 
-/// The interface still has another socket's queue, or another program in this place or the other one.
+/// The interface still has another socket's queue, or another program in this place or the other one, or another port.
 fn is_busy(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EBUSY | libc::EEXIST))
+    matches!(error.raw_os_error(), Some(libc::EBUSY | libc::EEXIST | libc::EADDRINUSE))
 }
 
 fn when_not_busy<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {

@@ -32,9 +32,11 @@ fn what_is_sent_at_one_end_comes_out_at_the_other_in_order() {
 #[test]
 fn behind_a_driver_that_cannot_copy_the_kernel_does() {
     in_namespace(|| {
-        let interface = |name| interface::interface(name).unwrap();
-        let mut ends =
-            ["left", "right"].map(|name| XdpPort::try_open(&interface(name), SLOTS as u32, Mode::Generic).unwrap());
+        let mut ends = ["left", "right"].map(|name| {
+            let interface = interface::interface(name).unwrap();
+            let claim = Claim::new(&interface).unwrap();
+            XdpPort::try_open(&interface, claim, SLOTS as u32, Mode::Generic).unwrap()
+        });
         let mut pool = Pool::new();
         let all: Vec<_> = (0..100).map(|n| numbered(n, 60 + 10 * n as usize)).collect();
         send(&mut ends[0], &mut pool, all.clone());
@@ -116,9 +118,19 @@ fn the_program_is_there_while_the_port_lives_and_can_be_there_again() {
 #[test]
 fn an_interface_that_another_socket_has_is_refused() {
     in_namespace(|| {
-        let _port = XdpPort::open("left", SLOTS).unwrap();
-        let message = XdpPort::open("left", SLOTS).err().unwrap().to_string();
-        assert!(message.contains("another XDP program or socket has it"), "{message}");
+        let refused = || XdpPort::open("left", SLOTS).err().unwrap().to_string();
+        {
+            let port = XdpPort::open("left", SLOTS).unwrap();
+            assert!(refused().contains("another box has it"), "{}", refused());
+            // As a socket of another program would be there.
+            let XdpPort { _claim: claim, .. } = port;
+            drop(claim);
+            assert!(refused().contains("another XDP program or socket has it"), "{}", refused());
+        }
+        assert!(soon(|| !has_program("left")));
+        let packet = crate::port::packet::PacketPort::open("left", SLOTS).unwrap();
+        assert!(refused().contains("another box has it"), "{}", refused());
+        drop(packet);
     });
 }
 
