@@ -18,6 +18,7 @@ use dovetail_units::{Duration, Time};
 pub use dovetail_sched::cost::PredictionError;
 pub use dovetail_sim::record::{Fairness, LatencySummary, ShareRow};
 
+use crate::entrances::Entrances;
 use crate::scenario::{Scenario, ScenarioError, nearest, unknown};
 
 /// With more flows than this the Gini index over time, whose cost grows with them, is left out.
@@ -114,12 +115,14 @@ pub struct Recorded {
     pub packets: Vec<PacketWay>,
     /// Service of these packets, resource by resource.
     services: Vec<Option<Service>>,
+    /// The order in which they entered the first resource or bypassed it.
+    entrances: Vec<Option<u64>>,
 }
 
 impl Recorded {
     /// Give up the ways of the packets, of which a run has many.
     pub fn forget_packets(&mut self) {
-        (self.packets, self.services) = (Vec::new(), Vec::new());
+        (self.packets, self.services, self.entrances) = (Vec::new(), Vec::new(), Vec::new());
     }
 
     /// Part of its fair share that a backlogged flow is promised; `None` if it changed during the run.
@@ -130,6 +133,11 @@ impl Recorded {
     /// Service of the `packet`-th packet that was kept on a resource, if it got any.
     pub fn service(&self, packet: usize, resource: usize) -> Option<Service> {
         self.services[packet * self.resources.len() + resource]
+    }
+
+    /// How many of the packets that were kept the scheduler had handed out before this one, if it came to that.
+    pub fn entrance(&self, packet: usize) -> Option<u64> {
+        self.entrances.get(packet).copied().flatten()
     }
 }
 
@@ -397,13 +405,15 @@ fn run_one<const M: usize>(
     };
     let gini = workload.flows.len() <= MOST_GINI_FLOWS;
     let metrics = MetricsOptions { interval: scenario.interval(), gini, ..MetricsOptions::default() };
-    let mut recorder = (Metrics::new(workload, pipeline, metrics), PacketLog::new(settings.packet_log));
+    let kept = (PacketLog::new(settings.packet_log), Entrances::new(settings.packet_log));
+    let mut recorder = (Metrics::new(workload, pipeline, metrics), kept);
     let outcome = simulate_all(workload, pipeline, &mut schedulers, &mut recorder, options).map_err(failed)?;
     if outcome.end == End::Cancelled {
         return Err(RunError::Cancelled);
     }
-    let (metrics, log) = recorder;
-    Ok(recorded(spec, promises(spec, &changes), workload, metrics.finish(outcome), &log))
+    let (metrics, (log, entrances)) = recorder;
+    let recorded = recorded(spec, promises(spec, &changes), workload, metrics.finish(outcome), &log);
+    Ok(Recorded { entrances: entrances.into_order(), ..recorded })
 }
 
 fn shape<const M: usize>(scenario: &Scenario) -> Shape {
@@ -518,6 +528,7 @@ fn recorded<const M: usize>(
         latencies: result.latencies.unwrap_or_default(),
         packets: log.records().iter().map(packet_way).collect(),
         services: log.records().iter().flat_map(services).collect(),
+        entrances: Vec::new(),
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod bounds;
 pub mod columns;
 pub mod compare;
+mod entrances;
 pub mod figure;
 pub mod network;
 pub mod output;

@@ -42,7 +42,7 @@ pub fn worst_pair(run: &Recorded, counting: Counting, bound: impl Fn(usize, usiz
     worst(seen.map(|(i, j, most)| Worst { bound_s: bound(busiest[i], busiest[j]), seen_s: most / 1e9 }))
 }
 
-/// What happens to a flow; at one instant in this order.
+/// What happens to a flow; at one instant in this order, and packets of all flows enter last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Event {
     /// A packet comes.
@@ -76,17 +76,15 @@ fn events(run: &Recorded, counting: Counting, flows: &[usize]) -> Vec<(Time, Eve
             }
             Counting::DominantReceived => 0,
         };
-        // Packets that bypass the first resource may enter it at one instant; they come to the next one in the order of the decisions.
-        let next = if times.len() > 1 { run.service(k, 1) } else { None };
-        let decided = next.map_or(entered.end, |next| next.start);
-        events.push((packet.arrival, Time::ZERO, Event::Arrives, at));
-        events.push((entered.start, decided, Event::Enters(counted), at));
+        events.push((packet.arrival, None, Event::Arrives, at));
+        events.push((entered.start, run.entrance(k), Event::Enters(counted), at));
         if let (Counting::DominantReceived, Some(service)) = (counting, run.service(k, dominant(&times).0)) {
-            events.push((service.start, Time::ZERO, Event::Begins, at));
-            events.push((service.end, Time::ZERO, Event::Ends, at));
+            events.push((service.start, None, Event::Begins, at));
+            events.push((service.end, None, Event::Ends, at));
         }
     }
-    events.sort_unstable_by_key(|&(time, decided, event, at)| (time, decided, event, at));
+    // Packets enter in the order in which they were handed out, several at one instant where some bypass the first resource.
+    events.sort_unstable_by_key(|&(time, entrance, event, at)| (time, entrance, event, at));
     events.into_iter().map(|(time, _, event, at)| (time, event, at)).collect()
 }
 

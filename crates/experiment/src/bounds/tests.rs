@@ -158,8 +158,12 @@ fn where_a_condition_does_not_hold_the_row_says_which() {
 /// The row about `guarantee` of a run by hand: classes and flows as given, on resources cpu and, if they need it, link.
 fn row_of(text: &str, scheduler: &str, guarantee: &str) -> Bound {
     let link = if text.contains("link =") { "[[resource]]\nname = 'link'\n" } else { "" };
-    let text = format!("[[resource]]\nname = 'cpu'\n{link}{text}");
-    let scenario = Scenario::parse("s.toml", &text, &[], PathBuf::new()).unwrap_or_else(|e| panic!("{e}"));
+    row_in(&format!("[[resource]]\nname = 'cpu'\n{link}{text}"), scheduler, guarantee)
+}
+
+/// The same of a whole scenario.
+fn row_in(text: &str, scheduler: &str, guarantee: &str) -> Bound {
+    let scenario = Scenario::parse("s.toml", text, &[], PathBuf::new()).unwrap_or_else(|e| panic!("{e}"));
     let rows = bounds(&scenario, &runs(&scenario, &[scheduler])).bounds;
     let row = rows.iter().find(|b| b.guarantee.contains(guarantee)).unwrap_or_else(|| panic!("{rows:#?}"));
     row.clone()
@@ -294,6 +298,23 @@ fn packets_that_bypass_at_one_instant_count_in_the_order_of_the_decisions() {
     for scheduler in ["pcfq", "cbcs", "drfq"] {
         let row = row_of(&text, scheduler, "difference");
         near(row.seen_s, 8e-6);
+    }
+}
+
+/// Packets that need the CPU and packets that bypass it: where several of these go at one instant with one of those, each counts when it was handed out.
+#[test]
+fn packets_that_bypass_count_after_one_that_entered_before_at_the_same_instant() {
+    let text = "[[resource]]\nname = 'cpu'\n[[resource]]\nname = 'link'\nrate = '100 Mbps'
+        [[class]]\nname = 'dpi'\ncost = { cpu = '85 us' }\n[[class]]\nname = 'plain'\ncost = { cpu = '0 us' }
+        [[flows]]\nclass = 'dpi'\nlist = [{ at = '0 s', size = '800 B', count = 60 }]
+        [[flows]]\nclass = 'plain'\nlist = [{ at = '0 s', size = '1400 B', count = 60 }]";
+    // Of the link, the two flows take turns by packets of 64 and 112 us.
+    for (scheduler, seen_s) in [("sfq", 160e-6), ("scfq", 160e-6), ("drr", 160e-6), ("drfq", 196e-6)] {
+        near(row_in(text, scheduler, "difference").seen_s, seen_s);
+    }
+    for scheduler in ["pcfq", "cbcs", "mr3", "gmr3"] {
+        let row = row_in(text, scheduler, "difference");
+        assert!(row.ratio.is_some_and(|ratio| ratio <= 1.0), "{row:#?}");
     }
 }
 
