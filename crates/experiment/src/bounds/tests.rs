@@ -67,7 +67,7 @@ fn schedulers(resources: usize) -> Vec<String> {
         .map(String::from),
     );
     if resources == 2 {
-        all.push("wfq+wfq:buffer=none".to_string());
+        all.extend(["wfq+wfq:buffer=none", "tradeoff:alpha=1"].map(String::from));
     }
     all
 }
@@ -315,6 +315,38 @@ fn packets_that_bypass_count_after_one_that_entered_before_at_the_same_instant()
     for scheduler in ["pcfq", "cbcs", "mr3", "gmr3"] {
         let row = row_in(text, scheduler, "difference");
         assert!(row.ratio.is_some_and(|ratio| ratio <= 1.0), "{row:#?}");
+    }
+}
+
+/// The flow of short packets gets what it asks for, later than it could: it always has a packet in the pipeline, but not in the fluid, in which
+/// it waits for nobody. Theorem 5 is about the fluid.
+#[test]
+fn tradeoffs_service_is_compared_with_the_fluids() {
+    let text = "[[resource]]\nname = 'cpu'\n[[resource]]\nname = 'link'\nrate = '100 Mbps'
+        [[class]]\nname = 'heavy'\ncost = { cpu = '300 us' }\n[[class]]\nname = 'light'\ncost = { cpu = '1 us' }
+        [[flows]]\nclass = 'heavy'\ncount = 3\nsize = '1600 B'\nrate = '1 kpps'\npackets = 300
+        [[flows]]\nclass = 'light'\nsize = '800 B'\nrate = '1 kpps'\npackets = 300";
+    for (guarantee, bound_s) in [("service behind", 2.0 * 3.0 * 300e-6), ("service ahead", 300e-6)] {
+        let row = row_in(text, "tradeoff:alpha=1", guarantee);
+        // The rounding of 1200 packets.
+        near(row.bound_s, bound_s + 1e-9 * (1.0 + 1200.0 / 1_048_576.0));
+        assert!(row.seen_s > Some(0.0) && row.ratio <= Some(1.0), "{row:#?}");
+        // The heavy flows are alike.
+        let row = row_in(text, "tradeoff", guarantee);
+        assert!(row.ratio.is_none() && row.remark.contains("which of them it favours"), "{row:#?}");
+        // One flow of each class leaves no choice.
+        let row = row_in(&text.replace("count = 3", ""), "tradeoff", guarantee);
+        assert!(row.ratio.is_some_and(|ratio| ratio <= 1.0), "{row:#?}");
+    }
+}
+
+#[test]
+fn tradeoffs_theorems_are_about_packets_that_keep_their_order_on_the_link() {
+    for guarantee in ["fluid's + n", "service behind", "service ahead"] {
+        let text = "[[class]]\nname = 'c'\ncost = { cpu = '10 us', link = '3 us' }\n[[class]]\nname = 'p'\ncost = { cpu = '0 s', link = '5 us' }
+            [[flows]]\nclass = 'c'\nlist = [{ at = '0 s', size = '1 B', count = 9 }]\n[[flows]]\nclass = 'p'\nlist = [{ at = '0 s', size = '1 B', count = 9 }]";
+        let row = row_of(text, "tradeoff", guarantee);
+        assert!(row.ratio.is_none() && row.remark.contains("bypass the CPU"), "{row:#?}");
     }
 }
 

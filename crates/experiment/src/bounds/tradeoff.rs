@@ -1,49 +1,122 @@
 //! What `tradeoff` guarantees.
 
-use dovetail_model::bounds::{tracking_deviation, tracking_deviation_any_flow, tracking_makespan_s};
-use dovetail_model::fluid::{Input, Policy, run as run_fluid};
-use dovetail_model::{Ties, Tradeoff};
+use std::collections::BTreeMap;
 
-use super::Bound;
-use super::facts::{Facts, times};
-use super::measure::FLUID_STEPS;
-use crate::compare::{PacketWay, Recorded};
+use dovetail_model::bounds::{ServiceDeviation, tracking_deviation, tracking_deviation_any_flow, tracking_makespan_s};
+use dovetail_model::fluid::{Input, Outcome, Policy, run as run_fluid};
+use dovetail_model::{Ties, Tradeoff};
+use dovetail_units::Time;
+
+use super::facts::{Facts, dominant, times};
+use super::measure::{FLUID_STEPS, Worst, worst};
+use super::{Bound, Guarantee};
+use crate::compare::{PacketWay, Recorded, Service};
 
 /// Theorems 4 and 5.
 pub fn tradeoff(run: &Recorded, facts: &Facts) -> Vec<Bound> {
-    vec![tracking(run, facts), shortfall(run, facts)]
+    let guarantee = |what, source, remark| Guarantee { run, what, source, remark };
+    let tracked = Tracked::new(run, facts);
+    let applies = tracked.as_ref().map(|_| ()).map_err(|&reason| reason);
+    let row = |guarantee: Guarantee, applies: Result<(), &'static str>, seen: &dyn Fn(&Tracked) -> Option<Worst>| {
+        guarantee.row(applies, || seen(tracked.as_ref().ok()?))
+    };
+    let unique = applies.and_then(|()| match run.promised() {
+        // Nothing is left to favour anyone with.
+        Some(1.0) => Ok(()),
+        _ if alike(run) => Err(ALIKE),
+        _ => Ok(()),
+    });
+    const THEOREM_5: &str = "tradeoff paper, Theorem 5";
+    vec![
+        row(
+            guarantee("makespan <= fluid's + n packets", "tradeoff paper, Theorem 4", "for any alpha above 0"),
+            applies,
+            &|t| t.makespan(),
+        ),
+        row(guarantee("dominant service behind the fluid's", THEOREM_5, "of any flow, at any time"), unique, &|t| {
+            t.deviation(|bound| bound.behind_s, |fluid_s, seen_s| fluid_s - seen_s)
+        }),
+        row(guarantee("dominant service ahead of the fluid's", THEOREM_5, "of any flow, at any time"), unique, &|t| {
+            t.deviation(|bound| bound.ahead_s, |fluid_s, seen_s| seen_s - fluid_s)
+        }),
+    ]
 }
 
-/// The alpha under which Theorems 4 and 5 apply to the run, or why they do not.
-fn tracked(run: &Recorded, facts: &Facts) -> Result<f64, &'static str> {
-    match run.promised() {
-        _ if facts.obstacle.is_some() => Err(facts.obstacle.unwrap_or_default()),
-        None => Err("does not apply: alpha changes"),
-        Some(alpha) if alpha <= 0.0 => Err("does not apply: alpha is 0"),
-        Some(alpha) => facts.regular().map(|()| alpha),
+/// The scheduler and the model take turns among equals, but not by the same rule.
+const ALIKE: &str = "not computed: flows need CPU and link in one proportion, and below alpha = 1 a fluid may choose which of them it favours";
+
+/// A run beside its fluid.
+struct Tracked<'a> {
+    run: &'a Recorded,
+    facts: &'a Facts,
+    fluid: Outcome,
+    /// The most flows that have packets in the fluid at one time.
+    concurrent: usize,
+    /// A packet that starts in the fluid between two nanoseconds may enter at the second one, and the rest of the schedule is then that much
+    /// later; each packet that ends in the fluid between two ticks of its clock (2^-20 ns) does so at the second one.
+    rounding_s: f64,
+}
+
+impl<'a> Tracked<'a> {
+    /// The run's fluid, or why Theorems 4 and 5 do not apply.
+    fn new(run: &'a Recorded, facts: &'a Facts) -> Result<Self, &'static str> {
+        facts.obstacle.map_or(Ok(()), Err)?;
+        let alpha = run.promised().ok_or("does not apply: alpha changes")?;
+        if alpha <= 0.0 {
+            return Err("does not apply: alpha is 0");
+        }
+        facts.regular()?;
+        // They have the link to themselves before packets that entered the CPU earlier. By the order of entrances, in which the scheduler plans
+        // both resources, those are late, and it stops its fluid for that.
+        if facts.skipped[0] {
+            return Err("does not apply: packets bypass the CPU");
+        }
+        if run.packets.len() as f64 * facts.concurrent as f64 > FLUID_STEPS {
+            return Err("not computed: the fluid of this many packets and flows takes too long");
+        }
+        let fluid = fluid(run, alpha).ok_or("not computed: the fluid schedule is not defined for these packets")?;
+        let concurrent = concurrent(run, &fluid);
+        let rounding_s = 1e-9 * (1.0 + run.packets.len() as f64 / f64::from(1 << 20));
+        Ok(Self { run, facts, fluid, concurrent, rounding_s })
+    }
+
+    /// Theorem 4.
+    fn makespan(&self) -> Option<Worst> {
+        let bound_s = tracking_makespan_s(self.fluid.makespan_s(), self.concurrent, self.facts.longest_s);
+        Some(Worst { bound_s: bound_s + self.rounding_s, seen_s: self.run.outcome.makespan()?.as_secs_f64() })
+    }
+
+    /// Theorem 5: the most of what `deviation` makes of a flow's dominant services in the fluid and in the run. The run's grows at least as fast as the fluid's
+    /// while a packet is on its dominant resource, and not at all otherwise: the most is where one of the two begins.
+    fn deviation(&self, side: fn(&ServiceDeviation) -> f64, deviation: fn(f64, f64) -> f64) -> Option<Worst> {
+        let by = if self.facts.shifting { tracking_deviation_any_flow } else { tracking_deviation };
+        let bound_s = side(&by(self.concurrent, self.facts.longest_s)) + self.rounding_s;
+        let of_flow = |(flow, services): (usize, Vec<Service>)| {
+            let received = received(&services).into_iter();
+            received.map(move |(at, s)| deviation(self.fluid.dominant_service_s(flow, at), s)).collect::<Vec<_>>()
+        };
+        let all = dominant_services(self.run).into_iter().enumerate().flat_map(of_flow);
+        worst(all.map(|seen_s| Worst { bound_s, seen_s: seen_s.max(0.0) }))
     }
 }
 
-fn tracking(run: &Recorded, facts: &Facts) -> Bound {
-    let row = |remark: &str| Bound::new(run, "makespan <= fluid's + n packets", "tradeoff paper, Theorem 4", remark);
-    let alpha = match tracked(run, facts) {
-        Ok(alpha) => alpha,
-        Err(reason) => return row(reason),
-    };
-    if run.packets.len() as f64 * facts.concurrent as f64 > FLUID_STEPS {
-        return row("not computed: the fluid of this many packets and flows takes too long");
-    }
-    let (Some(fluid), Some(seen)) = (fluid_makespan(run, alpha), run.outcome.makespan()) else {
-        return row("not computed: the fluid schedule is not defined for these packets");
-    };
-    // A packet that starts in the fluid between two nanoseconds may enter at the second one, and the rest of the schedule is then that much
-    // later; each packet that ends in the fluid between two ticks of its clock (2^-20 ns) does so at the second one.
-    let rounding = 1e-9 * (1.0 + run.packets.len() as f64 / f64::from(1 << 20));
-    let bound = tracking_makespan_s(fluid, facts.concurrent, facts.longest_s) + rounding;
-    row("for any alpha above 0").with(bound, seen.as_secs_f64())
+/// Whether packets of two flows need the two resources in the same proportion.
+fn alike(run: &Recorded) -> bool {
+    let mut flow_of = BTreeMap::new();
+    (0..run.packets.len()).any(|k| {
+        let (Some(cpu), Some(link)) = (run.service(k, 0), run.service(k, 1)) else { return false };
+        let times = [cpu, link].map(|s| s.end.since(s.start).as_nanos());
+        let divisor = gcd(times[0], times[1]).max(1);
+        let flow = run.packets[k].flow;
+        *flow_of.entry(times.map(|time| time / divisor)).or_insert(flow) != flow
+    })
 }
 
-fn fluid_makespan(run: &Recorded, alpha: f64) -> Option<f64> {
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+fn fluid(run: &Recorded, alpha: f64) -> Option<Outcome> {
     let mut input = Input::new(run.resources.len()).ok()?;
     for flow in &run.flows {
         input.add_flow(flow.weight).ok()?;
@@ -52,22 +125,57 @@ fn fluid_makespan(run: &Recorded, alpha: f64) -> Option<f64> {
         input.push(*flow as usize, arrival.as_secs_f64(), &times(run, k)?).ok()?;
     }
     let policy = Policy::Tradeoff(Tradeoff::new(alpha, Ties::Rotate).ok()?);
-    Some(run_fluid(&input, &policy).ok()?.makespan_s())
+    run_fluid(&input, &policy).ok()
 }
 
-/// Theorem 5, for an interval: each of its ends contributes one side of the bound.
-fn shortfall(run: &Recorded, facts: &Facts) -> Bound {
-    let row = |remark| Bound::new(run, "service short of alpha x fair share", "tradeoff paper, Theorem 5", remark);
-    if let Err(reason) = tracked(run, facts) {
-        return row(reason);
+/// Flows whose packets are in the fluid at one time, at most: a packet may leave it later than the pipeline.
+fn concurrent(run: &Recorded, fluid: &Outcome) -> usize {
+    let mut arrivals = vec![Vec::new(); run.flows.len()];
+    for packet in &run.packets {
+        arrivals[packet.flow as usize].push(packet.arrival.as_secs_f64());
     }
-    let Some(worst) = &run.shortfall else {
-        return row("nothing to see: no two flows were backlogged for a whole interval");
+    let mut changes = Vec::new();
+    for (flow, arrivals) in arrivals.iter().enumerate() {
+        let finishes = fluid.finishes_s(flow);
+        for (k, &arrival) in arrivals.iter().enumerate() {
+            // The flow has been without a packet since the one before.
+            if k == 0 || finishes[k - 1] < arrival {
+                changes.push((arrival, false));
+            }
+            if arrivals.get(k + 1).is_none_or(|&next| finishes[k] < next) {
+                changes.push((finishes[k], true));
+            }
+        }
+    }
+    changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let (mut active, mut most) = (0_usize, 0);
+    for (_, leaves) in changes {
+        active = if leaves { active - 1 } else { active + 1 };
+        most = most.max(active);
+    }
+    most
+}
+
+/// Of every flow, the services of its packets on their dominant resources.
+fn dominant_services(run: &Recorded) -> Vec<Vec<Service>> {
+    let mut services = vec![Vec::new(); run.flows.len()];
+    for (k, packet) in run.packets.iter().enumerate() {
+        let service = times(run, k).and_then(|times| run.service(k, dominant(&times).0));
+        services[packet.flow as usize].extend(service);
+    }
+    services
+}
+
+/// What a flow has received by the start and the end of each of these services (seconds), two of which may overlap on two resources.
+fn received(services: &[Service]) -> Vec<(f64, f64)> {
+    let mut changes: Vec<_> = services.iter().flat_map(|s| [(s.start, 1), (s.end, -1)]).collect();
+    changes.sort_unstable();
+    let (mut running, mut complete) = (0, 0);
+    let at = |(time, change): (Time, i64)| {
+        let now = time.as_nanos() as i64;
+        let received = complete + running * now;
+        (running, complete) = (running + change, complete - change * now);
+        (time.as_secs_f64(), received as f64 / 1e9)
     };
-    let deviation = if facts.shifting {
-        tracking_deviation_any_flow(facts.concurrent, facts.longest_s)
-    } else {
-        tracking_deviation(facts.concurrent, facts.longest_s)
-    };
-    row("in any recording interval").with(deviation.behind_s + deviation.ahead_s, worst.by_time.seconds.max(0.0))
+    changes.into_iter().map(at).collect()
 }
