@@ -95,6 +95,14 @@ fn absurd_numbers() {
     }
     let list = "count = 1000000\nlist = []\n[[flows]]\nclass = \"ipsec\"";
     refused("count = 3", list, &["s.toml:20:1", "1000001 flows", "at most 1000000"]);
+    let listed = |count: u64, packets: u64| {
+        format!(
+            "count = {count}\nlist = [{{ at = \"0 s\", size = \"9 B\", count = {packets} }}]\n[[flows]]\nclass = \"ipsec\""
+        )
+    };
+    let most = "at most 10000000 are possible";
+    refused("count = 3", &listed(1, 10_000_001), &["these lists have 10000001 packets", most]);
+    refused("count = 3", &listed(3, u64::MAX >> 1), &["these lists have 27670116110564327421 packets", most]);
     refused("50 ms", "500000 h", &["s.toml:16:1", "packets in all", "at most 1e11"]);
     refused("50 ms", "99999999999 h", &["s.toml:21:8", "too large"]);
     refused("10 ms", "0 s", &["s.toml:2:12", "above zero"]);
@@ -113,7 +121,7 @@ fn absurd_numbers() {
     refused("seed = 1", "seed = -1", &["s.toml:1:8", "`-1`", "whole number"]);
     let list = "list = [{ at = \"0 s\", size = \"800 B\", count = 1000000000 }]";
     let generated = "size = \"800 B\"\nrate = \"4000 pps\"\nstop = \"50 ms\"";
-    refused(generated, list, &["s.toml:16:1", "at most 1e7"]);
+    refused(generated, list, &["s.toml:16:1", "at most 10000000"]);
 }
 
 #[test]
