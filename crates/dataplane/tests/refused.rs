@@ -40,7 +40,10 @@ fn refused(text: &str, expected: &[&str]) {
 
 /// A box whose classes have these rules.
 fn classes(rules: &[&str]) -> String {
-    let class = |(k, rules): (usize, &&str)| format!("[[class]]\nname = \"c{k}\"\nmatch = [{rules}]\n");
+    let class = |(k, rules): (usize, &&str)| {
+        let rules = if rules.is_empty() { String::new() } else { format!("match = [{rules}]\n") };
+        format!("[[class]]\nname = \"c{k}\"\n{rules}")
+    };
     format!("{BOX}{}", rules.iter().enumerate().map(class).collect::<String>())
 }
 
@@ -60,6 +63,14 @@ fn a_rule_that_no_packet_matches() {
     for right in ["{ protocol = \"icmp\" }", "{ protocol = \"sctp\", dport = \"80\" }", "{ sport = \"80\" }"] {
         assert!(open(&classes(&[right])).is_ok(), "{right}");
     }
+}
+
+#[test]
+fn a_list_without_rules() {
+    let help = "for what matches no other class, leave `match` out";
+    refused(&classes(&[" "]), &["there is no rule, and class \"c0\" gets nothing", "box.toml:7:9", help]);
+    refused(&classes(&["", " "]), &["class \"c1\" gets nothing", "box.toml:9:9"]);
+    assert!(open(&classes(&[""])).is_ok());
 }
 
 #[test]

@@ -173,8 +173,8 @@ struct Metrics {
 struct Class {
     name: Spanned<String>,
     /// Which flows are of it. Without, it is the class of all that match no other.
-    #[serde(default, rename = "match")]
-    rules: Vec<Spanned<Match>>,
+    #[serde(rename = "match")]
+    rules: Option<Spanned<Vec<Spanned<Match>>>>,
     /// Weight of each flow. Default 1.
     weight: Option<Spanned<f64>>,
     /// Limit of each flow's queue. Default that of `[flows]`.
@@ -184,6 +184,12 @@ struct Class {
     modules: Vec<Spanned<String>>,
     /// What its packets are charged on the CPU instead of what processing took.
     cost: Option<Text<Linear>>,
+}
+
+impl Class {
+    fn rules(&self) -> &[Spanned<Match>] {
+        self.rules.as_ref().map_or(&[], |rules| rules.get_ref())
+    }
 }
 
 /// A configuration that was read and checked.
@@ -339,7 +345,7 @@ impl Config {
                 return Err(self.at(class.name.span(), format!("{name:?}: every class needs a name of its own")));
             }
             names.push(name);
-            if class.rules.is_empty()
+            if class.rules.is_none()
                 && let Some(first) = otherwise.replace(name)
             {
                 let message =
@@ -422,8 +428,8 @@ impl Config {
                 charge: class.cost.map_or(Charge::Measured, |cost| Charge::Linear(cost.0)),
                 modules: self.chain(class)?,
             });
-            rules.extend(class.rules.iter().map(|rule| (rule.get_ref().rule(), index as u16)));
-            if class.rules.is_empty() {
+            rules.extend(class.rules().iter().map(|rule| (rule.get_ref().rule(), index as u16)));
+            if class.rules.is_none() {
                 otherwise = Some(index as u16);
             }
         }

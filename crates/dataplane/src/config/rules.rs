@@ -32,14 +32,20 @@ impl Match {
 }
 
 impl Config {
-    /// Every rule matches something, and something that no rule of a class before it takes. O(rules^2).
+    /// Every list has a rule, and every rule matches something, and something that no rule of a class before it takes. O(rules^2).
     pub(super) fn check_rules(&self) -> Result<(), InputError> {
         let mut before: Vec<(&str, Vec<Rule>)> = Vec::new();
         for class in &self.file.class {
             let class = class.get_ref();
             let name = class.name.get_ref().as_str();
-            let rules: Vec<Rule> = class.rules.iter().map(|rule| rule.get_ref().rule()).collect();
-            for (rule, written) in rules.iter().zip(&class.rules) {
+            if let Some(none) = class.rules.as_ref().filter(|rules| rules.get_ref().is_empty()) {
+                let message = format!("no packet matches this: there is no rule, and class {name:?} gets nothing");
+                return Err(self
+                    .at(none.span(), message)
+                    .with_help("for what matches no other class, leave `match` out"));
+            }
+            let rules: Vec<Rule> = class.rules().iter().map(|rule| rule.get_ref().rule()).collect();
+            for (rule, written) in rules.iter().zip(class.rules()) {
                 if let Some(why) = rule.contradiction() {
                     return Err(self.at(written.span(), format!("no packet matches this: {why}")));
                 }
