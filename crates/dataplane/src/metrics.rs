@@ -4,7 +4,7 @@
 //! snapshot, as any client of the control socket does, so nothing is counted twice. `prometheus-client` writes the format; it takes constant values from a collector,
 //! where libraries with global recorders want every change of a value.
 
-use std::io;
+use std::io::{self, Cursor};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -58,17 +58,25 @@ const CONTENT: &str = "Content-Type: application/openmetrics-text; version=1.0.0
 
 fn serve(server: &Server, counter: &Counter) {
     for request in server.incoming_requests() {
-        let found = request.url() == "/metrics" && *request.method() == Method::Get;
-        let response = match found.then(|| counter.ask(Request::Snapshot { flows: 0 })) {
-            None => Response::from_string("see /metrics\n").with_status_code(404),
-            Some(Answer::Snapshot(snapshot)) => {
-                let text = Response::from_string(text(*snapshot));
-                CONTENT.parse::<Header>().into_iter().fold(text, Response::with_header)
-            }
-            Some(_) => Response::from_string("the box does not answer\n").with_status_code(503),
-        };
-        // Whoever asked may be gone.
+        let response = answer(request.method(), request.url(), counter);
+        // Whoever asked may be gone. To HEAD only the headers are sent.
         let _ = request.respond(response);
+    }
+}
+
+/// What whoever asks is told; what stands behind a question mark is for nobody.
+fn answer(method: &Method, url: &str, counter: &Counter) -> Response<Cursor<Vec<u8>>> {
+    let said = |text: &str, code: u16| Response::from_string(text).with_status_code(code);
+    let with = |response, header: &str| header.parse::<Header>().into_iter().fold(response, Response::with_header);
+    if url.split('?').next() != Some("/metrics") {
+        return said("see /metrics\n", 404);
+    }
+    if !matches!(method, Method::Get | Method::Head) {
+        return with(said("only GET and HEAD are answered\n", 405), "Allow: GET, HEAD");
+    }
+    match counter.ask(Request::Snapshot { flows: 0 }) {
+        Answer::Snapshot(snapshot) => with(said(&text(*snapshot), 200), CONTENT),
+        _ => said("the box does not answer\n", 503),
     }
 }
 

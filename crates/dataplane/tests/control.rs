@@ -361,8 +361,12 @@ fn a_client_that_takes_no_answers_does_not_hold_the_worker() {
 }
 
 fn get(metrics: &Metrics, path: &str) -> String {
+    http(metrics, "GET", path)
+}
+
+fn http(metrics: &Metrics, method: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(metrics.address().unwrap()).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: box\r\nConnection: close\r\n\r\n").unwrap();
+    write!(stream, "{method} {path} HTTP/1.1\r\nHost: box\r\nConnection: close\r\n\r\n").unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     text
@@ -401,6 +405,24 @@ fn a_scrape_has_what_the_snapshot_has() {
     let dropped = format!("dovetail_dropped_frames_total{{class=\"dear\",reason=\"{reason}\"}}");
     assert_eq!(value(&dropped), count as f64);
     assert!(get(&metrics, "/").starts_with("HTTP/1.1 404"));
+}
+
+#[test]
+fn a_query_and_head_are_answered_as_get_is_and_other_methods_are_told_so() {
+    let running = Running::start(|| with_traffic(3));
+    let metrics = Metrics::serve(TcpListener::bind("127.0.0.1:0").unwrap(), running.counter.clone()).unwrap();
+    let scrape = get(&metrics, "/metrics?x=1&y=/");
+    let (head, body) = scrape.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200") && body.ends_with("# EOF\n"), "{scrape}");
+    let head_only = http(&metrics, "HEAD", "/metrics");
+    let (head, body) = head_only.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200") && head.contains("application/openmetrics-text"), "{head}");
+    assert_eq!(body, "");
+    let other = http(&metrics, "POST", "/metrics");
+    assert!(other.starts_with("HTTP/1.1 405") && other.contains("\r\nAllow: GET, HEAD\r\n"), "{other}");
+    for missing in ["/metrics/", "/metrics2", "/?/metrics"] {
+        assert!(get(&metrics, missing).starts_with("HTTP/1.1 404"), "{missing}");
+    }
 }
 
 #[test]
