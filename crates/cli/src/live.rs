@@ -178,7 +178,7 @@ fn reload_on_hangup(mut hangups: UnixStream, counter: Counter) -> std::io::Resul
     let wait = move || {
         while hangups.read_exact(&mut [0]).is_ok() {
             match counter.ask(Request::Reload {}) {
-                Answer::Error(error) => terminal::say(&format!("error: {error}")),
+                Answer::Error(error) | Answer::Unavailable(error) => terminal::say(&format!("error: {error}")),
                 Answer::Done(done) => terminal::say(&done),
                 Answer::Snapshot(_) => {}
             }

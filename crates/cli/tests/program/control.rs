@@ -1,8 +1,11 @@
 //! A running box is talked to by `live ctl` and looked at by `top`. The box runs in a network namespace of its own, which needs root; without, that test
 //! says that it was skipped.
 
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+
+use dovetail_dataplane::control::{Bound, Desk};
 
 use crate::support::{Folder, Said};
 
@@ -175,6 +178,19 @@ fn where_no_box_runs_there_is_an_error_that_says_where_it_was_looked_for() {
     ctl(&folder, &["set", "alpha=1"]).fails(1, &["no box answers at run/box.sock"]);
     folder.dovetail(&["top", "--once", "--socket", "nowhere"]).fails(1, &["no box answers at nowhere"]);
     folder.dovetail(&["top", "--socket", "nowhere"]).fails(2, &["no terminal", "--once"]);
+}
+
+#[test]
+fn a_box_without_room_for_another_client_is_no_wrong_input() {
+    let folder = Folder::new();
+    let (_desk, counter) = Desk::open();
+    let path = folder.path("run/box.sock");
+    let _socket = Bound::at(&path).unwrap().serve(counter).unwrap();
+    let _silent: Vec<UnixStream> = (0..8).map(|_| UnixStream::connect(&path).unwrap()).collect();
+    let full = ["8 clients talk to this box already; try again later"];
+    ctl(&folder, &["show"]).fails(1, &full);
+    ctl(&folder, &["set", "alpha=1"]).fails(1, &full);
+    folder.dovetail(&["top", "--once", "--socket", "run/box.sock"]).fails(1, &full);
 }
 
 #[test]

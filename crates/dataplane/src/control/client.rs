@@ -24,6 +24,8 @@ pub enum ClientError {
     Gone(io::Error),
     /// The box says that the request is wrong; it changed nothing.
     Refused(String),
+    /// The box has no room or no time for this client.
+    Unavailable(String),
     /// What came is no answer that is understood here.
     Strange(String),
 }
@@ -73,6 +75,7 @@ impl Client {
         }
         match Answer::from_line(&line).map_err(ClientError::Strange)? {
             Answer::Error(message) => Err(ClientError::Refused(message)),
+            Answer::Unavailable(message) => Err(ClientError::Unavailable(message)),
             answer => Ok(answer),
         }
     }
@@ -83,7 +86,7 @@ impl fmt::Display for ClientError {
         match self {
             Self::Gone(error) if error.kind() == io::ErrorKind::UnexpectedEof => f.write_str("the box is gone"),
             Self::Gone(error) => write!(f, "the box does not answer: {error}"),
-            Self::Refused(message) => f.write_str(message),
+            Self::Refused(message) | Self::Unavailable(message) => f.write_str(message),
             Self::Strange(message) => write!(f, "the box's answer is not understood: {message}"),
         }
     }

@@ -20,6 +20,8 @@ const SPACING: Duration = Duration::from_millis(5);
 /// How long a client waits for the worker, which is away for as long as a burst takes.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 
+const NO_FILE: &str = "this box has no file that it could read again";
+
 /// What the worker is to do.
 enum Work {
     Request(Request),
@@ -92,34 +94,36 @@ impl Counter {
     /// Ask, and wait for the answer. A configuration is read and its modules are made here, not by the worker.
     pub fn ask(&self, request: Request) -> Answer {
         match request {
-            Request::Reload {} => self.reload().map_or_else(Answer::Error, Answer::Done),
+            Request::Reload {} => self.reload().map_or_else(|answer| answer, Answer::Done),
             request => self.hand_in(Work::Request(request)),
         }
     }
 
-    fn reload(&self) -> Result<String, String> {
-        let running = self.config.as_ref().ok_or("this box has no file that it could read again")?;
+    /// What is in force then, or else the answer.
+    fn reload(&self) -> Result<String, Answer> {
+        let running = self.config.as_ref().ok_or_else(|| Answer::Error(NO_FILE.into()))?;
         let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
-        let unchanged = |error: &dyn std::fmt::Display| format!("{error}\nnothing has changed in the running box");
+        let unchanged =
+            |error: &dyn std::fmt::Display| Answer::Error(format!("{error}\nnothing has changed in the running box"));
         let config = running.reread().map_err(|error| unchanged(&error))?;
         let setup = config.setup().map_err(|error| unchanged(&error))?;
         match self.hand_in(Work::Reload(Box::new(setup))) {
-            Answer::Error(error) => Err(error),
-            _ => {
+            Answer::Done(_) => {
                 *running = config;
                 Ok(format!("{} is in force", running.name()))
             }
+            other => Err(other),
         }
     }
 
     fn hand_in(&self, work: Work) -> Answer {
         let (sender, answer) = sync_channel(1);
         if self.questions.try_send(Question { work, answer: sender }).is_err() {
-            return Answer::Error("the box ends, or has too many requests to answer; nothing was changed".into());
+            return Answer::Unavailable("the box ends, or has too many requests to answer; nothing was changed".into());
         }
         answer
             .recv_timeout(PATIENCE)
-            .unwrap_or_else(|_| Answer::Error("the box does not answer; it may be ending".into()))
+            .unwrap_or_else(|_| Answer::Unavailable("the box does not answer; it may be ending".into()))
     }
 }
 
@@ -139,7 +143,7 @@ fn reply(now: Time, live: &mut Live, request: Request) -> Answer {
         }),
         Request::Rate { rate } => set_rate(middlebox, &rate),
         // The counter makes it a setup.
-        Request::Reload {} => Err("this box has no file that it could read again".to_string()),
+        Request::Reload {} => Err(NO_FILE.to_string()),
         Request::Stop {} => Ok("the box sends what it holds, and ends".to_string()),
     };
     done.map_or_else(Answer::Error, Answer::Done)

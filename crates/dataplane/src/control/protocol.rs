@@ -78,6 +78,8 @@ pub enum Answer {
     Done(String),
     /// The request is wrong, and changed nothing.
     Error(String),
+    /// The box has no room or no time for whoever asks, whatever is asked.
+    Unavailable(String),
 }
 
 #[derive(Serialize)]
@@ -220,7 +222,8 @@ mod tests {
 
     #[test]
     fn answers_come_back() {
-        for answer in [Answer::Done("alpha=0.9".into()), Answer::Error("no".into())] {
+        for answer in [Answer::Done("alpha=0.9".into()), Answer::Error("no".into()), Answer::Unavailable("full".into())]
+        {
             let read = Answer::from_line(answer.to_line().as_bytes()).unwrap();
             assert_eq!(format!("{read:?}"), format!("{answer:?}"));
         }

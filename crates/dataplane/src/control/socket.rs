@@ -119,7 +119,7 @@ fn accept(listener: &UnixListener, counter: &Counter, closed: &AtomicBool) {
         let Ok(stream) = stream else { continue };
         if clients.load(Ordering::Relaxed) >= CLIENTS {
             let full = format!("{CLIENTS} clients talk to this box already; try again later");
-            let _ = send(&stream, &Answer::Error(full));
+            let _ = send(&stream, &Answer::Unavailable(full));
             continue;
         }
         clients.fetch_add(1, Ordering::Relaxed);
