@@ -65,6 +65,7 @@ pub fn real_time(
 fn serve(live: &mut Live, clock: &Clock, stop: &AtomicBool, mut listen: impl FnMut(&mut Live, Time)) -> io::Result<()> {
     let mut stopped: Option<Time> = None;
     let mut heard = clock.now();
+    let mut tidied = heard;
     loop {
         let now = clock.now();
         if stopped.is_none() && (stop.load(Ordering::Relaxed) || live.ended()) {
@@ -77,6 +78,10 @@ fn serve(live: &mut Live, clock: &Clock, stop: &AtomicBool, mut listen: impl FnM
         if now.since(heard) >= NAP || !came {
             heard = now;
             listen(live, now);
+        }
+        if now.since(tidied) >= NAP {
+            tidied = now;
+            live.middlebox.forget_idle(now);
         }
         if !came {
             rest(live, clock, now);

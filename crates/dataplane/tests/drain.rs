@@ -15,6 +15,7 @@ use dovetail_dataplane::port::memory::{MemoryPort, pair};
 use dovetail_dataplane::port::{Port, PortCounters};
 use dovetail_units::{Duration, Time};
 use dovetail_wire::LinkType;
+use etherparse::PacketBuilder;
 
 const FRAMES: u64 = 20;
 
@@ -196,4 +197,33 @@ fn what_waits_for_a_port_that_takes_nothing_is_in_the_books() {
     let totals = running.live.totals(now);
     assert_eq!((totals.reverse.frames_out, totals.returning, totals.reverse.held()), (150, 50, 0));
     assert_eq!((totals.forward.ports["in"].sent, totals.forward.buffers.lost), (100, 0));
+}
+
+/// No frame comes after those at the start.
+#[test]
+fn a_box_to_which_nothing_comes_forgets_idle_flows() {
+    let text = "scheduler = \"drr\"\nports = { in = \"packet:a\", out = \"packet:b\" }\nflows = { idle = \"30 ms\" }\n";
+    let config = Config::parse("box.toml", text, &[]).unwrap();
+    let [inside, _client] = pair(["a", "client"], LinkType::RAW, 100);
+    let [outside, _server] = pair(["b", "server"], LinkType::RAW, 100);
+    let mut live = Live::new(config.middlebox().unwrap(), Box::new(inside), Box::new(outside), Duration::ZERO);
+    let clock = Clock::start();
+    for port in 0..100 {
+        let mut bytes = Vec::new();
+        PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 1, 1], 64).udp(9, port).write(&mut bytes, &[0; 10]).unwrap();
+        let mut frame = live.middlebox.pool.take();
+        frame.fill(clock.now(), &bytes, LinkType::RAW);
+        live.middlebox.receive(clock.now(), frame);
+    }
+    let flows =
+        |live: &Live, now: Time| live.middlebox.snapshot(now).classes.iter().map(|class| class.flows).sum::<u64>();
+    assert_eq!(flows(&live, clock.now()), 100);
+    let (stop, start) = (AtomicBool::new(false), clock.now());
+    let (_, ended) = real_time(&mut live, &clock, &stop, |live, now| {
+        // Two looks are enough; a busy machine may let it wait.
+        let over = flows(live, now) == 0 || now.since(start) > Duration::from_secs(20);
+        stop.store(over, Ordering::Relaxed);
+    });
+    ended.unwrap();
+    assert_eq!(flows(&live, clock.now()), 0);
 }

@@ -63,6 +63,8 @@ pub struct Flows {
     free: Vec<u32>,
     /// Where the search for idle flows goes on.
     hand: u32,
+    /// No flow has been without a frame for longer than since then: what the last whole round has seen, and what this one has seen so far.
+    oldest: [Time; 2],
     /// Flows that shared a queue because the table was full, frames counted.
     pub overflowed: u64,
 }
@@ -71,16 +73,18 @@ impl Flows {
     /// No flows yet.
     pub fn new(limits: FlowLimits) -> Self {
         let (flows, free) = (Vec::new(), Vec::new());
-        Self { limits, index: HashMap::default(), flows, free, hand: 0, overflowed: 0 }
+        Self { limits, index: HashMap::default(), flows, free, hand: 0, oldest: [Time::ZERO; 2], overflowed: 0 }
     }
 
-    /// The flow of this key and class.
-    pub fn find(&mut self, now: Time, key: Key, class: u16) -> (u32, Seen) {
-        if let Some(known) = self.known(now, &key, class) {
-            return known;
-        }
+    /// Whether a new flow of this key has to share a queue.
+    pub fn is_full_for(&self, key: &Key) -> bool {
+        matches!(key, Key::Flow(..)) && self.index.len() >= self.limits.most as usize
+    }
+
+    /// A flow of this key and class, which is not [known](Self::known).
+    pub fn add(&mut self, now: Time, key: Key, class: u16) -> (u32, Seen) {
         let key = match key {
-            Key::Flow(..) if self.index.len() >= self.limits.most as usize => {
+            key if self.is_full_for(&key) => {
                 self.overflowed += 1;
                 let shared = Key::Shared(class);
                 if let Some(known) = self.known(now, &shared, class) {
@@ -106,7 +110,7 @@ impl Flows {
     }
 
     /// The flow that has this key, of which a frame of this class has come.
-    fn known(&mut self, now: Time, key: &Key, class: u16) -> Option<(u32, Seen)> {
+    pub fn known(&mut self, now: Time, key: &Key, class: u16) -> Option<(u32, Seen)> {
         let flow = *self.index.get(key)?;
         let seen = self.flows[flow as usize].as_mut().map_or(Seen::Before, |flow| flow.see(now, class));
         Some((flow, seen))
@@ -125,10 +129,20 @@ impl Flows {
     /// Look at one flow more; its index if it has been idle for too long and nothing of it is in the box. The caller tears it down
     /// and calls [`forget`](Self::forget).
     pub fn idle(&mut self, now: Time) -> Option<u32> {
-        self.hand = if self.hand as usize + 1 < self.flows.len() { self.hand + 1 } else { 0 };
-        let flow = self.get(self.hand)?;
+        self.hand += 1;
+        if self.hand as usize >= self.flows.len() {
+            self.hand = 0;
+            self.oldest = [self.oldest[1], now];
+        }
+        let flow = self.flows.get(self.hand as usize)?.as_ref()?;
+        self.oldest[1] = self.oldest[1].min(flow.seen);
         let gone = now.since(flow.seen) >= self.limits.idle && flow.books.account.held() == 0;
         gone.then_some(self.hand)
+    }
+
+    /// Whether one may have been idle for too long, by what the last whole round has seen.
+    pub fn may_be_idle(&self, now: Time) -> bool {
+        now.since(self.oldest[0]) >= self.limits.idle
     }
 
     /// The flow is gone.
@@ -192,6 +206,12 @@ mod tests {
         Key::Flow(0, FlowKey::FiveTuple(FiveTuple { src, dst, protocol: 17, ports: None }))
     }
 
+    impl Flows {
+        fn find(&mut self, now: Time, key: Key, class: u16) -> (u32, Seen) {
+            self.known(now, &key, class).unwrap_or_else(|| self.add(now, key, class))
+        }
+    }
+
     fn at(s: u64) -> Time {
         Time::ZERO + Duration::from_secs(s)
     }
@@ -221,6 +241,28 @@ mod tests {
         assert_eq!(flows.find(at(0), key(4), 0), (2, Seen::Before));
         assert_eq!(flows.find(at(0), key(5), 1), (3, Seen::First));
         assert_eq!(flows.overflowed, 3);
+    }
+
+    #[test]
+    fn after_a_round_it_is_known_until_when_no_flow_can_be_idle() {
+        let mut flows = Flows::new(FlowLimits { most: 10, idle: Duration::from_secs(5) });
+        for host in 0..4 {
+            flows.find(at(20 + u64::from(host)), key(host), 0);
+        }
+        assert!(flows.may_be_idle(at(24)), "nobody has looked");
+        // A round begins, and ends with the first look of the next one.
+        assert!((0..7).all(|_| flows.idle(at(24)).is_none()));
+        flows.find(at(24), key(0), 0);
+        assert!((0..2).all(|_| flows.idle(at(24)).is_none()));
+        assert!(!flows.may_be_idle(at(24)));
+        for s in 24..26 {
+            let idle: Vec<u32> = (0..4).filter_map(|_| flows.idle(at(s))).collect();
+            assert!(idle.is_empty() || flows.may_be_idle(at(s)), "{s} s: {idle:?}");
+        }
+        assert!(flows.may_be_idle(at(26)));
+        let mut idle: Vec<u32> = (0..4).filter_map(|_| flows.idle(at(26))).collect();
+        idle.sort_unstable();
+        assert_eq!(idle, [1]);
     }
 
     #[test]

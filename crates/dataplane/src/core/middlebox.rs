@@ -22,6 +22,9 @@ use crate::frame::{Frame, Pool};
 pub(super) const CPU: usize = 0;
 pub(super) const LINK: usize = 1;
 
+/// Flows that are looked at, at a time, for idle ones.
+const LOOKS: usize = 64;
+
 /// Why a frame was dropped that a box had when it ended.
 pub(crate) const STOPPED: &str = "stopped";
 
@@ -132,7 +135,7 @@ impl Middlebox {
             let class = if self.key == KeyKind::FiveTuple { 0 } else { class };
             Key::Flow(class, self.key.key(&ip.tuple))
         });
-        let (flow, seen) = self.flows.find(now, key, class);
+        let (flow, seen) = self.find(now, key, class);
         match seen {
             Seen::Before => {}
             Seen::First => self.add_flow(flow, class),
@@ -147,6 +150,29 @@ impl Middlebox {
         } else {
             self.enter(now, frame);
         }
+        self.forget_next(now);
+    }
+
+    /// The flow of this key and class. A new one that finds no room takes the place of idle ones, if they are found soon.
+    fn find(&mut self, now: Time, key: Key, class: u16) -> (u32, Seen) {
+        if let Some(known) = self.flows.known(now, &key, class) {
+            return known;
+        }
+        let mut looks = 0..LOOKS;
+        // Flows that share, or are none, may have come beyond the most: one place is not always enough.
+        while self.flows.is_full_for(&key) && self.flows.may_be_idle(now) && looks.next().is_some() {
+            self.forget_next(now);
+        }
+        self.flows.add(now, key, class)
+    }
+
+    /// Look at some flows, and forget those that have been idle for too long; to be called now and then when nothing comes. All until `now` has been done.
+    pub fn forget_idle(&mut self, now: Time) {
+        (0..LOOKS).for_each(|_| self.forget_next(now));
+    }
+
+    /// Look at one flow more, and forget it if it has been idle for too long.
+    fn forget_next(&mut self, now: Time) {
         if let Some(idle) = self.flows.idle(now) {
             self.forget(now, idle);
         }

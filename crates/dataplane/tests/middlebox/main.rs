@@ -69,6 +69,52 @@ fn flows_that_fill_the_box_leave_room_to_others() {
     assert_eq!(middlebox.snapshot(us(0)).total.dropped["box-full"], 31);
 }
 
+/// So many flows of one frame each, that have all left.
+fn with_flows(most: u32, flows: u16) -> Middlebox {
+    let idle = format!("[flows]\nmost = {most}\nidle = \"1 s\"\n[link]");
+    let mut middlebox = middlebox(&TWO_CLASSES.replace("[link]", &idle));
+    (0..flows).for_each(|flow| put(&mut middlebox, us(0), &udp(1000 + flow, 80)));
+    (0..=400).for_each(|k| middlebox.advance(us(1000 * k)));
+    assert_eq!((middlebox.held(), kept(&middlebox)), (0, u64::from(flows)));
+    out(&mut middlebox);
+    middlebox
+}
+
+fn kept(middlebox: &Middlebox) -> u64 {
+    middlebox.snapshot(us(0)).classes.iter().map(|class| class.flows).sum()
+}
+
+#[test]
+fn idle_flows_are_forgotten_also_when_nothing_comes() {
+    let mut middlebox = with_flows(1000, 300);
+    middlebox.forget_idle(us(999_999));
+    assert_eq!(kept(&middlebox), 300);
+    middlebox.advance(us(1_000_000));
+    let left: Vec<u64> = (0..5)
+        .map(|_| {
+            middlebox.forget_idle(us(1_000_000));
+            kept(&middlebox)
+        })
+        .collect();
+    assert_eq!(left, [236, 172, 108, 44, 0]);
+}
+
+#[test]
+fn a_new_flow_takes_the_place_of_an_idle_one_where_all_are_taken() {
+    for before in [0, 256] {
+        let mut middlebox = with_flows(256, 256);
+        let overflowed = |middlebox: &Middlebox| middlebox.snapshot(us(0)).overflowed;
+        // While none is idle new ones share a queue, which is one of those that are kept.
+        (0..before).for_each(|flow| put(&mut middlebox, us(500_000), &udp(8000 + flow, 80)));
+        assert_eq!(overflowed(&middlebox), u64::from(before));
+        let now = us(1_000_000);
+        middlebox.advance(now);
+        let room = if before > 0 { 255 } else { 256 };
+        (0..room).for_each(|flow| put(&mut middlebox, now, &udp(8000 + flow, 80)));
+        assert_eq!((overflowed(&middlebox), kept(&middlebox)), (u64::from(before), 256));
+    }
+}
+
 #[test]
 fn a_buffer_without_a_frame_is_found_out() {
     let mut middlebox = middlebox(TWO_CLASSES);
