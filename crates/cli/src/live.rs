@@ -14,6 +14,7 @@ use dovetail_dataplane::control::protocol::{Answer, Request};
 use dovetail_dataplane::control::{Bound, Counter, Desk, Socket};
 use dovetail_dataplane::core::{HeavySnapshot, ModuleSnapshot, QueueSnapshot, Snapshot};
 use dovetail_dataplane::driver::{Clock, real_time, simulated_time};
+use dovetail_dataplane::file::LONGEST;
 use dovetail_dataplane::live::Live;
 use dovetail_dataplane::metrics::Metrics;
 use dovetail_dataplane::report::Report;
@@ -23,9 +24,6 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::args;
 use crate::failure::Failure;
 use crate::terminal;
-
-/// The longest configuration, bytes: a device may have no end.
-const LONGEST: u64 = 1 << 20;
 
 /// Run the box of a configuration, or talk to one that runs.
 pub fn live(args: args::Live) -> Result<(), Failure> {

@@ -345,6 +345,20 @@ fn a_file_that_is_wrong_or_asks_for_too_much_changes_nothing() {
 }
 
 #[test]
+fn a_file_that_is_none_any_more_keeps_nobody_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("box.toml");
+    std::fs::write(&path, file("fifo", "10 Mbps", "a")).unwrap();
+    let config = Config::parse(path.to_str().unwrap(), &file("fifo", "10 Mbps", "a"), &[]).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let (sender, said) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(config.reread().map(drop).map_err(|error| error.to_string())));
+    let said = said.recv_timeout(std::time::Duration::from_secs(10)).expect("it waits");
+    assert!(said.as_ref().is_err_and(|error| error.contains("it is no ordinary file")), "{said:?}");
+}
+
+#[test]
 fn without_a_file_there_is_nothing_to_reload() {
     let (_desk, counter) = Desk::open();
     assert!(matches!(counter.ask(Request::Reload {}), Answer::Error(error) if error.contains("no file")));

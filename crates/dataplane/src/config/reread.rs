@@ -5,6 +5,7 @@ use std::path::Path;
 use dovetail_config::{InputError, decode};
 
 use super::Config;
+use crate::file;
 
 impl Config {
     /// Read the file again, with the same overrides, and check that a running box can go on by it.
@@ -16,7 +17,7 @@ impl Config {
         if self.name == "-" {
             return Err(InputError::new("-", "the configuration came from standard input, which cannot be read again"));
         }
-        let bytes = std::fs::read(&self.name)
+        let bytes = file::read_at(Path::new(&self.name))
             .map_err(|error| InputError::new(&self.name, format!("cannot be read: {error}")))?;
         let new = Self::parse(&self.name, &decode(&self.name, bytes)?, &self.overrides)?;
         self.may_become(&new).map(|()| new)

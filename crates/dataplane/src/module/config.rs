@@ -11,6 +11,7 @@ use super::{
     Check, CheckConfig, Decapsulate, DecapsulateConfig, Decoder, DecoderConfig, Encapsulate, EncapsulateConfig,
     Encoder, EncoderConfig, Forward, ForwardConfig, Match, MatchConfig, Module, Monitor, MonitorConfig,
 };
+use crate::file;
 
 /// A module that classes refer to by name: `[[module]]` of a configuration.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
@@ -76,7 +77,7 @@ impl Kind {
 
     /// What a module of it is made of now. Relative paths of files start at `folder`.
     pub fn origin(&self, folder: &Path) -> Origin {
-        let contents = self.file().and_then(|file| std::fs::read(folder.join(file)).ok());
+        let contents = self.file().and_then(|file| file::read_at(&folder.join(file)).ok());
         let file = contents.map(|contents| digest(&SHA256, &contents).as_ref().to_vec());
         Origin { kind: self.clone(), file }
     }
@@ -136,14 +137,15 @@ pub(super) fn read_key(
         (None, Some(file)) => {
             let path = folder.join(file);
             let about = |what: &dyn fmt::Display| ModuleError::new("key_file", format!("{}: {what}", path.display()));
-            let mode = std::fs::metadata(&path).map_err(|e| about(&e))?.permissions().mode();
+            let (file, metadata) = file::open(&path).map_err(|e| about(&e))?;
+            let mode = metadata.permissions().mode();
             if mode & 0o077 != 0 {
                 return Err(about(&format!(
                     "others than its owner have access (mode {:03o}); chmod 600",
                     mode & 0o777
                 )));
             }
-            let text = std::fs::read_to_string(&path).map_err(|e| about(&e))?;
+            let text = file::read(file).and_then(file::text).map_err(|e| about(&e))?;
             bytes(&text, len).map_err(|problem| about(&problem))
         }
         _ => Err(ModuleError::new("key", "give it, or `key_file`, and not both")),

@@ -1,15 +1,20 @@
 //! Pattern matching in payloads (Aho and Corasick 1975): a stand-in for an intrusion detection system.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use serde::Deserialize;
 
 use super::{Module, ModuleDrop, ModuleError, ip};
-use crate::frame::Frame;
+use crate::file;
+use crate::frame::{Frame, LONGEST};
 
 /// The most patterns.
 const PATTERNS: usize = 10_000;
+
+/// Bytes of all patterns times those of the longest, up to which a table is made: with 256 bytes at each state some 2^28 steps, a part of a second.
+const TABLE: usize = 1 << 20;
 
 /// Parameters of [`Match`].
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
@@ -51,28 +56,62 @@ impl Match {
     /// A module with these patterns.
     ///
     /// # Errors
-    /// There are none, too many, or an empty one; or their file cannot be read.
+    /// There are none, too many, an empty one, or one that is longer than any frame; or their file cannot be read.
     pub fn new(config: &MatchConfig, folder: &Path) -> Result<Self, ModuleError> {
-        let mut patterns: Vec<Vec<u8>> = config.patterns.iter().map(|p| p.clone().into_bytes()).collect();
+        let mut patterns = written(config)?;
         if let Some(file) = &config.pattern_file {
-            let path = folder.join(file);
-            let bytes = std::fs::read(&path)
-                .map_err(|e| ModuleError::new("pattern_file", format!("{}: {e}", path.display())))?;
-            patterns.extend(bytes.split(|&b| b == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec));
+            patterns.extend(filed(&folder.join(file), patterns.len())?);
         }
-        if patterns.is_empty() || patterns.len() > PATTERNS || patterns.iter().any(Vec::is_empty) {
-            let problem = format!("expected 1 to {PATTERNS} patterns of at least one byte");
-            return Err(ModuleError::new("patterns", problem));
-        }
-        // One table look-up per byte, whatever the packet holds.
         let automaton = AhoCorasick::builder()
-            .kind(Some(AhoCorasickKind::DFA))
+            .kind(Some(kind(&patterns)))
             .prefilter(false)
             .ascii_case_insensitive(config.ignore_case)
             .build(patterns)
             .map_err(|e| ModuleError::new("patterns", e.to_string()))?;
         Ok(Self { automaton, action: config.action, alerts: 0, matches: 0 })
     }
+}
+
+/// With a table for every state and byte there is one look-up per byte, whatever the packet holds; it is made in up to as many steps for each state and byte as the longest pattern has
+/// bytes. Where these could be too many, failures are followed as they occur: two steps per byte at most, in the mean over a packet.
+fn kind(patterns: &[Vec<u8>]) -> AhoCorasickKind {
+    let states: usize = patterns.iter().map(Vec::len).sum();
+    let longest = patterns.iter().map(Vec::len).max().unwrap_or(0);
+    if states * longest <= TABLE { AhoCorasickKind::DFA } else { AhoCorasickKind::ContiguousNFA }
+}
+
+/// The patterns that stand in the configuration.
+fn written(config: &MatchConfig) -> Result<Vec<Vec<u8>>, ModuleError> {
+    let patterns = &config.patterns;
+    let too_few = patterns.is_empty() && config.pattern_file.is_none();
+    if too_few || patterns.len() > PATTERNS || patterns.iter().any(String::is_empty) {
+        let problem = format!("expected 1 to {PATTERNS} patterns of at least one byte");
+        return Err(ModuleError::new("patterns", problem));
+    }
+    match patterns.iter().position(|pattern| pattern.len() > LONGEST) {
+        Some(place) => Err(ModuleError::new("patterns", too_long("number", place, patterns[place].len()))),
+        None => Ok(patterns.iter().map(|pattern| pattern.clone().into_bytes()).collect()),
+    }
+}
+
+/// Those of a file, beside so many others.
+fn filed(path: &Path, others: usize) -> Result<Vec<Vec<u8>>, ModuleError> {
+    let about = |what: &dyn Display| ModuleError::new("pattern_file", format!("{}: {what}", path.display()));
+    let bytes = file::read_at(path).map_err(|error| about(&error))?;
+    let lines = || bytes.split(|&b| b == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
+    let count = lines().count();
+    if !(1..=PATTERNS).contains(&(others + count)) {
+        let beside = if others > 0 { format!(" beside {others} in `patterns`") } else { String::new() };
+        return Err(about(&format!("it has {count} patterns{beside}, expected 1 to {PATTERNS}, one on a line")));
+    }
+    match lines().find(|(_, line)| line.len() > LONGEST) {
+        Some((place, line)) => Err(about(&too_long("line", place, line.len()))),
+        None => Ok(lines().map(|(_, line)| line.to_vec()).collect()),
+    }
+}
+
+fn too_long(what: &str, place: usize, bytes: usize) -> String {
+    format!("{what} {}: {bytes} bytes match nothing: the longest frame has {LONGEST}", place + 1)
 }
 
 impl Module for Match {

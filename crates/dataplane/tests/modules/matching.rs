@@ -1,6 +1,8 @@
 //! Patterns in payloads.
 
 use std::io::Write;
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use dovetail_dataplane::module::ModuleDrop;
 use proptest::prelude::*;
@@ -28,6 +30,23 @@ fn patterns_come_from_a_file_as_well() {
     let mut matcher = module(&format!("kind = \"match\"\npattern_file = \"{}\"", file.path().display()));
     through(&mut *matcher, &udp6(b"\xff\xfe evil")).unwrap();
     assert_eq!(matcher.counters(), [("alerts", 1), ("matches", 2)]);
+}
+
+#[test]
+fn patterns_of_which_a_table_would_have_no_end_are_found_all_the_same() {
+    // Of all that has been read of one, as much again begins another one, and so on.
+    let mut lines: Vec<Vec<u8>> = (0..300).map(|k| [vec![b'a'; k], b"b".to_vec(), vec![b'a'; 1600]].concat()).collect();
+    lines.push((b' '..=255).collect());
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(&lines.join(&b'\n')).unwrap();
+    let text = format!("kind = \"match\"\npattern_file = \"{}\"", file.path().display());
+    let (sender, made) = channel();
+    std::thread::spawn(move || sender.send(module(&text)));
+    let mut matcher = made.recv_timeout(Duration::from_secs(60)).expect("it takes minutes");
+    for (payload, alerts) in [(&lines[0][..1600], 0), (&lines[0], 1), (&lines[300][1..], 1), (&lines[300], 2)] {
+        through(&mut *matcher, &udp6(payload)).unwrap();
+        assert_eq!(matcher.counters()[0], ("alerts", alerts));
+    }
 }
 
 #[test]
