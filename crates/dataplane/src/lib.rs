@@ -5,7 +5,7 @@
 //! * [`classes`]: which flow is of which class.
 //! * [`confine`]: what the running box gives up.
 //! * [`control`], [`metrics`]: how a running box is talked to and watched.
-//! * [`file`]: how files that a box is made of are read.
+//! * [`mod@file`]: how files that a box is made of are read.
 //! * [`live`], [`driver`]: the box between two ports, by the clock or in simulated time.
 //! * [`frame`]: a frame in a buffer of its own, with room to grow, and the pool that buffers come from.
 //! * [`port`]: where frames come from and go to.
