@@ -183,7 +183,7 @@ impl<const M: usize> Discipline<M> for Gate<M> {
     fn progressed_among<P>(
         &mut self,
         now: Time,
-        ticket: &Ticket<M>,
+        ticket: &mut Ticket<M>,
         resource: usize,
         event: Progress,
         queues: &mut FlowQueues<M, P>,

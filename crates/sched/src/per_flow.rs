@@ -72,11 +72,12 @@ pub trait Discipline<const M: usize>: Sized + Send {
     /// A packet in the pipeline made progress. Its flow may be gone.
     fn progressed(&mut self, _now: Time, _ticket: &Ticket<M>, _resource: usize, _event: Progress) {}
 
-    /// [`progressed`](Self::progressed), for a discipline that needs the queues for it. The ticket is as it was before this report.
+    /// [`progressed`](Self::progressed), for a discipline that needs the queues for it, or notes something on the ticket. Its charge is what it was before this
+    /// report.
     fn progressed_among<P>(
         &mut self,
         now: Time,
-        ticket: &Ticket<M>,
+        ticket: &mut Ticket<M>,
         resource: usize,
         event: Progress,
         _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>,

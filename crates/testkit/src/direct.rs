@@ -14,7 +14,8 @@
 //! * What a packet took more or less than it said is charged to its flow's next packet, on each resource in nanoseconds, if it is more than a 4096th of what that takes and more than one; R_i has all of it.
 //! * The fluid's time stands still while the first packet that has started and waits is late on the CPU; and from when a packet that is late starts on the link until one does that is not,
 //!   or the one that was handed out last has. A packet is planned to be on CPU and link behind all that started before, for as long as it is charged in the fluid, from the first whole
-//!   nanosecond that is not before its start; it is late when it has not started there after it could have been through with both.
+//!   nanosecond that is not before its start; it is late when it has not started there after it could have been through with both. Of packets that need no CPU and were handed out while
+//!   it was the last one there, their times on the link are added to that.
 //! * Between two events R_i is brought up to date, and so rounded, when a flow becomes backlogged in the fluid or is removed from it, and
 //!   at a change of a weight or alpha; at no other time.
 //!
@@ -79,8 +80,8 @@ pub struct DirectTradeoff<P> {
     started: VecDeque<(FlowId, [Time; 2])>,
     /// When CPU and link are through with each packet that has started, as planned.
     planned: Vec<[Time; 2]>,
-    /// Packets that were handed out.
-    handed_out: u64,
+    /// Packets that were handed out: for how long each has the link if it bypasses the CPU.
+    handed_out: Vec<Option<Duration>>,
     /// The highest number of those that have come to the link or left.
     through: u64,
     link_is_late: bool,
@@ -101,7 +102,7 @@ impl<P> DirectTradeoff<P> {
             favoured: [None; 2],
             started: VecDeque::new(),
             planned: Vec::new(),
-            handed_out: 0,
+            handed_out: Vec::new(),
             through: 0,
             link_is_late: false,
             turns: 0,
@@ -236,6 +237,13 @@ impl<P> DirectTradeoff<P> {
         let end = on_link + charged[1];
         self.planned.push([on_cpu + charged[0], end]);
         [on_cpu, on_link].map(|start| start + end.since(now))
+    }
+
+    /// For how long those have the link that have passed this packet on the CPU; nothing if another has come to the CPU since, or it needs none itself.
+    fn overtaking(&self, number: u64) -> Duration {
+        let on_cpu = self.handed_out.iter().rposition(Option::is_none);
+        let later = self.handed_out[number as usize..].iter().flatten().copied();
+        if on_cpu.map(|at| at as u64 + 1) == Some(number) { later.sum() } else { Duration::ZERO }
     }
 
     fn next_turn(&mut self) -> u64 {
@@ -399,8 +407,8 @@ impl<P: Send> Scheduler<2, P> for DirectTradeoff<P> {
             self.stats.served += 1;
             self.stats.queued -= 1;
             self.stats.queued_bytes -= u64::from(size);
-            self.handed_out += 1;
-            let ticket = Ticket::new(flow, charged, [self.handed_out, late_on_link.as_nanos()]);
+            self.handed_out.push((charged[0] == Duration::ZERO).then_some(charged[1]));
+            let ticket = Ticket::new(flow, charged, [self.handed_out.len() as u64, late_on_link.as_nanos()]);
             return Next::Serve(Served { ticket, size, payload });
         }
         if self.link_is_late {
@@ -420,14 +428,16 @@ impl<P: Send> Scheduler<2, P> for DirectTradeoff<P> {
             self.link_is_late = self.fluid_now > Time::from_nanos(late_on_link);
         }
         // Nothing that was handed out later is on its way to the link.
-        self.link_is_late &= self.through < self.handed_out;
+        self.link_is_late &= self.through < self.handed_out.len() as u64;
         let Progress::Finished { used } = event else { return };
         let before = ticket.charged();
         let mut after = before;
         if let Some(time) = after.0.get_mut(resource) {
             *time = used.min(LONGEST_TIME);
         }
-        *ticket = Ticket::new(ticket.flow(), after, ticket.tags());
+        let overtaking = if resource == 0 { self.overtaking(number) } else { Duration::ZERO };
+        let late_on_link = Time::from_nanos(late_on_link) + overtaking;
+        *ticket = Ticket::new(ticket.flow(), after, [number, late_on_link.as_nanos()]);
         if let Some(at) = self.find(ticket.flow()) {
             let record = &mut self.flows[at];
             for r in 0..2 {

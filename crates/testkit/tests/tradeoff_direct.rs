@@ -3,6 +3,7 @@
 use dovetail_sched::PerFlow;
 use dovetail_sched::tradeoff::Tradeoff;
 use dovetail_testkit::direct::DirectTradeoff;
+use dovetail_testkit::operation::Operation;
 use dovetail_testkit::random::Random;
 use dovetail_testkit::twins::Twins;
 use proptest::prelude::*;
@@ -22,6 +23,19 @@ proptest! {
     #[test]
     fn decides_as_the_direct_implementation(bytes in prop::collection::vec(any::<u8>(), 0..4000), alpha in 0.0..=1.0) {
         prop_assert_eq!(twins(alpha).run(&mut bytes.into_iter()), Ok(()));
+    }
+
+    #[test]
+    fn decides_as_the_direct_implementation_where_packets_bypass_the_cpu(bytes in prop::collection::vec(any::<u8>(), 0..4000), alpha in 0.0..=1.0) {
+        let mut both = twins(alpha);
+        both.tame = |operation| match operation {
+            Operation::Enqueue { flow, count, size, mut cost } if flow % 4 > 0 => {
+                cost[0] = 0;
+                Operation::Enqueue { flow, count, size, cost }
+            }
+            other => other,
+        };
+        prop_assert_eq!(both.run(&mut bytes.into_iter()), Ok(()));
     }
 }
 

@@ -266,11 +266,16 @@ impl Fluid {
         }
     }
 
-    /// The packet with these latest starts, which was the first to wait, is handed out: its number.
-    pub(super) fn hand_out(&mut self, now: Time, latest: Latest) -> u64 {
+    /// The packet of this cost and these latest starts, which was the first to wait, is handed out: its number.
+    pub(super) fn hand_out(&mut self, now: Time, cost: &ResourceVec<2>, latest: Latest) -> u64 {
         self.pace.pass(now);
         self.pace.hold(latest);
-        self.pace.hand_out()
+        self.pace.hand_out(cost)
+    }
+
+    /// A packet that was handed out under this number, with this latest start on the link, has left the CPU: its latest start now.
+    pub(super) fn leaves_cpu(&self, number: u64, latest: Time) -> Time {
+        self.pace.leaves_cpu(number, latest)
     }
 
     /// A packet that was handed out under this number starts on the link, with this latest start.

@@ -9,7 +9,7 @@
 //! * Cost per packet: O(log n) amortised for n flows that are or were backlogged (section 5.3).
 //! * Guarantees against the fluid schedule, for alpha > 0, n concurrently backlogged flows and L the longest time of any packet
 //!   on any resource: makespan T <= T_fluid + n L (Theorem 4); dominant service
-//!   D_fluid - 2(n-1) L <= D <= D_fluid + L (Theorem 5, for n of 2 and more; a lone flow may be L behind); in the fluid every backlogged flow has d_i >= alpha w_i d (eq. 19).
+//!   D_fluid - 2(n-1) L <= D <= D_fluid + L (Theorem 5, for n of 2 and more; a lone flow may be L behind, one whose packets are overtaken by others that bypass the CPU more); in the fluid every backlogged flow has d_i >= alpha w_i d (eq. 19).
 //!   See `dovetail_model::bounds` and `dovetail_model::tradeoff`.
 //! * Not work conserving: a packet waits until it has started in the fluid schedule ([`Next::At`](crate::Next::At)), which keeps
 //!   the buffer between the resources short.
@@ -151,17 +151,17 @@ impl Discipline<2> for Tradeoff {
         &mut self,
         now: Time,
         _flow: u32,
-        _cost: &ResourceVec<2>,
+        cost: &ResourceVec<2>,
         _queues: &mut FlowQueues<P>,
     ) -> ([u64; 2], u32) {
         let Some(latest) = self.started.pop_front() else { return ([0; 2], 0) };
-        ([self.fluid.hand_out(now, latest), latest.link.as_nanos()], 0)
+        ([self.fluid.hand_out(now, cost, latest), latest.link.as_nanos()], 0)
     }
 
     fn progressed_among<P>(
         &mut self,
         now: Time,
-        ticket: &Ticket<2>,
+        ticket: &mut Ticket<2>,
         resource: usize,
         event: Progress,
         queues: &mut FlowQueues<P>,
@@ -169,6 +169,7 @@ impl Discipline<2> for Tradeoff {
         let [number, latest] = ticket.tags;
         let latest = Time::from_nanos(latest);
         match (event, resource) {
+            (Progress::Finished { .. }, 0) => ticket.tags[1] = self.fluid.leaves_cpu(number, latest).as_nanos(),
             (Progress::Started, 1) => self.fluid.starts_on_link(now, number, latest, queues, &mut self.started),
             (Progress::Finished { .. }, 1) | (Progress::Abandoned, _) => {
                 self.fluid.leaves(now, number, queues, &mut self.started);

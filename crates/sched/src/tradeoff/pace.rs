@@ -2,7 +2,8 @@
 //!
 //! Late by what? The paper's packet schedule of the fluid (section 4.1) is known as soon as a packet starts: packets have the CPU and then the link in the order of their starts, each for
 //! what the fluid is charged for it. A resource is late while a packet has not started on it although it might have been through with both by now if it had started when planned: so a
-//! packet is allowed as much again as it is planned to take in all. With exact times every packet starts when planned, and the fluid never stands still.
+//! packet is allowed as much again as it is planned to take in all. One that is overtaken on the CPU, by packets that bypass it, is allowed their times on the link
+//! too. With exact times nothing is late, and the fluid never stands still.
 //!
 //! That is the plan of one CPU and one link. Of several servers each has a packet for longer than the plan says, and the others go on: nothing is late then, and fluid time is real time.
 
@@ -35,6 +36,9 @@ pub(super) struct Pace {
     link_is_late: bool,
     /// Packets that were handed out: the number of the last one.
     handed_out: u64,
+    /// The number of the last one for the CPU, and for how long those handed out since, which bypass it, have the link.
+    on_cpu: u64,
+    overtaking: Duration,
     /// The highest number of those that have come to the link, or never will.
     through: u64,
 }
@@ -90,10 +94,20 @@ impl Pace {
         Latest { cpu, link }
     }
 
-    /// A packet is handed out: its number.
-    pub(super) fn hand_out(&mut self) -> u64 {
+    /// A packet of this cost is handed out: its number.
+    pub(super) fn hand_out(&mut self, cost: &ResourceVec<2>) -> u64 {
         self.handed_out += 1;
+        if cost[0] == Duration::ZERO {
+            self.overtaking += cost[1];
+        } else {
+            (self.on_cpu, self.overtaking) = (self.handed_out, Duration::ZERO);
+        }
         self.handed_out
+    }
+
+    /// The packet of this number, which was to start on the link by `latest`, has left the CPU: by when it is to start there behind those that have overtaken it.
+    pub(super) fn leaves_cpu(&self, number: u64, latest: Time) -> Time {
+        if number == self.on_cpu { latest + self.overtaking } else { latest }
     }
 
     /// Whether the fluid waits for the link, and the packet of this number is the last one handed out.
@@ -143,7 +157,7 @@ mod tests {
             pace.hold(first);
             assert_eq!(pace.now(), ns(fluid), "at {at}");
         }
-        pace.hand_out();
+        pace.hand_out(&ResourceVec::from_nanos([2, 3]));
         pace.pass(ns(12));
         assert_eq!((pace.now(), pace.real(ns(9)), pace.stood_still().as_nanos()), (ns(7), Some(ns(14)), 5));
     }
@@ -151,7 +165,7 @@ mod tests {
     #[test]
     fn fluid_time_stands_still_from_a_late_start_on_the_link_until_one_that_is_not_or_the_last() {
         let mut pace = Pace::default();
-        let [first, second, _] = [(); 3].map(|()| pace.hand_out());
+        let [first, second, _] = [(); 3].map(|()| pace.hand_out(&ResourceVec::from_nanos([1, 1])));
         pace.pass(ns(10));
         pace.on_link(first, ns(9));
         pace.pass(ns(15));
@@ -163,5 +177,15 @@ mod tests {
         pace.on_link(3, ns(0));
         pace.on_link(2, ns(0));
         assert!(!pace.waits_for(3) && pace.real(ns(12)) == Some(ns(17)));
+    }
+
+    #[test]
+    fn a_packet_may_start_on_the_link_later_by_the_times_of_those_that_overtake_it_on_the_cpu() {
+        let mut pace = Pace::default();
+        let mut hand_out = |times| pace.hand_out(&ResourceVec::from_nanos(times));
+        let [before, overtaken, passing, _] = [[5, 1], [5, 1], [0, 3], [0, 4]].map(&mut hand_out);
+        assert_eq!([before, overtaken, passing].map(|number| pace.leaves_cpu(number, ns(9))), [ns(9), ns(16), ns(9)]);
+        let next = pace.hand_out(&ResourceVec::from_nanos([5, 1]));
+        assert_eq!(pace.leaves_cpu(next, ns(9)), ns(9));
     }
 }
