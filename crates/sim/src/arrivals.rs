@@ -120,6 +120,7 @@ impl<'w> Generating<'w> {
 /// Time since the generator's start.
 enum Clock {
     Constant(PacketRate),
+    Jittered { rate: PacketRate, jitter: Duration, random: Stream },
     Poisson { mean_ns: f64, now: Wait, random: Stream },
     OnOff { rate: PacketRate, on: Spell, off: Spell, random: Stream, began: Wait, length: Duration, sent: u64 },
 }
@@ -128,6 +129,7 @@ impl Clock {
     fn new(pattern: Pattern, mut random: Stream) -> Self {
         match pattern {
             Pattern::Constant(rate) => Self::Constant(rate),
+            Pattern::Jittered { rate, jitter } => Self::Jittered { rate, jitter, random },
             Pattern::Poisson(rate) => Self::Poisson { mean_ns: 1e9 / rate.as_pps(), now: Wait::default(), random },
             Pattern::OnOff { rate, on, off } => {
                 let mut first = Wait::default();
@@ -142,6 +144,9 @@ impl Clock {
     fn next(&mut self, k: u64, end: Duration) -> Duration {
         match self {
             Self::Constant(rate) => rate.due(k),
+            Self::Jittered { rate, jitter, random } => {
+                rate.due(k) + Duration::from_nanos(random.random_range(0..=jitter.as_nanos()))
+            }
             Self::Poisson { mean_ns, now, random } => {
                 now.exponential(*mean_ns, random);
                 now.total

@@ -99,6 +99,12 @@ fn generator<const M: usize>(
     {
         return Err(format!("{name:?} is never on; expected an on time above zero"));
     }
+    if let Pattern::Jittered { rate, jitter } = generator.pattern
+        && jitter > rate.due(1)
+    {
+        let interval = rate.due(1);
+        return Err(format!("{name:?} has a jitter of {jitter}; expected at most {interval}, from packet to packet"));
+    }
     let lengths_make_sense = match &generator.size {
         Size::Fixed(size) => *size >= 1,
         Size::Uniform { min, max } => *min >= 1 && min <= max,

@@ -164,6 +164,13 @@ pub enum Spell {
 pub enum Pattern {
     /// Equally spaced, the first at the start; exact over any length of time.
     Constant(PacketRate),
+    /// As `Constant`, but each later by anything up to `jitter`, equally likely.
+    Jittered {
+        /// The rate.
+        rate: PacketRate,
+        /// At most an interval, so that packets keep their order.
+        jitter: Duration,
+    },
     /// A Poisson process.
     Poisson(PacketRate),
     /// Alternately on (first) and off; equally spaced while on, the first packet at the beginning of each on time.

@@ -17,15 +17,18 @@ use crate::failure::Failure;
 use crate::run::failure as run_failure;
 use crate::terminal;
 
-/// What a group has in a simulation.
-#[derive(Clone, Copy, PartialEq, Debug)]
+/// How often a step is simulated, with other random numbers each time.
+const RUNS: u64 = 8;
+
+/// What a group has in the mean of all simulations.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Predicted {
     /// Parts of CPU and link.
     pub shares: [f64; 2],
     /// Frames per second that leave.
     pub frames: f64,
-    /// From arrival to the end on the link, of the frames that leave.
-    pub latency: Option<LatencySummary>,
+    /// Seconds from arrival to the end on the link, the mean over the frames that leave, of each simulation; `None` if none does.
+    pub latencies: Vec<Option<f64>>,
     /// For how many seconds a frame was simulated to occupy the CPU, where that was measured.
     pub measured: Option<f64>,
 }
@@ -161,25 +164,33 @@ impl<'a> Draft<'a> {
         let text = self.text(costs)?;
         let simulation = Simulation::parse("prediction", &text, &[], PathBuf::new()).map_err(Failure::run)?;
         let settings = Settings { threads: 1, cancel: terminal::on_interrupt(), progress: &|_| {}, packet_log: 0 };
-        let runs = compare(&simulation, &simulation.schedulers(), &settings).map_err(run_failure)?;
-        let [run] = runs.as_slice() else { return Err(Failure::Run("the prediction is not one run".into())) };
+        let with = |seed| {
+            let simulation = simulation.clone().with_seed(seed).map_err(Failure::run)?;
+            compare(&simulation, &simulation.schedulers(), &settings).map_err(run_failure)
+        };
+        let runs = (1..=RUNS).map(with).collect::<Result<Vec<_>, _>>()?.concat();
         let seconds = (self.scenario.warm_up + self.step.time).as_secs_f64();
         let of_group = |(k, group): (usize, &Group)| {
             let cost = costs[k].ok()?;
             let measured = self.costs[k].is_none().then(|| cost.as_picos().1 as f64 / 1e12);
-            Some(predicted(run, &group.class, seconds, measured))
+            Some(predicted(&runs, &group.class, seconds, measured))
         };
         Ok(self.scenario.groups.iter().enumerate().map(of_group).collect())
     }
 }
 
-fn predicted(run: &Recorded, group: &str, seconds: f64, measured: Option<f64>) -> Predicted {
-    let of_group = |&flow: &usize| run.flows[flow].group == group;
-    let flows: Vec<usize> = (0..run.flows.len()).filter(of_group).collect();
-    let share = |r: usize| flows.iter().map(|&flow| run.flows[flow].service[r]).sum::<f64>() / seconds;
-    let frames = flows.iter().map(|&flow| run.flows[flow].delivered).sum::<u64>() as f64 / seconds;
-    let latency = LatencySummary::of_sorted(&run.latencies.of_flows(flows.iter().copied()));
-    Predicted { shares: [share(0), share(1)], frames, latency, measured }
+fn predicted(runs: &[Recorded], group: &str, seconds: f64, measured: Option<f64>) -> Predicted {
+    let flows =
+        |run: &Recorded| (0..run.flows.len()).filter(|&flow| run.flows[flow].group == group).collect::<Vec<_>>();
+    let mean = |of_flow: &dyn Fn(&Recorded, usize) -> f64| {
+        let sum: f64 = runs.iter().flat_map(|run| flows(run).into_iter().map(move |flow| of_flow(run, flow))).sum();
+        sum / (runs.len() as f64 * seconds)
+    };
+    let shares = [0, 1].map(|r| mean(&|run, flow| run.flows[flow].service[r]));
+    let latency =
+        |run: &Recorded| Some(LatencySummary::of_sorted(&run.latencies.of_flows(flows(run).into_iter()))?.mean);
+    let frames = mean(&|run, flow| run.flows[flow].delivered as f64);
+    Predicted { shares, frames, latencies: runs.iter().map(latency).collect(), measured }
 }
 
 fn entry((key, value): (&str, &str)) -> (String, Value) {
@@ -212,7 +223,8 @@ fn of_class(group: &Group, cost: Linear) -> Value {
     class.into()
 }
 
-/// Where a group's flows stand among all: the lab's senders start in turns, each so much of its own interval later.
+/// Where a group's flows stand among all: the lab's senders start in turns, each so much of its own interval later. When in its turn one sends depends on the machine, and is
+/// random here: exact intervals might always meet the scheduler at the same place of its round.
 struct Place {
     before: usize,
     all: usize,
@@ -226,6 +238,7 @@ fn of_flows(group: &Group, place: Place, class: Option<&Table>, queue: &str) -> 
     let interval = u128::from(flow.rate.due(1).as_nanos());
     let part = |flows: usize| Duration::from_nanos((interval * flows as u128 / place.all as u128) as u64).to_string();
     flows.extend([entry(("start", &part(place.before))), entry(("spread", &part(group.udp.len())))]);
+    flows.extend([entry(("jitter", &part(1)))]);
     let of_class = |key: &str| class.and_then(|class| class.get(key)).cloned();
     flows.insert("queue".into(), of_class("queue").unwrap_or_else(|| queue.into()));
     flows.extend(of_class("weight").map(|weight| ("weight".to_string(), weight)));

@@ -120,6 +120,8 @@ pub struct Flows {
     /// How packets arrive. Default constant.
     #[serde(default)]
     pub arrivals: Arrivals,
+    /// Constant arrivals are each later by anything up to this, equally likely. Default 0 s.
+    pub jitter: Option<Spanned<Text<Duration>>>,
     /// Packets per second of each flow (while on).
     pub rate: Option<Text<PacketRate>>,
     /// Mean time on, for on/off arrivals.

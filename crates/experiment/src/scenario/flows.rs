@@ -66,7 +66,7 @@ fn check_group(scenario: &Scenario, group: &Flows) -> Result<(), Wrong> {
     if let Some(list) = &group.list {
         let generated = group.size.is_some() || group.rate.is_some() || group.packets.is_some();
         let times = group.start.is_some() || group.spread.is_some() || group.stop.is_some();
-        let timed = times || spells || group.arrivals != Arrivals::Constant;
+        let timed = times || spells || group.jitter.is_some() || group.arrivals != Arrivals::Constant;
         return match generated || timed {
             true => {
                 whole("list says size and time of every packet: only name, class, count, weight and queue go with it")
@@ -80,6 +80,7 @@ fn check_group(scenario: &Scenario, group: &Flows) -> Result<(), Wrong> {
     if (group.arrivals == Arrivals::OnOff && !on_off) || (group.arrivals != Arrivals::OnOff && spells) {
         return whole("on and off belong to arrivals = \"on-off\", and both are needed there");
     }
+    jitter(group)?;
     if group.stop.is_none() && group.packets.is_none() && scenario.file.until.is_none() {
         return whole("these flows never end: give stop, packets, or until for the whole scenario");
     }
@@ -90,6 +91,21 @@ fn check_group(scenario: &Scenario, group: &Flows) -> Result<(), Wrong> {
     match (stops_at(start(group, 0)), stops_at(last_start(group))) {
         (true, _) => whole("these flows stop before they start"),
         (_, true) => whole("the last of these flows stops before it starts"),
+        _ => Ok(()),
+    }
+}
+
+/// Packets that come late keep their order, and random arrivals are late by themselves.
+fn jitter(group: &Flows) -> Result<(), Wrong> {
+    let (Some(jitter), Some(rate)) = (&group.jitter, group.rate) else { return Ok(()) };
+    let wrong = |message: String| Err((Some(jitter.span()), message));
+    if group.arrivals != Arrivals::Constant {
+        return wrong("jitter belongs to arrivals = \"constant\": the others are random".into());
+    }
+    match rate.0.due(1) {
+        interval if interval < jitter.get_ref().0 => {
+            wrong(format!("expected at most {interval}, the time from packet to packet"))
+        }
         _ => Ok(()),
     }
 }
@@ -256,7 +272,10 @@ fn generator(group: &Flows, flow: u32, name: String, start: Time) -> Generator {
     let rate = group.rate.map(|r| r.0);
     let spell = |span: &Option<Text<Span>>| Spell::Exponential(span.map_or(Duration::from_secs(1), |s| s.0.0));
     let pattern = rate.map_or(Pattern::Constant(ONE_PER_SECOND), |rate| match group.arrivals {
-        Arrivals::Constant => Pattern::Constant(rate),
+        Arrivals::Constant => match group.jitter.as_ref().map(|jitter| jitter.get_ref().0) {
+            None | Some(Duration::ZERO) => Pattern::Constant(rate),
+            Some(jitter) => Pattern::Jittered { rate, jitter },
+        },
         Arrivals::Poisson => Pattern::Poisson(rate),
         Arrivals::OnOff => Pattern::OnOff { rate, on: spell(&group.on), off: spell(&group.off) },
     });

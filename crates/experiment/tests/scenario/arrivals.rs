@@ -53,6 +53,7 @@ fn the_seed_moves_random_arrivals_only() {
         record.packets.iter().map(|p| p.arrival).collect::<Vec<_>>()
     };
     assert_eq!(arrivals("", 1), arrivals("", 2));
+    assert_ne!(arrivals("jitter = \"1 us\"", 1), arrivals("jitter = \"1 us\"", 2));
     assert_ne!(arrivals("arrivals = \"poisson\"", 1), arrivals("arrivals = \"poisson\"", 2));
     assert_eq!(arrivals("arrivals = \"poisson\"", 2), arrivals("arrivals = \"poisson\"", 2));
 }

@@ -68,6 +68,8 @@ fn ways_of_arriving() {
     let pattern = |keys: &str| generator(&format!("size = \"1 B\"\nrate = \"1 kpps\"\nstop = \"1 s\"\n{keys}")).pattern;
     assert_eq!(pattern(""), Pattern::Constant(rate));
     assert_eq!(pattern("arrivals = \"constant\""), Pattern::Constant(rate));
+    assert_eq!(pattern("jitter = \"0 ms\""), Pattern::Constant(rate));
+    assert_eq!(pattern("jitter = \"1 ms\""), Pattern::Jittered { rate, jitter: Duration::from_millis(1) });
     assert_eq!(pattern("arrivals = \"poisson\""), Pattern::Poisson(rate));
     let (on, off) = (Spell::Exponential(Duration::from_millis(3)), Spell::Exponential(Duration::from_secs(2)));
     assert_eq!(pattern("arrivals = \"on-off\"\non = \"3 ms\"\noff = \"2 s\""), Pattern::OnOff { rate, on, off });

@@ -8,6 +8,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use dovetail_units::{Duration, PacketRate, Time};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, MultiHeaders, sendmmsg};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 use super::udp::{Shared, UdpFlow};
 use crate::clock::{now, pause};
@@ -44,9 +46,11 @@ pub struct Sender {
     filler: usize,
     /// When its packet 0 is due.
     start: Time,
-    /// The packet that is due next, those given up included, and when.
+    /// The packet that is due next, those given up included, and when: anywhere in the flow's turn, so that exact intervals do not always meet a scheduler at the same place of its round.
     next: u64,
     due: Time,
+    turn: Duration,
+    random: ChaCha8Rng,
     sequence: u64,
 }
 
@@ -54,10 +58,11 @@ impl Sender {
     /// Take it that `packets` have been sent or given up.
     fn advance(&mut self, packets: u64) {
         self.next += packets;
-        self.due = self.start + self.rate.due(self.next);
+        let later = Duration::from_nanos(self.random.random_range(0..=self.turn.as_nanos()));
+        self.due = self.start + self.rate.due(self.next) + later;
     }
 
-    /// How many of the next packets are due at `at`, at most [`BURST`].
+    /// How many of the next packets are due at `at`, at most [`BURST`], if the first is: those behind it from when their turns begin.
     fn due_at(&self, at: Time) -> usize {
         (0..BURST).take_while(|&k| self.start + self.rate.due(self.next + k as u64) <= at).count()
     }
@@ -65,7 +70,7 @@ impl Sender {
 
 /// A connected socket for each flow, in the calling thread's namespace.
 pub fn open(flows: &[UdpFlow], payloads: &[usize]) -> Result<Vec<Sender>, LabError> {
-    let open = |(flow, &payload): (&UdpFlow, &usize)| {
+    let open = |(k, (flow, &payload)): (u64, (&UdpFlow, &usize))| {
         let to = flow.ip.server(flow.port);
         let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
         let socket = UdpSocket::bind(any).and_then(|socket| {
@@ -75,9 +80,11 @@ pub fn open(flows: &[UdpFlow], payloads: &[usize]) -> Result<Vec<Sender>, LabErr
         });
         let socket = socket.map_err(LabError::system(format!("open a UDP socket to port {}", flow.port)))?;
         let (start, due) = (Time::ZERO, Time::ZERO);
-        Ok(Sender { socket, rate: flow.rate, filler: payload - HEADER, start, next: 0, due, sequence: 0 })
+        let turn = Duration::from_nanos(flow.rate.due(1).as_nanos() / flows.len() as u64);
+        let random = ChaCha8Rng::seed_from_u64(k);
+        Ok(Sender { socket, rate: flow.rate, filler: payload - HEADER, start, next: 0, due, turn, random, sequence: 0 })
     };
-    flows.iter().zip(payloads).map(open).collect()
+    (0..).zip(flows.iter().zip(payloads)).map(open).collect()
 }
 
 /// Send until told to stop.

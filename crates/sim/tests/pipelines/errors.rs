@@ -37,6 +37,7 @@ fn list(arrivals: &[(u64, u32, u32)]) -> List<1> {
 #[test]
 fn messages_name_the_source_what_is_wrong_and_what_was_expected() {
     let endless = Generator { packets: None, ..generator(Size::Fixed(1)) };
+    let disordered = Pattern::Jittered { rate: rate(), jitter: ns(100_000_001) };
     let never_on = Pattern::OnOff { rate: rate(), on: Spell::Fixed(ns(0)), off: Spell::Fixed(ns(1)) };
     let sources = [
         (Source::Generator(generator(Size::Fixed(0))), "at least 1 byte"),
@@ -44,6 +45,7 @@ fn messages_name_the_source_what_is_wrong_and_what_was_expected() {
         (Source::Generator(generator(Size::Mix(vec![(100, 0)]))), "packet lengths"),
         (Source::Generator(Generator { flow: 1, ..generator(Size::Fixed(1)) }), "flow 1; there are 1"),
         (Source::Generator(endless), "never ends"),
+        (Source::Generator(Generator { pattern: disordered, ..generator(Size::Fixed(1)) }), "at most 100 ms"),
         (Source::Generator(Generator { pattern: never_on, ..generator(Size::Fixed(1)) }), "never on"),
         (Source::List(list(&[(0, 0, 0)])), "packet 0 has length zero"),
         (Source::List(list(&[(5, 0, 1), (4, 0, 1)])), "packet 1 comes at 4 ns, before the one ahead of it (5 ns)"),

@@ -37,6 +37,21 @@ fn constant_rates_are_exact_however_long_they_last() {
 }
 
 #[test]
+fn jitter_is_spread_evenly_over_its_length_and_does_not_add_up() {
+    let (n, jitter) = (30_000, Duration::from_micros(1000));
+    let pattern = Pattern::Jittered { rate: rate("1000 pps"), jitter };
+    let log = generate(Generator { packets: Some(n), ..Generator::new(0, pattern, Size::Fixed(1)) });
+    let late = (0..).zip(&log).map(|(k, packet)| packet.0.since(at(k * 1_000_000)).as_nanos());
+    let parts = late.fold([0; 4], |mut parts, late| {
+        assert!(late <= 1_000_000, "{late}");
+        parts[(late / 250_001) as usize] += 1;
+        parts
+    });
+    // Four standard errors of a proportion of a quarter: 4 sqrt(0.1875 / 30,000) = 0.01.
+    assert!(parts.iter().all(|&part| (f64::from(part) / n as f64 - 0.25).abs() < 0.01), "{parts:?}");
+}
+
+#[test]
 fn a_source_stops_before_its_stop_time() {
     let constant = Pattern::Constant(rate("1000 pps"));
     let generator = Generator { stop: Some(at(3_000_000)), ..Generator::new(0, constant, Size::Fixed(1)) };
