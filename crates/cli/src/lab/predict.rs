@@ -187,8 +187,7 @@ fn predicted(runs: &[Recorded], group: &str, seconds: f64, measured: Option<f64>
         sum / (runs.len() as f64 * seconds)
     };
     let shares = [0, 1].map(|r| mean(&|run, flow| run.flows[flow].service[r]));
-    let latency =
-        |run: &Recorded| Some(LatencySummary::of_sorted(&run.latencies.of_flows(flows(run).into_iter()))?.mean);
+    let latency = |run: &Recorded| Some(LatencySummary::of_sorted(&run.latencies.of_flows(flows(run)))?.mean);
     let frames = mean(&|run, flow| run.flows[flow].delivered as f64);
     Predicted { shares, frames, latencies: runs.iter().map(latency).collect(), measured }
 }
