@@ -222,8 +222,8 @@ fn of_class(group: &Group, cost: Linear) -> Value {
     class.into()
 }
 
-/// Where a group's flows stand among all: the lab's senders start in turns, each so much of its own interval later. When in its turn one sends depends on the machine, and is
-/// random here: exact intervals might always meet the scheduler at the same place of its round.
+/// Where a group's flows stand among all: the lab's senders start in turns, each so much of its own interval later, and each sends at random instants of its
+/// turns.
 struct Place {
     before: usize,
     all: usize,

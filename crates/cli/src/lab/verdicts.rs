@@ -574,7 +574,7 @@ mod tests {
         assert_eq!(step.checks[0].tolerance, Some(2.0 * 2.0 * 4.0 * 0.5));
     }
 
-    /// By hand: three runs of 80, 100 and 120 deviate by 20 from their mean, of which three are known as well as four thirds of one.
+    /// By hand: runs of 80, 100 and 120 deviate by 20 from their mean; a fourth from the mean of three, by the root of 4/3 more.
     #[test]
     fn the_ratio_may_be_off_as_the_simulated_ones_are() {
         let mut report = report();

@@ -9,6 +9,7 @@ mod view;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use dovetail_dataplane::control::protocol::Request;
@@ -50,9 +51,20 @@ pub fn top(args: Top) -> Result<(), Failure> {
     let mut watch = Watch { path, client: None, clock: Clock::start(), answered: None };
     // Also restores the terminal if there is a panic.
     let mut terminal = ratatui::try_init().map_err(Failure::run)?;
-    let done = watch.run(&mut terminal, every, stop);
-    ratatui::try_restore().map_err(Failure::run)?;
-    done.map_err(Failure::run)
+    let done = watch.run(&mut terminal, &events(), every, stop);
+    let restored = ratatui::try_restore();
+    if restored.is_err() {
+        // It would panic for want of a cursor to show.
+        std::mem::forget(terminal);
+    }
+    done.and(restored).map_err(|error| Failure::Run(format!("the terminal is gone: {error}")))
+}
+
+/// Keys, and changes of size. A thread of its own waits for them: once a terminal is gone, that wait never ends.
+fn events() -> Receiver<io::Result<Event>> {
+    let (sender, events) = sync_channel(1);
+    std::thread::spawn(move || while sender.send(event::read()).is_ok() {});
+    events
 }
 
 /// What happens in one interval, as text.
@@ -85,7 +97,13 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    fn run(&mut self, terminal: &mut DefaultTerminal, every: Duration, stop: &AtomicBool) -> io::Result<()> {
+    fn run(
+        &mut self,
+        terminal: &mut DefaultTerminal,
+        events: &Receiver<io::Result<Event>>,
+        every: Duration,
+        stop: &AtomicBool,
+    ) -> io::Result<()> {
         let mut app = App::new(self.path.display().to_string());
         let every = dovetail_units::Duration::from_nanos(every.as_nanos() as u64);
         let mut due = self.clock.now();
@@ -103,12 +121,13 @@ impl Watch<'_> {
                 stale = false;
             }
             let wait = Duration::from_nanos(due.since(self.clock.now()).as_nanos()).min(ATTENTION);
-            // A signal interrupts the wait.
-            if !event::poll(wait).unwrap_or(false) {
-                continue;
-            }
+            let event = match events.recv_timeout(wait) {
+                Ok(event) => event?,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            };
             stale = true;
-            match event::read()? {
+            match event {
                 Event::Key(key) if key.kind == KeyEventKind::Press => match app.key(key) {
                     Action::Quit => return Ok(()),
                     Action::Draw => {}

@@ -1,7 +1,12 @@
 //! Ctrl-C, and what else asks a program to end, ends long work soon, with exit code 130 and nothing left behind.
 
+use std::fs::File;
+use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+
+use nix::fcntl::OFlag;
+use nix::pty::{grantpt, posix_openpt, ptsname_r, unlockpt};
 
 use crate::support::{Folder, SCENARIO, Said};
 
@@ -92,6 +97,35 @@ fn a_run_that_is_to_go_on_without_its_terminal_does() {
     folder.write("s.toml", SCENARIO.replace("50 ms", "4 s"));
     ended_by("HUP", after("trap '' HUP; exec", &folder), || filled(&folder, "out")).succeeds();
     assert!(folder.list("out").contains(&"summary.json".to_string()));
+}
+
+/// Whoever reads the keys of a terminal that is gone reads nothing for ever.
+#[test]
+fn a_view_whose_terminal_is_gone() {
+    let folder = Folder::new();
+    // No process that another test starts keeps it open.
+    let mut screen = posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC).unwrap();
+    grantpt(&screen).unwrap();
+    unlockpt(&screen).unwrap();
+    let terminal = ptsname_r(&screen).unwrap();
+    let mut top = folder.command(&["top", "--socket", "nowhere", "--every", "100 ms"]);
+    let end = || File::options().read(true).write(true).open(&terminal).unwrap();
+    assert!(Command::new("stty").args(["rows", "24", "cols", "80"]).stdin(end()).status().unwrap().success());
+    let mut child = top.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+    drop(top);
+    // Its last line: keys are waited for from then on.
+    let mut shown = Vec::new();
+    while !String::from_utf8_lossy(&shown).contains("quit") {
+        let mut more = [0; 4096];
+        let count = screen.read(&mut more).unwrap();
+        shown.extend_from_slice(&more[..count]);
+    }
+    drop(screen);
+    if !wait_for(|| child.try_wait().unwrap().is_some()) {
+        stop(child);
+        panic!("top goes on without its terminal");
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(1));
 }
 
 #[test]
