@@ -197,8 +197,8 @@ pub struct Reproduce {
     /// Which; none is all that can be done. A paper's name, such as tradeoff, is all of that paper
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
-    /// List every table and figure of the five papers
-    #[arg(long)]
+    /// List every table and figure of the five papers, or those of the IDs
+    #[arg(long, conflicts_with_all = ["trace", "out", "threads"])]
     pub list: bool,
     /// Replay this capture in the trace-driven figures instead of a synthesised one
     #[arg(long, value_name = "CAPTURE")]
@@ -250,7 +250,7 @@ pub struct Start {
     #[arg(long = "for", value_name = "TIME")]
     pub duration: Option<Duration>,
     /// Check everything, open the ports, say what would be done, and do nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     pub dry_run: bool,
     /// Print one JSON document at the end instead of a table
     #[arg(long)]

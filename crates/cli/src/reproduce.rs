@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use dovetail_experiment::report::Output;
-use dovetail_experiment::reproduce::{self, Check, ReproduceError, Reproduction, Settings, Verdict};
+use dovetail_experiment::reproduce::{self, Check, Item, ReproduceError, Reproduction, Settings, Verdict};
 use dovetail_experiment::scenario::open_capture;
 use dovetail_experiment::table::table;
 use serde_json::json;
@@ -20,7 +20,8 @@ const CHECKS: &str = "checks.json";
 /// Recompute the papers' tables and figures.
 pub fn reproduce(args: Reproduce) -> Result<(), Failure> {
     if args.list {
-        return terminal::print(&if args.json { list_json() } else { list() });
+        let items = reproduce::listed(&args.ids).map_err(failure)?;
+        return terminal::print(&if args.json { list_json(&items) } else { list(&items) });
     }
     if let Some(trace) = &args.trace {
         // Also when no wanted figure needs it: a wrong name is a slip.
@@ -74,13 +75,13 @@ fn write(mut output: Output, result: &Reproduction) -> Result<Vec<String>, Failu
     Ok(paths.iter().map(|p| p.display().to_string()).collect())
 }
 
-fn list() -> String {
-    let rows = reproduce::list().iter().map(|i| [i.id, i.figure, i.shows, i.status.name()].map(String::from).to_vec());
+fn list(items: &[&Item]) -> String {
+    let rows = items.iter().map(|i| [i.id, i.figure, i.shows, i.status.name()].map(String::from).to_vec());
     table(&["id", "", "what it shows", "here"], 4, rows.collect(), terminal::width()).to_string()
 }
 
-fn list_json() -> String {
-    let items = reproduce::list().iter().map(
+fn list_json(items: &[&Item]) -> String {
+    let items = items.iter().map(
         |i| json!({"id": i.id, "paper": i.paper, "figure": i.figure, "shows": i.shows, "status": i.status.name()}),
     );
     format!("{:#}", json!({"schema": 1, "items": items.collect::<Vec<_>>()}))

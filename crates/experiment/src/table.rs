@@ -182,7 +182,11 @@ fn notes(summary: &Summary, runs: &[Recorded], width: u16) -> String {
     if let Some(more) = summary.runs.first().map(|r| r.groups.len()).filter(|&n| n > MOST_GROUPS) {
         add(format!("{} more groups: see --json", more - MOST_GROUPS));
     }
-    if summary.runs.iter().all(|r| r.fairness.is_none()) {
+    if summary.runs.iter().all(|r| r.packets.offered == 0) {
+        add("no packet came".into());
+    } else if runs.iter().all(|r| r.flows.len() < 2) {
+        add("one flow alone: nothing to compare for jain and min/fair".into());
+    } else if summary.runs.iter().all(|r| r.fairness.is_none()) {
         let interval = seconds(summary.scenario.interval_s);
         add(format!(
             "no two flows were backlogged for a whole interval of {interval}: nothing to compare for jain and min/fair (a smaller interval may help)"

@@ -120,9 +120,26 @@ impl<'w> Generating<'w> {
 /// Time since the generator's start.
 enum Clock {
     Constant(PacketRate),
-    Jittered { rate: PacketRate, jitter: Duration, random: Stream },
-    Poisson { mean_ns: f64, now: Wait, random: Stream },
-    OnOff { rate: PacketRate, on: Spell, off: Spell, random: Stream, began: Wait, length: Duration, sent: u64 },
+    Jittered {
+        rate: PacketRate,
+        jitter: Duration,
+        random: Stream,
+    },
+    Poisson {
+        mean_ns: f64,
+        now: Wait,
+        random: Stream,
+    },
+    /// The present time on began at `began`, after `before` in times on, and has this `length`.
+    OnOff {
+        rate: PacketRate,
+        on: Spell,
+        off: Spell,
+        random: Stream,
+        began: Wait,
+        before: Duration,
+        length: Duration,
+    },
 }
 
 impl Clock {
@@ -135,7 +152,7 @@ impl Clock {
                 let mut first = Wait::default();
                 let length = first.spell(on, &mut random);
                 let began = Wait { total: Duration::ZERO, rest: first.rest };
-                Self::OnOff { rate, on, off, random, began, length, sent: 0 }
+                Self::OnOff { rate, on, off, random, began, before: Duration::ZERO, length }
             }
         }
     }
@@ -151,18 +168,17 @@ impl Clock {
                 now.exponential(*mean_ns, random);
                 now.total
             }
-            Self::OnOff { rate, on, off, random, began, length, sent } => {
-                while rate.due(*sent) >= *length && began.total < end {
+            Self::OnOff { rate, on, off, random, began, before, length } => {
+                let due = rate.due(k);
+                while due >= *before + *length && began.total < end {
+                    *before += *length;
                     began.total += *length;
                     began.spell(*off, random);
                     let mut next = Wait { total: Duration::ZERO, rest: began.rest };
                     *length = next.spell(*on, random);
                     began.rest = next.rest;
-                    *sent = 0;
                 }
-                let since = rate.due(*sent);
-                *sent += 1;
-                began.total + since
+                began.total + due.saturating_sub(*before)
             }
         }
     }

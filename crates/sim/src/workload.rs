@@ -173,7 +173,7 @@ pub enum Pattern {
     },
     /// A Poisson process.
     Poisson(PacketRate),
-    /// Alternately on (first) and off; equally spaced while on, the first packet at the beginning of each on time.
+    /// Alternately on (first) and off; equally spaced in the time that it is on, whatever is off in between, the first packet at the start.
     OnOff {
         /// The rate while on.
         rate: PacketRate,

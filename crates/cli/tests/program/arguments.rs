@@ -107,7 +107,19 @@ fn words_that_are_no_arguments() {
     refused(&["s.toml"], &["'s.toml'", "tip: to run it: dovetail run s.toml"]);
     refused(&["run", "s.toml", "s.toml"], &["unexpected argument 's.toml'"]);
     refused(&["reproduce", "tradeof-fig1"], &["tradeof-fig1", "tradeoff-fig1"]);
+    refused(&["reproduce", "--list", "tradeof"], &["tradeof", "tradeoff"]);
+    refused(&["reproduce", "--list", "--out", "x"], &["--list", "--out"]);
+    refused(&["live", "box.toml", "--dry-run", "--json"], &["--dry-run", "--json"]);
     refused(&["completions", "cmd"], &["'cmd'", "bash"]);
+}
+
+#[test]
+fn a_list_of_some_tables_and_figures() {
+    let folder = Folder::new();
+    let said = folder.dovetail(&["reproduce", "--list", "atfq", "tradeoff-fig1"]).succeeds().out;
+    let ids: Vec<&str> = said.lines().filter_map(|line| line.split_whitespace().next()).skip(2).collect();
+    assert!(ids.contains(&"tradeoff-fig1") && ids.len() > 5, "{said}");
+    assert!(ids.iter().all(|id| *id == "tradeoff-fig1" || id.starts_with("atfq-")), "{said}");
 }
 
 #[test]

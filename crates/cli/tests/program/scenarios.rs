@@ -136,6 +136,8 @@ fn flows_that_say_too_little_or_too_much() {
     );
     refused("50 ms\"", "50 ms\"\npackets = 0", &["s.toml:16:1", "at least one packet"]);
     refused("count = 3", "on = \"1 s\"", &["s.toml:16:1", "arrivals = \"on-off\""]);
+    let short = "arrivals = \"on-off\"\non = \"249 ns\"\noff = \"1 s\"";
+    refused("count = 3", short, &["s.toml:16:1", "on = 249 ns", "at least 250 ns"]);
     refused("count = 3", "arrivals = \"on-off\"\non = \"1 s\"", &["s.toml:16:1", "both are needed"]);
     refused("count = 3", "jitter = \"251 us\"", &["s.toml:18:10", "at most 250 us"]);
     refused("count = 3", "jitter = \"1 us\"\narrivals = \"poisson\"", &["s.toml:18:10", "the others are random"]);

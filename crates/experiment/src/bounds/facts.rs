@@ -10,8 +10,8 @@ use crate::scenario::Scenario;
 pub struct Facts {
     /// Why the theorems do not apply to this pipeline, if so.
     pub obstacle: Option<&'static str>,
-    /// All packets were kept, delivered, and the run ended by itself.
-    pub whole: bool,
+    /// Whether all packets were kept, delivered, and the run ended by itself, or what else happened.
+    pub whole: Result<(), &'static str>,
     /// The most flows with packets in the system at one time.
     pub concurrent: usize,
     /// Longest time of any packet on any resource, divided by the resource's servers.
@@ -47,15 +47,24 @@ pub struct FlowFacts {
     pub longest_dominant_s: f64,
 }
 
+fn whole(run: &Recorded) -> Result<(), &'static str> {
+    let tally = &run.outcome.tally;
+    match () {
+        () if run.outcome.end != End::Drained => Err("not computed: packets were cut off"),
+        () if tally.dropped > 0 => Err("not computed: packets were lost"),
+        () if run.packets.len() as u64 != tally.offered => Err("not computed: packets are too many to keep"),
+        () => Ok(()),
+    }
+}
+
 /// A resource has several servers.
 pub const PARALLEL: &str = "does not apply: a resource has parallel servers";
 
 impl Facts {
     pub fn of(scenario: &Scenario, run: &Recorded) -> Self {
-        let offered = run.outcome.tally.offered as usize;
         let mut facts = Self {
             obstacle: obstacle(scenario, run),
-            whole: run.outcome.end == End::Drained && run.packets.len() == offered && run.outcome.tally.dropped == 0,
+            whole: whole(run),
             concurrent: concurrent(run),
             longest_s: 0.0,
             shifting: false,
@@ -91,11 +100,7 @@ impl Facts {
 
     /// What every theorem on single packets needs.
     pub fn regular(&self) -> Result<(), &'static str> {
-        match self.obstacle {
-            Some(obstacle) => Err(obstacle),
-            None if !self.whole => Err("not computed: packets were cut off, or are too many to keep"),
-            None => Ok(()),
-        }
+        self.obstacle.map_or(self.whole, Err)
     }
 
     /// As [`regular`](Self::regular), and every packet takes time on some resource: one of none is charged a nanosecond, of which the

@@ -52,7 +52,9 @@ impl Bound {
         Self { scheduler, guarantee, source, bound_s: None, seen_s: None, ratio: None, remark: remark.into() }
     }
 
-    fn with(self, bound: f64, seen: f64) -> Self {
+    /// Times are whole nanoseconds, and parts of them; what sums and differences of them in floating point have below a picosecond means nothing.
+    fn with(self, bound_s: f64, seen_s: f64) -> Self {
+        let [bound, seen] = [bound_s, seen_s].map(|time_s| (time_s * 1e12).round() / 1e12);
         let ratio = (bound > 0.0).then(|| seen / bound);
         Self { bound_s: Some(bound), seen_s: Some(seen), ratio, ..self }
     }
@@ -149,7 +151,7 @@ fn makespan(run: &Recorded, scenario: &Scenario, facts: &Facts) -> Bound {
         Ok(kept) => kept,
         Err(reason) => return row(reason),
     };
-    let Some(seen) = run.outcome.makespan().filter(|_| facts.whole || run.outcome.end == End::Drained) else {
+    let Some(seen) = run.outcome.makespan().filter(|_| run.outcome.end == End::Drained) else {
         return row("does not apply: the run was cut off, or nothing was delivered");
     };
     if run.nonempty < seen {

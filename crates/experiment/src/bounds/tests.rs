@@ -288,6 +288,18 @@ fn the_next_nanosecond_after_an_instant_of_the_fluid_is_allowed_for() {
     }
 }
 
+/// A packet that ends exactly when it may is not too late by a rounding.
+#[test]
+fn a_bound_that_is_met_exactly_is_kept() {
+    let text =
+        "[[class]]\nname = 'c'\ncost = { cpu = '1 us' }\n[[flows]]\nclass = 'c'\nlist = [{ at = '0 s', size = '1 B' }]";
+    let scenario =
+        Scenario::parse("s.toml", &format!("[[resource]]\nname = 'cpu'\n{text}"), &[], PathBuf::new()).unwrap();
+    let run = &runs(&scenario, &["fifo"])[0];
+    let bound = Bound::new(run, "", "", "").with(0.000_020_2, 0.000_020_200_000_000_001_467);
+    assert_eq!((bound.ratio, bound.seen_s), (Some(1.0), Some(0.000_020_2)));
+}
+
 /// Both flows' packets pass the CPU at 0 s, in turn: that they do at one instant is no service for one flow after the other.
 #[test]
 fn packets_that_bypass_at_one_instant_count_in_the_order_of_the_decisions() {

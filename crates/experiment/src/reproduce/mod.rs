@@ -159,23 +159,42 @@ pub fn pictures(ids: &[String]) -> Result<Vec<String>, ReproduceError> {
     Ok(select(ids)?.into_iter().flat_map(catalogue::pictures).collect())
 }
 
+/// The items of [`list`] with these ids; a paper's name stands for everything of it, no id for all.
+///
+/// # Errors
+/// [`ReproduceError::Id`] of one that is not there.
+pub fn listed(ids: &[String]) -> Result<Vec<&'static Item>, ReproduceError> {
+    for id in ids {
+        known(id).map_err(ReproduceError::Id)?;
+    }
+    Ok(list().iter().filter(|item| wanted(ids, item)).collect())
+}
+
+fn wanted(ids: &[String], item: &Item) -> bool {
+    ids.is_empty() || ids.iter().any(|id| id == item.id || id == item.paper)
+}
+
 /// The wanted items, in the order of the list.
 fn select(ids: &[String]) -> Result<Vec<&'static Item>, ReproduceError> {
     for id in ids {
         selectable(id).map_err(ReproduceError::Id)?;
     }
-    let wanted = |i: &&Item| ids.is_empty() || ids.iter().any(|id| id == i.id || id == i.paper);
-    Ok(list().iter().filter(|i| i.status == Status::Done).filter(wanted).collect())
+    Ok(list().iter().filter(|item| item.status == Status::Done && wanted(ids, item)).collect())
 }
 
 fn selectable(id: &str) -> Result<(), String> {
-    if let Some(item) = item(id) {
-        return match item.status {
-            Status::Done => Ok(()),
-            Status::DrawingOnly => Err(format!("{id} ({}) has nothing to compute; --list shows what has", item.shows)),
-        };
+    known(id)?;
+    match item(id) {
+        Some(Item { status: Status::DrawingOnly, shows, .. }) => {
+            Err(format!("{id} ({shows}) has nothing to compute; --list shows what has"))
+        }
+        _ => Ok(()),
     }
-    if PAPERS.iter().any(|(paper, _)| *paper == id) {
+}
+
+/// Whether it is an item's or a paper's.
+fn known(id: &str) -> Result<(), String> {
+    if item(id).is_some() || PAPERS.iter().any(|(paper, _)| *paper == id) {
         return Ok(());
     }
     Err(match nearest(id, list().iter().map(|i| i.id).chain(PAPERS.map(|p| p.0))) {

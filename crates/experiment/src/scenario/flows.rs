@@ -81,6 +81,7 @@ fn check_group(scenario: &Scenario, group: &Flows) -> Result<(), Wrong> {
         return whole("on and off belong to arrivals = \"on-off\", and both are needed there");
     }
     jitter(group)?;
+    times_on(group)?;
     if group.stop.is_none() && group.packets.is_none() && scenario.file.until.is_none() {
         return whole("these flows never end: give stop, packets, or until for the whole scenario");
     }
@@ -107,6 +108,19 @@ fn jitter(group: &Flows) -> Result<(), Wrong> {
             wrong(format!("expected at most {interval}, the time from packet to packet"))
         }
         _ => Ok(()),
+    }
+}
+
+/// Else most of the work would be to draw times on in which no packet comes.
+fn times_on(group: &Flows) -> Result<(), Wrong> {
+    let (Some(on), Some(rate)) = (&group.on, group.rate) else { return Ok(()) };
+    let least = Duration::from_nanos(rate.0.due(1).as_nanos().div_ceil(1000));
+    match on.0.0 < least {
+        true => Err((
+            None,
+            format!("on = {}: expected at least {least}, a thousandth of the time from packet to packet", on.0.0),
+        )),
+        false => Ok(()),
     }
 }
 

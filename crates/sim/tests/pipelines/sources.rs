@@ -60,15 +60,15 @@ fn a_source_stops_before_its_stop_time() {
 
 #[test]
 fn fixed_on_and_off_times_alternate() {
-    // On for 2.5 ms at a packet per ms (three packets), off for 7.5 ms.
+    // On for 2.5 ms at a packet per ms, off for 7.5 ms: the fourth packet comes 0.5 ms after the second beginning, the sixth at the third.
     let pattern = Pattern::OnOff {
         rate: rate("1000 pps"),
         on: Spell::Fixed(Duration::from_micros(2500)),
         off: Spell::Fixed(Duration::from_micros(7500)),
     };
     let log = generate(Generator { packets: Some(7), ..Generator::new(0, pattern, Size::Fixed(1)) });
-    let ms: Vec<u64> = log.iter().map(|p| p.0.as_nanos() / 1_000_000).collect();
-    assert_eq!(ms, [0, 1, 2, 10, 11, 12, 20]);
+    let us: Vec<u64> = log.iter().map(|p| p.0.as_nanos() / 1_000).collect();
+    assert_eq!(us, [0, 1_000, 2_000, 10_500, 11_500, 20_000, 21_000]);
 }
 
 #[test]
@@ -98,11 +98,18 @@ fn exponential_on_off_sends_the_rate_times_the_part_of_the_time_it_is_on() {
     let spell = |ms| Spell::Exponential(Duration::from_millis(ms));
     let pattern = Pattern::OnOff { rate: rate("1000 pps"), on: spell(20), off: spell(60) };
     let log = generate(Generator { stop: Some(at(1_000_000_000_000)), ..Generator::new(0, pattern, Size::Fixed(1)) });
-    // About 12,500 cycles of 80 ms with 1 / (1 - exp(-1/20)) = 20.504 packets each (a geometric number, one at least). Relative
-    // standard error of the count: per cycle, sd of packets / mean = 0.975 and sd of the length / mean = 0.79, nearly
-    // balancing each other; without counting on that sqrt(0.975^2 + 0.79^2) / sqrt(12,500) = 0.0112; four of them.
-    let expected = 12_500.0 / (1.0 - (-0.05f64).exp());
-    assert!((log.len() as f64 / expected - 1.0).abs() < 4.0 * 0.0112, "{} is not {expected}", log.len());
+    // On for a quarter of 1000 s. For exponential times of means a and b, the time on in t has the variance 2 a^2 b^2 t / (a + b)^3: a deviation of 0.95 %; four of them.
+    let expected = 250_000.0;
+    assert!((log.len() as f64 / expected - 1.0).abs() < 4.0 * 0.0095, "{} is not {expected}", log.len());
+}
+
+/// A flow that is on for a tenth of the time from packet to packet sends in every tenth time on.
+#[test]
+fn times_on_may_be_shorter_than_the_time_from_packet_to_packet() {
+    let spell = |us| Spell::Fixed(Duration::from_micros(us));
+    let pattern = Pattern::OnOff { rate: rate("1000 pps"), on: spell(100), off: spell(300) };
+    let log = generate(Generator { packets: Some(3), ..Generator::new(0, pattern, Size::Fixed(1)) });
+    assert_eq!(log.iter().map(|p| p.0).collect::<Vec<_>>(), [at(0), at(4_000_000), at(8_000_000)]);
 }
 
 #[test]
