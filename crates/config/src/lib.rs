@@ -51,6 +51,9 @@ pub fn read<T: DeserializeOwned>(name: &str, text: &str, overrides: &[String]) -
     };
     let changed = overrides::changed(name, text, overrides)?;
     let wrong = |error: toml::de::Error| {
+        if let Some(kind) = other_kind::<T>(&changed.text) {
+            return InputError::new(&label, kind);
+        }
         let of = |entry: &str, message: String| InputError::new(&format!("--set {entry}"), message);
         let made = table_for_list(&changed.text, &error).and_then(|key| Some((key, changed.made(key)?)));
         if let Some((key, entry)) = made {
@@ -68,6 +71,25 @@ pub fn read<T: DeserializeOwned>(name: &str, text: &str, overrides: &[String]) -
     };
     let file = toml::from_str(&changed.text).map_err(wrong)?;
     Ok(Read { label, text: changed.text, file })
+}
+
+/// Files that are told by a key which no file of another kind has, and who takes them.
+const KINDS: [(&str, &str); 4] = [
+    ("ports", "it configures a box ([ports]): `dovetail live` takes that"),
+    ("live", "it is a scenario of the lab (live = ...): `dovetail lab run` takes that"),
+    ("resource", "it describes a pipeline ([[resource]]): `dovetail run` takes that"),
+    ("hop", "it describes a network ([[hop]]): `dovetail run` takes that"),
+];
+
+/// Whether the text, which is no `T`, is something else.
+fn other_kind<T: DeserializeOwned>(text: &str) -> Option<&'static str> {
+    let table: toml::Table = toml::from_str(text).ok()?;
+    let unknown = |key: &str| {
+        let told = toml::from_str::<T>(&format!("{key} = 0")).err();
+        told.is_some_and(|error| error.message().contains(&format!("unknown field `{key}`")))
+    };
+    let mut kinds = KINDS.iter().filter(|(key, _)| table.contains_key(*key));
+    kinds.clone().all(|(key, _)| unknown(key)).then(|| kinds.next())?.map(|(_, kind)| *kind)
 }
 
 /// The TOML reader does not say which words a key takes whose value is no text. It does of a text that is none of them.

@@ -125,6 +125,24 @@ fn absurd_numbers() {
 }
 
 #[test]
+fn files_of_other_kinds_are_told_by_their_keys() {
+    let folder = Folder::new();
+    folder.write("s.toml", SCENARIO);
+    folder.write("box.toml", "ports = { in = \"tap:a\", out = \"tap:b\" }\n[link]\nrate = \"1 Mbps\"\n");
+    folder.write("lab.toml", "live = \"box.toml\"\n[[step]]\ntime = \"1 s\"\n");
+    for (arguments, taker) in [
+        (&["run", "box.toml"][..], "`dovetail live` takes that"),
+        (&["bounds", "lab.toml"], "`dovetail lab run` takes that"),
+        (&["live", "s.toml", "--dry-run"], "`dovetail run` takes that"),
+        (&["lab", "run", "s.toml"], "`dovetail run` takes that"),
+    ] {
+        folder.dovetail(arguments).fails(2, &[taker]);
+    }
+    // What is of the right kind and has one key of another is wrong there.
+    folder.dovetail(&["run", "s.toml", "--set", "ports=3"]).fails(2, &["`ports`"]);
+}
+
+#[test]
 fn flows_that_say_too_little_or_too_much() {
     refused("stop = \"50 ms\"", "", &["s.toml:16:1", "never end", "stop, packets, or until"]);
     refused("size = \"800 B\"", "", &["s.toml:16:1", "need size and rate"]);
