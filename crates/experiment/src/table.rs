@@ -31,7 +31,7 @@ pub fn table(header: &[&str], texts: usize, rows: Vec<Vec<String>>, width: u16) 
         table.add_row(row.into_iter().enumerate().map(aligned));
     }
     for (i, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, GAP));
+        column.set_padding((0, if i + 1 < header.len() { GAP } else { 0 }));
         if i == 0 || i >= texts {
             column.set_constraint(ColumnConstraint::ContentWidth);
         } else if room {
@@ -56,7 +56,7 @@ fn words(header: &[&str], texts: usize, rows: &[Vec<String>]) -> Vec<u16> {
 
 /// Whether such a table fits without a text that is broken elsewhere than at a space.
 pub fn fits(header: &[&str], texts: usize, rows: &[Vec<String>], width: u16) -> bool {
-    words(header, texts, rows).iter().map(|w| w + GAP + 1).sum::<u16>() <= width
+    words(header, texts, rows).iter().map(|w| w + GAP + 1).sum::<u16>() <= width + GAP + 1
 }
 
 /// As [`table`], but of the columns named in `optional` as many are left out, first to last, as it takes to fit without breaking any text.
@@ -68,7 +68,7 @@ pub fn fitted(header: &[&str], texts: usize, rows: &[Vec<String>], width: u16, o
         let table = table(&header, texts, rows, width);
         // Between columns there is one more.
         let needed: u16 = table.column_max_content_widths().iter().map(|w| w + GAP + 1).sum();
-        if needed <= width + 1 || left_out == optional.len() {
+        if needed <= width + GAP + 1 || left_out == optional.len() {
             return table;
         }
     }
