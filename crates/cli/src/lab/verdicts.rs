@@ -16,7 +16,7 @@ const OF_A_CLASS: f64 = 10.0;
 /// A mean whose 95 % interval is wider than this part of it on either side tells nothing of what is asked for.
 const UNKNOWN: f64 = OF_A_CLASS / 100.0;
 
-/// Standard deviations that a run may be off the mean of all: 3 of 1000 are further.
+/// Standard deviations that a run may be off the mean of eight, whose deviation it is: 2 of 100 are further (Student's t with 7 degrees of freedom).
 const DEVIATIONS: f64 = 3.0;
 
 /// A group that asks for less than this part of its fair share is of mice.
