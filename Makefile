@@ -16,9 +16,11 @@ test:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 
 # Minutes each, so apart from the tests.
-# The bounds of MR3, GMR3 and drgps, held against millions of random and adversarial packets.
+# The bounds of MR3, GMR3 and drgps, held against millions of random and adversarial packets; what a flow can gain by playing, as a table of disciplines and
+# strategies; and the longest call with a million flows, by steps, which only builds with debug assertions count.
 search:
 	$(CARGO) test --release --locked -p dovetail-testkit -- --ignored --nocapture
+	$(CARGO) test --locked -p dovetail-testkit --test longest_call -- --ignored --nocapture
 
 # Ten minutes of bad treatment of the live box, in network namespaces of its own; needs root.
 soak:
@@ -26,6 +28,7 @@ soak:
 
 bench:
 	$(CARGO) run --release --locked -p dovetail-bench
+	$(CARGO) run --release --locked -p dovetail-bench -- --calls
 
 # Frames per second of the live box beside the kernel's router, and what each step costs. Needs root, and two processors with nothing else to do.
 throughput:

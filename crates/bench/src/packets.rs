@@ -172,6 +172,6 @@ mod tests {
         assert!(size_of::<Slot<2, super::Place, ()>>() <= 32);
         assert!(size_of::<Slot<2, super::Place, [u64; 2]>>() <= 48);
         assert!(size_of::<FlowRecord<FluidFlow>>() <= 128);
-        assert!(size_of::<FlowRecord<Tags<2>>>() <= 128);
+        assert!(size_of::<FlowRecord<Tags<2>>>() <= 192);
     }
 }

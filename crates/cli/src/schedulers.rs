@@ -5,8 +5,9 @@ use dovetail_experiment::table::{fits, table, wrapped};
 use dovetail_sched::Spec;
 use dovetail_sched::aqm::scheme::{MANAGERS, Scheme, about, manages};
 use dovetail_sched::catalog;
-use dovetail_sched::catalog::{Entry, Parameter};
+use dovetail_sched::catalog::{Entry, Parameter, Weights};
 use dovetail_sched::composition::{parameters, parts};
+use dovetail_sched::gain::{Gain, ORDINARY, Strategy};
 use serde::Serialize;
 
 use crate::args::Schedulers;
@@ -69,22 +70,39 @@ fn listed() -> impl Iterator<Item = &'static Entry> {
 }
 
 fn family(width: u16) -> String {
-    let mut header =
-        vec!["name", "fair in", "resources", "weights", "per packet", "work conserving", "costs ahead", "published"];
+    let mut header = vec![
+        "name",
+        "fair in",
+        "resources",
+        "weights",
+        "per packet",
+        "longest call",
+        "work conserving",
+        "costs ahead",
+        "published",
+    ];
     let row = |e: &Entry| {
-        let (brief, per_packet) = (e.brief, e.complexity.replace("log ", LOG));
-        let facts = [e.name, brief.fairness, e.shared_resources(), e.weights.name(), &per_packet];
+        let (brief, per_packet, longest) = (e.brief, e.complexity.replace("log ", LOG), longest_in_short(e));
+        let facts = [e.name, brief.fairness, e.shared_resources(), e.weights.name(), &per_packet, &longest];
         let facts = facts.into_iter().chain([brief.work_conserving, brief.costs_ahead, brief.paper]);
         facts.map(String::from).collect()
     };
     let mut rows: Vec<Vec<String>> = listed().map(row).collect();
-    if !fits(&header, header.len(), &rows, width) {
-        header.pop();
-        rows.iter_mut().for_each(|row| row.truncate(header.len()));
+    for optional in ["longest call", "published"] {
+        if let Some(at) = header.iter().position(|&name| name == optional)
+            && !fits(&header, header.len(), &rows, width)
+        {
+            header.remove(at);
+            rows.iter_mut().for_each(|row| drop(row.remove(at)));
+        }
     }
     let (composed, networks) = (composition::note(), composition::network_note());
+    let per_packet = match header.contains(&"longest call") {
+        true => "per packet, longest call: n backlogged flows; a single call does at most as much as the latter says",
+        false => "per packet: n backlogged flows",
+    };
     let notes = [
-        "per packet: n backlogged flows",
+        per_packet,
         "costs ahead: whether a packet's processing times must be known before it is served: on arrival (yes) or at the head of its queue",
         "written name or name:key=value,key=value, such as tradeoff:alpha=0.85; `dovetail schedulers NAME` tells all about one",
         &composed,
@@ -94,12 +112,38 @@ fn family(width: u16) -> String {
     format!("{}\n\n{notes}", table(&header, header.len(), rows, width))
 }
 
+/// The longest call without what comes after its order of magnitude.
+fn longest_in_short(entry: &Entry) -> String {
+    let order = entry.worst_call.split([';', ':', ',']).next().unwrap_or_default();
+    order.replace("log ", LOG)
+}
+
+/// What a flow gains by playing: in a line, and one more for each strategy by which it is more than usual.
+fn gains(entry: &Entry) -> Vec<String> {
+    if entry.weights == Weights::None {
+        return vec!["what it sends more than others: nothing is shared out".to_string()];
+    }
+    let more = |strategy| Some(entry.gain(strategy)).filter(|gain| gain.most > ORDINARY);
+    let beyond: Vec<Gain> = Strategy::ALL.into_iter().filter_map(more).collect();
+    let but = if beyond.is_empty() { "" } else { " but" };
+    let line = |Gain { strategy, most, reason }: &Gain| {
+        let most = if most.is_finite() { format!("{most:.2}") } else { "all, its rivals nothing".to_string() };
+        format!("{}: {most} ({reason})", strategy.name())
+    };
+    let first = format!("at most {ORDINARY} times its share by any strategy tried{but}");
+    [first].into_iter().chain(beyond.iter().map(line)).collect()
+}
+
 fn all_about(entry: &Entry) -> String {
     let mut text = format!("{}: {}\n\n", entry.name, entry.summary);
+    // Further lines stand below the first.
+    let gains = gains(entry).join(&format!("\n{:<22}", ""));
     let facts = [
         ("shares", entry.shares),
         ("guarantees", entry.guarantee),
         ("per packet", entry.complexity),
+        ("longest call", entry.worst_call),
+        ("a flow gains", &gains),
         ("resources", entry.shared_resources()),
         ("weights", entry.weights.name()),
         ("work conserving", entry.work_conserving),
@@ -142,6 +186,8 @@ struct About {
     guarantee: &'static str,
     fairness: &'static str,
     complexity: &'static str,
+    longest_call: &'static str,
+    gains: Vec<Gains>,
     resources: &'static str,
     weights: &'static str,
     work_conserving: &'static str,
@@ -149,6 +195,15 @@ struct About {
     costs_ahead: &'static str,
     paper: &'static str,
     parameters: Vec<Takes>,
+}
+
+/// What a flow gains by a strategy.
+#[derive(Serialize)]
+struct Gains {
+    strategy: &'static str,
+    /// `None` if there is no limit.
+    most: Option<f64>,
+    reason: &'static str,
 }
 
 #[derive(Serialize)]
@@ -189,6 +244,19 @@ impl Takes {
     }
 }
 
+impl Gains {
+    /// By every strategy; nothing where nothing is shared out.
+    fn of(entry: &Entry) -> Vec<Self> {
+        let strategies = Strategy::ALL.into_iter().filter(|_| entry.weights != Weights::None);
+        let one = |Gain { strategy, most, reason }| Self {
+            strategy: strategy.name(),
+            most: Some(most).filter(|most| most.is_finite()),
+            reason,
+        };
+        strategies.map(|strategy| one(entry.gain(strategy))).collect()
+    }
+}
+
 impl About {
     fn of(entry: &Entry) -> Self {
         Self {
@@ -198,6 +266,8 @@ impl About {
             guarantee: entry.guarantee,
             fairness: entry.brief.fairness,
             complexity: entry.complexity,
+            longest_call: entry.worst_call,
+            gains: Gains::of(entry),
             resources: entry.shared_resources(),
             weights: entry.weights.name(),
             work_conserving: entry.work_conserving,
@@ -229,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_row_is_one_line_where_there_is_room() {
-        let text = family(160);
+        let text = family(180);
         let table: Vec<&str> = text.lines().take_while(|l| !l.is_empty()).collect();
         assert_eq!(table.len(), listed().count() + 2, "{text}");
     }

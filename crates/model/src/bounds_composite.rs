@@ -52,6 +52,16 @@ pub fn pcfq_relative_fairness_s(flows: &[CompositeFlow], i: usize, j: usize) -> 
     f64::max(one_side(j, i), one_side(i, j))
 }
 
+/// What `pcfq` keeps to by default: `|N_i - N_j| <= C_i + C_j` for the normalised times N that two flows receive.
+///
+/// Not in the paper, but part of its Theorem 2. V is the finish tag of the packet served last, the smallest of all
+/// then. So no head ends before V, and each starts at V or before: its flow's last packet was served by then, or it
+/// came to no other at an earlier V. A flow that waits stands between V - C and V. Holds for service counted when a
+/// packet is handed out, and exact times.
+pub fn pcfq_served_fairness_s(i: CompositeFlow, j: CompositeFlow) -> f64 {
+    i.longest_s + j.longest_s
+}
+
 /// What `pcfq:clock=tags` keeps to: `N_i - N_j <= C_j + max_n C_n` for the normalised times N that two flows receive, and with i and j exchanged.
 ///
 /// Not in the paper. No waiting flow's head packet starts before V; and a packet is served only if its finish tag is the smallest, so it
@@ -128,6 +138,7 @@ mod tests {
         assert_eq!(cbcs_weighted_fairness_s(4.0, flows[0], flows[1]), 4.0 + 3.0 + 4.0);
         assert_eq!(separate_drr_relative_fairness_s([5.0, 6.0]), 33.0);
         assert_eq!(pcfq_tags_fairness_s(&flows, 0, 2), 4.0 + 3.0);
+        assert_eq!(pcfq_served_fairness_s(flows[0], flows[2]), 3.0 + 1.0);
         // C = min(2 * 8 / 1, 4) = 4 and min(2 * 8 / 2, 4) = 4: max(4 + 8 / 1 + 4, 4 + 8 / 2 + 3).
         assert_eq!(pcfq_relative_fairness_s(&flows, 0, 1), 16.0);
         assert_eq!(pcfq_relative_fairness_s(&flows, 0, 3), 0.0);

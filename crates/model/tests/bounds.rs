@@ -22,13 +22,14 @@ fn service_deviation_follows_equation_26() {
 fn drfq_bounds_add_weighted_packets_and_take_the_worst_resource() {
     let flow = |weight, longest_dominant_s| DrfqFlow { weight, longest_dominant_s };
     assert_eq!(drfq_relative_fairness_s(flow(2.0, 3.0), flow(1.0, 4.0)), 5.5);
-    assert_eq!(drfq_start_delay_s(&[&[1.0, 5.0], &[3.0, 2.0]]), 7.0);
-    assert_eq!(drfq_start_delay_s(&[]), 0.0);
+    assert_eq!(drfq_start_delay_s(&[&[1.0, 5.0], &[3.0, 2.0]], 0.0), 7.0);
+    assert_eq!(drfq_start_delay_s(&[&[1.0, 5.0], &[3.0, 2.0]], 4.0), 15.0);
+    assert_eq!(drfq_start_delay_s(&[], 4.0), 0.0);
 }
 
 #[test]
 fn rounds_grow_with_flows_and_groups_with_the_weight() {
-    assert_eq!(mr3_relative_fairness_s(0.5), 3.0);
+    assert_eq!([2, 3, 4].map(|m| mr3_relative_fairness_s(m, 0.5)), [3.0, 3.0, 3.5]);
     assert_eq!(mr3_start_up_s(2, 5, 0.5), 6.0);
     assert_eq!(mr3_packet_delay_s(2, 5, 0.5), 13.0);
     assert_eq!(gmr3_relative_fairness_s([0.5, 0.25], 1.0), 54.0);

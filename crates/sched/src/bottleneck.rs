@@ -3,15 +3,24 @@
 //!
 //! Shares: equal (weighted) processing time on one resource at a time: on the one that was most in demand over the last interval.
 //!
-//! * Parameters: `interval` = time after which it looks for the bottleneck again, above 0 s; default 100 ms. Can change while
-//!   running.
+//! * Parameters: `interval` = time after which it looks for the bottleneck again, above 0 s; default 100 ms. Can change
+//!   while running. `newcomers` = whether a flow pays a deposit before its first packet: `pay` (default), or `free` as
+//!   published for `sfq`.
 //! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource are not looked at.
-//! * Cost per packet: O(log n) for n backlogged flows; O(n) when another resource becomes the bottleneck, at most once per interval.
+//! * Cost per packet: O(log n) for n backlogged flows.
+//! * Longest call: O(log n). When another resource becomes the bottleneck, the n flows that wait get their new tags
+//!   four at a time, with every packet that is served or comes, the longest waiting first. Those that have theirs are
+//!   served meanwhile, for at most n/4 packets; the others start at the same tag zero and make up for it. The
+//!   bottleneck is not looked for again before.
 //! * Guarantees: those of `sfq` on the bottleneck, as long as it stays the same. Nothing else, which is what it is here to show: a flow gains by
 //!   asking for more than it needs if that moves the bottleneck, and where equal shares of each resource make another the
 //!   bottleneck, it changes after every interval.
-//! * Times need not be known in advance: only the next packet's tags depend on them, and they are corrected by measurement.
-//! * Example: `bf`, `bf:interval=30 s`.
+//! * A flow can gain: while the bottleneck stays, what it can under `sfq`, which is nothing; with every change of it,
+//!   at most a packet of what others paid before. By asking for more than it needs it can move the bottleneck; that is
+//!   no strategy of [`gain`](crate::gain).
+//! * Times need not be known in advance but as with `sfq`: only the next packet's tags depend on them, and they are
+//!   corrected by measurement.
+//! * Example: `bf`, `bf:interval=30 s`, `bf:newcomers=free`.
 //!
 //! Start tags on the bottleneck as in [`sfq`](crate::sfq). Demand for a resource is the processing time there of the packets handed out in
 //! the interval, by their estimates.
@@ -30,10 +39,10 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::charge::Charge;
 use crate::contract::{Progress, Ticket};
-use crate::one_resource::FlowTags;
+use crate::newcomers::{self, Newcomers};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::Queues;
-use crate::sfq::Sfq;
+use crate::sfq::{Sfq, SfqFlow};
 use crate::spec::{Spec, SpecError};
 
 const INTERVAL: Parameter = Parameter {
@@ -50,17 +59,19 @@ pub const ENTRY: Entry = Entry {
     summary: "Bottleneck fairness: fair queueing of the resource in most demand",
     shares: "equal weighted time on the resource that was most in demand over the last interval",
     resources: Resources::Any,
-    parameters: &[INTERVAL],
+    parameters: &[INTERVAL, newcomers::PARAMETER],
     complexity: "O(log n)",
+    worst_call: "O(log n): new tags after a change of the bottleneck, four per packet",
+    gains: &[],
     guarantee: "that of sfq on the bottleneck while it stays the same; can be gamed, and can oscillate",
     weights: Weights::One,
     work_conserving: "yes",
-    costs: "for the next packet's tag; corrected by measurement",
+    costs: "for the next packet's tag, and a flow's first; corrected by measurement",
     paper: "Ghodsi, Sekar, Zaharia, Stoica, SIGCOMM 2012, section 3.1, after Egi et al.",
     brief: Brief { fairness: "bottleneck time", work_conserving: "yes", costs_ahead: "no", paper: "SIGCOMM 2012" },
 };
 
-type FlowQueues<const M: usize, P> = Queues<M, P, FlowTags, ()>;
+type FlowQueues<const M: usize, P> = Queues<M, P, SfqFlow, ()>;
 
 /// Fair queueing of the resource in most demand.
 #[derive(Clone, Debug)]
@@ -72,19 +83,19 @@ pub struct Bottleneck<const M: usize> {
     ends: Time,
     /// Time of the packets handed out since it was looked for, per resource.
     demand: [u64; M],
-    /// How often it has changed; wraps. Packets of another epoch are not in the books of `sfq`.
-    epoch: u32,
 }
 
 impl<const M: usize> Bottleneck<M> {
-    /// Looking for the bottleneck after every `interval`.
-    pub fn new(interval: Duration) -> Self {
+    /// Looking for the bottleneck after every `interval`, and treating newcomers so.
+    pub fn new(interval: Duration, newcomers: Newcomers) -> Self {
         let interval = interval.max(Duration::from_nanos(1));
-        Self { sfq: Sfq::new(0, Charge::Measured), interval, ends: Time::ZERO + interval, demand: [0; M], epoch: 0 }
+        let sfq = Sfq::new(0, Charge::Measured, newcomers);
+        Self { sfq, interval, ends: Time::ZERO + interval, demand: [0; M] }
     }
 
     pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
-        parse_interval(spec.value(INTERVAL.name).unwrap_or(INTERVAL.default)).map(Self::new)
+        let interval = parse_interval(spec.value(INTERVAL.name).unwrap_or(INTERVAL.default))?;
+        Ok(Self::new(interval, Newcomers::from_spec(spec)?))
     }
 
     /// The resource that is shared now.
@@ -100,9 +111,13 @@ impl<const M: usize> Bottleneck<M> {
         let most = (0..M).fold(current, |most, r| if self.demand[r] > self.demand[most] { r } else { most });
         self.demand = [0; M];
         if most != current {
-            self.epoch = self.epoch.wrapping_add(1);
             self.sfq.restart(most, queues);
         }
+    }
+
+    /// Names the present bottleneck on tickets: packets of another are not in the books of `sfq`. Wraps.
+    fn epoch(&self) -> u32 {
+        self.sfq.epoch() as u32
     }
 }
 
@@ -112,7 +127,7 @@ fn parse_interval(value: &str) -> Result<Duration, SpecError> {
 }
 
 impl<const M: usize> Discipline<M> for Bottleneck<M> {
-    type Flow = FlowTags;
+    type Flow = SfqFlow;
     type Stamp = ();
 
     fn stamp(&mut self, _now: Time) {}
@@ -122,7 +137,7 @@ impl<const M: usize> Discipline<M> for Bottleneck<M> {
     }
 
     fn choose<P>(&mut self, now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
-        if now >= self.ends && self.demand.iter().any(|&time| time > 0) {
+        if now >= self.ends && self.sfq.is_tagged() && self.demand.iter().any(|&time| time > 0) {
             self.look(now, queues);
         }
         self.sfq.choose(now, queues)
@@ -139,11 +154,11 @@ impl<const M: usize> Discipline<M> for Bottleneck<M> {
             *demand = demand.saturating_add(time.as_nanos());
         }
         let (tags, _) = self.sfq.served(now, flow, cost, queues);
-        (tags, self.epoch)
+        (tags, self.epoch())
     }
 
     fn progressed(&mut self, now: Time, ticket: &Ticket<M>, resource: usize, event: Progress) {
-        if ticket.epoch == self.epoch {
+        if ticket.epoch == self.epoch() {
             self.sfq.progressed(now, ticket, resource, event);
         }
     }

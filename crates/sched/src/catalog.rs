@@ -7,6 +7,7 @@ use core::any::Any;
 
 use crate::aqm::scheme;
 use crate::contract::Scheduler;
+use crate::gain::{Gain, ORDINARY, Strategy};
 use crate::one_resource::RESOURCE;
 use crate::per_flow::PerFlow;
 use crate::spec::{Spec, SpecError};
@@ -77,6 +78,10 @@ pub struct Entry {
     pub parameters: &'static [Parameter],
     /// Cost per packet in the number n of backlogged flows.
     pub complexity: &'static str,
+    /// The most that a single call does, in the same.
+    pub worst_call: &'static str,
+    /// What a flow can gain by each strategy where that is more than [`ORDINARY`].
+    pub gains: &'static [Gain],
     /// What it guarantees.
     pub guarantee: &'static str,
     /// Which of a flow's weights count.
@@ -105,6 +110,12 @@ pub struct Brief {
 }
 
 impl Entry {
+    /// The most that a flow can gain by this strategy.
+    pub fn gain(&self, strategy: Strategy) -> Gain {
+        let ordinary = Gain { strategy, most: ORDINARY, reason: "by search" };
+        self.gains.iter().copied().find(|gain| gain.strategy == strategy).unwrap_or(ordinary)
+    }
+
     /// Whether it has a parameter of this name.
     pub fn has(&self, parameter: &str) -> bool {
         self.parameters.iter().any(|p| p.name == parameter)

@@ -5,9 +5,15 @@
 //!
 //! * Parameters: `quantum` = total time that a flow of weight 1 is credited per turn, above 0 s, or `auto` (default): the longest total
 //!   time by weight of the packets that came since no packet waited. Settable while running. `charge` = what a flow pays in the
-//!   end: `measured` (default) or `estimated`.
+//!   end: `measured` (default) or `estimated`. `newcomers` = `pay` (default): a packet is served when its flow's credit covers it, or `free`: as
+//!   published, when there is any credit.
 //! * Cost per packet: O(1) with `auto`, and with a quantum not below any packet's total time divided by its flow's weight. With a smaller
-//!   one up to O(n) for n backlogged flows, however much smaller it is.
+//!   one up to O(n) for n backlogged flows, however much smaller it is, and at most 256 turns.
+//! * Longest call: 256 turns in vain, with a small quantum, after it was changed, or with many flows in debt; then the round's quantum is raised to
+//!   what the next flow needs. With up to 85 backlogged flows that never happens.
+//! * A flow can gain: nothing beyond 1.05 by any of the strategies that are listed (see [`gain`](crate::gain)); but underestimated packets of
+//!   flows that do not come back are not paid for. With `newcomers=free` a stream of
+//!   new flows gets 1.9 times a flow's share, and Ptc / Q times with a small quantum: each has its first packet in advance.
 //! * Guarantees, with exact times: |W_i/w_i - W_j/w_j| <= Q + C_i/w_i + C_j/w_j over any interval in which flows i and j are backlogged, W the total
 //!   time received as of the decisions, C the longest of a packet, Q the largest quantum meanwhile. That is at most 3 Ptc_max with
 //!   equal weights and Q = Ptc_max (Theorem 3).
@@ -18,19 +24,21 @@
 //!
 //! ```text
 //! Ptc          = sum over resources of the packet's time; the link's is that of the resized packet (equation (3))
-//! turn of i    CC_i += w_i Q; while CC_i > 0 and packets wait: serve the first one, CC_i -= Ptc
+//! turn of i    CC_i += w_i Q; while CC_i >= Ptc of the first packet that waits (newcomers=free: CC_i > 0): serve it, CC_i -= Ptc
 //!              CC_i = 0 when none waits; then the next flow's turn
 //! ```
 //!
 //! Differences from the paper, with reasons:
+//! * The paper serves a packet while CC_i > 0, so that a flow's turn may exceed its credit by almost a packet. A flow that stays pays for that
+//!   in its next turn; a new one has it for nothing if it does not come back, and a stream of new flows always. So credit must cover a packet
+//!   before it is served. Between flows that stay that changes the order, not the shares, nor the bound: CC_i is from 0 to w_i Q + C_i instead
+//!   of from -C_i to w_i Q.
 //! * The paper's quantum of flow i, w_i / w_min * Ptc_max, needs the smallest weight of all flows. Here it is w_i times the largest Ptc_j / w_j: that
-//!   lets every flow serve a packet per turn just as well, and turns are no longer. With equal weights both are the same. Credits are
-//!   whole nanoseconds; what a quantum has below that is carried to the flow's next turn.
+//!   lets every flow serve a packet per turn just as well, and turns are no longer. With equal weights both are the same. A round's
+//!   quantum is that at its beginning.
 //! * `auto`: the paper's Ptc_max is known in advance. Here it is raised by every packet that arrives or turns out longer, and falls back
-//!   when no packet waits. Theorem 3 holds with the last value: what one flow gains by a rise between its turn and the other's adds up
-//!   to at most one quantum over all rises.
-//! * A flow whose queue becomes empty keeps what it owes (CC < 0) until no packet waits at all: else bursts of two packets, the second a
-//!   long one, get more than their share.
+//!   when no packet waits. Theorem 3 holds with the last value.
+//! * A flow whose queue becomes empty keeps what it owes (CC < 0) until no packet waits at all.
 //! * `charge=measured`: measured times replace the estimates, also downwards; the paper leaves them. A flow that measurements put into debt
 //!   passes turns. What a packet's measurement says after a time without waiting packets is ignored.
 //! * Rounds in which no flow could serve a packet are taken at once.
@@ -42,10 +50,13 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::charge::{self, Charge, total};
 use crate::contract::{Progress, Ticket};
+use crate::newcomers::{self, Newcomers};
 use crate::one_resource::charged;
 use crate::per_flow::{Choice, Discipline};
-use crate::queues::{Links, List, Queues};
+use crate::queues::Queues;
 use crate::spec::{Spec, SpecError};
+use crate::tag::virtual_time;
+use crate::turns::{Account, InVain, Turns};
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -58,12 +69,15 @@ pub const ENTRY: Entry = Entry {
             name: "quantum",
             value: "a time above 0 s, or auto",
             default: "auto",
-            meaning: "total time per turn and weight; auto: the longest packet's; with less than a packet's, a decision takes up to O(n)",
+            meaning: "total time per turn and weight; auto: the longest packet's; with less than a packet's, a decision takes up to 256 turns",
             settable: true,
         },
         charge::PARAMETER,
+        newcomers::PARAMETER,
     ],
     complexity: "O(1)",
+    worst_call: "O(1); at most 256 turns in vain if the quantum is too small",
+    gains: &[],
     guarantee: "|W_i/w_i - W_j/w_j| <= Q + C_i/w_i + C_j/w_j in total time, C a packet's longest, Q the largest quantum",
     weights: Weights::One,
     work_conserving: "yes",
@@ -72,170 +86,91 @@ pub const ENTRY: Entry = Entry {
     brief: Brief { fairness: "total time", work_conserving: "yes", costs_ahead: "yes", paper: "TPDS 2007" },
 };
 
-/// Credits are at most this, in nanoseconds.
-const LONGEST: i64 = 1 << 61;
-
 /// A flow's credit counter.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Credit {
-    /// Total time that the flow may still use, in nanoseconds; below zero what it owes.
-    nanos: i64,
-    /// What its quanta had below a nanosecond, in parts of the quantum's weight.
-    part: u32,
+    account: Account,
     /// Holds since no packet waited for this time.
     epoch: u32,
-}
-
-impl Credit {
-    /// `rounds` quanta at once.
-    fn grant(&mut self, rounds: u64, quantum: Quantum, weight: Weight) {
-        let milli = u128::from(quantum.weight);
-        let per_round = u128::from(quantum.nanos) * u128::from(weight.as_milli());
-        let sum = per_round.saturating_mul(u128::from(rounds)) + u128::from(self.part).min(milli - 1);
-        self.add(i64::try_from(sum / milli).unwrap_or(LONGEST));
-        self.part = (sum % milli) as u32;
-    }
-
-    fn add(&mut self, nanos: i64) {
-        self.nanos = self.nanos.saturating_add(nanos).clamp(-LONGEST, LONGEST);
-    }
-
-    /// How many quanta until the credit is above zero.
-    fn rounds_needed(&self, quantum: Quantum, weight: Weight) -> u64 {
-        let owed = u128::from((1 - self.nanos).max(0) as u64) * u128::from(quantum.weight);
-        let per_round = u128::from(quantum.nanos) * u128::from(weight.as_milli());
-        let rounds = owed.saturating_sub(u128::from(self.part.min(quantum.weight - 1))).div_ceil(per_round);
-        u64::try_from(rounds).unwrap_or(u64::MAX)
-    }
-}
-
-/// So much time for so much weight.
-#[derive(Clone, Copy, Debug)]
-struct Quantum {
-    /// At least 1.
-    nanos: u64,
-    /// In thousandths.
-    weight: u32,
-}
-
-impl Quantum {
-    const LEAST: Self = Self { nanos: 1, weight: Weight::ONE.as_milli() };
-
-    fn new(time: Duration, weight: Weight) -> Self {
-        Self { nanos: charged(time) as u64, weight: weight.as_milli() }
-    }
-
-    fn exceeds(self, other: Self) -> bool {
-        let product = |nanos: u64, weight: u32| u128::from(nanos) * u128::from(weight);
-        product(self.nanos, other.weight) > product(other.nanos, self.weight)
-    }
 }
 
 /// Credit round robin over the total time on all resources.
 #[derive(Clone, Debug)]
 pub struct Cbcs {
     charge: Charge,
-    /// `None`: auto.
-    fixed: Option<Quantum>,
-    /// The longest total time by weight in this epoch; `None` before the first packet.
-    longest: Option<Quantum>,
-    /// Backlogged flows; the first has its turn.
-    turns: List,
-    links: Links,
-    /// Whether the first flow has had its quantum.
-    granted: bool,
-    /// Turns since a packet was served.
-    fruitless: u32,
+    newcomers: Newcomers,
+    /// By weight, in ticks; `None`: auto.
+    fixed: Option<i128>,
+    /// The longest total time by weight in this epoch, in ticks; at least 1.
+    longest: i128,
+    turns: Turns,
     /// How often no packet waited any more; wraps.
     epoch: u32,
     /// The epoch of the packet that was last reported.
     reported: u32,
-    visits: u64,
 }
 
 impl Cbcs {
     /// With a fixed quantum, or with `None` by the longest packet.
-    pub fn new(quantum: Option<Duration>, charge: Charge) -> Self {
+    pub fn new(quantum: Option<Duration>, charge: Charge, newcomers: Newcomers) -> Self {
         Self {
             charge,
-            fixed: quantum.map(|time| Quantum::new(time, Weight::ONE)),
-            longest: None,
-            turns: List::default(),
-            links: Links::default(),
-            granted: false,
-            fruitless: 0,
+            newcomers,
+            fixed: quantum.map(in_ticks),
+            longest: 1,
+            turns: Turns::default(),
             epoch: 0,
             reported: 0,
-            visits: 0,
         }
     }
 
     pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
         let quantum = spec.value("quantum").map_or(Ok(None), parse_quantum)?;
-        Charge::from_spec(spec).map(|charge| Self::new(quantum, charge))
+        Ok(Self::new(quantum, Charge::from_spec(spec)?, Newcomers::from_spec(spec)?))
     }
 
     /// Turns so far: with a sufficient quantum and exact times at most one per packet.
     pub fn visits(&self) -> u64 {
-        self.visits
+        self.turns.visits
     }
 
-    fn quantum(&self) -> Quantum {
-        self.fixed.or(self.longest).unwrap_or(Quantum::LEAST)
+    fn quantum(&self) -> i128 {
+        self.fixed.unwrap_or(self.longest)
     }
 
     /// A packet of this total time came, or turned out to take it.
     fn provide_for(&mut self, time: Duration, weight: Weight) {
-        let needed = Quantum::new(time, weight);
-        if self.longest.is_none_or(|longest| needed.exceeds(longest)) {
-            self.longest = Some(needed);
-        }
+        self.longest = self.longest.max(rounded_up(time, weight));
     }
 
-    /// Whether the flow's turn is under way.
-    fn in_turn(&self, flow: u32) -> bool {
-        self.granted && self.turns.first() == Some(flow)
-    }
-
-    /// The first flow's turn is over.
-    fn pass(&mut self) {
-        self.granted = false;
-        if let Some(flow) = self.turns.first() {
-            self.links.remove(&mut self.turns, flow);
-            self.links.push_back(&mut self.turns, flow);
-        }
+    /// By how much the flow's credit is too small for its first packet.
+    fn short<const M: usize, P>(&self, flow: u32, queues: &Queues<M, P, Credit, ()>) -> i128 {
+        let record = queues.flow(flow);
+        let needed = match (self.newcomers, queues.head(flow)) {
+            (Newcomers::Pay, Some(head)) => record.state.account.ticks_of(charged(total(&head.cost)), record.weight()),
+            _ => 1,
+        };
+        needed - self.turns.credit(&record.state.account)
     }
 
     /// A flow that is in the list leaves it.
-    fn leave(&mut self, flow: u32) {
-        if self.turns.first() == Some(flow) {
-            self.granted = false;
-        }
-        self.links.remove(&mut self.turns, flow);
+    fn leave(&mut self, flow: u32, credit: &mut Credit) {
+        self.turns.leave(flow, &mut credit.account);
         if self.turns.is_empty() {
             self.epoch = self.epoch.wrapping_add(1);
-            self.longest = None;
+            self.longest = 1;
         }
     }
+}
 
-    /// No flow could serve a packet in a whole round: take all rounds but the last until one can.
-    fn skip_rounds<const M: usize, P>(&mut self, queues: &mut Queues<M, P, Credit, ()>) {
-        let quantum = self.quantum();
-        let mut needed = u64::MAX;
-        for _ in 0..self.turns.len() {
-            let Some(flow) = self.turns.first() else { return };
-            let record = queues.flow(flow);
-            needed = needed.min(record.state.rounds_needed(quantum, record.weight()));
-            self.pass();
-        }
-        for _ in 0..self.turns.len() {
-            let Some(flow) = self.turns.first() else { return };
-            let record = queues.flow_mut(flow);
-            let weight = record.weight();
-            record.state.grant(needed.saturating_sub(1), quantum, weight);
-            self.pass();
-        }
-    }
+/// Virtual time by a weight, in ticks.
+fn rounded_up(time: Duration, weight: Weight) -> i128 {
+    let (ticks, part) = virtual_time(charged(time), weight, 0);
+    ticks + i128::from(part > 0)
+}
+
+fn in_ticks(time: Duration) -> i128 {
+    rounded_up(time, Weight::ONE)
 }
 
 fn parse_quantum(value: &str) -> Result<Option<Duration>, SpecError> {
@@ -262,26 +197,17 @@ impl<const M: usize> Discipline<M> for Cbcs {
         if record.state.epoch != self.epoch {
             record.state = Credit { epoch: self.epoch, ..Credit::default() };
         }
-        self.links.push_back(&mut self.turns, flow);
+        self.turns.join(flow, &mut record.state.account);
     }
 
     fn choose<P>(&mut self, _now: Time, queues: &mut Queues<M, P, Credit, ()>) -> Choice {
+        let quantum = self.quantum();
+        let mut vain = InVain::default();
         while let Some(flow) = self.turns.first() {
-            let record = queues.flow_mut(flow);
-            if !self.granted {
-                let weight = record.weight();
-                record.state.grant(1, self.quantum(), weight);
-                self.granted = true;
-                self.visits += 1;
-            }
-            if record.state.nanos > 0 {
+            self.turns.begin(&mut queues.flow_mut(flow).state.account, quantum);
+            let short = self.short(flow, queues);
+            if short <= 0 || self.turns.in_vain(&mut vain, short, Some(quantum)) {
                 return Choice::Flow(flow);
-            }
-            self.pass();
-            self.fruitless += 1;
-            if self.fruitless >= self.turns.len() {
-                self.fruitless = 0;
-                self.skip_rounds(queues);
             }
         }
         Choice::AwaitProgress
@@ -294,15 +220,14 @@ impl<const M: usize> Discipline<M> for Cbcs {
         cost: &ResourceVec<M>,
         queues: &mut Queues<M, P, Credit, ()>,
     ) -> ([u64; M], u32) {
-        self.fruitless = 0;
         let epoch = self.epoch;
         let record = queues.flow_mut(flow);
-        record.state.add(-charged(total(cost)));
+        let weight = record.weight();
+        record.state.account.pay(charged(total(cost)), weight);
         if record.packets == 0 {
-            record.state.nanos = record.state.nanos.min(0);
-            self.leave(flow);
-        } else if record.state.nanos <= 0 {
-            self.pass();
+            self.leave(flow, &mut record.state);
+        } else if self.short(flow, queues) > 0 {
+            self.turns.pass();
         }
         ([0; M], epoch)
     }
@@ -323,25 +248,33 @@ impl<const M: usize> Discipline<M> for Cbcs {
             return;
         }
         let record = queues.flow_mut(flow);
-        self.provide_for(total(after), record.weight());
-        record.state.add(charged(total(before)) - charged(total(after)));
+        let weight = record.weight();
+        self.provide_for(total(after), weight);
+        record.state.account.pay(charged(total(after)) - charged(total(before)), weight);
         if record.packets == 0 {
-            record.state.nanos = record.state.nanos.min(0);
-        } else if self.in_turn(flow) && record.state.nanos <= 0 {
-            self.pass();
+            record.state.account.owe_no_less_than_nothing();
+        } else if self.turns.in_turn(flow) && self.short(flow, queues) > 0 {
+            self.turns.pass();
         }
     }
 
-    fn reweighed<P>(&mut self, flow: u32, _old: Weight, queues: &mut Queues<M, P, Credit, ()>) {
+    fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut Queues<M, P, Credit, ()>) {
+        let record = queues.flow_mut(flow);
+        let weight = record.weight();
+        if record.packets == 0 {
+            return record.state.account.reweigh_debt(old, weight);
+        }
+        self.turns.reweigh(&mut record.state.account, old, weight);
         // Only the first packet is looked at: a turn without a packet may follow each one behind it that is longer.
         if let Some(time) = queues.head(flow).map(|slot| total(&slot.cost)) {
-            self.provide_for(time, queues.flow(flow).weight());
+            self.provide_for(time, weight);
         }
     }
 
     fn removed<P>(&mut self, flow: u32, queues: &mut Queues<M, P, Credit, ()>) {
-        if queues.flow(flow).packets > 0 {
-            self.leave(flow);
+        let record = queues.flow_mut(flow);
+        if record.packets > 0 {
+            self.leave(flow, &mut record.state);
         }
     }
 
@@ -354,7 +287,7 @@ impl<const M: usize> Discipline<M> for Cbcs {
         if parameter != "quantum" {
             return Err(ENTRY.cannot_change(parameter));
         }
-        self.fixed = parse_quantum(value)?.map(|time| Quantum::new(time, Weight::ONE));
+        self.fixed = parse_quantum(value)?.map(in_ticks);
         Ok(())
     }
 }

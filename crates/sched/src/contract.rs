@@ -147,9 +147,10 @@ impl<const M: usize> Ticket<M> {
 
     /// How far a packet is of which this is reported: grows along the pipeline, 0 is handed out, and left unfinished is beyond all.
     pub(crate) fn stage(resource: usize, event: Progress) -> u32 {
+        let before = u32::try_from(resource).unwrap_or(u32::MAX).saturating_mul(2);
         match event {
-            Progress::Started => 2 * resource as u32 + 1,
-            Progress::Finished { .. } => 2 * resource as u32 + 2,
+            Progress::Started => before.saturating_add(1),
+            Progress::Finished { .. } => before.saturating_add(2),
             Progress::Abandoned => u32::MAX,
         }
     }

@@ -7,12 +7,19 @@
 //!   (1 or more): longer buffers between resources void the fairness of the service actually received, shorter ones leave
 //!   resources idle. The default follows the number of backlogged flows, but is at least 4 per server: flows with equal tags are
 //!   served one after another, so complementary packets may stand a round of flows apart, and flows of cheap packets have several in a round.
+//!   `newcomers` = whether a flow pays a deposit before its first packet: `pay` (default), or `free` as published.
 //! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource are not looked at.
 //! * Cost per packet: O(log n) for n backlogged flows.
+//! * Longest call: O(log n).
 //! * Guarantees, for flows whose dominant resource does not change while they are backlogged, at the entrance of the
-//!   pipeline: |D_i/w_i - D_j/w_j| < s_i/w_i + s_j/w_j, with s the largest dominant time of a packet
-//!   (`dovetail_model::bounds::drfq_relative_fairness`).
-//! * Example: `drfq:mode=dovetail,window=8`, `drfq:delta=5 ms`.
+//!   pipeline: |D_i/w_i - D_j/w_j| <= s_i/w_i + s_j/w_j, with s the largest dominant time of a packet of the flow so
+//!   far (`dovetail_model::bounds::drfq_relative_fairness`).
+//! * A flow can gain: memoryless nothing by queue depth, scale, order, new flows, refilling or small packets first; see
+//!   [`flow_tags`](crate::flow_tags). With memory, what delta says: a flow that comes back to a resource that was less
+//!   in use than others may have up to that much of it first. By `newcomers=free` new flows starve all others. Of ever
+//!   new flows, each removed before it is measured, the estimates are all that is ever charged: they gain by what they
+//!   are too low.
+//! * Example: `drfq:mode=dovetail,window=8`, `drfq:delta=5 ms`, `drfq:newcomers=free`.
 //!
 //! Tags of packet p of flow i on resource j (paper, section 5; a packet's time on j is s_j, the flow's weight w):
 //!
@@ -27,21 +34,32 @@
 //! Memoryless keeps one tag: the largest s_j is charged, and V is the largest S of the packets that have started anywhere.
 //!
 //! Differences from the paper, with reasons:
+//! * S + d stands in the place of S where packets are compared and V is set, d the flow's deposit on the resource
+//!   ([`flow_tags`](crate::flow_tags)): published, a flow that comes is served before all others, so that a stream of
+//!   ever new flows starves them. V follows the packets that are handed out, on all resources: until they have started,
+//!   a new flow would begin behind them. And V at its arrival is nothing to a packet that comes behind another one.
 //! * V never falls, also when the pipeline is empty. With V = 0 on an empty pipeline and old finish tags kept, a flow that had used
 //!   an idle system would wait for all that it used before when another flow comes.
-//! * Every packet is stamped with V on its arrival, as the definition says (not when it becomes first in its queue).
+//! * With `newcomers=free` every packet is stamped with V on its arrival, as the definition says (not when it becomes
+//!   first in its queue); and behind the first resource V is right to 2^-12 ns, which is what tickets bear.
 //! * `delta=0 s` is `memoryless` in full: one V for all resources.
-//! * `dovetail` is the largest delta that the tags can hold: some 6 days.
+//! * `dovetail` is the largest delta that can be written: some 584 years.
+//! * A packet of no time at all counts as one nanosecond.
 
 use alloc::format;
+use core::ops::Range;
 
-use dovetail_units::{Duration, ResourceVec, Time};
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Shape, Weights};
 use crate::contract::{Progress, Ticket};
+use crate::flow_tags::StartTags;
+use crate::newcomers::{self, Newcomers};
+use crate::one_resource::charges;
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, Queues};
 use crate::spec::{Spec, SpecError};
+use crate::tag::{TICK_BITS, Tag};
 pub use crate::window::Window;
 use crate::window::{self, Inside};
 
@@ -67,12 +85,15 @@ pub const ENTRY: Entry = Entry {
             settable: false,
         },
         window::PARAMETER,
+        newcomers::PARAMETER,
     ],
     complexity: "O(log n)",
-    guarantee: "|D_i/w_i - D_j/w_j| < s_i/w_i + s_j/w_j at the entrance",
+    worst_call: "O(log n)",
+    gains: &[],
+    guarantee: "|D_i/w_i - D_j/w_j| <= s_i/w_i + s_j/w_j at the entrance",
     weights: Weights::One,
     work_conserving: "if the window is large enough",
-    costs: "for the next packet's tag; corrected by measurement",
+    costs: "for the next packet's tag, and a flow's first; corrected by measurement",
     paper: "Ghodsi et al., SIGCOMM 2012, section 5",
     brief: Brief {
         fairness: "dominant resource",
@@ -82,51 +103,43 @@ pub const ENTRY: Entry = Entry {
     },
 };
 
-/// Tags count virtual time in units of 2^-12 ns (a quarter of a picosecond).
-const TAG_BITS: u32 = 12;
-/// When V reaches this, all tags are lowered by half of it.
-const REBASE_AT: u64 = 1 << 63;
-/// Longest memory that the tags can hold between two rebases.
-const DELTA_MAX: u64 = REBASE_AT / 4;
+/// Tickets bear tags in units of 2^-12 ns, their last 64 bits.
+const TICKET_SHIFT: u32 = TICK_BITS - 12;
 
-/// Finish tags of a flow's last packet served, and start tags of its first waiting one.
+/// One for each resource, in ticks.
+type Ticks<const M: usize> = [u128; M];
+type FlowQueues<const M: usize, P> = Queues<M, P, Tags<M>, [Tag; M]>;
+
+/// A flow's tags on every resource; in memoryless mode only the first ones are used.
 #[derive(Clone, Copy, Debug)]
-pub struct Tags<const M: usize> {
-    finish: [u64; M],
-    start: [u64; M],
-}
+pub struct Tags<const M: usize>([StartTags; M]);
 
 impl<const M: usize> Default for Tags<M> {
     fn default() -> Self {
-        Self { finish: [0; M], start: [0; M] }
+        Self([StartTags::default(); M])
     }
 }
 
 /// Dominant resource fair queueing over `M` resources.
 #[derive(Clone, Debug)]
 pub struct Drfq<const M: usize> {
-    /// `None`: memoryless, and only tag 0 is used.
-    delta: Option<u64>,
+    /// In ticks. `None`: memoryless, and only tag 0 is used.
+    delta: Option<u128>,
+    newcomers: Newcomers,
     inside: Inside,
-    virtual_time: [u64; M],
-    /// How often tags were lowered.
-    epoch: u32,
-    rebase_at: u64,
-    /// Backlogged flows by the start tags of their first packets, sorted descending.
-    heads: IndexedHeap<[u64; M]>,
+    virtual_time: Ticks<M>,
+    /// Backlogged flows by the tags of their first packets, sorted descending.
+    heads: IndexedHeap<Ticks<M>>,
 }
 
 impl<const M: usize> Drfq<M> {
     /// `delta`: memory across resources, zero for memoryless, [`Duration::MAX`] for dovetail.
-    pub fn new(delta: Duration, window: Window) -> Self {
-        let delta = (delta != Duration::ZERO)
-            .then(|| delta.as_nanos().checked_mul(1 << TAG_BITS).map_or(DELTA_MAX, |d| d.min(DELTA_MAX)));
+    pub fn new(delta: Duration, window: Window, newcomers: Newcomers) -> Self {
         Self {
-            delta,
+            delta: (delta != Duration::ZERO).then(|| u128::from(delta.as_nanos()) << TICK_BITS),
+            newcomers,
             inside: Inside::new(window),
             virtual_time: [0; M],
-            epoch: 0,
-            rebase_at: REBASE_AT,
             heads: IndexedHeap::default(),
         }
     }
@@ -138,6 +151,7 @@ impl<const M: usize> Drfq<M> {
         for (key, value) in &spec.parameters {
             match key.as_str() {
                 "window" => window = Window::parse(value)?,
+                "newcomers" => (),
                 _ if chosen.is_some() => {
                     return Err(SpecError::new(key, format!("{spec}: give mode or delta, not both")));
                 }
@@ -147,19 +161,7 @@ impl<const M: usize> Drfq<M> {
                 }
             }
         }
-        Ok(Self::new(delta, window))
-    }
-
-    /// For tests: lower all tags by half of `tag` whenever the virtual time reaches it. Memory across resources is at most a quarter of it.
-    pub fn rebasing_at(mut self, tag: u64) -> Self {
-        self.rebase_at = tag.clamp(2, REBASE_AT);
-        self.delta = self.delta.map(|d| d.min(self.rebase_at / 4));
-        self
-    }
-
-    /// How often tags were lowered; wraps.
-    pub fn rebases(&self) -> u32 {
-        self.epoch
+        Ok(Self::new(delta, window, Newcomers::from_spec(spec)?))
     }
 
     /// Tags in use: one in memoryless mode.
@@ -167,62 +169,51 @@ impl<const M: usize> Drfq<M> {
         if self.delta.is_some() { M } else { 1 }
     }
 
-    /// B: each tag, or the largest less delta where that is more.
-    fn remembered(&self, tags: [u64; M]) -> [u64; M] {
-        let Some(delta) = self.delta else { return tags };
-        let floor = tags.iter().copied().max().unwrap_or(0).saturating_sub(delta);
-        tags.map(|t| t.max(floor))
+    /// The least that B makes of any of these tags.
+    fn remembered(&self, tags: &Ticks<M>) -> u128 {
+        self.delta.map_or(0, |delta| tags.iter().copied().max().unwrap_or(0).saturating_sub(delta))
     }
 
-    fn advance_virtual_time(&mut self, tags: [u64; M], resources: core::ops::Range<usize>) {
-        let tags = self.remembered(tags);
+    /// A packet with these tags starts on these resources.
+    fn advance_virtual_time(&mut self, tags: &Ticks<M>, resources: Range<usize>) {
+        let least = self.remembered(tags);
         for j in resources {
-            self.virtual_time[j] = self.virtual_time[j].max(tags[j]);
+            self.virtual_time[j] = self.virtual_time[j].max(tags[j]).max(least);
         }
     }
 
-    /// Compute the start tags of the flow's first waiting packet and put it among the heads.
-    fn place_head<P>(&mut self, flow: u32, queues: &mut Queues<M, P, Tags<M>, [u64; M]>) {
-        let Some(stamp) = queues.head(flow).map(|s| s.stamp) else {
+    /// Compute the tags of the flow's first waiting packet and put it among the heads.
+    fn place_head<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
+        let Some((stamp, cost)) = queues.head(flow).map(|s| (s.stamp, s.cost)) else {
             self.heads.remove(flow);
             return;
         };
-        let state = &mut queues.flow_mut(flow).state;
-        let mut start = self.remembered(state.finish);
-        for (tag, v) in start.iter_mut().zip(stamp) {
-            *tag = (*tag).max(v);
+        let record = queues.flow_mut(flow);
+        let weight = record.weight();
+        let tags = &mut record.state.0;
+        let least = self.remembered(&tags.each_ref().map(StartTags::finish));
+        let charge = self.charge(&cost);
+        let mut key = [0; M];
+        for j in 0..self.width() {
+            tags[j].tag_head(stamp[j].ticks().max(least), charge[j], self.newcomers);
+            key[j] = tags[j].head(weight);
         }
-        state.start = start;
-        self.heads.set(flow, descending(start));
+        self.heads.set(flow, descending(key));
     }
 
-    /// Lower all tags by one constant before they could overflow: O(flows + packets), once in some 13 days of virtual time.
-    fn rebase<P>(&mut self, queues: &mut Queues<M, P, Tags<M>, [u64; M]>) {
-        let by = self.rebase_at / 2;
-        let lower = |tags: [u64; M]| tags.map(|t| t.saturating_sub(by));
-        self.virtual_time = lower(self.virtual_time);
-        for flow in queues.flows_mut() {
-            flow.state = Tags { finish: lower(flow.state.finish), start: lower(flow.state.start) };
-        }
-        for stamp in queues.stamps_mut() {
-            *stamp = lower(*stamp);
-        }
-        self.heads.rekey(lower);
-        self.epoch = self.epoch.wrapping_add(1);
-    }
-
-    /// What a packet adds to a flow's tags, from its processing times.
-    fn charge(&self, cost: &ResourceVec<M>) -> [Duration; M] {
+    /// What a packet adds to a flow's tags, in nanoseconds, from its processing times.
+    fn charge(&self, cost: &ResourceVec<M>) -> [i64; M] {
+        let charges = charges(cost.0);
         if self.delta.is_some() {
-            return cost.0;
+            return charges;
         }
-        let mut charge = [Duration::ZERO; M];
-        charge[0] = cost.dominant_time();
+        let mut charge = [0; M];
+        charge[0] = charges.into_iter().max().unwrap_or(0);
         charge
     }
 }
 
-fn descending<const M: usize>(mut tags: [u64; M]) -> [u64; M] {
+fn descending<const M: usize>(mut tags: Ticks<M>) -> Ticks<M> {
     tags.sort_unstable_by(|a, b| b.cmp(a));
     tags
 }
@@ -238,22 +229,36 @@ fn parse_delta(key: &str, value: &str) -> Result<Duration, SpecError> {
     }
 }
 
+/// The tag that a ticket bears, which is less than 2^63 of its units (26 days) from `near`.
+fn unwrapped(noted: u64, near: u128) -> u128 {
+    let near = near >> TICKET_SHIFT;
+    near.saturating_add_signed(i128::from(noted.wrapping_sub(near as u64) as i64)) << TICKET_SHIFT
+}
+
 impl<const M: usize> Discipline<M> for Drfq<M> {
     type Flow = Tags<M>;
-    /// V at the packet's arrival.
-    type Stamp = [u64; M];
+    /// The packet's tags are no less than these.
+    type Stamp = [Tag; M];
 
-    fn stamp(&mut self, _now: Time) -> [u64; M] {
-        self.virtual_time
+    fn stamp(&mut self, _now: Time) -> [Tag; M] {
+        self.virtual_time.map(Tag::at)
     }
 
-    fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Tags<M>, [u64; M]>) {
-        if queues.flow(flow).head == slot {
+    fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
+        let first = queues.flow(flow).head == slot;
+        if self.newcomers == Newcomers::Pay {
+            let record = queues.flow(flow);
+            let floors = |j: usize| record.state.0[j].floor(self.virtual_time[j], record.weight());
+            // Behind another packet, V is where the deposit is, not where the packet before ends.
+            let stamp = core::array::from_fn(|j| if first { Tag::at(floors(j)) } else { Tag::default() });
+            *queues.stamp_mut(slot) = stamp;
+        }
+        if first {
             self.place_head(flow, queues);
         }
     }
 
-    fn choose<P>(&mut self, _now: Time, _queues: &mut Queues<M, P, Tags<M>, [u64; M]>) -> Choice {
+    fn choose<P>(&mut self, _now: Time, _queues: &mut FlowQueues<M, P>) -> Choice {
         match self.heads.peek() {
             Some((_, flow)) if self.inside.has_room(self.heads.len()) => Choice::Flow(flow),
             _ => Choice::AwaitProgress,
@@ -265,29 +270,26 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         _now: Time,
         flow: u32,
         cost: &ResourceVec<M>,
-        queues: &mut Queues<M, P, Tags<M>, [u64; M]>,
+        queues: &mut FlowQueues<M, P>,
     ) -> ([u64; M], u32) {
         self.inside.enter();
-        if self.virtual_time.iter().any(|&v| v >= self.rebase_at) {
-            self.rebase(queues);
-        }
         let charge = self.charge(cost);
         let record = queues.flow_mut(flow);
-        let tags = record.state.start;
+        let weight = record.weight();
+        let mut tags = [0; M];
         for j in 0..self.width() {
-            record.state.finish[j] = tags[j].saturating_add(record.virtual_time(charge[j], TAG_BITS));
+            tags[j] = record.state.0[j].serve_head(charge[j], weight);
         }
-        self.advance_virtual_time(tags, 0..1);
+        let resources = if self.newcomers == Newcomers::Pay { 0..self.width() } else { 0..1 };
+        self.advance_virtual_time(&tags, resources);
         self.place_head(flow, queues);
-        (tags, self.epoch)
+        (tags.map(|t| (t >> TICKET_SHIFT) as u64), 0)
     }
 
     fn progressed(&mut self, _now: Time, ticket: &Ticket<M>, resource: usize, event: Progress) {
-        if event == Progress::Started && self.delta.is_some() {
-            let rebases = u64::from(self.epoch.wrapping_sub(ticket.epoch));
-            let lowered = rebases.saturating_mul(self.rebase_at / 2);
-            let tags = ticket.tags.map(|t| t.saturating_sub(lowered));
-            self.advance_virtual_time(tags, resource..resource + 1);
+        if event == Progress::Started && self.delta.is_some() && self.newcomers == Newcomers::Free {
+            let tags = core::array::from_fn(|j| unwrapped(ticket.tags[j], self.virtual_time[j]));
+            self.advance_virtual_time(&tags, resource..resource + 1);
         }
         self.inside.progressed::<M>(resource, event);
     }
@@ -297,28 +299,33 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         flow: u32,
         before: &ResourceVec<M>,
         after: &ResourceVec<M>,
-        queues: &mut Queues<M, P, Tags<M>, [u64; M]>,
+        queues: &mut FlowQueues<M, P>,
     ) {
         let (before, after) = (self.charge(before), self.charge(after));
         let record = queues.flow_mut(flow);
+        let weight = record.weight();
         for j in 0..self.width() {
-            let (charged, used) = (record.virtual_time(before[j], TAG_BITS), record.virtual_time(after[j], TAG_BITS));
-            let finish = &mut record.state.finish[j];
-            *finish = finish.saturating_add(used).saturating_sub(charged);
+            record.state.0[j].correct(after[j] - before[j], weight);
         }
         self.place_head(flow, queues);
     }
 
-    fn removed<P>(&mut self, flow: u32, _queues: &mut Queues<M, P, Tags<M>, [u64; M]>) {
+    fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<M, P>) {
+        let record = queues.flow_mut(flow);
+        let (weight, head) = (record.weight(), record.head);
+        if record.packets > 0 && weight != old && self.newcomers == Newcomers::Pay {
+            let tags = record.state.0.iter_mut().zip(self.virtual_time);
+            tags.for_each(|(tags, now)| tags.reweigh(now, old, weight));
+            *queues.stamp_mut(head) = [Tag::default(); M];
+        }
+        self.place_head(flow, queues);
+    }
+
+    fn removed<P>(&mut self, flow: u32, _queues: &mut FlowQueues<M, P>) {
         self.heads.remove(flow);
     }
 
-    fn set<P>(
-        &mut self,
-        parameter: &str,
-        value: &str,
-        _queues: &mut Queues<M, P, Tags<M>, [u64; M]>,
-    ) -> Result<(), SpecError> {
+    fn set<P>(&mut self, parameter: &str, value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
         if parameter != "window" {
             return Err(ENTRY.cannot_change(parameter));
         }

@@ -7,9 +7,14 @@
 //!   flow serve a packet in every round. Settable while running. `charge` = what a flow pays in the end: `measured` (default) or `estimated`.
 //! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(1) with `auto`, and with a quantum not below any packet's time divided by its flow's weight. With a smaller
-//!   one up to O(n) for n backlogged flows, however much smaller it is.
+//!   one up to O(n) for n backlogged flows, however much smaller it is, and at most 256 turns.
+//! * Longest call: 256 turns in vain, with a small quantum, after it was changed, or with many flows in debt; then the round's quantum is raised to
+//!   what the next flow needs. With up to 85 backlogged flows that never happens.
+//! * A flow can gain: nothing beyond 1.05 by any of the strategies that are listed (see [`gain`](crate::gain)); but underestimated packets of
+//!   flows that do not come back are not paid for.
 //! * Guarantees: |W_i/w_i - W_j/w_j| <= Q + s_i/w_i + s_j/w_j over any interval in which flows i and j are backlogged, W the time
-//!   received on the resource, s the longest of a packet, and Q the largest quantum meanwhile (the paper's 2 Max + Q).
+//!   received on the resource, s the longest of a packet, and Q the largest quantum meanwhile (the paper's 2 Max + Q); one that was raised is
+//!   at most the longest packet by weight and what flows owe.
 //! * Times need to be known when a packet is first in its queue; a wrong one is corrected in the flow's deficit, unless
 //!   `charge=estimated`.
 //! * Example: `drr`, `drr:quantum=120 us`, `drr:resource=0`, `drr:charge=estimated`.
@@ -32,10 +37,12 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::charge::{self, Charge};
 use crate::contract::FlowConfig;
-use crate::one_resource::{RESOURCE, charged, resource, virtual_time};
+use crate::one_resource::{RESOURCE, charged, resource};
 use crate::per_flow::{Choice, Discipline};
-use crate::queues::{FlowRecord, Links, List, Queues};
+use crate::queues::Queues;
 use crate::spec::{Spec, SpecError};
+use crate::tag::virtual_time;
+use crate::turns::{Account, InVain, Turns};
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -49,12 +56,14 @@ pub const ENTRY: Entry = Entry {
             name: "quantum",
             value: "a time above 0 s, or auto",
             default: "auto",
-            meaning: "time per turn and weight; auto: as much as lets every flow serve a packet per round; with less, a decision takes up to O(n)",
+            meaning: "time per turn and weight; auto: as much as lets every flow serve a packet per round; with less, a decision takes up to 256 turns",
             settable: true,
         },
         charge::PARAMETER,
     ],
     complexity: "O(1)",
+    worst_call: "O(1); at most 256 turns in vain if the quantum is too small",
+    gains: &[],
     guarantee: "|W_i/w_i - W_j/w_j| <= Q + s_i/w_i + s_j/w_j on that resource, Q the largest quantum",
     weights: Weights::Shared,
     work_conserving: "yes",
@@ -63,69 +72,25 @@ pub const ENTRY: Entry = Entry {
     brief: Brief { fairness: "processing time", work_conserving: "yes", costs_ahead: "at head", paper: "SIGCOMM 1995" },
 };
 
-/// Deficits and quanta are at most this, in ticks.
-const LONGEST: i64 = 1 << 61;
-
 /// A flow's deficit.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Deficit {
-    /// Time by weight that the flow may still use in this turn, in ticks.
-    ticks: i64,
-    /// What packets took below one tick, in thousandths of the weight.
-    part: u32,
-    /// The round in which the flow's next turn is.
-    round: u32,
-}
-
-impl Deficit {
-    fn add(&mut self, ticks: i64) {
-        self.ticks = self.ticks.saturating_add(ticks).clamp(-LONGEST, LONGEST);
-    }
-
-    /// The quantum with which a packet of so many ticks is surely served in the next turn.
-    fn quantum_for(&self, head: i64) -> i64 {
-        head.saturating_sub(self.ticks.min(0)).min(LONGEST)
-    }
-}
+pub type Deficit = Account;
 
 /// Deficit round robin over one resource.
 #[derive(Clone, Debug)]
 pub struct Drr {
     resource: usize,
     charge: Charge,
-    /// `None`: auto.
-    fixed: Option<i64>,
-    /// Backlogged flows; the first has its turn.
-    turns: List,
-    links: Links,
-    /// Whether the first flow has had its quantum.
-    granted: bool,
-    /// Turns since a packet was served.
-    fruitless: u32,
-    round: u32,
-    /// The quantum of this round, and the least for the next one.
-    quantum: i64,
-    next_quantum: i64,
-    /// Turns so far.
-    visits: u64,
+    /// In ticks; `None`: auto.
+    fixed: Option<i128>,
+    turns: Turns,
+    /// The least quantum for the next round.
+    next_quantum: i128,
 }
 
 impl Drr {
     /// Over this resource, with a fixed quantum, or with `None` by the largest packets, charging so.
     pub fn new(resource: usize, quantum: Option<Duration>, charge: Charge) -> Self {
-        Self {
-            resource,
-            charge,
-            fixed: quantum.map(in_ticks),
-            turns: List::default(),
-            links: Links::default(),
-            granted: false,
-            fruitless: 0,
-            round: 0,
-            quantum: 1,
-            next_quantum: 1,
-            visits: 0,
-        }
+        Self { resource, charge, fixed: quantum.map(in_ticks), turns: Turns::default(), next_quantum: 1 }
     }
 
     pub(crate) fn from_spec<const M: usize>(spec: &Spec) -> Result<Self, SpecError> {
@@ -135,82 +100,24 @@ impl Drr {
 
     /// Turns so far: with a sufficient quantum at most one per packet.
     pub fn visits(&self) -> u64 {
-        self.visits
+        self.turns.visits
     }
 
     /// Time by weight of the flow's first packet.
-    fn head_time<const M: usize, P>(&self, flow: u32, queues: &Queues<M, P, Deficit, ()>) -> i64 {
+    fn head_time<const M: usize, P>(&self, flow: u32, queues: &Queues<M, P, Deficit, ()>) -> i128 {
         let cost = queues.head(flow).map_or(Duration::ZERO, |slot| slot.cost[self.resource]);
-        self.time_of(cost, queues.flow(flow)).0
+        let record = queues.flow(flow);
+        record.state.ticks_of(charged(cost), record.weight())
     }
 
-    fn time_of(&self, cost: Duration, record: &FlowRecord<Deficit>) -> (i64, u32) {
-        virtual_time(charged(cost), record.weight(), record.state.part)
-    }
-
-    /// The next round's quantum must do for the flow's first packet.
+    /// The next round's quantum must do for the flow's first packet, and for what the flow owes.
     fn provide_for<const M: usize, P>(&mut self, flow: u32, queues: &Queues<M, P, Deficit, ()>) {
-        let head = self.head_time(flow, queues);
-        self.next_quantum = self.next_quantum.max(queues.flow(flow).state.quantum_for(head));
-    }
-
-    /// The first flow's turn begins.
-    fn grant<const M: usize, P>(&mut self, flow: u32, queues: &mut Queues<M, P, Deficit, ()>) {
-        let state = &mut queues.flow_mut(flow).state;
-        if state.round != self.round {
-            self.round = state.round;
-            self.quantum = core::mem::replace(&mut self.next_quantum, 1);
-        }
-        state.round = self.round.wrapping_add(1);
-        state.add(self.fixed.unwrap_or(self.quantum));
-        self.granted = true;
-        self.visits += 1;
-    }
-
-    /// The first flow's turn is over.
-    fn pass<const M: usize, P>(&mut self, queues: &mut Queues<M, P, Deficit, ()>) {
-        self.granted = false;
-        self.fruitless += 1;
-        self.rotate();
-        if self.fruitless >= self.turns.len() {
-            self.fruitless = 0;
-            self.skip_rounds(queues);
-        }
-    }
-
-    /// Nobody could serve a packet in a whole round: take all rounds but the last until somebody can.
-    fn skip_rounds<const M: usize, P>(&mut self, queues: &mut Queues<M, P, Deficit, ()>) {
-        let Some(quantum) = self.fixed else { return };
-        let mut least = i64::MAX;
-        for _ in 0..self.turns.len() {
-            let Some(flow) = self.rotate() else { return };
-            least = least.min(self.head_time(flow, queues).saturating_sub(queues.flow(flow).state.ticks));
-        }
-        let rounds = (least.saturating_sub(1) / quantum).max(0);
-        for _ in 0..self.turns.len() {
-            let Some(flow) = self.rotate() else { return };
-            queues.flow_mut(flow).state.add(rounds.saturating_mul(quantum));
-        }
-    }
-
-    /// Move the first flow to the end; returns it.
-    fn rotate(&mut self) -> Option<u32> {
-        let flow = self.turns.first()?;
-        self.links.remove(&mut self.turns, flow);
-        self.links.push_back(&mut self.turns, flow);
-        Some(flow)
-    }
-
-    /// A flow that is in the list leaves it.
-    fn leave(&mut self, flow: u32) {
-        if self.turns.first() == Some(flow) {
-            self.granted = false;
-        }
-        self.links.remove(&mut self.turns, flow);
+        let owed = self.turns.credit(&queues.flow(flow).state).min(0).saturating_neg();
+        self.next_quantum = self.next_quantum.max(self.head_time(flow, queues).saturating_add(owed));
     }
 }
 
-fn in_ticks(time: Duration) -> i64 {
+fn in_ticks(time: Duration) -> i128 {
     virtual_time(charged(time), Weight::ONE, 0).0
 }
 
@@ -234,22 +141,26 @@ impl<const M: usize> Discipline<M> for Drr {
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Deficit, ()>) {
         if queues.flow(flow).head == slot {
-            queues.flow_mut(flow).state.round = self.round.wrapping_add(1);
-            self.links.push_back(&mut self.turns, flow);
+            self.turns.join(flow, &mut queues.flow_mut(flow).state);
             self.provide_for(flow, queues);
         }
     }
 
     fn choose<P>(&mut self, _now: Time, queues: &mut Queues<M, P, Deficit, ()>) -> Choice {
+        let mut vain = InVain::default();
         while let Some(flow) = self.turns.first() {
-            if !self.granted {
-                self.grant(flow, queues);
+            let quantum = self.fixed.unwrap_or(self.next_quantum);
+            if self.turns.begin(&mut queues.flow_mut(flow).state, quantum) {
+                self.next_quantum = 1;
             }
-            if self.head_time(flow, queues) <= queues.flow(flow).state.ticks {
+            let short = self.head_time(flow, queues) - self.turns.credit(&queues.flow(flow).state);
+            if short <= 0 {
                 return Choice::Flow(flow);
             }
             self.provide_for(flow, queues);
-            self.pass(queues);
+            if self.turns.in_vain(&mut vain, short, self.fixed) {
+                return Choice::Flow(flow);
+            }
         }
         Choice::AwaitProgress
     }
@@ -261,14 +172,11 @@ impl<const M: usize> Discipline<M> for Drr {
         cost: &ResourceVec<M>,
         queues: &mut Queues<M, P, Deficit, ()>,
     ) -> ([u64; M], u32) {
-        self.fruitless = 0;
-        let (ticks, part) = self.time_of(cost[self.resource], queues.flow(flow));
         let record = queues.flow_mut(flow);
-        record.state.add(-ticks);
-        record.state.part = part;
+        let weight = record.weight();
+        record.state.pay(charged(cost[self.resource]), weight);
         if record.packets == 0 {
-            record.state.ticks = record.state.ticks.min(0);
-            self.leave(flow);
+            self.turns.leave(flow, &mut record.state);
         }
         ([0; M], 0)
     }
@@ -283,13 +191,11 @@ impl<const M: usize> Discipline<M> for Drr {
         if self.charge == Charge::Estimated {
             return;
         }
-        let more = charged(after[self.resource]) - charged(before[self.resource]);
         let record = queues.flow_mut(flow);
-        let (ticks, part) = virtual_time(more, record.weight(), record.state.part);
-        record.state.add(-ticks);
-        record.state.part = part;
+        let weight = record.weight();
+        record.state.pay(charged(after[self.resource]) - charged(before[self.resource]), weight);
         if record.packets == 0 {
-            record.state.ticks = record.state.ticks.min(0);
+            record.state.owe_no_less_than_nothing();
         } else {
             self.provide_for(flow, queues);
         }
@@ -297,17 +203,19 @@ impl<const M: usize> Discipline<M> for Drr {
 
     fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut Queues<M, P, Deficit, ()>) {
         let record = queues.flow_mut(flow);
-        let scaled =
-            i128::from(record.state.ticks) * i128::from(old.as_milli()) / i128::from(record.weight().as_milli());
-        record.state.ticks = scaled.clamp(-i128::from(LONGEST), i128::from(LONGEST)) as i64;
+        let weight = record.weight();
         if record.packets > 0 {
+            self.turns.reweigh(&mut record.state, old, weight);
             self.provide_for(flow, queues);
+        } else {
+            record.state.reweigh_debt(old, weight);
         }
     }
 
     fn removed<P>(&mut self, flow: u32, queues: &mut Queues<M, P, Deficit, ()>) {
-        if queues.flow(flow).packets > 0 {
-            self.leave(flow);
+        let record = queues.flow_mut(flow);
+        if record.packets > 0 {
+            self.turns.leave(flow, &mut record.state);
         }
     }
 

@@ -5,6 +5,8 @@
 //!
 //! * Parameters: none.
 //! * Cost per packet: O(1).
+//! * Longest call: a few steps; removing a flow: its packets, now and then as many as wait.
+//! * A flow can gain: without limit by everything that makes it send more or larger packets. Nothing is shared.
 //! * Guarantees: packets leave in the order of arrival over all flows; work conserving.
 //! * Per-flow limits apply, although there is one order.
 //! * Example: `fifo`.
@@ -12,6 +14,7 @@
 use dovetail_units::{ResourceVec, Time};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
+use crate::gain::{Gain, Strategy};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{Order, Queues};
 use crate::spec::SpecError;
@@ -24,6 +27,17 @@ pub const ENTRY: Entry = Entry {
     resources: Resources::Any,
     parameters: &[],
     complexity: "O(1)",
+    worst_call: "O(1); a removal amortised over packets",
+    gains: &[
+        without_limit(Strategy::QueueDepth),
+        without_limit(Strategy::Scale),
+        without_limit(Strategy::NewFlows),
+        without_limit(Strategy::RemoveAndAdd),
+        without_limit(Strategy::Refill),
+        without_limit(Strategy::OnOff),
+        without_limit(Strategy::FalseEstimates),
+        without_limit(Strategy::SmallFirst),
+    ],
     guarantee: "order of arrival over all flows",
     weights: Weights::None,
     work_conserving: "yes",
@@ -31,6 +45,10 @@ pub const ENTRY: Entry = Entry {
     paper: "-",
     brief: Brief { fairness: "none", work_conserving: "yes", costs_ahead: "no", paper: "-" },
 };
+
+const fn without_limit(strategy: Strategy) -> Gain {
+    Gain { strategy, most: f64::INFINITY, reason: "it shares nothing: a flow gets what it sends" }
+}
 
 /// The order of arrival: one entry per waiting packet.
 #[derive(Clone, Debug, Default)]

@@ -9,6 +9,11 @@ use crate::contract::{Next, Packet, Progress, Scheduler, Ticket};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{Links, List, NIL, Queues, Slot};
 use crate::spec::SpecError;
+use crate::steps;
+
+/// A flow's packets that have waited behind one that passes become known so many in a call, which is more than are
+/// served.
+const PROMISES: usize = 4;
 
 /// Any discipline, behind a window of credits for every flow: under [`PerFlow`](crate::PerFlow) a scheduler that never has more than
 /// `window` packets of a flow on their way from it to the next resource, and hands packets that need nothing on the first resource out at once.
@@ -20,11 +25,13 @@ use crate::spec::SpecError;
 ///   reported, or its end there, or that it was abandoned before. So the window counts the packets in service on this resource, and as a
 ///   packet in service always has its place in the next buffer, a flow's buffer of `window` packets can never overflow, nor can
 ///   a flow block a server. With several resources in series, each has such a window, for the buffer behind it.
-/// * The discipline within knows a flow's first packets only, as many as its window allows: to it, a flow that waits for credit is idle.
-///   The packets themselves, and the books, are kept outside of it; within are tokens with their costs.
+/// * The discipline within knows a flow's first packets only, as many as its window allows: to it, a flow that waits
+///   for credit is idle. Of packets that waited behind one that passes it is told four at a time, with each that is
+///   served, so that no call grows with the queue. The packets themselves, and the books, are kept outside of it;
+///   within are tokens with their costs.
 /// * A packet returns its credit once, however often its progress is reported. Of a flow that was removed, nothing is
 ///   counted any more.
-/// * Cost per packet: O(1) and the discipline's.
+/// * Cost per packet: O(1) and the discipline's. Longest call: the discipline's, for up to four packets.
 pub struct Gate<const M: usize> {
     /// Has the same flows with the same ids, as it sees the same set-ups and tear-downs in the same order.
     inner: Box<dyn Scheduler<M, ()>>,
@@ -78,10 +85,15 @@ impl<const M: usize> Gate<M> {
         self.next_resource == 1 && slot.needs_no_processing()
     }
 
-    /// Tell the discipline of as many of the flow's packets as have credit.
+    /// Tell the discipline of as many of the flow's packets as have credit, but of [`PROMISES`] at once: of the others
+    /// when one of these is served.
     fn promise<P>(&mut self, now: Time, flow: u32, queues: &mut FlowQueues<M, P>) {
         let (id, mut window) = (queues.id(flow), queues.flow(flow).state);
-        while window.first_held != NIL && window.promised + window.on_their_way < self.window {
+        for _ in 0..PROMISES {
+            if window.first_held == NIL || window.promised + window.on_their_way >= self.window {
+                break;
+            }
+            steps::take(1);
             let slot = queues.slot(window.first_held);
             if self.passes(slot) {
                 if window.promised == 0 && !window.passes {

@@ -3,16 +3,20 @@
 //! Shares: equal weighted dominant service, by turns that heavy flows have more often, not longer.
 //!
 //! * Parameters: `progress` as for [`mr3`](crate::mr3). `largest` = the longest time L of a packet on any resource, if it is known in
-//!   advance; a longer packet raises it.
+//!   advance; a longer packet raises it. `newcomers` = `pay` (default): a flow that becomes backlogged starts as one that is L ahead, or `free`, as
+//!   published: with nothing.
 //! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource are not looked at.
 //! * Cost per packet: O(1); flows becoming backlogged, idle, or being removed: O(1).
+//! * Longest call: 64 turns that flows in debt pass; then the next flow has a packet in spite of its debt, and owes that too.
+//! * A flow can gain: up to 2 over rivals that never have more than one packet, which is all that these have of a turn that is worth up to 2 L. Nothing
+//!   beyond 1.05 by any other of the strategies that are listed (see [`gain`](crate::gain)), as long as estimates are right or it stays: in k turns it has at most k c_i - L + L. With `newcomers=free` a flow that empties its queue of two packets and refills it, and
+//!   a stream of new flows, get up to (c_i + L) / c_i times its share. Underestimated packets of flows that do not come back are not paid for.
 //! * Guarantees, w_i the flow's weight over the sum of the weights of backlogged flows: from one turn of flow i to its next there are fewer
 //!   than 8 / w_i turns, of less than 3 L each on any resource, so that its delay is O(L / w_i) + O(m L) for m resources, whatever the
 //!   number of flows. Flows that leave count until intervals of all classes begin.
 //!   No constant is known for certain: the largest found in a search of 270 million packets (m = 2, 3, 4; single servers) were 7.4 L
 //!   (1/w_i + 1/w_j) between the services per weight of two backlogged flows, and 7 L / w_i + 3 m L of packet delay.
-//! * Not work conserving where it waits for progress, as [`mr3`](crate::mr3). A heavy flow's turns follow each other closely, so it waits
-//!   more often than there.
+//! * Not work conserving where it waits for progress, as [`mr3`](crate::mr3).
 //! * Example: `gmr3`, `gmr3:largest=200 us`.
 //!
 //! ```text
@@ -24,8 +28,10 @@
 //! next class            that whose interval ends first, of those with flows that still wait for their turn in it
 //! nothing pending       virtual time jumps to where the next interval of a class with flows begins
 //! turn of flow i        B_i = c_i - EC_i with c_i = w_i / 2^g * L, which is L to 2 L
-//!                       while B_i > 0 and packets wait: serve the first one, B_i -= its dominant time
-//!                       EC_i = -B_i, or the flow leaves its class with EC_i = 0 when none waits
+//!                       if B_i >= 0: serve the first packet, and while B_i > 0 and packets wait: the next one; B_i -= its dominant time
+//!                       EC_i = -B_i; the flow leaves its class when none waits
+//! return                EC_i = max(EC_i, 0) if before its class's next interval, else max(EC_i, L)
+//! newcomers=free        EC_i = 0 on leaving
 //! ```
 //!
 //! In the paper weights sum to at most 1, group k holds weights from 2^-k up to 2^-(k-1), and its intervals are 2^k slots long: here
@@ -44,17 +50,27 @@
 //! * R counts rounded weights, since a flow takes 2^g / S of the slots, not w_i / S. S is raised at once, and lowered when intervals
 //!   of all classes with flows begin, so that turns granted in the current intervals still fit.
 //! * A flow that becomes backlogged has its first turn in the next interval of its class.
-//! * Progress control, a flow that is alone, and measured costs: as for [`mr3`](crate::mr3). A flow in debt (EC_i >= c_i) passes turns.
-//! * A packet counts at least 2^-12 ns, so that every turn ends.
+//! * As published, a flow that leaves is forgiven what its last turn exceeded, up to L, and can have that in every turn, by emptying the queue at
+//!   the right moment or with ever new flows. With `newcomers=pay` it pays in advance. All bounds hold, since 0 <= EC_i <= L.
+//! * Progress control, a flow that is alone, and measured costs: as for [`mr3`](crate::mr3). A flow in debt (EC_i > c_i) passes turns, all at once
+//!   if it is alone.
+//! * The turn of a flow that also had the turn before begins as soon as fewer than 2 m packets of all flows are in the pipeline: a flow with more than
+//!   half of R has turns next to each other, and the first resource would idle between them. The delay holds, since so few packets are less
+//!   than the turns that it allows for.
+//! * A packet counts at least 1 ns, so that every turn ends. Credits are whole nanoseconds; what they have below is carried to the next turn.
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Shape, Weights};
 use crate::contract::{LONGEST_TIME, Progress, Ticket};
+use crate::gain::{Gain, Strategy};
+use crate::newcomers::{self, Newcomers};
+use crate::one_resource::charged;
 use crate::per_flow::{Choice, Discipline};
 use crate::progress_control::{Control, Outstanding, PARAMETER};
 use crate::queues::{Links, List, Queues};
 use crate::spec::{Spec, SpecError};
+use crate::steps;
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -71,8 +87,11 @@ pub const ENTRY: Entry = Entry {
             meaning: "longest time of a packet on any resource, if known; longer packets raise it",
             settable: false,
         },
+        newcomers::PARAMETER,
     ],
     complexity: "O(1)",
+    worst_call: "O(1); at most 64 turns that flows in debt pass",
+    gains: &[Gain { strategy: Strategy::QueueDepth, most: 2.0, reason: ONE_PACKET }],
     guarantee: "packet delay O(L / w_i) + O(mL), independent of the number of flows",
     weights: Weights::One,
     work_conserving: "nearly: waits for progress",
@@ -81,8 +100,13 @@ pub const ENTRY: Entry = Entry {
     brief: Brief { fairness: "dominant resource", work_conserving: "nearly", costs_ahead: "no", paper: "INFOCOM 2014" },
 };
 
-/// Charges count 2^-12 ns.
-const BITS: u32 = 12;
+const ONE_PACKET: &str = "a turn is worth c, from L to 2 L by the weight, of which a rival that never has more than one packet can use \
+                          only that; with two packets of L waiting it uses all";
+
+/// Turns that flows in debt pass in one call, at most.
+const MOST_PASSED: u32 = 64;
+/// With fewer packets in the pipeline, per server, the second of two turns in a row does not wait for progress.
+const ROOM: u32 = 2;
 /// Weights are at most 10^9 thousandths, less than 2^30.
 const CLASSES: usize = 30;
 /// Virtual time has 64 binary places.
@@ -91,12 +115,37 @@ const PLACES: u32 = 64;
 /// A flow's place in its class.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Standing {
-    /// EC; below zero, what measurements gave back.
+    /// EC in nanoseconds; below zero, what measurements gave back, and what a flow that has left did not use.
     excess: i64,
     /// The interval of its class in which it has its next turn.
     due: u64,
-    /// How often it became backlogged; wraps.
+    /// What its credits had below a nanosecond, in parts of 2^-g.
+    part: u32,
+    /// How often it became backlogged anew; wraps.
     activation: u32,
+    /// [`Gmr3::idle`] then.
+    idle: u32,
+    /// Whether it has had no turn since.
+    new: bool,
+}
+
+impl Standing {
+    /// What so many turns are worth at this L.
+    fn credit(&mut self, turns: u64, largest: i64, weight: Weight) -> i64 {
+        let class = class_of(weight);
+        let credit = largest as u128 * u128::from(turns) * u128::from(weight.as_milli()) + u128::from(self.part);
+        self.part = (credit & ((1 << class) - 1)) as u32;
+        i64::try_from(credit >> class).unwrap_or(i64::MAX)
+    }
+
+    /// The flow passes as many turns at once as it is in debt for.
+    fn pass_turns(&mut self, largest: i64, weight: Weight) {
+        let owed = (self.excess.max(0) as u128) << class_of(weight);
+        let per_turn = largest as u128 * u128::from(weight.as_milli());
+        let turns = owed.saturating_sub(self.part.into()) / per_turn;
+        let credit = self.credit(u64::try_from(turns).unwrap_or(u64::MAX), largest, weight);
+        self.excess = self.excess.saturating_sub(credit);
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +158,7 @@ struct Turn {
 /// Group multi-resource round robin.
 #[derive(Clone, Debug)]
 pub struct Gmr3 {
+    newcomers: Newcomers,
     outstanding: Outstanding,
     links: Links,
     /// Backlogged flows of every class in the order of their turns.
@@ -127,16 +177,19 @@ pub struct Gmr3 {
     largest: i64,
     least_largest: i64,
     turn: Option<Turn>,
+    /// How often no packet waited any more; wraps.
+    idle: u32,
     /// The activation in which the packet was served that progress was last reported of.
     reported: u32,
 }
 
 impl Gmr3 {
     /// A round robin for a pipeline of this shape, with `largest` for L until longer packets come.
-    pub fn new(control: Control, largest: Duration, shape: Shape) -> Self {
-        let largest = units(largest.min(LONGEST_TIME));
+    pub fn new(control: Control, largest: Duration, newcomers: Newcomers, shape: Shape) -> Self {
+        let largest = largest.min(LONGEST_TIME).as_nanos() as i64;
         Self {
-            outstanding: Outstanding::new(control, shape),
+            newcomers,
+            outstanding: Outstanding::new(control, shape).with_room(ROOM * shape.servers),
             links: Links::default(),
             classes: [List::default(); CLASSES],
             occupied: 0,
@@ -148,6 +201,7 @@ impl Gmr3 {
             largest,
             least_largest: largest,
             turn: None,
+            idle: 0,
             reported: 0,
         }
     }
@@ -159,7 +213,7 @@ impl Gmr3 {
             }
             None => Duration::ZERO,
         };
-        Ok(Self::new(Control::from_spec(spec)?, largest, shape))
+        Ok(Self::new(Control::from_spec(spec)?, largest, Newcomers::from_spec(spec)?, shape))
     }
 
     /// The number of the class's current interval; wraps.
@@ -167,14 +221,17 @@ impl Gmr3 {
         (self.virtual_time >> (PLACES - class)) as u64
     }
 
-    /// c: what a turn is worth; below 2^54.
-    fn credit(&self, weight: Weight) -> i64 {
-        ((self.largest as u128 * u128::from(weight.as_milli())) >> class_of(weight)) as i64
+    fn newcomers_pay(&self) -> bool {
+        self.newcomers == Newcomers::Pay
+    }
+
+    fn next_interval(&self, class: u32) -> u64 {
+        self.interval(class).wrapping_add(1)
     }
 
     fn join(&mut self, flow: u32, weight: Weight, standing: &mut Standing) {
         let class = class_of(weight);
-        standing.due = self.interval(class).wrapping_add(1);
+        standing.due = self.next_interval(class);
         self.links.push_back(&mut self.classes[class as usize], flow);
         self.occupied |= 1 << class;
         self.backlogged += 1;
@@ -189,8 +246,13 @@ impl Gmr3 {
         self.backlogged -= 1;
         self.rate -= 1 << class;
         self.look_at(class, next_due);
+    }
+
+    /// If no packet waits, all is forgotten.
+    fn reset_if_idle(&mut self) {
         if self.backlogged == 0 {
             (self.virtual_time, self.scale, self.largest) = (0, 0, self.least_largest);
+            self.idle = self.idle.wrapping_add(1);
         }
     }
 
@@ -230,12 +292,28 @@ impl Gmr3 {
         classes.checked_ilog2()
     }
 
+    /// The turn of the first flow of a class begins; returns B.
+    fn begin_turn<const M: usize, P>(&mut self, flow: u32, queues: &mut Queues<M, P, Standing, ()>) -> i64 {
+        self.outstanding.begin(flow);
+        self.largest = queues.head(flow).map_or(self.largest, |head| self.largest.max(charge(&head.cost)));
+        let record = queues.flow_mut(flow);
+        let weight = record.weight();
+        let standing = &mut record.state;
+        if core::mem::take(&mut standing.new) {
+            standing.excess = standing.excess.max(self.largest);
+        }
+        if self.backlogged == 1 && standing.excess > 2 * self.largest {
+            standing.pass_turns(self.largest, weight);
+        }
+        standing.credit(1, self.largest, weight).saturating_sub(standing.excess)
+    }
+
     /// The turn of the first flow of a class is over and packets of it wait.
     fn end_turn<const M: usize, P>(&mut self, turn: Turn, queues: &mut Queues<M, P, Standing, ()>) {
         let record = queues.flow_mut(turn.flow);
         let class = class_of(record.weight());
         record.state.excess = turn.balance.saturating_neg();
-        record.state.due = self.interval(class).wrapping_add(1);
+        record.state.due = self.next_interval(class);
         let list = &mut self.classes[class as usize];
         self.links.remove(list, turn.flow);
         self.links.push_back(list, turn.flow);
@@ -244,13 +322,9 @@ impl Gmr3 {
     }
 }
 
-fn units(time: Duration) -> i64 {
-    // At most 2^40 ns.
-    (time.as_nanos() << BITS) as i64
-}
-
+/// In nanoseconds.
 fn charge<const M: usize>(cost: &ResourceVec<M>) -> i64 {
-    units(cost.dominant_time()).max(1)
+    charged(cost.dominant_time())
 }
 
 /// Weights from 2^g up to 2^(g+1) thousandths are class g.
@@ -271,36 +345,45 @@ impl<const M: usize> Discipline<M> for Gmr3 {
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Standing, ()>) {
         let record = queues.flow_mut(flow);
-        if record.head == slot {
-            let weight = record.weight();
-            record.state.excess = 0;
-            record.state.activation = record.state.activation.wrapping_add(1);
-            self.join(flow, weight, &mut record.state);
+        if record.head != slot {
+            return;
         }
+        let (weight, pay) = (record.weight(), self.newcomers_pay());
+        let standing = &mut record.state;
+        standing.excess = standing.excess.max(0);
+        let in_time = standing.due == self.next_interval(class_of(weight)) && standing.idle == self.idle;
+        if !pay || !in_time {
+            if !pay || standing.idle != self.idle {
+                standing.excess = 0;
+            }
+            standing.activation = standing.activation.wrapping_add(1);
+            (standing.new, standing.idle) = (pay, self.idle);
+        }
+        self.join(flow, weight, standing);
     }
 
     fn choose<P>(&mut self, _now: Time, queues: &mut Queues<M, P, Standing, ()>) -> Choice {
         // Flows in debt pass their turns: at most one for each measurement that put them there.
+        let mut passed = 0;
         loop {
             if let Some(turn) = self.turn {
                 return Choice::Flow(turn.flow);
             }
             let Some(class) = self.next_class() else { return Choice::AwaitProgress };
             let Some(flow) = self.classes[class as usize].first() else { return Choice::AwaitProgress };
-            if !self.outstanding.may_begin(flow, self.backlogged == 1) {
+            if !self.outstanding.may_begin(flow, self.backlogged == 1, 2 << class > self.rate) {
                 return Choice::AwaitProgress;
             }
             if self.pending == 0 {
                 let places = PLACES - class;
                 self.advance(((self.virtual_time >> places) + 1) << places);
             }
-            self.outstanding.begin(flow);
-            self.largest = queues.head(flow).map_or(self.largest, |head| self.largest.max(charge(&head.cost)));
-            let record = queues.flow(flow);
-            let turn = Turn { flow, balance: self.credit(record.weight()).saturating_sub(record.state.excess) };
-            if turn.balance > 0 {
+            let turn = Turn { flow, balance: self.begin_turn(flow, queues) };
+            if turn.balance >= 0 || passed == MOST_PASSED {
                 self.turn = Some(turn);
             } else {
+                steps::take(1);
+                passed += 1;
                 self.end_turn(turn, queues);
             }
         }
@@ -318,11 +401,14 @@ impl<const M: usize> Discipline<M> for Gmr3 {
         let turn = Turn { flow, balance: self.turn.map_or(0, |t| t.balance).saturating_sub(charge) };
         self.turn = Some(turn);
         let tags = self.outstanding.sent(flow);
-        let record = queues.flow(flow);
-        let activation = record.state.activation;
+        let record = queues.flow_mut(flow);
+        let (activation, weight) = (record.state.activation, record.weight());
         if record.packets == 0 {
-            self.leave(flow, record.weight(), |flow| queues.flow(flow).state.due);
+            record.state.excess = turn.balance.saturating_neg();
+            record.state.due = self.next_interval(class_of(weight));
+            self.leave(flow, weight, |flow| queues.flow(flow).state.due);
             self.end_slot();
+            self.reset_if_idle();
         } else if turn.balance <= 0 {
             self.end_turn(turn, queues);
         }
@@ -343,11 +429,18 @@ impl<const M: usize> Discipline<M> for Gmr3 {
         queues: &mut Queues<M, P, Standing, ()>,
     ) {
         let record = queues.flow_mut(flow);
-        if record.packets == 0 || record.state.activation != self.reported {
+        let more = charge(after) - charge(before);
+        let same = record.state.activation == self.reported;
+        let counts = match self.newcomers {
+            Newcomers::Free => same && record.packets > 0,
+            Newcomers::Pay => same || more > 0,
+        };
+        if !counts {
             return;
         }
-        self.largest = self.largest.max(charge(after));
-        let more = charge(after) - charge(before);
+        if self.backlogged > 0 {
+            self.largest = self.largest.max(charge(after));
+        }
         match self.turn {
             Some(Turn { flow: in_turn, balance }) if in_turn == flow => {
                 let turn = Turn { flow, balance: balance.saturating_sub(more) };
@@ -361,9 +454,15 @@ impl<const M: usize> Discipline<M> for Gmr3 {
     }
 
     fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut Queues<M, P, Standing, ()>) {
-        let record = queues.flow(flow);
+        let record = queues.flow_mut(flow);
         let weight = record.weight();
-        if record.packets == 0 || class_of(old) == class_of(weight) {
+        if class_of(old) == class_of(weight) {
+            return;
+        }
+        record.state.part = 0;
+        if record.packets == 0 {
+            // It cannot return in time to an interval of another class.
+            record.state.due = self.interval(class_of(weight));
             return;
         }
         let mut standing = record.state;
@@ -383,6 +482,7 @@ impl<const M: usize> Discipline<M> for Gmr3 {
             if self.turn.is_some_and(|turn| turn.flow == flow) {
                 self.end_slot();
             }
+            self.reset_if_idle();
         }
         self.outstanding.forget(flow);
     }

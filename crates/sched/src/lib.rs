@@ -14,6 +14,9 @@
 //!   `tradeoff:alpha=0.85`.
 //! * [`bottleneck`]: shares whichever resource is in most demand, for comparison.
 //! * [`composition`]: one single-resource discipline in front of each resource, such as `drr+drr`; [`gate`] before each.
+//! * [`tag`]: virtual time, exactly; [`flow_tags`]: where a flow stands in it. [`newcomers`]: where a flow stands that
+//!   becomes backlogged. [`gain`]: what a flow can gain by playing.
+//! * [`steps`]: how much a call does, counted in tests.
 //! * [`cost`]: estimates of a packet's processing times, learnt as it goes.
 //! * [`aqm`]: active queue management, which decides about single packets of a queue: RED and DRQ.
 #![no_std]
@@ -33,11 +36,14 @@ pub mod drfq;
 pub mod drgps;
 pub mod drr;
 pub mod fifo;
+pub mod flow_tags;
+pub mod gain;
 pub mod gate;
 pub mod gmr3;
 #[cfg(all(debug_assertions, not(test)))]
 mod instances;
 pub mod mr3;
+pub mod newcomers;
 pub mod one_resource;
 pub mod pcfq;
 pub mod per_flow;
@@ -46,7 +52,10 @@ pub mod queues;
 pub mod scfq;
 pub mod sfq;
 pub mod spec;
+pub mod steps;
+pub mod tag;
 pub mod tradeoff;
+pub mod turns;
 pub mod wf2q_plus;
 pub mod wfq;
 pub mod window;

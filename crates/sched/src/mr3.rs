@@ -3,12 +3,19 @@
 //! Shares: equal (weighted) dominant service, by rounds in which every backlogged flow has one turn.
 //!
 //! * Parameters: `progress` = `started` (default), `finished` or `none`: what the packets of a flow's turn before must have done on the
-//!   last resource before its next turn begins.
+//!   last resource before its next turn begins. `newcomers` = `pay` (default): a flow that becomes backlogged has one packet in its first turn,
+//!   and what a flow that leaves has had in excess counts for MaxEC; or `free`, as published: neither.
 //! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource are not looked at.
 //! * Cost per packet: O(1).
+//! * Longest call: 64 turns that flows in debt pass; then the next flow has a packet in spite of its debt, and owes that too.
+//! * A flow can gain: nothing beyond 1.05 by any of the strategies that are listed (see [`gain`](crate::gain)), as long as estimates are right
+//!   or it stays: from its first turn to its last it has at most the sum of the MaxEC of these rounds, and who stays gets that sum in the
+//!   rounds after. With `newcomers=free` a flow that empties its queue of two packets and refills it gets 2.0 times its rivals' service, and a
+//!   stream of new flows 1.9 times, or with larger packets than theirs as many times as these are larger. Underestimated packets of flows that are
+//!   removed before they are measured are not paid for.
 //! * Guarantees for equal weights and flows whose dominant resource does not change, with L the longest time of any packet on any
 //!   resource, m resources of one server each and n flows: service on the dominant resources of two flows that are both backlogged
-//!   differs by at most 6 L over any interval (m up to 4); a flow that becomes backlogged has its first packet in the first resource within
+//!   differs by at most 6 L over any interval (m up to 3; beyond, (m + 3) L); a flow that becomes backlogged has its first packet in the first resource within
 //!   2 (m + n - 1) L; a packet leaves the last resource within (4 m + 4 n - 2) L of becoming the first in its queue. With weights, the
 //!   long-run services are in proportion, but the delay grows with the sum of the weights over the smallest one: see [`gmr3`](crate::gmr3).
 //! * Not work conserving where it waits for progress: with few flows the busiest resource idles a little. A flow that is alone waits less
@@ -20,37 +27,48 @@
 //! ```text
 //! turn in round k:  B_i = w_i * MaxEC(k-1) - EC_i
 //!                   while B_i >= 0 and packets wait: serve the first one, B_i -= its dominant time
-//!                   EC_i = -B_i, or the flow leaves the rounds with EC_i = 0 when none waits
+//!                   EC_i = -B_i; the flow leaves the rounds when none waits
 //! MaxEC(k)        = max of EC_i / w_i over the turns of round k, or 0
+//! return          EC_i = max(EC_i, 0) if before the next round, else w_i * MaxEC(k-1) in its first turn, so B_i = 0
+//! newcomers=free  EC_i = 0 on leaving, and does not count for MaxEC
 //! ```
 //!
 //! All of it is kept divided by the weight, as virtual time: EC_i / w_i, and a packet costs its dominant time / w_i. Then weights
-//! appear nowhere else, and need no scaling to a smallest weight of 1: a common factor cancels. The unit is 2^-12 ns. Values are
-//! bounded by what the packets of one turn cost, not by uptime.
+//! appear nowhere else, and need no scaling to a smallest weight of 1: a common factor cancels. The unit is 2^-22 ns with an exact remainder
+//! (see [`tag`](crate::tag)). Values are bounded by what the packets of one turn cost, not by uptime.
 //!
 //! Differences from the paper, with reasons. The text of the paper was not at hand; the algorithm is that of its abstract and of
 //! published descriptions of it.
+//! * As published, a flow that leaves is forgiven what its last turn exceeded, and one that comes has B_i = w_i * MaxEC(k-1) in its first turn,
+//!   as if it had waited. Both can be had in every turn, by emptying the queue at the right moment or with ever new flows. With
+//!   `newcomers=pay` a new flow stands as the one that is furthest ahead. All bounds hold, since 0 <= EC_i <= w_i * MaxEC(k-1).
 //! * Whether the packets of the turn before must have started or finished on the last resource is open: `progress` says which. The
 //!   bounds held under both in all measurements; `started` keeps resources busier.
 //! * A round begins with its first packet: flows that come while its first turn waits for progress still belong to it.
 //! * Packets count as outstanding also if their flow's queue became empty meanwhile: a flow that comes and goes with every packet is
 //!   held back as well.
-//! * A flow that is alone may have one packet in the pipeline for every server. Waiting for each would leave resources idle to nobody's
-//!   benefit. A flow that comes then finds m packets before it, so the fairness bound of 6 L holds up to m = 4 (beyond: (m + 2) L); without
-//!   this exception no search found more than 4 L.
+//! * A flow that is alone may have one packet in the pipeline for every server, and with `newcomers=pay` one packet in a turn. Waiting for each would
+//!   leave resources idle to nobody's benefit. A flow that comes then finds m packets before it, and two turns of the other go before its second one: 3 L more than
+//!   its own, so the fairness bound of 6 L holds up to m = 3 (beyond: (m + 3) L). With `newcomers=free` the new flow's first turn is longer, and 6 L holds
+//!   up to m = 4; without this exception no search found more than 4 L.
 //! * Measured costs: EC_i is corrected. If it grows beyond what a turn yields (B_i < 0), the flow passes that turn; if it falls below
-//!   zero, the flow has the difference in its next turn. Packets that were served before the flow last became backlogged do not count,
-//!   as an EC_i of then does not. A packet counts at least 2^-12 ns, so that every turn ends.
+//!   zero, the flow has the difference in its next turn. What packets took less that were served before the flow last became backlogged anew
+//!   does not count. A packet counts at least 1 ns, so that every turn ends.
 //! * When no packet waits, MaxEC is forgotten.
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Shape, Weights};
 use crate::contract::{Progress, Ticket};
+use crate::newcomers::{self, Newcomers};
+use crate::one_resource::charged;
 use crate::per_flow::{Choice, Discipline};
 use crate::progress_control::{Control, Outstanding, PARAMETER};
-use crate::queues::{FlowRecord, Links, List, Queues};
+use crate::queues::{Links, List, Queues};
 use crate::spec::{Spec, SpecError};
+use crate::steps;
+use crate::tag::virtual_time;
+use crate::turns::rescaled;
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -58,9 +76,11 @@ pub const ENTRY: Entry = Entry {
     summary: "Multi-resource round robin",
     shares: "equal weighted dominant service, by rounds of one turn per flow",
     resources: Resources::Any,
-    parameters: &[PARAMETER],
+    parameters: &[PARAMETER, newcomers::PARAMETER],
     complexity: "O(1)",
-    guarantee: "|D_i - D_j| <= 6L; start-up <= 2(m+n-1)L; packet delay <= (4m+4n-2)L, for equal weights",
+    worst_call: "O(1); at most 64 turns that flows in debt pass",
+    gains: &[],
+    guarantee: "|D_i - D_j| <= 6L up to m = 3, else (m+3)L; start-up <= 2(m+n-1)L; packet delay <= (4m+4n-2)L, for equal weights",
     weights: Weights::One,
     work_conserving: "nearly: waits for progress",
     costs: "at service; corrected by measurement",
@@ -68,42 +88,57 @@ pub const ENTRY: Entry = Entry {
     brief: Brief { fairness: "dominant resource", work_conserving: "nearly", costs_ahead: "no", paper: "ICNP 2013" },
 };
 
-/// Virtual time counts 2^-12 ns.
-const BITS: u32 = 12;
+/// Turns that flows in debt pass in one call, at most.
+const MOST_PASSED: u32 = 64;
 
 /// A flow's place in the rounds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Standing {
-    /// EC / w; below zero, what measurements gave back.
-    excess: i64,
+    /// EC / w in ticks; below zero, what measurements gave back, and what a flow that has left did not use.
+    excess: i128,
     /// The round of its next turn.
     due: u64,
-    /// How often it became backlogged; wraps.
+    /// What its packets took below a tick, in thousandths of the weight.
+    part: u32,
+    /// How often it became backlogged anew; wraps.
     activation: u32,
+    /// Whether it has had no turn since.
+    new: bool,
+}
+
+impl Standing {
+    /// Ticks for so many nanoseconds.
+    fn take(&mut self, nanos: i64, weight: Weight) -> i128 {
+        let (ticks, part) = virtual_time(nanos, weight, self.part);
+        self.part = part;
+        ticks
+    }
 }
 
 /// Multi-resource round robin.
 #[derive(Clone, Debug)]
 pub struct Mr3 {
+    newcomers: Newcomers,
     outstanding: Outstanding,
     links: Links,
     /// Backlogged flows in the order of their turns.
     backlogged: List,
     round: u64,
     /// MaxEC of this round, so far.
-    most: i64,
+    most: i128,
     /// MaxEC of the round before.
-    most_before: i64,
+    most_before: i128,
     /// B / w of the first flow, while its turn is under way.
-    turn: Option<i64>,
+    turn: Option<i128>,
     /// The activation in which the packet was served that progress was last reported of.
     reported: u32,
 }
 
 impl Mr3 {
     /// A round robin for a pipeline of this shape.
-    pub fn new(control: Control, shape: Shape) -> Self {
+    pub fn new(control: Control, newcomers: Newcomers, shape: Shape) -> Self {
         Self {
+            newcomers,
             outstanding: Outstanding::new(control, shape),
             links: Links::default(),
             backlogged: List::default(),
@@ -116,27 +151,45 @@ impl Mr3 {
     }
 
     pub(crate) fn from_spec(spec: &Spec, shape: Shape) -> Result<Self, SpecError> {
-        Ok(Self::new(Control::from_spec(spec)?, shape))
+        Ok(Self::new(Control::from_spec(spec)?, Newcomers::from_spec(spec)?, shape))
+    }
+
+    fn newcomers_pay(&self) -> bool {
+        self.newcomers == Newcomers::Pay
     }
 
     /// The first flow's turn begins, and with the first turn a round.
-    fn begin_turn(&mut self, flow: u32, standing: Standing) -> i64 {
+    fn begin_turn(&mut self, flow: u32, standing: &mut Standing) -> i128 {
         if standing.due != self.round {
             self.round = standing.due;
             self.most_before = core::mem::take(&mut self.most);
         }
         self.outstanding.begin(flow);
+        let alone = self.newcomers_pay() && self.backlogged.len() == 1;
+        if core::mem::take(&mut standing.new) || alone {
+            standing.excess = standing.excess.max(self.most_before);
+        }
         self.most_before.saturating_sub(standing.excess)
     }
 
-    /// The first flow's turn is over and packets of it wait.
-    fn end_turn(&mut self, flow: u32, balance: i64, standing: &mut Standing) {
+    /// The first flow's turn is over.
+    fn end_turn(&mut self, balance: i128, standing: &mut Standing) {
         standing.excess = balance.saturating_neg();
         standing.due = self.round + 1;
-        self.most = self.most.max(standing.excess);
         self.turn = None;
+        self.count(standing);
+    }
+
+    /// The first flow's turn is over and packets of it wait.
+    fn end_turn_of(&mut self, flow: u32, balance: i128, standing: &mut Standing) {
+        self.end_turn(balance, standing);
         self.links.remove(&mut self.backlogged, flow);
         self.links.push_back(&mut self.backlogged, flow);
+    }
+
+    /// A flow that has had its turn of this round counts for its MaxEC.
+    fn count(&mut self, standing: &Standing) {
+        self.most = self.most.max(standing.excess);
     }
 
     fn leave(&mut self, flow: u32) {
@@ -145,14 +198,24 @@ impl Mr3 {
         }
         self.links.remove(&mut self.backlogged, flow);
         if self.backlogged.is_empty() {
+            // Nobody returns in time to another round.
+            self.round += 1;
             (self.most, self.most_before) = (0, 0);
+        }
+    }
+
+    /// Whether a correction of a packet counts that was served in the last reported activation, and takes so much more.
+    fn counts(&self, packets: u32, standing: &Standing, more: i64) -> bool {
+        let same = standing.activation == self.reported;
+        match self.newcomers {
+            Newcomers::Free => packets > 0 && same,
+            Newcomers::Pay => same || more > 0,
         }
     }
 }
 
-fn charge<const M: usize>(record: &FlowRecord<Standing>, cost: &ResourceVec<M>) -> i64 {
-    // At most 2^60.
-    record.virtual_time(cost.dominant_time(), BITS).max(1) as i64
+fn charge<const M: usize>(cost: &ResourceVec<M>) -> i64 {
+    charged(cost.dominant_time())
 }
 
 impl<const M: usize> Discipline<M> for Mr3 {
@@ -163,28 +226,36 @@ impl<const M: usize> Discipline<M> for Mr3 {
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Standing, ()>) {
         let record = queues.flow_mut(flow);
-        if record.head == slot {
-            let activation = record.state.activation.wrapping_add(1);
-            record.state = Standing { excess: 0, due: self.round + 1, activation };
-            self.links.push_back(&mut self.backlogged, flow);
+        if record.head != slot {
+            return;
         }
+        let standing = &mut record.state;
+        standing.excess = standing.excess.max(0);
+        if !self.newcomers_pay() || standing.due != self.round + 1 {
+            standing.activation = standing.activation.wrapping_add(1);
+            (standing.excess, standing.due, standing.new) = (0, self.round + 1, self.newcomers_pay());
+        }
+        self.links.push_back(&mut self.backlogged, flow);
     }
 
     fn choose<P>(&mut self, _now: Time, queues: &mut Queues<M, P, Standing, ()>) -> Choice {
         // Flows in debt pass their turns, each once in a row: the round after, MaxEC covers it.
+        let mut passed = 0;
         while let Some(flow) = self.backlogged.first() {
             if self.turn.is_some() {
                 return Choice::Flow(flow);
             }
-            if !self.outstanding.may_begin(flow, self.backlogged.len() == 1) {
+            if !self.outstanding.may_begin(flow, self.backlogged.len() == 1, false) {
                 break;
             }
             let standing = &mut queues.flow_mut(flow).state;
-            let balance = self.begin_turn(flow, *standing);
-            if balance >= 0 {
+            let balance = self.begin_turn(flow, standing);
+            if balance >= 0 || passed == MOST_PASSED {
                 self.turn = Some(balance);
             } else {
-                self.end_turn(flow, balance, standing);
+                steps::take(1);
+                passed += 1;
+                self.end_turn_of(flow, balance, standing);
             }
         }
         Choice::AwaitProgress
@@ -198,13 +269,17 @@ impl<const M: usize> Discipline<M> for Mr3 {
         queues: &mut Queues<M, P, Standing, ()>,
     ) -> ([u64; M], u32) {
         let record = queues.flow_mut(flow);
-        let balance = self.turn.unwrap_or(0).saturating_sub(charge(record, cost));
+        let weight = record.weight();
+        let balance = self.turn.unwrap_or(0).saturating_sub(record.state.take(charge(cost), weight));
         self.turn = Some(balance);
         let tags = self.outstanding.sent(flow);
         if record.packets == 0 {
+            if self.newcomers_pay() {
+                self.end_turn(balance, &mut record.state);
+            }
             self.leave(flow);
         } else if balance < 0 {
-            self.end_turn(flow, balance, &mut record.state);
+            self.end_turn_of(flow, balance, &mut record.state);
         }
         (tags, record.state.activation)
     }
@@ -223,24 +298,26 @@ impl<const M: usize> Discipline<M> for Mr3 {
         queues: &mut Queues<M, P, Standing, ()>,
     ) {
         let record = queues.flow_mut(flow);
-        if record.packets == 0 || record.state.activation != self.reported {
+        let more = charge(after) - charge(before);
+        if !self.counts(record.packets, &record.state, more) {
             return;
         }
-        let more = charge(record, after).saturating_sub(charge(record, before));
+        let weight = record.weight();
+        let more = record.state.take(more, weight);
         match self.turn {
             Some(balance) if self.backlogged.first() == Some(flow) => {
                 let balance = balance.saturating_sub(more);
                 self.turn = Some(balance);
                 if balance < 0 {
-                    self.end_turn(flow, balance, &mut record.state);
+                    self.end_turn_of(flow, balance, &mut record.state);
                 }
             }
             _ => {
                 let standing = &mut record.state;
                 standing.excess = standing.excess.saturating_add(more);
-                // Flows that have had their turn of this round count for its MaxEC; that of the round before is in use.
-                if standing.due != self.round {
-                    self.most = self.most.max(standing.excess);
+                // MaxEC of the round before is in use: a flow that has its turn to come shows its debt there. One that has left may never return.
+                if (standing.due != self.round || record.packets == 0) && !self.backlogged.is_empty() {
+                    self.count(standing);
                 }
             }
         }
@@ -248,12 +325,14 @@ impl<const M: usize> Discipline<M> for Mr3 {
 
     fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut Queues<M, P, Standing, ()>) {
         let record = queues.flow_mut(flow);
-        let (old, new) = (i128::from(old.as_milli()), i128::from(record.weight().as_milli()));
-        // EC is a time and stays.
-        let rescaled = |x: i64| (i128::from(x) * old / new).clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        let new = record.weight();
+        // EC is a time and stays, as B does.
         match &mut self.turn {
-            Some(balance) if self.backlogged.first() == Some(flow) => *balance = rescaled(*balance),
-            _ => record.state.excess = rescaled(record.state.excess),
+            Some(balance) if self.backlogged.first() == Some(flow) => *balance = rescaled(*balance, old, new),
+            _ => {
+                let balance = record.state.excess.saturating_neg();
+                record.state.excess = rescaled(balance, old, new).saturating_neg();
+            }
         }
     }
 

@@ -3,22 +3,31 @@
 //! Shares: equal normalised time, which is time on each resource by the flow's weight there, summed over all resources, in the order of virtual
 //! finish times: one decision in front of the first resource, so that nothing is processed only to be dropped at the link.
 //!
-//! * Parameters: `charge` = what a flow pays in the end: `measured` (default) or `estimated`. `clock` = virtual time, by the `tags` (default)
-//!   or by real time as in the `paper`; see below.
+//! * Parameters: `charge` = what a flow pays in the end: `measured` (default) or `estimated`. `clock` = virtual time,
+//!   by the tag of the packet `served` last (default), by the `tags` of those that wait, or by real time as in the
+//!   `paper`; see below.
 //! * Cost per packet: O(log n) for n backlogged flows.
+//! * Longest call: O(log n).
 //! * Weights: one for each resource. They share the sum: a backlogged flow's time on a resource is in proportion to its weight there if its
 //!   packets need time on no other one.
-//! * Guarantees, with exact times, N the normalised time received as of the decisions and C the longest of a packet, for `clock=tags`:
-//!   N_i - N_j <= C_j + max over all flows n of C_n over any interval in which flows i and j are backlogged. The paper's delay guarantee, equation (17), is
-//!   none, by neither clock: runs of a few packets exceed it (`dovetail_model::bounds_composite::pcfq_delay_s` says why).
+//! * Guarantees, with exact times, N the normalised time received as of the decisions and C the longest of a packet,
+//!   over any interval in which flows i and j are backlogged: N_i - N_j <= C_i + C_j for `clock=served`, as V - C_i <=
+//!   S <= V for the first packet of every flow that waits; N_i - N_j <= C_j + max over all flows n of C_n for
+//!   `clock=tags`. The paper's delay guarantee, equation (17), is none, by no clock: runs of a few packets exceed it
+//!   (`dovetail_model::bounds_composite::pcfq_delay_s` says why).
+//! * A flow can gain: nothing by queue depth, scale, order, new flows, refilling or small packets first: F is paid
+//!   before the packet is served, and V is F then. By `clock=tags`, and at times by `clock=paper`, a stream of ever new
+//!   flows starves all others. Of ever new flows, each removed before it is measured, the estimates are all that is
+//!   ever charged: they gain by what they are too low.
 //! * Times must be known, or predicted, on arrival.
-//! * Example: `pcfq`, `pcfq:charge=estimated,clock=paper`.
+//! * Example: `pcfq`, `pcfq:clock=tags`, `pcfq:charge=estimated,clock=paper`.
 //!
 //! Tags of the flow's packet k, of times t_r on resource r, for M resources (equations (3) to (6), M = 2 there):
 //!
 //! ```text
 //! F_k = S_k + sum over r of t_r / w_r               the link's time is that of the resized packet
-//! S_k = max( F_k-1, V(a_k) )                        clock=tags: F_k-1 if packet k finds another one waiting
+//! S_k = max( F_k-1, V(a_k) )                        F_k-1 if packet k finds another one waiting, but by clock=paper
+//! clock=served   V = F of the packet served last
 //! clock=tags     V = the smallest S of the first waiting packets
 //! clock=paper    dV/dt = 1 / (sum over flows with waiting packets of sum over r of w_r)
 //! ```
@@ -27,11 +36,15 @@
 //! which they enter the first: first come, first served in between.
 //!
 //! Differences from the paper, with reasons:
-//! * V is read off the tags by default. By (5) and (6) it falls behind them: with one bottleneck it rises half as fast as they do,
-//!   with both resources busy a quarter as fast, and a flow that comes (back) after a busy second is served alone for half a second and more.
-//!   By the tags a flow that comes starts where the last of those that wait stands.
-//! * Behind another packet a packet starts at that one's finish tag (`clock=tags`). With exact times V is never later than that; but where a
-//!   measurement has lowered the finish tag, V would keep what the flow is owed.
+//! * V is read off the tags, of what is served by default. By (5) and (6) it falls behind them: with one bottleneck it
+//!   rises half as fast as they do, with both resources busy a quarter as fast, and a flow that comes (back) after a
+//!   busy second is served alone for half a second and more. By `clock=tags` a flow that comes starts where the last of
+//!   those that wait stands: V does not move while others wait, and a stream of ever new flows starves them. By
+//!   `clock=served` each new flow ends a packet of its own after all that was served before it came, as in self-clocked
+//!   fair queueing ([`scfq`](crate::scfq)). It costs a flow that sends little up to a round more: one among nine that
+//!   always wait, packets of 10 ms, is 187 ms late instead of 97 ms.
+//! * Behind another packet a packet starts at that one's finish tag (but by `clock=paper`). With exact times V is never
+//!   later than that; but where a measurement has lowered the finish tag, V would keep what the flow is owed.
 //! * V is the largest F when no packet waits: the paper leaves it open while nobody is active. No flow has credit or debt then.
 //! * `charge=measured`: the estimate is replaced in F by what was measured, so an understated flow pays with its next packet. The paper
 //!   leaves the estimate.
@@ -42,10 +55,11 @@ use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::charge::{self, Charge};
-use crate::one_resource::{FlowTags, FluidClock, REBASE_AT};
+use crate::flow_tags::FinishTags;
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, Queues};
 use crate::spec::{Spec, SpecError, choice};
+use crate::tag::{TICK_BITS, Tag};
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -57,14 +71,16 @@ pub const ENTRY: Entry = Entry {
         charge::PARAMETER,
         Parameter {
             name: "clock",
-            value: "tags | paper",
-            default: "tags",
-            meaning: "virtual time: by the tags of what waits, or by the paper's equations (5) and (6)",
+            value: "served | tags | paper",
+            default: "served",
+            meaning: "virtual time: by what is served, by what waits, or by the paper's equations (5) and (6)",
             settable: false,
         },
     ],
     complexity: "O(log n)",
-    guarantee: "N_i - N_j <= C_j + max C, N total of time by weight, C a packet's longest",
+    worst_call: "O(log n)",
+    gains: &[],
+    guarantee: "N_i - N_j <= C_i + C_j, N total of time by weight, C a packet's longest",
     weights: Weights::Each,
     work_conserving: "yes",
     costs: "on arrival; corrected by measurement in the next tag unless charge=estimated",
@@ -75,8 +91,10 @@ pub const ENTRY: Entry = Entry {
 /// How virtual time passes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Clock {
-    /// The smallest start tag of the first waiting packets.
+    /// The finish tag of the packet served last.
     #[default]
+    Served,
+    /// The smallest start tag of the first waiting packets.
     Tags,
     /// By the paper's equations (5) and (6).
     Paper,
@@ -85,34 +103,41 @@ pub enum Clock {
 /// A flow's tags, and its weights, which those that wait count in (6) with.
 #[derive(Clone, Copy, Debug)]
 pub struct Composite<const M: usize> {
-    tags: FlowTags<M>,
+    tags: FinishTags<M>,
     weights: [Weight; M],
 }
 
 impl<const M: usize> Default for Composite<M> {
     fn default() -> Self {
-        Self { tags: FlowTags::default(), weights: [Weight::ONE; M] }
+        Self { tags: FinishTags::default(), weights: [Weight::ONE; M] }
     }
 }
 
-type FlowQueues<const M: usize, P> = Queues<M, P, Composite<M>, u64>;
+/// In thousandths.
+fn sum_of(weights: &[Weight]) -> u128 {
+    weights.iter().map(|weight| u128::from(weight.as_milli())).sum()
+}
+
+type FlowQueues<const M: usize, P> = Queues<M, P, Composite<M>, Tag>;
 
 /// Composite fair queueing of all resources together.
 #[derive(Clone, Debug)]
 pub struct Pcfq {
     charge: Charge,
     clock: Clock,
-    /// V; no flow has an end in it.
-    virtual_time: FluidClock,
+    /// V in ticks.
+    virtual_time: u128,
+    /// Sum of the weights of the flows with waiting packets, in thousandths: the denominator of (6).
+    load: u128,
+    /// Time that is too little for a tick of V, in ticks times thousandths.
+    rest: u128,
     /// Until when V has run.
     settled: Time,
     /// The largest finish tag of any packet served.
-    latest_finish: u64,
-    /// Flows with waiting packets by the finish and by the start tags of the first.
-    heads: IndexedHeap<u64>,
-    starts: IndexedHeap<u64>,
-    rebase_at: u64,
-    rebases: u32,
+    latest_finish: u128,
+    /// Flows with waiting packets by the finish tags of the first, and by the start tags with `clock=tags`.
+    heads: IndexedHeap<u128>,
+    starts: IndexedHeap<u128>,
 }
 
 impl Pcfq {
@@ -121,50 +146,43 @@ impl Pcfq {
         Self {
             charge,
             clock,
-            virtual_time: FluidClock::default(),
+            virtual_time: 0,
+            load: 0,
+            rest: 0,
             settled: Time::ZERO,
             latest_finish: 0,
             heads: IndexedHeap::default(),
             starts: IndexedHeap::default(),
-            rebase_at: REBASE_AT,
-            rebases: 0,
         }
     }
 
     pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
-        let choices = [("tags", Clock::Tags), ("paper", Clock::Paper)];
+        let choices = [("served", Clock::Served), ("tags", Clock::Tags), ("paper", Clock::Paper)];
         let clock = spec.value("clock").map_or(Ok(Clock::default()), |value| choice("clock", value, choices))?;
         Charge::from_spec(spec).map(|charge| Self::new(charge, clock))
     }
 
-    /// For tests: lower all tags by half of `tag` whenever the virtual time reaches it.
-    pub fn rebasing_at(mut self, tag: u64) -> Self {
-        self.rebase_at = tag.clamp(2, REBASE_AT);
-        self
-    }
-
-    /// How often tags were lowered; wraps.
-    pub fn rebases(&self) -> u32 {
-        self.rebases
-    }
-
-    /// Virtual time passes up to `now`.
+    /// Virtual time passes up to `now`: (5), with what is left below a tick carried.
     fn advance(&mut self, now: Time) {
         let elapsed = now.since(self.settled).as_nanos();
         self.settled = now;
-        if self.clock == Clock::Paper {
-            self.virtual_time.advance(elapsed, |_| Weight::ONE);
+        if self.clock != Clock::Paper {
+            return;
         }
+        let time = u128::from(elapsed) * (1000 << TICK_BITS) + self.rest;
+        let ticks = time.checked_div(self.load).unwrap_or(0);
+        self.rest = time.checked_rem(self.load).unwrap_or(0);
+        self.virtual_time = self.virtual_time.saturating_add(ticks);
     }
 
     /// The first waiting packets have changed: V keeps up with them.
     fn keep_up(&mut self) {
-        let least = match (self.clock, self.starts.peek()) {
-            (_, None) => self.latest_finish,
-            (Clock::Tags, Some((start, _))) => start,
-            (Clock::Paper, Some(_)) => return,
+        let least = match (self.clock, self.heads.is_empty()) {
+            (_, true) => self.latest_finish,
+            (Clock::Tags, false) => self.starts.peek().map_or(0, |(start, _)| start),
+            _ => return,
         };
-        self.virtual_time.jump(least, |_| Weight::ONE);
+        self.virtual_time = self.virtual_time.max(least);
     }
 
     /// Tag the flow's first waiting packet and put it among the heads.
@@ -178,50 +196,26 @@ impl Pcfq {
         if self.clock == Clock::Paper {
             tags.set_floor(stamp);
         }
-        tags.tag_head_by(cost.0, *weights);
-        self.heads.set(flow, tags.head_finish());
-        self.starts.set(flow, tags.start());
-        self.keep_up();
-    }
-
-    /// The flow's weights count in (6).
-    fn activate<const M: usize>(&mut self, weights: [Weight; M], flow: u32) {
-        weights.iter().for_each(|&weight| self.virtual_time.join(flow, weight));
-    }
-
-    /// The flow's weights count no longer.
-    fn deactivate<const M: usize>(&mut self, weights: [Weight; M], flow: u32) {
-        weights.iter().for_each(|&weight| self.virtual_time.leave(flow, weight));
-    }
-
-    /// Lower all tags before they could overflow: O(flows + packets), once in 19 hours of virtual time. By `clock=paper` V may be so
-    /// far behind that it is not lowered as far.
-    fn keep_in_range<const M: usize, P>(&mut self, queues: &mut FlowQueues<M, P>) {
-        if self.latest_finish.max(self.virtual_time.virtual_time()) < self.rebase_at {
-            return;
+        tags.tag_head(cost.0, *weights);
+        self.heads.set(flow, tags.head());
+        if self.clock == Clock::Tags {
+            self.starts.set(flow, tags.start());
         }
-        let by = self.rebase_at / 2;
-        self.virtual_time.lower(by);
-        self.latest_finish = self.latest_finish.saturating_sub(by);
-        queues.flows_mut().for_each(|flow| flow.state.tags.lower(by));
-        queues.stamps_mut().for_each(|stamp| *stamp = stamp.saturating_sub(by));
-        self.heads.rekey(|tag| tag.saturating_sub(by));
-        self.starts.rekey(|tag| tag.saturating_sub(by));
-        self.rebases = self.rebases.wrapping_add(1);
+        self.keep_up();
     }
 }
 
 impl<const M: usize> Discipline<M> for Pcfq {
     type Flow = Composite<M>;
     /// V at the packet's arrival.
-    type Stamp = u64;
+    type Stamp = Tag;
 
     fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         queues.flow_mut(flow).state.weights = queues.weights(flow).weights();
     }
 
-    fn stamp(&mut self, _now: Time) -> u64 {
-        self.virtual_time.virtual_time()
+    fn stamp(&mut self, _now: Time) -> Tag {
+        Tag::at(self.virtual_time)
     }
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
@@ -229,8 +223,8 @@ impl<const M: usize> Discipline<M> for Pcfq {
             return;
         }
         let state = &mut queues.flow_mut(flow).state;
-        state.tags.set_floor(self.virtual_time.virtual_time());
-        self.activate(state.weights, flow);
+        state.tags.set_floor(Tag::at(self.virtual_time));
+        self.load += sum_of(&state.weights);
         self.place_head(flow, queues);
     }
 
@@ -248,12 +242,15 @@ impl<const M: usize> Discipline<M> for Pcfq {
         self.advance(now);
         let record = queues.flow_mut(flow);
         record.state.tags.serve_head();
-        self.latest_finish = self.latest_finish.max(record.state.tags.finish().ticks);
+        let finish = record.state.tags.finish();
+        self.latest_finish = self.latest_finish.max(finish);
+        if self.clock == Clock::Served {
+            self.virtual_time = self.virtual_time.max(finish);
+        }
         if record.packets == 0 {
-            self.deactivate(record.state.weights, flow);
+            self.load -= sum_of(&record.state.weights);
         }
         self.place_head(flow, queues);
-        self.keep_in_range(queues);
         ([0; M], 0)
     }
 
@@ -268,14 +265,13 @@ impl<const M: usize> Discipline<M> for Pcfq {
             return;
         }
         let Composite { tags, weights } = &mut queues.flow_mut(flow).state;
-        tags.correct_by(before.0, after.0, *weights);
-        self.latest_finish = self.latest_finish.max(tags.finish().ticks);
+        tags.correct(before.0, after.0, *weights);
+        self.latest_finish = self.latest_finish.max(tags.finish());
         self.place_head(flow, queues);
     }
 
-    fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<M, P>) {
+    fn settle<P>(&mut self, now: Time, _queues: &mut FlowQueues<M, P>) {
         self.advance(now);
-        self.keep_in_range(queues);
     }
 
     fn reweighed<P>(&mut self, flow: u32, _old: Weight, queues: &mut FlowQueues<M, P>) {
@@ -283,7 +279,7 @@ impl<const M: usize> Discipline<M> for Pcfq {
         let record = queues.flow_mut(flow);
         let old = core::mem::replace(&mut record.state.weights, weights);
         if record.packets > 0 {
-            old.iter().zip(weights).for_each(|(&old, new)| self.virtual_time.reweigh(old, new));
+            self.load = self.load - sum_of(&old) + sum_of(&weights);
         }
         self.place_head(flow, queues);
     }
@@ -291,7 +287,7 @@ impl<const M: usize> Discipline<M> for Pcfq {
     fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow(flow);
         if record.packets > 0 {
-            self.deactivate(record.state.weights, flow);
+            self.load -= sum_of(&record.state.weights);
             self.heads.remove(flow);
             self.starts.remove(flow);
             self.keep_up();

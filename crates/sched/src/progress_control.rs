@@ -74,28 +74,47 @@ pub(crate) struct Outstanding {
     control: Control,
     /// Most packets in the pipeline when a turn of a flow that is alone begins.
     alone_at_most: u64,
+    /// With fewer packets of all flows in the pipeline a turn begins that follows one of the same flow.
+    room: u64,
+    /// Packets in the pipeline.
+    unfinished: u64,
+    /// The flow whose turn began last.
+    last: u32,
     batches: u64,
     flows: Vec<Batch>,
 }
 
 impl Outstanding {
     pub fn new(control: Control, shape: Shape) -> Self {
-        Self { control, alone_at_most: u64::from(shape.servers), batches: 0, flows: Vec::new() }
+        let alone_at_most = u64::from(shape.servers);
+        Self { control, alone_at_most, room: 0, unfinished: 0, last: u32::MAX, batches: 0, flows: Vec::new() }
+    }
+
+    /// With fewer packets of all flows in the pipeline a turn begins that follows one of the same flow.
+    pub fn with_room(self, packets: u32) -> Self {
+        Self { room: packets.into(), ..self }
     }
 
     /// Whether the flow's next turn may begin.
     ///
     /// A flow that is `alone` would leave resources idle if it waited for its packets: it may have one in the pipeline for every server.
-    /// When another flow comes, these m packets (with single servers) and one turn of at most 2 L pass before it, (m + 2) L of service,
-    /// which is within MR3's fairness bound of 6 L up to m = 4. Two packets more exceed it.
-    pub fn may_begin(&self, flow: u32, alone: bool) -> bool {
+    /// When another flow comes, these m packets (with single servers) pass before it, and two turns before its second one, (m + 3) L of service more
+    /// than its own, which is within MR3's fairness bound of 6 L up to m = 3.
+    ///
+    /// A flow with more than half of all turns has them `next_to_each_other`, and need not wait in the second one as long as there is room.
+    pub fn may_begin(&self, flow: u32, alone: bool, next_to_each_other: bool) -> bool {
         let batch = self.batch(flow);
         let free = self.control == Control::None || batch.outstanding(self.control) == 0;
-        free || alone && batch.outstanding(Control::Finished) < self.alone_at_most
+        let again = match alone {
+            true => batch.outstanding(Control::Finished) < self.alone_at_most,
+            false => next_to_each_other && self.last == flow && self.unfinished < self.room,
+        };
+        free || again
     }
 
     /// A turn of the flow begins.
     pub fn begin(&mut self, flow: u32) {
+        self.last = flow;
         if self.batch(flow).outstanding(Control::Finished) == 0 {
             self.forget(flow);
         }
@@ -107,6 +126,7 @@ impl Outstanding {
             self.flows.resize(flow as usize + 1, Batch::default());
         }
         self.batches += 1;
+        self.unfinished -= self.batch(flow).outstanding(Control::Finished);
         self.flows[flow as usize] = Batch { number: self.batches, ..Batch::default() };
     }
 
@@ -114,6 +134,7 @@ impl Outstanding {
     pub fn sent<const M: usize>(&mut self, flow: u32) -> [u64; M] {
         let batch = &mut self.flows[flow as usize];
         batch.sent += 1;
+        self.unfinished += 1;
         if M == 1 {
             // The start on the first resource, which need not be reported, is that on the last one.
             batch.started += 1;
@@ -128,12 +149,14 @@ impl Outstanding {
         let number = ticket.tags.first().copied();
         let batch = self.flows.get_mut(ticket.flow.index()).filter(|batch| Some(batch.number) == number);
         let Some(batch) = batch else { return };
+        let before = batch.outstanding(Control::Finished);
         match event {
             Progress::Abandoned => batch.abandoned += 1,
             Progress::Started if resource > 0 && resource + 1 == M => batch.started += 1,
             Progress::Finished { .. } if resource + 1 == M => batch.finished += 1,
             _ => {}
         }
+        self.unfinished -= before - batch.outstanding(Control::Finished);
     }
 
     fn batch(&self, flow: u32) -> Batch {

@@ -6,8 +6,12 @@
 //!   in the end: `measured` (default) or `estimated`.
 //! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(log n) for n backlogged flows.
+//! * Longest call: O(log n).
 //! * Guarantees: |W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j over any interval in which flows i and j are backlogged, W the time
 //!   received on the resource and s the longest of a packet.
+//! * A flow can gain: nothing by queue depth, scale, order, new flows, refilling or small packets first: F is paid
+//!   before the packet is served, and v is F then. Of ever new flows, each removed before it is measured, the estimates
+//!   are all that is ever charged: they gain by what they are too low.
 //! * Times must be known in advance; a wrong one is corrected in the flow's next tag, unless `charge=estimated`.
 //! * Example: `scfq`, `scfq:resource=0`, `scfq:charge=estimated`.
 //!
@@ -30,10 +34,12 @@ use dovetail_units::{ResourceVec, Time, Weight};
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge::{self, Charge};
 use crate::contract::FlowConfig;
-use crate::one_resource::{FlowTags, REBASE_AT, RESOURCE, resource};
+use crate::flow_tags::FinishTags;
+use crate::one_resource::{RESOURCE, resource};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, Queues};
 use crate::spec::{Spec, SpecError};
+use crate::tag::Tag;
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -43,6 +49,8 @@ pub const ENTRY: Entry = Entry {
     resources: Resources::Any,
     parameters: &[RESOURCE, charge::PARAMETER],
     complexity: "O(log n)",
+    worst_call: "O(log n)",
+    gains: &[],
     guarantee: "|W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j on that resource",
     weights: Weights::Shared,
     work_conserving: "yes",
@@ -51,39 +59,26 @@ pub const ENTRY: Entry = Entry {
     brief: Brief { fairness: "processing time", work_conserving: "yes", costs_ahead: "at head", paper: "INFOCOM 1994" },
 };
 
-type FlowQueues<const M: usize, P> = Queues<M, P, FlowTags, ()>;
+type FlowQueues<const M: usize, P> = Queues<M, P, FinishTags, ()>;
 
 /// Self-clocked fair queueing of one resource.
 #[derive(Clone, Debug)]
 pub struct Scfq {
     resource: usize,
     charge: Charge,
-    virtual_time: u64,
+    virtual_time: u128,
     /// Backlogged flows by the finish tags of their first packets.
-    heads: IndexedHeap<u64>,
-    rebase_at: u64,
-    rebases: u32,
+    heads: IndexedHeap<u128>,
 }
 
 impl Scfq {
     /// Of this resource, charging so.
     pub fn new(resource: usize, charge: Charge) -> Self {
-        Self { resource, charge, virtual_time: 0, heads: IndexedHeap::default(), rebase_at: REBASE_AT, rebases: 0 }
+        Self { resource, charge, virtual_time: 0, heads: IndexedHeap::default() }
     }
 
     pub(crate) fn from_spec<const M: usize>(spec: &Spec) -> Result<Self, SpecError> {
         Ok(Self::new(resource::<M>(spec)?, Charge::from_spec(spec)?))
-    }
-
-    /// For tests: lower all tags by half of `tag` whenever the virtual time reaches it.
-    pub fn rebasing_at(mut self, tag: u64) -> Self {
-        self.rebase_at = tag.clamp(2, REBASE_AT);
-        self
-    }
-
-    /// How often tags were lowered; wraps.
-    pub fn rebases(&self) -> u32 {
-        self.rebases
     }
 
     /// Tag the flow's first waiting packet and put it among the heads.
@@ -94,22 +89,13 @@ impl Scfq {
         };
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        record.state.tag_head(cost, weight);
-        self.heads.set(flow, record.state.head_finish());
-    }
-
-    /// O(flows), once in 19 hours of virtual time.
-    fn rebase<const M: usize, P>(&mut self, queues: &mut FlowQueues<M, P>) {
-        let by = self.rebase_at / 2;
-        self.virtual_time = self.virtual_time.saturating_sub(by);
-        queues.flows_mut().for_each(|flow| flow.state.lower(by));
-        self.heads.rekey(|tag| tag.saturating_sub(by));
-        self.rebases = self.rebases.wrapping_add(1);
+        record.state.tag_head([cost], [weight]);
+        self.heads.set(flow, record.state.head());
     }
 }
 
 impl<const M: usize> Discipline<M> for Scfq {
-    type Flow = FlowTags;
+    type Flow = FinishTags;
     type Stamp = ();
 
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
@@ -121,7 +107,7 @@ impl<const M: usize> Discipline<M> for Scfq {
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         // Behind a packet that is not served yet, F of the one before is at least v anyway.
         if queues.flow(flow).head == slot {
-            queues.flow_mut(flow).state.set_floor(self.virtual_time);
+            queues.flow_mut(flow).state.set_floor(Tag::at(self.virtual_time));
             self.place_head(flow, queues);
         }
     }
@@ -140,11 +126,8 @@ impl<const M: usize> Discipline<M> for Scfq {
         let tags = &mut queues.flow_mut(flow).state;
         tags.serve_head();
         // Only a correction downwards can put F below v.
-        self.virtual_time = self.virtual_time.max(tags.finish().ticks);
+        self.virtual_time = self.virtual_time.max(tags.finish());
         self.place_head(flow, queues);
-        if self.virtual_time >= self.rebase_at {
-            self.rebase(queues);
-        }
         ([0; M], 0)
     }
 
@@ -160,7 +143,7 @@ impl<const M: usize> Discipline<M> for Scfq {
         }
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        record.state.correct(before[self.resource], after[self.resource], weight);
+        record.state.correct([before[self.resource]], [after[self.resource]], [weight]);
         self.place_head(flow, queues);
     }
 

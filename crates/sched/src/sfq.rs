@@ -2,15 +2,23 @@
 //!
 //! Shares: equal (weighted) processing time on one resource, by start tags.
 //!
-//! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link). `charge` = what a flow pays
-//!   in the end: `measured` (default) or `estimated`.
+//! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link).
+//!   `charge` = what a flow pays in the end: `measured` (default) or `estimated`. `newcomers` = whether a flow pays a
+//!   deposit before its first packet: `pay` (default), or `free` as published.
 //! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(log n) for n backlogged flows.
-//! * Guarantees: |W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j over any interval in which flows i and j are backlogged, W the time
-//!   received on the resource and s the longest of a packet; whatever the resource's speed does meanwhile.
-//! * Times need not be known in advance: only the next packet's tags depend on them, and they are corrected by measurement, unless
-//!   `charge=estimated`.
-//! * Example: `sfq`, `sfq:resource=0`, `sfq:charge=estimated`.
+//! * Longest call: O(log n).
+//! * Guarantees: |W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j over any interval in which flows i and j are backlogged, W
+//!   the time received on the resource and s the longest of a packet of the flow so far; whatever the resource's speed
+//!   does meanwhile. A packet ends on a resource of constant speed by its expected arrival, plus the flow's longest
+//!   packet at its own part of the speed, plus a longest packet of every other flow (`newcomers=free`: its own packet
+//!   at full speed instead).
+//! * A flow can gain: nothing by queue depth, scale, order, new flows, refilling or small packets first; see
+//!   [`flow_tags`](crate::flow_tags). By `newcomers=free` new flows starve all others. Of ever new flows, each removed
+//!   before it is measured, the estimates are all that is ever charged: they gain by what they are too low.
+//! * Times need not be known in advance but for a flow's first packet, and by how much another is its largest so far:
+//!   else only the next packet's tags depend on them, and they are corrected by measurement, unless `charge=estimated`.
+//! * Example: `sfq`, `sfq:resource=0`, `sfq:charge=estimated`, `sfq:newcomers=free`.
 //!
 //! Tags of the flow's packet k, of time s:
 //!
@@ -22,23 +30,28 @@
 //! Served is the packet with the smallest S; ties go to the flow with the lowest index.
 //!
 //! Differences from the paper, with reasons:
+//! * Served is the packet with the smallest S + d, d the flow's deposit, and v follows that
+//!   ([`flow_tags`](crate::flow_tags)): published, a flow that comes is served before all others, so that a stream of
+//!   ever new flows starves them.
 //! * "In service" is the packet handed out last: the scheduler stands at the entrance of the pipeline, and the buffers behind
 //!   it keep the order.
 //! * A busy period ends when no packet waits and every packet handed out is reported finished on the resource, or abandoned before
 //!   it. If reports do not come, v is held at the last S: a returning flow then still waits for at most its own last packet.
 //! * A packet of no time on the resource counts as one nanosecond.
 
-use alloc::vec::Vec;
-
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge::{self, Charge};
 use crate::contract::{FlowConfig, Progress, Ticket};
-use crate::one_resource::{FlowTags, REBASE_AT, RESOURCE, resource};
+use crate::flow_tags::StartTags;
+use crate::newcomers::{self, Newcomers};
+use crate::one_resource::{RESOURCE, charged, resource};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{IndexedHeap, Queues};
 use crate::spec::{Spec, SpecError};
+use crate::steps;
+use crate::tag::Tag;
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -46,74 +59,103 @@ pub const ENTRY: Entry = Entry {
     summary: "Start-time fair queueing of one resource",
     shares: "equal weighted time on one resource, by start tags",
     resources: Resources::Any,
-    parameters: &[RESOURCE, charge::PARAMETER],
+    parameters: &[RESOURCE, charge::PARAMETER, newcomers::PARAMETER],
     complexity: "O(log n)",
+    worst_call: "O(log n)",
+    gains: &[],
     guarantee: "|W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j on that resource, at any speed of it",
     weights: Weights::Shared,
     work_conserving: "yes",
-    costs: "for the next packet's tag; corrected by measurement unless charge=estimated",
+    costs: "for the next packet's tag, and a flow's first; corrected by measurement unless charge=estimated",
     paper: "Goyal, Vin, Cheng, IEEE/ACM ToN 5(5), 1997",
     brief: Brief { fairness: "processing time", work_conserving: "yes", costs_ahead: "no", paper: "ToN 1997" },
 };
 
-type FlowQueues<const M: usize, P> = Queues<M, P, FlowTags, ()>;
+/// Flows that [`Sfq::restart`] leaves without tags get them so many at a time.
+const TAGGED_AT_ONCE: usize = 4;
+
+/// A flow's tags.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SfqFlow {
+    tags: StartTags,
+    /// The first waiting packet starts no earlier, as of its arrival.
+    floor: Tag,
+    /// Tags of another epoch than the discipline's count as zero.
+    epoch: u64,
+}
+
+type FlowQueues<const M: usize, P> = Queues<M, P, SfqFlow, ()>;
 
 /// Start-time fair queueing of one resource.
 #[derive(Clone, Debug)]
 pub struct Sfq {
     resource: usize,
     charge: Charge,
-    virtual_time: u64,
+    newcomers: Newcomers,
+    virtual_time: u128,
     /// The largest finish tag of any packet served.
-    latest_finish: u64,
+    latest_finish: u128,
     /// Packets handed out that have not finished on the resource.
     in_service: u32,
-    /// Backlogged flows by the start tags of their first packets.
-    heads: IndexedHeap<u64>,
-    rebase_at: u64,
-    rebases: u32,
+    /// Backlogged flows by the tags of their first packets. Not empty while `untagged` is not.
+    heads: IndexedHeap<u128>,
+    /// Backlogged flows that have no tags yet since the resource changed, by their tags before.
+    untagged: IndexedHeap<u128>,
+    /// How often the resource has changed.
+    epoch: u64,
 }
 
 impl Sfq {
-    /// Of this resource, charging so.
-    pub fn new(resource: usize, charge: Charge) -> Self {
+    /// Of this resource, charging and treating newcomers so.
+    pub fn new(resource: usize, charge: Charge, newcomers: Newcomers) -> Self {
         Self {
             resource,
             charge,
+            newcomers,
             virtual_time: 0,
             latest_finish: 0,
             in_service: 0,
             heads: IndexedHeap::default(),
-            rebase_at: REBASE_AT,
-            rebases: 0,
+            untagged: IndexedHeap::default(),
+            epoch: 0,
         }
     }
 
     pub(crate) fn from_spec<const M: usize>(spec: &Spec) -> Result<Self, SpecError> {
-        Ok(Self::new(resource::<M>(spec)?, Charge::from_spec(spec)?))
+        Ok(Self::new(resource::<M>(spec)?, Charge::from_spec(spec)?, Newcomers::from_spec(spec)?))
     }
 
-    /// For tests: lower all tags by half of `tag` whenever the virtual time reaches it.
-    pub fn rebasing_at(mut self, tag: u64) -> Self {
-        self.rebase_at = tag.clamp(2, REBASE_AT);
-        self
-    }
-
-    /// How often tags were lowered; wraps.
-    pub fn rebases(&self) -> u32 {
-        self.rebases
+    /// The flow's state, anew if it is of an earlier epoch, and its weight.
+    fn state<'a, const M: usize, P>(&self, flow: u32, queues: &'a mut FlowQueues<M, P>) -> (&'a mut SfqFlow, Weight) {
+        let record = queues.flow_mut(flow);
+        let weight = record.weight();
+        if record.state.epoch != self.epoch {
+            record.state = SfqFlow { epoch: self.epoch, ..SfqFlow::default() };
+        }
+        (&mut record.state, weight)
     }
 
     /// Tag the flow's first waiting packet and put it among the heads.
     fn place_head<const M: usize, P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
+        self.untagged.remove(flow);
         let Some(cost) = queues.head(flow).map(|s| s.cost[self.resource]) else {
             self.heads.remove(flow);
             return;
         };
-        let record = queues.flow_mut(flow);
-        let weight = record.weight();
-        record.state.tag_head(cost, weight);
-        self.heads.set(flow, record.state.start());
+        let newcomers = self.newcomers;
+        let (state, weight) = self.state(flow, queues);
+        state.tags.tag_head(state.floor.ticks(), charged(cost), newcomers);
+        let tag = state.tags.head(weight);
+        self.heads.set(flow, tag);
+    }
+
+    /// Tag some flows that wait for it since the resource changed.
+    fn tag_some<const M: usize, P>(&mut self, queues: &mut FlowQueues<M, P>) {
+        for _ in 0..TAGGED_AT_ONCE {
+            let Some((_, flow)) = self.untagged.peek() else { return };
+            steps::take(1);
+            self.place_head(flow, queues);
+        }
     }
 
     /// The resource that is shared.
@@ -121,28 +163,29 @@ impl Sfq {
         self.resource
     }
 
-    /// Share this resource from now on, as if no packet had been served before. O(flows log flows).
-    pub(crate) fn restart<const M: usize, P>(&mut self, resource: usize, queues: &mut FlowQueues<M, P>) {
-        self.resource = resource;
-        (self.virtual_time, self.latest_finish, self.in_service) = (0, 0, 0);
-        queues.flows_mut().for_each(|flow| flow.state = FlowTags::default());
-        let backlogged: Vec<u32> = self.heads.flows().collect();
-        backlogged.into_iter().for_each(|flow| self.place_head(flow, queues));
+    /// How often the resource has changed.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
     }
 
-    /// O(flows), once in 19 hours of virtual time.
-    fn rebase<const M: usize, P>(&mut self, queues: &mut FlowQueues<M, P>) {
-        let by = self.rebase_at / 2;
-        self.virtual_time = self.virtual_time.saturating_sub(by);
-        self.latest_finish = self.latest_finish.saturating_sub(by);
-        queues.flows_mut().for_each(|flow| flow.state.lower(by));
-        self.heads.rekey(|tag| tag.saturating_sub(by));
-        self.rebases = self.rebases.wrapping_add(1);
+    /// Whether every flow has its tags since the resource changed.
+    pub(crate) fn is_tagged(&self) -> bool {
+        self.untagged.is_empty()
+    }
+
+    /// Share this resource from now on, as if no packet had been served before. Not while flows are untagged. O(log
+    /// flows).
+    pub(crate) fn restart<const M: usize, P>(&mut self, resource: usize, queues: &mut FlowQueues<M, P>) {
+        self.resource = resource;
+        self.epoch += 1;
+        (self.virtual_time, self.latest_finish, self.in_service) = (0, 0, 0);
+        core::mem::swap(&mut self.heads, &mut self.untagged);
+        self.tag_some(queues);
     }
 }
 
 impl<const M: usize> Discipline<M> for Sfq {
-    type Flow = FlowTags;
+    type Flow = SfqFlow;
     type Stamp = ();
 
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
@@ -152,15 +195,16 @@ impl<const M: usize> Discipline<M> for Sfq {
     fn stamp(&mut self, _now: Time) {}
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
-        if queues.flow(flow).head != slot {
-            // S is at least v anyway behind a packet that is not served yet.
-            return;
+        if queues.flow(flow).head == slot {
+            if self.heads.is_empty() && self.in_service == 0 {
+                self.virtual_time = self.virtual_time.max(self.latest_finish);
+            }
+            let now = self.virtual_time;
+            let (state, weight) = self.state(flow, queues);
+            state.floor = Tag::at(state.tags.floor(now, weight));
+            self.place_head(flow, queues);
         }
-        if self.heads.is_empty() && self.in_service == 0 {
-            self.virtual_time = self.virtual_time.max(self.latest_finish);
-        }
-        queues.flow_mut(flow).state.set_floor(self.virtual_time);
-        self.place_head(flow, queues);
+        self.tag_some(queues);
     }
 
     fn choose<P>(&mut self, _now: Time, _queues: &mut FlowQueues<M, P>) -> Choice {
@@ -171,19 +215,19 @@ impl<const M: usize> Discipline<M> for Sfq {
         &mut self,
         _now: Time,
         flow: u32,
-        _cost: &ResourceVec<M>,
+        cost: &ResourceVec<M>,
         queues: &mut FlowQueues<M, P>,
     ) -> ([u64; M], u32) {
         self.in_service = self.in_service.saturating_add(1);
-        let tags = &mut queues.flow_mut(flow).state;
-        // Only a correction downwards can put S below v.
-        self.virtual_time = self.virtual_time.max(tags.start());
-        tags.serve_head();
-        self.latest_finish = self.latest_finish.max(tags.finish().ticks);
+        let nanos = charged(cost[self.resource]);
+        let (state, weight) = self.state(flow, queues);
+        state.floor = Tag::default();
+        let (tag, finish) = (state.tags.serve_head(nanos, weight), state.tags.finish());
+        // Only a correction downwards can put it below v.
+        self.virtual_time = self.virtual_time.max(tag);
+        self.latest_finish = self.latest_finish.max(finish);
         self.place_head(flow, queues);
-        if self.virtual_time >= self.rebase_at {
-            self.rebase(queues);
-        }
+        self.tag_some(queues);
         ([0; M], 0)
     }
 
@@ -206,19 +250,29 @@ impl<const M: usize> Discipline<M> for Sfq {
         if self.charge == Charge::Estimated {
             return;
         }
-        let record = queues.flow_mut(flow);
-        let weight = record.weight();
-        record.state.correct(before[self.resource], after[self.resource], weight);
-        self.latest_finish = self.latest_finish.max(record.state.finish().ticks);
+        let more = charged(after[self.resource]) - charged(before[self.resource]);
+        let (state, weight) = self.state(flow, queues);
+        state.tags.correct(more, weight);
+        let finish = state.tags.finish();
+        self.latest_finish = self.latest_finish.max(finish);
         self.place_head(flow, queues);
     }
 
-    fn reweighed<P>(&mut self, flow: u32, _old: Weight, queues: &mut FlowQueues<M, P>) {
+    fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<M, P>) {
+        let tagged = self.heads.get(flow).is_some() && self.newcomers == Newcomers::Pay;
+        let now = self.virtual_time;
+        let (state, weight) = self.state(flow, queues);
+        if tagged && weight != old {
+            state.tags.reweigh(now, old, weight);
+            state.floor = Tag::default();
+        }
         self.place_head(flow, queues);
     }
 
-    fn removed<P>(&mut self, flow: u32, _queues: &mut FlowQueues<M, P>) {
+    fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.heads.remove(flow);
+        self.untagged.remove(flow);
+        self.tag_some(queues);
     }
 
     fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {

@@ -106,7 +106,11 @@ impl Spec {
 }
 
 /// What the value of a parameter stands for that has so few.
-pub(crate) fn choice<T>(parameter: &str, value: &str, choices: [(&'static str, T); 2]) -> Result<T, SpecError> {
+pub(crate) fn choice<T, const N: usize>(
+    parameter: &str,
+    value: &str,
+    choices: [(&'static str, T); N],
+) -> Result<T, SpecError> {
     let names = choices.each_ref().map(|&(name, _)| name);
     let found = choices.into_iter().find(|&(name, _)| name == value).map(|(_, choice)| choice);
     let message = || format!("{parameter}={value}: expected {}", names.join(" or "));

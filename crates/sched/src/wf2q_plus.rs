@@ -7,6 +7,13 @@
 //!   in the end, and V counts as work: `measured` (default) or `estimated`.
 //! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(log n) amortised for n backlogged flows.
+//! * Longest call: O(log n), up to [`most_events`](crate::one_resource::most_events) flows that cease to count in W
+//!   (256 of few, 16 of 10^6), and as many whose first packets come to their starts. Flows that still count make V
+//!   slower, not below what the guarantees need. Packets beyond that are looked at by the next calls in the order of
+//!   their starts: where E come to them at once, up to E / (most - 1) packets may go first.
+//! * A flow can gain: without limit by a new flow for every tiny packet, while the old ones stay: each counts in W
+//!   until V comes to its F; with ever more of them V hardly moves. Flows that are removed count no longer: removing
+//!   and adding gains at most 1.06, by search.
 //! * Guarantees at a resource that is never kept waiting, with r_i = w_i / (sum of the weights of all flows), s_i the longest time of a
 //!   packet of flow i and L of any: a packet that arrives when its flow has work Q in the system, its own included, ends at most
 //!   Q/r_i + s_i/r_i + L - s_i later (worst-case fair); it ends at most L after it does at a server of its own of speed r_i. While
@@ -28,7 +35,8 @@
 //!   not owed anything now. The guarantees hold as if W were always the sum over all flows, which it never exceeds.
 //! * Work is that of the packets handed out, as time passes, and all of it when the next one is asked for: the
 //!   scheduler stands at the entrance of the pipeline, whose pace need not be that of the resource.
-//! * V is not set to zero at the end of a busy period, but to the largest F: no flow has credit or debt.
+//! * V is not set to zero at the end of a busy period, but to the largest F, or, if that takes long, all tags are
+//!   forgotten: no flow has credit or debt.
 //! * A packet of no time on the resource counts as one nanosecond.
 
 use dovetail_units::{ResourceVec, Time, Weight};
@@ -36,10 +44,13 @@ use dovetail_units::{ResourceVec, Time, Weight};
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge::{self, Charge};
 use crate::contract::FlowConfig;
-use crate::one_resource::{FlowTags, FluidClock, REBASE_AT, RESOURCE, charged, resource};
+use crate::gain::{Gain, Strategy};
+use crate::one_resource::{FluidClock, RESOURCE, charged, most_events, resource};
 use crate::per_flow::{Choice, Discipline};
-use crate::queues::{IndexedHeap, Queues};
+use crate::queues::{Queues, TagHeap};
 use crate::spec::{Spec, SpecError};
+use crate::steps;
+use crate::tag::Tag;
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -49,6 +60,12 @@ pub const ENTRY: Entry = Entry {
     resources: Resources::Any,
     parameters: &[RESOURCE, charge::PARAMETER],
     complexity: "O(log n)",
+    worst_call: "O(log n) and up to 2 * 256 flows that end or start, 2 * 16 of 10^6; later calls do the others",
+    gains: &[
+        Gain { strategy: Strategy::NewFlows, most: f64::INFINITY, reason: TINY },
+        Gain { strategy: Strategy::SmallFirst, most: 3.1, reason: "by search; as new flows" },
+        Gain { strategy: Strategy::RemoveAndAdd, most: 1.06, reason: "by search" },
+    ],
     guarantee: "a packet that finds work Q of its flow ends within (Q + s_i)/r_i + L - s_i, r_i = w_i / sum of all w",
     weights: Weights::Shared,
     work_conserving: "yes",
@@ -57,7 +74,23 @@ pub const ENTRY: Entry = Entry {
     brief: Brief { fairness: "GPS, never early", work_conserving: "yes", costs_ahead: "at head", paper: "ToN 1997" },
 };
 
-type FlowQueues<const M: usize, P> = Queues<M, P, FlowTags, ()>;
+/// Why new flows gain.
+const TINY: &str = "old flows count until V comes to their last tags: ever new flows of tiny packets slow V down";
+
+/// A flow's tags.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wf2qPlusFlow {
+    /// Finish tag of the last packet served.
+    finish: Tag,
+    /// V when the first waiting packet came, if it did not wait behind another one.
+    floor: u128,
+    /// Finish tag of the first waiting packet, by its estimated time.
+    head_finish: Tag,
+    /// The epoch of the clock that these are of.
+    epoch: u64,
+}
+
+type FlowQueues<const M: usize, P> = Queues<M, P, Wf2qPlusFlow, ()>;
 
 /// WF2Q+ of one resource.
 #[derive(Clone, Debug)]
@@ -71,11 +104,11 @@ pub struct Wf2qPlus {
     /// Until when the passing of time has been seen.
     settled: Time,
     /// Backlogged flows whose first packets start after V (or did when last looked at), by start tag.
-    early: IndexedHeap<u64>,
+    early: TagHeap,
     /// Backlogged flows whose first packets may start, by finish tag.
-    eligible: IndexedHeap<u64>,
-    rebase_at: u64,
-    rebases: u32,
+    eligible: TagHeap,
+    /// For tests: a call looks at so many flows that may start from then on.
+    events: Option<usize>,
 }
 
 impl Wf2qPlus {
@@ -87,10 +120,9 @@ impl Wf2qPlus {
             clock: FluidClock::default(),
             pending: 0,
             settled: Time::ZERO,
-            early: IndexedHeap::default(),
-            eligible: IndexedHeap::default(),
-            rebase_at: REBASE_AT,
-            rebases: 0,
+            early: TagHeap::default(),
+            eligible: TagHeap::default(),
+            events: None,
         }
     }
 
@@ -98,22 +130,21 @@ impl Wf2qPlus {
         Ok(Self::new(resource::<M>(spec)?, Charge::from_spec(spec)?))
     }
 
-    /// For tests: lower all tags by half of `tag` whenever the virtual time reaches it.
-    pub fn rebasing_at(mut self, tag: u64) -> Self {
-        self.rebase_at = tag.clamp(2, REBASE_AT);
-        self
+    /// For tests: a call looks at so many flows.
+    pub fn passing(self, events: usize) -> Self {
+        Self { clock: FluidClock::passing(events), events: Some(events.max(1)), ..self }
     }
 
-    /// How often tags were lowered; wraps.
-    pub fn rebases(&self) -> u32 {
-        self.rebases
+    /// Whether a packet has come to its start since it was last looked for those.
+    pub fn lags(&self) -> bool {
+        self.early.peek().is_some_and(|(start, _)| start <= self.clock.virtual_time())
     }
 
     /// Count so much of the pending work, and let V follow the smallest start tag.
     fn work<const M: usize, P>(&mut self, nanos: i64, queues: &mut FlowQueues<M, P>) {
         let weight = |flow| queues.flow(flow).weight();
         self.pending -= nanos;
-        self.clock.advance(nanos.unsigned_abs(), weight);
+        self.clock.advance_past(nanos.unsigned_abs(), weight);
         match self.early.peek() {
             Some((start, _)) if self.eligible.is_empty() => self.clock.jump(start, weight),
             None if self.eligible.is_empty() && self.pending <= 0 => {
@@ -121,9 +152,6 @@ impl Wf2qPlus {
                 self.clock.end_all(weight);
             }
             _ => (),
-        }
-        if self.clock.virtual_time() >= self.rebase_at {
-            self.rebase(queues);
         }
     }
 
@@ -136,32 +164,29 @@ impl Wf2qPlus {
         };
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        record.state.tag_head(cost, weight);
-        if record.state.start() <= self.clock.virtual_time() {
-            self.eligible.set(flow, record.state.head_finish());
+        let start = record.state.finish.at_least(record.state.floor);
+        record.state.head_finish = start.moved(charged(cost), weight);
+        if start.ticks() <= self.clock.virtual_time() {
+            self.eligible.set(flow, record.state.head_finish.ticks());
         } else {
             self.eligible.remove(flow);
-            self.early.set(flow, record.state.start());
+            self.early.set(flow, start.ticks());
         }
     }
 
-    fn is_active<const M: usize, P>(&self, flow: u32, queues: &FlowQueues<M, P>) -> bool {
-        queues.flow(flow).packets > 0 || self.clock.has_end(flow)
-    }
-
-    /// O(flows), once in 19 hours of virtual time.
-    fn rebase<const M: usize, P>(&mut self, queues: &mut FlowQueues<M, P>) {
-        let by = self.rebase_at / 2;
-        self.clock.lower(by);
-        queues.flows_mut().for_each(|flow| flow.state.lower(by));
-        self.early.rekey(|tag| tag.saturating_sub(by));
-        self.eligible.rekey(|tag| tag.saturating_sub(by));
-        self.rebases = self.rebases.wrapping_add(1);
+    /// The flow's tags, which are V if they were of an earlier epoch: then it has neither credit nor debt.
+    fn tags<'a, const M: usize, P>(&self, flow: u32, queues: &'a mut FlowQueues<M, P>) -> &'a mut Wf2qPlusFlow {
+        let (state, epoch) = (&mut queues.flow_mut(flow).state, self.clock.epoch());
+        if state.epoch != epoch {
+            let past = Tag::at(self.clock.virtual_time());
+            *state = Wf2qPlusFlow { finish: past, floor: 0, head_finish: past, epoch };
+        }
+        state
     }
 }
 
 impl<const M: usize> Discipline<M> for Wf2qPlus {
-    type Flow = FlowTags;
+    type Flow = Wf2qPlusFlow;
     type Stamp = ();
 
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
@@ -175,18 +200,19 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
             return;
         }
         let virtual_time = self.clock.virtual_time();
-        let record = queues.flow_mut(flow);
-        record.state.set_floor(virtual_time);
-        self.clock.join(flow, record.weight());
+        self.tags(flow, queues).floor = virtual_time;
+        self.clock.join(flow, queues.flow(flow).weight());
         self.place_head(flow, queues);
     }
 
     fn choose<P>(&mut self, now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
         self.settled = now;
         self.work(self.pending.max(0), queues);
-        while let Some((_, flow)) = self.early.peek().filter(|&(start, _)| start <= self.clock.virtual_time()) {
+        for _ in 0..self.events.unwrap_or_else(|| most_events(self.early.len())) {
+            let Some((_, flow)) = self.early.peek().filter(|_| self.lags()) else { break };
+            steps::take(1);
             self.early.remove(flow);
-            self.eligible.set(flow, queues.flow(flow).state.head_finish());
+            self.eligible.set(flow, queues.flow(flow).state.head_finish.ticks());
         }
         self.eligible.peek().map_or(Choice::AwaitProgress, |(_, flow)| Choice::Flow(flow))
     }
@@ -200,9 +226,10 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
     ) -> ([u64; M], u32) {
         self.pending = self.pending.saturating_add(charged(cost[self.resource]));
         let record = queues.flow_mut(flow);
-        record.state.serve_head();
+        record.state.finish = record.state.head_finish;
+        record.state.floor = 0;
         if record.packets == 0 {
-            self.clock.end_at(flow, record.state.finish().ticks, record.weight(), true);
+            self.clock.end_at(flow, record.state.finish.ticks(), record.weight(), true);
         }
         self.place_head(flow, queues);
         ([0; M], 0)
@@ -220,11 +247,11 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
         }
         let (before, after) = (before[self.resource], after[self.resource]);
         self.pending = self.pending.saturating_add(charged(after) - charged(before));
-        let record = queues.flow_mut(flow);
-        let weight = record.weight();
-        record.state.correct(before, after, weight);
-        let finish = record.state.finish().ticks;
-        if record.packets == 0 && (finish > self.clock.virtual_time() || self.clock.has_end(flow)) {
+        let (weight, packets) = (queues.flow(flow).weight(), queues.flow(flow).packets);
+        let state = self.tags(flow, queues);
+        state.finish = state.finish.moved(charged(after) - charged(before), weight);
+        let finish = state.finish.ticks();
+        if packets == 0 && (finish > self.clock.virtual_time() || self.clock.end(flow).is_some()) {
             self.clock.end_at(flow, finish, weight, false);
         }
         self.place_head(flow, queues);
@@ -237,14 +264,20 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
     }
 
     fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<M, P>) {
-        if self.is_active(flow, queues) {
-            self.clock.reweigh(old, queues.flow(flow).weight());
+        let (new, waits) = (queues.flow(flow).weight(), queues.flow(flow).packets > 0);
+        match self.clock.end(flow) {
+            Some(end) => {
+                self.clock.leave(flow, old);
+                self.clock.end_at(flow, end, new, false);
+            }
+            None if waits => self.clock.reweigh(old, new),
+            None => (),
         }
         self.place_head(flow, queues);
     }
 
     fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
-        if self.is_active(flow, queues) {
+        if queues.flow(flow).packets > 0 || self.clock.end(flow).is_some() {
             self.clock.leave(flow, queues.flow(flow).weight());
         }
         self.early.remove(flow);

@@ -7,9 +7,18 @@
 //! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link). `charge` = what a flow pays
 //!   in the end, and GPS serves: `measured` (default) or `estimated`.
 //! * Weights: that on the resource that is shared.
-//! * Cost per packet: O(log n) amortised for n backlogged flows; a change of a flow's weight: O(its packets).
+//! * Cost per packet: O(log n) amortised for n backlogged flows.
+//! * Longest call: O(log n) and the ends of flows in GPS that came since the last one, up to 256 of few flows and 16 of
+//!   10^6 ([`most_events`](crate::one_resource::most_events)). Of more than those GPS lags: its clock stands at the
+//!   last one, and packets meet it there. It has caught up after N / (most - 1) calls, N the flows backlogged in it, or
+//!   at once when nothing waits and it has surely emptied.
 //! * Guarantees: with times known and the resource never kept waiting, every packet finishes at most one longest packet time
-//!   after it does in GPS (Parekh, Gallager, Theorem 1). It may finish far earlier.
+//!   after it does in GPS (Parekh, Gallager, Theorem 1), and the most by which GPS has lagged. It may finish far
+//!   earlier.
+//! * A flow can gain: without limit by a new flow for every tiny packet, while the old ones stay. In GPS each of them
+//!   is still owed a share when its packet has long been served; with ever more of them V hardly moves, and the next
+//!   new flow's F is before the F of all who wait. Flows that are removed count no longer: removing and adding gains at
+//!   most 1.05, by search.
 //! * Times must be known in advance; a wrong one is corrected in the flow's next tag and in GPS, unless `charge=estimated`.
 //! * Example: `wfq`, `wfq:resource=0`, `wfq:charge=estimated`.
 //!
@@ -28,17 +37,19 @@
 //! * GPS runs in real time at the resource's full speed. Where another resource is the bottleneck GPS is ahead of the packets, and
 //!   order tends to order of arrival: a weakness of WFQ at a resource that is not always available.
 //! * A packet of no time on the resource counts as one nanosecond.
-//! * A changed weight holds from the flow's first waiting packet on.
+//! * A changed weight holds at once, for what is left of the flow in GPS.
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge::{self, Charge};
 use crate::contract::FlowConfig;
-use crate::one_resource::{FlowTags, FluidClock, REBASE_AT, RESOURCE, Tag, charged, resource};
+use crate::gain::{Gain, Strategy};
+use crate::one_resource::{FluidClock, RESOURCE, charged, resource};
 use crate::per_flow::{Choice, Discipline};
-use crate::queues::{IndexedHeap, NIL, Queues};
+use crate::queues::{NIL, Queues, TagHeap};
 use crate::spec::{Spec, SpecError};
+use crate::tag::Tag;
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -48,6 +59,12 @@ pub const ENTRY: Entry = Entry {
     resources: Resources::Any,
     parameters: &[RESOURCE, charge::PARAMETER],
     complexity: "O(log n)",
+    worst_call: "O(log n) and up to 256 flows that end in GPS, 16 of 10^6; GPS lags of more",
+    gains: &[
+        Gain { strategy: Strategy::NewFlows, most: f64::INFINITY, reason: TINY },
+        Gain { strategy: Strategy::SmallFirst, most: f64::INFINITY, reason: TINY },
+        Gain { strategy: Strategy::RemoveAndAdd, most: 1.1, reason: "by search" },
+    ],
     guarantee: "every packet finishes by its finish in GPS and one longest packet time",
     weights: Weights::Shared,
     work_conserving: "yes",
@@ -56,15 +73,24 @@ pub const ENTRY: Entry = Entry {
     brief: Brief { fairness: "GPS", work_conserving: "yes", costs_ahead: "yes", paper: "ToN 1993" },
 };
 
+/// Why new flows gain.
+const TINY: &str =
+    "the fluid still serves old flows when their packets have left: ever new flows of tiny packets slow its time down";
+
 /// A flow's tags, and where GPS stands with it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WfqFlow {
-    tags: FlowTags,
+    /// Finish tag of the last packet served.
+    finish: Tag,
+    /// Finish tag of the first waiting packet, by its estimated time.
+    head_finish: Tag,
     /// Finish tag of the flow's last packet, waiting or served: GPS is done with the flow when V reaches it.
     last: Tag,
+    /// The epoch of the clock that these are of.
+    epoch: u64,
 }
 
-type FlowQueues<const M: usize, P> = Queues<M, P, WfqFlow, u64>;
+type FlowQueues<const M: usize, P> = Queues<M, P, WfqFlow, u128>;
 
 /// Weighted fair queueing of one resource.
 #[derive(Clone, Debug)]
@@ -73,41 +99,51 @@ pub struct Wfq {
     charge: Charge,
     /// V, and the flows backlogged in GPS.
     gps: FluidClock,
-    /// Until when GPS has run.
+    /// Until when GPS has run, or lags behind.
     settled: Time,
     /// Flows with waiting packets by the finish tags of the first.
-    heads: IndexedHeap<u64>,
-    rebase_at: u64,
-    rebases: u32,
+    heads: TagHeap,
 }
 
 impl Wfq {
     /// Of this resource, charging so.
     pub fn new(resource: usize, charge: Charge) -> Self {
-        Self {
-            resource,
-            charge,
-            gps: FluidClock::default(),
-            settled: Time::ZERO,
-            heads: IndexedHeap::default(),
-            rebase_at: REBASE_AT,
-            rebases: 0,
-        }
+        let (gps, heads) = (FluidClock::default(), TagHeap::default());
+        Self { resource, charge, gps, settled: Time::ZERO, heads }
     }
 
     pub(crate) fn from_spec<const M: usize>(spec: &Spec) -> Result<Self, SpecError> {
         Ok(Self::new(resource::<M>(spec)?, Charge::from_spec(spec)?))
     }
 
-    /// For tests: lower all tags by half of `tag` whenever the virtual time reaches it.
-    pub fn rebasing_at(mut self, tag: u64) -> Self {
-        self.rebase_at = tag.clamp(2, REBASE_AT);
-        self
+    /// For tests: GPS is done with so many flows in a call.
+    pub fn passing(self, events: usize) -> Self {
+        Self { gps: FluidClock::passing(events), ..self }
     }
 
-    /// How often tags were lowered; wraps.
-    pub fn rebases(&self) -> u32 {
-        self.rebases
+    /// By how many nanoseconds GPS lagged after the last call that brought it ahead, and the most after any.
+    pub fn lag_ns(&self) -> [f64; 2] {
+        self.gps.lag_ns()
+    }
+
+    /// GPS as far as `now`, or as one call may bring it.
+    fn run<const M: usize, P>(&mut self, now: Time, queues: &FlowQueues<M, P>) {
+        let elapsed = now.since(self.settled).as_nanos();
+        self.settled = now;
+        self.gps.advance(elapsed, |flow| queues.flow(flow).weight());
+        if queues.packets() == 0 && self.gps.lags() && self.gps.has_emptied() {
+            self.gps.clear();
+        }
+    }
+
+    /// The flow's tags, which are V if they were of an earlier epoch: then it has neither credit nor debt.
+    fn tags<'a, const M: usize, P>(&self, flow: u32, queues: &'a mut FlowQueues<M, P>) -> &'a mut WfqFlow {
+        let (state, epoch) = (&mut queues.flow_mut(flow).state, self.gps.epoch());
+        if state.epoch != epoch {
+            let past = Tag::at(self.gps.virtual_time());
+            *state = WfqFlow { finish: past, head_finish: past, last: past, epoch };
+        }
+        state
     }
 
     /// Tag the flow's first waiting packet and put it among the heads.
@@ -118,72 +154,47 @@ impl Wfq {
         };
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        record.state.tags.set_floor(stamp);
-        record.state.tags.tag_head(cost, weight);
-        self.heads.set(flow, record.state.tags.head_finish());
+        record.state.head_finish = record.state.finish.at_least(stamp).moved(charged(cost), weight);
+        self.heads.set(flow, record.state.head_finish.ticks());
     }
 
     /// GPS serves the flow until `last`.
     fn set_last<const M: usize, P>(&mut self, flow: u32, last: Tag, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow_mut(flow);
         record.state.last = last;
-        if last.ticks > self.gps.virtual_time() || self.gps.has_end(flow) {
-            self.gps.end_at(flow, last.ticks, record.weight(), false);
+        if last.ticks() > self.gps.virtual_time() || self.gps.end(flow).is_some() {
+            self.gps.end_at(flow, last.ticks(), record.weight(), false);
         }
-    }
-
-    /// The finish tag of the flow's last packet, from that of the last one served.
-    fn recomputed_last<const M: usize, P>(&self, flow: u32, queues: &FlowQueues<M, P>) -> Tag {
-        let record = queues.flow(flow);
-        let (mut last, mut at) = (record.state.tags.finish(), record.head);
-        while at != NIL {
-            let slot = queues.slot(at);
-            last = last.at_least(slot.stamp).moved(charged(slot.cost[self.resource]), record.weight());
-            at = slot.next;
-        }
-        last
-    }
-
-    /// O(flows + packets), once in 19 hours of virtual time.
-    fn rebase<const M: usize, P>(&mut self, queues: &mut FlowQueues<M, P>) {
-        let by = self.rebase_at / 2;
-        self.gps.lower(by);
-        for flow in queues.flows_mut() {
-            flow.state.tags.lower(by);
-            flow.state.last = flow.state.last.lowered(by);
-        }
-        for stamp in queues.stamps_mut() {
-            *stamp = stamp.saturating_sub(by);
-        }
-        self.heads.rekey(|tag| tag.saturating_sub(by));
-        self.rebases = self.rebases.wrapping_add(1);
     }
 }
 
 impl<const M: usize> Discipline<M> for Wfq {
     type Flow = WfqFlow;
     /// V at the packet's arrival.
-    type Stamp = u64;
+    type Stamp = u128;
 
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
         config.weights()[self.resource]
     }
 
-    fn stamp(&mut self, _now: Time) -> u64 {
+    fn stamp(&mut self, _now: Time) -> u128 {
         self.gps.virtual_time()
     }
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         let cost = queues.slot(slot).cost[self.resource];
-        let record = queues.flow(flow);
-        let last = record.state.last.at_least(self.gps.virtual_time()).moved(charged(cost), record.weight());
+        let last = self.tags(flow, queues).last.at_least(self.gps.virtual_time());
+        let last = last.moved(charged(cost), queues.flow(flow).weight());
         self.set_last(flow, last, queues);
         if queues.flow(flow).head == slot {
             self.place_head(flow, queues);
         }
     }
 
-    fn choose<P>(&mut self, _now: Time, _queues: &mut FlowQueues<M, P>) -> Choice {
+    fn choose<P>(&mut self, now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
+        if self.gps.lags() {
+            self.run(now, queues);
+        }
         self.heads.peek().map_or(Choice::AwaitProgress, |(_, flow)| Choice::Flow(flow))
     }
 
@@ -194,7 +205,8 @@ impl<const M: usize> Discipline<M> for Wfq {
         _cost: &ResourceVec<M>,
         queues: &mut FlowQueues<M, P>,
     ) -> ([u64; M], u32) {
-        queues.flow_mut(flow).state.tags.serve_head();
+        let state = &mut queues.flow_mut(flow).state;
+        state.finish = state.head_finish;
         self.place_head(flow, queues);
         ([0; M], 0)
     }
@@ -210,44 +222,53 @@ impl<const M: usize> Discipline<M> for Wfq {
             return;
         }
         let (before, after): (Duration, Duration) = (before[self.resource], after[self.resource]);
-        let record = queues.flow_mut(flow);
-        let weight = record.weight();
-        record.state.tags.correct(before, after, weight);
+        let (nanos, weight, packets) =
+            (charged(after) - charged(before), queues.flow(flow).weight(), queues.flow(flow).packets);
+        let state = self.tags(flow, queues);
+        state.finish = state.finish.moved(nanos, weight);
         // With nothing waiting the last packet is the one served, exactly; else all that wait move along.
-        let last = match record.packets {
-            0 => record.state.tags.finish(),
-            _ => record.state.last.moved(charged(after) - charged(before), weight),
-        };
+        let last = if packets == 0 { state.finish } else { state.last.moved(nanos, weight) };
         self.set_last(flow, last, queues);
         self.place_head(flow, queues);
     }
 
     fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<M, P>) {
-        let elapsed = now.since(self.settled).as_nanos();
-        self.settled = now;
-        self.gps.advance(elapsed, |flow| queues.flow(flow).weight());
-        if self.gps.virtual_time() >= self.rebase_at {
-            self.rebase(queues);
-        }
+        self.run(now, queues);
     }
 
     fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<M, P>) {
-        if self.gps.has_end(flow) {
-            self.gps.reweigh(old, queues.flow(flow).weight());
+        if self.gps.end(flow).is_some() {
+            self.gps.leave(flow, old);
         }
-        let last = self.recomputed_last(flow, queues);
+        let (now, new) = (self.gps.virtual_time(), queues.flow(flow).weight());
+        // The first waiting packet starts where the flow's last one ended, wherever that is moved.
+        let head = queues.flow(flow).head;
+        let floor = if head == NIL { 0 } else { core::mem::take(queues.stamp_mut(head)) };
+        let state = self.tags(flow, queues);
+        state.finish = rescaled(state.finish.at_least(floor), now, old, new);
+        let last = rescaled(state.last, now, old, new);
         self.set_last(flow, last, queues);
         self.place_head(flow, queues);
     }
 
     fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.heads.remove(flow);
-        if self.gps.has_end(flow) {
+        if self.gps.end(flow).is_some() {
             self.gps.leave(flow, queues.flow(flow).weight());
         }
     }
 
     fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
         Err(ENTRY.cannot_change(parameter))
+    }
+}
+
+/// The tag of a flow whose weight was `old` until `now`: the work from then to there, or back, is the same.
+fn rescaled(tag: Tag, now: u128, old: Weight, new: Weight) -> Tag {
+    // Less than 2^96 times 2^30.
+    let by = |ticks: u128| ticks * u128::from(old.as_milli()) / u128::from(new.as_milli());
+    match tag.ticks() >= now {
+        true => Tag::at(now.saturating_add(by(tag.ticks() - now))),
+        false => Tag::at(now.saturating_sub(by(now - tag.ticks()))),
     }
 }

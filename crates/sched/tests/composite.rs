@@ -129,7 +129,7 @@ fn cpu_and_link_count_alike() {
 #[test]
 fn weights_divide_what_is_charged() {
     // A's packets of 4 at weight 2 count as much as B's of 2 at weight 1.
-    for spec in ["pcfq", "pcfq:clock=paper", "cbcs"] {
+    for spec in ["pcfq", "pcfq:clock=tags", "pcfq:clock=paper", "cbcs"] {
         assert_eq!(order(spec, &[2000, 1000], [[1, 3], [1, 1]], 8), "ABABABAB", "{spec}");
         // With packets alike, two of A for one of B.
         let served = order(spec, &[2000, 1000], [[1, 1], [1, 1]], 30);
@@ -139,12 +139,24 @@ fn weights_divide_what_is_charged() {
 
 #[test]
 fn credit_counters() {
+    // Q = 9. CC of A: 9 7 5 3 1, then 10 8 6 4 2 0, then 9 again: four packets, five, four. B's are 9 each.
+    assert_eq!(order("cbcs", &[1000; 2], [[1, 1], [4, 5]], 17), "AAAABAAAAABAAAABA");
+    // Q = 4: two of A in every turn. CC of B: 4, 8, 12 - 9 = 3, 7, 11 - 9 = 2, 6, 10 - 9 = 1: in turns 3, 5, 7.
+    assert_eq!(order("cbcs:quantum=4 ns", &[1000; 2], [[1, 1], [4, 5]], 17), "AAAAAABAAAABAAAAB");
+    // Q = 1: A serves in rounds 2, 4, 6 ..; B in rounds 9, 18 ..
+    assert_eq!(order("cbcs:quantum=1 ns", &[1000; 2], [[1, 1], [4, 5]], 7), "AAAABAA");
+}
+
+#[test]
+fn credit_counters_as_published() {
     // Q = 9. CC of A: 9 7 5 3 1 -1, then 8 6 4 2 0, then 9 again: five packets, four, five. B's are 9 each.
-    assert_eq!(order("cbcs", &[1000; 2], [[1, 1], [4, 5]], 17), "AAAAABAAAABAAAAAB");
+    let order =
+        |quantum: &str, count| order(&format!("cbcs:newcomers=free{quantum}"), &[1000; 2], [[1, 1], [4, 5]], count);
+    assert_eq!(order("", 17), "AAAAABAAAABAAAAAB");
     // Q = 4: two of A in every turn. CC of B: 4 - 9 = -5, -1, 3 - 9 = -6, -2, 2 - 9 = -7, -3, 1: in turns 1, 3, 5, 7.
-    assert_eq!(order("cbcs:quantum=4 ns", &[1000; 2], [[1, 1], [4, 5]], 20), "AABAAAABAAAABAAAABAA");
+    assert_eq!(order(",quantum=4 ns", 20), "AABAAAABAAAABAAAABAA");
     // Q = 1: A owes 1 after each packet and serves in rounds 1, 3, 5 ..; B owes 8 and serves in rounds 1 and 10.
-    assert_eq!(order("cbcs:quantum=1 ns", &[1000; 2], [[1, 1], [4, 5]], 7), "ABAAAAB");
+    assert_eq!(order(",quantum=1 ns", 7), "ABAAAAB");
 }
 
 #[test]
@@ -164,7 +176,7 @@ fn a_quantum_can_change_and_is_a_time_or_auto() {
     for (spec, says) in [
         ("cbcs:charge=guess", "charge=guess: expected estimated or measured"),
         ("pcfq:charge=guess", "charge=guess: expected estimated or measured"),
-        ("pcfq:clock=wall", "clock=wall: expected tags or paper"),
+        ("pcfq:clock=wall", "clock=wall: expected served or tags or paper"),
         ("pcfq:alpha=1", "pcfq has no parameter \"alpha\""),
     ] {
         let error = build::<2, usize>(&spec.parse().unwrap(), Shape::default()).err().unwrap();
@@ -214,8 +226,9 @@ fn a_flow_that_comes_is_not_served_alone() {
         bench.offer(100_000, 1, 200, [1000, 0]);
         (100..).take_while(|k| bench.serve(k * 1000, [None; 2]) == 'B').count()
     };
-    // V is at A's start tag: B's first packet ends with A's next.
+    // V is at A's last finish tag, or at its start tag: B's first packet ends with A's next.
     assert_eq!(alone("pcfq"), 0);
+    assert_eq!(alone("pcfq:clock=tags"), 0);
     // By (5) and (6) V is half of 100,000 while A's tags are at 100,000; B's F are 51,000, 52,000 .. 101,000, and A's is 101,000.
     assert_eq!(alone("pcfq:clock=paper"), 50);
     assert_eq!(alone("cbcs"), 0);
@@ -254,9 +267,10 @@ fn who_understates_gains_nothing_if_charges_are_measured() {
 
 #[test]
 fn who_overstates_loses_nothing_if_charges_are_measured() {
-    // A's packets say 500, B's 100; both take 100. By pcfq the heads end 500 and 100 later: A is served when it has had 400 less, B when
-    // it has had at most 400 more, and has 500 more then. By cbcs they are Q + C_A + C_B = 500 + 500 + 100 apart. In packets of A, of 100 if
-    // measured and 500 if not, which is so for the schedulers of one resource, too; sfq looks at what flows have had only, so they take turns:
+    // A's packets say 500, B's 100; both take 100. By pcfq the heads end 500 and 100 later: A is served when it has had
+    // 400 less, B when it has had at most 400 more, and has 500 more then. By cbcs they are Q + C_A + C_B = 500 + 500 +
+    // 100 apart. In packets of A, of 100 if measured and 500 if not, which is so for the schedulers of one resource,
+    // too; sfq as published looks at what flows have had only, so they take turns:
     for (spec, packets_of_a, apart) in [
         ("pcfq", 1.0, 5.0),
         ("cbcs", 1.0, 11.0),
@@ -264,7 +278,8 @@ fn who_overstates_loses_nothing_if_charges_are_measured() {
         ("cbcs:charge=estimated", 0.2, 2.2),
         ("wfq:resource=0", 1.0, 5.0),
         ("wf2q+:resource=0", 1.0, 5.0),
-        ("sfq:resource=0", 1.0, 1.0),
+        ("sfq:resource=0", 1.0, 5.0),
+        ("sfq:resource=0,newcomers=free", 1.0, 1.0),
         ("scfq:resource=0", 1.0, 5.0),
         ("drr:resource=0", 1.0, 11.0),
         ("wfq:resource=0,charge=estimated", 0.2, 1.0),
@@ -285,7 +300,7 @@ fn who_overstates_loses_nothing_if_charges_are_measured() {
 /// A alone has had ten packets when nothing waits any more: nobody has credit or debt then, so both take turns from there on, A first as of equals.
 #[test]
 fn an_idle_time_settles_everything() {
-    for spec in ["pcfq", "pcfq:clock=paper", "cbcs"] {
+    for spec in ["pcfq", "pcfq:clock=tags", "pcfq:clock=paper", "cbcs"] {
         let mut bench = Bench::new(spec, &[1000; 2]);
         bench.offer(0, 0, 10, [10, 10]);
         assert_eq!(bench.order(0, 10), "AAAAAAAAAA", "{spec}");

@@ -113,9 +113,9 @@ fn messages_name_what_is_wrong_and_what_would_be_right() {
 fn parameters_are_those_of_the_parts_without_the_resource() {
     let of = |name| parameters(name).map(|all| all.iter().map(|p| p.name).collect::<Vec<_>>());
     assert_eq!(of("drr+drr"), Some(vec!["buffer", "full", "quantum", "charge"]));
-    assert_eq!(of("sfq+wfq"), Some(vec!["buffer", "full", "charge"]));
-    assert_eq!(of("fifo+sfq"), Some(vec!["buffer", "full", "charge"]));
-    assert_eq!(of("sfq"), Some(vec!["resource", "charge"]));
+    assert_eq!(of("sfq+wfq"), Some(vec!["buffer", "full", "charge", "newcomers"]));
+    assert_eq!(of("fifo+sfq"), Some(vec!["buffer", "full", "charge", "newcomers"]));
+    assert_eq!(of("sfq"), Some(vec!["resource", "charge", "newcomers"]));
     assert_eq!(of("drr+drfq"), None);
 }
 

@@ -43,7 +43,9 @@ fn fifo_serves_in_order_of_arrival() {
 #[test]
 fn drfq_gives_equal_dominant_service() {
     // Dominant times 3 and 9: three packets of A for one of B (paper, Fig. 1a).
-    assert_eq!(order("drfq", &[&[[2, 3]], &[[9, 1]]], 12), "ABAAABAAABAA");
+    assert_eq!(order("drfq:newcomers=free", &[&[[2, 3]], &[[9, 1]]], 12), "ABAAABAAABAA");
+    // With deposits of 3 and 9: A at 3, 6, 9, 12, 15 .., B at 9, 18 ..; of equal tags A.
+    assert_eq!(order("drfq", &[&[[2, 3]], &[[9, 1]]], 12), "AAABAAABAAAB");
 }
 
 #[test]
@@ -54,6 +56,8 @@ fn dovetailing_counts_alternating_needs_as_one() {
     let share = |spec: &str| order(spec, costs, 300).matches('A').count();
     assert_eq!(share("drfq:mode=memoryless"), 180);
     assert_eq!(share("drfq:mode=dovetail"), 200);
+    assert_eq!(share("drfq:mode=memoryless,newcomers=free"), 180);
+    assert_eq!(share("drfq:mode=dovetail,newcomers=free"), 200);
 }
 
 #[test]
@@ -75,12 +79,26 @@ const FIG_1: [&[[u64; 2]]; 2] = [&[[4, 4]], &[[2, 1]]];
 #[test]
 fn strict_atfq_serves_one_packet_of_u_for_two_of_v() {
     // F of A: 0, 4, 8, 12; of B: 0, 2, 4, 6, 8; equal ones in the order of the flows.
-    assert_eq!(order("atfq:loop=1", &FIG_1, 12), "ABBABBABBABB");
+    assert_eq!(order("atfq:loop=1,newcomers=free", &FIG_1, 12), "ABBABBABBABB");
+    // Who pays for the first packet: of A 8, 12, 16, 20; of B 3, 5, 7, 9, 11.
+    assert_eq!(order("atfq:loop=1", &FIG_1, 15), "BBBABBABBABBABB");
 }
 
 #[test]
 fn loops_of_atfq_serve_packets_together_that_go_well_together() {
     // Each loop is one A and two B; the pipeline is empty before each. BBA keeps the CPU busy, ABB would have it idle for 2.
-    assert_eq!(order("atfq:loop=3", &FIG_1, 12), "BBABBABBABBA");
-    assert_eq!(order("atfq:loop=6", &FIG_1, 12), "BBBBAABBBBAA");
+    assert_eq!(order("atfq:loop=3,newcomers=free", &FIG_1, 12), "BBABBABBABBA");
+    assert_eq!(order("atfq:loop=6,newcomers=free", &FIG_1, 12), "BBBBAABBBBAA");
+    // A pays 8 for its first packet, so that the first three are of B.
+    assert_eq!(order("atfq:loop=3", &FIG_1, 12), "BBBBBABBABBA");
+    assert_eq!(order("atfq:loop=6", &FIG_1, 18), "BBBBBABBBBAABBBBAA");
+}
+
+#[test]
+fn a_loop_of_atfq_has_one_packet_of_a_flow_if_it_may_have_no_more() {
+    // F of A: 8, 12, 16; of B: 3, 5, 7, 9. A packet of A is in a loop with B's if it begins before that ends: the one from 0 with B's first, the one
+    // from 8 with B's from 7 to 9, the one from 12 with B's from 11 to 13.
+    assert_eq!(order("atfq:per-flow=1", &FIG_1, 12), "BABBBABBABBA");
+    // As published each flow has a packet in every loop.
+    assert_eq!(order("atfq:per-flow=1,fill=all,newcomers=free", &FIG_1, 12), "BABABABABABA");
 }

@@ -83,20 +83,40 @@ fn mr3_charges_what_was_measured() {
 }
 
 #[test]
-fn mr3_lets_others_catch_up_once() {
+fn mr3_lets_others_catch_up() {
     // C has two packets of 9, A and B have packets of 1. First turns: EC = 1, 1, 9. A and B: B = 9 - 1 = 8 down to -1: nine packets.
-    // C: B = 0: its last packet. MaxEC = 1 from then on: one packet a turn.
-    let flows = [flow(1000, [1, 1]), flow(1000, [1, 1]), flow(1000, [9, 9])];
-    let (mut scheduler, ids) = scheduler("mr3", &flows, 0);
-    for (number, count) in [20, 20, 2].into_iter().enumerate() {
-        (0..count).for_each(|_| offer(&mut scheduler, ids[number], number, flows[number].cost));
+    // C: B = 0: its last packet. As published that is forgiven, and MaxEC = 1 from then on: one packet a turn. By default it counts once more: 9.
+    let nine = |flow: &str| flow.repeat(9);
+    for (spec, then) in [("mr3:newcomers=free", "ABABAB".to_string()), ("mr3", nine("A") + &nine("B") + "ABABAB")] {
+        let flows = [flow(1000, [1, 1]), flow(1000, [1, 1]), flow(1000, [9, 9])];
+        let (mut scheduler, ids) = scheduler(spec, &flows, 0);
+        for (number, count) in [30, 30, 2].into_iter().enumerate() {
+            (0..count).for_each(|_| offer(&mut scheduler, ids[number], number, flows[number].cost));
+        }
+        let expected = format!("ABC{}{}C{then}", nine("A"), nine("B"));
+        assert_eq!(serve(&mut scheduler, &flows, expected.len()), expected, "{spec}");
     }
-    assert_eq!(serve(&mut scheduler, &flows, 28), "ABCAAAAAAAAABBBBBBBBBCABABAB");
+}
+
+#[test]
+fn mr3_gives_a_new_flow_one_packet_in_its_first_turn() {
+    // A has packets of 9, B of 1. First turns: EC = 9, 1. Then A: B = 0: one packet; B: B = 9 - 1 = 8: nine.
+    // C comes with packets of 1 and has its turn after A's next: published, B = 9: ten packets; by default one, EC = 1, and B = 8 next.
+    for (spec, first) in [("mr3:newcomers=free", 10), ("mr3", 1)] {
+        let flows = [flow(1000, [9, 9]), flow(1000, [1, 1]), flow(1000, [1, 1])];
+        let (mut scheduler, ids) = scheduler(spec, &flows, 0);
+        (0..2).for_each(|f| (0..99).for_each(|_| offer(&mut scheduler, ids[f], f, flows[f].cost)));
+        assert_eq!(serve(&mut scheduler, &flows, 3), "ABA", "{spec}");
+        (0..99).for_each(|_| offer(&mut scheduler, ids[2], 2, flows[2].cost));
+        let (b, c) = ("B".repeat(9), "C".repeat(first));
+        let expected = format!("{b}A{c}{b}ACCCCCCCCC{b}");
+        assert_eq!(serve(&mut scheduler, &flows, expected.len()), expected, "{spec}");
+    }
 }
 
 #[test]
 fn estimates_that_were_too_long_earn_nothing_after_a_pause() {
-    for name in ["mr3", "gmr3:largest=4 ns"] {
+    for name in ["mr3", "mr3:newcomers=free", "gmr3:largest=4 ns", "gmr3:largest=4 ns,newcomers=free"] {
         let (mut scheduler, ids) = scheduler(name, &EQUALS, 0);
         offer(&mut scheduler, ids[0], 0, [8, 8]);
         let mut early = take(&mut scheduler).1;
@@ -114,14 +134,14 @@ fn gmr3_serves_equal_flows_a_credit_each() {
     // Dominant times 3 and 9, L = 9; weights are powers of two in thousandths, so that c = L = 9.
     // A: B = 9, 6, 3, 0: three packets, EC = 0. B: B = 9, 0: one packet, EC = 0.
     let flows = [flow(1024, [2, 3]), flow(1024, [9, 1])];
-    assert_eq!(order("gmr3:largest=9 ns", &flows, 12), "AAABAAABAAAB");
+    assert_eq!(order("gmr3:largest=9 ns,newcomers=free", &flows, 12), "AAABAAABAAAB");
 }
 
 #[test]
 fn gmr3_learns_the_largest_time() {
     // As before, but A's first turn knows of no packet longer than its own 3: one packet. Then B's 9 is known.
     let flows = [flow(1024, [2, 3]), flow(1024, [9, 1])];
-    assert_eq!(order("gmr3", &flows, 10), "ABAAABAAAB");
+    assert_eq!(order("gmr3:newcomers=free", &flows, 10), "ABAAABAAAB");
 }
 
 #[test]
@@ -150,7 +170,7 @@ fn gmr3_carries_what_a_turn_exceeded() {
     // L = 4, c = 4, packets of A take 3. B = 4, 1, -2: two packets, EC = 2. B = 2, -1: one, EC = 1. B = 3, 0: one, EC = 0.
     // B takes 4: one packet a turn.
     let flows = [flow(1024, [3, 1]), flow(1024, [1, 4])];
-    assert_eq!(order("gmr3:largest=4 ns", &flows, 14), "AABABABAABABAB");
+    assert_eq!(order("gmr3:largest=4 ns,newcomers=free", &flows, 14), "AABABABAABABAB");
 }
 
 #[test]
@@ -158,7 +178,22 @@ fn gmr3_charges_what_was_measured() {
     // Both say 4 = L = c; A takes 8, and L = c = 8 from then on: EC = 4 (its 8 less its c of 4).
     // B: B = 8, 4, 0: two packets. A: B = 8 - 4 = 4, then -4: EC = 4 again.
     let late = Given { takes: 2, ..flow(1024, [4, 4]) };
-    assert_eq!(order("gmr3:largest=4 ns", &[late, flow(1024, [4, 4])], 9), "ABBABBABB");
+    assert_eq!(order("gmr3:largest=4 ns,newcomers=free", &[late, flow(1024, [4, 4])], 9), "ABBABBABB");
+}
+
+#[test]
+fn gmr3_newcomers_pay_in_advance() {
+    // As above, but all begin with EC = L, so that B = 0 and first turns are of one packet.
+    let flows = [flow(1024, [2, 3]), flow(1024, [9, 1])];
+    // A: B = 0, -3; 6, 3, 0; 9, 6, 3, 0. B, of 9 = L: one packet a turn.
+    assert_eq!(order("gmr3:largest=9 ns", &flows, 12), "ABAABAAABAAA");
+    // A's first turn knows of no packet longer than its own.
+    assert_eq!(order("gmr3", &flows, 10), "ABAABAAABA");
+    // A: B = 0, -3; 1, -2; 2, -1; 3, 0; 4, 1, -2.
+    assert_eq!(order("gmr3:largest=4 ns", &[flow(1024, [3, 1]), flow(1024, [1, 4])], 14), "ABABABABAABABA");
+    // A takes 8 for 4: EC = 4 and 4 more; L = c = 8 from then on, and B = 0 in every turn. B: B = 0, -4; 4, 0; 8, 4, 0.
+    let late = Given { takes: 2, ..flow(1024, [4, 4]) };
+    assert_eq!(order("gmr3:largest=4 ns", &[late, flow(1024, [4, 4])], 12), "ABABABBABBAB");
 }
 
 /// Takes packets until the scheduler waits; the flows, and their tickets.
@@ -236,5 +271,5 @@ fn wrong_parameters_are_explained() {
     let error = |spec: &str| build::<2, ()>(&spec.parse().unwrap(), Shape::default()).err().unwrap().to_string();
     assert_eq!(error("mr3:progress=maybe"), "progress=maybe: expected started | finished | none");
     assert_eq!(error("gmr3:largest=many"), "largest=many: expected a time such as 200 us");
-    assert_eq!(error("mr3:largest=1 us"), "mr3 has no parameter \"largest\"; it has progress");
+    assert_eq!(error("mr3:largest=1 us"), "mr3 has no parameter \"largest\"; it has progress, newcomers");
 }

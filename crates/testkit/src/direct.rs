@@ -1,16 +1,20 @@
 //! The tradeoff discipline by the paper's direct implementation (section 5.2): for every flow the dominant share d_i and what
 //! remains of its head packet R_i, and at each event a visit to every flow. No heap, no virtual time, no running sums.
 //!
-//! It takes Theorem 3 from [`allocate`] (which `dovetail_model` checks by a linear program) and the *numbers* of
+//! It takes Theorem 3 from [`allocate`] (which `dovetail_model` checks by a linear program), who is near an end of order (23) from [`near_end`], and the *numbers* of
 //! [`dovetail_sched::tradeoff`], so that the two can be compared decision by decision:
 //!
-//! * Time in ticks of 2^-20 ns. R_i is in ticks of dominant time per weight, rounded down, at most 2^60; served in a span is
-//!   span times rate to the nearest tick.
+//! * Time in ticks of 2^-22 ns. R_i is in ticks of dominant time per weight, at least one. What a division by the weight leaves below a tick is kept for the flow's next packet, what
+//!   guaranteed service, and the bonus at either end, leave below one for the next span; while no flow is backlogged nothing is kept of these.
 //! * Normalised times in 2^-32, to the nearest.
-//! * The head packet that ends first does so at the first tick by which it surely has: floor(R_i / rate) + 1.
+//! * The head packet that ends first does so at the first tick by which it surely has: floor(R_i / rate) + 1, with R_i a tick more where two roundings come together.
 //! * Of several packets that end in the same tick, regular flows go first, by what is left and then by index; then the favoured flow
 //!   at the start of order (23), then the one at its end. What a flow was served beyond the end goes to its next packet.
-//! * Equals in order (23) go by turn: a flow takes a new turn when it becomes backlogged and when a packet of it ends favoured.
+//! * With alpha = 0 a packet starts when its flow is favoured, as (17) and (18) say, and never ends before: what was served beyond the end of the one before leaves a tick of it at least. When alpha
+//!   rises, those that have not started do so in the order in which they came to the head.
+//! * Of the flows near an end the favoured one has the least sum of what it has had of that end's bonus and its whole head packet, both in time per weight; equals go by index. It has had as much as the one that has had most when it
+//!   becomes backlogged; and when it is charged for bonus, no less than that one less its longest head since it was up to it.
+//! * Shares are allocated after all that happens at an instant, with alpha = 0 after each thing; not while packets that end at this instant are left.
 //! * What a packet took more or less than it said is charged to its flow's next packet, on each resource in nanoseconds, if it is more than a 4096th of what that takes and more than one; R_i has all of it.
 //! * The fluid's time stands still while the first packet that has started and waits is late on the CPU; and from when a packet that is late starts on the link until one does that is not,
 //!   or the one that was handed out last has. A packet is planned to be on CPU and link behind all that started before, for as long as it is charged in the fluid, from the first whole
@@ -18,21 +22,22 @@
 //!   it was the last one there, their times on the link are added to that.
 //! * Between two events R_i is brought up to date, and so rounded, when a flow becomes backlogged in the fluid or is removed from it, and
 //!   at a change of a weight or alpha; at no other time.
+//! * A call handles [`EVENTS_PER_CALL`] ends and instants of ends, and as many starts that alpha = 0 had kept back. What is left is left to the next calls: packets that come meanwhile come where the fluid stands, and what starts is
+//!   planned from the last call that left something.
 //!
-//! Unlike the product it handles every event up to `now` at every call, whatever waits to be served.
-//! Cost per call: O(n) for each event since the last call, n flows.
+//! Cost per call: O(n) for each event, n flows.
 
 use std::collections::VecDeque;
 
 use dovetail_sched::spec::SpecError;
-use dovetail_sched::tradeoff::allocate;
+use dovetail_sched::tradeoff::{DEFAULT_TOLERANCE, EVENTS_PER_CALL, allocate, near_end};
 use dovetail_sched::{
     DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket,
     UnknownFlow,
 };
-use dovetail_units::{Duration, ResourceVec, Time, Weight};
+use dovetail_units::{Duration, ResourceVec, Time};
 
-const TICK_BITS: u32 = 20;
+const TICK_BITS: u32 = 22;
 const ONE: u64 = 1 << 32;
 
 #[derive(Clone, Debug)]
@@ -41,8 +46,12 @@ struct Head {
     /// With what earlier packets took more or less than they said.
     charged: ResourceVec<2>,
     /// R_i.
-    left: i64,
+    left: i128,
+    /// Of the whole packet.
+    service: u128,
     started: bool,
+    /// Heads that came before.
+    number: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -56,9 +65,13 @@ struct Flow<P> {
     unstarted: VecDeque<ResourceVec<2>>,
     /// The head packet in the fluid; none if the flow is not backlogged there.
     head: Option<Head>,
-    /// d_i per weight.
-    rate: f64,
-    turn: u64,
+    /// By end of order (23): what it is counted to have had of the bonus, per weight, and its longest head since it was up to the others.
+    had: [u128; 2],
+    longest: [u128; 2],
+    /// What it has had besides since it was charged.
+    uncharged: u128,
+    /// Of a tick that divisions by the weight have left, in thousandths of the weight.
+    part: u128,
     /// What earlier packets took more than they said on each resource, nanoseconds.
     owed: [i64; 2],
 }
@@ -67,6 +80,9 @@ struct Flow<P> {
 #[derive(Clone, Debug)]
 pub struct DirectTradeoff<P> {
     alpha: f64,
+    tolerance: f64,
+    /// The latest time that was heard.
+    heard: Time,
     now: Time,
     /// `now` in the fluid's time.
     fluid_now: Time,
@@ -74,8 +90,20 @@ pub struct DirectTradeoff<P> {
     clock: u128,
     flows: Vec<Flow<P>>,
     free: Vec<u32>,
-    /// The favoured flows: first and last in order (23).
-    favoured: [Option<usize>; 2],
+    /// Guaranteed dominant share per weight, and what of a tick it has left.
+    rate: f64,
+    part: f64,
+    /// The favoured flows near the start and the end of order (23): their bonus per weight.
+    favoured: [Option<(usize, f64)>; 2],
+    bonus_part: [f64; 2],
+    /// Packets that end at `clock` may be left.
+    ending: bool,
+    /// Something has happened at `clock` since the shares were allocated.
+    stale: bool,
+    /// When a packet was asked for and events were left: asked again then, nothing more is handled.
+    put_off: Option<Time>,
+    /// The last call that left events to others.
+    unknown_until: Time,
     /// Packets that have started, and when each is late on CPU and link.
     started: VecDeque<(FlowId, [Time; 2])>,
     /// When CPU and link are through with each packet that has started, as planned.
@@ -85,27 +113,44 @@ pub struct DirectTradeoff<P> {
     /// The highest number of those that have come to the link or left.
     through: u64,
     link_is_late: bool,
-    turns: u64,
+    /// By end of order (23): the most that a flow has had of the bonus.
+    most: [u128; 2],
+    heads: u64,
     stats: Stats,
 }
 
 impl<P> DirectTradeoff<P> {
-    /// With this `alpha` in [0, 1].
+    /// With this `alpha` in [0, 1] and the default tolerance.
     pub fn new(alpha: f64) -> Self {
+        Self::with_tolerance(alpha, DEFAULT_TOLERANCE)
+    }
+
+    /// With this `alpha` in [0, 1] and this tolerance.
+    pub fn with_tolerance(alpha: f64, tolerance: f64) -> Self {
         Self {
             alpha,
+            tolerance,
+            heard: Time::ZERO,
             now: Time::ZERO,
             fluid_now: Time::ZERO,
             clock: 0,
             flows: Vec::new(),
             free: Vec::new(),
+            rate: 0.0,
+            part: 0.0,
             favoured: [None; 2],
+            bonus_part: [0.0; 2],
+            ending: false,
+            stale: false,
+            unknown_until: Time::ZERO,
+            put_off: None,
             started: VecDeque::new(),
             planned: Vec::new(),
             handed_out: Vec::new(),
             through: 0,
             link_is_late: false,
-            turns: 0,
+            most: [0; 2],
+            heads: 0,
             stats: Stats::default(),
         }
     }
@@ -124,22 +169,63 @@ impl<P> DirectTradeoff<P> {
         self.flows.iter().enumerate().filter_map(|(i, f)| f.head.as_ref().map(|h| (i, f, h)))
     }
 
-    /// Every event up to `now`.
-    fn handle_events(&mut self, now: Time) {
-        let passed = now.since(self.now);
-        self.now += passed;
+    /// The call's time, which never runs backwards.
+    fn hear(&mut self, now: Time) {
+        self.heard = self.heard.max(now);
+    }
+
+    /// Every event up to now, but no more than a call may.
+    fn handle_events(&mut self) {
+        let passed = self.heard.since(self.now);
+        self.now = self.heard;
         let stood = self.fluid_now;
         let wanted = if self.link_is_late { stood } else { stood + passed };
+        self.hold(stood, wanted);
+        self.start_kept_back();
+        let mut events = EVENTS_PER_CALL;
         loop {
-            // The CPU is late as soon as the packet that is first is.
-            let late = self.started.iter().find(|(flow, _)| self.find(*flow).is_some()).map(|(_, latest)| latest[0]);
-            self.fluid_now = late.map_or(wanted, |late| wanted.min(late)).max(stood);
+            self.hold(stood, wanted);
+            if self.ending {
+                if !self.end_due(&mut events) {
+                    break;
+                }
+                self.ending = false;
+                self.reallocate();
+                continue;
+            }
+            if self.stale && self.until_now() > 0 {
+                self.reallocate();
+            }
             let left = self.until_now();
-            let Some(ticks) = self.until_event().filter(|&ticks| ticks <= left) else { return };
+            let Some(ticks) = self.until_event().filter(|&ticks| !self.stale && ticks <= left) else { break };
+            if events == 0 {
+                break;
+            }
+            events -= 1;
             self.run(ticks);
-            self.end_due();
-            self.reallocate();
+            self.ending = true;
         }
+        self.hold(stood, wanted);
+        if self.lags() {
+            self.unknown_until = self.fluid_now;
+        }
+    }
+
+    /// The CPU is late as soon as the packet that is first is.
+    fn hold(&mut self, stood: Time, wanted: Time) {
+        let late = self.find_started().map(|latest| latest[0]);
+        self.fluid_now = late.map_or(wanted, |late| wanted.min(late)).max(stood);
+    }
+
+    /// When the first packet that has started and waits is late on CPU and link.
+    fn find_started(&self) -> Option<[Time; 2]> {
+        self.started.iter().find(|(flow, _)| self.find(*flow).is_some()).map(|(_, latest)| *latest)
+    }
+
+    /// Whether events that should have been handled by now are left.
+    fn lags(&self) -> bool {
+        let left = self.until_now();
+        self.ending || if self.stale { left > 0 } else { self.until_event().is_some_and(|ticks| ticks <= left) }
     }
 
     fn until_now(&self) -> u128 {
@@ -148,55 +234,105 @@ impl<P> DirectTradeoff<P> {
 
     /// Something other than the end of a packet changes the shares now.
     fn run_to_now(&mut self) {
-        self.run(self.until_now());
+        if !self.lags() {
+            self.run(self.until_now());
+        }
+    }
+
+    /// The shares are to be allocated anew.
+    fn changed(&mut self) {
+        self.stale = true;
+        if self.alpha == 0.0 && !self.ending {
+            self.reallocate();
+        }
+    }
+
+    /// Near which end the flow is favoured, and with how much per weight.
+    fn bonus_of(&self, flow: usize) -> Option<(usize, f64)> {
+        (0..2).find_map(|end| self.favoured[end].filter(|f| f.0 == flow).map(|f| (end, f.1)))
     }
 
     fn until_event(&self) -> Option<u128> {
-        let ticks = |flow: &Flow<P>, head: &Head| match flow.rate {
-            rate if rate > 0.0 => (head.left.max(0) as f64 / rate) as u128,
+        let ticks = |left: i128, part: f64, rate: f64| match rate {
+            rate if rate > 0.0 => ((left.max(0) as f64 - part) / rate) as u128,
             _ => u128::MAX,
         };
-        self.backlogged().map(|(_, f, h)| ticks(f, h).min(1 << 100) + 1).min()
+        let of_flow = |(i, _, h): (usize, &Flow<P>, &Head)| match self.bonus_of(i) {
+            None => ticks(h.left, self.part, self.rate),
+            Some((end, bonus)) => {
+                // Without a floor only the bonus serves, and what the floor has below a tick stays there.
+                let (spare, part) = if self.rate > 0.0 { (1, self.part) } else { (0, 0.0) };
+                ticks(h.left + spare, part + self.bonus_part[end], self.rate + bonus)
+            }
+        };
+        self.backlogged().map(|head| of_flow(head).min(1 << 100) + 1).min()
     }
 
     fn run(&mut self, ticks: u128) {
         self.clock += ticks;
-        for flow in &mut self.flows {
-            if let Some(head) = &mut flow.head {
-                head.left -= (ticks as f64 * flow.rate + 0.5) as i64;
-            }
+        let whole = |part: &mut f64, rate: f64| {
+            let served = *part + ticks as f64 * rate;
+            *part = served - (served as u128) as f64;
+            served as i128
+        };
+        let guaranteed = whole(&mut self.part, self.rate);
+        for head in self.flows.iter_mut().filter_map(|flow| flow.head.as_mut()) {
+            head.left -= guaranteed;
+        }
+        for end in 0..2 {
+            let Some((flow, rate)) = self.favoured[end] else { continue };
+            let bonus = whole(&mut self.bonus_part[end], rate);
+            self.flows[flow].uncharged += bonus as u128;
+            self.flows[flow].head.iter_mut().for_each(|head| head.left -= bonus);
         }
     }
 
-    fn end_due(&mut self) {
+    /// End what has ended; whether none is left.
+    fn end_due(&mut self, events: &mut usize) -> bool {
         loop {
-            let regular = |i: usize| !self.favoured.contains(&Some(i));
-            let due = self.backlogged().filter(|&(i, _, h)| h.left <= 0 && regular(i));
-            let Some((_, flow)) = due.map(|(i, _, h)| (h.left, i)).min() else { break };
-            self.end_head(flow);
-        }
-        for k in 0..2 {
-            while let Some(flow) =
-                self.favoured[k].filter(|&i| self.flows[i].head.as_ref().is_some_and(|h| h.left <= 0))
-            {
-                self.flows[flow].turn = self.next_turn();
-                self.end_head(flow);
+            let due = |&(_, _, h): &(usize, &Flow<P>, &Head)| h.left <= 0;
+            let regular = self.backlogged().filter(due).filter(|&(i, ..)| self.bonus_of(i).is_none());
+            let regular = regular.map(|(i, _, h)| (h.left, i)).min().map(|(_, i)| i);
+            let favoured = || {
+                let of_end =
+                    |end| self.backlogged().filter(due).find(|&(i, ..)| self.bonus_of(i).map(|b| b.0) == Some(end));
+                [0, 1].into_iter().find_map(of_end).map(|(i, ..)| i)
+            };
+            let Some(flow) = regular.or_else(favoured) else { return true };
+            if *events == 0 {
+                return false;
             }
+            *events -= 1;
+            self.end_head(flow);
         }
     }
 
     /// The flow's head packet has ended.
     fn end_head(&mut self, flow: usize) {
+        self.start(flow, self.known_at());
+        if let Some((end, _)) = self.bonus_of(flow) {
+            self.charge(flow, end);
+        }
         let left = self.flows[flow].head.take().map_or(0, |h| h.left);
         self.take_head(flow, left);
         if self.flows[flow].head.is_none() {
-            self.favoured = self.favoured.map(|f| f.filter(|&i| i != flow));
+            self.favoured = self.favoured.map(|f| f.filter(|&(i, _)| i != flow));
         }
     }
 
-    /// Make the flow's next packet its head, less what is `credit`ed to it (not above zero); with credit it has started.
-    fn take_head(&mut self, flow: usize, credit: i64) {
-        let starts = self.alpha > 0.0 || credit < 0;
+    /// The flow pays for what it has had of the bonus near this end.
+    fn charge(&mut self, flow: usize, end: usize) {
+        let record = &mut self.flows[flow];
+        let bonus = std::mem::take(&mut record.uncharged);
+        if bonus > 0 {
+            let least = self.most[end].saturating_sub(record.longest[end]);
+            record.had[end] = record.had[end].max(least) + bonus;
+            self.most[end] = self.most[end].max(record.had[end]);
+        }
+    }
+
+    /// Make the flow's next packet its head, less what is `credit`ed to it (not above zero).
+    fn take_head(&mut self, flow: usize, credit: i128) {
         let record = &mut self.flows[flow];
         let Some(cost) = record.unstarted.pop_front() else { return };
         let mut charged = cost;
@@ -208,28 +344,55 @@ impl<P> DirectTradeoff<P> {
             record.owed[r] += said - taken;
             charged.0[r] = Duration::from_nanos(taken as u64).min(LONGEST_TIME);
         }
-        let left = virtual_time(charged, record.config.weight).max(1) + credit;
+        let weight = u128::from(record.config.weight.as_milli());
+        let time = (u128::from(charged.dominant_time().as_nanos()) * 1000) << TICK_BITS;
+        let time = time + record.part.min(weight - 1);
+        record.part = time % weight;
+        let service = (time / weight).max(1);
+        for end in 0..2 {
+            let is_up = record.had[end] + service >= self.most[end];
+            record.longest[end] = if is_up { service } else { service.max(record.longest[end]) };
+        }
+        let left = service as i128 + credit;
+        let left = if self.alpha == 0.0 { left.max(1) } else { left };
         // Rounding on a link leaves equals equal.
         let rounded =
             (0..2).all(|r| charged[r].as_nanos().abs_diff(cost[r].as_nanos()) <= (cost[r].as_nanos() / 4096).max(1));
-        record.head = Some(Head { cost: if rounded { cost } else { charged }, charged, left, started: false });
-        if starts {
-            self.start(flow);
+        let cost = if rounded { cost } else { charged };
+        self.heads += 1;
+        record.head = Some(Head { cost, charged, left, service, started: false, number: self.heads });
+        if self.alpha > 0.0 {
+            self.start(flow, self.known_at());
         }
     }
 
-    fn start(&mut self, flow: usize) {
+    /// When what happens at `clock` can first be known.
+    fn known_at(&self) -> Time {
+        in_time(self.clock).max(self.unknown_until)
+    }
+
+    /// Heads that alpha = 0 has kept from starting do so now.
+    fn start_kept_back(&mut self) {
+        if self.alpha > 0.0 {
+            for _ in 0..EVENTS_PER_CALL {
+                let kept_back = self.backlogged().filter(|(_, _, h)| !h.started).min_by_key(|(_, _, h)| h.number);
+                let Some((flow, ..)) = kept_back else { return };
+                self.start(flow, self.fluid_now);
+            }
+        }
+    }
+
+    fn start(&mut self, flow: usize, at: Time) {
         let id = self.id(flow);
         let Some(head) = self.flows[flow].head.as_mut().filter(|h| !h.started) else { return };
         head.started = true;
         let charged = head.charged;
-        let latest = self.plan(charged);
+        let latest = self.plan(at, charged);
         self.started.push_back((id, latest));
     }
 
-    /// A packet that starts now is planned behind all others on CPU and link; it is late when it could have been through instead of starting.
-    fn plan(&mut self, charged: ResourceVec<2>) -> [Time; 2] {
-        let now = in_time(self.clock);
+    /// A packet that starts at `now` is planned behind all others on CPU and link; it is late when it could have been through instead of starting.
+    fn plan(&mut self, now: Time, charged: ResourceVec<2>) -> [Time; 2] {
         self.planned.retain(|ends| ends[1] > now);
         let free = |r: usize| self.planned.iter().map(|ends| ends[r]).fold(now, Time::max);
         let on_cpu = free(0);
@@ -246,37 +409,43 @@ impl<P> DirectTradeoff<P> {
         if on_cpu.map(|at| at as u64 + 1) == Some(number) { later.sum() } else { Duration::ZERO }
     }
 
-    fn next_turn(&mut self) -> u64 {
-        self.turns += 1;
-        self.turns
+    /// Whose turn it is near this end of order (23).
+    fn of_turn(&self, end: usize) -> Option<usize> {
+        let ratios: Vec<_> = self.backlogged().map(|(_, _, h)| normalised(&h.cost)).collect();
+        let near = near_end(&ratios, end, self.tolerance);
+        let flows = self.backlogged().zip(near).filter(|(_, near)| *near);
+        flows.map(|((i, f, h), _)| (f.had[end] + h.service, i)).min().map(|(_, i)| i)
     }
 
     /// Every flow's d_i by Theorem 3.
     fn reallocate(&mut self) {
-        let ratio = |cost: &ResourceVec<2>| {
-            let [a, b] = normalised(cost);
-            // Order (23): a / b grows with a while that is below one, and falls with b from there on.
-            if b == ONE { a } else { 2 * ONE - b }
+        self.stale = false;
+        let flows = [0, 1].map(|end| self.of_turn(end));
+        let [Some(first), Some(last)] = flows else {
+            (self.rate, self.part, self.bonus_part) = (0.0, 0.0, [0.0; 2]);
+            return;
         };
-        let first = self.backlogged().min_by_key(|&(i, f, h)| (std::cmp::Reverse(ratio(&h.cost)), f.turn, i));
-        let last = self.backlogged().min_by_key(|&(i, f, h)| (ratio(&h.cost), f.turn, i));
-        let (Some((first, _, most)), Some((last, _, least))) = (first, last) else { return };
-        let unit = |cost: &ResourceVec<2>| normalised(cost).map(|t| t as f64 / ONE as f64);
+        let cost = |flow: usize| self.flows[flow].head.as_ref().map_or(ResourceVec::ZERO, |h| h.cost);
+        let unit = |flow: usize| normalised(&cost(flow)).map(|t| t as f64 / ONE as f64);
         let load = [0, 1].map(|r| {
             let weighted = |(_, f, h): (usize, &Flow<P>, &Head)| {
                 u128::from(normalised(&h.cost)[r]) * u128::from(f.config.weight.as_milli())
             };
             self.backlogged().map(weighted).sum::<u128>() as f64 / (1000.0 * ONE as f64)
         });
-        let shares = allocate(self.alpha, load, || unit(&most.cost), || unit(&least.cost));
-        for flow in &mut self.flows {
-            flow.rate = shares.guaranteed;
+        let shares = allocate(self.alpha, load, |end| unit([first, last][end]));
+        self.rate = shares.guaranteed;
+        let wanted = [(first, shares.first_bonus), (last, shares.last_bonus)];
+        let wanted = wanted.map(|(flow, bonus)| (bonus > 0.0).then_some((flow, bonus)));
+        for (end, wanted) in wanted.iter().enumerate() {
+            let Some((flow, _)) = self.favoured[end] else { continue };
+            if wanted.is_none_or(|w| w.0 != flow) {
+                self.charge(flow, end);
+            }
         }
-        let bonus = [(first, shares.first_bonus), (last, shares.last_bonus)];
-        self.favoured = bonus.map(|(flow, bonus)| (bonus > 0.0).then_some(flow));
-        for (flow, bonus) in bonus.into_iter().filter(|&(_, bonus)| bonus > 0.0) {
-            self.flows[flow].rate = shares.guaranteed + bonus / self.flows[flow].config.weight.as_f64();
-            self.start(flow);
+        self.favoured = wanted.map(|w| w.map(|(flow, bonus)| (flow, bonus / self.flows[flow].config.weight.as_f64())));
+        for (flow, _) in wanted.into_iter().flatten() {
+            self.start(flow, self.known_at());
         }
     }
 
@@ -300,13 +469,6 @@ fn normalised(cost: &ResourceVec<2>) -> [u64; 2] {
     })
 }
 
-/// Dominant processing time per weight in ticks.
-fn virtual_time(cost: ResourceVec<2>, weight: Weight) -> i64 {
-    let inverse = (1000u128 << 52) / u128::from(weight.as_milli());
-    let ticks = (u128::from(cost.dominant_time().as_nanos()) * inverse) >> (52 - TICK_BITS);
-    ticks.min(1 << 60) as i64
-}
-
 impl<P: Send> Scheduler<2, P> for DirectTradeoff<P> {
     fn add_flow(&mut self, config: FlowConfig<2>) -> FlowId {
         let flow = |generation| Flow {
@@ -316,8 +478,10 @@ impl<P: Send> Scheduler<2, P> for DirectTradeoff<P> {
             waiting: VecDeque::new(),
             unstarted: VecDeque::new(),
             head: None,
-            rate: 0.0,
-            turn: 0,
+            had: [0; 2],
+            longest: [0; 2],
+            uncharged: 0,
+            part: 0,
             owed: [0; 2],
         };
         let at = self.free.pop().map_or(self.flows.len(), |at| at as usize);
@@ -330,26 +494,32 @@ impl<P: Send> Scheduler<2, P> for DirectTradeoff<P> {
     }
 
     fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig<2>) -> Result<(), UnknownFlow> {
+        self.hear(now);
         let at = self.find(flow).ok_or(UnknownFlow)?;
-        self.handle_events(now);
-        let old = std::mem::replace(&mut self.flows[at].config, config).weight;
-        if old == config.weight {
-            return Ok(());
-        }
-        if self.flows[at].head.is_some() {
+        self.handle_events();
+        let old = self.flows[at].config.weight;
+        let new = config.weight;
+        if old != new && self.flows[at].head.is_some() {
             self.run_to_now();
+            if let Some((end, _)) = self.bonus_of(at) {
+                self.charge(at, end);
+            }
+            let scale = |left: i128| (left * i128::from(old.as_milli()) / i128::from(new.as_milli())).clamp(0, 1 << 95);
+            if let Some(head) = &mut self.flows[at].head {
+                head.left = scale(head.left);
+                head.service = scale(head.service as i128) as u128;
+            }
+            self.flows[at].config = config;
+            self.changed();
         }
-        if let Some(head) = &mut self.flows[at].head {
-            let scaled = i128::from(head.left) * i128::from(old.as_milli()) / i128::from(config.weight.as_milli());
-            head.left = scaled.clamp(0, 1 << 60) as i64;
-            self.reallocate();
-        }
+        self.flows[at].config = config;
         Ok(())
     }
 
     fn remove_flow(&mut self, now: Time, flow: FlowId, dropped: &mut dyn FnMut(P)) -> Result<(), UnknownFlow> {
+        self.hear(now);
         let at = self.find(flow).ok_or(UnknownFlow)?;
-        self.handle_events(now);
+        self.handle_events();
         self.flows[at].live = false;
         self.free.push(at as u32);
         for (size, _, payload) in std::mem::take(&mut self.flows[at].waiting) {
@@ -361,14 +531,14 @@ impl<P: Send> Scheduler<2, P> for DirectTradeoff<P> {
         if self.flows[at].head.is_some() {
             self.run_to_now();
             self.flows[at].head = None;
-            self.favoured = self.favoured.map(|f| f.filter(|&i| i != at));
-            self.reallocate();
+            self.favoured = self.favoured.map(|f| f.filter(|&(i, _)| i != at));
+            self.changed();
         }
         Ok(())
     }
 
     fn enqueue(&mut self, now: Time, packet: Packet<2, P>) -> Result<(), Refused<P>> {
-        self.handle_events(now);
+        self.hear(now);
         self.stats.offered += 1;
         let Packet { flow, size, cost, payload } = packet;
         let cost = ResourceVec(cost.0.map(|time| time.min(LONGEST_TIME)));
@@ -382,6 +552,7 @@ impl<P: Send> Scheduler<2, P> for DirectTradeoff<P> {
         if limit.bytes.is_some_and(|most| bytes + u64::from(size) > most.0) {
             return self.refuse(DropReason::QueueBytes, payload);
         }
+        self.handle_events();
         self.stats.admitted += 1;
         self.stats.queued += 1;
         self.stats.queued_bytes += u64::from(size);
@@ -389,17 +560,25 @@ impl<P: Send> Scheduler<2, P> for DirectTradeoff<P> {
         self.flows[at].unstarted.push_back(cost);
         if self.flows[at].head.is_none() {
             self.run_to_now();
-            self.flows[at].turn = self.next_turn();
+            (self.flows[at].had, self.flows[at].longest) = (self.most, [0; 2]);
             self.take_head(at, 0);
-            self.reallocate();
+            self.changed();
         }
         Ok(())
     }
 
     fn next(&mut self, now: Time) -> Next<2, P> {
-        self.handle_events(now);
+        self.hear(now);
         if self.stats.queued == 0 {
             return Next::Empty;
+        }
+        let soon = Next::At(self.heard + Duration::from_nanos(1));
+        if self.put_off == Some(self.heard) && self.find_started().is_none() && self.lags() {
+            return soon;
+        }
+        self.handle_events();
+        if self.stale && !self.ending && self.find_started().is_none() {
+            self.reallocate();
         }
         while let Some((flow, [_, late_on_link])) = self.started.pop_front() {
             let Some(at) = self.find(flow) else { continue };
@@ -411,6 +590,10 @@ impl<P: Send> Scheduler<2, P> for DirectTradeoff<P> {
             let ticket = Ticket::new(flow, charged, [self.handed_out.len() as u64, late_on_link.as_nanos()]);
             return Next::Serve(Served { ticket, size, payload });
         }
+        if self.lags() {
+            self.put_off = Some(self.now);
+            return soon;
+        }
         if self.link_is_late {
             return Next::AwaitProgress;
         }
@@ -419,8 +602,11 @@ impl<P: Send> Scheduler<2, P> for DirectTradeoff<P> {
     }
 
     fn progress(&mut self, now: Time, ticket: &mut Ticket<2>, resource: usize, event: Progress) {
-        self.handle_events(now);
+        self.hear(now);
         let [number, late_on_link] = ticket.tags();
+        if resource == 1 || event == Progress::Abandoned {
+            self.handle_events();
+        }
         if resource == 1 || event == Progress::Abandoned {
             self.through = self.through.max(number);
         }
@@ -438,7 +624,8 @@ impl<P: Send> Scheduler<2, P> for DirectTradeoff<P> {
         let overtaking = if resource == 0 { self.overtaking(number) } else { Duration::ZERO };
         let late_on_link = Time::from_nanos(late_on_link) + overtaking;
         *ticket = Ticket::new(ticket.flow(), after, [number, late_on_link.as_nanos()]);
-        if let Some(at) = self.find(ticket.flow()) {
+        if let Some(at) = self.find(ticket.flow()).filter(|_| after != before) {
+            self.handle_events();
             let record = &mut self.flows[at];
             for r in 0..2 {
                 record.owed[r] += after[r].as_nanos() as i64 - before[r].as_nanos() as i64;
@@ -447,17 +634,14 @@ impl<P: Send> Scheduler<2, P> for DirectTradeoff<P> {
     }
 
     fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
-        self.handle_events(now);
+        self.hear(now);
+        self.handle_events();
         let bad = || SpecError::bad_value(parameter, value, "alpha from 0 to 1");
         let alpha = value.parse().ok().filter(|a| parameter == "alpha" && (0.0..=1.0).contains(a)).ok_or_else(bad)?;
         self.run_to_now();
         self.alpha = alpha;
-        if alpha > 0.0 {
-            let mut order: Vec<(u64, usize)> = self.backlogged().map(|(i, f, _)| (f.turn, i)).collect();
-            order.sort_unstable();
-            order.into_iter().for_each(|(_, flow)| self.start(flow));
-        }
-        self.reallocate();
+        self.start_kept_back();
+        self.changed();
         Ok(())
     }
 

@@ -1,9 +1,11 @@
 //! Oracles and the suite that every scheduler passes. For tests only.
 //!
+//! * [`calls`]: single calls with very many flows, and for how long the longest one takes.
 //! * [`conformance`]: the suite, and [`model`]: a scheduler's books kept from outside.
 //! * [`direct`]: the tradeoff discipline by the paper's direct O(n) implementation.
 //! * [`naive_drfq`]: DRFQ as its definition reads.
 //! * [`naive_drgps`]: the trackers of the DRGPS fluid as the definition reads.
+//! * [`gaming`]: what a flow gains by playing.
 //! * [`habits`]: a scheduler whose owner repeats itself, or asks what may bypass.
 //! * [`no_wait`]: a pipeline without buffers, by plain recursion.
 //! * [`naive_composite`], [`naive_pcfq`], [`naive_cbcs`]: PCFQ and CBCS as their equations read.
@@ -11,9 +13,12 @@
 //! * [`twins`]: two schedulers under one sequence of operations, which must answer alike.
 //! * [`parameters`]: whether a discipline's parameters do what the catalogue says.
 //! * [`random`]: a small seeded generator.
+//! * [`range`]: fairness over the whole range of weights and processing times.
 
+pub mod calls;
 pub mod conformance;
 pub mod direct;
+pub mod gaming;
 pub mod habits;
 pub mod model;
 pub mod naive_cbcs;
@@ -25,4 +30,5 @@ pub mod no_wait;
 pub mod operation;
 pub mod parameters;
 pub mod random;
+pub mod range;
 pub mod twins;

@@ -139,7 +139,7 @@ impl<const M: usize> Model<M> {
                 Step::AwaitProgress if self.pipeline.is_empty() => {
                     return Err("waits for progress with nothing in the pipeline".to_string());
                 }
-                Step::AwaitProgress => self.progress(0, M as u8 - 1, crate::operation::Event::Exact),
+                Step::AwaitProgress => self.progress(0, M - 1, crate::operation::Event::Exact),
                 Step::At if wakes > 10_000 => return Err(format!("{wakes} wakes without a packet")),
                 // The clock has come to its end.
                 Step::At if self.now == Time::MAX => return Ok(()),
@@ -283,17 +283,16 @@ impl<const M: usize> Model<M> {
     }
 
     /// Also of packets whose flow is gone, also of a resource that is not there, and also twice.
-    fn progress(&mut self, packet: u8, resource: u8, event: crate::operation::Event) {
+    fn progress(&mut self, packet: u8, resource: usize, event: crate::operation::Event) {
         if self.pipeline.is_empty() {
             return;
         }
         let at = usize::from(packet) % self.pipeline.len();
-        let resource = usize::from(resource);
         let ticket = &mut self.pipeline[at];
         let charged = ticket.charged().0.get(resource).copied().unwrap_or_default();
         let event = event.of(charged);
         self.scheduler.progress(self.now, ticket, resource, event);
-        let leaves = event == Progress::Abandoned || event != Progress::Started && resource + 1 == M;
+        let leaves = event == Progress::Abandoned || event != Progress::Started && resource == M - 1;
         if leaves && resource < M {
             self.pipeline.swap_remove(at);
         }

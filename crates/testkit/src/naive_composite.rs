@@ -40,8 +40,8 @@ pub trait Rule: Send {
     fn changed(&mut self, _lines: &[Line]) {}
     /// A packet served with this ticket takes `after` instead of `before` on the resources.
     fn corrected(&mut self, flow: usize, ticket: u64, before: &[i128], after: &[i128], lines: &[Line]);
-    /// The flow's weight has changed.
-    fn reweighed(&mut self, flow: usize, lines: &[Line]);
+    /// The flow's weight has changed from `old` thousandths.
+    fn reweighed(&mut self, flow: usize, old: i128, lines: &[Line]);
     /// The flow leaves with what waits; its line is empty already.
     fn removed(&mut self, flow: usize, lines: &[Line]);
 }
@@ -123,7 +123,7 @@ impl<const M: usize, P: Send, R: Rule> Scheduler<M, P> for Naive<M, P, R> {
         let reweighed = (old.weight, old.weights()) != (config.weight, config.weights());
         self.weigh(at);
         if reweighed {
-            self.rule.reweighed(at, &self.lines);
+            self.rule.reweighed(at, i128::from(old.weight.as_milli()), &self.lines);
             self.rule.changed(&self.lines);
         }
         Ok(())

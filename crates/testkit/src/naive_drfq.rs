@@ -1,24 +1,39 @@
-//! DRFQ as its definition reads: every packet keeps its stamp, every start tag is computed anew whenever somebody asks, and tags
-//! only grow (128 bits). No heap, no rebase. The definition and the choices it leaves are those of [`dovetail_sched::drfq`].
+//! DRFQ as its definition reads: every packet keeps its stamp, every tag is computed anew whenever somebody asks. No
+//! heap. The definition and the choices it leaves are those of [`dovetail_sched::drfq`].
+//!
+//! Tags are ticks of 2^-22 ns and, below that, thousandths of the weight.
 //!
 //! Cost per call: O(n M) for n flows.
 
 use std::collections::VecDeque;
 
+use dovetail_sched::newcomers::Newcomers;
 use dovetail_sched::spec::SpecError;
 use dovetail_sched::{
     DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket,
     UnknownFlow,
 };
-use dovetail_units::{Duration, ResourceVec, Time};
+use dovetail_units::{ResourceVec, Time};
+
+/// Ticks times thousandths of weight in a nanosecond.
+const PER_NANO: i128 = 1000 << 22;
+/// Tags stop here.
+const LAST: i128 = (1 << 96) - 1;
 
 type Tags<const M: usize> = [i128; M];
+/// A tag, and thousandths of the weight below its tick.
+type Exact = (i128, i128);
+
+fn moved((ticks, part): Exact, nanos: i128, weight: i128) -> Exact {
+    let sum = nanos * PER_NANO + part.min(weight - 1);
+    ((ticks + sum.div_euclid(weight)).clamp(0, LAST), sum.rem_euclid(weight))
+}
 
 #[derive(Clone, Debug)]
 struct Waiting<const M: usize, P> {
     size: u32,
     cost: ResourceVec<M>,
-    /// V(a, j).
+    /// V(a, j), or what a flow that pays has instead.
     stamp: Tags<M>,
     payload: P,
 }
@@ -29,8 +44,11 @@ struct Flow<const M: usize, P> {
     live: bool,
     config: FlowConfig<M>,
     waiting: VecDeque<Waiting<M, P>>,
-    /// F of the last packet served.
-    finish: Tags<M>,
+    /// F of the last packet served, and its S + d.
+    finish: [Exact; M],
+    served_at: Tags<M>,
+    /// d in nanoseconds; none if newcomers are free.
+    deposit: [i128; M],
 }
 
 /// How far use of one resource is remembered on another, in tag units.
@@ -38,7 +56,7 @@ struct Flow<const M: usize, P> {
 pub enum Memory {
     /// Only the dominant resource of each packet counts.
     Memoryless,
-    /// Delta, in nanoseconds times 2^12.
+    /// Delta, in ticks.
     Delta(i128),
 }
 
@@ -56,6 +74,7 @@ pub enum Window {
 pub struct NaiveDrfq<const M: usize, P> {
     memory: Memory,
     window: Window,
+    newcomers: Newcomers,
     flows: Vec<Flow<M, P>>,
     free: Vec<u32>,
     virtual_time: Tags<M>,
@@ -67,10 +86,11 @@ pub struct NaiveDrfq<const M: usize, P> {
 
 impl<const M: usize, P> NaiveDrfq<M, P> {
     /// Without flows.
-    pub fn new(memory: Memory, window: Window) -> Self {
+    pub fn new(memory: Memory, window: Window, newcomers: Newcomers) -> Self {
         Self {
             memory,
             window,
+            newcomers,
             flows: Vec::new(),
             free: Vec::new(),
             virtual_time: [0; M],
@@ -96,20 +116,45 @@ impl<const M: usize, P> NaiveDrfq<M, P> {
         }
     }
 
-    /// S of the flow's first packet.
-    fn start(&self, flow: &Flow<M, P>) -> Option<Tags<M>> {
-        let stamp = flow.waiting.front()?.stamp;
-        let before = self.remembered(flow.finish);
-        Some(std::array::from_fn(|j| stamp[j].max(before[j])))
+    /// S of the flow's first packet, d with it, and S + d.
+    fn first(&self, flow: &Flow<M, P>) -> Option<([Exact; M], [i128; M], Tags<M>)> {
+        let Waiting { stamp, cost, .. } = flow.waiting.front()?;
+        let before = self.remembered(flow.finish.map(|f| f.0));
+        let start: [Exact; M] = std::array::from_fn(|j| {
+            let least = stamp[j].max(before[j]);
+            if least > flow.finish[j].0 { (least, 0) } else { flow.finish[j] }
+        });
+        let charge = self.charge(cost);
+        let deposit = match self.newcomers {
+            Newcomers::Free => [0; M],
+            Newcomers::Pay => std::array::from_fn(|j| flow.deposit[j].max(charge[j])),
+        };
+        let weight = i128::from(flow.config.weight.as_milli());
+        Some((start, deposit, std::array::from_fn(|j| moved(start[j], deposit[j], weight).0)))
     }
 
-    /// What a packet adds to a flow's tags; in memoryless mode all tags are alike.
-    fn charge(&self, cost: &ResourceVec<M>, flow: usize) -> Tags<M> {
-        let inverse_weight = (1000u128 << 52) / u128::from(self.flows[flow].config.weight.as_milli());
-        let tag = |time: Duration| ((u128::from(time.as_nanos()) * inverse_weight) >> 40).min(1 << 60) as i128;
+    /// The stamp of a packet that comes now.
+    fn stamp(&self, flow: &Flow<M, P>) -> Tags<M> {
+        match (self.newcomers, flow.waiting.is_empty()) {
+            (Newcomers::Free, _) => self.virtual_time,
+            (Newcomers::Pay, false) => [0; M],
+            (Newcomers::Pay, true) => std::array::from_fn(|j| {
+                let deposit = moved((0, 0), flow.deposit[j], i128::from(flow.config.weight.as_milli())).0;
+                let left = (flow.served_at[j] - flow.finish[j].0).clamp(0, deposit);
+                (self.virtual_time[j] - left).max(0)
+            }),
+        }
+    }
+
+    /// Nanoseconds that a packet is charged; in memoryless mode all tags are alike.
+    fn charge(&self, cost: &ResourceVec<M>) -> Tags<M> {
+        let mut charge = cost.0.map(|time| i128::from(time.as_nanos()));
+        if charge == [0; M] {
+            charge[0] = 1;
+        }
         match self.memory {
-            Memory::Memoryless => [tag(cost.dominant_time()); M],
-            Memory::Delta(_) => cost.0.map(tag),
+            Memory::Memoryless => [charge.into_iter().max().unwrap_or(0); M],
+            Memory::Delta(_) => charge,
         }
     }
 
@@ -122,11 +167,11 @@ impl<const M: usize, P> NaiveDrfq<M, P> {
             }
     }
 
-    /// A packet with these tags has started on a resource; in memoryless mode on all of them.
+    /// A packet with these tags has started on a resource; on all of them in memoryless mode, and if newcomers pay.
     fn started(&mut self, tags: Tags<M>, resource: usize) {
         let tags = self.remembered(tags);
         for (j, tag) in tags.into_iter().enumerate() {
-            if j == resource || self.memory == Memory::Memoryless {
+            if j == resource || self.memory == Memory::Memoryless || self.newcomers == Newcomers::Pay {
                 self.virtual_time[j] = self.virtual_time[j].max(tag);
             }
         }
@@ -140,7 +185,15 @@ impl<const M: usize, P> NaiveDrfq<M, P> {
 
 impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrfq<M, P> {
     fn add_flow(&mut self, config: FlowConfig<M>) -> FlowId {
-        let flow = |generation| Flow { generation, live: true, config, waiting: VecDeque::new(), finish: [0; M] };
+        let flow = |generation| Flow {
+            generation,
+            live: true,
+            config,
+            waiting: VecDeque::new(),
+            finish: [(0, 0); M],
+            served_at: [0; M],
+            deposit: [0; M],
+        };
         let at = self.free.pop().map_or(self.flows.len(), |at| at as usize);
         if at == self.flows.len() {
             self.flows.push(flow(0));
@@ -152,6 +205,16 @@ impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrfq<M, P> {
 
     fn set_flow(&mut self, _now: Time, flow: FlowId, config: FlowConfig<M>) -> Result<(), UnknownFlow> {
         let at = self.find(flow).ok_or(UnknownFlow)?;
+        let reweighed = self.flows[at].config.weight != config.weight && self.newcomers == Newcomers::Pay;
+        if let (true, Some((_, deposit, tags))) = (reweighed, self.first(&self.flows[at])) {
+            // S + d - V is as much time as before.
+            let [old, new] = [self.flows[at].config.weight, config.weight].map(|w| i128::from(w.as_milli()));
+            self.flows[at].finish = std::array::from_fn(|j| {
+                let now = self.virtual_time[j];
+                moved(((now + (tags[j] - now).max(0) * old / new).min(LAST), 0), -deposit[j], new)
+            });
+            self.flows[at].waiting[0].stamp = [0; M];
+        }
         self.flows[at].config = config;
         Ok(())
     }
@@ -174,7 +237,7 @@ impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrfq<M, P> {
         let Packet { flow, size, cost, payload } = packet;
         let cost = ResourceVec(cost.0.map(|time| time.min(LONGEST_TIME)));
         let Some(at) = self.find(flow) else { return self.refuse(DropReason::UnknownFlow, payload) };
-        let record = &mut self.flows[at];
+        let record = &self.flows[at];
         let limit = record.config.limit;
         let bytes: u64 = record.waiting.iter().map(|w| u64::from(w.size)).sum();
         if limit.packets.is_some_and(|most| record.waiting.len() >= most as usize) {
@@ -183,7 +246,8 @@ impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrfq<M, P> {
         if limit.bytes.is_some_and(|most| bytes + u64::from(size) > most.0) {
             return self.refuse(DropReason::QueueBytes, payload);
         }
-        record.waiting.push_back(Waiting { size, cost, stamp: self.virtual_time, payload });
+        let stamp = self.stamp(&self.flows[at]);
+        self.flows[at].waiting.push_back(Waiting { size, cost, stamp, payload });
         self.stats.admitted += 1;
         self.stats.queued += 1;
         self.stats.queued_bytes += u64::from(size);
@@ -195,20 +259,25 @@ impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrfq<M, P> {
             tags.sort_unstable_by(|a, b| b.cmp(a));
             tags
         };
-        let heads = self.flows.iter().enumerate().filter_map(|(i, f)| self.start(f).map(|s| (i, s)));
-        let Some((at, start)) = heads.min_by_key(|&(i, s)| (descending(s), i)) else { return Next::Empty };
+        let heads = self.flows.iter().enumerate().filter_map(|(i, f)| self.first(f).map(|s| (i, s)));
+        let first = heads.min_by_key(|&(i, (_, _, tags))| (descending(tags), i));
+        let Some((at, (start, deposit, tags))) = first else { return Next::Empty };
         if !self.has_room() {
             return Next::AwaitProgress;
         }
         let Some(packet) = self.flows[at].waiting.pop_front() else { return Next::Empty };
-        let charge = self.charge(&packet.cost, at);
-        self.flows[at].finish = std::array::from_fn(|j| start[j] + charge[j]);
-        self.started(start, 0);
+        let charge = self.charge(&packet.cost);
+        let record = &mut self.flows[at];
+        let weight = i128::from(record.config.weight.as_milli());
+        record.finish = std::array::from_fn(|j| moved(start[j], charge[j], weight));
+        (record.served_at, record.deposit) = (tags, deposit);
+        self.started(tags, 0);
         self.in_pipeline += 1;
         self.stats.served += 1;
         self.stats.queued -= 1;
         self.stats.queued_bytes -= u64::from(packet.size);
-        self.handed_out.push(start);
+        // What tickets bear.
+        self.handed_out.push(tags.map(|tag| tag >> 10 << 10));
         let flow = FlowId::new(at as u32, self.flows[at].generation);
         let ticket = Ticket::new(flow, packet.cost, [self.handed_out.len() as u64 - 1; M]);
         Next::Serve(Served { ticket, size: packet.size, payload: packet.payload })
@@ -216,6 +285,7 @@ impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrfq<M, P> {
 
     fn progress(&mut self, _now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress) {
         let leaves = match event {
+            Progress::Started if self.newcomers == Newcomers::Pay => false,
             Progress::Started => {
                 self.started(self.handed_out[ticket.tags()[0] as usize], resource);
                 false
@@ -225,9 +295,10 @@ impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrfq<M, P> {
                 let mut after = before;
                 after[resource] = used.min(LONGEST_TIME);
                 if let Some(at) = self.find(ticket.flow()) {
-                    let (charged, used) = (self.charge(&before, at), self.charge(&after, at));
+                    let (charged, used) = (self.charge(&before), self.charge(&after));
+                    let weight = i128::from(self.flows[at].config.weight.as_milli());
                     let finish = &mut self.flows[at].finish;
-                    *finish = std::array::from_fn(|j| (finish[j] + used[j] - charged[j]).max(0));
+                    *finish = std::array::from_fn(|j| moved(finish[j], used[j] - charged[j], weight));
                 }
                 *ticket = Ticket::new(ticket.flow(), after, ticket.tags());
                 resource + 1 == M

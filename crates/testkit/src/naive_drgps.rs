@@ -1,11 +1,10 @@
 //! DRGPS trackers as the definition reads: at every event every flow is visited, the loads are summed anew, every packet
-//! keeps its own tag, and tags only grow (128 bits). No heap, no running sum, nothing put off, no rebase. The definition and the choices it
+//! keeps its own tag, and the fluid never lags. No heap, no running sum, nothing put off. The definition and the choices it
 //! leaves are those of [`dovetail_sched::drgps`], and so are the *numbers*, so that the two can be compared decision by decision:
 //!
-//! * V in whole ticks of 2^-16 ns. Time that is not in V yet is kept as work: nanoseconds times 2^16 times 1000 times 2^31.
+//! * V in whole ticks of 2^-22 ns. Time that is not in V yet is kept as work: nanoseconds times 2^22 times 1000 times 2^31.
 //! * Normalised times in 2^-31, to the nearest; loads in that times thousandths of weight.
 //! * What dividing a packet's time by the weight leaves below one tick goes to the flow's next packet, unless the fluid rests meanwhile.
-//!   One step is at most 2^60 ticks. V moves by one tick when the fluid begins to serve after a rest.
 //! * Of several packets that end at one time the one with the lower tag goes first, then the flow with the lower index.
 //!
 //! Cost per call: O(n M) for each event since the last call, n flows.
@@ -20,9 +19,8 @@ use dovetail_sched::{
 };
 use dovetail_units::{ResourceVec, Time};
 
-const TICK: i128 = 1 << 16;
+const TICK: i128 = 1 << 22;
 const ONE: u128 = 1 << 31;
-const LONGEST_STEP: i128 = 1 << 60;
 
 #[derive(Clone, Debug)]
 struct Waiting<const M: usize, P> {
@@ -142,7 +140,7 @@ impl<const M: usize, P> NaiveDrgps<M, P> {
         record.correction = (total - 1).min(0);
         let (last, part) = record.last;
         let exact = total.max(1) * TICK * 1000 + part.min(milli - 1);
-        record.last = (last + (exact / milli).min(LONGEST_STEP), exact % milli);
+        record.last = (last + exact / milli, exact % milli);
         let finish = record.last.0;
         packet.started = Some((self.starts, finish));
         self.starts += 1;
@@ -212,7 +210,7 @@ impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrgps<M, P> {
         let old = std::mem::replace(&mut record.config, config).weight;
         let Some(head) = record.head.as_mut().filter(|_| old != config.weight) else { return Ok(()) };
         let left = (head.finish - virtual_time) * i128::from(old.as_milli()) / i128::from(config.weight.as_milli());
-        head.finish = virtual_time + left.min(LONGEST_STEP);
+        head.finish = virtual_time + left;
         record.last = (head.finish, 0);
         if head.waits
             && let Some((_, tag)) = record.waiting.iter_mut().rev().find_map(|w| w.started.as_mut())
@@ -259,7 +257,6 @@ impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrgps<M, P> {
         if record.head.is_none() {
             if self.flows.iter().all(|f| f.head.is_none()) {
                 self.busy_periods += 1;
-                self.virtual_time += 1;
             }
             let record = &mut self.flows[at];
             record.correction = record.correction.max(0);

@@ -1,7 +1,8 @@
 //! PCFQ by equations (3) to (6), for [`Naive`](crate::naive_composite::Naive): every packet keeps V as of its arrival, every tag is
 //! computed when it is asked for, and (6) is summed anew.
 //!
-//! Tags are ticks of 2^-16 ns and, for each resource, thousandths of the weight there below that; V is used in whole ticks, what it has below is kept as work.
+//! Tags are ticks of 2^-22 ns and, for each resource, thousandths of the weight there below that; V is used in whole
+//! ticks, what it has below is kept as work.
 
 use std::collections::VecDeque;
 
@@ -12,7 +13,9 @@ use dovetail_units::Time;
 use crate::naive_composite::{Line, Rule};
 
 /// Ticks times thousandths of weight in a nanosecond.
-const PER_NANO: i128 = 1000 << 16;
+const PER_NANO: i128 = 1000 << 22;
+/// Tags stop here.
+const LAST: i128 = (1 << 96) - 1;
 
 /// Ticks, and by resource thousandths of the weight below a tick.
 type Tag = (i128, Vec<i128>);
@@ -49,7 +52,7 @@ impl NaivePcfq {
             to += sum.div_euclid(*weight);
             left.push(sum.rem_euclid(*weight));
         }
-        (to.max(0), left)
+        (to.clamp(0, LAST), left)
     }
 
     /// S and F of the flow's first packet: (4) and (3).
@@ -68,7 +71,7 @@ impl Rule for NaivePcfq {
         self.now = now;
         let active = lines.iter().filter(|line| !line.waiting.is_empty());
         let sum: i128 = active.flat_map(|line| &line.weights).sum();
-        if self.clock == Clock::Tags {
+        if self.clock != Clock::Paper {
             return;
         }
         if sum == 0 {
@@ -99,6 +102,9 @@ impl Rule for NaivePcfq {
     fn serves(&mut self, flow: usize, lines: &[Line]) -> u64 {
         if let Some((_, finish)) = self.tags(flow, &lines[flow]) {
             self.latest = self.latest.max(finish.0);
+            if self.clock == Clock::Served {
+                self.virtual_time = self.virtual_time.max(finish.0);
+            }
             self.flows[flow].0 = finish;
         }
         self.flows[flow].1.pop_front();
@@ -110,7 +116,7 @@ impl Rule for NaivePcfq {
         let least = match (starts.min(), self.clock) {
             (None, _) => self.latest,
             (Some(start), Clock::Tags) => start,
-            (Some(_), Clock::Paper) => return,
+            (Some(_), Clock::Paper | Clock::Served) => return,
         };
         self.virtual_time = self.virtual_time.max(least);
     }
@@ -124,7 +130,7 @@ impl Rule for NaivePcfq {
         }
     }
 
-    fn reweighed(&mut self, _flow: usize, _lines: &[Line]) {}
+    fn reweighed(&mut self, _flow: usize, _old: i128, _lines: &[Line]) {}
 
     fn removed(&mut self, flow: usize, _lines: &[Line]) {
         self.flows[flow].1.clear();

@@ -34,7 +34,7 @@ pub enum Operation {
         /// The packet.
         packet: u8,
         /// The resource, possibly one that is not there.
-        resource: u8,
+        resource: usize,
         /// What happened.
         event: Event,
     },
@@ -82,17 +82,24 @@ impl Operation {
             }
             110..=179 => Self::Next(1),
             180..=184 => Self::Next(bytes.next()? % 64),
-            185..=204 => Self::Progress {
-                packet: bytes.next()?,
-                resource: bytes.next()? % (MAX_RESOURCES as u8 + 1),
-                event: event(bytes)?,
-            },
+            185..=204 => {
+                Self::Progress { packet: bytes.next()?, resource: resource(bytes.next()?), event: event(bytes)? }
+            }
             205..=206 => Self::Set(bytes.next()?),
             207..=208 => Self::Backwards(u64::from(bytes.next()?)),
             209..=229 => Self::Wait(span(bytes)?),
             230..=255 => Self::Wake,
         };
         Some(operation)
+    }
+}
+
+/// Mostly one that is there, or the next one; rarely the last that there could be.
+fn resource(code: u8) -> usize {
+    match code {
+        0..=249 => usize::from(code) % (MAX_RESOURCES + 1),
+        250..=252 => u32::MAX as usize,
+        253..=255 => usize::MAX,
     }
 }
 
@@ -107,7 +114,10 @@ fn config(bytes: &mut impl Iterator<Item = u8>) -> Option<FlowConfig<MAX_RESOURC
     let milli = match weight {
         0..=127 => 1000,
         128..=191 => u32::from(weight - 127) * 250,
-        192..=247 => u32::from(weight) * 7,
+        192..=239 => u32::from(weight) * 7,
+        240..=247 => {
+            [1, 250, 1_000_000, 66_000_000, 100_000_000, 500_000_000, 999_999_999, 520][usize::from(weight - 240)]
+        }
         248..=251 => 1,
         _ => 1_000_000_000,
     };

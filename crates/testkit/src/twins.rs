@@ -139,7 +139,7 @@ impl<const M: usize, A: Scheduler<M, u64>, B: Scheduler<M, u64>> Twins<M, A, B> 
             }
             (a, b) => {
                 if a == Next::AwaitProgress {
-                    self.progress(0, M as u8 - 1, Event::Exact);
+                    self.progress(0, M - 1, Event::Exact);
                 }
                 if let Next::At(time) = a {
                     self.wake = time;
@@ -149,12 +149,12 @@ impl<const M: usize, A: Scheduler<M, u64>, B: Scheduler<M, u64>> Twins<M, A, B> 
         }
     }
 
-    fn progress(&mut self, packet: u8, resource: u8, event: Event) {
+    fn progress(&mut self, packet: u8, resource: usize, event: Event) {
         if self.pipeline.is_empty() {
             return;
         }
         let at = usize::from(packet) % self.pipeline.len();
-        let resource = usize::from(resource) % M;
+        let resource = resource % M;
         let ([a, b], reached) = &mut self.pipeline[at];
         let event = event.of(a.charged()[resource]);
         self.subject.progress(self.now, a, resource, event);

@@ -4,7 +4,7 @@
 //! The bounds, and why they hold: `dovetail_model::bounds::drgps_*`.
 //!
 //! Slack: a packet enters at whole nanoseconds, up to 1 ns late. A flow that becomes backlogged in the fluid starts at a whole tick of
-//! 2^-16 ns of virtual time, up to one early; that is at most a tick times the sum of all weights in time, for each packet at most. tbar is
+//! 2^-22 ns of virtual time, up to one early; that is at most a tick times the sum of all weights in time, for each packet at most. tbar is
 //! right to 2^-32, so V' is right to m 2^-32 of itself.
 
 mod measure;
@@ -13,7 +13,9 @@ use std::collections::BTreeMap;
 
 use dovetail_model::bounds;
 use dovetail_model::fluid::{self, Input, Policy};
-use dovetail_sched::{FlowConfig, Next, Packet, Shape, build};
+use dovetail_sched::drgps::{Drgps, TrackBy};
+use dovetail_sched::tag::TICK_BITS;
+use dovetail_sched::{FlowConfig, Next, Packet, PerFlow, Scheduler, Shape, build};
 use dovetail_testkit::random::Random;
 use dovetail_units::{ResourceVec, Time, Weight};
 use measure::{Case, draw, search};
@@ -38,7 +40,7 @@ fn in_order<const M: usize>(case: &Case<M>) -> Vec<measure::Given<M>> {
 
 fn slack<const M: usize>(case: &Case<M>, fluid: &fluid::Outcome) -> f64 {
     let weights = case.weights.iter().map(|&milli| f64::from(milli) / 1000.0).sum::<f64>();
-    let ticks = case.packets.len() as f64 * weights / 65_536.0;
+    let ticks = case.packets.len() as f64 * weights / f64::from(1 << TICK_BITS);
     ticks + fluid.last_finish_s() * M as f64 / (1u64 << 32) as f64
 }
 
@@ -112,8 +114,8 @@ fn every_packet_starts_in_its_fluid_when_it_does_in_the_model() {
 fn starts_are_those_of_strict_fairness_in_the_tradeoff() {
     for seed in 1000..1300 {
         let case = weighted::<2>(&mut Random::new(seed));
-        // Two fluids that are each within the slack of the exact one, at whole nanoseconds.
-        let most = 1.0 + 2.0 * slack(&case, &fluid_of(&case));
+        // Two fluids that are each within the slack of the exact one, at whole nanoseconds; ticks of the other one may be of 2^-16 ns.
+        let most = 1.0 + (2 << (TICK_BITS - 16)) as f64 * slack(&case, &fluid_of(&case));
         let pairs = starts(&case, "drgps:order=start").into_iter().zip(starts(&case, "tradeoff:alpha=1"));
         for (ours, theirs) in pairs.flat_map(|(ours, theirs)| ours.into_iter().zip(theirs)) {
             assert!(ours.abs_diff(theirs) as f64 <= most, "seed {seed}: {ours} and {theirs}");
@@ -186,6 +188,80 @@ fn they_do_in_a_long_search() {
     bounds_hold::<2>(2_000_000);
     bounds_hold::<3>(2_000_000);
     bounds_hold::<4>(2_000_000);
+}
+
+/// On one resource with a fluid that ends `events` packets in a call and meets packets as of its own clock: how late the latest packet is
+/// after its finish there, and the most that the fluid lagged. Never idle while a packet waits.
+fn lagging(case: &Case<1>, order: TrackBy, events: usize) -> [f64; 2] {
+    let mut scheduler = PerFlow::<1, usize, _>::new(Drgps::new(order).ending(events));
+    let config = |&milli: &u32| FlowConfig { weight: Weight::from_milli(milli).unwrap(), ..FlowConfig::default() };
+    let flows: Vec<_> = case.weights.iter().map(|milli| scheduler.add_flow(config(milli))).collect();
+    let (mut met, mut left) = (Input::new(1).unwrap(), vec![Vec::new(); flows.len()]);
+    for &milli in &case.weights {
+        met.add_flow(f64::from(milli) / 1000.0).unwrap();
+    }
+    let (mut arrivals, mut now) = (in_order(case).into_iter().peekable(), 0);
+    loop {
+        while let Some((at, flow, times)) = arrivals.next_if(|p| p.0 <= now) {
+            let packet = Packet { flow: flows[flow], size: 1, cost: ResourceVec::from_nanos(times), payload: flow };
+            scheduler.enqueue(Time::from_nanos(at), packet).unwrap();
+            met.push(flow, at as f64 - scheduler.discipline().lag_ns()[0], &times.map(|t| t as f64)).unwrap();
+        }
+        match (scheduler.next(Time::from_nanos(now)), arrivals.peek()) {
+            (Next::Serve(packet), _) => {
+                now += packet.ticket.charged()[0].as_nanos();
+                left[packet.payload].push(now);
+            }
+            (Next::Empty, Some(arrival)) => now = arrival.0,
+            (Next::Empty, None) => break,
+            (other, _) => panic!("{other:?}"),
+        }
+    }
+    let fluid = fluid::run(&met, &Policy::Drgps).unwrap();
+    let late = |flow: usize| left[flow].iter().zip(fluid.finishes_s(flow)).map(|(&left, finish)| left as f64 - finish);
+    let latest = (0..flows.len()).flat_map(late).fold(0.0, f64::max);
+    [latest - slack(case, &fluid), scheduler.discipline().lag_ns()[1]]
+}
+
+#[test]
+fn a_fluid_that_lags_makes_a_packet_later_by_its_lag_and_no_more() {
+    let (mut lagged, mut needed) = (0, 0);
+    for seed in 0..400 {
+        let case = weighted::<1>(&mut Random::new(seed));
+        for events in [1, 2, 5] {
+            let [late, lag] = lagging(&case, TrackBy::Finish, events);
+            let longest = case.longest() as f64;
+            assert!(late <= longest + lag, "seed {seed}, {events} in a call: {late} late, {lag} of lag, {longest}");
+            lagged += u32::from(lag > 0.0);
+            needed += u32::from(late > longest);
+            lagging(&case, TrackBy::Start, events);
+        }
+    }
+    println!("{lagged} of 1200 runs lag, {needed} have a packet that is later than without");
+    assert!(lagged > 100 && needed > 0, "{lagged}, {needed}");
+}
+
+#[test]
+fn a_fluid_has_caught_up_after_as_many_calls_as_end_all_that_is_in_it() {
+    for (packets, events) in [(3000, 2), (3000, 16), (40, 41)] {
+        let mut scheduler = PerFlow::<1, (), _>::new(Drgps::new(TrackBy::Finish).ending(events));
+        let offer = |scheduler: &mut PerFlow<1, (), Drgps<1>>, at| {
+            let flow = scheduler.add_flow(FlowConfig::default());
+            let packet = Packet { flow, size: 1, cost: ResourceVec::from_nanos([10]), payload: () };
+            scheduler.enqueue(Time::from_nanos(at), packet).unwrap();
+        };
+        (0..packets).for_each(|_| offer(&mut scheduler, 0));
+        let mut calls = 0;
+        loop {
+            offer(&mut scheduler, 10 * packets + 1 + calls);
+            if scheduler.discipline().lag_ns()[0] == 0.0 {
+                break;
+            }
+            calls += 1;
+        }
+        assert!(calls <= packets / (events as u64 - 1), "{packets} packets, {events} in a call: {calls} calls");
+        assert!(calls > 0 || events > 40);
+    }
 }
 
 #[test]

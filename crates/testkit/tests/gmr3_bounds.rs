@@ -48,7 +48,7 @@ fn holds<const M: usize>(spec: &str, packets: usize) {
 }
 
 fn all_hold(packets: usize) {
-    for spec in ["gmr3", "gmr3:largest=1 us", "gmr3:progress=finished"] {
+    for spec in ["gmr3", "gmr3:largest=1 us", "gmr3:progress=finished", "gmr3:newcomers=free"] {
         holds::<2>(spec, packets);
         holds::<3>(spec, packets);
         holds::<4>(spec, packets);

@@ -78,3 +78,29 @@ fn a_flow_that_is_alone_fills_the_pipeline_with_equal_packets() {
         assert_eq!(last.as_nanos(), 10 * (100 + 2), "{spec}");
     }
 }
+
+/// Part of the time until `ns` for which the busiest of two resources works, with two flows that always have a packet of these times.
+fn utilization_of_two(spec: &str, weights: [u32; 2], times: [[u64; 2]; 2], ns: u64) -> f64 {
+    let packets =
+        (0..2).flat_map(|f| (0..ns / times[f].iter().max().unwrap()).map(move |_| (0, f, times[f]))).collect();
+    let log = Case::<2> { weights: weights.to_vec(), packets }.run(spec);
+    let finished = |r: usize| log.iter().filter(move |p| p.finished[r].is_some_and(|t| t.as_nanos() <= ns));
+    let busy = |r: usize| finished(r).map(|p| times[p.packet.flow as usize][r]).sum::<u64>();
+    busy(0).max(busy(1)) as f64 / ns as f64
+}
+
+#[test]
+fn two_flows_of_unequal_weight_keep_the_busiest_resource_busy() {
+    for spec in ["mr3", "gmr3", "gmr3:largest=27 us", "gmr3:newcomers=free"] {
+        for (weights, times) in [
+            // The heavy flow's turns are next to each other; waiting for the first one's packets would leave the link idle for an eighth of the time.
+            ([4000, 8000], [[8_000, 27_000], [27_000, 18_000]]),
+            ([1000, 4000], [[8_000, 27_000], [27_000, 18_000]]),
+            ([8000, 4000], [[8_000, 27_000], [27_000, 18_000]]),
+            ([4000, 8000], [[30_000, 3_000], [3_000, 25_000]]),
+        ] {
+            let part = utilization_of_two(spec, weights, times, 20_000_000);
+            assert!(part > 0.99, "{spec}, {weights:?}, {times:?}: {part}");
+        }
+    }
+}

@@ -85,7 +85,7 @@ fn packets_of(case: &Case) -> Vec<PacketRecord<2>> {
         sources: vec![Source::List(list)],
     };
     let mut log = PacketLog::new(usize::MAX);
-    let mut scheduler = PerFlow::new(Tradeoff::new(case.alpha).unwrap());
+    let mut scheduler = PerFlow::new(Tradeoff::with_tolerance(case.alpha, 0.0).unwrap());
     simulate(&workload, &Pipeline::new(["cpu", "link"]), &mut scheduler, &mut log, Options::default()).unwrap();
     log.records().to_vec()
 }

@@ -1,8 +1,9 @@
 //! What the disciplines that look at all resources guarantee, and the one that looks at none.
 
 use dovetail_model::bounds::{
-    DrfqFlow, drfq_relative_fairness_s, drfq_start_delay_s, drgps_entrance_by_start_s, drgps_exit_by_finish_s,
-    gmr3_packet_delay_s, gmr3_relative_fairness_s, mr3_packet_delay_s, mr3_relative_fairness_s, mr3_start_up_s,
+    AtfqFlow, DrfqFlow, atfq_relative_fairness_s, atfq_strict_fairness_s, drfq_relative_fairness_s, drfq_start_delay_s,
+    drgps_entrance_by_start_s, drgps_exit_by_finish_s, gmr3_packet_delay_s, gmr3_relative_fairness_s,
+    mr3_packet_delay_s, mr3_relative_fairness_s, mr3_start_up_s,
 };
 
 use super::facts::Facts;
@@ -12,7 +13,7 @@ use super::{Bound, Guarantee};
 use crate::compare::Recorded;
 
 /// A unit of DRFQ's tags.
-const DRFQ_TICK_S: f64 = 1e-9 / (1_u32 << 12) as f64;
+const DRFQ_TICK_S: f64 = 1e-9 / (1_u32 << 22) as f64;
 const DRFQ: &str = "DRFQ, SIGCOMM 2012";
 const MR3: &str = "MR3, ICNP 2013";
 const GMR3: &str = "GMR3, INFOCOM 2014";
@@ -37,8 +38,8 @@ pub fn drfq(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     let memoryless = if remembers { Err("does not apply: not memoryless") } else { Ok(()) };
     let flow =
         |f: usize| DrfqFlow { weight: facts.flows[f].weight, longest_dominant_s: facts.flows[f].longest_dominant_s };
-    // A packet's charge by weight is cut off at a tick, and the inverse of the weight is below another tick for packets up to 2^40 ns.
-    let rounding = |f: usize| facts.flows[f].packets as f64 * 2.0 * DRFQ_TICK_S;
+    // Sums of charges by weight are right to a tick, and so is each of the tags that are compared.
+    const ROUNDING_S: f64 = 4.0 * DRFQ_TICK_S;
     let fairness = Guarantee {
         run,
         what: "two flows' difference of service / weight",
@@ -59,11 +60,12 @@ pub fn drfq(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     };
     let others = |i: usize| {
         let times = facts.flows.iter().enumerate().filter(|&(j, _)| j != i).map(|(_, f)| f.longest_s.as_slice());
-        drfq_start_delay_s(&times.collect::<Vec<_>>())
+        let deposit_s = if given(run, "newcomers") == Some("free") { 0.0 } else { facts.flows[i].longest_dominant_s };
+        drfq_start_delay_s(&times.collect::<Vec<_>>(), deposit_s)
     };
     vec![
         fairness.row(memoryless.and(facts.monotonic()).and(facts.substantial()), || {
-            let bound = |i, j| drfq_relative_fairness_s(flow(i), flow(j)) + rounding(i) + rounding(j);
+            let bound = |i, j| drfq_relative_fairness_s(flow(i), flow(j)) + ROUNDING_S;
             worst_pair(run, Counting::DominantAtEntrance, bound)
         }),
         delay.row(memoryless.and(facts.unweighted()).and(free), || first_start(run, others)),
@@ -78,12 +80,12 @@ pub fn mr3(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     let remark = "equal weights; n counts every flow of the run";
     vec![
         guarantee(
-            "two flows' difference of service / weight: 6 L / w",
+            "two flows' difference of service / weight: 6 L / w, or (m + 3) L / w if m > 3",
             "equal weights; received on the dominant resource, any interval",
         )
         .row(controlled.and(facts.monotonic()), || {
             // Services are divided by the weights as given, which are all the same.
-            let bound = |i: usize, _| mr3_relative_fairness_s(longest) / facts.flows[i].weight;
+            let bound = |i: usize, _| mr3_relative_fairness_s(m, longest) / facts.flows[i].weight;
             worst_pair(run, Counting::DominantReceived, bound)
         }),
         guarantee("start-up: 2 (m + n - 1) L", remark)
@@ -114,6 +116,38 @@ pub fn gmr3(run: &Recorded, facts: &Facts) -> Vec<Bound> {
         )
         .row(controlled, || packet_delay(run, |f| gmr3_packet_delay_s(m, facts.part(f), longest))),
     ]
+}
+
+/// Relative fairness in active time, with loops of a number of packets.
+pub fn atfq(run: &Recorded, facts: &Facts) -> Vec<Bound> {
+    let is = |parameter: &str, value: &str| given(run, parameter) == Some(value);
+    let changed = |parameter: &String| ["loop", "domain", "fill"].contains(&parameter.as_str());
+    let applies = match () {
+        () if is("fill", "all") || is("newcomers", "free") => Err("does not apply: as published"),
+        () if given(run, "domain").is_some() => Err("does not apply: loops of a time domain"),
+        () if facts.changed.iter().any(changed) => Err("does not apply: the loops change"),
+        () => facts.regular(),
+    };
+    let packets = given(run, "loop").and_then(|packets| packets.parse().ok()).unwrap_or(20);
+    let flow = |f: usize| AtfqFlow { weight: facts.flows[f].weight, longest_total_s: facts.flows[f].longest_total_s };
+    let longest = facts.senders().map(|f| f.longest_total_s / f.weight).fold(0.0, f64::max);
+    let fairness = Guarantee {
+        run,
+        what: "two flows' difference of active time / weight",
+        source: "docs/theory/atfq.md",
+        remark: "counted at the entrance, any interval, among the 64 flows with the most packets; two flows that are backlogged throughout",
+    };
+    vec![fairness.row(applies, || {
+        worst_pair(run, Counting::ActiveAtEntrance, |i, j| {
+            // A flow that becomes backlogged is charged the total time of its first packet, which may add less to what it had before.
+            let first = [flow(i), flow(j)].map(|flow| flow.longest_total_s / flow.weight);
+            let charged = match packets {
+                1 => 2.0 * atfq_strict_fairness_s([flow(i), flow(j)]),
+                _ => atfq_relative_fairness_s(packets, 2, longest),
+            };
+            charged + first[0] + first[1]
+        })
+    })]
 }
 
 /// How far packets are behind the fluid on the first resource.

@@ -45,6 +45,8 @@ pub struct FlowFacts {
     pub longest_s: Vec<f64>,
     /// The longest of its packets on any resource.
     pub longest_dominant_s: f64,
+    /// The longest of its packets on all resources together.
+    pub longest_total_s: f64,
 }
 
 fn whole(run: &Recorded) -> Result<(), &'static str> {
@@ -92,6 +94,7 @@ impl Facts {
             flow.weight = run.flows[at].weight;
             flow.packets += 1;
             flow.longest_dominant_s = flow.longest_dominant_s.max(longest);
+            flow.longest_total_s = flow.longest_total_s.max(times.iter().sum());
             flow.longest_s.iter_mut().zip(times).for_each(|(most, time)| *most = most.max(time));
         }
         facts.weights = facts.senders().map(|f| f.weight).sum();

@@ -107,6 +107,7 @@ fn own(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     let guarantees: fn(&Recorded, &Facts) -> Vec<Bound> = match run.scheduler.name.as_str() {
         "fifo" => dominant::fifo,
         "drfq" => dominant::drfq,
+        "atfq" => dominant::atfq,
         "mr3" => dominant::mr3,
         "gmr3" => dominant::gmr3,
         "drgps" => dominant::drgps,

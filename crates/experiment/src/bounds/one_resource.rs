@@ -2,7 +2,7 @@
 
 use dovetail_model::bounds::{
     Sharer, drr_head_delay_s, drr_latency_s, drr_relative_fairness_s, one_packet_late_s, scfq_delay_s, sfq_delay_s,
-    tag_relative_fairness_s, wf2q_plus_delay_s,
+    sfq_paid_delay_s, tag_relative_fairness_s, wf2q_plus_delay_s,
 };
 
 use super::facts::{Facts, FlowFacts, fixed_quantum_s};
@@ -161,9 +161,13 @@ pub fn sfq(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     vec![
         shared.fairness(Ok(()), GOYAL, tag_relative_fairness_s),
         shared.guarantee("delay from the expected arrival", GOYAL, FIRST).row(shared.direct(), || {
-            shared.worst_packet(|p| Worst {
-                bound_s: sfq_delay_s(p.packet.time_s, shared.others_longest_s(p.packet.flow)),
-                seen_s: p.packet.ended_s - p.begins_s,
+            shared.worst_packet(|p| {
+                let (own, others) = (shared.sharer(p.packet.flow), shared.others_longest_s(p.packet.flow));
+                let bound_s = match run.scheduler.value("newcomers") {
+                    Some("free") => sfq_delay_s(p.packet.time_s, others),
+                    _ => sfq_paid_delay_s(own.longest_s, p.part, others),
+                };
+                Worst { bound_s, seen_s: p.packet.ended_s - p.begins_s }
             })
         }),
     ]

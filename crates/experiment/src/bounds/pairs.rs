@@ -22,6 +22,8 @@ pub enum Counting {
     TotalAtEntrance,
     /// The same, a time on a resource as much more as the flow's one weight is more than that there.
     WeightedTotalAtEntrance,
+    /// What a packet adds to the active time of its flow, at once when it enters the first resource; at least a nanosecond.
+    ActiveAtEntrance,
     /// Time on the packet's dominant resource, as it passes.
     DominantReceived,
 }
@@ -61,6 +63,7 @@ fn events(run: &Recorded, counting: Counting, flows: &[usize]) -> Vec<(Time, Eve
         place[flow] = Some(k);
     }
     let mut events = Vec::new();
+    let mut before: Vec<Option<Vec<i64>>> = vec![None; flows.len()];
     for (k, packet) in run.packets.iter().enumerate() {
         let (Some(at), Some(entered)) = (place[packet.flow as usize], run.service(k, 0)) else { continue };
         let Some(times) = super::facts::times(run, k) else { continue };
@@ -74,6 +77,12 @@ fn events(run: &Recorded, counting: Counting, flows: &[usize]) -> Vec<(Time, Eve
                 let counted = |r: usize| nanos(r) as f64 * flow.weight / flow.weights[r];
                 (0..times.len()).map(counted).sum::<f64>().round() as i64
             }
+            Counting::ActiveAtEntrance => {
+                let times: Vec<i64> = (0..times.len()).map(nanos).collect();
+                let added = added_active_time(before[at].as_deref(), &times).max(1);
+                before[at] = Some(times);
+                added
+            }
             Counting::DominantReceived => 0,
         };
         events.push((packet.arrival, None, Event::Arrives, at));
@@ -86,6 +95,15 @@ fn events(run: &Recorded, counting: Counting, flows: &[usize]) -> Vec<(Time, Eve
     // Packets enter in the order in which they were handed out, several at one instant where some bypass the first resource.
     events.sort_unstable_by_key(|&(time, entrance, event, at)| (time, entrance, event, at));
     events.into_iter().map(|(time, _, event, at)| (time, event, at)).collect()
+}
+
+/// Equations (2) to (5) of the ATFQ paper: how much later a flow that is alone ends this packet than the one before; the first one after its start.
+fn added_active_time(before: Option<&[i64]>, times: &[i64]) -> i64 {
+    let Some(before) = before else { return times.iter().sum() };
+    // On every resource it waits for the one before to be through, all instants counted from when that leaves the first resource.
+    let passed = |times: &[i64], resource: usize| times[..=resource].iter().sum::<i64>();
+    let start = (1..times.len()).map(|r| passed(before, r) - before[0] - passed(times, r - 1)).fold(0, i64::max);
+    start + times.iter().sum::<i64>() - before[1..].iter().sum::<i64>()
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -1,10 +1,9 @@
 //! What `tradeoff` guarantees.
 
-use std::collections::BTreeMap;
-
 use dovetail_model::bounds::{ServiceDeviation, tracking_deviation, tracking_deviation_any_flow, tracking_makespan_s};
 use dovetail_model::fluid::{Input, Outcome, Policy, run as run_fluid};
 use dovetail_model::{Ties, Tradeoff};
+use dovetail_sched::tradeoff::DEFAULT_TOLERANCE;
 use dovetail_units::Time;
 
 use super::facts::{Facts, dominant, times};
@@ -20,12 +19,18 @@ pub fn tradeoff(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     let row = |guarantee: Guarantee, applies: Result<(), &'static str>, seen: &dyn Fn(&Tracked) -> Option<Worst>| {
         guarantee.row(applies, || seen(tracked.as_ref().ok()?))
     };
-    let unique = applies.and_then(|()| match run.promised() {
+    let alike = match run.promised() {
         // Nothing is left to favour anyone with.
-        Some(1.0) => Ok(()),
-        _ if alike(run) => Err(ALIKE),
-        _ => Ok(()),
-    });
+        Some(1.0) => None,
+        _ => most_alike(run),
+    };
+    let unique =
+        applies.and_then(|()| if alike.is_some_and(|by| by <= 1.0 + tolerance(run)) { Err(ALIKE) } else { Ok(()) });
+    // Equals leave the resources what they are, whoever of them is favoured; of near equals the model's fluid favours one only.
+    let efficient = match alike {
+        Some(by) if by > 1.0 && by <= 1.0 + tolerance(run) => applies.and(Err(ALIKE)),
+        _ => applies,
+    };
     // The theorem is about packets that come to the link in the order in which they started: one that is overtaken on the CPU has its service later.
     let in_order =
         unique.and_then(|()| if facts.skipped[0] { Err("does not apply: packets bypass the CPU") } else { Ok(()) });
@@ -33,7 +38,7 @@ pub fn tradeoff(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     vec![
         row(
             guarantee("makespan <= fluid's + n packets", "tradeoff paper, Theorem 4", "for any alpha above 0"),
-            applies,
+            efficient,
             &|t| t.makespan(),
         ),
         row(guarantee("dominant service behind the fluid's", THEOREM_5, "of any flow, at any time"), in_order, &|t| {
@@ -46,7 +51,7 @@ pub fn tradeoff(run: &Recorded, facts: &Facts) -> Vec<Bound> {
 }
 
 /// The scheduler and the model take turns among equals, but not by the same rule.
-const ALIKE: &str = "not computed: flows need CPU and link in one proportion, and below alpha = 1 a fluid may choose which of them it favours";
+const ALIKE: &str = "not computed: flows need CPU and link in one proportion, or nearly, and below alpha = 1 a fluid may choose which of them it favours";
 
 /// A run beside its fluid.
 struct Tracked<'a> {
@@ -56,7 +61,7 @@ struct Tracked<'a> {
     /// The most flows that have packets in the fluid at one time.
     concurrent: usize,
     /// A packet that starts in the fluid between two nanoseconds may enter at the second one, and the rest of the schedule is then that much
-    /// later; each packet that ends in the fluid between two ticks of its clock (2^-20 ns) does so at the second one.
+    /// later; each packet that ends in the fluid between two ticks of its clock (2^-22 ns) does so at the second one, a favoured one at the third.
     rounding_s: f64,
 }
 
@@ -98,20 +103,22 @@ impl<'a> Tracked<'a> {
     }
 }
 
-/// Whether packets of two flows need the two resources in the same proportion.
-fn alike(run: &Recorded) -> bool {
-    let mut flow_of = BTreeMap::new();
-    (0..run.packets.len()).any(|k| {
-        let (Some(cpu), Some(link)) = (run.service(k, 0), run.service(k, 1)) else { return false };
-        let times = [cpu, link].map(|s| s.end.since(s.start).as_nanos());
-        let divisor = gcd(times[0], times[1]).max(1);
-        let flow = run.packets[k].flow;
-        *flow_of.entry(times.map(|time| time / divisor)).or_insert(flow) != flow
-    })
+/// The tolerance within which the scheduler favours flows in turns.
+fn tolerance(run: &Recorded) -> f64 {
+    run.scheduler.value("tolerance").and_then(|value| value.parse().ok()).unwrap_or(DEFAULT_TOLERANCE)
 }
 
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
+/// By which factor the proportions in which packets of two flows need the two resources differ at least; 1 where they are equal, to the rounding of an `f64`.
+fn most_alike(run: &Recorded) -> Option<f64> {
+    let proportion = |k: usize| {
+        let [cpu, link] = [run.service(k, 0)?, run.service(k, 1)?].map(|s| s.end.since(s.start).as_nanos() as f64);
+        Some((if link > 0.0 { cpu / link } else { f64::INFINITY }, run.packets[k].flow))
+    };
+    let mut all: Vec<_> = (0..run.packets.len()).filter_map(proportion).collect();
+    all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let of_two = all.windows(2).filter(|pair| pair[0].1 != pair[1].1);
+    let factor = |pair: &[(f64, u32)]| if pair[0].0 == pair[1].0 { 1.0 } else { pair[1].0 / pair[0].0 };
+    of_two.map(factor).min_by(f64::total_cmp)
 }
 
 fn fluid(run: &Recorded, alpha: f64) -> Option<Outcome> {

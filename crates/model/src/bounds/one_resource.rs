@@ -45,10 +45,19 @@ pub fn drr_latency_s(quantum_s: f64, weight: f64, all_weights: f64) -> f64 {
     quantum_s * (3.0 * all_weights - 2.0 * weight)
 }
 
-/// SFQ: a packet of time `packet_s` ends at most `sum_{j != i} s_j + packet_s` after its expected arrival, which is its start on the flow's
-/// private server (Goyal, Vin, Cheng 1997).
+/// SFQ as published: a packet of time `packet_s` ends at most `sum_{j != i} s_j + packet_s` after its expected arrival,
+/// which is its start on the flow's private server (Goyal, Vin, Cheng 1997).
 pub fn sfq_delay_s(packet_s: f64, others_longest_s: f64) -> f64 {
     others_longest_s + packet_s
+}
+
+/// SFQ where newcomers pay: a packet ends at most `sum_{j != i} s_j + s_i / part` after its expected arrival, s_i the
+/// longest packet of the flow so far and `part` its part of the speed.
+///
+/// It is served s_i by weight of virtual time, at most, after what its flow has had since it last became backlogged; of
+/// every other flow as much by weight is served in between, and one packet more.
+pub fn sfq_paid_delay_s(own_longest_s: f64, part: f64, others_longest_s: f64) -> f64 {
+    others_longest_s + own_longest_s / part
 }
 
 /// SCFQ: a packet ends at most `sum_{j != i} s_j` after it does on the flow's private server (Stiliadis, Varma 1998,

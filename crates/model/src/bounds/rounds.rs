@@ -8,10 +8,10 @@
 
 /// MR3: |T_i - T_j| <= 6 L for the services T of two flows on their dominant resources, over any interval in which both are backlogged.
 ///
-/// For equal weights and flows whose dominant resource does not change. At up to 4 resources also where a flow that is alone may
-/// have a packet on every one of them.
-pub fn mr3_relative_fairness_s(longest_s: f64) -> f64 {
-    6.0 * longest_s
+/// For equal weights and flows whose dominant resource does not change. A flow that is alone may have a packet on each of m resources; a new
+/// flow that pays finds these before it, and gets 3 L less until its second turn: with more than 3 resources that is (m + 3) L.
+pub fn mr3_relative_fairness_s(resources: usize, longest_s: f64) -> f64 {
+    f64::max(6.0, resources as f64 + 3.0) * longest_s
 }
 
 /// MR3: a flow that becomes backlogged has its first packet in the first resource within 2 (m + n - 1) L.

@@ -96,6 +96,8 @@ pub const ENTRY: Entry = Entry {
     resources: Resources::One,
     parameters: &PARAMETERS,
     complexity: "O(1)",
+    worst_call: "O(1)",
+    gains: &[],
     guarantee: "at a constant average at most 1/p packets from mark to mark without `wait`, all numbers equally likely",
     weights: Weights::None,
     work_conserving: "yes",

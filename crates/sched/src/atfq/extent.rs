@@ -4,9 +4,9 @@ use alloc::format;
 
 use dovetail_units::Duration;
 
-use super::chain::BITS;
 use crate::contract::LONGEST_TIME;
 use crate::spec::{Spec, SpecError};
+use crate::tag::TICK_BITS;
 
 /// Most packets of a loop.
 pub const MOST_PACKETS: usize = 1000;
@@ -23,10 +23,10 @@ pub enum Extent {
 /// A time domain whose size adapts itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimeDomain {
-    /// The size that was given; all in the unit of the timestamps.
-    given: u64,
+    /// The size that was given; all in ticks.
+    given: u128,
     /// The size of the next loop's domain.
-    size: u64,
+    size: u128,
     /// Gamma of equation (14), in thousandths.
     gamma_milli: u32,
 }
@@ -70,9 +70,9 @@ impl Extent {
     }
 
     /// The timestamp before which a loop's packets finish, if the first one finishes at `first`, and how many these may be.
-    pub(super) fn limits(&self, first: u64) -> (u64, usize) {
+    pub(super) fn limits(&self, first: u128) -> (u128, usize) {
         match self {
-            Self::Packets(packets) => (u64::MAX, *packets),
+            Self::Packets(packets) => (u128::MAX, *packets),
             Self::Domain(domain) => (first.saturating_add(domain.size), MOST_PACKETS),
         }
     }
@@ -82,28 +82,27 @@ impl TimeDomain {
     fn parse(value: &str, gamma_milli: u32) -> Result<Self, SpecError> {
         let bad = || SpecError::bad_value("domain", value, "a time above 0 s such as 500 us");
         let time = value.parse().ok().filter(|&time: &Duration| time > Duration::ZERO).ok_or_else(bad)?;
-        let given = time.min(LONGEST_TIME).as_nanos() << BITS;
+        let given = u128::from(time.min(LONGEST_TIME).as_nanos()) << TICK_BITS;
         Ok(Self { given, size: given, gamma_milli })
     }
 
     /// The size of the next domain.
-    pub fn size(&self) -> u64 {
+    pub fn size(&self) -> u128 {
         self.size
     }
 
     /// Equation (14) with the size that was given: n * STD / gamma.
-    pub fn threshold(&self, backlogged: usize) -> u64 {
-        let flows = backlogged as u128;
-        u64::try_from(flows * u128::from(self.given) * 1000 / u128::from(self.gamma_milli)).unwrap_or(u64::MAX)
+    pub fn threshold(&self, backlogged: usize) -> u128 {
+        (backlogged as u128 * 1000).saturating_mul(self.given) / u128::from(self.gamma_milli)
     }
 
     /// A loop is over in which flows' received active times differed by up to `difference`; it was `full` if packets of the domain's flows were left
     /// over. Halves the domain, or lengthens it by an eighth of the size that was given.
-    pub(super) fn adapt(&mut self, difference: u64, backlogged: usize, full: bool) {
+    pub(super) fn adapt(&mut self, difference: u128, backlogged: usize, full: bool) {
         if difference > self.threshold(backlogged) {
             self.size = (self.size / 2).max(1);
         } else if full {
-            self.size = self.size.saturating_add((self.given / 8).max(1)).min(1 << 62);
+            self.size = self.size.saturating_add((self.given / 8).max(1)).min(1 << 90);
         }
     }
 }
@@ -134,8 +133,8 @@ mod tests {
     fn what_is_given_and_what_is_not() {
         assert_eq!(of("atfq"), Ok(Extent::Packets(20)));
         assert_eq!(of("atfq:loop=1000"), Ok(Extent::Packets(1000)));
-        assert_eq!(domain("atfq:domain=1 us").threshold(20), 20 * (1000 << BITS) / 10);
-        assert_eq!(domain("atfq:domain=1 us,gamma=0.5").threshold(3), 3 * (1000 << BITS) * 2);
+        assert_eq!(domain("atfq:domain=1 us").threshold(20), 20 * (1000 << TICK_BITS) / 10);
+        assert_eq!(domain("atfq:domain=1 us,gamma=0.5").threshold(3), 3 * (1000 << TICK_BITS) * 2);
         for (spec, message) in [
             ("atfq:loop=0", "loop=0: expected a number of packets from 1 to 1000"),
             ("atfq:loop=1001", "loop=1001: expected a number of packets from 1 to 1000"),
@@ -166,7 +165,7 @@ mod tests {
     #[test]
     fn a_domain_shrinks_above_the_threshold_and_grows_when_it_was_used_up() {
         let mut domain = domain("atfq:domain=8 ns,gamma=2");
-        let (unit, threshold) = (1 << BITS, domain.threshold(3));
+        let (unit, threshold) = (1 << TICK_BITS, domain.threshold(3));
         assert_eq!(threshold, 12 * unit);
         domain.adapt(threshold + 1, 3, true);
         assert_eq!(domain.size(), 4 * unit);
@@ -175,7 +174,7 @@ mod tests {
         domain.adapt(0, 3, false);
         assert_eq!(domain.size(), 5 * unit);
         for _ in 0..100 {
-            domain.adapt(u64::MAX, 3, true);
+            domain.adapt(u128::MAX, 3, true);
         }
         assert_eq!(domain.size(), 1);
     }

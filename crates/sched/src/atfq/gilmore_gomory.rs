@@ -5,6 +5,8 @@
 
 use alloc::vec::Vec;
 
+use crate::steps;
+
 /// Finds best orders; keeps its working memory from one to the next.
 ///
 /// ```
@@ -118,6 +120,7 @@ impl GilmoreGomory {
 fn sort_into(sorted: &mut Vec<(u64, u32)>, items: impl Iterator<Item = (u64, u32)>) {
     sorted.clear();
     sorted.extend(items);
+    steps::take(sorted.len());
     sorted.sort_unstable();
 }
 

@@ -1,7 +1,7 @@
 //! The waiting packets that have started in the fluid, in the order in which they are to be served.
 
 use super::fluid::FlowQueues;
-use crate::queues::{IndexedHeap, Order};
+use crate::queues::{Order, TagHeap};
 
 /// The flows whose first waiting packets have started.
 #[derive(Clone, Debug)]
@@ -9,7 +9,7 @@ pub(super) enum Eligible {
     /// In the order of their starts: one entry per packet.
     Starts(Order),
     /// By the finish tag of the first waiting packet.
-    Finishes(IndexedHeap<u64>),
+    Finishes(TagHeap),
 }
 
 impl Eligible {
@@ -63,15 +63,9 @@ impl Eligible {
             Self::Finishes(heap) => heap.remove(flow),
         }
     }
-
-    pub(super) fn lower(&mut self, ticks: u64) {
-        if let Self::Finishes(heap) = self {
-            heap.rekey(|tag| tag.saturating_sub(ticks));
-        }
-    }
 }
 
-fn place<const M: usize, P>(heap: &mut IndexedHeap<u64>, flow: u32, queues: &FlowQueues<M, P>) {
+fn place<const M: usize, P>(heap: &mut TagHeap, flow: u32, queues: &FlowQueues<M, P>) {
     if let Some(head) = queues.head(flow) {
         heap.set(flow, head.stamp);
     }

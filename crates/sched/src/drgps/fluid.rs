@@ -6,19 +6,27 @@
 //! The rate is `V' = 1 / max_r load_r`, `load_r = sum of w_i tbar_ir`. Time that has passed is kept as work, in units of a tick times a
 //! load, and V moves by work / load in whole ticks; what is left over stays work. So nothing is rounded away, and the fluid
 //! does exactly as much as time has passed.
+//!
+//! Ranges, for 2^32 flows of weights up to 2^30 thousandths: tags are below 2^96 ticks, a load below 2^93, and the
+//! nanoseconds of a [`Time`] are less than 2^127 of work. A distance times a load may be more than 128 bits hold, and
+//! is more than all time then: it saturates.
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use super::eligible::Eligible;
-use crate::one_resource::{LONGEST_STEP, TICK_BITS, Tag, charged};
-use crate::queues::{IndexedHeap, NIL, Queues};
+use crate::one_resource::{charged, most_events};
+use crate::queues::{NIL, Queues, TagHeap};
+use crate::steps;
+use crate::tag::{TICK_BITS, Tag};
 
 /// Normalised processing times are in units of 2^-31; the dominant one is 2^31.
 const ONE_BITS: u32 = 31;
-/// Work of a nanosecond: ticks times thousandths of weight times 2^-31. All the nanoseconds of a [`Time`] are less than 2^121.
+/// Work of a nanosecond: ticks times thousandths of weight times 2^-31.
 const WORK_PER_NANO: u128 = 1000 << (TICK_BITS + ONE_BITS);
+/// What a flow may be owed, or owe, in nanoseconds: a packet's service and that are less than 2^62.
+const MOST_OWED: i64 = 1 << 61;
 
-pub(super) type FlowQueues<const M: usize, P> = Queues<M, P, DrgpsFlow<M>, u64>;
+pub(super) type FlowQueues<const M: usize, P> = Queues<M, P, DrgpsFlow<M>, u128>;
 
 /// A flow in the fluid.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +37,10 @@ pub struct DrgpsFlow<const M: usize> {
     head: u32,
     /// Waiting packets that have started in the fluid.
     pub(super) started: u32,
-    /// Whether the flow is backlogged in the fluid.
+    /// Whether the flow is backlogged in the fluid, if it was in this busy period.
     active: bool,
+    /// The fluid's busy period in which it was so last.
+    busy_period: u64,
     /// tbar of the head packet.
     normalised: [u32; M],
     /// Finish tag of the head packet, or of the last one.
@@ -46,6 +56,7 @@ impl<const M: usize> Default for DrgpsFlow<M> {
             head: NIL,
             started: 0,
             active: false,
+            busy_period: 0,
             normalised: [0; M],
             finish: Tag::default(),
             correction: 0,
@@ -60,7 +71,7 @@ impl<const M: usize> DrgpsFlow<M> {
 
     /// A packet took so many nanoseconds more than the fluid was told.
     pub(super) fn correct(&mut self, nanos: i64) {
-        self.correction = self.correction.saturating_add(nanos);
+        self.correction = self.correction.saturating_add(nanos).clamp(-MOST_OWED, MOST_OWED);
     }
 
     /// A head packet's service in nanoseconds, with what earlier packets took more or less than estimated: at least one.
@@ -68,10 +79,6 @@ impl<const M: usize> DrgpsFlow<M> {
         let total = service.saturating_add(self.correction);
         self.correction = total.saturating_sub(1).min(0);
         total.max(1)
-    }
-
-    fn lower(&mut self, ticks: u64) {
-        self.finish = self.finish.lowered(ticks);
     }
 }
 
@@ -102,46 +109,77 @@ pub(super) struct Fluid<const M: usize> {
     /// How much work there must be for the first head packet to end; the largest number if none will.
     due: u128,
     /// V in ticks.
-    virtual_time: u64,
-    /// V when the fluid last began to serve after a rest, later than any finish before it.
-    busy_since: u64,
+    virtual_time: u128,
+    /// How often the fluid has begun to serve after a rest.
+    busy_periods: u64,
     /// Sum over backlogged flows of weight (thousandths) times normalised time (2^-31), per resource.
     load: [u128; M],
-    /// Backlogged flows by the finish tags of their head packets.
-    finishes: IndexedHeap<u64>,
-    rebase_at: u64,
-    rebases: u32,
+    /// Backlogged flows by the finish tags of their head packets: those that end with them, and those that go on.
+    finishes: [TagHeap; 2],
+    /// Sum over backlogged flows of the weight (thousandths).
+    weights: u64,
+    /// Sum over them of the finish tag times the weight, modulo 2^128. [`left`](Self::left) needs the distances from V
+    /// only: 2^104 for each of the longest packets.
+    weighted_finishes: u128,
+    /// For tests: a call ends so many head packets.
+    events: Option<usize>,
+    /// The most work that was late after a call.
+    worst_lag: u128,
 }
 
 impl<const M: usize> Fluid<M> {
-    pub(super) fn new(rebase_at: u64) -> Self {
+    pub(super) fn new(events: Option<usize>) -> Self {
         Self {
             clock: Time::ZERO,
             work: 0,
             due: u128::MAX,
             virtual_time: 0,
-            busy_since: 0,
+            busy_periods: 0,
             load: [0; M],
-            finishes: IndexedHeap::default(),
-            rebase_at,
-            rebases: 0,
+            finishes: [TagHeap::default(), TagHeap::default()],
+            weights: 0,
+            weighted_finishes: 0,
+            events,
+            worst_lag: 0,
         }
     }
 
-    pub(super) fn rebases(&self) -> u32 {
-        self.rebases
-    }
-
-    /// Every event until `now`.
+    /// The events until `now`, as far as one call may.
     pub(super) fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<M, P>, eligible: &mut Eligible) {
-        self.work += u128::from(now.since(self.clock).as_nanos()) * WORK_PER_NANO;
+        let passed = u128::from(now.since(self.clock).as_nanos()) * WORK_PER_NANO;
+        self.work = self.work.saturating_add(passed);
         self.clock = now;
-        while self.work >= self.due {
+        let flows = self.finishes.iter().map(TagHeap::len).sum();
+        for _ in 0..self.events.unwrap_or_else(|| most_events(flows)) {
+            if !self.lags() {
+                break;
+            }
+            steps::take(1);
             self.end_first(queues, eligible);
         }
-        if self.finishes.is_empty() {
+        // What is left is heads that have been served: the fluid needs no more time for them than it would one after
+        // another.
+        if self.lags() && queues.packets() == 0 && self.work >> ONE_BITS >= self.left() {
+            self.rest();
+        }
+        if self.is_empty() {
             self.work = 0;
         }
+        if self.lags() {
+            self.worst_lag = self.worst_lag.max(self.work);
+        }
+    }
+
+    /// Whether a head packet is due to end: what happens now meets the fluid as of V, and what passed since is still to
+    /// come.
+    pub(super) fn lags(&self) -> bool {
+        self.work >= self.due
+    }
+
+    /// By how many nanoseconds the fluid lags as of the last settling, and the most that it ever did.
+    pub(super) fn lag_ns(&self) -> [f64; 2] {
+        let now = if self.lags() { self.work } else { 0 };
+        [now, self.worst_lag].map(|work| work as f64 / WORK_PER_NANO as f64)
     }
 
     /// The first whole nanosecond at which a head packet has ended if nothing else happens. After the last settling.
@@ -153,33 +191,34 @@ impl<const M: usize> Fluid<M> {
 
     /// A packet has arrived at a flow without unstarted packets. Settled before.
     pub(super) fn arrive<P>(&mut self, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>, eligible: &mut Eligible) {
+        let active = self.is_active(flow, queues);
         let state = &mut queues.flow_mut(flow).state;
         state.next = slot;
-        if state.active {
-            return;
+        if active {
+            let [ending, going_on] = &mut self.finishes;
+            ending.remove(flow);
+            return going_on.set(flow, state.finish.ticks());
         }
         state.active = true;
         // No credit for what was too much charged before: the flow gave its claim up when it left.
         state.correction = state.correction.max(0);
         self.bring_up_to_date();
-        if self.finishes.is_empty() {
-            self.virtual_time = self.virtual_time.saturating_add(1);
-            self.busy_since = self.virtual_time;
-        }
-        let state = &mut queues.flow_mut(flow).state;
+        self.busy_periods += u64::from(self.is_empty());
         // What was left below a tick counts until the fluid rests, so that flows that come and go lose nothing, and no longer, so that it
         // never has more to do since its last rest than there was.
-        state.finish = match state.finish.ticks >= self.busy_since {
+        state.finish = match state.busy_period == self.busy_periods {
             true => state.finish.at_tick(self.virtual_time),
             false => Tag::at(self.virtual_time),
         };
+        state.busy_period = self.busy_periods;
+        self.weights += u64::from(queues.flow(flow).weight().as_milli());
         self.take_head(flow, queues, eligible);
         self.find_due();
     }
 
     /// The flow leaves with all its packets. Settled before.
     pub(super) fn remove<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
-        if queues.flow(flow).state.active {
+        if self.is_active(flow, queues) {
             self.bring_up_to_date();
             self.leave(flow, queues);
             self.find_due();
@@ -195,17 +234,20 @@ impl<const M: usize> Fluid<M> {
         eligible: &mut Eligible,
     ) {
         let (state, new) = (queues.flow(flow).state, queues.flow(flow).weight());
-        if !state.active {
+        if !self.is_active(flow, queues) {
             return;
         }
         self.bring_up_to_date();
-        self.change_load(state.normalised, old, false);
-        self.change_load(state.normalised, new, true);
-        let left = u128::from(state.finish.ticks.saturating_sub(self.virtual_time));
-        let left = (left * u128::from(old.as_milli()) / u128::from(new.as_milli())).min(LONGEST_STEP as u128) as u64;
-        let finish = self.virtual_time.saturating_add(left);
-        queues.flow_mut(flow).state.finish = Tag::at(finish);
-        self.finishes.set(flow, finish);
+        self.count_head(&state, old, false);
+        let milli = |weight: Weight| u128::from(weight.as_milli());
+        // Less than 2^96 times 2^30.
+        let left = state.finish.ticks().saturating_sub(self.virtual_time) * milli(old) / milli(new);
+        let state = &mut queues.flow_mut(flow).state;
+        state.finish = Tag::at(self.virtual_time.saturating_add(left));
+        let (state, finish) = (*state, state.finish.ticks());
+        self.count_head(&state, new, true);
+        self.weights = self.weights - u64::from(old.as_milli()) + u64::from(new.as_milli());
+        self.finishes[usize::from(state.has_next())].set(flow, finish);
         if state.started > 0 {
             // The head packet waits: it is the last of those that have started.
             *queues.stamp_mut(state.head) = finish;
@@ -214,30 +256,64 @@ impl<const M: usize> Fluid<M> {
         self.find_due();
     }
 
-    /// Whole ticks of the work go into V: the loads or somebody's start depend on it now.
+    /// While the fluid lags and nothing that has started waits: the packet that will start first does so at once, and
+    /// takes the place of the one before it, of which it has the finish tag as ever. Those that end until then are of
+    /// flows that go.
+    pub(super) fn start_early<P>(&mut self, queues: &mut FlowQueues<M, P>, eligible: &mut Eligible) {
+        let [_, going_on] = &self.finishes;
+        if let Some((_, flow)) = going_on.peek() {
+            self.take_next(flow, queues, eligible);
+            self.find_due();
+        }
+    }
+
+    fn is_active<P>(&self, flow: u32, queues: &FlowQueues<M, P>) -> bool {
+        let state = &queues.flow(flow).state;
+        state.active && state.busy_period == self.busy_periods
+    }
+
+    fn is_empty(&self) -> bool {
+        self.finishes.iter().all(TagHeap::is_empty)
+    }
+
+    /// Whole ticks of the work go into V: the loads or somebody's start depend on it now. A fluid that lags stands.
     fn bring_up_to_date(&mut self) {
+        if self.lags() {
+            return;
+        }
         let load = self.bottleneck();
         let ticks = self.work.checked_div(load).unwrap_or(0);
         self.work -= ticks * load;
-        self.virtual_time = self.virtual_time.saturating_add(u64::try_from(ticks).unwrap_or(u64::MAX));
+        self.virtual_time = self.virtual_time.saturating_add(ticks);
+    }
+
+    /// The head packet that ends first.
+    fn first(&self) -> Option<(u128, u32)> {
+        let [ending, going_on] = &self.finishes;
+        match (ending.peek(), going_on.peek()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
     }
 
     /// The first head packet ends and gives way to the flow's next one.
     fn end_first<P>(&mut self, queues: &mut FlowQueues<M, P>, eligible: &mut Eligible) {
-        let Some((finish, flow)) = self.finishes.peek() else { return };
+        let Some((finish, flow)) = self.first() else { return };
         self.work -= self.due;
         self.virtual_time = self.virtual_time.max(finish);
-        let record = queues.flow(flow);
-        if record.state.has_next() {
-            self.change_load(record.state.normalised, record.weight(), false);
-            self.take_head(flow, queues, eligible);
+        if queues.flow(flow).state.has_next() {
+            self.take_next(flow, queues, eligible);
         } else {
             self.leave(flow, queues);
         }
-        if self.virtual_time >= self.rebase_at {
-            self.rebase(queues, eligible);
-        }
         self.find_due();
+    }
+
+    /// The flow's head gives way to its next packet.
+    fn take_next<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>, eligible: &mut Eligible) {
+        let record = queues.flow(flow);
+        self.count_head(&record.state, record.weight(), false);
+        self.take_head(flow, queues, eligible);
     }
 
     /// Make the flow's next packet its head, which starts it.
@@ -251,9 +327,15 @@ impl<const M: usize> Fluid<M> {
         state.normalised = normalised(&cost);
         let service = state.corrected(charged(cost.dominant_time()));
         state.finish = state.finish.moved(service, weight);
-        let (finish, parts) = (state.finish.ticks, state.normalised);
-        self.change_load(parts, weight, true);
-        self.finishes.set(flow, finish);
+        let (state, finish) = (*state, state.finish.ticks());
+        self.count_head(&state, weight, true);
+        let [ending, going_on] = &mut self.finishes;
+        if state.has_next() {
+            going_on.set(flow, finish);
+        } else {
+            going_on.remove(flow);
+            ending.set(flow, finish);
+        }
         *queues.stamp_mut(slot) = finish;
         eligible.started(flow, queues);
     }
@@ -261,16 +343,38 @@ impl<const M: usize> Fluid<M> {
     fn leave<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow_mut(flow);
         record.state.active = false;
-        let (parts, weight) = (record.state.normalised, record.weight());
-        self.change_load(parts, weight, false);
-        self.finishes.remove(flow);
+        let (state, weight) = (record.state, record.weight());
+        self.count_head(&state, weight, false);
+        self.weights -= u64::from(weight.as_milli());
+        self.finishes[usize::from(state.has_next())].remove(flow);
     }
 
-    fn change_load(&mut self, normalised: [u32; M], weight: Weight, joins: bool) {
-        for (load, part) in self.load.iter_mut().zip(normalised) {
+    /// Every flow leaves: none was active in a busy period that is new. O(1).
+    fn rest(&mut self) {
+        self.finishes.iter_mut().for_each(TagHeap::clear);
+        (self.load, self.weights, self.weighted_finishes) = ([0; M], 0, 0);
+        self.busy_periods += 1;
+        self.find_due();
+    }
+
+    /// A head packet joins the sums, or leaves them.
+    fn count_head(&mut self, state: &DrgpsFlow<M>, weight: Weight, joins: bool) {
+        for (load, part) in self.load.iter_mut().zip(state.normalised) {
             let weighted = u128::from(u64::from(part) * u64::from(weight.as_milli()));
             *load = if joins { *load + weighted } else { *load - weighted };
         }
+        let weighted = state.finish.ticks().wrapping_mul(u128::from(weight.as_milli()));
+        self.weighted_finishes = match joins {
+            true => self.weighted_finishes.wrapping_add(weighted),
+            false => self.weighted_finishes.wrapping_sub(weighted),
+        };
+    }
+
+    /// Sum over the head packets of their dominant time that is left, in ticks times thousandths of weight. At every
+    /// moment some resource is busy, and gives no more than `1 / (sum of w tbar)` of itself, so all of them end in no
+    /// more time than that.
+    fn left(&self) -> u128 {
+        self.weighted_finishes.wrapping_sub(self.virtual_time.wrapping_mul(u128::from(self.weights)))
     }
 
     /// The load of the busiest resource: 1 / V'.
@@ -279,21 +383,8 @@ impl<const M: usize> Fluid<M> {
     }
 
     fn find_due(&mut self) {
-        self.due = self.finishes.peek().map_or(u128::MAX, |(finish, _)| {
-            // What does not fit would take longer than a `Time` can tell.
-            u128::from(finish.saturating_sub(self.virtual_time)).saturating_mul(self.bottleneck())
+        self.due = self.first().map_or(u128::MAX, |(finish, _)| {
+            finish.saturating_sub(self.virtual_time).saturating_mul(self.bottleneck())
         });
-    }
-
-    /// Lower all tags: O(flows + packets), once in 19 hours of virtual time.
-    fn rebase<P>(&mut self, queues: &mut FlowQueues<M, P>, eligible: &mut Eligible) {
-        let by = self.virtual_time - self.rebase_at / 2;
-        self.virtual_time -= by;
-        self.busy_since = self.busy_since.saturating_sub(by);
-        queues.flows_mut().for_each(|flow| flow.state.lower(by));
-        queues.stamps_mut().for_each(|stamp| *stamp = stamp.saturating_sub(by));
-        self.finishes.rekey(|tag| tag.saturating_sub(by));
-        eligible.lower(by);
-        self.rebases = self.rebases.wrapping_add(1);
     }
 }

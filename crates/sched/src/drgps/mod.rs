@@ -7,8 +7,13 @@
 //!   fair); or `start`: the one that started first (start-time tracking).
 //! * Any number m of resources.
 //! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource are not looked at.
-//! * Cost per packet: O(log n + m) amortised for n backlogged flows. Once in 19 hours of virtual time all tags are
-//!   lowered: O(flows + packets).
+//! * Cost per packet: O(log n + m) amortised for n backlogged flows.
+//! * Longest call: as many ends of packets in the fluid as came since the last one, each O(log n + m), up to 256 of few
+//!   flows and 16 of 10^6 ([`most_events`](crate::one_resource::most_events)); see *The fluid may lag*.
+//! * A flow can gain: without limit by a new flow for every tiny packet, while the old ones stay. The fluid still owes
+//!   each of them a share when its packet has long left; with ever more of them V hardly moves, and what starts and
+//!   ends next there is the next new flow's packet. A flow that is removed takes with it what the fluid had still to serve
+//!   of packets that were handed out: with flows of other bottlenecks that gains up to 1.3, by search.
 //! * Guarantees with exact times, S and F a packet's start and finish in the fluid, L the longest time of any packet on any resource, L_0 on
 //!   the first, n flows, resource 0 of one server that takes a packet whenever there is one. No packet enters before S.
 //!   `finish`: it leaves resource 0 by F + L_0, however many flows there are, and resource r by F + (r (2 n + 1) + 2) L. `start`:
@@ -41,10 +46,20 @@
 //! long before the fluid is done with it. To go on with the next would let that resource run ahead of the others without limit, with
 //! a growing buffer in between, and give service that a flow that comes then can no longer share. `tradeoff` waits likewise.
 //!
-//! *Numbers.* All are integers. V and tags count 2^-16 ns. tbar is rounded to a multiple of 2^-31: the fluid is that of packets whose times on
-//! other resources than the dominant one are wrong by up to 2^-32 of the dominant time, so V' is wrong by up to m 2^-32 of itself. This does
-//! not add up: sums are exact, what joins them is what leaves, and time that is too short for a tick of V is kept. What a division by
-//! a weight leaves below one tick goes to the flow's next packet until the fluid rests.
+//! *The fluid may lag.* When more packets have ended in the fluid than a call ends, its clock stands at the last of
+//! them, and what happens meets it there: an arriving packet starts as of then. Every packet comes by a call and ends
+//! once, so the fluid has caught up after N / (most - 1) calls, N the packets in it; at once when nothing waits and the
+//! fluid has surely emptied, as the sum of the times of its heads tells. Meanwhile F and S are those of this fluid, and by
+//! finish a packet leaves resource 0 by F + lag + L_0: what is served between the last packet before it that ends later
+//! in the fluid and itself, had not started there when that one was chosen, and the fluid stood at most the lag back.
+//! The other bounds are those of a fluid that does not lag. If of all that wait none has started because of the lag, the
+//! packet that starts first does so at once, before its time; its flow's tags are the same as ever.
+//!
+//! *Numbers.* All are integers. V and tags count 2^-22 ns. tbar is rounded to a multiple of 2^-31: the fluid is that of
+//! packets whose times on other resources than the dominant one are wrong by up to 2^-32 of the dominant time, so V' is
+//! wrong by up to m 2^-32 of itself. This does not add up: sums are exact, what joins them is what leaves, and time
+//! that is too short for a tick of V is kept. What a division by a weight leaves below one tick goes to the flow's next
+//! packet until the fluid rests.
 //!
 //! Differences from the paper, with reasons. The text of the paper was not at hand; the fluid is that of its abstract and of published
 //! descriptions of it.
@@ -55,7 +70,6 @@
 //! * A packet counts at least one nanosecond, so that a flow of packets of no time gives way; one of no time at all counts as one of resource 0.
 //! * A changed weight holds at once, for what is left of the packet that is first in the fluid.
 //! * Ties, which the definition leaves open: equal finishes go by the flow's index, equal starts in order of arrival or of the finishes before.
-//! * Packets whose finishes are more than 2^46 ns of virtual time in the past (19 hours at weight 1) count as equal.
 
 mod eligible;
 mod fluid;
@@ -63,9 +77,10 @@ mod fluid;
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
-use crate::one_resource::{REBASE_AT, charged};
+use crate::gain::{Gain, Strategy};
+use crate::one_resource::charged;
 use crate::per_flow::{Choice, Discipline};
-use crate::queues::{IndexedHeap, Order};
+use crate::queues::{Order, TagHeap};
 use crate::spec::{Spec, SpecError};
 
 use eligible::Eligible;
@@ -86,6 +101,12 @@ pub const ENTRY: Entry = Entry {
         settable: false,
     }],
     complexity: "O(log n + m)",
+    worst_call: "O(log n + m) and up to 256 packets that end in the fluid, 16 of 10^6 flows; it lags of more",
+    gains: &[
+        Gain { strategy: Strategy::NewFlows, most: f64::INFINITY, reason: TINY },
+        Gain { strategy: Strategy::SmallFirst, most: 3.1, reason: "by search; as new flows" },
+        Gain { strategy: Strategy::RemoveAndAdd, most: 1.3, reason: REMOVED },
+    ],
     guarantee: "finish: leaves resource 0 by its finish in the fluid and L; start: enters by its start there and (n-1)L",
     weights: Weights::One,
     work_conserving: "on one resource; else waits for the fluid",
@@ -98,6 +119,12 @@ pub const ENTRY: Entry = Entry {
         paper: "IWQoS 2013",
     },
 };
+
+/// Why new flows gain.
+const REMOVED: &str =
+    "by search: a removed flow takes with it what the fluid had still to serve of packets that were handed out";
+const TINY: &str =
+    "the fluid still serves old flows when their packets have left: ever new flows of tiny packets slow its time down";
 
 /// Which of the packets that have started in the fluid is served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -121,9 +148,9 @@ impl<const M: usize> Drgps<M> {
     pub fn new(order: TrackBy) -> Self {
         let eligible = match order {
             TrackBy::Start => Eligible::Starts(Order::default()),
-            TrackBy::Finish => Eligible::Finishes(IndexedHeap::default()),
+            TrackBy::Finish => Eligible::Finishes(TagHeap::default()),
         };
-        Self { fluid: Fluid::new(REBASE_AT), eligible }
+        Self { fluid: Fluid::new(None), eligible }
     }
 
     pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
@@ -139,24 +166,23 @@ impl<const M: usize> Drgps<M> {
         Ok(Self::new(order))
     }
 
-    /// For tests: lower all tags by half of `tag` whenever the virtual time reaches it.
-    pub fn rebasing_at(mut self, tag: u64) -> Self {
-        self.fluid = Fluid::new(tag.clamp(2, REBASE_AT));
-        self
+    /// For tests: a call ends so many packets in the fluid.
+    pub fn ending(self, events: usize) -> Self {
+        Self { fluid: Fluid::new(Some(events.max(1))), ..self }
     }
 
-    /// How often tags were lowered; wraps.
-    pub fn rebases(&self) -> u32 {
-        self.fluid.rebases()
+    /// By how many nanoseconds the fluid lagged after the last call that brought it ahead, and the most after any.
+    pub fn lag_ns(&self) -> [f64; 2] {
+        self.fluid.lag_ns()
     }
 }
 
 impl<const M: usize> Discipline<M> for Drgps<M> {
     type Flow = DrgpsFlow<M>;
     /// The packet's finish tag once it has started in the fluid.
-    type Stamp = u64;
+    type Stamp = u128;
 
-    fn stamp(&mut self, _now: Time) -> u64 {
+    fn stamp(&mut self, _now: Time) -> u128 {
         0
     }
 
@@ -168,10 +194,13 @@ impl<const M: usize> Discipline<M> for Drgps<M> {
     }
 
     fn choose<P>(&mut self, now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
-        if let Some(flow) = self.eligible.surely_first(queues) {
+        if let Some(flow) = self.eligible.surely_first(queues).filter(|_| !self.fluid.lags()) {
             return Choice::Flow(flow);
         }
         self.fluid.settle(now, queues, &mut self.eligible);
+        if self.fluid.lags() && self.eligible.first(queues).is_none() {
+            self.fluid.start_early(queues, &mut self.eligible);
+        }
         match self.eligible.first(queues) {
             Some(flow) => Choice::Flow(flow),
             None => Choice::At(self.fluid.next_event()),

@@ -6,7 +6,7 @@ mod order;
 mod store;
 mod time_limit;
 
-pub use heap::IndexedHeap;
+pub use heap::{Entry, IndexedHeap, Packed, TagHeap, Unfinished};
 pub use links::{Links, List};
 pub use order::Order;
 pub use store::{FlowRecord, NIL, Queues, Slot};

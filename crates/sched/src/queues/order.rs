@@ -1,64 +1,118 @@
 //! An order of service: one entry per packet, naming its flow, with a note.
 
-use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
-use super::Queues;
+use super::{NIL, Queues};
 use crate::contract::FlowId;
+use crate::steps;
 
-/// Flows in the order in which their packets are to be served, with a note of each. Every operation is O(1), amortised.
+/// Flows in the order in which their packets are to be served, with a note of each. Every operation is O(1), but
+/// [`forget`](Self::forget): an entry is in two lists, of all and of its flow's, so that it can be taken out of the middle.
 #[derive(Clone, Debug)]
 pub struct Order<N = ()> {
-    entries: VecDeque<(FlowId, N)>,
-    /// Entries of removed flows that may still be there.
-    stale: usize,
+    entries: Vec<Entry<N>>,
+    /// An entry that is not in use; the others follow by `after`.
+    free: u32,
+    ends: Ends,
+    /// By flow index: its entries.
+    flows: Vec<Ends>,
 }
+
+#[derive(Clone, Debug)]
+struct Entry<N> {
+    flow: FlowId,
+    note: N,
+    before: u32,
+    after: u32,
+    /// The flow's next entry.
+    following: u32,
+}
+
+/// The first and the last entry of a list, or [`NIL`].
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    first: u32,
+    last: u32,
+}
+
+const NONE: Ends = Ends { first: NIL, last: NIL };
 
 impl<N> Default for Order<N> {
     fn default() -> Self {
-        Self { entries: VecDeque::new(), stale: 0 }
+        Self { entries: Vec::new(), free: NIL, ends: NONE, flows: Vec::new() }
     }
 }
 
 impl<N: Copy> Order<N> {
     /// The flow's next packet is to be served after all others that are here.
     pub fn push_back(&mut self, flow: FlowId, note: N) {
-        self.entries.push_back((flow, note));
+        let entry = Entry { flow, note, before: self.ends.last, after: NIL, following: NIL };
+        let at = match self.free {
+            NIL => {
+                self.entries.push(entry);
+                self.entries.len() as u32 - 1
+            }
+            free => {
+                self.free = self.entries[free as usize].after;
+                self.entries[free as usize] = entry;
+                free
+            }
+        };
+        match self.ends.last {
+            NIL => self.ends.first = at,
+            last => self.entries[last as usize].after = at,
+        }
+        self.ends.last = at;
+        if self.flows.len() <= flow.index() {
+            self.flows.resize(flow.index() + 1, NONE);
+        }
+        let own = &mut self.flows[flow.index()];
+        match own.last {
+            NIL => own.first = at,
+            last => self.entries[last as usize].following = at,
+        }
+        own.last = at;
     }
 
-    /// Whose packet is first, if any is here; entries of removed flows are passed over.
-    pub fn front<const M: usize, P, F: Default, S: Copy>(
-        &mut self,
-        queues: &Queues<M, P, F, S>,
-    ) -> Option<(FlowId, N)> {
-        while let Some(&(flow, note)) = self.entries.front() {
-            if queues.get(flow).is_some() {
-                return Some((flow, note));
-            }
-            self.entries.pop_front();
-            self.stale = self.stale.saturating_sub(1);
-        }
-        None
+    /// Whose packet is first, if any is here.
+    pub fn front<const M: usize, P, F: Default, S: Copy>(&self, _queues: &Queues<M, P, F, S>) -> Option<(FlowId, N)> {
+        self.entries.get(self.ends.first as usize).filter(|_| !self.is_empty()).map(|entry| (entry.flow, entry.note))
     }
 
     /// The first packet is served: its note.
     pub fn pop_front(&mut self) -> Option<N> {
-        self.entries.pop_front().map(|(_, note)| note)
+        (!self.is_empty()).then(|| self.take(self.ends.first))
     }
 
     /// Whether no packet is here.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.ends.first == NIL
     }
 
-    /// The live flow at this index is about to be removed. Its entries go when they are first, or together with others once they may be half
-    /// of all: flows that come and go behind a waiting packet must not pile up.
-    pub fn forget<const M: usize, P, F: Default, S: Copy>(&mut self, flow: u32, queues: &Queues<M, P, F, S>) {
-        let removed = queues.id(flow);
-        self.stale += queues.flow(flow).packets as usize;
-        if 2 * self.stale > self.entries.len() {
-            self.entries.retain(|&(entry, _)| entry != removed && queues.get(entry).is_some());
-            self.stale = 0;
+    /// The live flow at this index is about to be removed, and its entries with it: O(1) for each.
+    pub fn forget<const M: usize, P, F: Default, S: Copy>(&mut self, flow: u32, _queues: &Queues<M, P, F, S>) {
+        while let Some(&Ends { first, .. }) = self.flows.get(flow as usize).filter(|own| own.first != NIL) {
+            steps::take(1);
+            self.take(first);
         }
+    }
+
+    /// Take out an entry, which is the first of its flow's: its note.
+    fn take(&mut self, at: u32) -> N {
+        let Entry { flow, note, before, after, following } = self.entries[at as usize];
+        match before {
+            NIL => self.ends.first = after,
+            before => self.entries[before as usize].after = after,
+        }
+        match after {
+            NIL => self.ends.last = before,
+            after => self.entries[after as usize].before = before,
+        }
+        let own = &mut self.flows[flow.index()];
+        *own = if following == NIL { NONE } else { Ends { first: following, ..*own } };
+        self.entries[at as usize].after = self.free;
+        self.free = at;
+        note
     }
 }
 
@@ -66,14 +120,21 @@ impl<N: Copy> Order<N> {
 mod tests {
     use super::*;
     use crate::contract::{FlowConfig, Packet};
+    use alloc::collections::VecDeque;
     use dovetail_units::{ResourceVec, Weight};
+
+    type Few = Queues<1, (), (), ()>;
+
+    fn add(queues: &mut Few) -> FlowId {
+        queues.add_flow(FlowConfig::default(), Weight::ONE)
+    }
 
     #[test]
     fn flows_that_come_and_go_behind_a_waiting_packet_do_not_pile_up() {
-        let mut queues: Queues<1, (), (), ()> = Queues::new();
+        let mut queues: Few = Queues::new();
         let mut order = Order::default();
-        let join = |queues: &mut Queues<1, (), (), ()>, order: &mut Order| {
-            let flow = queues.add_flow(FlowConfig::default(), Weight::ONE);
+        let join = |queues: &mut Few, order: &mut Order| {
+            let flow = add(queues);
             queues.push(Packet { flow, size: 1, cost: ResourceVec::ZERO, payload: () }, ());
             order.push_back(flow, ());
             flow
@@ -87,5 +148,30 @@ mod tests {
         }
         assert!(order.entries.len() <= 3, "{}", order.entries.len());
         assert_eq!(order.front(&queues), Some((first, ())));
+    }
+
+    #[test]
+    fn is_a_queue_from_which_flows_can_be_taken() {
+        let mut queues: Few = Queues::new();
+        let flows = [(); 7].map(|()| add(&mut queues));
+        let (mut order, mut plain) = (Order::default(), VecDeque::new());
+        let mut state: u64 = 1;
+        for note in 0..20_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let flow = flows[(state >> 33) as usize % 7];
+            match (state >> 50) % 16 {
+                0..=7 => {
+                    order.push_back(flow, note);
+                    plain.push_back((flow, note));
+                }
+                8..=13 => assert_eq!(order.pop_front(), plain.pop_front().map(|(_, note)| note)),
+                _ => {
+                    order.forget(flow.index, &queues);
+                    plain.retain(|&(other, _)| other != flow);
+                }
+            }
+            assert_eq!(order.front(&queues), plain.front().copied());
+            assert_eq!(order.is_empty(), plain.is_empty());
+        }
     }
 }

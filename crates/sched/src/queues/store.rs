@@ -8,6 +8,7 @@ use dovetail_units::{Bytes, Duration, ResourceVec, Weight};
 
 use super::time_limit::WaitingTime;
 use crate::contract::{DropReason, FlowConfig, FlowId, Limit, Packet, UnknownFlow};
+use crate::steps;
 
 /// No slot.
 pub const NIL: u32 = u32::MAX;
@@ -48,8 +49,6 @@ pub struct FlowRecord<F> {
     pub packets: u32,
     generation: u32,
     bytes: u64,
-    /// 2^52 / weight.
-    inverse_weight: u64,
     weight: Weight,
     /// The weights on the resources, if they were given one by one.
     weight_on: Option<Box<[Weight]>>,
@@ -62,12 +61,6 @@ pub struct FlowRecord<F> {
 }
 
 impl<F> FlowRecord<F> {
-    /// `cost / weight` in units of 2^-`bits` ns, at most 2^60. `bits` up to 20.
-    pub fn virtual_time(&self, cost: Duration, bits: u32) -> u64 {
-        let product = u128::from(cost.as_nanos()) * u128::from(self.inverse_weight);
-        u64::try_from(product >> (52 - bits)).unwrap_or(u64::MAX).min(1 << 60)
-    }
-
     /// The flow's weight, as [`Discipline::weight_of`](crate::per_flow::Discipline::weight_of) has it.
     pub fn weight(&self) -> Weight {
         self.weight
@@ -129,11 +122,13 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
 
     /// The record at the index of a flow that is live, or was: then with the state that it was left in.
     pub fn flow(&self, index: u32) -> &FlowRecord<F> {
+        steps::take(1);
         &self.flows[index as usize]
     }
 
     /// The record at a live flow's index.
     pub fn flow_mut(&mut self, index: u32) -> &mut FlowRecord<F> {
+        steps::take(1);
         &mut self.flows[index as usize]
     }
 
@@ -142,29 +137,22 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
         FlowId { index, generation: self.flows[index as usize].generation }
     }
 
-    /// The records of all live flows.
-    pub fn flows_mut(&mut self) -> impl Iterator<Item = &mut FlowRecord<F>> {
-        self.flows.iter_mut().filter(|f| f.live)
-    }
-
     /// A waiting packet.
     pub fn slot(&self, slot: u32) -> &Slot<M, P, S> {
+        steps::take(1);
         &self.slots[slot as usize]
     }
 
     /// The stamp of a waiting packet.
     pub fn stamp_mut(&mut self, slot: u32) -> &mut S {
+        steps::take(1);
         &mut self.slots[slot as usize].stamp
     }
 
     /// The flow's first waiting packet.
     pub fn head(&self, flow: u32) -> Option<&Slot<M, P, S>> {
+        steps::take(1);
         self.slots.get(self.flows[flow as usize].head as usize)
-    }
-
-    /// The stamps of all packets, those of free slots included.
-    pub fn stamps_mut(&mut self) -> impl Iterator<Item = &mut S> {
-        self.slots.iter_mut().map(|s| &mut s.stamp)
     }
 
     /// What was set up of the flow's weights, without limit.
@@ -182,7 +170,6 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
             packets: 0,
             generation,
             bytes: 0,
-            inverse_weight: inverse(weight),
             weight,
             weight_on: config.weight_on.map(|on| Box::from(on.as_slice())),
             most_packets: config.limit.packets,
@@ -210,7 +197,6 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
         let before = self.get(flow).ok_or(UnknownFlow)?.waiting_time.as_ref().map(|waiting| waiting.limit);
         let record = self.flow_mut(flow.index);
         record.weight = weight;
-        record.inverse_weight = inverse(weight);
         record.weight_on = config.weight_on.map(|on| Box::from(on.as_slice()));
         (record.most_packets, record.most_bytes) = (config.limit.packets, config.limit.bytes);
         if config.limit.time != before {
@@ -229,6 +215,7 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
         let mut at = record.head;
         let slots = &self.slots;
         let costs = (0..record.packets).map(|_| {
+            steps::take(1);
             let slot = &slots[at as usize];
             at = slot.next;
             &slot.cost
@@ -302,8 +289,4 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
         self.free_slot = at;
         Some((slot.size, slot.cost, payload))
     }
-}
-
-fn inverse(weight: Weight) -> u64 {
-    (1000 << 52) / u64::from(weight.as_milli())
 }

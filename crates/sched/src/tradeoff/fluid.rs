@@ -2,147 +2,29 @@
 //!
 //! Flows that get only the guaranteed share are *regular*: all of them advance at the rate of the virtual time V, and a heap of
 //! virtual finish times tells which head packet ends first. The at most two *favoured* flows are tracked one by one.
+//!
+//! No call handles more than [`EVENTS_PER_CALL`] of the fluid's events. What is then left is handled by the calls that follow, and what comes meanwhile comes in the fluid where that stands:
+//! see *Longest call* in the discipline's header.
 
 use alloc::vec::Vec;
-use core::cmp::Ordering;
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
+use super::flow::{FluidFlow, ONE, Ratio, are_near};
 use super::pace::{Latest, Pace};
 use super::share::allocate;
+use super::turns::Turns;
 use crate::catalog::Shape;
-use crate::contract::LONGEST_TIME;
 use crate::per_flow::Choice;
-use crate::queues::{IndexedHeap, NIL, Order, Queues};
+use crate::queues::{IndexedHeap, Links, List, NIL, Order, Queues, Unfinished};
+use crate::steps;
+use crate::tag::TICK_BITS;
 
-/// Virtual time and the fluid's clock count in units of 2^-20 ns.
-const TICK_BITS: u32 = 20;
-/// Normalised processing times are in units of 2^-32; the dominant one is 2^32.
-const ONE: u64 = 1 << 32;
+/// So many ends of packets, and instants at which some end, are handled by a call; and so many packets start in one that were not to start before alpha was above 0.
+pub const EVENTS_PER_CALL: usize = 12;
 
-type FlowQueues<P> = Queues<2, P, FluidFlow, ()>;
-/// A place in order (23) as counted from one of its ends; equals by turn.
-type Place = (u64, u64);
+pub(super) type FlowQueues<P> = Queues<2, P, FluidFlow, ()>;
 pub(super) type Started = Order<Latest>;
-
-/// A flow in the fluid schedule. Service is in virtual time: dominant processing time divided by the flow's weight.
-#[derive(Clone, Copy, Debug)]
-pub struct FluidFlow {
-    /// The first packet that has not come to the flow's head in the fluid, or `NIL`.
-    next: u32,
-    /// Whether the flow is backlogged in the fluid.
-    active: bool,
-    /// Whether the head packet has started: at once when it comes to the head, but with alpha = 0 when first favoured.
-    started: bool,
-    /// Place of the head packet in order (23).
-    ratio: Ratio,
-    /// Breaks ties in that order: lower was favoured longer ago.
-    turn: u64,
-    /// Measured less estimated times of earlier packets on each resource, nanoseconds.
-    correction: [i64; 2],
-}
-
-impl Default for FluidFlow {
-    fn default() -> Self {
-        Self { next: NIL, active: false, started: false, ratio: Ratio(0), turn: 0, correction: [0; 2] }
-    }
-}
-
-impl FluidFlow {
-    pub(super) fn has_next(&self) -> bool {
-        self.next != NIL
-    }
-
-    /// The head packet's place as counted from either end.
-    fn places(&self) -> [Place; 2] {
-        [2 * ONE - self.ratio.0, self.ratio.0].map(|place| (place, self.turn))
-    }
-
-    /// One of the [`places`](Self::places), if the flow is backlogged.
-    fn place(&self, end: usize) -> Option<Place> {
-        self.active.then(|| self.places()[end])
-    }
-
-    pub(super) fn correct(&mut self, before: &ResourceVec<2>, after: &ResourceVec<2>) {
-        for (r, correction) in self.correction.iter_mut().enumerate() {
-            let [before, after] = [before, after].map(|cost| cost[r].as_nanos() as i64);
-            *correction = correction.saturating_add(after - before);
-        }
-    }
-
-    /// What a head packet takes in the fluid, with what earlier packets took more or less than estimated: at least a nanosecond of what it was to take at all.
-    fn corrected(&mut self, mut cost: ResourceVec<2>) -> ResourceVec<2> {
-        for (correction, time) in self.correction.iter_mut().zip(&mut cost.0) {
-            if *correction != 0 {
-                let total = (time.as_nanos() as i64).saturating_add(*correction);
-                let least = i64::from(*time > Duration::ZERO);
-                *correction = total.saturating_sub(least).min(0);
-                *time = Duration::from_nanos(total.max(least) as u64).min(LONGEST_TIME);
-            }
-        }
-        cost
-    }
-}
-
-/// Whether two packets' times differ by no more than a link's rounding to nanoseconds: that shall not keep equals from taking turns.
-fn are_near(a: &ResourceVec<2>, b: &ResourceVec<2>) -> bool {
-    a.0.iter().zip(&b.0).all(|(a, b)| a.as_nanos().abs_diff(b.as_nanos()) <= (a.as_nanos() >> 12).max(1))
-}
-
-/// A virtual time on a clock that wraps; ordered by distance.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Tag(u64);
-
-impl Tag {
-    fn minus(self, other: Self) -> i64 {
-        self.0.wrapping_sub(other.0) as i64
-    }
-
-    fn plus(self, span: i64) -> Self {
-        Self(self.0.wrapping_add_signed(span))
-    }
-}
-
-impl Ord for Tag {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.minus(*other).cmp(&0)
-    }
-}
-
-impl PartialOrd for Tag {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// tbar_1 / tbar_2 of order (23), as a number of the same order: tbar_1 while that is below one, then 2 - tbar_2.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Ratio(u64);
-
-impl Ratio {
-    fn of(cost: &ResourceVec<2>) -> Self {
-        let (a, b) = (cost[0].as_nanos(), cost[1].as_nanos());
-        if a >= b { Self(2 * ONE - part(b, a)) } else { Self(part(a, b)) }
-    }
-
-    /// The normalised processing times, in units of 2^-32.
-    fn normalised(self) -> [u64; 2] {
-        if self.0 >= ONE { [ONE, 2 * ONE - self.0] } else { [self.0, ONE] }
-    }
-
-    fn normalised_f64(self) -> [f64; 2] {
-        self.normalised().map(|t| t as f64 / ONE as f64)
-    }
-}
-
-/// `small / large` in units of 2^-32, to the nearest; 0 / 0 counts as 1.
-fn part(small: u64, large: u64) -> u64 {
-    match (small, large) {
-        (_, 0) => ONE,
-        (s, l) if l < 1 << 31 => ((s << 32) + l / 2) / l,
-        (s, l) => (((u128::from(s) << 32) + u128::from(l / 2)) / u128::from(l)) as u64,
-    }
-}
 
 /// As `value as f64`; most values have 64 bits, from which the processor converts itself.
 fn to_f64(value: u128) -> f64 {
@@ -171,10 +53,12 @@ fn in_ticks(time: Time) -> u128 {
     u128::from(time.as_nanos()) << TICK_BITS
 }
 
-/// Normalised processing times of the flow at this end of order (23), which is noted; as if they were equal where no flow is backlogged.
-fn at_end<P>(end: usize, order: &mut IndexedHeap<Place>, queues: &FlowQueues<P>, flow: &mut Option<u32>) -> [f64; 2] {
-    *flow = order.first(|flow| queues.flow(flow).state.place(end)).map(|(_, flow)| flow);
-    flow.map_or([1.0; 2], |flow| queues.flow(flow).state.ratio.normalised_f64())
+/// Whole ticks of what is served in addition to `part` of one, and the part of a tick that is left.
+fn whole_ticks(part: &mut f64, served: f64) -> u128 {
+    let total = *part + served;
+    let whole = to_u128(total);
+    *part = total - to_f64(whole);
+    whole
 }
 
 /// A flow with a bonus.
@@ -182,9 +66,11 @@ fn at_end<P>(end: usize, order: &mut IndexedHeap<Place>, queues: &FlowQueues<P>,
 struct Favoured {
     flow: u32,
     /// What is left of its head packet.
-    left: i64,
-    /// Virtual service per unit of time.
-    rate: f64,
+    left: i128,
+    /// What it has had of the bonus since it was last charged for it.
+    had: u128,
+    /// Virtual service per unit of time beyond a regular flow's.
+    bonus: f64,
 }
 
 /// The fluid schedule.
@@ -196,40 +82,62 @@ pub(super) struct Fluid {
     pace: Pace,
     /// When the first head packet ends if nothing else happens before, in ticks.
     due: u128,
-    virtual_time: Tag,
+    /// Heads that end at `clock` may be left.
+    ending: bool,
+    /// Up to when packets could not start because of events that were left to later calls.
+    unknown_until: Time,
+    /// When somebody asked for a packet and events were left to later calls.
+    put_off: Option<Time>,
+    /// The number of the busy period, above 0.
+    period: u32,
+    /// For how long the heads of this busy period use CPU and link, in all, at most: ticks of time.
+    work: u128,
+    virtual_time: u128,
     /// V': virtual service of a regular flow per unit of time (eq. 27).
     rate: f64,
+    /// Of a tick that was served beyond the virtual time, and of the bonus at each end of order (23).
+    part: f64,
+    bonus_part: [f64; 2],
     /// Sum over backlogged flows of weight (thousandths) times normalised processing time (2^-32), per resource.
     load: [u128; 2],
     favoured: [Option<Favoured>; 2],
     /// By flow: what it is charged for a head packet that has not started; with alpha = 0 only.
-    unstarted: Vec<ResourceVec<2>>,
+    charges: Vec<ResourceVec<2>>,
+    /// The flows of such packets in the order in which they came to the head.
+    unstarted: List,
+    links: Links,
     /// Flows have come at `clock` since the shares were last allocated.
     stale: bool,
     /// Regular flows by the virtual finish times of their head packets (eq. 28).
-    finishes: IndexedHeap<Tag>,
-    /// Backlogged flows in order (23) from its start and from its end. Flows that moved back or left stand where they were until they come first.
-    places: [IndexedHeap<Place>; 2],
-    turns: u64,
+    finishes: IndexedHeap<u128>,
+    turns: Turns,
     switches: u64,
 }
 
 impl Fluid {
-    pub(super) fn new(alpha: f64, shape: Shape) -> Self {
+    pub(super) fn new(alpha: f64, tolerance: f64, shape: Shape) -> Self {
         Self {
             alpha,
             clock: 0,
             pace: Pace::new(shape),
             due: u128::MAX,
-            virtual_time: Tag(0),
+            ending: false,
+            unknown_until: Time::ZERO,
+            put_off: None,
+            period: 1,
+            work: 0,
+            virtual_time: 0,
             rate: 0.0,
+            part: 0.0,
+            bonus_part: [0.0; 2],
             load: [0; 2],
             favoured: [None; 2],
-            unstarted: Vec::new(),
+            charges: Vec::new(),
+            unstarted: List::default(),
+            links: Links::default(),
             stale: false,
             finishes: IndexedHeap::default(),
-            places: Default::default(),
-            turns: 0,
+            turns: Turns::new(tolerance),
             switches: 0,
         }
     }
@@ -242,16 +150,31 @@ impl Fluid {
         self.pace.stood_still()
     }
 
-    /// Every event until `now`. In between nothing is brought up to date, so that nothing is rounded.
+    /// By how much the events that are left to later calls lie back, in fluid time.
+    pub(super) fn lag(&self) -> Duration {
+        if self.lags() { self.pace.now().since(in_time(self.clock)) } else { Duration::ZERO }
+    }
+
+    /// Every event until `now`, but no more than a call may. In between nothing is brought up to date, so that nothing is rounded.
     pub(super) fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<P>, started: &mut Started) {
         self.pace.pass(now);
         self.hold(queues, started);
-        if self.now() > self.clock {
-            self.refresh(queues, started);
-        }
-        while self.step(queues, started) {
+        self.turns.next_call();
+        self.clear_if_over(queues);
+        self.start_waiting(queues, started);
+        let mut events = EVENTS_PER_CALL;
+        while self.step(&mut events, queues, started) {
             self.hold(queues, started);
         }
+        self.hold(queues, started);
+        if self.lags() {
+            self.unknown_until = self.pace.now();
+        }
+    }
+
+    /// Whether events that should have been handled by now are left to later calls.
+    fn lags(&self) -> bool {
+        self.ending || if self.stale { self.now() > self.clock } else { self.due <= self.now() }
     }
 
     /// The present, in ticks of fluid time.
@@ -260,10 +183,39 @@ impl Fluid {
     }
 
     /// Fluid time stands still while the packet that has started first and waits for the CPU is late.
-    fn hold<P>(&mut self, queues: &FlowQueues<P>, started: &mut Started) {
+    fn hold<P>(&mut self, queues: &FlowQueues<P>, started: &Started) {
         if let Some((_, latest)) = started.front(queues) {
             self.pace.hold(latest);
         }
+    }
+
+    /// When all packets have been handed out and there was time enough for those in the fluid one after another on CPU and link, then that one is empty: with one resource always in full use it
+    /// takes no longer. So much more is allowed for rounding: four ticks for each head, and the 2^30th part.
+    fn clear_if_over<P>(&mut self, queues: &FlowQueues<P>) {
+        if self.work == 0 || queues.packets() > 0 {
+            return;
+        }
+        let heads = self.finishes.len() as u128 + 2;
+        if self.now() - self.clock <= self.work + (self.work >> 30) + 4 * heads {
+            return;
+        }
+        let Some(next) = self.period.checked_add(1) else { return };
+        self.period = next;
+        self.finishes.clear();
+        self.turns.clear();
+        (self.work, self.load, self.favoured) = (0, [0; 2], [None; 2]);
+        (self.ending, self.stale) = (false, false);
+        self.stop();
+    }
+
+    /// Nobody is backlogged.
+    fn stop(&mut self) {
+        self.due = u128::MAX;
+        (self.rate, self.part, self.bonus_part) = (0.0, 0.0, [0.0; 2]);
+    }
+
+    fn is_backlogged<P>(&self, flow: u32, queues: &FlowQueues<P>) -> bool {
+        queues.flow(flow).state.period == self.period
     }
 
     /// The packet of this cost and these latest starts, which was the first to wait, is handed out: its number.
@@ -278,227 +230,266 @@ impl Fluid {
         self.pace.leaves_cpu(number, latest)
     }
 
-    /// A packet that was handed out under this number starts on the link, with this latest start.
-    pub(super) fn starts_on_link<P>(
-        &mut self,
-        now: Time,
-        number: u64,
-        latest: Time,
-        queues: &mut FlowQueues<P>,
-        started: &mut Started,
-    ) {
-        self.settle(now, queues, started);
+    /// A packet that was handed out under this number starts on the link, with this latest start. Settled before.
+    pub(super) fn starts_on_link(&mut self, number: u64, latest: Time) {
         self.pace.on_link(number, latest);
     }
 
-    /// A packet that was handed out under this number has left the link, or never comes to it.
-    pub(super) fn leaves<P>(&mut self, now: Time, number: u64, queues: &mut FlowQueues<P>, started: &mut Started) {
-        if self.pace.waits_for(number) {
-            self.settle(now, queues, started);
-        }
+    /// A packet that was handed out under this number has left the link, or never comes to it. Settled before.
+    pub(super) fn leaves(&mut self, number: u64) {
         self.pace.left(number);
     }
 
-    /// The events until the first, not after `now`, at which a packet starts; if there is none, what to wait for.
-    pub(super) fn find_start<P>(
-        &mut self,
-        now: Time,
-        queues: &mut FlowQueues<P>,
-        started: &mut Started,
-    ) -> Option<Choice> {
-        self.pace.pass(now);
+    /// What to wait for if no packet has started: settled before, and what came at this instant is looked at.
+    pub(super) fn find_start<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) -> Option<Choice> {
         self.refresh(queues, started);
-        while started.is_empty() {
-            if !self.step(queues, started) {
-                return Some(self.pace.real(in_time(self.due)).map_or(Choice::AwaitProgress, Choice::At));
-            }
+        if !started.is_empty() {
+            return None;
         }
-        self.hold(queues, started);
-        None
+        if self.lags() {
+            self.put_off = Some(self.pace.now_in_real_time());
+            return Some(Choice::At(self.pace.soon()));
+        }
+        Some(self.pace.real(in_time(self.due)).map_or(Choice::AwaitProgress, Choice::At))
+    }
+
+    /// Whether the answer at this instant was that events are left to later calls, and it still is: asking once more is to get the same one.
+    pub(super) fn puts_off(&self, now: Time, started: &Started) -> Option<Choice> {
+        (self.put_off == Some(now) && started.is_empty() && self.lags()).then(|| Choice::At(self.pace.soon()))
     }
 
     /// A packet has arrived at a flow without unstarted packets. Settled before.
     pub(super) fn arrive<P>(&mut self, flow: u32, slot: u32, queues: &mut FlowQueues<P>, started: &mut Started) {
-        let state = &mut queues.flow_mut(flow).state;
-        state.next = slot;
-        if state.active {
+        queues.flow_mut(flow).state.next = slot;
+        if self.is_backlogged(flow, queues) {
             return;
         }
         self.run_to_now();
-        let state = &mut queues.flow_mut(flow).state;
-        state.active = true;
-        state.turn = self.next_turn();
+        queues.flow_mut(flow).state.period = self.period;
+        self.turns.join(flow);
         if let Some(service) = self.take_head(flow, queues, started) {
-            self.place(flow, queues);
-            self.finishes.set(flow, self.virtual_time.plus(service));
+            self.finishes.set(flow, self.virtual_time + service);
         }
+        self.changed(queues, started);
+    }
+
+    /// The shares are to be allocated anew. Of all that comes at one instant the last decides: with alpha > 0 a flow that was favoured for no time
+    /// at all has neither started by it nor been served. A burst of packets for idle flows would else ask for every one. With alpha = 0 who is favoured at once starts at once.
+    fn changed<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) {
         self.stale = true;
         if self.alpha == 0.0 {
-            // Who is favoured at once starts at once.
             self.refresh(queues, started);
         }
     }
 
-    /// Allocate the shares if flows have come since. Of all that come at one instant the last decides: with alpha > 0 a flow that was favoured for no time
-    /// at all has neither started by it nor been served. A burst of packets for idle flows would else ask for every one.
+    /// Allocate the shares if something has changed since.
     fn refresh<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) {
-        if self.stale {
-            self.reallocate(queues, started);
+        if self.stale && !self.ending {
+            self.stale = self.reallocate(queues, started).is_err();
         }
     }
 
     /// The flow leaves with all its packets. Settled before.
     pub(super) fn remove<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>, started: &mut Started) {
-        if queues.flow(flow).state.active {
+        self.turns.forget(flow);
+        if self.is_backlogged(flow, queues) {
             self.run_to_now();
-            self.add_load(queues.flow(flow).state.ratio, queues.flow(flow).weight(), false);
+            self.take_off(flow, queues);
             self.leave(flow, queues);
-            self.reallocate(queues, started);
+            self.changed(queues, started);
         }
     }
 
     /// The flow's weight was `old` until now. Settled before.
     pub(super) fn reweigh<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<P>, started: &mut Started) {
         let (state, new) = (queues.flow(flow).state, queues.flow(flow).weight());
-        if !state.active {
+        if !self.is_backlogged(flow, queues) {
             return;
         }
         self.run_to_now();
         self.add_load(state.ratio, old, false);
         self.add_load(state.ratio, new, true);
-        let scale = |left: i64| {
-            (i128::from(left) * i128::from(old.as_milli()) / i128::from(new.as_milli())).clamp(0, 1 << 60) as i64
-        };
+        let scale = |left: i128| (left * i128::from(old.as_milli()) / i128::from(new.as_milli())).clamp(0, 1 << 95);
         if let Some(tag) = self.finishes.get(flow) {
-            self.finishes.set(flow, self.virtual_time.plus(scale(tag.minus(self.virtual_time))));
+            let left = scale(tag as i128 - self.virtual_time as i128);
+            self.finishes.set(flow, self.virtual_time + left as u128);
         }
-        for favoured in self.favoured.iter_mut().flatten().filter(|f| f.flow == flow) {
-            favoured.left = scale(favoured.left);
+        for (end, favoured) in self.favoured.iter_mut().enumerate() {
+            if let Some(favoured) = favoured.as_mut().filter(|f| f.flow == flow) {
+                self.turns.charge(flow, end, core::mem::take(&mut favoured.had));
+                favoured.left = scale(favoured.left);
+            }
         }
-        self.reallocate(queues, started);
+        self.turns.scale(flow, scale);
+        self.changed(queues, started);
     }
 
     /// Change the knob. Settled before.
     pub(super) fn set_alpha<P>(&mut self, alpha: f64, queues: &mut FlowQueues<P>, started: &mut Started) {
         self.run_to_now();
         self.alpha = alpha;
-        if alpha > 0.0 {
-            let backlogged = self.places[0].flows().filter(|&f| queues.flow(f).state.active);
-            let mut waiting: Vec<(u64, u32)> = backlogged.map(|f| (queues.flow(f).state.turn, f)).collect();
-            waiting.sort_unstable();
-            for (_, flow) in waiting {
-                self.start(flow, queues, started);
-            }
-        }
-        self.reallocate(queues, started);
+        self.start_waiting(queues, started);
+        self.changed(queues, started);
     }
 
-    /// Run to the next event, unless it is after `now`; whether it was not.
-    fn step<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) -> bool {
-        if self.due > self.now() {
+    /// With alpha above 0 every head has started, those that waited for it as fast as calls allow.
+    fn start_waiting<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) {
+        if self.alpha > 0.0 {
+            for _ in 0..EVENTS_PER_CALL {
+                let Some(flow) = self.unstarted.first() else { return };
+                steps::take(1);
+                self.start(flow, self.pace.now(), queues, started);
+            }
+        }
+    }
+
+    /// Handle what ends at `clock`, or run to the next event; whether there may be more to do until `now`.
+    fn step<P>(&mut self, events: &mut usize, queues: &mut FlowQueues<P>, started: &mut Started) -> bool {
+        if self.ending {
+            if !self.finish_due(events, queues, started) {
+                return false;
+            }
+            (self.ending, self.stale) = (false, true);
+            self.refresh(queues, started);
+            return !self.stale;
+        }
+        if self.now() > self.clock {
+            self.refresh(queues, started);
+            if self.stale {
+                return false;
+            }
+        }
+        if self.due > self.now() || *events == 0 {
             return false;
         }
+        *events -= 1;
         self.run(self.due - self.clock);
-        self.finish_due(queues, started);
-        self.reallocate(queues, started);
+        self.ending = true;
         true
     }
 
     /// Until the first head packet ends if nothing else happens: the first tick by which it surely has. At most 2^100.
     fn ticks_to_event(&self) -> u128 {
-        let ticks = |left: i64, rate: f64| if rate > 0.0 { left.max(0) as f64 / rate } else { f64::INFINITY };
-        let regular =
-            self.finishes.peek().map_or(f64::INFINITY, |(tag, _)| ticks(tag.minus(self.virtual_time), self.rate));
-        let favoured = self.favoured.iter().flatten().map(|f| ticks(f.left, f.rate));
+        let ticks = |left: i128, part: f64, rate: f64| {
+            if rate > 0.0 { (to_f64(left.max(0) as u128) - part) / rate } else { f64::INFINITY }
+        };
+        let regular = self
+            .finishes
+            .peek()
+            .map_or(f64::INFINITY, |(tag, _)| ticks(tag as i128 - self.virtual_time as i128, self.part, self.rate));
+        // Two parts of a tick may be left over; that of a rate of nothing never becomes a whole one.
+        let (spare, regular_part) = if self.rate > 0.0 { (1, self.part) } else { (0, 0.0) };
+        let favoured = self.favoured.iter().zip(self.bonus_part).filter_map(|(favoured, part)| {
+            favoured.map(|f| ticks(f.left + spare, regular_part + part, self.rate + f.bonus))
+        });
         to_u128(favoured.fold(regular, f64::min)).min(1 << 100) + 1
     }
 
-    /// Run to `now`: something other than the end of a packet changes the shares.
+    /// Run to `now`, unless events are left until then: something other than the end of a packet changes the shares.
     fn run_to_now(&mut self) {
-        self.run(self.now() - self.clock);
+        if !self.lags() {
+            self.run(self.now() - self.clock);
+        }
     }
 
     fn run(&mut self, ticks: u128) {
         self.clock += ticks;
         let ticks = to_f64(ticks);
-        let served = |rate: f64| (ticks * rate + 0.5) as i64;
-        self.virtual_time = self.virtual_time.plus(served(self.rate));
-        for favoured in self.favoured.iter_mut().flatten() {
-            favoured.left -= served(favoured.rate);
+        let regular = whole_ticks(&mut self.part, ticks * self.rate);
+        self.virtual_time += regular;
+        for (favoured, part) in self.favoured.iter_mut().zip(&mut self.bonus_part) {
+            if let Some(favoured) = favoured {
+                let bonus = whole_ticks(part, ticks * favoured.bonus);
+                favoured.had += bonus;
+                favoured.left -= (regular + bonus) as i128;
+            }
         }
     }
 
-    /// Every head packet that has ended gives way to the flow's next packet, which gets what was served beyond the end.
-    fn finish_due<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) {
-        while let Some((tag, flow)) = self.finishes.peek().filter(|&(tag, _)| tag <= self.virtual_time) {
-            match self.next_head(flow, tag < self.virtual_time, queues, started) {
-                Some(service) => self.finishes.set(flow, tag.plus(service)),
-                None => self.leave(flow, queues),
+    /// Every head packet that has ended gives way to the flow's next packet, which gets what was served beyond the end; whether none is left.
+    fn finish_due<P>(&mut self, events: &mut usize, queues: &mut FlowQueues<P>, started: &mut Started) -> bool {
+        loop {
+            let regular = self.finishes.peek().filter(|&(tag, _)| tag <= self.virtual_time);
+            let favoured = (0..2).find_map(|end| self.favoured[end].filter(|f| f.left <= 0).map(|f| (end, f)));
+            if regular.is_none() && favoured.is_none() {
+                return true;
             }
-        }
-        for k in 0..2 {
-            while let Some(Favoured { flow, left, .. }) = self.favoured[k].filter(|f| f.left <= 0) {
-                // It had its turn.
-                queues.flow_mut(flow).state.turn = self.next_turn();
-                match self.next_head(flow, left < 0, queues, started) {
-                    Some(service) => self.favoured[k].iter_mut().for_each(|f| f.left = left + service),
+            if *events == 0 {
+                return false;
+            }
+            *events -= 1;
+            if let Some((tag, flow)) = regular {
+                match self.next_head(flow, queues, started) {
+                    Some(service) => self.finishes.set(flow, self.at_least_a_tick_hence(tag + service)),
+                    None => self.leave(flow, queues),
+                }
+            } else if let Some((end, Favoured { flow, left, had, .. })) = favoured {
+                self.turns.charge(flow, end, had);
+                match self.next_head(flow, queues, started) {
+                    Some(service) => {
+                        let left = left + service as i128;
+                        // With alpha = 0 the next one has not started, so it has not ended.
+                        let left = if self.alpha == 0.0 { left.max(1) } else { left };
+                        self.favoured[end].iter_mut().for_each(|f| (f.left, f.had) = (left, 0));
+                    }
                     None => self.leave(flow, queues),
                 }
             }
         }
     }
 
-    /// The flow's head packet has ended: take its next packet as the head, if there is one. `served`: it has had service already, what was
-    /// served beyond the other's end, so it has started.
-    fn next_head<P>(
-        &mut self,
-        flow: u32,
-        served: bool,
-        queues: &mut FlowQueues<P>,
-        started: &mut Started,
-    ) -> Option<i64> {
-        let record = queues.flow(flow);
-        self.add_load(record.state.ratio, record.weight(), false);
-        let service = self.take_head(flow, queues, started)?;
-        if served {
-            self.start(flow, queues, started);
-        }
-        self.place(flow, queues);
-        Some(service)
+    /// With alpha = 0 a head that has not started has not ended.
+    fn at_least_a_tick_hence(&self, finish: u128) -> u128 {
+        if self.alpha == 0.0 { finish.max(self.virtual_time + 1) } else { finish }
+    }
+
+    /// The flow's head packet has ended: take its next packet as the head, if there is one: its virtual service time.
+    fn next_head<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>, started: &mut Started) -> Option<u128> {
+        self.start(flow, self.known_at(), queues, started);
+        self.take_off(flow, queues);
+        self.take_head(flow, queues, started)
     }
 
     /// Make the flow's next packet its head in the fluid; returns its virtual service time.
-    fn take_head<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>, started: &mut Started) -> Option<i64> {
+    fn take_head<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>, started: &mut Started) -> Option<u128> {
         let slot = queues.flow(flow).state.next;
         if slot == NIL {
             return None;
         }
         let (cost, following) = (queues.slot(slot).cost, queues.slot(slot).next);
         let record = queues.flow_mut(flow);
-        let corrected = record.state.corrected(cost);
-        let service = (record.virtual_time(corrected.dominant_time(), TICK_BITS) as i64).max(1);
+        let charged = record.state.corrected(cost);
         record.state.next = following;
-        record.state.ratio = Ratio::of(if are_near(&cost, &corrected) { &cost } else { &corrected });
+        record.state.ratio = Ratio::of(if are_near(&cost, &charged) { &cost } else { &charged });
         record.state.started = false;
-        self.add_load(record.state.ratio, record.weight(), true);
+        let (ratio, weight) = (record.state.ratio, record.weight());
+        let used: u64 = charged.0.iter().map(|time| time.as_nanos()).sum();
+        // What is rounded up to a tick takes no more than a weight of them.
+        let work = (u128::from(used) << TICK_BITS) + u128::from(weight.as_milli());
+        let service = self.turns.take_head(flow, ratio, (charged.dominant_time(), weight), work);
+        self.work += work;
+        self.add_load(ratio, weight, true);
         if self.alpha > 0.0 {
-            self.begin(flow, &corrected, queues, started);
+            self.begin(flow, &charged, self.known_at(), queues, started);
         } else {
-            self.keep_unstarted(flow, corrected);
+            self.keep_unstarted(flow, charged);
         }
         Some(service)
     }
 
-    /// Put the flow into order (23), or move it to its new place.
-    fn place<P>(&mut self, flow: u32, queues: &FlowQueues<P>) {
-        for (heap, place) in self.places.iter_mut().zip(queues.flow(flow).state.places()) {
-            heap.lower(flow, place);
-        }
+    /// The head of the flow has ended, or leaves.
+    fn take_off<P>(&mut self, flow: u32, queues: &FlowQueues<P>) {
+        self.work -= self.turns.work(flow);
+        self.add_load(queues.flow(flow).state.ratio, queues.flow(flow).weight(), false);
     }
 
-    /// Take a flow out whose load is already taken off.
+    /// Take a flow out whose head is already taken off.
     fn leave<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>) {
-        queues.flow_mut(flow).state.active = false;
+        let state = &mut queues.flow_mut(flow).state;
+        state.period = 0;
+        if !core::mem::replace(&mut state.started, true) {
+            self.links.remove(&mut self.unstarted, flow);
+        }
         self.finishes.remove(flow);
         for favoured in &mut self.favoured {
             *favoured = favoured.filter(|f| f.flow != flow);
@@ -512,74 +503,96 @@ impl Fluid {
         }
     }
 
-    fn next_turn(&mut self) -> u64 {
-        self.turns += 1;
-        self.turns
-    }
-
-    /// Theorem 3: who is favoured from now on, and everybody's rate.
-    fn reallocate<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) {
-        self.stale = false;
+    /// Theorem 3: who is favoured from now on, and everybody's rate. The error is that too many flows had to be moved for one call; nothing has changed then.
+    fn reallocate<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) -> Result<(), Unfinished> {
         if self.load == [0; 2] {
-            self.due = u128::MAX;
-            return;
+            self.stop();
+            return Ok(());
         }
         let load = self.load.map(|l| to_f64(l) / (1000.0 * ONE as f64));
-        let (mut first, mut last) = (None, None);
-        let [from_start, from_end] = &mut self.places;
-        let of_first = || at_end(0, from_start, queues, &mut first);
-        let of_last = || at_end(1, from_end, queues, &mut last);
-        let shares = allocate(self.alpha, load, of_first, of_last);
+        let mut at_end = [Ok(None); 2];
+        let shares = allocate(self.alpha, load, |end| {
+            at_end[end] = self.turns.first(end, |flow| queues.flow(flow).state.period == self.period);
+            at_end[end].ok().flatten().map_or([1.0; 2], |flow| queues.flow(flow).state.ratio.normalised_f64())
+        });
+        let [first, last] = at_end;
+        let (first, last) = (first?, last?);
         self.rate = shares.guaranteed;
-        let before = self.favoured;
         let with_bonus = |(flow, bonus): (Option<u32>, f64)| flow.filter(|_| bonus > 0.0).map(|flow| (flow, bonus));
-        let wanted = [(first, shares.first_bonus), (last, shares.last_bonus)].map(with_bonus);
+        self.favour([(first, shares.first_bonus), (last, shares.last_bonus)].map(with_bonus), queues, started);
+        self.due = self.clock + self.ticks_to_event();
+        Ok(())
+    }
+
+    /// These flows are favoured from now on, with so much bonus.
+    fn favour<P>(&mut self, wanted: [Option<(u32, f64)>; 2], queues: &mut FlowQueues<P>, started: &mut Started) {
+        let before = self.favoured;
         let is_wanted = |flow: u32| wanted.iter().flatten().any(|&(f, _)| f == flow);
-        for old in before.iter().flatten().filter(|f| !is_wanted(f.flow)) {
-            // Eq. (30).
-            self.finishes.set(old.flow, self.virtual_time.plus(old.left));
-        }
-        for (k, wanted) in wanted.into_iter().enumerate() {
-            self.favoured[k] = wanted.map(|(flow, bonus)| {
-                let left = before.iter().flatten().find(|f| f.flow == flow).map(|f| f.left);
-                let rate = shares.guaranteed + bonus / queues.flow(flow).weight().as_f64();
-                Favoured { flow, left: left.unwrap_or_else(|| self.favour(flow)), rate }
-            });
-            if let Some((flow, _)) = wanted {
-                self.start(flow, queues, started);
+        for (end, old) in before.iter().enumerate() {
+            let Some(old) = old else { continue };
+            if wanted[end].is_none_or(|(flow, _)| flow != old.flow) {
+                self.turns.charge(old.flow, end, old.had);
+            }
+            if !is_wanted(old.flow) {
+                // Eq. (30).
+                self.finishes.set(old.flow, self.virtual_time.saturating_add_signed(old.left));
             }
         }
-        self.due = self.clock + self.ticks_to_event();
+        for (end, wanted) in wanted.into_iter().enumerate() {
+            self.favoured[end] = wanted.map(|(flow, bonus)| {
+                let old = |end: usize| before[end].filter(|f| f.flow == flow);
+                let left = old(0).or(old(1)).map_or_else(|| self.left_of_regular(flow), |f| f.left);
+                let had = old(end).map_or(0, |f| f.had);
+                Favoured { flow, left, had, bonus: bonus / queues.flow(flow).weight().as_f64() }
+            });
+            if let Some((flow, _)) = wanted {
+                self.start(flow, self.known_at(), queues, started);
+            }
+        }
     }
 
     /// A regular flow becomes favoured: what is left of its head packet (eq. 31).
-    fn favour(&mut self, flow: u32) -> i64 {
+    fn left_of_regular(&mut self, flow: u32) -> i128 {
         self.switches += 1;
-        let left = self.finishes.get(flow).map_or(0, |tag| tag.minus(self.virtual_time));
+        let left = self.finishes.get(flow).map_or(0, |tag| tag as i128 - self.virtual_time as i128);
         self.finishes.remove(flow);
         left
     }
 
+    /// When what happens at `clock` can first be known.
+    fn known_at(&self) -> Time {
+        in_time(self.clock).max(self.unknown_until)
+    }
+
     /// The flow's head packet starts in the fluid, if it has not before.
-    fn start<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>, started: &mut Started) {
+    fn start<P>(&mut self, flow: u32, at: Time, queues: &mut FlowQueues<P>, started: &mut Started) {
         if !queues.flow(flow).state.started {
-            let charged = self.unstarted[flow as usize];
-            self.begin(flow, &charged, queues, started);
+            self.links.remove(&mut self.unstarted, flow);
+            let charged = self.charges[flow as usize];
+            self.begin(flow, &charged, at, queues, started);
         }
     }
 
     /// The flow's head packet, which is charged so much, starts in the fluid.
-    fn begin<P>(&mut self, flow: u32, charged: &ResourceVec<2>, queues: &mut FlowQueues<P>, started: &mut Started) {
+    fn begin<P>(
+        &mut self,
+        flow: u32,
+        charged: &ResourceVec<2>,
+        at: Time,
+        queues: &mut FlowQueues<P>,
+        started: &mut Started,
+    ) {
         queues.flow_mut(flow).state.started = true;
-        started.push_back(queues.id(flow), self.pace.plan(in_time(self.clock), charged));
+        started.push_back(queues.id(flow), self.pace.plan(at, charged));
     }
 
     /// The flow's head packet, which is charged so much, does not start yet.
     fn keep_unstarted(&mut self, flow: u32, charged: ResourceVec<2>) {
         let place = flow as usize;
-        if self.unstarted.len() <= place {
-            self.unstarted.resize(place + 1, ResourceVec::ZERO);
+        if self.charges.len() <= place {
+            self.charges.resize(place + 1, ResourceVec::ZERO);
         }
-        self.unstarted[place] = charged;
+        self.charges[place] = charged;
+        self.links.push_back(&mut self.unstarted, flow);
     }
 }

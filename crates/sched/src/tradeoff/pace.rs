@@ -64,6 +64,16 @@ impl Pace {
         (!self.link_is_late).then(|| self.real + fluid.since(self.fluid))
     }
 
+    /// The present in real time.
+    pub(super) fn now_in_real_time(&self) -> Time {
+        self.real
+    }
+
+    /// The next nanosecond, in real time.
+    pub(super) fn soon(&self) -> Time {
+        self.real + Duration::from_nanos(1)
+    }
+
     /// Time has passed until `now`; [`hold`](Self::hold) what must not have.
     pub(super) fn pass(&mut self, now: Time) {
         self.before = self.fluid;
@@ -110,18 +120,13 @@ impl Pace {
         if number == self.on_cpu { latest + self.overtaking } else { latest }
     }
 
-    /// Whether the fluid waits for the link, and the packet of this number is the last one handed out.
-    pub(super) fn waits_for(&self, number: u64) -> bool {
-        self.link_is_late && number == self.handed_out
-    }
-
     /// The packet of this number, which was to start on the link by `latest`, does so. Time has [passed](Self::pass) until then. With several CPUs others may have overtaken it.
     pub(super) fn on_link(&mut self, number: u64, latest: Time) {
         self.through = self.through.max(number);
         self.link_is_late = self.fluid > latest && self.through < self.handed_out;
     }
 
-    /// The packet of this number has left. If the fluid [waits for](Self::waits_for) it, time has passed until then.
+    /// The packet of this number has left. Time has [passed](Self::pass) until then.
     pub(super) fn left(&mut self, number: u64) {
         self.through = self.through.max(number);
         self.link_is_late &= self.through < self.handed_out;
@@ -176,7 +181,7 @@ mod tests {
         // Nothing is left that could start.
         pace.on_link(3, ns(0));
         pace.on_link(2, ns(0));
-        assert!(!pace.waits_for(3) && pace.real(ns(12)) == Some(ns(17)));
+        assert_eq!(pace.real(ns(12)), Some(ns(17)));
     }
 
     #[test]

@@ -15,33 +15,30 @@ pub struct Shares {
 ///
 /// * `alpha`: the knob, 0 to 1.
 /// * `load`: sum over backlogged flows of weight times normalised processing time, per resource; one of them above zero.
-/// * `first`, `last`: ask for the normalised processing times of the flow with the largest and the one with the smallest ratio (order 23); only asked for one that can have a bonus.
+/// * `at_end`: asks for the normalised processing times of the flow with the largest ratio (0) and of the one with the smallest (1) in order (23); only asked for one that can have a bonus.
 ///
 /// O(1) besides what is asked for. With weights, mu_r = 1 - alpha d load_r; nothing else changes (Theorem 3 with eq. 22 so read).
-pub fn allocate(
-    alpha: f64,
-    load: [f64; 2],
-    first: impl FnOnce() -> [f64; 2],
-    last: impl FnOnce() -> [f64; 2],
-) -> Shares {
+pub fn allocate(alpha: f64, load: [f64; 2], at_end: impl FnMut(usize) -> [f64; 2]) -> Shares {
     let bottleneck = load[0].max(load[1]);
     if alpha >= 1.0 {
         // Strict fairness, also towards a flow that could have more without anybody having less.
         return Shares { guaranteed: alpha / bottleneck, first_bonus: 0.0, last_bonus: 0.0 };
     }
     let left = load.map(|l| (bottleneck - alpha * l) / bottleneck);
-    let (first_bonus, last_bonus) = bonus(left, first, last);
+    let (first_bonus, last_bonus) = bonus(left, at_end);
     Shares { guaranteed: alpha / bottleneck, first_bonus, last_bonus }
 }
 
 /// The bonus shares of the first and the last flow, given what is left of each resource.
-fn bonus(left: [f64; 2], first: impl FnOnce() -> [f64; 2], last: impl FnOnce() -> [f64; 2]) -> (f64, f64) {
-    let last = last();
+///
+/// They need not be those at the very ends: the order of the cases sees to it that in case 3 the first one's ratio is no less than the last one's.
+fn bonus(left: [f64; 2], mut at_end: impl FnMut(usize) -> [f64; 2]) -> (f64, f64) {
+    let last = at_end(1);
     if left[0] * last[1] < left[1] * last[0] {
         // Case 1: resource 1 is used up, by the flow that needs least of it.
         return (0.0, left[0] / last[0]);
     }
-    let first = first();
+    let first = at_end(0);
     if left[0] * first[1] > left[1] * first[0] {
         // Case 2: resource 2 is used up, by the flow that needs least of it.
         return (left[1] / first[1], 0.0);

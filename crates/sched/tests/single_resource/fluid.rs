@@ -6,11 +6,17 @@ use crate::traffic::Traffic;
 
 /// When each packet finishes if the server divides itself among the backlogged flows by weight. O(flows) per event.
 pub fn finishes(traffic: &Traffic) -> Vec<f64> {
+    let at: Vec<f64> = traffic.arrivals.iter().map(|a| a.at as f64).collect();
+    finishes_from(traffic, &at)
+}
+
+/// The same, of packets that arrive at these times.
+pub fn finishes_from(traffic: &Traffic, at: &[f64]) -> Vec<f64> {
     let mut queues: Vec<VecDeque<(usize, f64)>> = vec![VecDeque::new(); traffic.weights.len()];
     let mut finishes = vec![0.0; traffic.arrivals.len()];
     let (mut now, mut arrived) = (0.0, 0);
     loop {
-        let arrival = traffic.arrivals.get(arrived).map(|a| a.at as f64);
+        let arrival = at.get(arrived).copied();
         let load: f64 = (0..queues.len()).filter(|&f| !queues[f].is_empty()).map(|f| traffic.weight(f)).sum();
         let until_finish = |f: usize| queues[f].front().map(|head| (head.1 * load / traffic.weight(f), f));
         let first = (0..queues.len()).filter_map(until_finish).min_by(|a, b| a.0.total_cmp(&b.0));

@@ -30,13 +30,23 @@ pub fn scheduler(spec: &str) -> Box<dyn Scheduler<2, usize>> {
 pub fn serve_at(
     scheduler: &mut dyn Scheduler<2, usize>,
     traffic: &Traffic,
+    lasts: impl FnMut(u64, u64) -> u64,
+) -> Vec<Service> {
+    serve_watched(scheduler, traffic, lasts, |_, _| ())
+}
+
+/// As [`serve_at`]; `seen` is shown the scheduler after every arrival, and of when that was.
+pub fn serve_watched<S: Scheduler<2, usize> + ?Sized>(
+    scheduler: &mut S,
+    traffic: &Traffic,
     mut lasts: impl FnMut(u64, u64) -> u64,
+    mut seen: impl FnMut(&S, u64),
 ) -> Vec<Service> {
     let flows = set_up(scheduler, &traffic.weights);
     let (mut now, mut arrived, mut done) = (0, 0, Vec::new());
     let mut queued = vec![0u32; flows.len()];
     loop {
-        arrived = offer(scheduler, &flows, &traffic.arrivals, arrived, now, &mut queued);
+        arrived = offer(scheduler, &flows, &traffic.arrivals, arrived, now, &mut queued, &mut seen);
         match scheduler.next(Time::from_nanos(now)) {
             Next::Serve(mut served) => {
                 let Arrival { flow, time, .. } = traffic.arrivals[served.payload];
@@ -53,7 +63,7 @@ pub fn serve_at(
                     empties: queued[flow] == 0,
                 });
                 // Arrivals meanwhile come at their own times, before the report of the finish.
-                arrived = offer(scheduler, &flows, &traffic.arrivals, arrived, finish - 1, &mut queued);
+                arrived = offer(scheduler, &flows, &traffic.arrivals, arrived, finish - 1, &mut queued, &mut seen);
                 now = finish;
                 let used = served.ticket.charged();
                 for r in 0..2 {
@@ -78,19 +88,20 @@ pub fn letters(services: &[Service]) -> String {
     services.iter().map(|s| char::from(b'A' + s.flow as u8)).collect()
 }
 
-fn set_up(scheduler: &mut dyn Scheduler<2, usize>, weights: &[u32]) -> Vec<FlowId> {
+fn set_up<S: Scheduler<2, usize> + ?Sized>(scheduler: &mut S, weights: &[u32]) -> Vec<FlowId> {
     let config = |milli| FlowConfig { weight: Weight::from_milli(milli).unwrap(), ..FlowConfig::default() };
     weights.iter().map(|&milli| scheduler.add_flow(config(milli))).collect()
 }
 
 /// Offer what arrives until `until`; returns how many have arrived.
-fn offer(
-    scheduler: &mut dyn Scheduler<2, usize>,
+fn offer<S: Scheduler<2, usize> + ?Sized>(
+    scheduler: &mut S,
     flows: &[FlowId],
     arrivals: &[Arrival],
     mut arrived: usize,
     until: u64,
     queued: &mut [u32],
+    seen: &mut impl FnMut(&S, u64),
 ) -> usize {
     while let Some(&Arrival { at, flow, time }) = arrivals.get(arrived).filter(|a| a.at <= until) {
         // The first resource is not shared: times there must not matter.
@@ -99,6 +110,7 @@ fn offer(
         scheduler.enqueue(Time::from_nanos(at), packet).unwrap();
         queued[flow] += 1;
         arrived += 1;
+        seen(scheduler, at);
     }
     arrived
 }

@@ -33,12 +33,14 @@ fn it_does_not_wait_for_the_packet_in_processing() {
 
 #[test]
 fn one_scheduler_for_all_resources_decides_in_its_order() {
-    // Three flows wait for the CPU (until 10, 20, 30), then one comes that does not need it. First come, first served it goes to the link
-    // when the last of the others starts on the CPU, behind the one that has just left it. By pcfq it goes ahead at once: V is 0,
-    // so that its finish tag is 5, and those of the others are 11.
+    // Three flows wait for the CPU (until 10, 20, 30), then one comes that does not need it. First come, first served
+    // it goes to the link when the last of the others starts on the CPU, behind the one that has just left it. So it
+    // does by pcfq: its finish tag is 11 + 5, and those of the others are 11. With V off the tags of what waits it goes
+    // ahead at once: V is 0, so that its finish tag is 5.
     let packets = [(0, 0, [10, 1]), (0, 1, [10, 1]), (0, 2, [10, 1]), (1, 3, [0, 5])];
     assert_eq!(on_link("fifo", &packets, Buffer::Unlimited), [(10, 11), (20, 21), (30, 31), (21, 26)]);
-    assert_eq!(on_link("pcfq", &packets, Buffer::Unlimited), [(10, 11), (20, 21), (30, 31), (1, 6)]);
+    assert_eq!(on_link("pcfq", &packets, Buffer::Unlimited), [(10, 11), (20, 21), (30, 31), (21, 26)]);
+    assert_eq!(on_link("pcfq:clock=tags", &packets, Buffer::Unlimited), [(10, 11), (20, 21), (30, 31), (1, 6)]);
 }
 
 #[test]

@@ -71,6 +71,6 @@ fn virtual_time_off_the_tags_stands_still() {
         .chain(packets(99.5, 2, 30, [1, 0]))
         .chain(packets(99.5, 0, 1, [1, 0]));
     let traffic = traffic(&[4, 10, 5, 1], arrivals.collect());
-    assert_late("pcfq", &traffic, 0, 27.0, 5.0 + 9.0);
-    assert!(serve("pcfq", &traffic).1 == 1, "one packet at a time");
+    assert_late("pcfq:clock=tags", &traffic, 0, 27.0, 5.0 + 9.0);
+    assert!(serve("pcfq:clock=tags", &traffic).1 == 1, "one packet at a time");
 }

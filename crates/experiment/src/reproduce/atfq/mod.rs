@@ -1,6 +1,7 @@
 //! The figures of Zhang, Li, Guo, Qi, Li, "ATFQ: A Fair and Efficient Packet Scheduling Method in Multi-resource Environments".
 //!
-//! The paper's "strict DRFQ" is `drfq:mode=dovetail`; what memoryless DRFQ does instead is said beside it.
+//! The paper's "strict DRFQ" is `drfq:mode=dovetail,newcomers=free`; what memoryless DRFQ does instead is said beside
+//! it.
 
 mod fig1;
 mod fig10;
@@ -22,9 +23,12 @@ use crate::compare::Recorded;
 use twenty::Twenty;
 
 /// The paper's strict DRFQ.
-const STRICT: &str = "drfq:mode=dovetail";
+const STRICT: &str = "drfq:mode=dovetail,newcomers=free";
 /// DRFQ with a time stamp for the largest time of each packet only.
-const MEMORYLESS: &str = "drfq";
+const MEMORYLESS: &str = "drfq:newcomers=free";
+
+/// How loops are filled and newcomers mapped in the paper, but by default are not.
+const PUBLISHED: &str = ",fill=all,newcomers=free";
 
 /// Runs that several figures look at, made once.
 #[derive(Default)]
@@ -64,13 +68,13 @@ fn under<'a>(runs: &'a [Recorded], scheduler: &str) -> Option<&'a Recorded> {
 
 /// The run of ATFQ with loops of so many packets: the paper's ATFQ-x.
 fn in_loops(runs: &[Recorded], packets: u32) -> Option<&Recorded> {
-    under(runs, &format!("atfq:loop={packets}"))
+    under(runs, &format!("atfq:loop={packets}{PUBLISHED}"))
 }
 
 /// As the paper calls the run's scheduler.
 fn name(run: &Recorded) -> String {
     let spec = run.scheduler.to_string();
-    match (spec.as_str(), spec.strip_prefix("atfq:loop=")) {
+    match (spec.as_str(), spec.strip_prefix("atfq:loop=").and_then(|rest| rest.strip_suffix(PUBLISHED))) {
         (STRICT, _) => "strict DRFQ".into(),
         (MEMORYLESS, _) => "memoryless DRFQ".into(),
         (_, Some(packets)) => format!("ATFQ-{packets}"),

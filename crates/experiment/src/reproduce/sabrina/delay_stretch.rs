@@ -11,7 +11,7 @@ use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_erro
 use crate::scenario::Scenario;
 
 /// PCFQ as it pays what was measured, and what was predicted; separate WFQs.
-const SCHEDULERS: [&str; 3] = ["pcfq", "pcfq:charge=estimated", "wfq+wfq:buffer=none"];
+const SCHEDULERS: [&str; 3] = ["pcfq:clock=tags", "pcfq:clock=tags,charge=estimated", "wfq+wfq:buffer=none"];
 /// Half of the rates of the delay runs, in random order: what a flow sends takes 97 % of a server that has its shares of CPU and link, one after the
 /// other, as the expected arrival counts. At the full rates that falls behind without end, and a packet is never late.
 const RATES: [&str; 3] = ["1.13447 pps", "8.0415 pps", "2.027645 pps"];

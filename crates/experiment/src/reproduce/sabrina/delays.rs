@@ -28,8 +28,8 @@ pub fn of_equal_weights(bench: &Bench<'_>, overrides: &[String]) -> Result<Scena
 }
 
 /// The schedulers of the scenario as printed: nothing corrects what was predicted.
-const AS_PREDICTED: &str = "schedulers=[\"cbcs:charge=estimated\", \"drr+drr:buffer=none,charge=estimated\", \
-                            \"pcfq:charge=estimated\", \"wfq+wfq:buffer=none,charge=estimated\"]";
+const AS_PREDICTED: &str = "schedulers=[\"cbcs:charge=estimated,newcomers=free\", \"drr+drr:buffer=none,charge=estimated\", \
+                            \"pcfq:clock=tags,charge=estimated\", \"wfq+wfq:buffer=none,charge=estimated\"]";
 
 /// The same under schedulers that charge what was predicted for good, as the papers have it.
 pub fn as_predicted(bench: &Bench<'_>, overrides: &[String]) -> Result<Scenario, ReproduceError> {
@@ -38,7 +38,7 @@ pub fn as_predicted(bench: &Bench<'_>, overrides: &[String]) -> Result<Scenario,
 
 /// CBCS and separate DRR of these, with quanta as the CBCS paper has them (section 2.2): the longest packet's for the flow with the smallest weight, and others by their
 /// weights. 40 ms on the CPU by the weight of 8.11 there; on the link, where 25.6 ms by 5.44 would do, it is 5 % more than that.
-const WITH_QUANTUM: &str = "schedulers=[\"cbcs:charge=estimated\", \
+const WITH_QUANTUM: &str = "schedulers=[\"cbcs:charge=estimated,newcomers=free\", \
                             \"drr+drr:buffer=none,charge=estimated,quantum=4.9322 ms\"]";
 
 /// The same under CBCS and separate DRR with quanta as in the CBCS paper.
@@ -50,7 +50,7 @@ pub fn with_quantum(bench: &Bench<'_>, overrides: &[String]) -> Result<Scenario,
 /// all; and what it asks for on CPU and link there, in thousandths, which are its weights.
 const CONGESTED: [(f64, f64, f64); 3] = [(2.1734, 45.28, 4.34), (27.1675, 45.28, 45.28), (3.865, 6.44, 46.38)];
 /// CBCS and separate DRR as printed.
-const CONGESTED_UNDER: &str = "schedulers=['cbcs:charge=estimated', 'drr+drr:charge=estimated']";
+const CONGESTED_UNDER: &str = "schedulers=['cbcs:charge=estimated,newcomers=free', 'drr+drr:charge=estimated']";
 
 /// Congested as in section 4.3 of the CBCS paper: every flow sends more than it has reserved, and queues have the limits of `cbcs/congested.toml`.
 pub fn of_congestion(bench: &Bench<'_>, overrides: &[String]) -> Result<Scenario, ReproduceError> {

@@ -154,7 +154,7 @@ const FURTHER: Stages =
     Stages { scheduler: "drr+fifo+drr:full=hold,buffer=8", resources: &["engines", "second"], told_engines: false };
 /// CBCS behind its engine.
 const ONE: Stages =
-    Stages { scheduler: "cbcs:charge=estimated", resources: &["first", "engines"], told_engines: false };
+    Stages { scheduler: "cbcs:charge=estimated,newcomers=free", resources: &["first", "engines"], told_engines: false };
 /// Separate schedulers, each behind its own.
 const TWO: Stages = Stages {
     scheduler: "drr+fifo+fifo+drr:full=hold,buffer=8,charge=estimated",
@@ -237,7 +237,8 @@ pub fn congested(
         all.extend(CONGESTED_PPS.iter().enumerate().map(|(k, pps)| format!("flows.{k}.rate='{pps} pps'")));
         Ixp::run(bench, &scenario(bench, &[&all[..], overrides].concat())?, 1..=seeds as u64)
     };
-    let (composite, separate) = (run("cbcs:charge=estimated", "128 packets")?, run(SECOND_QUEUES, "unlimited")?);
+    let (composite, separate) =
+        (run("cbcs:charge=estimated,newcomers=free", "128 packets")?, run(SECOND_QUEUES, "unlimited")?);
     let shorter = composite.groups_shorter(&separate, "drr+drr")?;
     let of_group = |(group, _): (&str, &str)| {
         let (ours, theirs) =
@@ -254,7 +255,7 @@ pub fn smoothing(findings: &mut Findings, bench: &Bench<'_>, overrides: &[String
     let run = |alpha: &str| {
         let estimate = |k| format!("class.{k}.estimate={{engines='ses:alpha={alpha}', link='0.02 us/B'}}");
         let mut all: Vec<String> = (0..ENGINE_US.len()).map(estimate).collect();
-        all.push("schedulers=['cbcs:charge=estimated']".into());
+        all.push("schedulers=['cbcs:charge=estimated,newcomers=free']".into());
         all.extend_from_slice(overrides);
         under(&bench.run(&scenario(bench, &all)?)?, "cbcs").cloned()
     };

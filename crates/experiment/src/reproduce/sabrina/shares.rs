@@ -18,7 +18,7 @@ pub fn run(
     overrides: &[String],
     seeds: std::ops::RangeInclusive<u64>,
 ) -> Result<Delays, ReproduceError> {
-    let mut all = vec!["schedulers=[\"pcfq\", \"wfq+wfq\"]".to_string()];
+    let mut all = vec!["schedulers=[\"pcfq:clock=tags\", \"wfq+wfq\"]".to_string()];
     for (group, rate) in GROUPS.into_iter().zip(RATES) {
         all.push(format!("flows.{group}.rate=\"{rate}\""));
         all.push(format!("flows.{group}.queue=\"1 s to 2 s of cpu\""));

@@ -88,7 +88,7 @@ fn worst(points: &[Point], scheduler: usize) -> f64 {
 
 /// CBCS, Theorem 3.
 pub fn cbcs(findings: &mut Findings, bench: &Bench<'_>) -> Result<(), ReproduceError> {
-    let names = ["cbcs", "cbcs:charge=estimated"];
+    let names = ["cbcs:newcomers=free", "cbcs:charge=estimated,newcomers=free"];
     let points = points(bench, &names)?;
     findings.noted("theorem3", exact(&points), told(&points, 0));
     findings.noted("theorem3-measured", worst(&points, 0), told(&points, 0));
@@ -103,7 +103,7 @@ pub fn cbcs(findings: &mut Findings, bench: &Bench<'_>) -> Result<(), ReproduceE
 /// PCFQ, Theorem 2.
 pub fn pcfq(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
-    let names = ["pcfq", "pcfq:charge=estimated"];
+    let names = ["pcfq:clock=tags", "pcfq:clock=tags,charge=estimated"];
     let points = points(bench, &names)?;
     findings.noted("theorem2", exact(&points), told(&points, 0));
     findings.noted("theorem2-measured", worst(&points, 0), told(&points, 0));

@@ -1,0 +1,185 @@
+//! Where a flow stands in virtual time, for the disciplines by tags without a fluid: by start tags
+//! ([`sfq`](crate::sfq), [`bottleneck`](crate::bottleneck), [`drfq`](crate::drfq)) and by finish tags
+//! ([`scfq`](crate::scfq), [`pcfq`](crate::pcfq)).
+//!
+//! # Newcomers that pay
+//!
+//! As published, start tags place a flow that becomes backlogged at V, which stands still until it is served: a stream
+//! of ever new flows is always first. With [`Newcomers::Pay`] a flow makes a *deposit* of the price of one packet
+//! before its first, and is served in the order of
+//!
+//! ```text
+//! T = U + d     U = its start tag, d = its largest price so far; a price is a packet's processing time by weight
+//! V = the largest T served
+//! U = F of the packet before, if that still waited when this one came; else
+//! U = max( F, V - l ), l = d less the price of the packet before, 0 for a new flow:
+//!     so T = V + the price of the packet before, and what this one adds to d; T = V + its own price for a new flow
+//! ```
+//!
+//! Prices known in advance, weights that stay:
+//! * V - d <= U <= V whenever a flow waits. When a packet of price c is served, V >= T = U + d, so the next U = U + c
+//!   <= T <= V; and a head whose T is below V would have been served. So two flows that wait throughout are never
+//!   further apart than d_i + d_j, which is the bound s_i / w_i + s_j / w_j of start tags, s the largest packet of the
+//!   flow so far.
+//! * Nothing can be gained by being new. U is V when a flow is set up and moves by its prices only, or further; and U +
+//!   c <= V after each service. So what all the flows of a stream get one after another is no more than V moves
+//!   meanwhile, and a rival that waits gets no less than that but for d.
+//! * Nothing is lost by being idle for a moment: U goes on by the prices of what was served. A flow that stays pays the
+//!   deposit once, and again what a larger packet adds; one that is removed leaves it behind, less the price of its
+//!   last packet.
+//!
+//! When the weight of a flow that waits changes, T - V changes with it: what the flow is owed, and has still to wait for,
+//! is the same time as before.
+
+use dovetail_units::{Duration, Weight};
+
+use crate::newcomers::Newcomers;
+use crate::one_resource::charges;
+use crate::tag::{Tag, virtual_time};
+
+/// A flow's start tags in one virtual time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StartTags {
+    /// F of the last packet served.
+    finish: Tag,
+    /// U of the first waiting one.
+    start: Tag,
+    /// T of the last packet served.
+    served_at: Tag,
+    /// d as time, in nanoseconds.
+    deposit: i64,
+}
+
+impl StartTags {
+    /// The least U of a packet that comes at this virtual time and finds none waiting.
+    pub fn floor(&self, virtual_time: u128, weight: Weight) -> u128 {
+        let left = self.served_at.ticks().saturating_sub(self.finish.ticks());
+        virtual_time.saturating_sub(left.min(Tag::default().moved(self.deposit, weight).ticks()))
+    }
+
+    /// F of the last packet served, in ticks.
+    pub fn finish(&self) -> u128 {
+        self.finish.ticks()
+    }
+
+    /// Tag the first waiting packet anew: U is no less than `floor`, in ticks.
+    pub fn tag_head(&mut self, floor: u128, nanos: i64, newcomers: Newcomers) {
+        self.start = self.finish.at_least(floor);
+        if newcomers == Newcomers::Pay {
+            self.deposit = self.deposit.max(nanos);
+        }
+    }
+
+    /// T of the first waiting packet, in ticks.
+    pub fn head(&self, weight: Weight) -> u128 {
+        self.start.moved(self.deposit, weight).ticks()
+    }
+
+    /// The first waiting packet is served; its T.
+    pub fn serve_head(&mut self, nanos: i64, weight: Weight) -> u128 {
+        let at = self.head(weight);
+        (self.served_at, self.finish) = (Tag::at(at), self.start.moved(nanos, weight));
+        at
+    }
+
+    /// The weight changes, at this virtual time, while a packet waits: with a floor of 0 from now on.
+    pub fn reweigh(&mut self, virtual_time: u128, old: Weight, new: Weight) {
+        let ahead = self.head(old).saturating_sub(virtual_time);
+        let ahead = ahead * u128::from(old.as_milli()) / u128::from(new.as_milli());
+        self.finish = Tag::at(virtual_time + ahead).moved(-self.deposit, new);
+    }
+
+    /// A packet that was served took so much more, or less.
+    pub fn correct(&mut self, more: i64, weight: Weight) {
+        self.finish = self.finish.moved(more, weight);
+    }
+}
+
+/// A virtual time of processing time on `R` resources, each by its weight.
+#[derive(Clone, Copy, Debug)]
+struct Sum<const R: usize> {
+    at: Tag,
+    /// By resource, what is below a tick.
+    parts: [u32; R],
+}
+
+impl<const R: usize> Default for Sum<R> {
+    fn default() -> Self {
+        Self::at(Tag::default())
+    }
+}
+
+impl<const R: usize> Sum<R> {
+    fn at(tag: Tag) -> Self {
+        Self { at: tag, parts: [0; R] }
+    }
+
+    fn at_least(self, floor: Tag) -> Self {
+        if self.at.ticks() < floor.ticks() { Self::at(floor) } else { self }
+    }
+
+    /// Moved by the sum of `nanos / weight` over the resources, which may be negative.
+    fn moved(mut self, nanos: [i64; R], weights: [Weight; R]) -> Self {
+        let mut sum = 0i128;
+        for r in 0..R {
+            let (ticks, part) = virtual_time(nanos[r], weights[r], self.parts[r]);
+            self.parts[r] = part;
+            sum += ticks;
+        }
+        Self { at: Tag::at(self.at.ticks().saturating_add_signed(sum)), ..self }
+    }
+}
+
+/// A flow's finish tags by its time on `R` resources together.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FinishTags<const R: usize = 1> {
+    /// F of the last packet served.
+    finish: Sum<R>,
+    /// The first waiting packet starts no earlier: the virtual time at its arrival.
+    floor: Tag,
+    /// S of the first waiting packet.
+    start: Tag,
+    /// F of the first waiting packet, by its estimated times.
+    head: Sum<R>,
+}
+
+impl<const R: usize> FinishTags<R> {
+    /// Tag the first waiting packet anew: `S = max(floor, F')`, `F = S + sum of time / weight`.
+    pub fn tag_head(&mut self, times: [Duration; R], weights: [Weight; R]) {
+        let start = self.finish.at_least(self.floor);
+        self.start = start.at;
+        self.head = start.moved(charges(times), weights);
+    }
+
+    /// The first waiting packet arrived at this virtual time.
+    pub fn set_floor(&mut self, virtual_time: Tag) {
+        self.floor = virtual_time;
+    }
+
+    /// The first waiting packet is served.
+    pub fn serve_head(&mut self) {
+        self.finish = self.head;
+        self.floor = Tag::default();
+    }
+
+    /// A packet that was served took `after` instead of `before`.
+    pub fn correct(&mut self, before: [Duration; R], after: [Duration; R], weights: [Weight; R]) {
+        let (before, after) = (charges(before), charges(after));
+        self.finish = self.finish.moved(core::array::from_fn(|r| after[r] - before[r]), weights);
+    }
+
+    /// S of the first waiting packet, in ticks.
+    pub fn start(&self) -> u128 {
+        self.start.ticks()
+    }
+
+    /// F of the first waiting packet, in ticks.
+    pub fn head(&self) -> u128 {
+        self.head.at.ticks()
+    }
+
+    /// F of the last packet served, in ticks.
+    pub fn finish(&self) -> u128 {
+        self.finish.at.ticks()
+    }
+}

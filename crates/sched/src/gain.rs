@@ -1,0 +1,69 @@
+//! What a flow can gain by playing with what its share must not depend on.
+
+/// How a flow may try to get more than its share.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Strategy {
+    /// Keep a queue much deeper, or much shorter, than its rivals.
+    QueueDepth,
+    /// Have weights and processing times of another size: all weights, or all times, times a factor.
+    Scale,
+    /// Be set up earlier or later than its rivals.
+    SetupOrder,
+    /// Use a new flow for every burst; the old ones stay, without packets.
+    NewFlows,
+    /// Be removed and added again for every burst.
+    RemoveAndAdd,
+    /// Empty its queue of few packets in a turn and refill it at once.
+    Refill,
+    /// Send bursts, and nothing in between.
+    OnOff,
+    /// Have estimates that are too low, or too high, and are corrected by measurement.
+    FalseEstimates,
+    /// Send a small packet first and large ones behind it, in ever new flows.
+    SmallFirst,
+}
+
+impl Strategy {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::QueueDepth,
+        Self::Scale,
+        Self::SetupOrder,
+        Self::NewFlows,
+        Self::RemoveAndAdd,
+        Self::Refill,
+        Self::OnOff,
+        Self::FalseEstimates,
+        Self::SmallFirst,
+    ];
+
+    /// Its name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::QueueDepth => "queue depth",
+            Self::Scale => "scale",
+            Self::SetupOrder => "set-up order",
+            Self::NewFlows => "new flows",
+            Self::RemoveAndAdd => "remove and add",
+            Self::Refill => "refill",
+            Self::OnOff => "on and off",
+            Self::FalseEstimates => "false estimates",
+            Self::SmallFirst => "small first",
+        }
+    }
+}
+
+/// The most that a flow gains by a strategy under a discipline's defaults: its service as a multiple of the fair share of one flow, among rivals that
+/// are backlogged throughout.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Gain {
+    /// By what.
+    pub strategy: Strategy,
+    /// The multiple; infinite where the rivals can be starved.
+    pub most: f64,
+    /// Why it is so much: a proof, a search, or where it stands.
+    pub reason: &'static str,
+}
+
+/// The gain that a discipline need not list: what whole packets leave open in a finite run.
+pub const ORDINARY: f64 = 1.05;

@@ -1,0 +1,100 @@
+//! Virtual time, exactly: processing time divided by weight.
+//!
+//! A tag counts ticks of 2^-22 ns in 96 bits. What a division by a weight leaves below a tick is kept with the tag and carried to its next move, so
+//! the sum of any number of moves is right to one tick, whatever the weights and the times. With the smallest weight (0.001) and nothing
+//! else backlogged a tag passes its range after 584 years; it stays there then.
+
+use dovetail_units::Weight;
+
+/// A tag counts 2^-22 ns.
+pub const TICK_BITS: u32 = 22;
+/// Ticks times thousandths of weight in a nanosecond.
+const PER_NANO: i64 = 1000 << TICK_BITS;
+/// The last tick.
+const LAST: u128 = (1 << 96) - 1;
+
+/// A virtual time, which saturates at both ends. Tags are ordered by [`ticks`](Self::ticks), without the part of a tick.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tag {
+    high: u64,
+    low: u32,
+    /// What is left below a tick, in thousandths of the weight by which was last divided.
+    part: u32,
+}
+
+impl Tag {
+    /// At this tick, at most the last one of 2^96.
+    pub fn at(ticks: u128) -> Self {
+        Self::default().at_tick(ticks)
+    }
+
+    /// At this tick, with the same part of a tick.
+    pub fn at_tick(self, ticks: u128) -> Self {
+        let ticks = ticks.min(LAST);
+        Self { high: (ticks >> 32) as u64, low: ticks as u32, part: self.part }
+    }
+
+    /// Whole ticks: below 2^96.
+    pub fn ticks(self) -> u128 {
+        u128::from(self.high) << 32 | u128::from(self.low)
+    }
+
+    /// Moved by `nanos / weight`, which may be negative; `nanos` is less than 2^62 either way.
+    #[must_use]
+    pub fn moved(self, nanos: i64, weight: Weight) -> Self {
+        let (ticks, part) = virtual_time(nanos, weight, self.part);
+        Self { part, ..self }.at_tick(self.ticks().saturating_add_signed(ticks))
+    }
+
+    /// No earlier than `ticks`.
+    #[must_use]
+    pub fn at_least(self, ticks: u128) -> Self {
+        if self.ticks() < ticks { Self::at(ticks) } else { self }
+    }
+}
+
+/// `nanos / weight` and `part` of a tick: whole ticks, and the part of a tick that is left, in thousandths of the weight. `nanos` is less than 2^62 either way.
+pub fn virtual_time(nanos: i64, weight: Weight, part: u32) -> (i128, u32) {
+    let milli = i64::from(weight.as_milli());
+    let part = i64::from(part).min(milli - 1);
+    match nanos.checked_mul(PER_NANO).and_then(|n| n.checked_add(part)) {
+        Some(n) => (i128::from(n.div_euclid(milli)), n.rem_euclid(milli) as u32),
+        None => {
+            let (n, milli) = (i128::from(nanos) * i128::from(PER_NANO) + i128::from(part), i128::from(milli));
+            (n.div_euclid(milli), n.rem_euclid(milli) as u32)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn weight(milli: u32) -> Weight {
+        Weight::from_milli(milli).unwrap()
+    }
+
+    #[test]
+    fn a_million_moves_are_as_exact_as_one() {
+        for (nanos, milli) in [(1, 1_000_000_000), (200, 66_000_000), (30, 7), (1, 3), (1 << 40, 1), (17, 999_999_999)]
+        {
+            let mut tag = Tag::at(5);
+            (0..1_000_000).for_each(|_| tag = tag.moved(nanos, weight(milli)));
+            let ticks = i128::from(nanos) * 1_000_000 * i128::from(PER_NANO) / i128::from(milli);
+            assert_eq!(tag.ticks(), 5 + ticks as u128, "{nanos} ns by {milli}/1000");
+            (0..1_000_000).for_each(|_| tag = tag.moved(-nanos, weight(milli)));
+            assert_eq!(tag.ticks(), 5, "back by {nanos} ns by {milli}/1000");
+        }
+    }
+
+    #[test]
+    fn both_ends_hold() {
+        assert_eq!(Tag::at(3).moved(-1, Weight::ONE).ticks(), 0);
+        assert_eq!(Tag::at(u128::MAX).moved(1 << 61, weight(1)), Tag { part: 0, ..Tag::at(LAST) });
+    }
+
+    #[test]
+    fn a_tag_takes_sixteen_bytes() {
+        assert_eq!(size_of::<Tag>(), 16);
+    }
+}

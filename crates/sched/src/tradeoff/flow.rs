@@ -1,0 +1,95 @@
+//! What the fluid keeps with every flow, and the place of a packet in order (23).
+
+use dovetail_units::{Duration, ResourceVec};
+
+use crate::contract::LONGEST_TIME;
+use crate::queues::NIL;
+
+/// Normalised processing times are in units of 2^-32; the dominant one is 2^32.
+pub(super) const ONE: u64 = 1 << 32;
+
+/// A flow in the fluid schedule. Service is in virtual time: dominant processing time divided by the flow's weight.
+#[derive(Clone, Copy, Debug)]
+pub struct FluidFlow {
+    /// The first packet that has not come to the flow's head in the fluid, or `NIL`.
+    pub(super) next: u32,
+    /// The busy period of the fluid in which the flow is, or was last, backlogged there; 0 is none.
+    pub(super) period: u32,
+    /// Place of the head packet in order (23).
+    pub(super) ratio: Ratio,
+    /// Measured less estimated times of earlier packets on each resource, nanoseconds.
+    correction: [i64; 2],
+    /// Whether the head packet has started: at once when it comes to the head, but with alpha = 0 when first favoured.
+    pub(super) started: bool,
+}
+
+impl Default for FluidFlow {
+    fn default() -> Self {
+        Self { next: NIL, period: 0, started: false, ratio: Ratio(0), correction: [0; 2] }
+    }
+}
+
+impl FluidFlow {
+    pub(super) fn has_next(&self) -> bool {
+        self.next != NIL
+    }
+
+    pub(super) fn correct(&mut self, before: &ResourceVec<2>, after: &ResourceVec<2>) {
+        for (r, correction) in self.correction.iter_mut().enumerate() {
+            let [before, after] = [before, after].map(|cost| cost[r].as_nanos() as i64);
+            *correction = correction.saturating_add(after - before);
+        }
+    }
+
+    /// What a head packet takes in the fluid, with what earlier packets took more or less than estimated: at least a nanosecond of what it was to take at all.
+    pub(super) fn corrected(&mut self, mut cost: ResourceVec<2>) -> ResourceVec<2> {
+        for (correction, time) in self.correction.iter_mut().zip(&mut cost.0) {
+            if *correction != 0 {
+                let total = (time.as_nanos() as i64).saturating_add(*correction);
+                let least = i64::from(*time > Duration::ZERO);
+                *correction = total.saturating_sub(least).min(0);
+                *time = Duration::from_nanos(total.max(least) as u64).min(LONGEST_TIME);
+            }
+        }
+        cost
+    }
+}
+
+/// Whether two packets' times differ by no more than a link's rounding to nanoseconds: that shall not keep equals from taking turns.
+pub(super) fn are_near(a: &ResourceVec<2>, b: &ResourceVec<2>) -> bool {
+    a.0.iter().zip(&b.0).all(|(a, b)| a.as_nanos().abs_diff(b.as_nanos()) <= (a.as_nanos() >> 12).max(1))
+}
+
+/// tbar_1 / tbar_2 of order (23), as a number of the same order: tbar_1 while that is below one, then 2 - tbar_2.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Ratio(pub(super) u64);
+
+impl Ratio {
+    pub(super) fn of(cost: &ResourceVec<2>) -> Self {
+        let (a, b) = (cost[0].as_nanos(), cost[1].as_nanos());
+        if a >= b { Self(2 * ONE - part(b, a)) } else { Self(part(a, b)) }
+    }
+
+    /// The normalised processing times, in units of 2^-32.
+    pub(super) fn normalised(self) -> [u64; 2] {
+        if self.0 >= ONE { [ONE, 2 * ONE - self.0] } else { [self.0, ONE] }
+    }
+
+    pub(super) fn normalised_f64(self) -> [f64; 2] {
+        self.normalised().map(|t| t as f64 / ONE as f64)
+    }
+
+    /// How far the packet is from each end of order (23).
+    pub(super) fn places(self) -> [u64; 2] {
+        [2 * ONE - self.0, self.0]
+    }
+}
+
+/// `small / large` in units of 2^-32, to the nearest; 0 / 0 counts as 1.
+fn part(small: u64, large: u64) -> u64 {
+    match (small, large) {
+        (_, 0) => ONE,
+        (s, l) if l < 1 << 31 => ((s << 32) + l / 2) / l,
+        (s, l) => (((u128::from(s) << 32) + u128::from(l / 2)) / u128::from(l)) as u64,
+    }
+}

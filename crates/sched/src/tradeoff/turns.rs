@@ -1,0 +1,204 @@
+//! Whose turn it is to be favoured: the flows near either end of order (23) share its bonus by weight, one packet after another.
+//!
+//! Near an end is who is in one class with the flow at the end. Classes are intervals of the logarithm of the ratio, as wide as the tolerance, in two grids of which one is shifted by half a
+//! width: whoever is within half a width of the end is near it, whichever boundary is between them, and nobody who is farther than a width is.
+//!
+//! Of these it is the turn of the one with the least *finish*: what it has had of the bonus, divided by its weight, and its whole head packet. Who becomes backlogged starts with as much as
+//! anybody near that end has had (self-clocked fair queueing, of bonus), so that new flows and small first packets bring no turn earlier.
+
+use alloc::vec::Vec;
+
+use dovetail_units::{Duration, Weight};
+
+use super::flow::{ONE, Ratio};
+use crate::queues::{IndexedHeap, Unfinished};
+use crate::tag;
+
+/// So many flows are moved in the heaps in a call; what is left waits for the next one.
+const MOVES: usize = 48;
+/// Finishes are below 2^94 ticks, places below 2^34.
+const FINISH_BITS: u32 = 94;
+/// Logarithms of ratios, to base 2, are in units of 2^-20.
+const LOG_BITS: u32 = 20;
+/// The logarithm of a time that is not there is one less than that of the least that is.
+const LOG_RANGE: u64 = 33 << LOG_BITS;
+/// The slope of [`log2`] times what it is the logarithm of: at least 21/16, so that a class of so much is as wide as the tolerance at most.
+const LEAST_SLOPE: f64 = 21.0 / 16.0;
+
+/// One flow's part in the turns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    /// By end: what it is counted to have had of the bonus, in ticks of virtual time.
+    had: [u128; 2],
+    /// By end: its longest head since it was last up to the others.
+    longest: [u128; 2],
+    /// Virtual service time of its head.
+    head: u128,
+    /// Of a tick that earlier services have left, in thousandths of the weight.
+    part: u32,
+    /// How far its head is from each end of order (23).
+    places: [u64; 2],
+    /// For how long the head uses CPU and link, in all, at most: ticks of time.
+    work: u128,
+}
+
+/// Order (23) with the turns of those near its ends.
+#[derive(Clone, Debug)]
+pub(super) struct Turns {
+    /// Of a class; 0 where only equals are near.
+    width: u64,
+    flows: Vec<Turn>,
+    /// By end: the most that anybody has had.
+    most: [u128; 2],
+    /// By end and grid: backlogged flows by class and finish. Those that moved back or left stand where they were until they come first.
+    heaps: [[IndexedHeap<u128>; 2]; 2],
+    /// Of [`MOVES`], in this call.
+    moves: usize,
+}
+
+impl Turns {
+    /// Flows whose ratios differ by this part are near.
+    pub(super) fn new(tolerance: f64) -> Self {
+        // No more than the natural logarithm of 1 + tolerance, and the rounding of two logarithms less.
+        let logarithm = tolerance - tolerance * tolerance / 2.0;
+        let width = (logarithm * LEAST_SLOPE * f64::from(1 << LOG_BITS)) as u64;
+        Self {
+            width: width.saturating_sub(3),
+            flows: Vec::new(),
+            most: [0; 2],
+            heaps: Default::default(),
+            moves: MOVES,
+        }
+    }
+
+    /// The next call has begun.
+    pub(super) fn next_call(&mut self) {
+        self.moves = MOVES;
+    }
+
+    /// The flow is removed.
+    pub(super) fn forget(&mut self, flow: u32) {
+        if let Some(turn) = self.flows.get_mut(flow as usize) {
+            turn.part = 0;
+        }
+    }
+
+    /// The flow becomes backlogged.
+    pub(super) fn join(&mut self, flow: u32) {
+        if self.flows.len() <= flow as usize {
+            self.flows.resize(flow as usize + 1, Turn::default());
+        }
+        let turn = &mut self.flows[flow as usize];
+        (turn.had, turn.longest) = (self.most, [0; 2]);
+    }
+
+    /// The backlogged flow has another head, for which CPU and link are used for `work` ticks: its virtual service time.
+    pub(super) fn take_head(
+        &mut self,
+        flow: u32,
+        ratio: Ratio,
+        (time, weight): (Duration, Weight),
+        work: u128,
+    ) -> u128 {
+        let turn = &mut self.flows[flow as usize];
+        let (service, part) = tag::virtual_time(time.as_nanos() as i64, weight, turn.part);
+        let service = (service as u128).max(1);
+        turn.part = part;
+        (turn.head, turn.work) = (service, work);
+        turn.places = places(ratio, self.width);
+        for end in 0..2 {
+            let is_up = turn.had[end] + service >= self.most[end];
+            turn.longest[end] = if is_up { service } else { turn.longest[end].max(service) };
+        }
+        self.place(flow);
+        service
+    }
+
+    /// [`take_head`](Self::take_head)'s `work`.
+    pub(super) fn work(&self, flow: u32) -> u128 {
+        self.flows[flow as usize].work
+    }
+
+    /// What is left of services and finishes is to be scaled: the flow's weight has changed.
+    pub(super) fn scale(&mut self, flow: u32, scale: impl Fn(i128) -> i128) {
+        let turn = &mut self.flows[flow as usize];
+        turn.head = scale(turn.head as i128) as u128;
+        self.place(flow);
+    }
+
+    /// The flow has had so much of an end's bonus. Who was long not near an end, and had nothing meanwhile, is not given it now.
+    pub(super) fn charge(&mut self, flow: u32, end: usize, bonus: u128) {
+        if bonus > 0 {
+            let turn = &mut self.flows[flow as usize];
+            let least = self.most[end].saturating_sub(turn.longest[end]);
+            turn.had[end] = turn.had[end].max(least) + bonus;
+            self.most[end] = self.most[end].max(turn.had[end]);
+        }
+    }
+
+    /// Whose turn it is at this end, if anybody is backlogged; the error is that too many flows had to be moved for one call.
+    pub(super) fn first(&mut self, end: usize, is_backlogged: impl Fn(u32) -> bool) -> Result<Option<u32>, Unfinished> {
+        let mut least = None;
+        for (grid, heap) in self.heaps[end].iter_mut().enumerate().take(if self.width > 0 { 2 } else { 1 }) {
+            let key = |flow: u32| is_backlogged(flow).then(|| self.flows[flow as usize].key(end, grid, self.width));
+            if let Some((key, flow)) = heap.first(&mut self.moves, key)? {
+                let finish = key & ((1 << FINISH_BITS) - 1);
+                least = Some(least.map_or((finish, flow), |other| (finish, flow).min(other)));
+            }
+        }
+        Ok(least.map(|(_, flow)| flow))
+    }
+
+    /// Nobody is backlogged any more. O(1).
+    pub(super) fn clear(&mut self) {
+        self.heaps.iter_mut().flatten().for_each(IndexedHeap::clear);
+    }
+
+    fn place(&mut self, flow: u32) {
+        let turn = &self.flows[flow as usize];
+        for (end, heaps) in self.heaps.iter_mut().enumerate() {
+            for (grid, heap) in heaps.iter_mut().enumerate().take(if self.width > 0 { 2 } else { 1 }) {
+                heap.lower(flow, turn.key(end, grid, self.width));
+            }
+        }
+    }
+}
+
+impl Turn {
+    fn key(&self, end: usize, grid: usize, width: u64) -> u128 {
+        let class = class(self.places[end], grid, width);
+        u128::from(class) << FINISH_BITS | (self.had[end] + self.head).min((1 << FINISH_BITS) - 1)
+    }
+}
+
+/// The class of a place in a grid: of intervals of this width, or, where it is 0, of equal places.
+fn class(place: u64, grid: usize, width: u64) -> u64 {
+    (place + grid as u64 * (width / 2)).checked_div(width).unwrap_or(place)
+}
+
+/// How far a packet is from each end of order (23): by the ratio itself where the width is 0, by its logarithm otherwise.
+fn places(ratio: Ratio, width: u64) -> [u64; 2] {
+    if width == 0 {
+        return ratio.places();
+    }
+    let [cpu, link] = ratio.normalised().map(|time| if time == 0 { 0 } else { log2(time) + (1 << LOG_BITS) });
+    // One of them is LOG_RANGE.
+    [LOG_RANGE + link - cpu, LOG_RANGE + cpu - link]
+}
+
+/// The binary logarithm in units of 2^-[`LOG_BITS`], within 0.01: x + 11/32 x (1 - x) beyond the power of two. Its slope, times its argument, is between 21/16 and 3/2 everywhere (1.44 of a logarithm).
+fn log2(value: u64) -> u64 {
+    let power = value.ilog2();
+    let beyond = (u128::from(value) << LOG_BITS >> power) as u64 - (1 << LOG_BITS);
+    let bent = (beyond * ((1 << LOG_BITS) - beyond)) >> LOG_BITS;
+    (u64::from(power) << LOG_BITS) + beyond + ((11 * bent) >> 5)
+}
+
+/// Which of these packets are near this end of order (23) under a tolerance: see the module. For the direct implementation, which asks for every packet.
+pub fn near_end(ratios: &[[u64; 2]], end: usize, tolerance: f64) -> Vec<bool> {
+    let width = Turns::new(tolerance).width;
+    let place =
+        |&[cpu, link]: &[u64; 2]| places(if cpu >= ONE { Ratio(2 * ONE - link) } else { Ratio(cpu) }, width)[end];
+    let least = [0, 1].map(|grid| ratios.iter().map(|r| class(place(r), grid, width)).min());
+    ratios.iter().map(|r| (0..2).any(|grid| Some(class(place(r), grid, width)) == least[grid])).collect()
+}

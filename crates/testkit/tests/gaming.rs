@@ -1,0 +1,96 @@
+//! What a flow gains by playing is at most what its discipline's entry in the catalogue says.
+
+use dovetail_sched::catalog;
+use dovetail_sched::catalog::Entry;
+use dovetail_sched::gain::Strategy;
+use dovetail_testkit::gaming::{Effort, Found, largest};
+
+/// Every discipline by its defaults, but the first of the catalogue, which shares nothing; and what is a discipline of its own in this.
+fn specs() -> Vec<(&'static str, &'static Entry)> {
+    let of = |name| catalog().iter().find(|e| e.name == name).unwrap();
+    let defaults = catalog().iter().filter(|e| e.name != "fifo").map(|e| (e.name, e));
+    defaults.chain([("tradeoff:alpha=1", of("tradeoff"))]).collect()
+}
+
+/// By this strategy no flow gains more than is stated, whatever the discipline.
+fn hold(strategy: Strategy) {
+    let mut above = Vec::new();
+    for (spec, entry) in specs() {
+        let (found, stated) = (largest(spec, strategy, Effort::SMALL), entry.gain(strategy).most);
+        if found.gain > stated {
+            above.push(format!("{spec}: {:.3}, stated is {stated}; {}", found.gain, found.how));
+        }
+    }
+    assert!(above.is_empty(), "more is gained than is stated by {}:\n{}", strategy.name(), above.join("\n"));
+}
+
+#[test]
+fn shares_do_not_depend_on_queue_depth() {
+    hold(Strategy::QueueDepth);
+}
+
+#[test]
+fn shares_do_not_depend_on_the_scale_of_weights_and_times() {
+    hold(Strategy::Scale);
+}
+
+#[test]
+fn shares_do_not_depend_on_the_order_of_setup() {
+    hold(Strategy::SetupOrder);
+}
+
+#[test]
+fn a_stream_of_new_flows_gets_what_one_flow_gets() {
+    hold(Strategy::NewFlows);
+}
+
+#[test]
+fn nothing_is_gained_by_being_removed_and_added() {
+    hold(Strategy::RemoveAndAdd);
+}
+
+#[test]
+fn nothing_is_gained_by_emptying_the_queue_and_refilling_it() {
+    hold(Strategy::Refill);
+}
+
+#[test]
+fn nothing_is_gained_by_pauses() {
+    hold(Strategy::OnOff);
+}
+
+#[test]
+fn nothing_is_gained_by_false_estimates() {
+    hold(Strategy::FalseEstimates);
+}
+
+#[test]
+fn nothing_is_gained_by_a_small_packet_first() {
+    hold(Strategy::SmallFirst);
+}
+
+/// A gain for the table.
+fn shown(gain: f64) -> String {
+    if gain > 99.0 { "starves".to_string() } else { format!("{gain:.3}") }
+}
+
+#[test]
+#[ignore = "minutes; `make search` runs it"]
+fn table_of_largest_gains() {
+    println!("\nthe largest multiple of a flow's fair share that was found, by discipline and strategy:\n");
+    let heading = Strategy::ALL.map(|s| format!("{:>16}", s.name())).concat();
+    println!("{:<18}{heading}", "");
+    let (mut above, mut how) = (Vec::new(), Vec::new());
+    for (spec, entry) in specs() {
+        let row = Strategy::ALL.map(|strategy| (strategy, largest(spec, strategy, Effort::LARGE)));
+        println!("{spec:<18}{}", row.each_ref().map(|(_, found)| format!("{:>16}", shown(found.gain))).concat());
+        for (strategy, Found { gain, how: case }) in row {
+            how.push(format!("{spec:<18}{:<17}{:>8}  {case}", strategy.name(), shown(gain)));
+            if gain > entry.gain(strategy).most {
+                above.push(format!("{spec}, {}: {gain:.3}, stated is {}", strategy.name(), entry.gain(strategy).most));
+            }
+        }
+    }
+    println!("\nfound with:\n\n{}\n", how.join("\n"));
+    assert!(above.is_empty(), "\n{}", above.join("\n"));
+}

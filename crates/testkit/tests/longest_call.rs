@@ -1,0 +1,126 @@
+//! No call does work in proportion to the number of flows or packets. Steps are counted ([`dovetail_sched::steps`]) for the whole program, so this file has
+//! one test that runs at a time.
+
+use std::sync::{Mutex, PoisonError};
+
+use dovetail_sched::steps::taken;
+use dovetail_sched::{FlowConfig, Next, Packet, Progress, Scheduler, Shape, build, catalog};
+use dovetail_testkit::calls::{Meter, Workload, run};
+use dovetail_testkit::conformance::specs;
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
+
+/// Steps that one call may take.
+///
+/// A step is a level of a heap, or a record of a flow or a packet that is looked at. A 4-ary heap of 10^6 flows has 10 levels, so that to change a key takes
+/// up to 20 steps and a look at the flow's record. A call moves a flow in some 4 heaps at most (waiting, eligible, in the fluid, by class), which is 100 steps, and
+/// handles a bounded number of events of what runs in the background, or gathers a loop of 20 packets, or passes 256 turns of up to eight looks each: twenty times
+/// that at most.
+const MOST: u64 = 2100;
+
+/// A time domain of atfq, once set, makes loops of up to 1000 packets, not of 20.
+const MOST_WITH_DOMAIN: u64 = 25 * MOST;
+
+/// Steps that one call of this workload may take.
+fn allowed(spec: &str, workload: Workload) -> u64 {
+    if (spec, workload) == ("atfq", Workload::Set) { MOST_WITH_DOMAIN } else { MOST }
+}
+
+/// One at a time.
+static COUNTING: Mutex<()> = Mutex::new(());
+
+/// The longest call of each workload.
+#[derive(Default)]
+struct Longest {
+    from: u64,
+    steps: [u64; Workload::ALL.len()],
+}
+
+impl Meter for Longest {
+    fn begin(&mut self) {
+        self.from = taken();
+    }
+
+    fn end(&mut self, workload: Workload) {
+        let longest = &mut self.steps[workload as usize];
+        *longest = (*longest).max(taken() - self.from);
+    }
+}
+
+/// The table of the longest calls; fails if one is longer than allowed.
+fn table(flows: usize, turns: usize) {
+    if !cfg!(debug_assertions) {
+        println!("steps are counted with debug assertions only");
+        return;
+    }
+    let _alone = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
+    println!("\nsteps of the longest call with {flows} flows:\n");
+    println!("{:<20}{}", "", Workload::ALL.map(|w| format!("{:>14}", w.name())).concat());
+    let mut above = Vec::new();
+    for spec in catalog().iter().map(|e| e.name).chain(["drgps:order=start", "tradeoff:alpha=1", "cbcs:quantum=1 us"]) {
+        let mut longest = Longest::default();
+        run(spec, flows, turns, &mut longest).unwrap();
+        println!("{spec:<20}{}", longest.steps.map(|steps| format!("{steps:>14}")).concat());
+        let long =
+            Workload::ALL.iter().zip(longest.steps).filter(|(workload, steps)| *steps > allowed(spec, **workload));
+        above.extend(long.map(|(workload, steps)| format!("{spec}, {}: {steps} steps", workload.name())));
+    }
+    assert!(above.is_empty(), "more than {MOST} steps in one call with {flows} flows:\n{}", above.join("\n"));
+}
+
+/// Steps of the longest call after a packet took `debt` longer than estimated: its flow's weight changes, its next packet comes, and it is served.
+fn steps_in_debt(spec: &str, debt: Duration) -> u64 {
+    let config = |milli| FlowConfig { weight: Weight::from_milli(milli).unwrap(), ..FlowConfig::default() };
+    let mut longest = 0;
+    for (before, after) in [(1_000_000_000, 1), (1, 1_000_000_000), (1_000, 4_000), (520, 1_000_000), (1_000, 1)] {
+        let mut scheduler: Box<dyn Scheduler<2, u64>> = build(&spec.parse().unwrap(), Shape::default()).unwrap();
+        let mut now = Time::ZERO;
+        let flow = scheduler.add_flow(config(before));
+        for payload in 0..3 {
+            let packet = Packet { flow, size: 1, cost: ResourceVec::from_nanos([1_000; 2]), payload };
+            scheduler.enqueue(now, packet).unwrap();
+        }
+        for _ in 0..40 {
+            let from = taken();
+            let next = scheduler.next(now);
+            longest = longest.max(taken() - from);
+            match next {
+                Next::Serve(mut packet) => {
+                    now += debt;
+                    let from = taken();
+                    (0..2).for_each(|r| {
+                        scheduler.progress(now, &mut packet.ticket, r, Progress::Finished { used: debt })
+                    });
+                    scheduler.set_flow(now, flow, config(after)).unwrap();
+                    longest = longest.max(taken() - from);
+                }
+                Next::At(time) => now = time,
+                Next::AwaitProgress | Next::Empty => break,
+            }
+        }
+        assert_eq!(scheduler.stats().queued, 0, "{spec} leaves packets after a debt of {debt}");
+    }
+    longest
+}
+
+#[test]
+fn a_flow_in_debt_whose_weight_changes_keeps_nobody() {
+    let _alone = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
+    // Briefly first: where work follows the debt, the longer ones would take for ever.
+    for millis in [1, 1_000, 15 * 60_000] {
+        let debt = Duration::from_millis(millis);
+        let long: Vec<_> =
+            specs().map(|spec| (spec, steps_in_debt(spec, debt))).filter(|(_, steps)| *steps > MOST).collect();
+        assert!(long.is_empty(), "steps of one call after a packet took {debt} instead of 1 us: {long:?}");
+    }
+}
+
+#[test]
+fn no_call_takes_steps_in_proportion_to_flows() {
+    table(100_000, 20_000);
+}
+
+#[test]
+#[ignore = "minutes; `make search` runs it"]
+fn nor_with_a_million_flows() {
+    table(1_000_000, 200_000);
+}
