@@ -255,6 +255,9 @@ pub struct Start {
     /// Print one JSON document at the end instead of a table
     #[arg(long)]
     pub json: bool,
+    /// What the log of a box that runs by the clock tells on standard error: this level and above
+    #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = ["off", "error", "warn", "info"])]
+    pub log: String,
 }
 
 /// `dovetail lab`.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use dovetail_dataplane::control::protocol::Request;
 use dovetail_dataplane::control::{Client, ClientError};
+use dovetail_dataplane::core::Snapshot;
 use dovetail_units::Duration;
 
 use crate::args::{Ctl, CtlCommand};
@@ -57,7 +58,16 @@ fn show(client: &mut Client, json: bool, flows: usize) -> Result<(), Failure> {
     if json {
         return terminal::print(&serde_json::to_string_pretty(&snapshot).map_err(Failure::run)?);
     }
-    terminal::print(&live::overview(&snapshot, snapshot.time_s - START_S))
+    let text = live::overview(&snapshot, snapshot.time_s - START_S);
+    terminal::print(&format!("{text}{}{}", waiting(&snapshot), live::troubles(&snapshot, snapshot.unaccounted)))
+}
+
+/// Frames that wait for the port `out`, if any do.
+fn waiting(snapshot: &Snapshot) -> String {
+    match snapshot.outgoing {
+        0 => String::new(),
+        frames => format!("\nframes that the port out has not taken: {frames}"),
+    }
 }
 
 fn watch(client: &mut Client, every: Duration, count: Option<u64>, flows: usize) -> Result<(), Failure> {

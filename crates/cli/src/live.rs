@@ -1,5 +1,6 @@
 //! `dovetail live`.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::net::TcpListener;
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use dovetail_config::{InputError, decode};
 use dovetail_dataplane::config::{Config, EPOCH};
 use dovetail_dataplane::confine::confine;
-use dovetail_dataplane::control::protocol::{Answer, Request};
+use dovetail_dataplane::control::protocol::Request;
 use dovetail_dataplane::control::{Bound, Counter, Desk, Socket};
 use dovetail_dataplane::core::{HeavySnapshot, ModuleSnapshot, QueueSnapshot, Snapshot};
 use dovetail_dataplane::driver::{Clock, real_time, simulated_time};
@@ -18,12 +19,19 @@ use dovetail_dataplane::file::LONGEST;
 use dovetail_dataplane::live::Live;
 use dovetail_dataplane::metrics::Metrics;
 use dovetail_dataplane::report::Report;
+use dovetail_dataplane::trouble;
+use dovetail_dataplane::watch::Watch;
 use dovetail_experiment::table::{seconds, table};
+use log::{LevelFilter, error, info, warn};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::args;
 use crate::failure::Failure;
+use crate::journal::Journal;
 use crate::terminal;
+
+/// The log's target for the box as a whole.
+const TARGET: &str = "box";
 
 /// Run the box of a configuration, or talk to one that runs.
 pub fn live(args: args::Live) -> Result<(), Failure> {
@@ -38,15 +46,17 @@ fn start(args: args::Start) -> Result<(), Failure> {
     let config = Config::parse(&args.file, &read(&args.file)?, &args.overrides).map_err(Failure::input)?;
     // First of all: a signal must not leave behind what the ports have begun to write.
     let endings = Endings::hear().map_err(Failure::run)?;
-    let mut live = Live::open(&config).map_err(Failure::input)?;
+    let mut live = if args.dry_run { None } else { Some(Live::open(&config).map_err(Failure::input)?) };
     if args.duration.is_some() && config.is_simulated() {
         let message = "--for is for a box that runs by the clock; over a capture it runs as long as that lasts";
         return Err(Failure::Input(message.into()));
     }
-    if args.dry_run {
-        return terminal::print(&config.to_string());
-    }
-    let (report, ended) = run(&config, &mut live, endings, args.duration)?;
+    let Some(live) = &mut live else { return rehearse(&config) };
+    live.open_state(&config).map_err(Failure::input)?;
+    let (report, ended) = match config.is_simulated() {
+        true => simulate(&config, live, endings)?,
+        false => run(&config, live, endings, &args)?,
+    };
     let report = if args.json {
         nothing_came(&report).iter().for_each(|told| terminal::say(told));
         serde_json::to_string_pretty(&report).map_err(Failure::run)?
@@ -73,33 +83,65 @@ fn read(file: &str) -> Result<String, Failure> {
     }
 }
 
+/// Check all that a box would need, and say what it would do.
+fn rehearse(config: &Config) -> Result<(), Failure> {
+    let notes = config.rehearse().map_err(Failure::input)?;
+    config.look_at_state().map_err(Failure::input)?;
+    terminal::print(&config.to_string())?;
+    notes.iter().for_each(|note| terminal::say(&format!("note: {note}")));
+    config.warnings().iter().for_each(|warning| terminal::say(&format!("warning: {warning}")));
+    Ok(())
+}
+
 /// The accounts, and what ended the box if that was an error.
-fn run(
-    config: &Config,
-    live: &mut Live,
-    mut endings: Endings,
-    duration: Option<dovetail_units::Duration>,
-) -> Result<(Report, Result<(), Failure>), Failure> {
-    let doors = if config.is_simulated() { Doors::default() } else { Doors::open(config)? };
+type Ran = Result<(Report, Result<(), Failure>), Failure>;
+
+/// A box over captures.
+fn simulate(config: &Config, live: &mut Live, endings: Endings) -> Ran {
+    config.warnings().iter().for_each(|warning| terminal::say(&format!("warning: {warning}")));
     terminal::say(&confine(config).map_err(Failure::run)?.to_string());
-    if config.is_simulated() {
-        let start = live.next_event().unwrap_or(EPOCH);
-        let (end, ended) = simulated_time(live, &endings.stop).ok_or(Failure::Interrupted)?;
-        return Ok((Report::new(live.totals(end), end.since(start).as_secs_f64()), ended.map_err(Failure::run)));
-    }
+    let start = live.next_event().unwrap_or(EPOCH);
+    let (end, ended) = simulated_time(live, &endings.stop).ok_or(Failure::Interrupted)?;
+    Ok((Report::new(live.totals(end), end.since(start).as_secs_f64()), ended.map_err(Failure::run)))
+}
+
+/// A box that runs by the clock.
+fn run(config: &Config, live: &mut Live, mut endings: Endings, args: &args::Start) -> Ran {
+    let doors = Doors::open(config)?;
+    let mut journal = Journal::open(args.log.parse().unwrap_or(LevelFilter::Info))?;
+    info!(target: TARGET, "dovetail {} starts: {}", env!("CARGO_PKG_VERSION"), config.summary());
+    config.warnings().iter().for_each(|warning| warn!(target: TARGET, "{warning}"));
+    info!(target: TARGET, "{}", confine(config).map_err(Failure::run)?);
+    journal.start()?;
     let (mut desk, counter) = Desk::open();
     let _served = doors.serve(counter.reloading(config.clone()))?;
-    let clock = Clock::start();
+    let (clock, mut watch) = (Clock::start(), Watch::default());
     let start = clock.now();
     let stop = Arc::clone(&endings.stop);
+    let mut told = 0;
     let (end, ended) = real_time(live, &clock, &stop, |live, now| {
         desk.answer(now, live);
-        let over = desk.stop() || duration.is_some_and(|duration| now.since(start) >= duration);
-        if endings.count(over) > 1 {
+        watch.look(now, live);
+        let over = desk.stop() || args.duration.is_some_and(|duration| now.since(start) >= duration);
+        let asked = endings.count(over);
+        if asked > told {
+            let words = if told == 0 { "is told to end, and sends what it holds" } else { "is told again" };
+            info!(target: TARGET, "{words}");
+            told = asked;
+        }
+        if asked > 1 {
             live.hurry();
         }
     });
-    Ok((Report::new(live.totals(end), end.since(start).as_secs_f64()), ended.map_err(Failure::run)))
+    let report = Report::new(live.totals(end), end.since(start).as_secs_f64());
+    let Snapshot { total, unaccounted, .. } = &report.forward;
+    let dropped: u64 = total.dropped.values().sum();
+    let counts = format!("{} frames in, {} out, {dropped} dropped", total.frames_in, total.frames_out);
+    info!(target: TARGET, "has ended after {}: {counts}, {unaccounted} unaccounted for", seconds(report.ran_s));
+    if let (Err(error), true) = (&ended, journal.is_journald) {
+        error!(target: TARGET, "{error}");
+    }
+    Ok((report, ended.map_err(Failure::run)))
 }
 
 /// What asks the box to end: Ctrl-C and SIGTERM, a client, or its time.
@@ -171,15 +213,12 @@ impl Doors {
     }
 }
 
-/// Read the configuration again whenever SIGHUP comes, and say on standard error what came of it.
+/// Read the configuration again whenever SIGHUP comes.
 fn reload_on_hangup(mut hangups: UnixStream, counter: Counter) -> std::io::Result<()> {
     let wait = move || {
         while hangups.read_exact(&mut [0]).is_ok() {
-            match counter.ask(Request::Reload {}) {
-                Answer::Error(error) | Answer::Unavailable(error) => terminal::say(&format!("error: {error}")),
-                Answer::Done(done) => terminal::say(&done),
-                Answer::Snapshot(_) => {}
-            }
+            // The log says what came of it.
+            counter.ask_by(Request::Reload {}, "SIGHUP");
         }
     };
     // It ends with the process.
@@ -200,8 +239,17 @@ fn text(report: &Report) -> String {
         }
     }
     nothing_came(report).iter().for_each(|told| text.push_str(&format!("\n{told}")));
-    if report.unaccounted != 0 {
-        text.push_str(&format!("\nunaccounted: {}", report.unaccounted));
+    text.push_str(&troubles(&report.forward, report.unaccounted));
+    text
+}
+
+/// What is wrong with ports and accounts, a line each behind what came before; nothing where all is well.
+pub fn troubles(snapshot: &Snapshot, unaccounted: i64) -> String {
+    let ports = trouble::of_ports(&BTreeMap::new(), &snapshot.ports);
+    let mut text: String =
+        ports.iter().map(|trouble| format!("\n{}", trouble.line(&format!("{} frames", trouble.frames)))).collect();
+    if unaccounted != 0 {
+        text.push_str(&format!("\nunaccounted: {unaccounted}"));
     }
     text
 }

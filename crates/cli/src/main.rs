@@ -8,6 +8,7 @@ mod composition;
 mod ctl;
 mod failure;
 mod generated;
+mod journal;
 mod lab;
 mod live;
 mod network;

@@ -89,6 +89,31 @@ fn the_checks_of_modules_come_out_as_told() {
     assert!(said.ends_with("the same\n"), "{said}");
 }
 
+/// What the README's box on a capture does is seen: packets in the tunnel, and both resources in use.
+#[test]
+fn the_readmes_box_on_a_capture_encrypts_and_uses_cpu_and_link() {
+    let folder = checkout();
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let section =
+        readme.split("## Run it between two interfaces").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap();
+    let mut said = String::new();
+    for command in commands(section) {
+        let line = command.replacen("dovetail", env!("CARGO_BIN_EXE_dovetail"), 1);
+        let output = Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{command}");
+        said.push_str(&String::from_utf8(output.stdout).unwrap());
+    }
+    let numbers = |class: &str| -> Vec<f64> {
+        let row = said.lines().find(|line| line.starts_with(&format!("{class} "))).unwrap();
+        row.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+    };
+    // Flows, packets in and out, dropped, CPU and link in percent.
+    let (tunnel, all) = (numbers("tunnel"), numbers("all"));
+    assert!(tunnel[2] > 1000.0 && tunnel[4] > 1.0, "{said}");
+    // A build without optimisation takes so much of the CPU that little is left for the link.
+    assert!(all[4] > 10.0 && all[5] > 0.5, "{said}");
+}
+
 #[test]
 fn the_readmes_scenario_is_the_one_in_the_repository() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();

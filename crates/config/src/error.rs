@@ -66,6 +66,21 @@ impl InputError {
     }
 }
 
+impl InputError {
+    /// In one line, for logs: file, line and column, message, hint.
+    pub fn line(&self) -> String {
+        let place = self.span.as_ref().map(|span| {
+            let before = &self.text[..self.text.floor_char_boundary(span.start)];
+            let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+            format!(":{}:{column}", before.matches('\n').count() + 1)
+        });
+        let file =
+            if self.file.is_empty() { String::new() } else { format!("{}{}: ", self.file, place.unwrap_or_default()) };
+        let help = self.help.as_ref().map_or(String::new(), |help| format!("; {help}"));
+        format!("{file}{}{help}", self.message).replace('\n', " ")
+    }
+}
+
 impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(span) = &self.span else {

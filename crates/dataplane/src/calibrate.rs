@@ -98,16 +98,9 @@ pub fn measure_standard(kind: &Kind, plan: &Plan, clock: impl FnMut() -> u64) ->
 }
 
 fn tunnel(transform: Transform) -> Kind {
-    Kind::Esp(EncapsulateConfig {
-        transform,
-        key: Some(Secret("00".repeat(transform.key_len()))),
-        key_file: None,
-        spi: 256,
-        src: Ipv4Addr::new(203, 0, 113, 1),
-        dst: Ipv4Addr::new(203, 0, 113, 2),
-        ttl: 64,
-        mtu: 1500,
-    })
+    let key = Secret("00".repeat(transform.key_len()));
+    let ends = [Ipv4Addr::new(203, 0, 113, 1), Ipv4Addr::new(203, 0, 113, 2)];
+    Kind::Esp(EncapsulateConfig::new(transform, key, 256, ends))
 }
 
 /// A default route and a thousand blocks of 256 addresses, that of the packets' destination among them.

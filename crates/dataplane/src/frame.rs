@@ -41,6 +41,8 @@ pub struct Record {
     pub ecn_capable: bool,
     /// Of the schedulers that handed it out.
     pub(crate) tickets: [Option<Ticket<RESOURCES>>; RESOURCES],
+    /// What it was cut into besides, which goes with it until it has left the link.
+    pub tail: Option<Frame>,
     start: u16,
     end: u16,
     buffer: [u8; BUFFER],
@@ -75,6 +77,7 @@ impl Frame {
             congestion: Congestion::Initial,
             ecn_capable: false,
             tickets: [None; RESOURCES],
+            tail: None,
             start: HEADROOM as u16,
             end: HEADROOM as u16,
             buffer: [0; BUFFER],
@@ -97,6 +100,15 @@ impl Record {
     /// Length in bytes.
     pub fn len(&self) -> usize {
         usize::from(self.end - self.start)
+    }
+
+    /// Frames that go with it, itself included, and their bytes.
+    pub fn whole(&self) -> (usize, usize) {
+        let (mut frames, mut bytes, mut rest) = (1, self.len(), &self.tail);
+        while let Some(piece) = rest {
+            (frames, bytes, rest) = (frames + 1, bytes + piece.len(), &piece.tail);
+        }
+        (frames, bytes)
     }
 
     /// Whether it has no bytes.
@@ -180,8 +192,12 @@ impl Pool {
         })
     }
 
-    /// A frame has ended.
-    pub fn give(&mut self, frame: Frame) {
+    /// A frame has ended, with what follows it.
+    pub fn give(&mut self, mut frame: Frame) {
+        while let Some(next) = frame.tail.take() {
+            self.free.push(frame);
+            frame = next;
+        }
         self.free.push(frame);
     }
 

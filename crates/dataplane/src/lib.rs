@@ -10,6 +10,8 @@
 //! * [`frame`]: a frame in a buffer of its own, with room to grow, and the pool that buffers come from.
 //! * [`port`]: where frames come from and go to.
 //! * [`module`]: what is done to a frame.
+//! * [`trouble`]: what is wrong with a port, and what helps.
+//! * [`watch`]: what happens to a running box, for its log.
 
 pub mod calibrate;
 pub mod classes;
@@ -25,4 +27,6 @@ pub mod metrics;
 pub mod module;
 pub mod port;
 pub mod report;
+pub mod trouble;
 mod wait;
+pub mod watch;

@@ -7,7 +7,7 @@ use dovetail_config::InputError;
 use dovetail_units::{Duration, Time};
 
 use crate::config::Config;
-use crate::core::{Account, Middlebox, PortSnapshot, STOPPED, Snapshot};
+use crate::core::{Account, Drops, Middlebox, PortSnapshot, STOPPED, Snapshot};
 use crate::frame::Frame;
 use crate::port::decorate::HELD;
 use crate::port::{BURST, Port, both};
@@ -45,6 +45,12 @@ pub struct Totals {
     pub returning: u64,
 }
 
+/// What the ports brought and took is what the box has in its books, or by how much it is not.
+fn between([inside, outside]: [&PortSnapshot; 2], came: u64, left: u64, outgoing: u64) -> i64 {
+    let came = inside.received as i64 - came as i64;
+    came + left as i64 - (outside.sent + outside.unsent + outgoing) as i64
+}
+
 impl Live {
     /// Open the ports of a configuration and put its box between them.
     ///
@@ -54,6 +60,15 @@ impl Live {
         let middlebox = config.middlebox()?;
         let [inside, outside] = config.open_ports()?;
         Ok(Self::new(middlebox, inside, outside, config.reverse_delay()))
+    }
+
+    /// Let modules go on where the last box of this configuration has ended, and say where this one will.
+    ///
+    /// # Errors
+    /// What was kept is of no use, or nothing can be kept.
+    pub fn open_state(&mut self, config: &Config) -> Result<(), InputError> {
+        let opened = config.state_folder().map_or(Ok(()), |folder| self.middlebox.open_state(&folder));
+        opened.map_err(|(module, error)| config.wrong_state(&module, &error))
     }
 
     /// Between these ports; frames of the other direction are kept for `delay`.
@@ -83,8 +98,24 @@ impl Live {
         }
         self.middlebox.advance(now);
         self.outside.send(now, &mut self.middlebox.outgoing, &mut self.middlebox.pool)?;
+        self.answer();
         self.send_inside(now)?;
         Ok(came)
+    }
+
+    /// What senders are to be told goes where their frames came from.
+    fn answer(&mut self) {
+        while let Some(answer) = self.middlebox.answers.pop_front() {
+            self.reverse.frames_made += 1;
+            if self.delayed.len() + self.returning.len() < REVERSE {
+                self.reverse.frames_out += 1;
+                self.reverse.bytes_out += answer.len() as u64;
+                self.returning.push_back(answer);
+            } else {
+                self.reverse.drops.count("reverse-full");
+                self.middlebox.pool.give(answer);
+            }
+        }
     }
 
     fn receive_inside(&mut self, now: Time) -> io::Result<bool> {
@@ -100,9 +131,10 @@ impl Live {
     fn receive_outside(&mut self, now: Time) -> io::Result<bool> {
         let result = self.outside.receive(now, &mut self.middlebox.pool, &mut self.burst);
         let came = !self.burst.is_empty();
-        for frame in self.burst.drain(..) {
+        for mut frame in self.burst.drain(..) {
             self.reverse.frames_in += 1;
             self.reverse.bytes_in += frame.len() as u64;
+            self.middlebox.returning(&mut frame);
             if self.delayed.len() + self.returning.len() < REVERSE {
                 self.delayed.push_back(frame);
             } else {
@@ -137,7 +169,7 @@ impl Live {
 
     /// Whether nothing is between the ports.
     pub fn is_empty(&self) -> bool {
-        self.middlebox.held() == 0 && !self.waits_for_port() && self.delayed.is_empty()
+        self.middlebox.held() == 0 && self.middlebox.waiting() == 0 && !self.waits_for_port() && self.delayed.is_empty()
     }
 
     /// Whether nothing will come any more.
@@ -179,18 +211,35 @@ impl Live {
 
     /// What the box has done until `now`, with at most so many flows, and what its ports have counted.
     pub fn snapshot_of(&mut self, now: Time, flows: usize) -> Snapshot {
-        let [inside, outside] = [self.inside.counters(), self.outside.counters()];
+        let [inside, outside] = self.ports();
         let mut snapshot = self.middlebox.snapshot_of(now, flows);
-        // What the ports brought and took is what the box has in its books.
-        let came = inside.received as i64 - snapshot.total.frames_in as i64;
-        let left = snapshot.total.frames_out as i64 - (outside.sent + outside.unsent + snapshot.outgoing) as i64;
-        snapshot.unaccounted += came + left;
+        let (came, left) = (snapshot.total.frames_in + snapshot.waiting, snapshot.total.frames_out);
+        snapshot.unaccounted += between([&inside, &outside], came, left, snapshot.outgoing);
         let returning = (self.delayed.len() + self.returning.len()) as i64;
         snapshot.buffers.lost -= returning + (inside.held + outside.held) as i64;
         snapshot.buffers.limit = snapshot.buffers.limit.map(|limit| limit + BETWEEN as u64);
-        let ports = [("in".to_string(), PortSnapshot::from(inside)), ("out".to_string(), outside.into())];
-        snapshot.ports = ports.into();
+        snapshot.ports = [("in".to_string(), inside), ("out".to_string(), outside)].into();
         snapshot
+    }
+
+    /// What the ports `in` and `out` have counted.
+    pub fn ports(&mut self) -> [PortSnapshot; 2] {
+        [&mut self.inside, &mut self.outside].map(|port| PortSnapshot::of(&mut **port))
+    }
+
+    /// Frames that came in and are neither sent, nor dropped for a named reason, nor found anywhere: 0, where
+    /// [`ports`](Self::ports) has just said what they have counted. O(classes).
+    pub fn unaccounted(&self, [inside, outside]: &[PortSnapshot; 2]) -> i64 {
+        let (came, left) = self.middlebox.passed();
+        let (came, outgoing) = (came + self.middlebox.waiting() as u64, self.middlebox.outgoing.len() as u64);
+        self.middlebox.missing() + between([inside, outside], came, left, outgoing)
+    }
+
+    /// Frames that were dropped, by reason, in either direction.
+    pub fn drops(&self) -> Drops {
+        let mut drops = self.middlebox.drops();
+        drops.add_all(&self.reverse.drops);
+        drops
     }
 
     /// All accounts.

@@ -19,7 +19,8 @@ use tiny_http::{Header, Method, Response, Server};
 
 use crate::control::Counter;
 use crate::control::protocol::{Answer, Request};
-use crate::core::{ModuleSnapshot, QueueSnapshot, Snapshot};
+use crate::core::{Latency, ModuleSnapshot, PortSnapshot, QueueSnapshot, Snapshot};
+use crate::port::LinkState;
 
 /// Serves metrics until it is dropped.
 pub struct Metrics {
@@ -114,6 +115,7 @@ impl Collector for Collected {
         latencies(&classes, &mut encoder)?;
         resources(&self.0, &mut encoder)?;
         modules(&self.0.modules, &mut encoder)?;
+        ports(&self.0, &mut encoder)?;
         let weight = ConstGauge::new(0.0);
         let mut weights =
             encoder.encode_descriptor("flow_weight", "Weight of each flow of the class", None, weight.metric_type())?;
@@ -130,10 +132,11 @@ impl Collector for Collected {
 
 type Count = (&'static str, &'static str, Option<Unit>, fn(&QueueSnapshot) -> u64);
 
-const COUNTS: [Count; 6] = [
+const COUNTS: [Count; 7] = [
     ("received_frames", "Frames that came in", None, |frames| frames.frames_in),
     ("received", "Bytes that came in", Some(Unit::Bytes), |frames| frames.bytes_in),
     ("processed_frames", "Frames that the CPU took or that passed it by", None, |frames| frames.frames_processed),
+    ("made_frames", "Frames that left and were made of others that were too long", None, |frames| frames.frames_made),
     ("sent_frames", "Frames that left over the link", None, |frames| frames.frames_out),
     ("sent", "Bytes that left over the link", Some(Unit::Bytes), |frames| frames.bytes_out),
     ("marked_frames", "Frames that left with a congestion mark of the box", None, |frames| frames.marked),
@@ -161,17 +164,67 @@ fn counters(classes: &[(&str, &QueueSnapshot)], encoder: &mut DescriptorEncoder<
 
 fn latencies(classes: &[(&str, &QueueSnapshot)], encoder: &mut DescriptorEncoder<'_>) -> Wrote {
     let kind = ConstGauge::new(0.0).metric_type();
-    let help = "From receipt to the end on the link, since the box started";
-    let mut metric = encoder.encode_descriptor("latency", help, Some(&Unit::Seconds), kind)?;
-    for (class, frames) in classes {
-        let times = &frames.latency_s;
-        for (quantile, time) in [("0.5", times.p50), ("0.9", times.p90), ("0.99", times.p99)] {
-            let Some(time) = time else { continue };
-            ConstGauge::new(time).encode(metric.encode_family(&[("class", *class), ("quantile", quantile)])?)?;
+    type Window = (&'static str, &'static str, fn(&QueueSnapshot) -> &Latency);
+    const WINDOWS: [Window; 3] = [
+        ("latency", "From receipt to the end on the link, since the box started", |frames| &frames.latency_s),
+        ("latency_minute", "The same of frames that left in the last minute", |frames| &frames.latency_minute_s),
+        ("latency_second", "The same of frames that left in the last second", |frames| &frames.latency_second_s),
+    ];
+    for (name, help, window) in WINDOWS {
+        let mut metric = encoder.encode_descriptor(name, help, Some(&Unit::Seconds), kind)?;
+        for (class, frames) in classes {
+            let times = window(frames);
+            for (quantile, time) in [("0.5", times.p50), ("0.9", times.p90), ("0.99", times.p99)] {
+                let Some(time) = time else { continue };
+                ConstGauge::new(time).encode(metric.encode_family(&[("class", *class), ("quantile", quantile)])?)?;
+            }
         }
     }
     let held = encoder.encode_descriptor("held_frames", "Frames that are in the box", None, kind)?;
     each_class(classes, held, |frames| ConstGauge::new(frames.held as i64))
+}
+
+type PortCount = (&'static str, &'static str, fn(&PortSnapshot) -> u64);
+
+const PORT_COUNTS: [PortCount; 4] = [
+    ("port_received_frames", "Frames that the port brought", |port| port.received),
+    ("port_sent_frames", "Frames that the port sent", |port| port.sent),
+    ("port_missed_frames", "Frames that were lost before the box looked", |port| port.missed),
+    ("port_oversize_frames", "Frames that were lost since they were longer than a buffer", |port| port.oversize),
+];
+
+/// What ports lost, whether their links carry anything, and what the box has no account of.
+fn ports(snapshot: &Snapshot, encoder: &mut DescriptorEncoder<'_>) -> Wrote {
+    let (counter, gauge) = (ConstCounter::new(0u64).metric_type(), ConstGauge::new(0.0).metric_type());
+    for (name, help, count) in PORT_COUNTS {
+        let mut metric = encoder.encode_descriptor(name, help, None, counter)?;
+        for (port, counted) in &snapshot.ports {
+            ConstCounter::new(count(counted)).encode(metric.encode_family(&[("port", port.as_str())])?)?;
+        }
+    }
+    let help = "Frames that the port refused for good";
+    let mut unsent = encoder.encode_descriptor("port_unsent_frames", help, None, counter)?;
+    for (port, counted) in &snapshot.ports {
+        let PortSnapshot { unsent: all, too_long, down, full, short, .. } = *counted;
+        let other = all.saturating_sub(too_long + down + full + short);
+        let reasons = [("too-long", too_long), ("down", down), ("full", full), ("short", short), ("other", other)];
+        for (reason, count) in reasons {
+            let labels = [("port", port.as_str()), ("reason", reason)];
+            ConstCounter::new(count).encode(unsent.encode_family(&labels)?)?;
+        }
+    }
+    let mut up = encoder.encode_descriptor("port_up", "Whether the link of the port carries frames", None, gauge)?;
+    for (port, counted) in &snapshot.ports {
+        let Some(link) = counted.link else { continue };
+        let carries = i64::from(link == LinkState::Up);
+        ConstGauge::new(carries).encode(up.encode_family(&[("port", port.as_str())])?)?;
+    }
+    let help = "Frames that have left over the link and wait for the port";
+    let outgoing = encoder.encode_descriptor("outgoing_frames", help, None, gauge)?;
+    ConstGauge::new(snapshot.outgoing as i64).encode(outgoing)?;
+    let help = "Frames that came in and are neither sent, nor dropped, nor held: 0";
+    let unaccounted = encoder.encode_descriptor("unaccounted_frames", help, None, gauge)?;
+    ConstGauge::new(snapshot.unaccounted).encode(unaccounted)
 }
 
 fn modules(modules: &[ModuleSnapshot], encoder: &mut DescriptorEncoder<'_>) -> Wrote {

@@ -30,6 +30,8 @@ pub struct Report {
 pub struct Reverse {
     /// Frames that came in.
     pub frames_in: u64,
+    /// Frames that the box made itself: what it told senders.
+    pub frames_made: u64,
     /// Frames that went out: to the port, or to wait for it.
     pub frames_out: u64,
     /// Of these, frames that wait for the port.
@@ -50,5 +52,6 @@ impl Report {
 
 fn other(account: &Account, outgoing: u64) -> Reverse {
     let dropped = account.drops.iter().collect();
-    Reverse { frames_in: account.frames_in, frames_out: account.frames_out, outgoing, dropped, held: account.held() }
+    let Account { frames_in, frames_made, frames_out, .. } = *account;
+    Reverse { frames_in, frames_made, frames_out, outgoing, dropped, held: account.held() }
 }

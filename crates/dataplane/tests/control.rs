@@ -13,9 +13,10 @@ use std::thread::{self, JoinHandle};
 use dovetail_dataplane::config::Config;
 use dovetail_dataplane::control::protocol::{Answer, LONGEST, Request};
 use dovetail_dataplane::control::{Bound, Client, ClientError, Counter, Desk, Socket};
-use dovetail_dataplane::core::{Middlebox, Snapshot};
+use dovetail_dataplane::core::{Middlebox, PortSnapshot, Snapshot};
 use dovetail_dataplane::live::Live;
 use dovetail_dataplane::metrics::{self, Metrics};
+use dovetail_dataplane::port::LinkState;
 use dovetail_dataplane::port::memory::pair;
 use dovetail_units::{Duration, Time};
 use dovetail_wire::LinkType;
@@ -544,4 +545,40 @@ fn metrics_tell_how_late_frames_leave() {
     assert!(left == 3 && late.max > 0.0 && late.sum > late.max, "{late:?}");
     assert_eq!(value("dovetail_late_max_seconds"), late.max);
     assert_eq!(value("dovetail_late_seconds_total"), late.sum);
+}
+
+#[test]
+fn metrics_tell_what_ports_lose_and_whether_their_links_are_up() {
+    let mut snapshot = with_modules().snapshot_of(Time::from_nanos(1_001_000_000), 0);
+    let port = PortSnapshot {
+        name: "eth0".into(),
+        link: Some(LinkState::NoCarrier),
+        received: 10,
+        missed: 2,
+        oversize: 3,
+        sent: 4,
+        unsent: 15,
+        too_long: 1,
+        down: 2,
+        full: 3,
+        short: 4,
+        held: 0,
+    };
+    snapshot.ports =
+        [("in".to_string(), port.clone()), ("out".to_string(), PortSnapshot { link: None, ..port })].into();
+    (snapshot.outgoing, snapshot.unaccounted) = (7, -1);
+    let text = metrics::text(snapshot);
+    let value = |name: &str| samples(&text).iter().find(|(sample, _)| *sample == name).map(|(_, value)| *value);
+    for (name, expected) in [
+        ("missed_frames_total{port=\"in\"}", 2.0),
+        ("oversize_frames_total{port=\"out\"}", 3.0),
+        ("unsent_frames_total{port=\"in\",reason=\"too-long\"}", 1.0),
+        ("unsent_frames_total{port=\"in\",reason=\"other\"}", 5.0),
+        ("up{port=\"in\"}", 0.0),
+    ] {
+        assert_eq!(value(&format!("dovetail_port_{name}")), Some(expected), "{name}\n{text}");
+    }
+    assert_eq!(value("dovetail_port_up{port=\"out\"}"), None, "a capture has no link");
+    assert_eq!(value("dovetail_outgoing_frames"), Some(7.0));
+    assert_eq!(value("dovetail_unaccounted_frames"), Some(-1.0));
 }

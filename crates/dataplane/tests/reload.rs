@@ -156,6 +156,25 @@ fn a_module_that_is_the_same_keeps_its_state_and_another_one_starts_afresh() {
 }
 
 #[test]
+fn a_tunnel_that_changes_goes_on_with_its_sequence_numbers() {
+    let before = config("fifo", &format!("{TUNNEL}{PLAIN}"));
+    let mut middlebox = middlebox(&before);
+    let mut seen = Vec::new();
+    for (k, lines) in ["", "ttl = 70\n", "mtu = 1400\nclamp_mss = false\n"].into_iter().enumerate() {
+        let now = us(1000 * k as u64);
+        let mut setup =
+            config("fifo", &format!("{}{PLAIN}", TUNNEL.replace("spi", &format!("{lines}spi")))).setup().unwrap();
+        middlebox.hand_over(&mut setup).unwrap();
+        middlebox.reload(now, setup).unwrap();
+        put(&mut middlebox, now, 5000, 0);
+        middlebox.advance(now);
+        middlebox.advance(now + Duration::from_micros(900));
+        seen.extend(out(&mut middlebox).iter().filter_map(|frame| esp(frame)));
+    }
+    assert_eq!(seen, [(4096, 1), (4096, 2), (4096, 3)]);
+}
+
+#[test]
 fn frames_of_a_class_that_is_no_more_are_processed_as_was_said_when_they_came() {
     let mut middlebox = middlebox(&config("fifo", &format!("{TUNNEL}{PLAIN}")));
     (0..3).for_each(|k| put(&mut middlebox, us(0), 5000, k));

@@ -61,6 +61,11 @@ impl<B: AsRef<[u8]>> IpView<B> {
         self.bytes.as_ref()
     }
 
+    /// Its bytes, and those behind it.
+    pub fn bytes(&self) -> &[u8] {
+        self.b()
+    }
+
     fn word(&self, at: usize) -> u16 {
         u16::from_be_bytes([self.b()[at], self.b()[at + 1]])
     }
@@ -151,6 +156,20 @@ impl<B: AsRef<[u8]>> IpView<B> {
         let payload = ip.payload();
         let whole = stop.is_none() && !payload.fragmented && !payload.incomplete;
         whole.then(|| (payload.ip_number.0, end - payload.payload.len()..end))
+    }
+
+    /// Whether the packet is one by which IPv6 neighbours and routers find each other (RFC 4861: ICMPv6 133 to 137), or
+    /// tell routers which multicast
+    /// groups they listen to, without which bridges do not bring them the former (RFC 3810: 130 to 132 and 143). Its
+    /// hop limit says that no
+    /// router has forwarded it, as both demand; a fragment is none (RFC 6980).
+    pub fn is_neighbour_discovery(&self) -> bool {
+        if !self.v6 || !matches!(self.ttl(), 1 | 255) {
+            return false;
+        }
+        let Some((58, place)) = self.transport() else { return false };
+        let kind = self.b().get(place.start).filter(|_| !place.is_empty());
+        matches!((kind, self.ttl()), (Some(133..=137), 255) | (Some(130..=132 | 143), 1))
     }
 
     /// Look at the checksum of TCP, UDP, ICMP or ICMPv6. O(length).

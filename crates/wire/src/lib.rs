@@ -13,12 +13,14 @@ extern crate alloc;
 
 mod checksum;
 mod edit;
+mod fragment;
 mod ip;
 mod key;
 mod link;
 
 pub use checksum::{checksum, updated};
 pub use edit::{IpView, TransportCheck, TtlExpired};
+pub use fragment::Fragment;
 pub use ip::{IpPacket, has_ports};
 pub use key::{FiveTuple, FlowKey, KeyKind, KeyKindError, Ports, Prefix, PrefixError, PrefixLengths, protocol_name};
 pub use link::{LinkType, NonFlow};

@@ -18,7 +18,8 @@ pub fn check(scenario: &Scenario, source: &Source) -> Result<(), Failure> {
     for step in &scenario.steps {
         let setup = source.config(&step.set).and_then(|config| config.setup()).map_err(Failure::input)?;
         let Setup { classes, table, .. } = setup;
-        let classes: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
+        let classes: Vec<&str> =
+            classes.iter().filter(|class| !class.built_in).map(|class| class.name.as_str()).collect();
         for group in &scenario.groups {
             let class = &group.class;
             let wrong = |message: String| InputError::new(&source.name, message);

@@ -72,7 +72,11 @@ impl<'a> Inside<'a> {
     pub fn start(lab: &'a Lab, source: &'a Source, set: &[String], stop: &AtomicBool) -> Result<Self, Failure> {
         let program = std::env::current_exe().map_err(Failure::run)?;
         let mut command = Command::new(program);
-        command.args(["live", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        command
+            .args(["live", "--json", "--log", "error"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
         for change in set {
             command.args(["--set", change]);
         }

@@ -4,6 +4,7 @@ use dovetail_dataplane::core::Snapshot;
 use dovetail_sched::{Spec, catalog};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use super::help;
 use super::shares::{Interval, Row};
 
 /// A key changes alpha by so many hundredths.
@@ -20,7 +21,7 @@ pub enum Order {
     Link,
     /// Frames that wait.
     Waiting,
-    /// The 99th percentile of the latency.
+    /// The 99th percentile of the latency in the last second.
     Latency,
     /// Drops per second.
     Drops,
@@ -67,6 +68,8 @@ pub struct App {
     pub paused: bool,
     /// Whether keys are explained.
     pub help: bool,
+    /// Lines of that which are scrolled away.
+    pub help_scroll: u16,
     /// Flows that are scrolled away.
     pub scroll: usize,
     /// What came of the latest command.
@@ -85,6 +88,7 @@ impl App {
             class: None,
             paused: false,
             help: false,
+            help_scroll: 0,
             scroll: 0,
             note: None,
         }
@@ -135,7 +139,8 @@ impl App {
             KeyCode::Char('+' | '=') => return self.alpha_by(STEP),
             KeyCode::Char('-') => return self.alpha_by(-STEP),
             KeyCode::Esc => self.help = false,
-            KeyCode::Char('h' | '?') => self.help = !self.help,
+            KeyCode::Char('h' | '?') => (self.help, self.help_scroll) = (!self.help, 0),
+            code if self.help && self.scroll_help(code) => {}
             KeyCode::Char(' ') => self.paused = !self.paused,
             KeyCode::Tab => self.next_class(),
             KeyCode::Down => self.scroll += 1,
@@ -148,6 +153,27 @@ impl App {
         }
         self.scroll = self.scroll.min(self.flows().len().saturating_sub(1));
         Action::Draw
+    }
+
+    /// Whether the key scrolls what explains keys. How far it can go is known where it is drawn.
+    fn scroll_help(&mut self, code: KeyCode) -> bool {
+        let lines = &mut self.help_scroll;
+        *lines = match code {
+            KeyCode::Down => lines.saturating_add(1),
+            KeyCode::Up => lines.saturating_sub(1),
+            KeyCode::PageDown => lines.saturating_add(5),
+            KeyCode::PageUp => lines.saturating_sub(5),
+            KeyCode::Home => 0,
+            _ => return false,
+        };
+        *lines = (*lines).min(help::most());
+        true
+    }
+
+    /// What a backlogged flow's dominant share may be of what is fair without being too little: nine tenths of what
+    /// alpha guarantees, or of all of it.
+    pub fn enough(&self) -> f64 {
+        0.9 * self.alpha().unwrap_or(1.0)
     }
 
     fn alpha_by(&mut self, hundredths: i64) -> Action {

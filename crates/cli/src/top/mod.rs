@@ -1,10 +1,14 @@
 //! `dovetail top`.
 
 mod app;
+mod help;
+mod list;
 mod shares;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod view;
+mod words;
 
 use std::io::{self, IsTerminal};
 use std::path::Path;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use dovetail_dataplane::core::{FlowSnapshot, Latency, QueueSnapshot, Snapshot};
+use dovetail_dataplane::trouble;
 
 /// A resource that is busy for this part of the time or more bounds the throughput.
 pub const BOUND: f64 = 0.95;
@@ -63,6 +64,16 @@ impl Verdict {
         }
     }
 
+    /// In one or two words.
+    pub fn short(self) -> &'static str {
+        match self {
+            Self::Cpu => "CPU-bound",
+            Self::Link => "link-bound",
+            Self::Both => "both bound",
+            Self::Neither => "neither bound",
+        }
+    }
+
     /// In words.
     pub fn name(self) -> &'static str {
         match self {
@@ -72,6 +83,15 @@ impl Verdict {
             Self::Neither => "neither CPU-bound nor link-bound",
         }
     }
+}
+
+/// What is wrong.
+#[derive(Clone, Debug)]
+pub enum Trouble {
+    /// With a port.
+    Port(trouble::Trouble),
+    /// So many frames have no account.
+    Unaccounted(i64),
 }
 
 /// A flow or a class.
@@ -99,8 +119,12 @@ pub struct Row {
     pub marked_s: f64,
     /// Frames that were dropped, per second.
     pub drops_s: f64,
-    /// How long frames stayed, since the box started.
+    /// How long the frames stayed that left in the last second.
     pub latency: Latency,
+    /// In the last minute.
+    pub minute: Latency,
+    /// Since the box started.
+    pub all: Latency,
 }
 
 /// What happened between two snapshots.
@@ -118,6 +142,10 @@ pub struct Interval {
     pub late: Option<f64>,
     /// Drops per second by reason, those that happened.
     pub drops: Vec<(String, f64)>,
+    /// What is wrong with ports and accounts, with remedies.
+    pub troubles: Vec<Trouble>,
+    /// The part of the time that the box could not make up for.
+    pub lost: f64,
     /// All classes.
     pub classes: Vec<Row>,
     /// Flows that both snapshots tell of, or that are new.
@@ -164,7 +192,9 @@ impl Rates<'_> {
             bits_s: self.of(|frames| 8.0 * frames.bytes_out as f64),
             marked_s: self.of(|frames| frames.marked as f64),
             drops_s: self.of(|frames| frames.dropped.values().sum::<u64>() as f64),
-            latency: self.after.latency_s,
+            latency: self.after.latency_second_s,
+            minute: self.after.latency_minute_s,
+            all: self.after.latency_s,
         }
     }
 }
@@ -211,6 +241,8 @@ impl Interval {
             backlogged: count,
             late: late(before, after),
             drops: drops(before, after, length_s),
+            troubles: troubles(before, after),
+            lost: (after.lost_time_s - before.lost_time_s).max(0.0) / length_s,
             classes: classes(before, after, length_s, &due),
             flows,
         })
@@ -226,6 +258,13 @@ fn drops(before: &Snapshot, after: &Snapshot, length_s: f64) -> Vec<(String, f64
     let earlier = |reason: &str| before.total.dropped.get(reason).copied().unwrap_or(0);
     let new = after.total.dropped.iter().map(|(reason, &count)| (reason, count.saturating_sub(earlier(reason))));
     new.filter(|&(_, new)| new > 0).map(|(reason, new)| (reason.clone(), new as f64 / length_s)).collect()
+}
+
+/// Of ports what is so now or has happened since; frames that nobody has an account of, whenever they were lost.
+fn troubles(before: &Snapshot, after: &Snapshot) -> Vec<Trouble> {
+    let of_ports = trouble::of_ports(&before.ports, &after.ports).into_iter().map(Trouble::Port);
+    let unaccounted = (after.unaccounted != 0).then_some(Trouble::Unaccounted(after.unaccounted));
+    unaccounted.into_iter().chain(of_ports).collect()
 }
 
 fn classes(before: &Snapshot, after: &Snapshot, length_s: f64, due: &BTreeMap<String, f64>) -> Vec<Row> {

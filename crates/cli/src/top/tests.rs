@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dovetail_dataplane::core::{
-    BufferSnapshot, ClassSnapshot, FlowSnapshot, LateSnapshot, Latency, QueueSnapshot, ResourceSnapshot, SCHEMA,
-    Snapshot,
+    BufferSnapshot, ClassSnapshot, FlowSnapshot, LateSnapshot, Latency, PortSnapshot, QueueSnapshot, ResourceSnapshot,
+    SCHEMA, Snapshot,
 };
+use dovetail_dataplane::port::LinkState;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::Rect;
+use ratatui::style::Color;
 
 use super::app::{Action, App, Link, Order};
 use super::shares::{Interval, Verdict};
@@ -20,11 +24,12 @@ fn frames(s: f64, per_s: u64, bytes: u64, cpu: f64, link: f64, dropped: u64) -> 
     let count = (s * per_s as f64) as u64;
     let lost = (s * dropped as f64) as u64;
     let reasons = [("queue-full".to_string(), lost)];
-    let ms = |ms: f64| Some(ms / 1e3);
+    let ms = bytes as f64;
     QueueSnapshot {
         frames_in: count + lost,
         bytes_in: (count + lost) * bytes,
         frames_processed: count + lost / 2,
+        frames_made: 0,
         frames_out: count,
         bytes_out: count * bytes,
         marked: 0,
@@ -32,14 +37,16 @@ fn frames(s: f64, per_s: u64, bytes: u64, cpu: f64, link: f64, dropped: u64) -> 
         held: 0,
         cpu_s: s * cpu,
         link_s: s * link,
-        latency_s: Latency {
-            mean: ms(bytes as f64 / 100.0),
-            p50: ms(bytes as f64 / 120.0),
-            p90: ms(bytes as f64 / 60.0),
-            p99: ms(bytes as f64 / 30.0),
-            max: ms(bytes as f64 / 20.0),
-        },
+        // Since the start ten times as long as in the last second, and in the last minute twice.
+        latency_s: stayed(10.0 * ms),
+        latency_minute_s: stayed(2.0 * ms),
+        latency_second_s: stayed(ms),
     }
+}
+
+fn stayed(ms: f64) -> Latency {
+    let ms = |part: f64| Some(ms / part / 1e3);
+    Latency { mean: ms(100.0), p50: ms(120.0), p90: ms(60.0), p99: ms(30.0), max: ms(20.0) }
 }
 
 fn sum(all: &[FlowSnapshot]) -> QueueSnapshot {
@@ -60,6 +67,12 @@ fn sum(all: &[FlowSnapshot]) -> QueueSnapshot {
         }
     }
     total
+}
+
+fn port(name: &str) -> PortSnapshot {
+    let (name, link) = (name.to_string(), Some(LinkState::Up));
+    let (missed, oversize, unsent, too_long, down, full, short, held) = Default::default();
+    PortSnapshot { name, link, received: 9, missed, oversize, sent: 9, unsent, too_long, down, full, short, held }
 }
 
 /// A box that has run for `s` seconds with ten flows of "ipsec", that use the CPU, ten of "forward", that use the link, and one without backlog.
@@ -93,8 +106,9 @@ fn snapshot(s: f64) -> Snapshot {
         classes,
         flows,
         modules: Vec::new(),
-        ports: Default::default(),
+        ports: ["in", "out"].map(|name| (name.to_string(), port(&format!("eth-{name}")))).into(),
         outgoing: 0,
+        waiting: 0,
         unaccounted: 0,
         overflowed: 0,
         outliers: 0,
@@ -130,11 +144,13 @@ fn golden(name: &str, is: &str) {
 #[test]
 fn a_small_and_a_large_screen() {
     let app = app();
-    golden("80x24.txt", &text(&app, 80, 24));
-    golden("200x50.txt", &text(&app, 200, 50));
+    for (width, height) in [(40, 12), (80, 24), (120, 40), (200, 50)] {
+        golden(&format!("{width}x{height}.txt"), &text(&app, width, height));
+    }
     let mut help = self::app();
     press(&mut help, KeyCode::Char('h'));
     golden("help.txt", &text(&help, 80, 24));
+    golden("help-40x12.txt", &text(&help, 40, 12));
 }
 
 #[test]
@@ -321,7 +337,7 @@ fn rows_beyond_the_screen_are_told_of() {
     press(&mut app, KeyCode::Tab);
     assert!(text(&app, 80, 20).contains("\nflow 1-6 of 10 in ipsec "));
     // A heading without rows.
-    assert!(text(&app, 80, 14).contains("\nflow none of 10 in ipsec "), "{}", text(&app, 80, 14));
+    assert!(text(&app, 80, 8).contains("\nflow none of 10 in ipsec "), "{}", text(&app, 80, 8));
 }
 
 #[test]
@@ -329,19 +345,113 @@ fn a_wider_screen_has_more_columns_and_always_room_for_names() {
     let (app, whole) = (app(), "udp 10.0.0.12:40012 > 10.1.0.1:5012 ");
     let columns = |width| {
         let shown = text(&app, width, 60);
-        assert_eq!(shown.contains(whole), width >= 90, "{width}\n{shown}");
+        assert_eq!(shown.contains(whole), width >= 93, "{width}\n{shown}");
         let header = shown.lines().find(|line| line.starts_with("flow ")).unwrap();
-        header.replace("x fair", "x_fair").split_whitespace().count()
+        let titles = ["x fair", "p99 1m", "p99 all"];
+        titles.iter().fold(header.to_string(), |header, title| header.replace(title, "one")).split_whitespace().count()
     };
     let counts: Vec<usize> = [60, 80, 107, 108, 140, 168, 169, 250].map(columns).to_vec();
-    assert_eq!(counts, [9, 9, 9, 10, 13, 16, 17, 17]);
+    assert_eq!(counts, [7, 8, 10, 10, 14, 17, 17, 19]);
+}
+
+/// The view in colours: of each cell what it shows, and in which colour.
+fn colours(app: &App, width: u16, height: u16) -> Vec<Vec<(String, Color)>> {
+    let area = Rect::new(0, 0, width, height);
+    let mut buffer = Buffer::empty(area);
+    view::draw(app, area, &mut buffer);
+    let cell = |x, y| (buffer[(x, y)].symbol().to_string(), buffer[(x, y)].fg);
+    (0..height).map(|y| (0..width).map(|x| cell(x, y)).collect()).collect()
+}
+
+/// Colours of what follows `before` in the first line that has it.
+fn colour_after(lines: &[Vec<(String, Color)>], before: &str) -> Color {
+    let line = lines.iter().find_map(|line| {
+        let text: String = line.iter().map(|(symbol, _)| symbol.as_str()).collect();
+        Some(line[text.find(before)? + before.len()].1)
+    });
+    line.unwrap_or_else(|| panic!("nothing follows {before:?}"))
 }
 
 #[test]
-fn numbers_have_three_digits_and_counts_are_whole() {
-    let counts = [0.0, 7.0, 749.0, 3000.0, 3061.0, 999_600.0, 0.25, 12.5].map(view::short);
-    assert_eq!(counts, ["0", "7", "749", "3.00k", "3.06k", "1.00M", "0.25", "12.5"]);
-    let times = [0.0, 50e-6, 49.999_999_9e-6, 2e-3, 0.9999, 12.0].map(|s| view::time(Some(s)));
-    assert_eq!(times, ["0", "50.0us", "50.0us", "2.00ms", "1.00s", "12.0s"]);
-    assert_eq!(view::hours(34.0 * 3600.0 + 17.0 * 60.0 + 8.9), "34:17:08");
+fn full_use_is_green_and_too_much_at_the_expense_of_others_red() {
+    let shown = colours(&app(), 120, 40);
+    assert_eq!([colour_after(&shown, "CPU  ["), colour_after(&shown, "link [")], [Color::Green; 2]);
+    assert_eq!(colour_after(&shown, "drops/s  "), Color::Reset);
+    // One flow has nearly all: nine times what is due to each of ten.
+    let hog = |s: f64| {
+        let mut snapshot = snapshot(s);
+        snapshot.flows.truncate(10);
+        for (i, flow) in snapshot.flows.iter_mut().enumerate() {
+            flow.frames.cpu_s = s * if i == 0 { 0.9 } else { 0.01 };
+            flow.frames.link_s = s * 0.001;
+        }
+        snapshot
+    };
+    let mut unfair = App::new("s".into());
+    unfair.update(hog(60.0));
+    unfair.update(hog(61.0));
+    let rows = unfair.flows();
+    assert!(rows[0].over_fair.unwrap() > 8.9 && rows[1].over_fair.unwrap() < 0.2, "{rows:?}");
+    let shown = colours(&unfair, 120, 40);
+    let line = |name: &str| {
+        let has =
+            |line: &&Vec<(String, Color)>| line.iter().map(|(s, _)| s.as_str()).collect::<String>().contains(name);
+        shown.iter().find(has).unwrap().iter().map(|(_, colour)| *colour).collect::<Vec<_>>()
+    };
+    assert!(line("10.0.0.0:40000").contains(&Color::Red));
+    assert!(line("10.0.1.1:40001").iter().filter(|colour| **colour == Color::Yellow).count() > 40);
+}
+
+#[test]
+fn what_is_wrong_with_a_port_is_said_first_with_its_remedy() {
+    let sick = |s: f64| {
+        let mut snapshot = snapshot(s);
+        let oversize = 1750 * (s - 60.0) as u64;
+        let inside = PortSnapshot { oversize, ..port("eth0") };
+        let outside = PortSnapshot { link: Some(LinkState::NoCarrier), ..port("eth1") };
+        snapshot.ports = [("in".to_string(), inside), ("out".to_string(), outside)].into();
+        snapshot.unaccounted = -3;
+        snapshot
+    };
+    let mut app = App::new("s".into());
+    app.update(sick(60.0));
+    app.update(sick(61.0));
+    for (width, height) in [(80, 24), (120, 40), (200, 50)] {
+        let shown = text(&app, width, height);
+        let said = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        for words in [
+            "-3 frames are unaccounted for",
+            "port in (eth0): 1.75k/s oversize: ethtool -K eth0 gro off",
+            "port out (eth1): the link has no carrier",
+        ] {
+            assert!(said.contains(words), "{words:?} is missing in\n{shown}");
+        }
+        assert_eq!(colours(&app, width, height)[1][0].1, Color::Red);
+    }
+    let shown = text(&app, 40, 12);
+    assert!(shown.contains("1.75k/s oversize") && shown.contains("\nflow"), "{shown}");
+}
+
+#[test]
+fn help_can_be_read_on_a_small_screen() {
+    let mut app = app();
+    press(&mut app, KeyCode::Char('h'));
+    let mut seen = String::new();
+    for _ in 0..60 {
+        seen.push_str(&text(&app, 40, 12).replace(['│', '\n'], " "));
+        press(&mut app, KeyCode::Down);
+    }
+    let seen = seen.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in ["q, Ctrl-C quit", "Green: a resource in", "which is the goal", "could not make up for."] {
+        assert!(seen.contains(words), "{words:?} is missing in {seen}");
+    }
+    press(&mut app, KeyCode::Char('h'));
+    press(&mut app, KeyCode::Char('h'));
+    assert!(text(&app, 40, 12).contains("lines 1-10 of "), "it begins at its beginning");
+}
+
+#[test]
+fn no_destination_is_cut_to_nothing_at_80_columns() {
+    let shown = text(&app(), 80, 24);
+    assert!(!shown.contains("10.~") && shown.contains(" > 10.1.0.1:5000 "), "{shown}");
 }

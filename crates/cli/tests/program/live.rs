@@ -52,7 +52,8 @@ fn a_dry_run_says_what_would_be_done_and_writes_nothing() {
     let folder = folder("20");
     let said = folder.dovetail(&["live", "box.toml", "--dry-run", "--set", "control.socket=\"box.sock\""]).succeeds();
     let expected = "pcap:in.pcap -> drr -> pcap:>out/out.pcap\ncpu: 100 % of a core\nlink: 100 Mbps\n\
-        class all: who, then ids; charged 1 us\n";
+        class all: who, then ids; charged 1 us\n\
+        class network: ARP, neighbour discovery and what is not IP pass as they are\n";
     assert_eq!(said.out, expected);
     assert!(folder.list("out").is_empty() && !folder.path("box.sock").exists());
     let other = ["live", "box.toml", "--dry-run", "--set", "class.0.modules=[]", "--set", "cpu.budget=\"20 %\""];

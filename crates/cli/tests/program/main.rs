@@ -5,6 +5,8 @@ mod calibrate;
 mod captures;
 mod control;
 mod determinism;
+mod gateway;
+mod health;
 mod interruption;
 mod lab;
 mod live;

@@ -1,9 +1,13 @@
 //! The configuration of a live box, as it is written and as it is meant.
 
 mod around;
+mod fragments;
+mod rehearsal;
 mod reread;
 mod rules;
+mod state;
 mod values;
+mod warnings;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -21,10 +25,12 @@ use crate::classes::ClassTable;
 use crate::core::{Budget, Charge, FlowLimits, LinkBuffer, Middlebox, NamedModule, Overflow, Setup, SetupClass};
 use crate::driver::since_1970;
 use crate::module::ModuleConfig;
-use crate::port::{self, Kind, Options, Port};
+use crate::port::{self, Kind, OpenError, Options, Port};
 
 use around::{FaultTable, FileTable};
+use fragments::{FRAGMENTS, FragmentTable};
 use rules::Match;
+use state::StateTable;
 use values::{Frames, Key, Listen, file_name};
 pub(crate) use values::{Percent, Room};
 
@@ -63,6 +69,12 @@ struct File {
     module: Vec<Spanned<ModuleConfig>>,
     #[serde(default)]
     metrics: Metrics,
+    /// What is done with datagrams in fragments.
+    #[serde(default)]
+    fragments: FragmentTable,
+    /// What outlives a box.
+    #[serde(default)]
+    state: StateTable,
     #[serde(default)]
     class: Vec<Spanned<Class>>,
 }
@@ -203,8 +215,14 @@ pub struct Config {
     file: File,
 }
 
+/// How ports are opened.
+type Opener<'a> = dyn FnMut(&Kind, &Options) -> Result<Box<dyn Port>, OpenError> + 'a;
+
 /// When a box begins: a second after time zero, so that there is a time before.
 pub const EPOCH: Time = Time::from_nanos(1_000_000_000);
+
+/// The class of what keeps a network alive.
+const NETWORK: &str = "network";
 
 const MOST_FLOWS: u32 = 16_384;
 const IDLE: Duration = Duration::from_secs(60);
@@ -236,17 +254,17 @@ impl Config {
     /// # Errors
     /// One cannot be opened, nothing would come in, they are the same interface or the same frames or carry frames of different kinds, or a file would be written over another one or over one that the box is made of.
     pub fn open_ports(&self) -> Result<[Box<dyn Port>; 2], InputError> {
+        self.open_ports_by(&mut port::open)
+    }
+
+    fn open_ports_by(&self, open: &mut Opener) -> Result<[Box<dyn Port>; 2], InputError> {
         self.check_files()?;
         let Ports { inside, outside } = &self.file.ports;
-        let folder = self.folder();
-        let mut kinds = Vec::with_capacity(2);
-        for text in [inside, outside] {
-            let kind = text.get_ref().parse::<Kind>().map(|kind| kind.seen_from(folder));
-            kinds.push((kind.map_err(|error| self.at(text.span(), error.to_string()))?, text));
-        }
-        self.check_ends([0, 1].map(|end| (&kinds[end].0, kinds[end].1)))?;
+        let kinds = self.kinds()?;
+        let kinds = [(&kinds[0], inside), (&kinds[1], outside)];
+        self.check_ends(kinds)?;
         let mut first: Option<Time> = None;
-        for (kind, text) in &kinds {
+        for (kind, text) in kinds {
             let time = port::first_time([kind]).map_err(|error| self.at(text.span(), error.to_string()))?;
             first = first.into_iter().chain(time).min();
         }
@@ -254,18 +272,28 @@ impl Config {
         let begin = first.unwrap_or_else(|| if self.is_simulated() { EPOCH } else { since_1970() });
         let epoch = Time::ZERO + begin.since(EPOCH);
         let options = Options { epoch, ..Options::default() };
-        let open = |(kind, text): &(Kind, &Spanned<String>), options| {
-            port::open(kind, options).map_err(|error| self.at(text.span(), error.to_string()))
+        let mut open = |(kind, text): (&Kind, &Spanned<String>), options| {
+            open(kind, options).map_err(|error| self.at(text.span(), error.to_string()))
         };
-        let inside_port = open(&kinds[0], &options)?;
+        let inside_port = open(kinds[0], &options)?;
         let link = inside_port.link();
-        let ports = [inside_port, open(&kinds[1], &Options { link, ..options })?];
+        let ports = [inside_port, open(kinds[1], &Options { link, ..options })?];
         let other = ports[1].link();
         if link != other {
             let message = format!("{} carries {link} and {} {other}", inside.get_ref(), outside.get_ref());
             return Err(self.at(outside.span(), message));
         }
         self.around(ports, epoch)
+    }
+
+    /// What the ports `in` and `out` are, with paths seen from the configuration's folder.
+    fn kinds(&self) -> Result<[Kind; 2], InputError> {
+        let Ports { inside, outside } = &self.file.ports;
+        let kind = |text: &Spanned<String>| {
+            let kind = text.get_ref().parse::<Kind>().map(|kind| kind.seen_from(self.folder()));
+            kind.map_err(|error| self.at(text.span(), error.to_string()))
+        };
+        Ok([kind(inside)?, kind(outside)?])
     }
 
     fn folder(&self) -> &Path {
@@ -279,7 +307,7 @@ impl Config {
         }
         let files = self.file.module.iter().filter_map(|module| module.get_ref().kind.file());
         let files = files.map(|file| folder_of(&self.folder().join(file)));
-        unique([folder_of(Path::new(&self.name))].into_iter().chain(files))
+        unique([folder_of(Path::new(&self.name))].into_iter().chain(files).chain(self.state_folder()))
     }
 
     /// Whether the box runs by the time stamps of a capture, at once: it then opens neither control socket nor metrics.
@@ -298,7 +326,8 @@ impl Config {
         let socket = self.file.control.socket.as_deref().filter(|_| !self.is_simulated()).map(folder_of);
         let watched = self.file.record.files().chain(self.file.trace.files());
         let watched = watched.map(|(_, file)| folder_of(&self.folder().join(file.get_ref())));
-        unique([capture(inside), capture(outside), socket].into_iter().flatten().chain(watched))
+        let kept = [capture(inside), capture(outside), socket, self.state_folder()];
+        unique(kept.into_iter().flatten().chain(watched))
     }
 
     /// How the running box is talked to.
@@ -343,6 +372,19 @@ impl Config {
             let name = class.name.get_ref().as_str();
             if name.is_empty() || names.contains(&name) {
                 return Err(self.at(class.name.span(), format!("{name:?}: every class needs a name of its own")));
+            }
+            let reserved = [
+                (
+                    NETWORK,
+                    "ARP, neighbour discovery and what is not IP",
+                    "; to take these: protocol = \"arp\" in its rules",
+                ),
+                (FRAGMENTS, "fragments that are dropped", "; to take those of unknown datagrams: fragments.unknown"),
+            ];
+            if let Some((_, what, otherwise)) = reserved.into_iter().find(|(reserved, ..)| *reserved == name) {
+                let message = format!("{name:?} is the class of {what}");
+                let help = format!("give this one another name{otherwise}");
+                return Err(self.at(class.name.span(), message).with_help(help));
             }
             names.push(name);
             if class.rules.is_none()
@@ -398,11 +440,18 @@ impl Config {
             if modules.iter().any(|other| other.name == config.name) {
                 return Err(self.at(span, format!("there are two modules {:?}", config.name)));
             }
-            let made = config.kind.build(folder).map_err(|error| {
+            let mut made = config.kind.build(folder).map_err(|error| {
                 // The line of a secret is not shown.
                 let value = (error.key != "key").then(|| value_of(&self.text, &span, error.key)).flatten();
-                self.at(value.unwrap_or(span), format!("module {:?}: {error}", config.name))
+                self.at(value.unwrap_or(span.clone()), format!("module {:?}: {error}", config.name))
             })?;
+            let mut known = modules.iter_mut().filter_map(|other| Some((&other.name, other.module.sequence()?)));
+            if let Some(own) = made.sequence()
+                && let Some((other, _)) = known.find(|(_, other)| other.association() == own.association())
+            {
+                let message = format!("module {:?} has the key and spi of {other:?}", config.name);
+                return Err(self.at(span, message).with_help("each tunnel needs sequence numbers of its own"));
+            }
             modules.push(NamedModule { name: config.name.clone(), origin: config.kind.origin(folder), module: made });
         }
         Ok(modules)
@@ -427,22 +476,27 @@ impl Config {
                 limit: class.queue.as_ref().map_or(common, |queue| queue.get_ref().0.0),
                 charge: class.cost.map_or(Charge::Measured, |cost| Charge::Linear(cost.0)),
                 modules: self.chain(class)?,
+                built_in: false,
             });
             rules.extend(class.rules().iter().map(|rule| (rule.get_ref().rule(), index as u16)));
             if class.rules.is_none() {
                 otherwise = Some(index as u16);
             }
         }
-        let otherwise = otherwise.unwrap_or_else(|| {
+        let mut built_in = |name: &str, built_in| {
             classes.push(SetupClass {
-                name: "other".to_string(),
+                name: name.to_string(),
                 weight: Weight::ONE,
                 limit: common,
                 charge: Charge::Measured,
                 modules: Vec::new(),
+                built_in,
             });
             (classes.len() - 1) as u16
-        });
+        };
+        let otherwise = otherwise.unwrap_or_else(|| built_in("other", false));
+        let (vital, fragments) = (built_in(NETWORK, true), built_in(FRAGMENTS, true));
+        let unknown = self.unknown_fragments(&classes)?;
         let limits = FlowLimits {
             most: flows.most.map_or(MOST_FLOWS, |most| most.0),
             idle: flows.idle.as_ref().map_or(IDLE, |idle| idle.0.0),
@@ -453,7 +507,8 @@ impl Config {
             modules: self.modules()?,
             ecn: self.file.ecn.encoding(),
             classes,
-            table: ClassTable::new(rules, otherwise),
+            table: ClassTable::new(rules, otherwise).with_vital(vital).with_fragments(fragments, unknown),
+            fragments: self.fragment_limits()?,
             key: flows.key.as_ref().map_or(KeyKind::FiveTuple, |key| key.0.0),
             flows: limits,
             frames: flows.limit.as_ref().map_or(Some(FRAMES), |limit| limit.0.0),
@@ -461,6 +516,7 @@ impl Config {
             predict: cpu.predict.as_ref().map_or_else(default_prediction, |predict| predict.get_ref().0),
             rate: link.rate.as_ref().map(|rate| rate.0),
             buffer: LinkBuffer { frames, overflow: link.overflow },
+            state: self.state_folder(),
         })
     }
 }
@@ -492,12 +548,16 @@ impl std::fmt::Display for Config {
         writeln!(f, "cpu: {} % of a core", f64::from(budget) / 1e4)?;
         writeln!(f, "link: {rate}")?;
         class.iter().try_for_each(|class| writeln!(f, "class {}", class.get_ref()))?;
+        writeln!(f, "class {NETWORK}: ARP, neighbour discovery and what is not IP pass as they are")?;
         faults.ports().try_for_each(|(port, faults)| writeln!(f, "faults {port}: {faults}"))?;
         for (section, table) in [("record", record), ("trace", trace)] {
             table.files().try_for_each(|(port, file)| writeln!(f, "{section} {port}: {}", file.get_ref().display()))?;
         }
         if self.is_simulated() {
             return Ok(());
+        }
+        if let Some(folder) = self.state_folder() {
+            writeln!(f, "state: {}", folder.display())?;
         }
         control.socket.iter().try_for_each(|socket| writeln!(f, "control socket: {}", socket.display()))?;
         self.metrics().iter().try_for_each(|address| writeln!(f, "metrics: http://{address}/metrics"))

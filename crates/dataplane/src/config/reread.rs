@@ -44,6 +44,7 @@ impl Config {
             ("[trace]", *trace == new.file.trace, others),
             ("control.socket", socket(self) == socket(new), shown(socket(self).as_deref())),
             ("metrics.listen", listen(self) == listen(new), listen(self).map_or("none".into(), |at| format!("{at}"))),
+            ("state.folder", self.state_folder() == new.state_folder(), shown(self.state_folder().as_deref())),
             ("reverse.delay", self.reverse_delay() == new.reverse_delay(), self.reverse_delay().to_string()),
         ];
         match fixed.into_iter().find(|(_, same, _)| !same) {

@@ -20,9 +20,20 @@ pub(super) struct Match {
 }
 
 impl Match {
+    /// Its protocol as it was written.
+    pub fn protocol(&self) -> Option<Protocol> {
+        self.protocol.as_ref().map(|protocol| protocol.get_ref().0)
+    }
+
     pub fn rule(&self) -> Rule {
+        let (protocol, vital) = match self.protocol() {
+            None => (None, None),
+            Some(Protocol::Ip(number)) => (Some(number), None),
+            Some(Protocol::Vital(vital)) => (None, Some(vital)),
+        };
         Rule {
-            protocol: self.protocol.as_ref().map(|p| p.get_ref().0.0),
+            vital,
+            protocol,
             src: self.src.map(|block| block.0),
             dst: self.dst.map(|block| block.0),
             sport: self.sport.as_ref().map(|range| range.0.0.clone()),

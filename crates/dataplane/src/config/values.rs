@@ -12,6 +12,7 @@ use dovetail_wire::{KeyKind, protocol_name};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
+use crate::classes::Vital;
 use crate::core::Budget;
 
 /// The name of a file that is made.
@@ -135,19 +136,25 @@ impl FromStr for Key {
     }
 }
 
-/// An IP protocol by name or number.
+/// An IP protocol by name or number, or what is [`Vital`] and has none.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Protocol(pub u8);
+pub(crate) enum Protocol {
+    Ip(u8),
+    Vital(Vital),
+}
 
 impl FromStr for Protocol {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let names = || (0..=u8::MAX).filter_map(protocol_name);
+        if let Some(vital) = Vital::ALL.into_iter().find(|vital| vital.name() == text) {
+            return Ok(Self::Vital(vital));
+        }
+        let names = || (0..=u8::MAX).filter_map(protocol_name).chain(Vital::ALL.map(Vital::name));
         let by_name = (0..=u8::MAX).find(|&number| protocol_name(number) == Some(text));
-        by_name.or_else(|| text.parse().ok()).map(Self).ok_or_else(|| match nearest(text, names()) {
+        by_name.or_else(|| text.parse().ok()).map(Self::Ip).ok_or_else(|| match nearest(text, names()) {
             Some(near) => format!("there is no protocol {text:?}; did you mean {near:?}?"),
-            None => format!("{text:?}: expected a protocol such as \"udp\", or its number from 0 to 255"),
+            None => format!("{text:?}: expected a protocol such as \"udp\" or \"arp\", or its number from 0 to 255"),
         })
     }
 }

@@ -24,6 +24,9 @@ const KNOWN: ABI = ABI::V6;
 /// What was given up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Confinement {
+    /// Capabilities that the bounding set still has, bit by bit: programs that the box started might get them, if it
+    /// could start any.
+    bounding: u64,
     /// Folders in which files can be read; `None` if this kernel cannot limit that.
     read: Option<Vec<PathBuf>>,
     /// Folders in which files can be made and removed.
@@ -37,22 +40,30 @@ pub struct Confinement {
 /// # Errors
 /// Capabilities cannot be given up.
 pub fn confine(config: &Config) -> io::Result<Confinement> {
-    drop_capabilities().map_err(io::Error::other)?;
+    let bounding = drop_capabilities().map_err(io::Error::other)?;
     let (read, written) = (config.read_folders(), config.written_folders());
     let limited = limit_files(&read, &written).map_err(io::Error::other)?;
     let calls = calls::limit().map_err(|error| error.to_string());
-    Ok(Confinement { read: limited.then_some(read), written, calls })
+    Ok(Confinement { bounding, read: limited.then_some(read), written, calls })
 }
 
-/// All sets, the bounding one as far as that is permitted: who never had capabilities cannot change what programs that it starts may get, and starts none.
-fn drop_capabilities() -> Result<(), caps::errors::CapsError> {
+/// All sets, and of the bounding one what can be: without `CAP_SETPCAP` nobody can change what programs that he
+/// starts may get. What is left of it, as the kernel says; an error if anything is left of another one.
+fn drop_capabilities() -> Result<u64, caps::errors::CapsError> {
     caps::clear(None, CapSet::Ambient)?;
-    if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP)? {
+    if caps::has_cap(None, CapSet::Permitted, Capability::CAP_SETPCAP)? {
+        caps::raise(None, CapSet::Effective, Capability::CAP_SETPCAP)?;
         caps::clear(None, CapSet::Bounding)?;
     }
     caps::clear(None, CapSet::Inheritable)?;
     caps::clear(None, CapSet::Effective)?;
-    caps::clear(None, CapSet::Permitted)
+    caps::clear(None, CapSet::Permitted)?;
+    for set in [CapSet::Ambient, CapSet::Inheritable, CapSet::Effective, CapSet::Permitted] {
+        if !caps::read(None, set)?.is_empty() {
+            return Err(format!("capabilities are left in the set {set:?}").into());
+        }
+    }
+    Ok(caps::read(None, CapSet::Bounding)?.iter().map(|capability| capability.bitmask()).sum())
 }
 
 /// No new privileges, no files but in these folders, no new TCP connections, no abstract sockets and signals of others. Whether the kernel does so for files.
@@ -73,7 +84,13 @@ fn limit_files(read: &[PathBuf], written: &[PathBuf]) -> Result<bool, landlock::
 impl fmt::Display for Confinement {
     /// One line for the operator.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("gave up all capabilities and new privileges; ")?;
+        match self.bounding {
+            0 => f.write_str("gave up all capabilities and new privileges; ")?,
+            left => write!(
+                f,
+                "gave up its capabilities and new privileges, but not the bounding set (CapBnd {left:016x}): that takes CAP_SETPCAP; "
+            )?,
+        }
         match &self.read {
             None => f.write_str("files are not limited, since this kernel has no Landlock")?,
             Some(read) => write!(f, "reads files in {}, makes files in {}", list(read), list(&self.written))?,

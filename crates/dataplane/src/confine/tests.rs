@@ -1,6 +1,7 @@
 //! Boxes between all kinds of ports, on a thread that has given everything up, in a network namespace of the test's own.
 
 use std::fs;
+use std::io::Read;
 use std::net::UdpSocket;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,8 +27,11 @@ fn config(folder: &Path, inside: &str, outside: &str) -> Config {
 
 /// The rights of a thread, as the kernel tells them.
 fn rights(thread: &str) -> Vec<(String, String)> {
-    let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap();
-    let wanted = ["CapInh", "CapPrm", "CapEff", "CapAmb", "NoNewPrivs", "Seccomp"];
+    rights_in(&fs::read_to_string(format!("/proc/{thread}/status")).unwrap())
+}
+
+fn rights_in(status: &str) -> Vec<(String, String)> {
+    let wanted = ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"];
     let lines = status.lines().filter_map(|line| line.split_once(':'));
     let lines = lines.filter(|(name, _)| wanted.contains(name));
     lines.map(|(name, value)| (name.to_string(), value.trim().to_string())).collect()
@@ -52,7 +56,7 @@ fn runs_confined(config: Config, mut traffic: impl FnMut(), between: impl FnOnce
         });
         let (thread, confinement) = told.recv().unwrap();
         let zero = "0000000000000000".to_string();
-        let expected = [("CapInh", zero.as_str()), ("CapPrm", &zero), ("CapEff", &zero), ("CapAmb", &zero)];
+        let expected = ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"].map(|set| (set, zero.as_str()));
         let expected = expected.into_iter().chain([("NoNewPrivs", "1"), ("Seccomp", "2")]);
         let expected: Vec<(String, String)> = expected.map(|(a, b)| (a.to_string(), b.to_string())).collect();
         assert_eq!(rights(&thread.to_string_lossy()), expected);
@@ -121,6 +125,34 @@ fn a_confined_box_forwards_between_this_machine_and_itself() {
             assert_eq!(snapshot.unaccounted, 0, "{kind} {snapshot:?}");
         }
     });
+}
+
+/// As under a unit whose ambient set lacks it.
+#[test]
+fn a_box_that_cannot_empty_the_bounding_set_does_not_say_that_it_has() {
+    if !caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP).unwrap() {
+        eprintln!("skipped: needs root");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let config = config(folder.path(), "packet:left", "packet:right");
+    let confined = thread::spawn(move || {
+        for set in [CapSet::Effective, CapSet::Permitted] {
+            caps::drop(None, set, Capability::CAP_SETPCAP).unwrap();
+        }
+        // It cannot be opened afterwards.
+        let mut status = fs::File::open("/proc/thread-self/status").unwrap();
+        let told = confine(&config).unwrap().to_string();
+        let mut text = String::new();
+        status.read_to_string(&mut text).unwrap();
+        (told, rights_in(&text))
+    });
+    let (told, rights) = confined.join().unwrap();
+    let of = |set: &str| rights.iter().find(|(name, _)| name == set).unwrap().1.clone();
+    assert_eq!(of("CapEff"), "0000000000000000");
+    assert_ne!(of("CapBnd"), "0000000000000000");
+    let expected = format!("but not the bounding set (CapBnd {}): that takes CAP_SETPCAP", of("CapBnd"));
+    assert!(told.contains(&expected) && !told.contains("all capabilities"), "{told}");
 }
 
 #[test]

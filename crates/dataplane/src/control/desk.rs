@@ -3,13 +3,15 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dovetail_config::{nearest, unknown};
+use dovetail_config::{InputError, nearest, unknown};
 use dovetail_units::{BitRate, Duration, Time, Weight};
+use log::{info, warn};
 
 use super::protocol::{Answer, MOST_FLOWS, Request};
 use crate::config::{Config, Percent, Room};
 use crate::core::{Middlebox, Setup};
 use crate::live::Live;
+use crate::watch::target;
 
 /// Requests that wait at most; every client waits for its answer before it asks again.
 const WAITING: usize = 16;
@@ -19,6 +21,8 @@ const SPACING: Duration = Duration::from_millis(5);
 
 /// How long a client waits for the worker, which is away for as long as a burst takes.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+
+const UNCHANGED: &str = "nothing has changed in the running box";
 
 const NO_FILE: &str = "this box has no file that it could read again";
 
@@ -65,9 +69,12 @@ impl Desk {
         let Ok(Question { work, answer }) = self.questions.try_recv() else { return };
         self.answered = now;
         let reply = match work {
-            Work::Reload(setup) => {
-                let reloaded = live.middlebox.reload(now, *setup);
-                reloaded.map_or_else(|error| Answer::Error(error.to_string()), |()| Answer::Done(String::new()))
+            Work::Reload(mut setup) => {
+                let state = live.middlebox.hand_over(&mut setup);
+                let state = state.map_err(|(module, error)| format!("the state of module {module:?}: {error}"));
+                let reloaded =
+                    state.and_then(|()| live.middlebox.reload(now, *setup).map_err(|error| error.to_string()));
+                reloaded.map_or_else(Answer::Error, |()| Answer::Done(String::new()))
             }
             Work::Request(request) => {
                 self.stop |= matches!(request, Request::Stop {});
@@ -91,28 +98,49 @@ impl Counter {
         Self { config: Some(Arc::new(Mutex::new(config))), ..self }
     }
 
-    /// Ask, and wait for the answer. A configuration is read and its modules are made here, not by the worker.
+    /// Ask over the control socket, and wait for the answer.
     pub fn ask(&self, request: Request) -> Answer {
+        self.ask_by(request, "control socket")
+    }
+
+    /// The same by another way, which the log names where the box is changed. A configuration is read and its modules
+    /// are made here, not by the worker.
+    pub fn ask_by(&self, request: Request, by: &str) -> Answer {
         match request {
-            Request::Reload {} => self.reload().map_or_else(|answer| answer, Answer::Done),
-            request => self.hand_in(Work::Request(request)),
+            Request::Reload {} => self.reload(by).map_or_else(|answer| answer, Answer::Done),
+            request => {
+                let answer = self.hand_in(Work::Request(request));
+                if let Answer::Done(done) = &answer {
+                    info!(target: target::CONTROL, "{done} ({by})");
+                }
+                answer
+            }
         }
     }
 
     /// What is in force then, or else the answer.
-    fn reload(&self) -> Result<String, Answer> {
+    fn reload(&self, by: &str) -> Result<String, Answer> {
         let running = self.config.as_ref().ok_or_else(|| Answer::Error(NO_FILE.into()))?;
         let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
-        let unchanged =
-            |error: &dyn std::fmt::Display| Answer::Error(format!("{error}\nnothing has changed in the running box"));
-        let config = running.reread().map_err(|error| unchanged(&error))?;
-        let setup = config.setup().map_err(|error| unchanged(&error))?;
+        let unchanged = |error: InputError| {
+            warn!(target: target::CONTROL, "{}; {UNCHANGED} ({by})", error.line());
+            Answer::Error(format!("{error}\n{UNCHANGED}"))
+        };
+        let config = running.reread().map_err(unchanged)?;
+        let setup = config.setup().map_err(unchanged)?;
         match self.hand_in(Work::Reload(Box::new(setup))) {
             Answer::Done(_) => {
+                info!(target: target::CONTROL, "{} is in force ({by})", config.name());
+                config.warnings().iter().for_each(|warning| warn!(target: target::CONTROL, "{warning}"));
                 *running = config;
                 Ok(format!("{} is in force", running.name()))
             }
-            other => Err(other),
+            other => {
+                if let Answer::Error(error) | Answer::Unavailable(error) = &other {
+                    warn!(target: target::CONTROL, "{}; {UNCHANGED} ({by})", error.replace('\n', " "));
+                }
+                Err(other)
+            }
         }
     }
 

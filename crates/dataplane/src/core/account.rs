@@ -1,7 +1,8 @@
 //! What became of frames: every one is sent, dropped for a named reason, or held.
 
-use dovetail_units::Duration;
-use hdrhistogram::Histogram;
+use dovetail_units::{Duration, Time};
+
+use super::latency::{Detail, Latencies};
 
 /// Counts of drops by reason. There are few reasons, so a list is a fast table.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -20,6 +21,11 @@ impl Drops {
         }
     }
 
+    /// Those of both.
+    pub fn add_all(&mut self, other: &Self) {
+        other.iter().for_each(|(reason, count)| self.add(reason, count));
+    }
+
     /// Reasons and counts.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         self.0.iter().copied()
@@ -31,7 +37,8 @@ impl Drops {
     }
 }
 
-/// The account of a flow, of a class or of the box. At every moment: frames in = out + dropped + held, and in >= processed >= out.
+/// The account of a flow, of a class or of the box. At every moment: frames in + made = out + dropped + held, and in >=
+/// processed >= out - made.
 #[derive(Clone, Debug, Default)]
 pub struct Account {
     /// Frames that came in.
@@ -40,6 +47,8 @@ pub struct Account {
     pub bytes_in: u64,
     /// Frames that the CPU took, or that passed it by since they needed nothing of it; also those that were dropped afterwards or are held yet.
     pub frames_processed: u64,
+    /// Frames that the box made of others that were too long, as they left.
+    pub frames_made: u64,
     /// Frames that left over the link.
     pub frames_out: u64,
     /// Their bytes, as they left.
@@ -55,9 +64,35 @@ pub struct Account {
 }
 
 impl Account {
+    /// The accounts of both.
+    pub fn add(&mut self, other: &Self) {
+        let Self {
+            frames_in,
+            bytes_in,
+            frames_processed,
+            frames_made,
+            frames_out,
+            bytes_out,
+            marked,
+            cpu,
+            link,
+            drops,
+        } = other;
+        self.frames_in += frames_in;
+        self.bytes_in += bytes_in;
+        self.frames_processed += frames_processed;
+        self.frames_made += frames_made;
+        self.frames_out += frames_out;
+        self.bytes_out += bytes_out;
+        self.marked += marked;
+        self.cpu += *cpu;
+        self.link += *link;
+        self.drops.add_all(drops);
+    }
+
     /// Frames that are in the box.
     pub fn held(&self) -> u64 {
-        self.frames_in - self.frames_out - self.drops.total()
+        self.frames_in + self.frames_made - self.frames_out - self.drops.total()
     }
 }
 
@@ -66,23 +101,14 @@ impl Account {
 pub struct Books {
     /// The account.
     pub account: Account,
-    /// From receipt to the end on the link by its rate, nanoseconds, to 1 % up to a minute.
-    pub latency: Histogram<u32>,
+    /// From receipt to the end on the link by its rate.
+    pub latency: Latencies,
 }
 
-/// The longest latency that is told apart from longer ones.
-const LONGEST: u64 = 60_000_000_000;
-
-/// The shortest latency that is told apart from shorter ones.
-const SHORTEST: u64 = 1_000;
-
 impl Books {
-    /// Empty books whose latencies have so many decimal digits, 1 or 2.
-    pub fn new(digits: u8) -> Self {
-        let latency = Histogram::new_with_bounds(SHORTEST, LONGEST, digits);
-        #[expect(clippy::expect_used, reason = "the bounds are constants that the library takes")]
-        let latency = latency.expect("constant bounds");
-        Self { account: Account::default(), latency }
+    /// Empty books.
+    pub fn new(detail: Detail) -> Self {
+        Self { account: Account::default(), latency: Latencies::new(detail) }
     }
 
     /// The CPU took a frame, which occupies it for `cpu`; zero if the frame passes it by.
@@ -91,31 +117,19 @@ impl Books {
         self.account.cpu += cpu;
     }
 
-    /// A frame of `bytes` left after it had been here for `stayed` and had occupied the link for `link`.
-    pub fn left(&mut self, bytes: usize, stayed: Duration, link: Duration, marked: bool) {
+    /// The next frame that leaves is so many.
+    pub fn made(&mut self, more: usize) {
+        self.account.frames_made += more as u64;
+        self.account.frames_out += more as u64;
+    }
+
+    /// A frame of `bytes` left now after it had been here for `stayed` and had occupied the link for `link`.
+    pub fn left(&mut self, now: Time, bytes: usize, stayed: Duration, link: Duration, marked: bool) {
         self.account.frames_out += 1;
         self.account.bytes_out += bytes as u64;
         self.account.link += link;
         self.account.marked += u64::from(marked);
-        self.latency.saturating_record(stayed.as_nanos());
-    }
-
-    /// The books of both.
-    pub fn add(&mut self, other: &Self) {
-        let Account { frames_in, bytes_in, frames_processed, frames_out, bytes_out, marked, cpu, link, drops } =
-            &other.account;
-        let account = &mut self.account;
-        account.frames_in += frames_in;
-        account.bytes_in += bytes_in;
-        account.frames_processed += frames_processed;
-        account.frames_out += frames_out;
-        account.bytes_out += bytes_out;
-        account.marked += marked;
-        account.cpu += *cpu;
-        account.link += *link;
-        drops.iter().for_each(|(reason, count)| account.drops.add(reason, count));
-        // All books tell apart the same range.
-        let _ = self.latency.add(&other.latency);
+        self.latency.count(now, stayed);
     }
 
     /// A frame of `bytes` came in.

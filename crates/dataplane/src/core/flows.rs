@@ -6,13 +6,15 @@ use dovetail_wire::FlowKey;
 use hashbrown::HashMap;
 
 use super::account::Books;
+use super::latency::Detail;
 
 /// What tells flows apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Key {
     /// By addresses and ports; and by class where the flow key leaves out what classes may look at, else 0.
     Flow(u16, FlowKey),
-    /// All frames of a class that carry no flow, such as ARP.
+    /// All frames of a class that carry no flow, such as ARP, or are one for this box, as those by which neighbours
+    /// find each other.
     NonFlow(u16),
     /// All flows of a class that found the table full.
     Shared(u16),
@@ -94,7 +96,7 @@ impl Flows {
             }
             key => key,
         };
-        let flow = Flow { key, class, seen: now, books: Books::new(1), stale: false };
+        let flow = Flow { key, class, seen: now, books: Books::new(Detail::Flow), stale: false };
         let place = match self.free.pop() {
             Some(place) => {
                 self.flows[place as usize] = Some(flow);
@@ -191,7 +193,7 @@ impl Flow {
 pub(super) fn name(key: &Key) -> String {
     match key {
         Key::Flow(_, flow) => flow.to_string(),
-        Key::NonFlow(_) => "not IP".to_string(),
+        Key::NonFlow(_) => "no flow".to_string(),
         Key::Shared(_) => "further flows".to_string(),
     }
 }
@@ -223,7 +225,7 @@ mod tests {
         assert_eq!(flows.find(at(1), key(1), 0), (0, Seen::Before));
         flows.books(0).unwrap().came(100);
         assert_eq!(flows.idle(at(9)), None, "a frame of it is in the box");
-        flows.books(0).unwrap().left(100, Duration::ZERO, Duration::ZERO, false);
+        flows.books(0).unwrap().left(Time::ZERO, 100, Duration::ZERO, Duration::ZERO, false);
         assert_eq!(flows.idle(at(5)), None);
         assert_eq!(flows.idle(at(6)), Some(0));
         flows.forget(0);

@@ -6,11 +6,13 @@ use dovetail_sched::aqm::{Congestion, Encoding};
 use dovetail_sched::cost::{Estimator, FitParameters, Per, Prediction};
 use dovetail_sched::{Spec, SpecError};
 use dovetail_units::{Duration, ResourceVec, Time};
-use dovetail_wire::{IpView, KeyKind};
+use dovetail_wire::{FiveTuple, IpView, KeyKind, Ports};
 
-use super::account::{Books, Drops};
+use super::account::{Account, Books, Drops};
 use super::cpu::{Budget, Meter};
 use super::flows::{Flows, Key, Seen};
+use super::fragments::Fragments;
+use super::latency::Detail;
 use super::link::{Lateness, Pace};
 use super::queue::{LinkBuffer, Queue, RESOURCES};
 use super::queues::{Between, Queues, queues};
@@ -18,6 +20,7 @@ use super::resources::{OUTGOING, Serving};
 use super::setup::{NamedModule, Setup, SetupClass, looked_at};
 use crate::classes::ClassTable;
 use crate::frame::{Frame, Pool};
+use crate::module::segment;
 
 pub(super) const CPU: usize = 0;
 pub(super) const LINK: usize = 1;
@@ -45,7 +48,7 @@ pub(super) struct Class {
 
 impl Class {
     pub fn new(setup: SetupClass) -> Self {
-        Self { setup, books: Books::new(2), resizes: false, retired: false }
+        Self { setup, books: Books::new(Detail::Class), resizes: false, retired: false }
     }
 }
 
@@ -63,6 +66,7 @@ pub struct Middlebox {
     pub(super) scheduler: Spec,
     pub(super) modules: Vec<NamedModule>,
     pub(super) table: ClassTable,
+    pub(super) fragments: Fragments,
     pub(super) key: KeyKind,
     pub(super) ecn: Option<Encoding>,
     pub(super) predict: Prediction,
@@ -74,6 +78,10 @@ pub struct Middlebox {
     /// Frames that are in the box, and the most that may be.
     pub(super) inside: usize,
     pub(super) most: Option<u32>,
+    /// Frames besides, that go with one that was cut.
+    pub(super) tails: usize,
+    /// Frames for where frames come from: what modules have to tell senders.
+    pub answers: VecDeque<Frame>,
     /// Frames that have left the link, for the port.
     pub outgoing: VecDeque<Frame>,
     /// When the CPU and the link became free.
@@ -105,6 +113,7 @@ impl Middlebox {
             scheduler: setup.scheduler,
             modules: setup.modules,
             ecn,
+            fragments: Fragments::new(setup.fragments),
             table: setup.table,
             key: setup.key,
             predict: setup.predict,
@@ -115,6 +124,8 @@ impl Middlebox {
             on_link: None,
             inside: 0,
             most: setup.frames,
+            tails: 0,
+            answers: VecDeque::new(),
             outgoing: VecDeque::with_capacity(OUTGOING),
             free: [Time::ZERO; RESOURCES],
             wake: [None; RESOURCES],
@@ -122,25 +133,10 @@ impl Middlebox {
         })
     }
 
-    /// A frame has come. It is queued, or dropped for a reason that is counted.
-    pub fn receive(&mut self, now: Time, mut frame: Frame) {
-        // A worker that is late does first what was due before: schedulers hear of time in order.
-        if self.next_event().is_some_and(|at| at < now) {
-            self.advance(now);
-        }
-        let parsed = dovetail_wire::parse(frame.link, frame.data()).ok();
-        let class = self.table.class(parsed.as_ref().map(|ip| &ip.tuple));
-        let key = parsed.map_or(Key::NonFlow(class), |ip| {
-            // Classes look at five-tuples: of whole ones each has one class, until classes change.
-            let class = if self.key == KeyKind::FiveTuple { 0 } else { class };
-            Key::Flow(class, self.key.key(&ip.tuple))
-        });
-        let (flow, seen) = self.find(now, key, class);
-        match seen {
-            Seen::Before => {}
-            Seen::First => self.add_flow(flow, class),
-            Seen::Reclassed => self.set_flow(now, flow, class),
-        }
+    /// A frame of this class, and of the flow that this key tells from others, comes in. It is queued, or dropped for a
+    /// reason that is counted.
+    pub(super) fn admit(&mut self, now: Time, mut frame: Frame, class: u16, key: Key) {
+        let flow = self.place(now, key, class);
         (frame.class, frame.flow, frame.tickets) = (class, flow, [None; RESOURCES]);
         self.each_account(&frame, |books| books.came(frame.size_in));
         let full = self.is_full(flow);
@@ -150,7 +146,17 @@ impl Middlebox {
         } else {
             self.enter(now, frame);
         }
-        self.forget_next(now);
+    }
+
+    /// The flow of this key and class, which schedulers know of.
+    pub(super) fn place(&mut self, now: Time, key: Key, class: u16) -> u32 {
+        let (flow, seen) = self.find(now, key, class);
+        match seen {
+            Seen::Before => {}
+            Seen::First => self.add_flow(flow, class),
+            Seen::Reclassed => self.set_flow(now, flow, class),
+        }
+        flow
     }
 
     /// The flow of this key and class. A new one that finds no room takes the place of idle ones, if they are found soon.
@@ -172,7 +178,7 @@ impl Middlebox {
     }
 
     /// Look at one flow more, and forget it if it has been idle for too long.
-    fn forget_next(&mut self, now: Time) {
+    pub(super) fn forget_next(&mut self, now: Time) {
         if let Some(idle) = self.flows.idle(now) {
             self.forget(now, idle);
         }
@@ -181,7 +187,7 @@ impl Middlebox {
     /// Whether there is no room for a frame of this flow. A queue may be as long as there is room left in the box (dynamic thresholds; A. Choudhury, E. Hahne, 1998): so n flows that take
     /// all they can get have each 1/(n+1) of it, and as much is left for all others. Queue management does not tell flows apart: there only the limit counts.
     fn is_full(&self, flow: u32) -> bool {
-        let room = |most: u32| (most as usize).saturating_sub(self.inside);
+        let room = |most: u32| (most as usize).saturating_sub(self.inside + self.tails);
         // No queue is longer than all that is in the box: while that is less than the room there is no need to look.
         self.most.is_some_and(|most| self.inside >= room(most) && self.entrance.queued(flow) as usize >= room(most))
     }
@@ -198,6 +204,7 @@ impl Middlebox {
     /// Do all that is due until `now`.
     pub fn advance(&mut self, now: Time) {
         self.give_up_lost_time(now);
+        self.give_up_waiting(now);
         loop {
             while let Some((resource, at)) = self.next_due().filter(|&(_, at)| at <= now) {
                 match resource {
@@ -218,7 +225,13 @@ impl Middlebox {
 
     /// When there is something to do next, if nothing comes before that.
     pub fn next_event(&self) -> Option<Time> {
-        self.next_due().map(|(_, at)| at)
+        let due = self.next_due().map(|(_, at)| at);
+        [due, self.fragments.due()].into_iter().flatten().min()
+    }
+
+    /// Fragments that wait for the one that tells what they are of: they are in no account yet.
+    pub fn waiting(&self) -> usize {
+        self.fragments.waiting()
     }
 
     /// Frames that are in the box by its account, those for the port not counted.
@@ -282,6 +295,7 @@ impl Middlebox {
     pub(super) fn drop_frame(&mut self, frame: Frame, reason: &'static str) {
         self.each_account(&frame, |books| books.account.drops.count(reason));
         self.inside -= 1;
+        self.tails -= frame.whole().0 - 1;
         self.pool.give(frame);
     }
 
@@ -308,6 +322,21 @@ impl Middlebox {
         congestion == Congestion::Congested && before != after
     }
 
+    /// A frame of the other direction comes by: if it begins a TCP connection, modules of its class may look at it.
+    pub fn returning(&mut self, frame: &mut Frame) {
+        let Ok(at) = dovetail_wire::ip_offset(frame.link, frame.data()) else { return };
+        if !segment::opens(&frame.data()[at..]) {
+            return;
+        }
+        let Ok(ip) = dovetail_wire::parse(frame.link, frame.data()) else { return };
+        let FiveTuple { src, dst, protocol, ports } = ip.tuple;
+        let ports = ports.map(|Ports { src, dst }| Ports { src: dst, dst: src });
+        let class = self.table.class(Some(&FiveTuple { src: dst, dst: src, protocol, ports }));
+        for &module in &self.classes[usize::from(class)].setup.modules {
+            self.modules[module].module.opening(&mut frame.data_mut()[at..]);
+        }
+    }
+
     /// The box ends: what it still has is dropped, for the reason `stopped`. It takes no frames any more.
     pub fn give_up(&mut self, now: Time) {
         let served = [self.on_cpu.take(), self.on_link.take()].into_iter().flatten().map(|serving| serving.frame);
@@ -315,17 +344,31 @@ impl Middlebox {
         frames.append(&mut self.before_link.take_all(now));
         frames.append(&mut self.entrance.take_all(now));
         frames.into_iter().for_each(|frame| self.drop_frame(frame, STOPPED));
+        self.fragments.take_all().into_iter().for_each(|frame| self.refuse(now, frame, STOPPED));
     }
 
-    /// Drops of the whole box by reason.
+    /// Frames that came in, and frames that left over the link. O(classes).
+    pub fn passed(&self) -> (u64, u64) {
+        let accounts = self.classes.iter().map(|class| &class.books.account);
+        accounts.fold((0, 0), |(came, left), account| (came + account.frames_in, left + account.frames_out))
+    }
+
+    /// Frames that are in the box by its account and not by looking: 0. O(classes).
+    pub fn missing(&self) -> i64 {
+        self.held() as i64 - self.found() as i64
+    }
+
+    /// Drops of the whole box by reason. O(classes).
     pub fn drops(&self) -> Drops {
-        self.total().account.drops
+        let mut drops = Drops::default();
+        self.classes.iter().for_each(|class| drops.add_all(&class.books.account.drops));
+        drops
     }
 
     /// Of all classes.
-    pub(super) fn total(&self) -> Books {
-        let mut total = Books::new(2);
-        self.classes.iter().for_each(|class| total.add(&class.books));
+    pub(super) fn total(&self) -> Account {
+        let mut total = Account::default();
+        self.classes.iter().for_each(|class| total.add(&class.books.account));
         total
     }
 }

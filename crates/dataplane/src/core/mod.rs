@@ -5,8 +5,11 @@
 //! started on the link 20 us ago starts 20 us ago.
 
 mod account;
+mod classify;
 mod cpu;
 mod flows;
+mod fragments;
+mod latency;
 mod link;
 mod managed;
 mod middlebox;
@@ -18,13 +21,15 @@ mod resources;
 mod setup;
 mod snapshot;
 
-pub use account::{Account, Books};
+pub use account::{Account, Books, Drops};
 pub use cpu::{Budget, Charge, stopwatch};
 pub use flows::{FlowLimits, Flows};
+pub use fragments::FragmentLimits;
 pub use middlebox::Middlebox;
 pub(crate) use middlebox::STOPPED;
 pub(crate) use queue::RESOURCES;
 pub use queue::{LinkBuffer, Overflow};
+pub use reload::ModuleState;
 pub use setup::{NamedModule, Setup, SetupClass};
 pub use snapshot::{
     BufferSnapshot, ClassSnapshot, FlowSnapshot, HeavySnapshot, LateSnapshot, Latency, ModuleSnapshot, PortSnapshot,

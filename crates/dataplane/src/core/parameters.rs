@@ -38,9 +38,12 @@ impl Middlebox {
         SpecError::among(parameter, message, known)
     }
 
-    /// Names of the classes.
+    /// Names of the classes that somebody has asked for.
     pub fn class_names(&self) -> impl Iterator<Item = &str> {
-        self.classes.iter().filter(|class| !class.retired).map(|class| class.setup.name.as_str())
+        self.classes
+            .iter()
+            .filter(|class| !class.retired && !class.setup.built_in)
+            .map(|class| class.setup.name.as_str())
     }
 
     /// Set the weight of a class's flows, those that exist and those to come. `None` if there is no such class.

@@ -117,7 +117,7 @@ impl Queue {
             }
             Self::Scheduled(queue) => {
                 let Some(flow) = queue.id(frame.flow) else { return Err((DropReason::UnknownFlow.name(), frame)) };
-                let packet = Packet { flow, size: frame.len() as u32, cost, payload: frame };
+                let packet = Packet { flow, size: frame.whole().1 as u32, cost, payload: frame };
                 queue
                     .scheduler
                     .enqueue(queue.clock(now), packet)

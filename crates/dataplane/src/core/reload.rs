@@ -1,5 +1,8 @@
 //! Another setup for a box that runs.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use dovetail_sched::cost::{Estimator, Per};
 use dovetail_sched::{FlowConfig, Limit, Spec, SpecError};
 use dovetail_units::{ResourceVec, Time};
@@ -9,6 +12,17 @@ use super::queue::{Queue, RESOURCES};
 use super::queues::{Queues, is_managed, queues};
 use super::setup::{NamedModule, Setup, SetupClass, looked_at};
 use crate::frame::Frame;
+use crate::module::StateError;
+
+/// The numbers of modules that have none yet.
+fn open_state(modules: &mut [NamedModule], folder: &Path) -> Result<(), ModuleState> {
+    for NamedModule { name, module, .. } in modules {
+        if let Some(sequence) = module.sequence().filter(|sequence| !sequence.is_stored()) {
+            *sequence = sequence.open(folder).map_err(|error| (name.clone(), error))?;
+        }
+    }
+    Ok(())
+}
 
 /// Classes have 16 bits.
 const MOST_CLASSES: usize = 1 << 16;
@@ -21,7 +35,42 @@ fn same_parameters(old: &Spec, new: &Spec) -> bool {
         && new.parameters.iter().all(|(name, _)| has(old, name))
 }
 
+/// What is wrong with the state of the module of this name.
+pub type ModuleState = (String, StateError);
+
 impl Middlebox {
+    /// Let modules go on where the last box ended, whose state is in this folder, and say there where this one will.
+    ///
+    /// # Errors
+    /// The state is of no use.
+    pub fn open_state(&mut self, folder: &Path) -> Result<(), ModuleState> {
+        open_state(&mut self.modules, folder)
+    }
+
+    /// Whether [`open_state`](Self::open_state) would find nothing wrong with what is in this folder.
+    ///
+    /// # Errors
+    /// The state is of no use.
+    pub fn look_at_state(&mut self, folder: &Path) -> Result<(), ModuleState> {
+        self.modules.iter_mut().try_for_each(|NamedModule { name, module, .. }| match module.sequence() {
+            Some(sequence) => sequence.look(folder).map_err(|error| (name.clone(), error)),
+            None => Ok(()),
+        })
+    }
+
+    /// Let the modules of another setup go on where those of this box are, or else where the last box with their keys
+    /// has ended.
+    ///
+    /// # Errors
+    /// The state is of no use.
+    pub fn hand_over(&mut self, setup: &mut Setup) -> Result<(), ModuleState> {
+        for old in self.modules.iter_mut().filter_map(|old| old.module.sequence()) {
+            let news = setup.modules.iter_mut().filter_map(|new| new.module.sequence());
+            news.filter(|new| new.association() == old.association()).for_each(|new| *new = Arc::clone(old));
+        }
+        setup.state.clone().map_or(Ok(()), |folder| open_state(&mut setup.modules, &folder))
+    }
+
     /// Go on with another setup. Nothing that is in the box is lost: what is on CPU and link stays there, and what waits goes on waiting in the order of its
     /// flow, also where a limit has become smaller and where another scheduler takes over. O(flows + frames that wait).
     ///
@@ -39,8 +88,9 @@ impl Middlebox {
             let message = format!("there have been {} classes since the box started; restart it", self.classes.len());
             return Err(SpecError::new("class", message));
         }
+        self.fragments.limits = setup.fragments;
         let Setup { scheduler, classes, modules, table, key, flows, frames, budget, predict, rate, buffer, .. } = setup;
-        let as_many = self.class_names().count() == classes.len();
+        let as_many = self.classes.iter().filter(|class| !class.retired).count() == classes.len();
         let same_rate = self.pace.rate() == rate;
         self.take_modules(modules, &classes);
         self.table = table.renamed(&self.take_classes(classes));
@@ -133,7 +183,7 @@ impl Middlebox {
         }
         for frame in self.before_link.take_all(now) {
             let [cpu, _] = self.estimate(&frame).0;
-            let cost = ResourceVec([cpu, self.pace.estimate(frame.len())]);
+            let cost = ResourceVec([cpu, self.pace.estimate(frame.whole().1)]);
             self.put_back(now, &mut before_link, frame, cost);
         }
         for serving in [&mut self.on_cpu, &mut self.on_link].into_iter().flatten() {

@@ -7,6 +7,7 @@ use super::cpu::cycles;
 use super::middlebox::{CPU, LINK, Middlebox};
 use super::queue::{Offer, Overflow, Queue};
 use crate::frame::Frame;
+use crate::module::{Around, ModuleDrop, run};
 
 /// The most frames that wait for the port. When it takes none, the link stands still. A worker that is late makes up for up to [`CATCH_UP`] before it gives the port anything, so that there is
 /// room for as many frames as a link of 1 Gbit/s sends meanwhile (of 800 bytes 1,563); else the link would lose that time unnoticed.
@@ -117,8 +118,11 @@ impl Middlebox {
         let known = class.setup.known_work(frame.size_in);
         // Reading the clock takes time as well.
         let before = known.map_or_else(|| cycles().raw(), |_| 0);
+        let mut around = Around { now: start, pool: &mut self.pool, answers: &mut self.answers };
         let mut chain = class.setup.modules.iter();
-        let outcome = chain.try_for_each(|&module| self.modules[module].module.process(&mut frame));
+        let outcome = chain.try_for_each(|&module| run(&mut *self.modules[module].module, &mut around, &mut frame));
+        self.tails += frame.whole().0 - 1;
+        let outcome = outcome.and_then(|()| self.tail_fits(&frame));
         let work = match known {
             Some(work) => work,
             None => self.observe(&frame, Duration::from_nanos(cycles().delta_as_nanos(before, cycles().raw()))),
@@ -135,6 +139,13 @@ impl Middlebox {
             return;
         }
         self.on_cpu = Some(Serving::new(frame, start, used));
+    }
+
+    /// What a frame was cut into needs room in the box as well.
+    fn tail_fits(&self, frame: &Frame) -> Result<(), ModuleDrop> {
+        let cut = frame.tail.is_some();
+        let full = cut && self.most.is_some_and(|most| self.inside + self.tails > most as usize);
+        if full { Err(ModuleDrop("box-full")) } else { Ok(()) }
     }
 
     fn observe(&mut self, frame: &Frame, took: Duration) -> Duration {
@@ -164,7 +175,7 @@ impl Middlebox {
             self.tell(now, &mut frame, LINK, Progress::Abandoned);
             return self.drop_frame(frame, "link-buffer");
         }
-        let cost = ResourceVec([used, self.pace.estimate(frame.len())]);
+        let cost = ResourceVec([used, self.pace.estimate(frame.whole().1)]);
         if let Err((reason, mut frame)) = self.before_link.enqueue(now, frame, cost) {
             self.tell(now, &mut frame, LINK, Progress::Abandoned);
             // A flow's buffer in front of the link is full: its packets were processed in vain. Queue management has reasons of its own.
@@ -185,7 +196,7 @@ impl Middlebox {
                 if let Some(waiting) = &mut self.on_cpu {
                     waiting.until = waiting.until.max(now);
                 }
-                let used = self.pace.take(frame.len());
+                let used = self.pace.take(frame.whole().1);
                 self.tell(now, &mut frame, LINK, Progress::Started);
                 let start = now.max(self.free[LINK]).max(frame.received);
                 self.on_link = Some(Serving::new(frame, start, used));
@@ -202,14 +213,23 @@ impl Middlebox {
         self.free[LINK] = now;
         self.tell(now, &mut frame, LINK, Progress::Finished { used });
         let marked = self.write_congestion(&mut frame);
+        let (frames, bytes) = frame.whole();
         let class = &mut self.classes[usize::from(frame.class)];
-        class.resizes |= frame.len() != frame.size_in as usize;
+        class.resizes |= bytes != frame.size_in as usize;
         if class.resizes {
             self.estimators[LINK].observe(u32::from(frame.class), frame.size_in, used);
         }
-        let (bytes, stayed) = (frame.len(), due.since(frame.received));
-        self.each_account(&frame, |books| books.left(bytes, stayed, used, marked));
+        let stayed = due.since(frame.received);
+        self.each_account(&frame, |books| {
+            books.made(frames - 1);
+            books.left(now, bytes, stayed, used, marked);
+        });
         self.inside -= 1;
-        self.outgoing.push_back(frame);
+        self.tails -= frames - 1;
+        let mut rest = Some(frame);
+        while let Some(mut frame) = rest {
+            rest = frame.tail.take();
+            self.outgoing.push_back(frame);
+        }
     }
 }

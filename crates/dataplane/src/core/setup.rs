@@ -1,5 +1,7 @@
 //! What a box is made of.
 
+use std::path::PathBuf;
+
 use dovetail_sched::aqm::Encoding;
 use dovetail_sched::cost::Prediction;
 use dovetail_sched::{Limit, Spec};
@@ -8,6 +10,7 @@ use dovetail_wire::KeyKind;
 
 use super::cpu::{Budget, Charge};
 use super::flows::FlowLimits;
+use super::fragments::FragmentLimits;
 use super::queue::LinkBuffer;
 use super::queues::is_managed;
 use crate::classes::ClassTable;
@@ -25,6 +28,8 @@ pub struct SetupClass {
     pub charge: Charge,
     /// What is done to its frames, in order: places in [`Setup::modules`].
     pub modules: Vec<usize>,
+    /// Nobody has asked for it: reports tell of it once it has had a frame.
+    pub built_in: bool,
 }
 
 /// A module, and what reports call it.
@@ -47,6 +52,8 @@ pub struct Setup {
     pub modules: Vec<NamedModule>,
     /// Which flows are of which class.
     pub table: ClassTable,
+    /// What is remembered of datagrams that come in fragments.
+    pub fragments: FragmentLimits,
     /// What tells flows apart.
     pub key: KeyKind,
     /// How many flows are kept.
@@ -61,6 +68,8 @@ pub struct Setup {
     pub rate: Option<BitRate>,
     /// The buffer in front of the link, if the scheduler is none for each resource.
     pub buffer: LinkBuffer,
+    /// Where modules keep what the next box has to know; `None` is nowhere.
+    pub state: Option<PathBuf>,
     /// How congestion is told to senders that understand it; `None` drops instead.
     pub ecn: Option<Encoding>,
 }

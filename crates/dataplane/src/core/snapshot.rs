@@ -4,14 +4,16 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use dovetail_units::Time;
+use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use super::account::{Account, Books};
+use super::account::Account;
 use super::flows::name;
+use super::latency::Stays;
 use super::middlebox::Middlebox;
 use super::resources::OUTGOING;
 use super::setup::NamedModule;
-use crate::port::PortCounters;
+use crate::port::{LinkState, Port, PortCounters};
 
 /// The version of [`Snapshot`]'s form.
 pub const SCHEMA: u32 = 1;
@@ -39,6 +41,9 @@ pub struct Snapshot {
     pub ports: BTreeMap<String, PortSnapshot>,
     /// Frames that have left over the link and wait for the port.
     pub outgoing: u64,
+    /// Fragments that wait for the one that tells what they are of; they are in no account yet.
+    #[serde(default)]
+    pub waiting: u64,
     /// Frames that came in and are neither sent, nor dropped for a named reason, nor found anywhere in the box: 0.
     pub unaccounted: i64,
     /// Flows beyond the most that are kept, in frames.
@@ -86,8 +91,14 @@ pub struct ResourceSnapshot {
 }
 
 /// What a port counted.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PortSnapshot {
+    /// What it is called: the interface, or the capture.
+    #[serde(default)]
+    pub name: String,
+    /// Whether its interface carries frames; `null` where there is no interface.
+    #[serde(default)]
+    pub link: Option<LinkState>,
     /// Frames that it brought.
     pub received: u64,
     /// Frames that were lost before anybody saw them.
@@ -98,14 +109,29 @@ pub struct PortSnapshot {
     pub sent: u64,
     /// Frames that the interface refused.
     pub unsent: u64,
+    /// Of these, frames longer than its MTU allows.
+    #[serde(default)]
+    pub too_long: u64,
+    /// Of these, frames for which it was down.
+    #[serde(default)]
+    pub down: u64,
+    /// Of these, frames for which its queue had been full for too long.
+    #[serde(default)]
+    pub full: u64,
+    /// Of these, frames too short for a link header, or no packets at all.
+    #[serde(default)]
+    pub short: u64,
     /// Frames that it keeps back on purpose at the moment.
     pub held: u64,
 }
 
-impl From<PortCounters> for PortSnapshot {
-    fn from(counters: PortCounters) -> Self {
-        let PortCounters { received, missed, oversize, sent, unsent, held } = counters;
-        Self { received, missed, oversize, sent, unsent, held }
+impl PortSnapshot {
+    /// What this port has counted, and how its interface is at the moment.
+    pub fn of(port: &mut dyn Port) -> Self {
+        let PortCounters { received, missed, oversize, sent, unsent, too_long, down, full, short, held } =
+            port.counters();
+        let (name, link) = (port.name().to_string(), port.link_state());
+        Self { name, link, received, missed, oversize, sent, unsent, too_long, down, full, short, held }
     }
 }
 
@@ -118,6 +144,9 @@ pub struct QueueSnapshot {
     pub bytes_in: u64,
     /// Frames that the CPU took, or that passed it by since they needed nothing of it; also those that were dropped afterwards or are held yet.
     pub frames_processed: u64,
+    /// Frames that the box made of others that were too long, as they left.
+    #[serde(default)]
+    pub frames_made: u64,
     /// Frames that left over the link.
     pub frames_out: u64,
     /// Their bytes as they left.
@@ -132,8 +161,14 @@ pub struct QueueSnapshot {
     pub cpu_s: f64,
     /// Time on the link of the frames that left, seconds.
     pub link_s: f64,
-    /// How long frames stayed.
+    /// How long frames stayed, of all since the start.
     pub latency_s: Latency,
+    /// The same of those that left in the last minute.
+    #[serde(default)]
+    pub latency_minute_s: Latency,
+    /// The same of those that left in the last second.
+    #[serde(default)]
+    pub latency_second_s: Latency,
 }
 
 impl QueueSnapshot {
@@ -210,6 +245,9 @@ pub struct HeavySnapshot {
     pub bytes: u64,
 }
 
+/// Frames that are made of one that is too long before it is known whether there is room, and answers to senders.
+const BESIDES: u64 = 64;
+
 impl Middlebox {
     /// What was done until `now`, with all flows. O(flows).
     pub fn snapshot(&self, now: Time) -> Snapshot {
@@ -219,26 +257,29 @@ impl Middlebox {
     /// What was done until `now`, with at most so many flows: those first of which most waits, then those that had most of the CPU and the link. O(flows).
     pub fn snapshot_of(&self, now: Time, flows: usize) -> Snapshot {
         let total = self.total();
+        let mut stays = Stays::none();
+        let classes = self.class_snapshots(now, &mut stays);
         let rate = self.pace.rate().map(|rate| rate.as_bps() as f64);
         let cpu = ResourceSnapshot {
-            busy_s: total.account.cpu.as_secs_f64(),
+            busy_s: total.cpu.as_secs_f64(),
             waiting: self.entrance.len() as u64,
             capacity: Some(f64::from(self.budget.as_millionths()) / 1e6),
         };
         let waiting = self.before_link.len() as u64;
-        let link = ResourceSnapshot { busy_s: total.account.link.as_secs_f64(), waiting, capacity: rate };
+        let link = ResourceSnapshot { busy_s: total.link.as_secs_f64(), waiting, capacity: rate };
         Snapshot {
             schema: SCHEMA,
             time_s: now.as_secs_f64(),
             scheduler: self.scheduler.to_string(),
             resources: [("cpu".to_string(), cpu), ("link".to_string(), link)].into(),
-            total: queue(&total),
-            classes: self.class_snapshots(),
-            flows: self.flow_snapshots(flows),
+            total: queue(&total, &stays),
+            classes,
+            flows: self.flow_snapshots(now, flows),
             modules: self.modules.iter().map(|module| module_snapshot(module, flows > 0)).collect(),
             ports: BTreeMap::new(),
             outgoing: self.outgoing.len() as u64,
-            unaccounted: total.account.held() as i64 - self.found() as i64,
+            waiting: self.waiting() as u64,
+            unaccounted: self.missing(),
             overflowed: self.flows.overflowed,
             outliers: self.meter.outliers,
             buffers: self.buffers(),
@@ -249,32 +290,40 @@ impl Middlebox {
 
     fn buffers(&self) -> BufferSnapshot {
         let (in_use, found) = (self.pool.in_use() as i64, self.found() as i64 + self.outgoing.len() as i64);
-        let limit = self.most.map(|most| u64::from(most) + OUTGOING as u64);
+        let found = found + (self.tails + self.answers.len() + self.waiting()) as i64;
+        let limit = self.most.map(|most| u64::from(most) + (OUTGOING + self.fragments.limits.waiting) as u64 + BESIDES);
         BufferSnapshot { made: self.pool.made() as u64, limit, lost: in_use - found }
     }
 
-    fn class_snapshots(&self) -> Vec<ClassSnapshot> {
+    /// All classes, whose latencies are added to `total`.
+    fn class_snapshots(&self, now: Time, total: &mut Stays) -> Vec<ClassSnapshot> {
         let mut flows = vec![0; self.classes.len()];
         self.flows.iter().for_each(|(_, flow)| flows[usize::from(flow.class)] += 1);
-        // What a class did that is no more belongs to the whole.
+        // What a class did that is no more belongs to the whole. What nobody has asked for is of no interest while it
+        // does nothing.
         let classes = self.classes.iter().zip(flows);
-        let classes = classes.filter(|(class, _)| !class.retired || class.books.account.frames_in > 0);
-        let snapshot = |(class, flows): (&super::middlebox::Class, u64)| ClassSnapshot {
-            class: class.setup.name.clone(),
-            weight: class.setup.weight.as_f64(),
-            flows,
-            frames: queue(&class.books),
+        let classes =
+            classes.filter(|(class, _)| !(class.retired || class.setup.built_in) || class.books.account.frames_in > 0);
+        let snapshot = |(class, flows): (&super::middlebox::Class, u64)| {
+            let stays = class.books.latency.at(now);
+            total.add(&stays);
+            ClassSnapshot {
+                class: class.setup.name.clone(),
+                weight: class.setup.weight.as_f64(),
+                flows,
+                frames: queue(&class.books.account, &stays),
+            }
         };
         classes.map(snapshot).collect()
     }
 
-    fn flow_snapshots(&self, most: usize) -> Vec<FlowSnapshot> {
+    fn flow_snapshots(&self, now: Time, most: usize) -> Vec<FlowSnapshot> {
         let snapshot = |(index, flow): (u32, &super::flows::Flow)| FlowSnapshot {
             flow: name(&flow.key),
             index,
             class: self.classes[usize::from(flow.class)].setup.name.clone(),
             queued: u64::from(self.entrance.queued(index)),
-            frames: queue(&flow.books),
+            frames: queue(&flow.books.account, &flow.books.latency.at(now)),
         };
         if most >= self.flows.len() {
             return self.flows.iter().map(snapshot).collect();
@@ -304,26 +353,28 @@ fn module_snapshot(NamedModule { name, module, .. }: &NamedModule, heavy: bool) 
     }
 }
 
-fn queue(books: &Books) -> QueueSnapshot {
-    let Account { frames_in, bytes_in, frames_processed, frames_out, bytes_out, marked, cpu, link, drops } =
-        &books.account;
+fn queue(account: &Account, stays: &Stays) -> QueueSnapshot {
+    let Account { frames_in, bytes_in, frames_processed, frames_made, frames_out, bytes_out, marked, .. } = account;
+    let Account { cpu, link, drops, .. } = account;
     QueueSnapshot {
         frames_in: *frames_in,
         bytes_in: *bytes_in,
         frames_processed: *frames_processed,
+        frames_made: *frames_made,
         frames_out: *frames_out,
         bytes_out: *bytes_out,
         marked: *marked,
         dropped: drops.iter().map(|(reason, count)| (reason.to_string(), count)).collect(),
-        held: books.account.held(),
+        held: account.held(),
         cpu_s: cpu.as_secs_f64(),
         link_s: link.as_secs_f64(),
-        latency_s: latency(books),
+        latency_s: latency(&stays.all),
+        latency_minute_s: latency(&stays.minute),
+        latency_second_s: latency(&stays.second),
     }
 }
 
-fn latency(books: &Books) -> Latency {
-    let times = &books.latency;
+fn latency(times: &Histogram<u32>) -> Latency {
     if times.is_empty() {
         return Latency::default();
     }

@@ -75,6 +75,15 @@ impl Kind {
         }
     }
 
+    /// Whether a key stands in the configuration itself.
+    pub fn has_key(&self) -> bool {
+        match self {
+            Self::Esp(config) => config.key.is_some(),
+            Self::EspDecap(config) => config.key.is_some(),
+            _ => false,
+        }
+    }
+
     /// What a module of it is made of now. Relative paths of files start at `folder`.
     pub fn origin(&self, folder: &Path) -> Origin {
         let contents = self.file().and_then(|file| file::read_at(&folder.join(file)).ok());
@@ -138,12 +147,9 @@ pub(super) fn read_key(
             let path = folder.join(file);
             let about = |what: &dyn fmt::Display| ModuleError::new("key_file", format!("{}: {what}", path.display()));
             let (file, metadata) = file::open(&path).map_err(|e| about(&e))?;
-            let mode = metadata.permissions().mode();
-            if mode & 0o077 != 0 {
-                return Err(about(&format!(
-                    "others than its owner have access (mode {:03o}); chmod 600",
-                    mode & 0o777
-                )));
+            if file::is_open_to_others(&file, &metadata) {
+                let mode = metadata.permissions().mode() & 0o777;
+                return Err(about(&format!("others than its owner have access (mode {mode:03o}); chmod 600")));
             }
             let text = file::read(file).and_then(file::text).map_err(|e| about(&e))?;
             bytes(&text, len).map_err(|problem| about(&problem))

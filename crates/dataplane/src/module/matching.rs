@@ -4,8 +4,10 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use dovetail_wire::IpView;
 use serde::Deserialize;
 
+use super::stream::Streams;
 use super::{Module, ModuleDrop, ModuleError, ip};
 use crate::file;
 use crate::frame::{Frame, LONGEST};
@@ -44,12 +46,17 @@ pub enum Action {
     Drop,
 }
 
-/// Searches payloads for patterns. What is spread over several packets is not found.
+/// Searches payloads for patterns, also those of datagrams that come in fragments, as long as these come in order. What
+/// is spread over several datagrams, or segments of a
+/// connection, is not found.
 pub struct Match {
     automaton: AhoCorasick,
     action: Action,
     alerts: u64,
     matches: u64,
+    streams: Streams,
+    /// Fragments that do not follow on what has come of their datagrams.
+    unsearched: u64,
 }
 
 impl Match {
@@ -62,13 +69,47 @@ impl Match {
         if let Some(file) = &config.pattern_file {
             patterns.extend(filed(&folder.join(file), patterns.len())?);
         }
+        let longest = patterns.iter().map(Vec::len).max().unwrap_or(0);
         let automaton = AhoCorasick::builder()
             .kind(Some(kind(&patterns)))
             .prefilter(false)
             .ascii_case_insensitive(config.ignore_case)
             .build(patterns)
             .map_err(|e| ModuleError::new("patterns", e.to_string()))?;
-        Ok(Self { automaton, action: config.action, alerts: 0, matches: 0 })
+        let streams = Streams::new(longest.saturating_sub(1));
+        Ok(Self { automaton, action: config.action, alerts: 0, matches: 0, streams, unsearched: 0 })
+    }
+
+    /// Matches that end behind the first `before` bytes; whether there are any is enough where the packet is dropped.
+    fn search(&self, bytes: &[u8], before: usize) -> u64 {
+        match self.action {
+            Action::Alert if before > 0 => {
+                self.automaton.find_iter(bytes).filter(|found| found.end() > before).count() as u64
+            }
+            Action::Alert => self.automaton.find_iter(bytes).count() as u64,
+            Action::Drop => u64::from(self.automaton.is_match(bytes)),
+        }
+    }
+
+    /// Matches in a fragment, and of what came before it.
+    fn search_fragment(&mut self, packet: &[u8]) -> Result<u64, ModuleDrop> {
+        let ip = IpView::new(packet)?;
+        let Some(fragment) = ip.fragment() else { return Ok(0) };
+        let payload = packet.get(fragment.payload.clone()).unwrap_or(&[]);
+        let Some(before) = self.streams.before(&ip, &fragment) else {
+            self.unsearched += 1;
+            return match self.action {
+                Action::Alert => Ok(self.search(payload, 0)),
+                Action::Drop => Err(ModuleDrop("match-fragment")),
+            };
+        };
+        let (len, bytes) = (before.len(), [&before, payload].concat());
+        let found = self.search(&bytes, len);
+        // What is dropped here has no end: what comes behind it is dropped as well.
+        if found == 0 || self.action == Action::Alert {
+            self.streams.go_on(&ip, &fragment, bytes);
+        }
+        Ok(found)
     }
 }
 
@@ -119,16 +160,18 @@ impl Module for Match {
         "match"
     }
 
-    /// Drops `matched` if so configured, or the name of what is no IP packet. O(length), whatever the patterns.
+    /// Drops `matched` and `match-fragment` (where it begins is not where its datagram has come to) if so configured,
+    /// or the name of what is no IP packet. O(length), whatever
+    /// the patterns.
     fn process(&mut self, frame: &mut Frame) -> Result<(), ModuleDrop> {
         let start = super::ip_offset(frame)?;
         let found = {
             let ip = ip(frame)?;
             let end = ip.total_len().min(frame.len() - start).max(ip.header_len());
-            let payload = &frame.data()[start..][ip.header_len()..end];
-            match self.action {
-                Action::Alert => self.automaton.find_iter(payload).count() as u64,
-                Action::Drop => u64::from(self.automaton.is_match(payload)),
+            if ip.is_v4_fragment() || ip.is_v6() && ip.fragment().is_some() {
+                self.search_fragment(&frame.data()[start..])?
+            } else {
+                self.search(&frame.data()[start..][ip.header_len()..end], 0)
             }
         };
         if found == 0 {
@@ -143,6 +186,6 @@ impl Module for Match {
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        vec![("alerts", self.alerts), ("matches", self.matches)]
+        vec![("alerts", self.alerts), ("matches", self.matches), ("unsearched", self.unsearched)]
     }
 }

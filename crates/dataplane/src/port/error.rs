@@ -29,6 +29,13 @@ pub enum OpenError {
         /// The capability, such as `CAP_NET_RAW`.
         capability: &'static str,
     },
+    /// Another box has the interface.
+    Claimed {
+        /// The interface.
+        name: String,
+        /// What the system says.
+        source: io::Error,
+    },
     /// The capture cannot be read.
     Capture(TraceError),
     /// The system refused.
@@ -59,6 +66,19 @@ impl OpenError {
         }
     }
 
+    /// From the answer to a claim.
+    pub(super) fn claimed(name: &str, source: io::Error) -> Self {
+        match source.raw_os_error() {
+            Some(libc::EADDRINUSE | libc::EBUSY) => Self::Claimed { name: name.to_owned(), source },
+            _ => Self::failed(name, "cannot claim the interface", source),
+        }
+    }
+
+    /// Whether another box has the interface.
+    pub fn is_claimed(&self) -> bool {
+        matches!(self, Self::Claimed { .. })
+    }
+
     /// Whether what was asked for is wrong, rather than the system at fault.
     pub fn is_input(&self) -> bool {
         matches!(self, Self::NotAPort { .. } | Self::NoInterface { .. } | Self::Capture(_))
@@ -76,6 +96,7 @@ impl fmt::Display for OpenError {
             Self::NotPermitted { name, capability } => {
                 write!(f, "{name}: not permitted; run as root, or give the program {capability}")
             }
+            Self::Claimed { name, source } => write!(f, "{name}: another box has it: {source}"),
             Self::Capture(error) => error.fmt(f),
             Self::Failed { name, what, source } => write!(f, "{name}: {what}: {source}"),
         }
@@ -85,7 +106,7 @@ impl fmt::Display for OpenError {
 impl std::error::Error for OpenError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Failed { source, .. } => Some(source),
+            Self::Failed { source, .. } | Self::Claimed { source, .. } => Some(source),
             Self::Capture(error) => Some(error),
             _ => None,
         }

@@ -7,6 +7,8 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::error::OpenError;
 use super::sys::{self, InterfaceRequest, Request};
 
@@ -27,14 +29,40 @@ pub struct Interface {
     pub ethernet: bool,
 }
 
+/// Whether an interface carries frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LinkState {
+    /// It does.
+    Up,
+    /// Its owner has set it up, but nobody is at the other end of the cable.
+    NoCarrier,
+    /// Its owner has taken it down.
+    Down,
+    /// There is no such interface any more.
+    Gone,
+}
+
+impl LinkState {
+    fn of(flags: u16) -> Self {
+        match (flags & libc::IFF_UP as u16 != 0, flags & libc::IFF_RUNNING as u16 != 0) {
+            (false, _) => Self::Down,
+            (true, false) => Self::NoCarrier,
+            (true, true) => Self::Up,
+        }
+    }
+
+    /// Of the interface called `name`; `socket` is any socket of its network namespace.
+    pub(super) fn ask(socket: &OwnedFd, name: &str) -> Self {
+        flags(socket, name).map_or(Self::Gone, Self::of)
+    }
+}
+
 /// What one port of an interface has at a time: of two, both would forward every frame. A name of the network namespace, which goes with the port, however the process ends.
 #[derive(Clone)]
 pub(super) struct Claim {
     _name: Arc<UnixDatagram>,
 }
-
-/// What the error `AddrInUse` of [`Claim::new`] says.
-pub(super) const CLAIMED: &str = "another box has it";
 
 impl Claim {
     pub fn new(interface: &Interface) -> io::Result<Self> {

@@ -10,6 +10,7 @@ use dovetail_wire::LinkType;
 
 use super::capture::{self, CapturePort};
 use super::error::OpenError;
+use super::memory::{self, MemoryPort};
 use super::packet::PacketPort;
 use super::tun::{Layer, TunPort};
 use super::xdp::XdpPort;
@@ -77,6 +78,23 @@ pub fn open(kind: &Kind, options: &Options) -> Result<Box<dyn Port>, OpenError> 
             Box::new(port.carrying(options.link))
         }
     })
+}
+
+/// A port that carries what this interface would, without opening it: for a look at a configuration whose interface a
+/// running box has.
+///
+/// # Errors
+/// There is no such interface, or it is not of this kind.
+pub fn stand_in(kind: &Kind) -> Result<MemoryPort, OpenError> {
+    let link = match kind {
+        Kind::Packet(name) => PacketPort::check(name).map(|_| LinkType::ETHERNET)?,
+        Kind::Xdp(name) => XdpPort::check(name).map(|_| LinkType::ETHERNET)?,
+        Kind::Tun(_) => LinkType::RAW,
+        Kind::Tap(_) | Kind::Capture { .. } => LinkType::ETHERNET,
+    };
+    let name = kind.to_string();
+    let [port, _] = memory::pair([&name, ""], link, 1);
+    Ok(port)
 }
 
 /// When the first packet with a time comes of all captures that these ports read, since 1970; `None` if they read none, or none with

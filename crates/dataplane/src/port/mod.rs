@@ -13,7 +13,9 @@ pub mod decorate;
 mod error;
 mod interface;
 mod kind;
+mod look;
 pub mod memory;
+mod offload;
 pub mod packet;
 mod sys;
 #[cfg(test)]
@@ -32,8 +34,10 @@ use crate::frame::{Frame, Pool};
 
 pub use error::OpenError;
 pub(crate) use error::both;
-pub use interface::{Interface, interface, interfaces};
+pub use interface::{Interface, LinkState, interface, interfaces};
+pub(crate) use kind::stand_in;
 pub use kind::{Kind, Options, first_time, open};
+pub use look::warnings;
 
 /// The most frames that one call of [`Port::receive`] brings.
 pub const BURST: usize = 64;
@@ -53,6 +57,14 @@ pub struct PortCounters {
     /// Frames taken by [`Port::send`] that the interface refused for good: it is down, or the frame is longer than its
     /// MTU allows.
     pub unsent: u64,
+    /// Of the unsent frames, those longer than the interface's MTU allows.
+    pub too_long: u64,
+    /// Of the unsent frames, those for which the interface was down.
+    pub down: u64,
+    /// Of the unsent frames, those for which the interface's queue had been full for too long.
+    pub full: u64,
+    /// Of the unsent frames, those too short for a link header, or no packets at all.
+    pub short: u64,
     /// Frames that came and that the port keeps back on purpose, at the moment.
     pub held: u64,
 }
@@ -103,4 +115,9 @@ pub trait Port: Send {
 
     /// What was counted.
     fn counters(&mut self) -> PortCounters;
+
+    /// Whether the interface carries frames at the moment; `None` where there is no interface. One system call.
+    fn link_state(&self) -> Option<LinkState> {
+        None
+    }
 }

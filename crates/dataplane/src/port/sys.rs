@@ -98,13 +98,27 @@ pub fn receive_queues(fd: &OwnedFd, name: &str) -> io::Result<u32> {
     const GET_CHANNELS: u32 = 0x3c;
     let mut channels = [0_u32; 9];
     channels[0] = GET_CHANNELS;
+    ethtool(fd, name, &mut channels)?;
+    Ok(channels[5] + channels[8])
+}
+
+/// What the interface called `name` answers to a command that asks for one number (`struct ethtool_value`).
+pub fn ethtool_value(fd: &OwnedFd, name: &str, command: u32) -> io::Result<u32> {
+    let mut value = [command, 0];
+    ethtool(fd, name, &mut value)?;
+    Ok(value[1])
+}
+
+/// Ask the interface by a structure of numbers, the first of which is the command, and as long as the command wants.
+fn ethtool<const N: usize>(fd: &OwnedFd, name: &str, numbers: &mut [u32; N]) -> io::Result<()> {
     let mut request = InterfaceRequest::new(name);
-    request.answer[..size_of::<usize>()].copy_from_slice(&channels.as_mut_ptr().expose_provenance().to_ne_bytes());
+    request.answer[..size_of::<usize>()].copy_from_slice(&numbers.as_mut_ptr().expose_provenance().to_ne_bytes());
     let request: *mut InterfaceRequest = &mut request;
-    // SAFETY: this request takes the union for a pointer to `struct ethtool_channels`, which it reads and writes.
+    // SAFETY: this request takes the union for a pointer to the structure of the command, which it reads and writes:
+    // the two callers above give each command its own.
     #[allow(unsafe_code)]
     let result = unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCETHTOOL as _, request) };
-    check(result).map(|_| channels[5] + channels[8])
+    check(result).map(drop)
 }
 
 /// What is asked of the kernel about one interface, or to do with it.

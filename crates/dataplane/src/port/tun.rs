@@ -12,7 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use dovetail_units::Time;
 use dovetail_wire::LinkType;
 
-use super::interface::{self, TABLE};
+use super::interface::{self, LinkState, TABLE};
 use super::sys::{InterfaceRequest, Request};
 use super::{BURST, OpenError, Port, PortCounters};
 use crate::frame::{Frame, LONGEST, Pool};
@@ -31,6 +31,8 @@ pub struct TunPort {
     name: String,
     layer: Layer,
     device: File,
+    /// To ask about the interface.
+    socket: OwnedFd,
     /// The kernel's table of counters, where it tells what it dropped because nobody read it.
     table: Option<File>,
     dropped_before: u64,
@@ -59,11 +61,15 @@ impl TunPort {
         let mut request = InterfaceRequest::new(name);
         request.set_short((kind | libc::IFF_NO_PI) as u16);
         let made = request.ask(&device, Request::SetTun);
-        made.map_err(refused("cannot take or make the interface (another kind, or in use?)"))?;
-        interface::control_socket().and_then(|socket| set_up(&socket, name)).map_err(refused("cannot set it up"))?;
+        made.map_err(|source| match source.raw_os_error() {
+            Some(libc::EBUSY) => OpenError::claimed(name, source),
+            _ => OpenError::refused(name, "cannot take or make the interface (another kind?)", "CAP_NET_ADMIN", source),
+        })?;
+        let socket = interface::control_socket().map_err(refused("cannot set it up"))?;
+        set_up(&socket, name).map_err(refused("cannot set it up"))?;
         let table = File::open(TABLE).ok();
-        let mut port =
-            Self { name: name.to_owned(), layer, device, table, dropped_before: 0, counters: PortCounters::default() };
+        let (name, counters) = (name.to_owned(), PortCounters::default());
+        let mut port = Self { name, layer, device, socket, table, dropped_before: 0, counters };
         port.dropped_before = port.dropped().unwrap_or(0);
         Ok(port)
     }
@@ -129,8 +135,14 @@ impl Port for TunPort {
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EBADFD) => return Err(self.gone()),
                     Some(libc::EAGAIN | libc::ENOMEM | libc::ENOBUFS) => break,
-                    // The interface is down, or this is no packet at all.
-                    _ => self.counters.unsent += 1,
+                    why => {
+                        self.counters.unsent += 1;
+                        match why {
+                            Some(libc::EIO) => self.counters.down += 1,
+                            Some(libc::EINVAL) => self.counters.short += 1,
+                            _ => {}
+                        }
+                    }
                 },
             }
             frames.pop_front().into_iter().for_each(|frame| pool.give(frame));
@@ -147,6 +159,10 @@ impl Port for TunPort {
             self.counters.missed = dropped.saturating_sub(self.dropped_before);
         }
         self.counters
+    }
+
+    fn link_state(&self) -> Option<LinkState> {
+        Some(LinkState::ask(&self.socket, &self.name))
     }
 }
 
@@ -241,7 +257,9 @@ mod tests {
                 frames.iter().any(|f| f[..6] == [2, 0, 0, 0, 0, 2] && f[12..14] == [8, 0] && f.ends_with(b"hello"))
             );
             let twice = TunPort::open("tap0", Layer::Ip).err().unwrap().to_string();
-            assert!(twice.starts_with("tap0: cannot take or make the interface"), "{twice}");
+            assert!(twice.starts_with("tap0: cannot take or make the interface (another kind?)"), "{twice}");
+            let twice = TunPort::open("tap0", Layer::Ethernet).err().unwrap();
+            assert!(twice.is_claimed(), "{twice}");
             drop(port);
             assert!(soon(|| interface::interface("tap0").is_err()));
         });

@@ -1,7 +1,10 @@
 //! The box without ports: what goes in comes out, at the instants that CPU, link and scheduler allow.
 
+mod fit;
+mod fragments;
 mod managed;
 mod support;
+mod vital;
 
 use dovetail_dataplane::core::Middlebox;
 use dovetail_units::Duration;

@@ -7,4 +7,5 @@ mod forward;
 mod matching;
 mod monitor;
 mod re;
+mod sequence;
 mod support;

@@ -9,6 +9,7 @@ use super::super::config::read_key;
 use super::super::{Module, ModuleDrop, ModuleError, Secret, ip, ip_offset};
 use super::cipher::{Cipher, Transform};
 use super::encapsulate::check_spi;
+use super::window::ReplayWindow;
 use super::{ESP, HEADER, IPV4, IPV6, TRAILER, set_ether_type};
 use crate::frame::Frame;
 
@@ -24,6 +25,13 @@ pub struct DecapsulateConfig {
     pub key_file: Option<PathBuf>,
     /// Security parameters index, at least 256.
     pub spi: u32,
+    /// How far a packet may be behind the latest one, sequence numbers, 32 to 65536 (RFC 4303 section 3.4.3).
+    #[serde(default = "window")]
+    pub window: u32,
+}
+
+fn window() -> u32 {
+    1024
 }
 
 /// Restores packets that came by a tunnel.
@@ -42,11 +50,14 @@ impl Decapsulate {
     pub fn new(config: &DecapsulateConfig, folder: &Path) -> Result<Self, ModuleError> {
         let key = read_key(config.key.as_ref(), config.key_file.as_deref(), folder, config.transform.key_len())?;
         check_spi(config.spi)?;
+        if !(32..=65_536).contains(&config.window) {
+            return Err(ModuleError::new("window", "expected 32 to 65536"));
+        }
         Ok(Self {
             cipher: Cipher::new(config.transform, &key)?,
             transform: config.transform,
             spi: config.spi,
-            replay: ReplayWindow::default(),
+            replay: ReplayWindow::new(config.window),
         })
     }
 
@@ -124,34 +135,5 @@ fn decapsulated_ecn(inner: u8, outer: u8) -> Option<u8> {
         (_, CE) => Some(CE),
         (ECT_0, ECT_1) => Some(ECT_1),
         (inner, _) => Some(inner),
-    }
-}
-
-/// The last 64 sequence numbers (RFC 4303 section 3.4.3).
-#[derive(Clone, Copy, Debug, Default)]
-struct ReplayWindow {
-    highest: u32,
-    /// Bit k: `highest - k` has come.
-    seen: u64,
-}
-
-impl ReplayWindow {
-    fn is_new(&self, sequence: u32) -> bool {
-        match self.highest.checked_sub(sequence) {
-            _ if sequence == 0 => false,
-            None => true,
-            Some(age) => age < 64 && self.seen >> age & 1 == 0,
-        }
-    }
-
-    fn note(&mut self, sequence: u32) {
-        match self.highest.checked_sub(sequence) {
-            None => {
-                let ahead = sequence - self.highest;
-                self.seen = self.seen.checked_shl(ahead).unwrap_or(0) | 1;
-                self.highest = sequence;
-            }
-            Some(age) => self.seen |= 1 << age,
-        }
     }
 }

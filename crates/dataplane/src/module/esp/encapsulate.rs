@@ -1,7 +1,8 @@
 //! The encrypting end of the tunnel.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use aes::Aes128Enc;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
@@ -11,8 +12,10 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 use super::super::config::read_key;
-use super::super::{Module, ModuleDrop, ModuleError, Secret, ip, ip_offset};
+use super::super::{Around, Module, ModuleDrop, ModuleError, Secret, ip, ip_offset};
 use super::cipher::{Cipher, Transform};
+use super::fit::Fit;
+use super::sequence::{Association, Sequence};
 use super::{ESP, HEADER, IPV4, IPV6, OUTER, TRAILER, set_ether_type};
 use crate::frame::{Frame, NoRoom};
 
@@ -37,9 +40,40 @@ pub struct EncapsulateConfig {
     /// TTL of outer headers.
     #[serde(default = "ttl")]
     pub ttl: u8,
-    /// The longest outer packet in bytes, 576 to 1600; packets that would become longer are dropped.
+    /// The longest outer packet in bytes, 576 to 1600. Packets that would become longer are cut, or dropped and their
+    /// senders told.
     #[serde(default = "mtu")]
     pub mtu: u16,
+    /// Whether IPv4 packets that may be cut are.
+    #[serde(default = "yes")]
+    pub fragment: bool,
+    /// Whether the largest segments that TCP allows when it begins, either way, are made to fit.
+    #[serde(default = "yes")]
+    pub clamp_mss: bool,
+    /// The address from which IPv4 senders are told that a packet is too long. Default `src`.
+    pub icmp_src: Option<Ipv4Addr>,
+    /// The one for IPv6 senders. Default the one that the packet was for.
+    pub icmp_src6: Option<Ipv6Addr>,
+}
+
+impl EncapsulateConfig {
+    /// Between these ends, with a key that stands here, and defaults for all else.
+    pub fn new(transform: Transform, key: Secret, spi: u32, [src, dst]: [Ipv4Addr; 2]) -> Self {
+        Self {
+            transform,
+            key: Some(key),
+            key_file: None,
+            spi,
+            src,
+            dst,
+            ttl: ttl(),
+            mtu: mtu(),
+            fragment: true,
+            clamp_mss: true,
+            icmp_src: None,
+            icmp_src6: None,
+        }
+    }
 }
 
 fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ipv4Addr, D::Error> {
@@ -56,16 +90,20 @@ fn mtu() -> u16 {
     1500
 }
 
+fn yes() -> bool {
+    true
+}
+
 /// Encrypts packets into a tunnel.
 pub struct Encapsulate {
     cipher: Cipher,
     transform: Transform,
     outer: [u8; OUTER],
     spi: u32,
-    /// `None` when all numbers were used.
-    sequence: Option<u32>,
+    sequence: Arc<Sequence>,
     iv: IvSource,
     mtu: usize,
+    fit: Fit,
 }
 
 impl Encapsulate {
@@ -93,15 +131,22 @@ impl Encapsulate {
             transform: config.transform,
             outer,
             spi: config.spi,
-            sequence: Some(1),
+            sequence: Sequence::new(Association::new(config.transform, &key, config.spi)),
             iv: IvSource::new(config.transform)?,
             mtu: config.mtu.into(),
+            fit: Fit::new(
+                config.transform,
+                config.mtu.into(),
+                [config.fragment, config.clamp_mss],
+                config.icmp_src.unwrap_or(config.src),
+                config.icmp_src6,
+            ),
         })
     }
 
     /// Go on with this sequence number (from 1).
     pub fn set_sequence(&mut self, next: u32) {
-        self.sequence = Some(next.max(1));
+        self.sequence.skip_to(next);
     }
 
     /// The outer header: DSCP and ECN as inside (RFC 6040 section 4.1, normal mode), Don't Fragment as inside if that is IPv4.
@@ -121,6 +166,7 @@ impl Module for Encapsulate {
     }
 
     /// Drops `esp-too-big`, `esp-sequence-exhausted` (the key must be changed: a sequence number is never used twice),
+    /// `esp-sequence-unsaved` (the next box would use the number again),
     /// `link-header-unfit`, `bad-length`, or the name of what is no IP packet. O(length).
     fn process(&mut self, frame: &mut Frame) -> Result<(), ModuleDrop> {
         let at = ip_offset(frame)?;
@@ -137,7 +183,7 @@ impl Module for Encapsulate {
         if outer_len > self.mtu {
             return Err(ModuleDrop("esp-too-big"));
         }
-        let sequence = self.sequence.ok_or(ModuleDrop("esp-sequence-exhausted"))?;
+        let sequence = self.sequence.take()?;
         set_ether_type(frame.link, &mut frame.data_mut()[..at], false)?;
 
         let front = OUTER + HEADER + iv;
@@ -158,13 +204,24 @@ impl Module for Encapsulate {
         trailer[padding + 1] = if v6 { IPV6 } else { IPV4 };
         self.cipher.seal(esp).map_err(|_| ModuleDrop("esp-too-big"))?;
         IpView::new(&mut data[at..])?.recompute_header_checksum();
-        self.sequence = sequence.checked_add(1);
         Ok(())
     }
 
+    /// Drops `esp-too-big`, and `bad-header-checksum` of what would be cut.
+    fn prepare(&mut self, around: &mut Around<'_>, frame: &mut Frame) -> Result<(), ModuleDrop> {
+        self.fit.prepare(around, frame)
+    }
+
+    fn sequence(&mut self) -> Option<&mut Arc<Sequence>> {
+        Some(&mut self.sequence)
+    }
+
+    fn opening(&mut self, packet: &mut [u8]) {
+        self.fit.clamp(packet);
+    }
+
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        let left = self.sequence.map_or(0, |next| u64::from(u32::MAX - next) + 1);
-        vec![("sequence_numbers_left", left)]
+        self.sequence.counters().into_iter().chain(self.fit.counters()).collect()
     }
 }
 

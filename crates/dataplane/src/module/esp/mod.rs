@@ -2,18 +2,25 @@
 //! HMAC-SHA1-96 (RFC 2404), which is the papers' IPsec.
 //!
 //! The inner packet is IPv4 or IPv6 in an Ethernet frame, with VLAN tags or without, or bare. Its TTL is not touched: taking off a hop is what
-//! `forward` is for. Packets that would exceed the tunnel's MTU are dropped by name; none is cut into fragments, and no ICMP message is sent: give
-//! the senders an MTU that is [`Transform::overhead`] smaller.
+//! `forward` is for. Packets that would exceed the tunnel's MTU are cut into fragments before they are encrypted, where
+//! they may be; else they are dropped by name and their senders are told
+//! how long a packet may be. TCP is told when a connection begins.
 
 mod cipher;
 mod decapsulate;
 mod encapsulate;
+mod fit;
+mod sequence;
+mod store;
+mod window;
 
 use dovetail_wire::LinkType;
 
 pub use cipher::Transform;
 pub use decapsulate::{Decapsulate, DecapsulateConfig};
 pub use encapsulate::{Encapsulate, EncapsulateConfig};
+pub use sequence::Sequence;
+pub use store::StateError;
 
 use super::ModuleDrop;
 

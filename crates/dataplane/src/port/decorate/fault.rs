@@ -10,7 +10,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::frame::{Frame, Pool};
-use crate::port::{BURST, Port, PortCounters};
+use crate::port::{BURST, LinkState, Port, PortCounters};
 
 /// The most frames that a port keeps back at a time; what should come later beyond that comes at once.
 pub const HELD: usize = 1024;
@@ -182,5 +182,9 @@ impl Port for Faulty {
         let inner = self.inner.counters();
         let (missed, held) = (inner.missed + self.counters.dropped, self.coming.len() as u64);
         PortCounters { received: self.received, missed, held, ..inner }
+    }
+
+    fn link_state(&self) -> Option<LinkState> {
+        self.inner.link_state()
     }
 }

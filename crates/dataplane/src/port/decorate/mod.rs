@@ -27,6 +27,10 @@ macro_rules! as_inner {
         fn counters(&mut self) -> PortCounters {
             self.inner.counters()
         }
+
+        fn link_state(&self) -> Option<crate::port::LinkState> {
+            self.inner.link_state()
+        }
     };
 }
 

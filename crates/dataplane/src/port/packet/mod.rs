@@ -22,7 +22,7 @@ use etherparse::checksum::Sum16BitWords;
 use libc::c_int;
 
 use super::error::OpenError;
-use super::interface::{self, CLAIMED, Claim, Interface};
+use super::interface::{self, Claim, Interface, LinkState};
 use super::sys::{self, Messages};
 use super::{BURST, Port, PortCounters};
 use crate::frame::{Frame, LONGEST, Pool};
@@ -59,16 +59,12 @@ impl PacketPort {
     /// # Errors
     /// There is no such interface, it is not Ethernet, another port has it, or `CAP_NET_RAW` lacks.
     pub fn open(name: &str, slots: usize) -> Result<Self, OpenError> {
-        let interface = interface::interface(name)?;
-        if !interface.ethernet {
-            let problem = format!("{name} is not an Ethernet interface");
-            return Err(OpenError::NotAPort { text: format!("packet:{name}"), problem });
-        }
+        let interface = Self::check(name)?;
         let socket = || sys::socket(libc::AF_PACKET, libc::SOCK_RAW);
         let refused = |source| OpenError::refused(name, "cannot open a packet socket", "CAP_NET_RAW", source);
         let (rx, tx) = (socket().map_err(refused)?, socket().map_err(refused)?);
         let failed = |what| move |source| OpenError::failed(name, what, source);
-        let claim = Claim::new(&interface).map_err(failed(CLAIMED))?;
+        let claim = Claim::new(&interface).map_err(|source| OpenError::claimed(name, source))?;
         let ring = Ring::new(&rx, slots).map_err(failed("cannot make a ring of received frames"))?;
         receive_all(&rx, &interface).map_err(failed("cannot receive from the interface"))?;
         // Without CAP_NET_ADMIN the system's limit holds.
@@ -87,6 +83,16 @@ impl PacketPort {
             counters: PortCounters::default(),
             completed_checksums: 0,
         })
+    }
+
+    /// The interface called `name`, if it is fit for such a port.
+    pub(super) fn check(name: &str) -> Result<Interface, OpenError> {
+        let interface = interface::interface(name)?;
+        if interface.ethernet {
+            return Ok(interface);
+        }
+        let problem = format!("{name} is not an Ethernet interface");
+        Err(OpenError::NotAPort { text: format!("packet:{name}"), problem })
     }
 
     /// Received frames whose transport checksum the sender had left to the network card.
@@ -114,7 +120,8 @@ impl PacketPort {
         frames: &mut VecDeque<Frame>,
         pool: &mut Pool,
     ) -> io::Result<bool> {
-        let all = match error.raw_os_error() {
+        let counters = &mut self.counters;
+        let (all, why) = match error.raw_os_error() {
             Some(libc::EAGAIN | libc::ENOMEM) => return Ok(false),
             Some(libc::EINTR) => return Ok(true),
             // The interface's queue is full. A filter that drops what leaves says the same, for ever.
@@ -123,17 +130,21 @@ impl PacketPort {
                 if now.since(since) < PATIENCE {
                     return Ok(false);
                 }
-                true
+                (true, Some(&mut counters.full))
             }
-            Some(libc::ENETDOWN) => true,
+            Some(libc::ENETDOWN) => (true, Some(&mut counters.down)),
             Some(libc::ENXIO | libc::ENODEV) => return Err(self.gone(io::Error::from_raw_os_error(libc::ENODEV))),
-            // Too long, too short, or refused by a filter: the others may pass.
-            _ => false,
+            // The others may pass.
+            Some(libc::EMSGSIZE) => (false, Some(&mut counters.too_long)),
+            Some(libc::EINVAL) => (false, Some(&mut counters.short)),
+            // Refused by a filter.
+            _ => (false, None),
         };
         let count = if all { frames.len() } else { 1 };
         for frame in frames.drain(..count) {
             pool.give(frame);
         }
+        why.into_iter().for_each(|why| *why += count as u64);
         self.counters.unsent += count as u64;
         self.full_since = None;
         Ok(true)
@@ -202,6 +213,10 @@ impl Port for PacketPort {
             self.counters.missed += u64::from(new.tp_drops);
         }
         self.counters
+    }
+
+    fn link_state(&self) -> Option<LinkState> {
+        Some(LinkState::ask(&self.tx, &self.name))
     }
 }
 

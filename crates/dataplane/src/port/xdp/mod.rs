@@ -21,7 +21,7 @@ use dovetail_units::Time;
 use dovetail_wire::LinkType;
 use libc::{c_int, xdp_desc, xdp_mmap_offsets, xdp_statistics, xdp_umem_reg};
 
-use super::interface::{self, CLAIMED, Claim, Interface};
+use super::interface::{self, Claim, Interface, LinkState};
 use super::sys::{self, Mapping};
 use super::{BURST, OpenError, Port, PortCounters};
 use crate::frame::{BUFFER, Frame, LONGEST, Pool};
@@ -81,6 +81,22 @@ impl XdpPort {
     /// There is no such interface, it is not Ethernet, has jumbo frames, several receive queues or another program of this kind, or
     /// `CAP_NET_RAW`, `CAP_NET_ADMIN` or `CAP_BPF` lacks.
     pub fn open(name: &str, slots: usize) -> Result<Self, OpenError> {
+        let interface = Self::check(name)?;
+        let slots = u32::try_from(slots.next_power_of_two()).unwrap_or(u32::MAX);
+        let claim = when_not_busy(|| Claim::new(&interface));
+        let claim = claim.map_err(|source| OpenError::claimed(name, source))?;
+        let attempt = |mode| Self::try_open(&interface, claim.clone(), slots, mode);
+        // An interface that somebody else has is no better by another mode.
+        let or = |error, mode| if is_busy(&error) { Err(error) } else { attempt(mode) };
+        let opened = attempt(Mode::ZeroCopy).or_else(|error| or(error, Mode::Native));
+        opened.or_else(|error| or(error, Mode::Generic)).map_err(|source| match is_busy(&source) {
+            true => OpenError::failed(name, "another XDP program or socket has it (`ip link show` tells)", source),
+            false => OpenError::refused(name, "cannot open an XDP socket", CAPABILITIES, source),
+        })
+    }
+
+    /// The interface called `name`, if it is fit for such a port.
+    pub(super) fn check(name: &str) -> Result<Interface, OpenError> {
         let interface = interface::interface(name)?;
         let wrong = |problem: String| OpenError::NotAPort { text: format!("xdp:{name}"), problem };
         if !interface.ethernet {
@@ -98,17 +114,7 @@ impl XdpPort {
                 "{name} has {queues} receive queues, of which only one would be heard; {remedy}"
             )));
         }
-        let slots = u32::try_from(slots.next_power_of_two()).unwrap_or(u32::MAX);
-        let claim = when_not_busy(|| Claim::new(&interface));
-        let claim = claim.map_err(|source| OpenError::failed(name, CLAIMED, source))?;
-        let attempt = |mode| Self::try_open(&interface, claim.clone(), slots, mode);
-        // An interface that somebody else has is no better by another mode.
-        let or = |error, mode| if is_busy(&error) { Err(error) } else { attempt(mode) };
-        let opened = attempt(Mode::ZeroCopy).or_else(|error| or(error, Mode::Native));
-        opened.or_else(|error| or(error, Mode::Generic)).map_err(|source| match is_busy(&source) {
-            true => OpenError::failed(name, "another XDP program or socket has it (`ip link show` tells)", source),
-            false => OpenError::refused(name, "cannot open an XDP socket", CAPABILITIES, source),
-        })
+        Ok(interface)
     }
 
     /// By whom frames are copied.
@@ -294,6 +300,7 @@ impl Port for XdpPort {
         }
         if self.down {
             self.counters.unsent += frames.len() as u64;
+            self.counters.down += frames.len() as u64;
             frames.drain(..).for_each(|frame| pool.give(frame));
         }
         Ok(())
@@ -309,6 +316,10 @@ impl Port for XdpPort {
             self.counters.missed = all.rx_dropped + all.rx_ring_full;
         }
         self.counters
+    }
+
+    fn link_state(&self) -> Option<LinkState> {
+        Some(LinkState::ask(&self.socket, &self.name))
     }
 }
 

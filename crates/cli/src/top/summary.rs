@@ -1,0 +1,134 @@
+//! What is above the tables: what is wrong, how busy CPU and link are, what is fair, what is dropped.
+
+use dovetail_experiment::table::wrapped;
+use dovetail_units::BitRate;
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use super::app::App;
+use super::shares::{BOUND, Interval, Trouble, Verdict};
+use super::words::{counted, percent, short, time};
+
+/// Below this many lines or columns the screen is small: three lines without bars.
+const SMALL: (u16, u16) = (18, 60);
+
+/// Whether a screen of this size has no room for bars.
+pub fn is_small(width: u16, height: u16) -> bool {
+    width < SMALL.1 || height < SMALL.0
+}
+
+const BAD: Style = Style::new().fg(Color::Red).add_modifier(Modifier::BOLD);
+
+/// All of it for a screen of this size.
+pub fn lines(app: &App, interval: &Interval, width: u16, height: u16) -> Vec<Line<'static>> {
+    let mut lines = troubles(interval, width, (height / 4).clamp(3, 8));
+    if is_small(width, height) {
+        lines.extend(few(app, interval));
+    } else {
+        lines.extend(all(app, interval, width));
+    }
+    lines.push(drops(interval, is_small(width, height)));
+    lines
+}
+
+fn troubles(interval: &Interval, width: u16, most: u16) -> Vec<Line<'static>> {
+    let line = |trouble: &Trouble| match trouble {
+        Trouble::Unaccounted(frames) => format!("{frames} frames are unaccounted for: please report this"),
+        Trouble::Port(port) => port.line(&format!("{}/s", short(port.frames as f64 / interval.length_s))),
+    };
+    let all = interval.troubles.iter().map(line).map(|text| wrapped(&text, width)).collect::<Vec<_>>().join("\n");
+    let mut lines: Vec<String> = all.lines().map(str::to_string).collect();
+    let most = usize::from(most);
+    if lines.len() > most {
+        lines.truncate(most);
+        lines.iter_mut().skip(most - 1).for_each(|line| *line = super::words::cut(&format!("{line} ~~"), width.into()));
+    }
+    lines.into_iter().map(|line| Line::styled(line, BAD)).collect()
+}
+
+/// Of a resource: in full use is what it is for.
+fn busy_style(busy: f64) -> Style {
+    if busy >= BOUND { Style::new().fg(Color::Green) } else { Style::new().fg(Color::Cyan) }
+}
+
+/// Something waits and nothing is in full use: the scheduler leaves both idle at times.
+fn verdict_style(verdict: Verdict, interval: &Interval) -> Style {
+    let color = match (verdict, interval.backlogged) {
+        (Verdict::Neither, 0) => return Style::new().add_modifier(Modifier::BOLD),
+        (Verdict::Neither, _) => Color::Yellow,
+        _ => Color::Green,
+    };
+    Style::new().fg(color).add_modifier(Modifier::BOLD)
+}
+
+fn few(app: &App, interval: &Interval) -> Vec<Line<'static>> {
+    let (cpu, link) = (interval.busy.cpu, interval.busy.link);
+    let verdict = Verdict::of(cpu, link);
+    let fair = interval.fair.map_or(String::new(), |fair| format!("  fair {} %", percent(fair)));
+    let alpha = app.alpha().map_or(String::new(), |alpha| format!("  alpha {alpha:.2}"));
+    vec![
+        Line::from(vec![
+            Span::raw("CPU "),
+            Span::styled(format!("{} %", percent(cpu)), busy_style(cpu)),
+            Span::raw("  link "),
+            Span::styled(format!("{} %", percent(link)), busy_style(link)),
+            Span::raw(format!("  late {}", time(interval.late))),
+        ]),
+        Line::from(vec![Span::styled(verdict.short(), verdict_style(verdict, interval)), Span::raw(fair + &alpha)]),
+    ]
+}
+
+fn all(app: &App, interval: &Interval, width: u16) -> Vec<Line<'static>> {
+    let (cpu, link) = (interval.busy.cpu, interval.busy.link);
+    let verdict = Verdict::of(cpu, link);
+    let numbers = format!(": CPU {} % busy, link {} %; bound is {:.0} %", percent(cpu), percent(link), 100.0 * BOUND);
+    let fair = match interval.fair {
+        Some(fair) => {
+            format!("fair share {} % of {}", percent(fair), counted(interval.backlogged as u64, "backlogged flow"))
+        }
+        None => "no flow is backlogged".to_string(),
+    };
+    let over = format!(", over {:.1} s", interval.length_s);
+    let alpha = app.alpha().map_or(String::new(), |alpha| format!("  alpha {alpha:.2} (+/-)"));
+    vec![
+        bar("CPU ", cpu, width, limit(app, "cpu")),
+        bar("link", link, width, limit(app, "link")),
+        Line::from(vec![Span::styled(verdict.name(), verdict_style(verdict, interval)), Span::raw(numbers)]),
+        Line::from(fair + &over + &alpha),
+    ]
+}
+
+fn drops(interval: &Interval, small: bool) -> Line<'static> {
+    let drops = match interval.drops.as_slice() {
+        [] => "drops/s  none".to_string(),
+        drops => drops.iter().fold("drops/s".to_string(), |all, (why, rate)| format!("{all}  {why} {}", short(*rate))),
+    };
+    let lost = format!("lost {} %  ", percent(interval.lost));
+    let lost = (interval.lost >= 0.0005).then(|| Span::styled(lost, BAD));
+    // A small screen says so further up.
+    let late = (!small).then(|| Span::raw(format!("late {}  ", time(interval.late))));
+    Line::from(lost.into_iter().chain(late).chain([Span::raw(drops)]).collect::<Vec<_>>())
+}
+
+/// What there is of a resource, and what waits for it.
+fn limit(app: &App, name: &str) -> String {
+    let Some(resource) = app.snapshot.as_ref().and_then(|snapshot| snapshot.resources.get(name)) else {
+        return String::new();
+    };
+    let of = match (name, resource.capacity) {
+        ("cpu", Some(part)) => format!("of {} % of a core", (1e4 * part).round() / 100.0),
+        (_, Some(rate)) => BitRate::from_bps(rate as u64).map_or(String::new(), |rate| format!("of {rate}")),
+        (_, None) => "as fast as it takes".to_string(),
+    };
+    format!("{of}, {} wait", short(resource.waiting as f64))
+}
+
+fn bar(name: &str, busy: f64, width: u16, limit: String) -> Line<'static> {
+    let room = usize::from(width.saturating_sub(48)).clamp(10, 100);
+    let full = ((busy.clamp(0.0, 1.0) * room as f64).round() as usize).min(room);
+    Line::from(vec![
+        Span::raw(format!("{name} [")),
+        Span::styled("|".repeat(full), busy_style(busy)),
+        Span::raw(format!("{}] {:>5} % {limit}", " ".repeat(room - full), percent(busy))),
+    ])
+}

@@ -1,0 +1,167 @@
+//! Which class and flow a frame is of.
+
+use dovetail_units::Time;
+use dovetail_wire::{FiveTuple, Fragment, IpPacket, IpView, KeyKind, NonFlow, has_ports};
+
+use super::flows::Key;
+use super::fragments::Verdict;
+use super::middlebox::Middlebox;
+use crate::classes::Vital;
+use crate::frame::Frame;
+
+/// Protocol number of ICMPv6.
+const ICMP_V6: u8 = 58;
+
+/// Numbers of IPv6 headers that may stand before the one with ports, and of the one that hides it all: hop-by-hop,
+/// routing, fragment, authentication, destination,
+/// mobility, host identity, shim.
+const BEFORE_PORTS: [u8; 8] = [0, 43, 44, 51, 60, 135, 139, 140];
+
+impl Middlebox {
+    /// A frame has come. It is queued, dropped for a reason that is counted, or, if it is a fragment of a datagram that
+    /// nobody knows yet, waits for the one that tells.
+    pub fn receive(&mut self, now: Time, frame: Frame) {
+        // A worker that is late does first what was due before: schedulers hear of time in order.
+        if self.next_event().is_some_and(|at| at < now) {
+            self.advance(now);
+        }
+        let parsed = dovetail_wire::parse(frame.link, frame.data());
+        match self.fragment(&frame, &parsed) {
+            Some((tuple, fragment)) => self.receive_fragment(now, frame, &tuple, &fragment),
+            None => {
+                let (class, key) = self.classify(&frame, parsed);
+                self.admit(now, frame, class, key);
+            }
+        }
+        self.forget_next(now);
+    }
+
+    /// The class of a frame, and what tells its flow from others.
+    fn classify(&self, frame: &Frame, parsed: Result<IpPacket, NonFlow>) -> (u16, Key) {
+        let vital = vital(frame, &parsed);
+        let tuple = parsed.ok().map(|ip| ip.tuple);
+        match (vital, tuple) {
+            (Some(vital), tuple) => {
+                let class = self.table.class_of_vital(vital, tuple.as_ref());
+                // One flow, so that no flood of them fills the table of flows.
+                (class, Key::NonFlow(class))
+            }
+            (None, None) => {
+                let class = self.table.class(None);
+                (class, Key::NonFlow(class))
+            }
+            (None, Some(tuple)) => self.classify_ip(&tuple),
+        }
+    }
+
+    fn classify_ip(&self, tuple: &FiveTuple) -> (u16, Key) {
+        let class = self.table.class(Some(tuple));
+        (class, self.flow_key(class, tuple))
+    }
+
+    fn flow_key(&self, class: u16, tuple: &FiveTuple) -> Key {
+        // Classes look at five-tuples: of whole ones each has one class, until classes change.
+        let of = if self.key == KeyKind::FiveTuple { 0 } else { class };
+        Key::Flow(of, self.key.key(tuple))
+    }
+
+    /// What the frame is a fragment of, if its class may depend on ports, which only the first one has.
+    fn fragment(&self, frame: &Frame, parsed: &Result<IpPacket, NonFlow>) -> Option<(FiveTuple, Fragment)> {
+        let IpPacket { tuple, fragment: true } = *parsed.as_ref().ok()? else { return None };
+        let hidden = tuple.src.is_ipv6() && BEFORE_PORTS.contains(&tuple.protocol);
+        if !(has_ports(tuple.protocol) || hidden) || !self.table.looks_at_ports() {
+            return None;
+        }
+        let fragment = IpView::new(ip(frame)?).ok()?.fragment()?;
+        Some((tuple, fragment))
+    }
+
+    fn receive_fragment(&mut self, now: Time, frame: Frame, tuple: &FiveTuple, fragment: &Fragment) {
+        match self.look(now, &frame, tuple, fragment) {
+            Verdict::Unknown if !has_ports(tuple.protocol) => self.unknown(now, frame, tuple),
+            Verdict::Unknown => {
+                if let Err(frame) = self.fragments.wait(now, tuple, fragment, frame) {
+                    self.unknown(now, frame, tuple);
+                }
+            }
+            verdict => self.known(now, frame, tuple, verdict),
+        }
+        if fragment.offset == 0 {
+            for frame in self.fragments.waited_for(tuple, fragment) {
+                let Some(later) = ip(&frame).and_then(|bytes| IpView::new(bytes).ok()?.fragment()) else { continue };
+                match self.look(now, &frame, tuple, &later) {
+                    Verdict::Unknown => self.unknown(now, frame, tuple),
+                    verdict => self.known(now, frame, tuple, verdict),
+                }
+            }
+        }
+    }
+
+    fn look(&mut self, now: Time, frame: &Frame, tuple: &FiveTuple, fragment: &Fragment) -> Verdict {
+        if !has_ports(tuple.protocol) {
+            // Ports stand behind headers that come in one fragment or another.
+            return Verdict::Unknown;
+        }
+        let ports = ip(frame).and_then(|packet| fragment.ports(packet));
+        self.fragments.look(now, tuple, fragment, ports)
+    }
+
+    /// A fragment of which it is known what to do with it.
+    fn known(&mut self, now: Time, frame: Frame, tuple: &FiveTuple, verdict: Verdict) {
+        match verdict {
+            Verdict::Of(ports) => {
+                let (class, key) = self.classify_ip(&FiveTuple { ports: Some(ports), ..*tuple });
+                self.admit(now, frame, class, key);
+            }
+            Verdict::Drop(reason) => self.refuse(now, frame, reason),
+            Verdict::Unknown => self.unknown(now, frame, tuple),
+        }
+    }
+
+    /// A fragment whose datagram nobody knows, and will not know in time.
+    fn unknown(&mut self, now: Time, frame: Frame, tuple: &FiveTuple) {
+        match self.table.class_of_unknown() {
+            Some(class) => self.admit(now, frame, class, self.flow_key(class, tuple)),
+            None => self.refuse(now, frame, "fragment-unknown"),
+        }
+    }
+
+    /// Fragments whose datagram was not known in time wait no longer.
+    pub(super) fn give_up_waiting(&mut self, now: Time) {
+        while let Some(frame) = self.fragments.waited_in_vain(now) {
+            match dovetail_wire::parse(frame.link, frame.data()) {
+                Ok(ip) => self.unknown(now, frame, &ip.tuple),
+                Err(_) => self.refuse(now, frame, "fragment-unknown"),
+            }
+        }
+    }
+
+    /// A frame that is of no class is dropped, for this reason.
+    pub(super) fn refuse(&mut self, now: Time, mut frame: Frame, reason: &'static str) {
+        let class = self.table.class_of_fragments();
+        let flow = self.place(now, Key::NonFlow(class), class);
+        (frame.class, frame.flow) = (class, flow);
+        self.each_account(&frame, |books| books.came(frame.size_in));
+        self.inside += 1;
+        self.drop_frame(frame, reason);
+    }
+}
+
+/// The frame's IP packet.
+fn ip(frame: &Frame) -> Option<&[u8]> {
+    let at = dovetail_wire::ip_offset(frame.link, frame.data()).ok()?;
+    frame.data().get(at..)
+}
+
+/// What neighbours find each other by. A header of IP that is cut off or wrong is none of it: modules are to see that.
+fn vital(frame: &Frame, parsed: &Result<IpPacket, NonFlow>) -> Option<Vital> {
+    match parsed {
+        Err(NonFlow::Arp) => Some(Vital::Arp),
+        Err(NonFlow::NotIp) => Some(Vital::NotIp),
+        Ok(found) if found.tuple.protocol == ICMP_V6 && found.tuple.src.is_ipv6() => {
+            let discovery = IpView::new(ip(frame)?).is_ok_and(|ip| ip.is_neighbour_discovery());
+            discovery.then_some(Vital::Discovery)
+        }
+        _ => None,
+    }
+}
