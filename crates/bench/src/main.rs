@@ -1,14 +1,17 @@
-//! Nanoseconds per packet of every discipline beside a bare FIFO, and simulated packets per second; or how long single calls take.
+//! Nanoseconds per packet of every discipline beside a bare FIFO, and simulated packets per second; or how long single
+//! calls take.
 //!
 //! `cargo run --release -p dovetail-bench -- [--quick] [--calls] [--json FILE]`
 //!
-//! A packet's cost is one enqueue and one dequeue with all flows kept backlogged, flows in random order, and its payload an index into a
-//! shuffled array that is touched when it comes out, as the frame of a real packet would be. Every line is measured beside the control
-//! in the same run; the ratio to it carries over to other machines better than the nanoseconds do.
+//! A packet's cost is one enqueue and one dequeue with all flows kept backlogged, flows in random order, and its
+//! payload an index into a shuffled array that is touched when it comes out, as the frame of a real packet would be.
+//! Every line is measured beside the control in the same run; the ratio to it carries over to other machines better
+//! than the nanoseconds do.
 //!
-//! `--calls` measures every single call of seven workloads instead, with a million flows: half of the calls take less than p50, one of a thousand more than
-//! p99.9. Two readings of the clock are in each. Where the system takes the processor away meanwhile, that is in it too: a few calls over 100 us of millions, which
-//! are others when it is run again, are that.
+//! `--calls` measures every single call of seven workloads instead, with a million flows: half of the calls take less
+//! than p50, one of a thousand more than p99.9. Two readings of the clock are in each. Where the system takes the
+//! processor away meanwhile, that is in it too: a few calls over 100 us of millions, which are others when it is run
+//! again, are that.
 
 mod calls;
 mod machine;

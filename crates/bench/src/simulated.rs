@@ -5,7 +5,8 @@ use std::time::Instant;
 use dovetail_sched::{Shape, build_all};
 use dovetail_sim::{Cost, Flow, Generator, Options, Pattern, Pipeline, Size, Source, Workload, simulate_all};
 
-/// The input of the tradeoff paper's Table 2: 60 flows of 2000 packets/s of 800 B for 10 s, 20 each through three modules.
+/// The input of the tradeoff paper's Table 2: 60 flows of 2000 packets/s of 800 B for 10 s, 20 each through three
+/// modules.
 #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 pub fn packets_per_second(spec: &str, quick: bool) -> Result<f64, String> {
     let workload = table2(if quick { 1_000 } else { 20_000 })?;

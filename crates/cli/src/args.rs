@@ -46,7 +46,8 @@ const RUN_LAB_EXAMPLES: &str = "Examples:
 
 A lab is made of network namespaces, which needs root.";
 
-/// Share a packet processor's CPU and link between flows: fairly, efficiently, and with the trade between the two in your hand.
+/// Share a packet processor's CPU and link between flows: fairly, efficiently, and with the trade between the two in
+/// your hand.
 #[derive(Parser, Debug)]
 #[command(name = "dovetail", version, arg_required_else_help = true, subcommand_required = true)]
 #[command(after_help = "Exit codes: 0 done, 1 a run failed, 2 wrong input, 130 interrupted.")]
@@ -115,7 +116,8 @@ pub struct Run {
     /// Write pictures (SVG), tables (Parquet) and the summary (JSON) into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Of a network under one scheduler: write the packets that leave a CPU or link, in the run with the first seed, as a capture
+    /// Of a network under one scheduler: write the packets that leave a CPU or link, in the run with the first seed,
+    /// as a capture
     #[arg(long, value_name = "HOP=FILE", value_parser = pcap)]
     pub pcap: Vec<PcapOf>,
     /// Print one JSON document instead of tables
@@ -267,7 +269,8 @@ pub enum Lab {
     Up(Up),
     /// Make a lab with the live middlebox in it, send traffic through, say who got what, and remove it
     Run(RunLab),
-    /// Run the live middlebox under full load with faults, reloads and interfaces that go down, and say whether it kept its promises
+    /// Run the live middlebox under full load with faults, reloads and interfaces that go down, and say whether it kept
+    /// its promises
     Soak(Soak),
     /// Print the simulator's scenario of a step, for dovetail run: same flows, same box, and what its modules cost here
     Predict(Predict),

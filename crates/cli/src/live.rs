@@ -254,7 +254,8 @@ pub fn troubles(snapshot: &Snapshot, unaccounted: i64) -> String {
     text
 }
 
-/// That the scheduled direction had nothing to do: of a report that is all zeros it is not clear whether anything is wrong.
+/// That the scheduled direction had nothing to do: of a report that is all zeros it is not clear whether anything is
+/// wrong.
 fn nothing_came(report: &Report) -> Option<&'static str> {
     (report.forward.total.frames_in == 0).then_some("no frames: the port in has brought none")
 }

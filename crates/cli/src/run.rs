@@ -14,7 +14,8 @@ use crate::args::{Input, Run};
 use crate::failure::Failure;
 use crate::{network, terminal};
 
-/// Packets whose ways are kept for the picture of the schedule and the table of packets, all runs together: some 100 bytes each.
+/// Packets whose ways are kept for the picture of the schedule and the table of packets, all runs together: some 100
+/// bytes each.
 const PACKET_LOG: usize = 10_000_000;
 
 /// Compare schedulers on one input.

@@ -156,8 +156,8 @@ fn unknown_name(message: &str) -> Option<(&str, Vec<&str>)> {
     Some((names.next()?, names.collect()))
 }
 
-/// The known name most like `wrong`, if one is like it at all: that with the fewest slips, of which two letters in each other's place are the
-/// least; then the most like it by Jaro and Winkler, the first of equals.
+/// The known name most like `wrong`, if one is like it at all: that with the fewest slips, of which two letters in each
+/// other's place are the least; then the most like it by Jaro and Winkler, the first of equals.
 pub fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = wrong.to_lowercase();
     known

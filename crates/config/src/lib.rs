@@ -1,5 +1,5 @@
-//! Reading the TOML files that people write: quantities as quoted texts, overrides from the command line, and messages that show
-//! the place, the text and the nearest valid name.
+//! Reading the TOML files that people write: quantities as quoted texts, overrides from the command line, and messages
+//! that show the place, the text and the nearest valid name.
 
 mod error;
 mod overrides;

@@ -8,8 +8,8 @@ use toml::de::{DeTable, DeValue};
 
 use crate::number;
 
-/// The key or the value that `message` of the TOML reader is about, in the table at this place. None if it names none, or one
-/// that stands there several times.
+/// The key or the value that `message` of the TOML reader is about, in the table at this place. None if it names none,
+/// or one that stands there several times.
 pub fn within(text: &str, table: &Range<usize>, message: &str) -> Option<Range<usize>> {
     let file = DeTable::parse(text).ok()?;
     let mut named = entries(at(file.get_ref(), table)?).into_iter().filter(|entry| entry.is_named_by(message));

@@ -1,10 +1,13 @@
-//! What modules cost on this machine, as the line `a * bytes + b` that schedulers and scenarios use (tradeoff paper, section 5.1).
+//! What modules cost on this machine, as the line `a * bytes + b` that schedulers and scenarios use (tradeoff paper,
+//! section 5.1).
 //!
-//! Packets of several lengths are processed in turn, so that whatever slows the machine down slows all lengths down. The line is that of least squares through the mean
-//! of each length. Samples during which the kernel took the core away are recognised and counted, and nothing else heeds them.
+//! Packets of several lengths are processed in turn, so that whatever slows the machine down slows all lengths down.
+//! The line is that of least squares through the mean of each length. Samples during which the kernel took the core
+//! away are recognised and counted, and nothing else heeds them.
 //!
-//! What a packet takes depends on what is in the caches. This is the least that it can take: packets that were written just before, batch after batch. A box that works also receives and
-//! sends, and its packets have waited: what they take there is what the box says.
+//! What a packet takes depends on what is in the caches. This is the least that it can take: packets that were written
+//! just before, batch after batch. A box that works also receives and sends, and its packets have waited: what they
+//! take there is what the box says.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -52,7 +55,8 @@ pub struct Cost {
     pub points: Vec<Point>,
     /// The line through the means, with neither term below zero.
     pub line: Linear,
-    /// The part of the means' variance that the line explains, at most 1. Where cost hardly depends on length there is little to explain.
+    /// The part of the means' variance that the line explains, at most 1. Where cost hardly depends on length there is
+    /// little to explain.
     pub r_squared: f64,
     /// 95 of 100 samples, preempted ones apart, are off the line by at most this part of it.
     pub residual_p95: f64,
@@ -117,8 +121,8 @@ fn hundred_patterns() -> Kind {
     Kind::Match(MatchConfig { patterns, pattern_file: None, ignore_case: false, action: Action::Alert })
 }
 
-/// Measure `chain` by `clock`, which gives nanoseconds. Packets are IPv4 and UDP with right checksums, from 10.0.0.0/16 to 198.51.100.9, and their payload never
-/// comes again.
+/// Measure `chain` by `clock`, which gives nanoseconds. Packets are IPv4 and UDP with right checksums, from 10.0.0.0/16
+/// to 198.51.100.9, and their payload never comes again.
 ///
 /// # Errors
 /// A module drops the packets, so their processing cannot be measured.
@@ -177,7 +181,8 @@ fn evaluate(sizes: &[usize], mut samples: Samples) -> Cost {
     }
 }
 
-/// Least squares through the means: nanoseconds per byte and per packet. If one would be negative it is 0, and the other the best for that.
+/// Least squares through the means: nanoseconds per byte and per packet. If one would be negative it is 0, and the
+/// other the best for that.
 fn line(points: &[Point]) -> (f64, f64) {
     let n = points.len() as f64;
     let mean = |f: fn(&Point) -> f64| points.iter().map(f).sum::<f64>() / n;

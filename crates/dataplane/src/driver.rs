@@ -43,11 +43,13 @@ pub fn since_1970() -> Time {
     Time::from_nanos(since.as_nanos() as u64)
 }
 
-/// Run by the machine's clock until `stop` is set or nothing will come any more, then send what is held for at most 2 s, or until there is no time for it ([`Live::hurry`]). What is left is given
-/// up, also when an error ends the run, and what ports have written is brought into its place. `listen` is called between bursts, at least every 20 ms, to hear commands.
+/// Run by the machine's clock until `stop` is set or nothing will come any more, then send what is held for at most 2
+/// s, or until there is no time for it ([`Live::hurry`]). What is left is given up, also when an error ends the run,
+/// and what ports have written is brought into its place. `listen` is called between bursts, at least every 20 ms, to
+/// hear commands.
 ///
-/// Returns when it ended, so that all that the box has done was done before, and what went wrong: a port is of no use any more, or a file could
-/// not be written whole.
+/// Returns when it ended, so that all that the box has done was done before, and what went wrong: a port is of no use
+/// any more, or a file could not be written whole.
 pub fn real_time(
     live: &mut Live,
     clock: &Clock,
@@ -99,11 +101,11 @@ fn rest(live: &mut Live, clock: &Clock, now: Time) {
     }
 }
 
-/// Run by the time stamps of what comes, at once, until nothing will come any more and nothing is held. When an error ends the run, what is left is given
-/// up, and what ports have written is brought into its place.
+/// Run by the time stamps of what comes, at once, until nothing will come any more and nothing is held. When an error
+/// ends the run, what is left is given up, and what ports have written is brought into its place.
 ///
-/// Returns when it ended, [`EPOCH`] if nothing came, and what went wrong, as [`real_time`] does. `None` if `stop` was set before; then nothing is written: what ports have begun
-/// is gone with them.
+/// Returns when it ended, [`EPOCH`] if nothing came, and what went wrong, as [`real_time`] does. `None` if `stop` was
+/// set before; then nothing is written: what ports have begun is gone with them.
 pub fn simulated_time(live: &mut Live, stop: &AtomicBool) -> Option<(Time, io::Result<()>)> {
     let mut now = live.next_event().unwrap_or(EPOCH);
     let mut served = Ok(());

@@ -18,7 +18,8 @@ pub const HEADROOM: usize = 128;
 /// The longest frame that can be received, bytes.
 pub const LONGEST: usize = BUFFER - HEADROOM;
 
-/// A frame, and what the box knows of it: a [`Record`] that stays where it is while the pointer to it goes from queue to queue.
+/// A frame, and what the box knows of it: a [`Record`] that stays where it is while the pointer to it goes from queue
+/// to queue.
 #[derive(Clone, Debug)]
 pub struct Frame(Box<Record>);
 

@@ -15,12 +15,13 @@ use crate::port::{BURST, Port, both};
 /// The most frames that are kept in the direction that is not scheduled.
 const REVERSE: usize = 65_536;
 
-/// The most frames that are between the ports besides those that are in the box or wait behind it: on their way back, just received, and in the hands of ports that
-/// inject faults, which have what they keep back, and a burst with its copies.
+/// The most frames that are between the ports besides those that are in the box or wait behind it: on their way back,
+/// just received, and in the hands of ports that inject faults, which have what they keep back, and a burst with its
+/// copies.
 const BETWEEN: usize = REVERSE + BURST + 2 * (HELD + 2 * BURST);
 
-/// The middlebox between its ports. Frames from the inside port are classified, scheduled, processed and paced on their way to the outside port; those
-/// of the other direction pass, after a delay if one is set.
+/// The middlebox between its ports. Frames from the inside port are classified, scheduled, processed and paced on their
+/// way to the outside port; those of the other direction pass, after a delay if one is set.
 pub struct Live {
     /// The box.
     pub middlebox: Middlebox,
@@ -86,7 +87,8 @@ impl Live {
         }
     }
 
-    /// Take in what has come, unless the box is to drain, and do all that is due until `now`. Says whether anything came.
+    /// Take in what has come, unless the box is to drain, and do all that is due until `now`. Says whether anything
+    /// came.
     ///
     /// # Errors
     /// A port is of no use any more.
@@ -187,7 +189,8 @@ impl Live {
         !self.hurry && !self.is_empty()
     }
 
-    /// The box ends: what is still on its way is dropped and counted as `stopped`. What has left and waits for a port stays there.
+    /// The box ends: what is still on its way is dropped and counted as `stopped`. What has left and waits for a port
+    /// stays there.
     pub fn give_up(&mut self, now: Time) {
         self.middlebox.give_up(now);
         for frame in self.delayed.drain(..) {

@@ -1,8 +1,9 @@
 //! Metrics for Prometheus, over HTTP on a loopback port.
 //!
-//! Labels are classes, resources, modules and reasons of drops, of which there are few, whatever traffic comes; flows are no labels. A scrape asks the worker for a
-//! snapshot, as any client of the control socket does, so nothing is counted twice. `prometheus-client` writes the format; it takes constant values from a collector,
-//! where libraries with global recorders want every change of a value.
+//! Labels are classes, resources, modules and reasons of drops, of which there are few, whatever traffic comes; flows
+//! are no labels. A scrape asks the worker for a snapshot, as any client of the control socket does, so nothing is
+//! counted twice. `prometheus-client` writes the format; it takes constant values from a collector, where libraries
+//! with global recorders want every change of a value.
 
 use std::io::{self, Cursor};
 use std::net::{SocketAddr, TcpListener};

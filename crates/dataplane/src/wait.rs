@@ -15,7 +15,8 @@ pub fn readable(ports: [Option<RawFd>; 2], at_most: Duration) {
         tv_sec: (nanos / 1_000_000_000) as libc::time_t,
         tv_nsec: (nanos % 1_000_000_000) as libc::c_long,
     };
-    // SAFETY: both pointers are to live values of the sizes given; no signal mask is set. Any outcome, errors included, means: look again.
+    // SAFETY: both pointers are to live values of the sizes given; no signal mask is set. Any outcome, errors included,
+    // means: look again.
     #[expect(unsafe_code)]
     unsafe {
         libc::ppoll(watched.as_mut_ptr(), watched.len() as libc::nfds_t, &timeout, ptr::null());

@@ -1,4 +1,5 @@
-//! What stands around the ports: faults on purpose, captures and traces, as a configuration asks for them, on a box between capture files.
+//! What stands around the ports: faults on purpose, captures and traces, as a configuration asks for them, on a box
+//! between capture files.
 
 use std::path::Path;
 use std::process::Command;
@@ -111,7 +112,8 @@ impl Between {
     }
 }
 
-/// Whether so many of all frames can be drawn with this probability: within five standard deviations, that is but for one seed in 1.7 million.
+/// Whether so many of all frames can be drawn with this probability: within five standard deviations, that is but for
+/// one seed in 1.7 million.
 fn likely(count: usize, probability: f64) -> bool {
     let mean = f64::from(FRAMES) * probability;
     (count as f64 - mean).abs() < 5.0 * (mean * (1.0 - probability)).sqrt()

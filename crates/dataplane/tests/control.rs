@@ -59,7 +59,8 @@ fn put(middlebox: &mut Middlebox, now: Time, port: u16) {
     middlebox.receive(now, frame);
 }
 
-/// Of one flow of "dear" a frame is on the CPU, two wait, and a fourth found no room; one frame waits of each of `cheap` flows.
+/// Of one flow of "dear" a frame is on the CPU, two wait, and a fourth found no room; one frame waits of each of
+/// `cheap` flows.
 fn with_traffic(cheap: u16) -> Middlebox {
     let mut middlebox = middlebox(CONFIG);
     let now = Time::from_nanos(1_000_000_000);

@@ -1,4 +1,5 @@
-//! A box that is told to stop sends what it holds for two seconds, and counts what is left; one whose port is gone counts it at once.
+//! A box that is told to stop sends what it holds for two seconds, and counts what is left; one whose port is gone
+//! counts it at once.
 
 use std::collections::VecDeque;
 use std::io;
@@ -59,7 +60,8 @@ impl Running {
     }
 }
 
-/// A box whose link has this rate has got all frames, and is told to stop; what it has done, what came out, and how long it says that it ran.
+/// A box whose link has this rate has got all frames, and is told to stop; what it has done, what came out, and how
+/// long it says that it ran.
 fn stopped(rate: &str) -> (Snapshot, usize, Duration) {
     let mut running = Running::new(rate, |port| Box::new(port));
     running.send(FRAMES);

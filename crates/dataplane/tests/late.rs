@@ -27,7 +27,8 @@ fn put(middlebox: &mut Middlebox, now: Time, port: u16) {
     middlebox.receive(now, frame);
 }
 
-/// A time in which one flow of the tunnel and four forwarded ones always have frames waiting, and the worker comes every `period` of 100 us each.
+/// A time in which one flow of the tunnel and four forwarded ones always have frames waiting, and the worker comes
+/// every `period` of 100 us each.
 fn busy(scheduler: &str, period: u64) -> Snapshot {
     let config = Config::parse("box.toml", &format!("scheduler = {scheduler:?}\n{BOX}"), &[]).unwrap();
     let mut middlebox = config.middlebox().unwrap();
@@ -55,7 +56,8 @@ fn who_comes_within_what_is_made_up_for_loses_nothing() {
     }
 }
 
-/// What a frame that needs 300 us of the CPU and 100 us of the link has stayed, and was late, at most, if the worker comes at these times, in microseconds.
+/// What a frame that needs 300 us of the CPU and 100 us of the link has stayed, and was late, at most, if the worker
+/// comes at these times, in microseconds.
 fn stayed_and_late(looks: &[u64]) -> (Option<f64>, f64) {
     let text = BOX.replace("50 Mbps", "64 Mbps").replace("400 us", "300 us");
     let config = Config::parse("box.toml", &format!("scheduler = \"drr\"\n{text}"), &[]).unwrap();
@@ -77,7 +79,8 @@ fn how_late_a_frame_was_comes_on_top_of_how_long_it_stayed_also_where_time_is_lo
         about(stayed, 400e-6);
         assert_eq!(was, late);
     }
-    // The lost time of a frame that is on the CPU meanwhile is a part of its latency: it is late by the 10 ms that the box makes up for, less 100 us on the link.
+    // The lost time of a frame that is on the CPU meanwhile is a part of its latency: it is late by the 10 ms that the
+    // box makes up for, less 100 us on the link.
     let (stayed, late) = stayed_and_late(&[0, 20_400]);
     about(stayed, 20.4e-3 - 9.9e-3);
     assert_eq!(late, 9.9e-3);

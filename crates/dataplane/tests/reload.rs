@@ -73,7 +73,8 @@ fn check_account(snapshot: &Snapshot) {
 
 const SLOW: &str = "[link]\nrate = \"64 Mbps\"\n[[class]]\nname = \"all\"\ncost = \"90 us\"\nqueue = \"30 packets\"\n";
 
-/// What can stand in front of CPU and link: one scheduler, one each, back-pressure between them, queue management, and mixtures.
+/// What can stand in front of CPU and link: one scheduler, one each, back-pressure between them, queue management, and
+/// mixtures.
 const SCHEDULERS: [&str; 9] =
     ["tradeoff:alpha=0.5", "drfq", "fifo", "pcfq", "drr+drr", "sfq+drr:full=hold", "red+red", "drq", "drr+red"];
 

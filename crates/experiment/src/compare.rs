@@ -105,7 +105,8 @@ pub struct Recorded {
     pub truncated: bool,
     /// Fairness among flows that were backlogged together; `None` if no two ever were for a whole interval.
     pub fairness: Option<Fairness>,
-    /// Part of its fair share that a backlogged flow is promised, and since when (seconds): alpha where the scheduler has that, else 1.
+    /// Part of its fair share that a backlogged flow is promised, and since when (seconds): alpha where the scheduler
+    /// has that, else 1.
     pub promises: Vec<(f64, f64)>,
     /// The worst shortfall of a backlogged flow below what it is promised, if that did not change.
     pub shortfall: Option<Shortfall>,
@@ -226,7 +227,8 @@ pub struct Interval {
     pub nonempty: f64,
     /// Integral of the fair dominant share of a flow of weight 1, seconds.
     pub fair: f64,
-    /// The Gini index of each resource against an ideal fluid at the interval's end, seconds; `None` with more than [`MOST_GINI_FLOWS`] flows.
+    /// The Gini index of each resource against an ideal fluid at the interval's end, seconds; `None` with more than
+    /// [`MOST_GINI_FLOWS`] flows.
     pub gini: Option<Vec<f64>>,
     /// The flows that had packets in the system.
     pub shares: Vec<ShareRow>,
@@ -269,14 +271,15 @@ macro_rules! with_resources {
     };
 }
 
-/// Put the scenario's input through each of `schedulers`, several at a time; results in their order, the same for any number of
-/// threads.
+/// Put the scenario's input through each of `schedulers`, several at a time; results in their order, the same for any
+/// number of threads.
 pub fn compare(scenario: &Scenario, schedulers: &[Spec], settings: &Settings<'_>) -> Result<Vec<Recorded>, RunError> {
     with_resources!(scenario.resources(), M => compare_over::<M>(scenario, schedulers, settings))
 }
 
-/// Check that these schedulers exist, are named once, fit the scenario and take its parameter changes. Changes that none of them takes, but a scheduler
-/// that the scenario names, are left out; they are checked as if it ran, and returned in words.
+/// Check that these schedulers exist, are named once, fit the scenario and take its parameter changes. Changes that
+/// none of them takes, but a scheduler that the scenario names, are left out; they are checked as if it ran, and
+/// returned in words.
 pub fn check(scenario: &Scenario, schedulers: &[Spec]) -> Result<Vec<String>, RunError> {
     with_resources!(scenario.resources(), M => check_over::<M>(scenario, schedulers))
 }
@@ -451,7 +454,8 @@ fn constant(promises: &[(f64, f64)]) -> Option<f64> {
     }
 }
 
-/// Whether the scheduler in front of a further resource sees the length that a packet has there, so that nobody uses what is predicted of it.
+/// Whether the scheduler in front of a further resource sees the length that a packet has there, so that nobody uses
+/// what is predicted of it.
 fn sees_new_length(spec: &Spec, estimate: &Estimate, resource: usize) -> bool {
     let separate = composition::parts(&spec.name).is_ok_and(|parts| parts.len() > 1);
     separate && resource > 0 && matches!(estimate, Estimate::Resized { .. })

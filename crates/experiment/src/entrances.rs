@@ -3,8 +3,8 @@
 use dovetail_sim::{Recorder, SimPacket};
 use dovetail_units::Time;
 
-/// Numbers the first packets of a run in the order in which the scheduler hands them out. By their times alone, those that bypass the first resource at one
-/// instant cannot be told from one that starts there before or after them.
+/// Numbers the first packets of a run in the order in which the scheduler hands them out. By their times alone, those
+/// that bypass the first resource at one instant cannot be told from one that starts there before or after them.
 pub struct Entrances {
     limit: usize,
     entered: u64,

@@ -1,8 +1,8 @@
 //! A directory of results that appears whole or not at all.
 //!
 //! Files are written to a hidden directory inside the output directory, hence on the same file system, and moved into
-//! place by [`Output::commit`]. Whatever goes wrong before, and if the [`Output`] is dropped without a commit, no file of
-//! it stays, nor a directory that it made.
+//! place by [`Output::commit`]. Whatever goes wrong before, and if the [`Output`] is dropped without a commit, no file
+//! of it stays, nor a directory that it made.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -64,12 +64,12 @@ pub struct Output {
 }
 
 impl Output {
-    /// Prepares to write files of these names into `directory`, which is made if it does not exist, with its parents. `inputs` is what is
-    /// read, of which `-` is standard input.
+    /// Prepares to write files of these names into `directory`, which is made if it does not exist, with its parents.
+    /// `inputs` is what is read, of which `-` is standard input.
     ///
     /// # Errors
-    /// If the directory cannot be made or written to, or is no directory; if one of the names is no plain file name, or something else
-    /// than a file, or one of `inputs`, stands there under it.
+    /// If the directory cannot be made or written to, or is no directory; if one of the names is no plain file name, or
+    /// something else than a file, or one of `inputs`, stands there under it.
     pub fn create(directory: impl Into<PathBuf>, names: &[&str], inputs: &[&Path]) -> Result<Output, OutputError> {
         let directory = directory.into();
         if directory.as_os_str().is_empty() {
@@ -127,11 +127,12 @@ impl Output {
         file.finish()
     }
 
-    /// Moves all files into place, replacing those of the same names and leaving others alone. Returns their paths in the
-    /// order in which they were opened.
+    /// Moves all files into place, replacing those of the same names and leaving others alone. Returns their paths in
+    /// the order in which they were opened.
     ///
     /// # Errors
-    /// If a file cannot be moved. What was moved before is taken back: new files are removed and replaced ones restored.
+    /// If a file cannot be moved. What was moved before is taken back: new files are removed and replaced ones
+    /// restored.
     pub fn commit(mut self) -> Result<Vec<PathBuf>, OutputError> {
         let Some(staging) = self.staging.take() else { return Ok(Vec::new()) };
         let mut moves = Moves { done: Vec::new(), kept: staging.path().join(".replaced") };

@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// `work` for each of `inputs`, at most `threads` (at least 1) at a time; results in their order, `None` for what was not begun before
-/// `cancel` became true.
+/// `work` for each of `inputs`, at most `threads` (at least 1) at a time; results in their order, `None` for what was
+/// not begun before `cancel` became true.
 pub(crate) fn in_parallel<I: Sync, O: Send>(
     threads: usize,
     cancel: &AtomicBool,

@@ -123,7 +123,8 @@ pub fn utilization_panel(run: &Recorded) -> UtilizationPanel {
     }
 }
 
-/// Dominant share by weight of every flow in every interval in which it was backlogged, with the fair share and what of it is promised.
+/// Dominant share by weight of every flow in every interval in which it was backlogged, with the fair share and what of
+/// it is promised.
 pub fn share_panel(run: &Recorded) -> SharePanel {
     let mut flows: Vec<FlowShares> =
         run.flows.iter().map(|f| FlowShares { group: f.group.clone(), points: Vec::new() }).collect();

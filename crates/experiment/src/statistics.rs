@@ -50,7 +50,8 @@ impl fmt::Display for Estimate {
 mod tests {
     use super::*;
 
-    /// Student's t, by so many times 0 and 1: the standard error of their mean is 1/2 over the root of the degrees of freedom.
+    /// Student's t, by so many times 0 and 1: the standard error of their mean is 1/2 over the root of the degrees of
+    /// freedom.
     fn quantile(pairs: usize) -> f64 {
         let values = [0.0, 1.0].repeat(pairs);
         Estimate::of(&values).half() * 2.0 * ((values.len() - 1) as f64).sqrt()
@@ -58,7 +59,8 @@ mod tests {
 
     #[test]
     fn quantiles_are_exact() {
-        // One degree of freedom is Cauchy's distribution. With three, the distribution is 1/2 + (x / (1 + x^2) + atan x) / pi of x = t / sqrt(3).
+        // One degree of freedom is Cauchy's distribution. With three, the distribution is 1/2 + (x / (1 + x^2) + atan
+        // x) / pi of x = t / sqrt(3).
         assert!((quantile(1) / (0.475 * std::f64::consts::PI).tan() - 1.0).abs() < 1e-12, "{}", quantile(1));
         let x = quantile(2) / 3.0_f64.sqrt();
         let part = 0.5 + (x / (1.0 + x * x) + x.atan()) / std::f64::consts::PI;
@@ -73,7 +75,8 @@ mod tests {
         }
     }
 
-    /// 1, 2, 3: variance 1, so the mean's standard error is 1 / sqrt(3); t for two degrees of freedom is 0.95 / sqrt(2 0.975 0.025).
+    /// 1, 2, 3: variance 1, so the mean's standard error is 1 / sqrt(3); t for two degrees of freedom is 0.95 / sqrt(2
+    /// 0.975 0.025).
     #[test]
     fn the_interval_of_three_values() {
         let of_three = Estimate::of(&[1.0, 2.0, 3.0]);

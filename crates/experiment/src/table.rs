@@ -15,8 +15,8 @@ const MOST_GROUPS: usize = 12;
 /// Columns between two columns.
 const GAP: u16 = 2;
 
-/// A table of at most this width. The first `texts` columns are texts, the others numbers. The first column and numbers are never broken; headers of
-/// numbers break at spaces, and texts do if it is at all possible.
+/// A table of at most this width. The first `texts` columns are texts, the others numbers. The first column and numbers
+/// are never broken; headers of numbers break at spaces, and texts do if it is at all possible.
 pub fn table(header: &[&str], texts: usize, rows: Vec<Vec<String>>, width: u16) -> Table {
     let words = words(header, texts, &rows);
     let room = fits(header, texts, &rows, width);
@@ -59,7 +59,8 @@ pub fn fits(header: &[&str], texts: usize, rows: &[Vec<String>], width: u16) -> 
     words(header, texts, rows).iter().map(|w| w + GAP + 1).sum::<u16>() <= width + GAP + 1
 }
 
-/// As [`table`], but of the columns named in `optional` as many are left out, first to last, as it takes to fit without breaking any text.
+/// As [`table`], but of the columns named in `optional` as many are left out, first to last, as it takes to fit without
+/// breaking any text.
 pub fn fitted(header: &[&str], texts: usize, rows: &[Vec<String>], width: u16, optional: &[&str]) -> Table {
     for left_out in 0..=optional.len() {
         let kept: Vec<usize> = (0..header.len()).filter(|&i| !optional[..left_out].contains(&header[i])).collect();

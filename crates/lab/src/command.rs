@@ -31,7 +31,8 @@ pub fn ip_batch(lines: &str) -> Result<(), LabError> {
     checked("ip -batch", output).map(drop)
 }
 
-/// Wait until `ip` with these arguments says `wanted` on each line that it prints, for at most five seconds: the kernel completes some things a little later.
+/// Wait until `ip` with these arguments says `wanted` on each line that it prints, for at most five seconds: the kernel
+/// completes some things a little later.
 pub fn ip_wait(arguments: &[&str], wanted: &str) -> Result<(), LabError> {
     let begun = now();
     loop {

@@ -19,10 +19,12 @@ pub const CLIENT_V6: Ipv6Addr = Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 1);
 /// The server's IPv6 address.
 pub const SERVER_V6: Ipv6Addr = Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 2);
 
-/// MAC addresses, locally administered: of the client, of the box towards it, of the box towards the server, of the server.
+/// MAC addresses, locally administered: of the client, of the box towards it, of the box towards the server, of the
+/// server.
 pub(crate) const MACS: [&str; 4] = ["02:d0:00:00:00:01", "02:d0:00:00:00:0a", "02:d0:00:00:00:0b", "02:d0:00:00:00:02"];
 
-/// MTUs that a lab can have, bytes: from what IPv6 needs to what makes the longest frame that a live box takes, 1920 bytes with their Ethernet header.
+/// MTUs that a lab can have, bytes: from what IPv6 needs to what makes the longest frame that a live box takes, 1920
+/// bytes with their Ethernet header.
 pub const MTUS: RangeInclusive<u16> = 1280..=1906;
 
 /// What a lab is to be like.
@@ -32,7 +34,8 @@ pub struct Options {
     pub name: String,
     /// MTU of all four interfaces in bytes, one of [`MTUS`]. Frames are up to 14 bytes longer.
     pub mtu: u16,
-    /// Congestion control of connections that choose none; one of those in `/proc/sys/net/ipv4/tcp_allowed_congestion_control`.
+    /// Congestion control of connections that choose none; one of those in
+    /// `/proc/sys/net/ipv4/tcp_allowed_congestion_control`.
     pub congestion_control: String,
     /// Whether connections use ECN (RFC 3168).
     pub ecn: bool,
@@ -84,7 +87,8 @@ impl Lab {
         Ok(lab)
     }
 
-    /// Remove the lab of this name, or what is left of it, with the processes in it, whoever made it. Says what there was; nothing is no error.
+    /// Remove the lab of this name, or what is left of it, with the processes in it, whoever made it. Says what there
+    /// was; nothing is no error.
     ///
     /// # Errors
     /// The user is not root, the name is wrong, or the kernel refuses.
@@ -105,7 +109,8 @@ impl Lab {
         Ok(removed)
     }
 
-    /// Where a box in it is to be talked to. Nothing is there before a box is; what one leaves there is removed with the lab.
+    /// Where a box in it is to be talked to. Nothing is there before a box is; what one leaves there is removed with
+    /// the lab.
     pub fn control_socket(&self) -> PathBuf {
         control_socket(&self.name)
     }
@@ -129,7 +134,8 @@ impl Lab {
         self.namespace(place).name().to_string()
     }
 
-    /// Do some work in the namespace of `place`, on a thread of its own: sockets opened and processes started there stay there.
+    /// Do some work in the namespace of `place`, on a thread of its own: sockets opened and processes started there
+    /// stay there.
     ///
     /// # Errors
     /// What the work returns, or the namespace is gone.
@@ -150,8 +156,9 @@ impl Lab {
         self.enter(place, || command.spawn().map_err(LabError::system(format!("start {program}"))))
     }
 
-    /// A counter of the kernel in the namespace of `place`, as in `/proc/net/snmp` and `/proc/net/netstat`: `("Udp", "RcvbufErrors")` counts
-    /// datagrams that the receiving program was too slow for, `("IpExt", "InCEPkts")` packets with congestion marks.
+    /// A counter of the kernel in the namespace of `place`, as in `/proc/net/snmp` and `/proc/net/netstat`: `("Udp",
+    /// "RcvbufErrors")` counts datagrams that the receiving program was too slow for, `("IpExt", "InCEPkts")`
+    /// packets with congestion marks.
     ///
     /// # Errors
     /// There is no such counter.
@@ -231,7 +238,8 @@ fn configure_end(
     write_setting("net/ipv6/conf/eth0/router_solicitations", "0")?;
     set_congestion_control(&options.congestion_control)?;
     write_setting("net/ipv4/tcp_ecn", if options.ecn { "1" } else { "0" })?;
-    // Else a connection whose first packet is lost, which is where those with data would be marked, would do without ECN.
+    // Else a connection whose first packet is lost, which is where those with data would be marked, would do without
+    // ECN.
     write_setting("net/ipv4/tcp_ecn_fallback", "0")?;
     // A connection shall not begin with what an earlier one has learnt.
     write_setting("net/ipv4/tcp_no_metrics_save", "1")?;

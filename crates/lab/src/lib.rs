@@ -1,5 +1,6 @@
-//! A laboratory of network namespaces: a client, a server, and a box between them whose two interfaces lead to one each. What stands in the box is not this
-//! crate's business. Traffic is generated and measured by the program itself, with sockets in the namespaces.
+//! A laboratory of network namespaces: a client, a server, and a box between them whose two interfaces lead to one
+//! each. What stands in the box is not this crate's business. Traffic is generated and measured by the program itself,
+//! with sockets in the namespaces.
 //!
 //! ```text
 //! dovetail-NAME-client           dovetail-NAME-box           dovetail-NAME-server
@@ -7,9 +8,10 @@
 //! 10.99.0.1, fd99::1           (no addresses at all)           10.99.0.2, fd99::2
 //! ```
 //!
-//! Client and server share one subnet and know each other's MAC address, so a bump in the wire needs to carry nothing but the traffic itself. All that a lab
-//! consists of is found by its name in the kernel (`/run/netns`, and the processes in a namespace): there is no file that could be lost or wrong. A box may have a control socket, whose path follows from the
-//! lab's name.
+//! Client and server share one subnet and know each other's MAC address, so a bump in the wire needs to carry nothing
+//! but the traffic itself. All that a lab consists of is found by its name in the kernel (`/run/netns`, and the
+//! processes in a namespace): there is no file that could be lost or wrong. A box may have a control socket, whose path
+//! follows from the lab's name.
 //!
 //! Everything here needs root.
 

@@ -1,5 +1,5 @@
-//! Turning off what interfaces do for the kernel. A veth hands over segments of 64 KB with checksums that nobody has computed; a box that forwards frames as they
-//! are would send them on like that, and TCP would never connect.
+//! Turning off what interfaces do for the kernel. A veth hands over segments of 64 KB with checksums that nobody has
+//! computed; a box that forwards frames as they are would send them on like that, and TCP would never connect.
 
 use std::io;
 use std::net::UdpSocket;
@@ -41,8 +41,8 @@ fn set(socket: &UdpSocket, interface: &str, command: u32) -> io::Result<()> {
     let name = request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1);
     name.zip(interface.bytes()).for_each(|(to, from)| *to = from as libc::c_char);
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: the request and the value it points at live until the call returns, and the kernel reads and writes only the eight bytes of an
-    // `ethtool_value` for these commands.
+    // SAFETY: the request and the value it points at live until the call returns, and the kernel reads and writes only
+    // the eight bytes of an `ethtool_value` for these commands.
     let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

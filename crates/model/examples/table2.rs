@@ -1,8 +1,8 @@
 //! The fluid makespans beside the paper's Table 2: `cargo run --release -p dovetail-model --example table2 [PACKETS]`.
 //!
-//! 60 flows send 800-byte packets, 2000 a second each, for 10 seconds (PACKETS = 20000 each). A packet takes 32 us on the
-//! link, and 7, 14 or 96.7 us on the CPU for flows 1-20, 21-40, 41-60. With fewer packets each one is larger, so that the
-//! totals stay; the CPU times of the first two groups may be given as a second argument, `7+14` by default.
+//! 60 flows send 800-byte packets, 2000 a second each, for 10 seconds (PACKETS = 20000 each). A packet takes 32 us on
+//! the link, and 7, 14 or 96.7 us on the CPU for flows 1-20, 21-40, 41-60. With fewer packets each one is larger, so
+//! that the totals stay; the CPU times of the first two groups may be given as a second argument, `7+14` by default.
 
 use std::error::Error;
 

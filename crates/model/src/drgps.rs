@@ -1,7 +1,7 @@
 //! DRGPS: the perfectly fair fluid allocation (the paper, section 3.2, equation (16)), for any weights and resources.
 //!
-//! Flow i receives the dominant share `w_i * d` with `d = 1 / max_r sum_i w_i * tbar_ir`: the largest `d` that no resource
-//! forbids. At least one resource (the bottleneck) is fully used.
+//! Flow i receives the dominant share `w_i * d` with `d = 1 / max_r sum_i w_i * tbar_ir`: the largest `d` that no
+//! resource forbids. At least one resource (the bottleneck) is fully used.
 
 use crate::error::ModelError;
 use crate::head::{Head, resources};

@@ -93,7 +93,8 @@ impl fmt::Display for ModelError {
 
 impl Error for ModelError {}
 
-/// `value` if it is a weight: within nine orders of magnitude of 1, so that sums of weights neither overflow nor vanish.
+/// `value` if it is a weight: within nine orders of magnitude of 1, so that sums of weights neither overflow nor
+/// vanish.
 pub(crate) fn weight(value: f64) -> Result<f64, ModelError> {
     in_range("weight", value, 1e-9..=1e9, "a number from 1e-9 to 1e9")
 }

@@ -4,7 +4,8 @@ use crate::error::{self, ModelError};
 
 /// The head packet of a backlogged flow.
 ///
-/// `normalised[r]` is tbar_r = tau_r / tau_dominant (equation (12)): in `[0, 1]`, and exactly 1 for the dominant resource.
+/// `normalised[r]` is tbar_r = tau_r / tau_dominant (equation (12)): in `[0, 1]`, and exactly 1 for the dominant
+/// resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Head {
     weight: f64,
@@ -14,7 +15,8 @@ pub struct Head {
 }
 
 impl Head {
-    /// A head packet with processing times `times_s` (seconds, one per resource) of a flow with `weight`. Seniority is 0.
+    /// A head packet with processing times `times_s` (seconds, one per resource) of a flow with `weight`. Seniority is
+    /// 0.
     ///
     /// # Errors
     /// [`ModelError::Empty`] without resources, or if all times are zero (such a packet has no dominant resource and

@@ -2,8 +2,8 @@
 //!
 //! A *fluid* schedule serves every backlogged flow's head packet on all resources at once and at the same progress
 //! (W. Wang, C. Feng, B. Li, B. Liang, "On the Fairness-Efficiency Tradeoff for Packet Processing with Multiple
-//! Resources", CoNEXT 2014, section 3.1; called "the paper" in this crate). It is the reference that the packet schedulers
-//! follow and are measured against.
+//! Resources", CoNEXT 2014, section 3.1; called "the paper" in this crate). It is the reference that the packet
+//! schedulers follow and are measured against.
 //!
 //! - [`head`]: a backlogged flow's head packet: processing times, normalised times, weight.
 //! - [`drgps`]: the fair allocation, equation (16), for any number of resources and any weights.

@@ -1,4 +1,5 @@
-//! The allocations of one moment: the paper's examples, degenerate cases, and the closed form against the linear program.
+//! The allocations of one moment: the paper's examples, degenerate cases, and the closed form against the linear
+//! program.
 
 use dovetail_model::{Allocation, Head, ModelError, Solver, Ties, Tradeoff, drgps};
 use proptest::prelude::*;
@@ -30,8 +31,8 @@ fn fig_2_fair_shares_are_three_fifths_and_use_two_thirds_of_the_link() {
 }
 
 /// Sections 1 and 3.3 of the paper disagree about which flow gets 24/25. 2/3 * 24/25 + 9/25 = 1 on the CPU and
-/// 24/25 + 1/9 * 9/25 = 1 on the link: flow 1 gets 24/25, as section 1 says. The other way round the CPU would be asked for
-/// 2/3 * 9/25 + 24/25 = 1.2.
+/// 24/25 + 1/9 * 9/25 = 1 on the link: flow 1 gets 24/25, as section 1 says. The other way round the CPU would be asked
+/// for 2/3 * 9/25 + 24/25 = 1.2.
 #[test]
 fn fig_1_efficient_shares_are_24_and_9_of_25_and_use_both_resources() {
     let efficient = tradeoff(0.0, &[&[2.0, 3.0], &[9.0, 1.0]]);
@@ -109,8 +110,8 @@ fn bad_input_is_refused_with_a_reason() {
     assert_eq!(policy.allocate(&three), Err(ModelError::ClosedForm { resources: 3 }));
 }
 
-/// Times from 0 to 20 in whole numbers: equal ratios, zeros and equal dominant resources all occur often, and normalised
-/// times are within the solver's recommended range of six orders of magnitude.
+/// Times from 0 to 20 in whole numbers: equal ratios, zeros and equal dominant resources all occur often, and
+/// normalised times are within the solver's recommended range of six orders of magnitude.
 fn any_heads(resources: usize) -> impl Strategy<Value = Vec<Head>> {
     let times = prop::collection::vec(0u8..=20, resources).prop_filter("needs service", |t| t.iter().any(|&t| t > 0));
     let head = (times, 1u8..=8).prop_map(|(times, weight)| {
@@ -128,8 +129,8 @@ fn any_ties() -> impl Strategy<Value = Ties> {
     prop_oneof![Just(Ties::Rotate), Just(Ties::Split)]
 }
 
-/// Each share keeps its guarantee and no resource is used above 1. `utilisation` sums at most 12 products of numbers up to 1
-/// behind a division: fewer than 40 roundings of at most 2^-53 each.
+/// Each share keeps its guarantee and no resource is used above 1. `utilisation` sums at most 12 products of numbers up
+/// to 1 behind a division: fewer than 40 roundings of at most 2^-53 each.
 fn assert_feasible(heads: &[Head], alpha: f64, found: &Allocation) {
     let tolerance = 40.0 * f64::EPSILON;
     for (head, share) in heads.iter().zip(&found.shares) {

@@ -177,13 +177,14 @@ fn the_integration_is_of_second_order() {
     }
 }
 
-/// One bottleneck link, `n` sources, pre-marking probability rho at the equilibrium. Linearised there, with g the slope of the curve,
+/// One bottleneck link, `n` sources, pre-marking probability rho at the equilibrium. Linearised there, with g the slope
+/// of the curve,
 ///
 ///     x' = -a x - (K / (n g)) rho,  y' = n x,  rho = g y,   delays adding up to tau
 ///     a = sqrt(8/3) rho / (N tau (1 + rho^2)),   K = 2 g n M / (N tau^2 rho (1 + rho^2))
 ///
-/// so the loop is `K e^(-s tau) / (s (s + a))`. It is stable up to the K at which the phase is 180 degrees where the gain is 1:
-/// `tan(w tau) = a / w`, `K = w sqrt(w^2 + a^2)`. This computation shares nothing with the integration.
+/// so the loop is `K e^(-s tau) / (s (s + a))`. It is stable up to the K at which the phase is 180 degrees where the
+/// gain is 1: `tan(w tau) = a / w`, `K = w sqrt(w^2 + a^2)`. This computation shares nothing with the integration.
 #[test]
 fn the_integration_turns_unstable_where_the_linearised_loop_does() {
     let (sources, rtt_s, acked, rho) = (10.0, 0.2, 2.0, 0.1);
@@ -249,8 +250,9 @@ fn inside_proposition_2_the_fluid_settles_and_far_outside_it_swings() {
     }
 }
 
-/// Equation (32) by hand: one CPU of 1e6 cycles/s and one link of 1e6 bit/s, two sources with 1 and 3 cycles/bit, packets of 1000 bits,
-/// 0.1 s. Gamma Gamma' = [[10, 4], [4, 2]]: smallest eigenvalue 6 - sqrt(32). Lambda_max = 1000/s, w_max = 3, |R| = 2.
+/// Equation (32) by hand: one CPU of 1e6 cycles/s and one link of 1e6 bit/s, two sources with 1 and 3 cycles/bit,
+/// packets of 1000 bits, 0.1 s. Gamma Gamma' = [[10, 4], [4, 2]]: smallest eigenvalue 6 - sqrt(32). Lambda_max =
+/// 1000/s, w_max = 3, |R| = 2.
 #[test]
 fn the_limit_is_equation_32() {
     let mut model = RenoNetwork::new();

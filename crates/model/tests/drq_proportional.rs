@@ -1,4 +1,5 @@
-//! Problem P: the paper's example (Fig. 2), the three regimes against the solver, random networks against the optimality conditions.
+//! Problem P: the paper's example (Fig. 2), the three regimes against the solver, random networks against the
+//! optimality conditions.
 
 use dovetail_model::ModelError;
 use dovetail_model::drq::{Hop, Network, Regime, Single, residuals, solve};
@@ -59,8 +60,8 @@ fn fig_2_bandwidth_limited_flows_have_a_quarter_of_the_link_each() {
     }
 }
 
-/// With `C/B = 2 sqrt 2` the densities lie evenly around C/B (`w_s w_(5-s) = (C/B)^2`), so that CPU and link are paid the same and
-/// `r_s / B = 1 / (2 (1 + w_s B / C))`.
+/// With `C/B = 2 sqrt 2` the densities lie evenly around C/B (`w_s w_(5-s) = (C/B)^2`), so that CPU and link are paid
+/// the same and `r_s / B = 1 / (2 (1 + w_s B / C))`.
 #[test]
 fn fig_2_jointly_limited_has_a_point_known_in_closed_form() {
     let ratio = 8.0_f64.sqrt();
@@ -96,7 +97,8 @@ fn fig_2_equal_rates_waste_bandwidth_while_the_cpu_is_short() {
     }
 }
 
-/// On the boundaries themselves a price and its resource's spare capacity are both zero, where the solver is least exact.
+/// On the boundaries themselves a price and its resource's spare capacity are both zero, where the solver is least
+/// exact.
 #[test]
 fn the_solver_agrees_with_the_closed_forms_in_every_regime_and_on_the_boundaries() {
     let flows = [(1.0, 1.0), (1.0, 2.0), (1.0, 4.0), (1.0, 8.0)];
@@ -181,8 +183,8 @@ fn flows_of_one_class_count_once() {
     assert_close(&solve(&network).expect("solvable").rates, &exact.rates, 1e-9);
 }
 
-/// Capacities and weights over four orders of magnitude: a Newton step that is too long puts a rate next to 0, from where it does not
-/// come back.
+/// Capacities and weights over four orders of magnitude: a Newton step that is too long puts a rate next to 0, from
+/// where it does not come back.
 #[test]
 fn unlike_capacities_and_weights_do_not_jam_the_solver() {
     let mut network = Network::new();

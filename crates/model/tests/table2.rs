@@ -25,8 +25,8 @@ fn makespan(input: &Input, alpha: f64, ties: Ties) -> f64 {
     run(input, &policy).expect("served").makespan_s()
 }
 
-/// The CPU times are determined by the table itself, which is printed with four digits and measured on a machine: two tenths
-/// of a per cent is what the calibration reaches.
+/// The CPU times are determined by the table itself, which is printed with four digits and measured on a machine: two
+/// tenths of a per cent is what the calibration reaches.
 #[test]
 fn fluid_makespans_are_those_of_table_2_for_both_tie_rules() {
     let input = table2([7.0, 14.0, 96.7]);
@@ -41,9 +41,9 @@ fn fluid_makespans_are_those_of_table_2_for_both_tie_rules() {
     }
 }
 
-/// Only the sum of the two link-bound CPU times counts: with 20 flows each it sets the CPU load of the fair allocation, and
-/// under the fair and the guaranteed part both groups advance alike. A packet more or less per flow at the change of phase
-/// is at most 60 packets of 9.67 ms on a resource.
+/// Only the sum of the two link-bound CPU times counts: with 20 flows each it sets the CPU load of the fair allocation,
+/// and under the fair and the guaranteed part both groups advance alike. A packet more or less per flow at the change
+/// of phase is at most 60 packets of 9.67 ms on a resource.
 #[test]
 fn table_2_depends_on_the_sum_of_the_link_bound_cpu_times() {
     let (one, other) = (table2([7.0, 14.0, 96.7]), table2([5.0, 16.0, 96.7]));

@@ -1,20 +1,22 @@
-//! `bf`: bottleneck fairness, the scheme of virtual software routers (Egi et al.) that the DRFQ paper (Ghodsi, Sekar, Zaharia, Stoica, SIGCOMM
-//! 2012, section 3.1) describes and finds wanting.
+//! `bf`: bottleneck fairness, the scheme of virtual software routers (Egi et al.) that the DRFQ paper (Ghodsi, Sekar,
+//! Zaharia, Stoica, SIGCOMM 2012, section 3.1) describes and finds wanting.
 //!
-//! Shares: equal (weighted) processing time on one resource at a time: on the one that was most in demand over the last interval.
+//! Shares: equal (weighted) processing time on one resource at a time: on the one that was most in demand over the last
+//! interval.
 //!
 //! * Parameters: `interval` = time after which it looks for the bottleneck again, above 0 s; default 100 ms. Can change
 //!   while running. `newcomers` = whether a flow pays a deposit before its first packet: `pay` (default), or `free` as
 //!   published for `sfq`.
-//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource are not looked at.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource
+//!   are not looked at.
 //! * Cost per packet: O(log n) for n backlogged flows.
 //! * Longest call: O(log n). When another resource becomes the bottleneck, the n flows that wait get their new tags
 //!   four at a time, with every packet that is served or comes, the longest waiting first. Those that have theirs are
 //!   served meanwhile, for at most n/4 packets; the others start at the same tag zero and make up for it. The
 //!   bottleneck is not looked for again before.
-//! * Guarantees: those of `sfq` on the bottleneck, as long as it stays the same. Nothing else, which is what it is here to show: a flow gains by
-//!   asking for more than it needs if that moves the bottleneck, and where equal shares of each resource make another the
-//!   bottleneck, it changes after every interval.
+//! * Guarantees: those of `sfq` on the bottleneck, as long as it stays the same. Nothing else, which is what it is here
+//!   to show: a flow gains by asking for more than it needs if that moves the bottleneck, and where equal shares of
+//!   each resource make another the bottleneck, it changes after every interval.
 //! * A flow can gain: while the bottleneck stays, what it can under `sfq`, which is nothing; with every change of it,
 //!   at most a packet of what others paid before. By asking for more than it needs it can move the bottleneck; that is
 //!   no strategy of [`gain`](crate::gain).
@@ -22,17 +24,17 @@
 //!   corrected by measurement.
 //! * Example: `bf`, `bf:interval=30 s`, `bf:newcomers=free`.
 //!
-//! Start tags on the bottleneck as in [`sfq`](crate::sfq). Demand for a resource is the processing time there of the packets handed out in
-//! the interval, by their estimates.
+//! Start tags on the bottleneck as in [`sfq`](crate::sfq). Demand for a resource is the processing time there of the
+//! packets handed out in the interval, by their estimates.
 //!
 //! Differences from the paper, with reasons:
-//! * The paper does not say how the bottleneck is found, nor how often. Here: the largest demand, at the first packet served after each multiple of the
-//!   interval; an interval in which nothing was served is passed over. Ties leave the bottleneck where it is. Until the first
-//!   interval is over it is the first resource.
-//! * When the bottleneck changes, all tags start from zero: what flows got of the new bottleneck before does not count, as it was not
-//!   shared out.
-//! * A measurement that comes after such a change moves the new tags by what it was wrong on the new bottleneck: at most the error
-//!   of the packets in the pipeline.
+//! * The paper does not say how the bottleneck is found, nor how often. Here: the largest demand, at the first packet
+//!   served after each multiple of the interval; an interval in which nothing was served is passed over. Ties leave the
+//!   bottleneck where it is. Until the first interval is over it is the first resource.
+//! * When the bottleneck changes, all tags start from zero: what flows got of the new bottleneck before does not count,
+//!   as it was not shared out.
+//! * A measurement that comes after such a change moves the new tags by what it was wrong on the new bottleneck: at
+//!   most the error of the packets in the pipeline.
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 

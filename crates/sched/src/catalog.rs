@@ -43,7 +43,8 @@ pub enum Resources {
 pub enum Weights {
     /// None.
     None,
-    /// One for all resources; of weights that differ by resource, [`FlowConfig::weight`](crate::FlowConfig::weight) stands for them.
+    /// One for all resources; of weights that differ by resource, [`FlowConfig::weight`](crate::FlowConfig::weight)
+    /// stands for them.
     One,
     /// That on the resource that is shared.
     Shared,
@@ -103,7 +104,8 @@ pub struct Brief {
     pub fairness: &'static str,
     /// Whether it is work conserving: `yes`, `no`, or under what condition.
     pub work_conserving: &'static str,
-    /// Whether a packet's processing times must be known before it is served: `no`, `at head` of its queue, or `yes`, on arrival.
+    /// Whether a packet's processing times must be known before it is served: `no`, `at head` of its queue, or `yes`,
+    /// on arrival.
     pub costs_ahead: &'static str,
     /// Where and when it was published, or by whom if the paper does not say when.
     pub paper: &'static str,
@@ -214,8 +216,8 @@ pub fn build<const M: usize, P: Send + 'static>(
     }
 }
 
-/// The names that a text such as `drr+wf2q+` joins by plus signs, just one if it joins none; never empty. Where a known name itself ends in a
-/// plus, as `wf2q+` does, it is read as long as possible. Blanks around names do not count.
+/// The names that a text such as `drr+wf2q+` joins by plus signs, just one if it joins none; never empty. Where a known
+/// name itself ends in a plus, as `wf2q+` does, it is read as long as possible. Blanks around names do not count.
 ///
 /// # Errors
 ///
@@ -235,7 +237,8 @@ pub(crate) fn split_names<'a>(text: &'a str, known: &[&'static str]) -> Result<V
     }
 }
 
-/// The disciplines that a name such as `drr+wf2q+` joins, one for each resource; one if it is just a discipline's name; never empty.
+/// The disciplines that a name such as `drr+wf2q+` joins, one for each resource; one if it is just a discipline's name;
+/// never empty.
 pub(crate) fn read_parts(name: &str) -> Result<Vec<&'static Entry>, SpecError> {
     let parts = split_names(name, &names()).map_err(|rest| unknown_part(name, rest))?;
     Ok(parts.iter().filter_map(|part| catalog().iter().find(|entry| entry.name == *part)).collect())

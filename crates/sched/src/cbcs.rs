@@ -1,24 +1,25 @@
-//! `cbcs`: composite bandwidth and CPU scheduling (Sabrina, Kanhere, Jha, IEEE Transactions on Parallel and Distributed Systems, 2007).
+//! `cbcs`: composite bandwidth and CPU scheduling (Sabrina, Kanhere, Jha, IEEE Transactions on Parallel and Distributed
+//! Systems, 2007).
 //!
-//! Shares: equal (weighted) total time, summed over all resources, by turns: one decision in front of the first resource, so that
-//! nothing is processed only to be dropped at the link.
+//! Shares: equal (weighted) total time, summed over all resources, by turns: one decision in front of the first
+//! resource, so that nothing is processed only to be dropped at the link.
 //!
-//! * Parameters: `quantum` = total time that a flow of weight 1 is credited per turn, above 0 s, or `auto` (default): the longest total
-//!   time by weight of the packets that came since no packet waited. Settable while running. `charge` = what a flow pays in the
-//!   end: `measured` (default) or `estimated`. `newcomers` = `pay` (default): a packet is served when its flow's credit covers it, or `free`: as
-//!   published, when there is any credit.
-//! * Cost per packet: O(1) with `auto`, and with a quantum not below any packet's total time divided by its flow's weight. With a smaller
-//!   one up to O(n) for n backlogged flows, however much smaller it is, and at most 256 turns.
-//! * Longest call: 256 turns in vain, with a small quantum, after it was changed, or with many flows in debt; then the round's quantum is raised to
-//!   what the next flow needs. With up to 85 backlogged flows that never happens.
-//! * A flow can gain: nothing beyond 1.05 by any of the strategies that are listed (see [`gain`](crate::gain)); but underestimated packets of
-//!   flows that do not come back are not paid for. With `newcomers=free` a stream of
-//!   new flows gets 1.9 times a flow's share, and Ptc / Q times with a small quantum: each has its first packet in advance.
-//! * Guarantees, with exact times: |W_i/w_i - W_j/w_j| <= Q + C_i/w_i + C_j/w_j over any interval in which flows i and j are backlogged, W the total
-//!   time received as of the decisions, C the longest of a packet, Q the largest quantum meanwhile. That is at most 3 Ptc_max with
-//!   equal weights and Q = Ptc_max (Theorem 3).
-//! * Weights: one, w_i. It is the paper's with phi's that differ by resource, too: only their sum counts there, and the mean, which is
-//!   [`FlowConfig::weight`](crate::FlowConfig::weight) then, is in proportion to it.
+//! * Parameters: `quantum` = total time that a flow of weight 1 is credited per turn, above 0 s, or `auto` (default):
+//!   the longest total time by weight of the packets that came since no packet waited. Settable while running. `charge`
+//!   = what a flow pays in the end: `measured` (default) or `estimated`. `newcomers` = `pay` (default): a packet is
+//!   served when its flow's credit covers it, or `free`: as published, when there is any credit.
+//! * Cost per packet: O(1) with `auto`, and with a quantum not below any packet's total time divided by its flow's
+//!   weight. With a smaller one up to O(n) for n backlogged flows, however much smaller it is, and at most 256 turns.
+//! * Longest call: 256 turns in vain, with a small quantum, after it was changed, or with many flows in debt; then the
+//!   round's quantum is raised to what the next flow needs. With up to 85 backlogged flows that never happens.
+//! * A flow can gain: nothing beyond 1.05 by any of the strategies that are listed (see [`gain`](crate::gain)); but
+//!   underestimated packets of flows that do not come back are not paid for. With `newcomers=free` a stream of new
+//!   flows gets 1.9 times a flow's share, and Ptc / Q times with a small quantum: each has its first packet in advance.
+//! * Guarantees, with exact times: |W_i/w_i - W_j/w_j| <= Q + C_i/w_i + C_j/w_j over any interval in which flows i and
+//!   j are backlogged, W the total time received as of the decisions, C the longest of a packet, Q the largest quantum
+//!   meanwhile. That is at most 3 Ptc_max with equal weights and Q = Ptc_max (Theorem 3).
+//! * Weights: one, w_i. It is the paper's with phi's that differ by resource, too: only their sum counts there, and the
+//!   mean, which is [`FlowConfig::weight`](crate::FlowConfig::weight) then, is in proportion to it.
 //! * Times need to be known, or predicted, on arrival for `auto`, else when a packet is served.
 //! * Example: `cbcs`, `cbcs:quantum=40 ms`, `cbcs:charge=estimated`.
 //!
@@ -29,21 +30,23 @@
 //! ```
 //!
 //! Differences from the paper, with reasons:
-//! * The paper serves a packet while CC_i > 0, so that a flow's turn may exceed its credit by almost a packet. A flow that stays pays for that
-//!   in its next turn; a new one has it for nothing if it does not come back, and a stream of new flows always. So credit must cover a packet
-//!   before it is served. Between flows that stay that changes the order, not the shares, nor the bound: CC_i is from 0 to w_i Q + C_i instead
-//!   of from -C_i to w_i Q.
-//! * The paper's quantum of flow i, w_i / w_min * Ptc_max, needs the smallest weight of all flows. Here it is w_i times the largest Ptc_j / w_j: that
-//!   lets every flow serve a packet per turn just as well, and turns are no longer. With equal weights both are the same. A round's
-//!   quantum is that at its beginning.
-//! * `auto`: the paper's Ptc_max is known in advance. Here it is raised by every packet that arrives or turns out longer, and falls back
-//!   when no packet waits. Theorem 3 holds with the last value.
+//! * The paper serves a packet while CC_i > 0, so that a flow's turn may exceed its credit by almost a packet. A flow
+//!   that stays pays for that in its next turn; a new one has it for nothing if it does not come back, and a stream of
+//!   new flows always. So credit must cover a packet before it is served. Between flows that stay that changes the
+//!   order, not the shares, nor the bound: CC_i is from 0 to w_i Q + C_i instead of from -C_i to w_i Q.
+//! * The paper's quantum of flow i, w_i / w_min * Ptc_max, needs the smallest weight of all flows. Here it is w_i times
+//!   the largest Ptc_j / w_j: that lets every flow serve a packet per turn just as well, and turns are no longer. With
+//!   equal weights both are the same. A round's quantum is that at its beginning.
+//! * `auto`: the paper's Ptc_max is known in advance. Here it is raised by every packet that arrives or turns out
+//!   longer, and falls back when no packet waits. Theorem 3 holds with the last value.
 //! * A flow whose queue becomes empty keeps what it owes (CC < 0) until no packet waits at all.
-//! * `charge=measured`: measured times replace the estimates, also downwards; the paper leaves them. A flow that measurements put into debt
-//!   passes turns. What a packet's measurement says after a time without waiting packets is ignored.
+//! * `charge=measured`: measured times replace the estimates, also downwards; the paper leaves them. A flow that
+//!   measurements put into debt passes turns. What a packet's measurement says after a time without waiting packets is
+//!   ignored.
 //! * Rounds in which no flow could serve a packet are taken at once.
 //! * A packet of no time at all counts as one nanosecond.
-//! * The limits of queued CPU time are not part of the discipline: any discipline can have them ([`Limit::time`](crate::Limit)).
+//! * The limits of queued CPU time are not part of the discipline: any discipline can have them
+//!   ([`Limit::time`](crate::Limit)).
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 

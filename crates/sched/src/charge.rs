@@ -1,5 +1,5 @@
-//! What a flow pays for a packet whose time was predicted: the estimate, or what was measured; and the one charge of the composite disciplines (`pcfq`, `cbcs`) for all
-//! resources.
+//! What a flow pays for a packet whose time was predicted: the estimate, or what was measured; and the one charge of
+//! the composite disciplines (`pcfq`, `cbcs`) for all resources.
 
 use dovetail_units::{Duration, ResourceVec};
 

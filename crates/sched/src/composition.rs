@@ -1,24 +1,24 @@
-//! `A+B`: one single-resource discipline in front of each resource of the pipeline, as routers and hosts do that share their CPU and
-//! their links apart. The baseline that the papers on several resources compare with.
+//! `A+B`: one single-resource discipline in front of each resource of the pipeline, as routers and hosts do that share
+//! their CPU and their links apart. The baseline that the papers on several resources compare with.
 //!
-//! Shares: resource k by the k-th discipline, as if it were alone. Nobody decides for all: the first discipline spends processing on packets
-//! that the next one may have no use for. A packet that needs nothing on the first resource goes straight to the second's discipline, behind the
-//! packets of its flow.
+//! Shares: resource k by the k-th discipline, as if it were alone. Nobody decides for all: the first discipline spends
+//! processing on packets that the next one may have no use for. A packet that needs nothing on the first resource goes
+//! straight to the second's discipline, behind the packets of its flow.
 //!
-//! * Parameters: `buffer` = packets of one flow that may wait in front of each further resource, from 1, or `none` for no limit;
-//!   default 64. `full` = what becomes of the packets of a flow whose buffer is full: `drop` (default) loses them, work and all;
-//!   `hold` keeps them in front of the resource before, and serves other flows there meanwhile. Any other parameter goes to every part
-//!   that has it; `resource` is implied.
+//! * Parameters: `buffer` = packets of one flow that may wait in front of each further resource, from 1, or `none` for
+//!   no limit; default 64. `full` = what becomes of the packets of a flow whose buffer is full: `drop` (default) loses
+//!   them, work and all; `hold` keeps them in front of the resource before, and serves other flows there meanwhile. Any
+//!   other parameter goes to every part that has it; `resource` is implied.
 //! * Cost per packet: the sum of the parts'.
-//! * Guarantees: each part's, for its resource among the flows that are backlogged there. None for several resources together: a flow
-//!   may gain by asking for more than it needs (DRFQ, section 3.1).
+//! * Guarantees: each part's, for its resource among the flows that are backlogged there. None for several resources
+//!   together: a flow may gain by asking for more than it needs (DRFQ, section 3.1).
 //! * Example: `drr+drr`, `wfq+wf2q+:buffer=16`, `sfq+sfq:full=hold`.
-//! * Papers: separate schedulers for CPU and link, with drops between them: Sabrina, Kanhere, Jha, IEEE TPDS 18(6), 2007, section 4.
-//!   Fair queueing at every resource with back-pressure between them ("per-resource fairness"): Ghodsi, Sekar, Zaharia, Stoica (DRFQ),
-//!   SIGCOMM 2012, section 3.1.
+//! * Papers: separate schedulers for CPU and link, with drops between them: Sabrina, Kanhere, Jha, IEEE TPDS 18(6),
+//!   2007, section 4. Fair queueing at every resource with back-pressure between them ("per-resource fairness"):
+//!   Ghodsi, Sekar, Zaharia, Stoica (DRFQ), SIGCOMM 2012, section 3.1.
 //!
-//! [`build_all`] makes the schedulers; the owner of the packets puts them in place. What is bounded by `full=hold`, and what
-//! becomes of packets that need nothing on the first resource, says [`Gate`].
+//! [`build_all`] makes the schedulers; the owner of the packets puts them in place. What is bounded by `full=hold`, and
+//! what becomes of packets that need nothing on the first resource, says [`Gate`].
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -63,15 +63,18 @@ pub struct Part<const M: usize, P> {
 
 /// The schedulers of a pipeline of `M` resources.
 ///
-/// Whoever owns the packets sets up every flow in all of them, puts arriving packets into the first, and a packet that comes to a further resource with
-/// a scheduler into that one; there it is asked [`next`](Scheduler::next) whenever this resource could take a packet. Every scheduler that
-/// handed a packet out hears how it gets on from there on, with the ticket that it gave for it.
+/// Whoever owns the packets sets up every flow in all of them, puts arriving packets into the first, and a packet that
+/// comes to a further resource with a scheduler into that one; there it is asked [`next`](Scheduler::next) whenever
+/// this resource could take a packet. Every scheduler that handed a packet out hears how it gets on from there on, with
+/// the ticket that it gave for it.
 pub struct Schedulers<const M: usize, P> {
     /// In front of the first resource.
     pub entrance: Part<M, P>,
-    /// In front of each further resource, by its number; `None` is a buffer in order of arrival. The first is always `None`.
+    /// In front of each further resource, by its number; `None` is a buffer in order of arrival. The first is always
+    /// `None`.
     pub between: [Option<Part<M, P>>; M],
-    /// The limit of every flow's queue in the schedulers between resources, to be set up instead of that at the entrance.
+    /// The limit of every flow's queue in the schedulers between resources, to be set up instead of that at the
+    /// entrance.
     pub buffer: Limit,
 }
 
@@ -170,8 +173,8 @@ pub fn parameters(name: &str) -> Option<Vec<&'static Parameter>> {
     Some(found)
 }
 
-/// Whether both are written alike, but for the order of parameters and for defaults that are written or not. Values are compared as texts:
-/// `alpha=0.85` and `alpha=0.850` are two.
+/// Whether both are written alike, but for the order of parameters and for defaults that are written or not. Values are
+/// compared as texts: `alpha=0.85` and `alpha=0.850` are two.
 pub fn same(a: &Spec, b: &Spec) -> bool {
     let named =
         |spec: &Spec| parts(&spec.name).ok().map(|parts| parts.iter().map(|entry| entry.name).collect::<Vec<_>>());

@@ -35,15 +35,16 @@ pub struct Limit {
     pub time: Option<TimeLimit>,
 }
 
-/// A limit of the estimated processing time that waits in one flow's queue, with hysteresis (CBCS paper, section 2.2): the packet that
-/// brings it above `upper` is the last one admitted until it is below `lower`, or no packet waits.
+/// A limit of the estimated processing time that waits in one flow's queue, with hysteresis (CBCS paper, section 2.2):
+/// the packet that brings it above `upper` is the last one admitted until it is below `lower`, or no packet waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimeLimit {
     /// On which resource, counted from 0 along the pipeline; on one that is not there no time waits.
     pub resource: usize,
     /// Above this much the queue closes (c_t^UL).
     pub upper: Duration,
-    /// Below this much it opens again (c_t^LL). If that is above `upper`, the queue opens as soon as it is not above `upper`.
+    /// Below this much it opens again (c_t^LL). If that is above `upper`, the queue opens as soon as it is not above
+    /// `upper`.
     pub lower: Duration,
 }
 
@@ -52,8 +53,9 @@ pub struct TimeLimit {
 pub struct FlowConfig<const M: usize> {
     /// The flow's weight: its fair share is proportional to it.
     pub weight: Weight,
-    /// Its weights on the resources one by one, where they differ. [`Entry::weights`](crate::catalog::Entry::weights) says what a discipline makes
-    /// of them: those that keep one weight for all resources look at `weight` only. `None` is `weight` on every resource.
+    /// Its weights on the resources one by one, where they differ. [`Entry::weights`](crate::catalog::Entry::weights)
+    /// says what a discipline makes of them: those that keep one weight for all resources look at `weight` only.
+    /// `None` is `weight` on every resource.
     pub weight_on: Option<[Weight; M]>,
     /// The limit of the flow's queue; packets beyond it are refused.
     pub limit: Limit,
@@ -66,7 +68,8 @@ impl<const M: usize> FlowConfig<M> {
     }
 }
 
-/// The longest processing time that is told apart from longer ones: some 18 minutes. No clock of a discipline can overflow by it.
+/// The longest processing time that is told apart from longer ones: some 18 minutes. No clock of a discipline can
+/// overflow by it.
 pub const LONGEST_TIME: Duration = Duration::from_nanos(1 << 40);
 
 /// A packet on its way into the scheduler.
@@ -76,9 +79,10 @@ pub struct Packet<const M: usize, P> {
     pub flow: FlowId,
     /// Its length in bytes.
     pub size: u32,
-    /// Its estimated processing time on every resource, divided by the number of the resource's parallel servers. More than
-    /// [`LONGEST_TIME`] counts as that. No time on the first of several resources says that the packet needs no processing there, for certain,
-    /// and may [`bypass`](Scheduler::bypass) it: where something is merely not known yet, estimate a nanosecond.
+    /// Its estimated processing time on every resource, divided by the number of the resource's parallel servers. More
+    /// than [`LONGEST_TIME`] counts as that. No time on the first of several resources says that the packet needs
+    /// no processing there, for certain, and may [`bypass`](Scheduler::bypass) it: where something is merely not
+    /// known yet, estimate a nanosecond.
     pub cost: ResourceVec<M>,
     /// The caller's own: a frame, an index, a request.
     pub payload: P,
@@ -125,9 +129,9 @@ pub struct Refused<P> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnknownFlow;
 
-/// Names a packet that was handed out, for [`Scheduler::progress`]. Self-contained: a scheduler keeps no record of it, so a ticket that never
-/// comes back costs no memory. A discipline that counts packets in the pipeline goes on counting it, though: report every packet's
-/// end on the last resource, or that it was abandoned.
+/// Names a packet that was handed out, for [`Scheduler::progress`]. Self-contained: a scheduler keeps no record of it,
+/// so a ticket that never comes back costs no memory. A discipline that counts packets in the pipeline goes on counting
+/// it, though: report every packet's end on the last resource, or that it was abandoned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ticket<const M: usize> {
     pub(crate) flow: FlowId,
@@ -145,7 +149,8 @@ impl<const M: usize> Ticket<M> {
         Self { flow, charged, tags, epoch: 0, reached: 0 }
     }
 
-    /// How far a packet is of which this is reported: grows along the pipeline, 0 is handed out, and left unfinished is beyond all.
+    /// How far a packet is of which this is reported: grows along the pipeline, 0 is handed out, and left unfinished is
+    /// beyond all.
     pub(crate) fn stage(resource: usize, event: Progress) -> u32 {
         let before = u32::try_from(resource).unwrap_or(u32::MAX).saturating_mul(2);
         match event {
@@ -230,15 +235,16 @@ pub struct Stats {
 
 /// A packet scheduler over `M` resources in series (resource 0 first) with payloads `P`.
 ///
-/// The caller owns time and the resources. Whenever the first resource could take a packet, it asks [`next`](Self::next);
-/// it then tells the scheduler how the packet gets on with [`progress`](Self::progress).
+/// The caller owns time and the resources. Whenever the first resource could take a packet, it asks
+/// [`next`](Self::next); it then tells the scheduler how the packet gets on with [`progress`](Self::progress).
 ///
 /// * `now` must not run backwards; an earlier `now` is treated as the latest one seen.
 /// * What changes the answer of `next`: `enqueue`, `progress`, `set`, the passing of the instant in [`Next::At`], flow
 ///   set-up and tear-down. After any of these, ask again; between them the answer stays.
 /// * Packets of one flow come out in the order in which they went in.
-/// * Some disciplines (see [`catalog`](crate::catalog())) count packets in the pipeline and answer [`Next::AwaitProgress`]
-///   until `progress` says that one finished on the last resource or was abandoned. Others ignore `progress`.
+/// * Some disciplines (see [`catalog`](crate::catalog())) count packets in the pipeline and answer
+///   [`Next::AwaitProgress`] until `progress` says that one finished on the last resource or was abandoned. Others
+///   ignore `progress`.
 /// * Cost per call: O(1) or O(log n) in the number of backlogged flows n, as the discipline states, amortised over
 ///   packets. No call blocks, waits or allocates in the steady state.
 /// * A scheduler may move to another thread, as its packets may.
@@ -274,13 +280,14 @@ pub trait Scheduler<const M: usize, P>: Send {
     /// What to put into the first resource now.
     fn next(&mut self, now: Time) -> Next<M, P>;
 
-    /// What may go past the first resource while that is busy: the packet that [`next`](Self::next) would hand out, if it needs nothing there
-    /// (PCFQ paper, section 2.2: "packets that do not require processing can bypass the CPU"), and of a
-    /// [composition](crate::composition) the first packet of any flow that needs nothing. Hand it to the next resource, in its order of
-    /// arrival there.
+    /// What may go past the first resource while that is busy: the packet that [`next`](Self::next) would hand out, if
+    /// it needs nothing there (PCFQ paper, section 2.2: "packets that do not require processing can bypass the
+    /// CPU"), and of a [composition](crate::composition) the first packet of any flow that needs nothing. Hand it
+    /// to the next resource, in its order of arrival there.
     ///
-    /// `may_pass` says of a packet that needs nothing whether there is room for it and no packet of its flow on the first resource, which it would
-    /// overtake. When the answer is [`Next::AwaitProgress`], a packet that needs the first resource may still wait for it.
+    /// `may_pass` says of a packet that needs nothing whether there is room for it and no packet of its flow on the
+    /// first resource, which it would overtake. When the answer is [`Next::AwaitProgress`], a packet that needs the
+    /// first resource may still wait for it.
     ///
     /// Without an implementation of its own a scheduler lets nothing pass. Cost as of `next`.
     fn bypass(&mut self, _now: Time, _may_pass: &mut dyn FnMut(&P) -> bool) -> Next<M, P> {
@@ -289,8 +296,9 @@ pub trait Scheduler<const M: usize, P>: Send {
 
     /// Hear what became of a packet on `resource`. Charges are corrected by what was measured, and the ticket notes it.
     ///
-    /// Reports of a packet go along the pipeline, starts before ends. The start on resource 0 need not be reported. A report that says no more than an
-    /// earlier one of the same ticket changes nothing, whatever it measured; nor does one of a resource that is not there.
+    /// Reports of a packet go along the pipeline, starts before ends. The start on resource 0 need not be reported. A
+    /// report that says no more than an earlier one of the same ticket changes nothing, whatever it measured; nor
+    /// does one of a resource that is not there.
     fn progress(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress);
 
     /// Change a parameter while running, by the name and in the form it has in a [`Spec`](crate::Spec).

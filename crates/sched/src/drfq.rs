@@ -2,13 +2,15 @@
 //!
 //! Shares: equal (weighted) service on each flow's dominant resource, by start tags on a virtual time.
 //!
-//! * Parameters: `mode` = `memoryless` (default), `dovetail`, or `delta=<time>` instead of `mode`: how long a flow's use of one
-//!   resource is remembered when it is charged for another. `window` = packets inside the pipeline at most
-//!   (1 or more): longer buffers between resources void the fairness of the service actually received, shorter ones leave
-//!   resources idle. The default follows the number of backlogged flows, but is at least 4 per server: flows with equal tags are
-//!   served one after another, so complementary packets may stand a round of flows apart, and flows of cheap packets have several in a round.
-//!   `newcomers` = whether a flow pays a deposit before its first packet: `pay` (default), or `free` as published.
-//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource are not looked at.
+//! * Parameters: `mode` = `memoryless` (default), `dovetail`, or `delta=<time>` instead of `mode`: how long a flow's
+//!   use of one resource is remembered when it is charged for another. `window` = packets inside the pipeline at most
+//!   (1 or more): longer buffers between resources void the fairness of the service actually received, shorter ones
+//!   leave resources idle. The default follows the number of backlogged flows, but is at least 4 per server: flows with
+//!   equal tags are served one after another, so complementary packets may stand a round of flows apart, and flows of
+//!   cheap packets have several in a round. `newcomers` = whether a flow pays a deposit before its first packet: `pay`
+//!   (default), or `free` as published.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource
+//!   are not looked at.
 //! * Cost per packet: O(log n) for n backlogged flows.
 //! * Longest call: O(log n).
 //! * Guarantees, for flows whose dominant resource does not change while they are backlogged, at the entrance of the
@@ -30,16 +32,17 @@
 //! V(t,j) = the largest B(S(p,j)) of the packets that have started on j
 //! ```
 //!
-//! Served is the packet with the smallest max_j S(p,j); ties compare the tags sorted in descending order, then the flow's index.
-//! Memoryless keeps one tag: the largest s_j is charged, and V is the largest S of the packets that have started anywhere.
+//! Served is the packet with the smallest max_j S(p,j); ties compare the tags sorted in descending order, then the
+//! flow's index. Memoryless keeps one tag: the largest s_j is charged, and V is the largest S of the packets that have
+//! started anywhere.
 //!
 //! Differences from the paper, with reasons:
 //! * S + d stands in the place of S where packets are compared and V is set, d the flow's deposit on the resource
 //!   ([`flow_tags`](crate::flow_tags)): published, a flow that comes is served before all others, so that a stream of
 //!   ever new flows starves them. V follows the packets that are handed out, on all resources: until they have started,
 //!   a new flow would begin behind them. And V at its arrival is nothing to a packet that comes behind another one.
-//! * V never falls, also when the pipeline is empty. With V = 0 on an empty pipeline and old finish tags kept, a flow that had used
-//!   an idle system would wait for all that it used before when another flow comes.
+//! * V never falls, also when the pipeline is empty. With V = 0 on an empty pipeline and old finish tags kept, a flow
+//!   that had used an idle system would wait for all that it used before when another flow comes.
 //! * With `newcomers=free` every packet is stamped with V on its arrival, as the definition says (not when it becomes
 //!   first in its queue); and behind the first resource V is right to 2^-12 ns, which is what tickets bear.
 //! * `delta=0 s` is `memoryless` in full: one V for all resources.

@@ -3,31 +3,33 @@
 //! Shares: equal (weighted) processing time on one resource, by turns.
 //!
 //! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link).
-//!   `quantum` = time that a flow of weight 1 gets per turn, above 0 s, or `auto` (default): as much as lets every backlogged
-//!   flow serve a packet in every round. Settable while running. `charge` = what a flow pays in the end: `measured` (default) or `estimated`.
+//!   `quantum` = time that a flow of weight 1 gets per turn, above 0 s, or `auto` (default): as much as lets every
+//!   backlogged flow serve a packet in every round. Settable while running. `charge` = what a flow pays in the end:
+//!   `measured` (default) or `estimated`.
 //! * Weights: that on the resource that is shared.
-//! * Cost per packet: O(1) with `auto`, and with a quantum not below any packet's time divided by its flow's weight. With a smaller
-//!   one up to O(n) for n backlogged flows, however much smaller it is, and at most 256 turns.
-//! * Longest call: 256 turns in vain, with a small quantum, after it was changed, or with many flows in debt; then the round's quantum is raised to
-//!   what the next flow needs. With up to 85 backlogged flows that never happens.
-//! * A flow can gain: nothing beyond 1.05 by any of the strategies that are listed (see [`gain`](crate::gain)); but underestimated packets of
-//!   flows that do not come back are not paid for.
-//! * Guarantees: |W_i/w_i - W_j/w_j| <= Q + s_i/w_i + s_j/w_j over any interval in which flows i and j are backlogged, W the time
-//!   received on the resource, s the longest of a packet, and Q the largest quantum meanwhile (the paper's 2 Max + Q); one that was raised is
-//!   at most the longest packet by weight and what flows owe.
+//! * Cost per packet: O(1) with `auto`, and with a quantum not below any packet's time divided by its flow's weight.
+//!   With a smaller one up to O(n) for n backlogged flows, however much smaller it is, and at most 256 turns.
+//! * Longest call: 256 turns in vain, with a small quantum, after it was changed, or with many flows in debt; then the
+//!   round's quantum is raised to what the next flow needs. With up to 85 backlogged flows that never happens.
+//! * A flow can gain: nothing beyond 1.05 by any of the strategies that are listed (see [`gain`](crate::gain)); but
+//!   underestimated packets of flows that do not come back are not paid for.
+//! * Guarantees: |W_i/w_i - W_j/w_j| <= Q + s_i/w_i + s_j/w_j over any interval in which flows i and j are backlogged,
+//!   W the time received on the resource, s the longest of a packet, and Q the largest quantum meanwhile (the paper's 2
+//!   Max + Q); one that was raised is at most the longest packet by weight and what flows owe.
 //! * Times need to be known when a packet is first in its queue; a wrong one is corrected in the flow's deficit, unless
 //!   `charge=estimated`.
 //! * Example: `drr`, `drr:quantum=120 us`, `drr:resource=0`, `drr:charge=estimated`.
 //!
-//! Backlogged flows stand in a list. The first flow's deficit grows by its quantum; it serves packets as long as the next
-//! one's time is at most the deficit, which falls by it; then it goes to the end of the list. A flow that joins stands at the
-//! end, and a flow without packets leaves and loses its deficit.
+//! Backlogged flows stand in a list. The first flow's deficit grows by its quantum; it serves packets as long as the
+//! next one's time is at most the deficit, which falls by it; then it goes to the end of the list. A flow that joins
+//! stands at the end, and a flow without packets leaves and loses its deficit.
 //!
 //! Differences from the paper, with reasons:
-//! * Deficits count time divided by weight, so that one quantum is that of every flow, and flows with w get w times as much.
-//! * `auto`: the quantum of a round is the largest time by weight of the first packets met in the round before or joined since.
-//!   The paper's "at least the largest packet", which makes DRR O(1), then needs no knowledge of packets to come, and one
-//!   packet of minutes does not make turns long for ever.
+//! * Deficits count time divided by weight, so that one quantum is that of every flow, and flows with w get w times as
+//!   much.
+//! * `auto`: the quantum of a round is the largest time by weight of the first packets met in the round before or
+//!   joined since. The paper's "at least the largest packet", which makes DRR O(1), then needs no knowledge of packets
+//!   to come, and one packet of minutes does not make turns long for ever.
 //! * A deficit may be negative after a measured time: the flow pays in its next turns, also after a pause.
 //! * Rounds in which no flow could serve a packet are taken at once.
 //! * A packet of no time on the resource counts as one nanosecond.

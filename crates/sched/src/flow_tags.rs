@@ -28,8 +28,8 @@
 //!   deposit once, and again what a larger packet adds; one that is removed leaves it behind, less the price of its
 //!   last packet.
 //!
-//! When the weight of a flow that waits changes, T - V changes with it: what the flow is owed, and has still to wait for,
-//! is the same time as before.
+//! When the weight of a flow that waits changes, T - V changes with it: what the flow is owed, and has still to wait
+//! for, is the same time as before.
 
 use dovetail_units::{Duration, Weight};
 

@@ -53,8 +53,8 @@ impl Strategy {
     }
 }
 
-/// The most that a flow gains by a strategy under a discipline's defaults: its service as a multiple of the fair share of one flow, among rivals that
-/// are backlogged throughout.
+/// The most that a flow gains by a strategy under a discipline's defaults: its service as a multiple of the fair share
+/// of one flow, among rivals that are backlogged throughout.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Gain {
     /// By what.

@@ -1,5 +1,5 @@
-//! What stands around the disciplines of a [`composition`](crate::composition): packets that need no processing pass the first one by, and a
-//! flow whose buffer in front of the next resource is full is not served.
+//! What stands around the disciplines of a [`composition`](crate::composition): packets that need no processing pass
+//! the first one by, and a flow whose buffer in front of the next resource is full is not served.
 
 use alloc::boxed::Box;
 
@@ -15,16 +15,19 @@ use crate::steps;
 /// served.
 const PROMISES: usize = 4;
 
-/// Any discipline, behind a window of credits for every flow: under [`PerFlow`](crate::PerFlow) a scheduler that never has more than
-/// `window` packets of a flow on their way from it to the next resource, and hands packets that need nothing on the first resource out at once.
+/// Any discipline, behind a window of credits for every flow: under [`PerFlow`](crate::PerFlow) a scheduler that never
+/// has more than `window` packets of a flow on their way from it to the next resource, and hands packets that need
+/// nothing on the first resource out at once.
 ///
-/// * In front of the first resource, a packet that needs nothing there ([`Packet::cost`]) is nothing to the discipline within, as it takes no part of
-///   what that shares. As soon as it is its flow's first packet (packets keep their order) and has credit, it is the next to be handed out,
-///   also by [`bypass`](Scheduler::bypass), in the order in which packets of all flows become so.
-/// * On its way is a packet from when it is handed out, or promised to the discipline within, until its start on the next resource is
-///   reported, or its end there, or that it was abandoned before. So the window counts the packets in service on this resource, and as a
-///   packet in service always has its place in the next buffer, a flow's buffer of `window` packets can never overflow, nor can
-///   a flow block a server. With several resources in series, each has such a window, for the buffer behind it.
+/// * In front of the first resource, a packet that needs nothing there ([`Packet::cost`]) is nothing to the discipline
+///   within, as it takes no part of what that shares. As soon as it is its flow's first packet (packets keep their
+///   order) and has credit, it is the next to be handed out, also by [`bypass`](Scheduler::bypass), in the order in
+///   which packets of all flows become so.
+/// * On its way is a packet from when it is handed out, or promised to the discipline within, until its start on the
+///   next resource is reported, or its end there, or that it was abandoned before. So the window counts the packets in
+///   service on this resource, and as a packet in service always has its place in the next buffer, a flow's buffer of
+///   `window` packets can never overflow, nor can a flow block a server. With several resources in series, each has
+///   such a window, for the buffer behind it.
 /// * The discipline within knows a flow's first packets only, as many as its window allows: to it, a flow that waits
 ///   for credit is idle. Of packets that waited behind one that passes it is told four at a time, with each that is
 ///   served, so that no call grows with the queue. The packets themselves, and the books, are kept outside of it;
@@ -112,12 +115,14 @@ impl<const M: usize> Gate<M> {
         queues.flow_mut(flow).state = window;
     }
 
-    /// Whether the discipline within handed the packet out. What it hands out is charged, and it has no use for reports of later resources.
+    /// Whether the discipline within handed the packet out. What it hands out is charged, and it has no use for reports
+    /// of later resources.
     fn is_known(&self, ticket: &Ticket<M>) -> bool {
         self.next_resource > 1 || ticket.charged.iter().next() != Some(&Duration::ZERO)
     }
 
-    /// Whether this report is the first that says that the packet needs no place in front of the next resource any more.
+    /// Whether this report is the first that says that the packet needs no place in front of the next resource any
+    /// more.
     fn returns_credit(&self, ticket: &Ticket<M>, resource: usize, event: Progress) -> bool {
         let arrived = Ticket::<M>::stage(self.next_resource, Progress::Started);
         ticket.reached < arrived && Ticket::<M>::stage(resource, event) >= arrived

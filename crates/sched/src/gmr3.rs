@@ -2,20 +2,25 @@
 //!
 //! Shares: equal weighted dominant service, by turns that heavy flows have more often, not longer.
 //!
-//! * Parameters: `progress` as for [`mr3`](crate::mr3). `largest` = the longest time L of a packet on any resource, if it is known in
-//!   advance; a longer packet raises it. `newcomers` = `pay` (default): a flow that becomes backlogged starts as one that is L ahead, or `free`, as
-//!   published: with nothing.
-//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource are not looked at.
+//! * Parameters: `progress` as for [`mr3`](crate::mr3). `largest` = the longest time L of a packet on any resource, if
+//!   it is known in advance; a longer packet raises it. `newcomers` = `pay` (default): a flow that becomes backlogged
+//!   starts as one that is L ahead, or `free`, as published: with nothing.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource
+//!   are not looked at.
 //! * Cost per packet: O(1); flows becoming backlogged, idle, or being removed: O(1).
-//! * Longest call: 64 turns that flows in debt pass; then the next flow has a packet in spite of its debt, and owes that too.
-//! * A flow can gain: up to 2 over rivals that never have more than one packet, which is all that these have of a turn that is worth up to 2 L. Nothing
-//!   beyond 1.05 by any other of the strategies that are listed (see [`gain`](crate::gain)), as long as estimates are right or it stays: in k turns it has at most k c_i - L + L. With `newcomers=free` a flow that empties its queue of two packets and refills it, and
-//!   a stream of new flows, get up to (c_i + L) / c_i times its share. Underestimated packets of flows that do not come back are not paid for.
-//! * Guarantees, w_i the flow's weight over the sum of the weights of backlogged flows: from one turn of flow i to its next there are fewer
-//!   than 8 / w_i turns, of less than 3 L each on any resource, so that its delay is O(L / w_i) + O(m L) for m resources, whatever the
-//!   number of flows. Flows that leave count until intervals of all classes begin.
-//!   No constant is known for certain: the largest found in a search of 270 million packets (m = 2, 3, 4; single servers) were 7.4 L
-//!   (1/w_i + 1/w_j) between the services per weight of two backlogged flows, and 7 L / w_i + 3 m L of packet delay.
+//! * Longest call: 64 turns that flows in debt pass; then the next flow has a packet in spite of its debt, and owes
+//!   that too.
+//! * A flow can gain: up to 2 over rivals that never have more than one packet, which is all that these have of a turn
+//!   that is worth up to 2 L. Nothing beyond 1.05 by any other of the strategies that are listed (see
+//!   [`gain`](crate::gain)), as long as estimates are right or it stays: in k turns it has at most k c_i - L + L. With
+//!   `newcomers=free` a flow that empties its queue of two packets and refills it, and a stream of new flows, get up to
+//!   (c_i + L) / c_i times its share. Underestimated packets of flows that do not come back are not paid for.
+//! * Guarantees, w_i the flow's weight over the sum of the weights of backlogged flows: from one turn of flow i to its
+//!   next there are fewer than 8 / w_i turns, of less than 3 L each on any resource, so that its delay is O(L / w_i) +
+//!   O(m L) for m resources, whatever the number of flows. Flows that leave count until intervals of all classes begin.
+//!   No constant is known for certain: the largest found in a search of 270 million packets (m = 2, 3, 4; single
+//!   servers) were 7.4 L (1/w_i + 1/w_j) between the services per weight of two backlogged flows, and 7 L / w_i + 3 m L
+//!   of packet delay.
 //! * Not work conserving where it waits for progress, as [`mr3`](crate::mr3).
 //! * Example: `gmr3`, `gmr3:largest=200 us`.
 //!
@@ -34,30 +39,32 @@
 //! newcomers=free        EC_i = 0 on leaving
 //! ```
 //!
-//! In the paper weights sum to at most 1, group k holds weights from 2^-k up to 2^-(k-1), and its intervals are 2^k slots long: here
-//! 2^k = S / 2^g. Classes are fixed and time is scaled instead, so that no flow changes its class when others come and go: a change of S
-//! only changes how long a slot takes. As intervals are nested, the one that ends first is the shortest one, and the next class is found
-//! as the highest bit set in a word.
+//! In the paper weights sum to at most 1, group k holds weights from 2^-k up to 2^-(k-1), and its intervals are 2^k
+//! slots long: here 2^k = S / 2^g. Classes are fixed and time is scaled instead, so that no flow changes its class when
+//! others come and go: a change of S only changes how long a slot takes. As intervals are nested, the one that ends
+//! first is the shortest one, and the next class is found as the highest bit set in a word.
 //!
-//! L is at first `largest`, and raised to the dominant time of every longer packet that is served, as estimated and as measured, so
-//! that a turn always serves at least one packet. It falls back when no packet waits. The bounds hold with the final L: flows
-//! of one class whose turns of one interval stand before and after a rise are due different credit once, and all rises together make
-//! up at most one turn's credit. One packet with an absurd estimate makes turns long until no packet waits; limit estimates where
-//! they come from users.
+//! L is at first `largest`, and raised to the dominant time of every longer packet that is served, as estimated and as
+//! measured, so that a turn always serves at least one packet. It falls back when no packet waits. The bounds hold with
+//! the final L: flows of one class whose turns of one interval stand before and after a rise are due different credit
+//! once, and all rises together make up at most one turn's credit. One packet with an absurd estimate makes turns long
+//! until no packet waits; limit estimates where they come from users.
 //!
-//! Differences from the paper, with reasons. The text of the paper was not at hand; the algorithm is that of its abstract and of
-//! published descriptions of it and of Stratified Round Robin, on which it builds.
-//! * R counts rounded weights, since a flow takes 2^g / S of the slots, not w_i / S. S is raised at once, and lowered when intervals
-//!   of all classes with flows begin, so that turns granted in the current intervals still fit.
+//! Differences from the paper, with reasons. The text of the paper was not at hand; the algorithm is that of its
+//! abstract and of published descriptions of it and of Stratified Round Robin, on which it builds.
+//! * R counts rounded weights, since a flow takes 2^g / S of the slots, not w_i / S. S is raised at once, and lowered
+//!   when intervals of all classes with flows begin, so that turns granted in the current intervals still fit.
 //! * A flow that becomes backlogged has its first turn in the next interval of its class.
-//! * As published, a flow that leaves is forgiven what its last turn exceeded, up to L, and can have that in every turn, by emptying the queue at
-//!   the right moment or with ever new flows. With `newcomers=pay` it pays in advance. All bounds hold, since 0 <= EC_i <= L.
-//! * Progress control, a flow that is alone, and measured costs: as for [`mr3`](crate::mr3). A flow in debt (EC_i > c_i) passes turns, all at once
-//!   if it is alone.
-//! * The turn of a flow that also had the turn before begins as soon as fewer than 2 m packets of all flows are in the pipeline: a flow with more than
-//!   half of R has turns next to each other, and the first resource would idle between them. The delay holds, since so few packets are less
-//!   than the turns that it allows for.
-//! * A packet counts at least 1 ns, so that every turn ends. Credits are whole nanoseconds; what they have below is carried to the next turn.
+//! * As published, a flow that leaves is forgiven what its last turn exceeded, up to L, and can have that in every
+//!   turn, by emptying the queue at the right moment or with ever new flows. With `newcomers=pay` it pays in advance.
+//!   All bounds hold, since 0 <= EC_i <= L.
+//! * Progress control, a flow that is alone, and measured costs: as for [`mr3`](crate::mr3). A flow in debt (EC_i >
+//!   c_i) passes turns, all at once if it is alone.
+//! * The turn of a flow that also had the turn before begins as soon as fewer than 2 m packets of all flows are in the
+//!   pipeline: a flow with more than half of R has turns next to each other, and the first resource would idle between
+//!   them. The delay holds, since so few packets are less than the turns that it allows for.
+//! * A packet counts at least 1 ns, so that every turn ends. Credits are whole nanoseconds; what they have below is
+//!   carried to the next turn.
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 

@@ -1,6 +1,6 @@
-//! Every discipline for the payloads and the numbers of resources that most callers have, compiled once, here. Builds for tests share generic
-//! code between crates (the compiler does at `opt-level` 0 and 1); without this, each test that builds a scheduler by its name compiles all
-//! of them again, which takes longer than all else that is done for it.
+//! Every discipline for the payloads and the numbers of resources that most callers have, compiled once, here. Builds
+//! for tests share generic code between crates (the compiler does at `opt-level` 0 and 1); without this, each test that
+//! builds a scheduler by its name compiles all of them again, which takes longer than all else that is done for it.
 
 use crate::{Schedulers, Shape, Spec, SpecError, build_all};
 

@@ -7,13 +7,15 @@
 //! * [`per_flow`]: per-flow queues, limits and books, once for all disciplines; a [`Discipline`] only decides whose
 //!   head packet is next.
 //! * [`fifo`], [`drfq`], [`mr3`], [`gmr3`], [`drgps`], [`tradeoff`], [`atfq`]: the disciplines.
-//! * [`drr`], [`wfq`], [`wf2q_plus`], [`sfq`], [`scfq`]: disciplines that share one resource; [`one_resource`] is what they
-//!   have in common.
-//! * [`pcfq`], [`cbcs`]: disciplines that share the total time on all resources; [`charge`] is what they have in common.
+//! * [`drr`], [`wfq`], [`wf2q_plus`], [`sfq`], [`scfq`]: disciplines that share one resource; [`one_resource`] is what
+//!   they have in common.
+//! * [`pcfq`], [`cbcs`]: disciplines that share the total time on all resources; [`charge`] is what they have in
+//!   common.
 //! * [`mod@catalog`]: their names, parameters and guarantees; [`catalog::build`] makes one from a text such as
 //!   `tradeoff:alpha=0.85`.
 //! * [`bottleneck`]: shares whichever resource is in most demand, for comparison.
-//! * [`composition`]: one single-resource discipline in front of each resource, such as `drr+drr`; [`gate`] before each.
+//! * [`composition`]: one single-resource discipline in front of each resource, such as `drr+drr`; [`gate`] before
+//!   each.
 //! * [`tag`]: virtual time, exactly; [`flow_tags`]: where a flow stands in it. [`newcomers`]: where a flow stands that
 //!   becomes backlogged. [`gain`]: what a flow can gain by playing.
 //! * [`steps`]: how much a call does, counted in tests.

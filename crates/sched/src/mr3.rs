@@ -2,24 +2,29 @@
 //!
 //! Shares: equal (weighted) dominant service, by rounds in which every backlogged flow has one turn.
 //!
-//! * Parameters: `progress` = `started` (default), `finished` or `none`: what the packets of a flow's turn before must have done on the
-//!   last resource before its next turn begins. `newcomers` = `pay` (default): a flow that becomes backlogged has one packet in its first turn,
-//!   and what a flow that leaves has had in excess counts for MaxEC; or `free`, as published: neither.
-//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource are not looked at.
+//! * Parameters: `progress` = `started` (default), `finished` or `none`: what the packets of a flow's turn before must
+//!   have done on the last resource before its next turn begins. `newcomers` = `pay` (default): a flow that becomes
+//!   backlogged has one packet in its first turn, and what a flow that leaves has had in excess counts for MaxEC; or
+//!   `free`, as published: neither.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource
+//!   are not looked at.
 //! * Cost per packet: O(1).
-//! * Longest call: 64 turns that flows in debt pass; then the next flow has a packet in spite of its debt, and owes that too.
-//! * A flow can gain: nothing beyond 1.05 by any of the strategies that are listed (see [`gain`](crate::gain)), as long as estimates are right
-//!   or it stays: from its first turn to its last it has at most the sum of the MaxEC of these rounds, and who stays gets that sum in the
-//!   rounds after. With `newcomers=free` a flow that empties its queue of two packets and refills it gets 2.0 times its rivals' service, and a
-//!   stream of new flows 1.9 times, or with larger packets than theirs as many times as these are larger. Underestimated packets of flows that are
-//!   removed before they are measured are not paid for.
-//! * Guarantees for equal weights and flows whose dominant resource does not change, with L the longest time of any packet on any
-//!   resource, m resources of one server each and n flows: service on the dominant resources of two flows that are both backlogged
-//!   differs by at most 6 L over any interval (m up to 3; beyond, (m + 3) L); a flow that becomes backlogged has its first packet in the first resource within
-//!   2 (m + n - 1) L; a packet leaves the last resource within (4 m + 4 n - 2) L of becoming the first in its queue. With weights, the
-//!   long-run services are in proportion, but the delay grows with the sum of the weights over the smallest one: see [`gmr3`](crate::gmr3).
-//! * Not work conserving where it waits for progress: with few flows the busiest resource idles a little. A flow that is alone waits less
-//!   (`progress_control`).
+//! * Longest call: 64 turns that flows in debt pass; then the next flow has a packet in spite of its debt, and owes
+//!   that too.
+//! * A flow can gain: nothing beyond 1.05 by any of the strategies that are listed (see [`gain`](crate::gain)), as long
+//!   as estimates are right or it stays: from its first turn to its last it has at most the sum of the MaxEC of these
+//!   rounds, and who stays gets that sum in the rounds after. With `newcomers=free` a flow that empties its queue of
+//!   two packets and refills it gets 2.0 times its rivals' service, and a stream of new flows 1.9 times, or with larger
+//!   packets than theirs as many times as these are larger. Underestimated packets of flows that are removed before
+//!   they are measured are not paid for.
+//! * Guarantees for equal weights and flows whose dominant resource does not change, with L the longest time of any
+//!   packet on any resource, m resources of one server each and n flows: service on the dominant resources of two flows
+//!   that are both backlogged differs by at most 6 L over any interval (m up to 3; beyond, (m + 3) L); a flow that
+//!   becomes backlogged has its first packet in the first resource within 2 (m + n - 1) L; a packet leaves the last
+//!   resource within (4 m + 4 n - 2) L of becoming the first in its queue. With weights, the long-run services are in
+//!   proportion, but the delay grows with the sum of the weights over the smallest one: see [`gmr3`](crate::gmr3).
+//! * Not work conserving where it waits for progress: with few flows the busiest resource idles a little. A flow that
+//!   is alone waits less (`progress_control`).
 //! * Example: `mr3`, `mr3:progress=finished`.
 //!
 //! Flow i has EC_i, by how much its last turn exceeded what it was due, and w_i its weight:
@@ -33,27 +38,30 @@
 //! newcomers=free  EC_i = 0 on leaving, and does not count for MaxEC
 //! ```
 //!
-//! All of it is kept divided by the weight, as virtual time: EC_i / w_i, and a packet costs its dominant time / w_i. Then weights
-//! appear nowhere else, and need no scaling to a smallest weight of 1: a common factor cancels. The unit is 2^-22 ns with an exact remainder
-//! (see [`tag`](crate::tag)). Values are bounded by what the packets of one turn cost, not by uptime.
+//! All of it is kept divided by the weight, as virtual time: EC_i / w_i, and a packet costs its dominant time / w_i.
+//! Then weights appear nowhere else, and need no scaling to a smallest weight of 1: a common factor cancels. The unit
+//! is 2^-22 ns with an exact remainder (see [`tag`](crate::tag)). Values are bounded by what the packets of one turn
+//! cost, not by uptime.
 //!
-//! Differences from the paper, with reasons. The text of the paper was not at hand; the algorithm is that of its abstract and of
-//! published descriptions of it.
-//! * As published, a flow that leaves is forgiven what its last turn exceeded, and one that comes has B_i = w_i * MaxEC(k-1) in its first turn,
-//!   as if it had waited. Both can be had in every turn, by emptying the queue at the right moment or with ever new flows. With
-//!   `newcomers=pay` a new flow stands as the one that is furthest ahead. All bounds hold, since 0 <= EC_i <= w_i * MaxEC(k-1).
-//! * Whether the packets of the turn before must have started or finished on the last resource is open: `progress` says which. The
-//!   bounds held under both in all measurements; `started` keeps resources busier.
+//! Differences from the paper, with reasons. The text of the paper was not at hand; the algorithm is that of its
+//! abstract and of published descriptions of it.
+//! * As published, a flow that leaves is forgiven what its last turn exceeded, and one that comes has B_i = w_i *
+//!   MaxEC(k-1) in its first turn, as if it had waited. Both can be had in every turn, by emptying the queue at the
+//!   right moment or with ever new flows. With `newcomers=pay` a new flow stands as the one that is furthest ahead. All
+//!   bounds hold, since 0 <= EC_i <= w_i * MaxEC(k-1).
+//! * Whether the packets of the turn before must have started or finished on the last resource is open: `progress` says
+//!   which. The bounds held under both in all measurements; `started` keeps resources busier.
 //! * A round begins with its first packet: flows that come while its first turn waits for progress still belong to it.
-//! * Packets count as outstanding also if their flow's queue became empty meanwhile: a flow that comes and goes with every packet is
-//!   held back as well.
-//! * A flow that is alone may have one packet in the pipeline for every server, and with `newcomers=pay` one packet in a turn. Waiting for each would
-//!   leave resources idle to nobody's benefit. A flow that comes then finds m packets before it, and two turns of the other go before its second one: 3 L more than
-//!   its own, so the fairness bound of 6 L holds up to m = 3 (beyond: (m + 3) L). With `newcomers=free` the new flow's first turn is longer, and 6 L holds
+//! * Packets count as outstanding also if their flow's queue became empty meanwhile: a flow that comes and goes with
+//!   every packet is held back as well.
+//! * A flow that is alone may have one packet in the pipeline for every server, and with `newcomers=pay` one packet in
+//!   a turn. Waiting for each would leave resources idle to nobody's benefit. A flow that comes then finds m packets
+//!   before it, and two turns of the other go before its second one: 3 L more than its own, so the fairness bound of 6
+//!   L holds up to m = 3 (beyond: (m + 3) L). With `newcomers=free` the new flow's first turn is longer, and 6 L holds
 //!   up to m = 4; without this exception no search found more than 4 L.
-//! * Measured costs: EC_i is corrected. If it grows beyond what a turn yields (B_i < 0), the flow passes that turn; if it falls below
-//!   zero, the flow has the difference in its next turn. What packets took less that were served before the flow last became backlogged anew
-//!   does not count. A packet counts at least 1 ns, so that every turn ends.
+//! * Measured costs: EC_i is corrected. If it grows beyond what a turn yields (B_i < 0), the flow passes that turn; if
+//!   it falls below zero, the flow has the difference in its next turn. What packets took less that were served before
+//!   the flow last became backlogged anew does not count. A packet counts at least 1 ns, so that every turn ends.
 //! * When no packet waits, MaxEC is forgotten.
 
 use dovetail_units::{ResourceVec, Time, Weight};
@@ -315,7 +323,8 @@ impl<const M: usize> Discipline<M> for Mr3 {
             _ => {
                 let standing = &mut record.state;
                 standing.excess = standing.excess.saturating_add(more);
-                // MaxEC of the round before is in use: a flow that has its turn to come shows its debt there. One that has left may never return.
+                // MaxEC of the round before is in use: a flow that has its turn to come shows its debt there. One that
+                // has left may never return.
                 if (standing.due != self.round || record.packets == 0) && !self.backlogged.is_empty() {
                     self.count(standing);
                 }

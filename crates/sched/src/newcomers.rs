@@ -1,4 +1,5 @@
-//! Where a flow stands that becomes backlogged: the parameter `newcomers` of the disciplines whose published form gives it something for free.
+//! Where a flow stands that becomes backlogged: the parameter `newcomers` of the disciplines whose published form gives
+//! it something for free.
 
 use crate::catalog::Parameter;
 use crate::spec::{Spec, SpecError, choice};

@@ -1,15 +1,17 @@
-//! `pcfq`: prediction-based composite fair queueing (Sabrina, Kanhere, Jha, IEEE Transactions on Parallel and Distributed Systems).
+//! `pcfq`: prediction-based composite fair queueing (Sabrina, Kanhere, Jha, IEEE Transactions on Parallel and
+//! Distributed Systems).
 //!
-//! Shares: equal normalised time, which is time on each resource by the flow's weight there, summed over all resources, in the order of virtual
-//! finish times: one decision in front of the first resource, so that nothing is processed only to be dropped at the link.
+//! Shares: equal normalised time, which is time on each resource by the flow's weight there, summed over all resources,
+//! in the order of virtual finish times: one decision in front of the first resource, so that nothing is processed only
+//! to be dropped at the link.
 //!
 //! * Parameters: `charge` = what a flow pays in the end: `measured` (default) or `estimated`. `clock` = virtual time,
 //!   by the tag of the packet `served` last (default), by the `tags` of those that wait, or by real time as in the
 //!   `paper`; see below.
 //! * Cost per packet: O(log n) for n backlogged flows.
 //! * Longest call: O(log n).
-//! * Weights: one for each resource. They share the sum: a backlogged flow's time on a resource is in proportion to its weight there if its
-//!   packets need time on no other one.
+//! * Weights: one for each resource. They share the sum: a backlogged flow's time on a resource is in proportion to its
+//!   weight there if its packets need time on no other one.
 //! * Guarantees, with exact times, N the normalised time received as of the decisions and C the longest of a packet,
 //!   over any interval in which flows i and j are backlogged: N_i - N_j <= C_i + C_j for `clock=served`, as V - C_i <=
 //!   S <= V for the first packet of every flow that waits; N_i - N_j <= C_j + max over all flows n of C_n for
@@ -32,8 +34,8 @@
 //! clock=paper    dV/dt = 1 / (sum over flows with waiting packets of sum over r of w_r)
 //! ```
 //!
-//! Served is the packet with the smallest F; ties go to the flow with the lowest index. Packets leave the resources in the order in
-//! which they enter the first: first come, first served in between.
+//! Served is the packet with the smallest F; ties go to the flow with the lowest index. Packets leave the resources in
+//! the order in which they enter the first: first come, first served in between.
 //!
 //! Differences from the paper, with reasons:
 //! * V is read off the tags, of what is served by default. By (5) and (6) it falls behind them: with one bottleneck it
@@ -45,9 +47,10 @@
 //!   always wait, packets of 10 ms, is 187 ms late instead of 97 ms.
 //! * Behind another packet a packet starts at that one's finish tag (but by `clock=paper`). With exact times V is never
 //!   later than that; but where a measurement has lowered the finish tag, V would keep what the flow is owed.
-//! * V is the largest F when no packet waits: the paper leaves it open while nobody is active. No flow has credit or debt then.
-//! * `charge=measured`: the estimate is replaced in F by what was measured, so an understated flow pays with its next packet. The paper
-//!   leaves the estimate.
+//! * V is the largest F when no packet waits: the paper leaves it open while nobody is active. No flow has credit or
+//!   debt then.
+//! * `charge=measured`: the estimate is replaced in F by what was measured, so an understated flow pays with its next
+//!   packet. The paper leaves the estimate.
 //! * O(log n), not O(n): the flows in (6) are those that wait here, not those of a fluid, and a running sum does.
 //! * A packet of no time at all counts as one nanosecond.
 

@@ -60,7 +60,8 @@ pub trait Discipline<const M: usize>: Sized + Send {
         }
     }
 
-    /// The chosen flow's first packet, of this cost, has been taken out of its queue; returns its ticket's tags and epoch.
+    /// The chosen flow's first packet, of this cost, has been taken out of its queue; returns its ticket's tags and
+    /// epoch.
     fn served<P>(
         &mut self,
         now: Time,
@@ -72,8 +73,8 @@ pub trait Discipline<const M: usize>: Sized + Send {
     /// A packet in the pipeline made progress. Its flow may be gone.
     fn progressed(&mut self, _now: Time, _ticket: &Ticket<M>, _resource: usize, _event: Progress) {}
 
-    /// [`progressed`](Self::progressed), for a discipline that needs the queues for it, or notes something on the ticket. Its charge is what it was before this
-    /// report.
+    /// [`progressed`](Self::progressed), for a discipline that needs the queues for it, or notes something on the
+    /// ticket. Its charge is what it was before this report.
     fn progressed_among<P>(
         &mut self,
         now: Time,
@@ -94,11 +95,12 @@ pub trait Discipline<const M: usize>: Sized + Send {
         queues: &mut Queues<M, P, Self::Flow, Self::Stamp>,
     );
 
-    /// Something is about to change (a packet joins a queue, a charge is corrected, a flow or a parameter changes): let what runs in
-    /// the background handle everything that happens before.
+    /// Something is about to change (a packet joins a queue, a charge is corrected, a flow or a parameter changes): let
+    /// what runs in the background handle everything that happens before.
     fn settle<P>(&mut self, _now: Time, _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>) {}
 
-    /// The flow's weight, which was `old`, or some of its weights on the resources have changed. Settled before the change.
+    /// The flow's weight, which was `old`, or some of its weights on the resources have changed. Settled before the
+    /// change.
     fn reweighed<P>(&mut self, _flow: u32, _old: Weight, _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>) {}
 
     /// The flow is about to be removed with all its packets. Settled before.

@@ -1,8 +1,9 @@
-//! Progress control of the round robins [`mr3`](crate::mr3) and [`gmr3`](crate::gmr3): a flow's turn waits until the packets of its turn
-//! before are through, so that no resource runs far ahead of the next and the buffers between them stay short.
+//! Progress control of the round robins [`mr3`](crate::mr3) and [`gmr3`](crate::gmr3): a flow's turn waits until the
+//! packets of its turn before are through, so that no resource runs far ahead of the next and the buffers between them
+//! stay short.
 //!
-//! A packet is through when it has started or finished on the last resource, by the [`Control`], or was abandoned. A flow that is alone
-//! may have one packet in the pipeline for every server instead.
+//! A packet is through when it has started or finished on the last resource, by the [`Control`], or was abandoned. A
+//! flow that is alone may have one packet in the pipeline for every server instead.
 
 use alloc::vec::Vec;
 
@@ -97,11 +98,13 @@ impl Outstanding {
 
     /// Whether the flow's next turn may begin.
     ///
-    /// A flow that is `alone` would leave resources idle if it waited for its packets: it may have one in the pipeline for every server.
-    /// When another flow comes, these m packets (with single servers) pass before it, and two turns before its second one, (m + 3) L of service more
-    /// than its own, which is within MR3's fairness bound of 6 L up to m = 3.
+    /// A flow that is `alone` would leave resources idle if it waited for its packets: it may have one in the pipeline
+    /// for every server. When another flow comes, these m packets (with single servers) pass before it, and two
+    /// turns before its second one, (m + 3) L of service more than its own, which is within MR3's fairness bound of
+    /// 6 L up to m = 3.
     ///
-    /// A flow with more than half of all turns has them `next_to_each_other`, and need not wait in the second one as long as there is room.
+    /// A flow with more than half of all turns has them `next_to_each_other`, and need not wait in the second one as
+    /// long as there is room.
     pub fn may_begin(&self, flow: u32, alone: bool, next_to_each_other: bool) -> bool {
         let batch = self.batch(flow);
         let free = self.control == Control::None || batch.outstanding(self.control) == 0;

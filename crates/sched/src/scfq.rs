@@ -1,14 +1,15 @@
 //! `scfq`: self-clocked fair queueing (Golestani, INFOCOM 1994).
 //!
-//! Shares: equal (weighted) processing time on one resource, by finish tags on a clock that is read off the packet in service.
+//! Shares: equal (weighted) processing time on one resource, by finish tags on a clock that is read off the packet in
+//! service.
 //!
-//! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link). `charge` = what a flow pays
-//!   in the end: `measured` (default) or `estimated`.
+//! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link).
+//!   `charge` = what a flow pays in the end: `measured` (default) or `estimated`.
 //! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(log n) for n backlogged flows.
 //! * Longest call: O(log n).
-//! * Guarantees: |W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j over any interval in which flows i and j are backlogged, W the time
-//!   received on the resource and s the longest of a packet.
+//! * Guarantees: |W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j over any interval in which flows i and j are backlogged, W
+//!   the time received on the resource and s the longest of a packet.
 //! * A flow can gain: nothing by queue depth, scale, order, new flows, refilling or small packets first: F is paid
 //!   before the packet is served, and v is F then. Of ever new flows, each removed before it is measured, the estimates
 //!   are all that is ever charged: they gain by what they are too low.
@@ -24,9 +25,10 @@
 //! Served is the packet with the smallest F; ties go to the flow with the lowest index.
 //!
 //! Differences from the paper, with reasons:
-//! * "In service" is the packet handed out last: the scheduler stands at the entrance of the pipeline, and the buffers behind
-//!   it keep the order.
-//! * Nothing is set to zero at the end of a busy period: v is then the largest F of all, so that no flow has credit or debt anyway.
+//! * "In service" is the packet handed out last: the scheduler stands at the entrance of the pipeline, and the buffers
+//!   behind it keep the order.
+//! * Nothing is set to zero at the end of a busy period: v is then the largest F of all, so that no flow has credit or
+//!   debt anyway.
 //! * A packet of no time on the resource counts as one nanosecond.
 
 use dovetail_units::{ResourceVec, Time, Weight};

@@ -33,10 +33,11 @@
 //! * Served is the packet with the smallest S + d, d the flow's deposit, and v follows that
 //!   ([`flow_tags`](crate::flow_tags)): published, a flow that comes is served before all others, so that a stream of
 //!   ever new flows starves them.
-//! * "In service" is the packet handed out last: the scheduler stands at the entrance of the pipeline, and the buffers behind
-//!   it keep the order.
-//! * A busy period ends when no packet waits and every packet handed out is reported finished on the resource, or abandoned before
-//!   it. If reports do not come, v is held at the last S: a returning flow then still waits for at most its own last packet.
+//! * "In service" is the packet handed out last: the scheduler stands at the entrance of the pipeline, and the buffers
+//!   behind it keep the order.
+//! * A busy period ends when no packet waits and every packet handed out is reported finished on the resource, or
+//!   abandoned before it. If reports do not come, v is held at the last S: a returning flow then still waits for at
+//!   most its own last packet.
 //! * A packet of no time on the resource counts as one nanosecond.
 
 use dovetail_units::{ResourceVec, Time, Weight};

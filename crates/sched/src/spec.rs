@@ -17,7 +17,8 @@ pub struct Spec {
     pub parameters: Vec<(String, String)>,
 }
 
-/// Why a spec or a parameter is wrong. [`wrong`](Self::wrong) and [`known`](Self::known) let a caller name the nearest valid text.
+/// Why a spec or a parameter is wrong. [`wrong`](Self::wrong) and [`known`](Self::known) let a caller name the nearest
+/// valid text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SpecError {
     message: String,

@@ -1,8 +1,9 @@
 //! Virtual time, exactly: processing time divided by weight.
 //!
-//! A tag counts ticks of 2^-22 ns in 96 bits. What a division by a weight leaves below a tick is kept with the tag and carried to its next move, so
-//! the sum of any number of moves is right to one tick, whatever the weights and the times. With the smallest weight (0.001) and nothing
-//! else backlogged a tag passes its range after 584 years; it stays there then.
+//! A tag counts ticks of 2^-22 ns in 96 bits. What a division by a weight leaves below a tick is kept with the tag and
+//! carried to its next move, so the sum of any number of moves is right to one tick, whatever the weights and the
+//! times. With the smallest weight (0.001) and nothing else backlogged a tag passes its range after 584 years; it stays
+//! there then.
 
 use dovetail_units::Weight;
 
@@ -13,7 +14,8 @@ const PER_NANO: i64 = 1000 << TICK_BITS;
 /// The last tick.
 const LAST: u128 = (1 << 96) - 1;
 
-/// A virtual time, which saturates at both ends. Tags are ordered by [`ticks`](Self::ticks), without the part of a tick.
+/// A virtual time, which saturates at both ends. Tags are ordered by [`ticks`](Self::ticks), without the part of a
+/// tick.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tag {
     high: u64,
@@ -53,7 +55,8 @@ impl Tag {
     }
 }
 
-/// `nanos / weight` and `part` of a tick: whole ticks, and the part of a tick that is left, in thousandths of the weight. `nanos` is less than 2^62 either way.
+/// `nanos / weight` and `part` of a tick: whole ticks, and the part of a tick that is left, in thousandths of the
+/// weight. `nanos` is less than 2^62 either way.
 pub fn virtual_time(nanos: i64, weight: Weight, part: u32) -> (i128, u32) {
     let milli = i64::from(weight.as_milli());
     let part = i64::from(part).min(milli - 1);

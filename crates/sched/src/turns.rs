@@ -1,10 +1,12 @@
 //! Turns by credit: what the round robins [`drr`](crate::drr) and [`cbcs`](crate::cbcs) have in common.
 //!
-//! Backlogged flows stand in a list and have one turn each per round. A turn is worth the round's quantum, the same virtual time (time by weight) for
-//! every flow. Nothing is handed out: G is the sum of the quanta of all rounds so far, and a flow's credit in its turn is G less what it
-//! has spent. So rounds in which nobody can serve a packet are skipped by raising G, and a new quantum holds for everybody at once.
+//! Backlogged flows stand in a list and have one turn each per round. A turn is worth the round's quantum, the same
+//! virtual time (time by weight) for every flow. Nothing is handed out: G is the sum of the quanta of all rounds so
+//! far, and a flow's credit in its turn is G less what it has spent. So rounds in which nobody can serve a packet are
+//! skipped by raising G, and a new quantum holds for everybody at once.
 //!
-//! G and what was spent of it wrap; their differences are less than 2^126 ticks of 2^-22 ns, with exact remainders (see [`tag`](crate::tag)).
+//! G and what was spent of it wrap; their differences are less than 2^126 ticks of 2^-22 ns, with exact remainders (see
+//! [`tag`](crate::tag)).
 
 use dovetail_units::Weight;
 
@@ -131,7 +133,8 @@ impl Turns {
         account.spend(credit.wrapping_sub(rescaled(credit, old, new)));
     }
 
-    /// The first flow's turn begins, if it has not, and with the first turn a round with this quantum; returns whether a round begins.
+    /// The first flow's turn begins, if it has not, and with the first turn a round with this quantum; returns whether
+    /// a round begins.
     pub fn begin(&mut self, account: &mut Account, quantum: i128) -> bool {
         if self.under_way {
             return false;
@@ -157,8 +160,9 @@ impl Turns {
         }
     }
 
-    /// The first flow's credit is `short` of what it needs in its turn. If that was so for everybody, rounds of this quantum, if one is given, are skipped
-    /// that would be in vain. Returns whether the flow shall be served nevertheless: this round's quantum is raised.
+    /// The first flow's credit is `short` of what it needs in its turn. If that was so for everybody, rounds of this
+    /// quantum, if one is given, are skipped that would be in vain. Returns whether the flow shall be served
+    /// nevertheless: this round's quantum is raised.
     pub fn in_vain(&mut self, vain: &mut InVain, short: i128, quantum: Option<i128>) -> bool {
         steps::take(1);
         vain.turns += 1;

@@ -1,10 +1,11 @@
-//! `wf2q+`: worst-case fair weighted fair queueing with a work-driven virtual time (Bennett, Zhang, IEEE/ACM Transactions on
-//! Networking 5(5), 1997).
+//! `wf2q+`: worst-case fair weighted fair queueing with a work-driven virtual time (Bennett, Zhang, IEEE/ACM
+//! Transactions on Networking 5(5), 1997).
 //!
-//! Shares: equal (weighted) processing time on one resource; of the packets that should have begun, the one that should end first.
+//! Shares: equal (weighted) processing time on one resource; of the packets that should have begun, the one that should
+//! end first.
 //!
-//! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link). `charge` = what a flow pays
-//!   in the end, and V counts as work: `measured` (default) or `estimated`.
+//! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link).
+//!   `charge` = what a flow pays in the end, and V counts as work: `measured` (default) or `estimated`.
 //! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(log n) amortised for n backlogged flows.
 //! * Longest call: O(log n), up to [`most_events`](crate::one_resource::most_events) flows that cease to count in W
@@ -14,11 +15,13 @@
 //! * A flow can gain: without limit by a new flow for every tiny packet, while the old ones stay: each counts in W
 //!   until V comes to its F; with ever more of them V hardly moves. Flows that are removed count no longer: removing
 //!   and adding gains at most 1.06, by search.
-//! * Guarantees at a resource that is never kept waiting, with r_i = w_i / (sum of the weights of all flows), s_i the longest time of a
-//!   packet of flow i and L of any: a packet that arrives when its flow has work Q in the system, its own included, ends at most
-//!   Q/r_i + s_i/r_i + L - s_i later (worst-case fair); it ends at most L after it does at a server of its own of speed r_i. While
-//!   every flow is backlogged, no flow is ahead of GPS by more than (1 - r_i) s_i or behind it by more than L.
-//! * Times must be known in advance; a wrong one is corrected in the flow's next tag and in the virtual time, unless `charge=estimated`.
+//! * Guarantees at a resource that is never kept waiting, with r_i = w_i / (sum of the weights of all flows), s_i the
+//!   longest time of a packet of flow i and L of any: a packet that arrives when its flow has work Q in the system, its
+//!   own included, ends at most Q/r_i + s_i/r_i + L - s_i later (worst-case fair); it ends at most L after it does at a
+//!   server of its own of speed r_i. While every flow is backlogged, no flow is ahead of GPS by more than (1 - r_i) s_i
+//!   or behind it by more than L.
+//! * Times must be known in advance; a wrong one is corrected in the flow's next tag and in the virtual time, unless
+//!   `charge=estimated`.
 //! * Example: `wf2q+`, `wf2q+:resource=0`, `wf2q+:charge=estimated`.
 //!
 //! Tags of the flow's packet k, of time s, given when it becomes the first of its queue:
@@ -31,8 +34,9 @@
 //! Served is, of the first packets with S <= V, the one with the smallest F; ties go to the flow with the lowest index.
 //!
 //! Differences from the paper, with reasons:
-//! * Weights need not add up to one: W is the sum of the weights of the flows that wait or whose F is still ahead of V. Others are
-//!   not owed anything now. The guarantees hold as if W were always the sum over all flows, which it never exceeds.
+//! * Weights need not add up to one: W is the sum of the weights of the flows that wait or whose F is still ahead of V.
+//!   Others are not owed anything now. The guarantees hold as if W were always the sum over all flows, which it never
+//!   exceeds.
 //! * Work is that of the packets handed out, as time passes, and all of it when the next one is asked for: the
 //!   scheduler stands at the entrance of the pipeline, whose pace need not be that of the resource.
 //! * V is not set to zero at the end of a busy period, but to the largest F, or, if that takes long, all tags are
@@ -99,7 +103,8 @@ pub struct Wf2qPlus {
     charge: Charge,
     /// V, and the flows that are owed service or had it early.
     clock: FluidClock,
-    /// Work of packets handed out that V does not count yet, in nanoseconds; negative after they took less than was counted.
+    /// Work of packets handed out that V does not count yet, in nanoseconds; negative after they took less than was
+    /// counted.
     pending: i64,
     /// Until when the passing of time has been seen.
     settled: Time,

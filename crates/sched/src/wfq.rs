@@ -1,25 +1,26 @@
-//! `wfq`: weighted fair queueing, also called packet-by-packet GPS (Demers, Keshav, Shenker, SIGCOMM 1989; Parekh, Gallager,
-//! IEEE/ACM Transactions on Networking 1(3), 1993).
+//! `wfq`: weighted fair queueing, also called packet-by-packet GPS (Demers, Keshav, Shenker, SIGCOMM 1989; Parekh,
+//! Gallager, IEEE/ACM Transactions on Networking 1(3), 1993).
 //!
-//! Shares: equal (weighted) processing time on one resource, in the order in which packets finish in a fluid that serves all
-//! backlogged flows at once (GPS).
+//! Shares: equal (weighted) processing time on one resource, in the order in which packets finish in a fluid that
+//! serves all backlogged flows at once (GPS).
 //!
-//! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link). `charge` = what a flow pays
-//!   in the end, and GPS serves: `measured` (default) or `estimated`.
+//! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link).
+//!   `charge` = what a flow pays in the end, and GPS serves: `measured` (default) or `estimated`.
 //! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(log n) amortised for n backlogged flows.
 //! * Longest call: O(log n) and the ends of flows in GPS that came since the last one, up to 256 of few flows and 16 of
 //!   10^6 ([`most_events`](crate::one_resource::most_events)). Of more than those GPS lags: its clock stands at the
 //!   last one, and packets meet it there. It has caught up after N / (most - 1) calls, N the flows backlogged in it, or
 //!   at once when nothing waits and it has surely emptied.
-//! * Guarantees: with times known and the resource never kept waiting, every packet finishes at most one longest packet time
-//!   after it does in GPS (Parekh, Gallager, Theorem 1), and the most by which GPS has lagged. It may finish far
+//! * Guarantees: with times known and the resource never kept waiting, every packet finishes at most one longest packet
+//!   time after it does in GPS (Parekh, Gallager, Theorem 1), and the most by which GPS has lagged. It may finish far
 //!   earlier.
 //! * A flow can gain: without limit by a new flow for every tiny packet, while the old ones stay. In GPS each of them
 //!   is still owed a share when its packet has long been served; with ever more of them V hardly moves, and the next
 //!   new flow's F is before the F of all who wait. Flows that are removed count no longer: removing and adding gains at
 //!   most 1.05, by search.
-//! * Times must be known in advance; a wrong one is corrected in the flow's next tag and in GPS, unless `charge=estimated`.
+//! * Times must be known in advance; a wrong one is corrected in the flow's next tag and in GPS, unless
+//!   `charge=estimated`.
 //! * Example: `wfq`, `wfq:resource=0`, `wfq:charge=estimated`.
 //!
 //! Tags of the flow's packet k, of time s:
@@ -29,13 +30,13 @@
 //! dV/dt = 1 / (sum of the weights of the flows that are backlogged in GPS)
 //! ```
 //!
-//! Served is the packet with the smallest F; ties go to the flow with the lowest index. V is exact: the flows that GPS serves are
-//! kept by the tags of their last packets, at which they leave it; they are not the flows that wait here.
+//! Served is the packet with the smallest F; ties go to the flow with the lowest index. V is exact: the flows that GPS
+//! serves are kept by the tags of their last packets, at which they leave it; they are not the flows that wait here.
 //!
 //! Differences from the paper, with reasons:
 //! * V is held, not set to zero, while GPS is idle. All finish tags are then at most V: no flow has credit or debt.
-//! * GPS runs in real time at the resource's full speed. Where another resource is the bottleneck GPS is ahead of the packets, and
-//!   order tends to order of arrival: a weakness of WFQ at a resource that is not always available.
+//! * GPS runs in real time at the resource's full speed. Where another resource is the bottleneck GPS is ahead of the
+//!   packets, and order tends to order of arrival: a weakness of WFQ at a resource that is not always available.
 //! * A packet of no time on the resource counts as one nanosecond.
 //! * A changed weight holds at once, for what is left of the flow in GPS.
 

@@ -1,4 +1,5 @@
-//! How many packets may be inside the pipeline: the parameter `window` of [`drfq`](crate::drfq) and [`atfq`](crate::atfq).
+//! How many packets may be inside the pipeline: the parameter `window` of [`drfq`](crate::drfq) and
+//! [`atfq`](crate::atfq).
 
 use crate::catalog::{Parameter, Shape};
 use crate::contract::Progress;

@@ -124,7 +124,8 @@ fn probabilities_are_equations_22_and_23() {
             let found = Marking::new(fraction(sigma), density(w));
             let weighted = fraction(sigma).as_f64() * density(w).as_f64();
             let (delta, epsilon) = (weighted.powi(2).min(1.0), (2.0_f64.sqrt() * weighted).min(1.0));
-            // The product is rounded down by a step, which the square doubles and the root of 2 multiplies; then once more.
+            // The product is rounded down by a step, which the square doubles and the root of 2 multiplies; then once
+            // more.
             assert!((found.delta.as_f64() - delta).abs() <= 3.0 * STEP, "{sigma} {w}: {found:?}");
             assert!((found.epsilon.as_f64() - epsilon).abs() <= 3.0 * STEP, "{sigma} {w}: {found:?}");
         }
@@ -146,7 +147,8 @@ fn recursion(markings: &[Marking]) -> [f64; 3] {
     p
 }
 
-/// CPU, link, CPU, link with pre-marking probabilities 0.05, 0.04, 0.02, 0.03 for a class of 2 cycles/bit and one of 0.5.
+/// CPU, link, CPU, link with pre-marking probabilities 0.05, 0.04, 0.02, 0.03 for a class of 2 cycles/bit and one of
+/// 0.5.
 #[test]
 fn packets_are_marked_as_equation_21_wants() {
     let classes = [2.0, 0.5];
@@ -175,8 +177,9 @@ fn packets_are_marked_as_equation_21_wants() {
                 "{counts:?}, expected {exact:?}"
             );
         }
-        // What the recursion leaves out of the square is of third and higher order in the sum q of pre-marking probabilities: of the terms
-        // of third order in (28) there are at most (sqrt 2)^3 q^3 / 6, those of fourth are below q^4.
+        // What the recursion leaves out of the square is of third and higher order in the sum q of pre-marking
+        // probabilities: of the terms of third order in (28) there are at most (sqrt 2)^3 q^3 / 6, those of
+        // fourth are below q^4.
         let q = w * (0.05 + 0.02) + 0.04 + 0.03;
         assert!((exact[2] - q * q).abs() < 2.0_f64.powf(1.5) * q.powi(3) + q.powi(4), "{} {}", exact[2], q * q);
     }
@@ -196,7 +199,8 @@ fn the_premarking_probability_is_the_gentle_red_curve_at_the_average() {
             slow.arrival(Time::ZERO, &packet, waiting(queue), u64::MAX);
             reference += weight * (f64::from(queue) - reference);
         }
-        // The weight is rounded to 2^-33, in some hundred steps with differences of some thousand packets; samples round to 2^-33.
+        // The weight is rounded to 2^-33, in some hundred steps with differences of some thousand packets; samples
+        // round to 2^-33.
         let found = slow.average_bits() as f64 * STEP;
         assert!((found - reference).abs() < 1e6 * STEP, "{found} {reference}");
     }
@@ -252,7 +256,8 @@ fn densities_are_averaged_by_equation_1() {
         let bits = 8 * (64 + random.next() % 1437);
         drq.observe(0, module.density(bits).expect("bits"));
         reference += lambda.as_f64() * (1200.0 / bits as f64 + 0.25 - reference);
-        // Samples are rounded down to a millionth, and so is what is asked for; updates to 2^-24 of that, of which 1 / lambda count.
+        // Samples are rounded down to a millionth, and so is what is asked for; updates to 2^-24 of that, of which 1 /
+        // lambda count.
         assert!((drq.density(0).as_f64() - reference).abs() < 1e-6 * (2.0 + 0.05_f64.recip() / 2_f64.powi(24)));
     }
     assert_eq!(drq.density(1), density(8.0));
@@ -264,7 +269,8 @@ fn densities_are_averaged_by_equation_1() {
     drq.observe(0, Density::from_micro(0));
 }
 
-/// A difference of a thousandth times a weight of 1e-4 is less than a density's resolution; 100,000 of them are `1 - e^-10` of the way.
+/// A difference of a thousandth times a weight of 1e-4 is less than a density's resolution; 100,000 of them are `1 -
+/// e^-10` of the way.
 #[test]
 fn small_weights_move_the_average_density() {
     let densities = Densities::new(&[density(0.25)], fraction(1e-4)).expect("a class");

@@ -1,4 +1,5 @@
-//! RED against its equations written down in floating point, the distance between its marks, and what it does at the edges.
+//! RED against its equations written down in floating point, the distance between its marks, and what it does at the
+//! edges.
 
 use dovetail_sched::aqm::{
     AfterIdle, Aqm, AqmDrop, Arrival, AverageQueue, Backlog, Congestion, Fraction, QueueConfig, Red, RedConfig,
@@ -183,7 +184,8 @@ impl Reference {
     }
 }
 
-/// A queue that goes up and down over all parts of the curve, with idle times; returns how many decisions of each kind there were.
+/// A queue that goes up and down over all parts of the curve, with idle times; returns how many decisions of each kind
+/// there were.
 fn follow(config: RedConfig, seed: u64) -> [u32; 3] {
     let mut random = Random(seed);
     let mut red = Red::new(config).expect("valid");
@@ -220,8 +222,8 @@ fn compare(
     draw: u64,
     seen: &mut [u32; 3],
 ) {
-    // Each sample is rounded by at most 2^-33; what is left of earlier ones adds up to that over w. Each halving step of an idle time
-    // rounds once more: far fewer than there are samples.
+    // Each sample is rounded by at most 2^-33; what is left of earlier ones adds up to that over w. Each halving step
+    // of an idle time rounds once more: far fewer than there are samples.
     let off = 2.0_f64.powi(-32) / config.queue.weight.as_f64();
     let average = red.average_bits() as f64 / 2.0_f64.powi(32);
     assert!((average - reference.average).abs() <= off, "average {average}, expected {}", reference.average);
@@ -239,8 +241,8 @@ fn compare(
         Expected::Chance(p_b, count, p_a) => {
             let notified = verdict != Verdict::Enqueue;
             let u = (draw >> 32) as f64 / 2.0_f64.powi(32);
-            // The steepest slope is (1 - max_p) / max or max_p / (max - min). d p_a / d p_b is at most (p_a / p_b)^2 (times the size over the
-            // mean, at most 2).
+            // The steepest slope is (1 - max_p) / max or max_p / (max - min). d p_a / d p_b is at most (p_a / p_b)^2
+            // (times the size over the mean, at most 2).
             let QueueConfig { min, max, .. } = config.queue;
             let slope = (0.9 / f64::from(max)).max(0.1 / f64::from(max - min));
             let p_off = (slope * off + 2.0_f64.powi(-30)) * 4.0 * (p_a / p_b).max(1.0).powi(2);
@@ -292,8 +294,8 @@ fn distances(rules: Rules, wait: bool) -> Vec<u64> {
     marks.split_off(1)
 }
 
-/// Floyd and Jacobson, section 7: uniform. With `count` 1 for the first packet after a mark it is uniform over 1..1/p - 1; with `wait`
-/// over 1/p..2/p - 1.
+/// Floyd and Jacobson, section 7: uniform. With `count` 1 for the first packet after a mark it is uniform over 1..1/p -
+/// 1; with `wait` over 1/p..2/p - 1.
 #[test]
 fn distances_between_marks_are_uniform() {
     for rules in [Rules::FloydJacobson, Rules::Ns2] {
@@ -303,7 +305,8 @@ fn distances_between_marks_are_uniform() {
             for distance in &found {
                 counts[(distance - first) as usize] += 1;
             }
-            // chi^2 with k - 1 degrees of freedom has mean k - 1 and variance 2 (k - 1); 5 deviations are passed once in some 1e5 to 1e6 seeds.
+            // chi^2 with k - 1 degrees of freedom has mean k - 1 and variance 2 (k - 1); 5 deviations are passed once
+            // in some 1e5 to 1e6 seeds.
             let expected = found.len() as f64 / values as f64;
             let chi: f64 = counts.iter().map(|count| (f64::from(*count) - expected).powi(2) / expected).sum();
             let degrees = values as f64 - 1.0;
@@ -456,8 +459,8 @@ fn extremes_do_not_overflow() {
     }
 }
 
-/// Poisson arrivals at `load` to a link that takes 0.1 ms per packet; the time average of what waits, and the drop rate, between the 50th and
-/// the 200th second.
+/// Poisson arrivals at `load` to a link that takes 0.1 ms per packet; the time average of what waits, and the drop
+/// rate, between the 50th and the 200th second.
 fn poisson_queue(mut red: Red, load: f64, seed: u64) -> (f64, f64) {
     let (from, until) = (50_000_000_000_u64, 200_000_000_000_u64);
     let mut random = Random(seed);
@@ -494,8 +497,8 @@ fn poisson_queue(mut red: Red, load: f64, seed: u64) -> (f64, f64) {
     (area / (until - from) as f64, f64::from(dropped) / f64::from(offered))
 }
 
-/// RED in front of a link without feedback, as measured with ns-2.35: thresholds 50 and 550 packets, weight 1e-4, max_p 0.1, gentle, limit 1200.
-/// Mean queue and its spread over seeds there.
+/// RED in front of a link without feedback, as measured with ns-2.35: thresholds 50 and 550 packets, weight 1e-4, max_p
+/// 0.1, gentle, limit 1200. Mean queue and its spread over seeds there.
 #[test]
 fn as_ns_2_keeps_the_queue_that_ns_2_keeps() {
     for (load, wait, queue, tolerance) in
@@ -509,7 +512,8 @@ fn as_ns_2_keeps_the_queue_that_ns_2_keeps() {
         let config = RedConfig { wait, rules: Rules::Ns2, ..RedConfig::new(setting) };
         let (found, drops) = poisson_queue(Red::new(config).expect("valid"), load, 11);
         assert!((found / queue - 1.0).abs() < tolerance, "load {load}, wait {wait}: {found}, ns-2 {queue}");
-        // What is not sent is dropped: 1 - 1 / load. The offered number has a deviation of 1 in 1370, and the queue at the end may differ.
+        // What is not sent is dropped: 1 - 1 / load. The offered number has a deviation of 1 in 1370, and the queue at
+        // the end may differ.
         assert!((drops - (1.0 - 1.0 / load)).abs() < 0.004, "load {load}, wait {wait}: {drops}");
     }
 }

@@ -1,4 +1,5 @@
-//! The longest call of `atfq`, in steps: it does not grow with the number of flows but by the depth of a heap. One test, because the count is one for the whole program.
+//! The longest call of `atfq`, in steps: it does not grow with the number of flows but by the depth of a heap. One
+//! test, because the count is one for the whole program.
 
 use dovetail_sched::{FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Shape, Ticket, build, steps};
 use dovetail_units::{Duration, ResourceVec, Time};
@@ -19,7 +20,8 @@ fn count<R>(most: &mut u64, call: impl FnOnce() -> R) -> R {
     answer
 }
 
-/// All flows become backlogged, are served, measured as longer or shorter than estimated, and removed in the middle of it.
+/// All flows become backlogged, are served, measured as longer or shorter than estimated, and removed in the middle of
+/// it.
 fn longest(spec: &str, flows: usize) -> Most {
     let mut scheduler: Box<dyn Scheduler<2, ()>> = build(&spec.parse().unwrap(), Shape::default()).unwrap();
     let mut most = Most::default();

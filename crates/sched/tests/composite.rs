@@ -61,8 +61,9 @@ fn order(spec: &str, weights: &[u32], packets: [[u64; 2]; 2], count: usize) -> S
     bench.order(0, count)
 }
 
-/// Equation (3) with phi_cpu and phi_bw: A (1, 4) and B (2, 1), packets of (2, 4) both. F of A: 2/1 + 4/4 = 3, 6, 9 ..; of B: 2/2 + 4/1 = 5, 10, 15 ..; with
-/// the mean of its weights, 2.5 and 1.5, it would be A: 2.4, 4.8, 7.2, 9.6 and B: 4, 8.
+/// Equation (3) with phi_cpu and phi_bw: A (1, 4) and B (2, 1), packets of (2, 4) both. F of A: 2/1 + 4/4 = 3, 6, 9 ..;
+/// of B: 2/2 + 4/1 = 5, 10, 15 ..; with the mean of its weights, 2.5 and 1.5, it would be A: 2.4, 4.8, 7.2, 9.6 and B:
+/// 4, 8.
 #[test]
 fn pcfq_divides_the_time_on_each_resource_by_the_weight_there() {
     let mut bench = Bench::weighted("pcfq", &[[1000, 4000], [2000, 1000]]);
@@ -79,8 +80,8 @@ fn pcfq_divides_the_time_on_each_resource_by_the_weight_there() {
     assert_eq!(order([[1000, 4000], [2000, 1000]]), order([[2500; 2], [1500; 2]]));
 }
 
-/// Flows that need time on one resource only get it in proportion to their weights there, all in one order: by the mean of the weights, which is
-/// the same for all, they would get the same.
+/// Flows that need time on one resource only get it in proportion to their weights there, all in one order: by the mean
+/// of the weights, which is the same for all, they would get the same.
 #[test]
 fn shares_of_each_resource_follow_the_weights_on_it() {
     let weights = [[3000, 1000], [1000, 3000], [1000, 3000], [3000, 1000]];
@@ -196,8 +197,8 @@ fn an_automatic_quantum_falls_back_when_nothing_waits() {
 
 #[test]
 fn bursts_of_two_gain_nothing() {
-    // A's bursts are a packet of 1 and one of 9, and the next one comes when its queue is empty; B's packets are 9, as is Q. A turn of
-    // A takes 10. Were that forgiven with the queue empty, A would have 10 for every 9 of B.
+    // A's bursts are a packet of 1 and one of 9, and the next one comes when its queue is empty; B's packets are 9, as
+    // is Q. A turn of A takes 10. Were that forgiven with the queue empty, A would have 10 for every 9 of B.
     let mut bench = Bench::new("cbcs", &[1000; 2]);
     bench.offer(0, 1, 500, [9, 0]);
     let (mut served, mut of_a) = (String::new(), 0);
@@ -229,17 +230,19 @@ fn a_flow_that_comes_is_not_served_alone() {
     // V is at A's last finish tag, or at its start tag: B's first packet ends with A's next.
     assert_eq!(alone("pcfq"), 0);
     assert_eq!(alone("pcfq:clock=tags"), 0);
-    // By (5) and (6) V is half of 100,000 while A's tags are at 100,000; B's F are 51,000, 52,000 .. 101,000, and A's is 101,000.
+    // By (5) and (6) V is half of 100,000 while A's tags are at 100,000; B's F are 51,000, 52,000 .. 101,000, and A's
+    // is 101,000.
     assert_eq!(alone("pcfq:clock=paper"), 50);
     assert_eq!(alone("cbcs"), 0);
 }
 
 #[test]
 fn who_understates_gains_nothing_if_charges_are_measured() {
-    // A's packets take 400 on the CPU, of which 100 are said; B's take 100. Both need 20 of the link: 420 against 120 if measured, so 3.5 packets of B for
-    // one of A. pcfq serves who has had less of what is charged, as both heads say 120: they are never further apart than the packet
-    // served, 420 or 120 of A. By cbcs they are Q + C_A + C_B apart: 420 + 420 + 120, or three times 120. One resource's scheduler counts 400 against
-    // 100, of which all but drr serve one packet of A at most out of turn, and drr has quanta of at most 400. In packets of B:
+    // A's packets take 400 on the CPU, of which 100 are said; B's take 100. Both need 20 of the link: 420 against 120
+    // if measured, so 3.5 packets of B for one of A. pcfq serves who has had less of what is charged, as both heads
+    // say 120: they are never further apart than the packet served, 420 or 120 of A. By cbcs they are Q + C_A + C_B
+    // apart: 420 + 420 + 120, or three times 120. One resource's scheduler counts 400 against 100, of which all but
+    // drr serve one packet of A at most out of turn, and drr has quanta of at most 400. In packets of B:
     for (spec, packets_of_b, apart) in [
         ("pcfq", 3.5, 3.5),
         ("cbcs", 3.5, 8.0),
@@ -297,7 +300,8 @@ fn who_overstates_loses_nothing_if_charges_are_measured() {
     }
 }
 
-/// A alone has had ten packets when nothing waits any more: nobody has credit or debt then, so both take turns from there on, A first as of equals.
+/// A alone has had ten packets when nothing waits any more: nobody has credit or debt then, so both take turns from
+/// there on, A first as of equals.
 #[test]
 fn an_idle_time_settles_everything() {
     for spec in ["pcfq", "pcfq:clock=tags", "pcfq:clock=paper", "cbcs"] {

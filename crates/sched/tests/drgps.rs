@@ -38,7 +38,8 @@ impl<const M: usize> Entrance<M> {
         }
     }
 
-    /// Let packets enter until none waits or this time has come; each occupies the entrance for its time there, or for none.
+    /// Let packets enter until none waits or this time has come; each occupies the entrance for its time there, or for
+    /// none.
     fn run(&mut self, until: u64, occupies: bool) {
         while self.now.as_nanos() < until {
             match self.scheduler.next(self.now) {
@@ -80,8 +81,8 @@ fn shares_are<const M: usize>(heads: &[[u64; M]], d: (u64, u64)) {
     for (flow, head) in heads.iter().enumerate() {
         let starts: Vec<u64> = fluid.entered.iter().filter(|e| e.0 == flow).map(|e| e.1).collect();
         let dominant = head.iter().copied().max().unwrap();
-        // Until one flow's packets are all done every packet takes dominant / d; at whole nanoseconds, later by up to one, and normalised
-        // times are right to 2^-32.
+        // Until one flow's packets are all done every packet takes dominant / d; at whole nanoseconds, later by up to
+        // one, and normalised times are right to 2^-32.
         let all_there = heads.iter().map(|h| h.iter().copied().max().unwrap()).min().unwrap() * 199 * d.1 / d.0;
         let mut compared = 0;
         for (k, start) in starts.into_iter().enumerate() {
@@ -114,7 +115,8 @@ fn dominant_shares_are_those_of_the_fluid() {
 
 #[test]
 fn complementary_flows_enter_once_a_round_and_the_entrance_waits_for_the_fluid() {
-    // <2,10> and <10,4> each get 5/7: a packet of either takes 14 in the fluid. At the entrance A takes 2 and B 10, so 2 are left.
+    // <2,10> and <10,4> each get 5/7: a packet of either takes 14 in the fluid. At the entrance A takes 2 and B 10, so
+    // 2 are left.
     for spec in ["drgps", "drgps:order=start"] {
         let mut entrance = Entrance::<2>::new(spec);
         for cost in [[2, 10], [10, 4]] {
@@ -153,7 +155,8 @@ fn by_start_a_heavy_flow_waits_for_all_who_came_with_it() {
 
 #[test]
 fn a_flow_is_charged_what_was_measured() {
-    // Both say 2, A takes 4: for every two packets of B one of A, but for the packet whose measurement comes after the next has started.
+    // Both say 2, A takes 4: for every two packets of B one of A, but for the packet whose measurement comes after the
+    // next has started.
     for spec in ["drgps", "drgps:order=start"] {
         let mut entrance = Entrance::<1>::new(spec);
         let [a, b] = [entrance.flow(1000), entrance.flow(1000)];
@@ -167,7 +170,8 @@ fn a_flow_is_charged_what_was_measured() {
 
 #[test]
 fn what_takes_less_than_it_says_is_given_back() {
-    // A says 6 and takes 2, as B does: the fluid gives A's first packet 6 and is told of 4 too many. From then on each of A's takes 2.
+    // A says 6 and takes 2, as B does: the fluid gives A's first packet 6 and is told of 4 too many. From then on each
+    // of A's takes 2.
     for spec in ["drgps", "drgps:order=start"] {
         let mut entrance = Entrance::<1>::new(spec);
         let [a, b] = [entrance.flow(1000), entrance.flow(1000)];
@@ -183,8 +187,9 @@ fn what_takes_less_than_it_says_is_given_back() {
 
 #[test]
 fn a_new_weight_holds_for_what_is_left_of_the_head_packet() {
-    // Equal flows, packets of 12: from 0 on each has half. At 12 half of both first packets is left; with A at weight 3 its share becomes
-    // 3/4: A's packet ends after 8 more, at 20. B has had 6 + 2, and its other 4 take 16: it ends at 36, as does A's second packet.
+    // Equal flows, packets of 12: from 0 on each has half. At 12 half of both first packets is left; with A at weight 3
+    // its share becomes 3/4: A's packet ends after 8 more, at 20. B has had 6 + 2, and its other 4 take 16: it ends
+    // at 36, as does A's second packet.
     let mut fluid = Entrance::<1>::new("drgps");
     let [a, b] = [fluid.flow(1000), fluid.flow(1000)];
     fluid.offer(a, [12], 3);

@@ -1,4 +1,5 @@
-//! How much a single call does with many flows, counted in steps: the disciplines that have a clock of a fluid, and what stands around them.
+//! How much a single call does with many flows, counted in steps: the disciplines that have a clock of a fluid, and
+//! what stands around them.
 //!
 //! One test only: the count is one for the whole program.
 
@@ -6,8 +7,9 @@ use dovetail_sched::{FlowConfig, FlowId, Next, Packet, Scheduler, Shape, build, 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 const FLOWS: usize = 100_000;
-/// The events of a call take up to three operations of a heap that is 9 deep at 10^5 flows and 10 deep at 10^6; 25 and 16 of them are allowed
-/// there, and twice as many where both V passes ends and packets come to their starts. Each touches up to 25 records and packets, which count too.
+/// The events of a call take up to three operations of a heap that is 9 deep at 10^5 flows and 10 deep at 10^6; 25 and
+/// 16 of them are allowed there, and twice as many where both V passes ends and packets come to their starts. Each
+/// touches up to 25 records and packets, which count too.
 const MOST: u64 = 2 * 25 * (3 * 9 + 25);
 
 struct Counted {

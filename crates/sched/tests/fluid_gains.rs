@@ -1,5 +1,5 @@
-//! What a flow gains among nine others that are backlogged throughout, by the disciplines that have a clock of a fluid: its service as a multiple
-//! of a tenth of all.
+//! What a flow gains among nine others that are backlogged throughout, by the disciplines that have a clock of a fluid:
+//! its service as a multiple of a tenth of all.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Service orders in plain text, `golden/*.txt`, that a person can check with a pencil. The first lines of a file say how to read it.
+//! Service orders in plain text, `golden/*.txt`, that a person can check with a pencil. The first lines of a file say
+//! how to read it.
 
 use dovetail_sched::{FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Served, Shape, build};
 use dovetail_units::{ResourceVec, Time, Weight};

@@ -295,7 +295,8 @@ fn large_weights_do_not_vanish() {
     }
 }
 
-/// A flow has waited at weight 0.001, so far behind V, or at 1000, when it gets the other one: it must not catch up by a million packets, nor lose its share.
+/// A flow has waited at weight 0.001, so far behind V, or at 1000, when it gets the other one: it must not catch up by
+/// a million packets, nor lose its share.
 #[test]
 fn a_changed_weight_is_no_claim_on_the_past() {
     for spec in ["drfq", "drfq:mode=dovetail", "sfq", "bf"] {
@@ -313,13 +314,15 @@ fn a_changed_weight_is_no_claim_on_the_past() {
     }
 }
 
-/// A's packet takes a thousand times what was estimated, which it owes; a new bottleneck is shared from zero by those that waited before and by who comes.
+/// A's packet takes a thousand times what was estimated, which it owes; a new bottleneck is shared from zero by those
+/// that waited before and by who comes.
 #[test]
 fn a_new_bottleneck_knows_no_debts() {
     for spec in ["bf:interval=1 us", "bf:interval=1 us,newcomers=free"] {
         let mut bench = Bench::new(spec);
         let flows = [0; 2].map(|_| bench.add(1000));
-        // On the link, of which more is needed. A's two packets after the first wait with what it owes on the CPU, the bottleneck until now.
+        // On the link, of which more is needed. A's two packets after the first wait with what it owes on the CPU, the
+        // bottleneck until now.
         (0..3).for_each(|_| bench.offer(flows[0], 0, [10, 100]));
         bench.serve_in(|_| 256_000);
         (0..3).for_each(|_| bench.offer(flows[1], 1, [10, 100]));

@@ -3,8 +3,8 @@
 use dovetail_sched::{FlowConfig, Next, Packet, Scheduler, Shape, build};
 use dovetail_units::{ResourceVec, Time};
 
-/// Serve `count` packets, the pipeline empty whenever the scheduler is asked; flow `i` always backlogged with packets of `costs[i]`
-/// (in turn). Returns the flows in the order of service.
+/// Serve `count` packets, the pipeline empty whenever the scheduler is asked; flow `i` always backlogged with packets
+/// of `costs[i]` (in turn). Returns the flows in the order of service.
 fn order(spec: &str, costs: &[&[[u64; 2]]], count: usize) -> String {
     let mut scheduler: Box<dyn Scheduler<2, usize>> = build(&spec.parse().unwrap(), Shape::default()).unwrap();
     for (i, pattern) in costs.iter().enumerate() {
@@ -50,8 +50,8 @@ fn drfq_gives_equal_dominant_service() {
 
 #[test]
 fn dovetailing_counts_alternating_needs_as_one() {
-    // A alternates <2,1> and <1,2>, B is <3,3>: memoryless charges A 2 per packet, so 3 of A for 2 of B; dovetailing charges 3 for
-    // two packets on each resource, so 2 of A for 1 of B.
+    // A alternates <2,1> and <1,2>, B is <3,3>: memoryless charges A 2 per packet, so 3 of A for 2 of B; dovetailing
+    // charges 3 for two packets on each resource, so 2 of A for 1 of B.
     let costs: &[&[[u64; 2]]] = &[&[[2, 1], [1, 2]], &[[3, 3]]];
     let share = |spec: &str| order(spec, costs, 300).matches('A').count();
     assert_eq!(share("drfq:mode=memoryless"), 180);
@@ -86,7 +86,8 @@ fn strict_atfq_serves_one_packet_of_u_for_two_of_v() {
 
 #[test]
 fn loops_of_atfq_serve_packets_together_that_go_well_together() {
-    // Each loop is one A and two B; the pipeline is empty before each. BBA keeps the CPU busy, ABB would have it idle for 2.
+    // Each loop is one A and two B; the pipeline is empty before each. BBA keeps the CPU busy, ABB would have it idle
+    // for 2.
     assert_eq!(order("atfq:loop=3,newcomers=free", &FIG_1, 12), "BBABBABBABBA");
     assert_eq!(order("atfq:loop=6,newcomers=free", &FIG_1, 12), "BBBBAABBBBAA");
     // A pays 8 for its first packet, so that the first three are of B.
@@ -96,8 +97,8 @@ fn loops_of_atfq_serve_packets_together_that_go_well_together() {
 
 #[test]
 fn a_loop_of_atfq_has_one_packet_of_a_flow_if_it_may_have_no_more() {
-    // F of A: 8, 12, 16; of B: 3, 5, 7, 9. A packet of A is in a loop with B's if it begins before that ends: the one from 0 with B's first, the one
-    // from 8 with B's from 7 to 9, the one from 12 with B's from 11 to 13.
+    // F of A: 8, 12, 16; of B: 3, 5, 7, 9. A packet of A is in a loop with B's if it begins before that ends: the one
+    // from 0 with B's first, the one from 8 with B's from 7 to 9, the one from 12 with B's from 11 to 13.
     assert_eq!(order("atfq:per-flow=1", &FIG_1, 12), "BABBBABBABBA");
     // As published each flow has a packet in every loop.
     assert_eq!(order("atfq:per-flow=1,fill=all,newcomers=free", &FIG_1, 12), "BABABABABABA");

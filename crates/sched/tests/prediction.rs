@@ -94,7 +94,8 @@ fn a_fit_finds_a_line() {
         fit.observe(0, size, ns(u64::from(size) * 15 + 84_500));
     }
     for size in [0, 64, 1500, 9000] {
-        // Means and slope are rounded to 25 units: 25 * 2^-12 ns, and 25 * 2^-20 / 0.5 ns/B over 9000 bytes; then half a nanosecond.
+        // Means and slope are rounded to 25 units: 25 * 2^-12 ns, and 25 * 2^-20 / 0.5 ns/B over 9000 bytes; then half
+        // a nanosecond.
         let off = estimate(&fit, size) - f64::from(size) * 15.0 - 84_500.0;
         assert!(off.abs() <= 0.5 + 0.01 + 0.5, "{size} B: {off}");
     }
@@ -124,8 +125,8 @@ fn a_fit_is_weighted_least_squares() {
         fit.observe(0, size, ns(time));
         if k % 97 == 50 {
             for size in [64, 700, 1500] {
-                // A gain of 1/k is rounded to 10^-6, a relative 10^-4 at most of what one packet of up to 42 us adds, for
-                // a hundred packets: below 42 us * 10^-4; rounding of the state as above.
+                // A gain of 1/k is rounded to 10^-6, a relative 10^-4 at most of what one packet of up to 42 us adds,
+                // for a hundred packets: below 42 us * 10^-4; rounding of the state as above.
                 let (ours, theirs) = (estimate(&fit, size), regression(&all[..=k], 0.01, size));
                 assert!((ours - theirs).abs() <= 6.0, "after {k}, {size} B: {ours}, exactly {theirs}");
             }
@@ -142,9 +143,10 @@ fn a_fit_keeps_its_slope_while_all_packets_are_of_one_size() {
     for _ in 0..100_000 {
         fit.observe(0, 100, ns(1500));
     }
-    // Variance V and covariance are off by 50 units of 2^-24 each, so a slope of 15 that is last computed at V = 1/16 by
-    // 50 * 2^-24 * (1 + 15) / (1/16) = 0.00076 ns/B. The mean time is off by 25 * 2^-12 = 0.006 ns, while sizes are up to 1400 B from theirs; of that g n times as much stays
-    // in the covariance as of V = 170,000 in V in the n = ln(16 V) / g = 740 packets that it takes to fade: 0.02 * 740 * 0.006 * 1400 / 170,000 = 0.00073 ns/B.
+    // Variance V and covariance are off by 50 units of 2^-24 each, so a slope of 15 that is last computed at V = 1/16
+    // by 50 * 2^-24 * (1 + 15) / (1/16) = 0.00076 ns/B. The mean time is off by 25 * 2^-12 = 0.006 ns, while sizes
+    // are up to 1400 B from theirs; of that g n times as much stays in the covariance as of V = 170,000 in V in the
+    // n = ln(16 V) / g = 740 packets that it takes to fade: 0.02 * 740 * 0.006 * 1400 / 170,000 = 0.00073 ns/B.
     // Over 1400 bytes, with half a nanosecond of the answer and the mean's own 0.006:
     const ROUNDING: f64 = 1400.0 * (0.00076 + 0.00073) + 0.5 + 0.006;
     let off = estimate(&fit, 1500) - 22_500.0;
@@ -162,8 +164,9 @@ fn hostile_observations_are_survived() {
                 assert!(estimator.estimate(0, size, Duration::ZERO) <= dovetail_sched::LONGEST_TIME);
             }
         }
-        // And forgotten, at any alpha above 10^-3. A fit is off by its mean size, 500 units of 2^-20 B at alpha = 0.001, times
-        // the slope that such observations leave: at most their deviation of 2^40 ns over one of 2^24 B.
+        // And forgotten, at any alpha above 10^-3. A fit is off by its mean size, 500 units of 2^-20 B at alpha =
+        // 0.001, times the slope that such observations leave: at most their deviation of 2^40 ns over one of
+        // 2^24 B.
         if !text.contains("0.000001") {
             (0..100_000).for_each(|_| estimator.observe(0, 1500, ns(1000)));
             let off = estimator.estimate(0, 1500, Duration::ZERO).as_nanos().abs_diff(1000);

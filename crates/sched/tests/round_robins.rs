@@ -1,5 +1,5 @@
-//! The round robins at the extremes: exact shares whatever the size of weights and times, and no long call. One test counts steps of the
-//! whole program, so all are one after the other.
+//! The round robins at the extremes: exact shares whatever the size of weights and times, and no long call. One test
+//! counts steps of the whole program, so all are one after the other.
 
 use dovetail_sched::{FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Shape, Ticket, build, steps};
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
@@ -92,7 +92,8 @@ impl Longest {
     }
 }
 
-/// No call takes more than 256 turns of up to eight looks each and some heap's levels, with many flows, after `set`, and with all of them in debt.
+/// No call takes more than 256 turns of up to eight looks each and some heap's levels, with many flows, after `set`,
+/// and with all of them in debt.
 fn counted() {
     const FLOWS: usize = 20_000;
     let more = ["mr3:progress=none", "gmr3:progress=none", "cbcs:quantum=1 ms", "drr:quantum=1 ms"];
@@ -105,7 +106,8 @@ fn counted() {
         for (number, &flow) in flows.iter().enumerate() {
             (0..packets).for_each(|_| longest.of(|| offer(&mut scheduler, flow, number, nanos)));
         }
-        // All packets of a round take a hundred times as long as was estimated, which is known when all are on their way.
+        // All packets of a round take a hundred times as long as was estimated, which is known when all are on their
+        // way.
         let mut on_their_way = Vec::new();
         let round = if packets > 3 { 3 * FLOWS } else { FLOWS };
         while on_their_way.len() < round {
@@ -170,7 +172,8 @@ fn what_is_known_of_the_longest_packet_survives_a_change_of_class() {
         scheduler.set_flow(Time::ZERO, a, weighing(5000)).unwrap();
         let b = scheduler.add_flow(weighing(5000));
         (0..9).for_each(|_| offer(&mut scheduler, b, 1, 1));
-        // L = 100 ms and c = 122 ms: A owes 100 ms at most, so its first turn is a turn for all that it has; then B's, too.
+        // L = 100 ms and c = 122 ms: A owes 100 ms at most, so its first turn is a turn for all that it has; then B's,
+        // too.
         let order: Vec<usize> = (0..17).map(|_| serve(&mut scheduler).unwrap()).collect();
         assert!(order[..8].iter().all(|&f| f == 0), "{spec}: {order:?}");
     }

@@ -1,9 +1,11 @@
-//! Service orders of the round robins `mr3` and `gmr3` that a person can check with a pencil, and what their turns wait for.
+//! Service orders of the round robins `mr3` and `gmr3` that a person can check with a pencil, and what their turns wait
+//! for.
 
 use dovetail_sched::{FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Shape, Ticket, build};
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
-/// A flow that is always backlogged: weight in thousandths, estimated times in ns, and the factor by which they turn out longer.
+/// A flow that is always backlogged: weight in thousandths, estimated times in ns, and the factor by which they turn
+/// out longer.
 #[derive(Clone, Copy)]
 struct Given {
     weight: u32,
@@ -84,8 +86,9 @@ fn mr3_charges_what_was_measured() {
 
 #[test]
 fn mr3_lets_others_catch_up() {
-    // C has two packets of 9, A and B have packets of 1. First turns: EC = 1, 1, 9. A and B: B = 9 - 1 = 8 down to -1: nine packets.
-    // C: B = 0: its last packet. As published that is forgiven, and MaxEC = 1 from then on: one packet a turn. By default it counts once more: 9.
+    // C has two packets of 9, A and B have packets of 1. First turns: EC = 1, 1, 9. A and B: B = 9 - 1 = 8 down to -1:
+    // nine packets. C: B = 0: its last packet. As published that is forgiven, and MaxEC = 1 from then on: one
+    // packet a turn. By default it counts once more: 9.
     let nine = |flow: &str| flow.repeat(9);
     for (spec, then) in [("mr3:newcomers=free", "ABABAB".to_string()), ("mr3", nine("A") + &nine("B") + "ABABAB")] {
         let flows = [flow(1000, [1, 1]), flow(1000, [1, 1]), flow(1000, [9, 9])];
@@ -101,7 +104,8 @@ fn mr3_lets_others_catch_up() {
 #[test]
 fn mr3_gives_a_new_flow_one_packet_in_its_first_turn() {
     // A has packets of 9, B of 1. First turns: EC = 9, 1. Then A: B = 0: one packet; B: B = 9 - 1 = 8: nine.
-    // C comes with packets of 1 and has its turn after A's next: published, B = 9: ten packets; by default one, EC = 1, and B = 8 next.
+    // C comes with packets of 1 and has its turn after A's next: published, B = 9: ten packets; by default one, EC = 1,
+    // and B = 8 next.
     for (spec, first) in [("mr3:newcomers=free", 10), ("mr3", 1)] {
         let flows = [flow(1000, [9, 9]), flow(1000, [1, 1]), flow(1000, [1, 1])];
         let (mut scheduler, ids) = scheduler(spec, &flows, 0);
@@ -147,15 +151,16 @@ fn gmr3_learns_the_largest_time() {
 #[test]
 fn gmr3_gives_a_heavy_flow_turns_more_often() {
     // Weights 2, 1, 1: S = 4 slots; A has a turn in every 2 slots, B and C in every 4. Every turn is one packet.
-    // Slots from 0 on; first turns are in the next interval: A's begins at 2, and at 4 all begin. A | A B A C | A B A C.
+    // Slots from 0 on; first turns are in the next interval: A's begins at 2, and at 4 all begin. A | A B A C | A B A
+    // C.
     let flows = [flow(2048, [1, 1]), flow(1024, [1, 1]), flow(1024, [1, 1])];
     assert_eq!(order("gmr3", &flows, 9), "AABACABAC");
 }
 
 #[test]
 fn gmr3_brings_turns_closer_when_flows_leave() {
-    // Weights 2 and six times 1: S = 8 slots; A has a turn in every 4 slots, the others in every 8. D to G have one packet: with them
-    // gone S = 4 from the next common beginning of intervals on, as above.
+    // Weights 2 and six times 1: S = 8 slots; A has a turn in every 4 slots, the others in every 8. D to G have one
+    // packet: with them gone S = 4 from the next common beginning of intervals on, as above.
     let flows: Vec<Given> = (0..7).map(|f| flow(if f == 0 { 2048 } else { 1024 }, [1, 1])).collect();
     let (mut scheduler, ids) = scheduler("gmr3", &flows, 0);
     for (number, &id) in ids.iter().enumerate() {
@@ -167,8 +172,8 @@ fn gmr3_brings_turns_closer_when_flows_leave() {
 
 #[test]
 fn gmr3_carries_what_a_turn_exceeded() {
-    // L = 4, c = 4, packets of A take 3. B = 4, 1, -2: two packets, EC = 2. B = 2, -1: one, EC = 1. B = 3, 0: one, EC = 0.
-    // B takes 4: one packet a turn.
+    // L = 4, c = 4, packets of A take 3. B = 4, 1, -2: two packets, EC = 2. B = 2, -1: one, EC = 1. B = 3, 0: one, EC =
+    // 0. B takes 4: one packet a turn.
     let flows = [flow(1024, [3, 1]), flow(1024, [1, 4])];
     assert_eq!(order("gmr3:largest=4 ns,newcomers=free", &flows, 14), "AABABABAABABAB");
 }

@@ -8,8 +8,9 @@ use dovetail_units::{Duration, ResourceVec, Time};
 
 #[test]
 fn a_packet_does_not_start_in_the_fluid_before_it_arrives() {
-    // A has two tiny packets at 0, and B, C one of 1000. While B is being served, A's are long over in the fluid; A's third packet comes at
-    // 400, after D's at 300, and so must start after it, although A's second has not been asked for yet.
+    // A has two tiny packets at 0, and B, C one of 1000. While B is being served, A's are long over in the fluid; A's
+    // third packet comes at 400, after D's at 300, and so must start after it, although A's second has not been
+    // asked for yet.
     let mut scheduler = PerFlow::new(Tradeoff::new(1.0).unwrap());
     let [a, b, c, d] = [(); 4].map(|()| scheduler.add_flow(FlowConfig::default()));
     let send = |scheduler: &mut PerFlow<2, &'static str, Tradeoff>, at, flow, time, payload| {
@@ -58,7 +59,8 @@ fn asking_often_does_not_change_the_schedule() {
 
 #[test]
 fn with_alpha_zero_packets_that_end_within_one_tick_are_served_all_the_same() {
-    // A packet of no time takes one tick of 2^-20 ns, less than the fluid's clock may overshoot: it ends as soon as it comes to the head.
+    // A packet of no time takes one tick of 2^-20 ns, less than the fluid's clock may overshoot: it ends as soon as it
+    // comes to the head.
     for alpha in [0.0, 0.5, 1.0] {
         let mut scheduler = PerFlow::new(Tradeoff::new(alpha).unwrap());
         let flows = [(); 2].map(|()| scheduler.add_flow(FlowConfig::default()));
@@ -80,8 +82,9 @@ fn with_alpha_zero_packets_that_end_within_one_tick_are_served_all_the_same() {
     }
 }
 
-/// Four flows that need the link most, and twice as much of the CPU as they say; and two that need the CPU most. By what is said the link is full and the CPU is not, in truth it is the other
-/// way round: (4 * 2/3 + 2) against (4 + 2/9) of a dominant share.
+/// Four flows that need the link most, and twice as much of the CPU as they say; and two that need the CPU most. By
+/// what is said the link is full and the CPU is not, in truth it is the other way round: (4 * 2/3 + 2) against (4 +
+/// 2/9) of a dominant share.
 #[test]
 fn the_fluid_does_not_run_ahead_of_a_resource_that_is_dominant_for_few() {
     for alpha in [0.85, 1.0] {
@@ -117,7 +120,8 @@ fn the_fluid_does_not_run_ahead_of_a_resource_that_is_dominant_for_few() {
                 other => panic!("{other:?}"),
             }
         }
-        // Two packets of each flow (equation 26), as many again for what the corrections come late, and the one in service.
+        // Two packets of each flow (equation 26), as many again for what the corrections come late, and the one in
+        // service.
         assert!(before_it <= 4 * 6 + 1, "alpha = {alpha}: {before_it} packets were served before the mouse's");
     }
 }
@@ -218,7 +222,8 @@ impl Sixty {
     }
 }
 
-/// For how long the fluid schedule of alpha = 0.85, which fills CPU and link, is followed before packets are counted, and while they are.
+/// For how long the fluid schedule of alpha = 0.85, which fills CPU and link, is followed before packets are counted,
+/// and while they are.
 const WARM_UP_NS: u64 = 2_000_000_000;
 const MEASURED_NS: u64 = 2_000_000_000;
 
@@ -243,7 +248,8 @@ fn the_fluid_never_stands_still_where_resources_are_as_fast_as_they_say() {
     assert!((cpu - full).abs() < 2.0 * 96.7 && (link - full).abs() < 2.0 * 32.0, "{cpu} {link} of {full} us");
 }
 
-/// A twentieth of a resource's time is lost, and nobody says so: all get a twentieth less, and the other resource is used as much as that allows.
+/// A twentieth of a resource's time is lost, and nobody says so: all get a twentieth less, and the other resource is
+/// used as much as that allows.
 #[test]
 fn a_resource_that_is_slower_than_it_says_slows_the_fluid_down_and_does_not_unmake_its_shares() {
     let (exact, _) = packets_of_modules([1000, 1000]);
@@ -253,8 +259,9 @@ fn a_resource_that_is_slower_than_it_says_slows_the_fluid_down_and_does_not_unma
             let part = packets / exact * 1.05;
             assert!((part - 1.0).abs() < 0.01, "{slow:?}, module {k}: {packets} of {exact} packets");
         }
-        // A packet starts on the link at most twice 2nL after its start in the fluid (docs/theory/tradeoff-pace.md). What waits behind it has started since, or was one of n unfinished packets: so
-        // much time on the link, by 32 us. By the clock it were 6000 packets by now.
+        // A packet starts on the link at most twice 2nL after its start in the fluid (docs/theory/tradeoff-pace.md).
+        // What waits behind it has started since, or was one of n unfinished packets: so much time on the link,
+        // by 32 us. By the clock it were 6000 packets by now.
         let most = (4 + 1) * 60 * 96_700 / 32_000;
         assert!(sixty.longest_buffer <= most, "{slow:?}: {} packets wait for the link", sixty.longest_buffer);
     }

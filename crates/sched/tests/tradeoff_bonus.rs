@@ -113,7 +113,8 @@ fn near_equals(tolerance: f64) -> Vec<f64> {
 fn near_equals_share_the_bonus() {
     let packets = near_equals(DEFAULT_TOLERANCE);
     let (least, most) = packets.iter().fold((f64::MAX, 0_f64), |(a, b), &p| (a.min(p), b.max(p)));
-    // In the fluid: a head of bonus more or less, and one that is under way; and half of what is guaranteed may be behind, by 2(n-1)L.
+    // In the fluid: a head of bonus more or less, and one that is under way; and half of what is guaranteed may be
+    // behind, by 2(n-1)L.
     assert!(most - least <= 4.0, "{packets:?}");
     // As published, whoever is at the end alone has it all.
     let published = near_equals(0.0);
@@ -137,7 +138,8 @@ fn who_is_near_an_end_is_between_half_a_width_and_a_width() {
             let other = if end == 0 { ratio / beyond } else { ratio * beyond };
             let near = near_end(&[of_ratio(ratio), of_ratio(other)], end, tolerance);
             assert!(near[0]);
-            // Rounding of the times to 2^-32, of which the least is 2^-16; half a width in a logarithm by whose slope of 3/2 instead of 21/16 a class may be narrower.
+            // Rounding of the times to 2^-32, of which the least is 2^-16; half a width in a logarithm by whose slope
+            // of 3/2 instead of 21/16 a class may be narrower.
             let rounding = 1e-4;
             assert!(!near[1] || beyond <= 1.0 + tolerance + rounding, "{ratio} {beyond}: too far");
             assert!(
@@ -148,7 +150,8 @@ fn who_is_near_an_end_is_between_half_a_width_and_a_width() {
     }
 }
 
-/// (17) and (18) have the CPU in full use by anybody, and the link most by A's first packet, then by B's, and then by A's second.
+/// (17) and (18) have the CPU in full use by anybody, and the link most by A's first packet, then by B's, and then by
+/// A's second.
 #[test]
 fn with_alpha_zero_a_packet_that_is_not_favoured_does_not_start() {
     let mut own = Box::new(0.0, DEFAULT_TOLERANCE);
@@ -229,7 +232,8 @@ fn nothing_but_waiting_brings_a_share() {
         }
         let new: [fn(usize) -> Play; 2] = [Play::Fresh, Play::SmallFirst];
         assert!(most(alpha, &new, times[1][0], times[1][1]) <= 1.05);
-        // No new flow comes to its turn earlier: where turns are all there is, none gains. Otherwise the CPU takes what starts when it comes.
+        // No new flow comes to its turn earlier: where turns are all there is, none gains. Otherwise the CPU takes what
+        // starts when it comes.
         let gain = most(alpha, &new, times[0][0], times[0][1]);
         assert!(if alpha == 0.0 { gain <= 1.05 } else { gain > 1.05 }, "{alpha}: {gain}");
     }

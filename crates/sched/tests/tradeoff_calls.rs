@@ -1,12 +1,13 @@
-//! No call of `tradeoff` takes long, and its fluid catches up. One test, alone in its program: steps are counted for the whole of it.
+//! No call of `tradeoff` takes long, and its fluid catches up. One test, alone in its program: steps are counted for
+//! the whole of it.
 
 use dovetail_sched::tradeoff::{EVENTS_PER_CALL, Tradeoff};
 use dovetail_sched::{FlowConfig, FlowId, Next, Packet, PerFlow, Scheduler, steps};
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 const FLOWS: usize = 30_000;
-/// An event moves a flow in the heap of finishes up to three times and in four of places; a place that is not up to date moves once more; each through the heap's height, with a step for
-/// each level and one at the end.
+/// An event moves a flow in the heap of finishes up to three times and in four of places; a place that is not up to
+/// date moves once more; each through the heap's height, with a step for each level and one at the end.
 const HEIGHT: usize = 9;
 const STEPS: u64 = ((EVENTS_PER_CALL * (3 + 4) + 48) * (HEIGHT + 1)) as u64;
 
@@ -89,7 +90,8 @@ fn no_call_is_long() {
         own.send(k);
     }
     own.was_short("all backlogged");
-    // All are handed out, and nobody calls while the fluid would have half of them: it catches up by so many ends a call.
+    // All are handed out, and nobody calls while the fluid would have half of them: it catches up by so many ends a
+    // call.
     while own.serve().is_some() {}
     own.was_short("all idle at once");
     own.hand_all_out();
@@ -103,12 +105,14 @@ fn no_call_is_long() {
         own.send(0);
         calls += 1;
     }
-    // Every end is one event and every instant at which some end another, of one head of each flow and the packets that came.
+    // Every end is one event and every instant at which some end another, of one head of each flow and the packets that
+    // came.
     let events = 2 * (FLOWS + calls);
     assert!(calls > 10 && calls <= events / EVENTS_PER_CALL + 1, "{calls} calls");
     own.was_short("back after a pause");
 
-    // While it lags, what waits is handed out: at once if it has started, and after a nanosecond for so many events otherwise.
+    // While it lags, what waits is handed out: at once if it has started, and after a nanosecond for so many events
+    // otherwise.
     while own.serve().is_some() {}
     own.hand_all_out();
     own.now += FLOWS as u64 * 1_500 / 2;

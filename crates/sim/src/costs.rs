@@ -14,7 +14,8 @@ pub(crate) struct FlowCosts<const M: usize> {
     cost: [Cost; M],
     spread: [u32; M],
     resize: Resize,
-    /// For what differs from packet to packet; the streams are the flow's own, so every scheduler sees the same packets.
+    /// For what differs from packet to packet; the streams are the flow's own, so every scheduler sees the same
+    /// packets.
     lengths: Option<Stream>,
     times: [Option<Stream>; M],
 }

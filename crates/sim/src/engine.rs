@@ -64,7 +64,8 @@ pub struct Tally {
     pub dropped: u64,
     /// Wait in the scheduler.
     pub waiting: u64,
-    /// Are in service, blocked, in a buffer or with a scheduler between two resources, or at the entrance of a no-wait pipeline.
+    /// Are in service, blocked, in a buffer or with a scheduler between two resources, or at the entrance of a no-wait
+    /// pipeline.
     pub in_pipeline: u64,
 }
 
@@ -124,10 +125,10 @@ pub fn simulate<const M: usize, R: Recorder<M>>(
 
 /// [`simulate`] with schedulers also between the resources.
 ///
-/// In front of a further resource that has one, a packet waits in its flow's queue there, and the scheduler is asked when the resource has an idle server; the
-/// resource's own [`Buffer`](crate::Buffer) still bounds the packets that wait there in all (packets that a scheduler keeps back although a server is
-/// idle count as standing on that server). What finds its flow's queue full is dropped after processing. Flows and parameter
-/// changes go to all schedulers.
+/// In front of a further resource that has one, a packet waits in its flow's queue there, and the scheduler is asked
+/// when the resource has an idle server; the resource's own [`Buffer`](crate::Buffer) still bounds the packets that
+/// wait there in all (packets that a scheduler keeps back although a server is idle count as standing on that server).
+/// What finds its flow's queue full is dropped after processing. Flows and parameter changes go to all schedulers.
 pub fn simulate_all<const M: usize, R: Recorder<M>>(
     workload: &Workload<M>,
     pipeline: &Pipeline<M>,
@@ -378,8 +379,8 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         Ok(())
     }
 
-    /// Ask the scheduler as long as the first resource has an idle server, and nobody stands before it; and as long as packets wait that need not wait
-    /// for it. Whether any bypassed it.
+    /// Ask the scheduler as long as the first resource has an idle server, and nobody stands before it; and as long as
+    /// packets wait that need not wait for it. Whether any bypassed it.
     fn hand_out(&mut self) -> Result<bool, SimError> {
         let now = self.tally.now;
         self.wake = None;

@@ -1,9 +1,10 @@
 //! The packet-level simulator: sources send packets of flows through a scheduler into a pipeline of resources, and
 //! recorders hear of every packet.
 //!
-//! * [`Workload`]: flows with their costs and weights; sources: [`Generator`] (constant rate, Poisson, on/off) and [`List`]
-//!   (fixed arrivals, replayed captures).
-//! * [`Pipeline`]: resources in series with parallel servers and the buffers between them, or with no waiting between them at all.
+//! * [`Workload`]: flows with their costs and weights; sources: [`Generator`] (constant rate, Poisson, on/off) and
+//!   [`List`] (fixed arrivals, replayed captures).
+//! * [`Pipeline`]: resources in series with parallel servers and the buffers between them, or with no waiting between
+//!   them at all.
 //! * [`simulate`]: the event loop, with any [`Recorder`]; [`run`]: with the standard one, which gives a [`RunResult`];
 //!   [`simulate_all`]: with schedulers also between the resources.
 //!

@@ -1,15 +1,17 @@
-//! The no-wait pipeline: a packet passes all resources without waiting between them ([`Buffer::NoWait`](crate::Buffer::NoWait)).
+//! The no-wait pipeline: a packet passes all resources without waiting between them
+//! ([`Buffer::NoWait`](crate::Buffer::NoWait)).
 //!
-//! This is rule 4 of ATFQ (Zhang et al., section III-B): there are no buffers, and "the processing of a packet cannot be
-//! interrupted before its completion on all the resources". Whenever resource 0 is idle and nobody stands at the entrance,
-//! the scheduler hands out a packet. It stands at the entrance until the earliest instant from which it finds every resource
-//! free when it comes there, which follows from the true costs of it and of the packets ahead of it. Packets keep the
-//! scheduler's order.
+//! This is rule 4 of ATFQ (Zhang et al., section III-B): there are no buffers, and "the processing of a packet cannot
+//! be interrupted before its completion on all the resources". Whenever resource 0 is idle and nobody stands at the
+//! entrance, the scheduler hands out a packet. It stands at the entrance until the earliest instant from which it finds
+//! every resource free when it comes there, which follows from the true costs of it and of the packets ahead of it.
+//! Packets keep the scheduler's order.
 //!
 //! One after the other without pauses in arrivals, packets start on resource 0 as in equation 3 of the paper:
-//! `S' = S + L_1 + max(0, max_{2<=n<=m} (L_2 + ... + L_n - L'_1 - ... - L'_{n-1}))` with the times `L` of the packet ahead and `L'` of this one.
-//! For two resources the makespan is that of a pipeline where a finished packet blocks its server
-//! ([`Buffer::Blocking(0)`](crate::Buffer::Blocking)); packets start later, never on any resource for nothing. For more resources no-wait may take longer.
+//! `S' = S + L_1 + max(0, max_{2<=n<=m} (L_2 + ... + L_n - L'_1 - ... - L'_{n-1}))` with the times `L` of the packet
+//! ahead and `L'` of this one. For two resources the makespan is that of a pipeline where a finished packet blocks its
+//! server ([`Buffer::Blocking(0)`](crate::Buffer::Blocking)); packets start later, never on any resource for nothing.
+//! For more resources no-wait may take longer.
 
 use dovetail_units::{Duration, ResourceVec, Time};
 
@@ -28,8 +30,8 @@ impl<const M: usize> NoWait<M> {
         Self { free: [Time::ZERO; M], held: None }
     }
 
-    /// The earliest start from `now` on of a packet with these true costs; the resources are taken for it. `None` if it would
-    /// finish after the last instant there is. Cost: O(M).
+    /// The earliest start from `now` on of a packet with these true costs; the resources are taken for it. `None` if it
+    /// would finish after the last instant there is. Cost: O(M).
     pub fn reserve(&mut self, now: Time, cost: &ResourceVec<M>) -> Option<Time> {
         let mut start = now;
         let mut passed = Duration::ZERO;

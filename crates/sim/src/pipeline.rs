@@ -13,10 +13,10 @@ pub enum Buffer {
     Blocking(u32),
     /// Holds this many packets; a packet that finds it full, and no server free, is dropped after processing.
     Dropping(u32),
-    /// No buffer and no waiting: a packet starts on the first resource only when it can pass all resources without a pause
-    /// (ATFQ, section III-B, rule 4). Until then it stands at the entrance, and the scheduler is not asked for another.
-    /// This is a property of the whole pipeline: it stands before every resource but the first or before none, and all resources have
-    /// one server.
+    /// No buffer and no waiting: a packet starts on the first resource only when it can pass all resources without a
+    /// pause (ATFQ, section III-B, rule 4). Until then it stands at the entrance, and the scheduler is not asked
+    /// for another. This is a property of the whole pipeline: it stands before every resource but the first or
+    /// before none, and all resources have one server.
     NoWait,
 }
 

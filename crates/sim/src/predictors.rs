@@ -78,8 +78,8 @@ impl<const M: usize> Predictors<M> {
         }))
     }
 
-    /// What is known of a packet in front of a further resource: the truth of what lies behind it, its length, and predictions for the
-    /// rest.
+    /// What is known of a packet in front of a further resource: the truth of what lies behind it, its length, and
+    /// predictions for the rest.
     pub fn in_front_of(&self, resource: usize, packet: &SimPacket<M>) -> ResourceVec<M> {
         let told = &self.flows[packet.flow as usize];
         ResourceVec(std::array::from_fn(|r| match told[r] {

@@ -18,7 +18,8 @@ pub struct SimPacket<const M: usize> {
     pub size: u32,
     /// Its length from the second resource on.
     pub resized: u32,
-    /// What was predicted for one server of each resource when it was last put into a scheduler: on its arrival, or in front of a further resource.
+    /// What was predicted for one server of each resource when it was last put into a scheduler: on its arrival, or in
+    /// front of a further resource.
     pub predicted: ResourceVec<M>,
 }
 

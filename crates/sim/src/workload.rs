@@ -23,9 +23,9 @@ pub enum Cost {
 pub enum Estimate {
     /// Predicted from its length on arrival. What it takes in the end is observed when its processing there ends.
     Predicted(Prediction),
-    /// What the resource takes for the length that the flow's resize factor lets expect; the factor is learnt as packets end on the first
-    /// resource, with this part (in millionths) of the newest. A scheduler in front of the resource itself is told the truth: there
-    /// the packet has its length.
+    /// What the resource takes for the length that the flow's resize factor lets expect; the factor is learnt as
+    /// packets end on the first resource, with this part (in millionths) of the newest. A scheduler in front of the
+    /// resource itself is told the truth: there the packet has its length.
     Resized {
         /// The part of the newest observation, in millionths.
         alpha: u32,
@@ -49,13 +49,14 @@ impl Estimate {
     }
 }
 
-/// How processing on the first resource changes a packet's length: it is multiplied by a factor, in millionths, and rounded to the nearest
-/// byte, at least 1. Every resource further on works on the new length.
+/// How processing on the first resource changes a packet's length: it is multiplied by a factor, in millionths, and
+/// rounded to the nearest byte, at least 1. Every resource further on works on the new length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Resize {
     /// The smallest factor in millionths.
     pub least: u32,
-    /// The largest factor in millionths, not below `least`: all between are equally likely, drawn for each packet on its own.
+    /// The largest factor in millionths, not below `least`: all between are equally likely, drawn for each packet on
+    /// its own.
     pub most: u32,
 }
 
@@ -95,8 +96,9 @@ pub struct Flow<const M: usize> {
     pub class: u32,
     /// True processing time on one server of each resource.
     pub cost: [Cost; M],
-    /// How far a packet's true time may be from `cost`, as a part of it in millionths, up to 1,000,000: the time is multiplied by anything from
-    /// 1 less to 1 more than this, equally likely, drawn for each packet on its own. Not for [`Cost::Link`].
+    /// How far a packet's true time may be from `cost`, as a part of it in millionths, up to 1,000,000: the time is
+    /// multiplied by anything from 1 less to 1 more than this, equally likely, drawn for each packet on its own.
+    /// Not for [`Cost::Link`].
     pub spread: [u32; M],
     /// What becomes of the packets' lengths.
     pub resize: Resize,
@@ -173,7 +175,8 @@ pub enum Pattern {
     },
     /// A Poisson process.
     Poisson(PacketRate),
-    /// Alternately on (first) and off; equally spaced in the time that it is on, whatever is off in between, the first packet at the start.
+    /// Alternately on (first) and off; equally spaced in the time that it is on, whatever is off in between, the first
+    /// packet at the start.
     OnOff {
         /// The rate while on.
         rate: PacketRate,

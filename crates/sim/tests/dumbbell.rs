@@ -1,9 +1,9 @@
-//! The dumbbell of `ns2/mod.rs` beside ns-2: beside numbers recorded from ns-2 2.35 over five seeds, and beside ns-2 itself where it is
-//! installed.
+//! The dumbbell of `ns2/mod.rs` beside ns-2: beside numbers recorded from ns-2 2.35 over five seeds, and beside ns-2
+//! itself where it is installed.
 //!
-//! Allowed are differences of 2 % in the mean queue, 3 % in the rate of drops or marks and 15 % in timeouts: what two right programs may differ
-//! by that draw other numbers. ns-2's own seeds differ by 0.2 %, 0.2 % and some 5 %, so runs of five seeds on either side can tell much smaller
-//! differences; see [`same_within_the_seeds`].
+//! Allowed are differences of 2 % in the mean queue, 3 % in the rate of drops or marks and 15 % in timeouts: what two
+//! right programs may differ by that draw other numbers. ns-2's own seeds differ by 0.2 %, 0.2 % and some 5 %, so runs
+//! of five seeds on either side can tell much smaller differences; see [`same_within_the_seeds`].
 
 mod ns2;
 
@@ -40,8 +40,8 @@ fn agrees(ours: &[Outcome], theirs: &Means) {
     // Where there are hardly any, one a run either way.
     near("timeouts", means.timeouts, theirs.timeouts, (0.15 * theirs.timeouts).max(1.0));
     for outcome in ours {
-        // The link is busy from the first flows' start-up on: 10,000 packets/s for 200 s. ns-2 counts what was not in order at the end of the
-        // warm-up when it is, so that its throughput may exceed the rate a little.
+        // The link is busy from the first flows' start-up on: 10,000 packets/s for 200 s. ns-2 counts what was not in
+        // order at the end of the warm-up when it is, so that its throughput may exceed the rate a little.
         assert!((39.96..=40.04).contains(&outcome.throughput), "{outcome:?}");
         assert!((1_960_000..=2_000_000).contains(&outcome.packets), "{outcome:?}");
         assert!((0.025..=0.042).contains(&outcome.spread), "{outcome:?}");
@@ -63,8 +63,8 @@ fn reno_with_ecn_agrees_with_what_ns2_said() {
     agrees(&ours(Variant::Reno, true, 1), &Means { queue: 112.65, rate: 0.008256, timeouts: 0.0 });
 }
 
-/// Student's t test of equal means with pooled variance: with five and five samples it has eight degrees of freedom, and |t| exceeds 7.12 once
-/// in 10,000 times if the means are equal.
+/// Student's t test of equal means with pooled variance: with five and five samples it has eight degrees of freedom,
+/// and |t| exceeds 7.12 once in 10,000 times if the means are equal.
 fn same_within_the_seeds(what: &str, ours: &[f64], theirs: &[f64]) {
     let (a, b) = (standard_deviation(ours), standard_deviation(theirs));
     let error = ((a * a + b * b) / SEEDS as f64).sqrt();

@@ -104,8 +104,9 @@ fn per_flow_queues_on_a_scarce_cpu_give_equal_cpu_time() {
     let result = run(&network, 1);
     assert!(result.hops[0].utilization > 0.999, "{result:?}");
     for (mean, fair) in by_class(&result, 4).into_iter().zip([1.0, 0.5, 0.25, 0.125]) {
-        // The CPU also processes what is sent twice: a flow whose queue of 20 overflows loses one packet of the hundreds of a sawtooth, and
-        // now and then a window. A gap that is filled after the warm-up brings what came behind it before.
+        // The CPU also processes what is sent twice: a flow whose queue of 20 overflows loses one packet of the
+        // hundreds of a sawtooth, and now and then a window. A gap that is filled after the warm-up brings what
+        // came behind it before.
         assert!((0.95..=1.01).contains(&(mean / fair)), "{mean} of {fair}");
     }
 }
@@ -125,8 +126,8 @@ fn short_flows_come_and_go_and_bring_the_load_that_they_should() {
         }],
     };
     let result = run(&web(2.5), 1);
-    // 5000 flows in 50 s: 1.4 % standard deviation of the number, and as much of the mean length (shape 2.5: 0.9 of the mean), rounded up
-    // to whole packets: half of one more in the mean.
+    // 5000 flows in 50 s: 1.4 % standard deviation of the number, and as much of the mean length (shape 2.5: 0.9 of the
+    // mean), rounded up to whole packets: half of one more in the mean.
     let load = result.traffic[0].goodput_bps / (100.0 * 30.5 * 4000.0);
     assert!((load - 1.0).abs() < 3.0 * 0.02, "{load}");
     let finished = result.traffic[0].finished as f64;
@@ -301,7 +302,8 @@ fn an_encoding_carries_what_its_code_points_can() {
 
 #[test]
 fn drq_marks_what_needs_more_cycles_than_can_be_told() {
-    // 3 10^9 cycles a bit: a packet takes 3 s, and once two wait every further one meets congestion. Its sender knows no ECN.
+    // 3 10^9 cycles a bit: a packet takes 3 s, and once two wait every further one meets congestion. Its sender knows
+    // no ECN.
     let config = QueueConfig { min: 1, max: 2, weight: Fraction::ONE, ..QueueConfig::new(Duration::from_secs(3)) };
     let mut network = four_classes("4000 Gcycles/s", Queueing::Drq(config));
     network.classes.iter_mut().for_each(|class| class.density = Density::from_micro(3_000_000_000_000_000));

@@ -58,16 +58,18 @@ fn one(rtt: RoundTrip) -> Traffic {
     Traffic::LongLived { class: 0, count: 1, start: Time::ZERO, spread: Duration::ZERO, rtt }
 }
 
-/// The one flow of three segments over 7 Mb/s. Of the round trip of 40 ms the link's delay is 10 ms, so 5 ms lie before the link and 25 ms behind
-/// the receiver. 40 bytes take 106 2/3 ns and 45,714 2/7 ns on the two links, 500 bytes 1333 1/3 ns and 571,428 4/7 ns.
+/// The one flow of three segments over 7 Mb/s. Of the round trip of 40 ms the link's delay is 10 ms, so 5 ms lie before
+/// the link and 25 ms behind the receiver. 40 bytes take 106 2/3 ns and 45,714 2/7 ns on the two links, 500 bytes 1333
+/// 1/3 ns and 571,428 4/7 ns.
 fn three_segments() -> Network {
     flows(3, vec![link("7 Mbps")], one)
 }
 
 /// The SYN leaves the access link after 106 ns, and the link after 5 ms + 106 + 45,714 ns.
 const SYN: u64 = 5_045_820;
-/// Its ACK is there 35 ms later. The three segments come to the link 5 ms after that, behind 106 2/3 + 1333 1/3 = 1440 ns of access, less
-/// the 106 ns of the SYN; from then on they leave it at full rate: 2/7 and 1 to 3 times 571,428 4/7 ns.
+/// Its ACK is there 35 ms later. The three segments come to the link 5 ms after that, behind 106 2/3 + 1333 1/3 = 1440
+/// ns of access, less the 106 ns of the SYN; from then on they leave it at full rate: 2/7 and 1 to 3 times 571,428 4/7
+/// ns.
 const FIRST: u64 = SYN + 40_000_000 + 1334;
 const LEFT: [u64; 3] = [FIRST + 571_428, FIRST + 1_142_857, FIRST + 1_714_286];
 
@@ -80,8 +82,8 @@ fn packets_leave_a_link_when_the_timetable_says() {
 
 #[test]
 fn behind_a_cpu_a_packet_comes_to_the_link_at_once() {
-    // 4000 bits of one cycle each on 8 Mcycles/s are 500 us, a SYN's 320 are 40 us; the CPU is the slower one, so nothing waits for the
-    // link of 16 Mb/s: 250 and 20 us.
+    // 4000 bits of one cycle each on 8 Mcycles/s are 500 us, a SYN's 320 are 40 us; the CPU is the slower one, so
+    // nothing waits for the link of 16 Mb/s: 250 and 20 us.
     let cpu = Hop {
         name: "cpu".into(),
         service: Service::Cpu("8 Mcycles/s".parse().unwrap()),
@@ -113,8 +115,8 @@ fn a_receiver_that_delays_answers_every_second_segment_or_after_its_timeout() {
     network.classes[0].acks = DELAYED;
     let (_, departures) = run(&network, 0, 1_000_000_000);
     let times: Vec<u64> = departures.0.iter().map(|departure| departure.0).collect();
-    // The SYN is answered at once, the first segment together with the second: 35 ms after that has left, its ACK lets two more go, which come to
-    // the idle link 5 ms and 1333 1/3 ns later.
+    // The SYN is answered at once, the first segment together with the second: 35 ms after that has left, its ACK lets
+    // two more go, which come to the idle link 5 ms and 1333 1/3 ns later.
     assert_eq!(times[..4], [SYN, LEFT[0], LEFT[1], LEFT[2]]);
     let fourth = LEFT[1] + 40_000_000 + 1333 + 571_428;
     assert!(times[4].abs_diff(fourth) <= 2 && times[5].abs_diff(fourth + 571_428) <= 3, "{times:?}");
@@ -186,7 +188,8 @@ fn places_of_flows_are_used_again() {
 
 #[test]
 fn a_flow_whose_packets_were_lost_ends_too() {
-    // Room for one beside the one in service: of the first window of three segments the last is lost, and repaired by the timer.
+    // Room for one beside the one in service: of the first window of three segments the last is lost, and repaired by
+    // the timer.
     let lossy = Hop { limit: 1, ..link("7 Mbps") };
     let (result, _) = run(&flows(3, vec![lossy], one), 0, 10_000_000_000);
     let hop = &result.hops[0];
@@ -219,9 +222,10 @@ fn flows_draw_their_round_trips_from_all_of_the_range() {
 
 #[test]
 fn red_forgets_the_queue_while_its_resource_idles() {
-    // 30 packets at once find 0 to 28 waiting: with weight 1/32 the average comes to 29 - 32 (1 - (31/32)^30) = 9.4, below the threshold of 11.
-    // Half a second later, 1000 packet times, it is nearly 0, and 30 more take it there again. If it had stayed at 9.4, they would take
-    // it to 9.4 (1 + (31/32)^30) = 13.0, and from 12 on all are dropped.
+    // 30 packets at once find 0 to 28 waiting: with weight 1/32 the average comes to 29 - 32 (1 - (31/32)^30) = 9.4,
+    // below the threshold of 11. Half a second later, 1000 packet times, it is nearly 0, and 30 more take it there
+    // again. If it had stayed at 9.4, they would take it to 9.4 (1 + (31/32)^30) = 13.0, and from 12 on all are
+    // dropped.
     let queue = QueueConfig {
         min: 11,
         max: 12,
@@ -241,8 +245,8 @@ fn red_forgets_the_queue_while_its_resource_idles() {
 
 #[test]
 fn clocks_as_in_ns2_start_at_random_phases() {
-    // A flow a second whose third segment is lost: when the timer sends it again depends on how many ticks of 10 ms the round trips of 45 ms
-    // and some microseconds seemed to take: by the phase, four or five.
+    // A flow a second whose third segment is lost: when the timer sends it again depends on how many ticks of 10 ms the
+    // round trips of 45 ms and some microseconds seemed to take: by the phase, four or five.
     let lossy = Hop { limit: 1, ..link("7 Mbps") };
     let starts = |_| Traffic::LongLived {
         class: 0,

@@ -70,7 +70,8 @@ pub struct Config {
     pub ecn: bool,
     /// Segment 0 is a SYN; data starts at 1, when it is acknowledged.
     pub handshake: bool,
-    /// The window at the start (of data), in segments, from 1. RFC 5681: 4 for segments of up to 1,095 bytes, 3 up to 2,190, else 2.
+    /// The window at the start (of data), in segments, from 1. RFC 5681: 4 for segments of up to 1,095 bytes, 3 up to
+    /// 2,190, else 2.
     pub initial_window: u32,
     /// Slow start ends here at the latest, in segments, from 2; no more than `window_limit` counts.
     pub initial_ssthresh: u32,
@@ -108,7 +109,8 @@ impl Config {
         }
     }
 
-    /// A long-lived flow as ns-2's default: initial window 2, window limit 20, timeouts of 0.2 s to 60 s, ticks of 10 ms, no ECN.
+    /// A long-lived flow as ns-2's default: initial window 2, window limit 20, timeouts of 0.2 s to 60 s, ticks of 10
+    /// ms, no ECN.
     pub const fn ns2(variant: Variant, clock_phase: Duration) -> Self {
         Self {
             rules: Rules::Ns2 { clock_phase },

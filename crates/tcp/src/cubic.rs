@@ -17,12 +17,13 @@ const FARTHEST: i128 = 1 << 40;
 /// ```
 ///
 /// t is the time since congestion avoidance began. Every ACK takes the window by (W(t + RTT) - cwnd) / cwnd
-/// towards where the cubic will be in a round trip, at most half of itself, and at least to what Reno would have, W_est.
-/// W(t) is exact but for the last division: it is at most 2^-30 segments below the exact value for the K in use, and K
-/// is at most 1 ns short.
+/// towards where the cubic will be in a round trip, at most half of itself, and at least to what Reno would have,
+/// W_est. W(t) is exact but for the last division: it is at most 2^-30 segments below the exact value for the K in use,
+/// and K is at most 1 ns short.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cubic {
-    /// Where the window stood before the last reduction, or lower (fast convergence); zero: no reduction to return from.
+    /// Where the window stood before the last reduction, or lower (fast convergence); zero: no reduction to return
+    /// from.
     w_max: u64,
     /// The window before the last reduction.
     prior: u64,
@@ -75,7 +76,8 @@ impl Cubic {
         cwnd.saturating_add((u128::from(target - cwnd) * u128::from(ONE) / u128::from(cwnd)) as u64)
     }
 
-    /// What W_est gains: alpha per window (section 4.3), which is 3 (1 - beta) / (1 + beta) = 9 / 17 until W_est is back where it was.
+    /// What W_est gains: alpha per window (section 4.3), which is 3 (1 - beta) / (1 + beta) = 9 / 17 until W_est is
+    /// back where it was.
     fn reno_step(&self, w_est: u64, acked: u64, cwnd: u64) -> u64 {
         let (numerator, denominator) = if w_est < self.prior { (9, 17) } else { (1, 1) };
         let step = u128::from(acked) * numerator * u128::from(ONE) * u128::from(ONE) / (denominator * u128::from(cwnd));

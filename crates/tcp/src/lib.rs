@@ -1,7 +1,7 @@
 //! A TCP sender and receiver for simulation: Reno, NewReno and CUBIC, each with and without ECN.
 //!
-//! Sans-I/O: time comes in as an argument, segments and acknowledgements go in and out as values, and nothing here reads
-//! a clock, draws a random number, or allocates per segment in the steady state.
+//! Sans-I/O: time comes in as an argument, segments and acknowledgements go in and out as values, and nothing here
+//! reads a clock, draws a random number, or allocates per segment in the steady state.
 //!
 //! ```
 //! use dovetail_tcp::{AckPolicy, Config, Receiver, Sender, Variant};
@@ -30,8 +30,8 @@
 //! Sequence numbers count segments (all of one size, as in ns-2), start at 0, and are 64 bits wide: they never wrap.
 //!
 //! What is modelled:
-//! * Slow start, congestion avoidance, fast retransmit, fast recovery (RFC 5681), limited transmit (RFC 3042), NewReno's
-//!   partial ACKs (RFC 6582), CUBIC with fast convergence and its Reno-friendly region (RFC 9438).
+//! * Slow start, congestion avoidance, fast retransmit, fast recovery (RFC 5681), limited transmit (RFC 3042),
+//!   NewReno's partial ACKs (RFC 6582), CUBIC with fast convergence and its Reno-friendly region (RFC 9438).
 //! * The retransmission timer of RFC 6298, with Karn's rule: one segment is timed at a time, none that was sent twice.
 //! * Delayed ACKs (RFC 5681, section 4.2), cumulative ACKs only.
 //! * ECN (RFC 3168): ECE until CWR, at most one reduction per window, less than one segment per round trip.
@@ -40,9 +40,10 @@
 //! What is not modelled:
 //! * SACK, time stamps, F-RTO, RACK, tail loss probes, PRR, pacing, HyStart++.
 //! * The receiver's window as something that changes: it is a constant, [`Config::window_limit`].
-//! * Bytes, segments of different sizes, Nagle's algorithm, silly windows, path MTU. A sender always has whole segments to send.
-//! * The end of a connection (FIN), resets, keep-alive, idle periods, data in the opposite direction, ECN negotiation: both ends
-//!   are configured alike.
+//! * Bytes, segments of different sizes, Nagle's algorithm, silly windows, path MTU. A sender always has whole segments
+//!   to send.
+//! * The end of a connection (FIN), resets, keep-alive, idle periods, data in the opposite direction, ECN negotiation:
+//!   both ends are configured alike.
 //!
 //! [`Rules`] says where ns-2 and the RFCs part.
 #![no_std]

@@ -13,8 +13,8 @@ pub enum AckPolicy {
     #[default]
     EverySegment,
     /// Every second segment in order, or after `timeout` (RFC 5681, section 4.2: at most 500 ms; ns-2's
-    /// `Agent/TCPSink/DelAck`: 100 ms). At once: the SYN, segments out of order, those that fill a gap, duplicates (ns-2
-    /// takes a second copy of the last segment in order for a new one, and waits).
+    /// `Agent/TCPSink/DelAck`: 100 ms). At once: the SYN, segments out of order, those that fill a gap, duplicates
+    /// (ns-2 takes a second copy of the last segment in order for a new one, and waits).
     Delayed {
         /// The longest delay.
         timeout: Duration,

@@ -245,7 +245,8 @@ impl Sender {
         self.window.ssthresh
     }
 
-    /// Segments that may be outstanding now: the window, inflated in fast recovery, one or two more by limited transmit.
+    /// Segments that may be outstanding now: the window, inflated in fast recovery, one or two more by limited
+    /// transmit.
     #[inline]
     pub fn allowed(&self) -> u64 {
         let limited = if self.duplicates < DUPLICATES { u64::from(self.duplicates) } else { 0 };
@@ -403,7 +404,8 @@ impl Sender {
                 self.rto.end_backoff();
             }
         }
-        // Only the first one restarts the timer: a window with many holes is better sent again from its start (RFC 6582, 3.2).
+        // Only the first one restarts the timer: a window with many holes is better sent again from its start (RFC
+        // 6582, 3.2).
         if self.awaits_partial {
             self.awaits_partial = false;
             self.timer = Some(now + self.rto.timeout());

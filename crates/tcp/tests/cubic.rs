@@ -59,9 +59,10 @@ fn after_a_loss_the_window_follows_the_cubic_back_to_where_it_was_and_beyond() {
     for (at, window) in epoch {
         let t = at.as_secs_f64() - start;
         let ahead = w(t + rtt, k, w_max);
-        // Within a round trip an ACK for every segment takes the window by 1 / cwnd of the way to W(t + RTT): it follows
-        // that as a filter with a time constant of one RTT, so it lags by at most RTT times the steepest slope, which is
-        // that at the start or now. ACKs lag by another RTT (they are as many as were sent in the one before).
+        // Within a round trip an ACK for every segment takes the window by 1 / cwnd of the way to W(t + RTT): it
+        // follows that as a filter with a time constant of one RTT, so it lags by at most RTT times the
+        // steepest slope, which is that at the start or now. ACKs lag by another RTT (they are as many as were
+        // sent in the one before).
         steepest = steepest.max(3.0 * C * (t + rtt - k).powi(2)).max(3.0 * C * (rtt - k).powi(2));
         let window = from_fixed(*window);
         assert!(window <= ahead.max(from) + 1e-6, "at {t} s {window} is beyond W(t + RTT) {ahead}");
@@ -88,7 +89,8 @@ fn with_a_short_round_trip_it_grows_as_reno_would() {
     for (at, window) in &net.windows[reduction + 2..] {
         let rounds = (at.as_secs_f64() - start) / 0.005;
         let line = from + 9.0 / 17.0 * rounds;
-        // Each window gains at most alpha in a round trip, somewhat less since cwnd grows meanwhile; a round is begun, not done.
+        // Each window gains at most alpha in a round trip, somewhat less since cwnd grows meanwhile; a round is begun,
+        // not done.
         let window = from_fixed(*window);
         assert!(window <= line + 1.5 && window >= line * 0.9 - 1.5, "after {rounds} round trips {window}, line {line}");
     }
@@ -104,7 +106,8 @@ fn with_a_short_round_trip_it_grows_as_reno_would() {
 
 #[test]
 fn an_ack_opens_the_window_by_no_more_than_half_a_segment() {
-    // In a second round trip of 4 s the cubic rises from 4 + 0.4 * 4^3 to 4 + 0.4 * 8^3; the target is cut to 1.5 cwnd (section 4.2).
+    // In a second round trip of 4 s the cubic rises from 4 + 0.4 * 4^3 to 4 + 0.4 * 8^3; the target is cut to 1.5 cwnd
+    // (section 4.2).
     let config = Config { handshake: false, initial_window: 4, initial_ssthresh: 4, ..Config::rfc(Variant::Cubic) };
     let config = Config { initial_rto: Duration::from_secs(10), ..config };
     let mut net = Net::new(config, AckPolicy::EverySegment);
@@ -125,8 +128,8 @@ fn a_second_loss_below_the_last_maximum_leaves_room_to_others() {
     (net.forward.delay, net.backward.delay) = (ms(200), ms(200));
     net.run(Time::from_nanos(12_000_000_000));
     assert_eq!(net.sender.stats().fast_recoveries, 2);
-    // Fast convergence: the plateau is at 0.85 of the window at the second loss, and that is where the window is after K (the
-    // round trip of 400 ms keeps Reno's line below).
+    // Fast convergence: the plateau is at 0.85 of the window at the second loss, and that is where the window is after
+    // K (the round trip of 400 ms keeps Reno's line below).
     let reduction = net.windows.iter().rposition(|(_, window)| *window == net.sender.ssthresh()).unwrap();
     let before = from_fixed(net.windows[reduction - 1].1);
     let from = from_fixed(net.windows[reduction].1);
@@ -139,7 +142,8 @@ fn a_second_loss_below_the_last_maximum_leaves_room_to_others() {
 
 #[test]
 fn after_a_timeout_the_cubic_starts_from_its_middle() {
-    // A loss sets W_max to 201; then a whole window is lost, and with it every duplicate ACK, and the first two retransmissions.
+    // A loss sets W_max to 201; then a whole window is lost, and with it every duplicate ACK, and the first two
+    // retransmissions.
     let config = Config { handshake: false, initial_window: 200, initial_ssthresh: 200, ..Config::rfc(Variant::Cubic) };
     let mut net = Net::new(config, AckPolicy::EverySegment);
     net.judge = Box::new(|n, _| if n == 200 || (1200..1384).contains(&n) { Fate::Drop } else { Fate::Pass });

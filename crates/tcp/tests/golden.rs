@@ -232,8 +232,8 @@ fn the_timeout_follows_rfc_6298() {
             rttvar = 0.75 * rttvar + 0.25 * (srtt - r).abs();
             srtt = 0.875 * srtt + 0.125 * r;
         }
-        // Each division rounds down by less than 1 ns; errors of SRTT are kept to 7/8, those of RTTVAR to 3/4 and take in a
-        // quarter of SRTT's: below 8 ns and, times four, below 4 * 4 * (1 + 8) / 4 + ... < 64 ns.
+        // Each division rounds down by less than 1 ns; errors of SRTT are kept to 7/8, those of RTTVAR to 3/4 and take
+        // in a quarter of SRTT's: below 8 ns and, times four, below 4 * 4 * (1 + 8) / 4 + ... < 64 ns.
         assert!((sender.srtt().unwrap().as_nanos() as f64 - srtt).abs() < 9.0);
         let rto = srtt + (4.0 * rttvar).max(1e6);
         assert!((sender.rto().as_nanos() as f64 - rto).abs() < 73.0, "{} {rto}", sender.rto());

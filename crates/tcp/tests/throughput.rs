@@ -10,7 +10,8 @@ use rand_chacha::ChaCha8Rng;
 /// Losses in a run.
 const LOSSES: f64 = 800.0;
 
-/// Runs a flow with an RTT of 100 ms and without queues; answers delivered segments per RTT, times the root of the loss rate.
+/// Runs a flow with an RTT of 100 ms and without queues; answers delivered segments per RTT, times the root of the loss
+/// rate.
 fn constant(config: Config, p: f64, mut lost: impl FnMut(u64) -> bool + 'static) -> f64 {
     let mut net = Net::new(config, AckPolicy::EverySegment);
     (net.forward.delay, net.backward.delay) = (ms(50), ms(50));
@@ -32,14 +33,16 @@ fn throughput_under_periodic_loss_is_that_of_the_sawtooth() {
         for period in [100_u64, 333, 1000] {
             let p = 1.0 / period as f64;
             let ours = constant(config(variant), p, move |n| n % period == period - 1);
-            // The window grows by one per RTT from W/2 to W: 3/8 W^2 segments in W/2 RTTs. The repair takes one RTT more, in which
-            // another W/2 are sent. With N = 1 / p in a period: 3/8 W^2 + W/2 = N. (Without the repair this is 1.22 / sqrt(p).)
+            // The window grows by one per RTT from W/2 to W: 3/8 W^2 segments in W/2 RTTs. The repair takes one RTT
+            // more, in which another W/2 are sent. With N = 1 / p in a period: 3/8 W^2 + W/2 = N. (Without
+            // the repair this is 1.22 / sqrt(p).)
             let n = period as f64;
             let w = ((0.25 + 1.5 * n).sqrt() - 0.5) / 0.75;
             let most = n.sqrt() / (w / 2.0 + 1.0);
-            // Sent is what the window holds whole, on average half a segment less: W/4 in a period, a third of an RTT. An ACK adds
-            // 1 / cwnd, so that an RTT adds a little less than one: the way up takes ln 2 RTTs longer. What is halved is what is in
-            // flight, up to a segment less than the window: half an RTT more. Together an RTT and a half.
+            // Sent is what the window holds whole, on average half a segment less: W/4 in a period, a third of an RTT.
+            // An ACK adds 1 / cwnd, so that an RTT adds a little less than one: the way up takes ln 2 RTTs
+            // longer. What is halved is what is in flight, up to a segment less than the window: half an
+            // RTT more. Together an RTT and a half.
             let least = n.sqrt() / (w / 2.0 + 2.5);
             assert!(least < ours && ours < most, "{variant:?} {period}: {ours}, expected {least} to {most}");
         }
@@ -52,9 +55,10 @@ fn throughput_under_random_loss_is_that_of_mathis() {
         for p in [1e-3, 3e-3, 1e-2] {
             let mut random = ChaCha8Rng::seed_from_u64(7);
             let ours = constant(config(variant), p, move |_| random.random::<f64>() < p);
-            // Mathis, Semke, Mahdavi, Ott (1997): 1.22 / sqrt(p) for periodic, 1.31 / sqrt(p) for independent losses. The latter without
-            // repair: 1 / (1.31 sqrt(p)) RTTs between losses, two more at worst as above. The rate of the losses drawn is off by
-            // 1 / sqrt(LOSSES), the throughput by half of that; three standard deviations.
+            // Mathis, Semke, Mahdavi, Ott (1997): 1.22 / sqrt(p) for periodic, 1.31 / sqrt(p) for independent losses.
+            // The latter without repair: 1 / (1.31 sqrt(p)) RTTs between losses, two more at worst as
+            // above. The rate of the losses drawn is off by 1 / sqrt(LOSSES), the throughput by half of
+            // that; three standard deviations.
             let drawn = 1.5 / LOSSES.sqrt();
             let most = 1.31 * (1.0 + drawn);
             let least = 1.31 / (1.0 + 2.0 * 1.31 * p.sqrt()) * (1.0 - drawn);
@@ -79,8 +83,8 @@ fn delayed_acks_cost_a_factor_of_the_root_of_two() {
     assert!(least < ours && ours < most, "{ours}, expected {least} to {most}");
 }
 
-/// Segments delivered in 100 s by a bottleneck of 1,000 segments/s, after 20 s, and the fast recoveries meanwhile. 50 segments are
-/// on the way and one is being sent; as many may wait.
+/// Segments delivered in 100 s by a bottleneck of 1,000 segments/s, after 20 s, and the fast recoveries meanwhile. 50
+/// segments are on the way and one is being sent; as many may wait.
 fn delivered_through_a_pipe(config: Config) -> (u64, u64) {
     let mut net = Net::new(config, AckPolicy::EverySegment);
     net.forward = Link::new(1000, ms(25), 51);
@@ -94,7 +98,8 @@ fn delivered_through_a_pipe(config: Config) -> (u64, u64) {
 
 #[test]
 fn one_flow_fills_a_pipe_whose_buffer_holds_its_bandwidth_delay_product() {
-    // With the short timer NewReno's recovery from the end of slow start, 102 losses, ends in a timeout: it must not be caught in them.
+    // With the short timer NewReno's recovery from the end of slow start, 102 losses, ends in a timeout: it must not be
+    // caught in them.
     let short_timer = Config { min_rto: ms(200), ..Config::rfc(Variant::NewReno) };
     let by_rfc = [Variant::Reno, Variant::NewReno, Variant::Cubic].map(Config::rfc);
     for config in by_rfc.into_iter().chain([short_timer]) {

@@ -1,7 +1,9 @@
-//! Single calls of a scheduler with very many flows, one by one: for how long the longest one takes, in steps or by the clock.
+//! Single calls of a scheduler with very many flows, one by one: for how long the longest one takes, in steps or by the
+//! clock.
 //!
-//! Seven workloads follow each other on one scheduler of two resources whose tables are warm: every flow has been backlogged and served, and every list has
-//! been as long as it will be. Half of the flows need the CPU most, half the link; weights are 1 to 16; measured times are a little other than estimated.
+//! Seven workloads follow each other on one scheduler of two resources whose tables are warm: every flow has been
+//! backlogged and served, and every list has been as long as it will be. Half of the flows need the CPU most, half the
+//! link; weights are 1 to 16; measured times are a little other than estimated.
 
 use dovetail_sched::catalog::Entry;
 use dovetail_sched::{FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Shape, Spec, build, catalog};
@@ -55,7 +57,8 @@ pub trait Meter {
     fn end(&mut self, workload: Workload);
 }
 
-/// Every workload on a scheduler with so many flows; of each at most some `turns` packets, where it need not be one of every flow.
+/// Every workload on a scheduler with so many flows; of each at most some `turns` packets, where it need not be one of
+/// every flow.
 ///
 /// # Errors
 ///

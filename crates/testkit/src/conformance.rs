@@ -1,7 +1,7 @@
 //! What every scheduler must do, whatever it shares: one suite for all of [`dovetail_sched::catalog()`].
 //!
-//! [`check`] runs it for one spec; [`fuzz`] applies a sequence of [`Operation`]s made from bytes to a scheduler under a [`Model`] of its
-//! books, and is what a coverage-guided fuzzer calls.
+//! [`check`] runs it for one spec; [`fuzz`] applies a sequence of [`Operation`]s made from bytes to a scheduler under a
+//! [`Model`] of its books, and is what a coverage-guided fuzzer calls.
 
 use dovetail_sched::catalog::{Entry, Resources, Weights};
 use dovetail_sched::{FlowConfig, Next, Packet, Progress, Scheduler, Shape, Spec, build, catalog};
@@ -31,7 +31,8 @@ pub fn check(spec: &str) -> Result<(), String> {
     check_for::<2>(&parsed, entry)
 }
 
-/// Specs beyond the bare names, so that every branch that a parameter opens is run: values of parameters that change the algorithm.
+/// Specs beyond the bare names, so that every branch that a parameter opens is run: values of parameters that change
+/// the algorithm.
 pub const VARIANTS: &[&str] = &[
     "drfq:mode=dovetail",
     "drfq:delta=20 us",
@@ -83,8 +84,8 @@ pub fn specs() -> impl Iterator<Item = &'static str> {
     catalog().iter().map(|e| e.name).chain(VARIANTS.iter().copied())
 }
 
-/// Apply the operations that the bytes make to a scheduler over `resources` resources, taken to the nearest number from 1 to 4 for
-/// which it is defined.
+/// Apply the operations that the bytes make to a scheduler over `resources` resources, taken to the nearest number from
+/// 1 to 4 for which it is defined.
 ///
 /// # Errors
 ///
@@ -136,7 +137,8 @@ fn check_for<const M: usize>(spec: &Spec, entry: &Entry) -> Result<(), String> {
             let made = || make(spec).unwrap_or_else(|e| panic!("{e}"));
             range::check::<M>(&made, spec, entry).map_err(at("the range of weights and times"))?;
         }
-        // Fluids that run by the clock expect resources that work at the same time; the bench has one packet at a time on all of them.
+        // Fluids that run by the clock expect resources that work at the same time; the bench has one packet at a time
+        // on all of them.
         let by_the_clock = ["drgps", "wfq", "tradeoff"].contains(&entry.name);
         if M == if by_the_clock { 1 } else { 2 } {
             let made = make(spec)?;
@@ -208,7 +210,8 @@ impl<const M: usize> Bench<M> {
     }
 }
 
-/// Equal backlogged flows of different weights: each gets what it is promised; that is all it can get if the promise is the fair share.
+/// Equal backlogged flows of different weights: each gets what it is promised; that is all it can get if the promise is
+/// the fair share.
 fn weights<const M: usize>(spec: &Spec, entry: &Entry) -> Result<(), String> {
     const SERVED: u32 = 1500;
     let mut bench = Bench::<M>::new(make(spec)?);
@@ -236,10 +239,11 @@ fn weights<const M: usize>(spec: &Spec, entry: &Entry) -> Result<(), String> {
     Ok(())
 }
 
-/// Packets by which a flow may be behind its part of the service, if all packets take the same time and all flows are backlogged.
+/// Packets by which a flow may be behind its part of the service, if all packets take the same time and all flows are
+/// backlogged.
 ///
-/// If the services per weight of flows i and j differ by at most B_ij, then flow i is at most `w_i sum_{j != i} (w_j / W) B_ij` behind, W the sum
-/// of the weights: the mean of D_j / w_j by weight is exactly the fair service per weight.
+/// If the services per weight of flows i and j differ by at most B_ij, then flow i is at most `w_i sum_{j != i} (w_j /
+/// W) B_ij` behind, W the sum of the weights: the mean of D_j / w_j by weight is exactly the fair service per weight.
 fn behind(entry: &Entry, weights: [u32; 4], flow: usize) -> f64 {
     let weights = weights.map(|milli| f64::from(milli) / 1000.0);
     let (own, sum) = (weights[flow], weights.iter().sum::<f64>());
@@ -252,20 +256,23 @@ fn behind(entry: &Entry, weights: [u32; 4], flow: usize) -> f64 {
         "wfq" | "wf2q+" => 1.0,
         // Tags: s / w_i + s / w_j.
         "drfq" | "sfq" | "scfq" => by_pairs(|i, j| 1.0 / i + 1.0 / j),
-        // Groups: a flow's turns are one per interval, so at a time it lacks at most two, of a credit of less than two packets each, and
-        // what the excess of its last turn is.
+        // Groups: a flow's turns are one per interval, so at a time it lacks at most two, of a credit of less than two
+        // packets each, and what the excess of its last turn is.
         "gmr3" => 5.0,
-        // Rounds: as tags, and what one round gives per weight, which need be no more than a packet of the lightest flow.
+        // Rounds: as tags, and what one round gives per weight, which need be no more than a packet of the lightest
+        // flow.
         _ => by_pairs(|i, j| 1.0 / i + 1.0 / j) + own * (sum - own) / sum / weights.into_iter().fold(own, f64::min),
     }
 }
 
-/// Packets by which one of two equal flows with equal packets may be ahead of the other since both came: a round that one has had
-/// and the other has not, and a packet of each that the round may exceed or leave over (`Q + s / w_i + s / w_j`, the widest of the promises:
-/// tags allow 2, and equation (26) of the tradeoff paper one ahead of the fluid and two behind). It is for quanta up to the packets' time, and so are those of [`VARIANTS`].
+/// Packets by which one of two equal flows with equal packets may be ahead of the other since both came: a round that
+/// one has had and the other has not, and a packet of each that the round may exceed or leave over (`Q + s / w_i + s /
+/// w_j`, the widest of the promises: tags allow 2, and equation (26) of the tradeoff paper one ahead of the fluid and
+/// two behind). It is for quanta up to the packets' time, and so are those of [`VARIANTS`].
 const EQUALS_APART: i32 = 3;
 
-/// A flow that used an idle system for long neither waits for what it used, nor has a claim on what it left unused, when others come.
+/// A flow that used an idle system for long neither waits for what it used, nor has a claim on what it left unused,
+/// when others come.
 fn returning_flow<const M: usize>(spec: &Spec) -> Result<(), String> {
     let mut bench = Bench::<M>::new(make(spec)?);
     let flows = [0; 2].map(|_| bench.scheduler.add_flow(FlowConfig::default()));

@@ -1,29 +1,42 @@
-//! The tradeoff discipline by the paper's direct implementation (section 5.2): for every flow the dominant share d_i and what
-//! remains of its head packet R_i, and at each event a visit to every flow. No heap, no virtual time, no running sums.
+//! The tradeoff discipline by the paper's direct implementation (section 5.2): for every flow the dominant share d_i
+//! and what remains of its head packet R_i, and at each event a visit to every flow. No heap, no virtual time, no
+//! running sums.
 //!
-//! It takes Theorem 3 from [`allocate`] (which `dovetail_model` checks by a linear program), who is near an end of order (23) from [`near_end`], and the *numbers* of
-//! [`dovetail_sched::tradeoff`], so that the two can be compared decision by decision:
+//! It takes Theorem 3 from [`allocate`] (which `dovetail_model` checks by a linear program), who is near an end of
+//! order (23) from [`near_end`], and the *numbers* of [`dovetail_sched::tradeoff`], so that the two can be compared
+//! decision by decision:
 //!
-//! * Time in ticks of 2^-22 ns. R_i is in ticks of dominant time per weight, at least one. What a division by the weight leaves below a tick is kept for the flow's next packet, what
-//!   guaranteed service, and the bonus at either end, leave below one for the next span; while no flow is backlogged nothing is kept of these.
+//! * Time in ticks of 2^-22 ns. R_i is in ticks of dominant time per weight, at least one. What a division by the
+//!   weight leaves below a tick is kept for the flow's next packet, what guaranteed service, and the bonus at either
+//!   end, leave below one for the next span; while no flow is backlogged nothing is kept of these.
 //! * Normalised times in 2^-32, to the nearest.
-//! * The head packet that ends first does so at the first tick by which it surely has: floor(R_i / rate) + 1, with R_i a tick more where two roundings come together.
-//! * Of several packets that end in the same tick, regular flows go first, by what is left and then by index; then the favoured flow
-//!   at the start of order (23), then the one at its end. What a flow was served beyond the end goes to its next packet.
-//! * With alpha = 0 a packet starts when its flow is favoured, as (17) and (18) say, and never ends before: what was served beyond the end of the one before leaves a tick of it at least. When alpha
-//!   rises, those that have not started do so in the order in which they came to the head.
-//! * Of the flows near an end the favoured one has the least sum of what it has had of that end's bonus and its whole head packet, both in time per weight; equals go by index. It has had as much as the one that has had most when it
-//!   becomes backlogged; and when it is charged for bonus, no less than that one less its longest head since it was up to it.
-//! * Shares are allocated after all that happens at an instant, with alpha = 0 after each thing; not while packets that end at this instant are left.
-//! * What a packet took more or less than it said is charged to its flow's next packet, on each resource in nanoseconds, if it is more than a 4096th of what that takes and more than one; R_i has all of it.
-//! * The fluid's time stands still while the first packet that has started and waits is late on the CPU; and from when a packet that is late starts on the link until one does that is not,
-//!   or the one that was handed out last has. A packet is planned to be on CPU and link behind all that started before, for as long as it is charged in the fluid, from the first whole
-//!   nanosecond that is not before its start; it is late when it has not started there after it could have been through with both. Of packets that need no CPU and were handed out while
-//!   it was the last one there, their times on the link are added to that.
-//! * Between two events R_i is brought up to date, and so rounded, when a flow becomes backlogged in the fluid or is removed from it, and
-//!   at a change of a weight or alpha; at no other time.
-//! * A call handles [`EVENTS_PER_CALL`] ends and instants of ends, and as many starts that alpha = 0 had kept back. What is left is left to the next calls: packets that come meanwhile come where the fluid stands, and what starts is
-//!   planned from the last call that left something.
+//! * The head packet that ends first does so at the first tick by which it surely has: floor(R_i / rate) + 1, with R_i
+//!   a tick more where two roundings come together.
+//! * Of several packets that end in the same tick, regular flows go first, by what is left and then by index; then the
+//!   favoured flow at the start of order (23), then the one at its end. What a flow was served beyond the end goes to
+//!   its next packet.
+//! * With alpha = 0 a packet starts when its flow is favoured, as (17) and (18) say, and never ends before: what was
+//!   served beyond the end of the one before leaves a tick of it at least. When alpha rises, those that have not
+//!   started do so in the order in which they came to the head.
+//! * Of the flows near an end the favoured one has the least sum of what it has had of that end's bonus and its whole
+//!   head packet, both in time per weight; equals go by index. It has had as much as the one that has had most when it
+//!   becomes backlogged; and when it is charged for bonus, no less than that one less its longest head since it was up
+//!   to it.
+//! * Shares are allocated after all that happens at an instant, with alpha = 0 after each thing; not while packets that
+//!   end at this instant are left.
+//! * What a packet took more or less than it said is charged to its flow's next packet, on each resource in
+//!   nanoseconds, if it is more than a 4096th of what that takes and more than one; R_i has all of it.
+//! * The fluid's time stands still while the first packet that has started and waits is late on the CPU; and from when
+//!   a packet that is late starts on the link until one does that is not, or the one that was handed out last has. A
+//!   packet is planned to be on CPU and link behind all that started before, for as long as it is charged in the fluid,
+//!   from the first whole nanosecond that is not before its start; it is late when it has not started there after it
+//!   could have been through with both. Of packets that need no CPU and were handed out while it was the last one
+//!   there, their times on the link are added to that.
+//! * Between two events R_i is brought up to date, and so rounded, when a flow becomes backlogged in the fluid or is
+//!   removed from it, and at a change of a weight or alpha; at no other time.
+//! * A call handles [`EVENTS_PER_CALL`] ends and instants of ends, and as many starts that alpha = 0 had kept back.
+//!   What is left is left to the next calls: packets that come meanwhile come where the fluid stands, and what starts
+//!   is planned from the last call that left something.
 //!
 //! Cost per call: O(n) for each event, n flows.
 
@@ -65,7 +78,8 @@ struct Flow<P> {
     unstarted: VecDeque<ResourceVec<2>>,
     /// The head packet in the fluid; none if the flow is not backlogged there.
     head: Option<Head>,
-    /// By end of order (23): what it is counted to have had of the bonus, per weight, and its longest head since it was up to the others.
+    /// By end of order (23): what it is counted to have had of the bonus, per weight, and its longest head since it
+    /// was up to the others.
     had: [u128; 2],
     longest: [u128; 2],
     /// What it has had besides since it was charged.
@@ -391,7 +405,8 @@ impl<P> DirectTradeoff<P> {
         self.started.push_back((id, latest));
     }
 
-    /// A packet that starts at `now` is planned behind all others on CPU and link; it is late when it could have been through instead of starting.
+    /// A packet that starts at `now` is planned behind all others on CPU and link; it is late when it could have been
+    /// through instead of starting.
     fn plan(&mut self, now: Time, charged: ResourceVec<2>) -> [Time; 2] {
         self.planned.retain(|ends| ends[1] > now);
         let free = |r: usize| self.planned.iter().map(|ends| ends[r]).fold(now, Time::max);
@@ -402,7 +417,8 @@ impl<P> DirectTradeoff<P> {
         [on_cpu, on_link].map(|start| start + end.since(now))
     }
 
-    /// For how long those have the link that have passed this packet on the CPU; nothing if another has come to the CPU since, or it needs none itself.
+    /// For how long those have the link that have passed this packet on the CPU; nothing if another has come to the CPU
+    /// since, or it needs none itself.
     fn overtaking(&self, number: u64) -> Duration {
         let on_cpu = self.handed_out.iter().rposition(Option::is_none);
         let later = self.handed_out[number as usize..].iter().flatten().copied();

@@ -19,7 +19,8 @@ pub enum Habit {
     AsksForBypass,
 }
 
-/// The scheduler as such an owner's. With several resources it checks that nothing bypasses the first one that needs it.
+/// The scheduler as such an owner's. With several resources it checks that nothing bypasses the first one that needs
+/// it.
 pub struct Owned<const M: usize> {
     /// The scheduler.
     pub inner: Box<dyn Scheduler<M, u64>>,

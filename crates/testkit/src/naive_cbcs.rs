@@ -1,5 +1,6 @@
-//! CBCS as section 2.2 of its paper reads, for [`Naive`](crate::naive_composite::Naive): one turn after the other, however many in vain.
-//! Credits are times by weight in ticks of 2^-22 ns, handed out turn by turn; what a packet takes below a tick goes to the flow's next one.
+//! CBCS as section 2.2 of its paper reads, for [`Naive`](crate::naive_composite::Naive): one turn after the other,
+//! however many in vain. Credits are times by weight in ticks of 2^-22 ns, handed out turn by turn; what a packet takes
+//! below a tick goes to the flow's next one.
 
 use std::collections::VecDeque;
 

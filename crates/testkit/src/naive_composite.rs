@@ -1,6 +1,7 @@
-//! PCFQ and CBCS as the papers' equations read: at every call every flow is visited, sums are made anew, tags only grow (128 bits). No
-//! heap, no running sum, no rebase, no skipped rounds. The choices that the papers leave, and the *numbers*, are those of
-//! [`dovetail_sched::pcfq`] and [`dovetail_sched::cbcs`], so that the two can be compared decision by decision.
+//! PCFQ and CBCS as the papers' equations read: at every call every flow is visited, sums are made anew, tags only grow
+//! (128 bits). No heap, no running sum, no rebase, no skipped rounds. The choices that the papers leave, and the
+//! *numbers*, are those of [`dovetail_sched::pcfq`] and [`dovetail_sched::cbcs`], so that the two can be compared
+//! decision by decision.
 //!
 //! [`Naive`] keeps queues and books; a [`Rule`] decides. Cost per call: O(n) for n flows, or more.
 

@@ -1,10 +1,13 @@
-//! DRGPS trackers as the definition reads: at every event every flow is visited, the loads are summed anew, every packet
-//! keeps its own tag, and the fluid never lags. No heap, no running sum, nothing put off. The definition and the choices it
-//! leaves are those of [`dovetail_sched::drgps`], and so are the *numbers*, so that the two can be compared decision by decision:
+//! DRGPS trackers as the definition reads: at every event every flow is visited, the loads are summed anew, every
+//! packet keeps its own tag, and the fluid never lags. No heap, no running sum, nothing put off. The definition and the
+//! choices it leaves are those of [`dovetail_sched::drgps`], and so are the *numbers*, so that the two can be compared
+//! decision by decision:
 //!
-//! * V in whole ticks of 2^-22 ns. Time that is not in V yet is kept as work: nanoseconds times 2^22 times 1000 times 2^31.
+//! * V in whole ticks of 2^-22 ns. Time that is not in V yet is kept as work: nanoseconds times 2^22 times 1000 times
+//!   2^31.
 //! * Normalised times in 2^-31, to the nearest; loads in that times thousandths of weight.
-//! * What dividing a packet's time by the weight leaves below one tick goes to the flow's next packet, unless the fluid rests meanwhile.
+//! * What dividing a packet's time by the weight leaves below one tick goes to the flow's next packet, unless the fluid
+//!   rests meanwhile.
 //! * Of several packets that end at one time the one with the lower tag goes first, then the flow with the lower index.
 //!
 //! Cost per call: O(n M) for each event since the last call, n flows.

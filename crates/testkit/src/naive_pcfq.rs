@@ -1,5 +1,5 @@
-//! PCFQ by equations (3) to (6), for [`Naive`](crate::naive_composite::Naive): every packet keeps V as of its arrival, every tag is
-//! computed when it is asked for, and (6) is summed anew.
+//! PCFQ by equations (3) to (6), for [`Naive`](crate::naive_composite::Naive): every packet keeps V as of its arrival,
+//! every tag is computed when it is asked for, and (6) is summed anew.
 //!
 //! Tags are ticks of 2^-22 ns and, for each resource, thousandths of the weight there below that; V is used in whole
 //! ticks, what it has below is kept as work.

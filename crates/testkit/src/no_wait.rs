@@ -1,4 +1,5 @@
-//! A pipeline without buffers between its resources, by plain recursion: a packet starts when it need not wait on any resource.
+//! A pipeline without buffers between its resources, by plain recursion: a packet starts when it need not wait on any
+//! resource.
 
 use dovetail_sched::{FlowId, Next, Packet, Progress, Scheduler, Ticket};
 use dovetail_units::{ResourceVec, Time};

@@ -6,8 +6,8 @@ use dovetail_units::{Bytes, Duration, Weight};
 /// Most resources that an operation has costs for.
 pub const MAX_RESOURCES: usize = 4;
 
-/// One call, or the passing of time. Flows and packets are named by any number: whoever applies the operation takes it modulo how
-/// many there are, so that every sequence of operations makes sense.
+/// One call, or the passing of time. Flows and packets are named by any number: whoever applies the operation takes it
+/// modulo how many there are, so that every sequence of operations makes sense.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
     /// Set up a flow.
@@ -66,8 +66,8 @@ pub enum Event {
 impl Operation {
     /// The next operation from a stream of bytes; `None` at its end.
     ///
-    /// Every stream is a valid sequence. Common calls have many codes, rare ones few, so that uniformly random bytes make a
-    /// busy scheduler; a fuzzer finds the rest.
+    /// Every stream is a valid sequence. Common calls have many codes, rare ones few, so that uniformly random bytes
+    /// make a busy scheduler; a fuzzer finds the rest.
     pub fn read(bytes: &mut impl Iterator<Item = u8>) -> Option<Self> {
         let operation = match bytes.next()? {
             0..=9 => Self::AddFlow(config(bytes)?),

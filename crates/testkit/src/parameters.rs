@@ -1,4 +1,5 @@
-//! Every parameter does what its entry in the catalogue says: it is taken where a scheduler is made, and while running if it is settable.
+//! Every parameter does what its entry in the catalogue says: it is taken where a scheduler is made, and while running
+//! if it is settable.
 
 use std::collections::VecDeque;
 

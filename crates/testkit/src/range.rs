@@ -38,11 +38,13 @@ pub fn check<const M: usize>(
     Ok(())
 }
 
-/// By how much the services by weight of two flows that stay backlogged may differ. s is a flow's packet time, w its weight.
+/// By how much the services by weight of two flows that stay backlogged may differ. s is a flow's packet time, w its
+/// weight.
 #[derive(Clone, Copy, Debug)]
 enum Apart {
-    /// So many times s / w of both together. Tags allow 1. Rounds allow what a round gives besides, which is at most the larger of the two: 2. The first and the last
-    /// packet may be counted differently by different measures (estimate, active time): one more.
+    /// So many times s / w of both together. Tags allow 1. Rounds allow what a round gives besides, which is at most
+    /// the larger of the two: 2. The first and the last packet may be counted differently by different measures
+    /// (estimate, active time): one more.
     Packets(f64),
     /// So many times the longer s of the two by either w.
     Longest(f64),
@@ -57,7 +59,8 @@ impl Apart {
         }
         match entry.name {
             "fifo" => None,
-            // Equation (26) of the tradeoff paper at two flows: 2 L behind the fluid and L ahead of it, of either; below alpha = 1 another promise.
+            // Equation (26) of the tradeoff paper at two flows: 2 L behind the fluid and L ahead of it, of either;
+            // below alpha = 1 another promise.
             "tradeoff" => (spec.value("alpha") == Some("1")).then_some(Self::Longest(3.0)),
             // The most that was found in the search for its bound.
             "gmr3" => Some(Self::Longest(7.4)),
@@ -126,8 +129,8 @@ fn looped(spec: &Spec) -> f64 {
     given.unwrap_or(if spec.value("domain").is_some() { 1000.0 } else { 20.0 })
 }
 
-/// A flow whose queue holds one packet, which is refilled as soon as it is served, beside nine deep ones: it gets what they get, or that part of it by which
-/// the discipline says that deep ones gain.
+/// A flow whose queue holds one packet, which is refilled as soon as it is served, beside nine deep ones: it gets what
+/// they get, or that part of it by which the discipline says that deep ones gain.
 ///
 /// # Errors
 ///

@@ -163,7 +163,8 @@ impl<const M: usize, A: Scheduler<M, u64>, B: Scheduler<M, u64>> Twins<M, A, B> 
             *reached = further;
             self.oracle.progress(self.now, b, resource, event);
         } else {
-            // What says no more than an earlier report changes nothing: the oracle hears the time only, and what it knows since the packet was handed out.
+            // What says no more than an earlier report changes nothing: the oracle hears the time only, and what it
+            // knows since the packet was handed out.
             self.oracle.progress(self.now, b, 0, Progress::Started);
         }
         let leaves = event == Progress::Abandoned || (resource + 1 == M && event != Progress::Started);

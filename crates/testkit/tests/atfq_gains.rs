@@ -1,6 +1,8 @@
-//! What a flow can gain under `atfq` by playing with its queue, its bursts, its ports and its estimates, beside nine rivals that are backlogged throughout.
+//! What a flow can gain under `atfq` by playing with its queue, its bursts, its ports and its estimates, beside nine
+//! rivals that are backlogged throughout.
 //!
-//! A strategist's service is the active time of all that was served of it, as of one flow; the fair share is the mean of its rivals' active times.
+//! A strategist's service is the active time of all that was served of it, as of one flow; the fair share is the mean
+//! of its rivals' active times.
 
 use dovetail_sched::{FlowConfig, FlowId, Shape, build};
 use dovetail_testkit::no_wait::{Driver, NoWait};
@@ -149,7 +151,8 @@ fn no_strategy_gains() {
         for strategy in [Deep, Refill, NewFlows, RemoveAndAdd, SmallFirst, OnOff, FalseEstimates] {
             let (gain, play) = most(spec, strategy, 40);
             println!("{spec}, {strategy:?}: {gain:.3}");
-            // In 6000 packets every flow has some 600 of up to 100 ns. Loops of 100 packets let one be ahead by twelve of its rivals' longest.
+            // In 6000 packets every flow has some 600 of up to 100 ns. Loops of 100 packets let one be ahead by twelve
+            // of its rivals' longest.
             let most = if spec.contains("100") { 1.1 } else { 1.05 };
             assert!(gain <= most, "{spec}: {gain} by {play:?}");
         }

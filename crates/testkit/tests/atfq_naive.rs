@@ -1,5 +1,5 @@
-//! `atfq` against a scheduler that computes every timestamp anew from all that happened to a flow, with plain lists. Orders inside loops are compared by
-//! other tests; here each loop must have the same packets.
+//! `atfq` against a scheduler that computes every timestamp anew from all that happened to a flow, with plain lists.
+//! Orders inside loops are compared by other tests; here each loop must have the same packets.
 //!
 //! Weights are such that ticks divide evenly, so that nothing is rounded.
 

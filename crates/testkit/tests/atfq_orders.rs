@@ -1,4 +1,5 @@
-//! What the orders of ATFQ's loops cost: heuristics against the best of all orders, and keeping each flow's packets in turn against not doing so.
+//! What the orders of ATFQ's loops cost: heuristics against the best of all orders, and keeping each flow's packets in
+//! turn against not doing so.
 
 use dovetail_sched::atfq::active_time::gap;
 use dovetail_sched::atfq::gilmore_gomory::GilmoreGomory;
@@ -64,7 +65,8 @@ fn of_many_flows<const M: usize>(random: &mut Random, count: usize) -> Vec<Packe
     (0..count as u32).map(|flow| Packet { flow, cost: random_cost(random) }).collect()
 }
 
-/// Mean and largest excess over the least length in per cent, of the order that is used and of the packets as they come.
+/// Mean and largest excess over the least length in per cent, of the order that is used and of the packets as they
+/// come.
 fn excess<const M: usize>(count: usize) -> [[f64; 2]; 2] {
     const LOOPS: usize = 1000;
     let mut random = Random::new(9);
@@ -188,8 +190,9 @@ fn packets_that_are_alike_keep_their_order() {
     }
 }
 
-/// Loops of twenty packets of five flows: by how much longer than the best order of all (in which flows may be out of order) are, in per cent, the order that is used;
-/// the best orders of the flows' first packets, four times; and the packets as they come.
+/// Loops of twenty packets of five flows: by how much longer than the best order of all (in which flows may be out of
+/// order) are, in per cent, the order that is used; the best orders of the flows' first packets, four times; and the
+/// packets as they come.
 fn cost_of_turns(mixed: bool) -> [f64; 3] {
     let mut random = Random::new(21);
     let mut sequencer = Sequencer::default();
@@ -239,7 +242,8 @@ fn turns_of_mixed_packets_cost_less_than_loops_of_first_packets() {
     assert!(used < 4.0 && used < firsts && firsts < unordered);
 }
 
-/// The least length of any order in which each of `flows` flows has its packets in turn: by how many of each flow have been, and whose the last one was.
+/// The least length of any order in which each of `flows` flows has its packets in turn: by how many of each flow have
+/// been, and whose the last one was.
 fn least_in_turn(packets: &[Packet<2>], previous: &ResourceVec<2>, flows: usize) -> u64 {
     let own: Vec<Vec<&Packet<2>>> =
         (0..flows as u32).map(|flow| packets.iter().filter(|p| p.flow == flow).collect()).collect();

@@ -7,7 +7,8 @@ use dovetail_units::ResourceVec;
 /// Packets that each flow keeps waiting: more than any has in a loop.
 const DEPTH: usize = 100;
 
-/// Serve so many packets of flows that are always backlogged, each with packets of one kind; returns the driver and the packets of each flow.
+/// Serve so many packets of flows that are always backlogged, each with packets of one kind; returns the driver and the
+/// packets of each flow.
 fn serve(spec: &str, kinds: &[[u64; 2]], packets: usize) -> (Driver<2>, Vec<u64>) {
     let mut driver = Driver::<2>::new(build(&spec.parse().unwrap(), Shape::default()).unwrap());
     let flows: Vec<FlowId> = kinds.iter().map(|_| driver.scheduler.add_flow(FlowConfig::default())).collect();
@@ -32,8 +33,8 @@ fn utilization(spec: &str, kinds: &[[u64; 2]], from: usize, to: usize) -> [f64; 
 
 #[test]
 fn figure_1() {
-    // Packets of U take 4 and 4, those of V 2 and 1. Of ten units of time (U V V), the CPU is busy for 8 and the link for 6; of 18 units
-    // (U U V V V V), for 16 and 12. Whole periods, without the first one.
+    // Packets of U take 4 and 4, those of V 2 and 1. Of ten units of time (U V V), the CPU is busy for 8 and the link
+    // for 6; of 18 units (U U V V V V), for 16 and 12. Whole periods, without the first one.
     const KINDS: [[u64; 2]; 2] = [[4, 4], [2, 1]];
     assert_eq!(utilization("atfq:loop=1", &KINDS, 12, 612), [80.0, 60.0]);
     assert_eq!(utilization("drfq", &KINDS, 12, 612), [80.0, 60.0]);
@@ -71,9 +72,9 @@ fn figure_9() {
 
 #[test]
 fn active_time_is_shared_equally() {
-    // Of packets of one kind, each lengthens its flow's active time by its dominant time. Loops of up to 100 packets of 20 flows: five packets of the longest
-    // time and one more (`atfq_properties` derives it); a time domain of 200 us at first, which is halved when the difference is above
-    // flows * domain / gamma = 400 us.
+    // Of packets of one kind, each lengthens its flow's active time by its dominant time. Loops of up to 100 packets of
+    // 20 flows: five packets of the longest time and one more (`atfq_properties` derives it); a time domain of 200
+    // us at first, which is halved when the difference is above flows * domain / gamma = 400 us.
     let kinds = twenty_flows();
     let longest = kinds.iter().map(|kind| kind[0].max(kind[1])).max().unwrap();
     // A flow that pays for its first packet pays for its time on the other resource too, which is not counted here.

@@ -1,8 +1,9 @@
-//! Section III-A of the ATFQ paper as properties: bounded difference, no starvation, strategy-proofness; and where the last one fails
-//! (`docs/theory/atfq.md`).
+//! Section III-A of the ATFQ paper as properties: bounded difference, no starvation, strategy-proofness; and where the
+//! last one fails (`docs/theory/atfq.md`).
 //!
-//! A flow's received active time is computed anew here: its packets that were handed out pass a pipeline of their own. L is the longest total time of a
-//! packet divided by its flow's weight, x the packets of a loop, n the flows, none of whose queues is ever empty when a packet is asked for.
+//! A flow's received active time is computed anew here: its packets that were handed out pass a pipeline of their own.
+//! L is the longest total time of a packet divided by its flow's weight, x the packets of a loop, n the flows, none of
+//! whose queues is ever empty when a packet is asked for.
 
 use dovetail_model::bounds::{AtfqFlow, atfq_relative_fairness_s, atfq_strict_fairness_s};
 use dovetail_sched::{FlowConfig, FlowId, Next, Packet, Shape, build};
@@ -28,7 +29,8 @@ fn any_cost<const M: usize>(random: &mut Random) -> ResourceVec<M> {
     }))
 }
 
-/// A flow whose queue is filled up to `depth` packets whenever one is served, and what it has received: its active time divided by its weight.
+/// A flow whose queue is filled up to `depth` packets whenever one is served, and what it has received: its active time
+/// divided by its weight.
 struct Sender<const M: usize> {
     flow: FlowId,
     weight: f64,
@@ -52,8 +54,9 @@ impl<const M: usize> Sender<M> {
     }
 }
 
-/// Flows of these weights in thousandths, and these depths. In loops of `x` packets any two may differ by half of what they may in any interval, because all
-/// begin at the same time; where a loop is one packet, by what holds between loops.
+/// Flows of these weights in thousandths, and these depths. In loops of `x` packets any two may differ by half of what
+/// they may in any interval, because all begin at the same time; where a loop is one packet, by what holds between
+/// loops.
 fn differences<const M: usize>(x: usize, parameters: &str, flows: &[(u32, usize)], seed: u64) -> Result<(), String> {
     const PACKETS: usize = 600;
     let mut random = Random::new(seed);
@@ -154,7 +157,8 @@ fn shares_are_those_of_the_weights_whatever_the_queues_hold() {
 
 #[test]
 fn heavy_flows_of_short_packets_have_their_shares() {
-    // Of a packet of 200 ns a weight of a million leaves 0.0002 ns, of one of 30 ns a weight of 66,000 little more than twice that.
+    // Of a packet of 200 ns a weight of a million leaves 0.0002 ns, of one of 30 ns a weight of 66,000 little more than
+    // twice that.
     for spec in ["atfq", "atfq:loop=1"] {
         for (weights, cost, parts) in
             [([1_000_000, 500_000], 200, [2, 1]), ([100_000, 66_000], 30, [50, 33]), ([1_000_000, 999_999], 1, [1, 1])]
@@ -189,7 +193,8 @@ fn a_newcomer_is_in_the_next_loop_or_waits_for_what_it_pays() {
             // The rest of this loop, and its own.
             let before = wait_of_a_newcomer(&format!("atfq:loop={x},newcomers=free"), newcomer);
             assert!(before < 2 * x, "{before} packets before it in loops of {x}");
-            // One that pays waits until each of the two, whose packets add 20 and 30, has had as much, and half the difference that there may be.
+            // One that pays waits until each of the two, whose packets add 20 and 30, has had as much, and half the
+            // difference that there may be.
             let before = wait_of_a_newcomer(&format!("atfq:loop={x}"), newcomer);
             let all = (newcomer[0] + newcomer[1]) as f64 + atfq_relative_fairness_s(x, 2, 40.0) / 2.0;
             assert!(before as f64 <= all / 20.0 + all / 30.0 + 2.0, "{before} packets before it in loops of {x}");
@@ -197,7 +202,8 @@ fn a_newcomer_is_in_the_next_loop_or_waits_for_what_it_pays() {
     }
 }
 
-/// Flow 0 always has one packet and no more: the next comes when it is served. The others are backlogged. Packets of every flow among 1000.
+/// Flow 0 always has one packet and no more: the next comes when it is served. The others are backlogged. Packets of
+/// every flow among 1000.
 fn one_at_a_time(spec: &str, kinds: &[[u64; 2]]) -> Vec<usize> {
     let mut driver = driver::<2>(spec);
     let flows: Vec<FlowId> = kinds.iter().map(|_| driver.scheduler.add_flow(FlowConfig::default())).collect();
@@ -231,7 +237,8 @@ fn free_packets_starve_nobody() {
     assert!(served[1] >= (1000 - 5) / 6, "{served:?}");
 }
 
-/// Packets of each flow that have ended by `until`, all flows being backlogged: `takes` what they take, `says` what flow 0's packets are said to take.
+/// Packets of each flow that have ended by `until`, all flows being backlogged: `takes` what they take, `says` what
+/// flow 0's packets are said to take.
 fn delivered(spec: &str, takes: &[[u64; 2]], says: [u64; 2], until: u64) -> Vec<u64> {
     let mut driver = driver::<2>(spec);
     let said = |flow: usize| ResourceVec::from_nanos(if flow == 0 { says } else { takes[flow] });
@@ -267,7 +274,8 @@ fn strict_atfq_gives_no_more_packets_to_a_flow_that_inflates_its_packets() {
         wasteful[0] = inflated;
         let before = delivered("atfq:loop=1,newcomers=free", &honest, honest[0], 1500)[0];
         let after = delivered("atfq:loop=1,newcomers=free", &wasteful, inflated, 1500)[0];
-        // The order repeats after a while; a part of a period may be lost or won at the end, and the first packet is free.
+        // The order repeats after a while; a part of a period may be lost or won at the end, and the first packet is
+        // free.
         assert!(after <= before + 3, "{honest:?} to {inflated:?}: {before} packets, then {after}");
     }
 }
@@ -291,7 +299,8 @@ fn where_flows_pay_for_their_first_packets_inflating_may_pay_a_little() {
 
 #[test]
 fn no_flow_gets_more_active_time_than_others_by_lying() {
-    // Whatever is said, what was taken is charged in the end. Two loops' and the pipeline's packets may not be corrected yet.
+    // Whatever is said, what was taken is charged in the end. Two loops' and the pipeline's packets may not be
+    // corrected yet.
     let mut random = Random::new(6);
     for _ in 0..200 {
         let (takes, says) = flows_and_inflated(&mut random);

@@ -38,8 +38,8 @@ fn cbcses<const M: usize>(charge: Charge, quantum: Option<u64>, newcomers: Newco
     both
 }
 
-/// No time so long, and no weight so small, that tags stop at the longest step or that a naive round robin goes round for hours; the
-/// conformance suite has those.
+/// No time so long, and no weight so small, that tags stop at the longest step or that a naive round robin goes round
+/// for hours; the conformance suite has those.
 fn tame(operation: Operation) -> Operation {
     const LONGEST: u64 = 100_000;
     let heavy = |config: FlowConfig<MAX_RESOURCES>| {

@@ -8,8 +8,8 @@ use dovetail_units::{ResourceVec, Time};
 /// One unit of time of these examples.
 const UNIT: u64 = 10_000;
 
-/// Packets of A (flow 0) and B (flow 1): (arrival in units, flow, count, cost in tenths of a unit). Returns, for every packet served,
-/// its flow, and its start and end on the first resource in units.
+/// Packets of A (flow 0) and B (flow 1): (arrival in units, flow, count, cost in tenths of a unit). Returns, for every
+/// packet served, its flow, and its start and end on the first resource in units.
 fn run(spec: &str, bursts: &[(u64, u32, usize, [u64; 2])]) -> Vec<(u32, f64, f64)> {
     let (mut arrivals, mut costs) = (Vec::new(), Vec::new());
     for &(at, flow, count, cost) in bursts {
@@ -36,7 +36,8 @@ fn share_of_a(served: &[(u32, f64, f64)], from: f64, to: f64) -> f64 {
 
 #[test]
 fn a_flow_that_used_an_idle_system_does_not_wait_for_what_it_used() {
-    // A alone until 500; nothing; both from 600. With V = 0 on the empty pipeline and A's finish tags kept, A would wait 500 units.
+    // A alone until 500; nothing; both from 600. With V = 0 on the empty pipeline and A's finish tags kept, A would
+    // wait 500 units.
     for spec in ["drfq", "drfq:mode=dovetail", "drfq:delta=50 us"] {
         let served = run(spec, &[(0, 0, 500, [10, 10]), (600, 0, 1000, [10, 10]), (600, 1, 1000, [10, 10])]);
         let wait =
@@ -50,16 +51,16 @@ fn a_flow_that_used_an_idle_system_does_not_wait_for_what_it_used() {
 
 #[test]
 fn dovetailing_remembers_what_others_used_and_delta_caps_it() {
-    // A = <1, 0.2> since 0, B = <0.1, 1> from 500. At once fair: x + 0.1 x = 1 on r1 with equal dominant service, bounded by r2:
-    // x + 0.2 x = 1, so 0.83 each.
+    // A = <1, 0.2> since 0, B = <0.1, 1> from 500. At once fair: x + 0.1 x = 1 on r1 with equal dominant service,
+    // bounded by r2: x + 0.2 x = 1, so 0.83 each.
     let share = |spec: &str, until: f64| {
         let served = run(spec, &[(0, 0, 3000, [10, 2]), (500, 1, 3000, [1, 10])]);
         share_of_a(&served, 500.0, until)
     };
     let memoryless = share("drfq:window=4", 600.0);
     assert!((memoryless - 0.83).abs() < 0.05, "memoryless: {memoryless}");
-    // The second resource's virtual time is at 100 when the first's is at 500: B may have 400 units before A has its share again, and has
-    // ten packets' time on r2 for each on r1.
+    // The second resource's virtual time is at 100 when the first's is at 500: B may have 400 units before A has its
+    // share again, and has ten packets' time on r2 for each on r1.
     let pinned = share("drfq:mode=dovetail,window=4", 850.0);
     assert!((pinned - 0.10).abs() < 0.05, "dovetail: {pinned}");
     let [short, medium, long] =

@@ -1,11 +1,11 @@
-//! The DRGPS trackers against the fluid of `dovetail_model`, which computes in 64-bit floating point and visits every flow at every event, and
-//! against `tradeoff:alpha=1`, whose fluid is the same for two resources.
+//! The DRGPS trackers against the fluid of `dovetail_model`, which computes in 64-bit floating point and visits every
+//! flow at every event, and against `tradeoff:alpha=1`, whose fluid is the same for two resources.
 //!
 //! The bounds, and why they hold: `dovetail_model::bounds::drgps_*`.
 //!
-//! Slack: a packet enters at whole nanoseconds, up to 1 ns late. A flow that becomes backlogged in the fluid starts at a whole tick of
-//! 2^-22 ns of virtual time, up to one early; that is at most a tick times the sum of all weights in time, for each packet at most. tbar is
-//! right to 2^-32, so V' is right to m 2^-32 of itself.
+//! Slack: a packet enters at whole nanoseconds, up to 1 ns late. A flow that becomes backlogged in the fluid starts at
+//! a whole tick of 2^-22 ns of virtual time, up to one early; that is at most a tick times the sum of all weights in
+//! time, for each packet at most. tbar is right to 2^-32, so V' is right to m 2^-32 of itself.
 
 mod measure;
 
@@ -114,7 +114,8 @@ fn every_packet_starts_in_its_fluid_when_it_does_in_the_model() {
 fn starts_are_those_of_strict_fairness_in_the_tradeoff() {
     for seed in 1000..1300 {
         let case = weighted::<2>(&mut Random::new(seed));
-        // Two fluids that are each within the slack of the exact one, at whole nanoseconds; ticks of the other one may be of 2^-16 ns.
+        // Two fluids that are each within the slack of the exact one, at whole nanoseconds; ticks of the other one may
+        // be of 2^-16 ns.
         let most = 1.0 + (2 << (TICK_BITS - 16)) as f64 * slack(&case, &fluid_of(&case));
         let pairs = starts(&case, "drgps:order=start").into_iter().zip(starts(&case, "tradeoff:alpha=1"));
         for (ours, theirs) in pairs.flat_map(|(ours, theirs)| ours.into_iter().zip(theirs)) {
@@ -123,8 +124,8 @@ fn starts_are_those_of_strict_fairness_in_the_tradeoff() {
     }
 }
 
-/// The worst of a run: entrance after the start in the fluid, exit of the first and of the last resource after the finish there, each as a
-/// part of what is allowed or, the last one, in L.
+/// The worst of a run: entrance after the start in the fluid, exit of the first and of the last resource after the
+/// finish there, each as a part of what is allowed or, the last one, in L.
 fn lateness<const M: usize>(case: &Case<M>, spec: &str) -> [f64; 3] {
     let by_start = spec.ends_with("start");
     let (fluid, log) = (fluid_of(case), case.run(spec));
@@ -190,8 +191,8 @@ fn they_do_in_a_long_search() {
     bounds_hold::<4>(2_000_000);
 }
 
-/// On one resource with a fluid that ends `events` packets in a call and meets packets as of its own clock: how late the latest packet is
-/// after its finish there, and the most that the fluid lagged. Never idle while a packet waits.
+/// On one resource with a fluid that ends `events` packets in a call and meets packets as of its own clock: how late
+/// the latest packet is after its finish there, and the most that the fluid lagged. Never idle while a packet waits.
 fn lagging(case: &Case<1>, order: TrackBy, events: usize) -> [f64; 2] {
     let mut scheduler = PerFlow::<1, usize, _>::new(Drgps::new(order).ending(events));
     let config = |&milli: &u32| FlowConfig { weight: Weight::from_milli(milli).unwrap(), ..FlowConfig::default() };

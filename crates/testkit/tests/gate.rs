@@ -1,4 +1,5 @@
-//! Back-pressure keeps the books, limits and orders of whatever discipline it is put around, under any sequence of operations.
+//! Back-pressure keeps the books, limits and orders of whatever discipline it is put around, under any sequence of
+//! operations.
 
 use dovetail_sched::catalog::{Entry, catalog};
 use dovetail_sched::{Shape, build_all};

@@ -1,11 +1,14 @@
-//! GMR3: constants of its fairness and delay in a search among random and adversarial runs, and a heavy flow's delay as flows are added.
+//! GMR3: constants of its fairness and delay in a search among random and adversarial runs, and a heavy flow's delay as
+//! flows are added.
 //!
-//! How service, fairness and delay are measured, see `measure`. w_i is flow i's weight over the sum of all flows' weights.
+//! How service, fairness and delay are measured, see `measure`. w_i is flow i's weight over the sum of all flows'
+//! weights.
 //!
-//! * Delay: a slot is one turn, of less than 3 L of service. From one turn of flow i to its next there are fewer than 2 * 2^k slots,
-//!   with 2^k < 4 / w_i; then its packets pass m resources: delay <= 3 L * 8 / w_i + 3 m L. This follows from the algorithm and is not
-//!   tight.
-//! * Fairness: 9 L (1 / w_i + 1 / w_j) is the paper's bound as it is remembered; the text was not at hand. It is not exceeded here.
+//! * Delay: a slot is one turn, of less than 3 L of service. From one turn of flow i to its next there are fewer than 2
+//!   * 2^k slots, with 2^k < 4 / w_i; then its packets pass m resources: delay <= 3 L * 8 / w_i + 3 m L. This follows
+//!   from the algorithm and is not tight.
+//! * Fairness: 9 L (1 / w_i + 1 / w_j) is the paper's bound as it is remembered; the text was not at hand. It is not
+//!   exceeded here.
 
 mod measure;
 
@@ -67,8 +70,8 @@ fn they_do_in_a_long_search() {
     all_hold(2_000_000);
 }
 
-/// A flow with half of all weight, and `n - 1` equal others; all packets there from the start, random times. The longest delays of the
-/// heavy flow and of the others, in L.
+/// A flow with half of all weight, and `n - 1` equal others; all packets there from the start, random times. The
+/// longest delays of the heavy flow and of the others, in L.
 fn heavy_and_light(spec: &str, n: u64) -> [f64; 2] {
     let mut random = Random::new(n);
     let light = n - 1;
@@ -97,8 +100,8 @@ fn a_heavy_flow_does_not_wait_longer_when_there_are_more_light_ones() {
     row("gmr3:largest=1 us");
     row("gmr3:progress=finished");
     row("drfq:window=4");
-    // Every other slot is the heavy flow's whatever n is: its delays differ by what turns happen to be, less than 3 L. Eight times as
-    // many flows make MR3's round eight times as long; half of that is left for chance.
+    // Every other slot is the heavy flow's whatever n is: its delays differ by what turns happen to be, less than 3 L.
+    // Eight times as many flows make MR3's round eight times as long; half of that is left for chance.
     let most = |delays: [f64; 4]| delays.into_iter().fold(0.0, f64::max);
     assert!(most(gmr3) - gmr3[0] < 3.0, "{gmr3:?}");
     assert!(mr3[3] >= 4.0 * mr3[0], "{mr3:?}");

@@ -1,5 +1,5 @@
-//! No call does work in proportion to the number of flows or packets. Steps are counted ([`dovetail_sched::steps`]) for the whole program, so this file has
-//! one test that runs at a time.
+//! No call does work in proportion to the number of flows or packets. Steps are counted ([`dovetail_sched::steps`]) for
+//! the whole program, so this file has one test that runs at a time.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,10 +11,11 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 /// Steps that one call may take.
 ///
-/// A step is a level of a heap, or a record of a flow or a packet that is looked at. A 4-ary heap of 10^6 flows has 10 levels, so that to change a key takes
-/// up to 20 steps and a look at the flow's record. A call moves a flow in some 4 heaps at most (waiting, eligible, in the fluid, by class), which is 100 steps, and
-/// handles a bounded number of events of what runs in the background, or gathers a loop of 20 packets, or passes 256 turns of up to eight looks each: twenty times
-/// that at most.
+/// A step is a level of a heap, or a record of a flow or a packet that is looked at. A 4-ary heap of 10^6 flows has 10
+/// levels, so that to change a key takes up to 20 steps and a look at the flow's record. A call moves a flow in some 4
+/// heaps at most (waiting, eligible, in the fluid, by class), which is 100 steps, and handles a bounded number of
+/// events of what runs in the background, or gathers a loop of 20 packets, or passes 256 turns of up to eight looks
+/// each: twenty times that at most.
 const MOST: u64 = 2100;
 
 /// A time domain of atfq, once set, makes loops of up to 1000 packets, not of 20.
@@ -67,7 +68,8 @@ fn table(flows: usize, turns: usize) {
     assert!(above.is_empty(), "more than {MOST} steps in one call with {flows} flows:\n{}", above.join("\n"));
 }
 
-/// Steps of the longest call after a packet took `debt` longer than estimated: its flow's weight changes, its next packet comes, and it is served.
+/// Steps of the longest call after a packet took `debt` longer than estimated: its flow's weight changes, its next
+/// packet comes, and it is served.
 fn steps_in_debt(spec: &str, debt: Duration) -> u64 {
     let config = |milli| FlowConfig { weight: Weight::from_milli(milli).unwrap(), ..FlowConfig::default() };
     let mut longest = 0;

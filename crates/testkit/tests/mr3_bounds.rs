@@ -1,15 +1,16 @@
 //! MR3's bounds: none is exceeded in a search among random and adversarial runs.
 //!
-//! For equal weights and flows whose dominant resource does not change: fairness 6 L (or (m + 3) L beyond m = 3), start-up 2 (m + n - 1) L, delay
-//! (4 m + 4 n - 2) L, with n the flows of the run; how each is measured, see `measure`. No tolerance: all times are whole
-//! nanoseconds, and what the rounds round is below one.
+//! For equal weights and flows whose dominant resource does not change: fairness 6 L (or (m + 3) L beyond m = 3),
+//! start-up 2 (m + n - 1) L, delay (4 m + 4 n - 2) L, with n the flows of the run; how each is measured, see `measure`.
+//! No tolerance: all times are whole nanoseconds, and what the rounds round is below one.
 
 mod measure;
 
 use dovetail_testkit::conformance;
 use measure::{Case, draw, measure, search};
 
-/// In L: a flow that is alone has m packets on their way when another comes, and a new flow that pays gets 3 L less than it until its second turn.
+/// In L: a flow that is alone has m packets on their way when another comes, and a new flow that pays gets 3 L less
+/// than it until its second turn.
 fn fairness_bound(spec: &str, m: f64) -> f64 {
     if spec.contains("free") { 6.0 } else { f64::max(6.0, m + 3.0) }
 }

@@ -1,8 +1,10 @@
-//! What a flow can gain among round robins: a search over ways to play with its queue, against nine rivals that are always backlogged.
+//! What a flow can gain among round robins: a search over ways to play with its queue, against nine rivals that are
+//! always backlogged.
 //!
-//! The attacker always has a packet waiting, in one flow at a time, or, on and off, in none; so its share is that of one flow at most. Its gain
-//! is its service by weight as a multiple of the rivals' mean. Every packet takes the same time on both resources, so that
-//! dominant, total and link time are in proportion. Runs have some 400 packets of each flow: whole packets leave 1 to 3 % open.
+//! The attacker always has a packet waiting, in one flow at a time, or, on and off, in none; so its share is that of
+//! one flow at most. Its gain is its service by weight as a multiple of the rivals' mean. Every packet takes the same
+//! time on both resources, so that dominant, total and link time are in proportion. Runs have some 400 packets of each
+//! flow: whole packets leave 1 to 3 % open.
 
 use std::collections::VecDeque;
 
@@ -30,7 +32,8 @@ struct Attack {
     flow: Flow,
     /// Packets of a burst.
     burst: usize,
-    /// Whether a packet follows every service, so that the queue holds `burst`; else the next burst comes when it is empty.
+    /// Whether a packet follows every service, so that the queue holds `burst`; else the next burst comes when it is
+    /// empty.
     refilled_at_once: bool,
     /// Services between an empty queue and the next burst.
     away: usize,

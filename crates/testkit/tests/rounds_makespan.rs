@@ -1,5 +1,5 @@
-//! The tradeoff paper's claim that MR3 and GMR3 (and here DRGPS) take as long as `tradeoff:alpha=1` on the input of its Table 2; and how busy the
-//! round robins keep the busiest resource while they wait for progress.
+//! The tradeoff paper's claim that MR3 and GMR3 (and here DRGPS) take as long as `tradeoff:alpha=1` on the input of its
+//! Table 2; and how busy the round robins keep the busiest resource while they wait for progress.
 
 mod measure;
 
@@ -9,8 +9,8 @@ use dovetail_testkit::random::Random;
 use dovetail_units::Time;
 use measure::{Case, LONGEST};
 
-/// Table 2: 60 flows of 2000 packets of 800 bytes per second each, a third through each module, over a link of 200 Mb/s; here for one
-/// second instead of ten.
+/// Table 2: 60 flows of 2000 packets of 800 bytes per second each, a third through each module, over a link of 200
+/// Mb/s; here for one second instead of ten.
 fn table_2() -> Workload<2> {
     let link = Cost::Link("200 Mbps".parse().unwrap());
     let flow = |number: usize| {
@@ -43,7 +43,8 @@ fn makespan_of_table_2_is_that_of_the_fair_fluid() {
     }
 }
 
-/// Part of the time for which the busiest of two resources works, with `n` flows of random packets that are all there at the start.
+/// Part of the time for which the busiest of two resources works, with `n` flows of random packets that are all there
+/// at the start.
 fn utilization(spec: &str, n: usize) -> f64 {
     let mut random = Random::new(1);
     let packets = (0..6_000).map(|k| (0, k % n, [random.between(1, LONGEST), random.between(1, LONGEST)])).collect();
@@ -63,8 +64,9 @@ fn waiting_for_progress_costs_less_the_more_flows_there_are() {
         println!("{spec:24}{}", parts.map(|part| format!("{part:8.3}")).concat());
         // With 30 flows the packets before are through when their flow's turn comes.
         assert!(parts[5] > 0.98, "{spec}: {parts:?}");
-        // Alone with two packets in the pipeline, a flow uses E a / E max(a, b) = (1/2) / (2/3) of the time, a and b uniform; with one
-        // packet it would be E a / E (a + b) = 1/2. 6000 packets leave it uncertain by about 0.01.
+        // Alone with two packets in the pipeline, a flow uses E a / E max(a, b) = (1/2) / (2/3) of the time, a and b
+        // uniform; with one packet it would be E a / E (a + b) = 1/2. 6000 packets leave it uncertain by about
+        // 0.01.
         assert!(parts[0] > 0.73, "{spec}: {parts:?}");
     }
 }
@@ -79,7 +81,8 @@ fn a_flow_that_is_alone_fills_the_pipeline_with_equal_packets() {
     }
 }
 
-/// Part of the time until `ns` for which the busiest of two resources works, with two flows that always have a packet of these times.
+/// Part of the time until `ns` for which the busiest of two resources works, with two flows that always have a packet
+/// of these times.
 fn utilization_of_two(spec: &str, weights: [u32; 2], times: [[u64; 2]; 2], ns: u64) -> f64 {
     let packets =
         (0..2).flat_map(|f| (0..ns / times[f].iter().max().unwrap()).map(move |_| (0, f, times[f]))).collect();
@@ -93,7 +96,8 @@ fn utilization_of_two(spec: &str, weights: [u32; 2], times: [[u64; 2]; 2], ns: u
 fn two_flows_of_unequal_weight_keep_the_busiest_resource_busy() {
     for spec in ["mr3", "gmr3", "gmr3:largest=27 us", "gmr3:newcomers=free"] {
         for (weights, times) in [
-            // The heavy flow's turns are next to each other; waiting for the first one's packets would leave the link idle for an eighth of the time.
+            // The heavy flow's turns are next to each other; waiting for the first one's packets would leave the link
+            // idle for an eighth of the time.
             ([4000, 8000], [[8_000, 27_000], [27_000, 18_000]]),
             ([1000, 4000], [[8_000, 27_000], [27_000, 18_000]]),
             ([8000, 4000], [[8_000, 27_000], [27_000, 18_000]]),

@@ -1,12 +1,13 @@
-//! Theorems 4 and 5 and Lemma 4 of the tradeoff paper: the packet schedule, simulated, against the fluid of `dovetail_model`.
+//! Theorems 4 and 5 and Lemma 4 of the tradeoff paper: the packet schedule, simulated, against the fluid of
+//! `dovetail_model`.
 //!
-//! Dominant service of the packet schedule is what flow i's packets have had, up to t, of the processing on their own dominant resources:
-//! a packet counts while it is processed there, not when it is admitted. n is the largest number of flows backlogged in the fluid
-//! at one time, tau_max the longest time of any packet on any resource.
+//! Dominant service of the packet schedule is what flow i's packets have had, up to t, of the processing on their own
+//! dominant resources: a packet counts while it is processed there, not when it is admitted. n is the largest number of
+//! flows backlogged in the fluid at one time, tau_max the longest time of any packet on any resource.
 //!
-//! Slack: the product follows the fluid in ticks of 2^-20 ns and is woken at whole nanoseconds, up to 1 ns late; its fluid is otherwise
-//! behind by up to half a tick per event. A run has at most 2 * PACKETS events, so the two fluids are within 1 us + 1 ns of each
-//! other while they make the same choices; 2 us is allowed (tau_max is 100 us).
+//! Slack: the product follows the fluid in ticks of 2^-20 ns and is woken at whole nanoseconds, up to 1 ns late; its
+//! fluid is otherwise behind by up to half a tick per event. A run has at most 2 * PACKETS events, so the two fluids
+//! are within 1 us + 1 ns of each other while they make the same choices; 2 us is allowed (tau_max is 100 us).
 
 use std::cell::Cell;
 
@@ -216,8 +217,8 @@ fn the_printed_lower_side_of_theorem_5_fails_for_a_single_flow() {
 
 #[test]
 fn weighted_flows_keep_their_part_in_the_long_run() {
-    // Six flows, always backlogged; d = 1 / max_r sum_i w_i tbar_ir. Each must get alpha w_i d of the time, but for what a
-    // packet schedule may be behind its fluid at the end of the horizon: less than 2 n tau_max (Theorem 5).
+    // Six flows, always backlogged; d = 1 / max_r sum_i w_i tbar_ir. Each must get alpha w_i d of the time, but for
+    // what a packet schedule may be behind its fluid at the end of the horizon: less than 2 n tau_max (Theorem 5).
     use dovetail_sched::{FlowConfig, Next, Packet, Scheduler};
     use dovetail_units::Weight;
     let costs = [[9_000, 1_000], [1_000, 8_000], [5_000, 5_000], [7_000, 14_000], [3_000, 1_000], [2_000, 9_000u64]];

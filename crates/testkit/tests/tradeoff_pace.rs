@@ -41,7 +41,8 @@ fn with_exact_times_the_fluid_never_stands_still() {
     }
 }
 
-/// Each of eight CPUs has a packet for eight times as long as one CPU of their speed would: none of them is late for that.
+/// Each of eight CPUs has a packet for eight times as long as one CPU of their speed would: none of them is late for
+/// that.
 #[test]
 fn several_cpus_are_not_waited_for() {
     let mut pipeline = Pipeline::new(["cpu", "link"]);
@@ -56,7 +57,8 @@ fn several_cpus_are_not_waited_for() {
         let mut scheduler = PerFlow::new(Tradeoff::of_shape(1.0, Shape { servers: 9 }).unwrap());
         let mut log = PacketLog::new(0);
         let outcome = simulate(&workload, &pipeline, &mut scheduler, &mut log, Options::default()).unwrap();
-        // 4000 packets of 100 us on eight CPUs, and the last one's time on the link; the first eight come to idle CPUs one by one.
+        // 4000 packets of 100 us on eight CPUs, and the last one's time on the link; the first eight come to idle CPUs
+        // one by one.
         let busy = Duration::from_nanos(4_000 * 100_000 / 8);
         let makespan = outcome.makespan().unwrap();
         assert!(makespan >= busy && makespan <= busy + Duration::from_nanos(200_000), "{makespan}");
@@ -64,7 +66,8 @@ fn several_cpus_are_not_waited_for() {
     }
 }
 
-/// Nobody asks for packets for a while. What had started waits meanwhile, and no more than is planned for twice as long as the first one takes starts; so who comes then waits for no more.
+/// Nobody asks for packets for a while. What had started waits meanwhile, and no more than is planned for twice as long
+/// as the first one takes starts; so who comes then waits for no more.
 #[test]
 fn a_cpu_that_does_not_ask_is_waited_for() {
     let mut scheduler = PerFlow::new(Tradeoff::new(1.0).unwrap());

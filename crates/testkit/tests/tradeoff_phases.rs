@@ -1,8 +1,10 @@
-//! When flows send that ask for less than their share decides who has the bonus meanwhile: the packet schedule, simulated, against the fluid and numbers by hand.
+//! When flows send that ask for less than their share decides who has the bonus meanwhile: the packet schedule,
+//! simulated, against the fluid and numbers by hand.
 //!
-//! Twenty flows each of `checking`, `monitoring` and `ipsec` as in the lab's `gateway` at alpha = 0.85, where the link is dominant for all: 32 us a packet, besides 10, 11 and 29 us of CPU.
-//! `ipsec` flows send 500 packets a second each, 32 % of the link in all, the others always wait. Order (23) is ipsec, monitoring, checking, so the bonus, 0.15 of the link, goes to an ipsec
-//! packet while one waits in the fluid, and to a monitoring packet otherwise.
+//! Twenty flows each of `checking`, `monitoring` and `ipsec` as in the lab's `gateway` at alpha = 0.85, where the link
+//! is dominant for all: 32 us a packet, besides 10, 11 and 29 us of CPU. `ipsec` flows send 500 packets a second each,
+//! 32 % of the link in all, the others always wait. Order (23) is ipsec, monitoring, checking, so the bonus, 0.15 of
+//! the link, goes to an ipsec packet while one waits in the fluid, and to a monitoring packet otherwise.
 
 use dovetail_model::fluid::{self, Input, Policy};
 use dovetail_model::{Ties, Tradeoff as Model};
@@ -77,7 +79,8 @@ fn assert_close(found: [f64; 3], expected: [f64; 3], within: f64, what: &str) {
     }
 }
 
-/// For how long, in seconds, an ipsec packet waits in the fluid if all flows send one at once: one after another has the bonus besides its guaranteed share.
+/// For how long, in seconds, an ipsec packet waits in the fluid if all flows send one at once: one after another has
+/// the bonus besides its guaranteed share.
 fn backlogged_s() -> f64 {
     let (mut each, mut time) = (0.0, 0.0);
     for left in (1..=FLOWS).rev() {
@@ -89,8 +92,9 @@ fn backlogged_s() -> f64 {
     time
 }
 
-/// A packet ends on the link at most (2n - 1) L after it does in the fluid (Lemma 5), which gives a class no more than half of what is guaranteed and the bonus; and none has had
-/// service that has not started in the fluid, a packet of each of its flows at most. So much at either end.
+/// A packet ends on the link at most (2n - 1) L after it does in the fluid (Lemma 5), which gives a class no more than
+/// half of what is guaranteed and the bonus; and none has had service that has not started in the fluid, a packet of
+/// each of its flows at most. So much at either end.
 fn allowed() -> f64 {
     let behind = f64::from(2 * 3 * FLOWS - 1) * LINK_S * (0.5 * ALPHA + 1.0 - ALPHA);
     behind + f64::from(FLOWS) * LINK_S

@@ -52,7 +52,8 @@ pub struct CaptureInfo {
     pub duration: Duration,
     /// Flows, not counting that of packets without a flow.
     pub flows: u64,
-    /// By protocol (`udp`, `tcp`, ..., `ip-123`) or, for packets without a flow, by reason (`arp`, ...); most packets first.
+    /// By protocol (`udp`, `tcp`, ..., `ip-123`) or, for packets without a flow, by reason (`arp`, ...); most packets
+    /// first.
     pub protocols: Vec<(String, Total)>,
     /// Packets by size; the bounds are [`SIZE_BUCKETS`].
     pub sizes: Vec<SizeBucket>,

@@ -11,8 +11,9 @@ use crate::link::NonFlow;
 const V4_HEADER: usize = 20;
 const V6_HEADER: usize = 40;
 
-/// An IPv4 or IPv6 packet in place, from the first byte of its IP header; what follows the packet (Ethernet padding) does no harm. The
-/// header is whole: its IPv4 options too, while IPv6 extension headers count as payload. No other field was looked at.
+/// An IPv4 or IPv6 packet in place, from the first byte of its IP header; what follows the packet (Ethernet padding)
+/// does no harm. The header is whole: its IPv4 options too, while IPv6 extension headers count as payload. No other
+/// field was looked at.
 #[derive(Clone, Copy, Debug)]
 pub struct IpView<B> {
     bytes: B,
@@ -28,8 +29,8 @@ pub enum TransportCheck {
     Wrong,
     /// The packet ends within the transport header, or the header claims a length that cannot be.
     Malformed,
-    /// There is none to be looked at: another protocol, UDP over IPv4 without checksum, a fragment, a cut packet, or an IPv6 routing
-    /// header, with which the checksum is that of another destination.
+    /// There is none to be looked at: another protocol, UDP over IPv4 without checksum, a fragment, a cut packet, or an
+    /// IPv6 routing header, with which the checksum is that of another destination.
     Unknown,
 }
 
@@ -41,7 +42,8 @@ impl<B: AsRef<[u8]>> IpView<B> {
     /// The packet that begins with `bytes`.
     ///
     /// # Errors
-    /// [`NonFlow::Truncated`] if the header is not whole, [`NonFlow::Malformed`] if its version or header length cannot be.
+    /// [`NonFlow::Truncated`] if the header is not whole, [`NonFlow::Malformed`] if its version or header length cannot
+    /// be.
     pub fn new(bytes: B) -> Result<Self, NonFlow> {
         let b = bytes.as_ref();
         let first = *b.first().ok_or(NonFlow::Truncated)?;
@@ -80,7 +82,8 @@ impl<B: AsRef<[u8]>> IpView<B> {
         if self.v6 { V6_HEADER } else { usize::from(self.b()[0] & 15) * 4 }
     }
 
-    /// Length of the packet in bytes as its header says, which may be more than there is, or (IPv4) less than the header.
+    /// Length of the packet in bytes as its header says, which may be more than there is, or (IPv4) less than the
+    /// header.
     pub fn total_len(&self) -> usize {
         if self.v6 { V6_HEADER + usize::from(self.word(4)) } else { usize::from(self.word(2)) }
     }
@@ -138,13 +141,15 @@ impl<B: AsRef<[u8]>> IpView<B> {
         self.v6 || checksum(&self.b()[..self.header_len()]) == 0
     }
 
-    /// Whether the packet is an IPv4 fragment. (IPv6 has a header of its own for that; see [`transport`](Self::transport).)
+    /// Whether the packet is an IPv4 fragment. (IPv6 has a header of its own for that; see
+    /// [`transport`](Self::transport).)
     pub fn is_v4_fragment(&self) -> bool {
         !self.v6 && self.word(6) & 0x3fff != 0
     }
 
-    /// The protocol behind all headers of IP and where in the packet it begins and ends. `None` for a fragment, for a packet that is
-    /// longer than its bytes or shorter than its header, and behind extension headers that cannot be read.
+    /// The protocol behind all headers of IP and where in the packet it begins and ends. `None` for a fragment, for a
+    /// packet that is longer than its bytes or shorter than its header, and behind extension headers that cannot be
+    /// read.
     pub fn transport(&self) -> Option<(u8, Range<usize>)> {
         let (start, end) = (self.header_len(), self.total_len());
         let packet = self.b().get(..end).filter(|_| end >= start && !self.is_v4_fragment())?;
@@ -205,7 +210,8 @@ impl<B: AsRef<[u8]>> IpView<B> {
         }
     }
 
-    /// Whether the destination in the header is the one that the checksum covers: there is no routing header before `start`.
+    /// Whether the destination in the header is the one that the checksum covers: there is no routing header before
+    /// `start`.
     fn pseudo_header_holds(&self, start: usize) -> bool {
         !self.v6 || start == V6_HEADER || {
             let ip = LaxIpSlice::from_slice(self.b());

@@ -40,8 +40,8 @@ impl IpPacket {
     }
 }
 
-/// What most packets are: TCP or UDP behind an IPv4 header without options. Their fields are at fixed places, which takes a tenth of the parser's time.
-/// `None` for any other packet, of which this says nothing.
+/// What most packets are: TCP or UDP behind an IPv4 header without options. Their fields are at fixed places, which
+/// takes a tenth of the parser's time. `None` for any other packet, of which this says nothing.
 fn plain(bytes: &[u8]) -> Option<IpPacket> {
     let b = bytes.first_chunk::<{ Ipv4Header::MIN_LEN + 4 }>()?;
     let word = |at: usize| u16::from_be_bytes([b[at], b[at + 1]]);

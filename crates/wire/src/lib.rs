@@ -1,9 +1,10 @@
-//! From captured bytes to a flow, and changes of headers in place: link headers, IP headers, flow keys, checksums. No I/O.
+//! From captured bytes to a flow, and changes of headers in place: link headers, IP headers, flow keys, checksums. No
+//! I/O.
 //!
 //! [`parse`] reads a packet's addresses, protocol and ports as far as the bytes go; [`KeyKind::key`] turns them into
 //! the key that tells flows apart; [`classify`] does both. Every input is accepted: what carries no flow is answered
-//! with the reason, [`NonFlow`]. [`ip_offset`] and [`IpView`] give the IP packet in place, to read and to change what a middlebox changes: TTL,
-//! ECN, header checksum.
+//! with the reason, [`NonFlow`]. [`ip_offset`] and [`IpView`] give the IP packet in place, to read and to change what a
+//! middlebox changes: TTL, ECN, header checksum.
 //!
 //! Header formats come from `etherparse`'s lax parsers. Own code is only what they lack: the two- to
 //! twenty-byte encapsulations of BSD loopback, PPP, PPPoE, Cisco HDLC, LLC/SNAP and Linux cooked v2.
@@ -45,8 +46,8 @@ pub fn parse(link: LinkType, captured: &[u8]) -> Result<IpPacket, NonFlow> {
     IpPacket::read(link::ip_packet(link, captured)?)
 }
 
-/// Where in a captured packet its IP header begins, whatever stands before it: Ethernet with VLAN tags, PPPoE, nothing at all. That an IP header
-/// is there says only the field before it; [`IpView::new`] looks.
+/// Where in a captured packet its IP header begins, whatever stands before it: Ethernet with VLAN tags, PPPoE, nothing
+/// at all. That an IP header is there says only the field before it; [`IpView::new`] looks.
 ///
 /// # Errors
 /// The reason why there is no IP packet.

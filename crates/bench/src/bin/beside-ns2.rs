@@ -2,9 +2,10 @@
 //!
 //! `cargo run --release -p dovetail-bench --bin beside-ns2 -- [ROUNDS]`
 //!
-//! A round is one run of ns-2 between two times two runs of Dovetail, so that what else the machine does meets both. The same processes count
-//! as in `make bench`; processor time is user and system time, which other work on the machine disturbs least. ns-2 carries only the
-//! headers that it needs, which makes it a fifth faster than as it comes; its start is part of its time.
+//! A round is one run of ns-2 between two times two runs of Dovetail, so that what else the machine does meets both.
+//! The same processes count as in `make bench`; processor time is user and system time, which other work on the machine
+//! disturbs least. ns-2 carries only the headers that it needs, which makes it a fifth faster than as it comes; its
+//! start is part of its time.
 
 #[path = "../machine.rs"]
 mod machine;

@@ -13,7 +13,8 @@ use dovetail_wire::{FiveTuple, Ports};
 use super::inside::Source;
 use crate::failure::Failure;
 
-/// Whether the box can be what every step wants it to be, knows the classes, and takes each group's flows for its own: before anything is made.
+/// Whether the box can be what every step wants it to be, knows the classes, and takes each group's flows for its own:
+/// before anything is made.
 pub fn check(scenario: &Scenario, source: &Source) -> Result<(), Failure> {
     for step in &scenario.steps {
         let setup = source.config(&step.set).and_then(|config| config.setup()).map_err(Failure::input)?;
@@ -71,7 +72,8 @@ impl Flow {
         }
     }
 
-    /// The class of its frames, if that is never the one at this place. The client's kernel chooses their source port, and fragments have none.
+    /// The class of its frames, if that is never the one at this place. The client's kernel chooses their source port,
+    /// and fragments have none.
     fn other_class(&self, table: &ClassTable, place: usize) -> Option<usize> {
         let class = |source: Option<u16>| {
             let ports = source.map(|src| Ports { src, dst: self.port });

@@ -67,8 +67,8 @@ pub struct Inside<'a> {
 }
 
 impl<'a> Inside<'a> {
-    /// Start the box in its place, and wait until it can be talked to. It gets a process group of its own, so that Ctrl-C on a terminal reaches only this program,
-    /// which ends it in good order.
+    /// Start the box in its place, and wait until it can be talked to. It gets a process group of its own, so that
+    /// Ctrl-C on a terminal reaches only this program, which ends it in good order.
     pub fn start(lab: &'a Lab, source: &'a Source, set: &[String], stop: &AtomicBool) -> Result<Self, Failure> {
         let program = std::env::current_exe().map_err(Failure::run)?;
         let mut command = Command::new(program);
@@ -108,7 +108,8 @@ impl<'a> Inside<'a> {
         Ok(())
     }
 
-    /// Give it another configuration while it runs. Says whether that could be done; if not, nothing or a part of it was.
+    /// Give it another configuration while it runs. Says whether that could be done; if not, nothing or a part of it
+    /// was.
     pub fn change(&mut self, set: &[String]) -> Result<bool, Failure> {
         let Some(requests) = changes(&self.source.table(&self.set)?, &self.source.table(set)?) else {
             return Ok(false);

@@ -1,4 +1,5 @@
-//! What the simulator makes of a step of a lab scenario: the same flows, the same box, and what its classes cost on this machine.
+//! What the simulator makes of a step of a lab scenario: the same flows, the same box, and what its classes cost on
+//! this machine.
 
 use std::path::PathBuf;
 
@@ -27,7 +28,8 @@ pub struct Predicted {
     pub shares: [f64; 2],
     /// Frames per second that leave.
     pub frames: f64,
-    /// Seconds from arrival to the end on the link, the mean over the frames that leave, of each simulation; `None` if none does.
+    /// Seconds from arrival to the end on the link, the mean over the frames that leave, of each simulation; `None` if
+    /// none does.
     pub latencies: Vec<Option<f64>>,
     /// For how many seconds a frame was simulated to occupy the CPU, where that was measured.
     pub measured: Option<f64>,
@@ -134,7 +136,8 @@ impl<'a> Draft<'a> {
         self.costs.iter().enumerate().map(|(k, given)| given.map_or_else(|| measured(k), Ok)).collect()
     }
 
-    /// The scenario as text, where frames of each group occupy the CPU for so long, without groups of which that is not known.
+    /// The scenario as text, where frames of each group occupy the CPU for so long, without groups of which that is not
+    /// known.
     ///
     /// # Errors
     /// What can never be written.
@@ -222,8 +225,8 @@ fn of_class(group: &Group, cost: Linear) -> Value {
     class.into()
 }
 
-/// Where a group's flows stand among all: the lab's senders start in turns, each so much of its own interval later, and each sends at random instants of its
-/// turns.
+/// Where a group's flows stand among all: the lab's senders start in turns, each so much of its own interval later, and
+/// each sends at random instants of its turns.
 struct Place {
     before: usize,
     all: usize,

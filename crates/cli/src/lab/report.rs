@@ -73,7 +73,8 @@ pub struct GroupSummary {
     pub class: String,
     /// Of each flow.
     pub goodput_bps: Vec<f64>,
-    /// Half of the 95 % interval of its frames per second that left the box, as a part of them, from the tenths of the step.
+    /// Half of the 95 % interval of its frames per second that left the box, as a part of them, from the tenths of the
+    /// step.
     pub ci95: f64,
     lost: Option<f64>,
     latency_p50_s: Option<f64>,

@@ -89,9 +89,11 @@ pub fn predict(args: Predict) -> Result<(), Failure> {
     terminal::print(&format!("{remarks}{}", draft.text(&costs)?))
 }
 
-/// For how long a frame of each group occupied the CPU in the mean, if the configuration does not say; all frames of a group are of one length. That is measured in the box, at work on the very
-/// traffic: it is a matter of caches, which a module shares with all frames that wait and with the kernel, which receives and sends on the same core; measured anywhere else it is something else.
-/// `between` is where it was measured, if it had to be, and `besides` what else of the step was.
+/// For how long a frame of each group occupied the CPU in the mean, if the configuration does not say; all frames of a
+/// group are of one length. That is measured in the box, at work on the very traffic: it is a matter of caches, which a
+/// module shares with all frames that wait and with the kernel, which receives and sends on the same core; measured
+/// anywhere else it is something else. `between` is where it was measured, if it had to be, and `besides` what else of
+/// the step was.
 fn costs(scenario: &Scenario, draft: &Draft, between: Option<&Slice>, besides: Option<&Slice>) -> Vec<Cost> {
     draft.costs(|k| {
         let of_class = |slice: &Slice| slice.inside.class(&scenario.groups[k].class).cpu_each;
@@ -165,7 +167,8 @@ impl<'a> Run<'a> {
         Looks::begin(inside, self.traffic.as_mut().ok_or_else(nothing)?, self.stop)
     }
 
-    /// Bring box and traffic to where the step can be measured. Says how many frames a box that was ended for it has no account of.
+    /// Bring box and traffic to where the step can be measured. Says how many frames a box that was ended for it has no
+    /// account of.
     fn prepare(&mut self, step: &Step) -> Result<i64, Failure> {
         let mut unaccounted = 0;
         self.turned = match self.inside.as_mut() {

@@ -23,7 +23,8 @@ pub enum Purpose {
     Costs,
 }
 
-/// The slices of a step that is measured for `time`. Its parts follow one another; or each has as much time for costs around it, half before and half after, so that what drifts is the same for both.
+/// The slices of a step that is measured for `time`. Its parts follow one another; or each has as much time for costs
+/// around it, half before and half after, so that what drifts is the same for both.
 pub fn slices(time: Duration, costs: bool) -> Vec<(Purpose, Duration)> {
     let part = (Purpose::Step, time.divided_by(PARTS));
     let costs = costs.then(|| (Purpose::Costs, time.divided_by(2 * PARTS)));

@@ -16,7 +16,8 @@ const OF_A_CLASS: f64 = 10.0;
 /// A mean whose 95 % interval is wider than this part of it on either side tells nothing of what is asked for.
 const UNKNOWN: f64 = OF_A_CLASS / 100.0;
 
-/// Standard deviations that a run may be off the mean of eight, whose deviation it is: 2 of 100 are further (Student's t with 7 degrees of freedom).
+/// Standard deviations that a run may be off the mean of eight, whose deviation it is: 2 of 100 are further (Student's
+/// t with 7 degrees of freedom).
 const DEVIATIONS: f64 = 3.0;
 
 /// A group that asks for less than this part of its fair share is of mice.
@@ -31,7 +32,8 @@ const UNKNOWN_COST: &str = "the box processed no frame of a class while it was m
 /// Why it is not known what a frame of a class took in a step.
 const IDLE: &str = "the box processed no frame of it in the parts of the step";
 
-/// What the paper calls two orders of magnitude, read as where `dovetail reproduce tradeoff-fig6` simulates it: a factor that rounds to 10^2.
+/// What the paper calls two orders of magnitude, read as where `dovetail reproduce tradeoff-fig6` simulates it: a
+/// factor that rounds to 10^2.
 const TWO_ORDERS: f64 = 50.0;
 
 /// What is held against the tradeoff paper's Fig. 6.
@@ -56,7 +58,8 @@ pub struct Verdicts {
     pub remarks: Vec<String>,
 }
 
-/// The checks of a step: against theory as far as there is one for its scheduler and traffic, and against a simulation if there was one.
+/// The checks of a step: against theory as far as there is one for its scheduler and traffic, and against a simulation
+/// if there was one.
 pub fn of_step(id: &str, scenario: &Scenario, report: &StepReport, prediction: Option<&Prediction>) -> Verdicts {
     let mut verdicts = by_theory(id, scenario, report);
     if let Some(Prediction { groups, lacks }) = prediction {
@@ -130,7 +133,8 @@ struct StepChecks<'a> {
     checks: Vec<Check>,
 }
 
-/// Why what happened in this window cannot be held against what would have if everybody had had a core whenever it was due.
+/// Why what happened in this window cannot be held against what would have if everybody had had a core whenever it was
+/// due.
 fn hindered(report: &StepReport, shares: &[[f64; 2]]) -> Result<(), &'static str> {
     if 100.0 * report.inside.lost() > NEAR {
         return Err("the box did not run for more than 5 % of the time: this machine is busy");
@@ -256,7 +260,8 @@ impl<'a> StepChecks<'a> {
         }
     }
 
-    /// A packet of each flow more or less at either end of what is measured says nothing. The ends of several pieces are off independently of one another, so that their sum grows as the root of their number.
+    /// A packet of each flow more or less at either end of what is measured says nothing. The ends of several pieces
+    /// are off independently of one another, so that their sum grows as the root of their number.
     fn share_and_goodput(&mut self, prefix: &str, group: &GroupSummary, (dominant, frames): (f64, f64), why: &str) {
         let demand = &group.demand;
         let pieces = self.report.inside.pieces() as f64;

@@ -164,7 +164,8 @@ impl Window {
         parts.fold(Work::default(), Work::and).in_time(self.seconds())
     }
 
-    /// Half of the 95 % interval of a class's frames per second, as a part of the mean, as far as the parts tell; NaN, so that nothing is within it, if the worker did not tell of all of them.
+    /// Half of the 95 % interval of a class's frames per second, as a part of the mean, as far as the parts tell; NaN,
+    /// so that nothing is within it, if the worker did not tell of all of them.
     pub fn interval(&self, class: &str) -> f64 {
         let rate = |part: &Part| {
             let sent = part.class(class).map_or(0, |work| work.frames_out);
@@ -272,7 +273,8 @@ mod tests {
 
     #[test]
     fn an_interval_is_as_by_hand() {
-        // Each of the ten is 5 from the mean of 10: a variance of 250/9. Student's t for nine degrees of freedom is 2.262.
+        // Each of the ten is 5 from the mean of 10: a variance of 250/9. Student's t for nine degrees of freedom is
+        // 2.262.
         let values = [5.0, 15.0].repeat(5);
         assert!((half_interval(&values) / (250.0_f64 / 9.0 / 10.0).sqrt() * 10.0 - 2.262).abs() < 0.0005);
         assert_eq!((half_interval(&[3.0; 10]), half_interval(&[3.0]), half_interval(&[0.0; 10])), (0.0, 0.0, 0.0));

@@ -26,8 +26,9 @@ impl Use {
     }
 }
 
-/// The dominant share that dominant resource fairness gives to a backlogged flow of weight 1: 1 / max_r sum_i w_i tbar_ir over the backlogged flows,
-/// where tbar_ir is what flow i uses of resource r for a unit of its dominant resource (DRGPS). Flows that used nothing do not count; `None` if none did.
+/// The dominant share that dominant resource fairness gives to a backlogged flow of weight 1: 1 / max_r sum_i w_i
+/// tbar_ir over the backlogged flows, where tbar_ir is what flow i uses of resource r for a unit of its dominant
+/// resource (DRGPS). Flows that used nothing do not count; `None` if none did.
 pub fn fair_share(backlogged: impl IntoIterator<Item = Use>) -> Option<f64> {
     let (mut cpu, mut link) = (0.0, 0.0);
     for flow in backlogged.into_iter().filter(|flow| flow.dominant() > 0.0) {
@@ -136,7 +137,8 @@ pub struct Interval {
     pub busy: Use,
     /// The fair share of a flow of weight 1.
     pub fair: Option<f64>,
-    /// Flows of which something waited at its beginning and at its end, and not less than one frame in the mean: who sends little may be met waiting twice by chance.
+    /// Flows of which something waited at its beginning and at its end, and not less than one frame in the mean: who
+    /// sends little may be met waiting twice by chance.
     pub backlogged: usize,
     /// How much later than due the frames left that did, in the mean, seconds; `None` if none left.
     pub late: Option<f64>,
@@ -165,7 +167,8 @@ impl Rates<'_> {
         change.max(0.0) / self.length_s
     }
 
-    /// How many frames were in the box in the mean, by those that left and how long each of them had stayed (Little's law); `None` if none left.
+    /// How many frames were in the box in the mean, by those that left and how long each of them had stayed (Little's
+    /// law); `None` if none left.
     fn inside(&self) -> Option<f64> {
         (self.of(|frames| frames.frames_out as f64) > 0.0).then(|| self.of(QueueSnapshot::stayed_s))
     }
@@ -200,7 +203,8 @@ impl Rates<'_> {
 }
 
 impl Interval {
-    /// From two snapshots of the same box; `None` if the second is not the later one, as after a restart. O(flows log flows).
+    /// From two snapshots of the same box; `None` if the second is not the later one, as after a restart. O(flows log
+    /// flows).
     pub fn between(before: &Snapshot, after: &Snapshot) -> Option<Self> {
         let length_s = after.time_s - before.time_s;
         if length_s <= 0.0 || after.total.frames_in < before.total.frames_in {
@@ -292,7 +296,8 @@ mod tests {
         assert!((fair - 0.25).abs() < 1e-12);
     }
 
-    /// DRFQ, section 3: one flow needs 3 of the CPU for 1 of the link, another 1 for 3; each gets 3/4 of its dominant resource.
+    /// DRFQ, section 3: one flow needs 3 of the CPU for 1 of the link, another 1 for 3; each gets 3/4 of its dominant
+    /// resource.
     #[test]
     fn complementary_flows_get_more_than_a_half() {
         let fair = fair_share([used(0.75, 0.25, 1.0), used(0.25, 0.75, 1.0)]).unwrap();

@@ -75,7 +75,8 @@ fn port(name: &str) -> PortSnapshot {
     PortSnapshot { name, link, received: 9, missed, oversize, sent: 9, unsent, too_long, down, full, short, held }
 }
 
-/// A box that has run for `s` seconds with ten flows of "ipsec", that use the CPU, ten of "forward", that use the link, and one without backlog.
+/// A box that has run for `s` seconds with ten flows of "ipsec", that use the CPU, ten of "forward", that use the link,
+/// and one without backlog.
 fn snapshot(s: f64) -> Snapshot {
     let flow = |i: u32, class: &str, queued: u64, frames: QueueSnapshot| FlowSnapshot {
         flow: format!("udp 10.0.{}.{i}:{} > 10.1.0.1:{}", i % 3, 40_000 + i, 5000 + i),

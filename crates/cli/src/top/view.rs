@@ -65,7 +65,8 @@ fn nothing_yet(app: &App) -> String {
     }
 }
 
-/// Why the box does not answer, where its last numbers take the place of that; what came of the latest command; or the keys.
+/// Why the box does not answer, where its last numbers take the place of that; what came of the latest command; or the
+/// keys.
 fn footer_text(app: &App, width: u16) -> &str {
     let keys = KEYS.iter().find(|(least, _)| width >= *least).map_or("", |(_, keys)| keys);
     match &app.link {

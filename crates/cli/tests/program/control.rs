@@ -1,5 +1,5 @@
-//! A running box is talked to by `live ctl` and looked at by `top`. The box runs in a network namespace of its own, which needs root; without, that test
-//! says that it was skipped.
+//! A running box is talked to by `live ctl` and looked at by `top`. The box runs in a network namespace of its own,
+//! which needs root; without, that test says that it was skipped.
 
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
@@ -25,7 +25,8 @@ match = [{ protocol = "udp", dport = "5000-5999" }]
 name = "cheap"
 "#;
 
-/// Two interfaces that are each other's cable, over which the kernel sends nothing of itself: what it sent would go round for ever.
+/// Two interfaces that are each other's cable, over which the kernel sends nothing of itself: what it sent would go
+/// round for ever.
 const NAMESPACE: &str = "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6 && ip link add left type veth peer name right \
     && ip link set left up && ip link set right up";
 
@@ -137,7 +138,8 @@ fn a_box_is_watched_changed_and_stopped() {
     ctl(&folder, &["show"]).fails(1, &["no box answers at run/box.sock", "--socket PATH"]);
 }
 
-/// What a box with a record says whose interface is removed, and whose standard output may be closed before that; nothing without root.
+/// What a box with a record says whose interface is removed, and whose standard output may be closed before that;
+/// nothing without root.
 fn removed(folder: &Folder, closed: bool) -> Option<Said> {
     if !may_make_namespaces() {
         eprintln!("skipped: needs root for a network namespace");
@@ -210,7 +212,8 @@ fn metrics_that_others_could_reach_need_a_word_for_it() {
     said.fails(2, &["other machines reach this address", "listen = \"0.0.0.0:9100\"", "remote = true"]);
 }
 
-/// With IPv6 the kernel asks over `right` for routers and neighbours, and the box would need minutes to hand a question on.
+/// With IPv6 the kernel asks over `right` for routers and neighbours, and the box would need minutes to hand a question
+/// on.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "another process is waited for")]
 fn a_box_that_is_told_twice_to_end_gives_its_accounts() {

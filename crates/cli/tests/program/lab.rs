@@ -161,8 +161,9 @@ fn ran(step: &serde_json::Value) -> bool {
     of_parts(step, |part| part["lost_time_s"].as_f64().unwrap()) < 0.05 * measured_s(step)
 }
 
-/// Run the scenario, up to five times until the box had its core in every step and nothing is wrong: a busy machine takes senders, receivers and the box off their
-/// cores for any while. What is wrong with the program is wrong each time; where the box never had its core, that is said, and nothing else can be.
+/// Run the scenario, up to five times until the box had its core in every step and nothing is wrong: a busy machine
+/// takes senders, receivers and the box off their cores for any while. What is wrong with the program is wrong each
+/// time; where the box never had its core, that is said, and nothing else can be.
 fn comes_true(folder: &Folder, arguments: &[&str], look: impl Fn(&serde_json::Value) -> Result<(), String>) {
     let mut wrong = None;
     for _ in 0..5 {
@@ -208,8 +209,9 @@ fn a_lab_runs_the_middlebox_and_leaves_nothing() {
                 return Err(format!("a flow does not come through: {step}"));
             }
         }
-        // By hand: a tunnel's frame needs 4 ms of CPU and 0.8 ms of link, a forwarded one 0.8 ms of link. With a share of d each of 1 + 4 + 2 flows fills the link
-        // with d (0.8/4 + 4 + 2), so d = 1 / 6.2 while the CPU is far from full. All ask for more: the tunnel for 4, a forwarded flow for 0.4.
+        // By hand: a tunnel's frame needs 4 ms of CPU and 0.8 ms of link, a forwarded one 0.8 ms of link. With a share
+        // of d each of 1 + 4 + 2 flows fills the link with d (0.8/4 + 4 + 2), so d = 1 / 6.2 while the CPU is
+        // far from full. All ask for more: the tunnel for 4, a forwarded flow for 0.4.
         let share = |step: usize, group: usize, what: &str| steps[step]["groups"][group][what].as_f64().unwrap();
         let fair = [0, 1].map(|group| share(0, group, "fair_share"));
         let tunnel = [0, 1].map(|step| share(step, 0, "dominant_share"));
@@ -316,8 +318,9 @@ fn with_udp() -> Folder {
     folder
 }
 
-/// By hand: with a dominant share of d each the link is full at d (0.8/4 + 4), so d = 1 / 4.2. At 0.5 both resources are full: with t of the CPU for the tunnel and f of the link for the four,
-/// t + f 10/800 = 1 and t 0.8/4 + f = 1. Per cent and Mbit/s; frames have 1000 bytes.
+/// By hand: with a dominant share of d each the link is full at d (0.8/4 + 4), so d = 1 / 4.2. At 0.5 both resources
+/// are full: with t of the CPU for the tunnel and f of the link for the four, t + f 10/800 = 1 and t 0.8/4 + f = 1. Per
+/// cent and Mbit/s; frames have 1000 bytes.
 const BY_HAND: [[f64; 4]; 2] = [[100.0 / 4.2, 2.0 / 4.2, 400.0 / 4.2, 40.0 / 4.2], [98.997, 1.980, 80.201, 8.020]];
 
 #[test]
@@ -342,8 +345,9 @@ fn steps_are_held_against_theory_and_against_a_simulation() {
                 ("forwarding: goodput", to_others),
             ];
             for (quantity, value) in quantities {
-                // The fluid is of the times of a frame that the box tells: of some 46 frames in 0.8 s, one at either end may have had its time and not have left.
-                // The simulation has 0.8 s in which every queue fills first; it is the same on any machine.
+                // The fluid is of the times of a frame that the box tells: of some 46 frames in 0.8 s, one at either
+                // end may have had its time and not have left. The simulation has 0.8 s in which every
+                // queue fills first; it is the same on any machine.
                 for prefix in ["", "simulated: "] {
                     let check = find(step, &format!("{prefix}{quantity}"));
                     let claimed = check["paper"].as_f64().unwrap();
@@ -389,7 +393,8 @@ fn a_step_and_the_cost_of_its_frames_are_measured_in_turns() {
                 group["goodput_bps"].as_array().unwrap().iter().map(|rate| rate.as_f64().unwrap() / 8000.0).sum::<f64>()
             };
             let came = step["groups"].as_array().unwrap().iter().map(came).sum::<f64>();
-            // About half of the time is the parts', as much as was asked for; and what the server counts is of the same parts as what the box does.
+            // About half of the time is the parts', as much as was asked for; and what the server counts is of the same
+            // parts as what the box does.
             let told = [measured_s(step), step["measured_s"].as_f64().unwrap(), in_all(step, time)];
             let frames = [of_parts(step, out), came * told[1], in_all(step, out)];
             let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 0.2;
@@ -484,7 +489,8 @@ fn a_step_becomes_a_scenario_of_the_simulator() {
     let folder = with_udp();
     let text = folder.dovetail(&["lab", "predict", "s.toml", "--step", "2"]).succeeds().out;
     assert!(text.contains("tradeoff:alpha=0.5") && text.contains("4000 us"), "{text}");
-    // Five senders take turns: the four that send every 2 ms come 400 us after one another, the first so long after the tunnel's, and each comes anywhere in its turn.
+    // Five senders take turns: the four that send every 2 ms come 400 us after one another, the first so long after the
+    // tunnel's, and each comes anywhere in its turn.
     let has = |line| text.lines().any(|other| other == line);
     assert!(["start = \"400 us\"", "spread = \"1.6 ms\"", "jitter = \"400 us\""].into_iter().all(has), "{text}");
     folder.write("predicted.toml", &text);
@@ -517,8 +523,8 @@ fn what_modules_cost_is_measured_in_the_box() {
     let document: toml::Table = text.parse().unwrap();
     let cost = |class: usize| document["class"][class]["cost"]["cpu"].as_str().unwrap().to_string();
     assert_eq!((cost(1).as_str(), left(&lab)), ("20 us", 0), "{text}");
-    // A check sums some twenty bytes of a header and looks at its fields, at least some ten nanoseconds, and here twice that; a thousand frames a second come, so that a mean of a
-    // millisecond would be the whole of the half core.
+    // A check sums some twenty bytes of a header and looks at its fields, at least some ten nanoseconds, and here twice
+    // that; a thousand frames a second come, so that a mean of a millisecond would be the whole of the half core.
     let measured: dovetail_sched::cost::Linear = cost(0).parse().unwrap();
     assert!((20..1_000_000).contains(&measured.time(1000).as_nanos()), "{text}");
 }

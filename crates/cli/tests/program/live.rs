@@ -91,7 +91,8 @@ fn what_has_no_end_is_no_configuration() {
 #[test]
 fn a_capture_without_packets_takes_no_time() {
     let folder = folder("10");
-    // The header of a capture (draft-ietf-opsawg-pcap section 4): microseconds, version 2.4, frames of up to 64 KiB, Ethernet.
+    // The header of a capture (draft-ietf-opsawg-pcap section 4): microseconds, version 2.4, frames of up to 64 KiB,
+    // Ethernet.
     let header = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 0x1_0000, 1].map(u32::to_le_bytes).concat();
     folder.write("in.pcap", header);
     let said = folder.dovetail(&["live", "box.toml", "--set", "control.socket=box.sock"]).succeeds().out;

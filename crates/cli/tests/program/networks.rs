@@ -73,7 +73,8 @@ fn a_table_and_json_of_hops_and_groups() {
     let runs = document["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 2);
     for run in runs {
-        // 20 Mcycles/s between eight flows beside a link that limits too: 60/7 and 10/7 Mbit/s (`fair_rates` in the library's tests).
+        // 20 Mcycles/s between eight flows beside a link that limits too: 60/7 and 10/7 Mbit/s (`fair_rates` in the
+        // library's tests).
         let fair: Vec<f64> =
             run["groups"].as_array().unwrap().iter().map(|g| g["fair_bps"].as_f64().unwrap()).collect();
         assert!((fair[0] - 60e6 / 7.0).abs() < 10.0 && (fair[1] - 10e6 / 7.0).abs() < 10.0, "{fair:?}");
@@ -227,7 +228,8 @@ fn results_never_replace_the_scenario() {
     assert_eq!(folder.list("out").len(), 4, "the four of them are all there is");
 }
 
-/// What a capture says of a packet: time, length on the wire, source address and port, sequence number, the ECN field, the flags of TCP.
+/// What a capture says of a packet: time, length on the wire, source address and port, sequence number, the ECN field,
+/// the flags of TCP.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Row {
     time: Time,

@@ -199,7 +199,8 @@ fn changes_that_cannot_be_made() {
     refused_text(&when, &["s.toml:24:6", "\"soon\"", "a time such as"]);
 }
 
-/// The scenario names `tradeoff`, which has `alpha`: without it the change is for nobody, and a note says so. It is refused where nobody named has it either.
+/// The scenario names `tradeoff`, which has `alpha`: without it the change is for nobody, and a note says so. It is
+/// refused where nobody named has it either.
 #[test]
 fn changes_for_schedulers_that_are_not_compared() {
     let folder = Folder::new();

@@ -94,7 +94,8 @@ impl From<Output> for Said {
 }
 
 impl Said {
-    /// It failed with this exit code, said all of `words` on standard error, nothing on standard output, and did not panic.
+    /// It failed with this exit code, said all of `words` on standard error, nothing on standard output, and did not
+    /// panic.
     #[track_caller]
     pub fn fails(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, Some(code), "{self:#?}");

@@ -1,5 +1,6 @@
-//! A generator that sends the same frames again and again, as fast as it can: a program in the kernel that redirects frames to the interface
-//! (`BPF_PROG_TEST_RUN` with live frames), which takes a fraction of what sending by a packet socket does.
+//! A generator that sends the same frames again and again, as fast as it can: a program in the kernel that redirects
+//! frames to the interface (`BPF_PROG_TEST_RUN` with live frames), which takes a fraction of what sending by a packet
+//! socket does.
 
 use std::ffi::CStr;
 use std::io;
@@ -75,7 +76,8 @@ impl Flood {
 #[repr(C)]
 struct Instruction(u8, u8, i16, i32);
 
-/// Give the frame one of the senders' ports, undo what a router did with its memory the last time, and redirect it to the interface.
+/// Give the frame one of the senders' ports, undo what a router did with its memory the last time, and redirect it to
+/// the interface.
 fn instructions(frame: &[u8], interface: i32) -> Vec<Instruction> {
     const PORT_AT: i16 = 34;
     const RANDOM: i32 = 7;
@@ -130,7 +132,8 @@ fn load(instructions: &[Instruction]) -> io::Result<OwnedFd> {
         licence: LICENCE.as_ptr().expose_provenance() as u64,
         rest: [0; 13],
     };
-    // SAFETY: the pointers are to so many instructions and to a text that ends with a zero; the descriptor is new and ours.
+    // SAFETY: the pointers are to so many instructions and to a text that ends with a zero; the descriptor is new and
+    // ours.
     #[allow(unsafe_code)]
     unsafe {
         Ok(OwnedFd::from_raw_fd(bpf(PROG_LOAD, &load)? as c_int))

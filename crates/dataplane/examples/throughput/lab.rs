@@ -107,7 +107,8 @@ impl Lab {
         for name in ["m0", "m1"] {
             plug(name);
         }
-        // Interfaces that receive without an interrupt for each frame, as network cards do; the generator's way of sending needs it of `m0`.
+        // Interfaces that receive without an interrupt for each frame, as network cards do; the generator's way of
+        // sending needs it of `m0`.
         run("ethtool", "-K m0 gro on");
         generator.run(|| plug("a0"));
         sink.run(|| {

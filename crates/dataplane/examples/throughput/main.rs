@@ -1,21 +1,25 @@
-//! What the box costs: frames per second that it forwards on each kind of port, beside two ports with nothing between them and the kernel's own
-//! router between the same interfaces in the same run; and what each step of it costs a frame.
+//! What the box costs: frames per second that it forwards on each kind of port, beside two ports with nothing between
+//! them and the kernel's own router between the same interfaces in the same run; and what each step of it costs a
+//! frame.
 //!
-//! `cargo run --release -p dovetail-dataplane --example throughput [-- SECONDS [NAME..]]`, as root; with names only the forwarders whose names contain one of
-//! them, or `steps`. Everything happens in network namespaces that end with the program:
+//! `cargo run --release -p dovetail-dataplane --example throughput [-- SECONDS [NAME..]]`, as root; with names only the
+//! forwarders whose names contain one of them, or `steps`. Everything happens in network namespaces that end with the
+//! program:
 //!
 //! ```text
 //! generator a0 ---- m0 forwarder m1 ---- b0 sink
 //! ```
 //!
-//! The forwarder has processor 0 to itself and polls. The generator floods on processor 1, where the sink's kernel receives, too, as if they were other machines: it
-//! comes before the generator, which would else take its time away. What counts is what arrives at `b0`; the sink's kernel drops it because it is for another station.
-//! What the kernel does with a frame on its way to a program's port it does on processor 1, too; the router with a core of its own receives on processor 0.
-//! Sizes are lengths of Ethernet frames without their checksum. Every cell is measured in each of several rounds, one cell after the other, and the median is printed:
-//! what else the machine does comes and goes.
+//! The forwarder has processor 0 to itself and polls. The generator floods on processor 1, where the sink's kernel
+//! receives, too, as if they were other machines: it comes before the generator, which would else take its time away.
+//! What counts is what arrives at `b0`; the sink's kernel drops it because it is for another station. What the kernel
+//! does with a frame on its way to a program's port it does on processor 1, too; the router with a core of its own
+//! receives on processor 0. Sizes are lengths of Ethernet frames without their checksum. Every cell is measured in each
+//! of several rounds, one cell after the other, and the median is printed: what else the machine does comes and goes.
 //!
-//! The box schedules by `mr3` and passes frames through the module `forward` where nothing else is said. Beside the rates stands what processor 0 worked per frame that
-//! arrived, in nanoseconds, the kernel included. What polls works all the time, also where it waits for frames.
+//! The box schedules by `mr3` and passes frames through the module `forward` where nothing else is said. Beside the
+//! rates stands what processor 0 worked per frame that arrived, in nanoseconds, the kernel included. What polls works
+//! all the time, also where it waits for frames.
 
 mod flood;
 mod forwarder;
@@ -113,7 +117,8 @@ fn main() -> ExitCode {
 }
 
 impl Contender {
-    /// For each of [`SIZES`], in a laboratory of its own: where there has once been a rule of routing the kernel routes at half the rate, also without it.
+    /// For each of [`SIZES`], in a laboratory of its own: where there has once been a rule of routing the kernel routes
+    /// at half the rate, also without it.
     fn measure(&self, time: Duration) -> [Outcome; SIZES.len()] {
         let lab = Lab::new().expect("as before");
         (self.prepare)(&lab);

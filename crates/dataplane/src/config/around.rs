@@ -180,7 +180,8 @@ impl Config {
         })
     }
 
-    /// Where the box makes its control socket, if it opens one. Its path is seen from the folder in which the program runs.
+    /// Where the box makes its control socket, if it opens one. Its path is seen from the folder in which the program
+    /// runs.
     fn socket(&self) -> Option<(PathBuf, Range<usize>, String)> {
         let socket = self.file.control.socket.as_deref().filter(|_| !self.is_simulated())?;
         Some((std::path::absolute(socket).ok()?, 0..0, "control.socket makes".to_string()))
@@ -200,7 +201,8 @@ impl Config {
         own.into_iter().chain(self.file.module.iter().filter_map(of_module))
     }
 
-    /// Every file that is written is another one than those that are read, those that are written besides, and the control socket.
+    /// Every file that is written is another one than those that are read, those that are written besides, and the
+    /// control socket.
     pub(super) fn check_files(&self) -> Result<(), InputError> {
         let (mut read, mut written) = (self.sources().chain(self.socket()).collect::<Vec<_>>(), Vec::new());
         for (port, text) in [("ports.in", &self.file.ports.inside), ("ports.out", &self.file.ports.outside)] {

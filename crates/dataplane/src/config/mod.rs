@@ -248,11 +248,13 @@ impl Config {
         &self.name
     }
 
-    /// Open the ports `in` and `out`. Paths of captures are seen from the configuration's folder. The first packet with a time of
-    /// those that are read comes at [`EPOCH`]. If none has a time, that is a second after 1970 began; if no capture is read, that is now.
+    /// Open the ports `in` and `out`. Paths of captures are seen from the configuration's folder. The first packet with
+    /// a time of those that are read comes at [`EPOCH`]. If none has a time, that is a second after 1970 began; if
+    /// no capture is read, that is now.
     ///
     /// # Errors
-    /// One cannot be opened, nothing would come in, they are the same interface or the same frames or carry frames of different kinds, or a file would be written over another one or over one that the box is made of.
+    /// One cannot be opened, nothing would come in, they are the same interface or the same frames or carry frames of
+    /// different kinds, or a file would be written over another one or over one that the box is made of.
     pub fn open_ports(&self) -> Result<[Box<dyn Port>; 2], InputError> {
         self.open_ports_by(&mut port::open)
     }
@@ -300,7 +302,8 @@ impl Config {
         Path::new(&self.name).parent().unwrap_or(Path::new(""))
     }
 
-    /// Folders of files that a reload may read: the configuration, and what its modules name. None for one that cannot be read again.
+    /// Folders of files that a reload may read: the configuration, and what its modules name. None for one that cannot
+    /// be read again.
     pub fn read_folders(&self) -> Vec<PathBuf> {
         if self.name == "-" {
             return Vec::new();

@@ -11,8 +11,8 @@ impl Config {
     /// Read the file again, with the same overrides, and check that a running box can go on by it.
     ///
     /// # Errors
-    /// The file cannot be read, something in it is wrong, or something is different that a running box cannot change: its ports, where it is talked to and
-    /// watched, and what stands around it.
+    /// The file cannot be read, something in it is wrong, or something is different that a running box cannot change:
+    /// its ports, where it is talked to and watched, and what stands around it.
     pub fn reread(&self) -> Result<Self, InputError> {
         if self.name == "-" {
             return Err(InputError::new("-", "the configuration came from standard input, which cannot be read again"));

@@ -43,7 +43,8 @@ impl Match {
 }
 
 impl Config {
-    /// Every list has a rule, and every rule matches something, and something that no rule of a class before it takes. O(rules^2).
+    /// Every list has a rule, and every rule matches something, and something that no rule of a class before it takes.
+    /// O(rules^2).
     pub(super) fn check_rules(&self) -> Result<(), InputError> {
         let mut before: Vec<(&str, Vec<Rule>)> = Vec::new();
         for class in &self.file.class {

@@ -17,8 +17,8 @@ const OF_SERVICE: &str = "STATE_DIRECTORY";
 #[derive(Clone, Debug, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StateTable {
-    /// The folder of files in which modules keep what the next box has to know. Default that of the service; outside of
-    /// one nowhere.
+    /// The folder of files in which modules keep what the next box has to know. Default that of the service; outside
+    /// of one nowhere.
     #[serde(default, deserialize_with = "named_file")]
     folder: Option<Spanned<PathBuf>>,
 }

@@ -11,8 +11,8 @@ use crate::module::{EncapsulateConfig, Kind};
 const IPV6_MTU: usize = 1280;
 
 impl Config {
-    /// What is allowed and yet worth a warning, one line each: what would break a network, or a tunnel, in a box of this
-    /// configuration, a key that others can read, and what the interfaces do that harms the box.
+    /// What is allowed and yet worth a warning, one line each: what would break a network, or a tunnel, in a box of
+    /// this configuration, a key that others can read, and what the interfaces do that harms the box.
     pub fn warnings(&self) -> Vec<String> {
         let within = self.within_the_box().into_iter();
         within.chain(self.around_the_box()).collect()

@@ -8,7 +8,8 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-/// Whatever their arguments are. What a system call can reach is limited elsewhere: descriptors are open, and files are those of a few folders.
+/// Whatever their arguments are. What a system call can reach is limited elsewhere: descriptors are open, and files are
+/// those of a few folders.
 const ALWAYS: &[c_long] = &[
     // Frames: in batches, by a ring that is only woken, by a device or a file.
     libc::SYS_sendmmsg,

@@ -1,4 +1,5 @@
-//! What a box gives up once its ports and sockets are open: capabilities, new privileges, files that it does not need, and system calls that it does not make.
+//! What a box gives up once its ports and sockets are open: capabilities, new privileges, files that it does not need,
+//! and system calls that it does not make.
 //!
 //! The rights are those of the calling thread and of the threads that it starts afterwards.
 
@@ -35,7 +36,8 @@ pub struct Confinement {
     calls: Result<usize, String>,
 }
 
-/// Give up what a box of `config` does not need any more. A kernel that cannot limit files or system calls is no error; the answer tells.
+/// Give up what a box of `config` does not need any more. A kernel that cannot limit files or system calls is no error;
+/// the answer tells.
 ///
 /// # Errors
 /// Capabilities cannot be given up.
@@ -66,7 +68,8 @@ fn drop_capabilities() -> Result<u64, caps::errors::CapsError> {
     Ok(caps::read(None, CapSet::Bounding)?.iter().map(|capability| capability.bitmask()).sum())
 }
 
-/// No new privileges, no files but in these folders, no new TCP connections, no abstract sockets and signals of others. Whether the kernel does so for files.
+/// No new privileges, no files but in these folders, no new TCP connections, no abstract sockets and signals of others.
+/// Whether the kernel does so for files.
 fn limit_files(read: &[PathBuf], written: &[PathBuf]) -> Result<bool, landlock::RulesetError> {
     let making = AccessFs::MakeReg | AccessFs::WriteFile | AccessFs::RemoveFile;
     let status = Ruleset::default()

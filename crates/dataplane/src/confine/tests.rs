@@ -1,4 +1,5 @@
-//! Boxes between all kinds of ports, on a thread that has given everything up, in a network namespace of the test's own.
+//! Boxes between all kinds of ports, on a thread that has given everything up, in a network namespace of the test's
+//! own.
 
 use std::fs;
 use std::io::Read;
@@ -37,7 +38,8 @@ fn rights_in(status: &str) -> Vec<(String, String)> {
     lines.map(|(name, value)| (name.to_string(), value.trim().to_string())).collect()
 }
 
-/// A box of `config` runs on a thread that gave everything up, while `traffic` goes on until it has `sent` so many more; between two times `between` happens.
+/// A box of `config` runs on a thread that gave everything up, while `traffic` goes on until it has `sent` so many
+/// more; between two times `between` happens.
 fn runs_confined(config: Config, mut traffic: impl FnMut(), between: impl FnOnce()) -> (Confinement, Snapshot) {
     let (stop, sent) = (AtomicBool::new(false), AtomicU64::new(0));
     let (tell, told) = sync_channel(1);
@@ -106,7 +108,8 @@ fn a_confined_box_forwards_between_this_machine_and_itself() {
         let folder = tempfile::tempdir().unwrap();
         let socket = UdpSocket::bind("0.0.0.0:1000").unwrap();
         for kind in ["tap", "tun"] {
-            // Names of their own: a program that another test is just starting may hold an interface for a moment longer.
+            // Names of their own: a program that another test is just starting may hold an interface for a moment
+            // longer.
             let (entry, exit) = (format!("{kind}-in"), format!("{kind}-out"));
             let config = config(folder.path(), &format!("{kind}:{entry}"), &format!("{kind}:{exit}"));
             let mut addressed = false;

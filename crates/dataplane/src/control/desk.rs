@@ -60,8 +60,8 @@ impl Desk {
         (Self { questions, answered: Time::ZERO, stop: false }, Counter { questions: sender, config: None })
     }
 
-    /// Answer at most one request, if one waits. Never blocks; O(flows) for a snapshot, O(flows of the class) for a change, O(flows + frames that wait)
-    /// for a reload.
+    /// Answer at most one request, if one waits. Never blocks; O(flows) for a snapshot, O(flows of the class) for a
+    /// change, O(flows + frames that wait) for a reload.
     pub fn answer(&mut self, now: Time, live: &mut Live) {
         if now.since(self.answered) < SPACING {
             return;

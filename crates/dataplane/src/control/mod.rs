@@ -5,7 +5,8 @@
 //! * [`Bound`], [`Socket`]: the Unix socket and its clients.
 //! * [`Client`]: the other end.
 //!
-//! The worker never waits: clients have threads of their own, which hand requests over a bounded channel and wait for answers.
+//! The worker never waits: clients have threads of their own, which hand requests over a bounded channel and wait for
+//! answers.
 
 mod client;
 mod desk;

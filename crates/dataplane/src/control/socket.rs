@@ -37,7 +37,8 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Listen at `path`. The socket of a box that has died is replaced, and the last folder of the path is made if it is missing.
+    /// Listen at `path`. The socket of a box that has died is replaced, and the last folder of the path is made if it
+    /// is missing.
     ///
     /// # Errors
     /// Another box listens there, something that is no socket is there, or the socket cannot be made.
@@ -62,7 +63,8 @@ impl Bound {
 impl Drop for Socket {
     fn drop(&mut self) {
         self.closed.store(true, Ordering::Relaxed);
-        // Wakes the thread; if nobody can connect any more, somebody removed the socket, and the thread is left to the process's end.
+        // Wakes the thread; if nobody can connect any more, somebody removed the socket, and the thread is left to the
+        // process's end.
         let woken = UnixStream::connect(&self.path).is_ok();
         let _ = fs::remove_file(&self.path);
         if let Some(thread) = self.thread.take().filter(|_| woken) {

@@ -75,7 +75,8 @@ const TIMES: u64 = 8;
 const BELIEVED_AFTER: u32 = 8;
 
 impl Meter {
-    /// What to believe of a measurement of `took` where `expected` was, which is asked for only if need be: a suspect counts as expected.
+    /// What to believe of a measurement of `took` where `expected` was, which is asked for only if need be: a suspect
+    /// counts as expected.
     pub fn believe(&mut self, took: Duration, expected: impl FnOnce() -> Duration) -> Duration {
         if took < SUSPECT {
             self.in_a_row = 0;

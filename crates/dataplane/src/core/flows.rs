@@ -65,7 +65,8 @@ pub struct Flows {
     free: Vec<u32>,
     /// Where the search for idle flows goes on.
     hand: u32,
-    /// No flow has been without a frame for longer than since then: what the last whole round has seen, and what this one has seen so far.
+    /// No flow has been without a frame for longer than since then: what the last whole round has seen, and what this
+    /// one has seen so far.
     oldest: [Time; 2],
     /// Flows that shared a queue because the table was full, frames counted.
     pub overflowed: u64,
@@ -128,8 +129,8 @@ impl Flows {
         Some(&mut self.flows.get_mut(flow as usize)?.as_mut()?.books)
     }
 
-    /// Look at one flow more; its index if it has been idle for too long and nothing of it is in the box. The caller tears it down
-    /// and calls [`forget`](Self::forget).
+    /// Look at one flow more; its index if it has been idle for too long and nothing of it is in the box. The caller
+    /// tears it down and calls [`forget`](Self::forget).
     pub fn idle(&mut self, now: Time) -> Option<u32> {
         self.hand += 1;
         if self.hand as usize >= self.flows.len() {

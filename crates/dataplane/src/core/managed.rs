@@ -17,7 +17,8 @@ const LIMIT: u32 = 1200;
 /// The seed of the draws that decide about marks; each resource has a stream of its own.
 const SEED: u64 = 1;
 
-/// The length of a packet of which RED's average is reminded while the resource idles, where the queue counts in packets, bytes.
+/// The length of a packet of which RED's average is reminded while the resource idles, where the queue counts in
+/// packets, bytes.
 const MEAN_PACKET: u64 = 1000;
 
 /// The weight of a new packet in its class's density (equation 1 of DRQ).
@@ -61,8 +62,8 @@ impl Managed {
         Ok(Self::new(Manager::Drq(drq), resource, config.unit, None))
     }
 
-    /// Under DRQ in front of the CPU. Densities are learnt class by class; a cycle is the time of a bit on the link, so that a flow of density 1
-    /// needs as much of the CPU as of the link.
+    /// Under DRQ in front of the CPU. Densities are learnt class by class; a cycle is the time of a bit on the link, so
+    /// that a flow of density 1 needs as much of the CPU as of the link.
     pub fn drq_cpu(
         config: QueueConfig,
         resource: usize,
@@ -76,7 +77,8 @@ impl Managed {
     }
 
     fn new(manager: Manager, resource: usize, unit: Unit, rate: Option<BitRate>) -> Self {
-        // DRQ's marks are products of probabilities: what one queue draws must say nothing of what the other draws for the same frame.
+        // DRQ's marks are products of probabilities: what one queue draws must say nothing of what the other draws for
+        // the same frame.
         let mut draws = ChaCha8Rng::seed_from_u64(SEED);
         draws.set_stream(resource as u64);
         Self { waiting: ManagedQueue::new(manager), resource, unit, rate, draws }
@@ -154,9 +156,10 @@ mod tests {
 
     #[test]
     fn the_cpu_and_the_link_draw_apart() {
-        // A frame finds LONG packets, and the average is what it finds: sigma = 0.1 * 250 / 500 = 0.05, delta = sigma^2 and epsilon = sqrt(2) sigma
-        // (equations 22 and 23). Of frames that pass two such queues 1 - (1 - delta)^2 (1 - epsilon^2) are congested in the end: at once in one of
-        // them, or signalled in the first and once more in the second.
+        // A frame finds LONG packets, and the average is what it finds: sigma = 0.1 * 250 / 500 = 0.05, delta = sigma^2
+        // and epsilon = sqrt(2) sigma (equations 22 and 23). Of frames that pass two such queues 1 - (1 -
+        // delta)^2 (1 - epsilon^2) are congested in the end: at once in one of them, or signalled in the first
+        // and once more in the second.
         let config = QueueConfig { weight: Fraction::ONE, ..QueueConfig::new(Duration::from_micros(10)) };
         let mut cpu = Managed::drq_cpu(config, 0, 1, None).unwrap();
         let mut link = Managed::drq_link(config, 1, None).unwrap();

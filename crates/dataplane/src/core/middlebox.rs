@@ -159,7 +159,8 @@ impl Middlebox {
         flow
     }
 
-    /// The flow of this key and class. A new one that finds no room takes the place of idle ones, if they are found soon.
+    /// The flow of this key and class. A new one that finds no room takes the place of idle ones, if they are found
+    /// soon.
     fn find(&mut self, now: Time, key: Key, class: u16) -> (u32, Seen) {
         if let Some(known) = self.flows.known(now, &key, class) {
             return known;
@@ -172,7 +173,8 @@ impl Middlebox {
         self.flows.add(now, key, class)
     }
 
-    /// Look at some flows, and forget those that have been idle for too long; to be called now and then when nothing comes. All until `now` has been done.
+    /// Look at some flows, and forget those that have been idle for too long; to be called now and then when nothing
+    /// comes. All until `now` has been done.
     pub fn forget_idle(&mut self, now: Time) {
         (0..LOOKS).for_each(|_| self.forget_next(now));
     }
@@ -184,8 +186,10 @@ impl Middlebox {
         }
     }
 
-    /// Whether there is no room for a frame of this flow. A queue may be as long as there is room left in the box (dynamic thresholds; A. Choudhury, E. Hahne, 1998): so n flows that take
-    /// all they can get have each 1/(n+1) of it, and as much is left for all others. Queue management does not tell flows apart: there only the limit counts.
+    /// Whether there is no room for a frame of this flow. A queue may be as long as there is room left in the box
+    /// (dynamic thresholds; A. Choudhury, E. Hahne, 1998): so n flows that take all they can get have each 1/(n+1)
+    /// of it, and as much is left for all others. Queue management does not tell flows apart: there only the limit
+    /// counts.
     fn is_full(&self, flow: u32) -> bool {
         let room = |most: u32| (most as usize).saturating_sub(self.inside + self.tails);
         // No queue is longer than all that is in the box: while that is less than the room there is no need to look.

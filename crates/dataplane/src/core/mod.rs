@@ -1,8 +1,8 @@
 //! The box itself, without clock, threads or ports: frames come in with a time, and go out when their time has come.
 //!
-//! Two drivers use it: the worker of a live box, and the one that lets captures through in simulated time. Both tell the time; the core
-//! does what is due until then, each event at its own instant. So a worker that wakes late, as every worker does, changes no rate: a packet that could have
-//! started on the link 20 us ago starts 20 us ago.
+//! Two drivers use it: the worker of a live box, and the one that lets captures through in simulated time. Both tell
+//! the time; the core does what is due until then, each event at its own instant. So a worker that wakes late, as every
+//! worker does, changes no rate: a packet that could have started on the link 20 us ago starts 20 us ago.
 
 mod account;
 mod classify;

@@ -66,8 +66,9 @@ impl Queue {
         Self::Scheduled(Scheduled { scheduler, entry, ids: Vec::new(), resource, behind: Duration::ZERO })
     }
 
-    /// The box has done nothing for so long, and will not make up for it. To the scheduler that time has not been: the fluid that it follows would else have
-    /// served meanwhile, and who comes now would wait for all that the box still owes the others.
+    /// The box has done nothing for so long, and will not make up for it. To the scheduler that time has not been: the
+    /// fluid that it follows would else have served meanwhile, and who comes now would wait for all that the box
+    /// still owes the others.
     pub fn skip(&mut self, time: Duration) {
         if let Self::Scheduled(queue) = self {
             queue.behind += time;

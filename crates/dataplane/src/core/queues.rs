@@ -47,7 +47,8 @@ pub(super) fn is_managed(scheduler: &Spec) -> bool {
     manages(&scheduler.name).unwrap_or(false)
 }
 
-/// Queues of which at least one is under active queue management. None blocks another: what finds a full queue is dropped.
+/// Queues of which at least one is under active queue management. None blocks another: what finds a full queue is
+/// dropped.
 fn managed(setup: &Setup, scheme: &Scheme) -> Result<Queues, SpecError> {
     let wrong = |error: AqmError| SpecError::new(&setup.scheduler.name, format!("{}: {error}", setup.scheduler));
     let queue = |standing: &Standing, resource: usize| -> Result<Queue, SpecError> {

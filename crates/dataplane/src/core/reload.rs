@@ -71,10 +71,12 @@ impl Middlebox {
         setup.state.clone().map_or(Ok(()), |folder| open_state(&mut setup.modules, &folder))
     }
 
-    /// Go on with another setup. Nothing that is in the box is lost: what is on CPU and link stays there, and what waits goes on waiting in the order of its
-    /// flow, also where a limit has become smaller and where another scheduler takes over. O(flows + frames that wait).
+    /// Go on with another setup. Nothing that is in the box is lost: what is on CPU and link stays there, and what
+    /// waits goes on waiting in the order of its flow, also where a limit has become smaller and where another
+    /// scheduler takes over. O(flows + frames that wait).
     ///
-    /// * A class is the same if it has the same name. One that is no more keeps its account, and its frames, which are processed as it was said when they came.
+    /// * A class is the same if it has the same name. One that is no more keeps its account, and its frames, which are
+    ///   processed as it was said when they came.
     /// * A flow is of the class that its next frame has.
     /// * A module of the same name that was made of the same is the same, state and all; another one starts afresh.
     /// * A scheduler stays, with what it remembers of flows, if only parameters change that it takes while it runs.
@@ -117,7 +119,8 @@ impl Middlebox {
         Ok(())
     }
 
-    /// The new modules, with the state of those that are the same, and behind them what waiting frames of classes that are no more still need.
+    /// The new modules, with the state of those that are the same, and behind them what waiting frames of classes that
+    /// are no more still need.
     fn take_modules(&mut self, new: Vec<NamedModule>, classes: &[SetupClass]) {
         let names: Vec<String> = self.modules.iter().map(|module| module.name.clone()).collect();
         let mut old: Vec<Option<NamedModule>> = std::mem::take(&mut self.modules).into_iter().map(Some).collect();

@@ -9,8 +9,9 @@ use super::queue::{Offer, Overflow, Queue};
 use crate::frame::Frame;
 use crate::module::{Around, ModuleDrop, run};
 
-/// The most frames that wait for the port. When it takes none, the link stands still. A worker that is late makes up for up to [`CATCH_UP`] before it gives the port anything, so that there is
-/// room for as many frames as a link of 1 Gbit/s sends meanwhile (of 800 bytes 1,563); else the link would lose that time unnoticed.
+/// The most frames that wait for the port. When it takes none, the link stands still. A worker that is late makes up
+/// for up to [`CATCH_UP`] before it gives the port anything, so that there is room for as many frames as a link of 1
+/// Gbit/s sends meanwhile (of 800 bytes 1,563); else the link would lose that time unnoticed.
 pub(crate) const OUTGOING: usize = 2048;
 
 /// The box does not make up for more than this: what a worker that was away for longer could not do is lost time.
@@ -178,7 +179,8 @@ impl Middlebox {
         let cost = ResourceVec([used, self.pace.estimate(frame.whole().1)]);
         if let Err((reason, mut frame)) = self.before_link.enqueue(now, frame, cost) {
             self.tell(now, &mut frame, LINK, Progress::Abandoned);
-            // A flow's buffer in front of the link is full: its packets were processed in vain. Queue management has reasons of its own.
+            // A flow's buffer in front of the link is full: its packets were processed in vain. Queue management has
+            // reasons of its own.
             let reason = if matches!(self.before_link, Queue::Scheduled(_)) { "link-buffer" } else { reason };
             self.drop_frame(frame, reason);
         }

@@ -58,8 +58,9 @@ pub struct Snapshot {
     pub late_s: LateSnapshot,
 }
 
-/// From the instant at which a frame was through by the rate of the link, where its latency ends, to that at which the worker looked, seconds; 0 if nothing has left. What the worker
-/// does until it sends, and the time for which a frame waits for the port, are not in it.
+/// From the instant at which a frame was through by the rate of the link, where its latency ends, to that at which the
+/// worker looked, seconds; 0 if nothing has left. What the worker does until it sends, and the time for which a frame
+/// waits for the port, are not in it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct LateSnapshot {
     /// Of all frames that left.
@@ -73,7 +74,8 @@ pub struct LateSnapshot {
 pub struct BufferSnapshot {
     /// That were made: as many as were in use at a time. They are used again and again.
     pub made: u64,
-    /// The most that can be made: what may be in the box, wait for ports, be in their hands, or be on its way back; `null` is no limit.
+    /// The most that can be made: what may be in the box, wait for ports, be in their hands, or be on its way back;
+    /// `null` is no limit.
     pub limit: Option<u64>,
     /// In use without a frame that is anywhere: 0.
     pub lost: i64,
@@ -142,7 +144,8 @@ pub struct QueueSnapshot {
     pub frames_in: u64,
     /// Their bytes.
     pub bytes_in: u64,
-    /// Frames that the CPU took, or that passed it by since they needed nothing of it; also those that were dropped afterwards or are held yet.
+    /// Frames that the CPU took, or that passed it by since they needed nothing of it; also those that were dropped
+    /// afterwards or are held yet.
     pub frames_processed: u64,
     /// Frames that the box made of others that were too long, as they left.
     #[serde(default)]
@@ -178,7 +181,8 @@ impl QueueSnapshot {
     }
 }
 
-/// From receipt to the instant at which the frame was through by the rate of the link, seconds; `null` if nothing has left.
+/// From receipt to the instant at which the frame was through by the rate of the link, seconds; `null` if nothing has
+/// left.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Latency {
     /// Mean.
@@ -232,7 +236,8 @@ pub struct ModuleSnapshot {
     pub kind: String,
     /// What it has counted since it was made, or has left, by name.
     pub counters: BTreeMap<String, u64>,
-    /// Flows and prefixes with the most bytes, largest first, at most ten of each. Empty where a snapshot tells of no flows.
+    /// Flows and prefixes with the most bytes, largest first, at most ten of each. Empty where a snapshot tells of no
+    /// flows.
     pub heavy: Vec<HeavySnapshot>,
 }
 
@@ -254,7 +259,8 @@ impl Middlebox {
         self.snapshot_of(now, usize::MAX)
     }
 
-    /// What was done until `now`, with at most so many flows: those first of which most waits, then those that had most of the CPU and the link. O(flows).
+    /// What was done until `now`, with at most so many flows: those first of which most waits, then those that had most
+    /// of the CPU and the link. O(flows).
     pub fn snapshot_of(&self, now: Time, flows: usize) -> Snapshot {
         let total = self.total();
         let mut stays = Stays::none();

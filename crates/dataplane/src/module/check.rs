@@ -45,8 +45,9 @@ impl Module for Check {
         "check"
     }
 
-    /// Drops `bad-length` (the header claims more bytes than there are, or fewer than itself), `bad-header-checksum`, `bad-source` (multicast or
-    /// broadcast, RFC 1812 section 5.3.7), `bad-transport-header`, `bad-transport-checksum`, or the name of what is no IP packet. O(length).
+    /// Drops `bad-length` (the header claims more bytes than there are, or fewer than itself), `bad-header-checksum`,
+    /// `bad-source` (multicast or broadcast, RFC 1812 section 5.3.7), `bad-transport-header`,
+    /// `bad-transport-checksum`, or the name of what is no IP packet. O(length).
     fn process(&mut self, frame: &mut Frame) -> Result<(), ModuleDrop> {
         let bytes = frame.len() - super::ip_offset(frame)?;
         let ip = ip(frame)?;

@@ -134,7 +134,8 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The key of `len` bytes that stands in the configuration or, as hexadecimal digits too, in a file to which nobody but its owner has access.
+/// The key of `len` bytes that stands in the configuration or, as hexadecimal digits too, in a file to which nobody but
+/// its owner has access.
 pub(super) fn read_key(
     key: Option<&Secret>,
     key_file: Option<&Path>,

@@ -99,8 +99,8 @@ impl Module for Forward {
         "forward"
     }
 
-    /// Drops `bad-header-checksum`, `ttl-expired`, `no-route`, or the name of what is no IP packet. No ICMP message tells the sender.
-    /// At most 7 (IPv4) or 26 (IPv6) steps in the table, whatever its size.
+    /// Drops `bad-header-checksum`, `ttl-expired`, `no-route`, or the name of what is no IP packet. No ICMP message
+    /// tells the sender. At most 7 (IPv4) or 26 (IPv6) steps in the table, whatever its size.
     fn process(&mut self, frame: &mut Frame) -> Result<(), ModuleDrop> {
         let at = ip_offset(frame)?;
         let ethernet = frame.link == LinkType::ETHERNET;

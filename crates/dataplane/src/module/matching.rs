@@ -15,7 +15,8 @@ use crate::frame::{Frame, LONGEST};
 /// The most patterns.
 const PATTERNS: usize = 10_000;
 
-/// Bytes of all patterns times those of the longest, up to which a table is made: with 256 bytes at each state some 2^28 steps, a part of a second.
+/// Bytes of all patterns times those of the longest, up to which a table is made: with 256 bytes at each state some
+/// 2^28 steps, a part of a second.
 const TABLE: usize = 1 << 20;
 
 /// Parameters of [`Match`].
@@ -113,8 +114,9 @@ impl Match {
     }
 }
 
-/// With a table for every state and byte there is one look-up per byte, whatever the packet holds; it is made in up to as many steps for each state and byte as the longest pattern has
-/// bytes. Where these could be too many, failures are followed as they occur: two steps per byte at most, in the mean over a packet.
+/// With a table for every state and byte there is one look-up per byte, whatever the packet holds; it is made in up to
+/// as many steps for each state and byte as the longest pattern has bytes. Where these could be too many, failures are
+/// followed as they occur: two steps per byte at most, in the mean over a packet.
 fn kind(patterns: &[Vec<u8>]) -> AhoCorasickKind {
     let states: usize = patterns.iter().map(Vec::len).sum();
     let longest = patterns.iter().map(Vec::len).max().unwrap_or(0);

@@ -72,12 +72,14 @@ pub trait Module: Send {
         None
     }
 
-    /// Counters since it was made, and gauges, by name; the names of one kind of module are always the same. O(1), but it may allocate.
+    /// Counters since it was made, and gauges, by name; the names of one kind of module are always the same. O(1), but
+    /// it may allocate.
     fn counters(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
 
-    /// Flows or prefixes with the most bytes, largest first, and their bytes; at most ten of each. Looks at everything that it keeps apart.
+    /// Flows or prefixes with the most bytes, largest first, and their bytes; at most ten of each. Looks at everything
+    /// that it keeps apart.
     fn heavy(&self) -> Vec<(String, u64)> {
         Vec::new()
     }

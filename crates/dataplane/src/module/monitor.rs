@@ -1,7 +1,8 @@
 //! Statistical monitoring in bounded memory: who sends how much, and how many there are.
 //!
-//! Counters of flows and of prefixes are kept in frequent-items sketches (Misra and Gries 1982 with purges by sampled medians, Anderson et al. 2017), which know
-//! the heaviest and how far each count may be off; the number of distinct flows and of senders comes from HyperLogLog (Flajolet et al. 2007).
+//! Counters of flows and of prefixes are kept in frequent-items sketches (Misra and Gries 1982 with purges by sampled
+//! medians, Anderson et al. 2017), which know the heaviest and how far each count may be off; the number of distinct
+//! flows and of senders comes from HyperLogLog (Flajolet et al. 2007).
 
 use std::cmp::Reverse;
 use std::net::{IpAddr, Ipv6Addr};
@@ -21,14 +22,15 @@ const LISTED: usize = 10;
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MonitorConfig {
-    /// Flows, and prefixes, that are counted apart at the same time: a power of two, 8 to 2^20. A count is too low by at most 3.5 times all bytes over
-    /// this.
+    /// Flows, and prefixes, that are counted apart at the same time: a power of two, 8 to 2^20. A count is too low by
+    /// at most 3.5 times all bytes over this.
     pub counters: usize,
     /// Bits of a sender's prefix, IPv4: 0 to 32.
     pub prefix_v4: u8,
     /// Bits of a sender's prefix, IPv6: 0 to 128.
     pub prefix_v6: u8,
-    /// Numbers of distinct flows and senders are estimated from 2^this registers: 4 to 16, off by some 0.8/2^(this/2), 1.6 % for 11.
+    /// Numbers of distinct flows and senders are estimated from 2^this registers: 4 to 16, off by some 0.8/2^(this/2),
+    /// 1.6 % for 11.
     pub precision: u8,
 }
 
@@ -38,7 +40,8 @@ impl Default for MonitorConfig {
     }
 }
 
-/// A five-tuple in 40 bytes: addresses (IPv4 ones mapped into IPv6), ports, protocol, and whether there are ports. Hashed in one go.
+/// A five-tuple in 40 bytes: addresses (IPv4 ones mapped into IPv6), ports, protocol, and whether there are ports.
+/// Hashed in one go.
 type FlowId = [u64; 5];
 
 /// Flows that are remembered before they are counted in the sketches, a power of two.
@@ -47,8 +50,8 @@ const RECENT: usize = 1024;
 /// Counts bytes by flow and by the sender's prefix.
 pub struct Monitor {
     counts: Counts,
-    /// Bytes of flows that the counts do not know of yet, by a hash; of none if they are 0. Most packets are of a flow that was seen a moment ago, and need no
-    /// sketch.
+    /// Bytes of flows that the counts do not know of yet, by a hash; of none if they are 0. Most packets are of a flow
+    /// that was seen a moment ago, and need no sketch.
     recent: Box<[(FlowId, u64); RECENT]>,
     flows: HllSketch,
     senders: HllSketch,
@@ -128,8 +131,9 @@ impl Module for Monitor {
         "monitor"
     }
 
-    /// Drops nothing but what is no IP packet, under its name. O(1) on average; memory grows up to a bound, and a full sketch is
-    /// purged of its small counts. A flow of which no recent packet is remembered costs several times as much.
+    /// Drops nothing but what is no IP packet, under its name. O(1) on average; memory grows up to a bound, and a full
+    /// sketch is purged of its small counts. A flow of which no recent packet is remembered costs several times as
+    /// much.
     fn process(&mut self, frame: &mut Frame) -> Result<(), ModuleDrop> {
         let packet = dovetail_wire::parse(frame.link, frame.data())?;
         let bytes = frame.len() as u64;

@@ -22,7 +22,8 @@ impl AtomicFile {
     /// Nothing has the name `path` yet.
     ///
     /// # Errors
-    /// No file can be made beside it, it is the name of a folder, or what is there is no ordinary file: a device, a pipe or a link of this name would be gone in the end.
+    /// No file can be made beside it, it is the name of a folder, or what is there is no ordinary file: a device, a
+    /// pipe or a link of this name would be gone in the end.
     pub fn create(path: &Path) -> Result<Self, OpenError> {
         let cannot = |why| OpenError::failed(&path.display().to_string(), "cannot be written", why);
         let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));

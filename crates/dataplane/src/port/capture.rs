@@ -1,4 +1,5 @@
-//! Capture files in place of an interface: frames come from one at the times it tells, and go to another, which has its name when the port is finished.
+//! Capture files in place of an interface: frames come from one at the times it tells, and go to another, which has its
+//! name when the port is finished.
 
 use std::collections::VecDeque;
 use std::io;
@@ -23,7 +24,8 @@ pub struct CapturePort {
     counters: PortCounters,
 }
 
-/// When the first packet of the capture that has a time was captured, since 1970; `None` if none has one. O(packets before it).
+/// When the first packet of the capture that has a time was captured, since 1970; `None` if none has one. O(packets
+/// before it).
 ///
 /// # Errors
 /// The capture cannot be read.
@@ -50,8 +52,9 @@ impl CapturePort {
     /// Frames come from the capture `input`, and go to the capture `output`. The box's time zero is `epoch` since 1970;
     /// frames that were captured before it come at zero.
     ///
-    /// A packet that was captured in part is filled with zeros to its length. One without a time comes with the one before it, or at zero. One of another link type than the first
-    /// is missed. Where there is no `output`, what is sent is unsent.
+    /// A packet that was captured in part is filled with zeros to its length. One without a time comes with the one
+    /// before it, or at zero. One of another link type than the first is missed. Where there is no `output`, what
+    /// is sent is unsent.
     ///
     /// # Errors
     /// The capture cannot be read, or no file can be made beside `output`.
@@ -76,7 +79,8 @@ impl Port for CapturePort {
         &self.name
     }
 
-    /// That of the first frame that is read; where there is none Ethernet, or what the port was [told](CapturePort::carrying).
+    /// That of the first frame that is read; where there is none Ethernet, or what the port was
+    /// [told](CapturePort::carrying).
     fn link(&self) -> LinkType {
         self.link
     }
@@ -207,7 +211,8 @@ impl Output {
         Ok(())
     }
 
-    /// Returns whether a file of this kind can hold the frame. After an error, which may have left a part of a frame, the file is given up.
+    /// Returns whether a file of this kind can hold the frame. After an error, which may have left a part of a frame,
+    /// the file is given up.
     pub(super) fn write(&mut self, now: Time, link: LinkType, data: &[u8]) -> io::Result<bool> {
         self.try_write(now, link, data).map_err(|error| {
             self.state = State::Ended;

@@ -58,7 +58,8 @@ impl LinkState {
     }
 }
 
-/// What one port of an interface has at a time: of two, both would forward every frame. A name of the network namespace, which goes with the port, however the process ends.
+/// What one port of an interface has at a time: of two, both would forward every frame. A name of the network
+/// namespace, which goes with the port, however the process ends.
 #[derive(Clone)]
 pub(super) struct Claim {
     _name: Arc<UnixDatagram>,

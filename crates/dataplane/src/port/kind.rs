@@ -51,8 +51,9 @@ pub struct Options {
     pub link: LinkType,
 }
 
-/// The most received frames that the kernel keeps for an AF_XDP socket, for a million packets per second 1 ms: what waits in a longer ring has left the caches when its turn comes. With
-/// four times as many a box that could not keep up forwarded a sixth less.
+/// The most received frames that the kernel keeps for an AF_XDP socket, for a million packets per second 1 ms: what
+/// waits in a longer ring has left the caches when its turn comes. With four times as many a box that could not keep up
+/// forwarded a sixth less.
 const XDP_RING: usize = 1024;
 
 impl Default for Options {
@@ -97,8 +98,8 @@ pub fn stand_in(kind: &Kind) -> Result<MemoryPort, OpenError> {
     Ok(port)
 }
 
-/// When the first packet with a time comes of all captures that these ports read, since 1970; `None` if they read none, or none with
-/// a time.
+/// When the first packet with a time comes of all captures that these ports read, since 1970; `None` if they read none,
+/// or none with a time.
 ///
 /// # Errors
 /// A capture cannot be read.

@@ -12,8 +12,8 @@ use dovetail_units::{Duration, Time};
 use super::Port;
 use crate::frame::Pool;
 
-/// Run `test` on a thread of its own in a new network namespace, which ends with it: with two interfaces `left` and `right`
-/// that are each other's cable, without any offloads. Skips, and says so, where that is not permitted.
+/// Run `test` on a thread of its own in a new network namespace, which ends with it: with two interfaces `left` and
+/// `right` that are each other's cable, without any offloads. Skips, and says so, where that is not permitted.
 pub fn in_namespace(test: impl FnOnce() + Send + 'static) {
     let thread = thread::spawn(|| {
         // SAFETY: takes no pointers; only this thread changes its namespace, and does nothing else before or after.
@@ -58,8 +58,9 @@ pub fn run(program: &str, arguments: &str) {
     assert!(output.status.success(), "{program} {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Whether it comes true within ten thousand looks, a millisecond apart: on a busy machine the kernel delivers late, and other threads run late. (What a closed file
-/// held may live on for a moment: a program that another test is just starting has all files of this one.)
+/// Whether it comes true within ten thousand looks, a millisecond apart: on a busy machine the kernel delivers late,
+/// and other threads run late. (What a closed file held may live on for a moment: a program that another test is just
+/// starting has all files of this one.)
 pub fn soon(mut condition: impl FnMut() -> bool) -> bool {
     (0..10_000).any(|_| {
         condition() || {
@@ -83,7 +84,8 @@ pub fn send(port: &mut dyn Port, pool: &mut Pool, all: impl IntoIterator<Item = 
     assert!(frames.is_empty(), "{} is full", port.name());
 }
 
-/// Everything that comes to the port: `expected` frames, however late the kernel delivers them (to 10 s), and what else comes until nothing has come for a while.
+/// Everything that comes to the port: `expected` frames, however late the kernel delivers them (to 10 s), and what else
+/// comes until nothing has come for a while.
 pub fn received(port: &mut dyn Port, pool: &mut Pool, expected: usize) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     loop {

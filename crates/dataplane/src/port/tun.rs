@@ -1,7 +1,7 @@
 //! Interfaces whose cable ends in this program: TUN (raw IP) and TAP (Ethernet).
 //!
-//! The kernel's own stack is at the other end, so that programs of this machine, or whatever it routes, pass through the
-//! box. One system call per frame. (All that a library would do here is to open a file and make one request of it.)
+//! The kernel's own stack is at the other end, so that programs of this machine, or whatever it routes, pass through
+//! the box. One system call per frame. (All that a library would do here is to open a file and make one request of it.)
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};

@@ -61,7 +61,8 @@ fn the_box_takes_no_more_frames_than_it_may_hold() {
 #[test]
 fn flows_that_fill_the_box_leave_room_to_others() {
     let mut middlebox = middlebox(&TWO_CLASSES.replace("[link]", "[flows]\nlimit = \"12 packets\"\n[link]"));
-    // One takes half of the box: then its queue is as long as the room that is left. Of the other half a second one takes half.
+    // One takes half of the box: then its queue is as long as the room that is left. Of the other half a second one
+    // takes half.
     (0..20).for_each(|_| put(&mut middlebox, us(0), &udp(5000, 800)));
     assert_eq!(middlebox.held(), 6);
     (0..20).for_each(|_| put(&mut middlebox, us(0), &udp(5001, 800)));
@@ -171,7 +172,8 @@ fn what_a_worker_missed_by_more_than_ten_milliseconds_is_lost_time() {
     }
     middlebox.advance(us(0));
     middlebox.advance(us(100_300));
-    // The first frame's end is put off to 10 ms before now; from then on 300 us each, and the last one's 100 us on the link. The scheduler follows a fluid that is rounded to nanoseconds.
+    // The first frame's end is put off to 10 ms before now; from then on 300 us each, and the last one's 100 us on the
+    // link. The scheduler follows a fluid that is rounded to nanoseconds.
     middlebox.advance(us(100_301));
     assert_eq!(out(&mut middlebox).len(), 34);
     assert_eq!(middlebox.snapshot(us(100_300)).lost_time_s, 0.09);
@@ -204,7 +206,8 @@ fn who_comes_after_lost_time_does_not_wait_for_what_was_missed() {
     middlebox.advance(us(0));
     middlebox.advance(us(100_300));
     out(&mut middlebox);
-    // The flow that waits has 116 frames left, 35 ms of CPU: a fluid that had not stood still with the box would be done with it, and the box would have to follow.
+    // The flow that waits has 116 frames left, 35 ms of CPU: a fluid that had not stood still with the box would be
+    // done with it, and the box would have to follow.
     put(&mut middlebox, us(100_300), &udp(80, 800));
     // The frame on the CPU, 300 us, then the new one, 10 us, and both on the link.
     middlebox.advance(us(100_300 + 300 + 10 + 200));
@@ -278,7 +281,8 @@ fn equal_dominant_shares_of_unlike_flows() {
         out(&mut middlebox);
     }
     let [dear, cheap] = [0, 1].map(|class| middlebox.snapshot(now).classes[class].frames.clone());
-    // 300 us of CPU a packet against 100 us of link. Each flow is within one longest packet of the fluid, and one may be in service.
+    // 300 us of CPU a packet against 100 us of link. Each flow is within one longest packet of the fluid, and one may
+    // be in service.
     let (cpu, link) = (dear.cpu_s, cheap.link_s);
     assert!((cpu - link).abs() < 3.0 * 300e-6, "{cpu} {link}");
 }
@@ -434,8 +438,9 @@ kind = "check"
     (1..=200).for_each(|k| middlebox.advance(us(10 * k)));
     let snapshot = middlebox.snapshot(us(2000));
     let [dear, free] = [0, 1].map(|class| &snapshot.classes[class].frames);
-    // By hand: the queue takes 8. One is wrong; the others come every 20 us to a link that needs 100 us for each. At 40 us it takes the first, at 60 us another one waits, three find no
-    // room, at 140 us it takes the second and another one waits, and that of 160 us finds no room, as does what needs nothing after it.
+    // By hand: the queue takes 8. One is wrong; the others come every 20 us to a link that needs 100 us for each. At 40
+    // us it takes the first, at 60 us another one waits, three find no room, at 140 us it takes the second and
+    // another one waits, and that of 160 us finds no room, as does what needs nothing after it.
     let dropped: Vec<(&str, u64)> = dear.dropped.iter().map(|(why, &n)| (why.as_str(), n)).collect();
     assert_eq!(dropped, [("bad-header-checksum", 1), ("link-buffer", 4), ("queue-packets", 2)]);
     assert_eq!((dear.frames_in, dear.frames_processed, dear.frames_out), (10, 8, 3));

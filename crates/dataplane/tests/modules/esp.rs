@@ -41,8 +41,8 @@ fn decapsulate(transform: Transform) -> Decapsulate {
     Decapsulate::new(&config, Path::new("/")).unwrap()
 }
 
-/// RFC 4303 and RFC 4106 or RFC 3602 with 2404, written down straight from the text, with other libraries than the module's (but for the AES block of
-/// CBC). The text with padding and trailer.
+/// RFC 4303 and RFC 4106 or RFC 3602 with 2404, written down straight from the text, with other libraries than the
+/// module's (but for the AES block of CBC). The text with padding and trailer.
 fn decrypt(transform: Transform, esp: &[u8]) -> Vec<u8> {
     let key = key(transform);
     match transform {

@@ -1,4 +1,5 @@
-//! Guarantees of the schedulers that share the times on all resources together, `cbcs` and `pcfq`, and of separate WFQs.
+//! Guarantees of the schedulers that share the times on all resources together, `cbcs` and `pcfq`, and of separate
+//! WFQs.
 
 use dovetail_model::bounds_composite::{
     CompositeFlow, ReservedFlow, cbcs_weighted_fairness_s, pcfq_delay_s, pcfq_relative_fairness_s,
@@ -52,8 +53,9 @@ fn for_delay(run: &Recorded, facts: &Facts) -> Result<(), &'static str> {
     if run.resources.len() == 2 { Ok(()) } else { Err("does not apply: stated for CPU and link") }
 }
 
-/// The packet whose leaving of the link comes nearest to what equation (17) (`pcfq`) or (16) (`wfq+wfq`) allows after its expected
-/// arrival, whether or not the guarantee applies: by true times, and shares of the flows that sent. `None` for other schedulers.
+/// The packet whose leaving of the link comes nearest to what equation (17) (`pcfq`) or (16) (`wfq+wfq`) allows after
+/// its expected arrival, whether or not the guarantee applies: by true times, and shares of the flows that sent. `None`
+/// for other schedulers.
 pub fn delay(run: &Recorded) -> Option<Worst> {
     match run.scheduler.name.as_str() {
         "pcfq" => Reserved::new(run).by_the_larger_sum().delay_on_both(pcfq_delay_s),
@@ -136,9 +138,10 @@ impl<'a> Reserved<'a> {
 /// Instants are whole nanoseconds; sums of floating point numbers of seconds are right to less.
 const ROUNDING_S: f64 = 1e-9;
 
-/// The papers' bound on the difference of two flows' total services by weight, and the largest one that the kept packets of the run
-/// show, of the pair that came nearest to it; counted when packets are handed out, whether or not the guarantee applies. `None` for other schedulers than
-/// `cbcs` and `pcfq`, and if no two flows were backlogged at the same time.
+/// The papers' bound on the difference of two flows' total services by weight, and the largest one that the kept
+/// packets of the run show, of the pair that came nearest to it; counted when packets are handed out, whether or not
+/// the guarantee applies. `None` for other schedulers than `cbcs` and `pcfq`, and if no two flows were backlogged at
+/// the same time.
 pub fn drift(run: &Recorded) -> Option<Worst> {
     match run.scheduler.name.as_str() {
         "cbcs" => {

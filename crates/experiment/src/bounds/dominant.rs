@@ -139,7 +139,8 @@ pub fn atfq(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     };
     vec![fairness.row(applies, || {
         worst_pair(run, Counting::ActiveAtEntrance, |i, j| {
-            // A flow that becomes backlogged is charged the total time of its first packet, which may add less to what it had before.
+            // A flow that becomes backlogged is charged the total time of its first packet, which may add less to what
+            // it had before.
             let first = [flow(i), flow(j)].map(|flow| flow.longest_total_s / flow.weight);
             let charged = match packets {
                 1 => 2.0 * atfq_strict_fairness_s([flow(i), flow(j)]),
@@ -154,7 +155,8 @@ pub fn atfq(run: &Recorded, facts: &Facts) -> Vec<Bound> {
 pub fn drgps(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     let first_s = facts.flows.iter().filter_map(|f| f.longest_s.first().copied()).fold(0.0, f64::max);
     let (n, longest) = (facts.senders().count(), facts.longest_s);
-    // An instant of the fluid between two nanoseconds counts as the next one, and the fluid's rate is wrong by up to m 2^-32 of itself.
+    // An instant of the fluid between two nanoseconds counts as the next one, and the fluid's rate is wrong by up to m
+    // 2^-32 of itself.
     let time = run.outcome.makespan().unwrap_or_default().as_secs_f64();
     let rounding = 1e-9 + run.resources.len() as f64 * time / 2_f64.powi(32);
     let guarantee = |what| Guarantee { run, what, source: "DRGPS, IWQoS 2013", remark: "for the first resource" };

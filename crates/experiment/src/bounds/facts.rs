@@ -106,8 +106,8 @@ impl Facts {
         self.obstacle.map_or(self.whole, Err)
     }
 
-    /// As [`regular`](Self::regular), and every packet takes time on some resource: one of none is charged a nanosecond, of which the
-    /// bounds know nothing.
+    /// As [`regular`](Self::regular), and every packet takes time on some resource: one of none is charged a
+    /// nanosecond, of which the bounds know nothing.
     pub fn substantial(&self) -> Result<(), &'static str> {
         self.regular()?;
         if self.idle_packets { Err("does not apply: a packet needs none of any resource") } else { Ok(()) }

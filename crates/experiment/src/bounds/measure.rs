@@ -57,7 +57,8 @@ pub fn passages(run: &Recorded) -> Vec<Passage> {
         };
         let before = entered[packet.flow as usize].replace(start);
         let (entered_before, first_of_flow) = (before.unwrap_or_default(), before.is_none());
-        // At the instant at which the one before enters, it is behind it; a flow's first packet finds none, also at time 0.
+        // At the instant at which the one before enters, it is behind it; a flow's first packet finds none, also at
+        // time 0.
         let alone = entered_before < packet.arrival || first_of_flow;
         passages.push(Passage {
             flow: packet.flow as usize,
@@ -134,8 +135,8 @@ pub fn beside_private_servers(run: &Recorded, facts: &Facts) -> Vec<Private> {
     passages.into_iter().map(beside).collect()
 }
 
-/// How much later than in GPS of the first resource a packet ends there at worst; `bound_s` is what is allowed. `None` if GPS is not
-/// defined or takes too long.
+/// How much later than in GPS of the first resource a packet ends there at worst; `bound_s` is what is allowed. `None`
+/// if GPS is not defined or takes too long.
 pub fn after_gps(run: &Recorded, facts: &Facts, bound_s: f64) -> Option<Worst> {
     if run.packets.len() as f64 * facts.concurrent as f64 > FLUID_STEPS {
         return None;
@@ -158,8 +159,8 @@ pub fn after_gps(run: &Recorded, facts: &Facts, bound_s: f64) -> Option<Worst> {
     }))
 }
 
-/// How much later than in the DRGPS fluid `event` of a packet comes at worst: later than its finish there, or its start. `bound_s` is what is
-/// allowed. `None` if the fluid is not defined or takes too long.
+/// How much later than in the DRGPS fluid `event` of a packet comes at worst: later than its finish there, or its
+/// start. `bound_s` is what is allowed. `None` if the fluid is not defined or takes too long.
 pub fn after_drgps(
     run: &Recorded,
     facts: &Facts,

@@ -1,7 +1,7 @@
 //! The guarantees that are known for a scheduler, and how near a run came to them.
 //!
-//! `facts` says what is true of a run, `measure` and `pairs` what happened in it; each discipline's file lists its guarantees,
-//! with why one does not apply where it does not.
+//! `facts` says what is true of a run, `measure` and `pairs` what happened in it; each discipline's file lists its
+//! guarantees, with why one does not apply where it does not.
 
 mod composite;
 mod dominant;
@@ -52,7 +52,8 @@ impl Bound {
         Self { scheduler, guarantee, source, bound_s: None, seen_s: None, ratio: None, remark: remark.into() }
     }
 
-    /// Times are whole nanoseconds, and parts of them; what sums and differences of them in floating point have below a picosecond means nothing.
+    /// Times are whole nanoseconds, and parts of them; what sums and differences of them in floating point have below a
+    /// picosecond means nothing.
     fn with(self, bound_s: f64, seen_s: f64) -> Self {
         let [bound, seen] = [bound_s, seen_s].map(|time_s| (time_s * 1e12).round() / 1e12);
         let ratio = (bound > 0.0).then(|| seen / bound);
@@ -125,15 +126,17 @@ fn own(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     guarantees(run, facts)
 }
 
-/// Whether some resource is busy whenever a packet is in the system, and by how much each packet may nevertheless be kept (seconds). Disciplines that
-/// wait only for what is inside the pipeline, as by a window or progress control, are work conserving in this sense.
+/// Whether some resource is busy whenever a packet is in the system, and by how much each packet may nevertheless be
+/// kept (seconds). Disciplines that wait only for what is inside the pipeline, as by a window or progress control, are
+/// work conserving in this sense.
 fn work_conserving(run: &Recorded, scenario: &Scenario, facts: &Facts) -> Result<f64, &'static str> {
     const WAITS: Result<f64, &str> =
         Err("does not apply: the scheduler waits for its fluid and is not work conserving");
     let parts = dovetail_sched::composition::parts(&run.scheduler.name).unwrap_or_default();
     match parts.iter().map(|entry| entry.name).find(|&name| name == "tradeoff" || name == "drgps") {
         None => Ok(0.0),
-        // On one resource the fluid has done as much as that. Where it reaches a packet between two nanoseconds, the next one counts.
+        // On one resource the fluid has done as much as that. Where it reaches a packet between two nanoseconds, the
+        // next one counts.
         Some("drgps") if run.resources.len() == 1 && facts.substantial().is_ok() && !scenario.has_estimates() => {
             Ok(1e-9)
         }

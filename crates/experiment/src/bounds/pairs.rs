@@ -1,6 +1,7 @@
 //! How far the services per weight of two flows drift apart while both are backlogged.
 //!
-//! Backlogged is a flow while a packet of it waits in the scheduler: from its arrival to its entrance into the first resource.
+//! Backlogged is a flow while a packet of it waits in the scheduler: from its arrival to its entrance into the first
+//! resource.
 
 use dovetail_units::Time;
 
@@ -22,14 +23,15 @@ pub enum Counting {
     TotalAtEntrance,
     /// The same, a time on a resource as much more as the flow's one weight is more than that there.
     WeightedTotalAtEntrance,
-    /// What a packet adds to the active time of its flow, at once when it enters the first resource; at least a nanosecond.
+    /// What a packet adds to the active time of its flow, at once when it enters the first resource; at least a
+    /// nanosecond.
     ActiveAtEntrance,
     /// Time on the packet's dominant resource, as it passes.
     DominantReceived,
 }
 
-/// Of all pairs of flows, the one whose largest difference of service per weight in any interval of common backlog comes nearest to
-/// what `bound` allows for the two flows. O(packets x flows), with up to 64 flows.
+/// Of all pairs of flows, the one whose largest difference of service per weight in any interval of common backlog
+/// comes nearest to what `bound` allows for the two flows. O(packets x flows), with up to 64 flows.
 pub fn worst_pair(run: &Recorded, counting: Counting, bound: impl Fn(usize, usize) -> f64) -> Option<Worst> {
     let mut busiest: Vec<usize> = (0..run.flows.len()).collect();
     busiest.sort_by_key(|&f| std::cmp::Reverse(run.flows[f].offered));
@@ -92,15 +94,18 @@ fn events(run: &Recorded, counting: Counting, flows: &[usize]) -> Vec<(Time, Eve
             events.push((service.end, None, Event::Ends, at));
         }
     }
-    // Packets enter in the order in which they were handed out, several at one instant where some bypass the first resource.
+    // Packets enter in the order in which they were handed out, several at one instant where some bypass the first
+    // resource.
     events.sort_unstable_by_key(|&(time, entrance, event, at)| (time, entrance, event, at));
     events.into_iter().map(|(time, _, event, at)| (time, event, at)).collect()
 }
 
-/// Equations (2) to (5) of the ATFQ paper: how much later a flow that is alone ends this packet than the one before; the first one after its start.
+/// Equations (2) to (5) of the ATFQ paper: how much later a flow that is alone ends this packet than the one before;
+/// the first one after its start.
 fn added_active_time(before: Option<&[i64]>, times: &[i64]) -> i64 {
     let Some(before) = before else { return times.iter().sum() };
-    // On every resource it waits for the one before to be through, all instants counted from when that leaves the first resource.
+    // On every resource it waits for the one before to be through, all instants counted from when that leaves the first
+    // resource.
     let passed = |times: &[i64], resource: usize| times[..=resource].iter().sum::<i64>();
     let start = (1..times.len()).map(|r| passed(before, r) - before[0] - passed(times, r - 1)).fold(0, i64::max);
     start + times.iter().sum::<i64>() - before[1..].iter().sum::<i64>()

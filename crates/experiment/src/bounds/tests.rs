@@ -199,7 +199,8 @@ fn equal_weights_of_any_size_are_as_near_to_mr3s_bound() {
     }
 }
 
-/// A flow's packet of 100 us is followed by another 5 us after it ends. Another flow's packets of 1 us are served until they have had 100 us.
+/// A flow's packet of 100 us is followed by another 5 us after it ends. Another flow's packets of 1 us are served until
+/// they have had 100 us.
 #[test]
 fn drfqs_start_is_bounded_for_first_packets_only() {
     let text =
@@ -222,8 +223,9 @@ fn drrs_delay_counts_the_packet_before() {
     near(row.bound_s, 2e-3);
 }
 
-/// On the CPU the first flow's packets are served from 0 and 20 us, the second's from 10 us, and the link takes each 2 us later. Each flow has half of both
-/// resources: the first flow's second packet is expected at 20/1 + 2/(1/2) = 24 us.
+/// On the CPU the first flow's packets are served from 0 and 20 us, the second's from 10 us, and the link takes each 2
+/// us later. Each flow has half of both resources: the first flow's second packet is expected at 20/1 + 2/(1/2) = 24
+/// us.
 #[test]
 fn the_delay_guarantees_of_the_pcfq_paper_by_hand() {
     let text = "[[class]]\nname = 'c'\ncost = { cpu = '10 us', link = '2 us' }\n
@@ -306,7 +308,8 @@ fn a_bound_that_is_met_exactly_is_kept() {
     assert_eq!((bound.ratio, bound.seen_s), (Some(1.0), Some(0.000_020_2)));
 }
 
-/// Both flows' packets pass the CPU at 0 s, in turn: that they do at one instant is no service for one flow after the other.
+/// Both flows' packets pass the CPU at 0 s, in turn: that they do at one instant is no service for one flow after the
+/// other.
 #[test]
 fn packets_that_bypass_at_one_instant_count_in_the_order_of_the_decisions() {
     let list = "list = [{ at = '0 s', size = '100 B', count = 20 }]\n";
@@ -319,7 +322,8 @@ fn packets_that_bypass_at_one_instant_count_in_the_order_of_the_decisions() {
     }
 }
 
-/// Packets that need the CPU and packets that bypass it: where several of these go at one instant with one of those, each counts when it was handed out.
+/// Packets that need the CPU and packets that bypass it: where several of these go at one instant with one of those,
+/// each counts when it was handed out.
 #[test]
 fn packets_that_bypass_count_after_one_that_entered_before_at_the_same_instant() {
     let text = "[[resource]]\nname = 'cpu'\n[[resource]]\nname = 'link'\nrate = '100 Mbps'
@@ -336,8 +340,8 @@ fn packets_that_bypass_count_after_one_that_entered_before_at_the_same_instant()
     }
 }
 
-/// The flow of short packets gets what it asks for, later than it could: it always has a packet in the pipeline, but not in the fluid, in which
-/// it waits for nobody. Theorem 5 is about the fluid.
+/// The flow of short packets gets what it asks for, later than it could: it always has a packet in the pipeline, but
+/// not in the fluid, in which it waits for nobody. Theorem 5 is about the fluid.
 #[test]
 fn tradeoffs_service_is_compared_with_the_fluids() {
     let text = "[[resource]]\nname = 'cpu'\n[[resource]]\nname = 'link'\nrate = '100 Mbps'
@@ -358,7 +362,8 @@ fn tradeoffs_service_is_compared_with_the_fluids() {
     }
 }
 
-/// Who is overtaken on the CPU has the link later than in the order of starts, but all are through by when they would be in that order, and nobody has it before he starts in the fluid.
+/// Who is overtaken on the CPU has the link later than in the order of starts, but all are through by when they would
+/// be in that order, and nobody has it before he starts in the fluid.
 #[test]
 fn tradeoffs_service_may_be_behind_where_packets_bypass_the_cpu() {
     let text = "[[class]]\nname = 'c'\ncost = { cpu = '10 us', link = '3 us' }\n[[class]]\nname = 'p'\ncost = { cpu = '0 s', link = '5 us' }
@@ -384,7 +389,8 @@ fn separate_wfqs_have_their_guarantees_with_weights_by_resource() {
     let text =
         format!("[[class]]\nname = 'c'\ncost = {{ cpu = '10 us', link = '2 us' }}\n{}{}", flow(1, 3), flow(3, 1));
     let row = row_of(&text, "wfq+wfq", "leaving after");
-    // The first flow's: 10 / 0.25 + 10 + 2 / 0.75 + 2, or the second's: 10 / 0.75 + 10 + 2 / 0.25 + 2; whichever is nearer.
+    // The first flow's: 10 / 0.25 + 10 + 2 / 0.75 + 2, or the second's: 10 / 0.75 + 10 + 2 / 0.25 + 2; whichever is
+    // nearer.
     let bounds = [40.0 + 10.0 + 8.0 / 3.0 + 2.0, 40.0 / 3.0 + 10.0 + 8.0 + 2.0];
     let bound_us = 1e6 * (row.bound_s.unwrap_or_default() - 1e-9);
     assert!(bounds.iter().any(|b| (b - bound_us).abs() < 1e-6) && row.ratio <= Some(1.0), "{row:#?}");

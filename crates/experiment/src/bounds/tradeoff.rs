@@ -26,12 +26,14 @@ pub fn tradeoff(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     };
     let unique =
         applies.and_then(|()| if alike.is_some_and(|by| by <= 1.0 + tolerance(run)) { Err(ALIKE) } else { Ok(()) });
-    // Equals leave the resources what they are, whoever of them is favoured; of near equals the model's fluid favours one only.
+    // Equals leave the resources what they are, whoever of them is favoured; of near equals the model's fluid favours
+    // one only.
     let efficient = match alike {
         Some(by) if by > 1.0 && by <= 1.0 + tolerance(run) => applies.and(Err(ALIKE)),
         _ => applies,
     };
-    // The theorem is about packets that come to the link in the order in which they started: one that is overtaken on the CPU has its service later.
+    // The theorem is about packets that come to the link in the order in which they started: one that is overtaken on
+    // the CPU has its service later.
     let in_order =
         unique.and_then(|()| if facts.skipped[0] { Err("does not apply: packets bypass the CPU") } else { Ok(()) });
     const THEOREM_5: &str = "tradeoff paper, Theorem 5";
@@ -60,8 +62,9 @@ struct Tracked<'a> {
     fluid: Outcome,
     /// The most flows that have packets in the fluid at one time.
     concurrent: usize,
-    /// A packet that starts in the fluid between two nanoseconds may enter at the second one, and the rest of the schedule is then that much
-    /// later; each packet that ends in the fluid between two ticks of its clock (2^-22 ns) does so at the second one, a favoured one at the third.
+    /// A packet that starts in the fluid between two nanoseconds may enter at the second one, and the rest of the
+    /// schedule is then that much later; each packet that ends in the fluid between two ticks of its clock (2^-22
+    /// ns) does so at the second one, a favoured one at the third.
     rounding_s: f64,
 }
 
@@ -89,8 +92,9 @@ impl<'a> Tracked<'a> {
         Some(Worst { bound_s: bound_s + self.rounding_s, seen_s: self.run.outcome.makespan()?.as_secs_f64() })
     }
 
-    /// Theorem 5: the most of what `deviation` makes of a flow's dominant services in the fluid and in the run. The run's grows at least as fast as the fluid's
-    /// while a packet is on its dominant resource, and not at all otherwise: the most is where one of the two begins.
+    /// Theorem 5: the most of what `deviation` makes of a flow's dominant services in the fluid and in the run. The
+    /// run's grows at least as fast as the fluid's while a packet is on its dominant resource, and not at all
+    /// otherwise: the most is where one of the two begins.
     fn deviation(&self, side: fn(&ServiceDeviation) -> f64, deviation: fn(f64, f64) -> f64) -> Option<Worst> {
         let by = if self.facts.shifting { tracking_deviation_any_flow } else { tracking_deviation };
         let bound_s = side(&by(self.concurrent, self.facts.longest_s)) + self.rounding_s;
@@ -108,7 +112,8 @@ fn tolerance(run: &Recorded) -> f64 {
     run.scheduler.value("tolerance").and_then(|value| value.parse().ok()).unwrap_or(DEFAULT_TOLERANCE)
 }
 
-/// By which factor the proportions in which packets of two flows need the two resources differ at least; 1 where they are equal, to the rounding of an `f64`.
+/// By which factor the proportions in which packets of two flows need the two resources differ at least; 1 where they
+/// are equal, to the rounding of an `f64`.
 fn most_alike(run: &Recorded) -> Option<f64> {
     let proportion = |k: usize| {
         let [cpu, link] = [run.service(k, 0)?, run.service(k, 1)?].map(|s| s.end.since(s.start).as_nanos() as f64);
@@ -171,7 +176,8 @@ fn dominant_services(run: &Recorded) -> Vec<Vec<Service>> {
     services
 }
 
-/// What a flow has received by the start and the end of each of these services (seconds), two of which may overlap on two resources.
+/// What a flow has received by the start and the end of each of these services (seconds), two of which may overlap on
+/// two resources.
 fn received(services: &[Service]) -> Vec<(f64, f64)> {
     let mut changes: Vec<_> = services.iter().flat_map(|s| [(s.start, 1), (s.end, -1)]).collect();
     changes.sort_unstable();

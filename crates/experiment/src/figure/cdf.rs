@@ -74,8 +74,8 @@ pub fn latency_cdf(title: &str, cdfs: &[Cdf]) -> Result<String, FigureError> {
     })
 }
 
-/// Schedulers have colours, the groups of one scheduler have dashes. Without groups all lines are solid as long as there
-/// are colours.
+/// Schedulers have colours, the groups of one scheduler have dashes. Without groups all lines are solid as long as
+/// there are colours.
 fn looks(cdfs: &[Cdf]) -> Vec<Look> {
     let mut schedulers: Vec<&str> = Vec::new();
     let mut groups: Vec<Option<&str>> = Vec::new();

@@ -39,7 +39,8 @@ pub struct LineChart {
 /// The index of a line's name and its points.
 type Line = (usize, Vec<(f64, f64)>);
 
-/// Lines over axes from zero, in one panel or in several with the same axes. A line is thinned to what its pixels can show.
+/// Lines over axes from zero, in one panel or in several with the same axes. A line is thinned to what its pixels can
+/// show.
 pub fn lines(spec: &LineChart) -> Result<String, FigureError> {
     let mut sheet = Sheet::grid(&spec.title, spec.panels.len().min(MOST_PANELS));
     sheet.notes.extend(left_out(spec.panels.len()));

@@ -26,7 +26,8 @@ pub struct Scatter {
 }
 
 /// A scatter plot over two logarithmic axes. Points with a coordinate of zero or less cannot be shown, and the caption
-/// counts them; marks that would cover each other are drawn once; of too many, every k-th is shown and the caption says so.
+/// counts them; marks that would cover each other are drawn once; of too many, every k-th is shown and the caption says
+/// so.
 pub fn scatter_loglog(spec: &Scatter) -> Result<String, FigureError> {
     let mut sheet = Sheet::grid(&spec.title, 1);
     let entry = |(k, s): (usize, &Series)| Entry { name: s.name.clone(), look: look(k), mark: Mark::Dot };

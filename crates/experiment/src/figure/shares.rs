@@ -40,9 +40,9 @@ pub struct SharePanel {
 }
 
 /// Dominant share of every flow in every interval: one panel per scheduler with the same axes, one dot per flow and
-/// interval, coloured by group. Dots of a group that would cover each other are drawn once. If there are still too many,
-/// every second, fourth, ... flow of each group or interval is shown, with the flow of the lowest share always among them,
-/// and the caption says so.
+/// interval, coloured by group. Dots of a group that would cover each other are drawn once. If there are still too
+/// many, every second, fourth, ... flow of each group or interval is shown, with the flow of the lowest share always
+/// among them, and the caption says so.
 pub fn dominant_shares(title: &str, panels: &[SharePanel]) -> Result<String, FigureError> {
     let mut sheet = Sheet::grid(title, panels.len().min(MOST_PANELS));
     sheet.notes.extend(left_out(panels.len()));
@@ -180,8 +180,8 @@ struct Marks {
 }
 
 impl Marks {
-    /// The dots of every k-th flow of each group and of every j-th interval, k and j powers of two just large enough for
-    /// `budget` dots. O(points log points).
+    /// The dots of every k-th flow of each group and of every j-th interval, k and j powers of two just large enough
+    /// for `budget` dots. O(points log points).
     fn fitting(panel: &Cleaned, groups: &[&str], cells: &Cells, budget: usize) -> Marks {
         let longest = panel.flows.iter().map(|(_, points)| points.len()).max().unwrap_or(0);
         let (mut stride, mut interval) = (1, 1);

@@ -48,8 +48,8 @@ pub(super) fn look(index: usize) -> Look {
     Look { color: PALETTE[index % PALETTE.len()], width: 4, dash }
 }
 
-/// The width for the `index`-th of `count` things drawn over each other, from 7 down to 3, so that those below show at the
-/// edges of those above.
+/// The width for the `index`-th of `count` things drawn over each other, from 7 down to 3, so that those below show at
+/// the edges of those above.
 pub(super) fn nested_width(index: usize, count: usize) -> u32 {
     7 - (4 * index.min(count.saturating_sub(1)) / count.saturating_sub(1).max(1)) as u32
 }

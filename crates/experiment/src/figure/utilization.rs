@@ -1,4 +1,5 @@
-//! Quantities over time: utilization (the tradeoff paper's Fig. 3), the Gini index (the CBCS paper's Figs. 4 and 5), delays.
+//! Quantities over time: utilization (the tradeoff paper's Fig. 3), the Gini index (the CBCS paper's Figs. 4 and 5),
+//! delays.
 
 use super::axis::{Axis, extent};
 use super::sheet::{Entry, MOST_LINES, MOST_PANELS, Mark, Sheet, chart, curve, left_out, lines_left_out, no_data};
@@ -22,8 +23,8 @@ pub fn utilization(title: &str, panels: &[UtilizationPanel]) -> Result<String, F
     lines(title, panels, |highest| Axis::linear("Utilization (%)", (0.0, (highest * 1.03).max(1.05)), 100.0, 6, false))
 }
 
-/// A quantity over time, zero or more: one panel per scheduler with the same axes, one line per resource (or whatever the names of the series
-/// say).
+/// A quantity over time, zero or more: one panel per scheduler with the same axes, one line per resource (or whatever
+/// the names of the series say).
 pub fn over_time(title: &str, y_label: &str, panels: &[UtilizationPanel]) -> Result<String, FigureError> {
     lines(title, panels, |highest| Axis::linear(y_label, (0.0, highest * 1.03), 1.0, 6, true))
 }

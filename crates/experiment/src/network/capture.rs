@@ -39,12 +39,12 @@ struct Sender {
     syn: bool,
 }
 
-/// Writes what leaves one hop: IPv4 and TCP headers, as long as the packets were. Every flow has a 5-tuple of its own, the same in
-/// the captures of all hops: the k-th that starts, whatever its group, has port 1023 + k, and from 60,000 flows on other addresses.
-/// Senders of the k-th group are in 10.x.y.0/24 with 256 x + y = k - 1. The ECN field is that with which the packet leaves the hop's
-/// box; from the CPU of a box with a link, that with which it would. A SYN asks for ECN (RFC 3168, 6.1.1) if its sender knows it.
-/// Checksums are those of a payload of zeros, which itself is not kept; ACKs, which cross no hop, are not there, nor does a flow end
-/// with a FIN.
+/// Writes what leaves one hop: IPv4 and TCP headers, as long as the packets were. Every flow has a 5-tuple of its own,
+/// the same in the captures of all hops: the k-th that starts, whatever its group, has port 1023 + k, and from 60,000
+/// flows on other addresses. Senders of the k-th group are in 10.x.y.0/24 with 256 x + y = k - 1. The ECN field is that
+/// with which the packet leaves the hop's box; from the CPU of a box with a link, that with which it would. A SYN asks
+/// for ECN (RFC 3168, 6.1.1) if its sender knows it. Checksums are those of a payload of zeros, which itself is not
+/// kept; ACKs, which cross no hop, are not there, nor does a flow end with a FIN.
 pub struct PacketCapture<W: Write> {
     hop: u32,
     /// Under DRQ, how its state is written; otherwise there is none, and only congestion marks are.
@@ -112,8 +112,8 @@ struct Ends {
     receiver: Ipv4Addr,
 }
 
-/// Of the flow with this number in the run, of a group below [`MOST_GROUPS`](super::limits::MOST_GROUPS). No two have the same, up to
-/// 10^13 flows: receivers are in 172.16.0.0/12.
+/// Of the flow with this number in the run, of a group below [`MOST_GROUPS`](super::limits::MOST_GROUPS). No two have
+/// the same, up to 10^13 flows: receivers are in 172.16.0.0/12.
 fn ends(group: u32, number: u64) -> Ends {
     let (first, ports) = PORTS;
     let address = number / ports;

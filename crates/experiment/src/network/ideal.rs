@@ -10,8 +10,8 @@ use super::scenario::{Capacity, Group, NetworkScenario};
 
 /// The most pieces of time for which fair rates are computed apart.
 const MOST_PIECES: usize = 1000;
-/// Into how many parts of alike round trips a group is divided whose access links can limit some of its flows and not others. Only the part
-/// in which that changes is not exact.
+/// Into how many parts of alike round trips a group is divided whose access links can limit some of its flows and not
+/// others. Only the part in which that changes is not exact.
 const MOST_PARTS: usize = 16;
 
 /// What the fair rates are computed beside. A list that is empty says nothing of any group or resource.
@@ -19,20 +19,22 @@ const MOST_PARTS: usize = 16;
 pub struct Beside {
     /// What short flows took, in bit/s, by group: what is left is shared.
     pub short_bps: Vec<f64>,
-    /// The mean time in seconds that packets spend at each of the scenario's resources: round trips are longer by that.
+    /// The mean time in seconds that packets spend at each of the scenario's resources: round trips are longer by
+    /// that.
     pub queues_s: Vec<f64>,
     /// The part of each of the scenario's resources that is used: no more can be shared.
     pub used: Vec<f64>,
-    /// Propagation round trips in seconds that a run drew for the flows of each group, in the order of their starts; where there are none,
-    /// each flow has the mean of its group's.
+    /// Propagation round trips in seconds that a run drew for the flows of each group, in the order of their starts;
+    /// where there are none, each flow has the mean of its group's.
     pub drawn_s: Vec<Vec<f64>>,
 }
 
-/// The proportionally fair rate of one flow of every group in the mean over its flows, in bit/s, with weights `packet / round trip` as TCP
-/// Reno has under DRQ (Shin et al., Proposition 1), with delayed ACKs `1 / sqrt(2)` of it; CUBIC's share is not of that form and is taken as
-/// Reno's with every packet acknowledged. An access link is a link of problem P that one flow uses. `None` for short flows, and for all if
-/// these leave nothing. Where flows start after the warm-up: the mean over the measured time of what the flows that have started would
-/// share, none before it has; of more than 1000 starts only so many are told apart.
+/// The proportionally fair rate of one flow of every group in the mean over its flows, in bit/s, with weights `packet /
+/// round trip` as TCP Reno has under DRQ (Shin et al., Proposition 1), with delayed ACKs `1 / sqrt(2)` of it; CUBIC's
+/// share is not of that form and is taken as Reno's with every packet acknowledged. An access link is a link of problem
+/// P that one flow uses. `None` for short flows, and for all if these leave nothing. Where flows start after the
+/// warm-up: the mean over the measured time of what the flows that have started would share, none before it has; of
+/// more than 1000 starts only so many are told apart.
 ///
 /// # Errors
 /// If the fair rates cannot be computed.
@@ -140,8 +142,9 @@ fn what_is_left(scenario: &NetworkScenario, beside: &Beside) -> Result<Option<Ne
     Ok(Some(network))
 }
 
-/// The active flows of a group, which are those that started first, in parts that share as one flow each: how many flows, and their weight
-/// together. One part, unless their access links may limit those with the shortest round trips alone.
+/// The active flows of a group, which are those that started first, in parts that share as one flow each: how many
+/// flows, and their weight together. One part, unless their access links may limit those with the shortest round trips
+/// alone.
 fn parts(scenario: &NetworkScenario, beside: &Beside, index: usize, active: u32, limited: bool) -> Vec<(f64, f64)> {
     let group = &scenario.groups[index];
     let queues_s: f64 = group.route.iter().filter_map(|&r| beside.queues_s.get(r)).sum();
@@ -158,8 +161,9 @@ fn parts(scenario: &NetworkScenario, beside: &Beside, index: usize, active: u32,
     drawn_s.chunks(length).map(|part| (part.len() as f64, part.iter().copied().map(weight).sum())).collect()
 }
 
-/// Reno opens its window once per ACK, so that with b packets per ACK its rate is `sqrt(3 / (2 b p))` packets per round trip at a marking
-/// probability p (J. Padhye et al., SIGCOMM 1998). CUBIC counts what is acknowledged, not ACKs (RFC 9438).
+/// Reno opens its window once per ACK, so that with b packets per ACK its rate is `sqrt(3 / (2 b p))` packets per round
+/// trip at a marking probability p (J. Padhye et al., SIGCOMM 1998). CUBIC counts what is acknowledged, not ACKs (RFC
+/// 9438).
 fn packets_per_ack(group: &Group) -> f64 {
     match (group.acks, group.tcp.variant) {
         (AckPolicy::Delayed { .. }, Variant::Reno | Variant::NewReno) => 2.0,

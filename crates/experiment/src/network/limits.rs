@@ -8,8 +8,9 @@ use super::scenario::{Capacity, Group, Resource};
 /// The most groups of flows: in captures each has a network of its own.
 pub const MOST_GROUPS: usize = 1 << 16;
 
-/// Why a run until then shows nothing of some of the flows that start at `start`: they have not heard of their receivers. By the longest round trip
-/// of a range: whoever draws it would count as a flow that gets nothing, under every scheduler.
+/// Why a run until then shows nothing of some of the flows that start at `start`: they have not heard of their
+/// receivers. By the longest round trip of a range: whoever draws it would count as a flow that gets nothing, under
+/// every scheduler.
 pub fn unheard(rtt: RoundTrip, start: Time, until: Time) -> Result<(), String> {
     if until.since(start) > rtt.max {
         return Ok(());
@@ -19,8 +20,8 @@ pub fn unheard(rtt: RoundTrip, start: Time, until: Time) -> Result<(), String> {
     Err(format!("{trip} {}{from}: the run ends at {until}, before it is over", rtt.max))
 }
 
-/// Why `rate` short flows of a second cannot be run until then: more would be under way at once than may be. A flow takes a round trip at
-/// least, and every resource of its route has to serve each of at least `least_packets`.
+/// Why `rate` short flows of a second cannot be run until then: more would be under way at once than may be. A flow
+/// takes a round trip at least, and every resource of its route has to serve each of at least `least_packets`.
 pub fn crowd(
     group: &Group,
     resources: &[Resource],

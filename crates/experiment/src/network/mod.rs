@@ -1,6 +1,7 @@
 //! Networks of CPUs and links that TCP flows cross: scenario files, comparison runs, summaries.
 //!
-//! * [`NetworkScenario`]: boxes (`[[hop]]`), kinds of processing (`[[class]]`), long-lived (`[[tcp]]`) and short (`[[web]]`) flows.
+//! * [`NetworkScenario`]: boxes (`[[hop]]`), kinds of processing (`[[class]]`), long-lived (`[[tcp]]`) and short
+//!   (`[[web]]`) flows.
 //! * [`Scheme`]: what stands in front of CPUs and links, such as `drr+red`.
 //! * [`compare`]: the same network under several schemes with several seeds.
 //! * [`fair_rates`]: what proportional fairness would give.

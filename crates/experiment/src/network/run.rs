@@ -29,7 +29,8 @@ pub struct Runs {
     pub results: Vec<(u64, NetworkResult)>,
 }
 
-/// Run the scenario under each of `schemes` with each of its seeds; results in their order, the same for any number of threads.
+/// Run the scenario under each of `schemes` with each of its seeds; results in their order, the same for any number of
+/// threads.
 ///
 /// # Errors
 /// The first run that fails; [`RunError::Cancelled`].

@@ -19,7 +19,8 @@ use crate::compare::twice;
 use crate::scenario::{ScenarioError, check_name, unknown};
 use dovetail_config::{Read, Span, Text, number};
 
-/// Packets that wait in front of a CPU or a link if the scenario does not say: somewhat more than where RED drops everything.
+/// Packets that wait in front of a CPU or a link if the scenario does not say: somewhat more than where RED drops
+/// everything.
 const QUEUE: u32 = 1200;
 /// Packets of one flow that wait if the scenario does not say: a window of that size keeps a flow from its timer.
 const FLOW_QUEUE: u32 = 20;

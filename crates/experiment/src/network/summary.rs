@@ -120,7 +120,8 @@ pub struct GroupSummary {
     pub long_lived: bool,
     /// Data that arrived, each packet once: of one long-lived flow in the mean, of all short flows together.
     pub throughput_bps: Estimate,
-    /// The proportionally fair rate of one long-lived flow beside these short ones, in the mean over the measured time.
+    /// The proportionally fair rate of one long-lived flow beside these short ones, in the mean over the measured
+    /// time.
     pub fair_bps: Option<f64>,
     /// Jain's index of its long-lived flows.
     pub jain: Option<Estimate>,
@@ -193,7 +194,8 @@ impl RunSummary {
     }
 }
 
-/// The fair rates beside short flows that take so much. Where round trips are drawn, the means over the runs, each with its own.
+/// The fair rates beside short flows that take so much. Where round trips are drawn, the means over the runs, each with
+/// its own.
 fn fair_beside(scenario: &NetworkScenario, runs: &Runs, short_bps: Vec<f64>) -> Result<Vec<Option<f64>>, ModelError> {
     let is_drawn = |group: &Group| group.long_lived().is_some() && group.traffic.rtt().min < group.traffic.rtt().max;
     let mut beside = Beside { short_bps, ..Beside::default() };

@@ -136,7 +136,8 @@ fn wrong_scenarios_are_answered_with_place_and_nearest_name() {
     refused(&["tcp=[]"], &["nothing crosses the network"]);
 }
 
-/// More short flows than may be under way at once, for certain: many come before the first can end, or before enough of them have had room.
+/// More short flows than may be under way at once, for certain: many come before the first can end, or before enough of
+/// them have had room.
 #[test]
 fn short_flows_that_no_run_could_hold_are_refused_where_their_rate_stands() {
     let web = |rate: &str, until: &str| {
@@ -307,8 +308,9 @@ fn compared(scenario: &NetworkScenario, threads: usize) -> NetworkSummary {
 
 #[test]
 fn fair_rates_are_those_of_one_cpu_and_one_link() {
-    // 20 Mcycles/s between eight flows: 2.5 each; light ones could have 10 Mbit/s, heavy ones 1.25, 45 in all. So the link limits too,
-    // and with prices t and p: r = a / (w t + p), 4 (r1 + r2) = 40, 4 (r1 / 4 + 2 r2) = 20: r2 = 10/7 = 10 - r1.
+    // 20 Mcycles/s between eight flows: 2.5 each; light ones could have 10 Mbit/s, heavy ones 1.25, 45 in all. So the
+    // link limits too, and with prices t and p: r = a / (w t + p), 4 (r1 + r2) = 40, 4 (r1 / 4 + 2 r2) = 20: r2 =
+    // 10/7 = 10 - r1.
     let fair = fair_rates(&parse(&[]).unwrap(), &Beside::default()).unwrap();
     assert!(
         (fair[0].unwrap() / 1e6 - 60.0 / 7.0).abs() < 1e-6 && (fair[1].unwrap() / 1e6 - 10.0 / 7.0).abs() < 1e-6,
@@ -318,7 +320,8 @@ fn fair_rates_are_those_of_one_cpu_and_one_link() {
 
 #[test]
 fn times_in_queues_belong_to_round_trips() {
-    // The link limits. Weights go with 1 / round trip: 40 and 80 ms are 2 to 1; with 40 ms in queues 120 and 80 ms, 6 to 4 Mbit/s.
+    // The link limits. Weights go with 1 / round trip: 40 and 80 ms are 2 to 1; with 40 ms in queues 120 and 80 ms, 6
+    // to 4 Mbit/s.
     let scenario = parse(&["hop.box.cpu=\"1 Gcycles/s\"", "tcp.heavy.rtt=\"80 ms\""]).unwrap();
     let fair =
         |queues: [f64; 2]| fair_rates(&scenario, &Beside { queues_s: queues.into(), ..Beside::default() }).unwrap();
@@ -346,7 +349,8 @@ fn delayed_acks_make_reno_s_weight_smaller_by_the_root_of_two() {
 
 #[test]
 fn an_access_link_is_a_link_of_its_flow() {
-    // Light flows with 5 Mbit/s at most leave 15 of 20 Mcycles/s to four heavy ones with 2 cycles/bit, which then leave the link unfilled.
+    // Light flows with 5 Mbit/s at most leave 15 of 20 Mcycles/s to four heavy ones with 2 cycles/bit, which then leave
+    // the link unfilled.
     let fair = |overrides: &[&str]| fair_rates(&parse(overrides).unwrap(), &Beside::default()).unwrap();
     let close = |found: Option<f64>, expected: f64| (found.unwrap() / expected - 1.0).abs() < 1e-6;
     let both = fair(&["tcp.light.access=\"5 Mbps\""]);
@@ -367,7 +371,8 @@ fn an_access_link_is_a_link_of_its_flow() {
 
 #[test]
 fn every_flow_has_the_weight_of_the_round_trip_that_it_drew() {
-    // The link limits: 40 Mbit/s. Weights are 1 / round trip, of light flows 50 + 25 + 25 + 50/3 per s, of heavy ones 4 times 25.
+    // The link limits: 40 Mbit/s. Weights are 1 / round trip, of light flows 50 + 25 + 25 + 50/3 per s, of heavy ones 4
+    // times 25.
     let drawn_s = vec![vec![0.02, 0.04, 0.06, 0.04], vec![0.04; 4]];
     let fair = |overrides: &[&str]| {
         let overrides = [&["hop.box.cpu=\"1 Gcycles/s\"", "tcp.light.rtt=\"20 ms to 60 ms\""], overrides].concat();
@@ -411,8 +416,8 @@ fn only_what_is_used_can_be_shared() {
 
 #[test]
 fn flows_that_start_within_the_run_share_from_then_on() {
-    // The link limits and all weights are equal. Measured from 2 s to 4 s: four light flows have the link's 40 Mbit/s until the heavy ones start, all
-    // at 3 s or at 2, 2.5, 3 and 3.5 s.
+    // The link limits and all weights are equal. Measured from 2 s to 4 s: four light flows have the link's 40 Mbit/s
+    // until the heavy ones start, all at 3 s or at 2, 2.5, 3 and 3.5 s.
     let fair = |start: &str, spread: &str| {
         let overrides = [
             "hop.box.cpu=\"1 Gcycles/s\"",
@@ -430,8 +435,8 @@ fn flows_that_start_within_the_run_share_from_then_on() {
     let rates = [40.0 / 5.0, 40.0 / 6.0, 40.0 / 7.0, 40.0 / 8.0];
     let heavy = (rates[0] + 2.0 * rates[1] + 3.0 * rates[2] + 4.0 * rates[3]) / 16.0;
     close(fair("2 s", "2 s"), [rates.iter().sum::<f64>() / 4.0, heavy]);
-    // More starts than are told apart: from 2 s on ever more of three thousand beside a thousand, which have 40 / (1000 + n) then: in the mean
-    // 40 ln(4000 / 1000) / 3000, but for three starts taken as one.
+    // More starts than are told apart: from 2 s on ever more of three thousand beside a thousand, which have 40 / (1000
+    // + n) then: in the mean 40 ln(4000 / 1000) / 3000, but for three starts taken as one.
     let overrides = [
         "hop.box.cpu=\"1 Gcycles/s\"",
         "tcp.light.count=3000",
@@ -459,7 +464,8 @@ fn short_flows_take_from_what_long_ones_share() {
     for run in &summary.runs {
         let short = &run.groups[2];
         assert!(!short.long_lived && short.fair_bps.is_none() && short.flows > 50.0, "{short:?}");
-        // Light and heavy flows' fair rates use the link but for what the short ones took; more than that is the CPU's limit.
+        // Light and heavy flows' fair rates use the link but for what the short ones took; more than that is the CPU's
+        // limit.
         let fair: f64 = run.groups[..2].iter().map(|g| 4.0 * g.fair_bps.unwrap()).sum();
         assert!(fair <= 40e6 - short.throughput_bps.mean + 1.0, "{fair} beside {short:?}");
     }

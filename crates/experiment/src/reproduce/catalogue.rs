@@ -49,7 +49,8 @@ pub const PAPERS: [(&str, &str); 5] = [
     ("drq", "Shin, Chong, Rhee: Dual-resource TCP/AQM for processing-constrained networks (DRQ), 2006"),
 ];
 
-/// All tables and figures, paper by paper in the order of [`PAPERS`]; of each paper the figures and then the tables, by number, then other statements.
+/// All tables and figures, paper by paper in the order of [`PAPERS`]; of each paper the figures and then the tables, by
+/// number, then other statements.
 pub fn list() -> &'static [Item] {
     ITEMS
 }

@@ -51,7 +51,8 @@ impl Criterion {
         }
     }
 
-    /// What follows for `ours`. A value that is no number does not meet anything, and neither does one that has nothing to be near to.
+    /// What follows for `ours`. A value that is no number does not meet anything, and neither does one that has nothing
+    /// to be near to.
     pub fn verdict(self, paper: Option<f64>, ours: Option<f64>) -> Verdict {
         let Some(ours) = ours else { return Verdict::NotComparable };
         let met = match self {
@@ -137,7 +138,8 @@ pub struct Check {
     pub figure: String,
     /// What is compared.
     pub quantity: String,
-    /// The value of the paper, or of the theory that a lab is held against; `None` where it is only drawn, or stated in words.
+    /// The value of the paper, or of the theory that a lab is held against; `None` where it is only drawn, or stated
+    /// in words.
     pub paper: Option<f64>,
     /// Ours; `None` where there is none.
     pub ours: Option<f64>,

@@ -1,8 +1,8 @@
 //! The papers' tables and figures, computed and compared.
 //!
-//! [`list`] says what there is, [`run`] computes: for each table or figure a handful of [`Check`]s with a verdict that follows from
-//! the numbers, and pictures. What the papers say, and the tolerances with their reasons, is data: `expected.toml` beside the scenario
-//! files, all built into the program.
+//! [`list`] says what there is, [`run`] computes: for each table or figure a handful of [`Check`]s with a verdict that
+//! follows from the numbers, and pictures. What the papers say, and the tolerances with their reasons, is data:
+//! `expected.toml` beside the scenario files, all built into the program.
 
 mod atfq;
 mod bench;
@@ -38,7 +38,8 @@ pub struct Settings<'a> {
     pub threads: usize,
     /// When it becomes true, the reproduction ends with [`RunError::Cancelled`].
     pub cancel: &'a AtomicBool,
-    /// Called from time to time with the id of the table or figure under way and the packets simulated so far, all runs together.
+    /// Called from time to time with the id of the table or figure under way and the packets simulated so far, all
+    /// runs together.
     pub progress: &'a (dyn Fn(&str, u64) + Sync),
     /// For the trace-driven figures: replay this capture instead of synthesised traffic.
     pub capture: Option<&'a Path>,
@@ -121,7 +122,8 @@ from! {
     FigureError => Self::Figure,
 }
 
-/// Compute the tables and figures with these ids; a paper's name stands for everything of it that is done, no id for everything done.
+/// Compute the tables and figures with these ids; a paper's name stands for everything of it that is done, no id for
+/// everything done.
 ///
 /// The results do not depend on the number of threads, and are in the order of [`list`] whatever the order of `ids`.
 ///

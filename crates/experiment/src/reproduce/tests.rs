@@ -44,7 +44,8 @@ fn no_id_and_a_papers_name_select_all_that_is_done_in_the_order_of_the_list() {
     assert_eq!(two.iter().map(|i| i.id).collect::<Vec<_>>(), ["tradeoff-fig1", "tradeoff-fig2"]);
 }
 
-/// DESIGN: `{"schema", "checks": [{"id", "figure", "quantity", "paper", "ours", "unit", "tolerance", "verdict", "why"}]}`.
+/// DESIGN: `{"schema", "checks": [{"id", "figure", "quantity", "paper", "ours", "unit", "tolerance", "verdict",
+/// "why"}]}`.
 #[test]
 fn the_document_has_the_documented_shape() {
     let result = reproduce(&["tradeoff-fig2"], 1).unwrap();

@@ -1,7 +1,7 @@
 //! The scenario around a capture that is given alone.
 
-/// The paper's trace-driven setting (section 6.2) around the capture `file`, at a load that makes the schedulers' choices matter unless an override
-/// gives the speed.
+/// The paper's trace-driven setting (section 6.2) around the capture `file`, at a load that makes the schedulers'
+/// choices matter unless an override gives the speed.
 pub fn around_capture(file: &str, overrides: &[String]) -> String {
     let file = toml::Value::String(file.to_string());
     let key = |entry: &String| entry.split('=').next().map(|key| key.trim().to_string());

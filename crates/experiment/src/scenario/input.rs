@@ -19,8 +19,8 @@ pub enum Given {
     Capture(Box<dyn Read + Send>),
 }
 
-/// Open `path` (`-` is standard input) and find out what it is: a text is a scenario unless it is named like a capture, and so is what is named
-/// like one; anything else is a capture.
+/// Open `path` (`-` is standard input) and find out what it is: a text is a scenario unless it is named like a capture,
+/// and so is what is named like one; anything else is a capture.
 pub fn open(path: &str) -> Result<Given, ScenarioError> {
     let name = if path == "-" { "standard input" } else { path };
     let unreadable = |e: io::Error| ScenarioError::new(name, cannot_read(path, &e));

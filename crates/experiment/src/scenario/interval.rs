@@ -44,8 +44,8 @@ fn run_s(scenario: &Scenario) -> f64 {
     length_s(scenario).min(scenario.until().map_or(f64::INFINITY, Time::as_secs_f64))
 }
 
-/// The longest of 1 s, 500 ms, 200 ms, 100 ms, 50 ms, ... 1 us of which the run has some twenty, as far as the run's length can be told in
-/// advance; of a very long run the shortest possible.
+/// The longest of 1 s, 500 ms, 200 ms, 100 ms, 50 ms, ... 1 us of which the run has some twenty, as far as the run's
+/// length can be told in advance; of a very long run the shortest possible.
 pub fn default_interval(scenario: &Scenario) -> Duration {
     let length = length_s(scenario);
     let mut interval = LONGEST;

@@ -81,8 +81,8 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Read a scenario, or a capture with the default scenario around it, from a file or from standard input (`-`), and apply
-    /// `--set` overrides.
+    /// Read a scenario, or a capture with the default scenario around it, from a file or from standard input (`-`), and
+    /// apply `--set` overrides.
     pub fn open(path: &str, overrides: &[String]) -> Result<Self, ScenarioError> {
         match open(path, overrides)? {
             Opened::Pipeline(scenario) => Ok(*scenario),

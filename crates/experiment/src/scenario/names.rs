@@ -183,8 +183,8 @@ fn class_cost(class: &Class, file: &File) -> Result<ClassCost, Wrong> {
     Ok(own)
 }
 
-/// What schedulers are told on each resource. Where the time on the first one is predicted, the new length is not known either: what a
-/// further resource will take is told by the learnt resize factor, unless something else is said.
+/// What schedulers are told on each resource. Where the time on the first one is predicted, the new length is not known
+/// either: what a further resource will take is told by the learnt resize factor, unless something else is said.
 fn estimates(class: &Class, resources: &[&str]) -> Vec<Estimate> {
     let said = |index: usize, name: &&str| match class.estimate.get_ref() {
         Told::First(estimated) => (index == 0).then_some(estimated.0),

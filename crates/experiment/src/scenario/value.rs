@@ -77,7 +77,8 @@ fn packets(text: &str) -> Option<u32> {
     number.trim().parse().ok()
 }
 
-/// A flow's queue limit: `"unlimited"`, `"200 packets"`, `"64 kB"`, `"20 ms to 30 ms of cpu"`, or one of each joined by `", "`.
+/// A flow's queue limit: `"unlimited"`, `"200 packets"`, `"64 kB"`, `"20 ms to 30 ms of cpu"`, or one of each joined by
+/// `", "`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct QueueLimit {
     /// In packets and bytes.
@@ -188,7 +189,8 @@ impl<'de> Visitor<'de> for PartsVisitor {
     }
 }
 
-/// A factor of lengths, `"0.25"`, or any between two with equal probability, `"0.11 to 0.36"`: 0 to 1000, to a millionth.
+/// A factor of lengths, `"0.25"`, or any between two with equal probability, `"0.11 to 0.36"`: 0 to 1000, to a
+/// millionth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Factors(pub Resize);
 

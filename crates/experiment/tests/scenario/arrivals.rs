@@ -28,15 +28,16 @@ fn starts_are_spread_over_a_time() {
 
 #[test]
 fn poisson_arrivals_have_the_rate() {
-    // Ten flows of 1000 expected packets: a Poisson number of mean 10 000, hence of standard deviation 100; five of those.
+    // Ten flows of 1000 expected packets: a Poisson number of mean 10 000, hence of standard deviation 100; five of
+    // those.
     let packets = offered("count = 10\narrivals = \"poisson\"\nrate = \"1 kpps\"\nstop = \"1 s\"");
     assert!(packets.abs_diff(10_000) <= 500, "{packets}");
 }
 
 #[test]
 fn on_off_arrivals_come_part_of_the_time() {
-    // On for a quarter of the time: 20 flows of 1000 cycles, so that each flow's time on has a relative deviation of about
-    // sqrt(2 / 1000), their sum of 1 %.
+    // On for a quarter of the time: 20 flows of 1000 cycles, so that each flow's time on has a relative deviation of
+    // about sqrt(2 / 1000), their sum of 1 %.
     let packets =
         offered("count = 20\narrivals = \"on-off\"\non = \"1 ms\"\noff = \"3 ms\"\nrate = \"20 kpps\"\nstop = \"4 s\"");
     let expected = 20.0 * 20_000.0;

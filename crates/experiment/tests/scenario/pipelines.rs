@@ -40,8 +40,8 @@ fn a_link_takes_length_over_rate() {
 
 #[test]
 fn parallel_servers() {
-    // The link is fast: k servers finish ten packets of 60 us in ceil(10 / k) rounds, then 1 us on the link for each packet of
-    // the last round.
+    // The link is fast: k servers finish ten packets of 60 us in ceil(10 / k) rounds, then 1 us on the link for each
+    // packet of the last round.
     for (servers, rounds, last) in [(1, 10, 1), (2, 5, 2), (3, 4, 1), (5, 2, 5), (100, 1, 10)] {
         let resources = format!("{CPU}servers = {servers}\n[[resource]]\nname = \"link\"\n");
         let scenario = read(&burst(&resources, "cpu = \"60 us\", link = \"1 us\"", 10));
@@ -52,8 +52,8 @@ fn parallel_servers() {
     }
 }
 
-/// When each packet starts on a CPU of 11 us before a link of 30 us with room for `room` packets: it leaves the CPU when it is
-/// done and the packet `room` places ahead of it is on the link.
+/// When each packet starts on a CPU of 11 us before a link of 30 us with room for `room` packets: it leaves the CPU
+/// when it is done and the packet `room` places ahead of it is on the link.
 fn cpu_starts_us(packets: usize, room: usize) -> Vec<f64> {
     let (mut starts, mut link_starts) = (Vec::new(), Vec::<f64>::new());
     let mut cpu_free = 0.0;
@@ -117,8 +117,8 @@ fn packets_wait_nowhere_or_may_wait_everywhere() {
 
 #[test]
 fn a_full_buffer_may_lose_packets_instead() {
-    // The CPU never waits, and packet k is done at 11 (k + 1) us. The link takes 30 us, and three packets may wait for it; the
-    // two never end together before the eleventh packet.
+    // The CPU never waits, and packet k is done at 11 (k + 1) us. The link takes 30 us, and three packets may wait for
+    // it; the two never end together before the eleventh packet.
     let resources = format!("{CPU}[[resource]]\nname = \"link\"\nbuffer = \"3 packets\"\noverflow = \"drop\"\n");
     let scenario = read(&burst(&resources, "cpu = \"11 us\", link = \"30 us\"", 10));
     let mut link_starts: Vec<u32> = Vec::new();

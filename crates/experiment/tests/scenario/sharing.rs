@@ -18,8 +18,8 @@ fn weights_reach_the_scheduler() {
     for scheduler in ["drfq", "tradeoff:alpha=1"] {
         let record = run(&read(&contest(["weight = 2", ""], "")), scheduler);
         let by_weight: Vec<f64> = record.flows.iter().map(|f| f.dominant_service / f.weight).collect();
-        // Two flows are never more than a few packets apart (theorem 4 of the tradeoff paper and DRFQ's lemma: n + 1 packets
-        // of at most 96 us, as much again for those in the pipeline).
+        // Two flows are never more than a few packets apart (theorem 4 of the tradeoff paper and DRFQ's lemma: n + 1
+        // packets of at most 96 us, as much again for those in the pipeline).
         assert!((by_weight[0] - by_weight[1]).abs() < 6.0 * 96e-6, "{scheduler}: {by_weight:?}");
         assert!(by_weight[0] > 0.2, "{scheduler}: {by_weight:?}");
     }
@@ -27,8 +27,8 @@ fn weights_reach_the_scheduler() {
 
 #[test]
 fn a_change_of_alpha_takes_effect() {
-    // Shares of d each: the link carries d / 3 + d = 1, so d = 3/4, and the CPU d + 7 d / 32 = 0.914. With alpha = 0.2 there is
-    // enough freedom to fill both.
+    // Shares of d each: the link carries d / 3 + d = 1, so d = 3/4, and the CPU d + 7 d / 32 = 0.914. With alpha = 0.2
+    // there is enough freedom to fill both.
     let change = "[[change]]\nat = \"500 ms\"\nset = \"alpha=0.2\"\n";
     let record = run(&read(&contest(["", ""], change)), "tradeoff:alpha=1");
     let cpu = |from: f64, to: f64| {
@@ -46,8 +46,8 @@ fn a_change_of_alpha_takes_effect() {
 
 #[test]
 fn estimates_differ_from_the_truth() {
-    // Told that a heavy packet takes no longer than a light one on the CPU, a scheduler that never hears otherwise would count
-    // the link only. What packets really take does not change.
+    // Told that a heavy packet takes no longer than a light one on the CPU, a scheduler that never hears otherwise
+    // would count the link only. What packets really take does not change.
     let told = contest(["", ""], "").replace("cost.cpu = \"96 us\"", "cost.cpu = \"96 us\"\nestimate.cpu = \"7 us\"");
     for scheduler in ["fifo", "drfq", "tradeoff"] {
         let record = run(&read(&told), scheduler);

@@ -10,8 +10,9 @@ use crate::support::run;
 /// Schedulers that share dominant resources: all that the simpler ones are compared with.
 const FAIR: [&str; 3] = ["drfq", "drgps", "tradeoff:alpha=1"];
 
-/// All quantities are over 10 s of thousands of packets of at most 0.7 ms. What they may be off: the time until the pipeline is full at
-/// the start, and one packet of each flow at the cut; some ten packets, 0.07 % of the time. Twice that, as a share of 1.
+/// All quantities are over 10 s of thousands of packets of at most 0.7 ms. What they may be off: the time until the
+/// pipeline is full at the start, and one packet of each flow at the cut; some ten packets, 0.07 % of the time. Twice
+/// that, as a share of 1.
 const CLOSE: f64 = 0.0015;
 
 fn scenario(name: &str) -> Scenario {
@@ -71,9 +72,9 @@ fn fair_queueing_of_the_bottleneck_rewards_a_lie() {
 
 #[test]
 fn the_bottleneck_of_bottleneck_fairness_flips_after_every_interval() {
-    // <6,1>, <1,7>, <1,1>. Equal CPU time is x = (1/18, 1/3, 1/3) and asks for 1/18 + 7/3 + 1/3 = 49/18 of the link; equal link time is
-    // x = (1/3, 1/21, 1/3) and asks for 2 + 1/21 + 1/3 = 50/21 of the CPU. So the flow of many CPU cycles has dominant shares
-    // of 6/49 (1/3 * 18/49) and of 2 * 21/50 in turns.
+    // <6,1>, <1,7>, <1,1>. Equal CPU time is x = (1/18, 1/3, 1/3) and asks for 1/18 + 7/3 + 1/3 = 49/18 of the link;
+    // equal link time is x = (1/3, 1/21, 1/3) and asks for 2 + 1/21 + 1/3 = 50/21 of the CPU. So the flow of many
+    // CPU cycles has dominant shares of 6/49 (1/3 * 18/49) and of 2 * 21/50 in turns.
     let record = run(&scenario("oscillation.toml"), "bf:interval=1 s");
     let shares: Vec<f64> = record.intervals.iter().map(|i| i.shares[0].service / i.length).collect();
     let right = [6.0 / 49.0, 42.0 / 50.0].into_iter().cycle();

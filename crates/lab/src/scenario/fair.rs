@@ -25,8 +25,9 @@ impl Demand {
     }
 }
 
-/// Dominant share of each group, 0 to 1, by progressive filling: all flows' dominant shares rise alike, by weight, until a resource is full; a flow that has all it asks
-/// for stays there (Ghodsi et al., "Dominant Resource Fairness", NSDI 2011, section 4.1). A group whose frames need no time has 0.
+/// Dominant share of each group, 0 to 1, by progressive filling: all flows' dominant shares rise alike, by weight,
+/// until a resource is full; a flow that has all it asks for stays there (Ghodsi et al., "Dominant Resource Fairness",
+/// NSDI 2011, section 4.1). A group whose frames need no time has 0.
 pub fn fair_shares(groups: &[Demand]) -> Vec<f64> {
     let full = |level: f64| {
         let used = |r: usize| -> f64 {

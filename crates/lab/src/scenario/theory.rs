@@ -24,7 +24,8 @@ impl Theory {
     /// Of each group the parts of CPU and link that it has, 0 to 1 each.
     ///
     /// # Errors
-    /// A group is without a rate where the theory is for constant rates, or has frames that need no link; or what the model refuses.
+    /// A group is without a rate where the theory is for constant rates, or has frames that need no link; or what the
+    /// model refuses.
     pub fn shares(self, groups: &[Demand]) -> Result<Vec<[f64; 2]>, ModelError> {
         match self {
             Self::Tradeoff(alpha) => tradeoff(groups, alpha),
@@ -34,7 +35,8 @@ impl Theory {
     }
 }
 
-/// The fluid schedule of what the flows send, long enough that every flow that asks for more than it gets has a queue; what it serves in the second half.
+/// The fluid schedule of what the flows send, long enough that every flow that asks for more than it gets has a queue;
+/// what it serves in the second half.
 fn tradeoff(groups: &[Demand], alpha: f64) -> Result<Vec<[f64; 2]>, ModelError> {
     let rates: Vec<f64> = groups.iter().map(rate).collect::<Result<_, _>>()?;
     let end = PACKETS / rates.iter().sum::<f64>();
@@ -100,8 +102,9 @@ mod tests {
         Demand { flows, weight: 1.0, times, rate: Some(rate) }
     }
 
-    /// A tunnel of 400 us of CPU and nine others of 20 us at a link of 128 us. By hand: with a dominant share of d each the link is full at 9 d + d 128/400 = 1; at alpha the
-    /// nine have alpha d each, and the tunnel what is left of the link.
+    /// A tunnel of 400 us of CPU and nine others of 20 us at a link of 128 us. By hand: with a dominant share of d each
+    /// the link is full at 9 d + d 128/400 = 1; at alpha the nine have alpha d each, and the tunnel what is left of
+    /// the link.
     #[test]
     fn the_fluid_is_as_by_hand() {
         let groups = [udp(1, [400e-6, 128e-6], 2_500.0), udp(9, [20e-6, 128e-6], 9.0 * 1_200.0)];
@@ -119,7 +122,8 @@ mod tests {
         close(&Theory::Tradeoff(0.5).shares(&[udp(4, [1e-4, 2e-4], 400.0)]).unwrap(), &[[0.04, 0.08]], 1e-12);
     }
 
-    /// The DRQ paper's section II.B: densities 1, 2, 4, 8 with a CPU that is the bottleneck: equal shares of it, or equal rates.
+    /// The DRQ paper's section II.B: densities 1, 2, 4, 8 with a CPU that is the bottleneck: equal shares of it, or
+    /// equal rates.
     #[test]
     fn connections_share_the_cpu_or_have_equal_rates() {
         let groups = [1.0, 2.0, 4.0, 8.0].map(|w| Demand { flows: 10, weight: 1.0, times: [w, 1.0], rate: None });

@@ -1,7 +1,7 @@
 //! Traffic from the client to the server of a lab, generated and measured by the program itself.
 //!
-//! A run of traffic goes on until it is stopped or dropped. `measure` tells what has happened since the run began or was last measured: so the first call ends the
-//! warm-up, and a run has as many windows as one likes.
+//! A run of traffic goes on until it is stopped or dropped. `measure` tells what has happened since the run began or
+//! was last measured: so the first call ends the warm-up, and a run has as many windows as one likes.
 
 mod probe;
 mod tcp;

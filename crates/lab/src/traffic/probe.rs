@@ -17,7 +17,8 @@ const DISCARD: u16 = 9;
 const INTERVAL: std::time::Duration = std::time::Duration::from_millis(5);
 
 impl Lab {
-    /// Send small UDP packets from the client to the server until one arrives, for at most `limit`; whether one has. For waiting until the box is ready.
+    /// Send small UDP packets from the client to the server until one arrives, for at most `limit`; whether one has.
+    /// For waiting until the box is ready.
     ///
     /// # Errors
     /// Sockets are refused.

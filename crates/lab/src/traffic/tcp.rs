@@ -38,7 +38,8 @@ pub struct TcpFlow {
     pub ip: Ip,
     /// When it connects, after the start of the run.
     pub start: Duration,
-    /// The longest segment in bytes; none is what the MTU allows. Linux sends options in addition, 12 bytes with time stamps.
+    /// The longest segment in bytes; none is what the MTU allows. Linux sends options in addition, 12 bytes with time
+    /// stamps.
     pub mss: Option<u16>,
     /// Its congestion control; none is the lab's.
     pub congestion_control: Option<String>,

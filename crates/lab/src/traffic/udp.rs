@@ -30,7 +30,8 @@ pub struct UdpFlow {
     pub port: u16,
     /// Version of IP.
     pub ip: Ip,
-    /// Length of its frames as the box sees them: with the Ethernet header, without the frame check sequence. At least 60 bytes with IPv4, 80 with IPv6.
+    /// Length of its frames as the box sees them: with the Ethernet header, without the frame check sequence. At least
+    /// 60 bytes with IPv4, 80 with IPv6.
     pub frame: Bytes,
     /// How many frames a second.
     pub rate: PacketRate,
@@ -70,12 +71,13 @@ pub struct UdpMeasured {
     pub missed: u64,
     /// Frames that came to the server.
     pub received: u64,
-    /// Sequence numbers passed over, less those that came late: frames lost on the way. Those lost after the last frame that came are not
-    /// known yet. May be negative in a window that late frames came in.
+    /// Sequence numbers passed over, less those that came late: frames lost on the way. Those lost after the last
+    /// frame that came are not known yet. May be negative in a window that late frames came in.
     pub lost: i64,
     /// Frames that came after one with a higher sequence number (RFC 4737, section 3.3).
     pub reordered: u64,
-    /// Nanoseconds from just before a frame was handed to the client's kernel to when the server's program got it, to 1 % or 512 ns.
+    /// Nanoseconds from just before a frame was handed to the client's kernel to when the server's program got it, to
+    /// 1 % or 512 ns.
     pub latency: Histogram<u64>,
     /// Bytes of the frames that came.
     pub bytes: u64,
@@ -121,8 +123,8 @@ pub struct UdpRun<'a> {
 }
 
 impl Lab {
-    /// Send these flows from the client to the server. Flow k of n sends its first packet k/n of its own interval after the start, so that flows of one rate
-    /// take turns.
+    /// Send these flows from the client to the server. Flow k of n sends its first packet k/n of its own interval after
+    /// the start, so that flows of one rate take turns.
     ///
     /// # Errors
     /// A flow cannot be, or sockets are refused.

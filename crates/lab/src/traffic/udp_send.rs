@@ -15,7 +15,8 @@ use super::udp::{Shared, UdpFlow};
 use crate::clock::{now, pause};
 use crate::error::LabError;
 
-/// Bytes at the begin of every payload: run (2), flow (2), sequence number (6), time of sending in nanoseconds (8), all big endian.
+/// Bytes at the begin of every payload: run (2), flow (2), sequence number (6), time of sending in nanoseconds (8), all
+/// big endian.
 pub const HEADER: usize = 18;
 
 /// The most packets of a flow that are sent at once.
@@ -46,7 +47,8 @@ pub struct Sender {
     filler: usize,
     /// When its packet 0 is due.
     start: Time,
-    /// The packet that is due next, those given up included, and when: anywhere in the flow's turn, so that exact intervals do not always meet a scheduler at the same place of its round.
+    /// The packet that is due next, those given up included, and when: anywhere in the flow's turn, so that exact
+    /// intervals do not always meet a scheduler at the same place of its round.
     next: u64,
     due: Time,
     turn: Duration,
@@ -62,7 +64,8 @@ impl Sender {
         self.due = self.start + self.rate.due(self.next) + later;
     }
 
-    /// How many of the next packets are due at `at`, at most [`BURST`], if the first is: those behind it from when their turns begin.
+    /// How many of the next packets are due at `at`, at most [`BURST`], if the first is: those behind it from when
+    /// their turns begin.
     fn due_at(&self, at: Time) -> usize {
         (0..BURST).take_while(|&k| self.start + self.rate.due(self.next + k as u64) <= at).count()
     }

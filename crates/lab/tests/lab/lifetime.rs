@@ -60,7 +60,8 @@ fn a_name_can_be_used_once() {
     assert_eq!(Lab::down(&own("once")).unwrap(), []);
 }
 
-/// A program that makes a lab, starts something in it, and says so. It runs in [`what_a_killed_process_has_left_is_removed`].
+/// A program that makes a lab, starts something in it, and says so. It runs in
+/// [`what_a_killed_process_has_left_is_removed`].
 #[test]
 #[ignore = "is run by another test"]
 fn make_a_lab_and_wait() {

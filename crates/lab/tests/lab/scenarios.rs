@@ -99,7 +99,8 @@ fn groups_are_measured_apart() {
         // Nobody on the way marks anything; segments carry what fits into 1500 bytes beside IPv6, TCP and time stamps.
         assert_eq!((measured.marked, voice.ecn), (Some(0), 0));
         assert_eq!((voice.counted, voice.rtt, bulk.latency.is_none()), (1600.0, None, true));
-        // Unlimited connections, which all use ECN, fill what is between; what must hold of the others is that none is taken for another: rates are in a ratio of 1 to 14.
+        // Unlimited connections, which all use ECN, fill what is between; what must hold of the others is that none is
+        // taken for another: rates are in a ratio of 1 to 14.
         let apart = voice.bytes.iter().all(|&bytes| bytes > 0 && bytes < video.bytes[0])
             && voice.latency.as_ref().is_some_and(|latency| !latency.is_empty())
             && bulk.bytes.iter().all(|&bytes| bytes > 0)

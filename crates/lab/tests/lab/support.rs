@@ -30,7 +30,8 @@ pub fn own(name: &str) -> String {
     format!("{name}-{}", std::process::id())
 }
 
-/// Look every 100 ms until nothing is wrong, for as long as it takes a machine that is very busy: two minutes, after which what is wrong is told.
+/// Look every 100 ms until nothing is wrong, for as long as it takes a machine that is very busy: two minutes, after
+/// which what is wrong is told.
 pub fn comes_true(mut look: impl FnMut() -> Result<(), String>) {
     let mut wrong = String::new();
     for _ in 0..1200 {

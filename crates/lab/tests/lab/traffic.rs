@@ -1,4 +1,5 @@
-//! Traffic is what was asked for, and what is measured is what happened. The kernel stands in the box: its bridge and router pass everything, its token bucket a known rate.
+//! Traffic is what was asked for, and what is measured is what happened. The kernel stands in the box: its bridge and
+//! router pass everything, its token bucket a known rate.
 
 use crate::support::{comes_true, lab, may_run, options, output, tcp, udp};
 use dovetail_lab::traffic::{Ip, TcpFlow, UdpReport, UdpRun};
@@ -28,8 +29,9 @@ struct Total {
     bytes: u64,
 }
 
-/// Measure until `right` says nothing is wrong, with what has become of each flow since the run began and with the last window. In real time a machine that is busy
-/// takes anybody off its core for any while; a rate is therefore a matter of how much has come when it can be told, and never of a window.
+/// Measure until `right` says nothing is wrong, with what has become of each flow since the run began and with the last
+/// window. In real time a machine that is busy takes anybody off its core for any while; a rate is therefore a matter
+/// of how much has come when it can be told, and never of a window.
 fn udp_comes_to(run: &mut UdpRun<'_>, mut right: impl FnMut(&[Total], &UdpReport) -> Result<(), String>) {
     let mut total: Vec<Total> = Vec::new();
     comes_true(|| {
@@ -95,7 +97,8 @@ fn frames_have_their_length_on_the_wire() {
         let after = received_by_the_box(&lab);
         (after.0 - before.0, after.1 - before.1)
     };
-    // The kernel tells its neighbours about multicast, in at most a few frames of 70 to 110 bytes. A byte too many or too few in each of ours would weigh more.
+    // The kernel tells its neighbours about multicast, in at most a few frames of 70 to 110 bytes. A byte too many or
+    // too few in each of ours would weigh more.
     let (bytes, frames) = length_of(Ip::V6, 80);
     assert!(bytes.abs_diff(80 * frames) < frames / 2, "{bytes} bytes in {frames} frames");
     output("ip", &["-n", &lab.namespace_name(Place::Client), "-6", "address", "flush", "dev", "eth0"]);
@@ -147,7 +150,8 @@ fn loss_and_latency_are_those_of_a_token_bucket() {
         if total.bytes as f64 * 8.0 > 8e6 * time * 1.05 {
             return wrong("more than the rate");
         }
-        // A frame that comes into the full queue waits for the 29 or 30 before it. By Little's law at most 30 wait on average, whatever the rate was; 20 % for what waits elsewhere.
+        // A frame that comes into the full queue waits for the 29 or 30 before it. By Little's law at most 30 wait on
+        // average, whatever the rate was; 20 % for what waits elsewhere.
         let median = flow.latency.value_at_quantile(0.5) as f64 / 1e9;
         if median < 0.028 || flow.latency.mean() / 1e9 * (flow.received as f64 / window) > 30.0 * 1.2 {
             return wrong(&format!("a median of {median} s and a mean of {} ns", flow.latency.mean()));
@@ -203,7 +207,8 @@ fn goodput_is_what_a_token_bucket_leaves_of_its_rate() {
         bytes += report.flows.iter().map(|flow| flow.bytes).sum::<u64>();
         lost += report.flows.iter().map(|flow| flow.retransmitted).sum::<u64>();
         let told = format!("{bytes} bytes of {out} that left, {lost} segments again of {dropped} dropped: {report:?}");
-        // A frame of 1514 bytes carries 1448. What waits for a missing segment, up to a queue of 60 kB, has left and is not read yet: 3 % of 2 MB.
+        // A frame of 1514 bytes carries 1448. What waits for a missing segment, up to a queue of 60 kB, has left and is
+        // not read yet: 3 % of 2 MB.
         if out < 2_000_000 || !near(bytes as f64, out as f64 * 1448.0 / 1514.0) {
             return Err(told);
         }

@@ -14,8 +14,9 @@ pub struct DrfqFlow {
 ///
 /// Also where newcomers pay a deposit first; `s` is then the longest of the flow so far, and equality can be reached.
 ///
-/// Holds for memoryless DRFQ and flows whose dominant resource does not change while backlogged; for service counted when a
-/// packet is admitted, or with at most one packet per resource in the pipeline. Longer buffers between resources add to it.
+/// Holds for memoryless DRFQ and flows whose dominant resource does not change while backlogged; for service counted
+/// when a packet is admitted, or with at most one packet per resource in the pipeline. Longer buffers between resources
+/// add to it.
 pub fn drfq_relative_fairness_s(i: DrfqFlow, j: DrfqFlow) -> f64 {
     i.longest_dominant_s / i.weight + j.longest_dominant_s / j.weight
 }
@@ -29,8 +30,9 @@ pub fn drfq_relative_fairness_s(i: DrfqFlow, j: DrfqFlow) -> f64 {
 /// memoryless DRFQ with equal weights, no packet waiting inside the pipeline, and a virtual time that does not fall
 /// when the system idles (or tags that are reset then).
 ///
-/// A flow that comes back starts at the finish tag F of its last packet where that is above V. While V is below F others are served before it,
-/// more than one packet each: of one that uses short packets, as many as make up for the flow's last packet. So the bound is not for it.
+/// A flow that comes back starts at the finish tag F of its last packet where that is above V. While V is below F
+/// others are served before it, more than one packet each: of one that uses short packets, as many as make up for the
+/// flow's last packet. So the bound is not for it.
 pub fn drfq_start_delay_s(others_longest_s: &[&[f64]], deposit_s: f64) -> f64 {
     let resources = others_longest_s.iter().map(|times| times.len()).max().unwrap_or(0);
     let on = |resource: usize| -> f64 {

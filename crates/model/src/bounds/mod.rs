@@ -1,7 +1,7 @@
 //! The theorems' guarantees as numbers: all arguments and results in seconds unless said otherwise.
 //!
-//! Each function says what must hold for its guarantee. They compute; they do not check that a schedule obeys. One file for each family
-//! of disciplines; `dovetail bounds` holds runs against them.
+//! Each function says what must hold for its guarantee. They compute; they do not check that a schedule obeys. One file
+//! for each family of disciplines; `dovetail bounds` holds runs against them.
 
 mod atfq;
 mod drfq;

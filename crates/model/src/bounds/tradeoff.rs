@@ -1,10 +1,11 @@
 //! How near `tradeoff` stays to its fluid (tradeoff paper, section 5).
 
-/// Theorem 4, equation (25): start-time tracking finishes at most `n tau_max` after its fluid: `T_D <= T_F + n tau_max`.
+/// Theorem 4, equation (25): start-time tracking finishes at most `n tau_max` after its fluid: `T_D <= T_F + n
+/// tau_max`.
 ///
-/// `flows`: the most flows backlogged at a time; `longest_time_s`: the longest time of any packet on any resource. Holds for
-/// two resources in series with an unlimited buffer between them, alpha > 0, packets taken in order of their start in the
-/// fluid, and exact processing times.
+/// `flows`: the most flows backlogged at a time; `longest_time_s`: the longest time of any packet on any resource.
+/// Holds for two resources in series with an unlimited buffer between them, alpha > 0, packets taken in order of their
+/// start in the fluid, and exact processing times.
 pub fn tracking_makespan_s(fluid_makespan_s: f64, flows: usize, longest_time_s: f64) -> f64 {
     fluid_makespan_s + flows as f64 * longest_time_s
 }
@@ -20,13 +21,14 @@ pub struct ServiceDeviation {
 
 /// Theorem 5, equation (26): `D_F - 2 (n - 1) tau_max <= D_D <= D_F + tau_max` for every flow and time.
 ///
-/// As printed this is wrong for a single flow: one packet that needs 2 on the CPU and 17 on the link starts on the link 2 behind its
-/// fluid, where `2 (n - 1) tau_max` is 0. What the proof's (53) and (54) give together is `(2 n - 1) tau_max`. The printed bound
-/// is kept for two flows and more, where it has held in every test, and one flow gets `tau_max`.
+/// As printed this is wrong for a single flow: one packet that needs 2 on the CPU and 17 on the link starts on the link
+/// 2 behind its fluid, where `2 (n - 1) tau_max` is 0. What the proof's (53) and (54) give together is `(2 n - 1)
+/// tau_max`. The printed bound is kept for two flows and more, where it has held in every test, and one flow gets
+/// `tau_max`.
 ///
 /// Arguments and conditions as [`tracking_makespan_s`], for one busy period of the fluid. The proof of the lower side
-/// (Lemma 6) takes a flow's dominant service to come in the order of its packets, which needs flows whose dominant resource
-/// does not change; without that the same lemma gives `2 n tau_max` behind: [`tracking_deviation_any_flow`].
+/// (Lemma 6) takes a flow's dominant service to come in the order of its packets, which needs flows whose dominant
+/// resource does not change; without that the same lemma gives `2 n tau_max` behind: [`tracking_deviation_any_flow`].
 pub fn tracking_deviation(flows: usize, longest_time_s: f64) -> ServiceDeviation {
     let packets = if flows == 1 { 1 } else { 2 * flows.saturating_sub(1) };
     ServiceDeviation { behind_s: packets as f64 * longest_time_s, ahead_s: longest_time_s }
@@ -34,8 +36,8 @@ pub fn tracking_deviation(flows: usize, longest_time_s: f64) -> ServiceDeviation
 
 /// As [`tracking_deviation`] for flows whose dominant resource may change from packet to packet.
 ///
-/// By Lemma 5 a packet is done at most `(2 n - 1) tau_max` after its finish in the fluid. So what is done by t contains all
-/// packets that the fluid finished by `t - (2 n - 1) tau_max`; the fluid's service until then lacks at most
+/// By Lemma 5 a packet is done at most `(2 n - 1) tau_max` after its finish in the fluid. So what is done by t contains
+/// all packets that the fluid finished by `t - (2 n - 1) tau_max`; the fluid's service until then lacks at most
 /// `(2 n - 1) tau_max`, and it may have served up to `tau_max` of one unfinished packet.
 pub fn tracking_deviation_any_flow(flows: usize, longest_time_s: f64) -> ServiceDeviation {
     ServiceDeviation { behind_s: 2.0 * flows as f64 * longest_time_s, ahead_s: longest_time_s }

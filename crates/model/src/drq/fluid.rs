@@ -1,7 +1,8 @@
 //! The Reno/DRQ network in time: equations (7)-(15), delay differential equations with constant delays.
 //!
-//! Heun's method (second order) with a fixed step and a ring of past values between which it interpolates linearly, of second order as
-//! well. Steps need not divide the delays. A queue or rate that would fall below 0 stays at 0, as (7)-(9) say.
+//! Heun's method (second order) with a fixed step and a ring of past values between which it interpolates linearly, of
+//! second order as well. Steps need not divide the delays. A queue or rate that would fall below 0 stays at 0, as
+//! (7)-(9) say.
 
 use super::reno::{Equilibrium, RenoNetwork, marking};
 use crate::error::{ModelError, in_range};
@@ -170,14 +171,16 @@ pub struct Fluid<'a> {
 }
 
 impl<'a> Fluid<'a> {
-    /// From `start` with steps of `step_s`. Before that, rates and pre-marking probabilities were always those of the start.
+    /// From `start` with steps of `step_s`. Before that, rates and pre-marking probabilities were always those of the
+    /// start.
     ///
     /// A tenth of the shortest round-trip time is a good step; half of it shows the error.
     ///
     /// # Errors
-    /// [`ModelError::Empty`] without sources; [`ModelError::Length`] or [`ModelError::Value`] if the start does not fit the network or has
-    /// values that are no numbers from 0 to 1e30; [`ModelError::Value`] if the step is not above 0, longer than half of a
-    /// round-trip time or of a filter's time constant, or shorter than a millionth of the longest round-trip time.
+    /// [`ModelError::Empty`] without sources; [`ModelError::Length`] or [`ModelError::Value`] if the start does not fit
+    /// the network or has values that are no numbers from 0 to 1e30; [`ModelError::Value`] if the step is not above
+    /// 0, longer than half of a round-trip time or of a filter's time constant, or shorter than a millionth of the
+    /// longest round-trip time.
     pub fn new(model: &'a RenoNetwork, start: FluidState, step_s: f64) -> Result<Self, ModelError> {
         if model.groups().is_empty() {
             return Err(ModelError::Empty { what: "source" });
@@ -296,7 +299,8 @@ impl<'a> Fluid<'a> {
     }
 }
 
-/// Equations (7)-(9), (11), (14) at `state` and the time of the history's head. What leaves a queue has the mix of what is in it.
+/// Equations (7)-(9), (11), (14) at `state` and the time of the history's head. What leaves a queue has the mix of what
+/// is in it.
 fn slope(
     model: &RenoNetwork,
     delays: &[Vec<HopDelays>],

@@ -1,17 +1,18 @@
 //! A primal-dual interior-point method for problem P.
 //!
-//! Scaled so that every capacity and the sum of weights is 1, with `mu_i` what is paid for resource i and `q_s = sum_i a_is mu_i`
-//! the price that a class sees, the optimum is where
+//! Scaled so that every capacity and the sum of weights is 1, with `mu_i` what is paid for resource i and `q_s = sum_i
+//! a_is mu_i` the price that a class sees, the optimum is where
 //!
 //! ```text
 //!     A r + t = 1,    r_s q_s = alpha_s,    t_i mu_i = 0,    all positive (or t_i, mu_i zero).
 //! ```
 //!
-//! This is a linear program's central path with other targets: `alpha` for the products `r q`, 0 for `t mu`. So Mehrotra's predictor and
-//! corrector for linear programs applies, and eliminating `r` and `t` leaves one positive definite system with as many
-//! unknowns as there are resources, `(A D A' + T/M) d_mu = ...` with `D = r/q`.
+//! This is a linear program's central path with other targets: `alpha` for the products `r q`, 0 for `t mu`. So
+//! Mehrotra's predictor and corrector for linear programs applies, and eliminating `r` and `t` leaves one positive
+//! definite system with as many unknowns as there are resources, `(A D A' + T/M) d_mu = ...` with `D = r/q`.
 //!
-//! The start has `r q = alpha` already, and rates and prices take the same step. With separate steps a rate can run into 0, where it jams.
+//! The start has `r q = alpha` already, and rates and prices take the same step. With separate steps a rate can run
+//! into 0, where it jams.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -142,8 +143,9 @@ impl Point {
         Self { rates, spare, paid, seen }
     }
 
-    /// The worst of overload and price times spare capacity if classes took the rates that the prices ask for, and of the
-    /// distance that is still to go: where a resource is just full, its price is as far from 0 as the root of `t mu`.
+    /// The worst of overload and price times spare capacity if classes took the rates that the prices ask for, and of
+    /// the distance that is still to go: where a resource is just full, its price is as far from 0 as the root of
+    /// `t mu`.
     fn error(&self, problem: &Problem) -> f64 {
         let rates: Vec<f64> = problem.weights.iter().zip(&self.seen).map(|(weight, seen)| weight / seen).collect();
         let loads = problem.loads(&rates);
@@ -224,8 +226,8 @@ struct System {
 }
 
 impl System {
-    /// Added to the scaled diagonal: dependent bottlenecks (two equal links in series) make the system singular but for rounding.
-    /// It turns the direction by next to nothing, and the next step takes that back.
+    /// Added to the scaled diagonal: dependent bottlenecks (two equal links in series) make the system singular but for
+    /// rounding. It turns the direction by next to nothing, and the next step takes that back.
     const RIDGE: f64 = 1e-13;
 
     fn new(mut matrix: DMatrix<f64>) -> Option<Self> {

@@ -1,8 +1,8 @@
 //! Dual-resource proportional fairness for TCP, and DRQ's fluid model.
 //!
-//! M. Shin, S. Chong, I. Rhee, "Dual-resource TCP/AQM for Processing-constrained Networks", IEEE INFOCOM 2006; called "the
-//! paper" in this module. TCP flows share CPUs and links; flow s needs `w_s` cycles per bit on a CPU. DRQ marks packets so that
-//! the rates of TCP Reno maximise `sum_s alpha_s log r_s`.
+//! M. Shin, S. Chong, I. Rhee, "Dual-resource TCP/AQM for Processing-constrained Networks", IEEE INFOCOM 2006; called
+//! "the paper" in this module. TCP flows share CPUs and links; flow s needs `w_s` cycles per bit on a CPU. DRQ marks
+//! packets so that the rates of TCP Reno maximise `sum_s alpha_s log r_s`.
 //!
 //! - [`Network`]: CPUs, links, and the flows through them.
 //! - [`solve`]: problem P, equations (2)-(6), for any network.
@@ -12,10 +12,11 @@
 //! - [`stability()`]: Proposition 2.
 //!
 //! What the paper leaves open and how it is read here:
-//! - `v_k`, the CPU queue "in bits": bits arrive at `sum x_s` and leave in the mix that is in the queue, at `C_k v_k / z_k`.
+//! - `v_k`, the CPU queue "in bits": bits arrive at `sum x_s` and leave in the mix that is in the queue, at `C_k v_k /
+//!   z_k`.
 //! - `R` and `Gamma` of Proposition 2 are of the resources that somebody uses.
-//! - A CPU's price can be above 1 without harm to the marking if its density is small; condition C1 is kept as printed, since the
-//!   pre-marking probability itself cannot exceed 1.
+//! - A CPU's price can be above 1 without harm to the marking if its density is small; condition C1 is kept as printed,
+//!   since the pre-marking probability itself cannot exceed 1.
 //!
 //! ```
 //! use dovetail_model::drq::{Hop, Network, solve};

@@ -45,7 +45,8 @@ impl Hop {
 
 /// A network of CPUs and links, and the flows that share it.
 ///
-/// Flows with the same hops are one *class* to the solver: what it costs depends on the number of classes, not of flows.
+/// Flows with the same hops are one *class* to the solver: what it costs depends on the number of classes, not of
+/// flows.
 #[derive(Clone, Debug, Default)]
 pub struct Network {
     resources: Vec<Resource>,
@@ -98,9 +99,9 @@ impl Network {
     /// A density of 0 is as if the flow did not pass the CPU.
     ///
     /// # Errors
-    /// [`ModelError::Value`] for a weight outside 1e-15..1e15, a density outside 0..1e9 or (not 0) below 1e-9, and a link's density other
-    /// than 1; [`ModelError::UnknownResource`]; [`ModelError::Repeated`] for a resource visited twice;
-    /// [`ModelError::Empty`] if the flow uses nothing, so that nothing limits its rate.
+    /// [`ModelError::Value`] for a weight outside 1e-15..1e15, a density outside 0..1e9 or (not 0) below 1e-9, and a
+    /// link's density other than 1; [`ModelError::UnknownResource`]; [`ModelError::Repeated`] for a resource
+    /// visited twice; [`ModelError::Empty`] if the flow uses nothing, so that nothing limits its rate.
     pub fn add_flow(&mut self, weight: f64, hops: &[Hop]) -> Result<usize, ModelError> {
         let weight = in_range("weight", weight, 1e-15..=1e15, "a number from 1e-15 to 1e15")?;
         let mut used = Vec::with_capacity(hops.len());
@@ -186,8 +187,8 @@ impl Network {
     }
 
     /// The largest feasible rates that are equal but for the weights: `r_s = alpha_s g` with
-    /// `g = min_i c_i / sum_s w_s^i alpha_s`. Section II.B calls this *TCP-like*: what TCP flows with RED on every resource
-    /// (RED-RED) get when they share their path. In bit/s, by flow.
+    /// `g = min_i c_i / sum_s w_s^i alpha_s`. Section II.B calls this *TCP-like*: what TCP flows with RED on every
+    /// resource (RED-RED) get when they share their path. In bit/s, by flow.
     ///
     /// For one CPU and one link with weights 1 it is the paper's `B/S` if `C/B >= w_a` and else `C/(w_a S)`.
     ///

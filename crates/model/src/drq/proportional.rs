@@ -1,4 +1,5 @@
-//! Problem P (equations (2)-(5)) for any network: the dual-resource proportionally fair rates and the resources' prices.
+//! Problem P (equations (2)-(5)) for any network: the dual-resource proportionally fair rates and the resources'
+//! prices.
 
 use super::interior::{self, Problem};
 use super::network::Network;
@@ -9,9 +10,10 @@ use crate::error::ModelError;
 pub struct Proportional {
     /// `r_s` by flow, in bit/s.
     pub rates: Vec<f64>,
-    /// The Lagrange multipliers by resource: `theta_k` of CPUs in weight per cycle/s, `pi_l` of links in weight per bit/s. 0 (or next to
-    /// it) where the resource is not a bottleneck. They are unique if the densities of the bottlenecks, as vectors over flows,
-    /// are linearly independent; otherwise these are in the middle of the possible ones (two equal links in series pay half each).
+    /// The Lagrange multipliers by resource: `theta_k` of CPUs in weight per cycle/s, `pi_l` of links in weight per
+    /// bit/s. 0 (or next to it) where the resource is not a bottleneck. They are unique if the densities of the
+    /// bottlenecks, as vectors over flows, are linearly independent; otherwise these are in the middle of the
+    /// possible ones (two equal links in series pay half each).
     pub prices: Vec<f64>,
     /// How exactly the optimality conditions hold.
     pub residuals: Residuals,
@@ -44,12 +46,12 @@ const ACCEPTED: f64 = 1e-9;
 
 /// Solve problem P.
 ///
-/// Cost: some 8 to 20 steps, each O(c h^2 + m^3) for c classes of flows with h hops and m resources, and O(S) once for S
-/// flows.
+/// Cost: some 8 to 20 steps, each O(c h^2 + m^3) for c classes of flows with h hops and m resources, and O(S) once for
+/// S flows.
 ///
 /// # Errors
-/// [`ModelError::Empty`] without flows. [`ModelError::Solver`] if the conditions do not hold to 1e-9, which takes capacities, weights and
-/// densities many orders of magnitude apart.
+/// [`ModelError::Empty`] without flows. [`ModelError::Solver`] if the conditions do not hold to 1e-9, which takes
+/// capacities, weights and densities many orders of magnitude apart.
 pub fn solve(network: &Network) -> Result<Proportional, ModelError> {
     if network.flows() == 0 {
         return Err(ModelError::Empty { what: "flow" });
@@ -81,8 +83,8 @@ impl Residuals {
     const NONE: Self = Self { overload: 0.0, slackness: 0.0, stationarity: 0.0, negative_price: 0.0 };
 }
 
-/// How far `rates` (bit/s, by flow) and `prices` (by resource) are from the optimality conditions of problem P. Computed from the flows one by
-/// one, without the solver's classes and scaling.
+/// How far `rates` (bit/s, by flow) and `prices` (by resource) are from the optimality conditions of problem P.
+/// Computed from the flows one by one, without the solver's classes and scaling.
 ///
 /// # Errors
 /// [`ModelError::Length`] if the vectors do not fit the network.

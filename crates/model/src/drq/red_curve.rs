@@ -2,7 +2,8 @@
 
 use crate::error::{ModelError, in_range};
 
-/// The gentle RED curve, equations (10) and (13): 0 up to `low`, rising to `max_p` at `high`, then to 1 at twice `high`.
+/// The gentle RED curve, equations (10) and (13): 0 up to `low`, rising to `max_p` at `high`, then to 1 at twice
+/// `high`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedCurve {
     low: f64,
@@ -37,8 +38,8 @@ impl RedCurve {
         }
     }
 
-    /// The average queue in bits at which the probability is this. For 0 and less the largest such, `low`; for 1 and more the
-    /// smallest.
+    /// The average queue in bits at which the probability is this. For 0 and less the largest such, `low`; for 1 and
+    /// more the smallest.
     pub fn average(&self, probability: f64) -> f64 {
         let probability = probability.clamp(0.0, 1.0);
         if probability <= self.max_p {
@@ -68,8 +69,9 @@ impl RedQueue {
         Self { curve, filter: None }
     }
 
-    /// The queue is sampled every `interval_s` (eta; with RED usually every packet's arrival) and averaged with this weight
-    /// (lambda), equation (12); in continuous time the filter's rate is `-ln(1 - lambda) / eta`, equation (11).
+    /// The queue is sampled every `interval_s` (eta; with RED usually every packet's arrival) and averaged with this
+    /// weight (lambda), equation (12); in continuous time the filter's rate is `-ln(1 - lambda) / eta`, equation
+    /// (11).
     ///
     /// # Errors
     /// [`ModelError::Value`] unless the weight is above 0 and below 1 and the interval from 1e-12 to 1e9 s.

@@ -51,8 +51,8 @@ pub struct Equilibrium {
     pub premarking: Vec<f64>,
     /// `p_s` by group, equation (15).
     pub marking: Vec<f64>,
-    /// The average queue in bits, by resource; 0 where the resource has capacity to spare. (One that is just full, at a price of 0, can
-    /// hold any queue up to the lower threshold.)
+    /// The average queue in bits, by resource; 0 where the resource has capacity to spare. (One that is just full, at
+    /// a price of 0, can hold any queue up to the lower threshold.)
     pub averages: Vec<f64>,
     /// How exactly problem P is solved.
     pub residuals: Residuals,
@@ -63,9 +63,10 @@ pub struct Equilibrium {
 }
 
 impl Equilibrium {
-    /// Whether conditions C1 and C2 hold: then this is the network's only equilibrium (Proposition 1), and otherwise the network has
-    /// none. (With several possible price vectors, see [`Proportional::prices`](super::Proportional::prices), the rates are unique and the prices,
-    /// and with them the queues, are not.)
+    /// Whether conditions C1 and C2 hold: then this is the network's only equilibrium (Proposition 1), and otherwise
+    /// the network has none. (With several possible price vectors, see
+    /// [`Proportional::prices`](super::Proportional::prices), the rates are unique and the prices, and with them
+    /// the queues, are not.)
     pub fn exists(&self) -> bool {
         self.largest_cpu_price < 1.0 && self.largest_link_price < 1.0
     }
@@ -100,8 +101,9 @@ impl RenoNetwork {
     /// Add a group of like sources; returns its index.
     ///
     /// # Errors
-    /// As [`Network::add_flow`], and [`ModelError::Value`] unless there is a source, packets have 1 to 1e9 bits, an acknowledgement is for
-    /// 1 to 1e6 packets, the round-trip time is from 1e-6 to 1e6 s and forward delays are from 0 to that.
+    /// As [`Network::add_flow`], and [`ModelError::Value`] unless there is a source, packets have 1 to 1e9 bits, an
+    /// acknowledgement is for 1 to 1e6 packets, the round-trip time is from 1e-6 to 1e6 s and forward delays are
+    /// from 0 to that.
     pub fn add_sources(&mut self, reno: Reno, hops: &[RenoHop]) -> Result<usize, ModelError> {
         if reno.sources == 0 {
             return Err(ModelError::Empty { what: "source in the group" });
@@ -166,7 +168,8 @@ impl RenoNetwork {
     }
 }
 
-/// What is paid for a resource, in parts of all that is paid, if it is no bottleneck: at most what the solver leaves by rounding.
+/// What is paid for a resource, in parts of all that is paid, if it is no bottleneck: at most what the solver leaves by
+/// rounding.
 const UNPAID: f64 = 1e-9;
 
 impl Reno {

@@ -38,7 +38,8 @@ pub struct Single {
 }
 
 impl Single {
-    /// `cpu` in cycles/s, `link` in bit/s, and for every flow its weight `alpha_s` and processing density `w_s` in cycles/bit.
+    /// `cpu` in cycles/s, `link` in bit/s, and for every flow its weight `alpha_s` and processing density `w_s` in
+    /// cycles/bit.
     ///
     /// # Errors
     /// [`ModelError::Empty`] without flows; [`ModelError::Value`] for capacities outside 1e-6..1e18, weights outside
@@ -63,23 +64,25 @@ impl Single {
         self.flows().map(|(part, density)| part * density).sum()
     }
 
-    /// The weighted harmonic mean of the densities, `w_h`, in cycles/bit. At most [`arithmetic_mean`](Self::arithmetic_mean).
+    /// The weighted harmonic mean of the densities, `w_h`, in cycles/bit. At most
+    /// [`arithmetic_mean`](Self::arithmetic_mean).
     pub fn harmonic_mean(&self) -> f64 {
         1.0 / self.flows().map(|(part, density)| part / density).sum::<f64>()
     }
 
     /// The proportionally fair allocation: problem P, equation (6).
     ///
-    /// With `u = theta C / sum alpha`, the CPU's part of all that is paid, equation (6) and `theta C + pi B = sum alpha`
-    /// (which complementary slackness gives) make
+    /// With `u = theta C / sum alpha`, the CPU's part of all that is paid, equation (6) and `theta C + pi B = sum
+    /// alpha` (which complementary slackness gives) make
     ///
     /// ```text
     /// r_s = a_s B / (1 + u (k_s - 1)),    a_s = alpha_s / sum alpha,    k_s = w_s B / C
     /// ```
     ///
-    /// `u = 0` and `u = 1` are the paper's two closed forms. Between them, `sum r_s = B` says that u is the root of the falling
-    /// `g(u) = sum a_s (k_s - 1) / (1 + u (k_s - 1))`; `g(0) > 0` is `C/B < w_a` and `g(1) < 0` is `C/B > w_h`, so the signs
-    /// name the regime. Newton's method with bisection as its guard takes some five steps of O(S).
+    /// `u = 0` and `u = 1` are the paper's two closed forms. Between them, `sum r_s = B` says that u is the root of the
+    /// falling `g(u) = sum a_s (k_s - 1) / (1 + u (k_s - 1))`; `g(0) > 0` is `C/B < w_a` and `g(1) < 0` is `C/B >
+    /// w_h`, so the signs name the regime. Newton's method with bisection as its guard takes some five steps of
+    /// O(S).
     pub fn proportional(&self) -> SingleAllocation {
         let ratio = self.cpu / self.link;
         if ratio >= self.arithmetic_mean() {
@@ -91,8 +94,9 @@ impl Single {
         }
     }
 
-    /// The largest equal (but for weights) rates, in bit/s: `a_s B` if `C/B >= w_a`, else `a_s C / w_a`. What RED on both
-    /// resources gives TCP flows, as the paper has it. See [`Network::equal_rates`](super::Network::equal_rates).
+    /// The largest equal (but for weights) rates, in bit/s: `a_s B` if `C/B >= w_a`, else `a_s C / w_a`. What RED on
+    /// both resources gives TCP flows, as the paper has it. See
+    /// [`Network::equal_rates`](super::Network::equal_rates).
     pub fn equal_rates(&self) -> Vec<f64> {
         let total = self.link.min(self.cpu / self.arithmetic_mean());
         self.parts.iter().map(|part| part * total).collect()

@@ -9,16 +9,17 @@ use crate::error::ModelError;
 /// Both sides of Proposition 2's condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stability {
-    /// By resource: the RED curve's steepest slope times the capacity, `max(m/(b' - b), (1 - m)/b') C_k` or `B_l`; per second on links,
-    /// in cycles/bit per second on CPUs. 0 for resources that nobody uses.
+    /// By resource: the RED curve's steepest slope times the capacity, `max(m/(b' - b), (1 - m)/b') C_k` or `B_l`; per
+    /// second on links, in cycles/bit per second on CPUs. 0 for resources that nobody uses.
     pub gains: Vec<f64>,
     /// The right side of equation (32).
     pub limit: f64,
 }
 
 impl Stability {
-    /// `limit` over the largest gain. The network is locally stable if it is above 1; otherwise the proposition says nothing: it is
-    /// sufficient and far from necessary, since it must hold for all delays, windows and bottlenecks with these extremes.
+    /// `limit` over the largest gain. The network is locally stable if it is above 1; otherwise the proposition says
+    /// nothing: it is sufficient and far from necessary, since it must hold for all delays, windows and bottlenecks
+    /// with these extremes.
     pub fn margin(&self) -> f64 {
         self.limit / self.gains.iter().copied().fold(0.0, f64::max)
     }
@@ -26,9 +27,9 @@ impl Stability {
 
 /// Proposition 2 for the network's RED curves.
 ///
-/// `R` is taken as the resources that somebody uses. The smallest singular value is that over the rows of `Gamma(0)`; it is 0, and so is
-/// the margin, if the resources' rows are linearly dependent (two links that carry the same sources). The proposition says nothing about the
-/// filters of the average queues.
+/// `R` is taken as the resources that somebody uses. The smallest singular value is that over the rows of `Gamma(0)`;
+/// it is 0, and so is the margin, if the resources' rows are linearly dependent (two links that carry the same
+/// sources). The proposition says nothing about the filters of the average queues.
 ///
 /// Cost O(g r^2) for g groups and r resources.
 ///
@@ -67,7 +68,8 @@ pub fn stability(model: &RenoNetwork) -> Result<Stability, ModelError> {
 /// `Gamma(0)`, equation (31), of the resources that are used.
 struct Gamma {
     used: Vec<usize>,
-    /// A column per group, times the root of its number of sources: the singular values are those of a column per source.
+    /// A column per group, times the root of its number of sources: the singular values are those of a column per
+    /// source.
     matrix: DMatrix<f64>,
 }
 

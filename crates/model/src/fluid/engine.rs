@@ -9,15 +9,15 @@ use crate::error::ModelError;
 use crate::head::{Head, dominant};
 use crate::tradeoff::Allocation;
 
-/// A head packet with no more than this part of its dominant time left is finished. Packets that finish together in exact
-/// arithmetic differ by rounding of about 1e-16 of a packet per event; this lets them finish in one event, and moves no
-/// finish by more than 1e-12 of the packet's service.
+/// A head packet with no more than this part of its dominant time left is finished. Packets that finish together in
+/// exact arithmetic differ by rounding of about 1e-16 of a packet per event; this lets them finish in one event, and
+/// moves no finish by more than 1e-12 of the packet's service.
 const FINISHED: f64 = 1e-12;
 
 /// Runs the fluid under `policy` until `input` is served.
 ///
-/// Equal flows under [`Ties::Rotate`](crate::Ties::Rotate) are favoured in the order in which their current packets became
-/// head; among those that became head at the same event, the lower flow index first.
+/// Equal flows under [`Ties::Rotate`](crate::Ties::Rotate) are favoured in the order in which their current packets
+/// became head; among those that became head at the same event, the lower flow index first.
 ///
 /// # Errors
 /// [`ModelError::ClosedForm`] and [`ModelError::Solver`] as in [`Tradeoff::allocate`](crate::Tradeoff::allocate).

@@ -1,17 +1,17 @@
 //! The fluid's evolution over a finite input, event by event (the paper, section 5.2, the direct implementation).
 //!
-//! Between two events (a head packet finishes, a packet reaches an idle flow) every share is constant. A packet starts when
-//! its flow's share first becomes positive while it is head: with `alpha > 0` at the moment it becomes head, with
+//! Between two events (a head packet finishes, a packet reaches an idle flow) every share is constant. A packet starts
+//! when its flow's share first becomes positive while it is head: with `alpha > 0` at the moment it becomes head, with
 //! `alpha = 0` possibly later. A packet that needs no time on any resource starts and finishes the moment it is head.
 //!
-//! Cost O(n m) per event for n backlogged flows and m resources (with the linear program: one small program per event), and
-//! at most two events per packet. Memory: two times per packet, and a point per change of a flow's share.
+//! Cost O(n m) per event for n backlogged flows and m resources (with the linear program: one small program per event),
+//! and at most two events per packet. Memory: two times per packet, and a point per change of a flow's share.
 //!
-//! *Sensitivity.* Where a flow's packets differ in their normalised times, the tradeoff fluid with `alpha < 1` is chaotic: which
-//! head is favoured depends on which heads are there together, and a shift of one finish grows about tenfold every 150
-//! packets (20 flows, random times, alpha 0.85: a change of 1e-15 in one packet reaches 1 ms after 2200 packets). Two
-//! correct implementations with different rounding agree packet by packet only for some hundred packets; afterwards only
-//! aggregates compare (there, the makespans of 20 000 packets differ by 0.3 %).
+//! *Sensitivity.* Where a flow's packets differ in their normalised times, the tradeoff fluid with `alpha < 1` is
+//! chaotic: which head is favoured depends on which heads are there together, and a shift of one finish grows about
+//! tenfold every 150 packets (20 flows, random times, alpha 0.85: a change of 1e-15 in one packet reaches 1 ms after
+//! 2200 packets). Two correct implementations with different rounding agree packet by packet only for some hundred
+//! packets; afterwards only aggregates compare (there, the makespans of 20 000 packets differ by 0.3 %).
 //!
 //! ```
 //! use dovetail_model::fluid::{Input, Policy, run};
@@ -83,7 +83,8 @@ impl Input {
         Ok(self.flows.len() - 1)
     }
 
-    /// Adds a packet behind the others of `flow`: its arrival in seconds and its processing time on each resource in seconds.
+    /// Adds a packet behind the others of `flow`: its arrival in seconds and its processing time on each resource in
+    /// seconds.
     ///
     /// # Errors
     /// [`ModelError::UnknownFlow`]; [`ModelError::Length`] for the wrong number of times; [`ModelError::Value`] for a

@@ -106,8 +106,8 @@ impl Outcome {
         self.last_finish_s
     }
 
-    /// The start of every packet of `flow` in its order, in seconds: when its flow's share first is positive while it is
-    /// head. Empty for an unknown flow.
+    /// The start of every packet of `flow` in its order, in seconds: when its flow's share first is positive while it
+    /// is head. Empty for an unknown flow.
     pub fn starts_s(&self, flow: usize) -> &[f64] {
         self.flows.get(flow).map_or(&[], |record| &record.start_s)
     }

@@ -8,8 +8,8 @@ use crate::head::Head;
 /// Adds the optimal bonus for remaining shares `mu` (both at least 0) to `shares`. O(n).
 ///
 /// The flows at the two ends of order (23) are the only candidates. A ratio is never formed: the three cases are told
-/// apart by cross products, so `tbar_r2 = 0` needs no special case, and the same two products decide the case and are the
-/// numerators of case 3, so a share never comes out negative.
+/// apart by cross products, so `tbar_r2 = 0` needs no special case, and the same two products decide the case and are
+/// the numerators of case 3, so a share never comes out negative.
 pub(super) fn add_bonus(heads: &[Head], mu: [f64; 2], ties: Ties, shares: &mut [f64]) {
     let indices = || 0..heads.len();
     let (Some(first), Some(last)) = (

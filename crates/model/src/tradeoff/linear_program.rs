@@ -9,8 +9,8 @@ use crate::head::Head;
 /// How much of the first stage's optimum the second may give up, relative: rounding of the solver, not a choice.
 const STAGE_SLACK: f64 = 1e-9;
 
-/// The second stage's answer is taken only if it uses more by this, in resources: less is what the slack alone can buy, and
-/// the first stage's corner is then the more accurate answer.
+/// The second stage's answer is taken only if it uses more by this, in resources: less is what the slack alone can buy,
+/// and the first stage's corner is then the more accurate answer.
 const STAGE_GAIN: f64 = 1e-6;
 
 /// Adds the optimal bonus for remaining shares `mu` (each above 0) to `shares`: first the largest sum (19), then among
@@ -50,7 +50,8 @@ fn distinct_profiles(heads: &[Head]) -> Vec<usize> {
     order
 }
 
-/// Maximises `sum_i objective_i * bonus_i` under the resources' remaining shares, and `sum_i bonus_i >= floor` if given.
+/// Maximises `sum_i objective_i * bonus_i` under the resources' remaining shares, and `sum_i bonus_i >= floor` if
+/// given.
 fn solve(
     heads: &[Head],
     profiles: &[usize],

@@ -1,15 +1,15 @@
 //! The tradeoff problem (19) of the paper with weights: as much dominant throughput as possible, while flow i keeps
 //! `alpha * w_i * d`, where `d` is the fair share of [`drgps`].
 //!
-//! After the guarantee, `mu_r = 1 - alpha * d * sum_i w_i * tbar_ir` of resource r is left (equation (22) with weights) and
-//! is given away as bonus shares so that their sum is the largest. The bonus problem has no weights in it, so order (23)
-//! and the three cases of Theorem 3 stand as printed; the derivation is in `docs/theory/weighted-tradeoff.md`.
+//! After the guarantee, `mu_r = 1 - alpha * d * sum_i w_i * tbar_ir` of resource r is left (equation (22) with weights)
+//! and is given away as bonus shares so that their sum is the largest. The bonus problem has no weights in it, so order
+//! (23) and the three cases of Theorem 3 stand as printed; the derivation is in `docs/theory/weighted-tradeoff.md`.
 //!
 //! Among optimal solutions the one with the largest total utilisation is taken (18). What freedom is then left between
 //! flows with equal normalised times is settled by [`Ties`].
 //!
-//! `alpha = 1` is DRGPS and gives no bonus at all. (Problem (19) as printed would still give a bonus to a flow that does
-//! not use the bottleneck; the paper's text defines alpha = 1 as perfect fairness, and that is what is done here.)
+//! `alpha = 1` is DRGPS and gives no bonus at all. (Problem (19) as printed would still give a bonus to a flow that
+//! does not use the bottleneck; the paper's text defines alpha = 1 as perfect fairness, and that is what is done here.)
 
 mod closed_form;
 mod linear_program;
@@ -21,8 +21,8 @@ use crate::head::{Head, resources};
 /// Who gets the bonus among flows whose head packets have equal normalised times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ties {
-    /// The flow whose head packet has been head for longest ([`Head::seniority`]); so equals take turns, one packet each,
-    /// and at most two flows are favoured at a time as in Theorem 3.
+    /// The flow whose head packet has been head for longest ([`Head::seniority`]); so equals take turns, one packet
+    /// each, and at most two flows are favoured at a time as in Theorem 3.
     #[default]
     Rotate,
     /// All of them, in equal parts: the symmetric fluid.
@@ -136,8 +136,8 @@ impl Tradeoff {
         Ok(())
     }
 
-    /// `mu_r = 1 - alpha * load_r / max load`, equation (22). The bottleneck's is `1 - alpha` without rounding, and no other
-    /// is below it: a quotient of at most 1 stays at most 1 in floating point.
+    /// `mu_r = 1 - alpha * load_r / max load`, equation (22). The bottleneck's is `1 - alpha` without rounding, and no
+    /// other is below it: a quotient of at most 1 stays at most 1 in floating point.
     fn turn_loads_into_remaining(&self, loads: &mut [f64]) {
         let bottleneck = loads.iter().copied().fold(0.0, f64::max);
         for load in loads {

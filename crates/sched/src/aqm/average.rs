@@ -17,10 +17,11 @@ pub enum AfterIdle {
 /// The average queue in units of a 2^-32th packet (or byte).
 ///
 /// * A packet that finds the resource busy: `avg <- (1 - w) avg + w q`, q what waits before it.
-/// * A packet that finds it idle: [`AfterIdle`], with m the number of packets that could have been served meanwhile, the idle time divided
-///   by the time of a typical packet, rounded down.
+/// * A packet that finds it idle: [`AfterIdle`], with m the number of packets that could have been served meanwhile,
+///   the idle time divided by the time of a typical packet, rounded down.
 ///
-/// A queue above 2^31 - 1 counts as that. Each update rounds to the nearest 2^-32, so that the average is off by at most 2^-33 / w.
+/// A queue above 2^31 - 1 counts as that. Each update rounds to the nearest 2^-32, so that the average is off by at
+/// most 2^-33 / w.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AverageQueue {
     weight: Fraction,

@@ -19,8 +19,8 @@ impl Congestion {
     pub const ALL: [Self; 3] = [Self::Initial, Self::Signalled, Self::Congested];
 }
 
-/// Fig. 3: a packet's state behind a resource of intra-resource probability `delta` and inter-resource probability `epsilon`, given two
-/// independent draws of 32 uniform bits.
+/// Fig. 3: a packet's state behind a resource of intra-resource probability `delta` and inter-resource probability
+/// `epsilon`, given two independent draws of 32 uniform bits.
 pub const fn advance(
     state: Congestion,
     delta: Fraction,
@@ -37,19 +37,19 @@ pub const fn advance(
     }
 }
 
-/// How packets carry the state in the two ECN bits of the IP header. What each means beside other users of the bits is told in
-/// `docs/theory/drq.md`.
+/// How packets carry the state in the two ECN bits of the IP header. What each means beside other users of the bits is
+/// told in `docs/theory/drq.md`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Encoding {
-    /// The paper's: 00 initial, 10 signalling, 11 congestion. It takes the bits from everybody else: RFC 3168 senders send 10, which
-    /// here is "signalling". For simulation, and for networks without RFC 3168.
+    /// The paper's: 00 initial, 10 signalling, 11 congestion. It takes the bits from everybody else: RFC 3168 senders
+    /// send 10, which here is "signalling". For simulation, and for networks without RFC 3168.
     Paper,
-    /// Of RFC 3168's code points: ECT(0) = 10 initial, ECT(1) = 01 signalling, CE = 11 congestion; 00 is a sender without ECN, whose
-    /// packets carry no state from box to box. For a chain of boxes whose senders all use ECT(0); the last must restore
-    /// it with [`Encoding::restore`].
+    /// Of RFC 3168's code points: ECT(0) = 10 initial, ECT(1) = 01 signalling, CE = 11 congestion; 00 is a sender
+    /// without ECN, whose packets carry no state from box to box. For a chain of boxes whose senders all use
+    /// ECT(0); the last must restore it with [`Encoding::restore`].
     Rfc3168,
-    /// The state rides beside the packet inside one box and only CE leaves it: a sender's ECT(0) or ECT(1) comes out as it came in. The choice
-    /// for anything live.
+    /// The state rides beside the packet inside one box and only CE leaves it: a sender's ECT(0) or ECT(1) comes out as
+    /// it came in. The choice for anything live.
     Metadata,
 }
 
@@ -58,7 +58,8 @@ pub enum Encoding {
 pub struct Reading {
     /// The packet's state.
     pub congestion: Congestion,
-    /// Whether the sender understands marks. The paper's encoding does not tell; there it is `None` and somebody else must know.
+    /// Whether the sender understands marks. The paper's encoding does not tell; there it is `None` and somebody else
+    /// must know.
     pub ecn_capable: Option<bool>,
 }
 
@@ -78,8 +79,8 @@ impl Encoding {
         Reading { congestion, ecn_capable }
     }
 
-    /// The ECN field with which a packet that came with `field` leaves in this state. A sender without ECN (00) keeps 00 with RFC 3168
-    /// and metadata: what would be congestion-marked was dropped.
+    /// The ECN field with which a packet that came with `field` leaves in this state. A sender without ECN (00) keeps
+    /// 00 with RFC 3168 and metadata: what would be congestion-marked was dropped.
     pub const fn write(self, field: u8, congestion: Congestion) -> u8 {
         use Congestion::{Congested, Initial, Signalled};
         match (self, field & 3, congestion) {

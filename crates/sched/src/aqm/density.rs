@@ -36,8 +36,8 @@ pub struct Densities {
 }
 
 impl Densities {
-    /// The classes' densities to begin with, and the weight lambda of a new packet; 0 keeps them as they are. Classes beyond the last
-    /// count as the last.
+    /// The classes' densities to begin with, and the weight lambda of a new packet; 0 keeps them as they are. Classes
+    /// beyond the last count as the last.
     ///
     /// # Errors
     /// Without a class.
@@ -67,8 +67,8 @@ impl Densities {
         }
     }
 
-    /// Equation (1): `w <- (1 - lambda) w + lambda sample`, to the nearest 2^-24 of a millionth of a cycle per bit: the average is off by at
-    /// most `2^-25 / lambda` of these.
+    /// Equation (1): `w <- (1 - lambda) w + lambda sample`, to the nearest 2^-24 of a millionth of a cycle per bit: the
+    /// average is off by at most `2^-25 / lambda` of these.
     pub fn observe(&mut self, class: u32, sample: Density) {
         let index = self.index(class);
         if let Some(average) = self.averages.get_mut(index) {

@@ -5,9 +5,10 @@
 //!
 //! * Parameters: [`QueueConfig`], and [`Densities`] for a CPU.
 //! * Cost per packet: O(1): some multiplications. State: some 100 bytes, and 16 for each class.
-//! * Guarantees: a packet that has passed resources 1..n is congestion-marked with probability close to
-//!   `(sum_k w_k sigma_k + sum_l rho_l)^2`, equation (21), if that is far below 1 (assumption A3). What RED's sigma and rho make of that is
-//!   an equilibrium (conditions C1, C2) and locally stable (Proposition 2, a sufficient condition that small gains meet).
+//! * Guarantees: a packet that has passed resources 1..n is congestion-marked with probability close to `(sum_k w_k
+//!   sigma_k + sum_l rho_l)^2`, equation (21), if that is far below 1 (assumption A3). What RED's sigma and rho make of
+//!   that is an equilibrium (conditions C1, C2) and locally stable (Proposition 2, a sufficient condition that small
+//!   gains meet).
 //! * Example: `Drq::cpu(QueueConfig::new(packet_time), densities)` before the CPU and `Drq::link(...)` before the link.
 //!
 //! For every packet, with q what waits before it:
@@ -23,10 +24,11 @@
 //! ```
 //!
 //! Differences from the paper, with reasons:
-//! * Pre-marking probabilities are those of the curve itself. RED's spreading of marks by `count` is of one stream of marks and would
-//!   bias products of probabilities.
+//! * Pre-marking probabilities are those of the curve itself. RED's spreading of marks by `count` is of one stream of
+//!   marks and would bias products of probabilities.
 //! * A packet that comes congestion-marked stays so, and its queue counts as any other's.
-//! * A queue can have a limit. The curve at 1 does not drop by itself: with `w < 1` the paper's probability is below 1 there.
+//! * A queue can have a limit. The curve at 1 does not drop by itself: with `w < 1` the paper's probability is below 1
+//!   there.
 //! * The average queue can be in bytes; then probabilities do not depend on the packet's size, as the paper's do not.
 
 use dovetail_units::{Density, Duration, Time};
@@ -71,7 +73,8 @@ pub struct Marking {
 const SQRT_2: u128 = 6_074_001_000;
 
 impl Marking {
-    /// Equations (22) and (23) for a pre-marking probability and a density (1 on links), rounded down to 2^-32, at most 1.
+    /// Equations (22) and (23) for a pre-marking probability and a density (1 on links), rounded down to 2^-32, at most
+    /// 1.
     pub fn new(premarking: Fraction, density: Density) -> Self {
         let one = Fraction::ONE.bits();
         // A product that overflows is far above 1, and above 1 both are 1.
@@ -111,7 +114,8 @@ impl Drq {
         Ok(Self { queue: Averaged::new(config, true, AfterIdle::Decay)?, densities })
     }
 
-    /// A packet of this class needed so many cycles per bit, by [`Affine`](super::Affine) or measured: equation (1). Ignored on a link.
+    /// A packet of this class needed so many cycles per bit, by [`Affine`](super::Affine) or measured: equation (1).
+    /// Ignored on a link.
     pub fn observe(&mut self, class: u32, sample: Density) {
         if let Some(densities) = &mut self.densities {
             densities.observe(class, sample);

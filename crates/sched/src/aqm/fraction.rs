@@ -30,7 +30,8 @@ impl Fraction {
         self.0 as f64 / Self::ONE.0 as f64
     }
 
-    /// Whether an event of this probability happens, given uniform bits: exactly the fraction of all values of `random`.
+    /// Whether an event of this probability happens, given uniform bits: exactly the fraction of all values of
+    /// `random`.
     pub const fn happens(self, random: u32) -> bool {
         (random as u64) < self.0
     }

@@ -1,7 +1,7 @@
 //! Active queue management: what to do with a packet that comes to a queue, whatever schedules the queue.
 //!
-//! An [`Aqm`] does not hold packets: the caller owns the queue, tells what waits in it, and does as the [`Verdict`] says. [`ManagedQueue`] is
-//! such a caller: a queue in order of arrival, in the simulator and in a live box.
+//! An [`Aqm`] does not hold packets: the caller owns the queue, tells what waits in it, and does as the [`Verdict`]
+//! says. [`ManagedQueue`] is such a caller: a queue in order of arrival, in the simulator and in a live box.
 //!
 //! * [`red`]: Random Early Detection, by the paper or as in ns-2.
 //! * [`drq`]: Dual-Resource Queue: marks so that TCP shares CPU and link proportionally fairly.
@@ -111,13 +111,14 @@ impl AqmDrop {
 
 /// An active queue manager of one queue before one resource. O(1) per call (after idling O(log of the idle time)).
 pub trait Aqm {
-    /// A packet comes, when `waiting` is what waits before it. `random` is uniform over all `u64` and fresh for each call.
+    /// A packet comes, when `waiting` is what waits before it. `random` is uniform over all `u64` and fresh for each
+    /// call.
     ///
     /// A `now` earlier than one seen before counts as that.
     fn arrival(&mut self, now: Time, packet: &Arrival, waiting: Backlog, random: u64) -> Verdict;
 
-    /// The resource has finished a packet, when `waiting` is what waits and can be served next. If that is nothing, the resource is idle
-    /// until the next arrival.
+    /// The resource has finished a packet, when `waiting` is what waits and can be served next. If that is nothing, the
+    /// resource is idle until the next arrival.
     fn departure(&mut self, now: Time, waiting: Backlog);
 
     /// The resource has become faster or slower: how long a packet of mean size takes on it from now on.

@@ -65,8 +65,8 @@ impl<P> ManagedQueue<P> {
         &mut self.manager
     }
 
-    /// A packet comes. It is queued, after `mark` has noted in it what the manager wants noted, or given back with the reason. `random` as in
-    /// [`Aqm::arrival`].
+    /// A packet comes. It is queued, after `mark` has noted in it what the manager wants noted, or given back with the
+    /// reason. `random` as in [`Aqm::arrival`].
     ///
     /// # Errors
     /// The packet, if it is to be dropped.

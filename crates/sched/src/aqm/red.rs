@@ -1,11 +1,13 @@
 //! `red`: Random Early Detection (S. Floyd, V. Jacobson, IEEE/ACM Transactions on Networking 1(4), 1993).
 //!
-//! Keeps the average queue between two thresholds by marking (or dropping) packets by chance, the more the longer the average queue,
-//! so that every TCP flow is told in proportion to its rate.
+//! Keeps the average queue between two thresholds by marking (or dropping) packets by chance, the more the longer the
+//! average queue, so that every TCP flow is told in proportion to its rate.
 //!
 //! * Parameters: [`RedConfig`].
-//! * Cost per packet: O(1); one division above the lower threshold; O(log idle time) after idling. State: some 100 bytes.
-//! * Guarantees: between marks come at most `1/p_b` packets (without `wait`) for a constant `p_b`, and the number is uniform.
+//! * Cost per packet: O(1); one division above the lower threshold; O(log idle time) after idling. State: some 100
+//!   bytes.
+//! * Guarantees: between marks come at most `1/p_b` packets (without `wait`) for a constant `p_b`, and the number is
+//!   uniform.
 //! * Example: `Red::new(RedConfig::new(QueueConfig::new(packet_time)))`.
 //!
 //! [`Rules::FloydJacobson`], for every packet, with q what waits before it:
@@ -26,14 +28,16 @@
 //! * avg with [`AfterIdle::DecayAndSample`].
 //! * Nothing is marked or dropped (but by a full queue) while at most one packet (byte, in bytes) waits.
 //! * `count` goes on below the threshold; the first packet at or above it is spared and sets it to 1.
-//! * In bytes, count is the whole number of mean packets in the bytes since the last mark, and the size scales `p_a` instead of `p_b`.
+//! * In bytes, count is the whole number of mean packets in the bytes since the last mark, and the size scales `p_a`
+//!   instead of `p_b`.
 //! * Packets of `p_b = 1` are dropped by the same draw, not unconditionally; in bytes small ones may pass.
 //! * A packet that is to be marked is dropped after all if the queue is full.
 //!
 //! Under Poisson load these keep the mean queues that ns-2.35 keeps (`tests/aqm_red.rs`).
 //!
 //! Differences from the paper, with reasons:
-//! * Gentle (from `max` to `2 max` the probability rises to 1) is an option, on by default: Floyd's own recommendation of 2000.
+//! * Gentle (from `max` to `2 max` the probability rises to 1) is an option, on by default: Floyd's own recommendation
+//!   of 2000.
 //! * Where the curve is at 1 packets are dropped even if the sender knows ECN: RFC 3168, section 7.
 //! * Idle is a resource without work. The paper's "queue empty" depends on whether the packet being served counts.
 //! * `wait` is ns-2's, from Floyd's later work: marks are spaced between `1/p_b` and `2/p_b` packets, never in a row.

@@ -74,8 +74,8 @@ impl Scheme {
     }
 }
 
-/// What the scheme called `name` is made of, in front of CPUs and of links, and all parameters that it takes, if queue management has a part
-/// in it and it can stand in a network.
+/// What the scheme called `name` is made of, in front of CPUs and of links, and all parameters that it takes, if queue
+/// management has a part in it and it can stand in a network.
 pub fn about(name: &str) -> Option<([&'static Entry; 2], Vec<&'static Parameter>)> {
     Scheme::new(&Spec { name: name.to_string(), parameters: Vec::new() }).ok()?;
     let parts = parts(name).ok().filter(|_| manages(name) == Ok(true))?;
@@ -90,7 +90,8 @@ pub fn about(name: &str) -> Option<([&'static Entry; 2], Vec<&'static Parameter>
     Some((entries, parameters))
 }
 
-/// The names that `name` joins by plus signs: of managers, or of disciplines, whether they can stand in front of one resource or not.
+/// The names that `name` joins by plus signs: of managers, or of disciplines, whether they can stand in front of one
+/// resource or not.
 ///
 /// # Errors
 /// One of them does not exist, or is missing.

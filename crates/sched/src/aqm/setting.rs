@@ -20,7 +20,8 @@ pub struct QueueConfig {
     pub max_p: Fraction,
     /// Weight of a new sample in the average queue, above 0.
     pub weight: Fraction,
-    /// How long a packet of mean size takes on the resource, above 0: the pace of the average while the resource idles.
+    /// How long a packet of mean size takes on the resource, above 0: the pace of the average while the resource
+    /// idles.
     pub packet: Duration,
     /// Whether to mark packets whose senders understand it.
     pub ecn: bool,
@@ -29,8 +30,9 @@ pub struct QueueConfig {
 }
 
 impl QueueConfig {
-    /// The curve of the DRQ paper, section IV.A: packets, thresholds 50 and 550, `max_p` 0.1; the averaging weight of Floyd and Jacobson, 0.002; and
-    /// marks for who understands them, no limit. Given how long a packet takes on the resource.
+    /// The curve of the DRQ paper, section IV.A: packets, thresholds 50 and 550, `max_p` 0.1; the averaging weight of
+    /// Floyd and Jacobson, 0.002; and marks for who understands them, no limit. Given how long a packet takes on
+    /// the resource.
     pub const fn new(packet: Duration) -> Self {
         Self {
             unit: Unit::Packets,

@@ -1,9 +1,10 @@
-//! Active time (equations 1 to 5 of the paper): how long a flow keeps the pipeline when it has it to itself and no packet waits between resources.
+//! Active time (equations 1 to 5 of the paper): how long a flow keeps the pipeline when it has it to itself and no
+//! packet waits between resources.
 
 use dovetail_units::ResourceVec;
 
-/// Equation (3): how long the first resource idles between two adjacent packets so that `next` need not wait behind `previous` on any
-/// later one, in ns. O(M).
+/// Equation (3): how long the first resource idles between two adjacent packets so that `next` need not wait behind
+/// `previous` on any later one, in ns. O(M).
 ///
 /// ```text
 /// max over 2 <= n <= m of ( sum of previous on 2..n  -  sum of next on 1..n-1 ),  or 0
@@ -25,8 +26,9 @@ pub fn gap<const M: usize>(previous: &ResourceVec<M>, next: &ResourceVec<M>) -> 
     gap.unsigned_abs()
 }
 
-/// By how much `next` lengthens the active time of a flow whose last packet is `previous`, in ns: F(next, m) - F(previous, m) of
-/// equations (2) to (5). At least the time of `next` on the last resource; the dominant time if both packets are equal. O(M).
+/// By how much `next` lengthens the active time of a flow whose last packet is `previous`, in ns: F(next, m) -
+/// F(previous, m) of equations (2) to (5). At least the time of `next` on the last resource; the dominant time if both
+/// packets are equal. O(M).
 pub fn growth<const M: usize>(previous: &ResourceVec<M>, next: &ResourceVec<M>) -> u64 {
     let total: i64 = (0..M).map(|n| nanos(next, n)).sum();
     let tail: i64 = (1..M).map(|n| nanos(previous, n)).sum();

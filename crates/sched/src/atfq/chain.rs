@@ -97,8 +97,9 @@ impl<const M: usize> Chain<M> {
         if newcomers == Newcomers::Pay { self.mappings } else { epoch }
     }
 
-    /// A packet that was charged `charged` ns really took `cost`: from now on the flow is charged what the packet added to its active time, so that the sum
-    /// of its charges is in the end its true active time, however wrong the estimates were. Whether that changes anything.
+    /// A packet that was charged `charged` ns really took `cost`: from now on the flow is charged what the packet added
+    /// to its active time, so that the sum of its charges is in the end its true active time, however wrong the
+    /// estimates were. Whether that changes anything.
     pub fn leaves(
         &mut self,
         cost: ResourceVec<M>,
@@ -129,9 +130,10 @@ impl<const M: usize> Chain<M> {
     }
 }
 
-/// What a packet of these times is charged after the flow's last one, in ns: at least one, so that no flow of free packets starves others. The
-/// first packet of a flow that becomes backlogged is charged its total time, from the beginning on the first resource to the end on the last (equation 2), which is never
-/// less than what it would be charged behind another one; as published the very first packet of a flow is free.
+/// What a packet of these times is charged after the flow's last one, in ns: at least one, so that no flow of free
+/// packets starves others. The first packet of a flow that becomes backlogged is charged its total time, from the
+/// beginning on the first resource to the end on the last (equation 2), which is never less than what it would be
+/// charged behind another one; as published the very first packet of a flow is free.
 fn charge<const M: usize>(last: Option<&ResourceVec<M>>, cost: &ResourceVec<M>, newcomers: Newcomers) -> u64 {
     match (last, newcomers) {
         (Some(last), _) => growth(last, cost).max(1),

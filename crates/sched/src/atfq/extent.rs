@@ -54,7 +54,8 @@ impl Extent {
         value.parse().ok().filter(|x| (1..=MOST_PACKETS).contains(x)).map(Self::Packets).ok_or_else(bad)
     }
 
-    /// Change a parameter, from the next loop on: `loop` and `domain` take the place of each other. `None` if there is no such one.
+    /// Change a parameter, from the next loop on: `loop` and `domain` take the place of each other. `None` if there is
+    /// no such one.
     pub(super) fn set(&mut self, parameter: &str, value: &str) -> Option<Result<(), SpecError>> {
         let changed = match (parameter, &*self) {
             ("loop", _) => Self::packets(value),
@@ -69,7 +70,8 @@ impl Extent {
         Some(changed.map(|changed| *self = changed))
     }
 
-    /// The timestamp before which a loop's packets finish, if the first one finishes at `first`, and how many these may be.
+    /// The timestamp before which a loop's packets finish, if the first one finishes at `first`, and how many these may
+    /// be.
     pub(super) fn limits(&self, first: u128) -> (u128, usize) {
         match self {
             Self::Packets(packets) => (u128::MAX, *packets),
@@ -96,8 +98,9 @@ impl TimeDomain {
         (backlogged as u128 * 1000).saturating_mul(self.given) / u128::from(self.gamma_milli)
     }
 
-    /// A loop is over in which flows' received active times differed by up to `difference`; it was `full` if packets of the domain's flows were left
-    /// over. Halves the domain, or lengthens it by an eighth of the size that was given.
+    /// A loop is over in which flows' received active times differed by up to `difference`; it was `full` if packets of
+    /// the domain's flows were left over. Halves the domain, or lengthens it by an eighth of the size that was
+    /// given.
     pub(super) fn adapt(&mut self, difference: u128, backlogged: usize, full: bool) {
         if difference > self.threshold(backlogged) {
             self.size = (self.size / 2).max(1);

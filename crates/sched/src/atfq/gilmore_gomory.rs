@@ -1,7 +1,7 @@
 //! The order of packets through two resources without a buffer between them that takes the least time.
 //!
-//! Gilmore and Gomory, *Sequencing a one state-variable machine: a solvable case of the traveling salesman problem*, Operations
-//! Research 12(5), 1964; Algorithm 1 of the ATFQ paper.
+//! Gilmore and Gomory, *Sequencing a one state-variable machine: a solvable case of the traveling salesman problem*,
+//! Operations Research 12(5), 1964; Algorithm 1 of the ATFQ paper.
 
 use alloc::vec::Vec;
 
@@ -50,9 +50,9 @@ impl GilmoreGomory {
     /// max(around[1], first of the first job)  +  sum of max(second of a job, first of the next)  +  max(second of the last job, around[0])
     /// ```
     ///
-    /// is least: `around` is a virtual job that closes the order to a ring. `[0, 0]` minimises the makespan on idle resources; equation (9),
-    /// `[largest second time, second time of the job before]`, the time until the first resource is free for good. O(n log n); exact, and
-    /// the same order for the same input.
+    /// is least: `around` is a virtual job that closes the order to a ring. `[0, 0]` minimises the makespan on idle
+    /// resources; equation (9), `[largest second time, second time of the job before]`, the time until the first
+    /// resource is free for good. O(n log n); exact, and the same order for the same input.
     pub fn order(&mut self, jobs: &[[u64; 2]], around: [u64; 2], order: &mut Vec<u32>) {
         let around_at = jobs.len() as u32;
         let cities = || jobs.iter().chain([&around]).zip(0..);

@@ -32,7 +32,8 @@ impl<const M: usize, T: Sequenced<M>> Line<'_, M, T> {
         joined + after.map_or(0, |&k| apart(self.cost(k)))
     }
 
-    /// Move the packet at `last` to the place from `first` on where it adds least; of equal ones to `rather` or else the first.
+    /// Move the packet at `last` to the place from `first` on where it adds least; of equal ones to `rather` or else
+    /// the first.
     fn insert(&self, order: &mut [u32], first: usize, last: usize, rather: usize) {
         let new = self.cost(order[last]);
         let key = |place: usize| {
@@ -53,9 +54,10 @@ impl<const M: usize, T: Sequenced<M>> Line<'_, M, T> {
     }
 }
 
-/// Put the indices of `packets` into `order`, after a packet of the times of `previous`: the longest packets first, each where it adds the least
-/// idle time to the first resource, the first of equal places; and then [`polish`]. More than [`PIECE`] packets are ordered piece by piece, so
-/// that the cost per packet is bounded: O(min(x, 32)) for x packets. Flows do not matter here.
+/// Put the indices of `packets` into `order`, after a packet of the times of `previous`: the longest packets first,
+/// each where it adds the least idle time to the first resource, the first of equal places; and then [`polish`]. More
+/// than [`PIECE`] packets are ordered piece by piece, so that the cost per packet is bounded: O(min(x, 32)) for x
+/// packets. Flows do not matter here.
 pub fn order<const M: usize, T: Sequenced<M>>(packets: &[T], previous: &ResourceVec<M>, order: &mut Vec<u32>) {
     order.clear();
     order.extend(0..packets.len() as u32);

@@ -1,10 +1,12 @@
-//! The order of packets that must keep their flows' order: each flow's packets are merged anew into the others, in the best way there is.
+//! The order of packets that must keep their flows' order: each flow's packets are merged anew into the others, in the
+//! best way there is.
 //!
-//! Merging two sequences so that the gaps are least takes a step for each pair of places, by dynamic programming. To do so for every flow of a loop in turn
-//! costs about as much as trying all moves of single packets, and moves together what belongs together. With two flows the first merge is the best order of all.
+//! Merging two sequences so that the gaps are least takes a step for each pair of places, by dynamic programming. To do
+//! so for every flow of a loop in turn costs about as much as trying all moves of single packets, and moves together
+//! what belongs together. With two flows the first merge is the best order of all.
 //!
-//! Time until the first of two resources is free for good, beyond the best order that keeps flows in turn: mean (and largest) of random loops, times
-//! uniform in 0..=100, every packet different (`crates/testkit/tests/atfq_orders.rs`):
+//! Time until the first of two resources is free for good, beyond the best order that keeps flows in turn: mean (and
+//! largest) of random loops, times uniform in 0..=100, every packet different (`crates/testkit/tests/atfq_orders.rs`):
 //!
 //! | flows | packets | merged | moved one by one |
 //! | --- | --- | --- | --- |
@@ -37,7 +39,8 @@ pub struct Merger {
     own: Vec<u32>,
     /// Of the others.
     others: Vec<u32>,
-    /// By how many others and own packets are placed, and whether the last one is an own one: the least gaps, and whether the one before it is an own one.
+    /// By how many others and own packets are placed, and whether the last one is an own one: the least gaps, and
+    /// whether the one before it is an own one.
     least: Vec<[(u64, bool); 2]>,
 }
 
@@ -55,8 +58,8 @@ impl<'a, const M: usize, T: Sequenced<M>> Line<'a, M, T> {
 }
 
 impl Merger {
-    /// Improve `order`, packets of each flow in turn. More than [`PIECE`] packets are improved piece by piece, at other borders in each pass:
-    /// O(min(x, 32)) for each of x packets.
+    /// Improve `order`, packets of each flow in turn. More than [`PIECE`] packets are improved piece by piece, at other
+    /// borders in each pass: O(min(x, 32)) for each of x packets.
     pub fn improve<const M: usize, T: Sequenced<M>>(
         &mut self,
         packets: &[T],

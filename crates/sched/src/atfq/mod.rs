@@ -1,27 +1,35 @@
-//! `atfq`: active time fairness queueing (Zhang, Li, Guo, Qi, Li, *ATFQ: A Fair and Efficient Packet Scheduling Method in Multi-resource
-//! Environments*).
+//! `atfq`: active time fairness queueing (Zhang, Li, Guo, Qi, Li, *ATFQ: A Fair and Efficient Packet Scheduling Method
+//! in Multi-resource Environments*).
 //!
-//! Shares: equal (weighted) active time, the time for which a flow alone would keep the pipeline if no packet waited between resources. Packets are
-//! taken in scheduling loops, fairly; inside a loop they are ordered so that resources do not wait for each other.
+//! Shares: equal (weighted) active time, the time for which a flow alone would keep the pipeline if no packet waited
+//! between resources. Packets are taken in scheduling loops, fairly; inside a loop they are ordered so that resources
+//! do not wait for each other.
 //!
-//! * Parameters: `loop` = packets of a loop, from 1 (strictly fair) to 1000; default 20. Instead of it `domain` = the active time by weight that a loop spans
-//!   at first, above 0 s, and with that `gamma` = how strictly the domain adapts itself, 0.001 to 1000000, default 10. `per-flow` = most packets of a flow
-//!   in a loop, default all (section III: one). `fill` = `fair` (default), or as published `all`; `newcomers` = `pay` (default), or as published `free`.
-//!   `window` = packets inside the pipeline at most, by default two for each backlogged flow or for each packet of a loop, whichever are more, at least 4 per
-//!   server; without buffers between resources it makes no difference. All but `newcomers` are settable while running, from the next loop on; `loop` and
-//!   `domain` then take the place of each other.
-//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource are not looked at.
-//! * Cost per packet: O(log n + log x) for n backlogged flows and loops of x packets. Ordering costs more, though not more than O(min(x, 32)), with more than two
-//!   resources ([`insertion`]) and where the packets of a flow differ ([`merge`]).
-//! * Longest call: the one that forms a loop, O(x (log n + min(x, 32))). With the default of 20 packets some 300 steps at 10^6 flows: 40 us with two resources and
-//!   mixed packets, 80 us with three, on two busy cores; with 1000 packets 1 to 5 ms.
-//!   Corrections are made one by one, and packets of a removed flow are passed over when their turn in the loop comes.
-//! * Guarantees: received active times by weight of two flows that stay backlogged from the same time on, n in all, differ at the entrance by at most (x / n + 2) L, with L the
-//!   longest total time of a packet by weight, whatever their queues hold; in any interval by at most twice that. Stays backlogged who has a packet whenever a loop is formed. Proofs,
-//!   and what a flow may gain by lying: `docs/theory/atfq.md`.
-//! * A flow can gain: nothing beyond 1.05 by the depth of its queue, new flows, refilling, pauses, small packets first or false estimates
-//!   (the most that a search finds is 1.03, by false estimates; `crates/testkit/tests/atfq_gains.rs`). As published 17 by a deep queue, 4.0 by removing and adding flows,
-//!   and with loops of one packet new flows starve all others.
+//! * Parameters: `loop` = packets of a loop, from 1 (strictly fair) to 1000; default 20. Instead of it `domain` = the
+//!   active time by weight that a loop spans at first, above 0 s, and with that `gamma` = how strictly the domain
+//!   adapts itself, 0.001 to 1000000, default 10. `per-flow` = most packets of a flow in a loop, default all (section
+//!   III: one). `fill` = `fair` (default), or as published `all`; `newcomers` = `pay` (default), or as published
+//!   `free`. `window` = packets inside the pipeline at most, by default two for each backlogged flow or for each packet
+//!   of a loop, whichever are more, at least 4 per server; without buffers between resources it makes no difference.
+//!   All but `newcomers` are settable while running, from the next loop on; `loop` and `domain` then take the place of
+//!   each other.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource
+//!   are not looked at.
+//! * Cost per packet: O(log n + log x) for n backlogged flows and loops of x packets. Ordering costs more, though not
+//!   more than O(min(x, 32)), with more than two resources ([`insertion`]) and where the packets of a flow differ
+//!   ([`merge`]).
+//! * Longest call: the one that forms a loop, O(x (log n + min(x, 32))). With the default of 20 packets some 300 steps
+//!   at 10^6 flows: 40 us with two resources and mixed packets, 80 us with three, on two busy cores; with 1000 packets
+//!   1 to 5 ms. Corrections are made one by one, and packets of a removed flow are passed over when their turn in the
+//!   loop comes.
+//! * Guarantees: received active times by weight of two flows that stay backlogged from the same time on, n in all,
+//!   differ at the entrance by at most (x / n + 2) L, with L the longest total time of a packet by weight, whatever
+//!   their queues hold; in any interval by at most twice that. Stays backlogged who has a packet whenever a loop is
+//!   formed. Proofs, and what a flow may gain by lying: `docs/theory/atfq.md`.
+//! * A flow can gain: nothing beyond 1.05 by the depth of its queue, new flows, refilling, pauses, small packets first
+//!   or false estimates (the most that a search finds is 1.03, by false estimates;
+//!   `crates/testkit/tests/atfq_gains.rs`). As published 17 by a deep queue, 4.0 by removing and adding flows, and with
+//!   loops of one packet new flows starve all others.
 //! * Work conserving if the window is large enough, and there are buffers between the resources.
 //! * Example: `atfq`, `atfq:loop=1`, `atfq:domain=500 us,gamma=20`, `atfq:per-flow=1,fill=all,newcomers=free`.
 //!
@@ -33,36 +41,46 @@
 //! V   = the largest F of any packet that a loop took
 //! ```
 //!
-//! A loop is formed when a packet is asked for and the last one of the loop before has been handed out, of the packets with the smallest F: x of them, or those with F
-//! before the end of the time domain, which begins with the smallest F. Equal ones go to the flow with the lowest index. A loop of x packets ends before the first packet whose
-//! flow has already received as much as another flow will have that has no more packets for the loop ([`Fill`]). Two resources: the order is that
-//! of Gilmore and Gomory ([`gilmore_gomory`]) after the packet handed out last (equation 9), or after nothing if the pipeline is empty. More: the best of
-//! that order, which is the best of all where the paper proves it, and of [`insertion`].
+//! A loop is formed when a packet is asked for and the last one of the loop before has been handed out, of the packets
+//! with the smallest F: x of them, or those with F before the end of the time domain, which begins with the smallest F.
+//! Equal ones go to the flow with the lowest index. A loop of x packets ends before the first packet whose
+//! flow has already received as much as another flow will have that has no more packets for the loop ([`Fill`]). Two
+//! resources: the order is that of Gilmore and Gomory ([`gilmore_gomory`]) after the packet handed out last (equation
+//! 9), or after nothing if the pipeline is empty. More: the best of that order, which is the best of all where the
+//! paper proves it, and of [`insertion`].
 //!
-//! Packets of a flow stay in order: packets that are alike trade places until they are in the order of F, then each flow's packets take the flow's places in
-//! turn. If that changes the order, because a flow's packets differ, each flow's packets are merged anew into the others ([`merge`]).
-//! Loops of 20 packets of five flows, random times: the first resource is free 0.0 % later than in the best order of all if every flow's packets are
-//! alike, and 3.2 % if each packet is different; in the order of F it would be 14 % and 24 % (`crates/testkit/tests/atfq_orders.rs`). The paper's
-//! way, at most one packet of each flow in a loop, costs 1.0 % and 8.6 % there, and is unfair as published: once loops have as many packets as there are flows, each flow
-//! gets a packet a loop, however long. In the paper's setting of 20 flows ATFQ-20 then has utilisations of 99.9 % and 37 %, not the paper's 96 % and 69 %,
-//! which several packets of a flow in a loop do give. With `fill=fair` it is fair, and loops are shorter.
+//! Packets of a flow stay in order: packets that are alike trade places until they are in the order of F, then each
+//! flow's packets take the flow's places in turn. If that changes the order, because a flow's packets differ, each
+//! flow's packets are merged anew into the others ([`merge`]). Loops of 20 packets of five flows, random times: the
+//! first resource is free 0.0 % later than in the best order of all if every flow's packets are alike, and 3.2 % if
+//! each packet is different; in the order of F it would be 14 % and 24 % (`crates/testkit/tests/atfq_orders.rs`). The
+//! paper's way, at most one packet of each flow in a loop, costs 1.0 % and 8.6 % there, and is unfair as published:
+//! once loops have as many packets as there are flows, each flow gets a packet a loop, however long. In the paper's
+//! setting of 20 flows ATFQ-20 then has utilisations of 99.9 % and 37 %, not the paper's 96 % and 69 %, which several
+//! packets of a flow in a loop do give. With `fill=fair` it is fair, and loops are shorter.
 //!
 //! Differences from the paper, with reasons:
-//! * A loop ends where a flow has no more packets in it. "All the packets in the queue will be processed in one scheduling loop" gives each flow what its queue holds: of two
-//!   flows that always have packets, the one with a queue of 200 gets nine times as much as the one with a queue of 2. `fill=all` is as published.
-//! * A flow that becomes backlogged pays for its first packet, its total time, from V on, where the last packet of the present loop ends. By equation (1) it ends at V: a new flow
-//!   for every packet is never charged. `newcomers=free` is as published, with V the largest F of any packet handed out.
+//! * A loop ends where a flow has no more packets in it. "All the packets in the queue will be processed in one
+//!   scheduling loop" gives each flow what its queue holds: of two flows that always have packets, the one with a queue
+//!   of 200 gets nine times as much as the one with a queue of 2. `fill=all` is as published.
+//! * A flow that becomes backlogged pays for its first packet, its total time, from V on, where the last packet of the
+//!   present loop ends. By equation (1) it ends at V: a new flow for every packet is never charged. `newcomers=free` is
+//!   as published, with V the largest F of any packet handed out.
 //! * Weights: active time counts divided by them.
-//! * V is held when the pipeline is empty; the paper maps a flow to 0 then. Flows that were served before would wait for all that they had used.
-//! * A returning flow is mapped to V only if that is more than its own timestamps give. By equation (1) alone, a flow that sends its next packet when the last is
-//!   served would have V for each of them, and be served all the time. A flow whose next packet comes before the next loop goes on where it stands: it may be
-//!   behind V, by the packets that others have in the loop.
+//! * V is held when the pipeline is empty; the paper maps a flow to 0 then. Flows that were served before would wait
+//!   for all that they had used.
+//! * A returning flow is mapped to V only if that is more than its own timestamps give. By equation (1) alone, a flow
+//!   that sends its next packet when the last is served would have V for each of them, and be served all the time. A
+//!   flow whose next packet comes before the next loop goes on where it stands: it may be behind V, by the packets that
+//!   others have in the loop.
 //! * A loop may begin while packets of the loop before are in the pipeline: equation (9) is about just that.
-//! * The threshold is flows * domain / gamma with the domain as given, not its present size. With the present size, equation (14) has no rest point: the difference
-//!   grows in proportion to the size, as the threshold does, so that the size runs off to one side. The difference is the largest one that arises inside
-//!   the loop by its order, and to what was served before. A domain above the threshold is halved; else, if it was used up, it grows by an eighth of what was given. At most 1000 packets
-//!   are in a loop.
-//! * Measured times: when a packet leaves the pipeline, its flow's charge for it is replaced by what it really added. A packet counts at least 1 ns.
+//! * The threshold is flows * domain / gamma with the domain as given, not its present size. With the present size,
+//!   equation (14) has no rest point: the difference grows in proportion to the size, as the threshold does, so that
+//!   the size runs off to one side. The difference is the largest one that arises inside the loop by its order, and to
+//!   what was served before. A domain above the threshold is halved; else, if it was used up, it grows by an eighth of
+//!   what was given. At most 1000 packets are in a loop.
+//! * Measured times: when a packet leaves the pipeline, its flow's charge for it is replaced by what it really added. A
+//!   packet counts at least 1 ns.
 
 use alloc::vec::Vec;
 
@@ -310,8 +328,8 @@ impl<const M: usize> Atfq<M> {
         self.order.reverse();
     }
 
-    /// The most by which, while the loop's packets are handed out in order, what one flow has received exceeds what another one has whose packet is
-    /// still to come; `received` is the most that one has before.
+    /// The most by which, while the loop's packets are handed out in order, what one flow has received exceeds what
+    /// another one has whose packet is still to come; `received` is the most that one has before.
     fn difference(&self, received: u128) -> u128 {
         let (mut most, mut difference) = (received, 0);
         for packet in self.order.iter().map(|&k| &self.looped[k as usize]) {
@@ -321,8 +339,8 @@ impl<const M: usize> Atfq<M> {
         difference
     }
 
-    /// Whether the pipeline has room for one more packet. By default it takes the packets of two loops, so that of two orders, each good for
-    /// its loop, the first resource can be as far ahead of the last one as they have it.
+    /// Whether the pipeline has room for one more packet. By default it takes the packets of two loops, so that of two
+    /// orders, each good for its loop, the first resource can be as far ahead of the last one as they have it.
     fn has_room(&self) -> bool {
         let packets = match self.rules.extent {
             Extent::Packets(packets) => packets,
@@ -345,7 +363,8 @@ impl<const M: usize> Discipline<M> for Atfq<M> {
             // After nothing was to do at all the present loop is over too.
             self.loops += u64::from(self.backlogged == 0 && self.inside.is_empty());
             self.backlogged += 1;
-            // A flow that had packets in the present loop has been backlogged throughout, as far as loops are concerned.
+            // A flow that had packets in the present loop has been backlogged throughout, as far as loops are
+            // concerned.
             if self.rules.newcomers == Newcomers::Free || chain.in_loop != self.loops {
                 chain.returns(self.virtual_time);
             }

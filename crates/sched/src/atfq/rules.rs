@@ -7,7 +7,8 @@ use crate::spec::{Spec, SpecError, choice};
 /// How far a loop of a number of packets reaches where a flow has no more packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Fill {
-    /// No packet is taken that would begin, in its flow's active time, where some flow of the loop has no more packets or later.
+    /// No packet is taken that would begin, in its flow's active time, where some flow of the loop has no more packets
+    /// or later.
     #[default]
     Fair,
     /// As published: all that wait, if these are fewer than a loop holds.

@@ -30,9 +30,9 @@ pub struct Sequencer {
 }
 
 impl Sequencer {
-    /// Put the indices of `loop_packets` into `order` so that the first resource is soon free for good, after a packet with the times of
-    /// `previous`. Packets that are alike, and packets of one flow, keep their order. O(x log x) for x packets, and O(x) more for each of the first 32 where the
-    /// order is not known to be the best.
+    /// Put the indices of `loop_packets` into `order` so that the first resource is soon free for good, after a packet
+    /// with the times of `previous`. Packets that are alike, and packets of one flow, keep their order. O(x log x)
+    /// for x packets, and O(x) more for each of the first 32 where the order is not known to be the best.
     pub fn order<const M: usize, T: Sequenced<M>>(
         &mut self,
         loop_packets: &[T],
@@ -57,8 +57,8 @@ impl Sequencer {
 
     /// The order of least gaps among that of insertion and M - 1 of Gilmore and Gomory, [polished](insertion::polish).
     ///
-    /// Time until the first resource is free for good, beyond the least possible, and that of packets in any order: mean (and largest) of 1000
-    /// random loops, times uniform in 0..=100 (`crates/testkit/tests/atfq_orders.rs`):
+    /// Time until the first resource is free for good, beyond the least possible, and that of packets in any order:
+    /// mean (and largest) of 1000 random loops, times uniform in 0..=100 (`crates/testkit/tests/atfq_orders.rs`):
     ///
     /// | packets | 3 resources | any order | 4 resources | any order |
     /// | --- | --- | --- | --- | --- |
@@ -93,9 +93,11 @@ impl Sequencer {
         self.candidate = candidate;
     }
 
-    /// The order of Gilmore and Gomory for two of the sums of which equation (3) is the largest difference: the times on the first `up_to` resources, and
-    /// on as many from the second one on. It has the least gaps if that difference is nowhere smaller than the others: with `up_to` 1 if every
-    /// later resource takes none of the packets longer than the one before it takes any (section IV-B, by which it is the best order for CPU, memory and link).
+    /// The order of Gilmore and Gomory for two of the sums of which equation (3) is the largest difference: the times
+    /// on the first `up_to` resources, and on as many from the second one on. It has the least gaps if that
+    /// difference is nowhere smaller than the others: with `up_to` 1 if every later resource takes none of the
+    /// packets longer than the one before it takes any (section IV-B, by which it is the best order for CPU, memory and
+    /// link).
     fn gilmore_gomory<const M: usize, T: Sequenced<M>>(
         &mut self,
         up_to: usize,
@@ -112,7 +114,8 @@ impl Sequencer {
         self.gilmore_gomory.order(&self.jobs, [longest, times(previous)[1]], order);
     }
 
-    /// Deal out the places that packets of equal keys have in the order to these packets as they come; whether that changes the order.
+    /// Deal out the places that packets of equal keys have in the order to these packets as they come; whether that
+    /// changes the order.
     fn keep_in_turn<K: Ord>(&mut self, order: &mut [u32], key: impl Fn(u32) -> K) -> bool {
         let everything = 0..order.len() as u32;
         self.places.clear();

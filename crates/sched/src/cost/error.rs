@@ -2,7 +2,8 @@
 
 use dovetail_units::Duration;
 
-/// Prediction errors, summed exactly: 128-bit integers cannot overflow by 2^64 packets of times that differ by less than 2^63 ns.
+/// Prediction errors, summed exactly: 128-bit integers cannot overflow by 2^64 packets of times that differ by less
+/// than 2^63 ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PredictionError {
     packets: u64,
@@ -54,7 +55,8 @@ impl PredictionError {
         (self.relative_packets > 0).then(|| self.relative_ppm as f64 / self.relative_packets as f64 / 1e6)
     }
 
-    /// Sum of |predicted - actual| over the sum of actual: the relative error of long packets counts more; `None` without time.
+    /// Sum of |predicted - actual| over the sum of actual: the relative error of long packets counts more; `None`
+    /// without time.
     pub fn weighted_relative(&self) -> Option<f64> {
         (self.actual_ns > 0).then(|| self.absolute_ns as f64 / self.actual_ns as f64)
     }

@@ -1,22 +1,23 @@
 //! A line `a * size + b` through what was observed, by least squares with exponential forgetting.
 //!
-//! Kept are the weighted means of sizes and times, the variance of sizes and their covariance with times; an observation (x, y) with
-//! gain g changes them by
+//! Kept are the weighted means of sizes and times, the variance of sizes and their covariance with times; an
+//! observation (x, y) with gain g changes them by
 //!
 //! ```text
 //! dx = x - mx, dy = y - my          mx += g dx, my += g dy
 //! var = (1 - g) (var + g dx^2)      cov = (1 - g) (cov + g dx dy)      a = cov / var, b = my - a mx
 //! ```
 //!
-//! g is 1/k (to 10^-6) at the k-th observation as long as that is above alpha, then alpha: at first the least squares of all there is,
-//! then of some 2 / alpha packets. As deviations from the means are summed, and everything fades, nothing cancels and nothing grows:
-//! the state is of fixed size and as precise after a year as on the first day.
+//! g is 1/k (to 10^-6) at the k-th observation as long as that is above alpha, then alpha: at first the least squares
+//! of all there is, then of some 2 / alpha packets. As deviations from the means are summed, and everything fades,
+//! nothing cancels and nothing grows: the state is of fixed size and as precise after a year as on the first day.
 //!
-//! Means count 2^-20 bytes and 2^-12 ns, variances 2^-24 of their units, the slope 2^-20 ns per byte; rounding to the nearest adds at most
-//! 1 / (2 alpha) units to means and, where it is done twice per packet, 1 / alpha to variance and covariance. With alpha = 1 nothing is left of either, and the
-//! newest time is predicted for every size. While the sizes seen do not tell a slope (a variance below 1/16 square byte), the last one that was known
-//! is kept, at first 0. Sizes count at most 2^24 bytes. An estimate is never below zero. Before the first observation of a key
-//! `first` is predicted, by default zero.
+//! Means count 2^-20 bytes and 2^-12 ns, variances 2^-24 of their units, the slope 2^-20 ns per byte; rounding to the
+//! nearest adds at most 1 / (2 alpha) units to means and, where it is done twice per packet, 1 / alpha to variance and
+//! covariance. With alpha = 1 nothing is left of either, and the newest time is predicted for every size. While the
+//! sizes seen do not tell a slope (a variance below 1/16 square byte), the last one that was known is kept, at first 0.
+//! Sizes count at most 2^24 bytes. An estimate is never below zero. Before the first observation of a key `first` is
+//! predicted, by default zero.
 
 use dovetail_units::Duration;
 
@@ -26,7 +27,8 @@ use crate::contract::LONGEST_TIME;
 /// How to fit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FitParameters {
-    /// The part of the newest observation, in millionths: 1,000 to 1,000,000. Values beyond count as the nearest of these.
+    /// The part of the newest observation, in millionths: 1,000 to 1,000,000. Values beyond count as the nearest of
+    /// these.
     pub alpha: u32,
     /// What is predicted before the first observation.
     pub first: Linear,
@@ -112,8 +114,8 @@ fn millionths(value: i128) -> i128 {
     (divided_by_million((value ^ sign) as u128) as i128) ^ sign
 }
 
-/// `value / 1_000_000`, digit by digit to the base 2^32: division of 64 bits by a constant is a multiplication, that of 128 bits takes
-/// ten times as long, and there are four for every packet.
+/// `value / 1_000_000`, digit by digit to the base 2^32: division of 64 bits by a constant is a multiplication, that of
+/// 128 bits takes ten times as long, and there are four for every packet.
 fn divided_by_million(value: u128) -> u128 {
     const MILLION: u64 = super::MILLION as u64;
     let (high, low) = ((value >> 64) as u64, value as u64);

@@ -1,15 +1,16 @@
 //! Estimates of processing times, before a packet is processed, and what the truth teaches.
 //!
-//! * [`Prediction`]: which kind of estimate, as written: `oracle`, `0.015 us/B + 84.5 us`, `ses:alpha=0.4,scale=payload`, `fit`.
+//! * [`Prediction`]: which kind of estimate, as written: `oracle`, `0.015 us/B + 84.5 us`,
+//!   `ses:alpha=0.4,scale=payload`, `fit`.
 //! * [`Estimator`]: it at work on one resource: [`estimate`](Estimator::estimate) a packet when it arrives,
-//!   [`observe`](Estimator::observe) it when it has been processed. Keys are dense indices of the caller's: flows or classes, as
-//!   [`Prediction::per`] says.
+//!   [`observe`](Estimator::observe) it when it has been processed. Keys are dense indices of the caller's: flows or
+//!   classes, as [`Prediction::per`] says.
 //! * [`Resize`]: how many bytes come out of processing per byte that goes in.
 //! * [`PredictionError`]: how far estimates were off.
 //!
-//! Nothing here reads a clock. Everything is O(1) and an integer; memory is taken when a key is first observed, never per packet.
-//! What is remembered fades exponentially, so neither size nor precision changes with uptime. Times count at most
-//! [`LONGEST_TIME`].
+//! Nothing here reads a clock. Everything is O(1) and an integer; memory is taken when a key is first observed, never
+//! per packet. What is remembered fades exponentially, so neither size nor precision changes with uptime. Times count
+//! at most [`LONGEST_TIME`].
 
 mod error;
 mod fit;
@@ -68,8 +69,8 @@ impl Estimator {
         }
     }
 
-    /// How long a packet of `size` bytes and this key will take, to the nearest nanosecond. `truth` is what only the oracle looks
-    /// at; a caller that does not know it passes anything. O(1).
+    /// How long a packet of `size` bytes and this key will take, to the nearest nanosecond. `truth` is what only the
+    /// oracle looks at; a caller that does not know it passes anything. O(1).
     pub fn estimate(&self, key: u32, size: u32, truth: Duration) -> Duration {
         let time = match self {
             Self::Oracle => truth,

@@ -24,11 +24,12 @@ pub enum Per {
 ///
 /// * `oracle`: they are known.
 /// * `0.015 us/B + 84.5 us`, or with `linear:` before it: a fixed line.
-/// * `ses:alpha=0.4,scale=header,first=..,per=flow`: single exponential smoothing. `alpha` in (0, 1] to 10^-6, default 0.4; `scale` =
-///   `header` (default) or `payload`; `first` = what is predicted before the first observation, a time such as `20 us`, with
-///   `scale=payload` a time per byte such as `0.1 us/B` (default: zero, and the first observation is taken whole).
-/// * `fit:alpha=0.02,first=..,per=flow`: least squares with forgetting. `alpha` in [0.001, 1] to 10^-6, default 0.02; `first` = a line,
-///   default `0 us`.
+/// * `ses:alpha=0.4,scale=header,first=..,per=flow`: single exponential smoothing. `alpha` in (0, 1] to 10^-6, default
+///   0.4; `scale` = `header` (default) or `payload`; `first` = what is predicted before the first observation, a time
+///   such as `20 us`, with `scale=payload` a time per byte such as `0.1 us/B` (default: zero, and the first observation
+///   is taken whole).
+/// * `fit:alpha=0.02,first=..,per=flow`: least squares with forgetting. `alpha` in [0.001, 1] to 10^-6, default 0.02;
+///   `first` = a line, default `0 us`.
 /// * `per` = `flow` (default) or `class`: whose observations count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Prediction {

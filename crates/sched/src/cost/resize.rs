@@ -2,9 +2,9 @@
 
 use super::{Keyed, PLACES, smoothed};
 
-/// Bytes after processing per byte before it, for every key on its own: the ratio of the averages, both by exponential smoothing,
-/// so that a flow of many small packets and few large ones is right in bytes. Before the first observation it is one, as in the
-/// paper; the first observation is taken whole.
+/// Bytes after processing per byte before it, for every key on its own: the ratio of the averages, both by exponential
+/// smoothing, so that a flow of many small packets and few large ones is right in bytes. Before the first observation
+/// it is one, as in the paper; the first observation is taken whole.
 ///
 /// Averages count 2^-20 bytes and are rounded to the nearest; see [`Ses`](super::Ses) for what that makes.
 #[derive(Clone, Debug)]
@@ -15,7 +15,8 @@ pub struct Resize {
 }
 
 impl Resize {
-    /// With this part of the newest observation, in millionths: 1 to 1,000,000. Values beyond count as the nearest of these.
+    /// With this part of the newest observation, in millionths: 1 to 1,000,000. Values beyond count as the nearest of
+    /// these.
     pub fn new(alpha: u32) -> Self {
         Self { alpha: alpha.clamp(1, 1_000_000), means: Keyed::new() }
     }

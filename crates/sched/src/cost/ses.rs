@@ -4,16 +4,17 @@
 //! F_t+1 = SF (alpha X_t + (1 - alpha) F_t)        SF = 1 or L_t+1 / L_t
 //! ```
 //!
-//! X is a packet's true time, F its prediction, L its length. With payload scaling both sides are divided by the length: what is
-//! smoothed is time per byte, so that any number of packets may arrive before the truth of the first is known, in any order of
-//! lengths; with one packet at a time it is equation (2) to the letter.
+//! X is a packet's true time, F its prediction, L its length. With payload scaling both sides are divided by the
+//! length: what is smoothed is time per byte, so that any number of packets may arrive before the truth of the first is
+//! known, in any order of lengths; with one packet at a time it is equation (2) to the letter.
 //!
-//! Levels count 2^-20 ns (per byte) and are rounded to the nearest unit, so that they stay within 1 / (2 alpha) units of the exact
-//! recursion for ever: half a nanosecond (per byte) at the smallest alpha of 10^-6, 1.2 10^-6 ns at 0.4. A packet of no bytes counts as one byte.
+//! Levels count 2^-20 ns (per byte) and are rounded to the nearest unit, so that they stay within 1 / (2 alpha) units
+//! of the exact recursion for ever: half a nanosecond (per byte) at the smallest alpha of 10^-6, 1.2 10^-6 ns at 0.4. A
+//! packet of no bytes counts as one byte.
 //!
-//! Cold start. The papers set F to zero and smooth from there, which keeps predictions too low for some 1 / alpha packets. Here the
-//! first observation is taken whole, and zero is predicted before it. With `first` that is predicted before the
-//! first observation, and smoothed with it: `first=0 s` is what the papers do.
+//! Cold start. The papers set F to zero and smooth from there, which keeps predictions too low for some 1 / alpha
+//! packets. Here the first observation is taken whole, and zero is predicted before it. With `first` that is predicted
+//! before the first observation, and smoothed with it: `first=0 s` is what the papers do.
 
 use dovetail_units::Duration;
 

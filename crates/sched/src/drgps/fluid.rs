@@ -1,11 +1,12 @@
 //! The DRGPS fluid in the background, kept in virtual time.
 //!
-//! Every backlogged flow advances at the rate of the virtual time V, so the order in which head packets end is that of their finish
-//! tags, whatever the rate is: a heap of them is all that an event needs, and no flow but the one whose head ends is visited.
+//! Every backlogged flow advances at the rate of the virtual time V, so the order in which head packets end is that of
+//! their finish tags, whatever the rate is: a heap of them is all that an event needs, and no flow but the one whose
+//! head ends is visited.
 //!
-//! The rate is `V' = 1 / max_r load_r`, `load_r = sum of w_i tbar_ir`. Time that has passed is kept as work, in units of a tick times a
-//! load, and V moves by work / load in whole ticks; what is left over stays work. So nothing is rounded away, and the fluid
-//! does exactly as much as time has passed.
+//! The rate is `V' = 1 / max_r load_r`, `load_r = sum of w_i tbar_ir`. Time that has passed is kept as work, in units
+//! of a tick times a load, and V moves by work / load in whole ticks; what is left over stays work. So nothing is
+//! rounded away, and the fluid does exactly as much as time has passed.
 //!
 //! Ranges, for 2^32 flows of weights up to 2^30 thousandths: tags are below 2^96 ticks, a load below 2^93, and the
 //! nanoseconds of a [`Time`] are less than 2^127 of work. A distance times a load may be more than 128 bits hold, and
@@ -74,7 +75,8 @@ impl<const M: usize> DrgpsFlow<M> {
         self.correction = self.correction.saturating_add(nanos).clamp(-MOST_OWED, MOST_OWED);
     }
 
-    /// A head packet's service in nanoseconds, with what earlier packets took more or less than estimated: at least one.
+    /// A head packet's service in nanoseconds, with what earlier packets took more or less than estimated: at least
+    /// one.
     fn corrected(&mut self, service: i64) -> i64 {
         let total = service.saturating_add(self.correction);
         self.correction = total.saturating_sub(1).min(0);
@@ -82,7 +84,8 @@ impl<const M: usize> DrgpsFlow<M> {
     }
 }
 
-/// tbar_r = time on r / dominant time in units of 2^-31, to the nearest. A packet of no time counts as one of the first resource.
+/// tbar_r = time on r / dominant time in units of 2^-31, to the nearest. A packet of no time counts as one of the first
+/// resource.
 fn normalised<const M: usize>(cost: &ResourceVec<M>) -> [u32; M] {
     let dominant = cost.dominant_resource();
     let longest = cost.dominant_time().as_nanos();
@@ -204,8 +207,8 @@ impl<const M: usize> Fluid<M> {
         state.correction = state.correction.max(0);
         self.bring_up_to_date();
         self.busy_periods += u64::from(self.is_empty());
-        // What was left below a tick counts until the fluid rests, so that flows that come and go lose nothing, and no longer, so that it
-        // never has more to do since its last rest than there was.
+        // What was left below a tick counts until the fluid rests, so that flows that come and go lose nothing, and no
+        // longer, so that it never has more to do since its last rest than there was.
         state.finish = match state.busy_period == self.busy_periods {
             true => state.finish.at_tick(self.virtual_time),
             false => Tag::at(self.virtual_time),

@@ -1,26 +1,29 @@
 //! `drgps`: packet by packet after the DRGPS fluid (Wang, Liang, Li, IWQoS 2013).
 //!
-//! Shares: at every moment equal (weighted) dominant shares. A fluid serves the first packet of every backlogged flow on all resources
-//! at once, as much as no resource forbids; packets enter the pipeline in an order that follows it.
+//! Shares: at every moment equal (weighted) dominant shares. A fluid serves the first packet of every backlogged flow
+//! on all resources at once, as much as no resource forbids; packets enter the pipeline in an order that follows it.
 //!
-//! * Parameters: `order` = `finish` (default): of the packets that have started in the fluid, the one that ends first there (DRWF2Q, worst-case
-//!   fair); or `start`: the one that started first (start-time tracking).
+//! * Parameters: `order` = `finish` (default): of the packets that have started in the fluid, the one that ends first
+//!   there (DRWF2Q, worst-case fair); or `start`: the one that started first (start-time tracking).
 //! * Any number m of resources.
-//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource are not looked at.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource
+//!   are not looked at.
 //! * Cost per packet: O(log n + m) amortised for n backlogged flows.
 //! * Longest call: as many ends of packets in the fluid as came since the last one, each O(log n + m), up to 256 of few
 //!   flows and 16 of 10^6 ([`most_events`](crate::one_resource::most_events)); see *The fluid may lag*.
 //! * A flow can gain: without limit by a new flow for every tiny packet, while the old ones stay. The fluid still owes
 //!   each of them a share when its packet has long left; with ever more of them V hardly moves, and what starts and
-//!   ends next there is the next new flow's packet. A flow that is removed takes with it what the fluid had still to serve
-//!   of packets that were handed out: with flows of other bottlenecks that gains up to 1.3, by search.
-//! * Guarantees with exact times, S and F a packet's start and finish in the fluid, L the longest time of any packet on any resource, L_0 on
-//!   the first, n flows, resource 0 of one server that takes a packet whenever there is one. No packet enters before S.
-//!   `finish`: it leaves resource 0 by F + L_0, however many flows there are, and resource r by F + (r (2 n + 1) + 2) L. `start`:
-//!   it enters by S + (n - 1) L_0 and leaves resource r by S + (r + 1) n L. An instant between two nanoseconds counts as the next one. With
-//!   one resource `finish` is WF2Q and keeps its bound: every packet ends at most one longest packet after it does in GPS. See
+//!   ends next there is the next new flow's packet. A flow that is removed takes with it what the fluid had still to
+//!   serve of packets that were handed out: with flows of other bottlenecks that gains up to 1.3, by search.
+//! * Guarantees with exact times, S and F a packet's start and finish in the fluid, L the longest time of any packet on
+//!   any resource, L_0 on the first, n flows, resource 0 of one server that takes a packet whenever there is one. No
+//!   packet enters before S. `finish`: it leaves resource 0 by F + L_0, however many flows there are, and resource r by
+//!   F + (r (2 n + 1) + 2) L. `start`: it enters by S + (n - 1) L_0 and leaves resource r by S + (r + 1) n L. An
+//!   instant between two nanoseconds counts as the next one. With one resource `finish` is WF2Q and keeps its bound:
+//!   every packet ends at most one longest packet after it does in GPS. See
 //!   `dovetail_model::bounds::drgps_exit_by_finish_s` and its neighbours.
-//! * Work conserving on one resource (exact times). On more it waits until a packet has started in the fluid ([`Next::At`](crate::Next::At)).
+//! * Work conserving on one resource (exact times). On more it waits until a packet has started in the fluid
+//!   ([`Next::At`](crate::Next::At)).
 //! * Example: `drgps`, `drgps:order=start`.
 //!
 //! The fluid:
@@ -31,29 +34,31 @@
 //! F_k    = max( V(a_k), F_k-1 ) + (dominant time) / w               flow i has the dominant share w_i d
 //! ```
 //!
-//! *Not O(n) per packet.* d changes whenever any first packet does, but F does not depend on d: a heap of finish tags says
-//! which first packet ends next, in virtual time. When it has ended, its part of the m sums is exchanged for the next packet's, d is
-//! their maximum, and only then is V's rate another. No other flow is visited.
+//! *Not O(n) per packet.* d changes whenever any first packet does, but F does not depend on d: a heap of finish tags
+//! says which first packet ends next, in virtual time. When it has ended, its part of the m sums is exchanged for the
+//! next packet's, d is their maximum, and only then is V's rate another. No other flow is visited.
 //!
-//! *Why `finish`.* Both orders keep every flow's long-run share, and `start` is the cheaper one. But after its start in the fluid a
-//! packet may have to wait for one of each other flow, whatever its weight; by finish a heavy flow's packets pass those that have long to
-//! go, and none leaves resource 0 later than one packet after the fluid. In a search for bad cases (up to 8 flows, 2 million packets for each
-//! number) packets left the first of 1, 2, 3, 4 resources up to 1.0 L_0 after their finish in the fluid, by `start` up to 7.0 L_0; and the last
-//! one up to 1.0, 7.9, 9.5, 9.3 L after it, by `start` up to 7.0, 8.9, 10.3, 11.3 L.
+//! *Why `finish`.* Both orders keep every flow's long-run share, and `start` is the cheaper one. But after its start in
+//! the fluid a packet may have to wait for one of each other flow, whatever its weight; by finish a heavy flow's
+//! packets pass those that have long to go, and none leaves resource 0 later than one packet after the fluid. In a
+//! search for bad cases (up to 8 flows, 2 million packets for each number) packets left the first of 1, 2, 3, 4
+//! resources up to 1.0 L_0 after their finish in the fluid, by `start` up to 7.0 L_0; and the last one up to 1.0, 7.9,
+//! 9.5, 9.3 L after it, by `start` up to 7.0, 8.9, 10.3, 11.3 L.
 //!
-//! *Why it waits.* If nothing that waits has started in the fluid, everything that the fluid serves is in the pipeline already. With one resource this
-//! does not happen while that is free: the fluid has done as much as it has. With more, a packet that needs the first resource little leaves it
-//! long before the fluid is done with it. To go on with the next would let that resource run ahead of the others without limit, with
-//! a growing buffer in between, and give service that a flow that comes then can no longer share. `tradeoff` waits likewise.
+//! *Why it waits.* If nothing that waits has started in the fluid, everything that the fluid serves is in the pipeline
+//! already. With one resource this does not happen while that is free: the fluid has done as much as it has. With more,
+//! a packet that needs the first resource little leaves it long before the fluid is done with it. To go on with the
+//! next would let that resource run ahead of the others without limit, with a growing buffer in between, and give
+//! service that a flow that comes then can no longer share. `tradeoff` waits likewise.
 //!
 //! *The fluid may lag.* When more packets have ended in the fluid than a call ends, its clock stands at the last of
 //! them, and what happens meets it there: an arriving packet starts as of then. Every packet comes by a call and ends
 //! once, so the fluid has caught up after N / (most - 1) calls, N the packets in it; at once when nothing waits and the
-//! fluid has surely emptied, as the sum of the times of its heads tells. Meanwhile F and S are those of this fluid, and by
-//! finish a packet leaves resource 0 by F + lag + L_0: what is served between the last packet before it that ends later
-//! in the fluid and itself, had not started there when that one was chosen, and the fluid stood at most the lag back.
-//! The other bounds are those of a fluid that does not lag. If of all that wait none has started because of the lag, the
-//! packet that starts first does so at once, before its time; its flow's tags are the same as ever.
+//! fluid has surely emptied, as the sum of the times of its heads tells. Meanwhile F and S are those of this fluid, and
+//! by finish a packet leaves resource 0 by F + lag + L_0: what is served between the last packet before it that ends
+//! later in the fluid and itself, had not started there when that one was chosen, and the fluid stood at most the lag
+//! back. The other bounds are those of a fluid that does not lag. If of all that wait none has started because of the
+//! lag, the packet that starts first does so at once, before its time; its flow's tags are the same as ever.
 //!
 //! *Numbers.* All are integers. V and tags count 2^-22 ns. tbar is rounded to a multiple of 2^-31: the fluid is that of
 //! packets whose times on other resources than the dominant one are wrong by up to 2^-32 of the dominant time, so V' is
@@ -61,15 +66,17 @@
 //! that is too short for a tick of V is kept. What a division by a weight leaves below one tick goes to the flow's next
 //! packet until the fluid rests.
 //!
-//! Differences from the paper, with reasons. The text of the paper was not at hand; the fluid is that of its abstract and of published
-//! descriptions of it.
-//! * Measured costs: what a packet took more or less on its dominant resource is added to the flow's next packet in the fluid.
-//!   This keeps the fluid's pace; a wrong proportion between resources stays wrong. Until then the fluid runs on the estimate: with one that
-//!   is too long resources idle for the difference, once and not for every packet. A flow that leaves the fluid keeps debts
-//!   but no credit.
-//! * A packet counts at least one nanosecond, so that a flow of packets of no time gives way; one of no time at all counts as one of resource 0.
+//! Differences from the paper, with reasons. The text of the paper was not at hand; the fluid is that of its abstract
+//! and of published descriptions of it.
+//! * Measured costs: what a packet took more or less on its dominant resource is added to the flow's next packet in the
+//!   fluid. This keeps the fluid's pace; a wrong proportion between resources stays wrong. Until then the fluid runs on
+//!   the estimate: with one that is too long resources idle for the difference, once and not for every packet. A flow
+//!   that leaves the fluid keeps debts but no credit.
+//! * A packet counts at least one nanosecond, so that a flow of packets of no time gives way; one of no time at all
+//!   counts as one of resource 0.
 //! * A changed weight holds at once, for what is left of the packet that is first in the fluid.
-//! * Ties, which the definition leaves open: equal finishes go by the flow's index, equal starts in order of arrival or of the finishes before.
+//! * Ties, which the definition leaves open: equal finishes go by the flow's index, equal starts in order of arrival or
+//!   of the finishes before.
 
 mod eligible;
 mod fluid;

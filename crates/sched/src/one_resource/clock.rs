@@ -19,8 +19,8 @@ pub fn most_events(flows: usize) -> usize {
 
 /// The virtual time V of a fluid server: `dV = work / (sum of the weights of the active flows)`.
 ///
-/// A flow may have an end, the virtual time at which it ceases to be active. The arithmetic is exact: work that is too little for a
-/// tick is kept, in units that do not depend on the weights.
+/// A flow may have an end, the virtual time at which it ceases to be active. The arithmetic is exact: work that is too
+/// little for a tick is kept, in units that do not depend on the weights.
 ///
 /// No call passes more than [`most_events`] ends. By [`advance`](Self::advance) the work that is left then waits for
 /// later calls, and V with it: the clock [lags](Self::lags).

@@ -1,7 +1,8 @@
-//! What the disciplines that share one resource of the pipeline have in common: which resource, what a packet is charged, and a fluid clock.
+//! What the disciplines that share one resource of the pipeline have in common: which resource, what a packet is
+//! charged, and a fluid clock.
 //!
-//! A packet that needs no time on the resource counts as one nanosecond there: with nothing at all, a flow of such packets would
-//! never give way.
+//! A packet that needs no time on the resource counts as one nanosecond there: with nothing at all, a flow of such
+//! packets would never give way.
 
 mod clock;
 

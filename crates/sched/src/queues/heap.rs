@@ -58,8 +58,8 @@ pub type TagHeap = IndexedHeap<u128, Packed>;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unfinished;
 
-/// A min-heap of keys and flow indices; every operation but [`peek`](Self::peek) and [`clear`](Self::clear) is O(log n). Equal keys come out by
-/// flow index.
+/// A min-heap of keys and flow indices; every operation but [`peek`](Self::peek) and [`clear`](Self::clear) is O(log
+/// n). Equal keys come out by flow index.
 #[derive(Clone, Debug)]
 pub struct IndexedHeap<K, E = (K, u32)> {
     entries: Vec<E>,
@@ -133,9 +133,10 @@ impl<K: Copy + Ord, E: Entry<K>> IndexedHeap<K, E> {
         }
     }
 
-    /// The smallest key and its flow where keys are [lowered](Self::lower) only: `key` tells the key of a flow, which is none below the one in the heap, or
-    /// that the flow shall not be in. What has come first with another key moves once, which takes one off `moves`; the error is that they do not
-    /// suffice, and leaves the rest to the next call. Amortised O(log n).
+    /// The smallest key and its flow where keys are [lowered](Self::lower) only: `key` tells the key of a flow, which
+    /// is none below the one in the heap, or that the flow shall not be in. What has come first with another key
+    /// moves once, which takes one off `moves`; the error is that they do not suffice, and leaves the rest to the
+    /// next call. Amortised O(log n).
     pub fn first(&mut self, moves: &mut usize, key: impl Fn(u32) -> Option<K>) -> Result<Option<(K, u32)>, Unfinished> {
         loop {
             let Some((before, flow)) = self.peek() else { return Ok(None) };

@@ -7,7 +7,8 @@ use crate::contract::FlowId;
 use crate::steps;
 
 /// Flows in the order in which their packets are to be served, with a note of each. Every operation is O(1), but
-/// [`forget`](Self::forget): an entry is in two lists, of all and of its flow's, so that it can be taken out of the middle.
+/// [`forget`](Self::forget): an entry is in two lists, of all and of its flow's, so that it can be taken out of the
+/// middle.
 #[derive(Clone, Debug)]
 pub struct Order<N = ()> {
     entries: Vec<Entry<N>>,

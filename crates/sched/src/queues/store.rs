@@ -1,5 +1,5 @@
-//! The packets that wait, in one slab, and the flow table. A flow's queue is a list threaded through the slab, so memory
-//! follows the packets and nothing is allocated per packet in the steady state.
+//! The packets that wait, in one slab, and the flow table. A flow's queue is a list threaded through the slab, so
+//! memory follows the packets and nothing is allocated per packet in the steady state.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -100,7 +100,8 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
         Self { slots, free_slot: NIL, flows, free_flows, packets: 0, bytes: 0, unprocessed: 0 }
     }
 
-    /// Whether a packet waits, in whichever place, that passes the first of several resources without needing anything there.
+    /// Whether a packet waits, in whichever place, that passes the first of several resources without needing anything
+    /// there.
     pub(crate) fn any_needs_no_processing(&self) -> bool {
         self.unprocessed > 0
     }

@@ -4,7 +4,8 @@ use dovetail_units::{Duration, ResourceVec};
 
 use crate::contract::TimeLimit;
 
-/// A flow's limit of waiting time, and what waits. Kept apart from the flow's record, which every packet touches: few flows have one.
+/// A flow's limit of waiting time, and what waits. Kept apart from the flow's record, which every packet touches: few
+/// flows have one.
 #[derive(Clone, Debug)]
 pub(super) struct WaitingTime {
     pub limit: TimeLimit,

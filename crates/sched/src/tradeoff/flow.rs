@@ -41,7 +41,8 @@ impl FluidFlow {
         }
     }
 
-    /// What a head packet takes in the fluid, with what earlier packets took more or less than estimated: at least a nanosecond of what it was to take at all.
+    /// What a head packet takes in the fluid, with what earlier packets took more or less than estimated: at least a
+    /// nanosecond of what it was to take at all.
     pub(super) fn corrected(&mut self, mut cost: ResourceVec<2>) -> ResourceVec<2> {
         for (correction, time) in self.correction.iter_mut().zip(&mut cost.0) {
             if *correction != 0 {
@@ -55,7 +56,8 @@ impl FluidFlow {
     }
 }
 
-/// Whether two packets' times differ by no more than a link's rounding to nanoseconds: that shall not keep equals from taking turns.
+/// Whether two packets' times differ by no more than a link's rounding to nanoseconds: that shall not keep equals from
+/// taking turns.
 pub(super) fn are_near(a: &ResourceVec<2>, b: &ResourceVec<2>) -> bool {
     a.0.iter().zip(&b.0).all(|(a, b)| a.as_nanos().abs_diff(b.as_nanos()) <= (a.as_nanos() >> 12).max(1))
 }

@@ -1,10 +1,12 @@
 //! The fluid schedule in the background, kept in virtual time (section 5.3).
 //!
-//! Flows that get only the guaranteed share are *regular*: all of them advance at the rate of the virtual time V, and a heap of
-//! virtual finish times tells which head packet ends first. The at most two *favoured* flows are tracked one by one.
+//! Flows that get only the guaranteed share are *regular*: all of them advance at the rate of the virtual time V, and a
+//! heap of virtual finish times tells which head packet ends first. The at most two *favoured* flows are tracked one by
+//! one.
 //!
-//! No call handles more than [`EVENTS_PER_CALL`] of the fluid's events. What is then left is handled by the calls that follow, and what comes meanwhile comes in the fluid where that stands:
-//! see *Longest call* in the discipline's header.
+//! No call handles more than [`EVENTS_PER_CALL`] of the fluid's events. What is then left is handled by the calls that
+//! follow, and what comes meanwhile comes in the fluid where that stands: see *Longest call* in the discipline's
+//! header.
 
 use alloc::vec::Vec;
 
@@ -20,7 +22,8 @@ use crate::queues::{IndexedHeap, Links, List, NIL, Order, Queues, Unfinished};
 use crate::steps;
 use crate::tag::TICK_BITS;
 
-/// So many ends of packets, and instants at which some end, are handled by a call; and so many packets start in one that were not to start before alpha was above 0.
+/// So many ends of packets, and instants at which some end, are handled by a call; and so many packets start in one
+/// that were not to start before alpha was above 0.
 pub const EVENTS_PER_CALL: usize = 12;
 
 pub(super) type FlowQueues<P> = Queues<2, P, FluidFlow, ()>;
@@ -155,7 +158,8 @@ impl Fluid {
         if self.lags() { self.pace.now().since(in_time(self.clock)) } else { Duration::ZERO }
     }
 
-    /// Every event until `now`, but no more than a call may. In between nothing is brought up to date, so that nothing is rounded.
+    /// Every event until `now`, but no more than a call may. In between nothing is brought up to date, so that nothing
+    /// is rounded.
     pub(super) fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<P>, started: &mut Started) {
         self.pace.pass(now);
         self.hold(queues, started);
@@ -189,8 +193,9 @@ impl Fluid {
         }
     }
 
-    /// When all packets have been handed out and there was time enough for those in the fluid one after another on CPU and link, then that one is empty: with one resource always in full use it
-    /// takes no longer. So much more is allowed for rounding: four ticks for each head, and the 2^30th part.
+    /// When all packets have been handed out and there was time enough for those in the fluid one after another on CPU
+    /// and link, then that one is empty: with one resource always in full use it takes no longer. So much more is
+    /// allowed for rounding: four ticks for each head, and the 2^30th part.
     fn clear_if_over<P>(&mut self, queues: &FlowQueues<P>) {
         if self.work == 0 || queues.packets() > 0 {
             return;
@@ -225,7 +230,8 @@ impl Fluid {
         self.pace.hand_out(cost)
     }
 
-    /// A packet that was handed out under this number, with this latest start on the link, has left the CPU: its latest start now.
+    /// A packet that was handed out under this number, with this latest start on the link, has left the CPU: its latest
+    /// start now.
     pub(super) fn leaves_cpu(&self, number: u64, latest: Time) -> Time {
         self.pace.leaves_cpu(number, latest)
     }
@@ -253,7 +259,8 @@ impl Fluid {
         Some(self.pace.real(in_time(self.due)).map_or(Choice::AwaitProgress, Choice::At))
     }
 
-    /// Whether the answer at this instant was that events are left to later calls, and it still is: asking once more is to get the same one.
+    /// Whether the answer at this instant was that events are left to later calls, and it still is: asking once more is
+    /// to get the same one.
     pub(super) fn puts_off(&self, now: Time, started: &Started) -> Option<Choice> {
         (self.put_off == Some(now) && started.is_empty() && self.lags()).then(|| Choice::At(self.pace.soon()))
     }
@@ -273,8 +280,9 @@ impl Fluid {
         self.changed(queues, started);
     }
 
-    /// The shares are to be allocated anew. Of all that comes at one instant the last decides: with alpha > 0 a flow that was favoured for no time
-    /// at all has neither started by it nor been served. A burst of packets for idle flows would else ask for every one. With alpha = 0 who is favoured at once starts at once.
+    /// The shares are to be allocated anew. Of all that comes at one instant the last decides: with alpha > 0 a flow
+    /// that was favoured for no time at all has neither started by it nor been served. A burst of packets for idle
+    /// flows would else ask for every one. With alpha = 0 who is favoured at once starts at once.
     fn changed<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) {
         self.stale = true;
         if self.alpha == 0.0 {
@@ -406,7 +414,8 @@ impl Fluid {
         }
     }
 
-    /// Every head packet that has ended gives way to the flow's next packet, which gets what was served beyond the end; whether none is left.
+    /// Every head packet that has ended gives way to the flow's next packet, which gets what was served beyond the end;
+    /// whether none is left.
     fn finish_due<P>(&mut self, events: &mut usize, queues: &mut FlowQueues<P>, started: &mut Started) -> bool {
         loop {
             let regular = self.finishes.peek().filter(|&(tag, _)| tag <= self.virtual_time);
@@ -503,7 +512,8 @@ impl Fluid {
         }
     }
 
-    /// Theorem 3: who is favoured from now on, and everybody's rate. The error is that too many flows had to be moved for one call; nothing has changed then.
+    /// Theorem 3: who is favoured from now on, and everybody's rate. The error is that too many flows had to be moved
+    /// for one call; nothing has changed then.
     fn reallocate<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) -> Result<(), Unfinished> {
         if self.load == [0; 2] {
             self.stop();

@@ -1,49 +1,66 @@
 //! `tradeoff`: fairness against efficiency by one knob alpha (Wang, Feng, Li, Liang, CoNEXT 2014).
 //!
-//! Shares: every flow gets at least alpha of its fair dominant share; what is left goes, in turns and by weight, to the flows that use the
-//! remaining CPU and link best. Lower alpha fills both resources at the price of some flows' shares.
+//! Shares: every flow gets at least alpha of its fair dominant share; what is left goes, in turns and by weight, to the
+//! flows that use the remaining CPU and link best. Lower alpha fills both resources at the price of some flows' shares.
 //!
-//! * Parameters: `alpha` in [0, 1], default 0.85; settable while running. 1 is strict fairness (DRGPS), 0 is efficiency only.
-//!   `tolerance` in [0, 0.5], default 0.06: flows whose ratios of CPU to link differ by no more than about this part take turns; 0 is the published order (23), in which only equals do.
+//! * Parameters: `alpha` in [0, 1], default 0.85; settable while running. 1 is strict fairness (DRGPS), 0 is efficiency
+//!   only. `tolerance` in [0, 0.5], default 0.06: flows whose ratios of CPU to link differ by no more than about this
+//!   part take turns; 0 is the published order (23), in which only equals do.
 //! * Two resources.
-//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource are not looked at.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource
+//!   are not looked at.
 //! * Cost per packet: O(log n) amortised for n flows that are or were backlogged (section 5.3).
-//! * Guarantees against the fluid schedule, for alpha > 0, n concurrently backlogged flows and L the longest time of any packet
-//!   on any resource: makespan T <= T_fluid + n L (Theorem 4); dominant service
-//!   D_fluid - 2(n-1) L <= D <= D_fluid + L (Theorem 5, for n of 2 and more; a lone flow may be L behind, one whose packets are overtaken by others that bypass the CPU more); in the fluid every backlogged flow has d_i >= alpha w_i d (eq. 19).
-//!   At every instant the fluid's bonus is at least the largest possible one (Theorem 3) divided by 1 + `tolerance`.
-//!   See `dovetail_model::bounds`, `dovetail_model::tradeoff` and `docs/theory/weighted-tradeoff.md`.
-//! * A flow can gain: what its own number is worth, without bound, where the link is short, the CPU is not, and it sends from a new flow (or one that is removed and added) for every packet or few:
-//!   the first packet of a flow starts in the fluid when it comes (section 4.1), so the CPU hands out as many as it can, and each is a flow to the fluid. Where the CPU is short: 1.02. No turn comes earlier by it: a new flow is counted to have
-//!   had as much bonus as anybody. By any other strategy: 1.05 at most.
-//! * Longest call: 12 of the fluid's events (ends of packets, and instants at which some end), 48 flows moved in the heaps of order (23), and what is handed back of a removed flow. See *Lag* below.
-//! * Not work conserving: a packet waits until it has started in the fluid schedule ([`Next::At`](crate::Next::At)), which keeps
-//!   the buffer between the resources short.
+//! * Guarantees against the fluid schedule, for alpha > 0, n concurrently backlogged flows and L the longest time of
+//!   any packet on any resource: makespan T <= T_fluid + n L (Theorem 4); dominant service D_fluid - 2(n-1) L <= D <=
+//!   D_fluid + L (Theorem 5, for n of 2 and more; a lone flow may be L behind, one whose packets are overtaken by
+//!   others that bypass the CPU more); in the fluid every backlogged flow has d_i >= alpha w_i d (eq. 19). At every
+//!   instant the fluid's bonus is at least the largest possible one (Theorem 3) divided by 1 + `tolerance`. See
+//!   `dovetail_model::bounds`, `dovetail_model::tradeoff` and `docs/theory/weighted-tradeoff.md`.
+//! * A flow can gain: what its own number is worth, without bound, where the link is short, the CPU is not, and it
+//!   sends from a new flow (or one that is removed and added) for every packet or few: the first packet of a flow
+//!   starts in the fluid when it comes (section 4.1), so the CPU hands out as many as it can, and each is a flow to the
+//!   fluid. Where the CPU is short: 1.02. No turn comes earlier by it: a new flow is counted to have had as much bonus
+//!   as anybody. By any other strategy: 1.05 at most.
+//! * Longest call: 12 of the fluid's events (ends of packets, and instants at which some end), 48 flows moved in the
+//!   heaps of order (23), and what is handed back of a removed flow. See *Lag* below.
+//! * Not work conserving: a packet waits until it has started in the fluid schedule ([`Next::At`](crate::Next::At)),
+//!   which keeps the buffer between the resources short.
 //! * Example: `tradeoff:alpha=0.85`.
 //!
-//! A fluid schedule runs in the background; whenever a packet starts in it, its flow joins a FIFO, and packets are served in the
-//! order of that FIFO (start-time tracking, section 4.1). The fluid's events are handled when something is
-//! asked for (section 5.4), and before anything changes in the queues: a packet must not start in the fluid before it arrives.
+//! A fluid schedule runs in the background; whenever a packet starts in it, its flow joins a FIFO, and packets are
+//! served in the order of that FIFO (start-time tracking, section 4.1). The fluid's events are handled when something
+//! is asked for (section 5.4), and before anything changes in the queues: a packet must not start in the fluid before
+//! it arrives.
 //!
-//! *Lag.* When more events are due than a call handles, which takes a pause in which more than a few packets end in the fluid, the fluid lags: its clock is behind, by the pause at most, and every call
-//! makes good 12 of the events, so that it has caught up after as many calls as there are backlogged flows and packets, divided by 16. Meanwhile what comes comes where the fluid stands, earlier by the lag than
-//! it did, so both sides of Theorem 5 are wider by the lag; what starts is handed out; and if nothing has started, the answer is to ask again a nanosecond later. When all packets have been handed out and the fluid must be empty by
-//! now, it is emptied at once. Nothing lags while calls come as packets do, of which each makes two at least.
+//! *Lag.* When more events are due than a call handles, which takes a pause in which more than a few packets end in the
+//! fluid, the fluid lags: its clock is behind, by the pause at most, and every call makes good 12 of the events, so
+//! that it has caught up after as many calls as there are backlogged flows and packets, divided by 16. Meanwhile what
+//! comes comes where the fluid stands, earlier by the lag than it did, so both sides of Theorem 5 are wider by the lag;
+//! what starts is handed out; and if nothing has started, the answer is to ask again a nanosecond later. When all
+//! packets have been handed out and the fluid must be empty by now, it is emptied at once. Nothing lags while calls
+//! come as packets do, of which each makes two at least.
 //!
 //! Differences from the paper, with reasons:
-//! * Weights: flow i is guaranteed alpha w_i d with d = 1 / max_r sum_i w_i tbar_ir. The bonus is awarded as in Theorem 3, which
-//!   holds unchanged because the bonus problem has no weights in it.
-//! * Ties in order (23), which the paper leaves open, and near ties, where it gives all to one flow for a byte's difference: these flows take turns, packet by packet, by what they have had of the bonus divided by their weight (`turns`).
-//! * alpha = 0: a packet starts in the fluid when its flow is first favoured. Theorems 4 and 5 do not cover it, and a flow may starve. When alpha rises, the packets at the heads start in the order in which they came there, 32 a call.
+//! * Weights: flow i is guaranteed alpha w_i d with d = 1 / max_r sum_i w_i tbar_ir. The bonus is awarded as in Theorem
+//!   3, which holds unchanged because the bonus problem has no weights in it.
+//! * Ties in order (23), which the paper leaves open, and near ties, where it gives all to one flow for a byte's
+//!   difference: these flows take turns, packet by packet, by what they have had of the bonus divided by their weight
+//!   (`turns`).
+//! * alpha = 0: a packet starts in the fluid when its flow is first favoured. Theorems 4 and 5 do not cover it, and a
+//!   flow may starve. When alpha rises, the packets at the heads start in the order in which they came there, 32 a
+//!   call.
 //! * A packet that ends between two clock ticks (2^-22 ns) leaves the rest of its tick to the flow's next packet, so no
 //!   service is lost to rounding; with alpha = 0 it leaves that a tick at least, as it has not started.
-//! * Wrong cost estimates: on each resource the difference to the measured time is added to the flow's next packet in the fluid, so the fluid takes of every resource what packets take. (With
-//!   the dominant time alone it would run ahead of a resource that is short and dominant for few, until all that waits has started in it and is served in order of arrival.) What idles for
-//!   a wrong estimate stays idle.
-//! * A resource that is behind: the fluid stands still, so that it does not serve what the CPU or the link cannot have served. Each packet's starts on both are planned by the paper's packet
-//!   schedule when it starts in the fluid; the CPU is late while the next packet could have been through with both since, the link from a start that was late in this way until one that was
-//!   not. So time lost by wrong estimates or a slow resource is lost once, and not followed by the fluid's lead for ever; with exact times all packets start as planned, and nothing
-//!   changes. The link must report its starts; without that the fluid waits for the CPU only. See `docs/theory/tradeoff-pace.md`.
+//! * Wrong cost estimates: on each resource the difference to the measured time is added to the flow's next packet in
+//!   the fluid, so the fluid takes of every resource what packets take. (With the dominant time alone it would run
+//!   ahead of a resource that is short and dominant for few, until all that waits has started in it and is served in
+//!   order of arrival.) What idles for a wrong estimate stays idle.
+//! * A resource that is behind: the fluid stands still, so that it does not serve what the CPU or the link cannot have
+//!   served. Each packet's starts on both are planned by the paper's packet schedule when it starts in the fluid; the
+//!   CPU is late while the next packet could have been through with both since, the link from a start that was late in
+//!   this way until one that was not. So time lost by wrong estimates or a slow resource is lost once, and not followed
+//!   by the fluid's lead for ever; with exact times all packets start as planned, and nothing changes. The link must
+//!   report its starts; without that the fluid waits for the CPU only. See `docs/theory/tradeoff-pace.md`.
 //! * Virtual time is an integer, of which divisions by weights lose nothing ([`tag`](crate::tag)).
 
 mod flow;
@@ -134,7 +151,8 @@ impl Tradeoff {
         Self::with(alpha, DEFAULT_TOLERANCE, shape)
     }
 
-    /// With this `alpha` in [0, 1], for one CPU and one link, where flows whose ratios of CPU to link differ by this part share the bonus: `tolerance` in [0, 0.5]. `None` outside.
+    /// With this `alpha` in [0, 1], for one CPU and one link, where flows whose ratios of CPU to link differ by this
+    /// part share the bonus: `tolerance` in [0, 0.5]. `None` outside.
     pub fn with_tolerance(alpha: f64, tolerance: f64) -> Option<Self> {
         Self::with(alpha, tolerance, Shape::default())
     }
@@ -158,7 +176,8 @@ impl Tradeoff {
         self.fluid.lag()
     }
 
-    /// For how long the fluid has stood still because the CPU or the link was late: never with exact times and a system that keeps up, or with several servers.
+    /// For how long the fluid has stood still because the CPU or the link was late: never with exact times and a system
+    /// that keeps up, or with several servers.
     pub fn stood_still(&self) -> Duration {
         self.fluid.stood_still()
     }

@@ -1,11 +1,14 @@
 //! Fluid time: it passes as real time does, but stands still while the CPU or the link is late.
 //!
-//! Late by what? The paper's packet schedule of the fluid (section 4.1) is known as soon as a packet starts: packets have the CPU and then the link in the order of their starts, each for
-//! what the fluid is charged for it. A resource is late while a packet has not started on it although it might have been through with both by now if it had started when planned: so a
-//! packet is allowed as much again as it is planned to take in all. One that is overtaken on the CPU, by packets that bypass it, is allowed their times on the link
-//! too. With exact times nothing is late, and the fluid never stands still.
+//! Late by what? The paper's packet schedule of the fluid (section 4.1) is known as soon as a packet starts: packets
+//! have the CPU and then the link in the order of their starts, each for what the fluid is charged for it. A resource
+//! is late while a packet has not started on it although it might have been through with both by now if it had started
+//! when planned: so a packet is allowed as much again as it is planned to take in all. One that is overtaken on the
+//! CPU, by packets that bypass it, is allowed their times on the link too. With exact times nothing is late, and the
+//! fluid never stands still.
 //!
-//! That is the plan of one CPU and one link. Of several servers each has a packet for longer than the plan says, and the others go on: nothing is late then, and fluid time is real time.
+//! That is the plan of one CPU and one link. Of several servers each has a packet for longer than the plan says, and
+//! the others go on: nothing is late then, and fluid time is real time.
 
 use dovetail_units::{Duration, ResourceVec, Time};
 
@@ -36,7 +39,8 @@ pub(super) struct Pace {
     link_is_late: bool,
     /// Packets that were handed out: the number of the last one.
     handed_out: u64,
-    /// The number of the last one for the CPU, and for how long those handed out since, which bypass it, have the link.
+    /// The number of the last one for the CPU, and for how long those handed out since, which bypass it, have the
+    /// link.
     on_cpu: u64,
     overtaking: Duration,
     /// The highest number of those that have come to the link, or never will.
@@ -115,12 +119,14 @@ impl Pace {
         self.handed_out
     }
 
-    /// The packet of this number, which was to start on the link by `latest`, has left the CPU: by when it is to start there behind those that have overtaken it.
+    /// The packet of this number, which was to start on the link by `latest`, has left the CPU: by when it is to start
+    /// there behind those that have overtaken it.
     pub(super) fn leaves_cpu(&self, number: u64, latest: Time) -> Time {
         if number == self.on_cpu { latest + self.overtaking } else { latest }
     }
 
-    /// The packet of this number, which was to start on the link by `latest`, does so. Time has [passed](Self::pass) until then. With several CPUs others may have overtaken it.
+    /// The packet of this number, which was to start on the link by `latest`, does so. Time has [passed](Self::pass)
+    /// until then. With several CPUs others may have overtaken it.
     pub(super) fn on_link(&mut self, number: u64, latest: Time) {
         self.through = self.through.max(number);
         self.link_is_late = self.fluid > latest && self.through < self.handed_out;

@@ -14,10 +14,13 @@ pub struct Shares {
 /// Solve (19) by Theorem 3.
 ///
 /// * `alpha`: the knob, 0 to 1.
-/// * `load`: sum over backlogged flows of weight times normalised processing time, per resource; one of them above zero.
-/// * `at_end`: asks for the normalised processing times of the flow with the largest ratio (0) and of the one with the smallest (1) in order (23); only asked for one that can have a bonus.
+/// * `load`: sum over backlogged flows of weight times normalised processing time, per resource; one of them above
+///   zero.
+/// * `at_end`: asks for the normalised processing times of the flow with the largest ratio (0) and of the one with the
+///   smallest (1) in order (23); only asked for one that can have a bonus.
 ///
-/// O(1) besides what is asked for. With weights, mu_r = 1 - alpha d load_r; nothing else changes (Theorem 3 with eq. 22 so read).
+/// O(1) besides what is asked for. With weights, mu_r = 1 - alpha d load_r; nothing else changes (Theorem 3 with eq. 22
+/// so read).
 pub fn allocate(alpha: f64, load: [f64; 2], at_end: impl FnMut(usize) -> [f64; 2]) -> Shares {
     let bottleneck = load[0].max(load[1]);
     if alpha >= 1.0 {
@@ -31,7 +34,8 @@ pub fn allocate(alpha: f64, load: [f64; 2], at_end: impl FnMut(usize) -> [f64; 2
 
 /// The bonus shares of the first and the last flow, given what is left of each resource.
 ///
-/// They need not be those at the very ends: the order of the cases sees to it that in case 3 the first one's ratio is no less than the last one's.
+/// They need not be those at the very ends: the order of the cases sees to it that in case 3 the first one's ratio is
+/// no less than the last one's.
 fn bonus(left: [f64; 2], mut at_end: impl FnMut(usize) -> [f64; 2]) -> (f64, f64) {
     let last = at_end(1);
     if left[0] * last[1] < left[1] * last[0] {

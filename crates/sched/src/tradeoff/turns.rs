@@ -1,10 +1,13 @@
-//! Whose turn it is to be favoured: the flows near either end of order (23) share its bonus by weight, one packet after another.
+//! Whose turn it is to be favoured: the flows near either end of order (23) share its bonus by weight, one packet after
+//! another.
 //!
-//! Near an end is who is in one class with the flow at the end. Classes are intervals of the logarithm of the ratio, as wide as the tolerance, in two grids of which one is shifted by half a
-//! width: whoever is within half a width of the end is near it, whichever boundary is between them, and nobody who is farther than a width is.
+//! Near an end is who is in one class with the flow at the end. Classes are intervals of the logarithm of the ratio, as
+//! wide as the tolerance, in two grids of which one is shifted by half a width: whoever is within half a width of the
+//! end is near it, whichever boundary is between them, and nobody who is farther than a width is.
 //!
-//! Of these it is the turn of the one with the least *finish*: what it has had of the bonus, divided by its weight, and its whole head packet. Who becomes backlogged starts with as much as
-//! anybody near that end has had (self-clocked fair queueing, of bonus), so that new flows and small first packets bring no turn earlier.
+//! Of these it is the turn of the one with the least *finish*: what it has had of the bonus, divided by its weight, and
+//! its whole head packet. Who becomes backlogged starts with as much as anybody near that end has had (self-clocked
+//! fair queueing, of bonus), so that new flows and small first packets bring no turn earlier.
 
 use alloc::vec::Vec;
 
@@ -22,7 +25,8 @@ const FINISH_BITS: u32 = 94;
 const LOG_BITS: u32 = 20;
 /// The logarithm of a time that is not there is one less than that of the least that is.
 const LOG_RANGE: u64 = 33 << LOG_BITS;
-/// The slope of [`log2`] times what it is the logarithm of: at least 21/16, so that a class of so much is as wide as the tolerance at most.
+/// The slope of [`log2`] times what it is the logarithm of: at least 21/16, so that a class of so much is as wide as
+/// the tolerance at most.
 const LEAST_SLOPE: f64 = 21.0 / 16.0;
 
 /// One flow's part in the turns.
@@ -50,7 +54,8 @@ pub(super) struct Turns {
     flows: Vec<Turn>,
     /// By end: the most that anybody has had.
     most: [u128; 2],
-    /// By end and grid: backlogged flows by class and finish. Those that moved back or left stand where they were until they come first.
+    /// By end and grid: backlogged flows by class and finish. Those that moved back or left stand where they were
+    /// until they come first.
     heaps: [[IndexedHeap<u128>; 2]; 2],
     /// Of [`MOVES`], in this call.
     moves: usize,
@@ -92,7 +97,8 @@ impl Turns {
         (turn.had, turn.longest) = (self.most, [0; 2]);
     }
 
-    /// The backlogged flow has another head, for which CPU and link are used for `work` ticks: its virtual service time.
+    /// The backlogged flow has another head, for which CPU and link are used for `work` ticks: its virtual service
+    /// time.
     pub(super) fn take_head(
         &mut self,
         flow: u32,
@@ -126,7 +132,8 @@ impl Turns {
         self.place(flow);
     }
 
-    /// The flow has had so much of an end's bonus. Who was long not near an end, and had nothing meanwhile, is not given it now.
+    /// The flow has had so much of an end's bonus. Who was long not near an end, and had nothing meanwhile, is not
+    /// given it now.
     pub(super) fn charge(&mut self, flow: u32, end: usize, bonus: u128) {
         if bonus > 0 {
             let turn = &mut self.flows[flow as usize];
@@ -136,7 +143,8 @@ impl Turns {
         }
     }
 
-    /// Whose turn it is at this end, if anybody is backlogged; the error is that too many flows had to be moved for one call.
+    /// Whose turn it is at this end, if anybody is backlogged; the error is that too many flows had to be moved for one
+    /// call.
     pub(super) fn first(&mut self, end: usize, is_backlogged: impl Fn(u32) -> bool) -> Result<Option<u32>, Unfinished> {
         let mut least = None;
         for (grid, heap) in self.heaps[end].iter_mut().enumerate().take(if self.width > 0 { 2 } else { 1 }) {
@@ -176,7 +184,8 @@ fn class(place: u64, grid: usize, width: u64) -> u64 {
     (place + grid as u64 * (width / 2)).checked_div(width).unwrap_or(place)
 }
 
-/// How far a packet is from each end of order (23): by the ratio itself where the width is 0, by its logarithm otherwise.
+/// How far a packet is from each end of order (23): by the ratio itself where the width is 0, by its logarithm
+/// otherwise.
 fn places(ratio: Ratio, width: u64) -> [u64; 2] {
     if width == 0 {
         return ratio.places();
@@ -186,7 +195,8 @@ fn places(ratio: Ratio, width: u64) -> [u64; 2] {
     [LOG_RANGE + link - cpu, LOG_RANGE + cpu - link]
 }
 
-/// The binary logarithm in units of 2^-[`LOG_BITS`], within 0.01: x + 11/32 x (1 - x) beyond the power of two. Its slope, times its argument, is between 21/16 and 3/2 everywhere (1.44 of a logarithm).
+/// The binary logarithm in units of 2^-[`LOG_BITS`], within 0.01: x + 11/32 x (1 - x) beyond the power of two. Its
+/// slope, times its argument, is between 21/16 and 3/2 everywhere (1.44 of a logarithm).
 fn log2(value: u64) -> u64 {
     let power = value.ilog2();
     let beyond = (u128::from(value) << LOG_BITS >> power) as u64 - (1 << LOG_BITS);
@@ -194,7 +204,8 @@ fn log2(value: u64) -> u64 {
     (u64::from(power) << LOG_BITS) + beyond + ((11 * bent) >> 5)
 }
 
-/// Which of these packets are near this end of order (23) under a tolerance: see the module. For the direct implementation, which asks for every packet.
+/// Which of these packets are near this end of order (23) under a tolerance: see the module. For the direct
+/// implementation, which asks for every packet.
 pub fn near_end(ratios: &[[u64; 2]], end: usize, tolerance: f64) -> Vec<bool> {
     let width = Turns::new(tolerance).width;
     let place =

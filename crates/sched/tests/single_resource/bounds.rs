@@ -20,8 +20,8 @@ fn rounding(traffic: &Traffic) -> f64 {
     ROUNDING * (0..traffic.weights.len()).map(|flow| traffic.weight(flow)).sum::<f64>()
 }
 
-/// Largest |W_i/w_i - W_j/w_j| over the intervals in which neither flow's queue is ever empty. Services count as received
-/// when decided.
+/// Largest |W_i/w_i - W_j/w_j| over the intervals in which neither flow's queue is ever empty. Services count as
+/// received when decided.
 fn unfairness(services: &[Service], traffic: &Traffic, i: usize, j: usize) -> f64 {
     let (mut worst, mut balance, mut least, mut most) = (0.0, 0.0, 0.0f64, 0.0f64);
     for service in services {
@@ -41,7 +41,8 @@ fn unfairness(services: &[Service], traffic: &Traffic, i: usize, j: usize) -> f6
     worst
 }
 
-/// The worst ratio of unfairness to `quantum + s_i/w_i + s_j/w_j`; must be at most 1. The quantum may depend on all s/w.
+/// The worst ratio of unfairness to `quantum + s_i/w_i + s_j/w_j`; must be at most 1. The quantum may depend on all
+/// s/w.
 fn worst_unfairness(spec: &str, variable_speed: bool, quantum: impl Fn(&[f64]) -> f64) -> f64 {
     let mut worst = 0.0;
     for seed in SEEDS {
@@ -134,7 +135,8 @@ fn weighted_fair_queueing_is_at_most_a_packet_behind_gps() {
 
 #[test]
 fn weighted_fair_queueing_follows_the_finishes_in_gps() {
-    // Of two packets that wait at a decision, GPS's earlier one goes first: also where GPS has emptied a flow that waits here.
+    // Of two packets that wait at a decision, GPS's earlier one goes first: also where GPS has emptied a flow that
+    // waits here.
     for seed in SEEDS {
         let traffic = Traffic::random(seed, LONGEST);
         let finishes = fluid::finishes(&traffic);
@@ -227,8 +229,8 @@ fn nobody_waits_longer_than_at_a_server_of_its_own() {
     }
 }
 
-/// How much later than `a + Q_i(a) / r_i` a packet of the flow ends, at most: a its arrival, Q_i(a) the flow's work in the system
-/// then, this packet's included.
+/// How much later than `a + Q_i(a) / r_i` a packet of the flow ends, at most: a its arrival, Q_i(a) the flow's work in
+/// the system then, this packet's included.
 fn worst_case_index(services: &[Service], traffic: &Traffic, flow: usize) -> f64 {
     let own = || services.iter().filter(|s| s.flow == flow);
     let late = |s: &Service| {
@@ -264,8 +266,9 @@ fn wf2q_plus_is_worst_case_fair() {
 
 #[test]
 fn weighted_fair_queueing_is_not_worst_case_fair() {
-    // The test above must be able to fail. As in the pencil example, but A's eleventh packet comes when the first ten are served: at
-    // half of the resource it should take 200, but under WFQ it waits until the ten others are served.
+    // The test above must be able to fail. As in the pencil example, but A's eleventh packet comes when the first ten
+    // are served: at half of the resource it should take 200, but under WFQ it waits until the ten others are
+    // served.
     let mut flows = vec![(10_000, 10, 100)];
     flows.extend([(1000, 1, 100); 10]);
     let mut traffic = Traffic::at_once(&flows);
@@ -278,7 +281,8 @@ fn weighted_fair_queueing_is_not_worst_case_fair() {
 
 #[test]
 fn wf2q_plus_stays_within_a_packet_of_gps_both_ways() {
-    // While every flow is backlogged WF2Q+ is WF2Q: W_gps - L <= W_i <= W_gps + (1 - r_i) s_i, and W_gps is r_i times the time.
+    // While every flow is backlogged WF2Q+ is WF2Q: W_gps - L <= W_i <= W_gps + (1 - r_i) s_i, and W_gps is r_i times
+    // the time.
     let mut random = Random(1);
     for _ in 0..300 {
         let flows: Vec<(u32, usize, u64)> = (0..2 + random.below(10))

@@ -8,8 +8,8 @@ use crate::traffic::Traffic;
 
 #[test]
 fn rounding_does_not_add_up() {
-    // Weights of a million, where a packet of 1 ns is 0.07 ticks: by tags rounded down A and B would be equal. Twice as many of B, to
-    // one packet and the smallest step of a tag, 16 packets.
+    // Weights of a million, where a packet of 1 ns is 0.07 ticks: by tags rounded down A and B would be equal. Twice as
+    // many of B, to one packet and the smallest step of a tag, 16 packets.
     for spec in crate::ALL {
         let traffic = Traffic::at_once(&[(1_000_000_000, 30_000, 2), (1_000_000_000, 30_000, 1)]);
         let served = letters(&serve(&mut *scheduler(spec), &traffic));

@@ -26,8 +26,8 @@ fn start_tags_and_finish_tags() {
     assert_eq!(order("scfq", &flows, 9), "BABBABBAB");
     // V is 0 before the first service: the finish tags are those of scfq.
     assert_eq!(order("wfq", &flows, 9), "BABBABBAB");
-    // V = 0: A ends at 2, B at 1: B. V = 1/2: B's next starts at 1: A. V = 3/2: of A's (2,4) and B's (1,2) only B may start: B.
-    // V = 2: both may, B ends at 3: B. V = 5/2: A. So on, V counting half of what is served.
+    // V = 0: A ends at 2, B at 1: B. V = 1/2: B's next starts at 1: A. V = 3/2: of A's (2,4) and B's (1,2) only B may
+    // start: B. V = 2: both may, B ends at 3: B. V = 5/2: A. So on, V counting half of what is served.
     assert_eq!(order("wf2q+", &flows, 9), "BABBABBAB");
 }
 
@@ -58,7 +58,8 @@ fn deficit_round_robin_with_a_small_quantum() {
 
 #[test]
 fn a_heavy_flow_among_ten_light_ones() {
-    // Bennett and Zhang's example: A has half of the resource and eleven packets, ten others have a twentieth and one packet each.
+    // Bennett and Zhang's example: A has half of the resource and eleven packets, ten others have a twentieth and one
+    // packet each.
     let mut flows = vec![(10_000, 11, 100)];
     flows.extend([(1000, 1, 100); 10]);
     // In GPS A's first ten packets finish by the time the others' do: WFQ serves them in one go.
@@ -134,7 +135,8 @@ fn after_an_idle_time_nobody_has_credit_or_debt() {
 
 #[test]
 fn who_understates_gains_nothing() {
-    // A's packets take four times what is said of them; told of it, every discipline gives equal time: one of A for four of B.
+    // A's packets take four times what is said of them; told of it, every discipline gives equal time: one of A for
+    // four of B.
     for spec in ALL {
         let mut bench = Bench::new(spec);
         for _ in 0..1000 {
@@ -241,8 +243,9 @@ fn a_fluid_that_is_cleared_leaves_neither_credit_nor_debt() {
 
 #[test]
 fn what_is_left_in_gps_takes_the_changed_weight() {
-    // A's packets of 100 and B's one of 500 come at 0 at equal weights. At 100 V is 50, and A is at weight 10: the 150 that are left of its two
-    // packets in GPS take until V = 65. Nothing of A is counted twice or lost: C's packet of 14 then ends at 64, one of 16 at 66.
+    // A's packets of 100 and B's one of 500 come at 0 at equal weights. At 100 V is 50, and A is at weight 10: the 150
+    // that are left of its two packets in GPS take until V = 65. Nothing of A is counted twice or lost: C's packet
+    // of 14 then ends at 64, one of 16 at 66.
     for (time, next) in [(14, 'C'), (16, 'A')] {
         let mut bench = Bench::new("wfq");
         bench.offer(0, 0, 100);
@@ -257,8 +260,9 @@ fn what_is_left_in_gps_takes_the_changed_weight() {
 
 #[test]
 fn gps_goes_on_with_the_changed_weight() {
-    // A and B have a packet of 100 each; A's weight becomes 10, so GPS is done with A at V = 10, time 110, and has V = 50 at 150. C's
-    // packet of 60 then ends at 110, after B's at 100. At 50, V is 50/11: a packet of 90 ends before B's.
+    // A and B have a packet of 100 each; A's weight becomes 10, so GPS is done with A at V = 10, time 110, and has V =
+    // 50 at 150. C's packet of 60 then ends at 110, after B's at 100. At 50, V is 50/11: a packet of 90 ends before
+    // B's.
     for (at, time, next) in [(150, 60, 'B'), (50, 90, 'C')] {
         let mut bench = Bench::new("wfq");
         bench.offer(0, 0, 100);
@@ -272,7 +276,8 @@ fn gps_goes_on_with_the_changed_weight() {
 
 #[test]
 fn the_virtual_time_of_wf2q_plus_passes_while_a_packet_is_served() {
-    // A's packet of 100 and C's of 120 come at 0; A goes first. At 90 V is 45, so B's packet of 100 ends at 145, after C's at 120.
+    // A's packet of 100 and C's of 120 come at 0; A goes first. At 90 V is 45, so B's packet of 100 ends at 145, after
+    // C's at 120.
     let mut bench = Bench::new("wf2q+");
     bench.offer(0, 0, 100);
     bench.offer(0, 2, 120);
@@ -283,8 +288,8 @@ fn the_virtual_time_of_wf2q_plus_passes_while_a_packet_is_served() {
 
 #[test]
 fn a_busy_period_of_wf2q_plus_ends_with_the_largest_finish_tag() {
-    // A's and B's packets of 100 end at V = 100. A is made heavier when V is 50 and then counts in W tenfold: V is 59 when all is
-    // served. Yet A, back at 1000, has no debt to C.
+    // A's and B's packets of 100 end at V = 100. A is made heavier when V is 50 and then counts in W tenfold: V is 59
+    // when all is served. Yet A, back at 1000, has no debt to C.
     let mut bench = Bench::new("wf2q+");
     bench.offer(0, 0, 100);
     bench.offer(0, 1, 100);
@@ -297,7 +302,8 @@ fn a_busy_period_of_wf2q_plus_ends_with_the_largest_finish_tag() {
 
 #[test]
 fn one_large_packet_makes_one_long_turn() {
-    // A's first packet of 90 makes the first round's quantum 90: thirty packets of B. Then turns are of one packet again.
+    // A's first packet of 90 makes the first round's quantum 90: thirty packets of B. Then turns are of one packet
+    // again.
     let mut bench = Bench::new("drr");
     bench.offer(0, 0, 90);
     for _ in 0..50 {
@@ -310,7 +316,8 @@ fn one_large_packet_makes_one_long_turn() {
 
 #[test]
 fn a_deficit_is_worth_the_same_time_at_another_weight() {
-    // A's deficit of 99 is not enough for its packet of 100. At weight 100 its next turn is worth 9900 and the 99 left: 99 packets.
+    // A's deficit of 99 is not enough for its packet of 100. At weight 100 its next turn is worth 9900 and the 99 left:
+    // 99 packets.
     let mut bench = Bench::new("drr:quantum=99 ns");
     for _ in 0..300 {
         bench.offer(0, 0, 100);

@@ -26,7 +26,8 @@ pub fn scheduler(spec: &str) -> Box<dyn Scheduler<2, usize>> {
     build(&spec.parse().unwrap(), Shape::default()).unwrap()
 }
 
-/// Serve the traffic to its end. A packet started at `start` that needs `time` keeps the server for `lasts(start, time)`.
+/// Serve the traffic to its end. A packet started at `start` that needs `time` keeps the server for `lasts(start,
+/// time)`.
 pub fn serve_at(
     scheduler: &mut dyn Scheduler<2, usize>,
     traffic: &Traffic,

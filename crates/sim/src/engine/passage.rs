@@ -115,12 +115,14 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         }
     }
 
-    /// Whether a packet needs nothing on the first of several resources. Packets that must not wait between resources pass them all in the scheduler's order.
+    /// Whether a packet needs nothing on the first of several resources. Packets that must not wait between resources
+    /// pass them all in the scheduler's order.
     pub(super) fn may_bypass(&self, packet: &SimPacket<M>) -> bool {
         M > 1 && packet.cost[0] == Duration::ZERO && self.no_wait.is_none()
     }
 
-    /// Whether there is room behind the first resource, and no packet of the flow on it, so that one of the flow can bypass it.
+    /// Whether there is room behind the first resource, and no packet of the flow on it, so that one of the flow can
+    /// bypass it.
     pub(super) fn is_clear(&self, flow: u32) -> bool {
         self.has_room_behind_first() && !self.stages[0].jobs().any(|job| self.packets.get(job.packet).flow == flow)
     }
@@ -161,7 +163,8 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         Ok(())
     }
 
-    /// Put the packets that are through with the resource before into the queues of this one's scheduler, as far as there is room.
+    /// Put the packets that are through with the resource before into the queues of this one's scheduler, as far as
+    /// there is room.
     fn hand_over_scheduled(&mut self, resource: usize) {
         while let Some(&server) = self.stages[resource - 1].finished.front() {
             let has_room = self.has_room_in_front_of(resource);
@@ -174,7 +177,8 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         }
     }
 
-    /// A packet comes to a scheduler in front of a further resource; it is lost if there is no room, or none for its flow.
+    /// A packet comes to a scheduler in front of a further resource; it is lost if there is no room, or none for its
+    /// flow.
     fn queue_between(&mut self, resource: usize, job: Job<M>, has_room: bool) {
         let packet = self.packets.get_mut(job.packet);
         packet.predicted = self.predictors.in_front_of(resource, packet);

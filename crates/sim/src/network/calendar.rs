@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use dovetail_sched::queues::IndexedHeap;
 use dovetail_units::{Duration, Time};
 
-/// An event: when it is due and when that was decided, in the order in which events happen. Of events due at one time the one decided
-/// first comes first; of those decided at one time, the one at the place with the smaller number.
+/// An event: when it is due and when that was decided, in the order in which events happen. Of events due at one time
+/// the one decided first comes first; of those decided at one time, the one at the place with the smaller number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Event {
     due: Time,
@@ -45,8 +45,8 @@ impl Ord for Event {
 
 /// The next event of every place at which events happen. There are few of them, whatever the number of flows.
 ///
-/// A tournament tree: its leaves are the places, in order, as many as a power of two; node k has the place with the earlier one of the events of
-/// its children, nodes 2 k and 2 k + 1. A change costs one comparison per level.
+/// A tournament tree: its leaves are the places, in order, as many as a power of two; node k has the place with the
+/// earlier one of the events of its children, nodes 2 k and 2 k + 1. A change costs one comparison per level.
 pub(super) struct Calendar {
     events: Vec<Event>,
     /// From the root, node 1, to the parents of the leaves.
@@ -213,7 +213,8 @@ impl<T> Ways<T> {
         Self { first_place, lines: Vec::new(), known: BTreeMap::new(), others: BinaryHeap::new(), sent: 0 }
     }
 
-    /// A way of this length that several flows may take. What sets out from one beginning does so in order, more or less.
+    /// A way of this length that several flows may take. What sets out from one beginning does so in order, more or
+    /// less.
     pub fn shared(&mut self, begins: u32, delay: Duration) -> WayId {
         let (first_place, lines) = (self.first_place, &mut self.lines);
         let line = *self.known.entry((begins, delay)).or_insert_with(|| {
@@ -271,8 +272,8 @@ impl Alarms {
         Self { place, times: IndexedHeap::default() }
     }
 
-    /// The owner's alarm goes off at this time or before; it then looks itself whether it is time. So a time that moves on with every
-    /// packet costs nothing.
+    /// The owner's alarm goes off at this time or before; it then looks itself whether it is time. So a time that moves
+    /// on with every packet costs nothing.
     #[inline]
     pub fn at_latest(&mut self, now: Time, owner: u32, time: Time, calendar: &mut Calendar) {
         if self.times.get(owner).is_none_or(|set| time < set) {

@@ -38,7 +38,8 @@ pub struct Hop {
     pub limit: u32,
     /// Propagation delay to the next hop of a packet's route, or to its receiver.
     pub delay: Duration,
-    /// How what DRQ noted in a packet gets to the next hop: in its ECN field, or `None`: beside the packet, as within a box.
+    /// How what DRQ noted in a packet gets to the next hop: in its ECN field, or `None`: beside the packet, as within
+    /// a box.
     pub encoding: Option<Encoding>,
 }
 
@@ -61,8 +62,8 @@ pub struct Class {
     pub acks: AckPolicy,
 }
 
-/// Two-way propagation delay of a flow. What the hops of the route do not make up is divided: one half of the whole is the way back, and the
-/// rest lies in equal parts before the first hop and behind the last one. ACKs meet no queue.
+/// Two-way propagation delay of a flow. What the hops of the route do not make up is divided: one half of the whole is
+/// the way back, and the rest lies in equal parts before the first hop and behind the last one. ACKs meet no queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RoundTrip {
     /// The shortest.
@@ -93,7 +94,8 @@ pub enum Traffic {
         class: u32,
         /// Flows per second; above zero.
         rate: f64,
-        /// Mean of the Pareto distribution, in packets, at least 1. Lengths are rounded up, so their mean is half a packet more.
+        /// Mean of the Pareto distribution, in packets, at least 1. Lengths are rounded up, so their mean is half a
+        /// packet more.
         mean_packets: f64,
         /// Shape of the Pareto distribution, above 1: the smaller, the heavier its tail.
         shape: f64,
@@ -125,7 +127,8 @@ impl Traffic {
     }
 }
 
-/// The most flows that may be under way at once, long-lived and short ones together: what a flow needs, in memory, is some kilobyte.
+/// The most flows that may be under way at once, long-lived and short ones together: what a flow needs, in memory, is
+/// some kilobyte.
 pub const MOST_FLOWS: u32 = 1 << 20;
 
 /// CPUs and links, and the TCP flows that cross them.

@@ -52,8 +52,8 @@ pub(super) struct Engine<'a, T> {
     network: &'a Network,
     options: NetworkOptions<'a>,
     tap: &'a mut T,
-    /// Its places: for every hop the end of service and the way behind it, for every traffic its next flow, the alarms of senders and of
-    /// receivers, the ways.
+    /// Its places: for every hop the end of service and the way behind it, for every traffic its next flow, the alarms
+    /// of senders and of receivers, the ways.
     calendar: Calendar,
     stations: Vec<Station>,
     /// Those in the network.
@@ -170,7 +170,8 @@ impl<'a, T: Tap> Engine<'a, T> {
         self.transmit(index);
     }
 
-    /// The alarm of a flow's sender goes off: its timer may have moved on since it was set, and the sender looks itself.
+    /// The alarm of a flow's sender goes off: its timer may have moved on since it was set, and the sender looks
+    /// itself.
     fn alarm(&mut self, index: usize) {
         self.flows[index].sender.on_timer(self.now);
         self.transmit(index);
@@ -358,8 +359,8 @@ impl<'a, T: Tap> Engine<'a, T> {
         usize::from(packet.passed) == self.network.classes[packet.class as usize].route.len()
     }
 
-    /// The packet comes to its receiver then. From its last hop nothing overtakes it, so that a receiver that answers at once can be asked
-    /// before; one that may wait for the next segment is asked when it comes.
+    /// The packet comes to its receiver then. From its last hop nothing overtakes it, so that a receiver that answers
+    /// at once can be asked before; one that may wait for the next segment is asked when it comes.
     fn receive(&mut self, then: Time, id: PacketId) {
         let packet = self.packets.remove(id as usize);
         let flow = &mut self.flows[packet.flow as usize];
@@ -381,7 +382,8 @@ impl<'a, T: Tap> Engine<'a, T> {
         }
     }
 
-    /// The alarm of a flow's receiver goes off: another ACK may have been given since it was set, and the receiver looks itself.
+    /// The alarm of a flow's receiver goes off: another ACK may have been given since it was set, and the receiver
+    /// looks itself.
     fn ack_alarm(&mut self, index: usize) {
         let flow = &mut self.flows[index];
         if let Some(ack) = flow.receiver.on_timer(self.now) {
@@ -417,7 +419,8 @@ impl<'a, T: Tap> Engine<'a, T> {
     }
 }
 
-/// DRQ's state of a packet behind a box that writes it into the ECN field, as the next box reads it. Senders set ECT(0), or nothing.
+/// DRQ's state of a packet behind a box that writes it into the ECN field, as the next box reads it. Senders set
+/// ECT(0), or nothing.
 fn carried(encoding: Encoding, packet: &Packet) -> Congestion {
     let field = if packet.segment.ect { 0b10 } else { 0b00 };
     encoding.read(encoding.write(field, packet.congestion)).congestion

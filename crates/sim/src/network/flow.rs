@@ -18,11 +18,11 @@ pub(super) struct Reach {
     pub back: WayId,
 }
 
-/// Delays before the first hop, and from the last one to the receiver and back to the sender, of a flow with this round trip over hops that
-/// make up `way` of it.
+/// Delays before the first hop, and from the last one to the receiver and back to the sender, of a flow with this round
+/// trip over hops that make up `way` of it.
 ///
-/// A quarter of the round trip, less half of `way`, lies before the first hop; what lies behind the last one is put on the way back, since
-/// nothing happens there.
+/// A quarter of the round trip, less half of `way`, lies before the first hop; what lies behind the last one is put on
+/// the way back, since nothing happens there.
 pub(super) fn delays(rtt: Duration, way: Duration) -> [Duration; 2] {
     let before = rtt.divided_by(2).saturating_sub(way).divided_by(2);
     [before, rtt.saturating_sub(way).saturating_sub(before)]
@@ -90,7 +90,8 @@ impl Flow {
         self.lives && self.under_way == 0 && self.sender.is_done()
     }
 
-    /// Data segments that the receiver has had, each once, in order or not: what a resource served before counting began never counts after.
+    /// Data segments that the receiver has had, each once, in order or not: what a resource served before counting
+    /// began never counts after.
     pub fn delivered_in_all(&self) -> u64 {
         self.receiver.stats().distinct - self.past_end
     }

@@ -1,16 +1,18 @@
 //! Networks of CPUs and links that TCP flows cross.
 //!
-//! * [`Network`]: [`Hop`]s (a CPU or a link, the queue in front of it, the propagation delay behind it), [`Class`]es of flows with
-//!   their routes, and [`Traffic`]: long-lived flows, and short ones as a Poisson process.
-//! * [`simulate_network`]: the event loop. Equal inputs give equal results; every random user draws from its own named stream.
+//! * [`Network`]: [`Hop`]s (a CPU or a link, the queue in front of it, the propagation delay behind it), [`Class`]es of
+//!   flows with their routes, and [`Traffic`]: long-lived flows, and short ones as a Poisson process.
+//! * [`simulate_network`]: the event loop. Equal inputs give equal results; every random user draws from its own named
+//!   stream.
 //! * [`Tap`]: hears of every packet that leaves a hop.
 //!
-//! Of simultaneous events, the one that was decided earlier happens first; of those decided at one time: ends of service, arrivals at
-//! hops from others, starts of flows, timers, then what comes from senders and receivers.
+//! Of simultaneous events, the one that was decided earlier happens first; of those decided at one time: ends of
+//! service, arrivals at hops from others, starts of flows, timers, then what comes from senders and receivers.
 //!
 //! Not modelled: queues on the way of ACKs (they take the propagation delay), routes that change, losses by errors.
 //!
-//! Cost per data packet and hop: O(log(hops + flows)) and the queue's; per data packet besides, its sender's and receiver's.
+//! Cost per data packet and hop: O(log(hops + flows)) and the queue's; per data packet besides, its sender's and
+//! receiver's.
 
 mod calendar;
 mod description;
@@ -50,8 +52,9 @@ pub struct NetworkOptions<'a> {
 
 /// Hears of packets as they leave hops.
 pub trait Tap {
-    /// The packet has left the hop with this index, at its link end. `number` tells how many flows of the run started before its own, whichever
-    /// traffic they are of: a number that no other flow has, and that hangs on traffic and seed alone.
+    /// The packet has left the hop with this index, at its link end. `number` tells how many flows of the run started
+    /// before its own, whichever traffic they are of: a number that no other flow has, and that hangs on traffic
+    /// and seed alone.
     fn left(&mut self, now: Time, hop: u32, packet: &Packet, number: impl FnOnce() -> u64);
 }
 
@@ -63,9 +66,9 @@ impl Tap for () {
 /// Run the network; `None` if the run was cancelled.
 ///
 /// # Errors
-/// [`SimError::Invalid`] if the network cannot be run: routes without hops, delays longer than the round trip, traffic of unknown
-/// classes, an end before the warm-up's. [`SimError::TooManyFlows`] if short flows come so much faster than they end that more than
-/// [`MOST_FLOWS`] are under way.
+/// [`SimError::Invalid`] if the network cannot be run: routes without hops, delays longer than the round trip, traffic
+/// of unknown classes, an end before the warm-up's. [`SimError::TooManyFlows`] if short flows come so much faster than
+/// they end that more than [`MOST_FLOWS`] are under way.
 pub fn simulate_network(
     network: &Network,
     options: NetworkOptions<'_>,

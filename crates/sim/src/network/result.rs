@@ -32,7 +32,8 @@ pub struct HopResult {
     pub marked: u64,
     /// Of these, marked as having met a resource near congestion (DRQ's signalling mark).
     pub signalled: u64,
-    /// Packets that were served to their end. What was there before and what came are these, what was lost, and what is there after.
+    /// Packets that were served to their end. What was there before and what came are these, what was lost, and what
+    /// is there after.
     pub departed: u64,
     /// Packets that are there at the end, the one in service included.
     pub held_after: u64,
@@ -74,7 +75,8 @@ pub struct TrafficResult {
     pub class: u32,
     /// Flows that ended.
     pub finished: u64,
-    /// Bits of in-order data packets per second, all flows together. Of short flows, those that ended or are under way at the end.
+    /// Bits of in-order data packets per second, all flows together. Of short flows, those that ended or are under way
+    /// at the end.
     pub goodput_bps: f64,
     /// Retransmission timeouts.
     pub timeouts: u64,

@@ -41,7 +41,8 @@ pub(super) struct Transmitter {
     rate: BitRate,
     /// What it owes, in units of 1/rate nanoseconds.
     owed: u64,
-    /// Length of the last packet, and its time by itself: most packets are as long as the one before, and need no division.
+    /// Length of the last packet, and its time by itself: most packets are as long as the one before, and need no
+    /// division.
     bytes: u32,
     time: Duration,
     rest: u64,

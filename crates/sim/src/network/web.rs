@@ -32,7 +32,8 @@ impl Web {
         Some(Self { rate, shape, scale: shortest(mean_packets, shape), at: Time::ZERO, draws })
     }
 
-    /// When the next flow comes. The gap is cut to whole nanoseconds, which makes the rate too high by half a nanosecond in every mean gap.
+    /// When the next flow comes. The gap is cut to whole nanoseconds, which makes the rate too high by half a
+    /// nanosecond in every mean gap.
     pub fn next(&mut self) -> Time {
         let gap: f64 = Exp1.sample(&mut self.draws);
         self.at += Duration::from_nanos((gap / self.rate * 1e9) as u64);
@@ -81,8 +82,9 @@ mod tests {
         }
     }
 
-    /// By 0.05 % at a million flows per second, and less in proportion to the rate: what is cut off is uniform over a nanosecond, so that its
-    /// mean over n gaps has a standard deviation of sqrt(1 / 12 n) ns, of which four are allowed.
+    /// By 0.05 % at a million flows per second, and less in proportion to the rate: what is cut off is uniform over a
+    /// nanosecond, so that its mean over n gaps has a standard deviation of sqrt(1 / 12 n) ns, of which four are
+    /// allowed.
     #[test]
     fn gaps_are_too_short_by_half_a_nanosecond() {
         const GAPS: u32 = 1_000_000;

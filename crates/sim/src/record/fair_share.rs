@@ -2,8 +2,8 @@
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
-/// A packet's times relative to the longest, in units of 2^-31: `tbar` of the tradeoff paper, eq. 12. Above 1 where weights differ by resource
-/// and the longest one is so by weight.
+/// A packet's times relative to the longest, in units of 2^-31: `tbar` of the tradeoff paper, eq. 12. Above 1 where
+/// weights differ by resource and the longest one is so by weight.
 type Profile<const M: usize> = [u64; M];
 
 const ONE: u64 = 1 << 31;
@@ -26,16 +26,17 @@ struct Head<const M: usize> {
     current: Profile<M>,
 }
 
-/// `d(t) = 1 / max_r S_r` with `S_r = sum over backlogged flows of w_i tbar_ir` (tradeoff paper, eq. 16, with weights), and
-/// its integral. Where weights differ by resource, `w_i tbar_ir` is `t_ir / max_q(t_iq / w_iq)`: every flow gets the same by weight on the resource
-/// where that is most.
+/// `d(t) = 1 / max_r S_r` with `S_r = sum over backlogged flows of w_i tbar_ir` (tradeoff paper, eq. 16, with weights),
+/// and its integral. Where weights differ by resource, `w_i tbar_ir` is `t_ir / max_q(t_iq / w_iq)`: every flow gets
+/// the same by weight on the resource where that is most.
 ///
-/// A flow's head packet is the last one that entered the pipeline, as long as the flow stays backlogged; before any has, the first that
-/// waits. This is the packet that a fluid schedule would be serving: it is in the fluid until the flow's next packet starts. (The first waiting packet
-/// would be one ahead, and its mean times others: long packets stand longer in the fluid.)
+/// A flow's head packet is the last one that entered the pipeline, as long as the flow stays backlogged; before any
+/// has, the first that waits. This is the packet that a fluid schedule would be serving: it is in the fluid until the
+/// flow's next packet starts. (The first waiting packet would be one ahead, and its mean times others: long packets
+/// stand longer in the fluid.)
 ///
-/// The sums are integers, to which exactly what was added is subtracted again. O(M) when a flow's head packet gets another
-/// profile, otherwise O(1).
+/// The sums are integers, to which exactly what was added is subtracted again. O(M) when a flow's head packet gets
+/// another profile, otherwise O(1).
 #[derive(Clone, Debug)]
 pub(crate) struct FairShare<const M: usize> {
     flows: Vec<Head<M>>,
@@ -51,7 +52,8 @@ impl<const M: usize> FairShare<M> {
         Self { flows: weights.map(flow).collect(), sums: [0; M], share: 0.0, since: Time::ZERO, integral: 0.0 }
     }
 
-    /// A packet of this (normalised) cost joins the flow's queue; `dominant` is its longest time, by weight where weights differ by resource.
+    /// A packet of this (normalised) cost joins the flow's queue; `dominant` is its longest time, by weight where
+    /// weights differ by resource.
     pub fn arrived(&mut self, now: Time, flow: u32, cost: &ResourceVec<M>, dominant: Duration) {
         let head = &mut self.flows[flow as usize];
         if !std::mem::replace(&mut head.backlogged, true) {

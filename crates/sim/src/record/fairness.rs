@@ -26,13 +26,13 @@ pub struct Fairness {
     pub jain: f64,
     /// Gini coefficient of the same: mean over the intervals. 0 is equality.
     pub gini: f64,
-    /// The smallest dominant service relative to the fair one (weight times integral of the fair share), and where; `None`
-    /// if the fair one is zero everywhere.
+    /// The smallest dominant service relative to the fair one (weight times integral of the fair share), and where;
+    /// `None` if the fair one is zero everywhere.
     pub min_over_fair: Option<FlowInterval>,
     /// The largest difference in one interval of two flows' dominant services divided by their weights, in seconds.
     pub relative_fairness_bound: f64,
-    /// The largest difference in one interval of two flows' total services (all resources together) divided by their weights, in seconds:
-    /// the relative fairness of the PCFQ and CBCS papers.
+    /// The largest difference in one interval of two flows' total services (all resources together) divided by their
+    /// weights, in seconds: the relative fairness of the PCFQ and CBCS papers.
     pub relative_fairness_total: f64,
 }
 
@@ -95,9 +95,10 @@ impl<const M: usize> RunResult<M> {
         (sum.intervals > 0).then(|| Fairness { jain: sum.jain / count, gini: sum.gini / count, ..sum })
     }
 
-    /// The worst shortfall below `alpha` times the fair dominant service (weight times integral of the fair share) of any flow
-    /// backlogged throughout one of these intervals together with another; `None` as for [`RunResult::fairness`].
-    /// For the check of the alpha-portion fairness (tradeoff paper, Theorem 5 and Fig. 4). O(rows).
+    /// The worst shortfall below `alpha` times the fair dominant service (weight times integral of the fair share) of
+    /// any flow backlogged throughout one of these intervals together with another; `None` as for
+    /// [`RunResult::fairness`]. For the check of the alpha-portion fairness (tradeoff paper, Theorem 5 and Fig. 4).
+    /// O(rows).
     pub fn shortfall(&self, alpha: f64, intervals: Range<u64>) -> Option<Shortfall> {
         let mut worst: Option<Shortfall> = None;
         for (row, shares) in self.contended(intervals) {

@@ -1,16 +1,16 @@
-//! How far flows' services are from those of an ideal fluid: the Gini index of the CBCS paper (section 4.4, equation (17)) and the PCFQ paper
-//! (equation (18)), after Shi and Sethu.
+//! How far flows' services are from those of an ideal fluid: the Gini index of the CBCS paper (section 4.4, equation
+//! (17)) and the PCFQ paper (equation (18)), after Shi and Sethu.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
-/// Generalised processor sharing on every resource, in series: each resource serves the flows that have work there at once, in proportion to their
-/// weights there, and what is through with one resource comes to the next.
+/// Generalised processor sharing on every resource, in series: each resource serves the flows that have work there at
+/// once, in proportion to their weights there, and what is through with one resource comes to the next.
 ///
-/// O(M + log n) per packet and resource for n flows. Floating point, for reports only: virtual times count nanoseconds since the start, so
-/// they are exact to 10^-3 ns for weeks.
+/// O(M + log n) per packet and resource for n flows. Floating point, for reports only: virtual times count nanoseconds
+/// since the start, so they are exact to 10^-3 ns for weeks.
 #[derive(Clone, Debug)]
 pub(crate) struct Gps<const M: usize> {
     stages: [Stage; M],
@@ -79,9 +79,9 @@ impl<const M: usize> Gps<M> {
         self.stages[0].arrive(flow, cost[0], place);
     }
 
-    /// The Gini index of each resource at `now`, in seconds: the sum of the differences between the Lorenz curves of what the flows have
-    /// `received` there since the start (nanoseconds, divided by the servers) and of what the fluid gave them, both divided by the weights there.
-    /// O(M n log n) for n flows.
+    /// The Gini index of each resource at `now`, in seconds: the sum of the differences between the Lorenz curves of
+    /// what the flows have `received` there since the start (nanoseconds, divided by the servers) and of what the
+    /// fluid gave them, both divided by the weights there. O(M n log n) for n flows.
     pub fn index(&mut self, now: Time, received: impl Fn(usize, usize) -> f64) -> [f64; M] {
         self.run_to(now);
         std::array::from_fn(|r| {
@@ -193,8 +193,8 @@ mod tests {
         assert!((a - b).abs() < 1e-9, "{a} is not {b}");
     }
 
-    /// Two flows of weights 1 and 3 with 4 s of work each: after 4 s they have 1 s and 3 s, by weight 1 s each; the heavy one ends after
-    /// 16/3 s, and then the other one is alone.
+    /// Two flows of weights 1 and 3 with 4 s of work each: after 4 s they have 1 s and 3 s, by weight 1 s each; the
+    /// heavy one ends after 16/3 s, and then the other one is alone.
     #[test]
     fn a_resource_is_shared_by_weight_and_what_one_leaves_goes_to_the_other() {
         let mut gps = Gps::<2>::new([[Weight::ONE; 2], [Weight::from_milli(3000).unwrap(); 2]].into_iter());
@@ -209,9 +209,9 @@ mod tests {
         close(gps.index(second(6), received)[0], 4.0 / 3.0 + (6.0 - 10.0 / 3.0));
     }
 
-    /// Weights 1 and 3 on the first resource, 3 and 1 on the second. Each flow has 2 s of work on the one and then 2 s on the other. On the first, flow 1
-    /// ends after 8/3 s and flow 0 after 4 s. On the second, flow 1 is alone from 8/3 s to 4 s, when 2/3 s of its work are left; flow 0 then gets three
-    /// quarters.
+    /// Weights 1 and 3 on the first resource, 3 and 1 on the second. Each flow has 2 s of work on the one and then 2 s
+    /// on the other. On the first, flow 1 ends after 8/3 s and flow 0 after 4 s. On the second, flow 1 is alone
+    /// from 8/3 s to 4 s, when 2/3 s of its work are left; flow 0 then gets three quarters.
     #[test]
     fn each_resource_is_shared_by_the_weights_there() {
         let three = Weight::from_milli(3000).unwrap();

@@ -25,7 +25,8 @@ pub struct MetricsOptions {
     pub rows: usize,
     /// Keep every latency in [`RunResult::latencies`] (8 bytes per packet).
     pub latencies: bool,
-    /// Compare services with those of an ideal fluid in [`IntervalRow::gini`]: O(log flows) more per packet, O(flows log flows) per interval.
+    /// Compare services with those of an ideal fluid in [`IntervalRow::gini`]: O(log flows) more per packet, O(flows
+    /// log flows) per interval.
     pub gini: bool,
 }
 

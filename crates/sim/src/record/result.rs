@@ -34,8 +34,8 @@ pub struct ResourceResult {
     pub servers: u32,
     /// Service time, summed over the servers; time blocked does not count.
     pub busy: Duration,
-    /// Utilisation given a non-empty system (tradeoff paper, section 2.2): `busy` divided by servers times the time during which
-    /// any packet was in the system.
+    /// Utilisation given a non-empty system (tradeoff paper, section 2.2): `busy` divided by servers times the time
+    /// during which any packet was in the system.
     pub utilization: f64,
 }
 
@@ -64,16 +64,18 @@ pub struct FlowResult<const M: usize> {
     pub service: ResourceVec<M>,
     /// Time that dropped packets would have needed on the resources from which they were kept, on one server.
     pub lost: ResourceVec<M>,
-    /// Service on the packets' dominant resources in seconds, divided by the resource's number of servers. A packet's dominant
-    /// resource is that with the longest time so divided, the first of equals; where weights differ by resource, with the longest time by weight.
+    /// Service on the packets' dominant resources in seconds, divided by the resource's number of servers. A packet's
+    /// dominant resource is that with the longest time so divided, the first of equals; where weights differ by
+    /// resource, with the longest time by weight.
     pub dominant_service: f64,
-    /// Mean time of an admitted packet on its dominant resource, in the seconds of [`ShareRow::service`](super::ShareRow::service).
+    /// Mean time of an admitted packet on its dominant resource, in the seconds of
+    /// [`ShareRow::service`](super::ShareRow::service).
     pub mean_dominant_time: f64,
     /// Time with at least one packet in queue or pipeline.
     pub backlogged: Duration,
     /// From arrival to leaving the last resource; `None` if nothing was delivered.
     pub latency: Option<LatencySummary>,
-    /// How far predictions were off on each resource, per server; of the packets that were processed there. `None` where the scheduler is
-    /// told the truth.
+    /// How far predictions were off on each resource, per server; of the packets that were processed there. `None`
+    /// where the scheduler is told the truth.
     pub prediction: [Option<PredictionError>; M],
 }

@@ -13,13 +13,15 @@ pub struct IntervalRow<const M: usize> {
     pub busy: [Duration; M],
     /// Time during which at least one packet was in the system.
     pub nonempty: Duration,
-    /// Integral over the interval of the fair dominant share for weight 1, in seconds: flow i's fair dominant service is
-    /// its weight times this. The share is that of DRGPS (tradeoff paper, eq. 16, with weights) for the flows with packets in
-    /// queue or pipeline and their head packets: the first that waits, else the last that entered the pipeline.
+    /// Integral over the interval of the fair dominant share for weight 1, in seconds: flow i's fair dominant service
+    /// is its weight times this. The share is that of DRGPS (tradeoff paper, eq. 16, with weights) for the flows
+    /// with packets in queue or pipeline and their head packets: the first that waits, else the last that entered
+    /// the pipeline.
     pub fair: f64,
-    /// The Gini index of each resource at the interval's end, in seconds, if wanted: the sum over i of the difference between what the i flows that
-    /// received least have received since the start, and the same in an ideal fluid (generalised processor sharing on every resource, in
-    /// series) of the same admitted packets; services by weight, divided by the number of servers.
+    /// The Gini index of each resource at the interval's end, in seconds, if wanted: the sum over i of the difference
+    /// between what the i flows that received least have received since the start, and the same in an ideal fluid
+    /// (generalised processor sharing on every resource, in series) of the same admitted packets; services by
+    /// weight, divided by the number of servers.
     pub gini: Option<[f64; M]>,
     /// Where the interval's rows end in [`Series::shares`]; they begin where those of the interval before end.
     pub shares_end: usize,
@@ -32,10 +34,12 @@ pub struct ShareRow {
     pub flow: u32,
     /// Whether the flow had packets in the system throughout the (full) interval.
     pub backlogged: bool,
-    /// Its dominant service in seconds: time on every packet's dominant resource, divided by the resource's number of servers. Where weights differ
-    /// by resource, time on a resource counts as much more as the flow's one weight is more than that there, for this and which one is dominant.
+    /// Its dominant service in seconds: time on every packet's dominant resource, divided by the resource's number of
+    /// servers. Where weights differ by resource, time on a resource counts as much more as the flow's one weight
+    /// is more than that there, for this and which one is dominant.
     pub service: f64,
-    /// Its service on all resources together in seconds, each divided by the resource's number of servers, and counted likewise.
+    /// Its service on all resources together in seconds, each divided by the resource's number of servers, and counted
+    /// likewise.
     pub total: f64,
 }
 

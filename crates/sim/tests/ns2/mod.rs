@@ -1,6 +1,6 @@
-//! The dumbbell that ns-2 runs alike, here and in ns-2: 40 long-lived flows of 500-byte packets, a round trip of 40 ms, a link of 40 Mb/s
-//! under RED (packets, 50 / 550, weight 1e-4, max_p 0.1, gentle, `wait`, limit 1200), starts spread over 20 s, an ACK per packet, window limit
-//! 1000; 200 s of which the first 50 do not count.
+//! The dumbbell that ns-2 runs alike, here and in ns-2: 40 long-lived flows of 500-byte packets, a round trip of 40 ms,
+//! a link of 40 Mb/s under RED (packets, 50 / 550, weight 1e-4, max_p 0.1, gentle, `wait`, limit 1200), starts spread
+//! over 20 s, an ACK per packet, window limit 1000; 200 s of which the first 50 do not count.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! Random runs under every discipline: every packet is accounted for, and the standard recorder agrees with what follows
-//! naively from the packets' recorded ways.
+//! Random runs under every discipline: every packet is accounted for, and the standard recorder agrees with what
+//! follows naively from the packets' recorded ways.
 
 use crate::common::{Given, at, listed, ns, pipeline, record_all};
 use dovetail_sched::{Shape, build_all, catalog};
@@ -165,14 +165,15 @@ impl Naive<'_> {
             .sum()
     }
 
-    /// The head packet of a backlogged flow at an instant: the last that was started since the flow has been backlogged, else the first
-    /// that waits.
+    /// The head packet of a backlogged flow at an instant: the last that was started since the flow has been
+    /// backlogged, else the first that waits.
     fn head(&self, flow: u32, now: u64) -> Option<&PacketRecord<2>> {
         let of_flow = || self.log.iter().filter(|p| p.packet.flow == flow);
         let present = |p: &&PacketRecord<2>| self.presence(p).is_some_and(|(from, to)| from <= now && now < to);
         let first = of_flow().find(present)?;
         let started = of_flow().rfind(|p| p.started[0].is_some_and(|t| t.as_nanos() <= now));
-        // When it leaves, and whether that is after the arrivals of the same instant: so if it was only then served at all.
+        // When it leaves, and whether that is after the arrivals of the same instant: so if it was only then served at
+        // all.
         let leaves = |p: &PacketRecord<2>| {
             self.presence(p).map(|(_, to)| (to, p.started[0].is_some_and(|t| t.as_nanos() == to)))
         };

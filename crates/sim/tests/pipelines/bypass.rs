@@ -74,7 +74,8 @@ fn it_needs_room_in_front_of_the_link() {
 
 #[test]
 fn its_flows_buffer_in_front_of_the_link_bounds_it() {
-    // The first is on the link until 10, the second in its flow's buffer of one packet, the third lost, or held until there is room.
+    // The first is on the link until 10, the second in its flow's buffer of one packet, the third lost, or held until
+    // there is room.
     let packets = [(0, 1, [50, 1]), (0, 0, [0, 10]), (0, 0, [0, 10]), (0, 0, [0, 10])];
     let (_, lost) = run_in("drr+drr:buffer=1", &packets, &pipeline());
     let outcomes: Vec<PacketOutcome> = lost.iter().map(|p| p.outcome).collect();
@@ -125,8 +126,9 @@ fn schedulers() -> Vec<&'static str> {
     catalog().iter().map(|entry| entry.name).chain(compositions).collect()
 }
 
-/// When each packet starts on the link, first come, first served: packet after packet leaves the queue when the one ahead has,
-/// the CPU is free if it needs that, and its flow's last one is through with the CPU if not. At an instant, what comes off the CPU comes first to the link.
+/// When each packet starts on the link, first come, first served: packet after packet leaves the queue when the one
+/// ahead has, the CPU is free if it needs that, and its flow's last one is through with the CPU if not. At an instant,
+/// what comes off the CPU comes first to the link.
 fn naive_fifo(packets: &[Given<2>]) -> Vec<u64> {
     let (mut ahead, mut cpu_free, mut flow_free) = (0, 0, [0; 3]);
     let mut to_link = Vec::new();

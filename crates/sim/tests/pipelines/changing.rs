@@ -66,8 +66,8 @@ fn lengths_are_rounded_to_the_nearest_byte_and_at_least_one() {
     }
 }
 
-/// The mean of 2000 factors that are uniform over a width of 0.25 is within 5 standard errors, 5 * 0.25 / sqrt(12 * 2000) = 0.0081, of the
-/// middle, and rounding to whole bytes of 100 and more adds no more than 0.005.
+/// The mean of 2000 factors that are uniform over a width of 0.25 is within 5 standard errors, 5 * 0.25 / sqrt(12 *
+/// 2000) = 0.0081, of the middle, and rounding to whole bytes of 100 and more adds no more than 0.005.
 #[test]
 fn factors_and_times_are_anything_in_their_ranges() {
     let (_, log) = under(&varied(), "fifo", 1);
@@ -122,8 +122,8 @@ fn the_books_balance_when_lengths_change_and_packets_are_lost_in_between() {
     }
 }
 
-/// One packet at a time, alpha 1/2, times by length 10 ns/B: the time per byte is known from the first packet on, the header's mean is (2) by
-/// hand: 1000, then (500 + 1000) / 2.
+/// One packet at a time, alpha 1/2, times by length 10 ns/B: the time per byte is known from the first packet on, the
+/// header's mean is (2) by hand: 1000, then (500 + 1000) / 2.
 #[test]
 fn what_is_predicted_is_what_was_learnt_until_the_packet_came() {
     let spaced = |estimate: &str| {

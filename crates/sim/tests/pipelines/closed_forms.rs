@@ -24,8 +24,8 @@ fn figure_1a_is_fair_and_wastes_a_third_of_the_link() {
     assert_eq!(result.resources[0].busy, Duration::from_micros(15 * rounds as u64));
     assert_eq!(result.resources[1].busy, Duration::from_micros(10 * rounds as u64));
     assert_eq!(result.resources[1].utilization, 1000.0 / 1501.0);
-    // Intervals of 300 us are 20 rounds, in which each flow receives 20 times 9 us: exactly the fair 3/5. (In the fifth, flow 0
-    // ends early.)
+    // Intervals of 300 us are 20 rounds, in which each flow receives 20 times 9 us: exactly the fair 3/5. (In the
+    // fifth, flow 0 ends early.)
     for (row, shares) in result.series.iter().take(4) {
         // The profiles 2/3 and 1/9 are rounded down by less than 2^-31 each.
         assert!((row.fair - 180e-6).abs() < 180e-6 * 1e-9, "{}", row.fair);
@@ -96,9 +96,9 @@ fn poisson_arrivals_to_one_constant_server_wait_as_m_d_1() {
     let runs: Vec<f64> = (0..40).map(mean_wait).collect();
     let mean = runs.iter().sum::<f64>() / 40.0;
     let variance = runs.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / 39.0;
-    // Four standard errors of the mean of 40 independent runs: exceeded with probability 0.0003 (t, 39 degrees) by a right
-    // simulator. Starting empty lowers the mean by less than the wait times the relaxation time (some ten packets)
-    // over 10,000 packets, well inside one standard error.
+    // Four standard errors of the mean of 40 independent runs: exceeded with probability 0.0003 (t, 39 degrees) by a
+    // right simulator. Starting empty lowers the mean by less than the wait times the relaxation time (some ten
+    // packets) over 10,000 packets, well inside one standard error.
     let tolerance = 4.0 * (variance / 40.0).sqrt();
     let expected = rho * service / (2.0 * (1.0 - rho));
     assert!((mean - expected).abs() < tolerance, "{mean} is not {expected} +- {tolerance}");

@@ -33,8 +33,8 @@ fn order<const M: usize>(log: &[PacketRecord<M>], resource: usize) -> Vec<u64> {
 
 #[test]
 fn the_second_resource_is_shared_by_its_own_scheduler() {
-    // Four packets of flow 0 are there before one of flow 1. The CPU (1 ns) is through with all while the link (10 ns) still
-    // has the first; then flow 1, which has had nothing of the link, comes before the rest of flow 0.
+    // Four packets of flow 0 are there before one of flow 1. The CPU (1 ns) is through with all while the link (10 ns)
+    // still has the first; then flow 1, which has had nothing of the link, comes before the rest of flow 0.
     let packets = [(0, 0, [1, 10]), (0, 0, [1, 10]), (0, 0, [1, 10]), (0, 0, [1, 10]), (1, 1, [1, 10])];
     let (_, alone) = record(&listed(&packets), &pipeline(), &mut *fifo(), ns(1000), Options::default());
     assert_eq!(order(&alone, 1), [0, 1, 2, 3, 4]);
@@ -52,7 +52,8 @@ fn the_second_resource_is_shared_by_its_own_scheduler() {
 
 #[test]
 fn a_packet_that_finds_its_flows_buffer_full_is_lost_after_processing() {
-    // On the link is packet 0, in the buffer packet 1; 2 and 3 are through with the CPU before it has room. Flow 1 has its own.
+    // On the link is packet 0, in the buffer packet 1; 2 and 3 are through with the CPU before it has room. Flow 1 has
+    // its own.
     let packets = [(0, 0, [1, 10]), (0, 0, [1, 10]), (0, 0, [1, 10]), (0, 0, [1, 10]), (1, 1, [1, 10])];
     let (result, log) = run("fifo+drr:buffer=1", &listed(&packets), Buffer::Unlimited, 1);
     let lost: Vec<u64> =
@@ -64,9 +65,9 @@ fn a_packet_that_finds_its_flows_buffer_full_is_lost_after_processing() {
 
 #[test]
 fn held_packets_wait_in_front_of_the_resource_before_and_others_pass() {
-    // With a window of one packet, each flow's second packet is let into the order of arrival when its first starts on the link. Packet
-    // 0 does so at 1, behind which packet 1 comes after packet 3; both are through with the CPU long before the link is free
-    // at 11, which then takes 3 (no time) and 1 and so sets 4 and 2 free.
+    // With a window of one packet, each flow's second packet is let into the order of arrival when its first starts on
+    // the link. Packet 0 does so at 1, behind which packet 1 comes after packet 3; both are through with the CPU
+    // long before the link is free at 11, which then takes 3 (no time) and 1 and so sets 4 and 2 free.
     let packets = [(0, 0, [1, 10]), (0, 0, [1, 10]), (0, 0, [1, 10]), (0, 1, [1, 0]), (0, 1, [1, 0])];
     let (result, log) = run("fifo+sfq:full=hold,buffer=1", &listed(&packets), Buffer::Unlimited, 1);
     let starts: Vec<u64> = log.iter().map(|p| p.started[0].unwrap().as_nanos()).collect();
@@ -76,8 +77,8 @@ fn held_packets_wait_in_front_of_the_resource_before_and_others_pass() {
 
 #[test]
 fn weights_count_on_every_resource() {
-    // The link is the bottleneck; fifo lets all in. Of 40 equal packets each, the first 40 on the link are 3 to 1 (within the packet of
-    // each flow that sfq may be off).
+    // The link is the bottleneck; fifo lets all in. Of 40 equal packets each, the first 40 on the link are 3 to 1
+    // (within the packet of each flow that sfq may be off).
     let mut packets: Vec<Given<2>> = Vec::new();
     for _ in 0..40 {
         packets.extend([(0, 0, [1, 100]), (0, 1, [1, 100])]);

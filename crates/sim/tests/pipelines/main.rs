@@ -1,4 +1,5 @@
-//! Pipelines of resources behind a scheduler. One program, because each that runs every discipline takes long to compile.
+//! Pipelines of resources behind a scheduler. One program, because each that runs every discipline takes long to
+//! compile.
 
 mod books;
 mod bypass;

@@ -1,4 +1,5 @@
-//! The pipeline without waiting between resources, against equation 3 of ATFQ and against a search for the earliest start.
+//! The pipeline without waiting between resources, against equation 3 of ATFQ and against a search for the earliest
+//! start.
 
 use crate::common::{Given, Script, at, fifo, listed, ns, pipeline, record, ways};
 use dovetail_sched::{Progress, Shape, build, catalog};
@@ -32,8 +33,8 @@ fn equation_3<const M: usize>(packets: &[Given<M>]) -> Vec<u64> {
     starts
 }
 
-/// The first instant at which a packet can start after the one ahead of it so that no two packets are on one resource at once, by trying one
-/// instant after the other.
+/// The first instant at which a packet can start after the one ahead of it so that no two packets are on one resource
+/// at once, by trying one instant after the other.
 fn first_fit<const M: usize>(packets: &[Given<M>]) -> Vec<u64> {
     let spans = |start: u64, cost: [u64; M]| -> [(u64, u64); M] {
         std::array::from_fn(|r| {
@@ -167,8 +168,8 @@ fn three_resources_may_take_longer_than_with_blocking() {
 
 #[test]
 fn the_scheduler_is_asked_when_resource_0_is_idle_and_nobody_stands_before_it() {
-    // The second packet is handed out at 1 and stands at the entrance until 10. Only at 11, when it has passed resource 0, is the scheduler asked
-    // again: what comes meanwhile has its chance.
+    // The second packet is handed out at 1 and stands at the entrance until 10. Only at 11, when it has passed resource
+    // 0, is the scheduler asked again: what comes meanwhile has its chance.
     let workload = listed(&[(0, 0, [1, 10]), (0, 0, [1, 10]), (0, 0, [1, 10]), (10, 1, [1, 10])]);
     let mut script = Script::<2>::new([0, 0, 1, 0]);
     let (_, log) = record(&workload, &no_wait(), &mut script, ns(1000), Options::default());

@@ -77,8 +77,8 @@ fn arrivals_of_one_instant_are_all_there_when_the_scheduler_is_asked() {
 
 #[test]
 fn arrivals_find_the_queues_as_the_instant_found_them() {
-    // One place in the queue. The scheduler decides after the arrivals of the instant: the second packet finds the first
-    // still waiting, although a server is idle.
+    // One place in the queue. The scheduler decides after the arrivals of the instant: the second packet finds the
+    // first still waiting, although a server is idle.
     let mut workload = listed(&[(0, 0, [5]), (0, 0, [5]), (5, 0, [5])]);
     workload.flows[0].limit.packets = Some(1);
     let (result, log) = record(&workload, &pipeline(), &mut *fifo(), ns(1000), Options::default());

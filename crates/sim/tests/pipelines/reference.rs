@@ -4,10 +4,11 @@ use crate::common::{Given, pipeline, ways};
 use dovetail_sim::{Buffer, Pipeline};
 use proptest::prelude::*;
 
-/// When packet k ends on resource r. `places[r]` is the number of places before resource r (`None`: unlimited; blocking).
+/// When packet k ends on resource r. `places[r]` is the number of places before resource r (`None`: unlimited;
+/// blocking).
 ///
-/// `start[k][r] = max(leave[k][r-1], leave[k-1][r])`, `end = start + cost`, and packet k may leave resource r-1 when packet
-/// `k - places[r] - 1` has left resource r.
+/// `start[k][r] = max(leave[k][r-1], leave[k-1][r])`, `end = start + cost`, and packet k may leave resource r-1 when
+/// packet `k - places[r] - 1` has left resource r.
 fn max_plus<const M: usize>(packets: &[Given<M>], places: &[Option<u32>; M]) -> Vec<[u64; M]> {
     let mut ends: Vec<[u64; M]> = Vec::new();
     let mut leaves: Vec<[u64; M]> = Vec::new();
@@ -38,7 +39,8 @@ fn with_places<const M: usize>(places: &[Option<u32>; M]) -> Pipeline<M> {
     pipeline
 }
 
-/// What needs nothing on the first of several resources bypasses it, which the recursion does not know (`bypass.rs` does).
+/// What needs nothing on the first of several resources bypasses it, which the recursion does not know (`bypass.rs`
+/// does).
 fn needed(resource: usize, resources: usize) -> u64 {
     u64::from(resource == 0 && resources > 1)
 }

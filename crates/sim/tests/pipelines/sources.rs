@@ -60,7 +60,8 @@ fn a_source_stops_before_its_stop_time() {
 
 #[test]
 fn fixed_on_and_off_times_alternate() {
-    // On for 2.5 ms at a packet per ms, off for 7.5 ms: the fourth packet comes 0.5 ms after the second beginning, the sixth at the third.
+    // On for 2.5 ms at a packet per ms, off for 7.5 ms: the fourth packet comes 0.5 ms after the second beginning, the
+    // sixth at the third.
     let pattern = Pattern::OnOff {
         rate: rate("1000 pps"),
         on: Spell::Fixed(Duration::from_micros(2500)),
@@ -98,7 +99,8 @@ fn exponential_on_off_sends_the_rate_times_the_part_of_the_time_it_is_on() {
     let spell = |ms| Spell::Exponential(Duration::from_millis(ms));
     let pattern = Pattern::OnOff { rate: rate("1000 pps"), on: spell(20), off: spell(60) };
     let log = generate(Generator { stop: Some(at(1_000_000_000_000)), ..Generator::new(0, pattern, Size::Fixed(1)) });
-    // On for a quarter of 1000 s. For exponential times of means a and b, the time on in t has the variance 2 a^2 b^2 t / (a + b)^3: a deviation of 0.95 %; four of them.
+    // On for a quarter of 1000 s. For exponential times of means a and b, the time on in t has the variance 2 a^2 b^2 t
+    // / (a + b)^3: a deviation of 0.95 %; four of them.
     let expected = 250_000.0;
     assert!((log.len() as f64 / expected - 1.0).abs() < 4.0 * 0.0095, "{} is not {expected}", log.len());
 }

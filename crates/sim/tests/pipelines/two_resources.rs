@@ -1,5 +1,6 @@
-//! A CPU and then a link, both under RED as in ns-2, beside what ns-2 2.35 said over five seeds: forty long-lived Reno flows of 500-byte packets
-//! without ECN, a round trip of 40 ms, a link of 40 Mb/s, starts spread over 20 s; a packet of w cycles/bit holds the CPU 8 * 500 * w / C seconds.
+//! A CPU and then a link, both under RED as in ns-2, beside what ns-2 2.35 said over five seeds: forty long-lived Reno
+//! flows of 500-byte packets without ECN, a round trip of 40 ms, a link of 40 Mb/s, starts spread over 20 s; a packet
+//! of w cycles/bit holds the CPU 8 * 500 * w / C seconds.
 
 use dovetail_sched::aqm::{Fraction, QueueConfig, RedConfig, Rules};
 use dovetail_sim::network::{

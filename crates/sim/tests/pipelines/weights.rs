@@ -5,8 +5,8 @@ use dovetail_sim::record::{Metrics, MetricsOptions};
 use dovetail_sim::{Arrival, Cost, Flow, List, Options, RunResult, Source, Workload, simulate};
 use dovetail_units::{Duration, Weight};
 
-/// Two flows with a packet of 2 s on the CPU and 2 s on the link each, served one after the other. Their weights are 1 and 3 on the CPU, 3 and 1 on
-/// the link, in the mean the same.
+/// Two flows with a packet of 2 s on the CPU and 2 s on the link each, served one after the other. Their weights are 1
+/// and 3 on the CPU, 3 and 1 on the link, in the mean the same.
 fn one_after_the_other() -> RunResult<2> {
     let cost = || Cost::Linear("2 s".parse().unwrap());
     let mut flows = ["a", "b"].map(|name| Flow::new(name, [cost(), cost()]));
@@ -27,10 +27,12 @@ fn close(a: f64, b: f64) {
     assert!((a - b).abs() < 1e-9, "{a} is not {b}");
 }
 
-/// CPU after 1 s: flow a has had 1 s, the fluid gives 1/4 s and 3/4 s. By weight: 1 and 0 against 1/4 and 1/4; sorted and summed, 0 and 1 against 1/4 and 1/2.
+/// CPU after 1 s: flow a has had 1 s, the fluid gives 1/4 s and 3/4 s. By weight: 1 and 0 against 1/4 and 1/4; sorted
+/// and summed, 0 and 1 against 1/4 and 1/2.
 ///
-/// Link after 5 s: a has had 2 s and b 1 s, by weight 2/3 and 1. In the fluid b comes from the CPU after 8/3 s and a after 4 s; b has the link for
-/// itself for 4/3 s, then 1/4 of it, a 3/4. By weight 1/4 and 4/3 + 1/4; sorted and summed, 2/3 and 5/3 against 1/4 and 11/6.
+/// Link after 5 s: a has had 2 s and b 1 s, by weight 2/3 and 1. In the fluid b comes from the CPU after 8/3 s and a
+/// after 4 s; b has the link for itself for 4/3 s, then 1/4 of it, a 3/4. By weight 1/4 and 4/3 + 1/4; sorted and
+/// summed, 2/3 and 5/3 against 1/4 and 11/6.
 #[test]
 fn the_gini_index_of_a_run_is_that_by_hand() {
     let run = one_after_the_other();
@@ -41,8 +43,9 @@ fn the_gini_index_of_a_run_is_that_by_hand() {
     close(gini(5, 1), (2.0 / 3.0 - 0.25) + (11.0 / 6.0 - 5.0 / 3.0));
 }
 
-/// Fair is 1/2 for each by weight: a's CPU limits it to its weight 1 there, b's link likewise, so that each has half of both resources. Flow a has had the CPU
-/// for 1 s of the first, b nothing; a's dominant resource is the CPU, b's the link, although their times there are the same.
+/// Fair is 1/2 for each by weight: a's CPU limits it to its weight 1 there, b's link likewise, so that each has half of
+/// both resources. Flow a has had the CPU for 1 s of the first, b nothing; a's dominant resource is the CPU, b's the
+/// link, although their times there are the same.
 #[test]
 fn the_fair_share_goes_by_the_weight_on_the_resource_that_limits() {
     let run = one_after_the_other();

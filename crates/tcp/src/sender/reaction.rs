@@ -89,7 +89,8 @@ impl Sender {
         } else {
             self.ecn_backoff = false;
         }
-        // RFC 9438, section 4.6: a mark leaves CUBIC at least one segment, unless there was only one. Of two and more 0.7 are more than one.
+        // RFC 9438, section 4.6: a mark leaves CUBIC at least one segment, unless there was only one. Of two and more
+        // 0.7 are more than one.
         self.reduce(0);
         self.action = Action::Ecn;
         self.reduced = Some(self.max);
@@ -101,10 +102,10 @@ impl Sender {
 
     /// What a reduction starts from.
     ///
-    /// By RFC 5681 no more than what is in flight, without what limited transmit sent (section 3.2 step 2). Nor more than the
-    /// window: "in flight" counts what has arrived behind a hole, so that late in a long recovery half of it can exceed
-    /// what the path holds, and the flow would run from one timeout into the next. At least one segment:
-    /// below that the timer paces the flow, not the window.
+    /// By RFC 5681 no more than what is in flight, without what limited transmit sent (section 3.2 step 2). Nor more
+    /// than the window: "in flight" counts what has arrived behind a hole, so that late in a long recovery half of
+    /// it can exceed what the path holds, and the flow would run from one timeout into the next. At least one
+    /// segment: below that the timer paces the flow, not the window.
     fn load(&self) -> u64 {
         if self.is_ns2() {
             self.window.fixed()
@@ -125,7 +126,8 @@ impl Sender {
         self.cwr = self.config.ecn;
     }
 
-    /// RFC 5681, section 3.1: half of what is in flight, once per lost segment; not if a mark has just lowered it (RFC 3168, 6.1.2).
+    /// RFC 5681, section 3.1: half of what is in flight, once per lost segment; not if a mark has just lowered it (RFC
+    /// 3168, 6.1.2).
     pub(super) fn lower_threshold_on_timeout(&mut self) {
         let lowered = if self.is_ns2() {
             self.action == Action::Ecn

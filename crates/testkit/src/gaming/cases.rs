@@ -255,7 +255,8 @@ fn change(case: &mut Case, random: &mut Random) {
     }
 }
 
-/// Weights and times of any size; weights differ at most fifteen times, and only if lengths do not, so that the run has an end.
+/// Weights and times of any size; weights differ at most fifteen times, and only if lengths do not, so that the run has
+/// an end.
 fn scale(case: &mut Case, random: &mut Random) {
     const FACTORS: [u64; 6] = [1, 30, 1_000, 1_000_000, 1_000_000_000, 300_000_000_000];
     let size = FACTORS[random.below(6) as usize] * random.between(1, 9).min(5);

@@ -1,11 +1,14 @@
-//! What a flow gains by playing: one player beside nine rivals that are backlogged throughout, in a closed loop with a pipeline of single servers.
+//! What a flow gains by playing: one player beside nine rivals that are backlogged throughout, in a closed loop with a
+//! pipeline of single servers.
 //!
-//! The gain is the player's service by weight, divided by that of its rivals in the mean: the multiple of one flow's fair share. Service is what the
-//! discipline shares out ([`Measure`]), by what packets really take, as of their entrance into the first resource.
+//! The gain is the player's service by weight, divided by that of its rivals in the mean: the multiple of one flow's
+//! fair share. Service is what the discipline shares out ([`Measure`]), by what packets really take, as of their
+//! entrance into the first resource.
 //!
-//! *How long a run is.* In the disciplines' bounds the services by weight of two backlogged flows differ by some packets: 2 by tags, 6 by rounds
-//! (mr3), 15 by groups (gmr3, the most that was found), each as long as the longest estimate L of any flow, by the smallest weight. A run lasts until the
-//! flows have got [`Effort::packets`] such L each in the mean; 15 of 400 are 3.8 %, so that whole packets and the beginning stay inside
+//! *How long a run is.* In the disciplines' bounds the services by weight of two backlogged flows differ by some
+//! packets: 2 by tags, 6 by rounds (mr3), 15 by groups (gmr3, the most that was found), each as long as the longest
+//! estimate L of any flow, by the smallest weight. A run lasts until the flows have got [`Effort::packets`] such L each
+//! in the mean; 15 of 400 are 3.8 %, so that whole packets and the beginning stay inside
 //! [`ORDINARY`](dovetail_sched::gain::ORDINARY).
 
 mod cases;
@@ -41,8 +44,8 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// What the discipline shares out. Bottleneck fairness shares the dominant time where the flows' resources do not differ, which is the only case that
-    /// it promises anything for.
+    /// What the discipline shares out. Bottleneck fairness shares the dominant time where the flows' resources do not
+    /// differ, which is the only case that it promises anything for.
     pub fn of(discipline: &str) -> Self {
         match discipline {
             "pcfq" | "cbcs" => Self::Total,
@@ -123,7 +126,8 @@ pub enum Identity {
 pub enum Feed {
     /// So many packets wait, always.
     Keep(u32),
-    /// Bursts of so many packets, from and to. The next one comes when none waits, after a pause of so many ns, from and to.
+    /// Bursts of so many packets, from and to. The next one comes when none waits, after a pause of so many ns, from
+    /// and to.
     Bursts {
         /// Packets.
         packets: (u64, u64),
@@ -184,8 +188,8 @@ pub struct Found {
     pub how: String,
 }
 
-/// The largest gain of a flow by a strategy: first of the cases that are known to be bad for some discipline, then of random ones, of which every other one is
-/// a change to the worst so far.
+/// The largest gain of a flow by a strategy: first of the cases that are known to be bad for some discipline, then of
+/// random ones, of which every other one is a change to the worst so far.
 ///
 /// # Panics
 ///

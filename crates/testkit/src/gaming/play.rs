@@ -285,8 +285,9 @@ impl<const M: usize> Run<M> {
         self.parties[party].waiting += 1;
     }
 
-    /// Packets that may wait before a resource. Disciplines of one resource do not hold back what it cannot take yet: with a buffer that has an end they stand
-    /// before a resource that is not kept waiting and does not fall behind, for which they promise what they do.
+    /// Packets that may wait before a resource. Disciplines of one resource do not hold back what it cannot take yet:
+    /// with a buffer that has an end they stand before a resource that is not kept waiting and does not fall
+    /// behind, for which they promise what they do.
     fn room(&self) -> usize {
         if self.measure == Measure::Last { BUFFER } else { usize::MAX }
     }

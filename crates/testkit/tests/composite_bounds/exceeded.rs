@@ -1,4 +1,5 @@
-//! Runs by hand that exceed PCFQ's delay guarantee, equation (17): it is no bound, for three reasons of which each is enough. Times are in microseconds.
+//! Runs by hand that exceed PCFQ's delay guarantee, equation (17): it is no bound, for three reasons of which each is
+//! enough. Times are in microseconds.
 
 use dovetail_model::bounds_composite::{ReservedFlow, pcfq_delay_s};
 
@@ -33,9 +34,10 @@ fn assert_late(spec: &str, traffic: &Traffic, flow: usize, late: f64, allowed: f
     assert!(late > allowed);
 }
 
-/// The term of one longest packet counts one packet ahead, and in CPU and link there are two at once: at 3 us one of the first flow's packets is on the link and
-/// the next one waits for it, since the CPU was free and nothing else there. They leave the link at 101 and 201 us, the second flow's packet at 202.
-/// It is to leave 1/0.5 + 1/0.5 and 1 + 100 us after it came.
+/// The term of one longest packet counts one packet ahead, and in CPU and link there are two at once: at 3 us one of
+/// the first flow's packets is on the link and the next one waits for it, since the CPU was free and nothing else
+/// there. They leave the link at 101 and 201 us, the second flow's packet at 202. It is to leave 1/0.5 + 1/0.5 and 1 +
+/// 100 us after it came.
 #[test]
 fn packets_overlap_on_cpu_and_link() {
     let arrivals = packets(0.0, 0, 10, [1, 100]).chain(packets(3.0, 1, 1, [1, 1])).collect();
@@ -45,10 +47,11 @@ fn packets_overlap_on_cpu_and_link() {
     }
 }
 
-/// On the CPU alone, so one packet at a time: by (5) and (6) V passes half as fast as in a fluid, as a flow's two weights both count. In parts of the larger sum of
-/// weights, packets of the flows of weights 1, 2, 1 have 4, 2, 4 us of it each. The first flow sends 50 packets, up to a finish tag of 200; the second keeps the CPU
-/// busy. After 148 us at 2/3 and 51.5 us at 1, V is 150: the third flow's packets that come then get tags of 154 to 202, and 13 of them overtake the
-/// first flow's 51st, of 204, which was expected at 200 us. It leaves at 200 + 13 + 1.
+/// On the CPU alone, so one packet at a time: by (5) and (6) V passes half as fast as in a fluid, as a flow's two
+/// weights both count. In parts of the larger sum of weights, packets of the flows of weights 1, 2, 1 have 4, 2, 4 us
+/// of it each. The first flow sends 50 packets, up to a finish tag of 200; the second keeps the CPU busy. After 148 us
+/// at 2/3 and 51.5 us at 1, V is 150: the third flow's packets that come then get tags of 154 to 202, and 13 of them
+/// overtake the first flow's 51st, of 204, which was expected at 200 us. It leaves at 200 + 13 + 1.
 #[test]
 fn virtual_time_is_slower_than_the_fluid() {
     let arrivals = packets(0.0, 0, 50, [1, 0])
@@ -59,10 +62,11 @@ fn virtual_time_is_slower_than_the_fluid() {
     assert_late("pcfq:clock=paper", &traffic, 0, 14.0, 4.0 + 1.0);
 }
 
-/// On the CPU alone: V read off the tags stands still while a packet with a small start tag has a large finish tag. Weights 4, 10, 5, 1 make 5, 2, 4 and 20 us of tags per
-/// us. The fourth flow's packet of 9 us waits with a start tag of 0 and a finish tag of 180, while the first flow's 20 packets (up to 100) and the second's
-/// 80 (up to 160) are served for 100 us. The third flow's packets that come then have tags of 4 to 104: 26 of them overtake the first flow's 21st, of 105, which was expected
-/// at 100 us. It leaves at 100 + 26 + 1.
+/// On the CPU alone: V read off the tags stands still while a packet with a small start tag has a large finish tag.
+/// Weights 4, 10, 5, 1 make 5, 2, 4 and 20 us of tags per us. The fourth flow's packet of 9 us waits with a start tag
+/// of 0 and a finish tag of 180, while the first flow's 20 packets (up to 100) and the second's 80 (up to 160) are
+/// served for 100 us. The third flow's packets that come then have tags of 4 to 104: 26 of them overtake the first
+/// flow's 21st, of 105, which was expected at 100 us. It leaves at 100 + 26 + 1.
 #[test]
 fn virtual_time_off_the_tags_stands_still() {
     let arrivals = packets(0.0, 0, 20, [1, 0])

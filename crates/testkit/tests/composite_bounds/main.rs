@@ -12,12 +12,12 @@ use pipeline::{Arrival, Service, Traffic, serve};
 
 const SEEDS: std::ops::Range<u64> = 0..150;
 
-/// Nanoseconds by weight that rounding can add: pcfq's tags are within 2^-16 ns; cbcs's credits within 1 ns of time, at a smallest weight
-/// of 0.5, at both ends of an interval and for both flows.
+/// Nanoseconds by weight that rounding can add: pcfq's tags are within 2^-16 ns; cbcs's credits within 1 ns of time, at
+/// a smallest weight of 0.5, at both ends of an interval and for both flows.
 const ROUNDING: f64 = 8.0;
 
-/// Largest difference of two flows' normalised true times over the intervals in which neither flow's queue is ever empty. Services count as
-/// received when decided.
+/// Largest difference of two flows' normalised true times over the intervals in which neither flow's queue is ever
+/// empty. Services count as received when decided.
 fn unfairness(services: &[Service], traffic: &Traffic, i: usize, j: usize) -> f64 {
     let (mut worst, mut balance, mut least, mut most) = (0.0, 0.0, 0.0f64, 0.0f64);
     for service in services {
@@ -111,8 +111,8 @@ fn pcfq_is_fair_in_time_by_weights_that_differ_by_resource() {
     }
 }
 
-/// By the paper's clock a flow that comes while others have waited for long starts far behind them: no bound on an interval in which both wait holds. Theorem 2
-/// is about flows that become backlogged together.
+/// By the paper's clock a flow that comes while others have waited for long starts far behind them: no bound on an
+/// interval in which both wait holds. Theorem 2 is about flows that become backlogged together.
 #[test]
 fn by_the_papers_clock_flows_that_begin_together_are_treated_alike() {
     let together = |seed| exact(seed).at_once();
@@ -146,8 +146,8 @@ fn cbcs_is_fair_in_total_time() {
 /// A flow's reserved shares of CPU and link.
 type Shares = fn(&Traffic, usize) -> [f64; 2];
 
-/// When each packet is expected: at a server of its flow's own that takes every packet for as long as its times on the reserved shares of CPU
-/// and link together; the expected arrival of (16) and (17).
+/// When each packet is expected: at a server of its flow's own that takes every packet for as long as its times on the
+/// reserved shares of CPU and link together; the expected arrival of (16) and (17).
 fn expected_arrivals(traffic: &Traffic, shares: Shares) -> Vec<f64> {
     let mut next = vec![0.0f64; traffic.weights.len()];
     let expect = |a: &Arrival| {
@@ -205,9 +205,10 @@ fn pcfq_keeps_its_delay_guarantee() {
     }
 }
 
-/// Both of wfq's guarantees in a row. A packet leaves the CPU at most P_max after the private server there, and what comes later to a private server by
-/// some time leaves it later by at most as much: so it leaves the link at most P_max + L_max after the private servers of CPU and link in a row.
-/// Those end it before the one server of `expected_arrivals` does.
+/// Both of wfq's guarantees in a row. A packet leaves the CPU at most P_max after the private server there, and what
+/// comes later to a private server by some time leaves it later by at most as much: so it leaves the link at most P_max
+/// + L_max after the private servers of CPU and link in a row. Those end it before the one server of
+/// `expected_arrivals` does.
 #[test]
 fn separate_wfqs_keep_their_delay_guarantee() {
     for traffic in [exact as fn(u64) -> Traffic, Traffic::of_unequal_shares] {
@@ -242,7 +243,8 @@ fn measured_charges_bound_what_predictions_can_do() {
     }
 }
 
-/// Run with `--ignored --nocapture`: the worst unfairness by the bound for exact times, by the error of the predictions.
+/// Run with `--ignored --nocapture`: the worst unfairness by the bound for exact times, by the error of the
+/// predictions.
 #[test]
 #[ignore = "prints a table"]
 fn how_far_bounds_stretch() {

@@ -1,4 +1,5 @@
-//! CPU and link in a row: the CPU takes the next packet when it is free and at most one packet waits for the link, which serves in order.
+//! CPU and link in a row: the CPU takes the next packet when it is free and at most one packet waits for the link,
+//! which serves in order.
 
 use dovetail_sched::{FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Shape, Ticket, build};
 use dovetail_testkit::random::Random;
@@ -25,8 +26,9 @@ pub struct Traffic {
 pub const LONGEST: u64 = 100_000;
 
 impl Traffic {
-    /// Random flows: heavy on the CPU, on the link, on both; steady, in bursts, or all at once; together between half and twice the
-    /// load. Estimates are off by a factor between 1 - `error` and 1 + `error`: by chance, or by the same for all packets of a flow.
+    /// Random flows: heavy on the CPU, on the link, on both; steady, in bursts, or all at once; together between half
+    /// and twice the load. Estimates are off by a factor between 1 - `error` and 1 + `error`: by chance, or by the
+    /// same for all packets of a flow.
     pub fn random(seed: u64, error: f64) -> Self {
         let mut random = Random::new(seed);
         let flows = random.between(2, 6) as usize;
@@ -54,7 +56,8 @@ impl Traffic {
         Self { weights, arrivals }
     }
 
-    /// The same with a weight on each resource: on the link those that the others have on the CPU, so that both have the same sum.
+    /// The same with a weight on each resource: on the link those that the others have on the CPU, so that both have
+    /// the same sum.
     pub fn of_unequal_shares(seed: u64) -> Self {
         let mut traffic = Self::random(seed, 0.0);
         let cpu: Vec<u32> = traffic.weights.iter().map(|w| w[0]).collect();

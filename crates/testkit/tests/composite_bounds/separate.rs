@@ -32,7 +32,8 @@ pub fn left(traffic: &Traffic) -> Vec<u64> {
     log.records().iter().map(|packet| packet.finished[1].unwrap().as_nanos()).collect()
 }
 
-/// The most by which a packet leaves later than the private servers of its flow's shares in a row, by the longest times on CPU and link.
+/// The most by which a packet leaves later than the private servers of its flow's shares in a row, by the longest times
+/// on CPU and link.
 pub fn lateness(traffic: &Traffic) -> f64 {
     let longest = |r: usize| traffic.arrivals.iter().map(|a| a.truth[r]).max().unwrap_or(0) as f64;
     let mut free = vec![[0.0f64; 2]; traffic.weights.len()];

@@ -1,10 +1,12 @@
-//! What a run did to its flows, measured from when each packet was processed where; and a search for runs that are as bad as possible.
+//! What a run did to its flows, measured from when each packet was processed where; and a search for runs that are as
+//! bad as possible.
 //!
-//! * Backlogged is a flow while at least one of its packets waits in the scheduler: from arrival to entrance into the first resource.
-//! * Service of a flow is the time for which its packets were processed, up to now, each on its own dominant resource; not what was
-//!   charged on entrance. In these runs all packets of a flow share a dominant resource.
-//! * Fairness of a pair is the largest difference of the services per weight that two flows got in any interval in which both were
-//!   backlogged throughout.
+//! * Backlogged is a flow while at least one of its packets waits in the scheduler: from arrival to entrance into the
+//!   first resource.
+//! * Service of a flow is the time for which its packets were processed, up to now, each on its own dominant resource;
+//!   not what was charged on entrance. In these runs all packets of a flow share a dominant resource.
+//! * Fairness of a pair is the largest difference of the services per weight that two flows got in any interval in
+//!   which both were backlogged throughout.
 //! * Start-up of a flow that becomes backlogged lasts until its first packet enters the first resource.
 //! * Delay of a packet lasts from when it was the first of its flow in the scheduler until it left the last resource.
 //! * L is the longest time of any packet of the run on any resource.
@@ -154,7 +156,8 @@ fn unfairness(ways: [&Way; 2], weights: [f64; 2]) -> f64 {
 /// The longest time in drawn cases, in ns: tiny packets next to it take next to nothing.
 pub const LONGEST: u64 = 1_000;
 
-/// A case of `flows` flows and about `count` packets; each flow has its dominant resource, its kind of packets and its time to come.
+/// A case of `flows` flows and about `count` packets; each flow has its dominant resource, its kind of packets and its
+/// time to come.
 pub fn draw<const M: usize>(random: &mut Random, flows: usize, count: usize) -> Case<M> {
     let together = random.below(3) == 0;
     let mut packets = Vec::new();
@@ -210,8 +213,8 @@ pub fn mutate<const M: usize>(random: &mut Random, case: &Case<M>) -> Case<M> {
     case
 }
 
-/// Runs with at least this many packets in all: half of them drawn, half near the worst so far by one of the `K` values that `judge`
-/// returns. Returns the worst values and how many packets there were.
+/// Runs with at least this many packets in all: half of them drawn, half near the worst so far by one of the `K` values
+/// that `judge` returns. Returns the worst values and how many packets there were.
 pub fn search<const M: usize, const K: usize>(
     seed: u64,
     packets: usize,

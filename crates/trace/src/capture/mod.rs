@@ -32,8 +32,8 @@ const MAX_RECORD: usize = 16 << 20;
 /// A captured packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// When it was captured, in nanoseconds since 1970; never before the previous record. `None` if the capture does not
-    /// say (pcapng simple packets before any other).
+    /// When it was captured, in nanoseconds since 1970; never before the previous record. `None` if the capture does
+    /// not say (pcapng simple packets before any other).
     pub time: Option<Time>,
     /// The captured bytes, from the link header on; maybe fewer than the packet had.
     pub data: &'a [u8],

@@ -16,13 +16,14 @@ const ELEPHANT: u32 = 100;
 const LARGE_SHARE: [f64; 2] = [0.65, 0.2];
 /// Mean number of packets in a burst.
 const BURST: f64 = 8.0;
-/// Shortest silence between bursts, in units of the mean gap within one; Pareto with exponent [`SILENCE_TAIL`] above it.
+/// Shortest silence between bursts, in units of the mean gap within one; Pareto with exponent [`SILENCE_TAIL`] above
+/// it.
 const SILENCE: f64 = 20.0;
 const SILENCE_TAIL: f64 = 1.5;
 /// Longest silence, in units of the shortest.
 const LONGEST_SILENCE: f64 = 1e3;
-/// Part of the trace that a flow spans: at least the first; a flow of k packets at most k times the second, so that mice
-/// come and go and elephants stay.
+/// Part of the trace that a flow spans: at least the first; a flow of k packets at most k times the second, so that
+/// mice come and go and elephants stay.
 const SPAN: [f64; 2] = [0.001, 0.01];
 /// Steps in which times are drawn before they are fitted to the trace's duration.
 const STEPS: f64 = (1u64 << 52) as f64;

@@ -1,7 +1,8 @@
 //! Synthetic traffic.
 //!
 //! A mixture with the shape of the university data centre traces of Benson, Akella and Maltz, "Network traffic
-//! characteristics of data centers in the wild" (IMC 2010), on which Wang et al. 2014, section 6.2, runs its simulation:
+//! characteristics of data centers in the wild" (IMC 2010), on which Wang et al. 2014, section 6.2, runs its
+//! simulation:
 //!
 //! * thousands of flows, UDP-dominated: UDP carries 80 % of the packets, TCP the rest;
 //! * heavy-tailed flow lengths (bounded Pareto): most flows are mice, a few elephants carry most bytes;

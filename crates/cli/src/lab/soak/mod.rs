@@ -29,7 +29,8 @@ const SAMPLE: Duration = Duration::from_millis(100);
 /// How long the box may take to be ready, and to end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the configuration becomes, one after another: what is replaced in it by what, and whether the box must refuse it.
+/// What the configuration becomes, one after another: what is replaced in it by what, and whether the box must refuse
+/// it.
 const CHANGES: [(&str, &str, bool); 8] = [
     ("alpha=0.85", "alpha=0.5", false),
     ("tradeoff:alpha=0.85", "drr+drr", false),
@@ -94,7 +95,8 @@ impl Inside {
         }
     }
 
-    /// Look at the box, reload its configuration, and take its interfaces down in turn. Takes longer than the time where the machine is too slow for all changes.
+    /// Look at the box, reload its configuration, and take its interfaces down in turn. Takes longer than the time
+    /// where the machine is too slow for all changes.
     fn treat_badly(&mut self, lab: &Lab, time: Duration, stop: &AtomicBool) -> Result<Watched, Failure> {
         let period = time.divided_by(PERIODS).min(LONGEST);
         let changes = time.as_nanos().div_ceil(period.as_nanos().max(1));
@@ -141,7 +143,8 @@ impl Inside {
         let snapshot: Snapshot = self.client.snapshot(0).map_err(Failure::run)?;
         let process = PathBuf::from(format!("/proc/{}", self.child.id()));
         let status = fs::read_to_string(process.join("status")).map_err(Failure::run)?;
-        // Without the rings that the kernel shares, and without the program, of which more is there the more of it has run.
+        // Without the rings that the kernel shares, and without the program, of which more is there the more of it has
+        // run.
         let memory = status
             .lines()
             .find_map(|line| line.strip_prefix("RssAnon:")?.trim().strip_suffix(" kB")?.trim().parse().ok());

@@ -4,9 +4,10 @@ use dovetail_dataplane::core::{BufferSnapshot, Snapshot};
 use dovetail_dataplane::frame::BUFFER;
 use dovetail_units::Duration;
 
-/// How much more memory, frame buffers apart, the box may have in the last third of a run than in the second: what a level heap may seem to grow. The C library takes memory from the kernel
-/// in steps of 128 KiB (`M_TOP_PAD`) for each arena, and four kinds of threads may have one each: the worker, the one that waits for clients, a
-/// client's, and the one that waits for SIGHUP.
+/// How much more memory, frame buffers apart, the box may have in the last third of a run than in the second: what a
+/// level heap may seem to grow. The C library takes memory from the kernel in steps of 128 KiB (`M_TOP_PAD`) for each
+/// arena, and four kinds of threads may have one each: the worker, the one that waits for clients, a client's, and the
+/// one that waits for SIGHUP.
 const HEAP_STEPS: u64 = 4 * 128 * 1024;
 
 /// The box at one moment.

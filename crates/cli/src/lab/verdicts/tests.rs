@@ -124,7 +124,8 @@ fn ends_of_pieces_are_off_independently_of_one_another() {
     assert_eq!(step.checks[0].tolerance, Some(2.0 * 2.0 * 4.0 * 0.5));
 }
 
-/// By hand: runs of 80, 100 and 120 deviate by 20 from their mean; a fourth from the mean of three, by the root of 4/3 more.
+/// By hand: runs of 80, 100 and 120 deviate by 20 from their mean; a fourth from the mean of three, by the root of 4/3
+/// more.
 #[test]
 fn the_ratio_may_be_off_as_the_simulated_ones_are() {
     let mut report = report();

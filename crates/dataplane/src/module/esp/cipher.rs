@@ -94,7 +94,8 @@ impl Cipher {
         })
     }
 
-    /// Encrypt and authenticate `esp` in place: SPI, sequence number, IV, padded inner packet with trailer, room for the ICV.
+    /// Encrypt and authenticate `esp` in place: SPI, sequence number, IV, padded inner packet with trailer, room for
+    /// the ICV.
     pub(super) fn seal(&self, esp: &mut [u8]) -> Result<(), NotAuthentic> {
         match self {
             Self::Gcm { key, salt } => {

@@ -61,7 +61,8 @@ impl Decapsulate {
         })
     }
 
-    /// Decrypt in place; the inner packet begins this many bytes behind the ESP header, and has this length and version.
+    /// Decrypt in place; the inner packet begins this many bytes behind the ESP header, and has this length and
+    /// version.
     fn open(&mut self, esp: &mut [u8], ecn: u8) -> Result<(usize, usize, bool), ModuleDrop> {
         let malformed = ModuleDrop("esp-malformed");
         let &[s0, s1, s2, s3, n0, n1, n2, n3] = esp.first_chunk::<HEADER>().ok_or(malformed)?;
@@ -99,9 +100,9 @@ impl Module for Decapsulate {
         "esp-decap"
     }
 
-    /// Drops `esp-none` (no ESP packet, or a fragment of one), `esp-unknown-spi`, `esp-replayed`, `esp-not-authentic`, `esp-malformed`, `esp-congested` (the
-    /// tunnel marked a packet whose sender does not know marks, RFC 6040 section 4.2), `link-header-unfit`, or the name of what is no IP packet.
-    /// O(length).
+    /// Drops `esp-none` (no ESP packet, or a fragment of one), `esp-unknown-spi`, `esp-replayed`, `esp-not-authentic`,
+    /// `esp-malformed`, `esp-congested` (the tunnel marked a packet whose sender does not know marks, RFC 6040
+    /// section 4.2), `link-header-unfit`, or the name of what is no IP packet. O(length).
     fn process(&mut self, frame: &mut Frame) -> Result<(), ModuleDrop> {
         let at = ip_offset(frame)?;
         let (place, ecn) = {

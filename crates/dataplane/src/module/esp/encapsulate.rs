@@ -149,7 +149,8 @@ impl Encapsulate {
         self.sequence.skip_to(next);
     }
 
-    /// The outer header: DSCP and ECN as inside (RFC 6040 section 4.1, normal mode), Don't Fragment as inside if that is IPv4.
+    /// The outer header: DSCP and ECN as inside (RFC 6040 section 4.1, normal mode), Don't Fragment as inside if that
+    /// is IPv4.
     fn outer_header(&self, sequence: u32, len: usize, class: u8, dont_fragment: bool) -> [u8; OUTER] {
         let mut header = self.outer;
         header[1] = class;
@@ -232,7 +233,8 @@ pub(super) fn check_spi(spi: u32) -> Result<(), ModuleError> {
 
 /// Where IVs come from. What must never happen is kept from happening after a restart with the same key too.
 enum IvSource {
-    /// GCM: never the same twice. A counter that begins at random: two runs of 2^40 packets meet with probability 2^-23.
+    /// GCM: never the same twice. A counter that begins at random: two runs of 2^40 packets meet with probability
+    /// 2^-23.
     Counter(u64),
     /// CBC: not to be foreseen (RFC 3602 section 3). A counter encrypted with a random key.
     Encrypted { key: Aes128Enc, counter: u128 },

@@ -1,9 +1,9 @@
-//! IPsec ESP in tunnel mode over IPv4 (RFC 4303), with manual keys and 32-bit sequence numbers: AES-128-GCM (RFC 4106), and AES-128-CBC (RFC 3602) with
-//! HMAC-SHA1-96 (RFC 2404), which is the papers' IPsec.
+//! IPsec ESP in tunnel mode over IPv4 (RFC 4303), with manual keys and 32-bit sequence numbers: AES-128-GCM (RFC 4106),
+//! and AES-128-CBC (RFC 3602) with HMAC-SHA1-96 (RFC 2404), which is the papers' IPsec.
 //!
-//! The inner packet is IPv4 or IPv6 in an Ethernet frame, with VLAN tags or without, or bare. Its TTL is not touched: taking off a hop is what
-//! `forward` is for. Packets that would exceed the tunnel's MTU are cut into fragments before they are encrypted, where
-//! they may be; else they are dropped by name and their senders are told
+//! The inner packet is IPv4 or IPv6 in an Ethernet frame, with VLAN tags or without, or bare. Its TTL is not touched:
+//! taking off a hop is what `forward` is for. Packets that would exceed the tunnel's MTU are cut into fragments before
+//! they are encrypted, where they may be; else they are dropped by name and their senders are told
 //! how long a packet may be. TCP is told when a connection begins.
 
 mod cipher;

@@ -30,7 +30,8 @@ impl Default for DecoderConfig {
 /// Restores what an [`Encoder`](super::Encoder) made shorter.
 pub struct Decoder {
     store: Store,
-    /// From a payload's hash to its latest slot. Looked up only, never walked through, and never longer than the store.
+    /// From a payload's hash to its latest slot. Looked up only, never walked through, and never longer than the
+    /// store.
     slots: HashMap<u64, u32, BuildHasherDefault<Same>>,
     scratch: Box<[u8; LONGEST_PAYLOAD]>,
     restored: u64,
@@ -113,8 +114,8 @@ impl Module for Decoder {
         "re-decode"
     }
 
-    /// Drops `re-missing` (a packet that it refers to was lost), `re-malformed`, `re-corrupt` (what was restored has another hash), `bad-length`, or the
-    /// name of what is no IP packet. O(length).
+    /// Drops `re-missing` (a packet that it refers to was lost), `re-malformed`, `re-corrupt` (what was restored has
+    /// another hash), `bad-length`, or the name of what is no IP packet. O(length).
     fn process(&mut self, frame: &mut Frame) -> Result<(), ModuleDrop> {
         let at = ip_offset(frame)?;
         let ip = IpView::new(&frame.data()[at..])?;

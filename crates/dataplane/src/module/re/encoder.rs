@@ -86,7 +86,8 @@ impl Encoder {
     }
 
     fn place(&self, hash: u64) -> usize {
-        // Bit k depends on the last k + 1 bytes only: the upper ones tell windows apart, but for those that are zero in all samples.
+        // Bit k depends on the last k + 1 bytes only: the upper ones tell windows apart, but for those that are zero in
+        // all samples.
         (hash << SAMPLE.leading_ones() >> (u64::BITS - self.fingerprints.len().trailing_zeros())) as usize
     }
 
@@ -197,8 +198,8 @@ impl Module for Encoder {
         "re"
     }
 
-    /// Drops `re-reserved-protocol` (a packet with protocol 253 that cannot be told from an encoded one), `bad-length`, or the name of what is no IP
-    /// packet. O(length).
+    /// Drops `re-reserved-protocol` (a packet with protocol 253 that cannot be told from an encoded one), `bad-length`,
+    /// or the name of what is no IP packet. O(length).
     fn process(&mut self, frame: &mut Frame) -> Result<(), ModuleDrop> {
         let at = ip_offset(frame)?;
         let ip = IpView::new(&frame.data()[at..])?;

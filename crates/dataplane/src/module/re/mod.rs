@@ -1,17 +1,18 @@
-//! Redundancy elimination between two boxes (Spring and Wetherall 2000; Anand et al. 2008): bytes that went by lately are replaced by where they stand in
-//! a packet that both boxes remember.
+//! Redundancy elimination between two boxes (Spring and Wetherall 2000; Anand et al. 2008): bytes that went by lately
+//! are replaced by where they stand in a packet that both boxes remember.
 //!
-//! Both ends keep the IP payloads of the last packets. The encoder samples fingerprints of 64-byte windows (a gear hash), finds windows that
-//! it has seen, widens each match to both sides, and sends references in place of the bytes. A packet is named by the hash of its content, not by
-//! a number, so the two ends need not count alike: after loss or reordering a reference either finds the very bytes or finds nothing, which is
-//! a drop by name, and what was restored is checked by its own hash.
+//! Both ends keep the IP payloads of the last packets. The encoder samples fingerprints of 64-byte windows (a gear
+//! hash), finds windows that it has seen, widens each match to both sides, and sends references in place of the bytes.
+//! A packet is named by the hash of its content, not by a number, so the two ends need not count alike: after loss or
+//! reordering a reference either finds the very bytes or finds nothing, which is a drop by name, and what was restored
+//! is checked by its own hash.
 //!
-//! A lost packet must not stay in the way for ever: what TCP sends again is never encoded, so it reaches the other end, and its store, whatever was
-//! lost before.
+//! A lost packet must not stay in the way for ever: what TCP sends again is never encoded, so it reaches the other end,
+//! and its store, whatever was lost before.
 //!
 //! ## Format
-//! An encoded packet has IP protocol 253 (for experiments, RFC 3692) and this in place of its payload; a decoder passes all others on and remembers
-//! them. Fragments are neither encoded nor remembered.
+//! An encoded packet has IP protocol 253 (for experiments, RFC 3692) and this in place of its payload; a decoder passes
+//! all others on and remembers them. Fragments are neither encoded nor remembered.
 //!
 //! | bytes | what |
 //! |---|---|

@@ -123,8 +123,8 @@ fn without_faults_everything_comes_as_it_is() {
 
 #[test]
 fn each_fault_does_what_it_says_as_often_as_it_says() {
-    // Of 500 draws with probability 0.1, 50 are expected with a standard deviation of sqrt(500 * 0.1 * 0.9) = 6.7; within
-    // five of them the number is in one of 1.7 million seeds outside.
+    // Of 500 draws with probability 0.1, 50 are expected with a standard deviation of sqrt(500 * 0.1 * 0.9) = 6.7;
+    // within five of them the number is in one of 1.7 million seeds outside.
     let about_50 = |count: u64| assert!((17..=83).contains(&count), "{count}");
     let seen_of = |change: fn(&mut Faults)| {
         let mut faults = Faults { delay_by: ALL.delay_by, ..Faults::default() };

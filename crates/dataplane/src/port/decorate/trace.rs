@@ -13,8 +13,9 @@ use crate::frame::{Frame, Pool};
 use crate::port::atomic::{AtomicFile, named};
 use crate::port::{OpenError, Port, PortCounters, both};
 
-/// Writes a line for every frame that a port brings (`rx`) and takes (`tx`, sent or unsent) to a file, which is there when the port is finished:
-/// seconds since 1970, the box's end (not the port's name, which may have blanks), direction, bytes, and addresses or why there are none.
+/// Writes a line for every frame that a port brings (`rx`) and takes (`tx`, sent or unsent) to a file, which is there
+/// when the port is finished: seconds since 1970, the box's end (not the port's name, which may have blanks),
+/// direction, bytes, and addresses or why there are none.
 ///
 /// ```text
 /// 1500000000.000000500 in rx 64 udp 192.0.2.1:4000 > 198.51.100.7:53
@@ -39,7 +40,8 @@ struct Lines {
 }
 
 impl Traced {
-    /// Write lines of what passes `inner`, the port at the box's `end`, to the file `path`; the box's time zero is `epoch` since 1970.
+    /// Write lines of what passes `inner`, the port at the box's `end`, to the file `path`; the box's time zero is
+    /// `epoch` since 1970.
     ///
     /// # Errors
     /// No file can be made beside `path`, or it is a folder.

@@ -5,8 +5,9 @@
 //! ring for sending would ignore batches; batches are as fast and tell what became of each frame.)
 //!
 //! What the kernel has taken out of a frame is put back: the vlan tag, and transport checksums that it left to the
-//! network card (frames of this machine's own programs; counted as [`PacketPort::completed_checksums`]). Segments that it left to the card are longer than any buffer
-//! and counted as oversize: offloads should be off (`ethtool -K DEV tso off gso off gro off`).
+//! network card (frames of this machine's own programs; counted as [`PacketPort::completed_checksums`]). Segments that
+//! it left to the card are longer than any buffer and counted as oversize: offloads should be off (`ethtool -K DEV tso
+//! off gso off gro off`).
 
 mod ring;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A network interface by an AF_XDP socket: frames come and go by rings in memory shared with the kernel.
 //!
-//! Without copies where the driver can (`native zero-copy`); else the driver copies each frame once, before the kernel has made a packet of its own of it (native mode);
-//! else the kernel does so behind every driver (generic mode).
+//! Without copies where the driver can (`native zero-copy`); else the driver copies each frame once, before the kernel
+//! has made a packet of its own of it (native mode); else the kernel does so behind every driver (generic mode).
 //! While the port lives, frames of the interface do not reach the kernel's own stack, nor tcpdump.
 //!
 //! Only one receive queue of the interface can be heard by one socket, so the interface must have one
@@ -78,8 +78,8 @@ impl XdpPort {
     /// Open the interface called `name`, with memory for `slots` received frames, rounded up to a power of two.
     ///
     /// # Errors
-    /// There is no such interface, it is not Ethernet, has jumbo frames, several receive queues or another program of this kind, or
-    /// `CAP_NET_RAW`, `CAP_NET_ADMIN` or `CAP_BPF` lacks.
+    /// There is no such interface, it is not Ethernet, has jumbo frames, several receive queues or another program of
+    /// this kind, or `CAP_NET_RAW`, `CAP_NET_ADMIN` or `CAP_BPF` lacks.
     pub fn open(name: &str, slots: usize) -> Result<Self, OpenError> {
         let interface = Self::check(name)?;
         let slots = u32::try_from(slots.next_power_of_two()).unwrap_or(u32::MAX);
@@ -227,7 +227,8 @@ enum Pushed {
 /// From the answer of the kernel, and whether frames were taken out of the ring.
 fn pushed(result: io::Result<()>, taken: bool) -> Pushed {
     let Err(error) = result else {
-        // In zero-copy mode the call only wakes the driver, which takes what the card has room for: without a carrier nothing, for ever.
+        // In zero-copy mode the call only wakes the driver, which takes what the card has room for: without a carrier
+        // nothing, for ever.
         return if taken { Pushed::Some } else { Pushed::Nothing };
     };
     match error.raw_os_error() {
@@ -379,8 +380,8 @@ impl Memory {
     fn read(&self, address: u64, len: usize) -> &[u8] {
         let address = address as usize;
         assert!(address % CHUNK + len <= CHUNK && address + len <= self.len);
-        // SAFETY: in the mapping; the chunk came out of the ring of received frames, and nobody writes to it before it is
-        // put into the fill ring, which `receive` does after its last use of this slice.
+        // SAFETY: in the mapping; the chunk came out of the ring of received frames, and nobody writes to it before it
+        // is put into the fill ring, which `receive` does after its last use of this slice.
         #[allow(unsafe_code)]
         unsafe {
             std::slice::from_raw_parts(self.map.start().add(address), len)

@@ -20,13 +20,15 @@ fn a_capture_holds_every_packet_of_the_link_and_tells_flows_apart() {
     let mut reader = CaptureReader::new(std::io::Cursor::new(bytes), "capture").unwrap();
     let info = dovetail_trace::CaptureInfo::read(&mut reader, Default::default(), 10);
     assert_eq!(info.flows, 8);
-    // What the link carried in two seconds, but for the SYNs, which are shorter, and the packet that it is sending at the end.
+    // What the link carried in two seconds, but for the SYNs, which are shorter, and the packet that it is sending at
+    // the end.
     let served = result.hops[1].rate_bps * 2.0 / 8.0;
     assert!((info.total.bytes as f64 - served).abs() <= 500.0, "{} of {served}", info.total.bytes);
     assert!(info.report.damage.is_none());
 }
 
-/// Two links that drop many packets of short flows, whose places are soon used again; the second has flows that the first has not.
+/// Two links that drop many packets of short flows, whose places are soon used again; the second has flows that the
+/// first has not.
 const SHORT: &str = r#"until = "10 s"
 warm_up = "0 s"
 hop = [
@@ -111,7 +113,8 @@ fn there_are_no_more_groups_than_captures_have_networks_for() {
     assert!(message.contains("65537 groups of flows: expected at most 65536"), "{message}");
 }
 
-/// Of the data packets in a capture of a hop that their senders have not sent before, how many have each ECN code point: 00, 01, 10, 11.
+/// Of the data packets in a capture of a hop that their senders have not sent before, how many have each ECN code
+/// point: 00, 01, 10, 11.
 fn code_points(scheduler: &str, hop: u32, overrides: &[&str]) -> [u64; 4] {
     let scenario = parse(&[&["warm_up=\"0 s\"", "until=\"2 s\""], overrides].concat()).unwrap();
     let scheme = Scheme::new(&scheduler.parse().unwrap()).unwrap();

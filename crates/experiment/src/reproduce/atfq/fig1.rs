@@ -1,4 +1,5 @@
-//! Fig. 1: two flows, `<4, 4>` and `<2, 1>` time units on CPU and link, one by one as DRFQ serves them and in larger groups.
+//! Fig. 1: two flows, `<4, 4>` and `<2, 1>` time units on CPU and link, one by one as DRFQ serves them and in larger
+//! groups.
 
 use super::super::ReproduceError;
 use super::super::bench::Bench;
@@ -34,8 +35,8 @@ pub fn reproduce(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
     Ok(findings)
 }
 
-/// Utilisation of CPU and link in per cent after the first interval, in which the pipeline fills. An interval is a whole number of
-/// periods of both schedules.
+/// Utilisation of CPU and link in per cent after the first interval, in which the pipeline fills. An interval is a
+/// whole number of periods of both schedules.
 fn steady(run: &Recorded) -> [f64; 2] {
     [CPU, LINK].map(|resource| spread(&used(full(run).skip(1), resource)).mean)
 }

@@ -46,7 +46,8 @@ fn starts(run: &Recorded, of_w: bool) -> Vec<u64> {
     own.filter_map(|k| Some(run.service(k, 0)?.start.as_nanos())).collect()
 }
 
-/// Packets of flow W for each packet of flow X, while flow W starts [`BEFORE`] packets from its `first` on; flow X has packets throughout.
+/// Packets of flow W for each packet of flow X, while flow W starts [`BEFORE`] packets from its `first` on; flow X has
+/// packets throughout.
 fn per_packet_of_x(run: &Recorded, first: usize) -> f64 {
     let (w, x) = (starts(run, true), starts(run, false));
     let Some(from) = w.get(first) else { return f64::NAN };

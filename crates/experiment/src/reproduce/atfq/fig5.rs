@@ -1,4 +1,5 @@
-//! Fig. 5: the data rates of four flows, one of which comes later, and whose packets exchange their times on CPU and link.
+//! Fig. 5: the data rates of four flows, one of which comes later, and whose packets exchange their times on CPU and
+//! link.
 
 use super::super::ReproduceError;
 use super::super::bench::Bench;
@@ -44,8 +45,8 @@ pub fn compare(runs: &[Recorded]) -> Result<Findings, ReproduceError> {
     Ok(findings)
 }
 
-/// The flows' rates with three and with four flows. The exchange comes after a number of packets, so that it may be a little early: the interval before it is
-/// left out.
+/// The flows' rates with three and with four flows. The exchange comes after a number of packets, so that it may be a
+/// little early: the interval before it is left out.
 fn before(findings: &mut Findings, key: &str, run: &Recorded) {
     for (part, span, level) in
         [("three", 0.0..FOURTH, THREE), ("four", FOURTH..EXCHANGE - run.interval.as_secs_f64(), FOUR)]
@@ -62,8 +63,8 @@ fn before(findings: &mut Findings, key: &str, run: &Recorded) {
     }
 }
 
-/// A flow's rate in each interval, in per cent of its anticipated rate: alone it would keep its dominant resource busy (its packets are alike, so
-/// that in a pipeline without waiting one starts per dominant time).
+/// A flow's rate in each interval, in per cent of its anticipated rate: alone it would keep its dominant resource busy
+/// (its packets are alike, so that in a pipeline without waiting one starts per dominant time).
 fn rates(run: &Recorded, flow: usize) -> impl Iterator<Item = (&Interval, f64)> {
     let own = move |i: &Interval| i.shares.iter().find(|s| s.flow as usize == flow).map(|s| s.service);
     run.intervals.iter().filter_map(move |i| Some((i, 100.0 * own(i)? / i.length)))

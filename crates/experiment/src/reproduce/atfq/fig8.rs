@@ -46,7 +46,8 @@ fn counted(run: &Recorded) -> f64 {
     completions(run, FLOW).partition_point(|&end| end <= COUNTED_NS) as f64
 }
 
-/// By how many per cent earlier each flow has completed as many packets as it has at the end of the run under strict fairness.
+/// By how many per cent earlier each flow has completed as many packets as it has at the end of the run under strict
+/// fairness.
 fn savings(strict: &Recorded, efficient: &Recorded) -> Vec<f64> {
     let saving = |flow: usize| {
         let packets = completions(strict, flow).len();

@@ -1,4 +1,5 @@
-//! The figures of Zhang, Li, Guo, Qi, Li, "ATFQ: A Fair and Efficient Packet Scheduling Method in Multi-resource Environments".
+//! The figures of Zhang, Li, Guo, Qi, Li, "ATFQ: A Fair and Efficient Packet Scheduling Method in Multi-resource
+//! Environments".
 //!
 //! The paper's "strict DRFQ" is `drfq:mode=dovetail,newcomers=free`; what memoryless DRFQ does instead is said beside
 //! it.

@@ -63,7 +63,8 @@ fn figures_6_to_10_measure_what_is_expected() {
         overrides.extend((0..20).map(|flow| format!("flows.{flow}.list.0.count=2500")));
         let twenty = Twenty::run(bench, &twenty::scenario(bench, &overrides).unwrap()).unwrap();
         assert_eq!(twenty.times.len(), 20);
-        // 200 bytes through IPsec: 87.5 us, and 4 us on the link; 1000 bytes through redundancy elimination: 17.957 and 20.
+        // 200 bytes through IPsec: 87.5 us, and 4 us on the link; 1000 bytes through redundancy elimination: 17.957 and
+        // 20.
         assert_eq!((twenty.times[0], twenty.times[19]), ([87.5e-6, 4e-6], [17.957e-6, 20e-6]));
         assert_covered("atfq-fig6", &fig6::reproduce(&twenty).unwrap());
         assert_covered("atfq-fig7", &fig7::reproduce(&twenty).unwrap());

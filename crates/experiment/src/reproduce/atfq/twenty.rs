@@ -1,7 +1,7 @@
 //! The twenty flows of Figs. 6 to 10.
 //!
-//! All packets come at time zero, so a packet's latency is when it is complete; packets of a flow are alike, and pass the pipeline without
-//! waiting, so the times between completions are those between starts.
+//! All packets come at time zero, so a packet's latency is when it is complete; packets of a flow are alike, and pass
+//! the pipeline without waiting, so the times between completions are those between starts.
 
 use dovetail_sim::Source;
 
@@ -12,7 +12,8 @@ use crate::scenario::Scenario;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/atfq/fig6-10.toml");
 
-/// The paper measures flows 3, 8, 13 and 18 where it does not measure all: one of each application, packets of 600 bytes.
+/// The paper measures flows 3, 8, 13 and 18 where it does not measure all: one of each application, packets of 600
+/// bytes.
 pub(super) const SHOWN: [usize; 4] = [2, 7, 12, 17];
 /// Packets per loop that the text compares with strict DRFQ.
 pub(super) const LOOP: u32 = 20;
@@ -48,7 +49,8 @@ pub(super) fn completions(run: &Recorded, flow: usize) -> &[u64] {
     run.latencies.of_flow(flow)
 }
 
-/// What a packet with these times adds to its flow's active time: the flow's packets are alike, so that by equation 3 it is the longer time.
+/// What a packet with these times adds to its flow's active time: the flow's packets are alike, so that by equation 3
+/// it is the longer time.
 pub(super) fn active_s(times: &[f64; 2]) -> f64 {
     times[0].max(times[1])
 }

@@ -18,7 +18,8 @@ pub(super) const LEAST_WINDOW: f64 = 4.0;
 const CPU_ALONE: f64 = 20.0;
 const LINK_BPS: f64 = 40e6;
 
-/// A queue for each flow that holds a window of Reno and more: the room that a lone flow of Fig. 5 fills is 100 packets at most.
+/// A queue for each flow that holds a window of Reno and more: the room that a lone flow of Fig. 5 fills is 100 packets
+/// at most.
 const ROOM: &str = "hop.L.flow_queue=100 packets";
 
 /// The runs of Figs. 5 and 6, changed at each capacity by these overrides.
@@ -141,8 +142,9 @@ fn apart(points: &[Point]) -> f64 {
     100.0 * most(points.iter().filter_map(of))
 }
 
-/// What a flow of each group gets over such a CPU, in cycles/s, and the link if the CPU gives all flows that can use it the same number of cycles, and the link all that can use it the
-/// same rate (max-min fairness of each by itself); `None` unless both limit.
+/// What a flow of each group gets over such a CPU, in cycles/s, and the link if the CPU gives all flows that can use it
+/// the same number of cycles, and the link all that can use it the same rate (max-min fairness of each by itself);
+/// `None` unless both limit.
 pub(super) fn equal_shares(scenario: &NetworkScenario, cpu: f64) -> Option<Vec<f64>> {
     let groups: Vec<(f64, f64)> =
         (scenario.groups.iter()).filter_map(|g| Some((f64::from(g.long_lived()?), g.density.as_f64()))).collect();

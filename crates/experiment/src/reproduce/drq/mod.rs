@@ -1,7 +1,7 @@
 //! The figures of Shin, Chong, Rhee, "Dual-resource TCP/AQM for Processing-constrained Networks", INFOCOM 2006.
 //!
-//! The paper's RED-RED is `red+red`, its DRR-RED is `drr+red`. Its figures are drawn, not printed as numbers: what is compared are the ideal
-//! rates, which it defines, and the sentences that it concludes.
+//! The paper's RED-RED is `red+red`, its DRR-RED is `drr+red`. Its figures are drawn, not printed as numbers: what is
+//! compared are the ideal rates, which it defines, and the sentences that it concludes.
 
 mod edge;
 mod fig2;

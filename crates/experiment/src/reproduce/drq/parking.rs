@@ -88,7 +88,8 @@ impl Far {
     }
 }
 
-/// The fair rates of the groups under DRQ if the mean times that packets spend at each resource belong to the round trips.
+/// The fair rates of the groups under DRQ if the mean times that packets spend at each resource belong to the round
+/// trips.
 fn fair_beside_queues(point: &Point) -> Result<impl Fn(&str) -> f64 + use<>, ReproduceError> {
     let mut beside = Beside::default();
     if let Some(run) = point.run("drq") {

@@ -293,7 +293,8 @@ mod tests {
     use super::super::super::{Settings, expected};
     use super::*;
 
-    /// Equation (32) by hand: Gamma Gamma' = [[42.5, 25], [25, 20]], Lambda_max = 5e6 / 0.5 / 4000, |R| = 2, w_max = 2, 40 ms.
+    /// Equation (32) by hand: Gamma Gamma' = [[42.5, 25], [25, 20]], Lambda_max = 5e6 / 0.5 / 4000, |R| = 2, w_max = 2,
+    /// 40 ms.
     #[test]
     fn the_curve_inside_is_half_as_steep_as_equation_32_allows() {
         let smallest = 31.25 - (11.25_f64.powi(2) + 25.0_f64.powi(2)).sqrt();

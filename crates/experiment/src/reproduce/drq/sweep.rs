@@ -50,7 +50,8 @@ impl Point {
         self.run(scheme)?.groups.iter().find(|g| g.group == group)
     }
 
-    /// Throughput of some groups together under a scheme: summed seed by seed, since groups that share a link are not independent.
+    /// Throughput of some groups together under a scheme: summed seed by seed, since groups that share a link are not
+    /// independent.
     pub fn together(&self, scheme: &str, wanted: impl Fn(&Group) -> bool) -> Option<Estimate> {
         let runs = self.runs.iter().find(|runs| runs.scheduler.name == scheme)?;
         let sum = |result: &NetworkResult| {

@@ -43,12 +43,14 @@ fn the_dumbbell_measures_what_is_expected() {
         let by_weight = weights::by_weight(bench, &short(4)).unwrap();
         assert_covered("drq-fig5", &fig5::reproduce(&points, &by_weight, &room).unwrap());
         assert_covered("drq-fig6", &fig6::reproduce(&points, &room).unwrap());
-        // 5 Mcycles/s for 40 flows of w = 0.25 (and their equals in CPU): 5e6 / 40 / 0.25 bit/s, of which 40 ms are 5 packets of 4000 bits.
+        // 5 Mcycles/s for 40 flows of w = 0.25 (and their equals in CPU): 5e6 / 40 / 0.25 bit/s, of which 40 ms are 5
+        // packets of 4000 bits.
         let light = points[0].group("drq", "w = 0.25").unwrap();
         assert!((light.fair_bps.unwrap() / 0.5e6 - 1.0).abs() < 1e-9);
         assert!((points[0].fair_window(light).unwrap() - 5.0).abs() < 1e-9);
-        // 25 Mcycles/s and 40 Mbit/s in equal shares of each: w = 0.25 has the rate r, the others e cycles/s each: 10 (0.25 r + 3 e) = 25
-        // and 10 (r + 2 e + e + e / 2) = 40, in millions: e = 12/17, r = 26/17. At 20 the CPU alone limits, at 45 the link.
+        // 25 Mcycles/s and 40 Mbit/s in equal shares of each: w = 0.25 has the rate r, the others e cycles/s each: 10
+        // (0.25 r + 3 e) = 25 and 10 (r + 2 e + e + e / 2) = 40, in millions: e = 12/17, r = 26/17. At 20 the
+        // CPU alone limits, at 45 the link.
         let shares = fig5::equal_shares(&points[4].scenario, 25e6).unwrap();
         let by_hand = [26.0, 24.0, 12.0, 6.0].map(|part| part * 1e6 / 17.0);
         assert!(shares.iter().zip(by_hand).all(|(share, hand)| (share / hand - 1.0).abs() < 1e-6), "{shares:?}");

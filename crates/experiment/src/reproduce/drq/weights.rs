@@ -30,8 +30,8 @@ struct Sweep {
 
 /// DRQ's runs with each weight, changed by these overrides.
 pub(super) fn by_weight(bench: &Bench<'_>, overrides: &[String]) -> Result<ByWeight, ReproduceError> {
-    // Classes differ where the CPU limits; beyond they are alike whatever the weight. The default takes more seeds, so that what is allowed
-    // lies beyond the interval of its largest distance.
+    // Classes differ where the CPU limits; beyond they are alike whatever the weight. The default takes more seeds, so
+    // that what is allowed lies beyond the interval of its largest distance.
     let sweep = |weight: &'static str, seeds: u32| {
         let own = |capacity: u32| {
             let seeds = if f64::from(capacity) < BOTH[1] { seeds } else { 3 };
@@ -87,7 +87,8 @@ impl Sweep {
         self.points.iter().filter(|p| p.x > BOTH[0] && p.x < BOTH[1])
     }
 
-    /// Where both limit: the largest distance of a class in per cent from the rates that share fairly what was used of CPU and link.
+    /// Where both limit: the largest distance of a class in per cent from the rates that share fairly what was used of
+    /// CPU and link.
     fn distance_from_used(&self) -> Result<f64, ReproduceError> {
         let mut far = Vec::new();
         for point in self.both_limit() {
@@ -100,7 +101,8 @@ impl Sweep {
         Ok(most(far))
     }
 
-    /// Where both limit: the mean part of the time in which CPU or link idle, together. Seed by seed, since the two are not independent.
+    /// Where both limit: the mean part of the time in which CPU or link idle, together. Seed by seed, since the two are
+    /// not independent.
     fn idle(&self) -> Estimate {
         let by_point: Vec<Vec<f64>> = self.both_limit().map(|point| point.idle(DRQ)).collect();
         let seeds = by_point.first().map_or(0, Vec::len);

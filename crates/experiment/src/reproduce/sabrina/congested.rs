@@ -48,7 +48,8 @@ pub fn table3(runs: &[Recorded]) -> Result<Findings, ReproduceError> {
     Ok(findings)
 }
 
-/// CBCS as it is printed, which pays what was predicted: packets of the encryption flows, link, and how far total times are apart.
+/// CBCS as it is printed, which pays what was predicted: packets of the encryption flows, link, and how far total times
+/// are apart.
 pub fn as_printed(findings: &mut Findings, bench: &Bench<'_>, overrides: &[String]) -> Result<(), ReproduceError> {
     let specs = stretch::specs(&["cbcs:charge=estimated,newcomers=free"])?;
     let runs = bench.run_with(&scenario(bench, overrides)?, &specs, 0)?;

@@ -12,8 +12,9 @@ use crate::scenario::Scenario;
 
 /// PCFQ as it pays what was measured, and what was predicted; separate WFQs.
 const SCHEDULERS: [&str; 3] = ["pcfq:clock=tags", "pcfq:clock=tags,charge=estimated", "wfq+wfq:buffer=none"];
-/// Half of the rates of the delay runs, in random order: what a flow sends takes 97 % of a server that has its shares of CPU and link, one after the
-/// other, as the expected arrival counts. At the full rates that falls behind without end, and a packet is never late.
+/// Half of the rates of the delay runs, in random order: what a flow sends takes 97 % of a server that has its shares
+/// of CPU and link, one after the other, as the expected arrival counts. At the full rates that falls behind without
+/// end, and a packet is never late.
 const RATES: [&str; 3] = ["1.13447 pps", "8.0415 pps", "2.027645 pps"];
 /// Packets of a run whose ways are kept: all.
 const PACKETS: usize = 200_000;
@@ -26,8 +27,8 @@ struct Point {
     ratios: Vec<f64>,
 }
 
-/// With exact times; then predicted from nothing, and the resize factor as it is learnt; then by a line that starts from the model, around which true
-/// times are spread, with known lengths.
+/// With exact times; then predicted from nothing, and the resize factor as it is learnt; then by a line that starts
+/// from the model, around which true times are spread, with known lengths.
 pub fn add(findings: &mut Findings, bench: &Bench<'_>) -> Result<(), ReproduceError> {
     let mut points = vec![
         point(bench, "exact", "0 %", |_| "\"oracle\"".into())?,
@@ -82,7 +83,8 @@ pub fn adversary(findings: &mut Findings, bench: &Bench<'_>, overrides: &[String
     Ok(())
 }
 
-/// Two flows by hand: fifty packets of the first are on the CPU, on the link and in front of it when the second's only one comes.
+/// Two flows by hand: fifty packets of the first are on the CPU, on the link and in front of it when the second's only
+/// one comes.
 const OVERLAP: &str = include_str!("../../../../../scenarios/papers/pcfq/overlap.toml");
 
 /// How far (17) is from where packets overlap on CPU and link.

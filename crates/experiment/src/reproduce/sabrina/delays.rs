@@ -36,8 +36,9 @@ pub fn as_predicted(bench: &Bench<'_>, overrides: &[String]) -> Result<Scenario,
     scenario(bench, &[&[AS_PREDICTED.to_string()], overrides].concat())
 }
 
-/// CBCS and separate DRR of these, with quanta as the CBCS paper has them (section 2.2): the longest packet's for the flow with the smallest weight, and others by their
-/// weights. 40 ms on the CPU by the weight of 8.11 there; on the link, where 25.6 ms by 5.44 would do, it is 5 % more than that.
+/// CBCS and separate DRR of these, with quanta as the CBCS paper has them (section 2.2): the longest packet's for the
+/// flow with the smallest weight, and others by their weights. 40 ms on the CPU by the weight of 8.11 there; on the
+/// link, where 25.6 ms by 5.44 would do, it is 5 % more than that.
 const WITH_QUANTUM: &str = "schedulers=[\"cbcs:charge=estimated,newcomers=free\", \
                             \"drr+drr:buffer=none,charge=estimated,quantum=4.9322 ms\"]";
 
@@ -46,13 +47,15 @@ pub fn with_quantum(bench: &Bench<'_>, overrides: &[String]) -> Result<Scenario,
     scenario(bench, &[&[WITH_QUANTUM.to_string()], overrides].concat())
 }
 
-/// By group: 1.2 times the rate at which each flow asks for about the same part of what it needs most (4.5 % of the CPU, 4.6 % of the link), with 97 and 96 % of both in
-/// all; and what it asks for on CPU and link there, in thousandths, which are its weights.
+/// By group: 1.2 times the rate at which each flow asks for about the same part of what it needs most (4.5 % of the
+/// CPU, 4.6 % of the link), with 97 and 96 % of both in all; and what it asks for on CPU and link there, in
+/// thousandths, which are its weights.
 const CONGESTED: [(f64, f64, f64); 3] = [(2.1734, 45.28, 4.34), (27.1675, 45.28, 45.28), (3.865, 6.44, 46.38)];
 /// CBCS and separate DRR as printed.
 const CONGESTED_UNDER: &str = "schedulers=['cbcs:charge=estimated,newcomers=free', 'drr+drr:charge=estimated']";
 
-/// Congested as in section 4.3 of the CBCS paper: every flow sends more than it has reserved, and queues have the limits of `cbcs/congested.toml`.
+/// Congested as in section 4.3 of the CBCS paper: every flow sends more than it has reserved, and queues have the
+/// limits of `cbcs/congested.toml`.
 pub fn of_congestion(bench: &Bench<'_>, overrides: &[String]) -> Result<Scenario, ReproduceError> {
     let mut all = vec![CONGESTED_UNDER.to_string()];
     for (group, (pps, cpu, link)) in GROUPS.into_iter().zip(CONGESTED) {
@@ -146,7 +149,8 @@ pub const PCFQ: Table = Table {
     ],
 };
 
-/// Delays of the three groups under one composite scheduler in per cent of those under separate ones, and what of that is sure.
+/// Delays of the three groups under one composite scheduler in per cent of those under separate ones, and what of that
+/// is sure.
 pub fn table(delays: &Delays, table: &Table) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
     let [composite, separate] = table.schedulers;

@@ -50,8 +50,8 @@ enum Course {
     Rising,
 }
 
-/// Of the composite and the separate schedulers: mean index, number of spikes where there are any, and the highest sample; of what is claimed to be more, the lower end of
-/// the 95 % interval over the seeds. Keys begin with `prefix`.
+/// Of the composite and the separate schedulers: mean index, number of spikes where there are any, and the highest
+/// sample; of what is claimed to be more, the lower end of the 95 % interval over the seeds. Keys begin with `prefix`.
 fn compare(findings: &mut Findings, prefix: &str, samples: &[[Vec<f64>; 2]], [a, b]: [&str; 2], course: Course) {
     let pairs: Vec<[Sampled; 2]> = samples.iter().cloned().map(sampled).collect();
     let of = |value: &dyn Fn(&[Sampled; 2]) -> f64| Estimate::of(&pairs.iter().map(value).collect::<Vec<f64>>());
@@ -107,7 +107,8 @@ pub struct Readings<'a> {
     pub predicted: &'a Delays,
     /// As `predicted`, but for the quanta of separate DRR, which are those of CBCS; under these two only.
     pub quantum: &'a Delays,
-    /// As `predicted`, but for more than both resources can do and another mix of rates; under CBCS and separate DRR only.
+    /// As `predicted`, but for more than both resources can do and another mix of rates; under CBCS and separate DRR
+    /// only.
     pub congested: &'a Delays,
 }
 

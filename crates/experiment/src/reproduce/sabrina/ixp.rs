@@ -15,8 +15,8 @@ use crate::statistics::Estimate;
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/cbcs/ixp2400.toml");
 /// Independent runs.
 pub const SEEDS: std::ops::RangeInclusive<u64> = 1..=5;
-/// What every packet takes on a scheduler's own engine: from nothing to a ninth more than the mean packet takes on the link, 13.5 us, so that the last is the
-/// bottleneck under any seed.
+/// What every packet takes on a scheduler's own engine: from nothing to a ninth more than the mean packet takes on the
+/// link, 13.5 us, so that the last is the bottleneck under any seed.
 const STAGES_US: [f64; 6] = [0.0, 5.0, 10.0, 12.0, 13.6, 15.0];
 /// The same for every scheduler: a little less, and a little more, than the mean packet takes on the link.
 const EVERY_US: [f64; 2] = [12.0, 15.0];
@@ -89,7 +89,8 @@ impl Ixp {
         Ok((ratio, note))
     }
 
-    /// Delays of the five groups under CBCS in per cent of those under separate DRR, and how many groups' are surely shorter.
+    /// Delays of the five groups under CBCS in per cent of those under separate DRR, and how many groups' are surely
+    /// shorter.
     pub fn table(&self) -> Result<Findings, ReproduceError> {
         let mut findings = Findings::default();
         let mut shorter = [0.0; STATISTICS.len()];
@@ -111,7 +112,8 @@ impl Ixp {
         self.0.len()
     }
 
-    /// In how many groups the mean delay under CBCS is surely shorter than in `separate`, runs of the same packets under this other scheduler.
+    /// In how many groups the mean delay under CBCS is surely shorter than in `separate`, runs of the same packets
+    /// under this other scheduler.
     fn groups_shorter(&self, separate: &Self, scheduler: &str) -> Result<f64, ReproduceError> {
         let shorter = |(group, _): (&str, &str)| {
             let (cbcs, theirs) =
@@ -144,8 +146,8 @@ struct Stages {
     scheduler: &'static str,
     /// In front of the link, in the order of the pipeline.
     resources: &'static [&'static str],
-    /// What the first scheduler is told that a packet takes on its own engine: as much as on `engines`, since this is all that it shares by; or next to nothing, since it
-    /// counts `engines` besides.
+    /// What the first scheduler is told that a packet takes on its own engine: as much as on `engines`, since this is
+    /// all that it shares by; or next to nothing, since it counts `engines` besides.
     told_engines: bool,
 }
 
@@ -188,8 +190,8 @@ impl Stages {
     }
 }
 
-/// In how many groups CBCS has the shorter mean delay, by the time that every packet takes on the engine of a scheduler: of the second one under separate schedulers
-/// only, and of every scheduler.
+/// In how many groups CBCS has the shorter mean delay, by the time that every packet takes on the engine of a
+/// scheduler: of the second one under separate schedulers only, and of every scheduler.
 pub fn further_stage(
     findings: &mut Findings,
     bench: &Bench<'_>,
@@ -221,10 +223,12 @@ pub fn further_stage(
 
 /// Of every flow as many bytes, together twice what the link passes: packets per second by class of the scenario.
 const CONGESTED_PPS: [f64; 5] = [17361.1, 6325.91, 9300.6, 17361.1, 6325.91];
-/// Queues in front of the link are as long as those in front of the engines, and processing waits while a flow's is full.
+/// Queues in front of the link are as long as those in front of the engines, and processing waits while a flow's is
+/// full.
 const SECOND_QUEUES: &str = "drr+drr:full=hold,buffer=200";
 
-/// In how many groups CBCS has the shorter mean delay if every flow always waits, and separate schedulers have queues of their own in front of the link.
+/// In how many groups CBCS has the shorter mean delay if every flow always waits, and separate schedulers have queues
+/// of their own in front of the link.
 pub fn congested(
     findings: &mut Findings,
     bench: &Bench<'_>,

@@ -1,6 +1,6 @@
-//! The tables and figures of two papers by F. Sabrina, S. S. Kanhere and S. K. Jha: PCFQ ("Design, Analysis, and Implementation of a Novel
-//! Multiple Resource Scheduler") and CBCS ("Design, Analysis, and Implementation of a Novel Low Complexity Scheduler for Joint Resource
-//! Allocation", 2007). They simulate the same thirty flows.
+//! The tables and figures of two papers by F. Sabrina, S. S. Kanhere and S. K. Jha: PCFQ ("Design, Analysis, and
+//! Implementation of a Novel Multiple Resource Scheduler") and CBCS ("Design, Analysis, and Implementation of a Novel
+//! Low Complexity Scheduler for Joint Resource Allocation", 2007). They simulate the same thirty flows.
 
 mod congested;
 mod delay_stretch;

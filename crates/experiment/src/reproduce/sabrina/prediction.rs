@@ -37,7 +37,8 @@ pub fn settings(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
     Ok(findings)
 }
 
-/// The error of the first resource's times with the paper's alpha relative to the least of all alphas, of every kind; `run` with an alpha. And a picture.
+/// The error of the first resource's times with the paper's alpha relative to the least of all alphas, of every kind;
+/// `run` with an alpha. And a picture.
 pub(super) fn by_alpha(
     findings: &mut Findings,
     kinds: &[Kind<'_>],

@@ -1,12 +1,13 @@
-//! The Gini index over session utilities, as Shi and Sethu have them, to whom both papers refer: in equation (18) of CBCS and (19) of PCFQ the fluid's services
-//! are its virtual time V(t), which they are for flows that wait.
+//! The Gini index over session utilities, as Shi and Sethu have them, to whom both papers refer: in equation (18) of
+//! CBCS and (19) of PCFQ the fluid's services are its virtual time V(t), which they are for flows that wait.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::compare::Recorded;
 
-/// A packet on a resource: when it came to the system, and its service there, in seconds; infinity where it has not begun or ended.
+/// A packet on a resource: when it came to the system, and its service there, in seconds; infinity where it has not
+/// begun or ended.
 #[derive(Clone, Copy)]
 struct Way {
     arrival: f64,
@@ -14,11 +15,13 @@ struct Way {
     end: f64,
 }
 
-/// The virtual time of a fluid that shares a resource by weight among the flows whose packets have come to the system: linear between these instants.
+/// The virtual time of a fluid that shares a resource by weight among the flows whose packets have come to the system:
+/// linear between these instants.
 struct VirtualTime(Vec<(f64, f64)>);
 
 impl VirtualTime {
-    /// Of arrivals in order: when, whose, and time by weight; the weights of all flows. O(log n) per packet for n flows.
+    /// Of arrivals in order: when, whose, and time by weight; the weights of all flows. O(log n) per packet for n
+    /// flows.
     fn of(arrivals: impl Iterator<Item = (f64, usize, f64)>, weights: &[f64]) -> Self {
         let (mut now, mut virtual_time, mut load) = (0.0_f64, 0.0_f64, 0.0_f64);
         let mut points = vec![(0.0, 0.0)];
@@ -65,8 +68,8 @@ impl VirtualTime {
     }
 }
 
-/// The utilities of a flow at these instants, `None` while none of its packets waits or is served: it begins with V(t) when the flow begins to wait, unless
-/// it is ahead of that, and grows by service over weight.
+/// The utilities of a flow at these instants, `None` while none of its packets waits or is served: it begins with V(t)
+/// when the flow begins to wait, unless it is ahead of that, and grows by service over weight.
 fn utilities(ways: &[Way], weight: f64, clock: &VirtualTime, times: &[f64]) -> Vec<Option<f64>> {
     let (mut utility, mut left) = (0.0_f64, f64::NEG_INFINITY);
     let mut times = times.iter().peekable();
@@ -86,7 +89,8 @@ fn utilities(ways: &[Way], weight: f64, clock: &VirtualTime, times: &[f64]) -> V
     found
 }
 
-/// The index at each of `times`: over the flows that wait, the sum over i of the difference between the sum of the i smallest utilities and i V(t).
+/// The index at each of `times`: over the flows that wait, the sum over i of the difference between the sum of the i
+/// smallest utilities and i V(t).
 fn index(flows: &[Vec<Way>], weights: &[f64], clock: &VirtualTime, times: &[f64]) -> Vec<f64> {
     let flows: Vec<Vec<Option<f64>>> =
         flows.iter().zip(weights).map(|(ways, &weight)| utilities(ways, weight, clock, times)).collect();
@@ -136,8 +140,8 @@ mod tests {
         Way { arrival, start, end }
     }
 
-    /// Two flows of weight 1, 2 s of work each at 0 s, the first served first. V grows by half until 4 s. At 1 s the utilities are 0 and 1, at 3 s the first does
-    /// not wait any more and the second has 1 where V is 1.5.
+    /// Two flows of weight 1, 2 s of work each at 0 s, the first served first. V grows by half until 4 s. At 1 s the
+    /// utilities are 0 and 1, at 3 s the first does not wait any more and the second has 1 where V is 1.5.
     #[test]
     fn two_flows_in_turn() {
         let clock = VirtualTime::of([(0.0, 0, 2.0), (0.0, 1, 2.0)].into_iter(), &[1.0; 2]);
@@ -146,7 +150,8 @@ mod tests {
         assert_eq!(index(&flows, &[1.0; 2], &clock, &[1.0, 3.0, 5.0]), [0.5 + 0.0, 0.5, 0.0]);
     }
 
-    /// Weights 1 and 3, 1 s of work each: V grows by a quarter; the heavy flow's tag is 1/3, reached after 4/3 s; then the light one is alone until 2 s, when V is 1.
+    /// Weights 1 and 3, 1 s of work each: V grows by a quarter; the heavy flow's tag is 1/3, reached after 4/3 s; then
+    /// the light one is alone until 2 s, when V is 1.
     #[test]
     fn virtual_time_goes_by_the_weights_of_those_that_wait() {
         let clock = VirtualTime::of([(0.0, 0, 1.0), (0.0, 1, 1.0 / 3.0)].into_iter(), &[1.0, 3.0]);

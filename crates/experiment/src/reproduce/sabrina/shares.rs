@@ -8,8 +8,8 @@ use super::{CPU, GROUPS, LINK};
 use crate::compare::Recorded;
 use crate::statistics::Estimate;
 
-/// More than three halves of what the flows have reserved, and by group not in proportion to it: a scheduler that serves in order of arrival gives them
-/// these parts.
+/// More than three halves of what the flows have reserved, and by group not in proportion to it: a scheduler that
+/// serves in order of arrival gives them these parts.
 const RATES: [&str; 3] = ["6.8 pps", "24 pps", "8.1 pps"];
 
 /// The flows of the delay runs, all backlogged.

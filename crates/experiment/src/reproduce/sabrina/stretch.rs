@@ -28,8 +28,9 @@ struct Point {
 pub(super) const MODELS: [&str; 3] =
     ["1.33333333 us/B + 8 ms", "0.16666667 us/B + 0.33333333 ms", "0.28571429 us/B + 0.71428571 ms"];
 
-/// Thirty backlogged flows for 60 s under these schedulers: with exact times first; then predicted from nothing: by a fitted line, and the
-/// resize factor as it is learnt; then by a line that starts from the model, around which true times are spread, with known lengths.
+/// Thirty backlogged flows for 60 s under these schedulers: with exact times first; then predicted from nothing: by a
+/// fitted line, and the resize factor as it is learnt; then by a line that starts from the model, around which true
+/// times are spread, with known lengths.
 fn points(bench: &Bench<'_>, schedulers: &[&str]) -> Result<Vec<Point>, ReproduceError> {
     let specs = specs(schedulers)?;
     let mut points =

@@ -24,9 +24,10 @@ fn assert_covered(id: &str, findings: &Findings) {
     assert_eq!(drawn.filter(|name| !declared.contains(name)).collect::<Vec<_>>(), [""; 0], "{id}");
 }
 
-/// Equal total times T for all thirty flows fill the CPU in time t: 10 T (25/27.40 + 2/4 + 2/16.4) = t, with the mean times in ms on CPU and link,
-/// (25, 2.397), (2, 2) and (2, 14.4). That makes 3.9636 encryption packets per second: 1189 in 300 s, the paper's number to the digit.
-/// Over 30 s of which the first are filling queues, within 10 %: Theorem 3 allows 3 packets of 49 ms in the 1.95 s that each flow has.
+/// Equal total times T for all thirty flows fill the CPU in time t: 10 T (25/27.40 + 2/4 + 2/16.4) = t, with the mean
+/// times in ms on CPU and link, (25, 2.397), (2, 2) and (2, 14.4). That makes 3.9636 encryption packets per second:
+/// 1189 in 300 s, the paper's number to the digit. Over 30 s of which the first are filling queues, within 10 %:
+/// Theorem 3 allows 3 packets of 49 ms in the 1.95 s that each flow has.
 #[test]
 fn a_tenth_of_table_3_has_a_tenth_of_the_packets() {
     with_bench(|bench| {
@@ -74,8 +75,8 @@ fn every_figure_of_the_delays_measures_what_is_expected() {
     });
 }
 
-/// What flows send is not in proportion to what they have reserved, so order of arrival is far from it. PCFQ's tolerance is that of 300 s, where lengths average out five
-/// times as long: sqrt(5) times 3 % allows for 60 s.
+/// What flows send is not in proportion to what they have reserved, so order of arrival is far from it. PCFQ's
+/// tolerance is that of 300 s, where lengths average out five times as long: sqrt(5) times 3 % allows for 60 s.
 #[test]
 fn table_5_tells_reservations_from_order_of_arrival() {
     with_bench(|bench| {
@@ -90,8 +91,9 @@ fn table_5_tells_reservations_from_order_of_arrival() {
     });
 }
 
-/// Nine flows wait, so a turn of the CPU is 100 ms, and exact times keep the guarantees of 110.1 ms. If 10 ms (1 - e) and 10 ms (1 + e) are charged for good, a turn
-/// of the tenth flow lasts 10 ms (1 + 9 (1 + e) / (1 - e)), which is 280 ms at e = 50 %: in 10 s only 35 of its packets leave, the last of them 6.3 s after it came. Charges that
+/// Nine flows wait, so a turn of the CPU is 100 ms, and exact times keep the guarantees of 110.1 ms. If 10 ms (1 - e)
+/// and 10 ms (1 + e) are charged for good, a turn of the tenth flow lasts 10 ms (1 + 9 (1 + e) / (1 - e)), which is 280
+/// ms at e = 50 %: in 10 s only 35 of its packets leave, the last of them 6.3 s after it came. Charges that
 /// are corrected let the others pass once more, by what their packets in service were understated.
 #[test]
 fn predictions_against_one_flow_stretch_its_delay() {
@@ -106,9 +108,11 @@ fn predictions_against_one_flow_stretch_its_delay() {
     });
 }
 
-/// The fluid of WFQ serves what is predicted, and of a correction only what is not past there when it comes. If 1 ms of the nine flows' 10 ms is predicted, it is through with what has
-/// come before more comes: virtual time goes on faster than the packets that wait are served, which are tagged, and served, in their order of arrival. So the tenth flow has as many packets served
-/// as in order of arrival, one more or less for what is equal; at 50 % it has what it asks for, where order of arrival serves it one in 1.9.
+/// The fluid of WFQ serves what is predicted, and of a correction only what is not past there when it comes. If 1 ms of
+/// the nine flows' 10 ms is predicted, it is through with what has come before more comes: virtual time goes on faster
+/// than the packets that wait are served, which are tagged, and served, in their order of arrival. So the tenth flow
+/// has as many packets served as in order of arrival, one more or less for what is equal; at 50 % it has what it asks
+/// for, where order of arrival serves it one in 1.9.
 #[test]
 fn separate_wfq_serves_in_order_of_arrival_if_most_of_the_work_is_not_predicted() {
     with_bench(|bench| {

@@ -1,4 +1,5 @@
-//! Fig. 1: two flows, `<2, 3>` and `<9, 1>` time units on CPU and link, under strict fairness and under efficiency alone.
+//! Fig. 1: two flows, `<2, 3>` and `<9, 1>` time units on CPU and link, under strict fairness and under efficiency
+//! alone.
 
 use super::super::ReproduceError;
 use super::super::bench::Bench;
@@ -34,7 +35,8 @@ pub fn reproduce(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
     Ok(findings)
 }
 
-/// Means over the intervals after the first, in which the pipeline fills. An interval is a whole number of periods of both schedules.
+/// Means over the intervals after the first, in which the pipeline fills. An interval is a whole number of periods of
+/// both schedules.
 struct Steady {
     utilization: [f64; 2],
     shares: [f64; 2],

@@ -10,7 +10,8 @@ use crate::report;
 
 /// The levels that are drawn.
 const LEVELS: [f64; 4] = [1.0, 0.95, 0.9, 0.85];
-/// Full seconds at the beginning, after the one in which the pipeline fills, in which all flows are backlogged at every level.
+/// Full seconds at the beginning, after the one in which the pipeline fills, in which all flows are backlogged at every
+/// level.
 const BEGINNING: std::ops::Range<usize> = 1..20;
 
 pub fn reproduce(runs: &[Recorded]) -> Result<Findings, ReproduceError> {

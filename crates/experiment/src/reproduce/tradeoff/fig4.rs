@@ -40,8 +40,8 @@ pub fn reproduce(runs: &[Recorded]) -> Result<Findings, ReproduceError> {
     Ok(findings)
 }
 
-/// How far a flow's service between two instants may be below the fluid's by Theorem 5: it may be behind at the later one and
-/// ahead at the earlier one.
+/// How far a flow's service between two instants may be below the fluid's by Theorem 5: it may be behind at the later
+/// one and ahead at the earlier one.
 fn allowed_s(runs: &[Recorded]) -> f64 {
     let flows = runs.first().map_or(0, |run| run.flows.len());
     // A dominant time is the longest time of its packet on any resource, and a flow's packets are alike.

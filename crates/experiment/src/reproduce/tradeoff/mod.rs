@@ -1,5 +1,5 @@
-//! The tables and figures of Wang, Feng, Li, Liang, "On the Fairness-Efficiency Tradeoff for Packet Processing with Multiple
-//! Resources", CoNEXT 2014.
+//! The tables and figures of Wang, Feng, Li, Liang, "On the Fairness-Efficiency Tradeoff for Packet Processing with
+//! Multiple Resources", CoNEXT 2014.
 
 mod baselines;
 mod fig1;

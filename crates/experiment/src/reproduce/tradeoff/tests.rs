@@ -33,9 +33,9 @@ fn assert_covered(id: &str, findings: &Findings) {
 }
 
 /// The whole table lasts in proportion to the time of sending, up to its beginning and end: a packet schedule is within
-/// n tau_max of its fluid (Theorem 4), and by the same theorem's argument the last packets of the 60 flows may end a fluid's
-/// phase up to n tau_max early or late. So a hundredth of the sending is within 2 n tau_max = 11.6 ms of a hundredth of the
-/// paper's makespan, besides the 0.5 % that the whole table is allowed.
+/// n tau_max of its fluid (Theorem 4), and by the same theorem's argument the last packets of the 60 flows may end a
+/// fluid's phase up to n tau_max early or late. So a hundredth of the sending is within 2 n tau_max = 11.6 ms of a
+/// hundredth of the paper's makespan, besides the 0.5 % that the whole table is allowed.
 #[test]
 fn a_hundredth_of_table_2_takes_a_hundredth_of_the_time() {
     with_bench(|bench| {
@@ -67,7 +67,8 @@ fn packets_end_within_theorem_4_of_their_fluid() {
                 "{}: {ours} s, {fluid_s} s",
                 run.scheduler
             );
-            // No schedule is shorter than the work on the busier resource; nanosecond clocks may round each packet down.
+            // No schedule is shorter than the work on the busier resource; nanosecond clocks may round each packet
+            // down.
             let least = bounds::makespan_lower_bound_s(&fluid.total_times_s());
             assert!(ours >= least - 12_000.0 * 1e-9, "{}: {ours} s, {least} s", run.scheduler);
         }
