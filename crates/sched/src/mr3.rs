@@ -93,7 +93,13 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "nearly: waits for progress",
     costs: "at service; corrected by measurement",
     paper: "Wang et al., ICNP 2013",
-    brief: Brief { fairness: "dominant resource", work_conserving: "nearly", costs_ahead: "no", paper: "ICNP 2013" },
+    brief: Brief {
+        fairness: "dominant resource",
+        longest_call: "O(1) x 64",
+        work_conserving: "nearly",
+        costs_ahead: "no",
+        paper: "ICNP 2013",
+    },
 };
 
 /// Turns that flows in debt pass in one call, at most.

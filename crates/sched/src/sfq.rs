@@ -69,7 +69,13 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "yes",
     costs: "for the next packet's tag, and a flow's first; corrected by measurement unless charge=estimated",
     paper: "Goyal, Vin, Cheng, IEEE/ACM ToN 5(5), 1997",
-    brief: Brief { fairness: "processing time", work_conserving: "yes", costs_ahead: "no", paper: "ToN 1997" },
+    brief: Brief {
+        fairness: "processing time",
+        longest_call: "O(log n)",
+        work_conserving: "yes",
+        costs_ahead: "no",
+        paper: "ToN 1997",
+    },
 };
 
 /// Flows that [`Sfq::restart`] leaves without tags get them so many at a time.

@@ -75,7 +75,13 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "yes",
     costs: "at the head of the queue; corrected by measurement in the next tag unless charge=estimated",
     paper: "Bennett, Zhang, IEEE/ACM ToN 5(5), 1997",
-    brief: Brief { fairness: "GPS, never early", work_conserving: "yes", costs_ahead: "at head", paper: "ToN 1997" },
+    brief: Brief {
+        fairness: "GPS, never early",
+        longest_call: "O(log n) x 512",
+        work_conserving: "yes",
+        costs_ahead: "at head",
+        paper: "ToN 1997",
+    },
 };
 
 /// Why new flows gain.

@@ -71,7 +71,13 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "yes",
     costs: "in advance; corrected by measurement in the next tag unless charge=estimated",
     paper: "Parekh, Gallager, IEEE/ACM ToN 1(3), 1993",
-    brief: Brief { fairness: "GPS", work_conserving: "yes", costs_ahead: "yes", paper: "ToN 1993" },
+    brief: Brief {
+        fairness: "GPS",
+        longest_call: "O(log n) x 256",
+        work_conserving: "yes",
+        costs_ahead: "yes",
+        paper: "ToN 1993",
+    },
 };
 
 /// Why new flows gain.

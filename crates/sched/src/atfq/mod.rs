@@ -161,7 +161,7 @@ pub const ENTRY: catalog::Entry = catalog::Entry {
         newcomers::PARAMETER,
         WINDOW,
     ],
-    complexity: "O(log n + log x) for loops of x packets",
+    complexity: "O(log n + log x)",
     worst_call: "forms a loop: O(x log n) and its order, O(x min(x, 32)) where packets of a flow differ or there are more than two resources; x is 20 by default",
     gains: &[],
     guarantee: "active times by weight of n flows differ by at most (x/n + 2)L at the entrance, L the longest total time of a packet by weight, whatever the queues hold",
@@ -171,6 +171,7 @@ pub const ENTRY: catalog::Entry = catalog::Entry {
     paper: "Zhang et al., ATFQ, sections III and IV",
     brief: Brief {
         fairness: "active time",
+        longest_call: "O(x log n)",
         work_conserving: "if the window allows",
         costs_ahead: "yes",
         paper: "Zhang et al.",

@@ -121,6 +121,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Wang et al., IWQoS 2013",
     brief: Brief {
         fairness: "dominant resource",
+        longest_call: "O(log n) x 256",
         work_conserving: "on one resource",
         costs_ahead: "yes",
         paper: "IWQoS 2013",

@@ -117,7 +117,13 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "no: waits for the fluid schedule",
     costs: "in advance; corrected by measurement",
     paper: "Wang et al., CoNEXT 2014",
-    brief: Brief { fairness: "alpha x dominant", work_conserving: "no", costs_ahead: "yes", paper: "CoNEXT 2014" },
+    brief: Brief {
+        fairness: "alpha x dominant",
+        longest_call: "O(log n) x 60",
+        work_conserving: "no",
+        costs_ahead: "yes",
+        paper: "CoNEXT 2014",
+    },
 };
 
 const fn gain(strategy: Strategy, most: f64) -> Gain {
