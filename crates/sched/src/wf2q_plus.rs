@@ -9,7 +9,7 @@
 //!   `newcomers` = `pay` (default) or, as published, `free`: see below.
 //! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(log n) amortised for n backlogged flows.
-//! * Longest call: O(log n), up to [`most_events`](crate::one_resource::most_events) flows that cease to count in W
+//! * Longest call: O(log n), up to [`most_events`] flows that cease to count in W
 //!   (256 of few, 16 of 10^6), and as many whose first packets come to their starts. Flows that still count make V
 //!   slower, not below what the guarantees need. Packets beyond that are looked at by the next calls in the order of
 //!   their starts: where E come to them at once, up to E / (most - 1) packets may go first.
