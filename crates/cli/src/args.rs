@@ -163,7 +163,8 @@ pub struct Info {
     #[arg(long, value_name = "KEY", default_value_t)]
     pub key: KeyKind,
     /// How many of the largest flows to list
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole(0..=u32::MAX), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(value_parser = whole(0..=u32::MAX), allow_negative_numbers = true)]
     pub top: u32,
     /// Print one JSON document instead of tables
     #[arg(long)]
@@ -177,13 +178,16 @@ pub struct Synth {
     #[arg(value_name = "CAPTURE")]
     pub file: PathBuf,
     /// Seed: the same seed and parameters make the same file
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(0..=u64::MAX), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = whole(0..=u64::MAX), allow_negative_numbers = true)]
     pub seed: u64,
     /// Number of packets
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = whole(1..=MAX_PACKETS), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    #[arg(value_parser = whole(1..=MAX_PACKETS), allow_negative_numbers = true)]
     pub packets: u32,
     /// Number of flows
-    #[arg(long, value_name = "N", default_value_t = 3_600, value_parser = whole(1..=MAX_FLOWS), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 3_600)]
+    #[arg(value_parser = whole(1..=MAX_FLOWS), allow_negative_numbers = true)]
     pub flows: u32,
     /// Time from the first packet to the last [default: 10 s]
     #[arg(long, value_name = "TIME")]
@@ -285,7 +289,8 @@ pub struct Up {
     #[arg(value_name = "NAME", default_value = "lab")]
     pub name: String,
     /// MTU of its interfaces, bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = whole(MTUS), allow_negative_numbers = true)]
+    #[arg(long, value_name = "BYTES", default_value_t = 1500)]
+    #[arg(value_parser = whole(MTUS), allow_negative_numbers = true)]
     pub mtu: u16,
     /// Congestion control of TCP connections in it
     #[arg(long, value_name = "NAME", default_value = "reno")]
@@ -337,7 +342,8 @@ pub struct Predict {
     #[arg(long, value_name = "NAME", default_value = "lab")]
     pub name: String,
     /// Which step, counted from 1
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=u32::MAX), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = whole(1..=u32::MAX), allow_negative_numbers = true)]
     pub step: u32,
     /// Override a key of the scenario, such as udp.0.rate="2000 pps"; may be given several times
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -351,7 +357,8 @@ pub struct Calibrate {
     #[arg(value_name = "MODULE")]
     pub modules: Vec<String>,
     /// Samples of each length: batches of 32 packets
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = whole(10..=100_000_u32), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(value_parser = whole(10..=100_000_u32), allow_negative_numbers = true)]
     pub samples: u32,
     /// Print one JSON document instead of a table and scenario text
     #[arg(long)]
@@ -459,7 +466,8 @@ pub enum CtlCommand {
 /// `dovetail top`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Keys are shown by h in the view. Shares are those of the last interval, latencies since the box started."
+    after_help = "Keys are shown by h in the view. Shares are those of the last interval, latencies since the box \
+        started."
 )]
 pub struct Top {
     /// Where the box is.

@@ -16,7 +16,8 @@ pub fn note() -> String {
 /// How schedulers of networks are mentioned among the disciplines.
 pub fn network_note() -> String {
     format!(
-        "queue management ({}, {}) is for networks (scenarios with a [[hop]]) and live boxes; there name+name, such as drr+red, puts one in front of CPUs and one in front of links",
+        "queue management ({}, {}) is for networks (scenarios with a [[hop]]) and live boxes; there name+name, such as \
+         drr+red, puts one in front of CPUs and one in front of links",
         MANAGERS[0].name, MANAGERS[1].name
     )
 }
@@ -49,8 +50,9 @@ pub fn all_about(name: &str, parts: &[&Entry]) -> String {
         let _ = writeln!(text, "  resource {resource}: {:<6} {}", part.name, part.summary);
     }
     text.push_str(
-        "\n  Nobody decides for all resources: work is spent on packets that a later resource has no room for, and a flow\n  \
-         may gain by asking for more than it needs. For comparison with schedulers of all resources.\n\nparameters\n",
+        "\n  Nobody decides for all resources: work is spent on packets that a later resource has no room for, and a \
+         flow\n  may gain by asking for more than it needs. For comparison with schedulers of all resources.\n\n\
+         parameters\n",
     );
     parameters(name).into_iter().flatten().for_each(|p| text.push_str(&parameter(p)));
     text

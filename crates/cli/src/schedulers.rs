@@ -103,8 +103,10 @@ fn family(width: u16) -> String {
     };
     let notes = [
         per_packet,
-        "costs ahead: whether a packet's processing times must be known before it is served: on arrival (yes) or at the head of its queue",
-        "written name or name:key=value,key=value, such as tradeoff:alpha=0.85; `dovetail schedulers NAME` tells all about one",
+        "costs ahead: whether a packet's processing times must be known before it is served: on arrival (yes) or at \
+         the head of its queue",
+        "written name or name:key=value,key=value, such as tradeoff:alpha=0.85; `dovetail schedulers NAME` tells all \
+         about one",
         &composed,
         &networks,
     ];

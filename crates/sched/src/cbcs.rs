@@ -25,7 +25,8 @@
 //!
 //! ```text
 //! Ptc          = sum over resources of the packet's time; the link's is that of the resized packet (equation (3))
-//! turn of i    CC_i += w_i Q; while CC_i >= Ptc of the first packet that waits (newcomers=free: CC_i > 0): serve it, CC_i -= Ptc
+//! turn of i    CC_i += w_i Q; while CC_i >= Ptc of the first packet that waits (newcomers=free: CC_i > 0):
+//!              serve it, CC_i -= Ptc
 //!              CC_i = 0 when none waits; then the next flow's turn
 //! ```
 //!
@@ -72,7 +73,8 @@ pub const ENTRY: Entry = Entry {
             name: "quantum",
             value: "a time above 0 s, or auto",
             default: "auto",
-            meaning: "total time per turn and weight; auto: the longest packet's; with less than a packet's, a decision takes up to 256 turns",
+            meaning: "total time per turn and weight; auto: the longest packet's; with less than a packet's, a \
+                decision takes up to 256 turns",
             settable: true,
         },
         charge::PARAMETER,
@@ -81,7 +83,8 @@ pub const ENTRY: Entry = Entry {
     complexity: "O(1)",
     worst_call: "O(1); at most 256 turns in vain if the quantum is too small",
     gains: &[],
-    guarantee: "|W_i/w_i - W_j/w_j| <= Q + C_i/w_i + C_j/w_j in total time, C a packet's longest, Q the largest quantum",
+    guarantee: "|W_i/w_i - W_j/w_j| <= Q + C_i/w_i + C_j/w_j in total time, C a packet's longest, Q the largest \
+        quantum",
     weights: Weights::One,
     work_conserving: "yes",
     costs: "on arrival; corrected by measurement unless charge=estimated",

@@ -58,7 +58,8 @@ pub const ENTRY: Entry = Entry {
             name: "quantum",
             value: "a time above 0 s, or auto",
             default: "auto",
-            meaning: "time per turn and weight; auto: as much as lets every flow serve a packet per round; with less, a decision takes up to 256 turns",
+            meaning: "time per turn and weight; auto: as much as lets every flow serve a packet per round; with less, \
+                a decision takes up to 256 turns",
             settable: true,
         },
         charge::PARAMETER,

@@ -28,12 +28,14 @@
 //! class of flow i       g = floor(log2 w_i), w_i in thousandths
 //! scale                 R = sum over backlogged flows of 2^g;  S = the smallest power of two >= R
 //! slot                  one turn of one flow; takes 1/S of virtual time
-//! interval of class g   2^-g of virtual time, that is S / 2^g slots; intervals of a class follow each other from time 0 on
+//! interval of class g   2^-g of virtual time, that is S / 2^g slots; intervals of a class follow each other
+//!                       from time 0 on
 //! turns                 each flow of a class has one turn in each of its intervals, in turn
 //! next class            that whose interval ends first, of those with flows that still wait for their turn in it
 //! nothing pending       virtual time jumps to where the next interval of a class with flows begins
 //! turn of flow i        B_i = c_i - EC_i with c_i = w_i / 2^g * L, which is L to 2 L
-//!                       if B_i >= 0: serve the first packet, and while B_i > 0 and packets wait: the next one; B_i -= its dominant time
+//!                       if B_i >= 0: serve the first packet, and while B_i > 0 and packets wait: the next one;
+//!                       B_i -= its dominant time of each
 //!                       EC_i = -B_i; the flow leaves its class when none waits
 //! return                EC_i = max(EC_i, 0) if before its class's next interval, else max(EC_i, L)
 //! newcomers=free        EC_i = 0 on leaving
@@ -107,8 +109,8 @@ pub const ENTRY: Entry = Entry {
     brief: Brief { fairness: "dominant resource", work_conserving: "nearly", costs_ahead: "no", paper: "INFOCOM 2014" },
 };
 
-const ONE_PACKET: &str = "a turn is worth c, from L to 2 L by the weight, of which a rival that never has more than one packet can use \
-                          only that; with two packets of L waiting it uses all";
+const ONE_PACKET: &str = "a turn is worth c, from L to 2 L by the weight, of which a rival that never has more than \
+    one packet can use only that; with two packets of L waiting it uses all";
 
 /// Turns that flows in debt pass in one call, at most.
 const MOST_PASSED: u32 = 64;

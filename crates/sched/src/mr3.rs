@@ -88,7 +88,8 @@ pub const ENTRY: Entry = Entry {
     complexity: "O(1)",
     worst_call: "O(1); at most 64 turns that flows in debt pass",
     gains: &[],
-    guarantee: "|D_i - D_j| <= 6L up to m = 3, else (m+3)L; start-up <= 2(m+n-1)L; packet delay <= (4m+4n-2)L, for equal weights",
+    guarantee: "|D_i - D_j| <= 6L up to m = 3, else (m+3)L; start-up <= 2(m+n-1)L; packet delay <= (4m+4n-2)L, for \
+        equal weights",
     weights: Weights::One,
     work_conserving: "nearly: waits for progress",
     costs: "at service; corrected by measurement",

@@ -9,7 +9,8 @@ pub const PARAMETER: Parameter = Parameter {
     name: "newcomers",
     value: "pay | free",
     default: "pay",
-    meaning: "whether a flow that becomes backlogged first pays for what it gets, or, as published, is given it, by which new flows can starve others",
+    meaning: "whether a flow that becomes backlogged first pays for what it gets, or, as published, is given it, by \
+        which new flows can starve others",
     settable: false,
 };
 

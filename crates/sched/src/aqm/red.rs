@@ -65,7 +65,8 @@ pub(super) const CURVE: [Parameter; 5] = [
         "mean_packet",
         "a length such as 500 B, or none",
         "none",
-        "the queue counts in bytes, thresholds and limit being of packets so long; with red a longer packet has a larger chance",
+        "the queue counts in bytes, thresholds and limit being of packets so long; with red a longer packet has a \
+         larger chance",
     ),
 ];
 

@@ -37,7 +37,9 @@
 //!
 //! ```text
 //! F_k = F_k-1 + (active time that it adds) / w            equations (2) to (5)
-//! F_k = max( V, F_k-1 ) + (its times together) / w        if the flow had neither waiting packets nor any in the present loop, or nobody had packets in the pipeline; equations (1) and (2)
+//! F_k = max( V, F_k-1 ) + (its times together) / w        if the flow had neither waiting packets nor any in the
+//!                                                         present loop, or nobody had packets in the pipeline;
+//!                                                         equations (1) and (2)
 //! V   = the largest F of any packet that a loop took
 //! ```
 //!
@@ -155,16 +157,19 @@ pub const ENTRY: catalog::Entry = catalog::Entry {
             name: "fill",
             value: "fair | all",
             default: "fair",
-            meaning: "whether a loop of packets ends where a flow has no more, or, as published, takes all that wait, by which deep queues take all",
+            meaning: "whether a loop of packets ends where a flow has no more, or, as published, takes all that wait, \
+                by which deep queues take all",
             settable: true,
         },
         newcomers::PARAMETER,
         WINDOW,
     ],
     complexity: "O(log n + log x) for loops of x packets",
-    worst_call: "forms a loop: O(x log n) and its order, O(x min(x, 32)) where packets of a flow differ or there are more than two resources; x is 20 by default",
+    worst_call: "forms a loop: O(x log n) and its order, O(x min(x, 32)) where packets of a flow differ or there are \
+        more than two resources; x is 20 by default",
     gains: &[],
-    guarantee: "active times by weight of n flows differ by at most (x/n + 2)L at the entrance, L the longest total time of a packet by weight, whatever the queues hold",
+    guarantee: "active times by weight of n flows differ by at most (x/n + 2)L at the entrance, L the longest total \
+        time of a packet by weight, whatever the queues hold",
     weights: Weights::One,
     work_conserving: "if the window is large enough",
     costs: "when a loop is formed; corrected by measurement",

@@ -114,7 +114,8 @@ pub const ENTRY: Entry = Entry {
         Gain { strategy: Strategy::SmallFirst, most: 3.1, reason: "by search; as new flows" },
         Gain { strategy: Strategy::RemoveAndAdd, most: 1.3, reason: REMOVED },
     ],
-    guarantee: "finish: leaves resource 0 by its finish in the fluid and L; start: enters by its start there and (n-1)L",
+    guarantee: "finish: leaves resource 0 by its finish in the fluid and L; start: enters by its start there and \
+        (n-1)L",
     weights: Weights::One,
     work_conserving: "on one resource; else waits for the fluid",
     costs: "in advance; the dominant time is corrected by measurement",

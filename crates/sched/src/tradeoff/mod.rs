@@ -101,12 +101,14 @@ pub const ENTRY: Entry = Entry {
             name: "tolerance",
             value: "0 to 0.5",
             default: "0.06",
-            meaning: "flows whose ratios of CPU to link differ by no more than about this part share the bonus by weight; with 0 only equals do, as published",
+            meaning: "flows whose ratios of CPU to link differ by no more than about this part share the bonus by \
+                weight; with 0 only equals do, as published",
             settable: false,
         },
     ],
     complexity: "O(log n)",
-    worst_call: "12 ends of packets in the fluid and 48 moves in its heaps; what is left is done by the calls that follow",
+    worst_call: "12 ends of packets in the fluid and 48 moves in its heaps; what is left is done by the calls that \
+        follow",
     gains: &[
         gain(Strategy::NewFlows, f64::INFINITY),
         gain(Strategy::RemoveAndAdd, f64::INFINITY),
@@ -124,7 +126,8 @@ const fn gain(strategy: Strategy, most: f64) -> Gain {
     Gain {
         strategy,
         most,
-        reason: "a flow's first packet starts when it comes (section 4.1): where the link is short and the CPU is not, as many flows as the CPU hands out; 1.02 where the CPU is short",
+        reason: "a flow's first packet starts when it comes (section 4.1): where the link is short and the CPU is not, \
+            as many flows as the CPU hands out; 1.02 where the CPU is short",
     }
 }
 
