@@ -24,7 +24,7 @@ pub enum Variant {
 /// | `ssthresh` | as exact as the window | whole segments |
 /// | fast retransmit sets the window to | at least 2 | at least 1 |
 /// | second loss in a window, Reno | halves again | waits for the timer until that window is through |
-/// | ACK that ends fast recovery | sets the window: Reno `ssthresh`, NewReno at most what is in flight + 1 | opens the half |
+/// | ACK that ends fast recovery | window: `ssthresh` (Reno), at most flight + 1 (NewReno) | opens the halved window |
 /// | NewReno during recovery | sends what the window allows | at most two new segments per ACK |
 /// | window during limited receiver window | does not grow beyond it | grows on |
 /// | timer at fast retransmit | runs on | restarts |
