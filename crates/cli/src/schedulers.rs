@@ -2,6 +2,7 @@
 
 use dovetail_experiment::scenario::nearest;
 use dovetail_experiment::table::{fits, table, wrapped};
+use dovetail_experiment::timetable::broken;
 use dovetail_sched::Spec;
 use dovetail_sched::aqm::scheme::{MANAGERS, Scheme, about, manages};
 use dovetail_sched::catalog;
@@ -24,7 +25,7 @@ pub fn schedulers(args: Schedulers) -> Result<(), Failure> {
         if args.json {
             return print_json(&Document::of_scheme(name, &parts, &parameters));
         }
-        return terminal::print(&composition::in_networks(name, parts, &parameters));
+        return terminal::print(&composition::in_networks(name, parts, &parameters, terminal::width()));
     }
     let parts = args.name.as_deref().map(find).transpose()?;
     if args.json {
@@ -35,8 +36,8 @@ pub fn schedulers(args: Schedulers) -> Result<(), Failure> {
         return print_json(&document);
     }
     terminal::print(&match (args.name, parts.as_deref()) {
-        (_, Some(&[entry])) => all_about(entry),
-        (Some(name), Some(parts)) => composition::all_about(&name, parts),
+        (_, Some(&[entry])) => all_about(entry, terminal::width()),
+        (Some(name), Some(parts)) => composition::all_about(&name, parts, terminal::width()),
         _ => family(terminal::width()),
     })
 }
@@ -136,10 +137,9 @@ fn gains(entry: &Entry) -> Vec<String> {
     [first].into_iter().chain(beyond.iter().map(line)).collect()
 }
 
-fn all_about(entry: &Entry) -> String {
+fn all_about(entry: &Entry, width: u16) -> String {
     let mut text = format!("{}: {}\n\n", entry.name, entry.summary);
-    // Further lines stand below the first.
-    let gains = gains(entry).join(&format!("\n{:<22}", ""));
+    let gains = gains(entry).join("\n");
     let facts = [
         ("shares", entry.shares),
         ("guarantees", entry.guarantee),
@@ -153,6 +153,9 @@ fn all_about(entry: &Entry) -> String {
         ("source", entry.paper),
     ];
     for (what, fact) in facts {
+        // Further lines stand below the first.
+        let lines = fact.lines().flat_map(|line| broken(line, width.saturating_sub(22)));
+        let fact = lines.collect::<Vec<_>>().join(&format!("\n{:<20}", ""));
         text.push_str(&format!("  {what:<17} {fact}\n"));
     }
     if entry.parameters.is_empty() {
@@ -160,7 +163,7 @@ fn all_about(entry: &Entry) -> String {
         return text;
     }
     text.push_str("\nparameters\n");
-    entry.parameters.iter().for_each(|p| text.push_str(&composition::parameter(p)));
+    entry.parameters.iter().for_each(|p| text.push_str(&composition::parameter(p, width)));
     text
 }
 

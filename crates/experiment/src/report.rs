@@ -118,11 +118,12 @@ fn at_a_glance(title: &str, runs: &[Recorded]) -> Overview {
             groups.push(&flow.group);
         }
     }
-    let waits = groups.iter().map(|group| column(format!("{group}: mean latency"), None, &|r| mean_latency(r, group)));
+    let waits = groups.iter().map(|group| column(format!("{group}: latency"), None, &|r| mean_latency(r, group)));
     Overview {
         title: title.into(),
         schedulers: runs.iter().map(|r| r.scheduler.to_string()).collect(),
         bands: vec![totals, waits.collect()],
+        note: Some("Latency: mean time of a group's packets from arrival to leaving the last resource.".into()),
     }
 }
 
@@ -225,15 +226,15 @@ fn services(run: &Recorded, resource: usize, server: u32, scale: f64) -> Vec<Ser
                 start: service.start.as_secs_f64() * scale,
                 end: service.end.as_secs_f64() * scale,
                 flow: run.flows[flow].name.clone(),
-                label: format!("{}{}", letter(flow), counts[flow]),
+                label: format!("{}{}", label(flow), counts[flow]),
             });
         }
     }
     services
 }
 
-/// p, q, r, ... as in the paper; then from a on.
-fn letter(flow: usize) -> char {
+/// What packets of a flow are called: p, q, r, ... as in the paper; then from a on.
+pub(crate) fn label(flow: usize) -> char {
     char::from(b'a' + ((flow + 15) % 26) as u8)
 }
 
@@ -242,7 +243,7 @@ fn middle(interval: &Interval) -> f64 {
 }
 
 /// The unit in which the longest run has a readable number of units.
-fn time_unit(runs: &[Recorded]) -> (f64, &'static str) {
+pub(crate) fn time_unit(runs: &[Recorded]) -> (f64, &'static str) {
     let longest = runs.iter().filter_map(|r| r.outcome.last_departure).max().map_or(0.0, |t| t.as_secs_f64());
     match longest {
         x if x >= 2.0 => (1.0, "s"),

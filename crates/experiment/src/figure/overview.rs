@@ -38,6 +38,8 @@ pub struct Overview {
     pub schedulers: Vec<String>,
     /// The quantities, in bands: every band begins a new line of columns, and has a colour for each scheduler.
     pub bands: Vec<Vec<Column>>,
+    /// What stands below.
+    pub note: Option<String>,
 }
 
 /// Bars from zero, each column with a scale of its own, the number behind each bar.
@@ -53,6 +55,7 @@ pub fn overview(spec: &Overview) -> Result<String, FigureError> {
     }
     let height = ABOVE + ROW * rows as i32 + BELOW;
     let mut sheet = Sheet::grid(&spec.title, 1);
+    sheet.notes.extend(spec.note.clone());
     let all: usize = spec.bands.iter().map(Vec::len).sum();
     if all > MOST_COLUMNS {
         sheet.notes.push(format!("The first {MOST_COLUMNS} of {all} columns are shown."));
