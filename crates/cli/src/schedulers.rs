@@ -99,13 +99,13 @@ fn family(width: u16) -> String {
     }
     let (composed, networks) = (composition::note(), composition::network_note());
     let per_packet = match header.contains(&"longest call") {
-        true => "per packet, longest call: n backlogged flows; a single call does at most as much as the latter says",
+        true => "per packet, longest call: with n busy flows; the first on average, the second for any single call",
         false => "per packet: n backlogged flows",
     };
     let notes = [
         per_packet,
-        "costs ahead: whether a packet's processing times must be known before it is served: on arrival (yes) or at \
-         the head of its queue",
+        "costs ahead: whether a packet's processing times must be known before it is served, and when: on arrival \
+         (yes) or at the head of its queue",
         "written name or name:key=value,key=value, such as tradeoff:alpha=0.85; `dovetail schedulers NAME` tells all \
          about one",
         &composed,
@@ -124,17 +124,21 @@ fn longest_in_short(entry: &Entry) -> String {
 /// What a flow gains by playing: in a line, and one more for each strategy by which it is more than usual.
 fn gains(entry: &Entry) -> Vec<String> {
     if entry.weights == Weights::None {
-        return vec!["what it sends more than others: nothing is shared out".to_string()];
+        return vec!["by sending more than others, because nothing is shared".to_string()];
     }
     let more = |strategy| Some(entry.gain(strategy)).filter(|gain| gain.most > ORDINARY);
     let beyond: Vec<Gain> = Strategy::ALL.into_iter().filter_map(more).collect();
-    let but = if beyond.is_empty() { "" } else { " but" };
-    let line = |Gain { strategy, most, reason }: &Gain| {
-        let most = if most.is_finite() { format!("{most:.2}") } else { "all, its rivals nothing".to_string() };
-        format!("{}: {most} ({reason})", strategy.name())
+    let but = if beyond.is_empty() { "" } else { ", except by" };
+    // Strategies of which the same is to be said stand together.
+    let alike = |a: &Gain, b: &Gain| a.most == b.most && a.reason == b.reason;
+    let line = |gains: &[Gain]| {
+        let names: Vec<&str> = gains.iter().map(|gain| gain.strategy.name()).collect();
+        let Gain { most, reason, .. } = gains[0];
+        let most = if most.is_finite() { format!("{most:.2} times") } else { "everything: its rivals starve".into() };
+        format!("{}: {most} ({reason})", names.join(", "))
     };
     let first = format!("at most {ORDINARY} times its share by any strategy tried{but}");
-    [first].into_iter().chain(beyond.iter().map(line)).collect()
+    [first].into_iter().chain(beyond.chunk_by(alike).map(line)).collect()
 }
 
 fn all_about(entry: &Entry, width: u16) -> String {

@@ -1,4 +1,4 @@
-//! What a comparison leaves in a folder: the summary, tables and pictures.
+//! The results of a comparison as files: the summary, tables and pictures.
 
 use std::fmt;
 

@@ -7,8 +7,8 @@
 //!   only. `tolerance` in [0, 0.5], default 0.06: flows whose ratios of CPU to link differ by no more than about this
 //!   part take turns; 0 is the published order (23), in which only equals do.
 //! * Two resources.
-//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource
-//!   are not looked at.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight). Weights that differ by resource
+//!   are ignored.
 //! * Cost per packet: O(log n) amortised for n flows that are or were backlogged (section 5.3).
 //! * Guarantees against the fluid schedule, for alpha > 0, n concurrently backlogged flows and L the longest time of
 //!   any packet on any resource: makespan T <= T_fluid + n L (Theorem 4); dominant service D_fluid - 2(n-1) L <= D <=
@@ -86,29 +86,29 @@ pub use turns::near_end;
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
     name: "tradeoff",
-    summary: "Fairness against efficiency by one knob",
-    shares: "at least alpha of the fair dominant share each; the rest by weight to the flows that fill both resources",
+    summary: "Fairness against efficiency, with one knob",
+    shares: "at least alpha of the fair dominant share to each flow; the rest, by weight, to those that fill both \
+        resources",
     resources: Resources::Two,
     parameters: &[
         Parameter {
             name: "alpha",
             value: "0 to 1",
             default: "0.85",
-            meaning: "part of the fair share that is guaranteed: 1 strict fairness, 0 efficiency only",
+            meaning: "guaranteed part of the fair share: 1 is strict fairness, 0 is efficiency only",
             settable: true,
         },
         Parameter {
             name: "tolerance",
             value: "0 to 0.5",
             default: "0.06",
-            meaning: "flows whose ratios of CPU to link differ by no more than about this part share the bonus by \
-                weight; with 0 only equals do, as published",
+            meaning: "flows whose ratios of CPU to link differ by at most about this part share the bonus by weight; \
+                with 0, as published, only equal ones do",
             settable: false,
         },
     ],
     complexity: "O(log n)",
-    worst_call: "12 ends of packets in the fluid and 48 moves in its heaps; what is left is done by the calls that \
-        follow",
+    worst_call: "12 ends of packets in the fluid and 48 moves in its heaps; later calls do the rest",
     gains: &[
         gain(Strategy::NewFlows, f64::INFINITY),
         gain(Strategy::RemoveAndAdd, f64::INFINITY),
@@ -116,8 +116,8 @@ pub const ENTRY: Entry = Entry {
     ],
     guarantee: "D_fluid - 2(n-1)L <= D <= D_fluid + L; makespan <= T_fluid + nL",
     weights: Weights::One,
-    work_conserving: "no: waits for the fluid schedule",
-    costs: "in advance; corrected by measurement",
+    work_conserving: "no: it waits for the fluid schedule",
+    costs: "on arrival; corrected by measurement",
     paper: "Wang et al., CoNEXT 2014",
     brief: Brief { fairness: "alpha x dominant", work_conserving: "no", costs_ahead: "yes", paper: "CoNEXT 2014" },
 };
