@@ -134,7 +134,8 @@ fn gains(entry: &Entry) -> Vec<String> {
     let line = |gains: &[Gain]| {
         let names: Vec<&str> = gains.iter().map(|gain| gain.strategy.name()).collect();
         let Gain { most, reason, .. } = gains[0];
-        let most = if most.is_finite() { format!("{most:.2} times") } else { "everything, and its rivals starve".into() };
+        let most =
+            if most.is_finite() { format!("{most:.2} times") } else { "everything, and its rivals starve".into() };
         format!("{}: {most} ({reason})", names.join(", "))
     };
     let first = format!("at most {ORDINARY} times its share by any strategy tried{but}");

@@ -256,24 +256,29 @@ fn the_checks_of_modules_come_out_as_told() {
     assert!(said.ends_with("the same\n"), "{said}");
 }
 
-/// What the tutorial's box on a capture does is seen: packets in the tunnel, and both resources in use.
+/// What the tutorial's box on a capture does is seen: packets in the tunnel, and both resources in use. Its processing
+/// is timed, so a machine that takes the core away for long gets another try.
 #[test]
 fn the_tutorials_box_on_a_capture_encrypts_and_uses_cpu_and_link() {
-    let folder = checkout();
     let path = root().join("docs/tutorial/box.md");
     let page = read(&path);
     let section =
         page.split("## Without root").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("that section");
-    let said: String = commands(section).iter().map(|command| run(command, folder.path(), &path)).collect();
-    let numbers = |class: &str| -> Vec<f64> {
-        let row = said.lines().find(|line| line.starts_with(&format!("{class} "))).unwrap();
-        row.split_whitespace().filter_map(|word| word.parse().ok()).collect()
-    };
-    // Flows, packets in and out, dropped, CPU and link in percent.
-    let (tunnel, all) = (numbers("tunnel"), numbers("all"));
-    assert!(tunnel[2] > 1000.0 && tunnel[4] > 1.0, "{said}");
-    // A build without optimisation takes so much of the CPU that little is left for the link.
-    assert!(all[4] > 10.0 && all[5] > 0.5, "{said}");
+    let mut said = String::new();
+    let used = (0..3).any(|_| {
+        let folder = checkout();
+        said = commands(section).iter().map(|command| run(command, folder.path(), &path)).collect();
+        let numbers = |class: &str| -> Vec<f64> {
+            let row = said.lines().find(|line| line.starts_with(&format!("{class} "))).unwrap();
+            row.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+        };
+        // Flows, packets in and out, dropped, CPU and link in percent.
+        let (tunnel, all) = (numbers("tunnel"), numbers("all"));
+        assert!(tunnel[2] > 1000.0 && tunnel[4] > 1.0, "{said}");
+        // A build without optimisation takes so much of the CPU that little is left for the link.
+        all[4] > 10.0 && all[5] > 0.5
+    });
+    assert!(used, "{said}");
 }
 
 #[test]
@@ -363,7 +368,9 @@ fn normal(path: &Path) -> PathBuf {
     let mut parts: Vec<std::path::Component> = Vec::new();
     for part in path.components() {
         match (part, parts.last()) {
-            (std::path::Component::ParentDir, Some(std::path::Component::Normal(_))) => drop(parts.pop()),
+            (std::path::Component::ParentDir, Some(std::path::Component::Normal(_))) => {
+                parts.pop();
+            }
             _ => parts.push(part),
         }
     }
