@@ -4,20 +4,41 @@ CARGO ?= cargo
 OUT ?= out/demo
 FUZZ_SECONDS ?= 600
 
-.PHONY: demo test search soak bench throughput ns2 reproduce lab fuzz fuzz-merge
+.PHONY: demo test documents book search soak bench throughput ns2 reproduce lab fuzz fuzz-merge rust
 
-demo:
+demo: rust
 	$(CARGO) run --release --locked --quiet -- run scenarios/demo.toml --out $(OUT)
+	@echo
+	@echo "The picture of it: $(OUT)/overview.svg. What it shows: README.md. Your own traffic: docs/tutorial/capture.md"
 
-test:
+# What is missing on a machine without Rust, and the one command that helps.
+rust:
+	@command -v $(CARGO) >/dev/null || { \
+	  echo "missing: Rust 1.95 or newer. One command installs it:"; \
+	  echo "  on Debian 12: sudo apt install rustc-web cargo-web gcc"; \
+	  echo "  elsewhere:    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh"; \
+	  echo "then repeat: make $(or $(firstword $(MAKECMDGOALS)),demo)"; exit 1; }
+
+test: rust
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) test --workspace --locked
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 
+# The outputs and pictures that README and book show, written anew. The tests compare them.
+documents: rust
+	DOVETAIL_WRITE=1 $(CARGO) test --locked -p dovetail-cli --test documents commands_of_the_documents
+
+# The book, with index and search, in book/index.html.
+book:
+	@command -v mdbook >/dev/null || { echo "missing: cargo install mdbook --locked"; exit 1; }
+	mdbook build docs
+	@echo "open book/index.html"
+
 # Minutes each, so apart from the tests.
-# The bounds of MR3, GMR3 and drgps, held against millions of random and adversarial packets; what a flow can gain by playing, as a table of disciplines and
-# strategies; and the longest call with a million flows, by steps, which only builds with debug assertions count.
+# The bounds of MR3, GMR3 and drgps, held against millions of random and adversarial packets; what a flow can gain by
+# playing, as a table of disciplines and strategies; and the longest call with a million flows, by steps, which only
+# builds with debug assertions count.
 search:
 	$(CARGO) test --release --locked -p dovetail-testkit -- --ignored --nocapture
 	$(CARGO) test --locked -p dovetail-testkit --test longest_call -- --ignored --nocapture
@@ -30,7 +51,8 @@ bench:
 	$(CARGO) run --release --locked -p dovetail-bench
 	$(CARGO) run --release --locked -p dovetail-bench -- --calls
 
-# Frames per second of the live box beside the kernel's router, and what each step costs. Needs root, and two processors with nothing else to do.
+# Frames per second of the live box beside the kernel's router, and what each step costs. Needs root, and two
+# processors with nothing else to do.
 throughput:
 	$(CARGO) run --release --locked -p dovetail-dataplane --example throughput
 

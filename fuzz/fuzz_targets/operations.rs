@@ -1,4 +1,5 @@
-//! Operations on a scheduler: the first byte chooses the discipline, the second the number of resources, the others what is done.
+//! Operations on a scheduler: the first byte chooses the discipline, the second the number of resources, the others
+//! what is done.
 #![no_main]
 
 use dovetail_testkit::conformance::fuzz_any;

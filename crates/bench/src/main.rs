@@ -105,7 +105,8 @@ fn packets(quick: bool) -> Result<Vec<Value>, String> {
         for line in packets::measure(DISCIPLINES, flows, quick)? {
             println!("{:<22} {:>9} {:>9.1} {:>7.2}", line.name, flows, line.nanoseconds, line.ratio);
             lines.push(json!({
-                "scheduler": line.name, "flows": flows, "ns_per_packet": line.nanoseconds, "ratio_to_control": line.ratio,
+                "scheduler": line.name, "flows": flows, "ns_per_packet": line.nanoseconds,
+                "ratio_to_control": line.ratio,
             }));
         }
     }

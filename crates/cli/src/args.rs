@@ -46,8 +46,7 @@ const RUN_LAB_EXAMPLES: &str = "Examples:
 
 A lab is made of network namespaces, which needs root.";
 
-/// Share a packet processor's CPU and link between flows: fairly, efficiently, and with the trade between the two in
-/// your hand.
+/// Share the CPU and the link of a packet processor between flows: fairly, efficiently, or any mix of the two.
 #[derive(Parser, Debug)]
 #[command(name = "dovetail", version, arg_required_else_help = true, subcommand_required = true)]
 #[command(after_help = "Exit codes: 0 done, 1 a run failed, 2 wrong input, 130 interrupted.")]
@@ -60,25 +59,25 @@ pub struct Cli {
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Put a scenario's or a capture's traffic through schedulers and compare them
+    /// Compare schedulers on a scenario or a capture
     Run(Run),
-    /// What schedulers there are, their parameters and guarantees
+    /// List the schedulers, or tell all about one
     Schedulers(Schedulers),
-    /// Look at captures; make synthetic ones
+    /// Look at a capture, or make a synthetic one
     #[command(subcommand)]
     Trace(Trace),
-    /// The papers' tables and figures, with a verdict each
+    /// Recompute the papers' tables and figures, with a verdict on each
     Reproduce(Reproduce),
-    /// The guarantees that hold for a scenario, and by how much they hold
+    /// Check a scenario against what theory guarantees
     Bounds(Bounds),
-    /// Run the middlebox: real frames between two ports, processed and shared out by a scheduler
+    /// Run the middlebox between two ports: process real frames, in the order a scheduler decides
     Live(Live),
-    /// A network of namespaces on this machine to try the live middlebox in
+    /// Try the middlebox in network namespaces on this machine
     #[command(subcommand)]
     Lab(Lab),
-    /// Measure what the box's modules cost on this machine, as lines for scenarios
+    /// Measure how long processing takes on this machine, as lines to paste into scenarios
     Calibrate(Calibrate),
-    /// Watch a running box: who uses which share of CPU and link
+    /// Watch a running box: who uses how much of CPU and link
     Top(Top),
     /// Print the completion script of a shell
     Completions(Completions),
@@ -92,16 +91,16 @@ pub struct Input {
     /// A scenario (TOML) or a capture (pcap, pcapng, gzipped or not; - is standard input)
     #[arg(value_name = "FILE|CAPTURE")]
     pub file: String,
-    /// A scheduler to compare, such as drfq:mode=dovetail; may be given several times [default: those of the scenario]
+    /// A scheduler to compare, such as drfq:mode=dovetail; repeat it for more [default: those of the scenario]
     #[arg(short, long = "scheduler", value_name = "SPEC", value_parser = scheduler)]
     pub schedulers: Vec<Spec>,
-    /// Override a key of the scenario, such as resource.link.rate="100 Mbps"; may be given several times
+    /// Override a key of the scenario, such as resource.link.rate="100 Mbps"; repeat it for more
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
-    /// Seed of every random stream [default: that of the scenario]
+    /// Seed of all random numbers [default: that of the scenario]
     #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX), allow_negative_numbers = true)]
     pub seed: Option<u64>,
-    /// Runs at the same time; results do not depend on it [default: all cores]
+    /// Number of runs at the same time, which does not change the results [default: all cores]
     #[arg(long, value_name = "N", value_parser = whole(1..=1024_u32), allow_negative_numbers = true)]
     pub threads: Option<u32>,
 }
@@ -116,10 +115,13 @@ pub struct Run {
     /// Write pictures (SVG), tables (Parquet) and the summary (JSON) into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Of a network under one scheduler: write the packets that leave a CPU or link, in the run with the first seed,
-    /// as a capture
+    /// For a network under one scheduler: write the packets that leave a CPU or link as a capture. With several
+    /// seeds, the run with the first one
     #[arg(long, value_name = "HOP=FILE", value_parser = pcap)]
     pub pcap: Vec<PcapOf>,
+    /// Print the schedule as well, packet by packet, of runs with at most 200 packets
+    #[arg(long, conflicts_with = "json")]
+    pub schedule: bool,
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
@@ -137,7 +139,7 @@ pub struct PcapOf {
 /// `dovetail schedulers`.
 #[derive(Args, Debug)]
 pub struct Schedulers {
-    /// Tell all about this one
+    /// The scheduler to tell all about
     pub name: Option<String>,
     /// Print one JSON document instead of a table
     #[arg(long)]
@@ -163,7 +165,8 @@ pub struct Info {
     #[arg(long, value_name = "KEY", default_value_t)]
     pub key: KeyKind,
     /// How many of the largest flows to list
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole(0..=u32::MAX), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(value_parser = whole(0..=u32::MAX), allow_negative_numbers = true)]
     pub top: u32,
     /// Print one JSON document instead of tables
     #[arg(long)]
@@ -177,13 +180,16 @@ pub struct Synth {
     #[arg(value_name = "CAPTURE")]
     pub file: PathBuf,
     /// Seed: the same seed and parameters make the same file
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(0..=u64::MAX), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = whole(0..=u64::MAX), allow_negative_numbers = true)]
     pub seed: u64,
     /// Number of packets
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = whole(1..=MAX_PACKETS), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    #[arg(value_parser = whole(1..=MAX_PACKETS), allow_negative_numbers = true)]
     pub packets: u32,
     /// Number of flows
-    #[arg(long, value_name = "N", default_value_t = 3_600, value_parser = whole(1..=MAX_FLOWS), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 3_600)]
+    #[arg(value_parser = whole(1..=MAX_FLOWS), allow_negative_numbers = true)]
     pub flows: u32,
     /// Time from the first packet to the last [default: 10 s]
     #[arg(long, value_name = "TIME")]
@@ -196,10 +202,10 @@ pub struct Synth {
 /// `dovetail reproduce`.
 #[derive(Args, Debug)]
 pub struct Reproduce {
-    /// Which; none is all that can be done. A paper's name, such as tradeoff, is all of that paper
+    /// What to recompute: an ID of --list, or a paper, such as tradeoff [default: everything]
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
-    /// List every table and figure of the five papers, or those of the IDs
+    /// List every table and figure of the five papers, or only those of the IDs
     #[arg(long, conflicts_with_all = ["trace", "out", "threads"])]
     pub list: bool,
     /// Replay this capture in the trace-driven figures instead of a synthesised one
@@ -211,7 +217,7 @@ pub struct Reproduce {
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
-    /// Runs at the same time; results do not depend on it [default: all cores]
+    /// Number of runs at the same time, which does not change the results [default: all cores]
     #[arg(long, value_name = "N", value_parser = whole(1..=1024_u32), allow_negative_numbers = true)]
     pub threads: Option<u32>,
 }
@@ -245,19 +251,19 @@ pub struct Start {
     /// The configuration (TOML; - is standard input)
     #[arg(value_name = "CONFIG")]
     pub file: String,
-    /// Override a key of the configuration, such as link.rate="100 Mbps"; may be given several times
+    /// Override a key of the configuration, such as link.rate="100 Mbps"; repeat it for more
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
     /// Stop after this time [default: at the end of a capture, or when told to]
     #[arg(long = "for", value_name = "TIME")]
     pub duration: Option<Duration>,
-    /// Check everything, open the ports, say what would be done, and do nothing
+    /// Check the configuration, open the ports, say what would happen and what would go wrong, and stop
     #[arg(long, conflicts_with = "json")]
     pub dry_run: bool,
     /// Print one JSON document at the end instead of a table
     #[arg(long)]
     pub json: bool,
-    /// What the log of a box that runs by the clock tells on standard error: this level and above
+    /// What to log on standard error: this level and above
     #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = ["off", "error", "warn", "info"])]
     pub log: String,
 }
@@ -267,12 +273,11 @@ pub struct Start {
 pub enum Lab {
     /// Make a client, a box and a server, connected in this order, and leave them there
     Up(Up),
-    /// Make a lab with the live middlebox in it, send traffic through, say who got what, and remove it
+    /// Make a lab, send traffic through the middlebox in it, say who got what, and remove the lab
     Run(RunLab),
-    /// Run the live middlebox under full load with faults, reloads and interfaces that go down, and say whether it kept
-    /// its promises
+    /// Treat the middlebox badly (overload, faults, reloads, interfaces that go down) and say whether it held up
     Soak(Soak),
-    /// Print the simulator's scenario of a step, for dovetail run: same flows, same box, and what its modules cost here
+    /// Print a step as a scenario for dovetail run: same flows, same box, and what its modules cost here
     Predict(Predict),
     /// Remove a lab, or what is left of it, and end the processes in it
     Down(Down),
@@ -285,12 +290,13 @@ pub struct Up {
     #[arg(value_name = "NAME", default_value = "lab")]
     pub name: String,
     /// MTU of its interfaces, bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = whole(MTUS), allow_negative_numbers = true)]
+    #[arg(long, value_name = "BYTES", default_value_t = 1500)]
+    #[arg(value_parser = whole(MTUS), allow_negative_numbers = true)]
     pub mtu: u16,
     /// Congestion control of TCP connections in it
     #[arg(long, value_name = "NAME", default_value = "reno")]
     pub congestion_control: String,
-    /// TCP connections do without ECN
+    /// Switch ECN off for TCP connections
     #[arg(long)]
     pub no_ecn: bool,
 }
@@ -316,10 +322,10 @@ pub struct RunLab {
     /// Name of the lab: a-z, 0-9 and -
     #[arg(long, value_name = "NAME", default_value = "lab")]
     pub name: String,
-    /// Simulate each step, too, with what its classes cost in the box, and compare with that (UDP only)
+    /// Also simulate each step with the costs measured in the box, and compare (UDP only)
     #[arg(long)]
     pub predict: bool,
-    /// Override a key of the scenario, such as lab.ecn=false; may be given several times
+    /// Override a key of the scenario, such as lab.ecn=false; repeat it for more
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
     /// Print one JSON document at the end instead of tables
@@ -333,13 +339,14 @@ pub struct Predict {
     /// A scenario (TOML) of UDP flows, or one that comes with the program, such as click
     #[arg(value_name = "SCENARIO", default_value = "starving-tunnel")]
     pub scenario: String,
-    /// Name of the lab in which classes are measured whose cost is not given: a-z, 0-9 and -
+    /// Name of the lab that measures the classes without a given cost: a-z, 0-9 and -
     #[arg(long, value_name = "NAME", default_value = "lab")]
     pub name: String,
     /// Which step, counted from 1
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=u32::MAX), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = whole(1..=u32::MAX), allow_negative_numbers = true)]
     pub step: u32,
-    /// Override a key of the scenario, such as udp.0.rate="2000 pps"; may be given several times
+    /// Override a key of the scenario, such as udp.0.rate="2000 pps"; repeat it for more
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
 }
@@ -347,11 +354,12 @@ pub struct Predict {
 /// `dovetail calibrate`.
 #[derive(Args, Debug)]
 pub struct Calibrate {
-    /// Which; none is all: check, monitor, esp-gcm, esp-cbc-sha1, re, forward, match
+    /// Which modules [default: all]: check, monitor, esp-gcm, esp-cbc-sha1, re, forward, match
     #[arg(value_name = "MODULE")]
     pub modules: Vec<String>,
     /// Samples of each length: batches of 32 packets
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = whole(10..=100_000_u32), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(value_parser = whole(10..=100_000_u32), allow_negative_numbers = true)]
     pub samples: u32,
     /// Print one JSON document instead of a table and scenario text
     #[arg(long)]
@@ -372,7 +380,7 @@ pub struct Down {
 /// What can be done with a box that runs.
 #[derive(Subcommand, Debug)]
 pub enum LiveCommand {
-    /// Look at a running box, and change it
+    /// Look at a running box, or change it
     #[command(after_help = CTL_EXAMPLES)]
     Ctl(Ctl),
 }
@@ -404,19 +412,19 @@ pub enum CtlCommand {
         /// Print one JSON document instead of a table
         #[arg(long)]
         json: bool,
-        /// How many flows the JSON document tells of, those first of which most waits; at most 1000
+        /// How many flows to list in the JSON document, longest queues first; at most 1000
         #[arg(long, value_name = "N", default_value_t = 1000)]
         flows: usize,
     },
-    /// Print what the box has done again and again, one JSON document on a line
+    /// Print what the box has done at regular intervals, one JSON document per line
     Watch {
-        /// From one line to the next
+        /// Time between lines
         #[arg(long, value_name = "TIME", default_value = "1 s", value_parser = pause)]
         every: Duration,
-        /// Lines [default: until interrupted]
+        /// Number of lines [default: until interrupted]
         #[arg(long, value_name = "N")]
         count: Option<u64>,
-        /// How many flows to tell of, those first of which most waits; at most 1000
+        /// How many flows to list, longest queues first; at most 1000
         #[arg(long, value_name = "N", default_value_t = 0)]
         flows: usize,
     },
@@ -450,25 +458,23 @@ pub enum CtlCommand {
         #[arg(value_name = "RATE")]
         rate: String,
     },
-    /// Let the box read its configuration again and go on by it, as on SIGHUP
+    /// Make the box read its configuration again, as SIGHUP does
     Reload,
-    /// Let the box send what it holds, and end
+    /// Make the box send what it holds, and stop
     Stop,
 }
 
 /// `dovetail top`.
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Keys are shown by h in the view. Shares are those of the last interval, latencies since the box started."
-)]
+#[command(after_help = "Press h for the keys. Shares are of the last interval; latencies are since the box started.")]
 pub struct Top {
     /// Where the box is.
     #[command(flatten)]
     pub socket: Socket,
-    /// From one look to the next
+    /// Time between updates
     #[arg(long, value_name = "TIME", default_value = "1 s", value_parser = pause)]
     pub every: Duration,
-    /// Print one screen as text, of what happened in one interval, and end
+    /// Print one screen as text, after one interval, and stop
     #[arg(long)]
     pub once: bool,
 }

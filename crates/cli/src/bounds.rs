@@ -1,7 +1,7 @@
 //! `dovetail bounds`.
 
 use dovetail_experiment::bounds::{Document, PACKETS, bounds as find};
-use dovetail_experiment::table::{seconds, table};
+use dovetail_experiment::table::{seconds, table, wrapped};
 
 use crate::args::Bounds;
 use crate::failure::Failure;
@@ -37,7 +37,8 @@ fn text(document: &Document) -> String {
     let mut text = table(&header, 2, rows.collect(), terminal::width()).to_string();
     text.push('\n');
     for (k, note) in notes.iter().enumerate() {
-        text.push_str(&format!("\n[{}] {note}", k + 1));
+        let note = wrapped(&format!("[{}] {note}", k + 1), terminal::width());
+        text.push_str(&format!("\n{note}"));
     }
     text
 }

@@ -7,6 +7,7 @@ use dovetail_experiment::compare::{RunError, Settings, compare};
 use dovetail_experiment::report::Output;
 use dovetail_experiment::scenario::{self, CAPTURE_DEFAULTS, Opened, Scenario};
 use dovetail_experiment::summary::Summary;
+use dovetail_experiment::timetable::{MOST_PACKETS, timetable};
 use dovetail_experiment::{report, table};
 use dovetail_sched::Spec;
 
@@ -40,7 +41,9 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
     let output = args.out.as_ref().map(|out| Output::create(out, &report::FILES, &inputs));
     let output = output.transpose().map_err(Failure::input)?;
     tell_about(&scenario);
-    let log = if output.is_some() { PACKET_LOG / schedulers.len() } else { 0 };
+    // One packet more than the schedule is shown of, so that more of them are noticed.
+    let few = if args.schedule { MOST_PACKETS + 1 } else { 0 };
+    let log = if output.is_some() { PACKET_LOG / schedulers.len() } else { few };
     let runs = compare_with_progress(&scenario, &schedulers, &args.input, cancel, log)?;
     let json = serde_json::to_string_pretty(&Summary::new(&scenario, &runs)).map_err(Failure::run)?;
     let written = output.map(|o| report::write(o, &scenario, &runs, &json)).transpose().map_err(Failure::run)?;
@@ -48,6 +51,12 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
         terminal::print(&json)?;
     } else {
         terminal::print(&table::comparison(&scenario, &runs, terminal::width()))?;
+        if args.schedule {
+            match timetable(&runs, terminal::width()) {
+                Some(text) => terminal::print(&format!("\n{text}"))?,
+                None => terminal::say(&format!("note: --schedule shows runs of 1 to {MOST_PACKETS} packets only")),
+            }
+        }
     }
     for line in written.iter().flatten() {
         terminal::say(&format!("wrote {line}"));

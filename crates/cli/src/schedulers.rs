@@ -2,6 +2,7 @@
 
 use dovetail_experiment::scenario::nearest;
 use dovetail_experiment::table::{fits, table, wrapped};
+use dovetail_experiment::timetable::broken;
 use dovetail_sched::Spec;
 use dovetail_sched::aqm::scheme::{MANAGERS, Scheme, about, manages};
 use dovetail_sched::catalog;
@@ -24,7 +25,7 @@ pub fn schedulers(args: Schedulers) -> Result<(), Failure> {
         if args.json {
             return print_json(&Document::of_scheme(name, &parts, &parameters));
         }
-        return terminal::print(&composition::in_networks(name, parts, &parameters));
+        return terminal::print(&composition::in_networks(name, parts, &parameters, terminal::width()));
     }
     let parts = args.name.as_deref().map(find).transpose()?;
     if args.json {
@@ -35,8 +36,8 @@ pub fn schedulers(args: Schedulers) -> Result<(), Failure> {
         return print_json(&document);
     }
     terminal::print(&match (args.name, parts.as_deref()) {
-        (_, Some(&[entry])) => all_about(entry),
-        (Some(name), Some(parts)) => composition::all_about(&name, parts),
+        (_, Some(&[entry])) => all_about(entry, terminal::width()),
+        (Some(name), Some(parts)) => composition::all_about(&name, parts, terminal::width()),
         _ => family(terminal::width()),
     })
 }
@@ -100,14 +101,16 @@ fn family(width: u16) -> String {
     let (composed, networks) = (composition::note(), composition::network_note());
     let per_packet = match header.contains(&"longest call") {
         true => {
-            "per packet, longest call: n backlogged flows, x packets of a loop; a single call does at most the latter"
+            "per packet, longest call: with n busy flows, x packets of a loop; the first on average, the second for any single call"
         }
         false => "per packet: n backlogged flows",
     };
     let notes = [
         per_packet,
-        "costs ahead: whether a packet's processing times must be known before it is served: on arrival (yes) or at the head of its queue",
-        "written name or name:key=value,key=value, such as tradeoff:alpha=0.85; `dovetail schedulers NAME` tells all about one",
+        "costs ahead: whether a packet's processing times must be known before it is served, and when: on arrival \
+         (yes) or at the head of its queue",
+        "written name or name:key=value,key=value, such as tradeoff:alpha=0.85; `dovetail schedulers NAME` tells all \
+         about one",
         &composed,
         &networks,
     ];
@@ -118,23 +121,27 @@ fn family(width: u16) -> String {
 /// What a flow gains by playing: in a line, and one more for each strategy by which it is more than usual.
 fn gains(entry: &Entry) -> Vec<String> {
     if entry.weights == Weights::None {
-        return vec!["what it sends more than others: nothing is shared out".to_string()];
+        return vec!["by sending more than others, because nothing is shared".to_string()];
     }
     let more = |strategy| Some(entry.gain(strategy)).filter(|gain| gain.most > ORDINARY);
     let beyond: Vec<Gain> = Strategy::ALL.into_iter().filter_map(more).collect();
-    let but = if beyond.is_empty() { "" } else { " but" };
-    let line = |Gain { strategy, most, reason }: &Gain| {
-        let most = if most.is_finite() { format!("{most:.2}") } else { "all, its rivals nothing".to_string() };
-        format!("{}: {most} ({reason})", strategy.name())
+    let but = if beyond.is_empty() { "" } else { ", except by" };
+    // Strategies of which the same is to be said stand together.
+    let alike = |a: &Gain, b: &Gain| a.most == b.most && a.reason == b.reason;
+    let line = |gains: &[Gain]| {
+        let names: Vec<&str> = gains.iter().map(|gain| gain.strategy.name()).collect();
+        let Gain { most, reason, .. } = gains[0];
+        let most =
+            if most.is_finite() { format!("{most:.2} times") } else { "everything, and its rivals starve".into() };
+        format!("{}: {most} ({reason})", names.join(", "))
     };
     let first = format!("at most {ORDINARY} times its share by any strategy tried{but}");
-    [first].into_iter().chain(beyond.iter().map(line)).collect()
+    [first].into_iter().chain(beyond.chunk_by(alike).map(line)).collect()
 }
 
-fn all_about(entry: &Entry) -> String {
+fn all_about(entry: &Entry, width: u16) -> String {
     let mut text = format!("{}: {}\n\n", entry.name, entry.summary);
-    // Further lines stand below the first.
-    let gains = gains(entry).join(&format!("\n{:<22}", ""));
+    let gains = gains(entry).join("\n");
     let facts = [
         ("shares", entry.shares),
         ("guarantees", entry.guarantee),
@@ -148,6 +155,9 @@ fn all_about(entry: &Entry) -> String {
         ("source", entry.paper),
     ];
     for (what, fact) in facts {
+        // Further lines stand below the first.
+        let lines = fact.lines().flat_map(|line| broken(line, width.saturating_sub(22)));
+        let fact = lines.collect::<Vec<_>>().join(&format!("\n{:<20}", ""));
         text.push_str(&format!("  {what:<17} {fact}\n"));
     }
     if entry.parameters.is_empty() {
@@ -155,7 +165,7 @@ fn all_about(entry: &Entry) -> String {
         return text;
     }
     text.push_str("\nparameters\n");
-    entry.parameters.iter().for_each(|p| text.push_str(&composition::parameter(p)));
+    entry.parameters.iter().for_each(|p| text.push_str(&composition::parameter(p, width)));
     text
 }
 

@@ -41,7 +41,9 @@ fn info_json(info: &CaptureInfo) -> serde_json::Value {
         "schema": 1,
         "format": info.format.to_string(),
         "gzip": info.gzip,
-        "links": info.links.iter().map(|(link, n)| (link.to_string(), *n)).collect::<std::collections::BTreeMap<_, _>>(),
+        "links": info.links.iter()
+            .map(|(link, n)| (link.to_string(), *n))
+            .collect::<std::collections::BTreeMap<_, _>>(),
         "packets": info.total.packets,
         "bytes": info.total.bytes,
         "captured_bytes": info.captured_bytes,

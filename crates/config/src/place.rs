@@ -51,7 +51,9 @@ impl Entry<'_> {
                 begins(format!("invalid type: {value}, "))
                     || begins(format!("invalid value: {value}, "))
                     // Of a quantity that is no text, too.
-                    || quoted(value).is_some_and(|text| begins(format!("{text:?}")) || begins(format!("unknown variant `{text}`")))
+                    || quoted(value).is_some_and(|text| {
+                        begins(format!("{text:?}")) || begins(format!("unknown variant `{text}`"))
+                    })
             }),
         }
     }

@@ -76,8 +76,8 @@ impl What {
             Self::Link(Silent::NoCarrier) => "look at the cable and at its other end".into(),
             Self::Link(Silent::Gone) => "start the box again when it is back".into(),
             Self::Oversize => format!(
-                "ethtool -K {name} gro off lro off tso off gso off, and at the other end of a veth (they are longer than {LONGEST} \
-                 bytes, as offloads make them, or an MTU)"
+                "ethtool -K {name} gro off lro off tso off gso off, and at the other end of a veth (they are longer \
+                 than {LONGEST} bytes, as offloads make them, or an MTU)"
             ),
             Self::Missed => "give the box a core of its own, or less to do (its ring was full before it looked)".into(),
             Self::TooLong => format!("a greater MTU (ip link set {name} mtu N), or a smaller one where they come from"),

@@ -223,7 +223,8 @@ fn faults_are_those_of_the_seed() {
 fn a_record_has_every_frame_that_passed_its_port_as_the_box_saw_it() {
     let between = Between::new();
     let totals = between.run(
-        "[faults]\nin = { drop = \"5 %\", corrupt = \"5 %\" }\n[record]\nin = \"in.pcap\"\nout = \"out.pcap\"\n[link]\nrate = \"100 Mbps\"\n",
+        "[faults]\nin = { drop = \"5 %\", corrupt = \"5 %\" }\n[record]\nin = \"in.pcap\"\nout = \"out.pcap\"\n[link]\n\
+         rate = \"100 Mbps\"\n",
     );
     let sorted = |mut packets: Packets| {
         packets.sort();
@@ -247,7 +248,8 @@ fn a_record_has_every_frame_that_passed_its_port_as_the_box_saw_it() {
 fn a_trace_has_a_line_for_every_frame_that_a_record_has() {
     let between = Between::new();
     between.run(
-        "[faults]\nin = { drop = \"5 %\", delay = \"5 %\" }\n[record]\nin = \"in.pcap\"\n[trace]\nin = \"in.txt\"\nout = \"out.txt\"\n",
+        "[faults]\nin = { drop = \"5 %\", delay = \"5 %\" }\n[record]\nin = \"in.pcap\"\n[trace]\nin = \"in.txt\"\n\
+         out = \"out.txt\"\n",
     );
     let text = |name: &str| std::fs::read_to_string(between.folder.path().join(name)).unwrap();
     let times: Vec<String> = text("in.txt").lines().map(|line| line.split(' ').next().unwrap().to_string()).collect();

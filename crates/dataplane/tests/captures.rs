@@ -90,7 +90,8 @@ fn a_capture_that_is_written_has_frames_like_those_that_come() {
     let mut raw = PcapWriter::new(std::fs::File::create(file("in.pcap")).unwrap(), LinkType::RAW).unwrap();
     raw.write(Time::ZERO + DAY.since(Time::ZERO), &packet, packet.len() as u32).unwrap();
     raw.finish().unwrap();
-    let text = "scheduler = \"fifo\"\nports = { in = \"pcap:in.pcap\", out = \"pcap:>out.pcap\" }\nrecord = { out = \"seen.pcap\" }\n";
+    let text = "scheduler = \"fifo\"\nports = { in = \"pcap:in.pcap\", out = \"pcap:>out.pcap\" }\n\
+    record = { out = \"seen.pcap\" }\n";
     let config = Config::parse(&file("box.toml").display().to_string(), text, &[]).unwrap();
     let mut live = Live::open(&config).unwrap_or_else(|error| panic!("{error}"));
     simulated_time(&mut live, &AtomicBool::new(false)).unwrap().1.unwrap();
@@ -252,7 +253,8 @@ fn what_a_box_holds_when_its_capture_can_grow_no_more_is_counted_as_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);
     write(&file("in.pcap"), &(0..9).map(|k| (DAY, udp(k))).collect::<Vec<_>>());
-    let text = "scheduler = \"drr\"\nports = { in = \"pcap:in.pcap\", out = \"pcap:>out.pcap\" }\nlink = { rate = \"8 Mbps\" }\n";
+    let text = "scheduler = \"drr\"\nports = { in = \"pcap:in.pcap\", out = \"pcap:>out.pcap\" }\n\
+        link = { rate = \"8 Mbps\" }\n";
     let config = Config::parse("box.toml", text, &[]).unwrap();
     let open = |input: Option<&str>, output: Option<&str>| {
         let [input, output] = [input, output].map(|name| name.map(file));

@@ -206,7 +206,8 @@ fn frames_of_a_class_that_is_no_more_are_processed_as_was_said_when_they_came() 
 fn a_flow_is_of_the_class_and_the_weight_that_its_next_frame_has() {
     let classes = |weight: &str| {
         format!(
-            "[[class]]\nname = \"dear\"\nmatch = [{{ protocol = \"udp\", dport = \"5000\" }}]\nweight = {weight}\ncost = \"90 us\"\n{PLAIN}"
+            "[[class]]\nname = \"dear\"\nmatch = [{{ protocol = \"udp\", dport = \"5000\" }}]\nweight = {weight}\n\
+             cost = \"90 us\"\n{PLAIN}"
         )
     };
     let mut middlebox = middlebox(&config("drfq", PLAIN));
@@ -228,13 +229,15 @@ const CONFIGS: [(&str, &str); 6] = [
     ("tradeoff:alpha=0.2", PLAIN),
     (
         "drr+drr",
-        "[link]\nrate = \"30 Mbps\"\n[flows]\nkey = \"prefix+port:24/48\"\n[[class]]\nname = \"all\"\ncost = \"10 us\"\nqueue = \"2 packets\"\n",
+        "[link]\nrate = \"30 Mbps\"\n[flows]\nkey = \"prefix+port:24/48\"\n[[class]]\nname = \"all\"\n\
+         cost = \"10 us\"\nqueue = \"2 packets\"\n",
     ),
     ("drq", SLOW),
     ("fifo", TUNNEL),
     (
         "sfq+drr:full=hold",
-        "[link]\nrate = \"64 Mbps\"\n[flows]\nmost = 2\nidle = \"2 ms\"\n[[class]]\nname = \"odd\"\nmatch = [{ protocol = \"udp\", dport = \"5001\" }]\n[[class]]\nname = \"all\"\ncost = \"90 us\"\n",
+        "[link]\nrate = \"64 Mbps\"\n[flows]\nmost = 2\nidle = \"2 ms\"\n[[class]]\nname = \"odd\"\n\
+         match = [{ protocol = \"udp\", dport = \"5001\" }]\n[[class]]\nname = \"all\"\ncost = \"90 us\"\n",
     ),
 ];
 

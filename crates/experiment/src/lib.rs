@@ -15,3 +15,4 @@ pub mod statistics;
 pub mod summary;
 pub mod table;
 pub mod tables;
+pub mod timetable;

@@ -1,11 +1,11 @@
-//! What a comparison leaves in a folder: the summary, tables and pictures.
+//! The results of a comparison as files: the summary, tables and pictures.
 
 use std::fmt;
 
 use crate::compare::{Interval, Recorded};
 use crate::figure::{
-    Cdf, FigureError, FlowShares, Row, Schedule, Series, Service, SharePanel, UtilizationPanel, dominant_shares, gantt,
-    latency_cdf, over_time, utilization,
+    Cdf, Column, FigureError, FlowShares, Overview, Row, Schedule, Series, Service, SharePanel, UtilizationPanel,
+    dominant_shares, gantt, latency_cdf, over_time, overview, utilization,
 };
 pub use crate::output::{Output, OutputError};
 use crate::scenario::Scenario;
@@ -13,12 +13,13 @@ use crate::scenario::Scenario;
 /// Most packets of a run whose schedule is drawn.
 const GANTT_PACKETS: usize = 200;
 /// The names of all that [`write()`] may write; not every run gives all.
-pub const FILES: [&str; 10] = [
+pub const FILES: [&str; 11] = [
     "summary.json",
     "flows.parquet",
     "utilization.parquet",
     "shares.parquet",
     "packets.parquet",
+    "overview.svg",
     "utilization.svg",
     "dominant-share.svg",
     "latency.svg",
@@ -80,6 +81,7 @@ pub fn write(mut out: Output, scenario: &Scenario, runs: &[Recorded], json: &str
 pub fn pictures(scenario: &Scenario, runs: &[Recorded]) -> Result<Vec<(&'static str, String)>, FigureError> {
     let title = scenario.title();
     let mut pictures = vec![
+        ("overview.svg", overview(&at_a_glance(title, runs))?),
         ("utilization.svg", utilization(title, &runs.iter().map(utilization_panel).collect::<Vec<_>>())?),
         ("dominant-share.svg", dominant_shares(title, &runs.iter().map(share_panel).collect::<Vec<_>>())?),
         ("latency.svg", latency_cdf(title, &runs.iter().map(cdf).collect::<Vec<_>>())?),
@@ -93,6 +95,55 @@ pub fn pictures(scenario: &Scenario, runs: &[Recorded]) -> Result<Vec<(&'static 
         pictures.push(("schedule.svg", gantt(title, unit, &schedules)?));
     }
     Ok(pictures)
+}
+
+/// How much of each resource is used, when everything is done, and how long the packets of each group stay.
+fn at_a_glance(title: &str, runs: &[Recorded]) -> Overview {
+    let makespan = |r: &Recorded| r.outcome.makespan().map(|t| (t.as_secs_f64(), brief(t.as_secs_f64())));
+    let used = |k: usize, r: &Recorded| {
+        r.resources.get(k).map(|total| (total.utilization, format!("{:.0} %", 100.0 * total.utilization)))
+    };
+    let column = |heading: String, full, value: &dyn Fn(&Recorded) -> Option<(f64, String)>| Column {
+        heading,
+        full,
+        values: runs.iter().map(value).collect(),
+    };
+    let names = runs.first().map_or(&[][..], |r| &r.resources);
+    let mut totals: Vec<Column> =
+        names.iter().enumerate().map(|(k, r)| column(format!("{} used", r.name), Some(1.0), &|r| used(k, r))).collect();
+    totals.push(column("all done after".into(), None, &makespan));
+    let mut groups: Vec<&str> = Vec::new();
+    for flow in runs.first().map_or(&[][..], |r| &r.flows) {
+        if !groups.contains(&flow.group.as_str()) {
+            groups.push(&flow.group);
+        }
+    }
+    let waits = groups.iter().map(|group| column(format!("{group}: latency"), None, &|r| mean_latency(r, group)));
+    Overview {
+        title: title.into(),
+        schedulers: runs.iter().map(|r| r.scheduler.to_string()).collect(),
+        bands: vec![totals, waits.collect()],
+        note: Some("Latency: mean time of a group's packets from arrival to leaving the last resource.".into()),
+    }
+}
+
+/// The mean latency of all packets of a group, in seconds and as it is written.
+fn mean_latency(run: &Recorded, group: &str) -> Option<(f64, String)> {
+    let flows = run.flows.iter().filter(|f| f.group == group);
+    let (packets, sum) = flows.fold((0, 0.0), |(packets, sum), f| {
+        (packets + f.delivered, sum + f.latency.map_or(0.0, |l| l.mean * f.delivered as f64))
+    });
+    (packets > 0).then(|| (sum / packets as f64, brief(sum / packets as f64)))
+}
+
+/// A time in two digits or a few more.
+fn brief(s: f64) -> String {
+    let (value, unit) = match s {
+        s if s >= 0.9995 => (s, "s"),
+        s if s >= 0.9995e-3 => (s * 1e3, "ms"),
+        s => (s * 1e6, "us"),
+    };
+    if value < 9.95 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
 }
 
 /// What [`gini_panel`] shows.
@@ -175,15 +226,15 @@ fn services(run: &Recorded, resource: usize, server: u32, scale: f64) -> Vec<Ser
                 start: service.start.as_secs_f64() * scale,
                 end: service.end.as_secs_f64() * scale,
                 flow: run.flows[flow].name.clone(),
-                label: format!("{}{}", letter(flow), counts[flow]),
+                label: format!("{}{}", label(flow), counts[flow]),
             });
         }
     }
     services
 }
 
-/// p, q, r, ... as in the paper; then from a on.
-fn letter(flow: usize) -> char {
+/// What packets of a flow are called: p, q, r, ... as in the paper; then from a on.
+pub(crate) fn label(flow: usize) -> char {
     char::from(b'a' + ((flow + 15) % 26) as u8)
 }
 
@@ -192,7 +243,7 @@ fn middle(interval: &Interval) -> f64 {
 }
 
 /// The unit in which the longest run has a readable number of units.
-fn time_unit(runs: &[Recorded]) -> (f64, &'static str) {
+pub(crate) fn time_unit(runs: &[Recorded]) -> (f64, &'static str) {
     let longest = runs.iter().filter_map(|r| r.outcome.last_departure).max().map_or(0.0, |t| t.as_secs_f64());
     match longest {
         x if x >= 2.0 => (1.0, "s"),

@@ -191,7 +191,8 @@ fn notes(summary: &Summary, runs: &[Recorded], width: u16) -> String {
     } else if summary.runs.iter().all(|r| r.fairness.is_none()) {
         let interval = seconds(summary.scenario.interval_s);
         add(format!(
-            "no two flows were backlogged for a whole interval of {interval}: nothing to compare for jain and min/fair (a smaller interval may help)"
+            "no two flows were backlogged for a whole interval of {interval}: nothing to compare for jain and min/fair \
+             (a smaller interval may help)"
         ));
     }
     if runs.iter().any(|r| r.truncated) {

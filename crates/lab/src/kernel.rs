@@ -35,7 +35,8 @@ impl Lab {
     fn route(&self) -> Result<(), LabError> {
         let neighbours = |v4, v6, mac| {
             format!(
-                "neighbour replace {v4} lladdr {mac} dev DEV nud permanent\nneighbour replace {v6} lladdr {mac} dev DEV nud permanent\n"
+                "neighbour replace {v4} lladdr {mac} dev DEV nud permanent\n\
+                 neighbour replace {v6} lladdr {mac} dev DEV nud permanent\n"
             )
         };
         let (to_client, to_server) =

@@ -75,8 +75,8 @@ impl fmt::Display for ModelError {
             Self::Empty { what } => write!(f, "no {what}: expected at least one"),
             Self::Order { flow, previous_s, arrival_s } => write!(
                 f,
-                "flow {flow}: a packet arrives at {arrival_s} s after one that arrived at {previous_s} s, expected arrivals \
-                 in order"
+                "flow {flow}: a packet arrives at {arrival_s} s after one that arrived at {previous_s} s, expected \
+                 arrivals in order"
             ),
             Self::UnknownFlow { flow, flows } => write!(f, "flow {flow} is unknown, there are {flows} flows"),
             Self::UnknownResource { resource, resources } => {

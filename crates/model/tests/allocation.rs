@@ -160,9 +160,9 @@ proptest! {
         }
     }
 
-    /// Both solve (19), then (18). The linear program gives up at most its second stage's slack, 1e-9 of an optimum of at most
-    /// 2 (two resources), and its constraint tolerance of 1e-7 on shares that sum to at most 2 in at most three constraints
-    /// is scaled away: objectives agree within 1e-6.
+    /// Both solve (19), then (18). The linear program gives up at most its second stage's slack, 1e-9 of an optimum of
+    /// at most 2 (two resources), and its constraint tolerance of 1e-7 on shares that sum to at most 2 in at most three
+    /// constraints is scaled away: objectives agree within 1e-6.
     #[test]
     fn closed_form_and_linear_program_agree(heads in any_heads(2), alpha in any_alpha(), ties in any_ties()) {
         let solve = |solver| Tradeoff::new(alpha, ties).map(|t| t.with_solver(solver)).and_then(|t| t.allocate(&heads));
@@ -179,7 +179,8 @@ proptest! {
     /// Times over thirty orders of magnitude: no share is negative or oversold, and one resource is used up.
     #[test]
     fn closed_form_stands_extreme_times(
-        times in prop::collection::vec((-20.0..9.0, -20.0..9.0, -9.0..9.0), 1..12), alpha in any_alpha(), ties in any_ties(),
+        times in prop::collection::vec((-20.0..9.0, -20.0..9.0, -9.0..9.0), 1..12),
+        alpha in any_alpha(), ties in any_ties(),
     ) {
         let power = |exponent: f64| 10f64.powf(exponent);
         let head = |&(cpu, link, weight): &(f64, f64, f64)| Head::new(&[power(cpu), power(link)], power(weight));
@@ -190,13 +191,15 @@ proptest! {
         prop_assert!((busiest - 1.0).abs() <= 40.0 * f64::EPSILON, "{found:?}");
     }
 
-    /// With (18), only equal flows are interchangeable, and `Split` settles them: the shares themselves agree. Giving up 1e-9
-    /// of throughput moves a share by 1e-9 over the smallest price difference; different normalised times of whole numbers
-    /// up to 20 are at least 1/380 apart, and so is a price from zero: 1e-9 * 380^2 < 2e-4. The solver's constraint
-    /// tolerance of 1e-7 over a determinant of at least 1/380 adds 4e-5.
+    /// With (18), only equal flows are interchangeable, and `Split` settles them: the shares themselves agree. Giving
+    /// up 1e-9 of throughput moves a share by 1e-9 over the smallest price difference; different normalised times of
+    /// whole numbers up to 20 are at least 1/380 apart, and so is a price from zero: 1e-9 * 380^2 < 2e-4. The solver's
+    /// constraint tolerance of 1e-7 over a determinant of at least 1/380 adds 4e-5.
     #[test]
     fn shares_are_unique_when_equal_flows_split(heads in any_heads(2), alpha in any_alpha()) {
-        let solve = |solver| Tradeoff::new(alpha, Ties::Split).map(|t| t.with_solver(solver)).and_then(|t| t.allocate(&heads));
+        let solve = |solver| {
+            Tradeoff::new(alpha, Ties::Split).map(|t| t.with_solver(solver)).and_then(|t| t.allocate(&heads))
+        };
         let closed = solve(Solver::ClosedForm).expect("closed form");
         let program = solve(Solver::LinearProgram).expect("linear program");
         for (a, b) in closed.shares.iter().zip(&program.shares) {
@@ -204,13 +207,14 @@ proptest! {
         }
     }
 
-    /// A third resource that always needs the mean of the other two never limits anything, so the throughput of the linear
-    /// program for three resources is the closed form's for two. (Same tolerance as above.)
+    /// A third resource that always needs the mean of the other two never limits anything, so the throughput of the
+    /// linear program for three resources is the closed form's for two. (Same tolerance as above.)
     #[test]
     fn a_third_resource_that_never_limits_changes_nothing(heads in any_heads(2), alpha in any_alpha()) {
         let with_third = |head: &Head| {
             let (t, dominant) = (head.normalised(), head.dominant_s());
-            Head::new(&[t[0] * dominant, t[1] * dominant, (t[0] + t[1]) / 2.0 * dominant], head.weight()).expect("valid")
+            let times = [t[0] * dominant, t[1] * dominant, (t[0] + t[1]) / 2.0 * dominant];
+            Head::new(&times, head.weight()).expect("valid")
         };
         let three: Vec<Head> = heads.iter().map(with_third).collect();
         let throughput = |heads: &[Head]| {

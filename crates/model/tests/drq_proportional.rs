@@ -236,8 +236,8 @@ fn drawn_network(capacities: &[(bool, f64)], flows: &[Draw]) -> Network {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// The conditions are sufficient and necessary, so nothing else needs to be known about the optimum. Capacities, weights and densities
-    /// over seven orders of magnitude.
+    /// The conditions are sufficient and necessary, so nothing else needs to be known about the optimum. Capacities,
+    /// weights and densities over seven orders of magnitude.
     #[test]
     fn random_networks_satisfy_the_optimality_conditions(
         capacities in prop::collection::vec((any::<bool>(), 3.0..10.0), 1..16),

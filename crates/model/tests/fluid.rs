@@ -174,7 +174,8 @@ proptest! {
 
     #[test]
     fn every_policy_serves_everything_within_capacity(
-        flows in any_flows(2), alpha in prop_oneof![Just(0.0), Just(1.0), 0.0..1.0], ties in prop_oneof![Just(Ties::Rotate), Just(Ties::Split)],
+        flows in any_flows(2), alpha in prop_oneof![Just(0.0), Just(1.0), 0.0..1.0],
+        ties in prop_oneof![Just(Ties::Rotate), Just(Ties::Split)],
     ) {
         let input = input(2, &flows);
         for policy in [Policy::Drgps, tradeoff(alpha, ties)] {
@@ -229,8 +230,8 @@ proptest! {
         }
     }
 
-    /// The linear program's shares are within about 1e-7 of the closed form's, relative to shares of at least alpha/5; so each
-    /// of at most 25 intervals between events is off by at most 1e-5 of its length.
+    /// The linear program's shares are within about 1e-7 of the closed form's, relative to shares of at least alpha/5;
+    /// so each of at most 25 intervals between events is off by at most 1e-5 of its length.
     #[test]
     fn both_solvers_evolve_alike(flows in constant_flows(), alpha in 0.1..1.0) {
         let input = input(2, &flows);

@@ -7,8 +7,8 @@
 //! * Parameters: `interval` = time after which it looks for the bottleneck again, above 0 s; default 100 ms. Can change
 //!   while running. `newcomers` = whether a flow pays a deposit before its first packet: `pay` (default), or `free` as
 //!   published for `sfq`.
-//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource
-//!   are not looked at.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight). Weights that differ by resource
+//!   are ignored.
 //! * Cost per packet: O(log n) for n backlogged flows.
 //! * Longest call: O(log n). When another resource becomes the bottleneck, the n flows that wait get their new tags
 //!   four at a time, with every packet that is served or comes, the longest waiting first. Those that have theirs are
@@ -51,7 +51,7 @@ const INTERVAL: Parameter = Parameter {
     name: "interval",
     value: "a time above 0 s",
     default: "100 ms",
-    meaning: "how often the bottleneck is looked for",
+    meaning: "how often it looks for the bottleneck",
     settable: true,
 };
 
@@ -59,7 +59,7 @@ const INTERVAL: Parameter = Parameter {
 pub const ENTRY: Entry = Entry {
     name: "bf",
     summary: "Bottleneck fairness: fair queueing of the resource in most demand",
-    shares: "equal weighted time on the resource that was most in demand over the last interval",
+    shares: "equal time by weight on the resource that was most in demand over the last interval",
     resources: Resources::Any,
     parameters: &[INTERVAL, newcomers::PARAMETER],
     complexity: "O(log n)",
@@ -68,7 +68,7 @@ pub const ENTRY: Entry = Entry {
     guarantee: "that of sfq on the bottleneck while it stays the same; can be gamed, and can oscillate",
     weights: Weights::One,
     work_conserving: "yes",
-    costs: "for the next packet's tag, and a flow's first; corrected by measurement",
+    costs: "when the next packet is tagged, and for a flow's first packet; corrected by measurement",
     paper: "Ghodsi, Sekar, Zaharia, Stoica, SIGCOMM 2012, section 3.1, after Egi et al.",
     brief: Brief {
         fairness: "bottleneck time",

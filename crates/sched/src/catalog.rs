@@ -1,4 +1,4 @@
-//! What disciplines there are, and how one is made from its text.
+//! The list of disciplines, and how to make one from a text such as `tradeoff:alpha=0.85`.
 
 use alloc::boxed::Box;
 use alloc::format;

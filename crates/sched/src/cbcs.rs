@@ -10,11 +10,11 @@
 //!   served when its flow's credit covers it, or `free`: as published, when there is any credit.
 //! * Cost per packet: O(1) with `auto`, and with a quantum not below any packet's total time divided by its flow's
 //!   weight. With a smaller one up to O(n) for n backlogged flows, however much smaller it is, and at most 256 turns.
-//! * Longest call: 256 turns in vain, with a small quantum, after it was changed, or with many flows in debt; then the
-//!   round's quantum is raised to what the next flow needs. With up to 85 backlogged flows that never happens.
-//! * A flow can gain: nothing beyond 1.05 by any of the strategies that are listed (see [`gain`](crate::gain)); but
-//!   underestimated packets of flows that do not come back are not paid for. With `newcomers=free` a stream of new
-//!   flows gets 1.9 times a flow's share, and Ptc / Q times with a small quantum: each has its first packet in advance.
+//! * Longest call: 256 turns without a packet, if the quantum is small or was changed, or if many flows are in debt.
+//!   The round's quantum is then raised to what the next flow needs. With up to 85 backlogged flows that never happens.
+//! * A flow can gain: at most 1.05 times its share by any of the strategies listed in [`gain`](crate::gain). But nobody
+//!   pays for underestimated packets of flows that do not come back. With `newcomers=free` a stream of new flows gets
+//!   1.9 times a flow's share, and Ptc / Q times with a small quantum: each has its first packet in advance.
 //! * Guarantees, with exact times: |W_i/w_i - W_j/w_j| <= Q + C_i/w_i + C_j/w_j over any interval in which flows i and
 //!   j are backlogged, W the total time received as of the decisions, C the longest of a packet, Q the largest quantum
 //!   meanwhile. That is at most 3 Ptc_max with equal weights and Q = Ptc_max (Theorem 3).
@@ -25,7 +25,8 @@
 //!
 //! ```text
 //! Ptc          = sum over resources of the packet's time; the link's is that of the resized packet (equation (3))
-//! turn of i    CC_i += w_i Q; while CC_i >= Ptc of the first packet that waits (newcomers=free: CC_i > 0): serve it, CC_i -= Ptc
+//! turn of i    CC_i += w_i Q; while CC_i >= Ptc of the first packet that waits (newcomers=free: CC_i > 0):
+//!              serve it, CC_i -= Ptc
 //!              CC_i = 0 when none waits; then the next flow's turn
 //! ```
 //!
@@ -44,7 +45,7 @@
 //!   measurements put into debt passes turns. What a packet's measurement says after a time without waiting packets is
 //!   ignored.
 //! * Rounds in which no flow could serve a packet are taken at once.
-//! * A packet of no time at all counts as one nanosecond.
+//! * A packet that needs no time at all counts as one nanosecond.
 //! * The limits of queued CPU time are not part of the discipline: any discipline can have them
 //!   ([`Limit::time`](crate::Limit)).
 
@@ -65,23 +66,25 @@ use crate::turns::{Account, InVain, Turns};
 pub const ENTRY: Entry = Entry {
     name: "cbcs",
     summary: "Composite bandwidth and CPU scheduling by credit",
-    shares: "equal weighted total time over all resources, by turns",
+    shares: "equal sums of time by weight over all resources, by turns",
     resources: Resources::Any,
     parameters: &[
         Parameter {
             name: "quantum",
             value: "a time above 0 s, or auto",
             default: "auto",
-            meaning: "total time per turn and weight; auto: the longest packet's; with less than a packet's, a decision takes up to 256 turns",
+            meaning: "total time per turn for weight 1; auto: the longest packet's. If it is less than a packet's, a \
+                decision takes up to 256 turns",
             settable: true,
         },
         charge::PARAMETER,
         newcomers::PARAMETER,
     ],
     complexity: "O(1)",
-    worst_call: "O(1); at most 256 turns in vain if the quantum is too small",
+    worst_call: "O(1); up to 256 turns without a packet if the quantum is too small",
     gains: &[],
-    guarantee: "|W_i/w_i - W_j/w_j| <= Q + C_i/w_i + C_j/w_j in total time, C a packet's longest, Q the largest quantum",
+    guarantee: "|W_i/w_i - W_j/w_j| <= Q + C_i/w_i + C_j/w_j in total time; C: the longest packet, Q: the largest \
+        quantum",
     weights: Weights::One,
     work_conserving: "yes",
     costs: "on arrival; corrected by measurement unless charge=estimated",

@@ -1,4 +1,4 @@
-//! What a flow pays for a packet whose time was predicted: the estimate, or what was measured; and the one charge of
+//! What a flow pays for a packet whose time was predicted: the estimate or the measured time. Also the single charge of
 //! the composite disciplines (`pcfq`, `cbcs`) for all resources.
 
 use dovetail_units::{Duration, ResourceVec};
@@ -11,7 +11,7 @@ pub const PARAMETER: Parameter = Parameter {
     name: "charge",
     value: "estimated | measured",
     default: "measured",
-    meaning: "what a flow pays in the end: the estimate that its packet was served by, or the time that was measured",
+    meaning: "what a flow pays for a packet in the end: the estimated time, or the measured one",
     settable: false,
 };
 

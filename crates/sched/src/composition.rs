@@ -48,7 +48,8 @@ pub static PARAMETERS: [Parameter; 2] = [
         name: "full",
         value: "drop or hold",
         default: "drop",
-        meaning: "packets of a flow whose buffer is full are lost after processing, or held in front of the resource before",
+        meaning: "what happens when a flow's buffer is full: its packets are lost after processing, or held in front \
+            of the resource before",
         settable: false,
     },
 ];

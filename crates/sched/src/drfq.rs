@@ -9,8 +9,8 @@
 //!   equal tags are served one after another, so complementary packets may stand a round of flows apart, and flows of
 //!   cheap packets have several in a round. `newcomers` = whether a flow pays a deposit before its first packet: `pay`
 //!   (default), or `free` as published.
-//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource
-//!   are not looked at.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight). Weights that differ by resource
+//!   are ignored.
 //! * Cost per packet: O(log n) for n backlogged flows.
 //! * Longest call: O(log n).
 //! * Guarantees, for flows whose dominant resource does not change while they are backlogged, at the entrance of the
@@ -18,9 +18,8 @@
 //!   far (`dovetail_model::bounds::drfq_relative_fairness`).
 //! * A flow can gain: memoryless nothing by queue depth, scale, order, new flows, refilling or small packets first; see
 //!   [`flow_tags`](crate::flow_tags). With memory, what delta says: a flow that comes back to a resource that was less
-//!   in use than others may have up to that much of it first. By `newcomers=free` new flows starve all others. Of ever
-//!   new flows, each removed before it is measured, the estimates are all that is ever charged: they gain by what they
-//!   are too low.
+//!   in use than others may have up to that much of it first. By `newcomers=free` new flows starve all others. A flow
+//!   that is removed before its packets are measured is charged their estimates only, and gains if these are too low.
 //! * Example: `drfq:mode=dovetail,window=8`, `drfq:delta=5 ms`, `drfq:newcomers=free`.
 //!
 //! Tags of packet p of flow i on resource j (paper, section 5; a packet's time on j is s_j, the flow's weight w):
@@ -47,7 +46,7 @@
 //!   first in its queue); and behind the first resource V is right to 2^-12 ns, which is what tickets bear.
 //! * `delta=0 s` is `memoryless` in full: one V for all resources.
 //! * `dovetail` is the largest delta that can be written: some 584 years.
-//! * A packet of no time at all counts as one nanosecond.
+//! * A packet that needs no time at all counts as one nanosecond.
 
 use alloc::format;
 use core::ops::Range;
@@ -70,21 +69,22 @@ use crate::window::{self, Inside};
 pub const ENTRY: Entry = Entry {
     name: "drfq",
     summary: "Dominant resource fair queueing",
-    shares: "equal weighted service on each flow's dominant resource, by start tags",
+    shares: "equal service by weight on each flow's dominant resource, by start tags",
     resources: Resources::Any,
     parameters: &[
         Parameter {
             name: "mode",
             value: "memoryless | dovetail",
             default: "memoryless",
-            meaning: "charge the dominant resource of each packet, or remember use per resource",
+            meaning: "memoryless: each packet is charged on its dominant resource; dovetail: use of each resource is \
+                remembered",
             settable: false,
         },
         Parameter {
             name: "delta",
             value: "a time, 0 s and more, instead of mode",
             default: "-",
-            meaning: "how long use of one resource counts against another: 0 s is memoryless",
+            meaning: "how long use of one resource counts against use of another; 0 s is memoryless",
             settable: false,
         },
         window::PARAMETER,
@@ -96,7 +96,7 @@ pub const ENTRY: Entry = Entry {
     guarantee: "|D_i/w_i - D_j/w_j| <= s_i/w_i + s_j/w_j at the entrance",
     weights: Weights::One,
     work_conserving: "if the window is large enough",
-    costs: "for the next packet's tag, and a flow's first; corrected by measurement",
+    costs: "when the next packet is tagged, and for a flow's first packet; corrected by measurement",
     paper: "Ghodsi et al., SIGCOMM 2012, section 5",
     brief: Brief {
         fairness: "dominant resource",

@@ -9,10 +9,10 @@
 //! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(1) with `auto`, and with a quantum not below any packet's time divided by its flow's weight.
 //!   With a smaller one up to O(n) for n backlogged flows, however much smaller it is, and at most 256 turns.
-//! * Longest call: 256 turns in vain, with a small quantum, after it was changed, or with many flows in debt; then the
-//!   round's quantum is raised to what the next flow needs. With up to 85 backlogged flows that never happens.
-//! * A flow can gain: nothing beyond 1.05 by any of the strategies that are listed (see [`gain`](crate::gain)); but
-//!   underestimated packets of flows that do not come back are not paid for.
+//! * Longest call: 256 turns without a packet, if the quantum is small or was changed, or if many flows are in debt.
+//!   The round's quantum is then raised to what the next flow needs. With up to 85 backlogged flows that never happens.
+//! * A flow can gain: at most 1.05 times its share by any of the strategies listed in [`gain`](crate::gain). But nobody
+//!   pays for underestimated packets of flows that do not come back.
 //! * Guarantees: |W_i/w_i - W_j/w_j| <= Q + s_i/w_i + s_j/w_j over any interval in which flows i and j are backlogged,
 //!   W the time received on the resource, s the longest of a packet, and Q the largest quantum meanwhile (the paper's 2
 //!   Max + Q); one that was raised is at most the longest packet by weight and what flows owe.
@@ -32,7 +32,7 @@
 //!   to come, and one packet of minutes does not make turns long for ever.
 //! * A deficit may be negative after a measured time: the flow pays in its next turns, also after a pause.
 //! * Rounds in which no flow could serve a packet are taken at once.
-//! * A packet of no time on the resource counts as one nanosecond.
+//! * A packet that needs no time on the resource counts as one nanosecond.
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
@@ -50,7 +50,7 @@ use crate::turns::{Account, InVain, Turns};
 pub const ENTRY: Entry = Entry {
     name: "drr",
     summary: "Deficit round robin over one resource",
-    shares: "equal weighted time on one resource, by turns",
+    shares: "equal time by weight on one resource, by turns",
     resources: Resources::Any,
     parameters: &[
         RESOURCE,
@@ -58,15 +58,16 @@ pub const ENTRY: Entry = Entry {
             name: "quantum",
             value: "a time above 0 s, or auto",
             default: "auto",
-            meaning: "time per turn and weight; auto: as much as lets every flow serve a packet per round; with less, a decision takes up to 256 turns",
+            meaning: "time per turn for weight 1; auto: enough for a packet of every flow in each round. With less, a \
+                decision takes up to 256 turns",
             settable: true,
         },
         charge::PARAMETER,
     ],
     complexity: "O(1)",
-    worst_call: "O(1); at most 256 turns in vain if the quantum is too small",
+    worst_call: "O(1); up to 256 turns without a packet if the quantum is too small",
     gains: &[],
-    guarantee: "|W_i/w_i - W_j/w_j| <= Q + s_i/w_i + s_j/w_j on that resource, Q the largest quantum",
+    guarantee: "|W_i/w_i - W_j/w_j| <= Q + s_i/w_i + s_j/w_j on that resource; Q: the largest quantum",
     weights: Weights::Shared,
     work_conserving: "yes",
     costs: "at the head of the queue; corrected by measurement unless charge=estimated",

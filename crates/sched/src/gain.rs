@@ -1,4 +1,4 @@
-//! What a flow can gain by playing with what its share must not depend on.
+//! What a flow can gain by playing with things that its share should not depend on.
 
 /// How a flow may try to get more than its share.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -1,5 +1,5 @@
-//! What stands around the disciplines of a [`composition`](crate::composition): packets that need no processing pass
-//! the first one by, and a flow whose buffer in front of the next resource is full is not served.
+//! The gate around the disciplines of a [`composition`](crate::composition). Packets that need no processing bypass the
+//! first discipline, and a flow is not served while its buffer in front of the next resource is full.
 
 use alloc::boxed::Box;
 

@@ -5,16 +5,16 @@
 //! * Parameters: `progress` as for [`mr3`](crate::mr3). `largest` = the longest time L of a packet on any resource, if
 //!   it is known in advance; a longer packet raises it. `newcomers` = `pay` (default): a flow that becomes backlogged
 //!   starts as one that is L ahead, or `free`, as published: with nothing.
-//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource
-//!   are not looked at.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight). Weights that differ by resource
+//!   are ignored.
 //! * Cost per packet: O(1); flows becoming backlogged, idle, or being removed: O(1).
-//! * Longest call: 64 turns that flows in debt pass; then the next flow has a packet in spite of its debt, and owes
-//!   that too.
+//! * Longest call: passes over 64 flows in debt; the next flow then has a packet in spite of its debt, and owes that
+//!   too.
 //! * A flow can gain: up to 2 over rivals that never have more than one packet, which is all that these have of a turn
-//!   that is worth up to 2 L. Nothing beyond 1.05 by any other of the strategies that are listed (see
-//!   [`gain`](crate::gain)), as long as estimates are right or it stays: in k turns it has at most k c_i - L + L. With
-//!   `newcomers=free` a flow that empties its queue of two packets and refills it, and a stream of new flows, get up to
-//!   (c_i + L) / c_i times its share. Underestimated packets of flows that do not come back are not paid for.
+//!   that is worth up to 2 L. At most 1.05 by any other of the strategies listed in [`gain`](crate::gain), if its
+//!   estimates are right or it stays: in k turns it has at most k c_i - L + L. With `newcomers=free` a flow that
+//!   empties its queue of two packets and refills it, and a stream of new flows, get up to (c_i + L) / c_i times its
+//!   share. Nobody pays for underestimated packets of flows that do not come back.
 //! * Guarantees, w_i the flow's weight over the sum of the weights of backlogged flows: from one turn of flow i to its
 //!   next there are fewer than 8 / w_i turns, of less than 3 L each on any resource, so that its delay is O(L / w_i) +
 //!   O(m L) for m resources, whatever the number of flows. Flows that leave count until intervals of all classes begin.
@@ -28,12 +28,14 @@
 //! class of flow i       g = floor(log2 w_i), w_i in thousandths
 //! scale                 R = sum over backlogged flows of 2^g;  S = the smallest power of two >= R
 //! slot                  one turn of one flow; takes 1/S of virtual time
-//! interval of class g   2^-g of virtual time, that is S / 2^g slots; intervals of a class follow each other from time 0 on
+//! interval of class g   2^-g of virtual time, that is S / 2^g slots; intervals of a class follow each other
+//!                       from time 0 on
 //! turns                 each flow of a class has one turn in each of its intervals, in turn
 //! next class            that whose interval ends first, of those with flows that still wait for their turn in it
 //! nothing pending       virtual time jumps to where the next interval of a class with flows begins
 //! turn of flow i        B_i = c_i - EC_i with c_i = w_i / 2^g * L, which is L to 2 L
-//!                       if B_i >= 0: serve the first packet, and while B_i > 0 and packets wait: the next one; B_i -= its dominant time
+//!                       if B_i >= 0: serve the first packet, and while B_i > 0 and packets wait: the next one;
+//!                       B_i -= its dominant time of each
 //!                       EC_i = -B_i; the flow leaves its class when none waits
 //! return                EC_i = max(EC_i, 0) if before its class's next interval, else max(EC_i, L)
 //! newcomers=free        EC_i = 0 on leaving
@@ -83,7 +85,7 @@ use crate::steps;
 pub const ENTRY: Entry = Entry {
     name: "gmr3",
     summary: "Group multi-resource round robin",
-    shares: "equal weighted dominant service, by turns that heavy flows have more often",
+    shares: "equal dominant service by weight; heavy flows have more turns",
     resources: Resources::Any,
     parameters: &[
         PARAMETER,
@@ -91,18 +93,18 @@ pub const ENTRY: Entry = Entry {
             name: "largest",
             value: "a time, 0 s and more",
             default: "0 s",
-            meaning: "longest time of a packet on any resource, if known; longer packets raise it",
+            meaning: "longest time of any packet on any resource, if known in advance; longer packets raise it",
             settable: false,
         },
         newcomers::PARAMETER,
     ],
     complexity: "O(1)",
-    worst_call: "O(1); at most 64 turns that flows in debt pass",
+    worst_call: "O(1); passes over at most 64 flows in debt",
     gains: &[Gain { strategy: Strategy::QueueDepth, most: 2.0, reason: ONE_PACKET }],
     guarantee: "packet delay O(L / w_i) + O(mL), independent of the number of flows",
     weights: Weights::One,
-    work_conserving: "nearly: waits for progress",
-    costs: "at service; corrected by measurement",
+    work_conserving: "nearly: it waits for packets in the pipeline",
+    costs: "when a packet is served; corrected by measurement",
     paper: "Wang et al., INFOCOM 2014",
     brief: Brief {
         fairness: "dominant resource",
@@ -113,8 +115,8 @@ pub const ENTRY: Entry = Entry {
     },
 };
 
-const ONE_PACKET: &str = "a turn is worth c, from L to 2 L by the weight, of which a rival that never has more than one packet can use \
-                          only that; with two packets of L waiting it uses all";
+const ONE_PACKET: &str = "a turn is worth c, from L to 2 L by the weight, of which a rival that never has more than \
+    one packet can use only that; with two packets of L waiting it uses all";
 
 /// Turns that flows in debt pass in one call, at most.
 const MOST_PASSED: u32 = 64;

@@ -6,17 +6,17 @@
 //!   have done on the last resource before its next turn begins. `newcomers` = `pay` (default): a flow that becomes
 //!   backlogged has one packet in its first turn, and what a flow that leaves has had in excess counts for MaxEC; or
 //!   `free`, as published: neither.
-//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource
-//!   are not looked at.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight). Weights that differ by resource
+//!   are ignored.
 //! * Cost per packet: O(1).
-//! * Longest call: 64 turns that flows in debt pass; then the next flow has a packet in spite of its debt, and owes
-//!   that too.
-//! * A flow can gain: nothing beyond 1.05 by any of the strategies that are listed (see [`gain`](crate::gain)), as long
-//!   as estimates are right or it stays: from its first turn to its last it has at most the sum of the MaxEC of these
+//! * Longest call: passes over 64 flows in debt; the next flow then has a packet in spite of its debt, and owes that
+//!   too.
+//! * A flow can gain: at most 1.05 times its share by any of the strategies listed in [`gain`](crate::gain), if its
+//!   estimates are right or it stays: from its first turn to its last it has at most the sum of the MaxEC of these
 //!   rounds, and who stays gets that sum in the rounds after. With `newcomers=free` a flow that empties its queue of
 //!   two packets and refills it gets 2.0 times its rivals' service, and a stream of new flows 1.9 times, or with larger
-//!   packets than theirs as many times as these are larger. Underestimated packets of flows that are removed before
-//!   they are measured are not paid for.
+//!   packets than theirs as many times as these are larger. Nobody pays for underestimated packets of flows that are
+//!   removed before they are measured.
 //! * Guarantees for equal weights and flows whose dominant resource does not change, with L the longest time of any
 //!   packet on any resource, m resources of one server each and n flows: service on the dominant resources of two flows
 //!   that are both backlogged differs by at most 6 L over any interval (m up to 3; beyond, (m + 3) L); a flow that
@@ -43,8 +43,8 @@
 //! is 2^-22 ns with an exact remainder (see [`tag`](crate::tag)). Values are bounded by what the packets of one turn
 //! cost, not by uptime.
 //!
-//! Differences from the paper, with reasons. The text of the paper was not at hand; the algorithm is that of its
-//! abstract and of published descriptions of it.
+//! Differences from the paper, with reasons. The text of the paper was not at hand. The algorithm follows its abstract
+//! and published descriptions.
 //! * As published, a flow that leaves is forgiven what its last turn exceeded, and one that comes has B_i = w_i *
 //!   MaxEC(k-1) in its first turn, as if it had waited. Both can be had in every turn, by emptying the queue at the
 //!   right moment or with ever new flows. With `newcomers=pay` a new flow stands as the one that is furthest ahead. All
@@ -82,16 +82,17 @@ use crate::turns::rescaled;
 pub const ENTRY: Entry = Entry {
     name: "mr3",
     summary: "Multi-resource round robin",
-    shares: "equal weighted dominant service, by rounds of one turn per flow",
+    shares: "equal dominant service by weight, in rounds of one turn per flow",
     resources: Resources::Any,
     parameters: &[PARAMETER, newcomers::PARAMETER],
     complexity: "O(1)",
-    worst_call: "O(1); at most 64 turns that flows in debt pass",
+    worst_call: "O(1); passes over at most 64 flows in debt",
     gains: &[],
-    guarantee: "|D_i - D_j| <= 6L up to m = 3, else (m+3)L; start-up <= 2(m+n-1)L; packet delay <= (4m+4n-2)L, for equal weights",
+    guarantee: "|D_i - D_j| <= 6L up to m = 3, else (m+3)L; start-up <= 2(m+n-1)L; packet delay <= (4m+4n-2)L, for \
+        equal weights",
     weights: Weights::One,
-    work_conserving: "nearly: waits for progress",
-    costs: "at service; corrected by measurement",
+    work_conserving: "nearly: it waits for packets in the pipeline",
+    costs: "when a packet is served; corrected by measurement",
     paper: "Wang et al., ICNP 2013",
     brief: Brief {
         fairness: "dominant resource",

@@ -1,5 +1,5 @@
-//! Where a flow stands that becomes backlogged: the parameter `newcomers` of the disciplines whose published form gives
-//! it something for free.
+//! Where a flow starts when it becomes backlogged: the parameter `newcomers`. The published forms of some disciplines
+//! give such a flow something for free.
 
 use crate::catalog::Parameter;
 use crate::spec::{Spec, SpecError, choice};
@@ -9,7 +9,8 @@ pub const PARAMETER: Parameter = Parameter {
     name: "newcomers",
     value: "pay | free",
     default: "pay",
-    meaning: "whether a flow that becomes backlogged first pays for what it gets, or, as published, is given it, by which new flows can starve others",
+    meaning: "pay: a flow that begins to send pays for its first packet; free, as published: it does not, so that a \
+        stream of new flows can starve others",
     settable: false,
 };
 

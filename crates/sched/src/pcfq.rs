@@ -19,8 +19,8 @@
 //!   (`dovetail_model::bounds_composite::pcfq_delay_s` says why).
 //! * A flow can gain: nothing by queue depth, scale, order, new flows, refilling or small packets first: F is paid
 //!   before the packet is served, and V is F then. By `clock=tags`, and at times by `clock=paper`, a stream of ever new
-//!   flows starves all others. Of ever new flows, each removed before it is measured, the estimates are all that is
-//!   ever charged: they gain by what they are too low.
+//!   flows starves all others. A flow that is removed before its packets are measured is charged their estimates only,
+//!   and gains if these are too low.
 //! * Times must be known, or predicted, on arrival.
 //! * Example: `pcfq`, `pcfq:clock=tags`, `pcfq:charge=estimated,clock=paper`.
 //!
@@ -52,7 +52,7 @@
 //! * `charge=measured`: the estimate is replaced in F by what was measured, so an understated flow pays with its next
 //!   packet. The paper leaves the estimate.
 //! * O(log n), not O(n): the flows in (6) are those that wait here, not those of a fluid, and a running sum does.
-//! * A packet of no time at all counts as one nanosecond.
+//! * A packet that needs no time at all counts as one nanosecond.
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
@@ -68,7 +68,7 @@ use crate::tag::{TICK_BITS, Tag};
 pub const ENTRY: Entry = Entry {
     name: "pcfq",
     summary: "Prediction-based composite fair queueing",
-    shares: "equal total over all resources of time by weight, by virtual finish times",
+    shares: "equal sums of time by weight over all resources, by virtual finish times",
     resources: Resources::Any,
     parameters: &[
         charge::PARAMETER,
@@ -76,14 +76,14 @@ pub const ENTRY: Entry = Entry {
             name: "clock",
             value: "served | tags | paper",
             default: "served",
-            meaning: "virtual time: by what is served, by what waits, or by the paper's equations (5) and (6)",
+            meaning: "virtual time follows what is served, what waits, or the paper's equations (5) and (6)",
             settable: false,
         },
     ],
     complexity: "O(log n)",
     worst_call: "O(log n)",
     gains: &[],
-    guarantee: "N_i - N_j <= C_i + C_j, N total of time by weight, C a packet's longest",
+    guarantee: "N_i - N_j <= C_i + C_j; N: sum of time by weight, C: the longest packet's",
     weights: Weights::Each,
     work_conserving: "yes",
     costs: "on arrival; corrected by measurement in the next tag unless charge=estimated",

@@ -1,4 +1,4 @@
-//! Per-flow queues, limits and books, once for all disciplines.
+//! Per-flow queues, limits and books, written once for all disciplines.
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 

@@ -28,7 +28,7 @@ pub(crate) const PARAMETER: Parameter = Parameter {
     name: "progress",
     value: "started | finished | none",
     default: "started",
-    meaning: "what the packets of a flow's turn before must have done on the last resource",
+    meaning: "what the packets of a flow's last turn must have done on the last resource before its next turn",
     settable: false,
 };
 

@@ -11,9 +11,9 @@
 //! * Guarantees: |W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j over any interval in which flows i and j are backlogged, W
 //!   the time received on the resource and s the longest of a packet.
 //! * A flow can gain: nothing by queue depth, scale, order, new flows, refilling or small packets first: F is paid
-//!   before the packet is served, and v is F then. Of ever new flows, each removed before it is measured, the estimates
-//!   are all that is ever charged: they gain by what they are too low.
-//! * Times must be known in advance; a wrong one is corrected in the flow's next tag, unless `charge=estimated`.
+//!   before the packet is served, and v is F then. A flow that is removed before its packets are measured is charged
+//!   their estimates only, and gains if these are too low.
+//! * Times must be known in advance. Wrong ones are corrected in the flow's next tag, unless `charge=estimated`.
 //! * Example: `scfq`, `scfq:resource=0`, `scfq:charge=estimated`.
 //!
 //! Tags of the flow's packet k, of time s:
@@ -29,7 +29,7 @@
 //!   behind it keep the order.
 //! * Nothing is set to zero at the end of a busy period: v is then the largest F of all, so that no flow has credit or
 //!   debt anyway.
-//! * A packet of no time on the resource counts as one nanosecond.
+//! * A packet that needs no time on the resource counts as one nanosecond.
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
@@ -47,7 +47,7 @@ use crate::tag::Tag;
 pub const ENTRY: Entry = Entry {
     name: "scfq",
     summary: "Self-clocked fair queueing of one resource",
-    shares: "equal weighted time on one resource, by finish tags",
+    shares: "equal time by weight on one resource, by finish tags",
     resources: Resources::Any,
     parameters: &[RESOURCE, charge::PARAMETER],
     complexity: "O(log n)",

@@ -14,8 +14,8 @@
 //!   packet at its own part of the speed, plus a longest packet of every other flow (`newcomers=free`: its own packet
 //!   at full speed instead).
 //! * A flow can gain: nothing by queue depth, scale, order, new flows, refilling or small packets first; see
-//!   [`flow_tags`](crate::flow_tags). By `newcomers=free` new flows starve all others. Of ever new flows, each removed
-//!   before it is measured, the estimates are all that is ever charged: they gain by what they are too low.
+//!   [`flow_tags`](crate::flow_tags). By `newcomers=free` new flows starve all others. A flow that is removed before
+//!   its packets are measured is charged their estimates only, and gains if these are too low.
 //! * Times need not be known in advance but for a flow's first packet, and by how much another is its largest so far:
 //!   else only the next packet's tags depend on them, and they are corrected by measurement, unless `charge=estimated`.
 //! * Example: `sfq`, `sfq:resource=0`, `sfq:charge=estimated`, `sfq:newcomers=free`.
@@ -38,7 +38,7 @@
 //! * A busy period ends when no packet waits and every packet handed out is reported finished on the resource, or
 //!   abandoned before it. If reports do not come, v is held at the last S: a returning flow then still waits for at
 //!   most its own last packet.
-//! * A packet of no time on the resource counts as one nanosecond.
+//! * A packet that needs no time on the resource counts as one nanosecond.
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
@@ -58,16 +58,17 @@ use crate::tag::Tag;
 pub const ENTRY: Entry = Entry {
     name: "sfq",
     summary: "Start-time fair queueing of one resource",
-    shares: "equal weighted time on one resource, by start tags",
+    shares: "equal time by weight on one resource, by start tags",
     resources: Resources::Any,
     parameters: &[RESOURCE, charge::PARAMETER, newcomers::PARAMETER],
     complexity: "O(log n)",
     worst_call: "O(log n)",
     gains: &[],
-    guarantee: "|W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j on that resource, at any speed of it",
+    guarantee: "|W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j on that resource, at whatever speed",
     weights: Weights::Shared,
     work_conserving: "yes",
-    costs: "for the next packet's tag, and a flow's first; corrected by measurement unless charge=estimated",
+    costs: "when the next packet is tagged, and for a flow's first packet; corrected by measurement unless \
+        charge=estimated",
     paper: "Goyal, Vin, Cheng, IEEE/ACM ToN 5(5), 1997",
     brief: Brief {
         fairness: "processing time",

@@ -1,9 +1,9 @@
-//! How much a call does, counted and not timed: in builds with debug assertions every pass of a loop whose length
-//! depends on flows or packets is a step, and so is every look at the record of a flow or of a packet that waits, by
-//! which also a loop is seen that does not count itself.
+//! How much a call does, counted rather than timed. In builds with debug assertions, every pass of a loop whose length
+//! depends on flows or packets is a step. So is every look at the record of a flow or of a waiting packet, which also
+//! reveals loops that do not count themselves.
 //!
-//! The count is one for the whole program: compare it before and after a call while no other thread uses a scheduler.
-//! In other builds nothing is counted.
+//! There is one count for the whole program: compare it before and after a call while no other thread uses a scheduler.
+//! Other builds count nothing.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -21,7 +21,7 @@
 //!   own included, ends at most Q/r_i + s_i/r_i + L - s_i later (worst-case fair); it ends at most L after it does at a
 //!   server of its own of speed r_i. While every flow is backlogged, no flow is ahead of GPS by more than (1 - r_i) s_i
 //!   or behind it by more than L.
-//! * Times must be known in advance; a wrong one is corrected in the flow's next tag and in the virtual time, unless
+//! * Times must be known in advance. Wrong ones are corrected in the flow's next tag and in the virtual time, unless
 //!   `charge=estimated`.
 //! * Example: `wf2q+`, `wf2q+:resource=0`, `wf2q+:charge=estimated`.
 //!
@@ -46,7 +46,7 @@
 //!   scheduler stands at the entrance of the pipeline, whose pace need not be that of the resource.
 //! * V is not set to zero at the end of a busy period, but to the largest F, or, if that takes long, all tags are
 //!   forgotten: no flow has credit or debt.
-//! * A packet of no time on the resource counts as one nanosecond.
+//! * A packet that needs no time on the resource counts as one nanosecond.
 
 use dovetail_units::{ResourceVec, Time, Weight};
 
@@ -65,13 +65,14 @@ use crate::tag::Tag;
 pub const ENTRY: Entry = Entry {
     name: "wf2q+",
     summary: "Worst-case fair weighted fair queueing of one resource",
-    shares: "equal weighted time on one resource, never early and never late by more than a packet",
+    shares: "equal time by weight on one resource, never early and never more than a packet late",
     resources: Resources::Any,
     parameters: &[RESOURCE, charge::PARAMETER, newcomers::PARAMETER],
     complexity: "O(log n)",
-    worst_call: "O(log n) and up to 2 * 256 flows that end or start, 2 * 16 of 10^6; later calls do the others",
+    worst_call: "O(log n) and up to 2 * 256 flows that end or start, 2 * 16 with 10^6 flows; later calls do the rest",
     gains: &[],
-    guarantee: "a packet that finds work Q of its flow ends within (Q + s_i)/r_i + L - s_i, r_i = w_i / sum of all w",
+    guarantee: "a packet of a flow with work Q in the system ends within (Q + s_i)/r_i + L - s_i; r_i = w_i / sum of \
+        all w",
     weights: Weights::Shared,
     work_conserving: "yes",
     costs: "at the head of the queue; corrected by measurement in the next tag unless charge=estimated",

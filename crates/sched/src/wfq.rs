@@ -19,7 +19,7 @@
 //! * A flow can gain nothing, whatever it plays: at most 1.05 by search. As published (`newcomers=free`), without limit
 //!   by a new flow for every tiny packet: in GPS each of them is still owed a share when its packet has long been
 //!   served; with ever more of them V hardly moves, and the next new flow's F is before the F of all who wait.
-//! * Times must be known in advance; a wrong one is corrected in the flow's next tag and in GPS, unless
+//! * Times must be known in advance; wrong ones are corrected in the flow's next tag and in GPS, unless
 //!   `charge=estimated`.
 //! * Example: `wfq`, `wfq:resource=0`, `wfq:charge=estimated`.
 //!
@@ -41,7 +41,7 @@
 //! * V is held, not set to zero, while GPS is idle. All finish tags are then at most V: no flow has credit or debt.
 //! * GPS runs in real time at the resource's full speed. Where another resource is the bottleneck GPS is ahead of the
 //!   packets, and order tends to order of arrival: a weakness of WFQ at a resource that is not always available.
-//! * A packet of no time on the resource counts as one nanosecond.
+//! * A packet that needs no time on the resource counts as one nanosecond.
 //! * A changed weight holds at once, for what is left of the flow in GPS.
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
@@ -60,16 +60,16 @@ use crate::tag::Tag;
 pub const ENTRY: Entry = Entry {
     name: "wfq",
     summary: "Weighted fair queueing of one resource by exact GPS",
-    shares: "equal weighted time on one resource, in the order of the finishes in GPS",
+    shares: "equal time by weight on one resource, in the order in which packets finish in GPS",
     resources: Resources::Any,
     parameters: &[RESOURCE, charge::PARAMETER, newcomers::PARAMETER],
     complexity: "O(log n)",
-    worst_call: "O(log n) and up to 256 flows that end in GPS, 16 of 10^6; GPS lags of more",
+    worst_call: "O(log n) and up to 256 ends of flows in GPS, 16 with 10^6 flows; later calls do the rest",
     gains: &[],
-    guarantee: "every packet finishes by its finish in GPS and one longest packet time",
+    guarantee: "every packet finishes at most one longest packet time after its finish in GPS",
     weights: Weights::Shared,
     work_conserving: "yes",
-    costs: "in advance; corrected by measurement in the next tag unless charge=estimated",
+    costs: "on arrival; corrected by measurement in the next tag unless charge=estimated",
     paper: "Parekh, Gallager, IEEE/ACM ToN 1(3), 1993",
     brief: Brief {
         fairness: "GPS",

@@ -1,4 +1,4 @@
-//! How many packets may be inside the pipeline: the parameter `window` of [`drfq`](crate::drfq) and
+//! The most packets that may be inside the pipeline: the parameter `window` of [`drfq`](crate::drfq) and
 //! [`atfq`](crate::atfq).
 
 use crate::catalog::{Parameter, Shape};

@@ -69,7 +69,8 @@ impl fmt::Display for SimError {
             }
             Self::TooManyFlows { at, class } => write!(
                 f,
-                "at {at} flows of {class:?} come on top of {MOST_FLOWS} that are under way, which are the most there may be: they come faster than they end"
+                "at {at} flows of {class:?} come on top of {MOST_FLOWS} that are under way, which are the most there \
+                 may be: they come faster than they end"
             ),
             Self::TooManyPackets { at } => write!(f, "at {at} more than 4294967295 packets are in the system"),
         }

@@ -23,8 +23,8 @@ pub enum Variant {
 /// | a reduction halves | what is in flight, without limited transmit | the window |
 /// | `ssthresh` | as exact as the window | whole segments |
 /// | fast retransmit sets the window to | at least 2 | at least 1 |
-/// | second loss in a window, Reno | halves again | no fast retransmit until the first loss's window is through: waits for the timer |
-/// | ACK that ends fast recovery | sets the window, Reno to `ssthresh`, NewReno to at most what is in flight + 1 | leaves the halved window and opens it |
+/// | second loss in a window, Reno | halves again | waits for the timer until that window is through |
+/// | ACK that ends fast recovery | window: `ssthresh` (Reno), at most flight + 1 (NewReno) | opens the halved window |
 /// | NewReno during recovery | sends what the window allows | at most two new segments per ACK |
 /// | window during limited receiver window | does not grow beyond it | grows on |
 /// | timer at fast retransmit | runs on | restarts |

@@ -20,7 +20,8 @@ proptest! {
         let ours = Cubic::curve(Duration::from_nanos(t), Duration::from_nanos(k), w_max);
         let from_middle = (t as i64 - k as i64) as f64 / 1e9;
         let exact = w(from_middle, 0.0, from_fixed(w_max)).max(0.0);
-        // Ours rounds down by less than one unit; the floating-point side rounds six times, each by 2^-53 of either term.
+        // Ours rounds down by less than one unit; the floating-point side rounds six times, each by 2^-53 of either
+        // term.
         let floating = 6.0 * f64::EPSILON * ((C * from_middle.powi(3)).abs() + from_fixed(w_max));
         prop_assert!((from_fixed(ours) - exact).abs() <= 1.0 / ONE as f64 + floating, "{ours} {exact}");
     }

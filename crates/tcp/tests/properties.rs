@@ -105,7 +105,8 @@ proptest! {
         net.judge = weather.judge(0);
         net.judge_ack = weather.judge(1);
         net.check = check;
-        // With at most a quarter lost each way a segment needs 2 attempts on average; 300 of them at 4 s each, many times over.
+        // With at most a quarter lost each way a segment needs 2 attempts on average; 300 of them at 4 s each, many
+        // times over.
         net.run(Time::from_nanos(40_000_000_000_000));
         let Length::Segments(segments) = config.length else { unreachable!() };
         prop_assert!(net.sender.is_done(), "{:?}", net.sender);
@@ -118,9 +119,12 @@ proptest! {
         prop_assert_eq!(received.received, received.delivered + u64::from(config.handshake) + received.duplicates);
     }
 
-    /// New segments go out only while fewer than the window are outstanding; limited transmit and recovery are part of it.
+    /// New segments go out only while fewer than the window are outstanding; limited transmit and recovery are part of
+    /// it.
     #[test]
-    fn new_segments_stay_within_the_window(config in config(), acks in prop::collection::vec((0..4_u64, any::<bool>(), 0..50_u64), 1..200)) {
+    fn new_segments_stay_within_the_window(
+        config in config(), acks in prop::collection::vec((0..4_u64, any::<bool>(), 0..50_u64), 1..200),
+    ) {
         let mut sender = Sender::new(config).unwrap();
         let mut now = Time::ZERO;
         let mut una = 0;
@@ -141,7 +145,9 @@ proptest! {
 
     /// Nonsense is ignored, not believed, and never panics.
     #[test]
-    fn any_ack_at_any_time_is_survived(config in config(), acks in prop::collection::vec((any::<u64>(), any::<bool>(), any::<u64>()), 0..100)) {
+    fn any_ack_at_any_time_is_survived(
+        config in config(), acks in prop::collection::vec((any::<u64>(), any::<bool>(), any::<u64>()), 0..100),
+    ) {
         let mut sender = Sender::new(config).unwrap();
         for (next, ece, at) in acks {
             let now = Time::from_nanos(at);

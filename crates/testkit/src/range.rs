@@ -115,7 +115,8 @@ fn pair<const M: usize>(
         if (first - second).abs() > most * (1.0 + 1e-9) {
             let weights = weights.map(|milli| f64::from(milli) / 1000.0);
             return Err(format!(
-                "flows of weights {weights:?} with packets of {times:?} ns have had {served:?} packets: {:.1} times as far apart as may be",
+                "flows of weights {weights:?} with packets of {times:?} ns have had {served:?} packets: {:.1} times as \
+                 far apart as may be",
                 (first - second).abs() / most
             ));
         }

@@ -75,7 +75,9 @@ fn agree<const M: usize>(bytes: &[u8]) -> Result<(), String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 30, failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 30, failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default()
+    })]
 
     #[test]
     fn decide_as_the_naive_ones(bytes in prop::collection::vec(any::<u8>(), 0..4000)) {

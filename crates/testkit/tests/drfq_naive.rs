@@ -51,7 +51,9 @@ fn modes() -> impl Strategy<Value = Duration> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 200, failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default()
+    })]
 
     #[test]
     fn decides_as_the_definition(bytes in prop::collection::vec(any::<u8>(), 0..4000), delta in modes()) {

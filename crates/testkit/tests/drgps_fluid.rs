@@ -164,8 +164,8 @@ fn bounds_hold<const M: usize>(packets: usize) -> [[f64; 3]; 2] {
     ["drgps:order=start", "drgps:order=finish"].map(|spec| {
         let (worst, count) = search(M as u64, packets, weighted, |case: &Case<M>| lateness(case, spec));
         println!(
-            "{spec}, M = {M}, {count} packets: enters {:.2} (n-1) L_0 after its start; after its finish leaves resource 0 \
-             {:.2} L_0, the last {:.2} L",
+            "{spec}, M = {M}, {count} packets: enters {:.2} (n-1) L_0 after its start; after its finish leaves \
+             resource 0 {:.2} L_0, the last {:.2} L",
             worst[0], worst[1], worst[2]
         );
         worst

@@ -30,7 +30,9 @@ fn agree<const M: usize>(bytes: &[u8]) -> Result<(), String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 200, failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default()
+    })]
 
     #[test]
     fn decides_as_the_naive_one(bytes in prop::collection::vec(any::<u8>(), 0..4000)) {

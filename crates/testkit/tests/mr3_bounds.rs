@@ -35,7 +35,8 @@ fn holds<const M: usize>(spec: &str, packets: usize) {
     let (worst, count) = search(M as u64, packets, fresh, |case| parts_of_bounds(case, spec));
     let [fairness, start_up, delay] = worst.map(|part| 100.0 * part);
     println!(
-        "{spec}, m = {M}, {count} packets: fairness {fairness:.1} % of {} L, start-up {start_up:.1} %, delay {delay:.1} %",
+        "{spec}, m = {M}, {count} packets: fairness {fairness:.1} % of {} L, start-up {start_up:.1} %, delay \
+         {delay:.1} %",
         fairness_bound(spec, M as f64)
     );
     assert!(worst.iter().all(|&part| part <= 1.0), "{spec}, m = {M}: {worst:?}");

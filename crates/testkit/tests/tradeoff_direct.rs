@@ -24,15 +24,21 @@ fn twins(alpha: f64, tolerance: usize) -> Both {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 400, failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default()
+    })]
 
     #[test]
-    fn decides_as_the_direct_implementation(bytes in prop::collection::vec(any::<u8>(), 0..4000), alpha in 0.0..=1.0, tolerance in 0..3_usize) {
+    fn decides_as_the_direct_implementation(
+        bytes in prop::collection::vec(any::<u8>(), 0..4000), alpha in 0.0..=1.0, tolerance in 0..3_usize,
+    ) {
         prop_assert_eq!(twins(alpha, tolerance).run(&mut bytes.into_iter()), Ok(()));
     }
 
     #[test]
-    fn decides_as_the_direct_implementation_where_packets_bypass_the_cpu(bytes in prop::collection::vec(any::<u8>(), 0..4000), alpha in 0.0..=1.0, tolerance in 0..3_usize) {
+    fn decides_as_the_direct_implementation_where_packets_bypass_the_cpu(
+        bytes in prop::collection::vec(any::<u8>(), 0..4000), alpha in 0.0..=1.0, tolerance in 0..3_usize,
+    ) {
         let mut both = twins(alpha, tolerance);
         both.tame = |operation| match operation {
             Operation::Enqueue { flow, count, size, mut cost } if flow % 4 > 0 => {

@@ -205,7 +205,8 @@ proptest! {
         prop_assert!(packets.arrivals.is_sorted_by_key(|a| a.time));
 
         // Flows are dealt longest first to whoever lacks most: off by at most the last flow dealt, a short one.
-        let udp: u64 = packets.flows.entries().iter().filter(|f| five_tuple(f.key).protocol == 17).map(|f| f.packets).sum();
+        let is_udp = packets.flows.entries().iter().filter(|f| five_tuple(f.key).protocol == 17);
+        let udp: u64 = is_udp.map(|f| f.packets).sum();
         prop_assert!((share(udp, u64::from(count)) - 0.8).abs() < 0.005);
 
         // Lengths are Pareto of exponent 1.1 from 1 to H = 2000. A tenth of the flows is above x with x^-1.1 = 0.1, and
@@ -227,8 +228,8 @@ proptest! {
         prop_assert!((0.2 - 0.01..=0.65 + 0.01).contains(&large), "{large}");
     }
 
-    /// Bursts: in a long flow most gaps are far below the mean gap; with evenly random (Poisson) arrivals 1 - 1/e = 63 %
-    /// would be below it.
+    /// Bursts: in a long flow most gaps are far below the mean gap; with evenly random (Poisson) arrivals 1 - 1/e = 63
+    /// % would be below it.
     #[test]
     fn flows_are_bursty(seed: u64) {
         let packets = mixture(seed, 20_000, 500).generate().unwrap().packets(KeyKind::FiveTuple);

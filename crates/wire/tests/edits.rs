@@ -156,7 +156,9 @@ proptest! {
     #[test]
     fn a_checksum_kept_up_is_the_checksum_of_the_changed_words(
         mut words in prop::collection::vec(any::<u16>(), 2..20),
-        changes in prop::collection::vec((any::<prop::sample::Index>(), prop_oneof![Just(0), Just(0xffff), any::<u16>()]), 1..20),
+        changes in prop::collection::vec(
+            (any::<prop::sample::Index>(), prop_oneof![Just(0), Just(0xffff), any::<u16>()]), 1..20
+        ),
     ) {
         // A header is never all zero, and RFC 1624's equation 3 is exact for all others.
         words[0] = 0x4500;
@@ -224,7 +226,8 @@ proptest! {
 
     #[test]
     fn one_bit_flipped_makes_a_right_checksum_wrong(
-        payload in prop::collection::vec(any::<u8>(), 0..100), which in 0usize..6, at: prop::sample::Index, bit in 0u8..8,
+        payload in prop::collection::vec(any::<u8>(), 0..100),
+        which in 0usize..6, at: prop::sample::Index, bit in 0u8..8,
     ) {
         let mut packet = packets(&payload)[which].clone();
         prop_assert_eq!(view(&packet).transport_check(), TransportCheck::Right);
@@ -237,7 +240,10 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_are_too_strange(mut bytes in prop::collection::vec(any::<u8>(), 0..120), version in prop_oneof![Just(0x45u8), Just(0x4f), Just(0x60), any::<u8>()]) {
+    fn no_bytes_are_too_strange(
+        mut bytes in prop::collection::vec(any::<u8>(), 0..120),
+        version in prop_oneof![Just(0x45u8), Just(0x4f), Just(0x60), any::<u8>()],
+    ) {
         if let Some(first) = bytes.first_mut() {
             *first = version;
         }

@@ -220,7 +220,8 @@ proptest! {
     #[test]
     fn prefixes_keep_the_leading_bits(addr: u32, wide: u128, len in 0u8..=128) {
         let bits4 = (0..32).filter(|i| *i < len).fold(0u32, |m, i| m | 1 << (31 - i));
-        prop_assert_eq!(Prefix::of(Ipv4Addr::from_bits(addr).into(), len).addr(), IpAddr::from((addr & bits4).to_be_bytes()));
+        let prefix = Prefix::of(Ipv4Addr::from_bits(addr).into(), len);
+        prop_assert_eq!(prefix.addr(), IpAddr::from((addr & bits4).to_be_bytes()));
         let bits6 = (0..128).filter(|i| *i < len).fold(0u128, |m, i| m | 1 << (127 - i));
         prop_assert_eq!(Prefix::of(wide.to_be_bytes().into(), len).addr(), IpAddr::from((wide & bits6).to_be_bytes()));
     }

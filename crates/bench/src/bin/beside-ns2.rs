@@ -94,7 +94,8 @@ fn report(rounds: &[Round]) {
     for (name, of) in [("dovetail", (|round| &round.ours) as fn(&Round) -> &Cost), ("ns-2", |round| &round.theirs)] {
         let Some(o) = rounds.last().and_then(|round| of(round).outcome.as_ref()) else { continue };
         println!(
-            "{name:<10} queue {:.2}, drop rate {:.6}, timeouts {}, goodput {:.3} Mb/s, standard deviation of flows {:.3} Mb/s",
+            "{name:<10} queue {:.2}, drop rate {:.6}, timeouts {}, goodput {:.3} Mb/s, standard deviation of flows \
+             {:.3} Mb/s",
             o.queue, o.rate, o.timeouts, o.throughput, o.spread
         );
     }

@@ -24,10 +24,12 @@ const DEVIATIONS: f64 = 3.0;
 const MOUSE: f64 = 0.01;
 
 /// Why a simulation has nothing to be held against.
-const UNEVEN: &str = "frames of a class took over 5 % more or less of the CPU than between the parts of the step: this machine's speed changes";
+const UNEVEN: &str = "frames of a class took over 5 % more or less of the CPU than between the parts of the step: this \
+    machine's speed changes";
 
 /// The same where frames of unknown cost were there.
-const UNKNOWN_COST: &str = "the box processed no frame of a class while it was measured what frames cost, and a simulation without that class would be one of something else: a longer step tells more";
+const UNKNOWN_COST: &str = "the box processed no frame of a class while it was measured what frames cost, and a \
+    simulation without that class would be one of something else: a longer step tells more";
 
 /// Why it is not known what a frame of a class took in a step.
 const IDLE: &str = "the box processed no frame of it in the parts of the step";
@@ -311,7 +313,8 @@ impl<'a> StepChecks<'a> {
             unit: "",
             theory: None,
             criterion: Criterion::AtLeast(TWO_ORDERS),
-            why: "\"two orders of magnitude lower latency than the elephant flows\" (tradeoff paper, section 6.1.2), a factor that rounds to 10^2 (10^1.5 to 10^2.5): at least 50; the paper draws the rest (Fig. 6)",
+            why: "\"two orders of magnitude lower latency than the elephant flows\" (tradeoff paper, section 6.1.2), a \
+                factor that rounds to 10^2 (10^1.5 to 10^2.5): at least 50; the paper draws the rest (Fig. 6)",
         };
         self.hold(value, self.hindered.map(|()| (ratio, note.as_str())));
     }
@@ -371,7 +374,8 @@ impl<'a> StepChecks<'a> {
             let known = match group.ci95 <= UNKNOWN {
                 true => Ok((found, "data as it came to the server")),
                 false => Err(
-                    "the tenths of the time differ so much that the mean is not known within 10 %: a longer step tells more",
+                    "the tenths of the time differ so much that the mean is not known within 10 %: a longer step tells \
+                     more",
                 ),
             };
             self.hold(value, self.hindered.and(known));
@@ -409,7 +413,8 @@ impl<'a> StepChecks<'a> {
             unit: "",
             theory: Some(set),
             criterion: Criterion::WithinPercent(NEAR),
-            why: "IpExtInCEPkts of the server's kernel, against the frames that the box says it marked; both are read some milliseconds apart",
+            why: "IpExtInCEPkts of the server's kernel, against the frames that the box says it marked; both are read \
+                some milliseconds apart",
         };
         self.hold(value, Ok((came, "")));
         let sent_again: u64 = groups.iter().map(|group| group.retransmitted).sum();

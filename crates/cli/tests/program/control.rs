@@ -27,8 +27,8 @@ name = "cheap"
 
 /// Two interfaces that are each other's cable, over which the kernel sends nothing of itself: what it sent would go
 /// round for ever.
-const NAMESPACE: &str = "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6 && ip link add left type veth peer name right \
-    && ip link set left up && ip link set right up";
+const NAMESPACE: &str = "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6 && ip link add left type veth peer name \
+    right && ip link set left up && ip link set right up";
 
 /// The box of `box.toml`, in a namespace with two interfaces that are each other's cable.
 fn start(folder: &Folder) -> Child {

@@ -24,7 +24,8 @@ const UP: &str = r#"set -e
 for n in client box server; do ip netns add $1-$n; done
 ip link add eth0 netns $1-client type veth peer name inside netns $1-box
 ip link add eth0 netns $1-server type veth peer name outside netns $1-box
-for n in client box server; do ip netns exec $1-$n sh -c "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6"; ip -n $1-$n link set lo up; done
+for n in client box server; do ip netns exec $1-$n sh -c "echo 1 > \
+    /proc/sys/net/ipv6/conf/all/disable_ipv6"; ip -n $1-$n link set lo up; done
 ip -n $1-client address add 10.77.0.1/24 dev eth0
 ip -n $1-server address add 10.77.0.2/24 dev eth0
 for link in client:eth0 box:inside box:outside server:eth0; do ip -n $1-${link%:*} link set ${link#*:} up; done

@@ -70,12 +70,14 @@ fn a_dry_run_tells_what_stands_around_the_ports() {
     folder.write(
         "around.toml",
         format!(
-            "{BOX}[faults]\nin = {{ drop = \"7 %\", corrupt = \"2.5 %\", delay = \"5 %\" }}\nout = {{ drop = \"0 %\" }}\n\
+            "{BOX}[faults]\nin = {{ drop = \"7 %\", corrupt = \"2.5 %\", delay = \"5 %\" }}\n\
+             out = {{ drop = \"0 %\" }}\n\
             [record]\nout = \"out/seen.pcap\"\n[trace]\nin = \"out/in.txt\"\nout = \"out/out.txt\"\n"
         ),
     );
     let said = folder.dovetail(&["live", "around.toml", "--dry-run"]).succeeds().out;
-    let expected = "\nfaults in: drop 7 %, corrupt 2.5 %, delay 5 % by 1 ms\nfaults out: none\nrecord out: out/seen.pcap\n\
+    let expected = "\nfaults in: drop 7 %, corrupt 2.5 %, delay 5 % by 1 ms\nfaults out: none\n\
+        record out: out/seen.pcap\n\
         trace in: out/in.txt\ntrace out: out/out.txt\n";
     assert!(said.ends_with(expected), "{said}");
     assert!(folder.list("out").is_empty());

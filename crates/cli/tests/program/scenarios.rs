@@ -97,7 +97,8 @@ fn absurd_numbers() {
     refused("count = 3", list, &["s.toml:20:1", "1000001 flows", "at most 1000000"]);
     let listed = |count: u64, packets: u64| {
         format!(
-            "count = {count}\nlist = [{{ at = \"0 s\", size = \"9 B\", count = {packets} }}]\n[[flows]]\nclass = \"ipsec\""
+            "count = {count}\nlist = [{{ at = \"0 s\", size = \"9 B\", count = {packets} }}]\n[[flows]]\n\
+             class = \"ipsec\""
         )
     };
     let most = "at most 10000000 are possible";

@@ -245,7 +245,8 @@ fn receive_on(name: &str, processor: Option<usize>) {
             &[],
             &format!(
                 // A thread that ends with the laboratory before does not listen any more.
-                "for thread in $(pgrep napi/{name}-); do taskset --cpu-list --pid {processor} $thread; renice --priority -20 $thread; done; true"
+                "for thread in $(pgrep napi/{name}-); do taskset --cpu-list --pid {processor} $thread; renice \
+                 --priority -20 $thread; done; true"
             ),
         );
     }

@@ -83,7 +83,8 @@ fn main() -> ExitCode {
     let seconds = arguments.next().map_or(Ok(1.0), |text| text.parse::<f64>());
     let Some(time) = seconds.ok().and_then(|s| Duration::try_from_secs_f64(s).ok()).filter(|t| !t.is_zero()) else {
         eprintln!(
-            "usage: throughput [SECONDS [NAME..]], the time of each measurement, such as 1, and parts of forwarders' names, or `steps`"
+            "usage: throughput [SECONDS [NAME..]], the time of each measurement, such as 1, and parts of forwarders' \
+             names, or `steps`"
         );
         return ExitCode::from(2);
     };

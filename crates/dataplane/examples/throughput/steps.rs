@@ -30,7 +30,8 @@ pub fn config([inside, outside]: [&str; 2], scheduler: &str, module: &str) -> St
         plain => format!("kind = \"{plain}\""),
     };
     format!(
-        "scheduler = \"{scheduler}\"\n[ports]\nin = \"{inside}\"\nout = \"{outside}\"\n[[module]]\nname = \"work\"\n{module}\n\
+        "scheduler = \"{scheduler}\"\n[ports]\nin = \"{inside}\"\nout = \"{outside}\"\n[[module]]\nname = \"work\"\n\
+         {module}\n\
          [[class]]\nname = \"udp\"\nmatch = [{{ protocol = \"udp\" }}]\nmodules = [\"work\"]\n"
     )
 }
@@ -38,7 +39,8 @@ pub fn config([inside, outside]: [&str; 2], scheduler: &str, module: &str) -> St
 fn tunnel(transform: &str, key_len: usize) -> String {
     let key = "00".repeat(key_len);
     format!(
-        "kind = \"esp\"\ntransform = \"{transform}\"\nkey = \"{key}\"\nspi = 256\nsrc = \"192.0.2.1\"\ndst = \"192.0.2.2\""
+        "kind = \"esp\"\ntransform = \"{transform}\"\nkey = \"{key}\"\nspi = 256\nsrc = \"192.0.2.1\"\n\
+         dst = \"192.0.2.2\""
     )
 }
 

@@ -58,8 +58,8 @@ impl Config {
         file::is_open_to_others(&file, &metadata).then(|| {
             let (name, mode) = (&self.name, metadata.permissions().mode() & 0o777);
             format!(
-                "{name} holds the key of the module {:?}, and others than its owner can read it (mode {mode:03o}): chmod 600 {name}, or \
-                 put the key into a key_file",
+                "{name} holds the key of the module {:?}, and others than its owner can read it (mode {mode:03o}): \
+                 chmod 600 {name}, or put the key into a key_file",
                 module.name
             )
         })

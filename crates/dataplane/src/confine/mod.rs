@@ -91,7 +91,8 @@ impl fmt::Display for Confinement {
             0 => f.write_str("gave up all capabilities and new privileges; ")?,
             left => write!(
                 f,
-                "gave up its capabilities and new privileges, but not the bounding set (CapBnd {left:016x}): that takes CAP_SETPCAP; "
+                "gave up its capabilities and new privileges, but not the bounding set (CapBnd {left:016x}): that \
+                 takes CAP_SETPCAP; "
             )?,
         }
         match &self.read {

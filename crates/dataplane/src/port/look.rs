@@ -18,8 +18,8 @@ pub fn warnings(kinds: [&Kind; 2]) -> Vec<String> {
         let (smaller, least) = if from < to { (&inside, from) } else { (&outside, to) };
         let larger = if from < to { &outside } else { &inside };
         warnings.push(format!(
-            "the MTU of {inside} is {from} and that of {outside} {to}: what is longer than {least} bytes does not leave by {smaller}; \
-             ip link set {larger} mtu {least}"
+            "the MTU of {inside} is {from} and that of {outside} {to}: what is longer than {least} bytes does not \
+             leave by {smaller}; ip link set {larger} mtu {least}"
         ));
     }
     warnings
@@ -37,8 +37,8 @@ fn of_one(kind: &Kind) -> Vec<String> {
     };
     if !on.is_empty() {
         warnings.push(format!(
-            "offloads of {name} are on ({}): what they merge is longer than any frame, and lost; ethtool -K {name} {} off, and the same at \
-             the other end of a veth",
+            "offloads of {name} are on ({}): what they merge is longer than any frame, and lost; ethtool -K {name} {} \
+             off, and the same at the other end of a veth",
             on.join(", "),
             on.join(" off ")
         ));

@@ -54,7 +54,8 @@ proptest! {
             format!("kind = \"esp-decap\"\ntransform = \"aes128-gcm\"\nkey = \"{key}\"\nspi = 256"),
             "kind = \"re\"\npackets = 16".into(),
             "kind = \"re-decode\"\npackets = 16".into(),
-            "kind = \"forward\"\nroutes = [{ prefix = \"0.0.0.0/0\", mac = \"02:00:00:00:00:01\" }, { prefix = \"::/0\" }]".into(),
+            "kind = \"forward\"\nroutes = [{ prefix = \"0.0.0.0/0\", mac = \"02:00:00:00:00:01\" }, { prefix = \
+             \"::/0\" }]".into(),
             "kind = \"match\"\npatterns = [\"a\"]".into(),
         ].map(|lines| module(&lines));
         for (link, bytes) in &inputs {

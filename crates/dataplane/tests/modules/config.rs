@@ -62,7 +62,8 @@ fn what_is_wrong_is_said_with_the_key_and_what_was_expected() {
         (&format!("kind = \"esp\"\n{ENDS}\nkey = \"{}\"\nmtu = 100", "0".repeat(40)), "`mtu`: expected 576 to 1600"),
         (&format!("kind = \"esp\"\n{ENDS}\nkey = \"{}\"\nttl = 0", "0".repeat(40)), "`ttl`: expected 1 to 255"),
         (
-            "kind = \"esp-decap\"\ntransform = \"aes128-gcm\"\nspi = 3\nkey = \"0000000000000000000000000000000000000000\"",
+            "kind = \"esp-decap\"\ntransform = \"aes128-gcm\"\nspi = 3\n\
+             key = \"0000000000000000000000000000000000000000\"",
             "`spi`: 0 to 255 are reserved",
         ),
     ];

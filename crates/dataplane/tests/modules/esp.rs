@@ -256,7 +256,8 @@ fn tshark_decrypts_the_tunnel_and_finds_the_checksums_right() {
         };
         let (src, dst) = ENDS;
         let association = format!(
-            "uat:esp_sa:\"IPv4\",\"{src}\",\"{dst}\",\"{SPI:#x}\",\"{encryption}\",\"{first}\",\"{authentication}\",\"{rest}\""
+            "uat:esp_sa:\"IPv4\",\"{src}\",\"{dst}\",\"{SPI:#x}\",\
+             \"{encryption}\",\"{first}\",\"{authentication}\",\"{rest}\""
         );
         let mut tshark = Command::new("tshark");
         tshark.arg("-r").arg(&file).args(["-o", "esp.enable_encryption_decode:TRUE"]);

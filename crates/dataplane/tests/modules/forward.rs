@@ -72,7 +72,8 @@ proptest! {
             .collect();
         let mut forward = module(&format!("kind = \"forward\"\nroutes = [{}]", lines.join(",")));
         for to in to {
-            let best = table.iter().enumerate().filter(|(_, p)| Prefix::of(to, p.len()) == **p).max_by_key(|(_, p)| p.len());
+            let holds = table.iter().enumerate().filter(|(_, p)| Prefix::of(to, p.len()) == **p);
+            let best = holds.max_by_key(|(_, p)| p.len());
             let hop = through(&mut *forward, &packet(to, 9)).map(|bytes| usize::from(bytes[5]));
             prop_assert_eq!(hop, best.map(|(k, _)| k).ok_or(ModuleDrop("no-route")));
         }

@@ -70,7 +70,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn bounds_hold_and_are_as_narrow_as_promised(packets in prop::collection::vec((0u16..3000, 0usize..1000), 1..4000)) {
+    fn bounds_hold_and_are_as_narrow_as_promised(
+        packets in prop::collection::vec((0u16..3000, 0usize..1000), 1..4000),
+    ) {
         const COUNTERS: usize = 32;
         let mut monitor = monitor(COUNTERS);
         let mut exact: BTreeMap<FiveTuple, u64> = BTreeMap::new();

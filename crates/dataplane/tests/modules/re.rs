@@ -160,8 +160,8 @@ proptest! {
         }
     }
 
-    /// Whatever is lost and in whatever order the rest comes: what leaves the decoder is what entered the encoder, and all else is
-    /// counted as missing.
+    /// Whatever is lost and in whatever order the rest comes: what leaves the decoder is what entered the encoder, and
+    /// all else is counted as missing.
     #[test]
     fn under_loss_and_reordering_nothing_is_restored_wrongly(
         packets in packets(), fates in prop::collection::vec((0u8..4, 0usize..8), 120),

@@ -50,7 +50,8 @@ pub fn drfq(run: &Recorded, facts: &Facts) -> Vec<Bound> {
         run,
         what: "start of a flow's first packet",
         source: DRFQ,
-        remark: "into the first resource, of flows that were never served before (others wait for their finish tags), with equal weights and no packet waiting inside the pipeline",
+        remark: "into the first resource, of flows that were never served before (others wait for their finish tags), \
+            with equal weights and no packet waiting inside the pipeline",
     };
     let windowed = given(run, "window").is_some() || facts.changed.iter().any(|parameter| parameter == "window");
     let free = match (facts.waits_inside, windowed) {
@@ -112,7 +113,8 @@ pub fn gmr3(run: &Recorded, facts: &Facts) -> Vec<Bound> {
         }),
         guarantee(
             "packet delay: 24 L / w + 3 m L",
-            "by the order of turns, not the paper's constant, which is unknown; 7 L / w + 3 m L is the largest found; it includes the start-up",
+            "by the order of turns, not the paper's constant, which is unknown; 7 L / w + 3 m L is the largest found; \
+             it includes the start-up",
         )
         .row(controlled, || packet_delay(run, |f| gmr3_packet_delay_s(m, facts.part(f), longest))),
     ]
@@ -135,7 +137,8 @@ pub fn atfq(run: &Recorded, facts: &Facts) -> Vec<Bound> {
         run,
         what: "two flows' difference of active time / weight",
         source: "docs/theory/atfq.md",
-        remark: "counted at the entrance, any interval, among the 64 flows with the most packets; two flows that are backlogged throughout",
+        remark: "counted at the entrance, any interval, among the 64 flows with the most packets; two flows that are \
+            backlogged throughout",
     };
     vec![fairness.row(applies, || {
         worst_pair(run, Counting::ActiveAtEntrance, |i, j| {

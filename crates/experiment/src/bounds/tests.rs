@@ -217,7 +217,8 @@ fn drfqs_start_is_bounded_for_first_packets_only() {
 /// A packet is first in its queue while the one before is served: one flow alone waits for two of its packets.
 #[test]
 fn drrs_delay_counts_the_packet_before() {
-    let text = "[[class]]\nname = 'c'\ncost = { cpu = '1 ms' }\n[[flows]]\nclass = 'c'\nlist = [{ at = '0 s', size = '1 B', count = 9 }]";
+    let text = "[[class]]\nname = 'c'\ncost = { cpu = '1 ms' }\n[[flows]]\nclass = 'c'\n\
+        list = [{ at = '0 s', size = '1 B', count = 9 }]";
     let row = row_of(text, "drr", "first packet of a queue");
     near(row.seen_s, 2e-3);
     near(row.bound_s, 2e-3);
@@ -242,8 +243,10 @@ fn the_delay_guarantees_of_the_pcfq_paper_by_hand() {
     }
 }
 
-const NO_TIME: &str = "[[class]]\nname = 'a'\ncost = { cpu = '10 us', link = '1 ns' }\n[[class]]\nname = 'z'\ncost = { cpu = '0 s', link = '0 s' }\n
-    [[flows]]\nclass = 'a'\nlist = [{ at = '0 s', size = '1 B', count = 100 }]\n[[flows]]\nclass = 'z'\nlist = [{ at = '0 s', size = '1 B', count = 100 }]";
+const NO_TIME: &str = "[[class]]\nname = 'a'\ncost = { cpu = '10 us', link = '1 ns' }\n[[class]]\nname = 'z'\n\
+    cost = { cpu = '0 s', link = '0 s' }\n
+    [[flows]]\nclass = 'a'\nlist = [{ at = '0 s', size = '1 B', count = 100 }]\n[[flows]]\nclass = 'z'\n\
+    list = [{ at = '0 s', size = '1 B', count = 100 }]";
 
 #[test]
 fn packets_of_no_time_are_charged_one_nanosecond_which_no_bound_knows() {
@@ -288,7 +291,8 @@ fn a_scheduler_that_waits_for_its_fluid_promises_no_makespan() {
 #[test]
 fn the_next_nanosecond_after_an_instant_of_the_fluid_is_allowed_for() {
     let text = "[[class]]\nname = 'c'\ncost = { cpu = '1 us', link = '1 us' }\n[[flows]]\nclass = 'c'
-        list = [{ at = '17 us', size = '100 B' }, { at = '20 us', size = '100 B' }, { at = '29 us', size = '100 B', count = 3 }]";
+        list = [{ at = '17 us', size = '100 B' }, { at = '20 us', size = '100 B' }, { at = '29 us', size = '100 B', \
+        count = 3 }]";
     let text = format!("{text}\n");
     for alpha in ["1", "0.85", "0.5"] {
         let row = row_of(&text, &format!("tradeoff:alpha={alpha}"), "fluid's + n");
@@ -314,7 +318,8 @@ fn a_bound_that_is_met_exactly_is_kept() {
 fn packets_that_bypass_at_one_instant_count_in_the_order_of_the_decisions() {
     let list = "list = [{ at = '0 s', size = '100 B', count = 20 }]\n";
     let text = format!(
-        "[[class]]\nname = 'c'\ncost = {{ cpu = '0 s', link = '8 us' }}\n[[flows]]\nclass = 'c'\n{list}[[flows]]\nclass = 'c'\n{list}"
+        "[[class]]\nname = 'c'\ncost = {{ cpu = '0 s', link = '8 us' }}\n[[flows]]\nclass = 'c'\n{list}[[flows]]\n\
+         class = 'c'\n{list}"
     );
     for scheduler in ["pcfq", "cbcs", "drfq"] {
         let row = row_of(&text, scheduler, "difference");
@@ -366,8 +371,10 @@ fn tradeoffs_service_is_compared_with_the_fluids() {
 /// be in that order, and nobody has it before he starts in the fluid.
 #[test]
 fn tradeoffs_service_may_be_behind_where_packets_bypass_the_cpu() {
-    let text = "[[class]]\nname = 'c'\ncost = { cpu = '10 us', link = '3 us' }\n[[class]]\nname = 'p'\ncost = { cpu = '0 s', link = '5 us' }
-        [[flows]]\nclass = 'c'\nlist = [{ at = '0 s', size = '1 B', count = 9 }]\n[[flows]]\nclass = 'p'\nlist = [{ at = '0 s', size = '1 B', count = 9 }]";
+    let text = "[[class]]\nname = 'c'\ncost = { cpu = '10 us', link = '3 us' }\n[[class]]\nname = 'p'\n\
+        cost = { cpu = '0 s', link = '5 us' }
+        [[flows]]\nclass = 'c'\nlist = [{ at = '0 s', size = '1 B', count = 9 }]\n[[flows]]\nclass = 'p'\n\
+        list = [{ at = '0 s', size = '1 B', count = 9 }]";
     for alpha in ["1", "0.85", "0.5"] {
         let row = |guarantee| row_of(text, &format!("tradeoff:alpha={alpha}"), guarantee);
         for row in [row("fluid's + n"), row("service ahead")] {
@@ -383,7 +390,8 @@ fn tradeoffs_service_may_be_behind_where_packets_bypass_the_cpu() {
 fn separate_wfqs_have_their_guarantees_with_weights_by_resource() {
     let flow = |cpu, link| {
         format!(
-            "[[flows]]\nclass = 'c'\nweight = {{ cpu = {cpu}, link = {link} }}\nlist = [{{ at = '0 s', size = '1 B', count = 9 }}]\n"
+            "[[flows]]\nclass = 'c'\nweight = {{ cpu = {cpu}, link = {link} }}\n\
+             list = [{{ at = '0 s', size = '1 B', count = 9 }}]\n"
         )
     };
     let text =

@@ -53,7 +53,8 @@ pub fn tradeoff(run: &Recorded, facts: &Facts) -> Vec<Bound> {
 }
 
 /// The scheduler and the model take turns among equals, but not by the same rule.
-const ALIKE: &str = "not computed: flows need CPU and link in one proportion, or nearly, and below alpha = 1 a fluid may choose which of them it favours";
+const ALIKE: &str = "not computed: flows need CPU and link in one proportion, or nearly, and below alpha = 1 a fluid \
+    may choose which of them it favours";
 
 /// A run beside its fluid.
 struct Tracked<'a> {

@@ -11,6 +11,8 @@ pub(super) const TEXT_SIZE: i32 = 24;
 pub(super) const TICK_SIZE: i32 = 22;
 
 pub(super) const INK: RGBColor = RGBColor(34, 34, 34);
+/// The ink on light boxes, which stays dark on dark pages.
+const BOX_INK: RGBColor = RGBColor(33, 33, 33);
 pub(super) const FAINT_INK: RGBColor = RGBColor(95, 95, 95);
 pub(super) const AXIS: RGBColor = RGBColor(120, 120, 120);
 pub(super) const GRID: RGBColor = RGBColor(224, 224, 224);
@@ -57,7 +59,7 @@ pub(super) fn nested_width(index: usize, count: usize) -> u32 {
 /// Dark text on light fills, white on dark ones.
 pub(super) fn ink_on(fill: RGBColor) -> RGBColor {
     let luminance = 0.299 * f64::from(fill.0) + 0.587 * f64::from(fill.1) + 0.114 * f64::from(fill.2);
-    if luminance > 140.0 { INK } else { RGBColor(255, 255, 255) }
+    if luminance > 140.0 { BOX_INK } else { RGBColor(255, 255, 255) }
 }
 
 /// Sans-serif text of `size` drawing units, anchored at `pos`.

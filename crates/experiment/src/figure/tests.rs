@@ -46,6 +46,13 @@ fn pictures(name: &str, number: f64, things: usize) -> Vec<String> {
     let line_chart = LineChart { title: name.into(), x: quantity(), y: quantity(), panels: vec![panel; things] };
     let cdf = Cdf { scheduler: name.into(), group: Some(name.into()), points: points.clone() };
     let utilized = UtilizationPanel { scheduler: name.into(), resources: all(things) };
+    let column = Column { heading: name.into(), full: Some(1.0), values: vec![Some((number, name.into())); things] };
+    let glance = Overview {
+        title: name.into(),
+        schedulers: vec![name.into(); things],
+        bands: vec![vec![column; things]; 2],
+        note: Some(name.into()),
+    };
     vec![
         utilization(name, &vec![utilized; things]).unwrap(),
         dominant_shares(name, &vec![share; things]).unwrap(),
@@ -55,6 +62,7 @@ fn pictures(name: &str, number: f64, things: usize) -> Vec<String> {
         bars_with_error(&chart(true)).unwrap(),
         scatter_loglog(&scatter).unwrap(),
         lines(&line_chart).unwrap(),
+        overview(&glance).unwrap(),
     ]
 }
 

@@ -34,7 +34,8 @@ pub fn crowd(
     let within = rate * rtt.min(run).as_secs_f64();
     if within > most {
         return Err(format!(
-            "{rate} flows/s: in a round trip of {rtt} some {within:.0} come and none of them ends; expected at most {MOST_FLOWS} under way at once"
+            "{rate} flows/s: in a round trip of {rtt} some {within:.0} come and none of them ends; expected at most \
+             {MOST_FLOWS} under way at once"
         ));
     }
     let bits = 8.0 * f64::from(group.packet_bytes);
@@ -46,7 +47,8 @@ pub fn crowd(
     let [come, end] = [rate, ends_per_s].map(|per_s| per_s * run.as_secs_f64());
     if come - end > most {
         return Err(format!(
-            "{rate} flows/s: some {come:.0} come in {run}, and their route has room for {end:.0} of {least_packets} packets, the shortest; expected at most {MOST_FLOWS} under way at once"
+            "{rate} flows/s: some {come:.0} come in {run}, and their route has room for {end:.0} of {least_packets} \
+             packets, the shortest; expected at most {MOST_FLOWS} under way at once"
         ));
     }
     Ok(())

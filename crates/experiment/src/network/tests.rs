@@ -292,7 +292,8 @@ fn the_shortest_timeout_is_that_of_the_rfc_or_ns_2_unless_said_otherwise() {
     assert_eq!(min_rto(&["tcp.heavy.variant=\"ns2-reno\""]), ["1 s", "200 ms"]);
     assert_eq!(min_rto(&["tcp.light.min_rto=\"200 ms\"", "tcp.light.variant=\"cubic\""]), ["200 ms", "1 s"]);
     assert_eq!(min_rto(&["tcp.light.min_rto=\"0 s\"", "tcp.heavy.min_rto=\"1 min\""]), ["0 ns", "60 s"]);
-    let web = "web=[{ class = \"heavy\", name = \"w\", route = [\"box\"], rtt = \"40 ms\", rate = \"1 flows/s\", min_rto = \"3 s\" }]";
+    let web = "web=[{ class = \"heavy\", name = \"w\", route = [\"box\"], rtt = \"40 ms\", rate = \"1 flows/s\", \
+        min_rto = \"3 s\" }]";
     assert_eq!(min_rto(&[web]), ["1 s", "1 s", "3 s"]);
     refused(&["tcp.light.min_rto=\"61 s\""], &["net.toml", "min_rto = 61 s: expected at most 60 s"]);
     refused(&["tcp.light.min_rto=\"-1 s\""], &["\"-1 s\"", "it is negative"]);
@@ -459,7 +460,8 @@ fn results_do_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn short_flows_take_from_what_long_ones_share() {
-    let web = "[{ name = \"short\", class = \"light\", route = [\"box\"], rtt = \"20 ms to 60 ms\", rate = \"50 flows/s\", packet = \"500 B\" }]";
+    let web = "[{ name = \"short\", class = \"light\", route = [\"box\"], rtt = \"20 ms to 60 ms\", rate = \"50 \
+        flows/s\", packet = \"500 B\" }]";
     let summary = compared(&parse(&[&format!("web={web}")]).unwrap(), 2);
     for run in &summary.runs {
         let short = &run.groups[2];

@@ -89,8 +89,10 @@ const ITEMS: &[Item] = &[
     row("tradeoff-fig1", "tradeoff", "Fig. 1", "two packet schedules of the same two flows: fair, and efficient", Done),
     row("tradeoff-fig2", "tradeoff", "Fig. 2", "the fair fluid schedule of the same two flows", Done),
     row("tradeoff-fig3", "tradeoff", "Fig. 3", "CPU and link utilisation over time at four fairness levels", Done),
-    row("tradeoff-fig4", "tradeoff", "Fig. 4", "dominant share of each flow in each second, against alpha times the fair share", Done),
-    row("tradeoff-fig5", "tradeoff", "Fig. 5", "limited queues: utilisation, dominant shares, latency distribution", Done),
+    row("tradeoff-fig4", "tradeoff", "Fig. 4", "dominant share of each flow in each second, against alpha times the \
+        fair share", Done),
+    row("tradeoff-fig5", "tradeoff", "Fig. 5", "limited queues: utilisation, dominant shares, latency \
+        distribution", Done),
     row("tradeoff-fig6", "tradeoff", "Fig. 6", "latency of elephant and mice flows", Done),
     row("tradeoff-fig7", "tradeoff", "Fig. 7", "trace-driven: utilisation for three traffic patterns", Done),
     row("tradeoff-fig8", "tradeoff", "Fig. 8", "trace-driven: latency distributions and drop rates", Done),
@@ -109,7 +111,8 @@ const ITEMS: &[Item] = &[
     row("atfq-fig9", "atfq", "Fig. 9", "utilisation of the resources, DRFQ and ATFQ", Done),
     row("atfq-fig10", "atfq", "Fig. 10", "resource occupancy of the flows, DRFQ and ATFQ", Done),
     row("atfq-table1", "atfq", "Table I", "notation of the time stamps", DrawingOnly),
-    row("atfq-table2", "atfq", "Table II", "CPU time of four applications as functions of packet size (input)", DrawingOnly),
+    row("atfq-table2", "atfq", "Table II", "CPU time of four applications as functions of packet size \
+        (input)", DrawingOnly),
 
     row("pcfq-fig1", "pcfq", "Fig. 1", "system model: one composite scheduler, or one per resource", DrawingOnly),
     row("pcfq-fig2", "pcfq", "Fig. 2", "delay of an MPEG2 flow, PCFQ and WFQ", Done),
@@ -121,7 +124,8 @@ const ITEMS: &[Item] = &[
     row("pcfq-fig8", "pcfq", "Fig. 8", "flow charts of the enqueue and dequeue threads", DrawingOnly),
     row("pcfq-table1", "pcfq", "Table 1", "delay guarantees of two example flows, PCFQ and WFQ", Done),
     row("pcfq-table2", "pcfq", "Table 2", "bounds and work complexity, PCFQ and WFQ", Done),
-    row("pcfq-table3", "pcfq", "Table 3", "settings of the simulated flows; how well their processing times are predicted", Done),
+    row("pcfq-table3", "pcfq", "Table 3", "settings of the simulated flows; how well their processing times are \
+        predicted", Done),
     row("pcfq-table4", "pcfq", "Table 4", "delay statistics, PCFQ and WFQ", Done),
     row("pcfq-table5", "pcfq", "Table 5", "CPU and bandwidth received against what is reserved", Done),
 
@@ -133,7 +137,8 @@ const ITEMS: &[Item] = &[
     row("cbcs-fig6", "cbcs", "Fig. 6", "architecture of the network processor implementation", DrawingOnly),
     row("cbcs-fig7", "cbcs", "Fig. 7", "flow charts of the enqueue and dequeue threads", DrawingOnly),
     row("cbcs-fig8", "cbcs", "Fig. 8", "measured delay of a flow with much CPU and bandwidth, CBCS and DRR", Done),
-    row("cbcs-fig9", "cbcs", "Fig. 9", "measured delay of a flow with little CPU and much bandwidth, CBCS and DRR", Done),
+    row("cbcs-fig9", "cbcs", "Fig. 9", "measured delay of a flow with little CPU and much bandwidth, CBCS and \
+        DRR", Done),
     row("cbcs-table1", "cbcs", "Table 1", "settings of the simulated flows (input)", DrawingOnly),
     row("cbcs-table2", "cbcs", "Table 2", "delay statistics, CBCS and DRR", Done),
     row("cbcs-table3", "cbcs", "Table 3", "packet losses, CBCS and DRR", Done),

@@ -36,5 +36,5 @@ queue = "200 packets"
 "#;
 
 /// The same in words, without the pace, which depends on the capture.
-pub const IN_WORDS: &str = "defaults: one CPU and a 200 Mbps link; each flow forwarded, monitored or IPsec-encrypted at random (DRFQ's \
-measured costs); 200 packets per queue";
+pub const IN_WORDS: &str = "defaults: one CPU and a 200 Mbps link; each flow forwarded, monitored or IPsec-encrypted \
+    at random (DRFQ's measured costs); 200 packets per queue";

@@ -29,7 +29,8 @@ pub fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     }
     let intervals = run_s(scenario) / interval.as_secs_f64();
     let message = format!(
-        "{interval}: the run has some {intervals:.1e} such intervals, at most {MOST_INTERVALS:.0e} are possible; expected at least {shortest}"
+        "{interval}: the run has some {intervals:.1e} such intervals, at most {MOST_INTERVALS:.0e} are possible; \
+         expected at least {shortest}"
     );
     Err(scenario.error(written.span(), message))
 }

@@ -65,7 +65,8 @@ impl FromStr for Room {
             "no-wait" => Ok(Self::NoWait),
             other => packets(other).map(Self::Packets).ok_or_else(|| {
                 format!(
-                    "{text:?}: expected \"unlimited\", \"none\", \"no-wait\" or a number of packets such as \"64 packets\""
+                    "{text:?}: expected \"unlimited\", \"none\", \"no-wait\" or a number of packets such as \"64 \
+                     packets\""
                 )
             }),
         }
@@ -126,8 +127,8 @@ impl FromStr for QueueLimit {
                 2
             } else {
                 return Err(format!(
-                    "{text:?}: expected \"unlimited\", \"200 packets\", \"64 kB\", \"30 ms of cpu\", \"20 ms to 30 ms of cpu\" or \
-                     one of each such as \"200 packets, 64 kB\""
+                    "{text:?}: expected \"unlimited\", \"200 packets\", \"64 kB\", \"30 ms of cpu\", \"20 ms to 30 ms \
+                     of cpu\" or one of each such as \"200 packets, 64 kB\""
                 ));
             };
             if let Some(before) = given[kind].replace(part) {

@@ -11,7 +11,8 @@ use crate::support::{CPU_AND_LINK, read, refusal, run, summary, workload};
 fn text(class: &str, flows: &str) -> String {
     format!(
         "{CPU_AND_LINK}\n[[class]]\nname = \"coded\"\ncost = {{ cpu = \"0.01 us/B + 5 us\" }}\n{class}\n\n\
-         [[flows]]\nclass = \"coded\"\nsize = \"100 B to 1500 B\"\narrivals = \"poisson\"\nrate = \"20 kpps\"\nstop = \"50 ms\"\n{flows}\n"
+         [[flows]]\nclass = \"coded\"\nsize = \"100 B to 1500 B\"\narrivals = \"poisson\"\nrate = \"20 kpps\"\n\
+         stop = \"50 ms\"\n{flows}\n"
     )
 }
 

@@ -52,7 +52,8 @@ pub const ENTRY: Entry = Entry {
     complexity: "O(1)",
     worst_call: "O(1)",
     gains: &[],
-    guarantee: "marks with about the square of the sum of a packet's prices, whose equilibrium is proportionally fair (Proposition 1)",
+    guarantee: "marks with about the square of the sum of a packet's prices; the equilibrium is proportionally fair \
+        (Proposition 1)",
     weights: Weights::None,
     work_conserving: "yes",
     costs: "cycles per bit of each class, known or measured",

@@ -65,7 +65,8 @@ pub(super) const CURVE: [Parameter; 5] = [
         "mean_packet",
         "a length such as 500 B, or none",
         "none",
-        "the queue counts in bytes, thresholds and limit being of packets so long; with red a longer packet has a larger chance",
+        "the queue counts in bytes, thresholds and limit being of packets so long; with red a longer packet has a \
+         larger chance",
     ),
 ];
 
@@ -95,14 +96,15 @@ const fn parameter(name: &'static str, value: &'static str, default: &'static st
 /// What is known of it.
 pub const ENTRY: Entry = Entry {
     name: "red",
-    summary: "Random Early Detection: drops or marks by chance, the more the longer the average queue",
+    summary: "Random Early Detection: drops or marks at random, more often the longer the average queue",
     shares: "one queue in order of arrival, so that TCP flows get equal rates",
     resources: Resources::One,
     parameters: &PARAMETERS,
     complexity: "O(1)",
     worst_call: "O(1)",
     gains: &[],
-    guarantee: "at a constant average at most 1/p packets from mark to mark without `wait`, all numbers equally likely",
+    guarantee: "at a constant average, at most 1/p packets from mark to mark without `wait`, all numbers equally \
+        likely",
     weights: Weights::None,
     work_conserving: "yes",
     costs: "never",

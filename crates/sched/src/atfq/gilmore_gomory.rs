@@ -47,7 +47,9 @@ impl GilmoreGomory {
     /// Put the indices of `jobs` (times on the first and second resource) into `order` so that
     ///
     /// ```text
-    /// max(around[1], first of the first job)  +  sum of max(second of a job, first of the next)  +  max(second of the last job, around[0])
+    /// max(around[1], first of the first job)
+    ///     +  sum of max(second of a job, first of the next)
+    ///     +  max(second of the last job, around[0])
     /// ```
     ///
     /// is least: `around` is a virtual job that closes the order to a ring. `[0, 0]` minimises the makespan on idle

@@ -13,8 +13,8 @@
 //!   of a loop, whichever are more, at least 4 per server; without buffers between resources it makes no difference.
 //!   All but `newcomers` are settable while running, from the next loop on; `loop` and `domain` then take the place of
 //!   each other.
-//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource
-//!   are not looked at.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight). Weights that differ by resource
+//!   are ignored.
 //! * Cost per packet: O(log n + log x) for n backlogged flows and loops of x packets. Ordering costs more, though not
 //!   more than O(min(x, 32)), with more than two resources ([`insertion`]) and where the packets of a flow differ
 //!   ([`merge`]).
@@ -37,7 +37,9 @@
 //!
 //! ```text
 //! F_k = F_k-1 + (active time that it adds) / w            equations (2) to (5)
-//! F_k = max( V, F_k-1 ) + (its times together) / w        if the flow had neither waiting packets nor any in the present loop, or nobody had packets in the pipeline; equations (1) and (2)
+//! F_k = max( V, F_k-1 ) + (its times together) / w        if the flow had neither waiting packets nor any in the
+//!                                                         present loop, or nobody had packets in the pipeline;
+//!                                                         equations (1) and (2)
 //! V   = the largest F of any packet that a loop took
 //! ```
 //!
@@ -120,21 +122,21 @@ const WINDOW: Parameter = Parameter {
 pub const ENTRY: catalog::Entry = catalog::Entry {
     name: "atfq",
     summary: "Active time fairness queueing",
-    shares: "equal weighted active time, in loops whose packets are ordered to keep the resources busy",
+    shares: "equal active time by weight, in loops whose packets are ordered to keep the resources busy",
     resources: Resources::Any,
     parameters: &[
         Parameter {
             name: "loop",
             value: "packets, 1 to 1000",
             default: "20",
-            meaning: "packets of a scheduling loop: 1 is strictly fair, more waste less",
+            meaning: "packets in a scheduling loop: 1 is strictly fair, more leave less capacity idle",
             settable: true,
         },
         Parameter {
             name: "domain",
             value: "a time above 0 s, instead of loop",
             default: "-",
-            meaning: "active time by weight that a scheduling loop spans at first; adapts itself",
+            meaning: "active time by weight that a scheduling loop spans at first; it then adapts itself",
             settable: true,
         },
         Parameter {
@@ -155,16 +157,19 @@ pub const ENTRY: catalog::Entry = catalog::Entry {
             name: "fill",
             value: "fair | all",
             default: "fair",
-            meaning: "whether a loop of packets ends where a flow has no more, or, as published, takes all that wait, by which deep queues take all",
+            meaning: "fair: a loop ends where a flow has no more packets; all, as published: it takes all that wait, \
+                so that deep queues take everything",
             settable: true,
         },
         newcomers::PARAMETER,
         WINDOW,
     ],
     complexity: "O(log n + log x)",
-    worst_call: "forms a loop: O(x log n) and its order, O(x min(x, 32)) where packets of a flow differ or there are more than two resources; x is 20 by default",
+    worst_call: "forms a loop of x packets: O(x log n), and O(x min(x, 32)) for its order if packets of a flow differ \
+        or there are more than two resources; x is 20 by default",
     gains: &[],
-    guarantee: "active times by weight of n flows differ by at most (x/n + 2)L at the entrance, L the longest total time of a packet by weight, whatever the queues hold",
+    guarantee: "active times by weight of n busy flows differ by at most (x/n + 2)L at the entrance, whatever the \
+        queues hold; L: the longest total time of a packet by weight",
     weights: Weights::One,
     work_conserving: "if the window is large enough",
     costs: "when a loop is formed; corrected by measurement",

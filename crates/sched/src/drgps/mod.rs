@@ -6,8 +6,8 @@
 //! * Parameters: `order` = `finish` (default): of the packets that have started in the fluid, the one that ends first
 //!   there (DRWF2Q, worst-case fair); or `start`: the one that started first (start-time tracking).
 //! * Any number m of resources.
-//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource
-//!   are not looked at.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight). Weights that differ by resource
+//!   are ignored.
 //! * Cost per packet: O(log n + m) amortised for n backlogged flows.
 //! * Longest call: as many ends of packets in the fluid as came since the last one, each O(log n + m), up to 256 of few
 //!   flows and 16 of 10^6 ([`most_events`](crate::one_resource::most_events)); see *The fluid may lag*.
@@ -97,26 +97,28 @@ use fluid::{FlowQueues, Fluid};
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
     name: "drgps",
-    summary: "Packet by packet after the perfectly fair fluid",
-    shares: "equal weighted dominant shares at every moment, as the DRGPS fluid divides all resources",
+    summary: "Follows the perfectly fair fluid, packet by packet",
+    shares: "equal dominant shares by weight at every moment, as in the DRGPS fluid",
     resources: Resources::Any,
     parameters: &[
         Parameter {
             name: "order",
             value: "finish | start",
             default: "finish",
-            meaning: "serve, of the packets that have started in the fluid, the one that ends or that started first there",
+            meaning: "of the packets that have started in the fluid, serve the one that ends first there, or that started \
+                first",
             settable: false,
         },
         newcomers::PARAMETER,
     ],
     complexity: "O(log n + m)",
-    worst_call: "O(log n + m) and up to 256 packets that end in the fluid, 16 of 10^6 flows; it lags of more",
+    worst_call: "O(log n + m) and up to 256 ends of packets in the fluid, 16 with 10^6 flows; later calls do the rest",
     gains: &[],
-    guarantee: "finish: leaves resource 0 by its finish in the fluid and L; start: enters by its start there and (n-1)L",
+    guarantee: "order=finish: a packet leaves resource 0 at most L after its finish in the fluid; order=start: it \
+        enters at most (n-1)L after its start there",
     weights: Weights::One,
-    work_conserving: "on one resource; else waits for the fluid",
-    costs: "in advance; the dominant time is corrected by measurement",
+    work_conserving: "on one resource; with more it waits for the fluid",
+    costs: "on arrival; the dominant time is corrected by measurement",
     paper: "Wang et al., IWQoS 2013",
     brief: Brief {
         fairness: "dominant resource",

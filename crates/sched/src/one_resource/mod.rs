@@ -20,7 +20,7 @@ pub const RESOURCE: Parameter = Parameter {
     name: "resource",
     value: "0, 1, .. in the order of the pipeline",
     default: "the last",
-    meaning: "the resource that is shared; the others are not looked at",
+    meaning: "the resource that is shared; the others are ignored",
     settable: false,
 };
 

@@ -9,8 +9,8 @@
 //!   is set up while packets wait enters the fluid when the last such one has ended there; or `free`, as published: it
 //!   enters when it comes.
 //! * Two resources.
-//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight); weights that differ by resource
-//!   are not looked at.
+//! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight). Weights that differ by resource
+//!   are ignored.
 //! * Cost per packet: O(log n) amortised for n flows that are or were backlogged (section 5.3).
 //! * Guarantees against the fluid schedule, for alpha > 0, n concurrently backlogged flows and L the longest time of
 //!   any packet on any resource: makespan T <= T_fluid + n L (Theorem 4); dominant service D_fluid - 2(n-1) L <= D <=
@@ -90,33 +90,35 @@ pub use turns::near_end;
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
     name: "tradeoff",
-    summary: "Fairness against efficiency by one knob",
-    shares: "at least alpha of the fair dominant share each; the rest by weight to the flows that fill both resources",
+    summary: "Fairness against efficiency, with one knob",
+    shares: "at least alpha of the fair dominant share to each flow; the rest, by weight, to those that fill both \
+        resources",
     resources: Resources::Two,
     parameters: &[
         Parameter {
             name: "alpha",
             value: "0 to 1",
             default: "0.85",
-            meaning: "part of the fair share that is guaranteed: 1 strict fairness, 0 efficiency only",
+            meaning: "guaranteed part of the fair share: 1 is strict fairness, 0 is efficiency only",
             settable: true,
         },
         Parameter {
             name: "tolerance",
             value: "0 to 0.5",
             default: "0.06",
-            meaning: "flows whose ratios of CPU to link differ by no more than about this part share the bonus by weight; with 0 only equals do, as published",
+            meaning: "flows whose ratios of CPU to link differ by at most about this part share the bonus by weight; \
+                with 0, as published, only equal ones do",
             settable: false,
         },
         newcomers::PARAMETER,
     ],
     complexity: "O(log n)",
-    worst_call: "12 ends of packets in the fluid and 48 moves in its heaps; what is left is done by the calls that follow",
+    worst_call: "12 ends of packets in the fluid and 48 moves in its heaps; later calls do the rest",
     gains: &[],
     guarantee: "D_fluid - 2(n-1)L <= D <= D_fluid + L; makespan <= T_fluid + nL",
     weights: Weights::One,
-    work_conserving: "no: waits for the fluid schedule",
-    costs: "in advance; corrected by measurement",
+    work_conserving: "no: it waits for the fluid schedule",
+    costs: "on arrival; corrected by measurement",
     paper: "Wang et al., CoNEXT 2014",
     brief: Brief {
         fairness: "alpha x dominant",

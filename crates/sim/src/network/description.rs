@@ -179,7 +179,8 @@ impl Network {
             let is_long_lived = matches!(traffic, Traffic::LongLived { .. });
             if is_long_lived && class.access.is_none() && !class.route.iter().any(takes_time) {
                 return Err(format!(
-                    "class {:?}: nothing on the way of its flows takes time, so their windows would grow for ever: its packets need no processing, and come over no link; expected one on its route, or an access link",
+                    "class {:?}: nothing on the way of its flows takes time, so their windows would grow for ever: its \
+                     packets need no processing, and come over no link; expected one on its route, or an access link",
                     class.name
                 ));
             }
@@ -199,7 +200,8 @@ impl Network {
             {
                 let name = &class.name;
                 return Err(format!(
-                    "class {name:?}: {rate} short flows per second of {mean_packets} packets in the mean, shape {shape}, make no traffic: rate above 0, mean at least 1, shape above 1"
+                    "class {name:?}: {rate} short flows per second of {mean_packets} packets in the mean, shape \
+                     {shape}, make no traffic: rate above 0, mean at least 1, shape above 1"
                 ));
             }
         }

@@ -162,7 +162,9 @@ proptest! {
     #[test]
     fn packets_are_conserved_and_keep_their_flows_order(
         spec in proptest::sample::select(schedulers()), packets in packets(),
-        buffer in prop_oneof![Just(Buffer::Unlimited), (0..3u32).prop_map(Buffer::Blocking), (0..3u32).prop_map(Buffer::Dropping)],
+        buffer in prop_oneof![
+            Just(Buffer::Unlimited), (0..3u32).prop_map(Buffer::Blocking), (0..3u32).prop_map(Buffer::Dropping)
+        ],
     ) {
         let (result, log) = run_in(spec, &packets, &buffered(buffer));
         let t = result.outcome.tally;
@@ -176,10 +178,13 @@ proptest! {
         prop_assert_eq!(result.resources[0].busy, ns(busy));
     }
 
-    /// With unlimited buffers: at its arrival, or when the last packet of its flow that needs processing leaves the CPU.
+    /// With unlimited buffers: at its arrival, or when the last packet of its flow that needs processing leaves the
+    /// CPU.
     #[test]
     fn past_separate_schedulers_nothing_but_its_own_flow_delays_it(
-        spec in proptest::sample::select(vec!["drr+drr:buffer=none", "wfq+fifo:buffer=none", "sfq+sfq:full=hold,buffer=none"]),
+        spec in proptest::sample::select(vec![
+            "drr+drr:buffer=none", "wfq+fifo:buffer=none", "sfq+sfq:full=hold,buffer=none"
+        ]),
         packets in packets(),
     ) {
         let (_, log) = run_in(spec, &packets, &pipeline());

@@ -183,7 +183,10 @@ proptest! {
     #[test]
     fn fifo_on_every_resource_is_fifo(packets in packets(), buffer in buffers(), servers in 1..3u32) {
         let packets: Vec<Given<3>> =
-            packets.into_iter().map(|(now, flow, [first, rest @ ..])| (now, flow, [first.max(1), rest[0], rest[1]])).collect();
+            packets
+            .into_iter()
+            .map(|(now, flow, [first, rest @ ..])| (now, flow, [first.max(1), rest[0], rest[1]]))
+            .collect();
         let mut plain = pipeline();
         for resource in &mut plain.resources {
             (resource.servers, resource.buffer) = (servers, buffer);

@@ -104,8 +104,8 @@ proptest! {
         agrees(&packets)?;
     }
 
-    /// Packets that are all there at the start: first CPU time, then whichever of the packet ahead on the link and the next on the CPU
-    /// takes longer, last link time.
+    /// Packets that are all there at the start: first CPU time, then whichever of the packet ahead on the link and the
+    /// next on the CPU takes longer, last link time.
     #[test]
     fn the_makespan_of_two_resources(packets in packets::<2>(0)) {
         let (outcome, _) = ways(&packets, &no_wait());

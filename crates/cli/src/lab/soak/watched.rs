@@ -139,7 +139,8 @@ impl Watched {
             (
                 *astray == 0 && buffered(&end.buffers),
                 format!(
-                    "frame buffers: {first_buffers}, {second_buffers} and {last_buffers} after each third, at most {}, none lost: in {} of {samples} looks",
+                    "frame buffers: {first_buffers}, {second_buffers} and {last_buffers} after each third, at most {}, \
+                     none lost: in {} of {samples} looks",
                     end.buffers.limit.map_or("unlimited".into(), |limit| limit.to_string()),
                     samples - astray
                 ),

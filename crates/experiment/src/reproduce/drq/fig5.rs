@@ -88,7 +88,8 @@ pub(super) fn distances(points: &[Point], scheme: &str, right: impl Fn(f64) -> b
                 let timeouts = group.timeouts.mean / group.flows;
                 let half = group.throughput_bps.half() / fair;
                 let what = format!(
-                    "{:+.1} +- {:.1} % at {} Mcycles/s, {} (fair window {window:.1} packets, {timeouts:.0} timeouts per flow)",
+                    "{:+.1} +- {:.1} % at {} Mcycles/s, {} (fair window {window:.1} packets, {timeouts:.0} timeouts \
+                     per flow)",
                     100.0 * part,
                     100.0 * half,
                     point.x,

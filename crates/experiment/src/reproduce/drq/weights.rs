@@ -116,7 +116,8 @@ impl Sweep {
             return String::new();
         };
         format!(
-            "weight {}, 35 Mcycles/s: the CPU idles {:.1} % of the time though {:.0} packets wait in the mean, with a standard deviation of {:.0}",
+            "weight {}, 35 Mcycles/s: the CPU idles {:.1} % of the time though {:.0} packets wait in the mean, with a \
+             standard deviation of {:.0}",
             self.weight,
             100.0 * (1.0 - cpu.utilization.mean),
             cpu.queue_packets.mean,

@@ -28,7 +28,8 @@ pub fn of_equal_weights(bench: &Bench<'_>, overrides: &[String]) -> Result<Scena
 }
 
 /// The schedulers of the scenario as printed: nothing corrects what was predicted.
-const AS_PREDICTED: &str = "schedulers=[\"cbcs:charge=estimated,newcomers=free\", \"drr+drr:buffer=none,charge=estimated\", \
+const AS_PREDICTED: &str = "schedulers=[\"cbcs:charge=estimated,newcomers=free\", \
+    \"drr+drr:buffer=none,charge=estimated\", \
                             \"pcfq:clock=tags,charge=estimated\", \"wfq+wfq:buffer=none,charge=estimated\"]";
 
 /// The same under schedulers that charge what was predicted for good, as the papers have it.

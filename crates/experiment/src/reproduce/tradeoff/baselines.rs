@@ -59,7 +59,8 @@ pub fn trace_driven(findings: &mut Findings, runs: &PatternRuns) {
         let [cpu, link] = both.map(|(fair, ours)| 100.0 * (ours / fair - 1.0));
         let [(fair_cpu, our_cpu), (fair_link, our_link)] = both;
         let note = format!(
-            "CPU {our_cpu:.1} % beside {fair_cpu:.1} % ({cpu:+.2} %), link {our_link:.1} % beside {fair_link:.1} % ({link:+.2} %); {} runs",
+            "CPU {our_cpu:.1} % beside {fair_cpu:.1} % ({cpu:+.2} %), link {our_link:.1} % beside {fair_link:.1} % \
+             ({link:+.2} %); {} runs",
             pairs.len()
         );
         findings.noted(key, cpu.abs().max(link.abs()), note);

@@ -63,7 +63,8 @@ fn drops(findings: &mut Findings, name: &str, pairs: &[(&Run, &Run)], over: &Ove
     let (fair, relaxed) = (over(&|p| 100.0 * p.0.drop_rate), over(&|p| 100.0 * p.1.drop_rate));
     let bytes = over(&|(fair, relaxed)| 100.0 * (relaxed.bytes as f64 / fair.bytes as f64 - 1.0));
     let note = format!(
-        "{:.1} % of the packets at alpha = 1, {:.1} % at 0.8; standard deviation of the decrease {:.1} points; {:+.1} % bytes delivered",
+        "{:.1} % of the packets at alpha = 1, {:.1} % at 0.8; standard deviation of the decrease {:.1} points; {:+.1} \
+         % bytes delivered",
         fair.mean, relaxed.mean, decrease.std, bytes.mean
     );
     findings.noted(format!("{name}-drops"), decrease.mean, note);

@@ -1,0 +1,117 @@
+//! A run at a glance: a row for each scheduler, and for each quantity a column of bars with their numbers.
+
+use super::FigureError;
+use super::sheet::{Area, Drawn, Sheet, draw_heading, no_data};
+use super::style::*;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+/// Most columns; what is beyond, the caption counts.
+const MOST_COLUMNS: usize = 12;
+/// Most rows of one picture.
+const MOST_ROWS: usize = 16;
+/// Columns of one band of the picture.
+const ACROSS: usize = 4;
+const ROW: i32 = 46;
+const ABOVE: i32 = 62;
+const BELOW: i32 = 26;
+const NAME_WIDTH: i32 = 330;
+const NUMBER_WIDTH: i32 = 136;
+
+/// One quantity under every scheduler.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Column {
+    /// What is shown, as people say it.
+    pub heading: String,
+    /// The value where a bar has its full length; the largest of the values if there is none.
+    pub full: Option<f64>,
+    /// A value for each scheduler and how it is written; `None` where there is none.
+    pub values: Vec<Option<(f64, String)>>,
+}
+
+/// The picture.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Overview {
+    /// The title.
+    pub title: String,
+    /// The schedulers, from top to bottom.
+    pub schedulers: Vec<String>,
+    /// The quantities, in bands: every band begins a new line of columns, and has a colour for each scheduler.
+    pub bands: Vec<Vec<Column>>,
+    /// What stands below.
+    pub note: Option<String>,
+}
+
+/// Bars from zero, each column with a scale of its own, the number behind each bar.
+pub fn overview(spec: &Overview) -> Result<String, FigureError> {
+    let rows = spec.schedulers.len().min(MOST_ROWS);
+    let mut left = MOST_COLUMNS;
+    let mut bands: Vec<&[Column]> = Vec::new();
+    for band in &spec.bands {
+        for part in band[..band.len().min(left)].chunks(ACROSS) {
+            bands.push(part);
+        }
+        left -= band.len().min(left);
+    }
+    let height = ABOVE + ROW * rows as i32 + BELOW;
+    let mut sheet = Sheet::grid(&spec.title, 1);
+    sheet.notes.extend(spec.note.clone());
+    let all: usize = spec.bands.iter().map(Vec::len).sum();
+    if all > MOST_COLUMNS {
+        sheet.notes.push(format!("The first {MOST_COLUMNS} of {all} columns are shown."));
+    }
+    if rows < spec.schedulers.len() {
+        sheet.notes.push(format!("The first {rows} of {} schedulers are shown.", spec.schedulers.len()));
+    }
+    let usable = |column: &Column| column.values.iter().take(rows).flatten().any(|(v, _)| shown(*v));
+    if !bands.iter().any(|band| band.iter().any(usable)) {
+        return sheet.render(|areas| areas.iter().try_for_each(|area| no_data(area, "")));
+    }
+    sheet.rows = vec![height; bands.len()];
+    sheet.render(|areas| {
+        areas.iter().zip(&bands).try_for_each(|(area, band)| draw_band(area, &spec.schedulers[..rows], band))
+    })
+}
+
+fn shown(value: f64) -> bool {
+    value.is_finite() && (0.0..1e100).contains(&value)
+}
+
+fn draw_band(area: &Area, schedulers: &[String], columns: &[Column]) -> Drawn {
+    let (width, _) = area.dim_in_pixel();
+    let slot = (width as i32 - NAME_WIDTH) / ACROSS as i32;
+    let name_style = text(TEXT_SIZE, INK, false, Pos::new(HPos::Left, VPos::Center));
+    for (k, name) in schedulers.iter().enumerate() {
+        let middle = ABOVE + ROW * k as i32 + ROW / 2;
+        let name = shorten(name, NAME_WIDTH - 40, TEXT_SIZE);
+        area.draw(&Text::new(name, (28, middle), name_style.clone()))?;
+    }
+    for (c, column) in columns.iter().enumerate() {
+        let (from, room) = (NAME_WIDTH + slot * c as i32, slot - NUMBER_WIDTH - 24);
+        let heading = area.clone().shrink((from - 28, 0), (slot, ABOVE));
+        draw_heading(&heading, &column.heading)?;
+        let largest = column.values.iter().flatten().map(|(v, _)| *v).filter(|v| shown(*v)).fold(0.0, f64::max);
+        let full = column.full.unwrap_or(largest).max(largest);
+        for (k, (value, written)) in column.values.iter().take(schedulers.len()).enumerate().filter_map(present) {
+            let top = ABOVE + ROW * k as i32;
+            let part = if full > 0.0 { value / full } else { 0.0 };
+            let end = from + ((part * f64::from(room)).round() as i32).max(3);
+            if column.full.is_some() {
+                let track = [(from, top + 8), (from + room, top + ROW - 8)];
+                area.draw(&Rectangle::new(track, GRID.stroke_width(2)))?;
+            }
+            area.draw(&Rectangle::new([(from, top + 8), (end, top + ROW - 8)], look(k).color.filled()))?;
+            let style = text(TEXT_SIZE, INK, false, Pos::new(HPos::Left, VPos::Center));
+            let at = if column.full.is_some() { from + room } else { end };
+            let written = shorten(written, NUMBER_WIDTH, TEXT_SIZE);
+            area.draw(&Text::new(written, (at + 12, top + ROW / 2), style))?;
+        }
+    }
+    Ok(())
+}
+
+/// The value of a row, if it has one that can be shown.
+fn present((row, value): (usize, &Option<(f64, String)>)) -> Option<(usize, (f64, &str))> {
+    let (value, written) = value.as_ref()?;
+    shown(*value).then_some((row, (*value, written.as_str())))
+}
