@@ -184,6 +184,8 @@ fn links_that_go_down_and_frames_that_are_refused_are_told_of() {
     let ip = |place: &str, arguments: &[&str]| {
         lab.inside(place, &[&["ip", "link", "set"], arguments].concat()).succeeds();
     };
+    // What is wrong at the first look has been said at the start.
+    wait_for_a_look();
     // Nobody at the other end.
     ip("server", &["eth0", "down"]);
     let no_carrier = |snapshot: &serde_json::Value| snapshot["ports"]["out"]["link"] == "no-carrier";
