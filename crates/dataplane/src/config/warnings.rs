@@ -1,8 +1,8 @@
 //! What a configuration does that its author has hardly meant.
 
+use dovetail_config::rules::Protocol;
 use toml::Spanned;
 
-use super::values::Protocol;
 use super::{Class, Config};
 use crate::classes::Vital;
 use crate::module::{EncapsulateConfig, Kind};

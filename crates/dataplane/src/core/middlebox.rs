@@ -335,7 +335,8 @@ impl Middlebox {
         let Ok(ip) = dovetail_wire::parse(frame.link, frame.data()) else { return };
         let FiveTuple { src, dst, protocol, ports } = ip.tuple;
         let ports = ports.map(|Ports { src, dst }| Ports { src: dst, dst: src });
-        let class = self.table.class(Some(&FiveTuple { src: dst, dst: src, protocol, ports }));
+        let tuple = FiveTuple { src: dst, dst: src, protocol, ports };
+        let class = self.table.class(Some(&tuple), self.marks(frame));
         for &module in &self.classes[usize::from(class)].setup.modules {
             self.modules[module].module.opening(&mut frame.data_mut()[at..]);
         }
