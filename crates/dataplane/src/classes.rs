@@ -111,6 +111,15 @@ mod tests {
     }
 
     #[test]
+    fn marks_tell_packets_of_one_five_tuple_apart() {
+        let table = ClassTable::new(vec![(Rule { dscp: Some(46), ..Rule::default() }, 1)], 0);
+        let call = udp("10.1.2.3", "10.9.0.1", Some((1, 5009)));
+        assert_eq!(table.class(Some(&call), Marks { dscp: 46, vlan: None }), 1);
+        assert_eq!(table.class(Some(&call), Marks::default()), 0);
+        assert!(table.looks_at_marks());
+    }
+
+    #[test]
     fn what_is_vital_is_of_a_class_of_its_own_unless_a_rule_names_it() {
         let vital = |vital| Rule { vital: Some(vital), ..Rule::default() };
         let rules = vec![(Rule::default(), 1), (vital(Vital::Arp), 2)];

@@ -139,8 +139,9 @@ fn sentence(run: &Recorded) -> String {
     }
     let who: Vec<String> = groups.iter().filter(|group| group.1 > 0).map(group_in_words).collect();
     let verb = if run.flows.iter().filter(starves).count() == 1 { "starves" } else { "starve" };
-    let by_rounds = |a: &&FlowTotal, b: &&FlowTotal| a.behind.due.rounds.total_cmp(&b.behind.due.rounds);
-    let Some(worst) = run.flows.iter().filter(starves).max_by(by_rounds) else { return String::new() };
+    let unexplained = |flow: &FlowTotal| (flow.behind.due.rounds - ROUNDS) * flow.behind.due.round_s;
+    let worst = run.flows.iter().filter(starves).max_by(|a, b| unexplained(a).total_cmp(&unexplained(b)));
+    let Some(worst) = worst else { return String::new() };
     let due = match run.promises.as_slice() {
         [(_, part)] if (f64::MIN_POSITIVE..1.0).contains(part) => format!("what alpha={part} promises"),
         _ => "its fair share".into(),
