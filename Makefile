@@ -79,6 +79,8 @@ lab-run:
 	$(LAB) gateway --predict
 	$(LAB) tcp-drq
 	$(LAB) tcp-drq --set lab.ecn=false
+	$(LAB) gateway-real
+	target/release/dovetail lab flood --name make
 
 # Coverage-guided; needs a nightly compiler and cargo-fuzz, which nothing else does. New inputs go to fuzz/found.
 FUZZ = cargo +nightly fuzz run --sanitizer none operations

@@ -10,7 +10,7 @@ use dovetail_dataplane::control::DEFAULT_SOCKET;
 use dovetail_lab::MTUS;
 use dovetail_sched::Spec;
 use dovetail_trace::{MAX_FLOWS, MAX_PACKETS};
-use dovetail_units::{BitRate, Duration};
+use dovetail_units::{BitRate, Bytes, Duration, PacketRate};
 use dovetail_wire::KeyKind;
 
 const RUN_EXAMPLES: &str = "Examples:
@@ -43,6 +43,7 @@ const RUN_LAB_EXAMPLES: &str = "Examples:
   dovetail lab run
   dovetail lab run click --json
   dovetail lab run my-scenario.toml --set lab.ecn=false
+  dovetail lab run gateway-real
 
 A lab is made of network namespaces, which needs root.";
 
@@ -277,6 +278,8 @@ pub enum Lab {
     Run(RunLab),
     /// Treat the middlebox badly (overload, faults, reloads, interfaces that go down) and say whether it held up
     Soak(Soak),
+    /// Flood the live middlebox with false addresses, and say what honest flows keep, scheduler by scheduler
+    Flood(FloodLab),
     /// Print a step as a scenario for dovetail run: same flows, same box, and what its modules cost here
     Predict(Predict),
     /// Remove a lab, or what is left of it, and end the processes in it
@@ -299,6 +302,9 @@ pub struct Up {
     /// Switch ECN off for TCP connections
     #[arg(long)]
     pub no_ecn: bool,
+    /// Client and server compute checksums themselves, as a box on AF_XDP needs it
+    #[arg(long)]
+    pub no_offloads: bool,
 }
 
 /// `dovetail lab soak`.
@@ -312,11 +318,41 @@ pub struct Soak {
     pub duration: Duration,
 }
 
+/// `dovetail lab flood`.
+#[derive(Args, Debug)]
+pub struct FloodLab {
+    /// A scheduler; may be given several times [default: the control, and what shares the link or both resources]
+    #[arg(short, long = "scheduler", value_name = "SPEC", value_parser = scheduler)]
+    pub schedulers: Vec<Spec>,
+    /// New flows per second; by default 10^6 in a minute
+    #[arg(long, value_name = "RATE", default_value = "16667 pps")]
+    pub rate: PacketRate,
+    /// Packets of each
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=100_u32), allow_negative_numbers = true)]
+    pub packets: u32,
+    /// Length of their frames
+    #[arg(long, value_name = "BYTES", default_value = "250 B")]
+    pub frame: Bytes,
+    /// For how long it is measured, scheduler by scheduler
+    #[arg(long = "for", value_name = "TIME", default_value = "5 s", value_parser = at_least_a_second)]
+    pub duration: Duration,
+    /// Name of the lab: a-z, 0-9 and -
+    #[arg(long, value_name = "NAME", default_value = "flood")]
+    pub name: String,
+    /// Override a key of the box (scenarios/lab/flood-box.toml), such as flows.most=4096; may be given several times
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `dovetail lab run`.
 #[derive(Args, Debug)]
 #[command(after_help = RUN_LAB_EXAMPLES)]
 pub struct RunLab {
-    /// A scenario (TOML), or starving-tunnel, click, elephants, gateway or tcp-drq, which come with the program
+    /// A scenario (TOML), or starving-tunnel, click, elephants, gateway, tcp-drq or gateway-real, which come with the
+    /// program
     #[arg(value_name = "SCENARIO", default_value = "starving-tunnel")]
     pub scenario: String,
     /// Name of the lab: a-z, 0-9 and -

@@ -83,7 +83,8 @@ fn family(width: u16) -> String {
         "published",
     ];
     let row = |e: &Entry| {
-        let (brief, per_packet, longest) = (e.brief, e.complexity.replace("log ", LOG), longest_in_short(e));
+        let (brief, per_packet, longest) =
+            (e.brief, e.complexity.replace("log ", LOG), e.brief.longest_call.replace("log ", LOG));
         let facts = [e.name, brief.fairness, e.shared_resources(), e.weights.name(), &per_packet, &longest];
         let facts = facts.into_iter().chain([brief.work_conserving, brief.costs_ahead, brief.paper]);
         facts.map(String::from).collect()
@@ -99,7 +100,9 @@ fn family(width: u16) -> String {
     }
     let (composed, networks) = (composition::note(), composition::network_note());
     let per_packet = match header.contains(&"longest call") {
-        true => "per packet, longest call: with n busy flows; the first on average, the second for any single call",
+        true => {
+            "per packet, longest call: with n busy flows, x packets of a loop; the first on average, the second for any single call"
+        }
         false => "per packet: n backlogged flows",
     };
     let notes = [
@@ -113,12 +116,6 @@ fn family(width: u16) -> String {
     ];
     let notes = notes.map(|note| wrapped(note, width)).join("\n");
     format!("{}\n\n{notes}", table(&header, header.len(), rows, width))
-}
-
-/// The longest call without what comes after its order of magnitude.
-fn longest_in_short(entry: &Entry) -> String {
-    let order = entry.worst_call.split([';', ':', ',']).next().unwrap_or_default();
-    order.replace("log ", LOG)
 }
 
 /// What a flow gains by playing: in a line, and one more for each strategy by which it is more than usual.

@@ -69,21 +69,34 @@ impl What {
         }
     }
 
-    /// What to do about it, where `name` is the interface.
+    /// What to do about it, where `name` is the interface, with what is to be known of it.
     pub fn remedy(self, name: &str) -> String {
+        match self {
+            Self::Oversize => format!(
+                "{}, and at the other end of a veth (they are longer than {LONGEST} bytes, as offloads make them, or an MTU)",
+                self.brief_remedy(name)
+            ),
+            Self::Missed => format!("{} (its ring was full before it looked)", self.brief_remedy(name)),
+            Self::TooLong => format!("a greater MTU (ip link set {name} mtu N), or a smaller one where they come from"),
+            Self::Full => format!("the interface takes less than link.rate: {}", self.brief_remedy(name)),
+            Self::Short => format!("frames without a link header, or no packets: {}", self.brief_remedy(name)),
+            Self::Refused => format!("a filter may drop them: {}", self.brief_remedy(name)),
+            Self::Link(_) | Self::Down => self.brief_remedy(name),
+        }
+    }
+
+    /// The same in few words.
+    pub fn brief_remedy(self, name: &str) -> String {
         match self {
             Self::Link(Silent::Down) | Self::Down => format!("ip link set {name} up"),
             Self::Link(Silent::NoCarrier) => "look at the cable and at its other end".into(),
             Self::Link(Silent::Gone) => "start the box again when it is back".into(),
-            Self::Oversize => format!(
-                "ethtool -K {name} gro off lro off tso off gso off, and at the other end of a veth (they are longer \
-                 than {LONGEST} bytes, as offloads make them, or an MTU)"
-            ),
-            Self::Missed => "give the box a core of its own, or less to do (its ring was full before it looked)".into(),
-            Self::TooLong => format!("a greater MTU (ip link set {name} mtu N), or a smaller one where they come from"),
-            Self::Full => format!("the interface takes less than link.rate: tc qdisc show dev {name}"),
-            Self::Short => "frames without a link header, or no packets: look at who sends them".into(),
-            Self::Refused => format!("a filter may drop them: tc filter show dev {name} egress"),
+            Self::Oversize => format!("ethtool -K {name} gro off lro off tso off gso off"),
+            Self::Missed => "give the box a core of its own, or less to do".into(),
+            Self::TooLong => format!("ip link set {name} mtu N"),
+            Self::Full => format!("tc qdisc show dev {name}"),
+            Self::Short => "look at who sends them".into(),
+            Self::Refused => format!("tc filter show dev {name} egress"),
         }
     }
 }
@@ -96,6 +109,16 @@ impl Trouble {
         match what {
             What::Link(_) => format!("port {port} ({name}): {words}: {remedy}"),
             _ => format!("port {port} ({name}): {amount} {words}: {remedy}"),
+        }
+    }
+
+    /// The same where there is little room.
+    pub fn brief_line(&self, amount: &str) -> String {
+        let Self { name, what, .. } = self;
+        let (words, remedy) = (what.words(), what.brief_remedy(name));
+        match what {
+            What::Link(_) => format!("{name}: {words}: {remedy}"),
+            _ => format!("{name}: {amount} {words}: {remedy}"),
         }
     }
 }

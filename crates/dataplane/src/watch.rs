@@ -33,6 +33,8 @@ pub mod target {
     pub const DROP: &str = "drop";
     /// What is changed while the box runs.
     pub const CONTROL: &str = "control";
+    /// What modules write down for the next box.
+    pub const STATE: &str = "state";
     /// Accounts that do not come out.
     pub const ACCOUNT: &str = "account";
 }

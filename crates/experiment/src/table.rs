@@ -31,11 +31,12 @@ pub fn table(header: &[&str], texts: usize, rows: Vec<Vec<String>>, width: u16) 
         table.add_row(row.into_iter().enumerate().map(aligned));
     }
     for (i, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, if i + 1 < header.len() { GAP } else { 0 }));
+        let gap = if i + 1 < header.len() { GAP } else { 0 };
+        column.set_padding((0, gap));
         if i == 0 || i >= texts {
             column.set_constraint(ColumnConstraint::ContentWidth);
         } else if room {
-            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(words[i] + GAP)));
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(words[i] + gap)));
         }
     }
     table

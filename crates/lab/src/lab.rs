@@ -39,12 +39,46 @@ pub struct Options {
     pub congestion_control: String,
     /// Whether connections use ECN (RFC 3168).
     pub ecn: bool,
+    /// Whether client and server ask each other for their addresses (ARP and neighbour discovery), as in life, and tell
+    /// of what multicast they hear; else they know, and nothing is on the wire but traffic.
+    pub neighbours: Neighbours,
+    /// What the interfaces of client and server leave to their cards.
+    pub offloads: Offloads,
+}
+
+/// Whether client and server have to find each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Neighbours {
+    /// They have.
+    #[default]
+    Found,
+    /// They know each other's MAC address.
+    Known,
+}
+
+/// What interfaces leave to cards. A veth has none: what is left to it comes to the box as it is. The box's own
+/// interfaces are as the kernel sets them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Offloads {
+    /// All that the kernel sets and a box on packet sockets can bear: transport checksums, but not the cutting of
+    /// segments, which would be longer than any frame.
+    #[default]
+    Checksums,
+    /// Nothing, as AF_XDP needs it.
+    Off,
 }
 
 impl Default for Options {
-    /// `lab`, 1500 bytes, Reno, ECN.
+    /// `lab`, 1500 bytes, Reno, ECN, as in life.
     fn default() -> Self {
-        Self { name: "lab".into(), mtu: 1500, congestion_control: "reno".into(), ecn: true }
+        Self {
+            name: "lab".into(),
+            mtu: 1500,
+            congestion_control: "reno".into(),
+            ecn: true,
+            neighbours: Neighbours::Found,
+            offloads: Offloads::Checksums,
+        }
     }
 }
 
@@ -75,8 +109,8 @@ impl Lab {
         lab.enter(Place::Box, || {
             // The box's own kernel shall neither say anything nor answer.
             write_setting("net/ipv6/conf/all/disable_ipv6", "1")?;
-            configure_interface("client", options.mtu)?;
-            configure_interface("server", options.mtu)
+            set_up("client", options.mtu)?;
+            set_up("server", options.mtu)
         })?;
         lab.enter(Place::Client, || configure_end(options, (CLIENT_V4, CLIENT_V6), (SERVER_V4, SERVER_V6), MACS[3]))?;
         lab.enter(Place::Server, || configure_end(options, (SERVER_V4, SERVER_V6), (CLIENT_V4, CLIENT_V6), MACS[0]))?;
@@ -173,6 +207,17 @@ impl Lab {
         })
     }
 
+    /// Two interfaces more in the box that are each other's cable.
+    ///
+    /// # Errors
+    /// A name is taken, or the kernel refuses.
+    pub fn cable(&self, one: &str, other: &str, mtu: u16) -> Result<(), LabError> {
+        let up = |name: &str| format!("link set {name} mtu {mtu} txqueuelen 1000 up\n");
+        self.enter(Place::Box, || {
+            ip_batch(&format!("link add {one} type veth peer name {other}\n{}{}", up(one), up(other)))
+        })
+    }
+
     /// Two veth pairs, made inside the namespaces: nothing ever appears in that of the caller.
     fn connect(&self) -> Result<(), LabError> {
         let [client, inside, server] = Place::ALL.map(|place| self.namespace(place));
@@ -221,8 +266,7 @@ pub(crate) fn write_setting(path: &str, value: &str) -> Result<(), LabError> {
     std::fs::write(format!("/proc/sys/{path}"), value).map_err(LabError::system(format!("set {path} to {value}")))
 }
 
-fn configure_interface(interface: &str, mtu: u16) -> Result<(), LabError> {
-    offload::switch_off(interface).map_err(LabError::system(format!("switch the offloads of {interface} off")))?;
+fn set_up(interface: &str, mtu: u16) -> Result<(), LabError> {
     ip_batch(&format!("link set lo up\nlink set {interface} mtu {mtu} txqueuelen 1000 up\n"))
 }
 
@@ -232,10 +276,12 @@ fn configure_end(
     (other_v4, other_v6): (Ipv4Addr, Ipv6Addr),
     other_mac: &str,
 ) -> Result<(), LabError> {
-    // No link-local address, no router solicitation: nothing is on the wire but traffic.
-    write_setting("net/ipv6/conf/eth0/addr_gen_mode", "1")?;
-    write_setting("net/ipv6/conf/eth0/accept_ra", "0")?;
-    write_setting("net/ipv6/conf/eth0/router_solicitations", "0")?;
+    if options.neighbours == Neighbours::Known {
+        // No link-local address, no router solicitation.
+        write_setting("net/ipv6/conf/eth0/addr_gen_mode", "1")?;
+        write_setting("net/ipv6/conf/eth0/accept_ra", "0")?;
+        write_setting("net/ipv6/conf/eth0/router_solicitations", "0")?;
+    }
     set_congestion_control(&options.congestion_control)?;
     write_setting("net/ipv4/tcp_ecn", if options.ecn { "1" } else { "0" })?;
     // Else a connection whose first packet is lost, which is where those with data would be marked, would do without
@@ -243,13 +289,17 @@ fn configure_end(
     write_setting("net/ipv4/tcp_ecn_fallback", "0")?;
     // A connection shall not begin with what an earlier one has learnt.
     write_setting("net/ipv4/tcp_no_metrics_save", "1")?;
-    configure_interface("eth0", options.mtu)?;
-    ip_batch(&format!(
-        "address add {v4}/24 dev eth0\n\
-         address add {v6}/64 dev eth0 nodad\n\
-         neighbour replace {other_v4} lladdr {other_mac} dev eth0 nud permanent\n\
-         neighbour replace {other_v6} lladdr {other_mac} dev eth0 nud permanent\n"
-    ))
+    let switched = offload::switch_off("eth0", options.offloads);
+    switched.map_err(LabError::system("switch the offloads of eth0 off"))?;
+    set_up("eth0", options.mtu)?;
+    ip_batch(&format!("address add {v4}/24 dev eth0\naddress add {v6}/64 dev eth0 nodad\n"))?;
+    match options.neighbours {
+        Neighbours::Found => Ok(()),
+        Neighbours::Known => ip_batch(&format!(
+            "neighbour replace {other_v4} lladdr {other_mac} dev eth0 nud permanent\n\
+             neighbour replace {other_v6} lladdr {other_mac} dev eth0 nud permanent\n"
+        )),
+    }
 }
 
 /// Outside the first namespace only what the first one allows to everybody can be the default.

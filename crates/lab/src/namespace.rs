@@ -37,6 +37,15 @@ impl Place {
     /// All three.
     pub const ALL: [Self; 3] = [Self::Client, Self::Box, Self::Server];
 
+    /// The other end; the box has none.
+    pub fn other_end(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Box => Self::Box,
+            Self::Server => Self::Client,
+        }
+    }
+
     fn suffix(self) -> &'static str {
         match self {
             Self::Client => "-client",

@@ -1,19 +1,18 @@
-//! Turning off what interfaces do for the kernel. A veth hands over segments of 64 KB with checksums that nobody has
-//! computed; a box that forwards frames as they are would send them on like that, and TCP would never connect.
+//! Turning off what interfaces leave to their cards. A veth has none, and hands over segments of 64 KB with checksums
+//! that nobody has computed. A box on packet sockets computes these, and takes no frame that long.
 
 use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 
-/// linux/ethtool.h: ETHTOOL_SRXCSUM, ETHTOOL_STXCSUM, ETHTOOL_SSG, ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO.
-const SWITCHES: [(u32, &str); 6] = [
-    (0x15, "receive checksums"),
-    (0x17, "transmit checksums"),
-    (0x19, "scatter-gather"),
-    (0x1f, "TCP segmentation"),
-    (0x24, "segmentation"),
-    (0x2c, "receive merging"),
-];
+use crate::lab::Offloads;
+
+/// linux/ethtool.h: ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO.
+const SEGMENTS: [(u32, &str); 3] = [(0x1f, "TCP segmentation"), (0x24, "segmentation"), (0x2c, "receive merging")];
+
+/// ETHTOOL_SRXCSUM, ETHTOOL_STXCSUM, ETHTOOL_SSG.
+const CHECKSUMS: [(u32, &str); 3] =
+    [(0x15, "receive checksums"), (0x17, "transmit checksums"), (0x19, "scatter-gather")];
 
 /// `struct ethtool_value`.
 #[repr(C)]
@@ -22,10 +21,11 @@ struct EthtoolValue {
     data: u32,
 }
 
-/// Switch all offloads of an interface in the calling thread's namespace off.
-pub fn switch_off(interface: &str) -> io::Result<()> {
+/// Switch the offloads of an interface in the calling thread's namespace off, but for these.
+pub fn switch_off(interface: &str, but: Offloads) -> io::Result<()> {
     let socket = UdpSocket::bind(("127.0.0.1", 0))?;
-    for (command, what) in SWITCHES {
+    let also = if but == Offloads::Off { &CHECKSUMS[..] } else { &[] };
+    for &(command, what) in also.iter().chain(&SEGMENTS) {
         let set = set(&socket, interface, command);
         set.map_err(|e| io::Error::new(e.kind(), format!("{what} of {interface}: {e}")))?;
     }

@@ -70,7 +70,13 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "yes",
     costs: "when the next packet is tagged, and for a flow's first packet; corrected by measurement",
     paper: "Ghodsi, Sekar, Zaharia, Stoica, SIGCOMM 2012, section 3.1, after Egi et al.",
-    brief: Brief { fairness: "bottleneck time", work_conserving: "yes", costs_ahead: "no", paper: "SIGCOMM 2012" },
+    brief: Brief {
+        fairness: "bottleneck time",
+        longest_call: "O(log n)",
+        work_conserving: "yes",
+        costs_ahead: "no",
+        paper: "SIGCOMM 2012",
+    },
 };
 
 type FlowQueues<const M: usize, P> = Queues<M, P, SfqFlow, ()>;

@@ -102,6 +102,8 @@ pub struct Entry {
 pub struct Brief {
     /// What flows get equal parts of, at most some 17 characters: on how many resources is said apart.
     pub fairness: &'static str,
+    /// The longest call: the order of what is done at most, and how often, by [`worst_call`](Entry::worst_call).
+    pub longest_call: &'static str,
     /// Whether it is work conserving: `yes`, `no`, or under what condition.
     pub work_conserving: &'static str,
     /// Whether a packet's processing times must be known before it is served: `no`, `at head` of its queue, or `yes`,

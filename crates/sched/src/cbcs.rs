@@ -89,7 +89,13 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "yes",
     costs: "on arrival; corrected by measurement unless charge=estimated",
     paper: "Sabrina, Kanhere, Jha, IEEE TPDS 2007 (CBCS)",
-    brief: Brief { fairness: "total time", work_conserving: "yes", costs_ahead: "yes", paper: "TPDS 2007" },
+    brief: Brief {
+        fairness: "total time",
+        longest_call: "O(1) x 256",
+        work_conserving: "yes",
+        costs_ahead: "yes",
+        paper: "TPDS 2007",
+    },
 };
 
 /// A flow's credit counter.

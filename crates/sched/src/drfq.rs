@@ -100,6 +100,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Ghodsi et al., SIGCOMM 2012, section 5",
     brief: Brief {
         fairness: "dominant resource",
+        longest_call: "O(log n)",
         work_conserving: "if the window allows",
         costs_ahead: "no",
         paper: "SIGCOMM 2012",

@@ -72,7 +72,13 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "yes",
     costs: "at the head of the queue; corrected by measurement unless charge=estimated",
     paper: "Shreedhar, Varghese, SIGCOMM 1995; IEEE/ACM ToN 4(3), 1996",
-    brief: Brief { fairness: "processing time", work_conserving: "yes", costs_ahead: "at head", paper: "SIGCOMM 1995" },
+    brief: Brief {
+        fairness: "processing time",
+        longest_call: "O(1) x 256",
+        work_conserving: "yes",
+        costs_ahead: "at head",
+        paper: "SIGCOMM 1995",
+    },
 };
 
 /// A flow's deficit.

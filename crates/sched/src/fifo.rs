@@ -43,7 +43,7 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "yes",
     costs: "not needed",
     paper: "-",
-    brief: Brief { fairness: "none", work_conserving: "yes", costs_ahead: "no", paper: "-" },
+    brief: Brief { fairness: "none", longest_call: "O(1)", work_conserving: "yes", costs_ahead: "no", paper: "-" },
 };
 
 const fn without_limit(strategy: Strategy) -> Gain {

@@ -106,7 +106,13 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "nearly: it waits for packets in the pipeline",
     costs: "when a packet is served; corrected by measurement",
     paper: "Wang et al., INFOCOM 2014",
-    brief: Brief { fairness: "dominant resource", work_conserving: "nearly", costs_ahead: "no", paper: "INFOCOM 2014" },
+    brief: Brief {
+        fairness: "dominant resource",
+        longest_call: "O(1) x 64",
+        work_conserving: "nearly",
+        costs_ahead: "no",
+        paper: "INFOCOM 2014",
+    },
 };
 
 const ONE_PACKET: &str = "a turn is worth c, from L to 2 L by the weight, of which a rival that never has more than \

@@ -25,6 +25,7 @@
 
 extern crate alloc;
 
+mod anteroom;
 pub mod aqm;
 pub mod atfq;
 pub mod bottleneck;

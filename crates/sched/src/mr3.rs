@@ -94,7 +94,13 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "nearly: it waits for packets in the pipeline",
     costs: "when a packet is served; corrected by measurement",
     paper: "Wang et al., ICNP 2013",
-    brief: Brief { fairness: "dominant resource", work_conserving: "nearly", costs_ahead: "no", paper: "ICNP 2013" },
+    brief: Brief {
+        fairness: "dominant resource",
+        longest_call: "O(1) x 64",
+        work_conserving: "nearly",
+        costs_ahead: "no",
+        paper: "ICNP 2013",
+    },
 };
 
 /// Turns that flows in debt pass in one call, at most.

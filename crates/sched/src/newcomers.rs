@@ -31,3 +31,40 @@ impl Newcomers {
         spec.value(PARAMETER.name).map_or(Ok(Self::default()), |value| choice(PARAMETER.name, value, choices))
     }
 }
+
+/// R: up to where new flows have been served in a virtual time, and where the next one begins there. New is a flow that
+/// is set up while packets wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Newest {
+    newcomers: Newcomers,
+    reached: u128,
+    /// The epoch that this is of.
+    epoch: u64,
+}
+
+impl Newest {
+    /// With new flows that stand so.
+    pub(crate) fn new(newcomers: Newcomers) -> Self {
+        Self { newcomers, reached: 0, epoch: 0 }
+    }
+
+    /// Whether a flow is new that is set up while so many packets wait.
+    pub(crate) fn is_new(&self, packets: u64) -> bool {
+        self.newcomers == Newcomers::Pay && packets > 0
+    }
+
+    /// Where a new flow begins at this virtual time.
+    pub(crate) fn start(&self, virtual_time: u128, epoch: u64) -> u128 {
+        if self.epoch == epoch { self.reached.max(virtual_time) } else { virtual_time }
+    }
+
+    /// A new flow, or one that is removed, was served up to there; whether that counts.
+    pub(crate) fn reach(&mut self, finish: u128, epoch: u64) -> bool {
+        let pays = self.newcomers == Newcomers::Pay;
+        if pays {
+            self.reached = if self.epoch == epoch { self.reached.max(finish) } else { finish };
+            self.epoch = epoch;
+        }
+        pays
+    }
+}

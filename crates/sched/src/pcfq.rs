@@ -88,7 +88,13 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "yes",
     costs: "on arrival; corrected by measurement in the next tag unless charge=estimated",
     paper: "Sabrina, Kanhere, Jha, IEEE TPDS (PCFQ)",
-    brief: Brief { fairness: "total time", work_conserving: "yes", costs_ahead: "yes", paper: "Sabrina et al." },
+    brief: Brief {
+        fairness: "total time",
+        longest_call: "O(log n)",
+        work_conserving: "yes",
+        costs_ahead: "yes",
+        paper: "Sabrina et al.",
+    },
 };
 
 /// How virtual time passes.

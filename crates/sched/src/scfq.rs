@@ -58,7 +58,13 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "yes",
     costs: "at the head of the queue; corrected by measurement in the next tag unless charge=estimated",
     paper: "Golestani, INFOCOM 1994",
-    brief: Brief { fairness: "processing time", work_conserving: "yes", costs_ahead: "at head", paper: "INFOCOM 1994" },
+    brief: Brief {
+        fairness: "processing time",
+        longest_call: "O(log n)",
+        work_conserving: "yes",
+        costs_ahead: "at head",
+        paper: "INFOCOM 1994",
+    },
 };
 
 type FlowQueues<const M: usize, P> = Queues<M, P, FinishTags, ()>;

@@ -70,7 +70,13 @@ pub const ENTRY: Entry = Entry {
     costs: "when the next packet is tagged, and for a flow's first packet; corrected by measurement unless \
         charge=estimated",
     paper: "Goyal, Vin, Cheng, IEEE/ACM ToN 5(5), 1997",
-    brief: Brief { fairness: "processing time", work_conserving: "yes", costs_ahead: "no", paper: "ToN 1997" },
+    brief: Brief {
+        fairness: "processing time",
+        longest_call: "O(log n)",
+        work_conserving: "yes",
+        costs_ahead: "no",
+        paper: "ToN 1997",
+    },
 };
 
 /// Flows that [`Sfq::restart`] leaves without tags get them so many at a time.

@@ -69,6 +69,12 @@ pub fn virtual_time(nanos: i64, weight: Weight, part: u32) -> (i128, u32) {
     }
 }
 
+/// The time of which `ticks` is the virtual time at this weight, in whole nanoseconds; below 2^64.
+pub fn nanos(ticks: u128, weight: Weight) -> u64 {
+    let nanos = ticks.saturating_mul(u128::from(weight.as_milli())) / PER_NANO as u128;
+    u64::try_from(nanos).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,15 +6,16 @@
 //!
 //! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link).
 //!   `charge` = what a flow pays in the end, and V counts as work: `measured` (default) or `estimated`.
+//!   `newcomers` = `pay` (default) or, as published, `free`: see below.
 //! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(log n) amortised for n backlogged flows.
-//! * Longest call: O(log n), up to [`most_events`](crate::one_resource::most_events) flows that cease to count in W
+//! * Longest call: O(log n), up to [`most_events`] flows that cease to count in W
 //!   (256 of few, 16 of 10^6), and as many whose first packets come to their starts. Flows that still count make V
 //!   slower, not below what the guarantees need. Packets beyond that are looked at by the next calls in the order of
 //!   their starts: where E come to them at once, up to E / (most - 1) packets may go first.
-//! * A flow can gain: without limit by a new flow for every tiny packet, while the old ones stay: each counts in W
-//!   until V comes to its F; with ever more of them V hardly moves. Flows that are removed count no longer: removing
-//!   and adding gains at most 1.06, by search.
+//! * A flow can gain nothing, whatever it plays: at most 1.05 by search. As published (`newcomers=free`), without limit
+//!   by a new flow for every tiny packet: each counts in W until V comes to its F; with ever more of them V hardly
+//!   moves.
 //! * Guarantees at a resource that is never kept waiting, with r_i = w_i / (sum of the weights of all flows), s_i the
 //!   longest time of a packet of flow i and L of any: a packet that arrives when its flow has work Q in the system, its
 //!   own included, ends at most Q/r_i + s_i/r_i + L - s_i later (worst-case fair); it ends at most L after it does at a
@@ -34,6 +35,10 @@
 //! Served is, of the first packets with S <= V, the one with the smallest F; ties go to the flow with the lowest index.
 //!
 //! Differences from the paper, with reasons:
+//! * A *new* flow, which is set up while packets wait, has no S below R before V has come to its F once; R is the
+//!   largest F of a packet that was the last one of a new flow, or of a flow that is removed. So a stream of new flows
+//!   has the tags of one flow that is backlogged throughout. A packet of a new flow may end later than the guarantee
+//!   says, by what it takes V to come to R.
 //! * Weights need not add up to one: W is the sum of the weights of the flows that wait or whose F is still ahead of V.
 //!   Others are not owed anything now. The guarantees hold as if W were always the sum over all flows, which it never
 //!   exceeds.
@@ -48,7 +53,7 @@ use dovetail_units::{ResourceVec, Time, Weight};
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge::{self, Charge};
 use crate::contract::FlowConfig;
-use crate::gain::{Gain, Strategy};
+use crate::newcomers::{self, Newcomers, Newest};
 use crate::one_resource::{FluidClock, RESOURCE, charged, most_events, resource};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{Queues, TagHeap};
@@ -62,25 +67,24 @@ pub const ENTRY: Entry = Entry {
     summary: "Worst-case fair weighted fair queueing of one resource",
     shares: "equal time by weight on one resource, never early and never more than a packet late",
     resources: Resources::Any,
-    parameters: &[RESOURCE, charge::PARAMETER],
+    parameters: &[RESOURCE, charge::PARAMETER, newcomers::PARAMETER],
     complexity: "O(log n)",
     worst_call: "O(log n) and up to 2 * 256 flows that end or start, 2 * 16 with 10^6 flows; later calls do the rest",
-    gains: &[
-        Gain { strategy: Strategy::NewFlows, most: f64::INFINITY, reason: TINY },
-        Gain { strategy: Strategy::SmallFirst, most: 3.1, reason: "by search; as new flows" },
-        Gain { strategy: Strategy::RemoveAndAdd, most: 1.06, reason: "by search" },
-    ],
+    gains: &[],
     guarantee: "a packet of a flow with work Q in the system ends within (Q + s_i)/r_i + L - s_i; r_i = w_i / sum of \
         all w",
     weights: Weights::Shared,
     work_conserving: "yes",
     costs: "at the head of the queue; corrected by measurement in the next tag unless charge=estimated",
     paper: "Bennett, Zhang, IEEE/ACM ToN 5(5), 1997",
-    brief: Brief { fairness: "GPS, never early", work_conserving: "yes", costs_ahead: "at head", paper: "ToN 1997" },
+    brief: Brief {
+        fairness: "GPS, never early",
+        longest_call: "O(log n) x 512",
+        work_conserving: "yes",
+        costs_ahead: "at head",
+        paper: "ToN 1997",
+    },
 };
-
-/// Why new flows gain.
-const TINY: &str = "old flows count until V comes to their last tags: ever new flows of tiny packets slow V down";
 
 /// A flow's tags.
 #[derive(Clone, Copy, Debug, Default)]
@@ -91,6 +95,8 @@ pub struct Wf2qPlusFlow {
     floor: u128,
     /// Finish tag of the first waiting packet, by its estimated time.
     head_finish: Tag,
+    /// Whether it was set up while packets waited, and V has not come to its F since.
+    is_new: bool,
     /// The epoch of the clock that these are of.
     epoch: u64,
 }
@@ -104,6 +110,8 @@ pub struct Wf2qPlus {
     charge: Charge,
     /// V, and the flows that are owed service or had it early.
     clock: FluidClock,
+    /// R.
+    newest: Newest,
     /// Work of packets handed out that V does not count yet, in nanoseconds; negative after they took less than was
     /// counted.
     pending: i64,
@@ -118,12 +126,13 @@ pub struct Wf2qPlus {
 }
 
 impl Wf2qPlus {
-    /// Of this resource, charging so.
-    pub fn new(resource: usize, charge: Charge) -> Self {
+    /// Of this resource, charging so, and with new flows that stand so.
+    pub fn new(resource: usize, charge: Charge, newcomers: Newcomers) -> Self {
         Self {
             resource,
             charge,
             clock: FluidClock::default(),
+            newest: Newest::new(newcomers),
             pending: 0,
             settled: Time::ZERO,
             early: TagHeap::default(),
@@ -133,7 +142,7 @@ impl Wf2qPlus {
     }
 
     pub(crate) fn from_spec<const M: usize>(spec: &Spec) -> Result<Self, SpecError> {
-        Ok(Self::new(resource::<M>(spec)?, Charge::from_spec(spec)?))
+        Ok(Self::new(resource::<M>(spec)?, Charge::from_spec(spec)?, Newcomers::from_spec(spec)?))
     }
 
     /// For tests: a call looks at so many flows.
@@ -185,7 +194,7 @@ impl Wf2qPlus {
         let (state, epoch) = (&mut queues.flow_mut(flow).state, self.clock.epoch());
         if state.epoch != epoch {
             let past = Tag::at(self.clock.virtual_time());
-            *state = Wf2qPlusFlow { finish: past, floor: 0, head_finish: past, epoch };
+            *state = Wf2qPlusFlow { finish: past, floor: 0, head_finish: past, epoch, ..*state };
         }
         state
     }
@@ -199,14 +208,22 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
         config.weights()[self.resource]
     }
 
+    fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
+        queues.flow_mut(flow).state.is_new = self.newest.is_new(queues.packets());
+    }
+
     fn stamp(&mut self, _now: Time) {}
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         if queues.flow(flow).head != slot {
             return;
         }
-        let virtual_time = self.clock.virtual_time();
-        self.tags(flow, queues).floor = virtual_time;
+        let (virtual_time, epoch) = (self.clock.virtual_time(), self.clock.epoch());
+        let state = &mut queues.flow_mut(flow).state;
+        // V has come to the F of its last packet, if there was one.
+        state.is_new &= state.head_finish.ticks() == 0 || self.clock.end(flow).is_some();
+        let start = if state.is_new { self.newest.start(virtual_time, epoch) } else { virtual_time };
+        self.tags(flow, queues).floor = start;
         self.clock.join(flow, queues.flow(flow).weight());
         self.place_head(flow, queues);
     }
@@ -236,6 +253,9 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
         record.state.floor = 0;
         if record.packets == 0 {
             self.clock.end_at(flow, record.state.finish.ticks(), record.weight(), true);
+            if record.state.is_new {
+                self.newest.reach(record.state.finish.ticks(), self.clock.epoch());
+            }
         }
         self.place_head(flow, queues);
         ([0; M], 0)
@@ -284,6 +304,8 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
 
     fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         if queues.flow(flow).packets > 0 || self.clock.end(flow).is_some() {
+            let finish = self.tags(flow, queues).finish.ticks();
+            self.newest.reach(finish, self.clock.epoch());
             self.clock.leave(flow, queues.flow(flow).weight());
         }
         self.early.remove(flow);

@@ -6,6 +6,7 @@
 //!
 //! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link).
 //!   `charge` = what a flow pays in the end, and GPS serves: `measured` (default) or `estimated`.
+//!   `newcomers` = `pay` (default) or, as published, `free`: see below.
 //! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(log n) amortised for n backlogged flows.
 //! * Longest call: O(log n) and the ends of flows in GPS that came since the last one, up to 256 of few flows and 16 of
@@ -15,11 +16,10 @@
 //! * Guarantees: with times known and the resource never kept waiting, every packet finishes at most one longest packet
 //!   time after it does in GPS (Parekh, Gallager, Theorem 1), and the most by which GPS has lagged. It may finish far
 //!   earlier.
-//! * A flow can gain: without limit by a new flow for every tiny packet, while the old ones stay. In GPS each of them
-//!   is still owed a share when its packet has long been served; with ever more of them V hardly moves, and the next
-//!   new flow's F is before the F of all who wait. Flows that are removed count no longer: removing and adding gains at
-//!   most 1.05, by search.
-//! * Times must be known in advance. Wrong ones are corrected in the flow's next tag and in GPS, unless
+//! * A flow can gain nothing, whatever it plays: at most 1.05 by search. As published (`newcomers=free`), without limit
+//!   by a new flow for every tiny packet: in GPS each of them is still owed a share when its packet has long been
+//!   served; with ever more of them V hardly moves, and the next new flow's F is before the F of all who wait.
+//! * Times must be known in advance; wrong ones are corrected in the flow's next tag and in GPS, unless
 //!   `charge=estimated`.
 //! * Example: `wfq`, `wfq:resource=0`, `wfq:charge=estimated`.
 //!
@@ -34,6 +34,10 @@
 //! serves are kept by the tags of their last packets, at which they leave it; they are not the flows that wait here.
 //!
 //! Differences from the paper, with reasons:
+//! * A *new* flow, which is set up while packets wait, has no F below R before its packets in GPS have ended once; R is
+//!   the largest F of a packet that was the last one of a new flow, or of a flow that is removed. So a stream of new
+//!   flows has the tags of one flow that is backlogged throughout. GPS serves them from V on, as published. A packet
+//!   of a new flow may finish later than the guarantee says, by R - V in GPS.
 //! * V is held, not set to zero, while GPS is idle. All finish tags are then at most V: no flow has credit or debt.
 //! * GPS runs in real time at the resource's full speed. Where another resource is the bottleneck GPS is ahead of the
 //!   packets, and order tends to order of arrival: a weakness of WFQ at a resource that is not always available.
@@ -45,7 +49,7 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge::{self, Charge};
 use crate::contract::FlowConfig;
-use crate::gain::{Gain, Strategy};
+use crate::newcomers::{self, Newcomers, Newest};
 use crate::one_resource::{FluidClock, RESOURCE, charged, resource};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{NIL, Queues, TagHeap};
@@ -58,25 +62,23 @@ pub const ENTRY: Entry = Entry {
     summary: "Weighted fair queueing of one resource by exact GPS",
     shares: "equal time by weight on one resource, in the order in which packets finish in GPS",
     resources: Resources::Any,
-    parameters: &[RESOURCE, charge::PARAMETER],
+    parameters: &[RESOURCE, charge::PARAMETER, newcomers::PARAMETER],
     complexity: "O(log n)",
     worst_call: "O(log n) and up to 256 ends of flows in GPS, 16 with 10^6 flows; later calls do the rest",
-    gains: &[
-        Gain { strategy: Strategy::NewFlows, most: f64::INFINITY, reason: TINY },
-        Gain { strategy: Strategy::SmallFirst, most: f64::INFINITY, reason: TINY },
-        Gain { strategy: Strategy::RemoveAndAdd, most: 1.1, reason: "by search" },
-    ],
+    gains: &[],
     guarantee: "every packet finishes at most one longest packet time after its finish in GPS",
     weights: Weights::Shared,
     work_conserving: "yes",
     costs: "on arrival; corrected by measurement in the next tag unless charge=estimated",
     paper: "Parekh, Gallager, IEEE/ACM ToN 1(3), 1993",
-    brief: Brief { fairness: "GPS", work_conserving: "yes", costs_ahead: "yes", paper: "ToN 1993" },
+    brief: Brief {
+        fairness: "GPS",
+        longest_call: "O(log n) x 256",
+        work_conserving: "yes",
+        costs_ahead: "yes",
+        paper: "ToN 1993",
+    },
 };
-
-/// Why new flows gain.
-const TINY: &str =
-    "the fluid still serves old flows when their packets have left: ever new flows of tiny packets slow its time down";
 
 /// A flow's tags, and where GPS stands with it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,6 +89,8 @@ pub struct WfqFlow {
     head_finish: Tag,
     /// Finish tag of the flow's last packet, waiting or served: GPS is done with the flow when V reaches it.
     last: Tag,
+    /// Whether it was set up while packets waited, and has not ended in GPS since.
+    is_new: bool,
     /// The epoch of the clock that these are of.
     epoch: u64,
 }
@@ -100,6 +104,8 @@ pub struct Wfq {
     charge: Charge,
     /// V, and the flows backlogged in GPS.
     gps: FluidClock,
+    /// R.
+    newest: Newest,
     /// Until when GPS has run, or lags behind.
     settled: Time,
     /// Flows with waiting packets by the finish tags of the first.
@@ -107,14 +113,14 @@ pub struct Wfq {
 }
 
 impl Wfq {
-    /// Of this resource, charging so.
-    pub fn new(resource: usize, charge: Charge) -> Self {
+    /// Of this resource, charging so, and with new flows that stand so.
+    pub fn new(resource: usize, charge: Charge, newcomers: Newcomers) -> Self {
         let (gps, heads) = (FluidClock::default(), TagHeap::default());
-        Self { resource, charge, gps, settled: Time::ZERO, heads }
+        Self { resource, charge, gps, newest: Newest::new(newcomers), settled: Time::ZERO, heads }
     }
 
     pub(crate) fn from_spec<const M: usize>(spec: &Spec) -> Result<Self, SpecError> {
-        Ok(Self::new(resource::<M>(spec)?, Charge::from_spec(spec)?))
+        Ok(Self::new(resource::<M>(spec)?, Charge::from_spec(spec)?, Newcomers::from_spec(spec)?))
     }
 
     /// For tests: GPS is done with so many flows in a call.
@@ -142,7 +148,7 @@ impl Wfq {
         let (state, epoch) = (&mut queues.flow_mut(flow).state, self.gps.epoch());
         if state.epoch != epoch {
             let past = Tag::at(self.gps.virtual_time());
-            *state = WfqFlow { finish: past, head_finish: past, last: past, epoch };
+            *state = WfqFlow { finish: past, head_finish: past, last: past, epoch, ..*state };
         }
         state
     }
@@ -178,12 +184,22 @@ impl<const M: usize> Discipline<M> for Wfq {
         config.weights()[self.resource]
     }
 
+    fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
+        queues.flow_mut(flow).state.is_new = self.newest.is_new(queues.packets());
+    }
+
     fn stamp(&mut self, _now: Time) -> u128 {
         self.gps.virtual_time()
     }
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         let cost = queues.slot(slot).cost[self.resource];
+        let state = &mut queues.flow_mut(flow).state;
+        // Its last packet, if there was one, has ended in GPS.
+        state.is_new &= state.last.ticks() == 0 || self.gps.end(flow).is_some();
+        if state.is_new && queues.flow(flow).head == slot {
+            *queues.stamp_mut(slot) = self.newest.start(self.gps.virtual_time(), self.gps.epoch());
+        }
         let last = self.tags(flow, queues).last.at_least(self.gps.virtual_time());
         let last = last.moved(charged(cost), queues.flow(flow).weight());
         self.set_last(flow, last, queues);
@@ -208,6 +224,10 @@ impl<const M: usize> Discipline<M> for Wfq {
     ) -> ([u64; M], u32) {
         let state = &mut queues.flow_mut(flow).state;
         state.finish = state.head_finish;
+        let (is_new, finish) = (state.is_new, state.finish.ticks());
+        if is_new && queues.flow(flow).packets == 0 {
+            self.newest.reach(finish, self.gps.epoch());
+        }
         self.place_head(flow, queues);
         ([0; M], 0)
     }
@@ -254,8 +274,19 @@ impl<const M: usize> Discipline<M> for Wfq {
 
     fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.heads.remove(flow);
+        let WfqFlow { finish, last, .. } = *self.tags(flow, queues);
+        let counts = self.newest.reach(finish.ticks(), self.gps.epoch());
         if self.gps.end(flow).is_some() {
-            self.gps.leave(flow, queues.flow(flow).weight());
+            let weight = queues.flow(flow).weight();
+            let some = |slot: u32| Some(slot).filter(|&slot| slot != NIL);
+            let slots = core::iter::successors(some(queues.flow(flow).head), |&slot| some(queues.slot(slot).next));
+            let times = slots.map(|slot| charged(queues.slot(slot).cost[self.resource]));
+            let waiting = times.fold(0, i64::saturating_add);
+            if counts {
+                self.gps.abandon(flow, last.moved(-waiting.min(1 << 61), weight).ticks(), weight);
+            } else {
+                self.gps.leave(flow, weight);
+            }
         }
     }
 

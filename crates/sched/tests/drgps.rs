@@ -202,16 +202,20 @@ fn a_new_weight_holds_for_what_is_left_of_the_head_packet() {
 
 #[test]
 fn a_removed_flow_leaves_its_share_to_the_others() {
-    // Packets of 12 at half speed. B goes at 12: A's first packet has 6 left and ends at 18, the second at 30.
-    let mut fluid = Entrance::<1>::new("drgps");
-    let [a, b] = [fluid.flow(1000), fluid.flow(1000)];
-    fluid.offer(a, [12], 3);
-    fluid.offer(b, [12], 3);
-    fluid.run(12, false);
-    let (mut dropped, gone) = (0, fluid.flows[b]);
-    fluid.scheduler.remove_flow(fluid.now, gone, &mut |_| dropped += 1).unwrap();
-    fluid.run(u64::MAX, false);
-    assert_eq!((fluid.entered.as_slice(), dropped), (&[(a, 0), (b, 0), (a, 18), (a, 30)][..], 2));
+    // Packets of 12 at half speed. B goes at 12, when half of its first packet, which was handed out, is left: the fluid
+    // works that off until 18, or drops it, as published. A's first packet has 6 left too, the second takes 12.
+    for (spec, entered) in [("drgps", [24, 36]), ("drgps:newcomers=free", [18, 30])] {
+        let mut fluid = Entrance::<1>::new(spec);
+        let [a, b] = [fluid.flow(1000), fluid.flow(1000)];
+        fluid.offer(a, [12], 3);
+        fluid.offer(b, [12], 3);
+        fluid.run(12, false);
+        let (mut dropped, gone) = (0, fluid.flows[b]);
+        fluid.scheduler.remove_flow(fluid.now, gone, &mut |_| dropped += 1).unwrap();
+        fluid.run(u64::MAX, false);
+        let [second, third] = entered;
+        assert_eq!((fluid.entered.as_slice(), dropped), (&[(a, 0), (b, 0), (a, second), (a, third)][..], 2), "{spec}");
+    }
 }
 
 #[test]
@@ -234,7 +238,7 @@ fn wrong_orders_are_refused_in_words() {
         refused("drgps:order=wf2q"),
         "order=wf2q: expected finish (worst-case fair) or start (start-time tracking)"
     );
-    assert_eq!(refused("drgps:alpha=1"), "drgps has no parameter \"alpha\"; it has order");
+    assert_eq!(refused("drgps:alpha=1"), "drgps has no parameter \"alpha\"; it has order, newcomers");
     let mut entrance = Entrance::<2>::new("drgps");
     let error = entrance.scheduler.set(Time::ZERO, "order", "start").unwrap_err();
     assert_eq!(error.to_string(), "drgps: order cannot change while running");

@@ -3,7 +3,7 @@
 use dovetail_sched::catalog::Entry;
 use dovetail_sched::gain::Strategy;
 use dovetail_sched::{FlowConfig, FlowId, Limit, Scheduler, Spec};
-use dovetail_units::Weight;
+use dovetail_units::{Duration, Weight};
 
 use crate::conformance::Bench;
 
@@ -157,10 +157,14 @@ pub fn shallow<const M: usize>(
         let flow = if flow == shallow.index() { shallow } else { deep[flow - 1] };
         bench.offer(flow, times, 1)?;
     }
-    // A twentieth for whole packets and the beginning, or by how much loops let flows differ: x / n + 3 packets.
-    let behind = (looped(spec) as usize / (DEEP + 1) + 3).max(ROUNDS / 20);
+    // A twentieth for whole packets and the beginning, or by how much loops let flows differ: x / n + 3 packets, or a
+    // time domain and 3 packets.
+    let domain = spec.value("domain").and_then(|value| value.parse().ok());
+    let looped =
+        domain.map_or(looped(spec) as u64 / (DEEP as u64 + 1), |domain: Duration| domain.as_nanos() / times[0]);
+    let behind = (looped + 3).max(ROUNDS as u64 / 20);
     let gained = entry.gain(Strategy::QueueDepth).most;
-    if (served as f64) < (ROUNDS - behind) as f64 / gained.max(1.0) {
+    if (served as f64) < (ROUNDS as u64).saturating_sub(behind) as f64 / gained.max(1.0) {
         return Err(format!("of {ROUNDS} packets that each of {} flows should have it has {served}", DEEP + 1));
     }
     Ok(())

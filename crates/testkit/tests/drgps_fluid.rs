@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use dovetail_model::bounds;
 use dovetail_model::fluid::{self, Input, Policy};
 use dovetail_sched::drgps::{Drgps, TrackBy};
+use dovetail_sched::newcomers::Newcomers;
 use dovetail_sched::tag::TICK_BITS;
 use dovetail_sched::{FlowConfig, Next, Packet, PerFlow, Scheduler, Shape, build};
 use dovetail_testkit::random::Random;
@@ -194,7 +195,7 @@ fn they_do_in_a_long_search() {
 /// On one resource with a fluid that ends `events` packets in a call and meets packets as of its own clock: how late
 /// the latest packet is after its finish there, and the most that the fluid lagged. Never idle while a packet waits.
 fn lagging(case: &Case<1>, order: TrackBy, events: usize) -> [f64; 2] {
-    let mut scheduler = PerFlow::<1, usize, _>::new(Drgps::new(order).ending(events));
+    let mut scheduler = PerFlow::<1, usize, _>::new(Drgps::new(order, Newcomers::Free).ending(events));
     let config = |&milli: &u32| FlowConfig { weight: Weight::from_milli(milli).unwrap(), ..FlowConfig::default() };
     let flows: Vec<_> = case.weights.iter().map(|milli| scheduler.add_flow(config(milli))).collect();
     let (mut met, mut left) = (Input::new(1).unwrap(), vec![Vec::new(); flows.len()]);
@@ -245,7 +246,7 @@ fn a_fluid_that_lags_makes_a_packet_later_by_its_lag_and_no_more() {
 #[test]
 fn a_fluid_has_caught_up_after_as_many_calls_as_end_all_that_is_in_it() {
     for (packets, events) in [(3000, 2), (3000, 16), (40, 41)] {
-        let mut scheduler = PerFlow::<1, (), _>::new(Drgps::new(TrackBy::Finish).ending(events));
+        let mut scheduler = PerFlow::<1, (), _>::new(Drgps::new(TrackBy::Finish, Newcomers::Free).ending(events));
         let offer = |scheduler: &mut PerFlow<1, (), Drgps<1>>, at| {
             let flow = scheduler.add_flow(FlowConfig::default());
             let packet = Packet { flow, size: 1, cost: ResourceVec::from_nanos([10]), payload: () };

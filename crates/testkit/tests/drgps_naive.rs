@@ -2,6 +2,7 @@
 
 use dovetail_sched::PerFlow;
 use dovetail_sched::drgps::{Drgps, TrackBy};
+use dovetail_sched::newcomers::Newcomers;
 use dovetail_testkit::conformance;
 use dovetail_testkit::naive_drgps::NaiveDrgps;
 use dovetail_testkit::random::Random;
@@ -16,7 +17,7 @@ type Both<const M: usize> = Twins<M, PerFlow<M, u64, Drgps<M>>, NaiveDrgps<M, u6
 
 /// A call ends so many packets in the subject's fluid.
 fn twins<const M: usize>(order: TrackBy, events: usize) -> Both<M> {
-    let subject = PerFlow::new(Drgps::new(order).ending(events));
+    let subject = PerFlow::new(Drgps::new(order, Newcomers::Free).ending(events));
     // Refused by both.
     Twins::new(subject, NaiveDrgps::new(order), ("order", &["start", "finish"]))
 }

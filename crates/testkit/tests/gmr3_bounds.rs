@@ -4,9 +4,9 @@
 //! How service, fairness and delay are measured, see `measure`. w_i is flow i's weight over the sum of all flows'
 //! weights.
 //!
-//! * Delay: a slot is one turn, of less than 3 L of service. From one turn of flow i to its next there are fewer than 2
-//!   * 2^k slots, with 2^k < 4 / w_i; then its packets pass m resources: delay <= 3 L * 8 / w_i + 3 m L. This follows
-//!   from the algorithm and is not tight.
+//! * Delay: a slot is one turn, of less than 3 L of service. From one turn of flow i to its next there are fewer than
+//!   2^(k + 1) slots, with 2^k < 4 / w_i; then its packets pass m resources: delay <= 3 L * 8 / w_i + 3 m L. This
+//!   follows from the algorithm and is not tight.
 //! * Fairness: 9 L (1 / w_i + 1 / w_j) is the paper's bound as it is remembered; the text was not at hand. It is not
 //!   exceeded here.
 

@@ -1,6 +1,7 @@
 //! The product's virtual-time tradeoff makes the decisions of the direct implementation.
 
 use dovetail_sched::PerFlow;
+use dovetail_sched::newcomers::Newcomers;
 use dovetail_sched::tradeoff::{DEFAULT_TOLERANCE, Tradeoff};
 use dovetail_testkit::direct::DirectTradeoff;
 use dovetail_testkit::operation::Operation;
@@ -18,7 +19,7 @@ const TOLERANCES: [f64; 3] = [0.0, DEFAULT_TOLERANCE, 0.5];
 
 fn twins(alpha: f64, tolerance: usize) -> Both {
     let tolerance = TOLERANCES[tolerance];
-    let subject = PerFlow::new(Tradeoff::with_tolerance(alpha, tolerance).unwrap());
+    let subject = PerFlow::new(Tradeoff::with_tolerance(alpha, tolerance).unwrap().newcomers(Newcomers::Free));
     Twins::new(subject, DirectTradeoff::with_tolerance(alpha, tolerance), ("alpha", ALPHAS))
 }
 

@@ -126,6 +126,11 @@ impl<'a> Inside<'a> {
         Ok(true)
     }
 
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What it has done until now.
     pub fn snapshot(&mut self) -> Result<Snapshot, Failure> {
         self.client.snapshot(MOST_FLOWS).map_err(Failure::run)

@@ -2,8 +2,12 @@
 
 mod changes;
 mod classes;
+mod flood;
 mod inside;
+mod memory;
 mod predict;
+mod promises;
+mod real;
 mod report;
 mod run;
 mod slices;
@@ -12,7 +16,7 @@ mod verdicts;
 mod window;
 
 use dovetail_dataplane::frame::LONGEST;
-use dovetail_lab::{CLIENT_V4, CLIENT_V6, Lab, LabError, MTUS, Options, Place, SERVER_V4, SERVER_V6, names};
+use dovetail_lab::{CLIENT_V4, CLIENT_V6, Lab, LabError, MTUS, Offloads, Options, Place, SERVER_V4, SERVER_V6, names};
 
 use crate::args::{Down, Lab as Command, Up};
 use crate::failure::Failure;
@@ -25,8 +29,10 @@ const _: () = assert!(*MTUS.end() as usize + 14 == LONGEST);
 pub fn lab(command: Command) -> Result<(), Failure> {
     match command {
         Command::Up(args) => up(args),
+        Command::Run(args) if args.scenario == real::NAME => real::run(&args),
         Command::Run(args) => run::run(args),
         Command::Soak(args) => soak::soak(args),
+        Command::Flood(args) => flood::flood(&args),
         Command::Predict(args) => run::predict(args),
         Command::Down(args) => down(args),
     }
@@ -39,8 +45,9 @@ impl From<LabError> for Failure {
 }
 
 fn up(args: Up) -> Result<(), Failure> {
-    let Up { name, mtu, congestion_control, no_ecn } = args;
-    let lab = Lab::up(&Options { name, mtu, congestion_control, ecn: !no_ecn })?;
+    let Up { name, mtu, congestion_control, no_ecn, no_offloads } = args;
+    let offloads = if no_offloads { Offloads::Off } else { Offloads::default() };
+    let lab = Lab::up(&Options { name, mtu, congestion_control, ecn: !no_ecn, offloads, ..Options::default() })?;
     let told = terminal::print(&description(&lab));
     lab.stay();
     told

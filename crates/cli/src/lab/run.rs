@@ -11,6 +11,7 @@ use dovetail_units::Duration;
 use super::classes;
 use super::inside::{Inside, Source};
 use super::predict::{Cost, Draft, Lack};
+use super::real;
 use super::report::{Document, StepReport, summary, text};
 use super::slices::{Looks, Purpose, Slice, slices};
 use super::verdicts;
@@ -123,7 +124,7 @@ fn open(name: &str, overrides: &[String]) -> Result<(Scenario, Source), Failure>
         return Ok((scenario, Source { file: None, name: live.to_string(), text: config.to_string() }));
     }
     let text = std::fs::read_to_string(name).map_err(|error| {
-        let known = BUILT_IN.map(|built_in| built_in.name);
+        let known: Vec<&str> = BUILT_IN.iter().map(|built_in| built_in.name).chain([real::NAME]).collect();
         let message = match error.kind() {
             std::io::ErrorKind::NotFound => unknown("scenario", name, &known),
             _ => format!("cannot be read: {error}"),

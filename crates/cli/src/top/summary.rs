@@ -21,7 +21,7 @@ const BAD: Style = Style::new().fg(Color::Red).add_modifier(Modifier::BOLD);
 
 /// All of it for a screen of this size.
 pub fn lines(app: &App, interval: &Interval, width: u16, height: u16) -> Vec<Line<'static>> {
-    let mut lines = troubles(interval, width, (height / 4).clamp(3, 8));
+    let mut lines = troubles(interval, width, height);
     if is_small(width, height) {
         lines.extend(few(app, interval));
     } else {
@@ -31,17 +31,20 @@ pub fn lines(app: &App, interval: &Interval, width: u16, height: u16) -> Vec<Lin
     lines
 }
 
-fn troubles(interval: &Interval, width: u16, most: u16) -> Vec<Line<'static>> {
+fn troubles(interval: &Interval, width: u16, height: u16) -> Vec<Line<'static>> {
     let line = |trouble: &Trouble| match trouble {
         Trouble::Unaccounted(frames) => format!("{frames} frames are unaccounted for: please report this"),
-        Trouble::Port(port) => port.line(&format!("{}/s", short(port.frames as f64 / interval.length_s))),
+        Trouble::Port(port) => {
+            let amount = format!("{}/s", short(port.frames as f64 / interval.length_s));
+            if is_small(width, height) { port.brief_line(&amount) } else { port.line(&amount) }
+        }
     };
     let all = interval.troubles.iter().map(line).map(|text| wrapped(&text, width)).collect::<Vec<_>>().join("\n");
     let mut lines: Vec<String> = all.lines().map(str::to_string).collect();
-    let most = usize::from(most);
+    let most = usize::from((height / 4).clamp(3, 8));
     if lines.len() > most {
         lines.truncate(most);
-        lines.iter_mut().skip(most - 1).for_each(|line| *line = super::words::cut(&format!("{line} ~~"), width.into()));
+        lines.iter_mut().skip(most - 1).for_each(|line| *line = super::words::cut(&format!("{line} ~"), width.into()));
     }
     lines.into_iter().map(|line| Line::styled(line, BAD)).collect()
 }

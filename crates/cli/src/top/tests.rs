@@ -166,6 +166,41 @@ fn a_terminal_shows_what_the_text_says() {
     }
 }
 
+/// What is wrong with a port.
+type Illness = fn(&mut PortSnapshot);
+
+#[test]
+fn what_is_wrong_has_its_remedy_and_leaves_room_for_a_flow_on_the_smallest_screen() {
+    let sick: [(Illness, &str); 5] = [
+        (|port| port.oversize = 29, "ethtool -K eth-in gro off lro off tso off gso off"),
+        (|port| port.missed = 3_980, "give the box a core of its own, or less to do"),
+        (|port| (port.unsent, port.too_long) = (20, 20), "ip link set eth-in mtu N"),
+        (|port| port.link = Some(LinkState::Down), "ip link set eth-in up"),
+        (|port| port.link = Some(LinkState::NoCarrier), "look at the cable and at its other end"),
+    ];
+    for (fall_ill, remedy) in sick {
+        let mut app = app();
+        let mut snapshot = snapshot(62.0);
+        fall_ill(snapshot.ports.get_mut("in").unwrap());
+        app.update(snapshot);
+        let shown = text(&app, 40, 12);
+        let words: Vec<&str> = shown.split_whitespace().collect();
+        assert!(words.join(" ").contains(remedy), "{shown}");
+        assert!(shown.contains("flow 1-"), "{shown}");
+    }
+}
+
+#[test]
+fn however_long_a_schedulers_parameters_are_the_title_tells_the_flows() {
+    for (width, height) in [(40, 12), (80, 24)] {
+        let mut app = app();
+        let scheduler = "drr+drr:quantum=3 kB,buffer=200 packets,full=hold,charge=estimated".to_string();
+        app.update(Snapshot { scheduler, ..snapshot(62.0) });
+        let shown = text(&app, width, height);
+        assert!(shown.lines().next().unwrap().contains("0:01:02, 21 flows"), "{shown}");
+    }
+}
+
 #[test]
 fn no_size_is_too_small() {
     let mut app = app();

@@ -9,7 +9,7 @@ use ratatui::widgets::{Paragraph, Widget};
 use super::app::{App, Link};
 use super::list::{Judge, List, Of};
 use super::shares::{Interval, Row};
-use super::words::{counted, hours};
+use super::words::{counted, cut, hours};
 use super::{help, summary};
 use crate::ctl::{NO_BOX, OTHER_BOX, START_S};
 
@@ -90,11 +90,19 @@ fn draw_title(app: &App, area: Rect, buffer: &mut Buffer) {
     if area.width >= 60 {
         spans.push(Span::styled("dovetail top  ", bold));
     }
+    let narrow = area.width < 60;
     if let Some(snapshot) = &app.snapshot {
-        spans.push(Span::styled(snapshot.scheduler.clone(), bold.fg(Color::Cyan)));
         let flows: u64 = snapshot.classes.iter().map(|class| class.flows).sum();
-        spans.push(Span::raw(format!("  up {}, {}", hours(snapshot.time_s - START_S), counted(flows, "flow"))));
+        let up = if narrow { "" } else { "up " };
+        let rest = format!("  {up}{}, {}", hours(snapshot.time_s - START_S), counted(flows, "flow"));
+        // However long a scheduler's parameters are, what follows has its room.
+        let taken = spans.iter().map(Span::width).sum::<usize>() + rest.chars().count();
+        let scheduler = cut(&snapshot.scheduler, usize::from(area.width).saturating_sub(taken));
+        spans.push(Span::styled(scheduler, bold.fg(Color::Cyan)));
+        spans.push(Span::raw(rest));
     }
-    spans.push(Span::raw(format!("  {}", app.socket)));
+    if !narrow || app.snapshot.is_none() {
+        spans.push(Span::raw(format!("  {}", app.socket)));
+    }
     Line::from(spans).render(area, buffer);
 }

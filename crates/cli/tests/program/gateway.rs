@@ -46,10 +46,6 @@ impl Row {
         let lab = Lab::up(&Options { name: format!("{name}-{}", std::process::id()), ..Options::default() }).unwrap();
         let row = Self { lab, folder: Folder::new() };
         row.cable("near", "far");
-        // They are to find each other.
-        for (place, other) in [(Place::Client, SERVER_V4), (Place::Server, CLIENT_V4)] {
-            row.ip(place, &format!("neighbour del {other} dev eth0"));
-        }
         row.folder.write("b.toml", OTHER_END);
         row.write("a", "gateway", &[("packet:eth0", "packet:client"), ("packet:eth1", "packet:near")], gateway);
         fs::create_dir(row.folder.path("state")).unwrap();

@@ -185,6 +185,8 @@ fn links_that_go_down_and_frames_that_are_refused_are_told_of() {
     let ip = |place: &str, arguments: &[&str]| {
         lab.inside(place, &[&["ip", "link", "set"], arguments].concat()).succeeds();
     };
+    // What is wrong at the first look has been said at the start.
+    wait_for_a_look();
     // Nobody at the other end.
     ip("server", &["eth0", "down"]);
     let no_carrier = |snapshot: &serde_json::Value| snapshot["ports"]["out"]["link"] == "no-carrier";
@@ -305,6 +307,21 @@ fn a_dry_run_beside_a_running_box_says_what_it_would_do_and_leaves_it_alone() {
     lab.box_command(&["live", "box.toml"]).fails(2, &["inside: another box has it"]);
     lab.until(|| lab.send(100), |snapshot| count(snapshot, "out", "sent") > 0);
     lab.end();
+}
+
+#[test]
+fn a_tunnel_that_makes_longer_packets_than_the_way_out_takes_is_warned_of() {
+    let Some(lab) = Lab::up("narrow") else { return };
+    let tunnel = "[[module]]\nname = \"tunnel\"\nkind = \"esp\"\ntransform = \"aes128-gcm\"\nspi = 4096\n\
+        src = \"192.0.2.1\"\ndst = \"192.0.2.2\"\nkey = \"000102030405060708090a0b0c0d0e0f10111213\"\n";
+    lab.folder.write("box.toml", format!("{BOX}modules = [\"tunnel\"]\n{tunnel}"));
+    let warning = "warning: module \"tunnel\" makes packets of up to 1500 bytes, and outside takes 1400: longer ones are \
+        lost; mtu = 1400 in the module, or ip link set outside mtu 1500";
+    for (mtu, warned) in [("1500", false), ("1400", true)] {
+        lab.inside("box", &["ip", "link", "set", "outside", "mtu", mtu]).succeeds();
+        let said = lab.box_command(&["live", "box.toml", "--dry-run"]).succeeds();
+        assert_eq!(said.err.contains(warning), warned, "{}", said.err);
+    }
 }
 
 #[test]

@@ -13,5 +13,6 @@ mod live;
 mod manners;
 mod networks;
 mod output;
+mod reality;
 mod scenarios;
 mod support;

@@ -503,6 +503,8 @@ impl Config {
         let limits = FlowLimits {
             most: flows.most.map_or(MOST_FLOWS, |most| most.0),
             idle: flows.idle.as_ref().map_or(IDLE, |idle| idle.0.0),
+            // What a box does with a capture is always the same.
+            secret: self.is_simulated().then_some(1),
         };
         let frames = link.buffer.as_ref().map_or(Some(BUFFER), |buffer| buffer.get_ref().0.0);
         Ok(Setup {

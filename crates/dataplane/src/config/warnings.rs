@@ -6,6 +6,7 @@ use super::values::Protocol;
 use super::{Class, Config};
 use crate::classes::Vital;
 use crate::module::{EncapsulateConfig, Kind};
+use crate::port;
 
 /// RFC 8200 section 5.
 const IPV6_MTU: usize = 1280;
@@ -24,9 +25,10 @@ impl Config {
         classes.flat_map(|class| self.of_vital(class)).chain(self.of_tunnels()).collect()
     }
 
-    /// That a tunnel would not survive the box, or is too narrow for IPv6.
+    /// That a tunnel would not survive the box, is too narrow for IPv6, or makes packets that the way out does not take.
     fn of_tunnels(&self) -> Vec<String> {
         let forgets = self.sends_to_others() && self.state_folder().is_none();
+        let out = self.kinds().ok().and_then(|[_, outside]| port::mtu(&outside));
         let tunnels = self.file.module.iter().map(Spanned::get_ref).filter_map(|module| match &module.kind {
             Kind::Esp(tunnel) => Some((&module.name, tunnel)),
             _ => None,
@@ -41,7 +43,14 @@ impl Config {
             let narrow = (IPV6_MTU + tunnel.transform.overhead(IPV6_MTU) > tunnel.mtu.into()).then(|| {
                 format!("module {name:?}: with mtu {} not even {IPV6_MTU} bytes of IPv6 fit, its least MTU", tunnel.mtu)
             });
-            [forgetful, narrow]
+            let too_long = out.as_ref().filter(|(_, mtu)| u32::from(tunnel.mtu) > *mtu).map(|(out, mtu)| {
+                format!(
+                    "module {name:?} makes packets of up to {} bytes, and {out} takes {mtu}: longer ones are lost; \
+                    mtu = {mtu} in the module, or ip link set {out} mtu {}",
+                    tunnel.mtu, tunnel.mtu
+                )
+            });
+            [forgetful, narrow, too_long]
         };
         tunnels.flat_map(of_tunnel).flatten().collect()
     }

@@ -1,9 +1,14 @@
 //! Which flow a frame belongs to.
+//!
+//! A table has room for so many flows. Where it is full, a newcomer takes the place of a flow of which one frame has
+//! ever come and is gone, as a flood of false addresses leaves behind very many. Where there is none either, newcomers
+//! share queues by hash: each then has to do with few others, whatever the flood.
 
 use ahash::RandomState;
 use dovetail_units::{Duration, Time};
 use dovetail_wire::FlowKey;
 use hashbrown::HashMap;
+use lru::LruCache;
 
 use super::account::Books;
 use super::latency::Detail;
@@ -16,17 +21,22 @@ pub enum Key {
     /// All frames of a class that carry no flow, such as ARP, or are one for this box, as those by which neighbours
     /// find each other.
     NonFlow(u16),
-    /// All flows of a class that found the table full.
-    Shared(u16),
+    /// Those flows of a class that found the table full and have this hash, below [`SHARED`].
+    Shared(u16, u16),
 }
+
+/// Queues of each class that flows share which find the table full.
+const SHARED: u64 = 1024;
 
 /// How many flows are kept, and for how long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowLimits {
-    /// The most flows with a queue of their own; further ones of a class share a queue.
+    /// The most flows with a queue of their own; further ones of a class share queues by hash.
     pub most: u32,
     /// A flow without a frame for this long is forgotten.
     pub idle: Duration,
+    /// What the hash depends on; `None` is what nobody can know. A running box keeps its own.
+    pub secret: Option<u64>,
 }
 
 /// A flow that was seen.
@@ -63,33 +73,71 @@ pub struct Flows {
     index: HashMap<Key, u32, RandomState>,
     flows: Vec<Option<Flow>>,
     free: Vec<u32>,
+    /// Flows with a queue of their own, and queues that flows share.
+    own: usize,
+    shared: usize,
+    /// By which of these a flow goes.
+    hasher: RandomState,
+    /// Flows of which one frame has ever come, and is gone: the one that has been longest is the first to go.
+    once: LruCache<u32, (), RandomState>,
     /// Where the search for idle flows goes on.
     hand: u32,
     /// No flow has been without a frame for longer than since then: what the last whole round has seen, and what this
     /// one has seen so far.
     oldest: [Time; 2],
-    /// Flows that shared a queue because the table was full, frames counted.
+    /// Frames of flows that shared queues because the table was full.
     pub overflowed: u64,
 }
 
 impl Flows {
     /// No flows yet.
     pub fn new(limits: FlowLimits) -> Self {
-        let (flows, free) = (Vec::new(), Vec::new());
-        Self { limits, index: HashMap::default(), flows, free, hand: 0, oldest: [Time::ZERO; 2], overflowed: 0 }
+        let hasher = limits.secret.map_or_else(RandomState::new, |secret| RandomState::with_seeds(secret, 0, 0, 0));
+        Self {
+            limits,
+            index: HashMap::default(),
+            flows: Vec::new(),
+            free: Vec::new(),
+            own: 0,
+            shared: 0,
+            hasher,
+            once: LruCache::unbounded_with_hasher(RandomState::default()),
+            hand: 0,
+            oldest: [Time::ZERO; 2],
+            overflowed: 0,
+        }
     }
 
     /// Whether a new flow of this key has to share a queue.
     pub fn is_full_for(&self, key: &Key) -> bool {
-        matches!(key, Key::Flow(..)) && self.index.len() >= self.limits.most as usize
+        matches!(key, Key::Flow(..)) && self.own >= self.limits.most as usize
     }
 
-    /// A flow of this key and class, which is not [known](Self::known).
+    /// The queue that flows of this key and class share, if something of it is in the box: a flow that has one of its
+    /// own from now on would overtake itself.
+    pub fn sharing(&mut self, now: Time, key: &Key, class: u16) -> Option<(u32, Seen)> {
+        if self.shared == 0 || !matches!(key, Key::Flow(..)) {
+            return None;
+        }
+        let shared = self.shared(key, class);
+        let flow = self.get(*self.index.get(&shared)?)?;
+        if flow.books.account.held() == 0 {
+            return None;
+        }
+        self.overflowed += 1;
+        self.known(now, &shared, class)
+    }
+
+    fn shared(&self, key: &Key, class: u16) -> Key {
+        Key::Shared(class, (self.hasher.hash_one(key) % SHARED) as u16)
+    }
+
+    /// A flow of this key and class, which is neither [known](Self::known) nor [sharing](Self::sharing).
     pub fn add(&mut self, now: Time, key: Key, class: u16) -> (u32, Seen) {
         let key = match key {
             key if self.is_full_for(&key) => {
                 self.overflowed += 1;
-                let shared = Key::Shared(class);
+                let shared = self.shared(&key, class);
                 if let Some(known) = self.known(now, &shared, class) {
                     return known;
                 }
@@ -97,6 +145,11 @@ impl Flows {
             }
             key => key,
         };
+        match key {
+            Key::Flow(..) => self.own += 1,
+            Key::Shared(..) => self.shared += 1,
+            Key::NonFlow(_) => {}
+        }
         let flow = Flow { key, class, seen: now, books: Books::new(Detail::Flow), stale: false };
         let place = match self.free.pop() {
             Some(place) => {
@@ -114,9 +167,29 @@ impl Flows {
 
     /// The flow that has this key, of which a frame of this class has come.
     pub fn known(&mut self, now: Time, key: &Key, class: u16) -> Option<(u32, Seen)> {
-        let flow = *self.index.get(key)?;
-        let seen = self.flows[flow as usize].as_mut().map_or(Seen::Before, |flow| flow.see(now, class));
-        Some((flow, seen))
+        let place = *self.index.get(key)?;
+        let flow = self.flows[place as usize].as_mut()?;
+        if flow.books.account.frames_in == 1 {
+            self.once.pop(&place);
+        }
+        Some((place, flow.see(now, class)))
+    }
+
+    /// A frame of this flow has gone.
+    pub fn went(&mut self, flow: u32) {
+        if let Some(of) = self.get(flow)
+            && matches!(of.key, Key::Flow(..))
+            && of.books.account.frames_in == 1
+            && of.books.account.held() == 0
+        {
+            self.once.put(flow, ());
+        }
+    }
+
+    /// Of the flows of which one frame has ever come, and is gone, the one that has been longest. The caller tears it
+    /// down and calls [`forget`](Self::forget).
+    pub fn seen_once(&self) -> Option<u32> {
+        self.once.peek_lru().map(|(&flow, ())| flow)
     }
 
     /// The flow at this index.
@@ -151,6 +224,12 @@ impl Flows {
     /// The flow is gone.
     pub fn forget(&mut self, flow: u32) {
         if let Some(gone) = self.flows.get_mut(flow as usize).and_then(Option::take) {
+            match gone.key {
+                Key::Flow(..) => self.own -= 1,
+                Key::Shared(..) => self.shared -= 1,
+                Key::NonFlow(_) => {}
+            }
+            self.once.pop(&flow);
             self.index.remove(&gone.key);
             self.free.push(flow);
         }
@@ -158,7 +237,7 @@ impl Flows {
 
     /// Classes have changed: each flow is of the class of its next frame.
     pub fn reclass(&mut self, limits: FlowLimits) {
-        self.limits = limits;
+        self.limits = FlowLimits { secret: self.limits.secret, ..limits };
         self.flows.iter_mut().flatten().for_each(|flow| flow.stale = true);
     }
 
@@ -195,7 +274,7 @@ pub(super) fn name(key: &Key) -> String {
     match key {
         Key::Flow(_, flow) => flow.to_string(),
         Key::NonFlow(_) => "no flow".to_string(),
-        Key::Shared(_) => "further flows".to_string(),
+        Key::Shared(_, queue) => format!("further flows {queue}"),
     }
 }
 
@@ -209,9 +288,24 @@ mod tests {
         Key::Flow(0, FlowKey::FiveTuple(FiveTuple { src, dst, protocol: 17, ports: None }))
     }
 
+    fn limits(most: u32) -> FlowLimits {
+        FlowLimits { most, idle: Duration::from_secs(5), secret: Some(1) }
+    }
+
     impl Flows {
         fn find(&mut self, now: Time, key: Key, class: u16) -> (u32, Seen) {
             self.known(now, &key, class).unwrap_or_else(|| self.add(now, key, class))
+        }
+
+        fn come(&mut self, now: Time, key: Key) -> u32 {
+            let (flow, _) = self.find(now, key, 0);
+            self.books(flow).unwrap().came(100);
+            flow
+        }
+
+        fn go(&mut self, flow: u32) {
+            self.books(flow).unwrap().left(Time::ZERO, 100, Duration::ZERO, Duration::ZERO, false);
+            self.went(flow);
         }
     }
 
@@ -221,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_key_keeps_its_flow_until_it_is_idle_and_empty() {
-        let mut flows = Flows::new(FlowLimits { most: 10, idle: Duration::from_secs(5) });
+        let mut flows = Flows::new(limits(10));
         assert_eq!(flows.find(at(0), key(1), 0), (0, Seen::First));
         assert_eq!(flows.find(at(1), key(1), 0), (0, Seen::Before));
         flows.books(0).unwrap().came(100);
@@ -235,20 +329,51 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_most_flows_those_of_a_class_share_one() {
-        let mut flows = Flows::new(FlowLimits { most: 2, idle: Duration::from_secs(5) });
+    fn beyond_the_most_flows_those_of_a_class_share_queues_by_hash() {
+        let mut flows = Flows::new(limits(2));
         for host in [1, 2] {
             flows.find(at(0), key(host), 0);
         }
         assert_eq!(flows.find(at(0), key(3), 0), (2, Seen::First));
-        assert_eq!(flows.find(at(0), key(4), 0), (2, Seen::Before));
-        assert_eq!(flows.find(at(0), key(5), 1), (3, Seen::First));
-        assert_eq!(flows.overflowed, 3);
+        assert_eq!(flows.find(at(0), key(3), 0), (2, Seen::Before));
+        assert_eq!(flows.find(at(0), key(3), 1), (3, Seen::First), "each class has queues of its own");
+        let queues: std::collections::BTreeSet<u32> = (3..=255).map(|host| flows.find(at(0), key(host), 0).0).collect();
+        assert!((150..=253).contains(&queues.len()), "{}", queues.len());
+        assert_eq!(flows.overflowed, 3 + 253);
+    }
+
+    #[test]
+    fn of_flows_of_one_frame_the_one_that_has_been_gone_longest_is_the_first_to_go() {
+        let mut flows = Flows::new(limits(10));
+        let [first, second, third, here] = [1, 2, 3, 4].map(|host| flows.come(at(0), key(host)));
+        assert_eq!(flows.seen_once(), None, "all of them are in the box");
+        [second, first, third].into_iter().for_each(|flow| flows.go(flow));
+        assert_eq!(flows.seen_once(), Some(second));
+        flows.come(at(1), key(2));
+        assert_eq!(flows.seen_once(), Some(first), "of the other a second frame has come");
+        flows.go(second);
+        flows.forget(first);
+        flows.forget(third);
+        assert_eq!(flows.seen_once(), None);
+        flows.go(here);
+        assert_eq!(flows.seen_once(), Some(here));
+    }
+
+    #[test]
+    fn a_flow_stays_in_the_queue_that_it_shares_while_something_is_in_it() {
+        let mut flows = Flows::new(limits(1));
+        flows.come(at(0), key(1));
+        let shared = flows.come(at(0), key(2));
+        flows.forget(0);
+        assert_eq!(flows.sharing(at(0), &key(2), 0), Some((shared, Seen::Before)));
+        assert_eq!(flows.sharing(at(0), &Key::NonFlow(0), 0), None);
+        flows.go(shared);
+        assert_eq!(flows.sharing(at(0), &key(2), 0), None);
     }
 
     #[test]
     fn after_a_round_it_is_known_until_when_no_flow_can_be_idle() {
-        let mut flows = Flows::new(FlowLimits { most: 10, idle: Duration::from_secs(5) });
+        let mut flows = Flows::new(limits(10));
         for host in 0..4 {
             flows.find(at(20 + u64::from(host)), key(host), 0);
         }
@@ -269,10 +394,10 @@ mod tests {
     }
 
     #[test]
-    fn the_flow_that_further_ones_share_is_seen_with_each_of_their_frames() {
-        let mut flows = Flows::new(FlowLimits { most: 0, idle: Duration::from_secs(5) });
+    fn a_queue_that_flows_share_is_seen_with_each_of_their_frames() {
+        let mut flows = Flows::new(limits(0));
         assert_eq!(flows.find(at(0), key(1), 0), (0, Seen::First));
-        assert_eq!(flows.find(at(9), key(2), 0), (0, Seen::Before));
+        assert_eq!(flows.find(at(9), key(1), 0), (0, Seen::Before));
         assert_eq!(flows.idle(at(10)), None);
         assert_eq!(flows.idle(at(14)), Some(0));
     }

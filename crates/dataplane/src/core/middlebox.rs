@@ -159,18 +159,26 @@ impl Middlebox {
         flow
     }
 
-    /// The flow of this key and class. A new one that finds no room takes the place of idle ones, if they are found
-    /// soon.
+    /// The flow of this key and class, or the queue that it shares.
     fn find(&mut self, now: Time, key: Key, class: u16) -> (u32, Seen) {
-        if let Some(known) = self.flows.known(now, &key, class) {
-            return known;
+        let known = self.flows.known(now, &key, class).or_else(|| self.flows.sharing(now, &key, class));
+        known.unwrap_or_else(|| {
+            self.make_room(now, &key);
+            self.flows.add(now, key, class)
+        })
+    }
+
+    /// A new flow that finds the table full takes the place of one of a single frame, or of an idle one, if one is found
+    /// soon. Of a table that has become smaller there may be some too many.
+    fn make_room(&mut self, now: Time, key: &Key) {
+        for _ in 0..LOOKS {
+            match self.flows.seen_once() {
+                _ if !self.flows.is_full_for(key) => return,
+                Some(once) => self.forget(now, once),
+                None if self.flows.may_be_idle(now) => self.forget_next(now),
+                None => return,
+            }
         }
-        let mut looks = 0..LOOKS;
-        // Flows that share, or are none, may have come beyond the most: one place is not always enough.
-        while self.flows.is_full_for(&key) && self.flows.may_be_idle(now) && looks.next().is_some() {
-            self.forget_next(now);
-        }
-        self.flows.add(now, key, class)
     }
 
     /// Look at some flows, and forget those that have been idle for too long; to be called now and then when nothing
@@ -298,6 +306,7 @@ impl Middlebox {
 
     pub(super) fn drop_frame(&mut self, frame: Frame, reason: &'static str) {
         self.each_account(&frame, |books| books.account.drops.count(reason));
+        self.flows.went(frame.flow);
         self.inside -= 1;
         self.tails -= frame.whole().0 - 1;
         self.pool.give(frame);

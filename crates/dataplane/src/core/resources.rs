@@ -226,6 +226,7 @@ impl Middlebox {
             books.made(frames - 1);
             books.left(now, bytes, stayed, used, marked);
         });
+        self.flows.went(frame.flow);
         self.inside -= 1;
         self.tails -= frames - 1;
         let mut rest = Some(frame);

@@ -46,7 +46,7 @@ pub struct Snapshot {
     pub waiting: u64,
     /// Frames that came in and are neither sent, nor dropped for a named reason, nor found anywhere in the box: 0.
     pub unaccounted: i64,
-    /// Flows beyond the most that are kept, in frames.
+    /// Frames of flows that share queues, since the table of flows was full.
     pub overflowed: u64,
     /// Measurements of processing that were not believed, since the kernel had taken the core away.
     pub outliers: u64,

@@ -11,7 +11,6 @@ const HEADER: usize = 14;
 /// link that is down. Each with its remedy, one line each.
 pub fn warnings(kinds: [&Kind; 2]) -> Vec<String> {
     let mut warnings: Vec<String> = kinds.into_iter().flat_map(of_one).collect();
-    let mtu = |kind: &Kind| kind.interface().and_then(|name| interface(name).ok()).map(|found| (found.name, found.mtu));
     if let [Some((inside, from)), Some((outside, to))] = kinds.map(mtu)
         && from != to
     {
@@ -23,6 +22,12 @@ pub fn warnings(kinds: [&Kind; 2]) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// The interface of this kind, and the longest packet that it takes; `None` where there is none.
+pub fn mtu(kind: &Kind) -> Option<(String, u32)> {
+    let found = interface(kind.interface()?).ok()?;
+    Some((found.name, found.mtu))
 }
 
 fn of_one(kind: &Kind) -> Vec<String> {

@@ -37,7 +37,7 @@ pub(crate) use error::both;
 pub use interface::{Interface, LinkState, interface, interfaces};
 pub(crate) use kind::stand_in;
 pub use kind::{Kind, Options, first_time, open};
-pub use look::warnings;
+pub use look::{mtu, warnings};
 
 /// The most frames that one call of [`Port::receive`] brings.
 pub const BURST: usize = 64;

@@ -110,12 +110,12 @@ pub fn ethtool_value(fd: &OwnedFd, name: &str, command: u32) -> io::Result<u32> 
 }
 
 /// Ask the interface by a structure of numbers, the first of which is the command, and as long as the command wants.
-fn ethtool<const N: usize>(fd: &OwnedFd, name: &str, numbers: &mut [u32; N]) -> io::Result<()> {
+pub fn ethtool<const N: usize>(fd: &OwnedFd, name: &str, numbers: &mut [u32; N]) -> io::Result<()> {
     let mut request = InterfaceRequest::new(name);
     request.answer[..size_of::<usize>()].copy_from_slice(&numbers.as_mut_ptr().expose_provenance().to_ne_bytes());
     let request: *mut InterfaceRequest = &mut request;
     // SAFETY: this request takes the union for a pointer to the structure of the command, which it reads and writes:
-    // the two callers above give each command its own.
+    // every caller gives a command its own.
     #[allow(unsafe_code)]
     let result = unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCETHTOOL as _, request) };
     check(result).map(drop)

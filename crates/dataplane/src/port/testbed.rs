@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::io;
-use std::os::fd::RawFd;
+use std::net::UdpSocket;
+use std::os::fd::{OwnedFd, RawFd};
 use std::process::{Command, Stdio};
 use std::thread;
 
 use dovetail_units::{Duration, Time};
 
-use super::Port;
+use super::{Port, sys};
 use crate::frame::Pool;
 
 /// Run `test` on a thread of its own in a new network namespace, which ends with it: with two interfaces `left` and
@@ -29,7 +30,7 @@ pub fn in_namespace(test: impl FnOnce() + Send + 'static) {
         }
         ip("link add left type veth peer name right");
         for name in ["left", "right"] {
-            run("ethtool", &format!("-K {name} tx off rx off tso off gso off gro off sg off txvlan off rxvlan off"));
+            SWITCHES.iter().for_each(|(what, _)| switch(name, what, false));
             ip(&format!("link set {name} up"));
         }
         // Until the kernel has noticed that both are up, it throws away what is sent.
@@ -44,6 +45,52 @@ pub fn in_namespace(test: impl FnOnce() + Send + 'static) {
 fn is_up(name: &str) -> bool {
     let output = Command::new("ip").args(["-o", "link", "show", name]).output().unwrap();
     String::from_utf8(output.stdout).unwrap().contains("state UP")
+}
+
+/// What an interface does for the kernel's own stack, as `ethtool -K` calls it; how it is set, by a command for it alone
+/// or as a flag of many (linux/ethtool.h).
+const SWITCHES: [(&str, Switch); 8] = [
+    ("rx", Switch::Command(0x15)),
+    ("tx", Switch::Command(0x17)),
+    ("tso", Switch::Command(0x1f)),
+    ("gso", Switch::Command(0x24)),
+    ("gro", Switch::Command(0x2c)),
+    ("sg", Switch::Command(0x19)),
+    ("txvlan", Switch::Flag(1 << 7)),
+    ("rxvlan", Switch::Flag(1 << 8)),
+];
+
+enum Switch {
+    Command(u32),
+    Flag(u32),
+}
+
+/// `ethtool -K INTERFACE WHAT on`, or `off`, in the namespace of the calling thread; the program need not be there.
+pub fn switch(interface: &str, what: &str, on: bool) {
+    const GET_FLAGS: u32 = 0x25;
+    const SET_FLAGS: u32 = 0x26;
+    let (_, how) = SWITCHES.iter().find(|(name, _)| *name == what).unwrap();
+    let [command, value] = match how {
+        Switch::Command(command) => [*command, u32::from(on)],
+        Switch::Flag(flag) => {
+            let before = sys::ethtool_value(&socket(), interface, GET_FLAGS).unwrap();
+            [SET_FLAGS, if on { before | flag } else { before & !flag }]
+        }
+    };
+    sys::ethtool(&socket(), interface, &mut [command, value]).unwrap_or_else(|e| panic!("{what} of {interface}: {e}"));
+}
+
+/// `ethtool -L INTERFACE rx QUEUES`.
+pub fn set_receive_queues(interface: &str, queues: u32) {
+    // ETHTOOL_GCHANNELS and ETHTOOL_SCHANNELS; the sixth number is how many there are to receive.
+    let mut channels = [0x3c, 0, 0, 0, 0, 0, 0, 0, 0];
+    sys::ethtool(&socket(), interface, &mut channels).unwrap();
+    (channels[0], channels[5]) = (0x3d, queues);
+    sys::ethtool(&socket(), interface, &mut channels).unwrap();
+}
+
+fn socket() -> OwnedFd {
+    UdpSocket::bind(("127.0.0.1", 0)).unwrap().into()
 }
 
 /// `ip ARGUMENTS` in the namespace of the calling thread.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use dovetail_dataplane::module::{Encapsulate, EncapsulateConfig, Module, ModuleDrop, Secret, StateError, Transform};
 
@@ -175,6 +175,46 @@ fn when_nothing_can_be_written_any_more_numbers_run_out_and_none_is_used_again()
     fs::remove_dir(state.with_extension("new")).unwrap();
     let again = (0..1000).find_map(|_| next(&mut tunnel).ok().or_else(|| pause().then_some(0)));
     assert_eq!(again, Some(STEP + 1));
+}
+
+/// What the log tells, of all tests of this program.
+struct Log(Mutex<Vec<String>>);
+
+static LOG: Log = Log(Mutex::new(Vec::new()));
+
+impl log::Log for Log {
+    fn enabled(&self, _: &log::Metadata) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record) {
+        self.0.lock().unwrap().push(format!("{} {}", record.level(), record.args()));
+    }
+
+    fn flush(&self) {}
+}
+
+#[test]
+fn the_log_tells_once_of_a_file_that_cannot_be_written_and_that_it_is_over() {
+    log::set_logger(&LOG).unwrap();
+    log::set_max_level(log::LevelFilter::Info);
+    let folder = tempfile::tempdir().unwrap();
+    let mut tunnel = opened(folder.path()).unwrap();
+    let state = file(folder.path(), "state").unwrap();
+    let told = |words: &str| LOG.0.lock().unwrap().iter().filter(|line| line.contains(words)).count();
+    let failed = format!("ERROR {}: cannot be written: ", state.display());
+    fs::create_dir(state.with_extension("new")).unwrap();
+    tunnel.set_sequence(STEP - 1);
+    let failures = |tunnel: &Encapsulate| tunnel.counters().into_iter().find(|(name, _)| *name == "state_failures");
+    assert!((0..1000).any(|_| failures(&tunnel).unwrap().1 > 1 || next(&mut tunnel).is_err() && pause()));
+    assert_eq!(told(&failed), 1);
+    fs::remove_dir(state.with_extension("new")).unwrap();
+    assert!((0..1000).any(|_| next(&mut tunnel).is_ok() || pause()));
+    assert_eq!(told(&format!("INFO {}: is written again", state.display())), 1);
+    // The next box goes on behind what this one may have used.
+    fs::create_dir(state.with_extension("new")).unwrap();
+    drop(tunnel);
+    assert_eq!(told(&format!("WARN {}: cannot be written: ", state.display())), 1);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{Group, Scenario, Step};
-use crate::lab::{MTUS, Options};
+use crate::lab::{MTUS, Offloads, Options};
 use crate::traffic::{Ip, TcpFlow, UdpFlow};
 
 /// The most flows of a group.
@@ -45,6 +45,8 @@ struct Lab {
     congestion_control: Option<String>,
     /// Whether connections use ECN. Default yes.
     ecn: Option<bool>,
+    /// Whether client and server leave checksums to their cards, as the kernel sets it. Default yes.
+    checksum_offload: Option<bool>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -164,9 +166,10 @@ impl Lab {
         let default = Options::default();
         Options {
             mtu: self.mtu.map_or(default.mtu, |mtu| mtu.0 as u16),
-            congestion_control: self.congestion_control.unwrap_or(default.congestion_control),
+            congestion_control: self.congestion_control.unwrap_or_else(|| default.congestion_control.clone()),
             ecn: self.ecn.unwrap_or(default.ecn),
-            name: default.name,
+            offloads: if self.checksum_offload == Some(false) { Offloads::Off } else { default.offloads },
+            ..default
         }
     }
 }

@@ -32,7 +32,7 @@ const LOOK: u8 = 20;
 pub struct TcpFlow {
     /// What reports call it; several flows may share a name.
     pub name: String,
-    /// The server's port.
+    /// The receiver's port.
     pub port: u16,
     /// Version of IP.
     pub ip: Ip,
@@ -71,7 +71,7 @@ pub struct TcpReport {
     pub window: Duration,
     /// Each flow, in the order in which they were given.
     pub flows: Vec<TcpMeasured>,
-    /// Packets with a congestion mark that came to the server.
+    /// Packets with a congestion mark that came to the receiving end.
     pub marked: u64,
 }
 
@@ -101,6 +101,7 @@ struct Shared {
 #[derive(Debug)]
 pub struct TcpRun<'a> {
     lab: &'a Lab,
+    to: Place,
     flows: Vec<TcpFlow>,
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -116,19 +117,29 @@ impl Lab {
     /// # Errors
     /// A port is taken. Connections that fail are found by [`TcpRun::measure`].
     pub fn tcp(&self, flows: &[TcpFlow]) -> Result<TcpRun<'_>, LabError> {
+        self.tcp_from(Place::Client, flows)
+    }
+
+    /// As [`tcp`](Self::tcp), from this end to the other.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn tcp_from(&self, from: Place, flows: &[TcpFlow]) -> Result<TcpRun<'_>, LabError> {
+        let to = from.other_end();
         let shared = Arc::new(Shared {
             stop: AtomicBool::new(false),
             states: flows.iter().map(|_| Mutex::new(State::Waiting)).collect(),
             read: flows.iter().map(|_| AtomicU64::new(0)).collect(),
             accepted: Mutex::default(),
         });
-        let marked = self.counter(Place::Server, "IpExt", "InCEPkts")?;
-        let listeners = self.enter(Place::Server, || listen(flows))?;
+        let marked = self.counter(to, "IpExt", "InCEPkts")?;
+        let listeners = self.enter(to, || listen(to, flows))?;
         // The run owns its threads from the first on, so that they end if starting the others fails.
         let theirs = shared.clone();
         let acceptor = std::thread::spawn(move || accept(&listeners, &theirs));
         let mut run = TcpRun {
             lab: self,
+            to,
             flows: flows.to_vec(),
             shared,
             threads: vec![acceptor],
@@ -136,11 +147,11 @@ impl Lab {
             before: vec![(0, 0); flows.len()],
             marked,
         };
-        let client = self.namespace(Place::Client);
+        let sender = self.namespace(from);
         for (k, flow) in flows.iter().enumerate() {
-            let (flow, shared, client) = (flow.clone(), run.shared.clone(), client.clone());
+            let (flow, shared, sender) = (flow.clone(), run.shared.clone(), sender.clone());
             run.threads.push(std::thread::spawn(move || {
-                let ended = client.join().and_then(|()| send(k, &flow, &shared));
+                let ended = sender.join().and_then(|()| send(k, to, &flow, &shared));
                 if let Err(error) = ended {
                     *lock(&shared.states[k]) = State::Failed(error.to_string());
                 }
@@ -178,7 +189,7 @@ impl TcpRun<'_> {
     /// # Errors
     /// A connection could not be opened, or has broken.
     pub fn measure(&mut self) -> Result<TcpReport, LabError> {
-        let marked = self.lab.counter(Place::Server, "IpExt", "InCEPkts")?;
+        let marked = self.lab.counter(self.to, "IpExt", "InCEPkts")?;
         let at = now();
         let mut flows = Vec::with_capacity(self.flows.len());
         for (k, (flow, before)) in self.flows.iter().zip(&mut self.before).enumerate() {
@@ -238,8 +249,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn listen(flows: &[TcpFlow]) -> Result<Vec<TcpListener>, LabError> {
-    let addresses: std::collections::BTreeSet<_> = flows.iter().map(|flow| flow.ip.server(flow.port)).collect();
+fn listen(at: Place, flows: &[TcpFlow]) -> Result<Vec<TcpListener>, LabError> {
+    let addresses: std::collections::BTreeSet<_> = flows.iter().map(|flow| flow.ip.at(at, flow.port)).collect();
     let listen = |address| {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
@@ -293,7 +304,7 @@ fn read(mut stream: TcpStream, shared: &Shared) {
 }
 
 /// Connect when it is time, and send until told to stop.
-fn send(k: usize, flow: &TcpFlow, shared: &Shared) -> Result<(), LabError> {
+fn send(k: usize, to: Place, flow: &TcpFlow, shared: &Shared) -> Result<(), LabError> {
     let start = now() + flow.start;
     while now() < start {
         if shared.stop.load(Relaxed) {
@@ -301,7 +312,7 @@ fn send(k: usize, flow: &TcpFlow, shared: &Shared) -> Result<(), LabError> {
         }
         pause(start.since(now()).min(Duration::from_millis(LOOK.into())));
     }
-    let mut stream = connect(flow)?;
+    let mut stream = connect(to, flow)?;
     let handle = stream.try_clone().map_err(LabError::system("copy a socket"))?;
     *lock(&shared.states[k]) = State::Open(handle);
     let bytes = vec![0; CHUNK];
@@ -315,8 +326,8 @@ fn send(k: usize, flow: &TcpFlow, shared: &Shared) -> Result<(), LabError> {
     }
 }
 
-fn connect(flow: &TcpFlow) -> Result<TcpStream, LabError> {
-    let to = flow.ip.server(flow.port);
+fn connect(to: Place, flow: &TcpFlow) -> Result<TcpStream, LabError> {
+    let to = flow.ip.at(to, flow.port);
     let socket = Socket::new(Domain::for_address(to), Type::STREAM, None).map_err(LabError::system("open a socket"))?;
     if let Some(name) = &flow.congestion_control {
         let set = socket.set_tcp_congestion(name.as_bytes());

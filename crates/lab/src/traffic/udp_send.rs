@@ -153,8 +153,8 @@ fn send_due(
         MsgFlags::empty(),
     ) {
         Ok(results) => results.count() as u64,
-        // The queue is full. A refusal tells of an earlier packet.
-        Err(Errno::EAGAIN | Errno::ENOBUFS | Errno::ECONNREFUSED | Errno::EINTR) => 0,
+        // The queue is full, or the neighbour has not been found. A refusal tells of an earlier packet.
+        Err(Errno::EAGAIN | Errno::ENOBUFS | Errno::EHOSTUNREACH | Errno::ECONNREFUSED | Errno::EINTR) => 0,
         Err(error) => return Err(LabError::system("send UDP packets")(error.into())),
     };
     sender.sequence += sent;

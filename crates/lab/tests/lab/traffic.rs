@@ -3,11 +3,19 @@
 
 use crate::support::{comes_true, lab, may_run, options, output, tcp, udp};
 use dovetail_lab::traffic::{Ip, TcpFlow, UdpReport, UdpRun};
-use dovetail_lab::{Forwarding, Lab, Options, Place};
+use dovetail_lab::{Forwarding, Lab, Neighbours, Offloads, Options, Place};
 use dovetail_units::Duration;
 
 fn bridged(name: &str) -> Lab {
     let lab = lab(name);
+    lab.forward_by_kernel(Forwarding::Bridge).unwrap();
+    lab
+}
+
+/// The same with nothing on the wire but traffic, where frames are counted.
+fn bridged_and_quiet(name: &str) -> Lab {
+    let quiet = Options { neighbours: Neighbours::Known, offloads: Offloads::Off, ..options(name) };
+    let lab = Lab::up(&quiet).unwrap();
     lab.forward_by_kernel(Forwarding::Bridge).unwrap();
     lab
 }
@@ -87,7 +95,7 @@ fn frames_have_their_length_on_the_wire() {
     if !may_run() {
         return;
     }
-    let lab = bridged("length");
+    let lab = bridged_and_quiet("length");
     let length_of = |ip, frame| {
         let before = received_by_the_box(&lab);
         let run = lab.udp(&[udp(5001, ip, frame, 2_000)]).unwrap();
@@ -131,7 +139,7 @@ fn loss_and_latency_are_those_of_a_token_bucket() {
     if !may_run() {
         return;
     }
-    let lab = bridged("bucket");
+    let lab = bridged_and_quiet("bucket");
     // 1000 frames of 1000 bytes a second leave, or fewer if the kernel is late; 2000 come. Thirty fit in front.
     limit(&lab, "8mbit", "30000");
     let mut run = lab.udp(&[udp(5001, Ip::V4, 1_000, 2_000)]).unwrap();

@@ -58,7 +58,13 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "yes",
     costs: "cycles per bit of each class, known or measured",
     paper: "Shin, Chong, Rhee, IEEE INFOCOM 2006",
-    brief: Brief { fairness: "proportional", work_conserving: "yes", costs_ahead: "by class", paper: "INFOCOM 2006" },
+    brief: Brief {
+        fairness: "proportional",
+        longest_call: "O(1)",
+        work_conserving: "yes",
+        costs_ahead: "by class",
+        paper: "INFOCOM 2006",
+    },
 };
 
 /// The probabilities of Fig. 3 for one packet.

@@ -109,7 +109,13 @@ pub const ENTRY: Entry = Entry {
     work_conserving: "yes",
     costs: "never",
     paper: "Floyd, Jacobson, IEEE/ACM ToN 1(4), 1993",
-    brief: Brief { fairness: "TCP rates", work_conserving: "yes", costs_ahead: "no", paper: "ToN 1993" },
+    brief: Brief {
+        fairness: "TCP rates",
+        longest_call: "O(1)",
+        work_conserving: "yes",
+        costs_ahead: "no",
+        paper: "ToN 1993",
+    },
 };
 
 /// Whose RED.

@@ -164,7 +164,7 @@ pub const ENTRY: catalog::Entry = catalog::Entry {
         newcomers::PARAMETER,
         WINDOW,
     ],
-    complexity: "O(log n + log x) for loops of x packets",
+    complexity: "O(log n + log x)",
     worst_call: "forms a loop of x packets: O(x log n), and O(x min(x, 32)) for its order if packets of a flow differ \
         or there are more than two resources; x is 20 by default",
     gains: &[],
@@ -176,6 +176,7 @@ pub const ENTRY: catalog::Entry = catalog::Entry {
     paper: "Zhang et al., ATFQ, sections III and IV",
     brief: Brief {
         fairness: "active time",
+        longest_call: "O(x log n)",
         work_conserving: "if the window allows",
         costs_ahead: "yes",
         paper: "Zhang et al.",

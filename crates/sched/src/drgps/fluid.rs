@@ -15,10 +15,12 @@
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use super::eligible::Eligible;
+use crate::anteroom::{Anteroom, Visit};
+use crate::newcomers::Newcomers;
 use crate::one_resource::{charged, most_events};
 use crate::queues::{NIL, Queues, TagHeap};
 use crate::steps;
-use crate::tag::{TICK_BITS, Tag};
+use crate::tag::{self, TICK_BITS, Tag};
 
 /// Normalised processing times are in units of 2^-31; the dominant one is 2^31.
 const ONE_BITS: u32 = 31;
@@ -40,6 +42,7 @@ pub struct DrgpsFlow<const M: usize> {
     pub(super) started: u32,
     /// Whether the flow is backlogged in the fluid, if it was in this busy period.
     active: bool,
+    pub(super) visit: Visit,
     /// The fluid's busy period in which it was so last.
     busy_period: u64,
     /// tbar of the head packet.
@@ -57,6 +60,7 @@ impl<const M: usize> Default for DrgpsFlow<M> {
             head: NIL,
             started: 0,
             active: false,
+            visit: Visit::default(),
             busy_period: 0,
             normalised: [0; M],
             finish: Tag::default(),
@@ -109,6 +113,8 @@ pub(super) struct Fluid<const M: usize> {
     clock: Time,
     /// Time that is not in V yet.
     work: u128,
+    /// For how long it works for flows that were removed before it goes on, in nanoseconds.
+    pause: u64,
     /// How much work there must be for the first head packet to end; the largest number if none will.
     due: u128,
     /// V in ticks.
@@ -124,17 +130,20 @@ pub(super) struct Fluid<const M: usize> {
     /// Sum over them of the finish tag times the weight, modulo 2^128. [`left`](Self::left) needs the distances from V
     /// only: 2^104 for each of the longest packets.
     weighted_finishes: u128,
+    /// New flows that are not in it yet.
+    pub(super) anteroom: Anteroom,
     /// For tests: a call ends so many head packets.
-    events: Option<usize>,
+    pub(super) events: Option<usize>,
     /// The most work that was late after a call.
     worst_lag: u128,
 }
 
 impl<const M: usize> Fluid<M> {
-    pub(super) fn new(events: Option<usize>) -> Self {
+    pub(super) fn new(newcomers: Newcomers) -> Self {
         Self {
             clock: Time::ZERO,
             work: 0,
+            pause: 0,
             due: u128::MAX,
             virtual_time: 0,
             busy_periods: 0,
@@ -142,15 +151,18 @@ impl<const M: usize> Fluid<M> {
             finishes: [TagHeap::default(), TagHeap::default()],
             weights: 0,
             weighted_finishes: 0,
-            events,
+            anteroom: Anteroom::new(newcomers),
+            events: None,
             worst_lag: 0,
         }
     }
 
     /// The events until `now`, as far as one call may.
     pub(super) fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<M, P>, eligible: &mut Eligible) {
-        let passed = u128::from(now.since(self.clock).as_nanos()) * WORK_PER_NANO;
-        self.work = self.work.saturating_add(passed);
+        let passed = now.since(self.clock).as_nanos();
+        let paused = passed.min(self.pause);
+        self.pause -= paused;
+        self.work = self.work.saturating_add(u128::from(passed - paused) * WORK_PER_NANO);
         self.clock = now;
         let flows = self.finishes.iter().map(TagHeap::len).sum();
         for _ in 0..self.events.unwrap_or_else(|| most_events(flows)) {
@@ -166,7 +178,7 @@ impl<const M: usize> Fluid<M> {
             self.rest();
         }
         if self.is_empty() {
-            self.work = 0;
+            (self.work, self.pause) = (0, 0);
         }
         if self.lags() {
             self.worst_lag = self.worst_lag.max(self.work);
@@ -188,7 +200,7 @@ impl<const M: usize> Fluid<M> {
     /// The first whole nanosecond at which a head packet has ended if nothing else happens. After the last settling.
     pub(super) fn next_event(&self) -> Time {
         let nanos = self.due.saturating_sub(self.work).div_ceil(WORK_PER_NANO);
-        let at = u128::from(self.clock.as_nanos()) + nanos;
+        let at = u128::from(self.clock.as_nanos()) + u128::from(self.pause) + nanos;
         Time::from_nanos(u64::try_from(at).unwrap_or(u64::MAX))
     }
 
@@ -202,11 +214,33 @@ impl<const M: usize> Fluid<M> {
             ending.remove(flow);
             return going_on.set(flow, state.finish.ticks());
         }
+        self.bring_up_to_date();
+        let visit = &mut queues.flow_mut(flow).state.visit;
+        if self.anteroom.admits(flow, visit, self.virtual_time) {
+            self.enter(flow, queues, eligible);
+        } else if self.is_empty() {
+            self.let_in(queues, eligible);
+        }
+        self.find_due();
+    }
+
+    /// The flow that has waited longest in front of the fluid enters.
+    fn let_in<P>(&mut self, queues: &mut FlowQueues<M, P>, eligible: &mut Eligible) {
+        let Some(opens) = self.anteroom.opens() else { return };
+        self.virtual_time = self.virtual_time.max(opens);
+        if let Some(flow) = self.anteroom.let_in() {
+            queues.flow_mut(flow).state.visit = Visit::First;
+            self.enter(flow, queues, eligible);
+        }
+    }
+
+    /// A flow with a packet that has not started becomes backlogged in the fluid, which is up to date.
+    fn enter<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>, eligible: &mut Eligible) {
+        self.busy_periods += u64::from(self.is_empty());
+        let state = &mut queues.flow_mut(flow).state;
         state.active = true;
         // No credit for what was too much charged before: the flow gave its claim up when it left.
         state.correction = state.correction.max(0);
-        self.bring_up_to_date();
-        self.busy_periods += u64::from(self.is_empty());
         // What was left below a tick counts until the fluid rests, so that flows that come and go lose nothing, and no
         // longer, so that it never has more to do since its last rest than there was.
         state.finish = match state.busy_period == self.busy_periods {
@@ -216,15 +250,31 @@ impl<const M: usize> Fluid<M> {
         state.busy_period = self.busy_periods;
         self.weights += u64::from(queues.flow(flow).weight().as_milli());
         self.take_head(flow, queues, eligible);
-        self.find_due();
     }
 
     /// The flow leaves with all its packets. Settled before.
-    pub(super) fn remove<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
-        if self.is_active(flow, queues) {
+    pub(super) fn remove<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>, eligible: &mut Eligible) {
+        let (state, active) = (queues.flow(flow).state, self.is_active(flow, queues));
+        let counts = self.anteroom.removed(flow, state.visit, active.then(|| state.finish.ticks()));
+        if active {
             self.bring_up_to_date();
+            if counts && state.started == 0 {
+                let left = state.finish.ticks().saturating_sub(self.virtual_time);
+                self.pause = self.pause.saturating_add(tag::nanos(left, queues.flow(flow).weight()));
+            }
             self.leave(flow, queues);
-            self.find_due();
+            if self.is_empty() {
+                self.let_in(queues, eligible);
+            }
+        }
+        self.find_due();
+    }
+
+    /// A packet of the flow has been handed out.
+    pub(super) fn handed_out<P>(&mut self, flow: u32, queues: &FlowQueues<M, P>) {
+        if queues.flow(flow).packets == 0 && self.is_active(flow, queues) {
+            let state = &queues.flow(flow).state;
+            self.anteroom.handed_out(state.visit, state.finish.ticks());
         }
     }
 
@@ -264,10 +314,11 @@ impl<const M: usize> Fluid<M> {
     /// flows that go.
     pub(super) fn start_early<P>(&mut self, queues: &mut FlowQueues<M, P>, eligible: &mut Eligible) {
         let [_, going_on] = &self.finishes;
-        if let Some((_, flow)) = going_on.peek() {
-            self.take_next(flow, queues, eligible);
-            self.find_due();
+        match going_on.peek() {
+            Some((_, flow)) => self.take_next(flow, queues, eligible),
+            None => self.let_in(queues, eligible),
         }
+        self.find_due();
     }
 
     fn is_active<P>(&self, flow: u32, queues: &FlowQueues<M, P>) -> bool {
@@ -299,15 +350,22 @@ impl<const M: usize> Fluid<M> {
         }
     }
 
-    /// The first head packet ends and gives way to the flow's next one.
+    /// The first head packet ends and gives way to the flow's next one; or a new flow enters, if that is first.
     fn end_first<P>(&mut self, queues: &mut FlowQueues<M, P>, eligible: &mut Eligible) {
-        let Some((finish, flow)) = self.first() else { return };
         self.work -= self.due;
+        let Some((finish, flow)) = self.first().filter(|&(end, _)| self.anteroom.opens().is_none_or(|o| end <= o))
+        else {
+            self.let_in(queues, eligible);
+            return self.find_due();
+        };
         self.virtual_time = self.virtual_time.max(finish);
         if queues.flow(flow).state.has_next() {
             self.take_next(flow, queues, eligible);
         } else {
             self.leave(flow, queues);
+            if self.is_empty() {
+                self.let_in(queues, eligible);
+            }
         }
         self.find_due();
     }
@@ -386,8 +444,7 @@ impl<const M: usize> Fluid<M> {
     }
 
     fn find_due(&mut self) {
-        self.due = self.first().map_or(u128::MAX, |(finish, _)| {
-            finish.saturating_sub(self.virtual_time).saturating_mul(self.bottleneck())
-        });
+        let first = self.first().map(|(finish, _)| finish).into_iter().chain(self.anteroom.opens()).min();
+        self.due = first.map_or(u128::MAX, |at| at.saturating_sub(self.virtual_time).saturating_mul(self.bottleneck()));
     }
 }

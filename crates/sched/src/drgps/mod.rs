@@ -11,10 +11,10 @@
 //! * Cost per packet: O(log n + m) amortised for n backlogged flows.
 //! * Longest call: as many ends of packets in the fluid as came since the last one, each O(log n + m), up to 256 of few
 //!   flows and 16 of 10^6 ([`most_events`](crate::one_resource::most_events)); see *The fluid may lag*.
-//! * A flow can gain: without limit by a new flow for every tiny packet, while the old ones stay. The fluid still owes
-//!   each of them a share when its packet has long left; with ever more of them V hardly moves, and what starts and
-//!   ends next there is the next new flow's packet. A flow that is removed takes with it what the fluid had still to
-//!   serve of packets that were handed out: with flows of other bottlenecks that gains up to 1.3, by search.
+//! * `newcomers` = `pay` (default): a flow that is set up while packets wait enters the fluid when the last such one
+//!   has ended there; or `free`, as published: it enters when it comes, and ever new flows starve all others.
+//! * A flow can gain nothing, whatever it plays: at most 1.05 by search. As published, without limit by a new flow for
+//!   every tiny packet: the fluid still owes each of them a share when its packet has long left.
 //! * Guarantees with exact times, S and F a packet's start and finish in the fluid, L the longest time of any packet on
 //!   any resource, L_0 on the first, n flows, resource 0 of one server that takes a packet whenever there is one. No
 //!   packet enters before S. `finish`: it leaves resource 0 by F + L_0, however many flows there are, and resource r by
@@ -84,7 +84,7 @@ mod fluid;
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
-use crate::gain::{Gain, Strategy};
+use crate::newcomers::{self, Newcomers};
 use crate::one_resource::charged;
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{Order, TagHeap};
@@ -100,21 +100,20 @@ pub const ENTRY: Entry = Entry {
     summary: "Follows the perfectly fair fluid, packet by packet",
     shares: "equal dominant shares by weight at every moment, as in the DRGPS fluid",
     resources: Resources::Any,
-    parameters: &[Parameter {
-        name: "order",
-        value: "finish | start",
-        default: "finish",
-        meaning: "of the packets that have started in the fluid, serve the one that ends first there, or that started \
-            first",
-        settable: false,
-    }],
+    parameters: &[
+        Parameter {
+            name: "order",
+            value: "finish | start",
+            default: "finish",
+            meaning: "of the packets that have started in the fluid, serve the one that ends first there, or that started \
+                first",
+            settable: false,
+        },
+        newcomers::PARAMETER,
+    ],
     complexity: "O(log n + m)",
     worst_call: "O(log n + m) and up to 256 ends of packets in the fluid, 16 with 10^6 flows; later calls do the rest",
-    gains: &[
-        Gain { strategy: Strategy::NewFlows, most: f64::INFINITY, reason: TINY },
-        Gain { strategy: Strategy::SmallFirst, most: 3.1, reason: "by search; as new flows" },
-        Gain { strategy: Strategy::RemoveAndAdd, most: 1.3, reason: REMOVED },
-    ],
+    gains: &[],
     guarantee: "order=finish: a packet leaves resource 0 at most L after its finish in the fluid; order=start: it \
         enters at most (n-1)L after its start there",
     weights: Weights::One,
@@ -123,17 +122,12 @@ pub const ENTRY: Entry = Entry {
     paper: "Wang et al., IWQoS 2013",
     brief: Brief {
         fairness: "dominant resource",
+        longest_call: "O(log n) x 256",
         work_conserving: "on one resource",
         costs_ahead: "yes",
         paper: "IWQoS 2013",
     },
 };
-
-/// Why new flows gain.
-const REMOVED: &str =
-    "by search: a removed flow takes with it what the fluid had still to serve of packets that were handed out";
-const TINY: &str =
-    "the fluid still serves old flows when their packets have left: ever new flows of tiny packets slow its time down";
 
 /// Which of the packets that have started in the fluid is served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -153,13 +147,13 @@ pub struct Drgps<const M: usize> {
 }
 
 impl<const M: usize> Drgps<M> {
-    /// In this order.
-    pub fn new(order: TrackBy) -> Self {
+    /// In this order, with new flows let into the fluid so.
+    pub fn new(order: TrackBy, newcomers: Newcomers) -> Self {
         let eligible = match order {
             TrackBy::Start => Eligible::Starts(Order::default()),
             TrackBy::Finish => Eligible::Finishes(TagHeap::default()),
         };
-        Self { fluid: Fluid::new(None), eligible }
+        Self { fluid: Fluid::new(newcomers), eligible }
     }
 
     pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
@@ -172,12 +166,13 @@ impl<const M: usize> Drgps<M> {
                 return Err(SpecError::bad_value("order", value, expected));
             }
         };
-        Ok(Self::new(order))
+        Ok(Self::new(order, Newcomers::from_spec(spec)?))
     }
 
     /// For tests: a call ends so many packets in the fluid.
-    pub fn ending(self, events: usize) -> Self {
-        Self { fluid: Fluid::new(Some(events.max(1))), ..self }
+    pub fn ending(mut self, events: usize) -> Self {
+        self.fluid.events = Some(events.max(1));
+        self
     }
 
     /// By how many nanoseconds the fluid lagged after the last call that brought it ahead, and the most after any.
@@ -190,6 +185,10 @@ impl<const M: usize> Discipline<M> for Drgps<M> {
     type Flow = DrgpsFlow<M>;
     /// The packet's finish tag once it has started in the fluid.
     type Stamp = u128;
+
+    fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
+        queues.flow_mut(flow).state.visit = self.fluid.anteroom.visit(queues.packets());
+    }
 
     fn stamp(&mut self, _now: Time) -> u128 {
         0
@@ -226,6 +225,7 @@ impl<const M: usize> Discipline<M> for Drgps<M> {
         let state = &mut queues.flow_mut(flow).state;
         state.started = state.started.saturating_sub(1);
         self.eligible.served(flow, queues);
+        self.fluid.handed_out(flow, queues);
         ([0; M], 0)
     }
 
@@ -249,7 +249,7 @@ impl<const M: usize> Discipline<M> for Drgps<M> {
     }
 
     fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
-        self.fluid.remove(flow, queues);
+        self.fluid.remove(flow, queues, &mut self.eligible);
         self.eligible.forget(flow, queues);
     }
 

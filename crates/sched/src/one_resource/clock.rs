@@ -31,6 +31,8 @@ pub struct FluidClock {
     /// Work not in V yet, in ticks times thousandths of weight; unless the clock lags less than the load, or than what
     /// the last step left.
     work: u128,
+    /// Work that is done for flows that were removed, before all that is to come; in the same units.
+    owed: u128,
     /// Sum of the weights of the active flows, in thousandths.
     load: u64,
     /// Active flows by their ends.
@@ -49,7 +51,17 @@ pub struct FluidClock {
 impl Default for FluidClock {
     fn default() -> Self {
         let ends = TagHeap::default();
-        Self { virtual_time: 0, work: 0, load: 0, ends, weighted_ends: 0, epoch: 0, events: None, worst_lag: 0 }
+        Self {
+            virtual_time: 0,
+            work: 0,
+            owed: 0,
+            load: 0,
+            ends,
+            weighted_ends: 0,
+            epoch: 0,
+            events: None,
+            worst_lag: 0,
+        }
     }
 }
 
@@ -100,6 +112,14 @@ impl FluidClock {
         self.load = self.load.saturating_sub(u64::from(weight.as_milli()));
     }
 
+    /// The active flow is removed, and was served up to the virtual time `finish`: what it was served early is worked off
+    /// before the clock goes on, as if it stayed. O(log n).
+    pub fn abandon(&mut self, flow: u32, finish: u128, weight: Weight) {
+        let early = finish.saturating_sub(self.virtual_time);
+        self.owed = self.owed.saturating_add(early.saturating_mul(u128::from(weight.as_milli())));
+        self.leave(flow, weight);
+    }
+
     /// The flow's end, if it has one before it.
     pub fn end(&self, flow: u32) -> Option<u128> {
         self.ends.get(flow)
@@ -113,7 +133,10 @@ impl FluidClock {
     /// Do `nanos` of work, as far as [`most_events`] ends; the rest later. Flows whose ends are reached on the way
     /// leave. O(log n) for each of them.
     pub fn advance(&mut self, nanos: u64, weight: impl Fn(u32) -> Weight) {
-        self.work = self.work.saturating_add(u128::from(nanos) * WORK_PER_NANO);
+        let work = u128::from(nanos) * WORK_PER_NANO;
+        let for_removed = work.min(self.owed);
+        self.owed -= for_removed;
+        self.work = self.work.saturating_add(work - for_removed);
         for _ in 0..self.events() {
             let Some((end, flow)) = self.first_reached() else { return self.work_off() };
             self.work -= self.until(end);
@@ -164,7 +187,7 @@ impl FluidClock {
     /// Nobody is active any more, all of whom had ends, and no work waits: V stands, and a new epoch begins. O(1).
     pub fn clear(&mut self) {
         self.ends.clear();
-        (self.load, self.work, self.weighted_ends) = (0, 0, 0);
+        (self.load, self.work, self.owed, self.weighted_ends) = (0, 0, 0, 0);
         self.epoch += 1;
     }
 
@@ -175,7 +198,7 @@ impl FluidClock {
             self.virtual_time = self.virtual_time.max(end);
             self.leave(flow, weight(flow));
         }
-        self.work = 0;
+        (self.work, self.owed) = (0, 0);
         if !self.ends.is_empty() {
             self.clear();
         }

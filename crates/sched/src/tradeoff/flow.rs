@@ -2,6 +2,7 @@
 
 use dovetail_units::{Duration, ResourceVec};
 
+use crate::anteroom::Visit;
 use crate::contract::LONGEST_TIME;
 use crate::queues::NIL;
 
@@ -21,11 +22,12 @@ pub struct FluidFlow {
     correction: [i64; 2],
     /// Whether the head packet has started: at once when it comes to the head, but with alpha = 0 when first favoured.
     pub(super) started: bool,
+    pub(super) visit: Visit,
 }
 
 impl Default for FluidFlow {
     fn default() -> Self {
-        Self { next: NIL, period: 0, started: false, ratio: Ratio(0), correction: [0; 2] }
+        Self { next: NIL, period: 0, started: false, visit: Visit::default(), ratio: Ratio(0), correction: [0; 2] }
     }
 }
 

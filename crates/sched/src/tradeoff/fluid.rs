@@ -15,12 +15,15 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 use super::flow::{FluidFlow, ONE, Ratio, are_near};
 use super::pace::{Latest, Pace};
 use super::share::allocate;
+use super::ticks::{in_ticks, in_time, to_f64, to_u128, whole_ticks};
 use super::turns::Turns;
+use crate::anteroom::{Anteroom, Visit};
 use crate::catalog::Shape;
+use crate::newcomers::Newcomers;
 use crate::per_flow::Choice;
 use crate::queues::{IndexedHeap, Links, List, NIL, Order, Queues, Unfinished};
 use crate::steps;
-use crate::tag::TICK_BITS;
+use crate::tag::{self, TICK_BITS};
 
 /// So many ends of packets, and instants at which some end, are handled by a call; and so many packets start in one
 /// that were not to start before alpha was above 0.
@@ -28,41 +31,6 @@ pub const EVENTS_PER_CALL: usize = 12;
 
 pub(super) type FlowQueues<P> = Queues<2, P, FluidFlow, ()>;
 pub(super) type Started = Order<Latest>;
-
-/// As `value as f64`; most values have 64 bits, from which the processor converts itself.
-fn to_f64(value: u128) -> f64 {
-    u64::try_from(value).map_or_else(|_| wide_to_f64(value), |value| value as f64)
-}
-
-/// Apart, or the compiler takes both ways for one.
-#[cold]
-#[inline(never)]
-fn wide_to_f64(value: u128) -> f64 {
-    value as f64
-}
-
-/// As `value as u128`.
-fn to_u128(value: f64) -> u128 {
-    if value < u64::MAX as f64 { u128::from(value as u64) } else { value as u128 }
-}
-
-/// The first instant that is not before this many ticks.
-fn in_time(ticks: u128) -> Time {
-    Time::from_nanos(u64::try_from(ticks.div_ceil(1 << TICK_BITS)).unwrap_or(u64::MAX))
-}
-
-/// An instant in ticks.
-fn in_ticks(time: Time) -> u128 {
-    u128::from(time.as_nanos()) << TICK_BITS
-}
-
-/// Whole ticks of what is served in addition to `part` of one, and the part of a tick that is left.
-fn whole_ticks(part: &mut f64, served: f64) -> u128 {
-    let total = *part + served;
-    let whole = to_u128(total);
-    *part = total - to_f64(whole);
-    whole
-}
 
 /// A flow with a bonus.
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +77,8 @@ pub(super) struct Fluid {
     /// The flows of such packets in the order in which they came to the head.
     unstarted: List,
     links: Links,
+    /// New flows that are not in it yet.
+    pub(super) anteroom: Anteroom,
     /// Flows have come at `clock` since the shares were last allocated.
     stale: bool,
     /// Regular flows by the virtual finish times of their head packets (eq. 28).
@@ -138,6 +108,7 @@ impl Fluid {
             charges: Vec::new(),
             unstarted: List::default(),
             links: Links::default(),
+            anteroom: Anteroom::new(Newcomers::default()),
             stale: false,
             finishes: IndexedHeap::default(),
             turns: Turns::new(tolerance),
@@ -272,12 +243,57 @@ impl Fluid {
             return;
         }
         self.run_to_now();
+        if self.anteroom.admits(flow, &mut queues.flow_mut(flow).state.visit, self.virtual_time) {
+            self.enter(flow, queues, started);
+        } else if self.may_enter() {
+            self.let_in(queues, started);
+        }
+        self.changed(queues, started);
+    }
+
+    /// A flow with a packet that has not started becomes backlogged in the fluid, which has run to now.
+    fn enter<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>, started: &mut Started) {
         queues.flow_mut(flow).state.period = self.period;
         self.turns.join(flow);
         if let Some(service) = self.take_head(flow, queues, started) {
             self.finishes.set(flow, self.virtual_time + service);
         }
-        self.changed(queues, started);
+    }
+
+    /// Whether the flow that has waited longest in front of the fluid may enter: V is there, nobody is backlogged, or V
+    /// stands, as no share is guaranteed.
+    fn may_enter(&self) -> bool {
+        let stands = self.load == [0; 2] || self.alpha == 0.0;
+        self.anteroom.opens().is_some_and(|opens| opens <= self.virtual_time || stands)
+    }
+
+    /// The flow that has waited longest enters.
+    fn let_in<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) {
+        if let (true, Some(opens)) = (self.load == [0; 2], self.anteroom.opens()) {
+            self.virtual_time = self.virtual_time.max(opens);
+        }
+        if let Some(flow) = self.anteroom.let_in() {
+            queues.flow_mut(flow).state.visit = Visit::First;
+            self.enter(flow, queues, started);
+        }
+    }
+
+    /// A packet of the flow has been handed out.
+    pub(super) fn handed_out_of<P>(&mut self, flow: u32, queues: &FlowQueues<P>) {
+        if queues.flow(flow).packets == 0
+            && let Some(finish) = self.finish_of(flow, queues)
+        {
+            self.anteroom.handed_out(queues.flow(flow).state.visit, finish);
+        }
+    }
+
+    /// When the head of the flow ends in virtual time, if it is backlogged and gets no bonus from now on.
+    fn finish_of<P>(&self, flow: u32, queues: &FlowQueues<P>) -> Option<u128> {
+        if !self.is_backlogged(flow, queues) {
+            return None;
+        }
+        let favoured = self.favoured.iter().flatten().find(|f| f.flow == flow);
+        favoured.map_or_else(|| self.finishes.get(flow), |f| Some(self.virtual_time.saturating_add_signed(f.left)))
     }
 
     /// The shares are to be allocated anew. Of all that comes at one instant the last decides: with alpha > 0 a flow
@@ -300,10 +316,22 @@ impl Fluid {
     /// The flow leaves with all its packets. Settled before.
     pub(super) fn remove<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>, started: &mut Started) {
         self.turns.forget(flow);
-        if self.is_backlogged(flow, queues) {
+        let is_backlogged = self.is_backlogged(flow, queues);
+        if is_backlogged {
             self.run_to_now();
+        }
+        let (record, finish) = (queues.flow(flow), self.finish_of(flow, queues));
+        let counts = self.anteroom.removed(flow, record.state.visit, finish);
+        if counts && record.state.started && record.head == record.state.next {
+            let left = finish.map_or(0, |finish| finish.saturating_sub(self.virtual_time));
+            self.pace.stand_still(Duration::from_nanos(tag::nanos(left, record.weight())));
+        }
+        if is_backlogged {
             self.take_off(flow, queues);
             self.leave(flow, queues);
+            if self.may_enter() {
+                self.let_in(queues, started);
+            }
             self.changed(queues, started);
         }
     }
@@ -376,7 +404,8 @@ impl Fluid {
         true
     }
 
-    /// Until the first head packet ends if nothing else happens: the first tick by which it surely has. At most 2^100.
+    /// Until the first head packet ends or a new flow enters if nothing else happens: the first tick by which it surely
+    /// has. At most 2^100.
     fn ticks_to_event(&self) -> u128 {
         let ticks = |left: i128, part: f64, rate: f64| {
             if rate > 0.0 { (to_f64(left.max(0) as u128) - part) / rate } else { f64::INFINITY }
@@ -390,7 +419,11 @@ impl Fluid {
         let favoured = self.favoured.iter().zip(self.bonus_part).filter_map(|(favoured, part)| {
             favoured.map(|f| ticks(f.left + spare, regular_part + part, self.rate + f.bonus))
         });
-        to_u128(favoured.fold(regular, f64::min)).min(1 << 100) + 1
+        let opens = self.anteroom.opens().map_or(f64::INFINITY, |opens| match self.may_enter() {
+            true => 0.0,
+            false => ticks(opens as i128 - self.virtual_time as i128, self.part, self.rate),
+        });
+        to_u128(favoured.fold(regular.min(opens), f64::min)).min(1 << 100) + 1
     }
 
     /// Run to `now`, unless events are left until then: something other than the end of a packet changes the shares.
@@ -414,13 +447,14 @@ impl Fluid {
         }
     }
 
-    /// Every head packet that has ended gives way to the flow's next packet, which gets what was served beyond the end;
-    /// whether none is left.
+    /// Every head packet that has ended gives way to the flow's next packet, which gets what was served beyond the end,
+    /// and new flows enter; whether none is left.
     fn finish_due<P>(&mut self, events: &mut usize, queues: &mut FlowQueues<P>, started: &mut Started) -> bool {
         loop {
             let regular = self.finishes.peek().filter(|&(tag, _)| tag <= self.virtual_time);
             let favoured = (0..2).find_map(|end| self.favoured[end].filter(|f| f.left <= 0).map(|f| (end, f)));
-            if regular.is_none() && favoured.is_none() {
+            let enters = self.may_enter();
+            if regular.is_none() && favoured.is_none() && !enters {
                 return true;
             }
             if *events == 0 {
@@ -443,6 +477,8 @@ impl Fluid {
                     }
                     None => self.leave(flow, queues),
                 }
+            } else {
+                self.let_in(queues, started);
             }
         }
     }

@@ -5,7 +5,9 @@
 //!
 //! * Parameters: `alpha` in [0, 1], default 0.85; settable while running. 1 is strict fairness (DRGPS), 0 is efficiency
 //!   only. `tolerance` in [0, 0.5], default 0.06: flows whose ratios of CPU to link differ by no more than about this
-//!   part take turns; 0 is the published order (23), in which only equals do.
+//!   part take turns; 0 is the published order (23), in which only equals do. `newcomers` = `pay` (default): a flow that
+//!   is set up while packets wait enters the fluid when the last such one has ended there; or `free`, as published: it
+//!   enters when it comes.
 //! * Two resources.
 //! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight). Weights that differ by resource
 //!   are ignored.
@@ -16,11 +18,11 @@
 //!   others that bypass the CPU more); in the fluid every backlogged flow has d_i >= alpha w_i d (eq. 19). At every
 //!   instant the fluid's bonus is at least the largest possible one (Theorem 3) divided by 1 + `tolerance`. See
 //!   `dovetail_model::bounds`, `dovetail_model::tradeoff` and `docs/theory/weighted-tradeoff.md`.
-//! * A flow can gain: what its own number is worth, without bound, where the link is short, the CPU is not, and it
-//!   sends from a new flow (or one that is removed and added) for every packet or few: the first packet of a flow
-//!   starts in the fluid when it comes (section 4.1), so the CPU hands out as many as it can, and each is a flow to the
-//!   fluid. Where the CPU is short: 1.02. No turn comes earlier by it: a new flow is counted to have had as much bonus
-//!   as anybody. By any other strategy: 1.05 at most.
+//! * A flow can gain nothing, whatever it plays: at most 1.05 by search, for alpha above 0. As published
+//!   (`newcomers=free`) what its own number is worth, without bound, where the link is short, the CPU is not, and it
+//!   sends from a new flow for every packet or few: the first packet of a flow starts in the fluid when it comes
+//!   (section 4.1), so the CPU hands out as many as it can, and each is a flow to the fluid. No turn comes earlier by
+//!   it: a new flow is counted to have had as much bonus as anybody.
 //! * Longest call: 12 of the fluid's events (ends of packets, and instants at which some end), 48 flows moved in the
 //!   heaps of order (23), and what is handed back of a removed flow. See *Lag* below.
 //! * Not work conserving: a packet waits until it has started in the fluid schedule ([`Next::At`](crate::Next::At)),
@@ -67,13 +69,15 @@ mod flow;
 mod fluid;
 mod pace;
 mod share;
+mod ticks;
 mod turns;
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
+use crate::anteroom::Anteroom;
 use crate::catalog::{Brief, Entry, Parameter, Resources, Shape, Weights};
 use crate::contract::{Progress, Ticket};
-use crate::gain::{Gain, Strategy};
+use crate::newcomers::{self, Newcomers};
 use crate::per_flow::{Choice, Discipline};
 use crate::spec::{Spec, SpecError};
 
@@ -106,30 +110,24 @@ pub const ENTRY: Entry = Entry {
                 with 0, as published, only equal ones do",
             settable: false,
         },
+        newcomers::PARAMETER,
     ],
     complexity: "O(log n)",
     worst_call: "12 ends of packets in the fluid and 48 moves in its heaps; later calls do the rest",
-    gains: &[
-        gain(Strategy::NewFlows, f64::INFINITY),
-        gain(Strategy::RemoveAndAdd, f64::INFINITY),
-        gain(Strategy::SmallFirst, f64::INFINITY),
-    ],
+    gains: &[],
     guarantee: "D_fluid - 2(n-1)L <= D <= D_fluid + L; makespan <= T_fluid + nL",
     weights: Weights::One,
     work_conserving: "no: it waits for the fluid schedule",
     costs: "on arrival; corrected by measurement",
     paper: "Wang et al., CoNEXT 2014",
-    brief: Brief { fairness: "alpha x dominant", work_conserving: "no", costs_ahead: "yes", paper: "CoNEXT 2014" },
+    brief: Brief {
+        fairness: "alpha x dominant",
+        longest_call: "O(log n) x 60",
+        work_conserving: "no",
+        costs_ahead: "yes",
+        paper: "CoNEXT 2014",
+    },
 };
-
-const fn gain(strategy: Strategy, most: f64) -> Gain {
-    Gain {
-        strategy,
-        most,
-        reason: "a flow's first packet starts when it comes (section 4.1): where the link is short and the CPU is not, \
-            as many flows as the CPU hands out; 1.02 where the CPU is short",
-    }
-}
 
 const DEFAULT_ALPHA: f64 = 0.85;
 /// The tolerance of the ratio within which flows share the bonus, unless it is given.
@@ -165,12 +163,21 @@ impl Tradeoff {
         is_sound.then(|| Self { fluid: Fluid::new(alpha, tolerance, shape), started: Started::default() })
     }
 
+    /// With new flows let into the fluid so, before there is any flow.
+    #[must_use]
+    pub fn newcomers(mut self, newcomers: Newcomers) -> Self {
+        self.fluid.anteroom = Anteroom::new(newcomers);
+        self
+    }
+
     pub(crate) fn from_spec(spec: &Spec, shape: Shape) -> Result<Self, SpecError> {
         let alpha = spec.value("alpha").map_or(Ok(DEFAULT_ALPHA), parse_alpha)?;
         let given = spec.value("tolerance");
         let tolerance = given.map_or(Ok(DEFAULT_TOLERANCE), str::parse).unwrap_or(f64::NAN);
         let expected = "a number from 0 (only equals share the bonus) to 0.5";
+        let newcomers = Newcomers::from_spec(spec)?;
         Self::with(alpha, tolerance, shape)
+            .map(|tradeoff| tradeoff.newcomers(newcomers))
             .ok_or_else(|| SpecError::bad_value("tolerance", given.unwrap_or_default(), expected))
     }
 
@@ -203,6 +210,10 @@ impl Discipline<2> for Tradeoff {
     type Flow = FluidFlow;
     type Stamp = ();
 
+    fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>) {
+        queues.flow_mut(flow).state.visit = self.fluid.anteroom.visit(queues.packets());
+    }
+
     fn stamp(&mut self, _now: Time) {}
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<P>) {
@@ -231,10 +242,11 @@ impl Discipline<2> for Tradeoff {
     fn served<P>(
         &mut self,
         now: Time,
-        _flow: u32,
+        flow: u32,
         cost: &ResourceVec<2>,
-        _queues: &mut FlowQueues<P>,
+        queues: &mut FlowQueues<P>,
     ) -> ([u64; 2], u32) {
+        self.fluid.handed_out_of(flow, queues);
         let Some(latest) = self.started.pop_front() else { return ([0; 2], 0) };
         ([self.fluid.hand_out(now, cost, latest), latest.link.as_nanos()], 0)
     }

@@ -35,6 +35,8 @@ pub(super) struct Pace {
     before: Time,
     /// When CPU and link are through with all that has started, as planned.
     planned: [Time; 2],
+    /// For how long fluid time stands still for flows that were removed.
+    pause: Duration,
     /// Whether the last packet that started on the link was late, and others follow.
     link_is_late: bool,
     /// Packets that were handed out: the number of the last one.
@@ -65,7 +67,7 @@ impl Pace {
 
     /// When an instant in fluid time comes if nothing is late until then; `None` if the link is late now.
     pub(super) fn real(&self, fluid: Time) -> Option<Time> {
-        (!self.link_is_late).then(|| self.real + fluid.since(self.fluid))
+        (!self.link_is_late).then(|| self.real + self.pause + fluid.since(self.fluid))
     }
 
     /// The present in real time.
@@ -82,9 +84,17 @@ impl Pace {
     pub(super) fn pass(&mut self, now: Time) {
         self.before = self.fluid;
         if !self.link_is_late {
-            self.fluid += now.since(self.real);
+            let passed = now.since(self.real);
+            let paused = passed.min(self.pause);
+            self.pause = self.pause.saturating_sub(paused);
+            self.fluid += passed.saturating_sub(paused);
         }
         self.real = now;
+    }
+
+    /// Fluid time is to stand still for so long.
+    pub(super) fn stand_still(&mut self, pause: Duration) {
+        self.pause += pause;
     }
 
     /// A packet with these latest starts was the first to wait for the CPU, for as long as has passed since it started.

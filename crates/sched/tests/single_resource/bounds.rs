@@ -3,6 +3,7 @@
 use dovetail_sched::PerFlow;
 use dovetail_sched::charge::Charge;
 use dovetail_sched::drr::Drr;
+use dovetail_sched::newcomers::Newcomers;
 use dovetail_sched::wf2q_plus::Wf2qPlus;
 use dovetail_sched::wfq::Wfq;
 use dovetail_units::Duration;
@@ -157,7 +158,7 @@ fn gps_that_lags_makes_a_packet_later_by_its_lag_and_no_more() {
     let (mut lagged, mut needed) = (0, 0);
     for seed in SEEDS {
         let traffic = Traffic::random(seed, LONGEST);
-        let mut scheduler = PerFlow::new(Wfq::new(1, Charge::Measured).passing(1));
+        let mut scheduler = PerFlow::new(Wfq::new(1, Charge::Measured, Newcomers::Free).passing(1));
         let mut met = Vec::new();
         let services = serve_watched(
             &mut scheduler,
@@ -172,7 +173,10 @@ fn gps_that_lags_makes_a_packet_later_by_its_lag_and_no_more() {
         lagged += u32::from(lag > 0.0);
         needed += u32::from(late > longest + rounding(&traffic));
         if lag == 0.0 {
-            assert_eq!(services, serve(&mut PerFlow::new(Wfq::new(1, Charge::Measured).passing(usize::MAX)), &traffic));
+            assert_eq!(
+                services,
+                serve(&mut PerFlow::new(Wfq::new(1, Charge::Measured, Newcomers::Free).passing(usize::MAX)), &traffic)
+            );
         }
     }
     println!("{lagged} of {} runs lag, {needed} are later than without", SEEDS.end);
@@ -184,7 +188,8 @@ fn wf2q_plus_that_looks_at_one_flow_in_a_call_serves_all_in_time() {
     // Of n flows at most n can have come to their starts at once: a packet waits for as many others, and no more.
     for seed in SEEDS {
         let traffic = Traffic::random(seed, LONGEST);
-        let services = serve(&mut PerFlow::new(Wf2qPlus::new(1, Charge::Measured).passing(1)), &traffic);
+        let services =
+            serve(&mut PerFlow::new(Wf2qPlus::new(1, Charge::Measured, Newcomers::Free).passing(1)), &traffic);
         let (flows, longest) = (traffic.weights.len(), traffic.longest_of_all());
         let late = worst_lateness(&services, &private_finishes(&traffic));
         assert!(late <= longest * (1 + flows) as f64 + rounding(&traffic), "seed {seed}: {late}, {longest}");

@@ -72,7 +72,10 @@ pub fn known(strategy: Strategy) -> Vec<Case> {
             [0, RIVALS / 2, RIVALS].iter().flat_map(|&before| all_sizes(&|case| Case { before, ..case })).collect()
         }
         Strategy::NewFlows => renewed(Identity::New),
-        Strategy::RemoveAndAdd => renewed(Identity::Again),
+        Strategy::RemoveAndAdd => {
+            let feed = bursts((1, 5), (0, 0), Identity::Again);
+            [renewed(Identity::Again), vec![Case { feed, depth: 2, ..plain(SIZES[3](USUAL)) }]].concat()
+        }
         Strategy::Refill => refills(),
         Strategy::OnOff => {
             // Absent for a part of a round, for a round, and for some.
@@ -83,13 +86,17 @@ pub fn known(strategy: Strategy) -> Vec<Case> {
             let said = |estimates| Case { player: Traffic { estimates, ..equal.player }, ..equal };
             vec![said(Estimates::Times256th(16)), said(Estimates::Times256th(4096)), said(Estimates::Any)]
         }
-        Strategy::SmallFirst => [(2, Identity::New), (2, Identity::Again), (3, Identity::New)]
-            .map(|(packets, identity)| Case {
-                player: Traffic { sizes: Sizes::FirstAndRest(USUAL / SMALL, USUAL), ..equal.player },
-                feed: bursts((packets, packets), (0, 0), identity),
-                ..equal
-            })
-            .to_vec(),
+        Strategy::SmallFirst => {
+            let first = |case: Case, packets, identity| Case {
+                player: Traffic { sizes: Sizes::FirstAndRest(USUAL / SMALL, USUAL), ..case.player },
+                feed: bursts(packets, (0, 0), identity),
+                ..case
+            };
+            let small = Case { depth: 2, ..plain(SIZES[3](USUAL)) };
+            let plays = [((2, 2), Identity::New), ((2, 2), Identity::Again), ((3, 3), Identity::New)];
+            let plays = plays.map(|(packets, identity)| first(equal, packets, identity));
+            [&plays[..], &[first(small, (2, 3), Identity::Again)]].concat()
+        }
     }
 }
 

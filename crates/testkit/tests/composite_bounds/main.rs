@@ -206,8 +206,8 @@ fn pcfq_keeps_its_delay_guarantee() {
 }
 
 /// Both of wfq's guarantees in a row. A packet leaves the CPU at most P_max after the private server there, and what
-/// comes later to a private server by some time leaves it later by at most as much: so it leaves the link at most P_max
-/// + L_max after the private servers of CPU and link in a row. Those end it before the one server of
+/// comes later to a private server by some time leaves it later by at most as much: so it leaves the link at most
+/// `P_max + L_max` after the private servers of CPU and link in a row. Those end it before the one server of
 /// `expected_arrivals` does.
 #[test]
 fn separate_wfqs_keep_their_delay_guarantee() {

@@ -15,6 +15,7 @@ use dovetail_lab::{Lab, Options, Place, ask_to_end, now, pause};
 use dovetail_units::Duration;
 use serde::Deserialize;
 
+use super::memory;
 use crate::args::Soak;
 use crate::failure::Failure;
 use crate::terminal;
@@ -142,15 +143,9 @@ impl Inside {
     fn look(&mut self) -> Result<Sample, Failure> {
         let snapshot: Snapshot = self.client.snapshot(0).map_err(Failure::run)?;
         let process = PathBuf::from(format!("/proc/{}", self.child.id()));
-        let status = fs::read_to_string(process.join("status")).map_err(Failure::run)?;
-        // Without the rings that the kernel shares, and without the program, of which more is there the more of it has
-        // run.
-        let memory = status
-            .lines()
-            .find_map(|line| line.strip_prefix("RssAnon:")?.trim().strip_suffix(" kB")?.trim().parse().ok());
-        let memory: u64 = memory.ok_or_else(|| Failure::Run("the kernel does not tell the box's memory".into()))?;
+        let memory = memory::of_process(self.child.id())?;
         let descriptors = fs::read_dir(process.join("fd")).map_err(Failure::run)?.count();
-        Ok(Sample { memory: memory * 1024, descriptors, snapshot })
+        Ok(Sample { memory, descriptors, snapshot })
     }
 
     /// What it has done, by its own report.

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use dovetail_units::Duration;
+use log::{error, info, warn};
 use ring::digest::{SHA256, digest};
 
 use super::super::ModuleDrop;
 use super::cipher::Transform;
 use super::store::{StateError, Store};
+use crate::watch::target::STATE;
 
 /// All numbers are below.
 pub(super) const END: u64 = 1 << 32;
@@ -51,6 +53,8 @@ pub struct Sequence {
     kept: AtomicU64,
     saving: AtomicBool,
     failures: AtomicU64,
+    /// The latest attempt has failed.
+    failing: AtomicBool,
     store: Option<Store>,
 }
 
@@ -62,7 +66,8 @@ impl Sequence {
 
     fn from(association: Association, store: Option<Store>, next: u64, kept: u64) -> Arc<Self> {
         let (next, kept) = (AtomicU64::new(next), AtomicU64::new(kept));
-        Arc::new(Self { association, next, kept, saving: AtomicBool::new(false), failures: AtomicU64::new(0), store })
+        let [saving, failing] = [false; 2].map(AtomicBool::new);
+        Arc::new(Self { association, next, kept, saving, failures: AtomicU64::new(0), failing, store })
     }
 
     /// The same, which goes on where the last box ended and keeps a file in `folder` that says where this one will.
@@ -122,19 +127,34 @@ impl Sequence {
             sequence.save((next + STEP).min(END));
             sequence.saving.store(false, Ordering::Release);
         };
-        if std::thread::Builder::new().name("sequence".into()).spawn(work).is_err() {
-            self.failures.fetch_add(1, Ordering::Relaxed);
+        if let Err(error) = std::thread::Builder::new().name("sequence".into()).spawn(work) {
+            self.failed(&error);
             self.saving.store(false, Ordering::Release);
         }
     }
 
     fn save(&self, kept: u64) {
-        match self.store.as_ref().map(|store| store.save(kept)) {
-            Some(Ok(())) => self.kept.store(kept, Ordering::Release),
-            _ => {
-                self.failures.fetch_add(1, Ordering::Relaxed);
+        let Some(store) = &self.store else { return };
+        match store.save(kept) {
+            Ok(()) => {
+                self.kept.store(kept, Ordering::Release);
+                if self.failing.swap(false, Ordering::Relaxed) {
+                    info!(target: STATE, "{}: is written again", store.path().display());
+                }
+            }
+            Err(error) => {
+                self.failed(&error);
                 crate::wait::readable([None; 2], AGAIN);
             }
+        }
+    }
+
+    /// The log tells of it once, until it has gone well again.
+    fn failed(&self, error: &dyn fmt::Display) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+        if !self.failing.swap(true, Ordering::Relaxed) {
+            let left = self.kept.load(Ordering::Relaxed).saturating_sub(self.next.load(Ordering::Relaxed));
+            error!(target: STATE, "{error}; the tunnel ends after {left} packets more unless it can be: it is tried again");
         }
     }
 
@@ -155,7 +175,9 @@ impl Drop for Sequence {
     fn drop(&mut self) {
         if let Some(store) = &self.store {
             // What cannot be written stays as it was: the next box goes on behind all that this one might have used.
-            let _ = store.save(self.next.load(Ordering::Relaxed));
+            if let Err(error) = store.save(self.next.load(Ordering::Relaxed)) {
+                warn!(target: STATE, "{error}; some sequence numbers are lost, and none is used twice");
+            }
         }
     }
 }

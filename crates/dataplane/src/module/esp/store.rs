@@ -79,6 +79,11 @@ impl Store {
         })
     }
 
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The next box begins with `next`. When this returns, that lasts.
     pub fn save(&self, next: u64) -> Result<(), StateError> {
         let new = self.path.with_extension("new");

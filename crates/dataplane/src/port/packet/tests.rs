@@ -1,5 +1,7 @@
 use super::*;
-use crate::port::testbed::{self, becomes_readable, in_namespace, ip, is_readable, numbered as bytes, run, soon};
+use crate::port::testbed::{
+    self, becomes_readable, in_namespace, ip, is_readable, numbered as bytes, run, soon, switch,
+};
 use crate::port::{Kind, Options, open};
 
 const RING: usize = 256;
@@ -198,8 +200,8 @@ fn it_is_readable_when_frames_have_come_and_promiscuous_while_it_lives() {
 #[test]
 fn a_vlan_tag_that_the_kernel_took_out_is_put_back() {
     in_namespace(|| {
-        run("ethtool", "-K left txvlan on");
-        run("ethtool", "-K right rxvlan on");
+        switch("left", "txvlan", true);
+        switch("right", "rxvlan", true);
         let mut bed = Bed::new();
         let mut tagged = bytes(9, 100);
         // Priority 5, network 42 (IEEE 802.1Q).
@@ -212,7 +214,7 @@ fn a_vlan_tag_that_the_kernel_took_out_is_put_back() {
 #[test]
 fn a_checksum_left_to_the_network_card_is_completed() {
     in_namespace(|| {
-        run("ethtool", "-K left tx on");
+        switch("left", "tx", true);
         ip("address add 192.0.2.1/24 dev left");
         ip("neighbour add 192.0.2.2 lladdr 02:00:00:00:00:02 dev left");
         let mut bed = Bed::new();

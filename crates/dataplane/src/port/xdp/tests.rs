@@ -1,5 +1,7 @@
 use super::*;
-use crate::port::testbed::{becomes_readable, in_namespace, ip, is_readable, numbered, received, run, send, soon};
+use crate::port::testbed::{
+    becomes_readable, in_namespace, ip, is_readable, numbered, received, send, set_receive_queues, soon,
+};
 
 const SLOTS: usize = 256;
 
@@ -178,7 +180,7 @@ fn jumbo_frames_are_refused_with_the_remedy() {
 fn several_receive_queues_are_refused_with_the_remedy() {
     in_namespace(|| {
         ip("link add many numrxqueues 4 numtxqueues 4 type veth peer name other");
-        run("ethtool", "-L many rx 3");
+        set_receive_queues("many", 3);
         let message = XdpPort::open("many", SLOTS).err().unwrap().to_string();
         assert!(
             message.contains("has 3 receive queues") && message.contains("ethtool -L many combined 1"),

@@ -1,0 +1,40 @@
+//! Ticks of virtual and of fluid time, and floating point, which is used for rates only.
+
+use dovetail_units::Time;
+
+use crate::tag::TICK_BITS;
+
+/// As `value as f64`; most values have 64 bits, from which the processor converts itself.
+pub(super) fn to_f64(value: u128) -> f64 {
+    u64::try_from(value).map_or_else(|_| wide_to_f64(value), |value| value as f64)
+}
+
+/// Apart, or the compiler takes both ways for one.
+#[cold]
+#[inline(never)]
+fn wide_to_f64(value: u128) -> f64 {
+    value as f64
+}
+
+/// As `value as u128`.
+pub(super) fn to_u128(value: f64) -> u128 {
+    if value < u64::MAX as f64 { u128::from(value as u64) } else { value as u128 }
+}
+
+/// The first instant that is not before this many ticks.
+pub(super) fn in_time(ticks: u128) -> Time {
+    Time::from_nanos(u64::try_from(ticks.div_ceil(1 << TICK_BITS)).unwrap_or(u64::MAX))
+}
+
+/// An instant in ticks.
+pub(super) fn in_ticks(time: Time) -> u128 {
+    u128::from(time.as_nanos()) << TICK_BITS
+}
+
+/// Whole ticks of what is served in addition to `part` of one, and the part of a tick that is left.
+pub(super) fn whole_ticks(part: &mut f64, served: f64) -> u128 {
+    let total = *part + served;
+    let whole = to_u128(total);
+    *part = total - to_f64(whole);
+    whole
+}
