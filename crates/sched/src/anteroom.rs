@@ -7,8 +7,8 @@
 //! * A flow is *new* if it is set up while packets wait, until it has been in the fluid once.
 //! * When the last packet of a new flow is handed out, or a flow that is in the fluid is removed, the fluid is *closed*
 //!   until V comes to the F of that flow.
-//! * What is left in the fluid of a packet that was handed out, of a flow that is removed, the fluid works off before it
-//!   goes on.
+//! * What is left in the fluid of a packet that was handed out, of a flow that is removed, the fluid works off before
+//!   it goes on.
 //! * A new flow that comes meanwhile enters when V is there. All that wait enter together, so that nobody waits for
 //!   more than a packet of another new flow.
 //!

@@ -47,8 +47,8 @@ fn is_up(name: &str) -> bool {
     String::from_utf8(output.stdout).unwrap().contains("state UP")
 }
 
-/// What an interface does for the kernel's own stack, as `ethtool -K` calls it; how it is set, by a command for it alone
-/// or as a flag of many (linux/ethtool.h).
+/// What an interface does for the kernel's own stack, as `ethtool -K` calls it; how it is set, by a command for it
+/// alone or as a flag of many (linux/ethtool.h).
 const SWITCHES: [(&str, Switch); 8] = [
     ("rx", Switch::Command(0x15)),
     ("tx", Switch::Command(0x17)),

@@ -105,8 +105,8 @@ pub const ENTRY: Entry = Entry {
             name: "order",
             value: "finish | start",
             default: "finish",
-            meaning: "of the packets that have started in the fluid, serve the one that ends first there, or that started \
-                first",
+            meaning: "of the packets that have started in the fluid, serve the one that ends first there, or that \
+                started first",
             settable: false,
         },
         newcomers::PARAMETER,

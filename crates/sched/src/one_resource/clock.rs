@@ -112,8 +112,8 @@ impl FluidClock {
         self.load = self.load.saturating_sub(u64::from(weight.as_milli()));
     }
 
-    /// The active flow is removed, and was served up to the virtual time `finish`: what it was served early is worked off
-    /// before the clock goes on, as if it stayed. O(log n).
+    /// The active flow is removed, and was served up to the virtual time `finish`: what it was served early is worked
+    /// off before the clock goes on, as if it stayed. O(log n).
     pub fn abandon(&mut self, flow: u32, finish: u128, weight: Weight) {
         let early = finish.saturating_sub(self.virtual_time);
         self.owed = self.owed.saturating_add(early.saturating_mul(u128::from(weight.as_milli())));

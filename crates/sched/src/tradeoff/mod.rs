@@ -5,9 +5,9 @@
 //!
 //! * Parameters: `alpha` in [0, 1], default 0.85; settable while running. 1 is strict fairness (DRGPS), 0 is efficiency
 //!   only. `tolerance` in [0, 0.5], default 0.06: flows whose ratios of CPU to link differ by no more than about this
-//!   part take turns; 0 is the published order (23), in which only equals do. `newcomers` = `pay` (default): a flow that
-//!   is set up while packets wait enters the fluid when the last such one has ended there; or `free`, as published: it
-//!   enters when it comes.
+//!   part take turns; 0 is the published order (23), in which only equals do. `newcomers` = `pay` (default): a flow
+//!   that is set up while packets wait enters the fluid when the last such one has ended there; or `free`, as
+//!   published: it enters when it comes.
 //! * Two resources.
 //! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight). Weights that differ by resource
 //!   are ignored.
