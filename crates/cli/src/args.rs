@@ -349,8 +349,8 @@ pub struct FloodLab {
     #[arg(long, value_name = "RATE", default_value = "16667 pps")]
     pub rate: PacketRate,
     /// Packets of each
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=100_u32))]
-    #[arg(allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = whole(1..=100_u32), allow_negative_numbers = true)]
     pub packets: u32,
     /// Length of their frames
     #[arg(long, value_name = "BYTES", default_value = "250 B")]

@@ -101,8 +101,8 @@ fn family(width: u16) -> String {
     let (composed, networks) = (composition::note(), composition::network_note());
     let per_packet = match header.contains(&"longest call") {
         true => {
-            "per packet, longest call: with n busy flows, x packets of a loop; the first on \
-             average, the second for any single call"
+            "per packet, longest call: with n busy flows, x packets of a loop; the first on average, the second for \
+             any single call"
         }
         false => "per packet: n backlogged flows",
     };

@@ -6,6 +6,7 @@
 //! * A block marked `sh` is run, line by line, as far as its lines begin with `dovetail`.
 //! * A block marked `text` directly below it, or below `<!-- shows: dovetail ... -->`, is what the last command prints.
 //!   A line `...` stands for any lines.
+//! * One below `<!-- says: dovetail ... -->` is what a command that fails says on standard error.
 //! * The image below `<!-- draws: FILE of dovetail run ... -->` is that file of the command's `--out` folder.
 //!
 //! `DOVETAIL_WRITE=1` writes what is printed and drawn into the pages instead (`make documents`).
@@ -42,6 +43,8 @@ enum Claim {
     Works(String),
     /// It prints these lines of the page, from the first to before the second.
     Shows(String, usize, usize),
+    /// It fails, and says these lines of the page.
+    Says(String, usize, usize),
     /// A file of its results is the picture on this line of the page.
     Draws { command: String, file: String, line: usize },
 }
@@ -50,12 +53,15 @@ fn claims(document: &str) -> Vec<Claim> {
     let lines: Vec<&str> = document.lines().collect();
     let mut claims = Vec::new();
     let mut last: Option<String> = None;
+    let mut fails = false;
     let mut at = 0;
     while at < lines.len() {
         let line = lines[at];
         let comment = |key: &str| line.strip_prefix(key).and_then(|rest| rest.strip_suffix(" -->")).map(String::from);
         if let Some(command) = comment("<!-- shows: ") {
-            last = Some(command);
+            (last, fails) = (Some(command), false);
+        } else if let Some(command) = comment("<!-- says: ") {
+            (last, fails) = (Some(command), true);
         } else if let Some((file, command)) = comment("<!-- draws: ").as_deref().and_then(|c| c.split_once(" of ")) {
             claims.push(Claim::Draws { command: command.into(), file: file.into(), line: at + 1 });
         } else if let Some(kind) = line.strip_prefix("```") {
@@ -66,7 +72,9 @@ fn claims(document: &str) -> Vec<Claim> {
                     let ours = block.iter().filter(|l| l.starts_with("dovetail "));
                     claims.extend(ours.map(|l| Claim::Works(l.to_string())));
                     last = block.last().filter(|l| l.starts_with("dovetail ")).map(|l| l.to_string());
+                    fails = false;
                 }
+                ("text", Some(command)) if fails => claims.push(Claim::Says(command, at + 1, end)),
                 ("text", Some(command)) => claims.push(Claim::Shows(command, at + 1, end)),
                 _ => {}
             }
@@ -124,6 +132,14 @@ fn run(line: &str, folder: &Path, page: &Path) -> String {
     assert!(output.status.success(), "{}: {line}\n{errors}", page.display());
     assert!(!output.stdout.is_empty() || errors.contains("wrote"), "{}: {line} says nothing", page.display());
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs a line of a page that fails; what it says.
+fn refused(line: &str, folder: &Path, page: &Path) -> String {
+    let line = line.replacen("dovetail", env!("CARGO_BIN_EXE_dovetail"), 1);
+    let output = Command::new("sh").args(["-c", &line]).current_dir(folder).output().unwrap();
+    assert!(matches!(output.status.code(), Some(1 | 2)), "{}: {line} does not fail", page.display());
+    String::from_utf8(output.stderr).unwrap()
 }
 
 /// What is shown of a text, where lines `...` stand for others: the text's lines in place of those that are shown. The
@@ -185,6 +201,15 @@ fn commands_of_the_documents_do_what_is_said() {
                     if independent(&command) {
                         known.insert(command, said);
                     }
+                    shown += 1;
+                }
+                Claim::Says(command, from, to) => {
+                    let block: Vec<&str> = lines[from..to].iter().map(String::as_str).collect();
+                    let made = excerpt(&block, &refused(&command, folder.path(), &path));
+                    if made != block {
+                        different.push(format!("{}:{from}: {command} says\n{}", path.display(), made.join("\n")));
+                    }
+                    blocks.push((from, to, made));
                     shown += 1;
                 }
                 Claim::Draws { command, file, line } => {
@@ -405,12 +430,16 @@ fn no_line_is_longer_than_120_columns() {
     for path in documents().into_iter().chain(others) {
         let page = read(&path);
         let mut fence: Option<String> = None;
-        // Tables, links, images, commands and what the comments before pictures and outputs say cannot be broken.
+        let mut message = false;
+        // Tables, links, images, commands, messages and the comments before pictures and outputs cannot be broken.
         let breaks = |line: &str| {
             if let Some(kind) = line.strip_prefix("```") {
+                message &= fence.is_none();
                 fence = if fence.is_some() { None } else { Some(kind.to_string()) };
             }
-            let command = fence.as_deref().is_some_and(|kind| matches!(kind, "sh" | "console"))
+            message |= line.starts_with("<!-- says: ");
+            let command = message
+                || fence.as_deref().is_some_and(|kind| matches!(kind, "sh" | "console"))
                 || (line.starts_with("(`") && line.ends_with("`)"));
             !(command || line.starts_with('|') || line.starts_with("<!-- ") || line.contains("]("))
         };

@@ -203,8 +203,7 @@ fn a_new_weight_holds_for_what_is_left_of_the_head_packet() {
 #[test]
 fn a_removed_flow_leaves_its_share_to_the_others() {
     // Packets of 12 at half speed. B goes at 12, when half of its first packet, which was handed out, is left: the
-    // fluid works that off until 18, or drops it, as published. A's first packet has 6 left too, the second takes
-    // 12.
+    // fluid works that off until 18, or drops it, as published. A's first packet has 6 left too, the second takes 12.
     for (spec, entered) in [("drgps", [24, 36]), ("drgps:newcomers=free", [18, 30])] {
         let mut fluid = Entrance::<1>::new(spec);
         let [a, b] = [fluid.flow(1000), fluid.flow(1000)];
