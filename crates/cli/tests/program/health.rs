@@ -24,7 +24,8 @@ const UP: &str = r#"set -e
 for n in client box server; do ip netns add $1-$n; done
 ip link add eth0 netns $1-client type veth peer name inside netns $1-box
 ip link add eth0 netns $1-server type veth peer name outside netns $1-box
-for n in client box server; do ip netns exec $1-$n sh -c "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6"; ip -n $1-$n link set lo up; done
+for n in client box server; do ip netns exec $1-$n sh -c "echo 1 > \
+    /proc/sys/net/ipv6/conf/all/disable_ipv6"; ip -n $1-$n link set lo up; done
 ip -n $1-client address add 10.77.0.1/24 dev eth0
 ip -n $1-server address add 10.77.0.2/24 dev eth0
 for link in client:eth0 box:inside box:outside server:eth0; do ip -n $1-${link%:*} link set ${link#*:} up; done
@@ -314,8 +315,9 @@ fn a_tunnel_that_makes_longer_packets_than_the_way_out_takes_is_warned_of() {
     let tunnel = "[[module]]\nname = \"tunnel\"\nkind = \"esp\"\ntransform = \"aes128-gcm\"\nspi = 4096\n\
         src = \"192.0.2.1\"\ndst = \"192.0.2.2\"\nkey = \"000102030405060708090a0b0c0d0e0f10111213\"\n";
     lab.folder.write("box.toml", format!("{BOX}modules = [\"tunnel\"]\n{tunnel}"));
-    let warning = "warning: module \"tunnel\" makes packets of up to 1500 bytes, and outside takes 1400: longer ones \
-        are lost; mtu = 1400 in the module, or ip link set outside mtu 1500";
+    let warning = "warning: module \"tunnel\" makes packets of up to 1500 bytes, and outside takes 1400: longer \
+                   ones are \
+        lost; mtu = 1400 in the module, or ip link set outside mtu 1500";
     for (mtu, warned) in [("1500", false), ("1400", true)] {
         lab.inside("box", &["ip", "link", "set", "outside", "mtu", mtu]).succeeds();
         let said = lab.box_command(&["live", "box.toml", "--dry-run"]).succeeds();
