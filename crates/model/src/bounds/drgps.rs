@@ -9,10 +9,10 @@
 ///
 /// Resource 0: `F + L_0`, WF2Q's bound (J. Bennett, H. Zhang, INFOCOM 1996) for any number of resources: let p be the
 /// last packet before it on resource 0 that ends after F in the fluid. When p was chosen, none of those that enter
-/// between the two had started in the fluid, so the fluid did all of them after that, by F. Resource r: `F + (r (2 n +
-/// 1) + 2) L`: what enters from x to y has started in the fluid by y and was not finished by x - L, so it has y - x + L
-/// of time in the fluid but for n heads at each end; a packet's way is a chain of r + 1 unbroken sequences of packets,
-/// one on each resource. Not tight beyond resource 0.
+/// between the two had started in the fluid, so the fluid did all of them after that, by F. Resource r:
+/// `F + (r (2 n + 1) + 2) L`: what enters from x to y has started in the fluid by y and was not finished by x - L, so it
+/// has y - x + L of time in the fluid but for n heads at each end; a packet's way is a chain of r + 1 unbroken sequences
+/// of packets, one on each resource. Not tight beyond resource 0.
 pub fn drgps_exit_by_finish_s(
     fluid_finish_s: f64,
     resource: usize,
