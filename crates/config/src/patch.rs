@@ -5,8 +5,8 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Value};
 
-/// The text with `value` at this path; `None` if the lines cannot stay, or the way is not found. Whoever asks looks what
-/// came of it: where a place is within a text of several lines, something else.
+/// The text with `value` at this path; `None` if the lines cannot stay, or the way is not found. Whoever asks looks
+/// what came of it: where a place is within a text of several lines, something else.
 pub fn patched(text: &str, path: &[String], value: &Value) -> Option<String> {
     let file = DeTable::parse(text).ok()?;
     in_table(text, file.get_ref(), &(0..text.len()), path, value)

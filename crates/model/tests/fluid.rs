@@ -245,10 +245,10 @@ proptest! {
     }
 }
 
-/// Theorem 2 as printed asks for two flows with different dominant resources from the arrival of the second kind on. Here
-/// A and B need the CPU more, in us, until C comes at 11: the greedy fluid serves B before A, since B's packet needs more
-/// of the link beside it, and ends at 120. One that keeps B back until 11 has had 4 more of the link by then, and ends at
-/// 116. See docs/theory/makespan.md.
+/// Theorem 2 as printed asks for two flows with different dominant resources from the arrival of the second kind on.
+/// Here A and B need the CPU more, in us, until C comes at 11: the greedy fluid serves B before A, since B's packet
+/// needs more of the link beside it, and ends at 120. One that keeps B back until 11 has had 4 more of the link by
+/// then, and ends at 116. See docs/theory/makespan.md.
 #[test]
 fn theorem_2_fails_where_early_flows_hide_what_the_link_could_have() {
     let a = vec![(0.0, vec![1.0, 0.1]), (0.0, vec![10.0, 9.0])];

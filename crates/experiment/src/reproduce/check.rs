@@ -188,8 +188,8 @@ pub struct Check {
     pub ours: Option<f64>,
     /// Unit of `paper`, `ours` and `tolerance`; empty for a bare number.
     pub unit: String,
-    /// How far ours may be from that value; `None` if the criterion is a limit, which `why` then states, and of what is
-    /// no claim.
+    /// How far ours may be from that value; `None` if the criterion is a limit, which `why` then states, and of what
+    /// is no claim.
     pub tolerance: Option<f64>,
     /// What it is.
     pub kind: Kind,

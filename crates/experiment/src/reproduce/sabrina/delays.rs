@@ -147,7 +147,8 @@ fn ratios(
             let ratio = Estimate::of(&ratios);
             let (ours, theirs, seeds) = (Estimate::of(&ours), Estimate::of(&theirs), ratios.len());
             let note = format!(
-                "+- {:.1}, single runs +- {:.1}; {ours} s under {composite}, {theirs} s under {separate}; {seeds} seeds",
+                "+- {:.1}, single runs +- {:.1}; {ours} s under {composite}, {theirs} s under {separate}; \
+                  {seeds} seeds",
                 ratio.half(),
                 1.96 * deviation(&ratios)
             );

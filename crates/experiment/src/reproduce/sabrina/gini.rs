@@ -58,7 +58,8 @@ fn compare(samples: &[[Vec<f64>; 2]], [a, b]: [&str; 2]) -> Compared {
     let higher = of(&|[composite, separate]| separate.highest / composite.highest);
     let ([mean_a, mean_b], [spikes_a, spikes_b]) = (both(|s| s.mean), both(|s| s.spikes));
     let told = format!(
-        "mean {ratio}: {mean_a} s under {a}, {mean_b} s under {b}; spikes {spikes_a} and {spikes_b} of 100 samples, {more} more; highest {higher}"
+        "mean {ratio}: {mean_a} s under {a}, {mean_b} s under {b}; spikes {spikes_a} and {spikes_b} of 100 samples, \
+         {more} more; highest {higher}"
     );
     Compared { ratio, more, told }
 }
