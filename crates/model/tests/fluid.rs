@@ -264,8 +264,8 @@ fn theorem_2_fails_where_early_flows_hide_what_the_link_could_have() {
 proptest! {
     /// The corrected condition: the packets of each early flow, which all need the CPU more, have one ratio of link to
     /// CPU; then those of a link-bound flow and of others come while two flows of different kinds wait. The makespan is
-    /// the least of any schedule: up to `late` the CPU is busy and the link has the most of it that it can have, which is
-    /// what the flows give it in the order of their ratios.
+    /// the least of any schedule: up to `late` the CPU is busy and the link has the most of it that it can have, which
+    /// is what the flows give it in the order of their ratios.
     #[test]
     fn early_flows_of_one_ratio_each_make_the_greedy_fluid_the_shortest(
         early in prop::collection::vec((1_usize..4, 0.5_f64..2.0, 0.05_f64..0.95), 1..4),
