@@ -41,8 +41,12 @@ impl Item {
     /// About how long it takes, in seconds of two cores: what several look at counts for the first of them.
     pub fn weight(&self) -> f64 {
         match self.id {
-            "tradeoff-fig3" => 8.0,
-            "tradeoff-fig7" => 200.0,
+            "tradeoff-fig7" => 120.0,
+            "drq-fig5" | "drq-fig10" => 60.0,
+            "drq-fig14" | "drq-fig15" => 30.0,
+            "drq-fig7" | "drq-fig8" | "drq-stability" | "atfq-fig6" | "tradeoff-fig3" | "cbcs-table5" => 15.0,
+            "drq-fig12" | "atfq-fig9" | "pcfq-fig5" | "pcfq-table2" => 10.0,
+            "tradeoff-fig5" | "tradeoff-fig6" | "tradeoff-fig9" | "tradeoff-table2" | "pcfq-fig2" => 5.0,
             _ if self.status == Status::DrawingOnly => 0.0,
             _ => 1.0,
         }
