@@ -13,13 +13,27 @@ use dovetail_trace::{MAX_FLOWS, MAX_PACKETS};
 use dovetail_units::{BitRate, Bytes, Duration, PacketRate};
 use dovetail_wire::KeyKind;
 
+use crate::known::{self, Known};
+
 const RUN_EXAMPLES: &str = "Examples:
   dovetail run scenario.toml --out results
-  dovetail run capture.pcap --scheduler drfq --scheduler tradeoff:alpha=0.85
+  dovetail run capture.pcap --profile vpn-gateway --scheduler drfq --scheduler tradeoff:alpha=0.85
   dovetail run scenario.toml --set resource.link.rate=\"100 Mbps\" --json
   dovetail run network.toml --scheduler drq --pcap box.link=link.pcap
 
 `dovetail schedulers` lists the schedulers and their parameters.";
+
+/// Examples, and a sentence about each column.
+fn run_help() -> String {
+    let rows = |columns: &[(&str, &str)]| {
+        columns.iter().map(|(name, meaning)| format!("\n  {name:<14} {meaning}")).collect::<String>()
+    };
+    format!(
+        "{RUN_EXAMPLES}\n\nColumns of the tables:{}\n\nThose of networks:{}",
+        rows(&dovetail_experiment::table::COLUMNS),
+        rows(&dovetail_experiment::network::COLUMNS)
+    )
+}
 
 const CTL_EXAMPLES: &str = "Examples:
   dovetail live ctl show
@@ -92,8 +106,14 @@ pub struct Input {
     /// A scenario (TOML) or a capture (pcap, pcapng, gzipped or not; - is standard input)
     #[arg(value_name = "FILE|CAPTURE")]
     pub file: String,
+    /// What box a capture went through: firewall-ids, vpn-gateway, router, upf, or a file like
+    /// scenarios/profiles/*.toml [default for captures: firewall-ids]
+    #[arg(long, value_name = "NAME|FILE", value_parser = Known(known::any, known::profiles))]
+    #[arg(hide_possible_values = true)]
+    pub profile: Option<String>,
     /// A scheduler to compare, such as drfq:mode=dovetail; repeat it for more [default: those of the scenario]
-    #[arg(short, long = "scheduler", value_name = "SPEC", value_parser = scheduler)]
+    #[arg(short, long = "scheduler", value_name = "SPEC", value_parser = Known(scheduler, known::schedulers))]
+    #[arg(hide_possible_values = true)]
     pub schedulers: Vec<Spec>,
     /// Override a key of the scenario, such as resource.link.rate="100 Mbps"; repeat it for more
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -108,7 +128,7 @@ pub struct Input {
 
 /// `dovetail run`.
 #[derive(Args, Debug)]
-#[command(after_help = RUN_EXAMPLES)]
+#[command(after_help = run_help())]
 pub struct Run {
     /// What to compare.
     #[command(flatten)]
@@ -141,6 +161,7 @@ pub struct PcapOf {
 #[derive(Args, Debug)]
 pub struct Schedulers {
     /// The scheduler to tell all about
+    #[arg(value_parser = Known(known::any, known::schedulers), hide_possible_values = true)]
     pub name: Option<String>,
     /// Print one JSON document instead of a table
     #[arg(long)]
@@ -204,7 +225,7 @@ pub struct Synth {
 #[derive(Args, Debug)]
 pub struct Reproduce {
     /// What to recompute: an ID of --list, or a paper, such as tradeoff [default: everything]
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = Known(known::any, known::reproductions), hide_possible_values = true)]
     pub ids: Vec<String>,
     /// List every table and figure of the five papers, or only those of the IDs
     #[arg(long, conflicts_with_all = ["trace", "out", "threads"])]

@@ -10,7 +10,7 @@ use crate::terminal;
 
 /// Run the scenario and hold it against the guarantees.
 pub fn bounds(args: Bounds) -> Result<(), Failure> {
-    let cancel = terminal::on_interrupt();
+    let cancel = terminal::end_on_interrupt();
     let (scenario, schedulers) = open(&args.input)?;
     let runs = compare_with_progress(&scenario, &schedulers, &args.input, cancel, PACKETS)?;
     let document = find(&scenario, &runs);

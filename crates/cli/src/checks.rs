@@ -41,7 +41,7 @@ pub fn lines(checks: &[Check], columns: Columns) -> String {
     if columns.id {
         return table(&header, 3, rows, terminal::width()).to_string();
     }
-    fitted(&header, 2, &rows, terminal::width(), &["tolerance", "unit"]).to_string()
+    fitted(&header, 2, &rows, terminal::width(), &["tolerance", "unit"])
 }
 
 /// How many have which verdict.

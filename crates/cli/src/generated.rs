@@ -26,16 +26,33 @@ pub fn man(args: Man) -> Result<(), Failure> {
         output.write(name, page).map_err(Failure::run)?;
     }
     for path in output.commit().map_err(Failure::run)? {
-        terminal::say(&format!("wrote {}", path.display()));
+        terminal::say(&format!("wrote {path}"));
     }
     Ok(())
 }
+
+/// The same of every command.
+const EXIT_STATUS: &str = ".SH \"EXIT STATUS\"
+.TP
+\\fB0\\fR
+Done.
+.TP
+\\fB1\\fR
+A run failed, or what was done could not be written.
+.TP
+\\fB2\\fR
+The input or the command line is wrong.
+.TP
+\\fB130\\fR
+Interrupted.
+";
 
 /// The names and texts of the pages of a command and those below it.
 fn pages(command: &clap::Command) -> std::io::Result<Vec<(String, Vec<u8>)>> {
     let man = clap_mangen::Man::new(command.clone());
     let mut page = Vec::new();
     man.render(&mut page)?;
+    page.extend_from_slice(EXIT_STATUS.as_bytes());
     let mut all = vec![(man.get_filename(), page)];
     for below in command.get_subcommands() {
         all.extend(pages(below)?);

@@ -9,6 +9,7 @@ mod ctl;
 mod failure;
 mod generated;
 mod journal;
+mod known;
 mod lab;
 mod live;
 mod network;
@@ -22,8 +23,8 @@ mod trace;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory, Parser};
 
 use args::{Cli, Command};
 
@@ -48,13 +49,24 @@ fn main() -> ExitCode {
     }
 }
 
-/// A file where a command belongs was meant to be run.
+/// A file where a command belongs was meant to be run, and a command with a slip has a nearest one.
 fn with_tip(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
         && std::path::Path::new(word).is_file()
     {
         let tip = format!("to run it: dovetail run {word}");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        return error;
+    }
+    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
+        && error.get(ContextKind::SuggestedSubcommand).is_none()
+        && std::env::args().nth(1).as_ref() == Some(word)
+    {
+        let command = Cli::command();
+        let near = dovetail_config::nearest(word, command.get_subcommands().map(clap::Command::get_name));
+        if let Some(near) = near.map(str::to_string) {
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
+        }
     }
     error
 }

@@ -24,10 +24,11 @@ pub fn run(mut scenario: NetworkScenario, args: &Run) -> Result<(), Failure> {
     let schedulers = if given.is_empty() { scenario.schedulers() } else { given.clone() };
     let schemes = scenario.schemes(&schedulers).map_err(Failure::input)?;
     let hops = captured(&scenario, &schemes, &args.pcap)?;
-    let cancel = terminal::on_interrupt();
+    let cancel = terminal::end_on_interrupt();
     // Before the runs, so that an unusable folder costs no time.
     let output = args.out.as_ref().map(|out| Output::create(out, &FILES, &[Path::new(&args.input.file)]));
     let output = output.transpose().map_err(Failure::input)?;
+    terminal::leave_nothing(output.as_ref());
     let places = places(args)?;
     let bar = terminal::spinner();
     let settings =
@@ -40,10 +41,11 @@ pub fn run(mut scenario: NetworkScenario, args: &Run) -> Result<(), Failure> {
     let captures = hops.iter().zip(places).map(|(&hop, place)| capture(place, &scenario, &schemes[0], hop, cancel));
     // All that can be interrupted comes before anything is put in place.
     let captures = captures.collect::<Result<Vec<Output>, Failure>>()?;
-    let written = output.map(|o| write(o, &scenario, &runs, &summary, &json)).transpose().map_err(Failure::run)?;
-    for capture in captures {
-        capture.commit().map_err(Failure::run)?;
-    }
+    let written = terminal::uninterrupted(|| {
+        let written = output.map(|o| write(o, &scenario, &runs, &summary, &json)).transpose().map_err(Failure::run)?;
+        captures.into_iter().try_for_each(|capture| capture.commit().map(drop)).map_err(Failure::run)?;
+        Ok::<_, Failure>(written)
+    })?;
     if args.json {
         terminal::print(&json)?;
     } else {

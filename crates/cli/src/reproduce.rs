@@ -72,7 +72,7 @@ fn write(mut output: Output, result: &Reproduction) -> Result<Vec<String>, Failu
         output.write(name, svg.as_bytes()).map_err(Failure::run)?;
     }
     let paths = output.commit().map_err(Failure::run)?;
-    Ok(paths.iter().map(|p| p.display().to_string()).collect())
+    Ok(paths.iter().map(ToString::to_string).collect())
 }
 
 fn list(items: &[&Item]) -> String {

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use dovetail_experiment::compare::{RunError, Settings, compare};
 use dovetail_experiment::report::Output;
-use dovetail_experiment::scenario::{self, CAPTURE_DEFAULTS, Opened, Scenario};
+use dovetail_experiment::scenario::{self, Opened, PROFILES, Pauses, Scenario};
 use dovetail_experiment::summary::Summary;
 use dovetail_experiment::timetable::{MOST_PACKETS, timetable};
 use dovetail_experiment::{report, table};
@@ -21,7 +21,9 @@ const PACKET_LOG: usize = 10_000_000;
 
 /// Compare schedulers on one input.
 pub fn run(args: Run) -> Result<(), Failure> {
-    match scenario::open(&args.input.file, &args.input.overrides).map_err(Failure::input)? {
+    match scenario::open(&args.input.file, &args.input.overrides, args.input.profile.as_deref())
+        .map_err(Failure::input)?
+    {
         Opened::Network(network) => network::run(*network, &args),
         Opened::Pipeline(scenario) => pipeline(*scenario, &args),
     }
@@ -34,19 +36,24 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
     }
     let (scenario, schedulers) = prepare(scenario, &args.input)?;
     // From here on there is something to put in order; reading a capture may just be killed.
-    let cancel = terminal::on_interrupt();
+    let cancel = terminal::end_on_interrupt();
     // Before the runs, so that an unusable folder costs no time.
     let capture = scenario.capture_file();
     let inputs: Vec<&Path> = capture.as_deref().into_iter().chain([Path::new(&args.input.file)]).collect();
     let output = args.out.as_ref().map(|out| Output::create(out, &report::FILES, &inputs));
     let output = output.transpose().map_err(Failure::input)?;
+    terminal::leave_nothing(output.as_ref());
     tell_about(&scenario);
     // One packet more than the schedule is shown of, so that more of them are noticed.
     let few = if args.schedule { MOST_PACKETS + 1 } else { 0 };
     let log = if output.is_some() { PACKET_LOG / schedulers.len() } else { few };
     let runs = compare_with_progress(&scenario, &schedulers, &args.input, cancel, log)?;
-    let json = serde_json::to_string_pretty(&Summary::new(&scenario, &runs)).map_err(Failure::run)?;
-    let written = output.map(|o| report::write(o, &scenario, &runs, &json)).transpose().map_err(Failure::run)?;
+    let json = Summary::new(&scenario, &runs).to_json().map_err(Failure::run)?;
+    let written = output.map(|mut output| {
+        report::write(&mut output, &scenario, &runs, &json)?;
+        terminal::uninterrupted(|| report::place(output))
+    });
+    let written = written.transpose().map_err(Failure::run)?;
     if args.json {
         terminal::print(&json)?;
     } else {
@@ -59,14 +66,15 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
         }
     }
     for line in written.iter().flatten() {
-        terminal::say(&format!("wrote {line}"));
+        terminal::say(line);
     }
     Ok(())
 }
 
 /// Read the input and find out which schedulers to run.
 pub fn open(input: &Input) -> Result<(Scenario, Vec<Spec>), Failure> {
-    let prepared = prepare(Scenario::open(&input.file, &input.overrides).map_err(Failure::input)?, input)?;
+    let prepared = Scenario::open_with(&input.file, &input.overrides, input.profile.as_deref());
+    let prepared = prepare(prepared.map_err(Failure::input)?, input)?;
     tell_about(&prepared.0);
     Ok(prepared)
 }
@@ -85,8 +93,13 @@ fn prepare(mut scenario: Scenario, input: &Input) -> Result<(Scenario, Vec<Spec>
 /// What the user should know of a capture.
 fn tell_about(scenario: &Scenario) {
     let Some(report) = scenario.capture_report() else { return };
-    if scenario.around_capture {
-        terminal::say(&table::wrapped(CAPTURE_DEFAULTS, terminal::width()));
+    let say = |text: &str| terminal::say(&table::wrapped(text, terminal::width()));
+    if let Some(profile) = &scenario.profile {
+        let default = if profile == PROFILES[0] { " (the default)" } else { "" };
+        say(&format!("profile {profile}{default}: {}", scenario.profile_title()));
+    }
+    if let Some(pauses) = scenario.pauses() {
+        say_pauses(&pauses, scenario);
     }
     if let Some(damage) = &report.damage {
         terminal::say(&format!("warning: {damage}"));
@@ -108,6 +121,23 @@ fn tell_about(scenario: &Scenario) {
     if packets == 0 {
         terminal::say("warning: the capture holds no packets");
     }
+}
+
+/// That pauses were cut, or that most of the capture is pauses.
+fn say_pauses(pauses: &Pauses, scenario: &Scenario) {
+    let Pauses { longest, count, more, cut } = *pauses;
+    let in_all = table::seconds(more.as_secs_f64());
+    let plural = if count == 1 { "pause" } else { "pauses" };
+    let text = match cut {
+        _ if count == 0 => return,
+        true => format!("{count} {plural} of more than {longest} cut to that, {in_all} in all (trace.gap)"),
+        false if more.as_secs_f64() < scenario.recorded_s() / 2.0 => return,
+        false => format!(
+            "note: {count} {plural} of more than {longest} are most of the recorded time, {in_all}; \
+             --set trace.gap=\"{longest}\" cuts them to that"
+        ),
+    };
+    terminal::say(&table::wrapped(&text, terminal::width()));
 }
 
 /// Run the comparison, with a progress bar on a terminal.

@@ -1,9 +1,12 @@
 //! Standard output, progress, and signals that end the program.
 
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, LazyLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
 
+use dovetail_experiment::output::{Leftovers, Output};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -12,12 +15,18 @@ use crate::failure::Failure;
 /// Set by the [`ending`] signals.
 static CANCELLED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
+/// Hidden files of the work under way.
+static LEFTOVERS: Mutex<Option<Leftovers>> = Mutex::new(None);
+
+/// Whether its results are in place.
+static PLACED: AtomicBool = AtomicBool::new(false);
+
 /// Width of tables when the output is no terminal.
 const PLAIN_WIDTH: u16 = 120;
 
 /// Print to standard output.
 pub fn print(text: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
+    let (mut out, text) = (std::io::stdout().lock(), harmless(text));
     out.write_all(text.as_bytes())?;
     if !text.ends_with('\n') {
         out.write_all(b"\n")?;
@@ -27,7 +36,17 @@ pub fn print(text: &str) -> Result<(), Failure> {
 
 /// Tell something on standard error. If nobody hears it (a closed pipe, a full disk), the work goes on.
 pub fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", harmless(text));
+}
+
+/// Names of files may hold what a terminal obeys: it is shown as `\u{1b}` and the like.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(obeyed) {
+        return text.into();
+    }
+    let shown = |c: char| if obeyed(c) { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(shown).collect::<String>().into()
 }
 
 /// Columns that a table may use.
@@ -42,6 +61,47 @@ pub fn on_interrupt() -> &'static AtomicBool {
         let _ = signal_hook::flag::register(signal, Arc::clone(&CANCELLED));
     }
     &CANCELLED
+}
+
+/// How often it is looked whether the work was interrupted, and how long it may then take to end in an orderly way.
+const LOOK: Duration = Duration::from_millis(100);
+const GRACE: Duration = Duration::from_millis(600);
+
+/// As [`on_interrupt`]; work that does not end by itself soon is ended. Not for what has to be undone.
+pub fn end_on_interrupt() -> &'static AtomicBool {
+    std::thread::spawn(|| {
+        // Nobody ever sends.
+        let (_sender, never) = std::sync::mpsc::channel::<()>();
+        while !CANCELLED.load(Ordering::Relaxed) {
+            let _ = never.recv_timeout(LOOK);
+        }
+        let _ = never.recv_timeout(GRACE);
+        // Results are moved into place, or not.
+        let leftovers = LEFTOVERS.lock().unwrap_or_else(PoisonError::into_inner);
+        if PLACED.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Some(leftovers) = leftovers.as_ref() {
+            leftovers.remove();
+        }
+        let _ = Failure::Interrupted.report();
+        std::process::exit(130);
+    });
+    on_interrupt()
+}
+
+/// What to remove if the work is ended.
+pub fn leave_nothing(output: Option<&Output>) {
+    *LEFTOVERS.lock().unwrap_or_else(PoisonError::into_inner) = output.and_then(Output::leftovers);
+}
+
+/// Work that is not ended halfway, and has to be short; afterwards there is nothing to remove.
+pub fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
+    let mut leftovers = LEFTOVERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let done = work();
+    PLACED.store(true, Ordering::Relaxed);
+    *leftovers = None;
+    done
 }
 
 /// The signals that ask the program to end: Ctrl-C, `kill`, and the end of the terminal, unless it is to go on then.

@@ -15,7 +15,7 @@ const MAY_USE: [(&str, &[&str]); 12] = [
     ("tcp", &["units"]),
     ("sim", &["units", "sched", "model", "wire", "trace", "tcp"]),
     ("experiment", &["units", "sched", "model", "wire", "trace", "tcp", "sim", "config"]),
-    ("config", &["units"]),
+    ("config", &["units", "wire"]),
     ("dataplane", &["units", "sched", "wire", "trace", "config"]),
     ("lab", &["units", "model", "config"]),
     ("cli", &["units", "sched", "model", "wire", "trace", "tcp", "sim", "experiment", "config", "dataplane", "lab"]),

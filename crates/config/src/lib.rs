@@ -4,6 +4,7 @@
 mod error;
 mod overrides;
 mod place;
+pub mod rules;
 mod text;
 
 use std::ops::Range;

@@ -18,6 +18,7 @@ use dovetail_units::{Duration, Time};
 pub use dovetail_sched::cost::PredictionError;
 pub use dovetail_sim::record::{Fairness, LatencySummary, ShareRow};
 
+use crate::behind::{FlowBehind, Watch};
 use crate::entrances::Entrances;
 use crate::scenario::{Scenario, ScenarioError, nearest, unknown};
 
@@ -201,6 +202,8 @@ pub struct FlowTotal {
     pub mean_dominant_time: f64,
     /// Seconds with at least one packet in the system.
     pub backlogged: f64,
+    /// How far it was behind the fair fluid, and behind what is promised to it.
+    pub behind: FlowBehind,
     /// Latencies of its packets.
     pub latency: Option<LatencySummary>,
     /// How far predictions of its times were off on each resource; `None` where the truth was told.
@@ -208,9 +211,9 @@ pub struct FlowTotal {
 }
 
 impl FlowTotal {
-    /// Dominant service per second while it had packets in the system.
-    pub fn dominant_share(&self) -> f64 {
-        if self.backlogged > 0.0 { self.dominant_service / self.backlogged } else { 0.0 }
+    /// Dominant service per second of a run of this makespan.
+    pub fn dominant_share(&self, makespan_s: f64) -> f64 {
+        if makespan_s > 0.0 { self.dominant_service / makespan_s } else { 0.0 }
     }
 }
 
@@ -409,13 +412,17 @@ fn run_one<const M: usize>(
     let gini = workload.flows.len() <= MOST_GINI_FLOWS;
     let metrics = MetricsOptions { interval: scenario.interval(), gini, ..MetricsOptions::default() };
     let kept = (PacketLog::new(settings.packet_log), Entrances::new(settings.packet_log));
-    let mut recorder = (Metrics::new(workload, pipeline, metrics), kept);
+    let watch = Watch::new(workload, pipeline, &promises(spec, &changes));
+    let mut recorder = (Metrics::new(workload, pipeline, metrics), (kept, watch));
     let outcome = simulate_all(workload, pipeline, &mut schedulers, &mut recorder, options).map_err(failed)?;
     if outcome.end == End::Cancelled {
         return Err(RunError::Cancelled);
     }
-    let (metrics, (log, entrances)) = recorder;
-    let recorded = recorded(spec, promises(spec, &changes), workload, metrics.finish(outcome), &log);
+    let (metrics, ((log, entrances), watch)) = recorder;
+    let mut recorded = recorded(spec, promises(spec, &changes), workload, metrics.finish(outcome), &log);
+    for (flow, behind) in recorded.flows.iter_mut().zip(watch.finish()) {
+        flow.behind = behind;
+    }
     Ok(Recorded { entrances: entrances.into_order(), ..recorded })
 }
 
@@ -504,6 +511,7 @@ fn recorded<const M: usize>(
             dominant_service: total.dominant_service,
             mean_dominant_time: total.mean_dominant_time,
             backlogged: total.backlogged.as_secs_f64(),
+            behind: FlowBehind::default(),
             latency: total.latency,
             prediction: (0..M)
                 .map(|r| total.prediction[r].filter(|_| !sees_new_length(spec, &flow.estimate[r], r)))

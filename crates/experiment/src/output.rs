@@ -56,11 +56,81 @@ pub struct Output {
     /// The outermost directory that did not exist before; removed again unless committed.
     made: Option<PathBuf>,
     /// `None` once committed or given up.
-    staging: Option<tempfile::TempDir>,
+    staging: Option<Staging>,
     /// Of the files that can be written.
     declared: Vec<String>,
     /// Of those that were.
     names: Vec<String>,
+}
+
+/// The hidden directory. As long as it is in use, a file in it is locked.
+#[derive(Debug)]
+struct Staging {
+    directory: tempfile::TempDir,
+    _lock: File,
+}
+
+/// What hidden directories' names begin with, and the name of the file that is locked.
+const HIDDEN: &str = ".dovetail-";
+const LOCK: &str = ".lock";
+
+impl Staging {
+    fn create(path: &Path) -> io::Result<Self> {
+        remove_abandoned(path);
+        let directory = tempfile::Builder::new().prefix(HIDDEN).tempdir_in(path)?;
+        let lock = File::create(directory.path().join(LOCK))?;
+        lock.lock()?;
+        Ok(Self { directory, _lock: lock })
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+/// Removes hidden directories of runs that were killed: nobody holds their locks. What cannot be removed stays.
+fn remove_abandoned(path: &Path) {
+    let Ok(entries) = fs::read_dir(path) else { return };
+    let hidden = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(HIDDEN));
+    for entry in hidden {
+        let lock = File::open(entry.path().join(LOCK));
+        if lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// A result in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// Where.
+    pub path: PathBuf,
+    /// Whether a file that was there had to go.
+    pub replaced: bool,
+}
+
+impl std::fmt::Display for Placed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", self.path.display(), if self.replaced { " (in place of the one there)" } else { "" })
+    }
+}
+
+/// What a run that ends at once leaves behind, to be removed.
+#[derive(Clone, Debug)]
+pub struct Leftovers {
+    staging: PathBuf,
+    directory: PathBuf,
+    made: Option<PathBuf>,
+}
+
+impl Leftovers {
+    /// Best effort: nobody is left to tell.
+    pub fn remove(&self) {
+        let _ = fs::remove_dir_all(&self.staging);
+        if let Some(made) = &self.made {
+            remove_empty(&self.directory, made);
+        }
+    }
 }
 
 impl Output {
@@ -86,10 +156,15 @@ impl Output {
         // From here on, dropping `output` takes away what was made.
         let path = &output.directory;
         fs::create_dir_all(path).map_err(OutputError::at("make the output directory", path))?;
-        let staging = tempfile::Builder::new().prefix(".dovetail-").tempdir_in(path);
-        output.staging =
-            Some(staging.map_err(own_reason).map_err(OutputError::at("write into the output directory", path))?);
+        let staging = Staging::create(path).map_err(own_reason);
+        output.staging = Some(staging.map_err(OutputError::at("write into the output directory", path))?);
         Ok(output)
+    }
+
+    /// What to remove if the program ends at once.
+    pub fn leftovers(&self) -> Option<Leftovers> {
+        let staging = self.staging.as_ref()?.path().to_path_buf();
+        Some(Leftovers { staging, directory: self.directory.clone(), made: self.made.clone() })
     }
 
     /// The directory that the results go to.
@@ -127,13 +202,13 @@ impl Output {
         file.finish()
     }
 
-    /// Moves all files into place, replacing those of the same names and leaving others alone. Returns their paths in
-    /// the order in which they were opened.
+    /// Moves all files into place, replacing those of the same names and leaving others alone. Returns them in the
+    /// order in which they were opened.
     ///
     /// # Errors
     /// If a file cannot be moved. What was moved before is taken back: new files are removed and replaced ones
     /// restored.
-    pub fn commit(mut self) -> Result<Vec<PathBuf>, OutputError> {
+    pub fn commit(mut self) -> Result<Vec<Placed>, OutputError> {
         let Some(staging) = self.staging.take() else { return Ok(Vec::new()) };
         let mut moves = Moves { done: Vec::new(), kept: staging.path().join(".replaced") };
         let paths: Vec<PathBuf> = self.names.iter().map(|name| self.directory.join(name)).collect();
@@ -149,8 +224,9 @@ impl Output {
         }
         self.made = None;
         // The results are in place; a leftover hidden directory would not make them less so.
-        let _ = staging.close();
-        Ok(paths)
+        let _ = staging.directory.close();
+        let placed = |(path, former): (PathBuf, Option<PathBuf>)| Placed { path, replaced: former.is_some() };
+        Ok(moves.done.into_iter().map(placed).collect())
     }
 }
 

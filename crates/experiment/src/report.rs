@@ -61,20 +61,29 @@ impl From<FigureError> for ReportError {
     }
 }
 
-/// Write everything and move it into place; returns the paths.
-pub fn write(mut out: Output, scenario: &Scenario, runs: &[Recorded], json: &str) -> Result<Vec<String>, ReportError> {
+/// Write everything where it is not seen yet; [`place`] puts it into place.
+pub fn write(out: &mut Output, scenario: &Scenario, runs: &[Recorded], json: &str) -> Result<(), ReportError> {
     out.write("summary.json", json.as_bytes())?;
-    crate::tables::write(&mut out, runs)?;
+    crate::tables::write(out, runs)?;
     for (name, svg) in pictures(scenario, runs)? {
         out.write(name, svg.as_bytes())?;
     }
+    Ok(())
+}
+
+/// Put the results into place, and take away those of another run that these have not; a line about each.
+pub fn place(out: Output) -> Result<Vec<String>, ReportError> {
     let folder = out.directory().to_path_buf();
     let written = out.commit()?;
-    for name in FILES.iter().filter(|name| !written.iter().any(|path| path.ends_with(name))) {
-        // Of another run; if it was never there, or cannot go, these results are no worse.
-        let _ = std::fs::remove_file(folder.join(name));
+    let mut lines: Vec<String> = written.iter().map(|placed| format!("wrote {placed}")).collect();
+    for name in FILES.iter().filter(|name| !written.iter().any(|placed| placed.path.ends_with(name))) {
+        // If it was never there, or cannot go, these results are no worse.
+        let path = folder.join(name);
+        if std::fs::remove_file(&path).is_ok() {
+            lines.push(format!("removed {}, which was of another run", path.display()));
+        }
     }
-    Ok(written.iter().map(|p| p.display().to_string()).collect())
+    Ok(lines)
 }
 
 /// The pictures of a comparison, with their file names.

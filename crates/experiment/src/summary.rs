@@ -3,13 +3,16 @@
 use dovetail_sched::DropReason;
 use dovetail_sim::End;
 use serde::{Serialize, Serializer};
+use serde_json::ser::Formatter;
 use std::collections::BTreeMap;
+use std::io;
 
+use crate::behind::FlowBehind;
 use crate::compare::{FlowTotal, LatencySummary, PredictionError, Recorded};
 use crate::scenario::Scenario;
 
 /// Version of the document.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// Reason under which packets lost between resources are counted.
 pub const AFTER_PROCESSING: &str = "after-processing";
@@ -38,6 +41,8 @@ pub struct Input {
     pub resources: Vec<String>,
     /// Length of the recording interval.
     pub interval_s: f64,
+    /// The profile around a capture that was given alone.
+    pub profile: Option<String>,
     /// The replayed capture, if any.
     pub capture: Option<Capture>,
 }
@@ -57,6 +62,8 @@ pub struct Capture {
     pub clamped_times: u64,
     /// Times faster than recorded.
     pub speed: f64,
+    /// Seconds of long pauses that were cut.
+    pub cut_s: f64,
 }
 
 /// One scheduler's run.
@@ -84,6 +91,42 @@ pub struct Run {
     pub flows: Vec<Flow>,
     /// Among flows backlogged together; `null` if no two ever were for a whole interval.
     pub fairness: Option<Fairness>,
+    /// The flow that was furthest behind.
+    pub behind: Behind,
+    /// How many flows starve.
+    pub starving: usize,
+}
+
+/// How far behind the fair fluid of the same packets flows were at worst.
+#[derive(Debug, Serialize, Clone, Copy, Default)]
+pub struct Behind {
+    /// From a packet's end in the fluid until it left.
+    pub time_s: f64,
+    /// Packets that had left the fluid and not the box.
+    pub packets: u64,
+    /// As `time_s`, behind what the scheduler promises; of the packet for which that is most in rounds.
+    pub due_s: f64,
+    /// That, in rounds.
+    pub rounds: f64,
+}
+
+impl Behind {
+    fn of(flow: &FlowBehind) -> Self {
+        let FlowBehind { fair, due } = flow;
+        Self { time_s: fair.time_s, packets: fair.packets, due_s: due.rounds * due.round_s, rounds: due.rounds }
+    }
+
+    /// Each at its worst.
+    fn worst<'a>(flows: impl Iterator<Item = &'a FlowTotal>) -> Self {
+        flows.map(|flow| Self::of(&flow.behind)).fold(Self::default(), |a, b| {
+            let due = if b.rounds > a.rounds { b } else { a };
+            Self { time_s: a.time_s.max(b.time_s), packets: a.packets.max(b.packets), ..due }
+        })
+    }
+}
+
+fn starving<'a>(flows: impl Iterator<Item = &'a FlowTotal>) -> usize {
+    flows.filter(|flow| flow.behind.due.starves()).count()
 }
 
 /// Where packets went: `offered = delivered + the sum of dropped + unfinished`.
@@ -165,6 +208,10 @@ pub struct Group {
     pub dominant_share: f64,
     /// Over all packets.
     pub latency_s: Option<Latency>,
+    /// Of the flow that was furthest behind.
+    pub behind: Behind,
+    /// How many of its flows starve.
+    pub starving: usize,
     /// Prediction errors of its flows.
     pub prediction: Option<Predictions>,
 }
@@ -183,7 +230,7 @@ pub struct Flow {
     pub packets: Packets,
     /// Delivered bits per second of makespan.
     pub throughput_bps: f64,
-    /// Dominant service per second during which it had packets in the system.
+    /// Dominant service per second of makespan.
     pub dominant_share: f64,
     /// Service on each resource, seconds over all servers.
     pub service_s: Vec<f64>,
@@ -191,6 +238,10 @@ pub struct Flow {
     pub lost_service_s: Vec<f64>,
     /// `null` if nothing was delivered.
     pub latency_s: Option<Latency>,
+    /// How far behind it was.
+    pub behind: Behind,
+    /// Whether it was behind what is promised to it by more than the order of packets explains.
+    pub starves: bool,
 }
 
 /// From arrival to leaving the last resource, seconds.
@@ -219,8 +270,6 @@ pub struct Fairness {
     pub jain: f64,
     /// Gini coefficient of the same.
     pub gini: f64,
-    /// Smallest service of a flow relative to its fair share in the same interval.
-    pub min_over_fair: Option<f64>,
     /// Largest difference in one interval of two flows' dominant services by weight, seconds.
     pub relative_fairness_bound: f64,
     /// Largest difference in one interval of two flows' total services (all resources together) by weight, seconds.
@@ -243,6 +292,7 @@ impl Summary {
             damage: report.damage.as_ref().map(ToString::to_string),
             clamped_times: report.clamped_times,
             speed: scenario.replay_speed().unwrap_or(1.0),
+            cut_s: scenario.pauses().filter(|pauses| pauses.cut).map_or(0.0, |pauses| pauses.more.as_secs_f64()),
         });
         let input = Input {
             name: scenario.name.clone(),
@@ -250,9 +300,95 @@ impl Summary {
             seed: scenario.seed(),
             resources: scenario.resource_names(),
             interval_s: scenario.interval().as_secs_f64(),
+            profile: scenario.profile.clone(),
             capture,
         };
         Self { schema: SCHEMA, scenario: input, runs: runs.iter().map(Run::new).collect() }
+    }
+}
+
+impl Summary {
+    /// As JSON: members on lines of their own, flows and groups on one line each, of which there may be many thousands.
+    ///
+    /// # Errors
+    /// None is known.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        let mut out = Vec::new();
+        let mut serializer = serde_json::Serializer::with_formatter(&mut out, Lines::default());
+        self.serialize(&mut serializer)?;
+        Ok(String::from_utf8_lossy(&out).into_owned())
+    }
+}
+
+/// Deeper than this everything stands on one line.
+const DEEP: usize = 4;
+
+/// Members on lines of their own down to [`DEEP`].
+#[derive(Default)]
+struct Lines {
+    depth: usize,
+    empty: bool,
+}
+
+impl Lines {
+    fn open<W: ?Sized + io::Write>(&mut self, out: &mut W, bracket: &[u8]) -> io::Result<()> {
+        self.depth += 1;
+        self.empty = true;
+        out.write_all(bracket)
+    }
+
+    fn member<W: ?Sized + io::Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        if !first {
+            out.write_all(if self.depth > DEEP { b", " } else { b"," })?;
+        }
+        self.empty = false;
+        self.line(out, self.depth)
+    }
+
+    fn line<W: ?Sized + io::Write>(&self, out: &mut W, indent: usize) -> io::Result<()> {
+        if self.depth > DEEP {
+            return Ok(());
+        }
+        out.write_all(b"\n")?;
+        (0..indent).try_for_each(|_| out.write_all(b"  "))
+    }
+
+    fn close<W: ?Sized + io::Write>(&mut self, out: &mut W, bracket: &[u8]) -> io::Result<()> {
+        if !std::mem::take(&mut self.empty) {
+            self.line(out, self.depth - 1)?;
+        }
+        self.depth -= 1;
+        out.write_all(bracket)
+    }
+}
+
+impl Formatter for Lines {
+    fn begin_array<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.open(out, b"[")
+    }
+
+    fn end_array<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.close(out, b"]")
+    }
+
+    fn begin_array_value<W: ?Sized + io::Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.member(out, first)
+    }
+
+    fn begin_object<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.open(out, b"{")
+    }
+
+    fn end_object<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.close(out, b"}")
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.member(out, first)
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        out.write_all(b": ")
     }
 }
 
@@ -266,10 +402,12 @@ impl Run {
             weight: f.weight,
             packets: Packets::of(f),
             throughput_bps: rate(f.bytes),
-            dominant_share: f.dominant_share(),
+            dominant_share: f.dominant_share(makespan.unwrap_or(0.0)),
             service_s: f.service.clone(),
             lost_service_s: f.lost_service.clone(),
             latency_s: f.latency.map(Latency::from),
+            behind: Behind::of(&f.behind),
+            starves: f.behind.due.starves(),
         };
         let resource = |(k, r): (usize, &crate::compare::ResourceTotal)| Resource {
             utilization: r.utilization,
@@ -292,10 +430,11 @@ impl Run {
                 intervals: f.intervals,
                 jain: f.jain,
                 gini: f.gini,
-                min_over_fair: f.min_over_fair.map(|m| m.value),
                 relative_fairness_bound: f.relative_fairness_bound,
                 relative_fairness_total: f.relative_fairness_total,
             }),
+            behind: Behind::worst(run.flows.iter()),
+            starving: starving(run.flows.iter()),
         }
     }
 }
@@ -364,6 +503,7 @@ impl Packets {
 
 /// Groups in the order of their first flow.
 fn groups(run: &Recorded, rate: impl Fn(u64) -> f64) -> Vec<Group> {
+    let makespan_s = run.outcome.makespan().map_or(0.0, |m| m.as_secs_f64());
     let mut members: Vec<(&str, Vec<usize>)> = Vec::new();
     let mut place: BTreeMap<&str, usize> = BTreeMap::new();
     for (i, flow) in run.flows.iter().enumerate() {
@@ -380,9 +520,11 @@ fn groups(run: &Recorded, rate: impl Fn(u64) -> f64) -> Vec<Group> {
             flows: ids.len(),
             packets: flows().map(Packets::of).fold(Packets::none(), Packets::and),
             throughput_bps: rate(flows().map(|f| f.bytes).sum()),
-            dominant_share: flows().map(FlowTotal::dominant_share).sum::<f64>() / ids.len() as f64,
+            dominant_share: flows().map(|f| f.dominant_share(makespan_s)).sum::<f64>() / ids.len() as f64,
             latency_s: LatencySummary::of_sorted(&run.latencies.of_flows(ids.iter().copied())).map(Latency::from),
             prediction: prediction(run, ids.iter().copied()),
+            behind: Behind::worst(flows()),
+            starving: starving(flows()),
         }
     };
     members.into_iter().map(group).collect()

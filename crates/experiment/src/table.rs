@@ -2,6 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width};
 
+use crate::behind::starving;
 use crate::compare::Recorded;
 use crate::scenario::Scenario;
 use crate::summary::{Group, Summary};
@@ -11,6 +12,24 @@ const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().f
 
 /// Most groups that the table of groups lists per scheduler.
 const MOST_GROUPS: usize = 12;
+
+/// What the columns of the tables mean, in their order. A column of a resource has its name.
+pub const COLUMNS: [(&str, &str); 14] = [
+    ("makespan", "from the first arrival to the last departure"),
+    ("used", "busy part of a resource while any packet was in the box"),
+    ("delivered", "packets that left the box"),
+    ("lost", "packets refused or dropped, of all that came"),
+    ("latency mean", "from a packet's arrival until it left the box, in the mean"),
+    ("p99", "the same; 99 of 100 packets were not slower"),
+    ("jain", "how equal services were: 1 all the same, 1/n one flow of n alone"),
+    ("behind", "how much later a packet left than under ideal fair sharing"),
+    ("flows", "flows of the group"),
+    ("throughput", "bits of the whole group that left per second of makespan"),
+    ("share/flow", "part of the makespan for which a flow had its main resource"),
+    ("mean error", "difference of predicted and actual times, in the mean"),
+    ("relative error", "the same, divided by the actual time"),
+    ("bias", "predicted less actual times, in the mean"),
+];
 
 /// Columns between two columns.
 const GAP: u16 = 2;
@@ -61,8 +80,9 @@ pub fn fits(header: &[&str], texts: usize, rows: &[Vec<String>], width: u16) -> 
 }
 
 /// As [`table`], but of the columns named in `optional` as many are left out, first to last, as it takes to fit without
-/// breaking any text.
-pub fn fitted(header: &[&str], texts: usize, rows: &[Vec<String>], width: u16, optional: &[&str]) -> Table {
+/// breaking any text; a line below says which.
+pub fn fitted(header: &[&str], texts: usize, rows: &[Vec<String>], width: u16, optional: &[&str]) -> String {
+    let optional: Vec<&str> = optional.iter().copied().filter(|name| header.contains(name)).collect();
     for left_out in 0..=optional.len() {
         let kept: Vec<usize> = (0..header.len()).filter(|&i| !optional[..left_out].contains(&header[i])).collect();
         let header: Vec<&str> = kept.iter().map(|&i| header[i]).collect();
@@ -71,10 +91,12 @@ pub fn fitted(header: &[&str], texts: usize, rows: &[Vec<String>], width: u16, o
         // Between columns there is one more.
         let needed: u16 = table.column_max_content_widths().iter().map(|w| w + GAP + 1).sum();
         if needed <= width + GAP + 1 || left_out == optional.len() {
-            return table;
+            let note = format!("(not shown for want of room: {})", optional[..left_out].join(", "));
+            let note = if left_out == 0 { String::new() } else { format!("\n{}", wrapped(&note, width)) };
+            return format!("{table}{note}");
         }
     }
-    Table::new()
+    String::new()
 }
 
 /// A text broken at spaces into lines of at most this width; lines after the first are indented.
@@ -99,18 +121,19 @@ pub fn wrapped(text: &str, width: u16) -> String {
 pub fn comparison(scenario: &Scenario, runs: &[Recorded], width: u16) -> String {
     let summary = Summary::new(scenario, runs);
     let mut text = format!("{}\n\n", overview(&summary, width));
-    text.push_str(&groups(&summary, width).to_string());
+    text.push_str(&groups(&summary, width));
     if summary.runs.iter().any(|run| run.prediction.is_some()) {
         text.push_str(&format!("\n\n{}", predictions(&summary, width)));
     }
+    text.push_str(&format!("\n\n{}", starving(runs, width)));
     text.push_str(&notes(&summary, runs, width));
     text
 }
 
-fn overview(summary: &Summary, width: u16) -> Table {
+fn overview(summary: &Summary, width: u16) -> String {
     let mut header = vec!["scheduler".to_string(), "makespan".to_string()];
     header.extend(summary.scenario.resources.iter().map(|name| format!("{name} used")));
-    header.extend(["delivered", "lost", "latency mean", "p99", "jain", "min/fair"].map(String::from));
+    header.extend(["delivered", "lost", "latency mean", "p99", "jain", "behind"].map(String::from));
     let rows = summary.runs.iter().map(|run| {
         let mut row = vec![run.scheduler.clone(), run.makespan_s.map_or("-".into(), seconds)];
         row.extend(run.resources.0.iter().map(|(_, r)| percent(r.utilization)));
@@ -120,15 +143,15 @@ fn overview(summary: &Summary, width: u16) -> Table {
         row.push(latency.map_or("-".into(), |l| seconds(l.mean)));
         row.push(latency.map_or("-".into(), |l| seconds(l.p99)));
         row.push(run.fairness.as_ref().map_or("-".into(), |f| format!("{:.3}", f.jain)));
-        row.push(run.fairness.as_ref().and_then(|f| f.min_over_fair).map_or("-".into(), |m| format!("{m:.2}")));
+        row.push(seconds(run.behind.time_s));
         row
     });
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    fitted(&header, 1, &rows.collect::<Vec<_>>(), width, &["delivered", "p99", "jain"])
+    fitted(&header, 1, &rows.collect::<Vec<_>>(), width, &["delivered", "jain", "p99"])
 }
 
-fn groups(summary: &Summary, width: u16) -> Table {
-    let header = ["group", "scheduler", "flows", "throughput", "share/flow", "lost", "latency mean", "p99"];
+fn groups(summary: &Summary, width: u16) -> String {
+    let header = ["group", "scheduler", "flows", "throughput", "share/flow", "lost", "latency mean", "p99", "behind"];
     let mut rows = Vec::new();
     let names: Vec<&str> =
         summary.runs.first().map_or(Vec::new(), |r| r.groups.iter().map(|g| g.group.as_str()).collect());
@@ -138,11 +161,11 @@ fn groups(summary: &Summary, width: u16) -> Table {
             rows.push(group_row(label, &run.scheduler, &run.groups[index]));
         }
     }
-    fitted(&header, 2, &rows, width, &["flows", "p99", "lost"])
+    fitted(&header, 2, &rows, width, &["flows", "p99", "lost", "behind"])
 }
 
 /// A line per scheduler and resource whose times were predicted.
-fn predictions(summary: &Summary, width: u16) -> Table {
+fn predictions(summary: &Summary, width: u16) -> String {
     let header = ["predicted", "scheduler", "packets", "mean error", "relative error", "bias"];
     let mut rows: Vec<Vec<String>> = Vec::new();
     for resource in &summary.scenario.resources {
@@ -172,6 +195,7 @@ fn group_row(label: String, scheduler: &str, group: &Group) -> Vec<String> {
         percent(group.packets.lost() as f64 / group.packets.offered.max(1) as f64),
         group.latency_s.map_or("-".into(), |l| seconds(l.mean)),
         group.latency_s.map_or("-".into(), |l| seconds(l.p99)),
+        seconds(group.behind.time_s),
     ]
 }
 
@@ -187,12 +211,12 @@ fn notes(summary: &Summary, runs: &[Recorded], width: u16) -> String {
     if summary.runs.iter().all(|r| r.packets.offered == 0) {
         add("no packet came".into());
     } else if runs.iter().all(|r| r.flows.len() < 2) {
-        add("one flow alone: nothing to compare for jain and min/fair".into());
+        add("one flow alone: nothing to compare for jain".into());
     } else if summary.runs.iter().all(|r| r.fairness.is_none()) {
         let interval = seconds(summary.scenario.interval_s);
         add(format!(
-            "no two flows were backlogged for a whole interval of {interval}: nothing to compare for jain and min/fair \
-             (a smaller interval may help)"
+            "no two flows were backlogged for a whole interval of {interval}: nothing to compare for jain (a smaller \
+             interval may help)"
         ));
     }
     if runs.iter().any(|r| r.truncated) {

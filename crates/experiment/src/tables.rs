@@ -34,6 +34,9 @@ fn flows(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
         Column::optional("latency_p99_s", Kind::F64),
         Column::optional("latency_max_s", Kind::F64),
         Column::optional("latency_std_s", Kind::F64),
+        Column::new("behind_s", Kind::F64),
+        Column::new("behind_packets", Kind::U64),
+        Column::new("behind_due_rounds", Kind::F64),
     ];
     let mut table = Table::create(out, "flows.parquet", &columns)?;
     for run in runs {
@@ -62,6 +65,9 @@ fn flows(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
                 latency(|l| l.p99),
                 latency(|l| l.max),
                 latency(|l| l.std),
+                Value::F64(flow.behind.fair.time_s),
+                Value::U64(flow.behind.fair.packets),
+                Value::F64(flow.behind.due.rounds),
             ])?;
         }
     }

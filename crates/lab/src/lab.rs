@@ -39,8 +39,8 @@ pub struct Options {
     pub congestion_control: String,
     /// Whether connections use ECN (RFC 3168).
     pub ecn: bool,
-    /// Whether client and server ask each other for their addresses (ARP and neighbour discovery), as in life, and tell
-    /// of what multicast they hear; else they know, and nothing is on the wire but traffic.
+    /// Whether client and server ask each other for their addresses (ARP and neighbour discovery), as in life, and
+    /// tell of what multicast they hear; else they know, and nothing is on the wire but traffic.
     pub neighbours: Neighbours,
     /// What the interfaces of client and server leave to their cards.
     pub offloads: Offloads,

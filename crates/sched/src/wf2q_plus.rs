@@ -5,14 +5,14 @@
 //! end first.
 //!
 //! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link).
-//!   `charge` = what a flow pays in the end, and V counts as work: `measured` (default) or `estimated`.
-//!   `newcomers` = `pay` (default) or, as published, `free`: see below.
+//!   `charge` = what a flow pays in the end, and V counts as work: `measured` (default) or `estimated`. `newcomers` =
+//!   `pay` (default) or, as published, `free`: see below.
 //! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(log n) amortised for n backlogged flows.
-//! * Longest call: O(log n), up to [`most_events`] flows that cease to count in W
-//!   (256 of few, 16 of 10^6), and as many whose first packets come to their starts. Flows that still count make V
-//!   slower, not below what the guarantees need. Packets beyond that are looked at by the next calls in the order of
-//!   their starts: where E come to them at once, up to E / (most - 1) packets may go first.
+//! * Longest call: O(log n), up to [`most_events`] flows that cease to count in W (256 of few, 16 of 10^6), and as many
+//!   whose first packets come to their starts. Flows that still count make V slower, not below what the guarantees
+//!   need. Packets beyond that are looked at by the next calls in the order of their starts: where E come to them at
+//!   once, up to E / (most - 1) packets may go first.
 //! * A flow can gain nothing, whatever it plays: at most 1.05 by search. As published (`newcomers=free`), without limit
 //!   by a new flow for every tiny packet: each counts in W until V comes to its F; with ever more of them V hardly
 //!   moves.

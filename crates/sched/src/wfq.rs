@@ -5,8 +5,8 @@
 //! serves all backlogged flows at once (GPS).
 //!
 //! * Parameters: `resource` = number of the resource, counted from 0 along the pipeline; default the last (the link).
-//!   `charge` = what a flow pays in the end, and GPS serves: `measured` (default) or `estimated`.
-//!   `newcomers` = `pay` (default) or, as published, `free`: see below.
+//!   `charge` = what a flow pays in the end, and GPS serves: `measured` (default) or `estimated`. `newcomers` = `pay`
+//!   (default) or, as published, `free`: see below.
 //! * Weights: that on the resource that is shared.
 //! * Cost per packet: O(log n) amortised for n backlogged flows.
 //! * Longest call: O(log n) and the ends of flows in GPS that came since the last one, up to 256 of few flows and 16 of
@@ -36,8 +36,8 @@
 //! Differences from the paper, with reasons:
 //! * A *new* flow, which is set up while packets wait, has no F below R before its packets in GPS have ended once; R is
 //!   the largest F of a packet that was the last one of a new flow, or of a flow that is removed. So a stream of new
-//!   flows has the tags of one flow that is backlogged throughout. GPS serves them from V on, as published. A packet
-//!   of a new flow may finish later than the guarantee says, by R - V in GPS.
+//!   flows has the tags of one flow that is backlogged throughout. GPS serves them from V on, as published. A packet of
+//!   a new flow may finish later than the guarantee says, by R - V in GPS.
 //! * V is held, not set to zero, while GPS is idle. All finish tags are then at most V: no flow has credit or debt.
 //! * GPS runs in real time at the resource's full speed. Where another resource is the bottleneck GPS is ahead of the
 //!   packets, and order tends to order of arrival: a weakness of WFQ at a resource that is not always available.

@@ -31,6 +31,6 @@ mod writer;
 pub use capture::{CaptureReader, Damage, Format, Record};
 pub use error::TraceError;
 pub use info::{CaptureInfo, SIZE_BUCKETS, SizeBucket, Total};
-pub use packets::{Arrival, FlowEntry, FlowTable, Packets, Report, load};
+pub use packets::{Arrival, FlowEntry, FlowTable, Packets, Report, load, load_by_class};
 pub use synth::{MAX_FLOWS, MAX_PACKETS, Mixture, MixtureError, Pace, Synthetic};
 pub use writer::PcapWriter;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use dovetail_units::Time;
-use dovetail_wire::{FlowKey, KeyKind, NonFlow, parse, wire_length};
+use dovetail_units::{Duration, Time};
+use dovetail_wire::{FlowKey, IpPacket, KeyKind, NonFlow, parse, wire_length};
 
-use crate::capture::{CaptureReader, Damage};
+use crate::capture::{CaptureReader, Damage, Record};
 
 /// One packet of a trace, in 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +21,10 @@ pub struct Arrival {
 /// What is known of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowEntry {
-    /// Its key; `None` for the one flow of all packets that belong to no flow.
+    /// Its key; `None` for packets that belong to no flow.
     pub key: Option<FlowKey>,
+    /// Its class, as whoever loads the capture numbers them; 0 if nobody does.
+    pub class: u16,
     /// Its packets.
     pub packets: u64,
     /// Its bytes.
@@ -36,7 +38,7 @@ pub struct FlowEntry {
 /// Flows, numbered from 0 in the order in which they first appear. Adding a packet is O(log flows).
 #[derive(Clone, Debug, Default)]
 pub struct FlowTable {
-    index: BTreeMap<Option<FlowKey>, u32>,
+    index: BTreeMap<(Option<FlowKey>, u16), u32>,
     entries: Vec<FlowEntry>,
 }
 
@@ -48,11 +50,16 @@ impl FlowTable {
 
     /// Counts a packet of `size` bytes to the flow with `key`; answers its number.
     pub fn add(&mut self, key: Option<FlowKey>, time: Time, size: u32) -> u32 {
+        self.add_of_class(key, 0, time, size)
+    }
+
+    /// As [`add`](Self::add); packets of different classes are of different flows.
+    pub fn add_of_class(&mut self, key: Option<FlowKey>, class: u16, time: Time, size: u32) -> u32 {
         // 2^32 flows need 400 GB: memory ends first.
         let next = self.entries.len() as u32;
-        let flow = *self.index.entry(key).or_insert(next);
+        let flow = *self.index.entry((key, class)).or_insert(next);
         if flow == next {
-            self.entries.push(FlowEntry { key, packets: 0, bytes: 0, first: time, last: time });
+            self.entries.push(FlowEntry { key, class, packets: 0, bytes: 0, first: time, last: time });
         }
         let entry = &mut self.entries[flow as usize];
         entry.packets += 1;
@@ -76,9 +83,9 @@ impl FlowTable {
         self.entries.is_empty()
     }
 
-    /// The number of the flow with `key` (`None`: the one of packets without a flow). O(log flows).
+    /// The number of the flow with `key` (`None`: the one of packets without a flow) of class 0. O(log flows).
     pub fn find(&self, key: Option<FlowKey>) -> Option<u32> {
-        self.index.get(&key).copied()
+        self.index.get(&(key, 0)).copied()
     }
 }
 
@@ -147,22 +154,49 @@ impl Packets {
         self.arrivals.last().map_or(Time::ZERO, |a| a.time)
     }
 
-    pub(crate) fn push(&mut self, time: Time, key: Result<FlowKey, NonFlow>, size: u32) {
+    pub(crate) fn push(&mut self, time: Time, key: Result<FlowKey, NonFlow>, class: u16, size: u32) {
         self.report.count(key.map(|_| ()));
-        let flow = self.flows.add(key.ok(), time, size);
+        let flow = self.flows.add_of_class(key.ok(), class, time, size);
         self.arrivals.push(Arrival { time, flow, size });
+    }
+
+    /// Cuts every pause between two packets that is longer than this to it; answers how many there were, and the time
+    /// that went. Times of [`FlowEntry`] stay as they were recorded.
+    pub fn cut_pauses(&mut self, longest: Duration) -> (u64, Duration) {
+        let (mut count, mut cut, mut before) = (0, Duration::ZERO, Time::ZERO);
+        for arrival in &mut self.arrivals {
+            let pause = arrival.time.since(before);
+            before = arrival.time;
+            if pause > longest {
+                count += 1;
+                cut += Duration::from_nanos(pause.as_nanos() - longest.as_nanos());
+            }
+            arrival.time = Time::from_nanos(arrival.time.as_nanos() - cut.as_nanos());
+        }
+        (count, cut)
     }
 }
 
 /// Reads a capture to its end. Packets that belong to no flow share one flow of their own, with key `None`; sizes are
 /// original lengths. O(log flows) per packet.
 pub fn load(reader: &mut CaptureReader<'_>, kind: KeyKind) -> Packets {
+    load_by_class(reader, kind, |_, _| 0)
+}
+
+/// As [`load`], with the class that `class` finds for every packet and what was read of it; packets of different
+/// classes are of different flows.
+pub fn load_by_class(
+    reader: &mut CaptureReader<'_>,
+    kind: KeyKind,
+    class: impl Fn(&Record<'_>, &Result<IpPacket, NonFlow>) -> u16,
+) -> Packets {
     let mut packets = Packets::default();
     let mut start = Origin::default();
     while let Some(record) = reader.next_record() {
         let time = start.relative(record.time);
-        let key = parse(record.link, record.data).map(|p| kind.key(&p.tuple));
-        packets.push(time, key, wire_length(record.data.len(), record.original_len));
+        let parsed = parse(record.link, record.data);
+        let key = parsed.map(|p| kind.key(&p.tuple));
+        packets.push(time, key, class(&record, &parsed), wire_length(record.data.len(), record.original_len));
     }
     packets.report.finish(reader);
     packets

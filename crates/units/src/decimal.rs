@@ -18,9 +18,10 @@ impl ParseError {
         Self { text: text.to_string(), problem: problem.into(), expected }
     }
 
-    /// The value is zero where zero has no meaning.
+    /// The value is zero, or rounds to it, where zero has no meaning.
     pub fn zero(text: &str, expected: &'static str) -> Self {
-        Self::new(text, "it is zero", expected)
+        let rounds = text.contains(|c: char| matches!(c, '1'..='9'));
+        Self::new(text, if rounds { "it is so small that it rounds to zero" } else { "it is zero" }, expected)
     }
 
     /// The value is outside its range.
@@ -70,6 +71,15 @@ pub(crate) fn parse_quantity(text: &str, units: &[Unit], expected: &'static str)
     }
     if number.starts_with('-') {
         return Err(ParseError::new(text, "it is negative", expected));
+    }
+    if unit_name.starts_with(',') {
+        return Err(ParseError::new(text, "a decimal point belongs where the comma is", expected));
+    }
+    if unit_name
+        .strip_prefix(['e', 'E'])
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || "+-".contains(c)))
+    {
+        return Err(ParseError::new(text, "numbers are written without an exponent", expected));
     }
     let Some(unit) = units.iter().find(|u| u.name == unit_name) else {
         return Err(ParseError::new(text, unit_problem(unit_name, units), expected));

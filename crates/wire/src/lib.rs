@@ -18,6 +18,7 @@ mod fragment;
 mod ip;
 mod key;
 mod link;
+mod rule;
 
 pub use checksum::{checksum, updated};
 pub use edit::{IpView, TransportCheck, TtlExpired};
@@ -25,6 +26,7 @@ pub use fragment::Fragment;
 pub use ip::{IpPacket, has_ports};
 pub use key::{FiveTuple, FlowKey, KeyKind, KeyKindError, Ports, Prefix, PrefixError, PrefixLengths, protocol_name};
 pub use link::{LinkType, NonFlow};
+pub use rule::{Marks, Rule, Vital};
 
 /// The outcome of [`classify`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use dovetail_dataplane::core::Setup;
 use dovetail_lab::scenario::{Group, Scenario};
 use dovetail_lab::traffic::Ip;
 use dovetail_lab::{CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
-use dovetail_wire::{FiveTuple, Ports};
+use dovetail_wire::{FiveTuple, Marks, Ports};
 
 use super::inside::Source;
 use crate::failure::Failure;
@@ -78,7 +78,7 @@ impl Flow {
         let class = |source: Option<u16>| {
             let ports = source.map(|src| Ports { src, dst: self.port });
             let tuple = FiveTuple { src: self.client(), dst: self.server(), protocol: self.protocol.1, ports };
-            usize::from(table.class(Some(&tuple)))
+            usize::from(table.class(Some(&tuple), Marks::default()))
         };
         let mut sources = (1..=u16::MAX).map(Some).chain([None]);
         (!sources.any(|source| class(source) == place)).then(|| class(Some(u16::MAX)))

@@ -93,14 +93,37 @@ fn standard_input_and_pipes() {
 fn rules_that_leave_a_flow_without_class() {
     let folder = Folder::new();
     folder.dovetail(&["trace", "synth", "t.pcap", "--packets", "200", "--flows", "20"]).succeeds();
-    let head = &SCENARIO[..SCENARIO.find("[[flows]]").unwrap()];
-    let scenario = |rule: &str| format!("{head}[trace]\nfile = \"t.pcap\"\nrule = [{{ {rule}class = \"ipsec\" }}]\n");
-    folder.write("s.toml", scenario("port = 7, "));
+    let head = &SCENARIO[..SCENARIO.find("[[flows]]").unwrap()].trim_end();
+    let scenario = |rule: &str| format!("{head}\nmatch = [{rule}]\n[trace]\nfile = \"t.pcap\"\n");
+    folder.write("s.toml", scenario("{ port = 7 }"));
     folder.dovetail(&["run", "s.toml"]).fails(2, &["s.toml:16:1", "has no class", "add class = \"...\""]);
     folder.write("s.toml", scenario(""));
-    folder.dovetail(&["run", "s.toml"]).fails(2, &["s.toml:18:9", "a rule needs a port or a protocol"]);
-    folder.write("s.toml", scenario("protocol = \"upd\", "));
-    folder.dovetail(&["run", "s.toml"]).fails(2, &["s.toml:18:22", "\"upd\"", "did you mean \"udp\"?"]);
-    folder.write("s.toml", scenario("port = 99999, "));
-    folder.dovetail(&["run", "s.toml"]).fails(2, &["s.toml:18:18", "`99999`", "65535"]);
+    folder.dovetail(&["run", "s.toml"]).fails(2, &["s.toml:15:9", "there is no rule"]);
+    folder.write("s.toml", scenario("{ protocol = \"upd\" }"));
+    folder.dovetail(&["run", "s.toml"]).fails(2, &["s.toml:15:23", "\"upd\"", "did you mean \"udp\"?"]);
+    folder.write("s.toml", scenario("{ port = 99999 }"));
+    folder.dovetail(&["run", "s.toml"]).fails(2, &["s.toml:15:19", "99999", "expected a port"]);
+    folder.write("s.toml", scenario("{ dscp = \"ff\" }"));
+    folder.dovetail(&["run", "s.toml"]).fails(2, &["s.toml:15:19", "\"ff\"", "\"ef\""]);
+}
+
+#[test]
+fn a_profile_says_what_a_capture_alone_went_through() {
+    let folder = Folder::with_scenario();
+    folder.dovetail(&["trace", "synth", "t.pcap", "--packets", "200", "--flows", "20"]).succeeds();
+    let default = folder.dovetail(&["run", "t.pcap"]).succeeds();
+    assert!(default.err.contains("profile firewall-ids (the default): one CPU and"), "{}", default.err);
+    let gateway = folder.dovetail(&["run", "t.pcap", "--profile", "vpn-gateway", "--json"]).succeeds();
+    assert!(gateway.err.contains("profile vpn-gateway: "), "{}", gateway.err);
+    assert!(gateway.out.contains("\"profile\": \"vpn-gateway\""), "{}", gateway.out);
+    folder.dovetail(&["run", "t.pcap", "--set", "trace.speed=1"]).succeeds();
+    let near = &["--profile vpn-gatway", "did you mean \"vpn-gateway\"?"];
+    folder.dovetail(&["run", "t.pcap", "--profile", "vpn-gatway"]).fails(2, near);
+    folder.dovetail(&["run", "s.toml", "--profile", "router"]).fails(2, &["s.toml", "it is a scenario"]);
+    folder.dovetail(&["run", "t.pcap", "--profile", "s.toml"]).fails(2, &["s.toml", "a profile has a [trace]"]);
+    let own = format!("{}\n[trace]\nload = 2\n", &SCENARIO[..SCENARIO.find("[[flows]]").unwrap()]);
+    folder.write("own.toml", own);
+    folder.dovetail(&["run", "t.pcap", "--profile", "own.toml"]).succeeds();
+    folder.dovetail(&["run", "own.toml"]).fails(2, &["own.toml:17:1", "no capture to replay", "--profile own.toml"]);
+    folder.dovetail(&["bounds", "t.pcap", "--profile", "router"]).succeeds();
 }

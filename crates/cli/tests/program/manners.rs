@@ -40,7 +40,7 @@ fn a_capture_alone_runs_with_the_defaults_and_says_which() {
     let folder = Folder::new();
     folder.dovetail(&["trace", "synth", "t.pcap", "--packets", "300", "--flows", "20"]).succeeds();
     let said = folder.dovetail(&["run", "t.pcap"]).succeeds();
-    assert!(said.err.contains("defaults: one CPU and a 200 Mbps link"), "{}", said.err);
+    assert!(said.err.contains("profile firewall-ids (the default): one CPU and a 500 Mbps link"), "{}", said.err);
     let pace = "as fast as recorded, to offer the busiest resource 1.2 times what it can do";
     assert!(said.err.contains(pace), "{}", said.err);
     let faster = folder.dovetail(&["run", "t.pcap", "--set", "resource.link.rate=1 Gbps", "--json"]).succeeds();

@@ -41,6 +41,7 @@ fn two_gateways_survive_a_network_as_it_is_and_kills() {
     }
     // Where there is no ping, nobody knows.
     assert!(of("ping -s 1472").iter().all(|promise| promise["kept"] != false), "{document:#}");
+    assert_eq!(of("neighbours find each other by ").len(), 2, "{document:#}");
     for (words, count) in
         [("TCP through the tunnel to the ", 2), ("after kill -9 of one-", 2), ("the connection to ", 2)]
     {

@@ -7,7 +7,7 @@ use dovetail_dataplane::core::stopwatch;
 use dovetail_dataplane::frame::{Frame, Pool};
 use dovetail_sched::{FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Shape, Spec, build};
 use dovetail_units::{Duration, ResourceVec, Time};
-use dovetail_wire::{KeyKind, LinkType};
+use dovetail_wire::{KeyKind, LinkType, Marks};
 
 use crate::SIZES;
 use crate::flood::{FLOWS, udp};
@@ -95,7 +95,7 @@ fn classification(size: usize) -> f64 {
     median(|_| {
         for frame in &frames {
             let tuple = dovetail_wire::parse(frame.link, frame.data()).expect("UDP").tuple;
-            std::hint::black_box((table.class(Some(&tuple)), KeyKind::default().key(&tuple)));
+            std::hint::black_box((table.class(Some(&tuple), Marks::default()), KeyKind::default().key(&tuple)));
         }
     })
 }

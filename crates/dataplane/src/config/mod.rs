@@ -4,7 +4,6 @@ mod around;
 mod fragments;
 mod rehearsal;
 mod reread;
-mod rules;
 mod state;
 mod values;
 mod warnings;
@@ -12,6 +11,7 @@ mod warnings;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use dovetail_config::rules::{self, Match, Rules};
 use dovetail_config::{InputError, Span, Text, Whole, unknown, value_of};
 use dovetail_sched::aqm::Encoding;
 use dovetail_sched::cost::{Linear, Prediction};
@@ -29,7 +29,6 @@ use crate::port::{self, Kind, OpenError, Options, Port};
 
 use around::{FaultTable, FileTable};
 use fragments::{FRAGMENTS, FragmentTable};
-use rules::Match;
 use state::StateTable;
 use values::{Frames, Key, Listen, file_name};
 pub(crate) use values::{Percent, Room};
@@ -186,7 +185,7 @@ struct Class {
     name: Spanned<String>,
     /// Which flows are of it. Without, it is the class of all that match no other.
     #[serde(rename = "match")]
-    rules: Option<Spanned<Vec<Spanned<Match>>>>,
+    rules: Rules,
     /// Weight of each flow. Default 1.
     weight: Option<Spanned<f64>>,
     /// Limit of each flow's queue. Default that of `[flows]`.
@@ -367,6 +366,14 @@ impl Config {
         InputError::at(&self.label, &self.text, span, message)
     }
 
+    fn wrong_rule(&self, wrong: rules::Wrong) -> InputError {
+        let error = self.at(wrong.span, wrong.message);
+        match wrong.help {
+            Some(help) => error.with_help(help),
+            None => error,
+        }
+    }
+
     fn check(&self) -> Result<(), InputError> {
         let mut names: Vec<&str> = Vec::new();
         let mut otherwise: Option<&str> = None;
@@ -399,7 +406,9 @@ impl Config {
             }
             self.weight(class)?;
         }
-        self.check_rules()?;
+        let rules =
+            self.file.class.iter().map(|class| (class.get_ref().name.get_ref().as_str(), &class.get_ref().rules));
+        rules::check(rules).map_err(|wrong| self.wrong_rule(wrong))?;
         if let Some(predict) = &self.file.cpu.predict
             && !predict.get_ref().0.predicts()
         {

@@ -1,18 +1,15 @@
 //! Quantities as they are written.
 
 use std::net::SocketAddr;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use dovetail_config::nearest;
 use dovetail_sched::Limit;
 use dovetail_units::Bytes;
-use dovetail_wire::{KeyKind, protocol_name};
+use dovetail_wire::KeyKind;
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
-use crate::classes::Vital;
 use crate::core::Budget;
 
 /// The name of a file that is made.
@@ -133,44 +130,5 @@ impl FromStr for Key {
 
     fn from_str(text: &str) -> Result<Self, String> {
         text.parse().map(Self).map_err(|e: dovetail_wire::KeyKindError| format!("{text:?}: {e}"))
-    }
-}
-
-/// An IP protocol by name or number, or what is [`Vital`] and has none.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Protocol {
-    Ip(u8),
-    Vital(Vital),
-}
-
-impl FromStr for Protocol {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if let Some(vital) = Vital::ALL.into_iter().find(|vital| vital.name() == text) {
-            return Ok(Self::Vital(vital));
-        }
-        let names = || (0..=u8::MAX).filter_map(protocol_name).chain(Vital::ALL.map(Vital::name));
-        let by_name = (0..=u8::MAX).find(|&number| protocol_name(number) == Some(text));
-        by_name.or_else(|| text.parse().ok()).map(Self::Ip).ok_or_else(|| match nearest(text, names()) {
-            Some(near) => format!("there is no protocol {text:?}; did you mean {near:?}?"),
-            None => format!("{text:?}: expected a protocol such as \"udp\" or \"arp\", or its number from 0 to 255"),
-        })
-    }
-}
-
-/// `5000` or `5000-5999`.
-#[derive(Clone, Debug)]
-pub(crate) struct PortRange(pub RangeInclusive<u16>);
-
-impl FromStr for PortRange {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || format!("{text:?}: expected a port such as 443, or a range such as \"5000-5999\"");
-        let (first, last) = text.split_once('-').unwrap_or((text, text));
-        let port = |text: &str| text.trim().parse::<u16>().map_err(|_| expected());
-        let (first, last) = (port(first)?, port(last)?);
-        if first <= last { Ok(Self(first..=last)) } else { Err(expected()) }
     }
 }

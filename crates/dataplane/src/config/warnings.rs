@@ -1,8 +1,8 @@
 //! What a configuration does that its author has hardly meant.
 
+use dovetail_config::rules::Protocol;
 use toml::Spanned;
 
-use super::values::Protocol;
 use super::{Class, Config};
 use crate::classes::Vital;
 use crate::module::{EncapsulateConfig, Kind};
@@ -25,8 +25,7 @@ impl Config {
         classes.flat_map(|class| self.of_vital(class)).chain(self.of_tunnels()).collect()
     }
 
-    /// That a tunnel would not survive the box, is too narrow for IPv6, or makes packets that the way out does not
-    /// take.
+    /// That a tunnel would not survive the box, is too narrow for IPv6, or makes packets longer than the way out takes.
     fn of_tunnels(&self) -> Vec<String> {
         let forgets = self.sends_to_others() && self.state_folder().is_none();
         let out = self.kinds().ok().and_then(|[_, outside]| port::mtu(&outside));

@@ -1,16 +1,13 @@
 //! Which class and flow a frame is of.
 
 use dovetail_units::Time;
-use dovetail_wire::{FiveTuple, Fragment, IpPacket, IpView, KeyKind, NonFlow, has_ports};
+use dovetail_wire::{FiveTuple, Fragment, IpPacket, IpView, KeyKind, Marks, NonFlow, has_ports};
 
 use super::flows::Key;
 use super::fragments::Verdict;
 use super::middlebox::Middlebox;
 use crate::classes::Vital;
 use crate::frame::Frame;
-
-/// Protocol number of ICMPv6.
-const ICMP_V6: u8 = 58;
 
 /// Numbers of IPv6 headers that may stand before the one with ports, and of the one that hides it all: hop-by-hop,
 /// routing, fragment, authentication, destination,
@@ -38,30 +35,36 @@ impl Middlebox {
 
     /// The class of a frame, and what tells its flow from others.
     fn classify(&self, frame: &Frame, parsed: Result<IpPacket, NonFlow>) -> (u16, Key) {
-        let vital = vital(frame, &parsed);
+        let vital = Vital::of(frame.link, frame.data(), &parsed);
         let tuple = parsed.ok().map(|ip| ip.tuple);
         match (vital, tuple) {
             (Some(vital), tuple) => {
-                let class = self.table.class_of_vital(vital, tuple.as_ref());
+                let class = self.table.class_of_vital(vital, tuple.as_ref(), self.marks(frame));
                 // One flow, so that no flood of them fills the table of flows.
                 (class, Key::NonFlow(class))
             }
             (None, None) => {
-                let class = self.table.class(None);
+                let class = self.table.class(None, Marks::default());
                 (class, Key::NonFlow(class))
             }
-            (None, Some(tuple)) => self.classify_ip(&tuple),
+            (None, Some(tuple)) => self.classify_ip(frame, &tuple),
         }
     }
 
-    fn classify_ip(&self, tuple: &FiveTuple) -> (u16, Key) {
-        let class = self.table.class(Some(tuple));
+    fn classify_ip(&self, frame: &Frame, tuple: &FiveTuple) -> (u16, Key) {
+        let class = self.table.class(Some(tuple), self.marks(frame));
         (class, self.flow_key(class, tuple))
     }
 
+    /// Read only where a rule asks for them.
+    pub(super) fn marks(&self, frame: &Frame) -> Marks {
+        if self.table.looks_at_marks() { Marks::read(frame.link, frame.data()) } else { Marks::default() }
+    }
+
     fn flow_key(&self, class: u16, tuple: &FiveTuple) -> Key {
-        // Classes look at five-tuples: of whole ones each has one class, until classes change.
-        let of = if self.key == KeyKind::FiveTuple { 0 } else { class };
+        // Where classes look at five-tuples only, each whole one has one class, until classes change.
+        let one = self.key == KeyKind::FiveTuple && !self.table.looks_at_marks();
+        let of = if one { 0 } else { class };
         Key::Flow(of, self.key.key(tuple))
     }
 
@@ -110,7 +113,7 @@ impl Middlebox {
     fn known(&mut self, now: Time, frame: Frame, tuple: &FiveTuple, verdict: Verdict) {
         match verdict {
             Verdict::Of(ports) => {
-                let (class, key) = self.classify_ip(&FiveTuple { ports: Some(ports), ..*tuple });
+                let (class, key) = self.classify_ip(&frame, &FiveTuple { ports: Some(ports), ..*tuple });
                 self.admit(now, frame, class, key);
             }
             Verdict::Drop(reason) => self.refuse(now, frame, reason),
@@ -151,17 +154,4 @@ impl Middlebox {
 fn ip(frame: &Frame) -> Option<&[u8]> {
     let at = dovetail_wire::ip_offset(frame.link, frame.data()).ok()?;
     frame.data().get(at..)
-}
-
-/// What neighbours find each other by. A header of IP that is cut off or wrong is none of it: modules are to see that.
-fn vital(frame: &Frame, parsed: &Result<IpPacket, NonFlow>) -> Option<Vital> {
-    match parsed {
-        Err(NonFlow::Arp) => Some(Vital::Arp),
-        Err(NonFlow::NotIp) => Some(Vital::NotIp),
-        Ok(found) if found.tuple.protocol == ICMP_V6 && found.tuple.src.is_ipv6() => {
-            let discovery = IpView::new(ip(frame)?).is_ok_and(|ip| ip.is_neighbour_discovery());
-            discovery.then_some(Vital::Discovery)
-        }
-        _ => None,
-    }
 }

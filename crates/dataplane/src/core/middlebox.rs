@@ -168,8 +168,8 @@ impl Middlebox {
         })
     }
 
-    /// A new flow that finds the table full takes the place of one of a single frame, or of an idle one, if one is
-    /// found soon. Of a table that has become smaller there may be some too many.
+    /// A new flow that finds the table full takes the place of one of a single frame, or of an idle one if one is found
+    /// soon. Of a table that has become smaller there may be some too many.
     fn make_room(&mut self, now: Time, key: &Key) {
         for _ in 0..LOOKS {
             match self.flows.seen_once() {
@@ -344,7 +344,8 @@ impl Middlebox {
         let Ok(ip) = dovetail_wire::parse(frame.link, frame.data()) else { return };
         let FiveTuple { src, dst, protocol, ports } = ip.tuple;
         let ports = ports.map(|Ports { src, dst }| Ports { src: dst, dst: src });
-        let class = self.table.class(Some(&FiveTuple { src: dst, dst: src, protocol, ports }));
+        let tuple = FiveTuple { src: dst, dst: src, protocol, ports };
+        let class = self.table.class(Some(&tuple), self.marks(frame));
         for &module in &self.classes[usize::from(class)].setup.modules {
             self.modules[module].module.opening(&mut frame.data_mut()[at..]);
         }

@@ -17,6 +17,7 @@ use dovetail_model::bounds::work_conserving_makespan_s;
 use dovetail_sim::End;
 use serde::Serialize;
 
+use crate::behind::ROUNDS;
 use crate::compare::Recorded;
 use crate::scenario::Scenario;
 use facts::{Facts, PARALLEL};
@@ -98,6 +99,7 @@ pub fn bounds(scenario: &Scenario, runs: &[Recorded]) -> Document {
         let facts = Facts::of(scenario, run);
         let mut rows = vec![makespan(run, scenario, &facts)];
         rows.extend(own(run, &facts));
+        rows.extend(behind(run));
         rows
     });
     Document { schema: 1, bounds: bounds.collect() }
@@ -155,13 +157,22 @@ fn makespan(run: &Recorded, scenario: &Scenario, facts: &Facts) -> Bound {
         Ok(kept) => kept,
         Err(reason) => return row(reason),
     };
-    let Some(seen) = run.outcome.makespan().filter(|_| run.outcome.end == End::Drained) else {
+    if run.outcome.makespan().is_none() || run.outcome.end != End::Drained {
         return row("does not apply: the run was cut off, or nothing was delivered");
-    };
-    if run.nonempty < seen {
-        return row("does not apply: the system was empty in between");
     }
     let work = run.resources.iter().map(|r| r.busy.as_secs_f64() / f64::from(r.servers)).fold(0.0, f64::max);
     let bound = work_conserving_makespan_s(run.resources.len(), work) + kept * run.outcome.tally.offered as f64;
-    row("for work-conserving schedules and one busy period").with(bound, seen.as_secs_f64())
+    row("for work-conserving schedules; of the time with packets in the box, as it holds in each busy period")
+        .with(bound, run.nonempty.as_secs_f64())
+}
+
+/// What is kept of a flow's due share by the disciplines that share dominant resources, in rounds.
+fn behind(run: &Recorded) -> Option<Bound> {
+    let shares = ["drfq", "drgps", "mr3", "gmr3", "tradeoff"].contains(&run.scheduler.name.as_str());
+    let promised = run.promises.iter().all(|&(_, part)| part > 0.0);
+    let all = run.flows.iter().map(|flow| flow.behind.due);
+    let worst = all.max_by(|a, b| a.rounds.total_cmp(&b.rounds)).filter(|_| shares && promised)?;
+    let remark = "no theorem but for mr3: what taking turns explains, on any traffic; more is called starvation";
+    let row = Bound::new(run, "a packet behind its due share <= 3 rounds", "docs/theory/behind.md", remark);
+    Some(if worst.round_s > 0.0 { row.with(ROUNDS * worst.round_s, worst.rounds * worst.round_s) } else { row })
 }

@@ -287,6 +287,25 @@ fn a_scheduler_that_waits_for_its_fluid_promises_no_makespan() {
     assert!(row_of(&one, "drgps", "makespan <= m").ratio.is_some_and(|ratio| ratio <= 1.0));
 }
 
+#[test]
+fn what_a_full_queue_refused_never_came() {
+    let flow = |class: &str| {
+        format!(
+            "[[flows]]\nclass = '{class}'\nqueue = '5 packets'\nlist = [{{ at = '0 s', size = '100 B', count = 20 }}, \
+             {{ at = '1 ms', size = '100 B', count = 3 }}]\n"
+        )
+    };
+    let classes = "[[class]]\nname = 'a'\ncost = { cpu = '3 us', link = '1 us' }\n
+        [[class]]\nname = 'b'\ncost = { cpu = '1 us', link = '3 us' }\n";
+    let text = [classes, &flow("a"), &flow("b")].concat();
+    for guarantee in ["fluid's + n", "behind the fluid's", "ahead of the fluid's", "due share"] {
+        let row = row_of(&text, "tradeoff:alpha=1", guarantee);
+        assert!(row.ratio.is_some_and(|ratio| ratio <= 1.0), "{row:#?}");
+    }
+    let row = row_of(&text, "drfq", "makespan <= m");
+    assert!(row.ratio.is_some_and(|ratio| ratio <= 1.0), "two busy periods: {row:#?}");
+}
+
 /// The fluid of three packets that need 1 us on both resources, one of which it starts between two nanoseconds.
 #[test]
 fn the_next_nanosecond_after_an_instant_of_the_fluid_is_allowed_for() {

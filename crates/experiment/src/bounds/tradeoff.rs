@@ -133,7 +133,9 @@ fn fluid(run: &Recorded, alpha: f64) -> Option<Outcome> {
         input.add_flow(flow.weight).ok()?;
     }
     for (k, PacketWay { flow, arrival, .. }) in run.packets.iter().enumerate() {
-        input.push(*flow as usize, arrival.as_secs_f64(), &times(run, k)?).ok()?;
+        // What was refused never came to the scheduler.
+        let Some(times) = times(run, k) else { continue };
+        input.push(*flow as usize, arrival.as_secs_f64(), &times).ok()?;
     }
     let policy = Policy::Tradeoff(Tradeoff::new(alpha, Ties::Rotate).ok()?);
     run_fluid(&input, &policy).ok()
@@ -142,7 +144,7 @@ fn fluid(run: &Recorded, alpha: f64) -> Option<Outcome> {
 /// Flows whose packets are in the fluid at one time, at most: a packet may leave it later than the pipeline.
 fn concurrent(run: &Recorded, fluid: &Outcome) -> usize {
     let mut arrivals = vec![Vec::new(); run.flows.len()];
-    for packet in &run.packets {
+    for packet in run.packets.iter().enumerate().filter(|(k, _)| times(run, *k).is_some()).map(|(_, packet)| packet) {
         arrivals[packet.flow as usize].push(packet.arrival.as_secs_f64());
     }
     let mut changes = Vec::new();

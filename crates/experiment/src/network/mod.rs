@@ -26,7 +26,7 @@ pub use report::{FILES, write};
 pub use run::{Runs, Settings, compare, compare_all, simulate};
 pub use scenario::{Capacity, Group, NetworkScenario, Resource, is_network};
 pub use summary::{GroupSummary, HopSummary, NetworkSummary, PacketCounts, RunSummary};
-pub use table::table;
+pub use table::{COLUMNS, table};
 
 #[cfg(test)]
 mod tests;

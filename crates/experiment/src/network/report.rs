@@ -26,7 +26,7 @@ pub fn write(
     flows(&mut out, scenario, runs, summary)?;
     hops(&mut out, runs)?;
     out.write("throughput.svg", picture(summary)?.as_bytes())?;
-    Ok(out.commit()?.iter().map(|path| path.display().to_string()).collect())
+    Ok(out.commit()?.iter().map(ToString::to_string).collect())
 }
 
 /// One row per scheduler, seed and long-lived flow.

@@ -4,6 +4,19 @@ use super::summary::{GroupSummary, NetworkSummary, RunSummary};
 use crate::statistics::Estimate;
 use crate::table::{fitted, percent, rate, wrapped};
 
+/// What the columns mean that other tables do not have.
+pub const COLUMNS: [(&str, &str); 9] = [
+    ("carried", "bits per second that the CPU or link served"),
+    ("+-", "half the 95 % confidence interval of the number to the left"),
+    ("queue", "packets that waited, in the mean over time"),
+    ("dropped", "packets dropped at the hop, of all that came"),
+    ("marked", "packets told to slow down at the hop, of all that came"),
+    ("fair", "the proportionally fair rate"),
+    ("of fair", "throughput as a part of it"),
+    ("jain", "how equal the rates of the group's flows were"),
+    ("timeouts", "how often a sender lost patience"),
+];
+
 /// A line per scheduler and CPU or link, then a line per group and scheduler.
 pub fn table(summary: &NetworkSummary, width: u16) -> String {
     let mut text = format!("{}\n\n{}", hops(summary, width), groups(summary, width));
@@ -35,7 +48,7 @@ fn hops(summary: &NetworkSummary, width: u16) -> String {
             ]
         })
     });
-    fitted(&header, 2, &rows.collect::<Vec<_>>(), width, &optional(summary, &["marked", "dropped"])).to_string()
+    fitted(&header, 2, &rows.collect::<Vec<_>>(), width, &optional(summary, &["marked", "dropped"]))
 }
 
 fn groups(summary: &NetworkSummary, width: u16) -> String {
@@ -47,7 +60,7 @@ fn groups(summary: &NetworkSummary, width: u16) -> String {
             rows.push(group_row(k == 0, run, &run.groups[index]));
         }
     }
-    fitted(&header, 2, &rows, width, &optional(summary, &["jain", "timeouts"])).to_string()
+    fitted(&header, 2, &rows, width, &optional(summary, &["jain", "timeouts"]))
 }
 
 /// Columns to leave out first: with one seed there is no confidence.

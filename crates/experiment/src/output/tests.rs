@@ -15,8 +15,8 @@ fn files_appear_at_commit_and_not_before() {
     output.write("one.txt", b"1").unwrap();
     assert!(!target.join("one.txt").exists());
     let paths = output.commit().unwrap();
-    assert_eq!(paths, [target.join("one.txt")]);
-    assert_eq!(fs::read(&paths[0]).unwrap(), b"1");
+    assert_eq!(paths, [Placed { path: target.join("one.txt"), replaced: false }]);
+    assert_eq!(fs::read(&paths[0].path).unwrap(), b"1");
     assert_eq!(names(&target), ["one.txt"]);
 }
 
@@ -41,10 +41,26 @@ fn an_existing_directory_keeps_its_other_files_and_survives_an_abandoned_run() {
 
     let mut output = Output::create(root.path(), &["one.txt"], &[]).unwrap();
     output.write("one.txt", b"new").unwrap();
-    output.commit().unwrap();
+    assert!(output.commit().unwrap()[0].replaced);
     assert_eq!(fs::read(root.path().join("one.txt")).unwrap(), b"new");
     assert_eq!(fs::read(root.path().join("mine.txt")).unwrap(), b"mine");
     assert_eq!(names(root.path()), ["mine.txt", "one.txt"]);
+}
+
+/// A run that was killed leaves its hidden folder, whose lock nobody holds.
+#[test]
+fn what_a_killed_run_left_goes_and_what_another_run_is_at_stays() {
+    let root = tempfile::tempdir().unwrap();
+    let left = root.path().join(".dovetail-killed");
+    fs::create_dir(&left).unwrap();
+    fs::write(left.join(".lock"), "").unwrap();
+    let one = Output::create(root.path(), &["one.txt"], &[]).unwrap();
+    assert!(!left.exists());
+    let two = Output::create(root.path(), &["two.txt"], &[]).unwrap();
+    assert_eq!(names(root.path()).len(), 2, "both are under way");
+    one.leftovers().unwrap().remove();
+    drop((one, two));
+    assert!(names(root.path()).is_empty());
 }
 
 #[test]

@@ -9,6 +9,7 @@ use dovetail_wire::KeyKind;
 use serde::Deserialize;
 use toml::Spanned;
 
+use dovetail_config::rules::Rules;
 use dovetail_config::{Span, Text, Whole};
 
 use super::flows::MAX_FLOWS;
@@ -85,6 +86,9 @@ pub type Costs = Spanned<BTreeMap<String, Text<Linear>>>;
 pub struct Class {
     /// The name that flows refer to.
     pub name: String,
+    /// Which packets of a capture are of it, as in a live box. Without, it is the class of all that match no other.
+    #[serde(rename = "match")]
+    pub rules: Rules,
     /// Processing time per resource; a resource with a rate needs none.
     #[serde(default = "no_costs")]
     pub cost: Costs,
@@ -173,35 +177,23 @@ pub struct Listed {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
-    /// The capture file, relative to the scenario; `-` is standard input.
-    pub file: Spanned<String>,
+    /// The capture file, relative to the scenario; `-` is standard input. A profile has none.
+    pub file: Option<Spanned<String>>,
     /// Replay this many times as fast. Default 1.
     pub speed: Option<Spanned<f64>>,
     /// Or: as fast as it takes to offer the busiest resource this part of its capacity.
     pub load: Option<Spanned<f64>>,
     /// What makes packets a flow: `5-tuple` (default), or `prefix+port` as in the tradeoff paper.
     pub key: Option<Text<KeyKind>>,
-    /// Class of every flow that no rule names. Default: each flow gets one of the classes at random.
+    /// Pauses between packets that are longer are cut to this, as they were recorded. Default: none is cut.
+    pub gap: Option<Text<Span>>,
+    /// Class of every flow that no class's rules match. Default: the one without rules; where no class has rules, each
+    /// flow gets one of them at random.
     pub class: Option<Spanned<String>>,
-    /// Rules, the first that fits counts.
-    #[serde(default)]
-    pub rule: Vec<Spanned<Rule>>,
     /// Class of the packets that carry no flow. Default: the first class.
     pub no_flow: Option<Spanned<String>>,
     /// Limit of each flow's queue. Default 200 packets.
     pub queue: Option<Spanned<Text<QueueLimit>>>,
-}
-
-/// Flows of this kind have this class.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Rule {
-    /// Source or destination port; with flows by prefix and port, the receiver's.
-    pub port: Option<u16>,
-    /// IP protocol: `tcp`, `udp`, `icmp`, `esp` and so on.
-    pub protocol: Option<Spanned<String>>,
-    /// The class.
-    pub class: Spanned<String>,
 }
 
 /// A parameter that changes during the run.

@@ -88,8 +88,14 @@ fn or_nearby(path: &Path) -> String {
     let names: Vec<String> = std::fs::read_dir(listed)
         .map(|dir| dir.filter_map(|e| Some(e.ok()?.file_name().to_string_lossy().to_string())).collect())
         .unwrap_or_default();
-    match nearest(&wanted, names.iter().map(String::as_str)) {
-        Some(name) if name != wanted => format!("; did you mean {:?}?", folder.join(name).display().to_string()),
+    // An ending that both have says nothing of what was meant.
+    let ending =
+        Path::new(&wanted).extension().map_or(String::new(), |ending| format!(".{}", ending.to_string_lossy()));
+    let stem = |name: &str| name.strip_suffix(&ending).unwrap_or(name).to_string();
+    let stems: Vec<String> = names.iter().map(|name| stem(name)).collect();
+    let near = nearest(&stem(&wanted), stems.iter().map(String::as_str));
+    match near.and_then(|near| names.iter().find(|name| stem(name) == near)) {
+        Some(name) if *name != wanted => format!("; did you mean {:?}?", folder.join(name).display().to_string()),
         _ => String::new(),
     }
 }

@@ -1,11 +1,11 @@
 //! Scenarios: what comes in, what it costs, and the pipeline that it passes.
 
-mod defaults;
 pub mod file;
 mod flows;
 mod input;
 mod interval;
 mod names;
+mod profile;
 mod replay;
 pub mod value;
 
@@ -23,13 +23,15 @@ use toml::Spanned;
 
 use crate::network::{NetworkScenario, is_network};
 
-pub use defaults::IN_WORDS as CAPTURE_DEFAULTS;
 pub use dovetail_config::{InputError as ScenarioError, nearest, unknown};
 use file::{File, Overflow};
 use input::Given;
 pub use input::open_capture;
 use names::Names;
 pub use names::check_name;
+pub use profile::NAMES as PROFILES;
+use profile::Profile;
+pub use replay::{NO_FLOW, Pauses};
 use value::Room;
 
 /// A file that can be run.
@@ -41,8 +43,13 @@ pub enum Opened {
 }
 
 /// Read a scenario of either kind, or a capture, from a file or from standard input (`-`), and apply `--set` overrides.
-pub fn open(path: &str, overrides: &[String]) -> Result<Opened, ScenarioError> {
+/// `profile` is the name or file of the scenario around a capture.
+pub fn open(path: &str, overrides: &[String], profile: Option<&str>) -> Result<Opened, ScenarioError> {
     match input::open(path)? {
+        Given::Scenario(_) if profile.is_some() => {
+            let message = "it is a scenario and says itself what its box is like: --profile is for captures";
+            Err(ScenarioError::new(path, message))
+        }
         Given::Scenario(text) if mixed(&text).is_some() => {
             let message = "a pipeline has [[resource]], a network [[hop]], [[tcp]] and [[web]]: this has of both";
             Err(ScenarioError::at(path, &text, mixed(&text).unwrap_or_default(), message))
@@ -50,7 +57,7 @@ pub fn open(path: &str, overrides: &[String]) -> Result<Opened, ScenarioError> {
         Given::Scenario(text) if is_network(&text) => {
             Ok(Opened::Network(Box::new(NetworkScenario::parse(path, &text, overrides)?)))
         }
-        given => Ok(Opened::Pipeline(Box::new(Scenario::from_given(path, given, overrides)?))),
+        given => Ok(Opened::Pipeline(Box::new(Scenario::from_given(path, given, overrides, profile)?))),
     }
 }
 
@@ -69,8 +76,8 @@ pub const MAX_RESOURCES: usize = 4;
 pub struct Scenario {
     /// Where it came from.
     pub name: String,
-    /// Whether a capture was given and the scenario around it is the default one.
-    pub around_capture: bool,
+    /// The profile, if a capture was given.
+    pub profile: Option<String>,
     /// What messages call the text.
     label: String,
     text: String,
@@ -81,10 +88,15 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Read a scenario, or a capture with the default scenario around it, from a file or from standard input (`-`), and
+    /// Read a scenario, or a capture with the default profile around it, from a file or from standard input (`-`), and
     /// apply `--set` overrides.
     pub fn open(path: &str, overrides: &[String]) -> Result<Self, ScenarioError> {
-        match open(path, overrides)? {
+        Self::open_with(path, overrides, None)
+    }
+
+    /// As [`open`](Self::open), with the profile of this name or in this file around a capture.
+    pub fn open_with(path: &str, overrides: &[String], profile: Option<&str>) -> Result<Self, ScenarioError> {
+        match open(path, overrides, profile)? {
             Opened::Pipeline(scenario) => Ok(*scenario),
             Opened::Network(_) => {
                 let message =
@@ -94,16 +106,26 @@ impl Scenario {
         }
     }
 
-    fn from_given(path: &str, given: Given, overrides: &[String]) -> Result<Self, ScenarioError> {
+    fn from_given(
+        path: &str,
+        given: Given,
+        overrides: &[String],
+        profile: Option<&str>,
+    ) -> Result<Self, ScenarioError> {
         match given {
             Given::Scenario(text) => {
                 let base = Path::new(path).parent().map(Path::to_path_buf).unwrap_or_default();
                 Self::read(path, path, &text, overrides, base, None)
             }
             Given::Capture(stream) => {
-                let label = format!("the default scenario around {path}");
-                let text = defaults::around_capture(path, overrides);
-                Self::read(path, &label, &text, overrides, PathBuf::new(), Some(stream))
+                let profile = Profile::find(profile.unwrap_or(PROFILES[0]))?;
+                let text = profile.text_for(overrides);
+                let label = format!("profile {}", profile.name);
+                let read = Self::read(path, &label, &text, overrides, PathBuf::new(), Some(stream))?;
+                match read.capture {
+                    Some(_) => Ok(Self { profile: Some(profile.name), ..read }),
+                    None => Err(ScenarioError::new(&label, "it replays no capture: a profile has a [trace]")),
+                }
             }
         }
     }
@@ -123,8 +145,8 @@ impl Scenario {
     ) -> Result<Self, ScenarioError> {
         let dovetail_config::Read { label, text, file } = dovetail_config::read::<File>(label, text, overrides)?;
         let names = Names::check(&label, &text, &file)?;
-        let (name, around_capture) = (name.to_string(), capture.is_some());
-        let mut scenario = Self { name, around_capture, label, text, file, base, names, capture: None };
+        let name = name.to_string();
+        let mut scenario = Self { name, profile: None, label, text, file, base, names, capture: None };
         flows::check(&scenario)?;
         scenario.capture = replay::load(&scenario, capture)?;
         interval::check(&scenario)?;
@@ -133,7 +155,22 @@ impl Scenario {
 
     /// The title, or the name if it has none.
     pub fn title(&self) -> &str {
-        if self.file.title.is_empty() { &self.name } else { &self.file.title }
+        if self.file.title.is_empty() || self.profile.is_some() { &self.name } else { &self.file.title }
+    }
+
+    /// What the profile is, in words.
+    pub fn profile_title(&self) -> &str {
+        &self.file.title
+    }
+
+    /// Seconds from the capture's first packet to its last, as replayed at speed 1; 0 without one.
+    pub fn recorded_s(&self) -> f64 {
+        self.capture.as_ref().map_or(0.0, |capture| capture.packets.last().as_secs_f64())
+    }
+
+    /// Long pauses of the capture that is replayed, if one is.
+    pub fn pauses(&self) -> Option<Pauses> {
+        self.capture.as_ref().map(|capture| capture.pauses)
     }
 
     /// Seed of every random stream.
@@ -198,7 +235,7 @@ impl Scenario {
 
     /// The capture that is replayed, if one is; `-` is standard input.
     pub fn capture_file(&self) -> Option<PathBuf> {
-        self.file.trace.as_ref().map(|trace| replay::file(self, trace.get_ref()))
+        replay::file(self, self.file.trace.as_ref()?.get_ref())
     }
 
     /// What the capture's reader had to say, if a capture is replayed.

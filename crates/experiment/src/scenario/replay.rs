@@ -5,18 +5,19 @@ use std::path::PathBuf;
 
 use dovetail_sim::stream;
 use dovetail_sim::{Arrival, List, Source, TimeScale, Workload};
-use dovetail_trace::{CaptureReader, FlowEntry, Packets, load as load_packets};
-use dovetail_wire::{FlowKey, KeyKind, protocol_name};
+use dovetail_trace::{CaptureReader, FlowEntry, Packets, Record, load_by_class};
+use dovetail_units::Duration;
+use dovetail_wire::{IpPacket, Marks, NonFlow, Rule, Vital};
 use rand::RngExt;
 
 use super::ScenarioError;
-use super::file::{Rule, Trace};
+use super::file::Trace;
 use super::flows::{flow_of_class, queue_limit};
 use super::input::open_capture;
 use super::{REPLAY_LIMIT, Scenario};
 
 /// Group of the packets that carry no flow.
-const NO_FLOW: &str = "no flow";
+pub const NO_FLOW: &str = "no flow";
 /// Times are scaled by a ratio with this many steps per unit.
 const SPEED_STEPS: f64 = 1e6;
 
@@ -29,7 +30,28 @@ pub struct Capture {
     classes: Vec<usize>,
     /// Replayed this many times as fast as recorded.
     pub speed: f64,
+    /// Its long pauses.
+    pub pauses: Pauses,
 }
+
+/// Long pauses of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pauses {
+    /// What is long.
+    pub longest: Duration,
+    /// How many there were.
+    pub count: u64,
+    /// By how much they were longer than that, all together.
+    pub more: Duration,
+    /// Whether that was cut.
+    pub cut: bool,
+}
+
+/// Pauses that are worth a word if nobody says how long they may be.
+const LONG_PAUSE: Duration = Duration::from_secs(1);
+
+/// Of a packet that no class's rules match.
+const NO_CLASS: u16 = u16::MAX;
 
 impl Capture {
     /// Draw classes and speed for the scenario's seed.
@@ -40,29 +62,76 @@ impl Capture {
     }
 }
 
-/// Read the capture that the scenario names, if it names one; from `given` if that was opened already.
+/// Read the capture that was given, or that the scenario names, if there is one.
 pub fn load(scenario: &Scenario, given: Option<Box<dyn Read + Send>>) -> Result<Option<Capture>, ScenarioError> {
     let Some(spanned) = &scenario.file.trace else { return Ok(None) };
     let trace = spanned.get_ref();
     check(scenario, trace)?;
-    let written = trace.file.get_ref();
-    // --set may name another capture than the one that was given.
-    let mut reader = match given.filter(|_| *written == scenario.name) {
-        Some(stream) => {
+    let mut reader = match (&trace.file, given) {
+        (Some(file), _) => open_capture(&path(scenario, file.get_ref())).map_err(|e| scenario.error(file.span(), e))?,
+        (None, Some(stream)) => {
             let name = if scenario.name == "-" { "standard input" } else { &scenario.name };
             CaptureReader::new(stream, name).map_err(|e| ScenarioError::new("", e.to_string()))?
         }
-        None => open_capture(&file(scenario, trace)).map_err(|e| scenario.error(trace.file.span(), e))?,
+        (None, None) => {
+            let message = "there is no capture to replay: [trace] has no file";
+            let help = format!("to use this as a profile: dovetail run CAPTURE --profile {}", scenario.name);
+            return Err(scenario.error(spanned.span(), message).with_help(help));
+        }
     };
-    let packets = load_packets(&mut reader, trace.key.map_or_else(Default::default, |k| k.0));
-    let mut capture = Capture { packets: packets.into(), classes: Vec::new(), speed: 1.0 };
+    let rules = rules(scenario);
+    let kind = trace.key.map_or_else(Default::default, |k| k.0);
+    let mut packets = load_by_class(&mut reader, kind, |record, parsed| ruled(&rules, record, parsed));
+    let pauses = pauses(&mut packets, trace);
+    let mut capture = Capture { packets: packets.into(), classes: Vec::new(), speed: 1.0, pauses };
     capture.prepare(scenario, trace)?;
     Ok(Some(capture))
 }
 
-/// The capture; `-` is standard input.
-pub fn file(scenario: &Scenario, trace: &Trace) -> PathBuf {
-    let written = trace.file.get_ref();
+/// The rules of all classes in order, each with its class.
+fn rules(scenario: &Scenario) -> Vec<(Rule, u16)> {
+    let classes = scenario.file.class.iter().enumerate();
+    let lists = classes.filter_map(|(index, class)| Some((index, class.get_ref().rules.as_ref()?.get_ref())));
+    lists.flat_map(|(index, list)| list.iter().map(move |rule| (rule.get_ref().rule(), index as u16))).collect()
+}
+
+/// The class of the first rule that matches, as in a live box, but that there is no class for what keeps a network
+/// alive: neighbour discovery that no rule names is of the class of the rest.
+fn ruled(rules: &[(Rule, u16)], record: &Record<'_>, parsed: &Result<IpPacket, NonFlow>) -> u16 {
+    if rules.is_empty() {
+        return NO_CLASS;
+    }
+    let marks = Marks::read(record.link, record.data);
+    let tuple = parsed.as_ref().ok().map(|ip| &ip.tuple);
+    let matches = |rule: &Rule| match Vital::of(record.link, record.data, parsed) {
+        Some(vital) => rule.matches_vital(vital, tuple, marks),
+        None => tuple.is_some_and(|tuple| rule.matches(tuple, marks)),
+    };
+    rules.iter().find(|(rule, _)| matches(rule)).map_or(NO_CLASS, |(_, class)| *class)
+}
+
+/// Cut the pauses, or count those that could be.
+fn pauses(packets: &mut Packets, trace: &Trace) -> Pauses {
+    match &trace.gap {
+        Some(gap) => {
+            let (count, more) = packets.cut_pauses(gap.0.0);
+            Pauses { longest: gap.0.0, count, more, cut: true }
+        }
+        None => {
+            let all = packets.arrivals.windows(2).map(|pair| pair[1].time.since(pair[0].time));
+            let long = all.filter(|&pause| pause > LONG_PAUSE).map(|pause| pause.as_nanos() - LONG_PAUSE.as_nanos());
+            let (count, more) = long.fold((0, 0), |(count, sum), pause| (count + 1, sum + pause));
+            Pauses { longest: LONG_PAUSE, count, more: Duration::from_nanos(more), cut: false }
+        }
+    }
+}
+
+/// The capture that the scenario names; `-` is standard input.
+pub fn file(scenario: &Scenario, trace: &Trace) -> Option<PathBuf> {
+    trace.file.as_ref().map(|file| path(scenario, file.get_ref()))
+}
+
+fn path(scenario: &Scenario, written: &str) -> PathBuf {
     if written == "-" { written.into() } else { scenario.base.join(written) }
 }
 
@@ -85,65 +154,49 @@ fn check(scenario: &Scenario, trace: &Trace) -> Result<(), ScenarioError> {
     if let Err((span, message)) = queue_limit(scenario, &trace.queue) {
         return Err(scenario.error(span.unwrap_or(0..0), message));
     }
-    let rules = trace.rule.iter().map(|r| &r.get_ref().class);
-    for class in rules.chain(&trace.class).chain(&trace.no_flow) {
+    for class in trace.class.iter().chain(&trace.no_flow) {
         scenario.names.class(class.get_ref()).map_err(|m| scenario.error(class.span(), m))?;
     }
-    for rule in &trace.rule {
-        let Rule { port, protocol, .. } = rule.get_ref();
-        if port.is_none() && protocol.is_none() {
-            return Err(scenario.error(rule.span(), "a rule needs a port or a protocol"));
+    let rules = scenario.file.class.iter().map(|class| (class.get_ref().name.as_str(), &class.get_ref().rules));
+    dovetail_config::rules::check(rules).map_err(|wrong| {
+        let error = scenario.error(wrong.span, wrong.message);
+        match wrong.help {
+            Some(help) => error.with_help(help),
+            None => error,
         }
-        if let (Some(protocol), Some(KeyKind::PrefixPort(_))) = (protocol, trace.key.map(|k| k.0)) {
-            let message = "flows by prefix and port have no protocol: a rule for it needs key = \"5-tuple\"";
-            return Err(scenario.error(protocol.span(), message));
-        }
-        if let Some(name) = protocol.as_ref().filter(|p| !(0..=255).any(|n| protocol_name(n) == Some(p.get_ref()))) {
-            let known: Vec<&str> = (0..=255).filter_map(protocol_name).collect();
-            let message = super::unknown("protocol", name.get_ref(), &known);
-            return Err(scenario.error(name.span(), message));
-        }
-    }
-    Ok(())
+    })
 }
 
 fn assign_classes(scenario: &Scenario, trace: &Trace, packets: &Packets) -> Result<Vec<usize>, ScenarioError> {
     let position = |name: &str| scenario.names.classes().iter().position(|c| c.name == name).unwrap_or(0);
     let named = |class: &Option<toml::Spanned<String>>| class.as_ref().map(|c| position(c.get_ref()));
     let mut random = stream(scenario.seed(), "classes of flows");
+    let has_rules = scenario.file.class.iter().any(|class| class.get_ref().rules.is_some());
+    let without: Vec<usize> = (scenario.file.class.iter().enumerate())
+        .filter(|(_, class)| class.get_ref().rules.is_none())
+        .map(|(index, _)| index)
+        .collect();
+    let rest = named(&trace.class).or(if has_rules && without.len() == 1 { without.first().copied() } else { None });
     let mut classes = Vec::with_capacity(packets.flows.len());
-    for FlowEntry { key, .. } in packets.flows.entries() {
+    for FlowEntry { key, class, .. } in packets.flows.entries() {
+        if *class != NO_CLASS {
+            classes.push(usize::from(*class));
+            continue;
+        }
         let Some(key) = key else {
-            classes.push(named(&trace.no_flow).unwrap_or(0));
+            classes.push(named(&trace.no_flow).or(rest).unwrap_or(0));
             continue;
         };
-        // Drawn for every flow, so that a rule for one flow changes no other.
-        let drawn = random.random_range(0..scenario.names.classes().len());
-        let ruled = trace.rule.iter().map(|r| r.get_ref()).find(|r| fits(r, key)).map(|r| position(r.class.get_ref()));
-        let class = ruled.or(named(&trace.class));
-        if class.is_none() && !trace.rule.is_empty() {
+        if rest.is_none() && has_rules {
             let span = scenario.file.trace.as_ref().map_or(0..0, |t| t.span());
-            let message = format!("the flow {key} has no class: no rule fits, and there is no class for the rest");
+            let message = format!("the flow {key} has no class: no class's rules match it");
             return Err(scenario
                 .error(span, message)
-                .with_help("add class = \"...\" to [trace] for flows that no rule fits"));
+                .with_help("add class = \"...\" to [trace], or leave `match` out of one class, for all other flows"));
         }
-        classes.push(class.unwrap_or(drawn));
+        classes.push(rest.unwrap_or_else(|| random.random_range(0..scenario.names.classes().len())));
     }
     Ok(classes)
-}
-
-fn fits(rule: &Rule, key: &FlowKey) -> bool {
-    let (protocol, ports) = match key {
-        FlowKey::FiveTuple(tuple) => {
-            (Some(tuple.protocol), tuple.ports.map_or([None; 2], |p| [Some(p.src), Some(p.dst)]))
-        }
-        FlowKey::PrefixPort { port, .. } => (None, [*port, None]),
-    };
-    let port_fits = rule.port.is_none_or(|p| ports.contains(&Some(p)));
-    let protocol_fits =
-        rule.protocol.as_ref().is_none_or(|name| protocol.and_then(protocol_name).is_some_and(|p| p == name.get_ref()));
-    port_fits && protocol_fits
 }
 
 /// As written, or as it takes to offer the busiest resource `load` times what it can do.

@@ -1,6 +1,7 @@
 //! Scenario files mean what `docs/reference/scenario.md` says.
 
 mod arrivals;
+mod behind;
 mod overrides;
 mod pipelines;
 mod predicted;

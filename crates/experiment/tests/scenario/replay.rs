@@ -57,23 +57,77 @@ fn every_record_of_the_capture_is_offered() {
     assert_eq!(json["runs"][0]["packets"]["offered"], PACKETS);
 }
 
+/// The classes with these rules.
+fn ruled(rules: &str) -> String {
+    PIPELINE.replace("cost = { cpu = \"20 us\" }", &format!("cost = {{ cpu = \"20 us\" }}\nmatch = [{rules}]"))
+}
+
 #[test]
-fn the_first_rule_that_fits_gives_the_class() {
+fn the_first_rule_that_matches_gives_the_class() {
     let folder = folder();
-    let rules = "rule = [{ protocol = \"tcp\", class = \"tcp\" }]\nclass = \"other\"\nno_flow = \"other\"";
-    let record = run(&replay(folder.path(), rules), "fifo");
+    let replay = |rules: &str| {
+        let scenario = Scenario::parse("s.toml", &ruled(rules), &[], folder.path().to_path_buf());
+        run(&scenario.unwrap_or_else(|e| panic!("{e}")), "fifo")
+    };
+    let record = replay("{ protocol = \"tcp\" }");
     let groups: std::collections::BTreeSet<&str> = record.flows.iter().map(|f| f.group.as_str()).collect();
     assert!(groups.contains("tcp") && groups.contains("other"), "{groups:?}");
     for flow in &record.flows {
         assert_eq!(flow.group == "tcp", flow.name.contains("tcp"), "{} is {}", flow.name, flow.group);
     }
     let port = record.flows.iter().find_map(|f| f.name.rsplit(':').next()?.parse::<u16>().ok()).unwrap();
-    let rules = format!("rule = [{{ port = {port}, class = \"tcp\" }}]\nclass = \"other\"");
-    let ruled = run(&replay(folder.path(), &rules), "fifo");
+    let ruled = replay(&format!("{{ port = {port} }}"));
     assert!(ruled.flows.iter().any(|f| f.group == "tcp"), "port {port}");
     for flow in ruled.flows.iter().filter(|f| f.group == "tcp") {
         assert!(flow.name.contains(&format!(":{port}")), "{} has not the port {port}", flow.name);
     }
+}
+
+#[test]
+fn rules_leave_nothing_to_the_seed() {
+    let folder = folder();
+    let groups = |seed| {
+        let scenario = Scenario::parse("s.toml", &ruled("{ dport = 53 }"), &[], folder.path().to_path_buf());
+        let scenario = scenario.unwrap().with_seed(seed).unwrap();
+        run(&scenario, "fifo").flows.into_iter().map(|f| f.group).collect::<Vec<_>>()
+    };
+    assert_eq!(groups(1), groups(2));
+}
+
+/// The capture alone, under each profile: classes by what is in the packets, and the same whatever the seed.
+#[test]
+fn profiles_classify_a_capture_by_its_packets() {
+    let folder = folder();
+    let capture = folder.path().join("t.pcap");
+    for profile in ["firewall-ids", "vpn-gateway", "router", "upf"] {
+        let open = || Scenario::open_with(capture.to_str().unwrap(), &[], Some(profile));
+        let open = || open().unwrap_or_else(|e| panic!("{profile}: {e}"));
+        let of = |seed| {
+            let record = run(&open().with_seed(seed).unwrap(), "drfq");
+            let flows = record.flows.iter().map(|f| (f.group.clone(), f.behind.fair)).collect::<Vec<_>>();
+            (record.outcome.makespan(), flows)
+        };
+        assert!(of(1) == of(2), "{profile}");
+        assert_eq!(open().profile.as_deref(), Some(profile));
+    }
+}
+
+#[test]
+fn long_pauses_are_cut_as_they_were_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut frames = dovetail_trace::PcapWriter::new(Vec::new(), dovetail_wire::LinkType::RAW).unwrap();
+    let ip = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2];
+    for second in [0, 1, 1_000_001, 1_000_002] {
+        frames.write(dovetail_units::Time::from_nanos(second * 1_000_000_000), &ip, 20).unwrap();
+    }
+    std::fs::write(folder.path().join("t.pcap"), frames.finish().unwrap()).unwrap();
+    let scenario = replay(folder.path(), "class = \"other\"\ngap = \"10 s\"");
+    let pauses = scenario.pauses().unwrap();
+    assert_eq!((pauses.count, pauses.more, pauses.cut), (1, Duration::from_secs(999_990), true));
+    assert_eq!(scenario.recorded_s(), 12.0);
+    let whole = replay(folder.path(), "class = \"other\"");
+    assert_eq!(whole.recorded_s(), 1_000_002.0);
+    assert_eq!((whole.pauses().unwrap().count, whole.pauses().unwrap().cut), (1, false));
 }
 
 #[test]

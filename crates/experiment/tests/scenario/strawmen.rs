@@ -22,7 +22,7 @@ fn scenario(name: &str) -> Scenario {
 
 #[track_caller]
 fn shares_are(record: &Recorded, right: &[f64]) {
-    let shares: Vec<f64> = record.flows.iter().map(|f| f.dominant_share()).collect();
+    let shares: Vec<f64> = record.flows.iter().map(|f| f.dominant_share(10.0)).collect();
     let close = shares.iter().zip(right).all(|(share, right)| (share - right).abs() < CLOSE);
     assert!(close && shares.len() == right.len(), "{}: {shares:?}, right is {right:?}", record.scheduler);
 }

@@ -23,14 +23,23 @@ impl Lab {
     /// # Errors
     /// Sockets are refused.
     pub fn gets_through(&self, limit: Duration) -> Result<bool, LabError> {
+        self.gets_through_by(Ip::V4, limit)
+    }
+
+    /// As [`gets_through`](Self::gets_through), by this version of IP.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn gets_through_by(&self, ip: Ip, limit: Duration) -> Result<bool, LabError> {
         let failed = || LabError::system("send a probe");
-        let to = Ip::V4.server(DISCARD);
+        let to = ip.server(DISCARD);
+        let any = if ip == Ip::V4 { "0.0.0.0:0" } else { "[::]:0" };
         let receiver = self.enter(Place::Server, || {
             let socket = UdpSocket::bind(to).map_err(failed())?;
             socket.set_read_timeout(Some(INTERVAL)).map_err(failed())?;
             Ok(socket)
         })?;
-        let sender = self.enter(Place::Client, || UdpSocket::bind("0.0.0.0:0").map_err(failed()))?;
+        let sender = self.enter(Place::Client, || UdpSocket::bind(any).map_err(failed()))?;
         let begun = now();
         while now() - begun < limit {
             sender.send_to(&[0; 18], to).map_err(failed())?;

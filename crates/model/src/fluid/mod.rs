@@ -28,6 +28,7 @@
 //! # Ok::<(), dovetail_model::ModelError>(())
 //! ```
 
+pub mod behind;
 mod engine;
 mod outcome;
 

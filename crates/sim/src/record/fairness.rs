@@ -5,17 +5,6 @@ use std::ops::Range;
 use crate::record::result::RunResult;
 use crate::record::series::{IntervalRow, ShareRow};
 
-/// One flow in one interval, and a value.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct FlowInterval {
-    /// The flow.
-    pub flow: u32,
-    /// The interval's index.
-    pub interval: u64,
-    /// The value.
-    pub value: f64,
-}
-
 /// Fairness over the intervals in which at least two flows were backlogged throughout, among these flows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Fairness {
@@ -26,9 +15,6 @@ pub struct Fairness {
     pub jain: f64,
     /// Gini coefficient of the same: mean over the intervals. 0 is equality.
     pub gini: f64,
-    /// The smallest dominant service relative to the fair one (weight times integral of the fair share), and where;
-    /// `None` if the fair one is zero everywhere.
-    pub min_over_fair: Option<FlowInterval>,
     /// The largest difference in one interval of two flows' dominant services divided by their weights, in seconds.
     pub relative_fairness_bound: f64,
     /// The largest difference in one interval of two flows' total services (all resources together) divided by their
@@ -62,15 +48,9 @@ impl<const M: usize> RunResult<M> {
     /// Fairness over the intervals with these indices (all: `0..u64::MAX`); `None` if in none of them two flows were
     /// backlogged throughout. O(rows * log flows).
     pub fn fairness(&self, intervals: Range<u64>) -> Option<Fairness> {
-        let mut sum = Fairness {
-            intervals: 0,
-            jain: 0.0,
-            gini: 0.0,
-            min_over_fair: None,
-            relative_fairness_bound: 0.0,
-            relative_fairness_total: 0.0,
-        };
-        for (row, shares) in self.contended(intervals) {
+        let mut sum =
+            Fairness { intervals: 0, jain: 0.0, gini: 0.0, relative_fairness_bound: 0.0, relative_fairness_total: 0.0 };
+        for (_, shares) in self.contended(intervals) {
             let mut services: Vec<f64> = shares.iter().map(|s| s.service / self.weight(s.flow)).collect();
             services.sort_unstable_by(f64::total_cmp);
             sum.intervals += 1;
@@ -81,15 +61,6 @@ impl<const M: usize> RunResult<M> {
             let totals = || shares.iter().map(|s| s.total / self.weight(s.flow));
             let (most, least) = (totals().fold(f64::MIN, f64::max), totals().fold(f64::MAX, f64::min));
             sum.relative_fairness_total = sum.relative_fairness_total.max(most - least);
-            if row.fair <= 0.0 {
-                continue;
-            }
-            for share in shares {
-                let value = share.service / (self.weight(share.flow) * row.fair);
-                if sum.min_over_fair.is_none_or(|min| value < min.value) {
-                    sum.min_over_fair = Some(FlowInterval { flow: share.flow, interval: row.index, value });
-                }
-            }
         }
         let count = sum.intervals as f64;
         (sum.intervals > 0).then(|| Fairness { jain: sum.jain / count, gini: sum.gini / count, ..sum })

@@ -86,9 +86,7 @@ fn fairness_and_shortfall_of_two_weighted_flows_by_hand() {
     // Of 100 ns, the fair part of flow 0 is 75 ns and of flow 1 25 ns; they get 90 and 10.
     let close = |a: f64, b: f64| assert!((a - b).abs() <= 1e-12 * b.abs(), "{a} is not {b}");
     let fairness = result.fairness(0..u64::MAX).unwrap();
-    let min = fairness.min_over_fair.unwrap();
-    assert_eq!((fairness.intervals, min.flow), (3, 1));
-    close(min.value, 0.4);
+    assert_eq!(fairness.intervals, 3);
     close(fairness.relative_fairness_bound, 20e-9);
     // Divided by the weights: 30 and 10. Jain 1600 / (2 * 1000), Gini (30 - 10) / (2 * 40).
     close(fairness.jain, 0.8);

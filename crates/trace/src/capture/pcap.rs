@@ -89,7 +89,8 @@ impl Decoder {
                 header.captured, self.limit
             ));
         }
-        if header.captured == 0 && header.original == 0 {
+        // A packet of no bytes has a time; a stretch of zeros has none.
+        if header.captured == 0 && header.original == 0 && header.second == 0 && header.fraction == 0 {
             return Err("a record of no bytes".to_owned());
         }
         let len = self.record_header + header.captured as usize;

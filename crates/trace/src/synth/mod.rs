@@ -159,7 +159,7 @@ impl Synthetic {
         packets.arrivals.reserve_exact(self.packets.len());
         for packet in &self.packets {
             let key = kind.key(&self.flows[packet.flow as usize].tuple);
-            packets.push(packet.time, Ok(key), packet.size);
+            packets.push(packet.time, Ok(key), 0, packet.size);
         }
         packets
     }

@@ -1,0 +1,183 @@
+//! How far flows are behind the fair fluid in a run, and behind what their scheduler promises.
+
+use dovetail_model::fluid::behind::{Due, Reference, Times};
+use dovetail_sim::{Pipeline, Recorder, SimPacket, Workload};
+use dovetail_units::Time;
+
+use crate::compare::{FlowTotal, Recorded};
+use crate::scenario::NO_FLOW;
+use crate::table::{seconds, wrapped};
+
+pub use dovetail_model::fluid::behind::{Behind, ROUNDS};
+
+/// How far a flow was behind at worst.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FlowBehind {
+    /// Behind the fair fluid.
+    pub fair: Behind,
+    /// Behind what its scheduler promises: alpha times the fair share, where it has an alpha that is not 0; else the
+    /// same.
+    pub due: Behind,
+}
+
+/// Holds a run against the fluids.
+pub struct Watch<const M: usize> {
+    servers: [f64; M],
+    /// Of each flow, how much more than by its weight a time counts on each resource.
+    counts: Vec<[f64; M]>,
+    fair: Reference<M>,
+    /// If it differs from the fair one.
+    due: Option<Reference<M>>,
+    /// When what is promised changes, the last first: seconds, part.
+    changes: Vec<(f64, f64)>,
+    now_s: f64,
+}
+
+impl<const M: usize> Watch<M> {
+    /// For a scheduler that promises these parts of the fair share, from these seconds on.
+    pub fn new(workload: &Workload<M>, pipeline: &Pipeline<M>, promises: &[(f64, f64)]) -> Self {
+        let weights = || workload.flows.iter().map(|flow| flow.weight.as_f64());
+        let counts = workload.flows.iter().map(|flow| flow.weights().map(|on| flow.weight.as_f64() / on.as_f64()));
+        // Where nothing is promised, the fair share is what a flow would have had.
+        let speed = |part: f64| if part > 0.0 { part.min(1.0) } else { 1.0 };
+        let changes: Vec<(f64, f64)> = promises.iter().rev().map(|&(at, part)| (at, speed(part))).collect();
+        let lower = changes.iter().any(|&(_, speed)| speed < 1.0);
+        Self {
+            servers: pipeline.servers().map(f64::from),
+            counts: counts.collect(),
+            fair: Reference::new(Due::Fair, weights()),
+            due: lower.then(|| Reference::new(Due::Part, weights())),
+            changes,
+            now_s: 0.0,
+        }
+    }
+
+    /// In the order of the flows.
+    pub fn finish(self) -> Vec<FlowBehind> {
+        let fair = self.fair.finish(self.now_s);
+        let due = self.due.map_or_else(|| fair.clone(), |due| due.finish(self.now_s));
+        fair.into_iter().zip(due).map(|(fair, due)| FlowBehind { fair, due }).collect()
+    }
+
+    /// Seconds now.
+    fn at(&mut self, now: Time) -> f64 {
+        self.now_s = now.as_secs_f64();
+        let Some(due) = &mut self.due else { return self.now_s };
+        while let Some(&(at, speed)) = self.changes.last().filter(|(at, _)| *at <= self.now_s) {
+            due.set_speed(at, speed);
+            self.changes.pop();
+        }
+        self.now_s
+    }
+
+    fn times(&self, packet: &SimPacket<M>) -> Times<M> {
+        let alone = packet.cost.0.map(|time| time.as_secs_f64());
+        let shared_s = std::array::from_fn(|r| alone[r] / self.servers[r]);
+        let by_weight = shared_s.iter().zip(&self.counts[packet.flow as usize]).map(|(time, count)| time * count);
+        Times { shared_s, dominant_s: by_weight.fold(0.0, f64::max), alone_s: alone.into_iter().fold(0.0, f64::max) }
+    }
+
+    fn left(&mut self, now: Time, packet: &SimPacket<M>) {
+        let (now_s, dominant_s) = (self.at(now), self.times(packet).dominant_s);
+        for fluid in [Some(&mut self.fair), self.due.as_mut()].into_iter().flatten() {
+            fluid.left(now_s, packet.flow as usize, dominant_s);
+        }
+    }
+}
+
+impl<const M: usize> Recorder<M> for Watch<M> {
+    fn admitted(&mut self, now: Time, packet: &SimPacket<M>) {
+        let (now_s, times) = (self.at(now), self.times(packet));
+        for fluid in [Some(&mut self.fair), self.due.as_mut()].into_iter().flatten() {
+            fluid.arrived(now_s, packet.flow as usize, &times);
+        }
+    }
+
+    fn bypassed(&mut self, now: Time, packet: &SimPacket<M>) {
+        self.started(now, packet, 0, 0);
+    }
+
+    fn started(&mut self, now: Time, packet: &SimPacket<M>, resource: usize, _server: u32) {
+        if self.due.is_some() && resource == 0 {
+            let (now_s, times) = (self.at(now), self.times(packet));
+            self.due.iter_mut().for_each(|due| due.started(now_s, packet.flow as usize, &times));
+        }
+    }
+
+    fn delivered(&mut self, now: Time, packet: &SimPacket<M>) {
+        self.left(now, packet);
+    }
+
+    fn dropped(&mut self, now: Time, packet: &SimPacket<M>, _resource: usize) {
+        self.left(now, packet);
+    }
+
+    fn ended(&mut self, now: Time) {
+        self.at(now);
+    }
+}
+
+/// Who starves under which scheduler, a sentence each.
+pub fn starving(runs: &[Recorded], width: u16) -> String {
+    let (well, ill): (Vec<_>, Vec<_>) = runs.iter().partition(|run| !run.flows.iter().any(|f| f.behind.due.starves()));
+    let names: Vec<String> = well.iter().map(|run| run.scheduler.to_string()).collect();
+    let well = (!names.is_empty()).then(|| format!("Nobody starves under {}.", listed(&names, "or")));
+    let sentences = ill.into_iter().map(sentence).chain(well);
+    sentences.map(|sentence| wrapped(&sentence, width)).collect::<Vec<_>>().join("\n")
+}
+
+fn sentence(run: &Recorded) -> String {
+    let starves = |flow: &&FlowTotal| flow.behind.due.starves();
+    let mut groups: Vec<(&str, usize, usize)> = Vec::new();
+    for flow in &run.flows {
+        let at = groups.iter().position(|(name, ..)| *name == flow.group).unwrap_or_else(|| {
+            groups.push((&flow.group, 0, 0));
+            groups.len() - 1
+        });
+        groups[at].1 += usize::from(starves(&flow));
+        groups[at].2 += 1;
+    }
+    let who: Vec<String> = groups.iter().filter(|group| group.1 > 0).map(group_in_words).collect();
+    let verb = if run.flows.iter().filter(starves).count() == 1 { "starves" } else { "starve" };
+    let unexplained = |flow: &FlowTotal| (flow.behind.due.rounds - ROUNDS) * flow.behind.due.round_s;
+    let worst = run.flows.iter().filter(starves).max_by(|a, b| unexplained(a).total_cmp(&unexplained(b)));
+    let Some(worst) = worst else { return String::new() };
+    let due = match run.promises.as_slice() {
+        [(_, part)] if (f64::MIN_POSITIVE..1.0).contains(part) => format!("what alpha={part} promises"),
+        _ => "its fair share".into(),
+    };
+    let Behind { packets, rounds, round_s, .. } = worst.behind.due;
+    format!(
+        "Under {} {} {verb}: at worst {} is {} ({packets} packet{}) behind {due}; taking turns explains {} of it.",
+        run.scheduler,
+        listed(&who, "and"),
+        worst.name,
+        seconds(rounds * round_s),
+        if packets == 1 { "" } else { "s" },
+        seconds(ROUNDS * round_s),
+    )
+}
+
+fn group_in_words(&(name, starving, flows): &(&str, usize, usize)) -> String {
+    match (starving, flows) {
+        _ if name == NO_FLOW => "what carries no flow".into(),
+        (_, 1) => name.to_string(),
+        (some, all) if some == all => format!("all {all} flows of {name}"),
+        (some, all) => format!("{some} of {all} flows of {name}"),
+    }
+}
+
+/// At most four, in words.
+fn listed(names: &[String], and: &str) -> String {
+    const MOST: usize = 4;
+    let more = names.len().saturating_sub(MOST);
+    let mut names: Vec<String> = names.iter().take(MOST).cloned().collect();
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, before)) => format!("{} {and} {last}", before.join(", ")),
+        None => String::new(),
+    }
+}

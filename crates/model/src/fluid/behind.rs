@@ -1,0 +1,306 @@
+//! How far packets are behind the fair fluid, while they come and go: `docs/theory/behind.md` derives the measure.
+//!
+//! The reference is DRGPS, fed with the same packets. It is kept in virtual time V: all backlogged flows advance at the
+//! rate w V', so their head packets end in the order of their finish tags. O(m + log n) per packet for m resources and
+//! n flows; some numbers per packet that waits in the fluid, and per packet that has left it and not the machine.
+//!
+//! Floating point, for reports only. V begins anew whenever the fluid is empty.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// What packets that are handed out one at a time explain, in rounds: more than this behind is starvation.
+pub const ROUNDS: f64 = 3.0;
+
+/// How far one flow was behind at worst.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Behind {
+    /// In time: from a packet's end in the fluid until it left the machine. Never below 0.
+    pub time_s: f64,
+    /// In packets: how many had left the fluid and not the machine.
+    pub packets: u64,
+    /// In time, divided by the round that this packet met: the longest time of any packet on any resource, for each of
+    /// the m resources and each flow in the fluid (by weight), and once more for what was under way.
+    pub rounds: f64,
+    /// That round.
+    pub round_s: f64,
+}
+
+impl Behind {
+    /// Whether it was behind by more than the order of packets explains.
+    pub fn starves(&self) -> bool {
+        self.rounds > ROUNDS
+    }
+}
+
+/// What a packet takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Times<const M: usize> {
+    /// Of each resource, divided by its servers.
+    pub shared_s: [f64; M],
+    /// The longest of these, by weight where weights differ by resource.
+    pub dominant_s: f64,
+    /// The longest on one server.
+    pub alone_s: f64,
+}
+
+/// A packet's way through the fluid.
+#[derive(Clone, Copy, Debug)]
+struct Packet<const M: usize> {
+    dominant_s: f64,
+    /// Its times divided by the dominant one.
+    profile: [f64; M],
+}
+
+/// A packet that has left the fluid and not the machine.
+#[derive(Clone, Copy, Debug)]
+struct Done {
+    at_s: f64,
+    /// Flows by weight that were in the fluid with it.
+    flows: f64,
+}
+
+#[derive(Clone, Debug)]
+struct Flow<const M: usize> {
+    weight: f64,
+    /// Its packets in the machine.
+    inside: u64,
+    /// In the fluid; the first is the head.
+    waiting: VecDeque<Packet<M>>,
+    /// Flows by weight that were in the fluid when the head became it.
+    met: f64,
+    done: VecDeque<Done>,
+    /// Packets that have left the machine and not the fluid.
+    ahead: u64,
+    worst: Behind,
+    /// The largest of time / (flows + 1), and that number of flows.
+    worst_turn: (f64, f64),
+}
+
+/// What a flow is held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// The fair fluid of the same arrivals.
+    Fair,
+    /// What a scheduler promises that guarantees this part of the fair share, in (0, 1]: of the share among the flows
+    /// that are backlogged in the fluid, or under the scheduler if that is less.
+    Part,
+}
+
+/// Heads of backlogged flows; they decide how fast all advance: `V' = 1 / max_r sum of w_i tbar_ir`.
+#[derive(Clone, Debug)]
+struct Load<const M: usize> {
+    heads: Vec<Option<[f64; M]>>,
+    sums: [f64; M],
+    count: usize,
+}
+
+/// The fluid, and who is behind it.
+#[derive(Clone, Debug)]
+pub struct Reference<const M: usize> {
+    flows: Vec<Flow<M>>,
+    least_weight: f64,
+    speed: f64,
+    now_s: f64,
+    virtual_s: f64,
+    /// Finish tags (bits of numbers that are not negative are in their order) of the heads, and their flows.
+    heads: BinaryHeap<Reverse<(u64, usize)>>,
+    /// The heads in the fluid, and those in the machine (of each flow the packet that entered last), where they count.
+    load: Load<M>,
+    machine: Option<Load<M>>,
+    /// Sum of the weights of the flows in the fluid.
+    weights: f64,
+    /// Dominant time that has left the fluid less what has left the machine.
+    lead_s: f64,
+    longest_s: f64,
+}
+
+impl<const M: usize> Reference<M> {
+    /// Of flows with these positive weights, at full speed.
+    pub fn new(due: Due, weights: impl IntoIterator<Item = f64>) -> Self {
+        let flow = |weight| Flow {
+            weight,
+            inside: 0,
+            waiting: VecDeque::new(),
+            met: 0.0,
+            done: VecDeque::new(),
+            ahead: 0,
+            worst: Behind::default(),
+            worst_turn: (0.0, 0.0),
+        };
+        let flows: Vec<_> = weights.into_iter().map(flow).collect();
+        let load = Load { heads: vec![None; flows.len()], sums: [0.0; M], count: 0 };
+        Self {
+            machine: (due == Due::Part).then(|| load.clone()),
+            load,
+            least_weight: flows.iter().map(|flow| flow.weight).fold(f64::INFINITY, f64::min),
+            flows,
+            speed: 1.0,
+            now_s: 0.0,
+            virtual_s: 0.0,
+            heads: BinaryHeap::new(),
+            weights: 0.0,
+            lead_s: 0.0,
+            longest_s: 0.0,
+        }
+    }
+
+    /// All advance at this positive part of the speed from now on.
+    pub fn set_speed(&mut self, now_s: f64, speed: f64) {
+        self.advance(now_s);
+        self.speed = speed;
+    }
+
+    /// A packet comes.
+    pub fn arrived(&mut self, now_s: f64, flow: usize, times: &Times<M>) {
+        self.advance(now_s);
+        self.longest_s = self.longest_s.max(times.alone_s);
+        let (dominant_s, profile) = (times.dominant_s, times.profile());
+        self.flows[flow].inside += 1;
+        if self.flows[flow].inside == 1 {
+            self.set_machine(flow, Some(profile));
+        }
+        self.flows[flow].waiting.push_back(Packet { dominant_s, profile });
+        if self.flows[flow].waiting.len() == 1 {
+            self.weights += self.flows[flow].weight;
+            self.enter(flow);
+        }
+    }
+
+    /// A packet of the flow enters the machine.
+    pub fn started(&mut self, now_s: f64, flow: usize, times: &Times<M>) {
+        self.advance(now_s);
+        self.set_machine(flow, Some(times.profile()));
+    }
+
+    /// The flow's next packet, of this dominant time, leaves the machine.
+    pub fn left(&mut self, now_s: f64, flow: usize, dominant_s: f64) {
+        self.advance(now_s);
+        self.lead_s -= dominant_s;
+        self.flows[flow].inside -= 1;
+        if self.flows[flow].inside == 0 {
+            self.set_machine(flow, None);
+        }
+        let flow = &mut self.flows[flow];
+        match flow.done.pop_front() {
+            Some(done) => flow.note(now_s, done),
+            None => flow.ahead += 1,
+        }
+    }
+
+    /// How far each flow was behind at worst, if the run ends now.
+    pub fn finish(mut self, now_s: f64) -> Vec<Behind> {
+        self.advance(now_s);
+        let longest_s = self.longest_s;
+        let worst = |mut flow: Flow<M>| {
+            std::mem::take(&mut flow.done).into_iter().for_each(|done| flow.note(now_s, done));
+            let (turn_s, flows) = flow.worst_turn;
+            let round_s = M as f64 * longest_s * (flows + 1.0);
+            let rounds = if longest_s > 0.0 { turn_s / (M as f64 * longest_s) } else { 0.0 };
+            Behind { rounds, round_s, ..flow.worst }
+        };
+        self.flows.into_iter().map(worst).collect()
+    }
+
+    /// Let the time pass. The fluid stands still while it leads the machine by more than a packet of each flow: what
+    /// the machine loses in all is not lost by one flow to another.
+    fn advance(&mut self, to_s: f64) {
+        while let Some(&Reverse((tag, flow))) = self.heads.peek() {
+            if self.lead_s > (self.flows_by_weight() + 1.0) * self.longest_s {
+                break;
+            }
+            let rate = self.speed / self.machine.as_ref().map_or(0.0, Load::most).max(self.load.most());
+            let end_s = self.now_s + ((f64::from_bits(tag) - self.virtual_s) / rate).max(0.0);
+            if end_s > to_s {
+                self.virtual_s += (to_s - self.now_s).max(0.0) * rate;
+                break;
+            }
+            self.now_s = end_s;
+            self.virtual_s = self.virtual_s.max(f64::from_bits(tag));
+            self.heads.pop();
+            self.leave(flow);
+        }
+        self.now_s = self.now_s.max(to_s);
+    }
+
+    /// The flow's head has left the fluid.
+    fn leave(&mut self, index: usize) {
+        let with = self.flows_by_weight();
+        let flow = &mut self.flows[index];
+        let Some(head) = flow.waiting.pop_front() else { return };
+        self.lead_s += head.dominant_s;
+        let done = Done { at_s: self.now_s, flows: flow.met.max(with) };
+        match flow.ahead {
+            0 => flow.done.push_back(done),
+            _ => flow.ahead -= 1,
+        }
+        flow.worst.packets = flow.worst.packets.max(flow.done.len() as u64);
+        if !flow.waiting.is_empty() {
+            self.enter(index);
+            return;
+        }
+        self.weights -= flow.weight;
+        self.load.set(index, flow.weight, None);
+        if self.heads.is_empty() {
+            // Rounding does not outlive a busy period.
+            (self.weights, self.virtual_s) = (0.0, 0.0);
+        }
+    }
+
+    /// The flow's first packet becomes its head.
+    fn enter(&mut self, index: usize) {
+        let with = self.flows_by_weight();
+        let flow = &mut self.flows[index];
+        let Some(head) = flow.waiting.front() else { return };
+        self.load.set(index, flow.weight, Some(head.profile));
+        flow.met = with;
+        self.heads.push(Reverse(((self.virtual_s + head.dominant_s / flow.weight).to_bits(), index)));
+    }
+
+    fn set_machine(&mut self, flow: usize, profile: Option<[f64; M]>) {
+        if let Some(load) = &mut self.machine {
+            load.set(flow, self.flows[flow].weight, profile);
+        }
+    }
+
+    /// Backlogged flows; one of twice the least weight counts twice.
+    fn flows_by_weight(&self) -> f64 {
+        self.weights / self.least_weight
+    }
+}
+
+impl<const M: usize> Times<M> {
+    fn profile(&self) -> [f64; M] {
+        self.shared_s.map(|time| if self.dominant_s > 0.0 { time / self.dominant_s } else { 0.0 })
+    }
+}
+
+impl<const M: usize> Load<M> {
+    /// The head of a flow of this weight is now such a packet.
+    fn set(&mut self, flow: usize, weight: f64, profile: Option<[f64; M]>) {
+        let before = std::mem::replace(&mut self.heads[flow], profile);
+        for (r, sum) in self.sums.iter_mut().enumerate() {
+            *sum += weight * (profile.map_or(0.0, |p| p[r]) - before.map_or(0.0, |p| p[r]));
+        }
+        self.count = self.count + usize::from(profile.is_some()) - usize::from(before.is_some());
+        if self.count == 0 {
+            self.sums = [0.0; M];
+        }
+    }
+
+    /// On the busiest resource.
+    fn most(&self) -> f64 {
+        self.sums.iter().copied().fold(0.0, f64::max)
+    }
+}
+
+impl<const M: usize> Flow<M> {
+    fn note(&mut self, now_s: f64, done: Done) {
+        let late_s = (now_s - done.at_s).max(0.0);
+        self.worst.time_s = self.worst.time_s.max(late_s);
+        let turn_s = late_s / (done.flows + 1.0);
+        if turn_s > self.worst_turn.0 {
+            self.worst_turn = (turn_s, done.flows);
+        }
+    }
+}
