@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out/demo
 FUZZ_SECONDS ?= 600
 
-.PHONY: demo test documents book search soak bench throughput ns2 reproduce lab fuzz fuzz-merge rust
+.PHONY: demo test documents book search soak bench throughput ns2 reproduce pages falsify lab fuzz fuzz-merge rust
 
 demo: rust
 	$(CARGO) run --release --locked --quiet -- run scenarios/demo.toml --out $(OUT)
@@ -65,6 +65,14 @@ ns2:
 
 reproduce:
 	$(CARGO) run --release --locked -- reproduce --out out/reproduce
+
+# The tables of claims in docs/reproductions, by what `make reproduce` has found.
+pages:
+	CHECKS=out/reproduce/checks.json $(CARGO) test --release --locked -p dovetail-experiment --lib the_tables_are_written -- --ignored
+
+# Every claim once under wrong disciplines, where it must fail or say why it cannot. CLAIMS="pcfq cbcs" is a part of them.
+falsify:
+	$(CARGO) test --release --locked -p dovetail-experiment --lib under_wrong_disciplines -- --ignored
 
 # The experiments on real packets, in network namespaces of their own: eight minutes, on two idle cores.
 LAB = target/release/dovetail lab run --name make

@@ -228,14 +228,20 @@ pub struct Reproduce {
     #[arg(value_name = "ID", value_parser = Known(known::any, known::reproductions), hide_possible_values = true)]
     pub ids: Vec<String>,
     /// List every table and figure of the five papers, or only those of the IDs
-    #[arg(long, conflicts_with_all = ["trace", "out", "threads"])]
+    #[arg(long, conflicts_with_all = ["trace", "load", "out", "threads"])]
     pub list: bool,
     /// Replay this capture in the trace-driven figures instead of a synthesised one
     #[arg(long, value_name = "CAPTURE")]
     pub trace: Option<PathBuf>,
+    /// Offer the busier resource so many times what it can do in the trace-driven figures [default: 1.5]
+    #[arg(long, value_name = "LOAD", value_parser = load)]
+    pub load: Option<f64>,
     /// Write pictures (SVG) and the checks (JSON) into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Every claim by itself, and what stands beside the claims: explanations, and the same by other readings
+    #[arg(long, conflicts_with_all = ["list", "json"])]
+    pub all: bool,
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
@@ -582,6 +588,11 @@ where
         let number = text.parse().ok().filter(|number| range.contains(number));
         number.ok_or_else(|| format!("expected a whole number from {} to {}", range.start(), range.end()))
     }
+}
+
+fn load(text: &str) -> Result<f64, String> {
+    let load = text.parse().ok().filter(|load| (0.01..=100.0).contains(load));
+    load.ok_or_else(|| "expected a number from 0.01 to 100".into())
 }
 
 fn pcap(text: &str) -> Result<PcapOf, String> {

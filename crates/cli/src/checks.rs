@@ -26,7 +26,7 @@ pub fn lines(checks: &[Check], columns: Columns) -> String {
     let row = |c: &Check| {
         let mut row = vec![
             c.quantity.clone(),
-            c.verdict.name().to_string(),
+            c.verdict.map_or_else(|| c.kind.name(), Verdict::name).to_string(),
             value(c.paper),
             value(c.ours),
             value(c.tolerance),
@@ -46,11 +46,12 @@ pub fn lines(checks: &[Check], columns: Columns) -> String {
 
 /// How many have which verdict.
 pub fn count(checks: &[Check]) -> String {
-    let count = |verdict| checks.iter().filter(|c| c.verdict == verdict).count();
-    format!(
-        "{} reproduced, {} differ, {} not comparable; --json has the reasons",
-        count(Verdict::Reproduced),
-        count(Verdict::Differs),
-        count(Verdict::NotComparable)
-    )
+    let [reproduced, differ, neither] = verdicts(checks);
+    format!("{reproduced} reproduced, {differ} differ, {neither} not comparable; --json has the reasons")
+}
+
+/// How many claims are reproduced, differ, and are not comparable.
+pub fn verdicts(checks: &[Check]) -> [usize; 3] {
+    [Verdict::Reproduced, Verdict::Differs, Verdict::NotComparable]
+        .map(|verdict| checks.iter().filter(|c| c.verdict == Some(verdict)).count())
 }

@@ -1,11 +1,13 @@
 //! `dovetail reproduce`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use dovetail_experiment::report::Output;
-use dovetail_experiment::reproduce::{self, Check, Item, ReproduceError, Reproduction, Settings, Verdict};
+use dovetail_experiment::reproduce::{self, Check, Item, Kind, ReproduceError, Reproduction, Settings, Verdict};
 use dovetail_experiment::scenario::open_capture;
 use dovetail_experiment::table::table;
+use indicatif::ProgressBar;
 use serde_json::json;
 
 use crate::args::Reproduce;
@@ -29,26 +31,67 @@ pub fn reproduce(args: Reproduce) -> Result<(), Failure> {
     }
     let cancel = terminal::on_interrupt();
     let output = args.out.as_deref().map(|out| output(out, &args)).transpose()?;
-    let bar = terminal::spinner();
-    let progress = |id: &str, packets: u64| {
-        bar.set_message(id.to_string());
-        bar.set_position(packets);
+    let items = reproduce::listed(&args.ids).map_err(failure)?;
+    let far = Far::new(items.iter().map(|item| item.weight()).sum());
+    let progress = |id: &str, _| far.at(id);
+    let through = |item: &Item, checks: &[Check]| {
+        far.through(item);
+        if far.bar.is_hidden() {
+            terminal::say(&format!("{}: {}", item.id, counted(checks)));
+        }
     };
-    let settings =
-        Settings { threads: threads(args.threads), cancel, progress: &progress, capture: args.trace.as_deref() };
+    let settings = Settings {
+        threads: threads(args.threads),
+        cancel,
+        progress: &progress,
+        through: &through,
+        capture: args.trace.as_deref(),
+        load: args.load,
+        wrong: false,
+    };
     let result = reproduce::run(&args.ids, &settings);
-    bar.finish_and_clear();
+    far.bar.finish_and_clear();
     let result = result.map_err(failure)?;
     let written = output.map(|o| write(o, &result)).transpose()?;
     if args.json {
         terminal::print(&result.to_json())?
     } else {
-        terminal::print(&text(&result.checks))?
+        terminal::print(&text(&result.checks, args.all))?
     }
     for path in written.iter().flatten() {
         terminal::say(&format!("wrote {path}"));
     }
     Ok(())
+}
+
+/// How far a reproduction is, on a terminal: by the weights of what is through, and of what is under way by the time
+/// that it has taken, which a weight has taken so far.
+struct Far {
+    bar: ProgressBar,
+    /// Weights that are through, and when that was.
+    done: Mutex<(f64, f64)>,
+}
+
+impl Far {
+    fn new(total: f64) -> Self {
+        Self { bar: terminal::parts(total as u64), done: Mutex::default() }
+    }
+
+    fn at(&self, id: &str) {
+        let weight = reproduce::item(id).map_or(0.0, Item::weight);
+        let Ok(done) = self.done.lock() else { return };
+        let (through, since) = *done;
+        let a_weight = if through > 0.0 { since / through } else { 1.0 };
+        let part = (self.bar.elapsed().as_secs_f64() - since) / a_weight;
+        self.bar.set_message(id.to_string());
+        // What takes longer than it should is not said to be through.
+        self.bar.set_position((through + part.clamp(0.0, 0.95 * weight)) as u64);
+    }
+
+    fn through(&self, item: &Item) {
+        let Ok(mut done) = self.done.lock() else { return };
+        *done = (done.0 + item.weight(), self.bar.elapsed().as_secs_f64());
+    }
 }
 
 fn output(folder: &Path, args: &Reproduce) -> Result<Output, Failure> {
@@ -87,12 +130,53 @@ fn list_json(items: &[&Item]) -> String {
     format!("{:#}", json!({"schema": 1, "items": items.collect::<Vec<_>>()}))
 }
 
-/// A line per check, then the reasons of those that differ.
-fn text(checks: &[Check]) -> String {
-    let mut text = checks::lines(checks, Columns { id: true, claim: "paper", found: "ours" });
-    text.push_str(&format!("\n\n{}", checks::count(checks)));
-    for check in checks.iter().filter(|c| c.verdict == Verdict::Differs) {
-        text.push_str(&format!("\n\ndiffers: {}, {}: {}", check.id, check.quantity, check.why));
+/// A line per table or figure with what its claims come to, the claims that differ with the reasons, and, if `all` is
+/// wanted, every claim and what stands beside the claims.
+fn text(checks: &[Check], all: bool) -> String {
+    let mut text = format!("{}\n\n{}", figures(checks), checks::count(checks));
+    for check in checks.iter().filter(|c| c.verdict == Some(Verdict::Differs)) {
+        text.push_str(&format!("\n\ndiffers: {}, {}: {}: {}", check.id, check.quantity, values(check), check.why));
+    }
+    if all {
+        for (kind, title) in
+            [(Kind::Claim, "Claims"), (Kind::Explanation, "Explanations"), (Kind::Sensitivity, "Other readings")]
+        {
+            let of_kind: Vec<Check> = checks.iter().filter(|c| c.kind == kind).cloned().collect();
+            if !of_kind.is_empty() {
+                let lines = checks::lines(&of_kind, Columns { id: true, claim: "paper", found: "ours" });
+                text.push_str(&format!("\n\n{title}:\n\n{lines}"));
+            }
+        }
     }
     text
+}
+
+/// The paper's value and ours.
+fn values(check: &Check) -> String {
+    let ours = check.ours.map_or_else(|| "-".into(), |value| format!("{value:.4}"));
+    let of_unit = if check.unit.is_empty() { String::new() } else { format!(" {}", check.unit) };
+    match check.paper {
+        Some(paper) => format!("{paper} in the paper, {ours}{of_unit} here"),
+        None => format!("{ours}{of_unit} here"),
+    }
+}
+
+/// A line per table or figure.
+fn figures(checks: &[Check]) -> String {
+    let rows = reproduce::list().iter().filter_map(|item| {
+        let own: Vec<Check> = checks.iter().filter(|c| c.id == item.id).cloned().collect();
+        let [reproduced, differ, neither] = checks::verdicts(&own);
+        let numbers = [reproduced + differ + neither, reproduced, differ, neither];
+        let texts = [item.id.to_string(), item.shows.to_string()];
+        (!own.is_empty()).then(|| texts.into_iter().chain(numbers.map(|n| n.to_string())).collect())
+    });
+    let header = ["id", "what it shows", "claims", "reproduced", "differ", "not comparable"];
+    table(&header, 2, rows.collect(), terminal::width()).to_string()
+}
+
+/// The claims of a table or figure in a few words.
+fn counted(checks: &[Check]) -> String {
+    let [reproduced, differ, neither] = checks::verdicts(checks);
+    let others = if neither == 0 { String::new() } else { format!(", {neither} not comparable") };
+    format!("{reproduced} reproduced, {differ} differ{others}")
 }

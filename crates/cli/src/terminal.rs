@@ -146,6 +146,18 @@ pub fn spinner() -> ProgressBar {
     spinner
 }
 
+/// As [`progress`], for work of so many parts, of which a message tells which is under way.
+pub fn parts(expected: u64) -> ProgressBar {
+    let bar = ProgressBar::new(expected.max(1));
+    if !std::io::stderr().is_terminal() {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  {eta} left") {
+        bar.set_style(style);
+    }
+    bar
+}
+
 /// Packets per second, in whole packets.
 fn rate(state: &ProgressState, out: &mut dyn std::fmt::Write) {
     // Nothing can be done about a bar that cannot be drawn.

@@ -3,6 +3,7 @@
 
 mod error;
 mod overrides;
+mod patch;
 mod place;
 pub mod rules;
 mod text;
@@ -20,7 +21,8 @@ pub use text::{Span, Text, Whole};
 /// A file that was read.
 #[derive(Debug)]
 pub struct Read<T> {
-    /// What messages call it. Their line numbers are those of the changed text, so it says what changed it.
+    /// What messages call it, with what changed it. Their line numbers are those of the file, unless a change found no
+    /// room between its lines.
     pub label: String,
     /// Its text, as changed.
     pub text: String,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 use super::error::{InputError, nearest};
+use super::patch::patched;
 
 /// A file's text with overrides.
 pub struct Changed {
@@ -48,6 +49,7 @@ pub fn changed(file: &str, text: &str, overrides: &[String]) -> Result<Changed, 
     }
     let table: Table = toml::from_str(text).map_err(|e| InputError::from_toml(file, text, &e))?;
     let mut root = Value::Table(table);
+    let mut patch = Some(text.to_string());
     for entry in overrides {
         let wrong = |message: String| InputError::new(&format!("--set {entry}"), message);
         let (key, value) = entry
@@ -64,11 +66,16 @@ pub fn changed(file: &str, text: &str, overrides: &[String]) -> Result<Changed, 
             path = whole;
         }
         *place = read_value(value.trim());
+        let path: Vec<String> = key.trim().split('.').map(str::to_string).collect();
+        patch = patch.and_then(|text| patched(&text, &path, place));
         if place.is_str() && is_whole(value.trim()) {
             beyond.push((value.trim().to_string(), entry.clone()));
         }
     }
-    let text = toml::to_string(&root).map_err(|e| InputError::new(file, format!("with --set: {e}")))?;
+    // Lines stay where they are if that can be; else it is another text of the same contents.
+    let same = |text: &String| toml::from_str::<Table>(text).is_ok_and(|table| Some(&table) == root.as_table());
+    let written = || toml::to_string(&root).map_err(|e| InputError::new(file, format!("with --set: {e}")));
+    let text = patch.filter(same).map_or_else(written, Ok)?;
     Ok(Changed { text, made, beyond })
 }
 
@@ -112,4 +119,43 @@ fn read_value(text: &str) -> Value {
 /// Whether it is written as TOML writes whole numbers: also in hexadecimal digits, and with `_` between digits.
 fn is_whole(text: &str) -> bool {
     toml::from_str::<BTreeMap<String, i128>>(&format!("v = {text}")).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "# A comment.\nrate = \"1 kpps\"\n\n[[class]]\nname = \"a\"\ncost = { cpu = \"1 us\" }\n\n\
+                        [trace]\nfile = \"x\"\nlist = [\n  1,\n  2,\n]\n\n[[flows]]\nclass = \"a\"\n";
+
+    fn with(overrides: &[&str]) -> String {
+        let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
+        apply("s.toml", FILE, &overrides).unwrap()
+    }
+
+    #[track_caller]
+    fn lines_stay(overrides: &[&str]) {
+        let changed = with(overrides);
+        for header in ["[[class]]", "[trace]", "[[flows]]"] {
+            let line = |text: &str| text.lines().position(|line| line == header);
+            assert_eq!(line(&changed), line(FILE), "{header} in\n{changed}");
+        }
+    }
+
+    #[test]
+    fn lines_stay_where_they_are() {
+        lines_stay(&["rate=2 kpps"]);
+        lines_stay(&["seed=3"]);
+        lines_stay(&["class.a.cost.cpu=2 us"]);
+        lines_stay(&["class.0.cost.link=2 us"]);
+        lines_stay(&["class.a.weight=2", "trace.load=2", "seed=3"]);
+        lines_stay(&["trace.list=[1]"]);
+        assert!(with(&["seed=3"]).starts_with("# A comment.\nrate = \"1 kpps\"\nseed = 3\n[[class]]"));
+    }
+
+    #[test]
+    fn what_finds_no_room_is_in_the_text_all_the_same() {
+        let changed = with(&["flows.a.size=1 B", "flows.a.queue=2 B"]);
+        assert!(changed.contains("size = \"1 B\"") && changed.contains("queue = \"2 B\""), "{changed}");
+    }
 }

@@ -73,8 +73,8 @@ impl What {
     pub fn remedy(self, name: &str) -> String {
         match self {
             Self::Oversize => format!(
-                "{}, and at the other end of a veth (they are longer than {LONGEST} bytes, as offloads make them, or \
-                 an MTU)",
+                "{}, and at the other end of a veth (they are longer than {LONGEST} bytes, as offloads make \
+                 them, or an MTU)",
                 self.brief_remedy(name)
             ),
             Self::Missed => format!("{} (its ring was full before it looked)", self.brief_remedy(name)),

@@ -8,10 +8,10 @@
 //! 10.99.0.1, fd99::1           (no addresses at all)           10.99.0.2, fd99::2
 //! ```
 //!
-//! Client and server share one subnet and find each other as neighbours do, through whatever is in the box; they can
-//! be told of each other, so that nothing is on the wire but traffic. All that a lab consists of is found by its name
-//! in the kernel (`/run/netns`, and the processes in a namespace): there is no file that could be lost or wrong. A box
-//! may have a control socket, whose path follows from the lab's name.
+//! Client and server share one subnet and find each other as neighbours do, through whatever is in the box; they can be
+//! told of each other, so that nothing is on the wire but traffic. All that a lab consists of is found by its name in
+//! the kernel (`/run/netns`, and the processes in a namespace): there is no file that could be lost or wrong. A box may
+//! have a control socket, whose path follows from the lab's name.
 //!
 //! Everything here needs root.
 

@@ -185,8 +185,8 @@ fn text(document: &Document) -> String {
         false => String::new(),
     };
     format!(
-        "{:.0} false flows a minute, packets of each: {}, frames of {} bytes; a fair share is {:.1} Mbit/s of frames; \
-         {} s\n\n\
+        "{:.0} false flows a minute, packets of each: {}, frames of {} bytes; \
+         a fair share is {:.1} Mbit/s of frames; {} s\n\n\
          {table}\n{slow}",
         60.0 * document.flows_per_s,
         document.packets,

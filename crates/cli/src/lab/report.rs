@@ -228,7 +228,7 @@ pub fn summary(document: &Document) -> String {
     if !document.checks.is_empty() {
         lines.push(checks::count(&document.checks));
     }
-    for check in document.checks.iter().filter(|check| check.verdict == Verdict::Differs) {
+    for check in document.checks.iter().filter(|check| check.verdict == Some(Verdict::Differs)) {
         lines.push(format!("differs: {}, {}: {}", check.figure, check.quantity, check.why));
     }
     lines.iter().map(|line| format!("\n{}\n", wrapped(line, terminal::width()))).collect()

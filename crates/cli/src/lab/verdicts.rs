@@ -1,6 +1,6 @@
 //! A step of a lab scenario against theory.
 
-use dovetail_experiment::reproduce::{Check, Claim, Criterion, Verdict};
+use dovetail_experiment::reproduce::{self, Check, Claim, Criterion, Verdict};
 use dovetail_lab::scenario::{Scenario, Theory};
 use dovetail_sched::{Spec, catalog};
 
@@ -168,14 +168,15 @@ impl<'a> StepChecks<'a> {
         Self { id, report, hindered: hindered(report, shares), checks: Vec::new() }
     }
 
-    fn hold(&mut self, value: Value, found: Result<(f64, &str), &str>) -> Verdict {
+    fn hold(&mut self, value: Value, found: Result<(f64, &str), &str>) -> Option<Verdict> {
         let claim = Claim {
             id: self.id.to_string(),
             figure: self.report.step.clone(),
             quantity: value.quantity,
             unit: value.unit.to_string(),
             paper: value.theory,
-            criterion: value.criterion,
+            criterion: Some(value.criterion),
+            kind: reproduce::Kind::Claim,
             why: value.why.to_string(),
         };
         let check = claim.against(found);
@@ -244,7 +245,7 @@ impl<'a> StepChecks<'a> {
                 criterion: Criterion::WithinPercent(NEAR),
                 why: "the mean between the parts of the step, within 5 %",
             };
-            steady &= self.hold(value, self.hindered.and(found)) != Verdict::Differs;
+            steady &= self.hold(value, self.hindered.and(found)) != Some(Verdict::Differs);
         }
         if !steady {
             self.hindered = self.hindered.and(Err(UNEVEN));

@@ -203,7 +203,7 @@ mod tests {
     fn middlebox() -> Middlebox {
         let config = "scheduler = \"fifo\"\nports = { in = \"packet:a\", out = \"packet:b\" }\n\
             link = { rate = \"64 Mbps\", buffer = \"1 packets\", overflow = \"drop\" }\n\
-            class = [{ name = \"all\", cost = \"20 us\" }]\n";
+            class = [{ name = \"all\", match = [{ protocol = \"not-ip\" }], cost = \"20 us\" }]\n";
         Config::parse("box.toml", config, &[]).unwrap().middlebox().unwrap()
     }
 

@@ -315,8 +315,9 @@ fn a_tunnel_that_makes_longer_packets_than_the_way_out_takes_is_warned_of() {
     let tunnel = "[[module]]\nname = \"tunnel\"\nkind = \"esp\"\ntransform = \"aes128-gcm\"\nspi = 4096\n\
         src = \"192.0.2.1\"\ndst = \"192.0.2.2\"\nkey = \"000102030405060708090a0b0c0d0e0f10111213\"\n";
     lab.folder.write("box.toml", format!("{BOX}modules = [\"tunnel\"]\n{tunnel}"));
-    let warning = "warning: module \"tunnel\" makes packets of up to 1500 bytes, and outside takes 1400: longer ones \
-        are lost; mtu = 1400 in the module, or ip link set outside mtu 1500";
+    let warning = "warning: module \"tunnel\" makes packets of up to 1500 bytes, and outside takes 1400: longer \
+                   ones are \
+        lost; mtu = 1400 in the module, or ip link set outside mtu 1500";
     for (mtu, warned) in [("1500", false), ("1400", true)] {
         lab.inside("box", &["ip", "link", "set", "outside", "mtu", mtu]).succeeds();
         let said = lab.box_command(&["live", "box.toml", "--dry-run"]).succeeds();

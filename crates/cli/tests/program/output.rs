@@ -162,3 +162,17 @@ fn everything_asked_for_is_there() {
     let printed = folder.dovetail(&["run", "s.toml", "--json"]).succeeds().out;
     assert_eq!(std::fs::read_to_string(folder.path("out/summary.json")).unwrap().trim(), printed.trim());
 }
+
+#[test]
+fn a_reproduction_tells_its_claims_and_the_rest_if_asked() {
+    let folder = Folder::new();
+    let said = folder.dovetail(&["reproduce", "tradeoff-fig1"]).succeeds();
+    let line = said.out.lines().find(|line| line.starts_with("tradeoff-fig1")).unwrap();
+    assert!(line.split_whitespace().rev().take(4).eq(["0", "0", "7", "7"]), "{}", said.out);
+    assert!(said.out.contains("7 reproduced, 0 differ"), "{}", said.out);
+    assert!(!said.out.contains("Explanations:"), "{}", said.out);
+    assert_eq!(said.err, "tradeoff-fig1: 7 reproduced, 0 differ\n", "a line per figure where there is no terminal");
+    let all = folder.dovetail(&["reproduce", "tradeoff-fig1", "--all"]).succeeds().out;
+    assert!(all.contains("Claims:") && all.contains("Explanations:"), "{all}");
+    folder.dovetail(&["reproduce", "tradeoff-fig1", "--load", "0"]).fails(2, &["--load", "from 0.01 to 100"]);
+}

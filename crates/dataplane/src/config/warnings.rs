@@ -25,7 +25,8 @@ impl Config {
         classes.flat_map(|class| self.of_vital(class)).chain(self.of_tunnels()).collect()
     }
 
-    /// That a tunnel would not survive the box, is too narrow for IPv6, or makes packets longer than the way out takes.
+    /// That a tunnel would not survive the box, is too narrow for IPv6, or makes packets that the way out does not
+    /// take.
     fn of_tunnels(&self) -> Vec<String> {
         let forgets = self.sends_to_others() && self.state_folder().is_none();
         let out = self.kinds().ok().and_then(|[_, outside]| port::mtu(&outside));

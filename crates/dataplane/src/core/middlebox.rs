@@ -168,8 +168,8 @@ impl Middlebox {
         })
     }
 
-    /// A new flow that finds the table full takes the place of one of a single frame, or of an idle one if one is found
-    /// soon. Of a table that has become smaller there may be some too many.
+    /// A new flow that finds the table full takes the place of one of a single frame, or of an idle one, if one is
+    /// found soon. Of a table that has become smaller there may be some too many.
     fn make_room(&mut self, now: Time, key: &Key) {
         for _ in 0..LOOKS {
             match self.flows.seen_once() {

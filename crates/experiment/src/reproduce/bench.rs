@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use dovetail_sched::Spec;
 
-use super::{ReproduceError, Settings};
+use super::{ReproduceError, Settings, wrong};
 use crate::compare::{self, Recorded, RunError, compare};
 use crate::network::{self, NetworkScenario, Runs};
 use crate::parallel::in_parallel;
@@ -62,7 +62,13 @@ impl<'a> Bench<'a> {
             progress: &progress,
             packet_log,
         };
-        let runs = compare(scenario, schedulers, &settings)?;
+        let runs = match self.settings.wrong {
+            true => {
+                let run = compare(scenario, &[wrong::order_of_arrival()], &settings)?;
+                run.first().into_iter().flat_map(|run| schedulers.iter().map(|spec| wrong::named(run, spec))).collect()
+            }
+            false => compare(scenario, schedulers, &settings)?,
+        };
         self.before.set(before + most.load(Ordering::Relaxed));
         Ok(runs)
     }
@@ -77,10 +83,17 @@ impl<'a> Bench<'a> {
         };
         let settings =
             network::Settings { threads: self.settings.threads, cancel: self.settings.cancel, progress: &progress };
-        let schemes = scenarios.iter().map(|s| s.schemes(&s.schedulers())).collect::<Result<Vec<_>, _>>()?;
+        let named = |s: &NetworkScenario| match self.settings.wrong {
+            true => wrong::schemes(&s.schedulers()),
+            false => s.schedulers(),
+        };
+        let schemes = scenarios.iter().map(|s| s.schemes(&named(s))).collect::<Result<Vec<_>, _>>()?;
         let inputs: Vec<_> = scenarios.iter().zip(&schemes).map(|(s, schemes)| (s, schemes.as_slice())).collect();
-        let runs = network::compare_all(&inputs, &settings)?;
+        let mut runs = network::compare_all(&inputs, &settings)?;
         self.before.set(before + most.load(Ordering::Relaxed));
+        if self.settings.wrong {
+            runs = runs.iter().zip(scenarios).map(|(runs, s)| wrong::renamed(runs, &s.schedulers())).collect();
+        }
         Ok(runs)
     }
 

@@ -4,6 +4,30 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// What a comparison is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A number or a sentence of the paper as it is printed, by the paper's own algorithm. Only these have verdicts.
+    #[default]
+    Claim,
+    /// What we measured beside it, to see why.
+    Explanation,
+    /// The same quantity by another reading, or under another variant of the algorithm.
+    Sensitivity,
+}
+
+impl Kind {
+    /// As in the JSON document.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Claim => "claim",
+            Self::Explanation => "explanation",
+            Self::Sensitivity => "sensitivity",
+        }
+    }
+}
+
 /// Outcome of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -39,6 +63,8 @@ pub enum Criterion {
     AtMost(f64),
     /// Not below this, in the unit of the quantity.
     AtLeast(f64),
+    /// From the one to the other, in the unit of the quantity.
+    Between(f64, f64),
 }
 
 impl Criterion {
@@ -47,7 +73,17 @@ impl Criterion {
         match self {
             Self::WithinPercent(percent) => paper.map(|p| p.abs() * percent / 100.0),
             Self::Within(tolerance) => Some(tolerance),
-            Self::AtMost(_) | Self::AtLeast(_) => None,
+            Self::AtMost(_) | Self::AtLeast(_) | Self::Between(..) => None,
+        }
+    }
+
+    /// How far from meeting it a value is, in the unit of the quantity; the more the worse.
+    pub fn distance(self, paper: Option<f64>, ours: f64) -> f64 {
+        match self {
+            Self::AtMost(limit) => ours - limit,
+            Self::AtLeast(limit) => limit - ours,
+            Self::Between(least, most) => f64::max(least - ours, ours - most),
+            Self::WithinPercent(_) | Self::Within(_) => paper.map_or(f64::INFINITY, |paper| (ours - paper).abs()),
         }
     }
 
@@ -58,6 +94,7 @@ impl Criterion {
         let met = match self {
             Self::AtMost(limit) => ours <= limit,
             Self::AtLeast(limit) => ours >= limit,
+            Self::Between(least, most) => (least..=most).contains(&ours),
             Self::WithinPercent(_) | Self::Within(_) => {
                 paper.zip(self.tolerance(paper)).is_some_and(|(p, tolerance)| (ours - p).abs() <= tolerance)
             }
@@ -73,6 +110,7 @@ impl fmt::Display for Criterion {
             Self::Within(tolerance) => write!(f, "+- {tolerance}"),
             Self::AtMost(limit) => write!(f, "<= {limit}"),
             Self::AtLeast(limit) => write!(f, ">= {limit}"),
+            Self::Between(least, most) => write!(f, "{least} to {most}"),
         }
     }
 }
@@ -90,8 +128,10 @@ pub struct Claim {
     pub unit: String,
     /// The value, if the claim has one.
     pub paper: Option<f64>,
-    /// When it counts as reproduced.
-    pub criterion: Criterion,
+    /// When it counts as reproduced; `None` of what is no claim.
+    pub criterion: Option<Criterion>,
+    /// What it is.
+    pub kind: Kind,
     /// Why this tolerance; the sentence where there is no value.
     pub why: String,
 }
@@ -100,9 +140,10 @@ impl Claim {
     /// Hold it against what was found: a value and what is to be said about it, or why there is none.
     pub fn against(self, found: Result<(f64, &str), &str>) -> Check {
         let mut why = match self.criterion {
-            Criterion::AtMost(limit) => format!("at most {limit}: "),
-            Criterion::AtLeast(limit) => format!("at least {limit}: "),
-            Criterion::Within(_) | Criterion::WithinPercent(_) => String::new(),
+            Some(Criterion::AtMost(limit)) => format!("at most {limit}: "),
+            Some(Criterion::AtLeast(limit)) => format!("at least {limit}: "),
+            Some(Criterion::Between(least, most)) => format!("from {least} to {most}: "),
+            Some(Criterion::Within(_) | Criterion::WithinPercent(_)) | None => String::new(),
         };
         why.push_str(&self.why);
         let (ours, remark) = match found {
@@ -121,8 +162,10 @@ impl Claim {
             paper: self.paper,
             ours,
             unit: self.unit,
-            tolerance: self.criterion.tolerance(self.paper),
-            verdict: self.criterion.verdict(self.paper, ours),
+            tolerance: self.criterion.and_then(|criterion| criterion.tolerance(self.paper)),
+            kind: self.kind,
+            verdict: self.criterion.map(|criterion| criterion.verdict(self.paper, ours)),
+            blind: None,
             why,
             criterion: self.criterion,
         }
@@ -145,20 +188,25 @@ pub struct Check {
     pub ours: Option<f64>,
     /// Unit of `paper`, `ours` and `tolerance`; empty for a bare number.
     pub unit: String,
-    /// How far ours may be from that value; `None` if the criterion is a limit, which `why` then states.
+    /// How far ours may be from that value; `None` if the criterion is a limit, which `why` then states, and of what
+    /// is no claim.
     pub tolerance: Option<f64>,
-    /// Computed from the numbers by [`Criterion::verdict`].
-    pub verdict: Verdict,
+    /// What it is.
+    pub kind: Kind,
+    /// Computed from the numbers by [`Criterion::verdict`]; `None` of what is no claim.
+    pub verdict: Option<Verdict>,
+    /// Of a claim that also holds where every discipline is exchanged for a wrong one: why.
+    pub blind: Option<String>,
     /// The reason of the tolerance; the paper's sentence where there is no value; what was found on the way.
     pub why: String,
     /// The criterion, for tables.
     #[serde(skip)]
-    pub criterion: Criterion,
+    pub criterion: Option<Criterion>,
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Criterion::{AtLeast, AtMost, Within, WithinPercent};
+    use super::Criterion::{AtLeast, AtMost, Between, Within, WithinPercent};
     use super::Verdict::{Differs, NotComparable, Reproduced};
 
     /// Numbers that binary fractions hold exactly, so that the boundary is the boundary.
@@ -175,6 +223,8 @@ mod tests {
             (AtMost(2.0), None, 2.0f64.next_up(), Differs),
             (AtLeast(2.0), None, 2.0, Reproduced),
             (AtLeast(2.0), None, 2.0f64.next_down(), Differs),
+            (Between(1.0, 2.0), None, 1.0, Reproduced),
+            (Between(1.0, 2.0), None, 2.0f64.next_up(), Differs),
         ];
         for (criterion, paper, ours, expected) in cases {
             assert_eq!(criterion.verdict(paper, Some(ours)), expected, "{criterion:?} of {paper:?}: {ours}");
@@ -188,6 +238,18 @@ mod tests {
             assert_eq!(criterion.verdict(Some(1.0), None), NotComparable);
         }
         assert_eq!(Within(1.0).verdict(None, Some(0.0)), Differs);
+    }
+
+    #[test]
+    fn the_further_of_two_values_is_the_worse() {
+        for (criterion, paper, near, far) in [
+            (Within(0.5), Some(2.0), 2.1, 1.8),
+            (AtMost(2.0), None, 1.0, 1.5),
+            (AtLeast(2.0), None, 3.0, 2.5),
+            (Between(1.0, 2.0), None, 1.5, 1.1),
+        ] {
+            assert!(criterion.distance(paper, far) > criterion.distance(paper, near), "{criterion:?}");
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod expected;
 mod sabrina;
 mod seconds;
 mod tradeoff;
+mod wrong;
 
 use std::fmt;
 use std::path::Path;
@@ -27,10 +28,10 @@ use crate::figure::FigureError;
 use crate::scenario::{ScenarioError, nearest};
 
 pub use catalogue::{Item, PAPERS, Status, item, list};
-pub use check::{Check, Claim, Criterion, Verdict};
+pub use check::{Check, Claim, Criterion, Kind, Verdict};
 
 /// Version of the JSON document.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// How a reproduction is carried out. Only `capture` changes its results.
 pub struct Settings<'a> {
@@ -41,8 +42,15 @@ pub struct Settings<'a> {
     /// Called from time to time with the id of the table or figure under way and the packets simulated so far, all
     /// runs together.
     pub progress: &'a (dyn Fn(&str, u64) + Sync),
+    /// Called when a table or figure is through, with its checks.
+    pub through: &'a dyn Fn(&'static Item, &[Check]),
     /// For the trace-driven figures: replay this capture instead of synthesised traffic.
     pub capture: Option<&'a Path>,
+    /// For the same: how many times what it can do the busier resource is offered; the scenario's if nothing is said.
+    pub load: Option<f64>,
+    /// Exchange every discipline for a wrong one, under which no claim should hold: a packet scheduler for order of
+    /// arrival; of networks DRQ and DRR-RED for RED-RED, and RED-RED for DRR-RED.
+    pub wrong: bool,
 }
 
 /// The result.
@@ -147,7 +155,9 @@ pub fn run(ids: &[String], settings: &Settings<'_>) -> Result<Reproduction, Repr
         };
         let declared: Vec<String> = catalogue::pictures(item).collect();
         debug_assert!(findings.pictures.iter().all(|(name, _)| declared.contains(name)), "other than {declared:?}");
-        result.checks.extend(expected::checks(item, &expected, &findings));
+        let checks = expected::checks(item, &expected, &findings);
+        (settings.through)(item, &checks);
+        result.checks.extend(checks);
         result.pictures.extend(findings.pictures);
     }
     Ok(result)
@@ -205,5 +215,7 @@ fn known(id: &str) -> Result<(), String> {
     })
 }
 
+#[cfg(test)]
+mod pages;
 #[cfg(test)]
 mod tests;

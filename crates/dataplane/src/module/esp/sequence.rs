@@ -154,7 +154,10 @@ impl Sequence {
         self.failures.fetch_add(1, Ordering::Relaxed);
         if !self.failing.swap(true, Ordering::Relaxed) {
             let left = self.kept.load(Ordering::Relaxed).saturating_sub(self.next.load(Ordering::Relaxed));
-            error!(target: STATE, "{error}; it is tried again; numbers are left for {left} packets");
+            error!(
+                target: STATE,
+                "{error}; the tunnel ends after {left} packets more unless it can be: it is tried again"
+            );
         }
     }
 

@@ -4,6 +4,7 @@
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
+use super::super::wrong::order_of_arrival;
 use super::seconds::{CPU, LINK, full, spread, used};
 use super::{STRICT, in_loops, name, under};
 use crate::compare::Recorded;
@@ -14,6 +15,8 @@ const SCENARIO: &str = include_str!("../../../../../scenarios/papers/atfq/fig1.t
 
 /// Time units of the picture.
 const SHOWN: f64 = 60.0;
+/// Periods of 18 time units, for longer than the scenario lasts.
+const PERIODS: u32 = 110;
 /// Time units per second in the scenario.
 const UNITS: f64 = 1000.0;
 
@@ -21,6 +24,9 @@ pub fn reproduce(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
     let scenario = bench.scenario("atfq/fig1.toml", SCENARIO, &[])?;
     let runs = bench.run_with(&scenario, &scenario.schedulers(), usize::MAX)?;
     let mut findings = Findings::default();
+    let [cpu, link] = in_order(bench)?;
+    findings.found("order-cpu", cpu);
+    findings.found("order-link", link);
     let larger = in_loops(&runs, 6).map(steady).unwrap_or_default();
     let note =
         format!("loops of 6 packets, whose order changes from loop to loop: {:.1} and {:.1} %", larger[0], larger[1]);
@@ -33,6 +39,17 @@ pub fn reproduce(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
     let schedules: Vec<Schedule> = runs.iter().map(beginning).collect();
     findings.picture("atfq-fig1.svg", gantt("Fig. 1: strict and relaxed fairness", "time units", &schedules)?);
     Ok(findings)
+}
+
+/// Utilisation of packets in the order of the figure, two of U and four of V again and again, whatever serves them.
+fn in_order(bench: &Bench<'_>) -> Result<[f64; 2], ReproduceError> {
+    let list = |count: u32, after: u32| {
+        let packets = (0..PERIODS).map(|k| format!("{{at='{} us', size='1 B', count={count}}}", 2 * k + after));
+        packets.collect::<Vec<_>>().join(", ")
+    };
+    let overrides = [format!("flows.U.list=[{}]", list(2, 0)), format!("flows.V.list=[{}]", list(4, 1))];
+    let runs = bench.run_with(&bench.scenario("atfq/fig1.toml", SCENARIO, &overrides)?, &[order_of_arrival()], 0)?;
+    Ok(runs.first().map(steady).unwrap_or_default())
 }
 
 /// Utilisation of CPU and link in per cent after the first interval, in which the pipeline fills. An interval is a

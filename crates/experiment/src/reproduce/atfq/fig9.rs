@@ -1,10 +1,11 @@
 //! Fig. 9: utilisation of CPU and link.
 
 use super::super::ReproduceError;
+use super::super::bench::Bench;
 use super::super::expected::Findings;
-use super::seconds::{CPU, LINK, least};
-use super::twenty::Twenty;
-use super::{MEMORYLESS, STRICT, in_loops, name, under};
+use super::seconds::{CPU, LINK, least, most};
+use super::twenty::{self, Twenty};
+use super::{MEMORYLESS, STRICT, atfq, in_loops, name, spec, under};
 use crate::compare::Recorded;
 use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
 
@@ -29,6 +30,35 @@ pub fn reproduce(Twenty { runs, .. }: &Twenty) -> Result<Findings, ReproduceErro
     }
     findings.picture("atfq-fig9.svg", picture(runs)?);
     Ok(findings)
+}
+
+/// Orders of the flows: the scenario's, and random ones.
+const ORDERS: u64 = 10;
+
+/// How far utilisation depends on the order in which the flows stand, which the paper does not give: of memoryless DRFQ
+/// it decides which of equal stamps comes first.
+pub fn by_order(findings: &mut Findings, bench: &Bench<'_>, overrides: &[String]) -> Result<(), ReproduceError> {
+    let names =
+        [("strict", spec(STRICT)?), ("memoryless", spec(MEMORYLESS)?), ("atfq-5", atfq(5)?), ("atfq-20", atfq(20)?)];
+    let schedulers = names.clone().map(|(_, spec)| spec);
+    let mut found = vec![[Vec::new(), Vec::new()]; names.len()];
+    for order in 0..ORDERS {
+        let mut all = twenty::in_order(order);
+        all.push("until=\"2 s\"".into());
+        let scenario = twenty::scenario(bench, &[&all[..], overrides].concat())?;
+        for (run, found) in bench.run_with(&scenario, &schedulers, 0)?.iter().zip(&mut found) {
+            RESOURCES.iter().zip(found).for_each(|((_, resource), found)| found.push(used(run, *resource)));
+        }
+    }
+    for ((key, _), found) in names.iter().zip(&found) {
+        let told = RESOURCES
+            .iter()
+            .zip(found)
+            .map(|((label, _), found)| format!("{label} {:.2} to {:.2} %", least(found), most(found)));
+        let note = format!("{} over {ORDERS} orders of the flows, 2 s each", told.collect::<Vec<_>>().join(", "));
+        findings.noted(format!("order-{key}"), most(&found[CPU]) - least(&found[CPU]), note);
+    }
+    Ok(())
 }
 
 fn used(run: &Recorded, resource: usize) -> f64 {

@@ -16,6 +16,8 @@ mod twenty;
 
 use std::cell::OnceCell;
 
+use dovetail_sched::Spec;
+
 use super::ReproduceError;
 use super::bench::{Bench, get_or_try};
 use super::expected::Findings;
@@ -49,11 +51,17 @@ pub fn reproduce(id: &str, bench: &Bench<'_>, shared: &Shared) -> Result<Finding
     match id {
         "atfq-fig1" => fig1::reproduce(bench),
         "atfq-fig2" => fig2::reproduce(bench),
-        "atfq-fig5" => fig5::compare(&bench.run(&fig5::scenario(bench, &[])?)?),
+        "atfq-fig5" => {
+            fig5::compare(&bench.run(&fig5::scenario(bench, &[])?)?, &fig5::Anticipated::measure(bench, &[])?)
+        }
         "atfq-fig6" => fig6::reproduce(shared.twenty(bench)?),
         "atfq-fig7" => fig7::reproduce(shared.twenty(bench)?),
         "atfq-fig8" => fig8::reproduce(shared.twenty(bench)?),
-        "atfq-fig9" => fig9::reproduce(shared.twenty(bench)?),
+        "atfq-fig9" => {
+            let mut findings = fig9::reproduce(shared.twenty(bench)?)?;
+            fig9::by_order(&mut findings, bench, &[])?;
+            Ok(findings)
+        }
         "atfq-fig10" => fig10::reproduce(shared.twenty(bench)?),
         other => Err(ReproduceError::Id(format!("{other} is not reproduced yet"))),
     }
@@ -65,6 +73,15 @@ mod tests;
 /// The run under this scheduler.
 fn under<'a>(runs: &'a [Recorded], scheduler: &str) -> Option<&'a Recorded> {
     runs.iter().find(|run| run.scheduler.to_string() == scheduler)
+}
+
+/// ATFQ-x.
+fn atfq(packets: u32) -> Result<Spec, ReproduceError> {
+    spec(&format!("atfq:loop={packets}{PUBLISHED}"))
+}
+
+fn spec(text: &str) -> Result<Spec, ReproduceError> {
+    text.parse().map_err(|e| ReproduceError::Expected(format!("{text}: {e}")))
 }
 
 /// The run of ATFQ with loops of so many packets: the paper's ATFQ-x.

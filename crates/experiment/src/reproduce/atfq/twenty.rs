@@ -3,7 +3,8 @@
 //! All packets come at time zero, so a packet's latency is when it is complete; packets of a flow are alike, and pass
 //! the pipeline without waiting, so the times between completions are those between starts.
 
-use dovetail_sim::Source;
+use dovetail_sim::{Source, stream};
+use rand::seq::SliceRandom;
 
 use super::super::ReproduceError;
 use super::super::bench::Bench;
@@ -21,6 +22,19 @@ pub(super) const LOOP: u32 = 20;
 /// The scenario, changed by these overrides.
 pub(super) fn scenario(bench: &Bench<'_>, overrides: &[String]) -> Result<Scenario, ReproduceError> {
     bench.scenario("atfq/fig6-10.toml", SCENARIO, overrides)
+}
+
+/// Overrides that put the flows into another order: the first is the scenario's own, the others are random.
+pub(super) fn in_order(order: u64) -> Vec<String> {
+    let mut flows: Vec<usize> = (0..20).collect();
+    if order > 0 {
+        flows.shuffle(&mut stream(order, "order of the flows"));
+    }
+    let place = |(place, flow): (usize, usize)| {
+        let (class, size) = (["IPSE", "SM", "BF", "RE"][flow / 5], 200 * (flow % 5 + 1));
+        [format!("flows.{place}.class='{class}'"), format!("flows.{place}.list.0.size='{size} B'")]
+    };
+    flows.into_iter().enumerate().flat_map(place).collect()
 }
 
 /// The runs, and what they were made of.

@@ -316,16 +316,19 @@ mod tests {
     #[test]
     fn short_runs_measure_what_is_expected() {
         let cancel = AtomicBool::new(false);
-        let settings = Settings { threads: 2, cancel: &cancel, progress: &|_, _| (), capture: None };
+        let settings = Settings {
+            threads: 2,
+            cancel: &cancel,
+            progress: &|_, _| (),
+            through: &|_, _| (),
+            capture: None,
+            load: None,
+            wrong: false,
+        };
         let bench = Bench::new(&settings);
         let short = |setting: Setting| Setting { fluid_s: 2.0, packets_s: 2.0, ..setting };
         let of = |setting| Outcome::of(&short(setting), &bench).unwrap();
         let findings = findings(&of(Setting::inside().unwrap()), &of(Setting::outside())).unwrap();
-        let all = expected::all().unwrap();
-        let mut wanted: Vec<&str> = all.iter().filter(|e| e.id == "drq-stability").map(|e| e.key.as_str()).collect();
-        let mut found = findings.keys();
-        wanted.sort_unstable();
-        found.sort_unstable();
-        assert_eq!(found, wanted);
+        expected::assert_covered("drq-stability", &findings);
     }
 }

@@ -3,9 +3,9 @@
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
-use super::delays::{STATISTICS, panel};
+use super::delays::{STATISTICS, apart, panel};
 use super::prediction::{self, Kind};
-use super::stats::members;
+use super::stats::{mean, members};
 use super::under;
 use crate::compare::{LatencySummary, Recorded};
 use crate::figure::{UtilizationPanel, over_time};
@@ -126,8 +126,14 @@ impl Ixp {
     /// The delays of one flow of the group.
     pub fn figure(&self, id: &str, group: &str) -> Result<Findings, ReproduceError> {
         let mut findings = Findings::default();
-        let (ratio, note) = self.ratio(group, |l| l.mean)?;
-        findings.noted("mean", ratio.mean, note);
+        for (name, key) in [("cbcs", "alike-cbcs"), ("drr+drr", "alike-drr")] {
+            let apart: Vec<f64> = self
+                .0
+                .iter()
+                .map(|runs| Ok(apart(under(runs, name)?, group)))
+                .collect::<Result<_, ReproduceError>>()?;
+            findings.found(key, mean(&apart));
+        }
         let panels: Vec<UtilizationPanel> = self.0.first().into_iter().flatten().map(|run| panel(run, group)).collect();
         let number = id.rsplit("fig").next().unwrap_or_default();
         let title = format!("Fig. {number}: delay of a flow with {group}");
@@ -152,8 +158,11 @@ struct Stages {
 }
 
 /// Separate schedulers of which the second one's engine counts, between engines and link.
-const FURTHER: Stages =
-    Stages { scheduler: "drr+fifo+drr:full=hold,buffer=8", resources: &["engines", "second"], told_engines: false };
+const FURTHER: Stages = Stages {
+    scheduler: "drr+fifo+drr:full=hold,buffer=8,charge=estimated",
+    resources: &["engines", "second"],
+    told_engines: false,
+};
 /// CBCS behind its engine.
 const ONE: Stages =
     Stages { scheduler: "cbcs:charge=estimated,newcomers=free", resources: &["first", "engines"], told_engines: false };
@@ -225,7 +234,7 @@ pub fn further_stage(
 const CONGESTED_PPS: [f64; 5] = [17361.1, 6325.91, 9300.6, 17361.1, 6325.91];
 /// Queues in front of the link are as long as those in front of the engines, and processing waits while a flow's is
 /// full.
-const SECOND_QUEUES: &str = "drr+drr:full=hold,buffer=200";
+const SECOND_QUEUES: &str = "drr+drr:full=hold,buffer=200,charge=estimated";
 
 /// In how many groups CBCS has the shorter mean delay if every flow always waits, and separate schedulers have queues
 /// of their own in front of the link.
@@ -257,7 +266,7 @@ pub fn congested(
 /// The prediction error of header traffic by alpha.
 pub fn smoothing(findings: &mut Findings, bench: &Bench<'_>, overrides: &[String]) -> Result<(), ReproduceError> {
     let run = |alpha: &str| {
-        let estimate = |k| format!("class.{k}.estimate={{engines='ses:alpha={alpha}', link='0.02 us/B'}}");
+        let estimate = |k| format!("class.{k}.estimate={{engines='ses:alpha={alpha}', link='0.05 us/B'}}");
         let mut all: Vec<String> = (0..ENGINE_US.len()).map(estimate).collect();
         all.push("schedulers=['cbcs:charge=estimated,newcomers=free']".into());
         all.extend_from_slice(overrides);

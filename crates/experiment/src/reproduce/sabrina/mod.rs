@@ -37,7 +37,7 @@ pub struct Shared {
     congested: OnceCell<Vec<Recorded>>,
     delays: OnceCell<Delays>,
     equal: OnceCell<Delays>,
-    predicted: OnceCell<Delays>,
+    measured: OnceCell<Delays>,
     quantum: OnceCell<Delays>,
     overloaded: OnceCell<Delays>,
     ixp: OnceCell<Ixp>,
@@ -55,13 +55,18 @@ impl Shared {
         get_or_try(&self.delays, || Delays::run(bench, &delays::scenario(bench, &[])?, delays::SEEDS))
     }
 
+    /// The same charged as measured.
+    fn measured(&self, bench: &Bench<'_>) -> Result<&Delays, ReproduceError> {
+        get_or_try(&self.measured, || Delays::run(bench, &delays::as_measured(bench, &[])?, delays::SEEDS))
+    }
+
     /// CBCS, Figs. 4 and 5; PCFQ, Figs. 5 and 6: by all readings of what the papers leave open.
     fn readings(&self, bench: &Bench<'_>) -> Result<Readings<'_>, ReproduceError> {
         let run = |scenario: Result<Scenario, ReproduceError>| Delays::run(bench, &scenario?, delays::SEEDS);
         Ok(Readings {
-            reserved: self.delays(bench)?,
+            printed: self.delays(bench)?,
+            measured: self.measured(bench)?,
             equal: get_or_try(&self.equal, || run(delays::of_equal_weights(bench, &[])))?,
-            predicted: get_or_try(&self.predicted, || run(delays::as_predicted(bench, &[])))?,
             quantum: get_or_try(&self.quantum, || run(delays::with_quantum(bench, &[])))?,
             congested: get_or_try(&self.overloaded, || run(delays::of_congestion(bench, &[])))?,
         })
@@ -88,18 +93,18 @@ pub fn reproduce(id: &str, bench: &Bench<'_>, shared: &Shared) -> Result<Finding
             Ok(findings)
         }
         "pcfq-table3" => prediction::settings(bench),
-        "pcfq-table4" => delays::table(shared.delays(bench)?, &delays::PCFQ),
-        "pcfq-table5" => shares::table(&shares::run(bench, &[], delays::SEEDS)?),
+        "pcfq-table4" => delays::table(shared.delays(bench)?, shared.measured(bench)?, delays::PCFQ),
+        "pcfq-table5" => shares::table(bench, &[], delays::SEEDS),
         "cbcs-fig2" => congested::fig2(shared.congested(bench)?),
         "cbcs-fig3" => congested::fig3(bench, shared.congested(bench)?),
         "cbcs-fig4" => shared.readings(bench)?.cbcs(id, CPU),
         "cbcs-fig5" => shared.readings(bench)?.cbcs(id, LINK),
         "cbcs-fig8" => shared.ixp(bench)?.figure(id, "high CPU, high bandwidth"),
         "cbcs-fig9" => shared.ixp(bench)?.figure(id, "low CPU, high bandwidth"),
-        "cbcs-table2" => delays::table(shared.delays(bench)?, &delays::CBCS),
+        "cbcs-table2" => delays::table(shared.delays(bench)?, shared.measured(bench)?, delays::CBCS),
         "cbcs-table3" => {
             let mut findings = congested::table3(shared.congested(bench)?)?;
-            congested::as_printed(&mut findings, bench, &[])?;
+            congested::other_readings(&mut findings, bench, &[])?;
             Ok(findings)
         }
         "cbcs-table5" => {

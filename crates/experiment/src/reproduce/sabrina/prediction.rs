@@ -1,5 +1,8 @@
 //! PCFQ, Table 3 and section 4: the setting, and how well the processing times are predicted in it.
 
+use dovetail_sim::stream;
+use rand::RngExt;
+
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
@@ -34,7 +37,55 @@ pub fn settings(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
     let kinds: Vec<Kind<'_>> =
         groups.iter().map(|group| Kind { name: group[0], key: format!("{}-alpha", group[0]), groups: group }).collect();
     by_alpha(&mut findings, &kinds, |alpha| predicted(bench, alpha), "pcfq-table3.svg")?;
+    let by_run: Vec<f64> = RUNS.iter().map(|&alike| of_runs(alike)).collect();
+    let told: Vec<String> = RUNS.iter().zip(&by_run).map(|(alike, ratio)| format!("{ratio:.3} at {alike}")).collect();
+    findings.noted("alike-runs", by_run.iter().copied().fold(f64::NAN, f64::min), told.join(", "));
     Ok(findings)
+}
+
+/// Mean numbers of packets in a run of alike ones.
+const RUNS: [f64; 6] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
+/// Packets of a kind of traffic.
+const OF_A_KIND: usize = 20_000;
+/// By group: shortest and longest length in bytes; CPU time per byte in us, and per packet in ms.
+const LENGTHS: [(f64, f64, f64, f64); 3] = [
+    (1500.0, 24_000.0, 1.333_333_33, 8.0),
+    (4000.0, 16_000.0, 0.166_666_67, 0.333_333_33),
+    (1000.0, 8000.0, 0.285_714_29, 0.714_285_71),
+];
+
+/// The error with the paper's alpha relative to the least of all alphas, the most of the three groups, of packets that
+/// come in runs of so many with the same length and CPU time in the mean; times are 10 % around the model.
+fn of_runs(alike: f64) -> f64 {
+    let ratio = |(k, &(least, most, per_byte, fixed)): (usize, &(f64, f64, f64, f64))| {
+        let mut random = stream(1, &format!("{} in runs of {alike}", GROUPS[k]));
+        let mut length = least;
+        let packets: Vec<(f64, f64)> = (0..OF_A_KIND)
+            .map(|_| {
+                if random.random::<f64>() < 1.0 / alike {
+                    length = least + (most - least) * random.random::<f64>();
+                }
+                (length, (fixed + per_byte * length / 1e3) * (0.9 + 0.2 * random.random::<f64>()))
+            })
+            .collect();
+        let errors: Vec<f64> =
+            ALPHAS.iter().map(|alpha| smoothed(&packets, alpha.parse().unwrap_or(f64::NAN))).collect();
+        let paper = ALPHAS.iter().position(|&alpha| alpha == PAPER).map_or(f64::NAN, |k| errors[k]);
+        paper / errors.iter().copied().fold(f64::NAN, f64::min)
+    };
+    LENGTHS.iter().enumerate().map(ratio).fold(f64::NAN, f64::max)
+}
+
+/// Mean relative error of equation (2) for packets of these lengths and times.
+fn smoothed(packets: &[(f64, f64)], alpha: f64) -> f64 {
+    let Some(&(length, time)) = packets.first() else { return f64::NAN };
+    let mut per_byte = time / length;
+    let mut sum = 0.0;
+    for (length, time) in &packets[1..] {
+        sum += (per_byte * length / time - 1.0).abs();
+        per_byte = alpha * time / length + (1.0 - alpha) * per_byte;
+    }
+    sum / (packets.len() - 1) as f64
 }
 
 /// The error of the first resource's times with the paper's alpha relative to the least of all alphas, of every kind;

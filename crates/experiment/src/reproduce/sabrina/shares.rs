@@ -12,13 +12,19 @@ use crate::statistics::Estimate;
 /// serves in order of arrival gives them these parts.
 const RATES: [&str; 3] = ["6.8 pps", "24 pps", "8.1 pps"];
 
-/// The flows of the delay runs, all backlogged.
+/// PCFQ and separate WFQ as printed, and charged as measured.
+pub const PRINTED: &str = "schedulers=['pcfq:clock=paper,charge=estimated', 'wfq+wfq:charge=estimated']";
+/// See [`PRINTED`].
+const MEASURED: &str = "schedulers=['pcfq:clock=tags', 'wfq+wfq']";
+
+/// The flows of the delay runs, all backlogged, under these schedulers.
 pub fn run(
     bench: &Bench<'_>,
+    schedulers: &str,
     overrides: &[String],
     seeds: std::ops::RangeInclusive<u64>,
 ) -> Result<Delays, ReproduceError> {
-    let mut all = vec!["schedulers=[\"pcfq:clock=tags\", \"wfq+wfq\"]".to_string()];
+    let mut all = vec![schedulers.to_string()];
     for (group, rate) in GROUPS.into_iter().zip(RATES) {
         all.push(format!("flows.{group}.rate=\"{rate}\""));
         all.push(format!("flows.{group}.queue=\"1 s to 2 s of cpu\""));
@@ -27,15 +33,22 @@ pub fn run(
 }
 
 /// How far flows are from their reservations under PCFQ, and how much further than under separate WFQ.
-pub fn table(backlogged: &Delays) -> Result<Findings, ReproduceError> {
+pub fn table(
+    bench: &Bench<'_>,
+    overrides: &[String],
+    seeds: std::ops::RangeInclusive<u64>,
+) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();
-    for (resource, key) in [(CPU, "cpu"), (LINK, "link")] {
-        let furthest = |scheduler| backlogged.each(scheduler, |run| furthest_percent(run, resource));
-        let (pcfq, wfq) = (furthest("pcfq")?, furthest("wfq+wfq")?);
-        let more: Vec<f64> = pcfq.iter().zip(&wfq).map(|(pcfq, wfq)| pcfq - wfq).collect();
-        let (pcfq, wfq, more) = (Estimate::of(&pcfq), Estimate::of(&wfq), Estimate::of(&more));
-        findings.noted(key, pcfq.mean, format!("{pcfq} %; {wfq} % under wfq+wfq"));
-        findings.noted(format!("{key}-more"), more.mean, format!("{more} points"));
+    for (prefix, schedulers) in [("", PRINTED), ("measured-", MEASURED)] {
+        let backlogged = run(bench, schedulers, overrides, seeds.clone())?;
+        for (resource, key) in [(CPU, "cpu"), (LINK, "link")] {
+            let furthest = |scheduler| backlogged.each(scheduler, |run| furthest_percent(run, resource));
+            let (pcfq, wfq) = (furthest("pcfq")?, furthest("wfq+wfq")?);
+            let more: Vec<f64> = pcfq.iter().zip(&wfq).map(|(pcfq, wfq)| pcfq - wfq).collect();
+            let (pcfq, wfq, more) = (Estimate::of(&pcfq), Estimate::of(&wfq), Estimate::of(&more));
+            findings.noted(format!("{prefix}{key}"), pcfq.mean, format!("{pcfq} %; {wfq} % under wfq+wfq"));
+            findings.noted(format!("{prefix}{key}-more"), more.mean, format!("{more} points"));
+        }
     }
     Ok(findings)
 }

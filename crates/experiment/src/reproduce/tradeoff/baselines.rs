@@ -13,6 +13,8 @@ use crate::scenario::Scenario;
 
 /// The one that Fig. 8 draws.
 pub const MR3: &str = "mr3";
+/// Those that section 6.2 names.
+pub const NAMED: [&str; 2] = [MR3, "drfq"];
 /// In the order of the text.
 pub const ALL: [&str; 3] = [MR3, "gmr3", "drfq"];
 

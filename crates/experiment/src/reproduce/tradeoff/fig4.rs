@@ -1,7 +1,5 @@
 //! Fig. 4: dominant share of every flow in every second, in the runs of Table 2.
 
-use dovetail_model::bounds;
-
 use super::super::ReproduceError;
 use super::super::expected::Findings;
 use super::seconds::{full, most};
@@ -20,34 +18,20 @@ pub fn reproduce(runs: &[Recorded]) -> Result<Findings, ReproduceError> {
         findings.found("fair-share", most(&shares));
         findings.found("equal", most(&distances(fair)));
     }
-    let allowed = allowed_s(runs);
     for run in runs {
         let level = alpha(run);
         let Some(shortfall) = run.shortfall else {
             findings.missing(format!("packets-{level:.2}"), "no two flows were backlogged together");
-            findings.missing(format!("bound-{level:.2}"), "no two flows were backlogged together");
             continue;
         };
         let worst = shortfall.by_packets;
         let name = run.flows.get(worst.flow as usize).map_or("", |f| f.name.as_str());
         let note = format!("{name} in second {}", worst.interval);
         findings.noted(format!("packets-{level:.2}"), worst.packets, note);
-        let note = format!("{:.1} us of {:.1} us", 1e6 * shortfall.by_time.seconds, 1e6 * allowed);
-        findings.noted(format!("bound-{level:.2}"), shortfall.by_time.seconds / allowed, note);
     }
     let panels: Vec<SharePanel> = runs.iter().map(beginning).collect();
     findings.picture("tradeoff-fig4.svg", dominant_shares("Fig. 4: dominant share per second", &panels)?);
     Ok(findings)
-}
-
-/// How far a flow's service between two instants may be below the fluid's by Theorem 5: it may be behind at the later
-/// one and ahead at the earlier one.
-fn allowed_s(runs: &[Recorded]) -> f64 {
-    let flows = runs.first().map_or(0, |run| run.flows.len());
-    // A dominant time is the longest time of its packet on any resource, and a flow's packets are alike.
-    let longest = runs.iter().flat_map(|run| &run.flows).map(|f| f.mean_dominant_time).fold(0.0, f64::max);
-    let deviation = bounds::tracking_deviation(flows, longest);
-    deviation.behind_s + deviation.ahead_s
 }
 
 /// In each second and for each flow, the distance from the fair service in packets of the flow.

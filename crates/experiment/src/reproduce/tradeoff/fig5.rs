@@ -31,6 +31,7 @@ pub fn compare(bench: &Bench<'_>, scenario: &Scenario) -> Result<Findings, Repro
             let link = spread(&used(full(run), LINK));
             findings.noted(format!("link-{name}"), link.mean, format!("standard deviation {:.2} points", link.std));
         }
+        findings.missing("overhead", "no clock is read in a reproduction; `make bench` measures it on a machine");
         shares(&mut findings, fair, relaxed);
         latencies(&mut findings, fair, relaxed);
     }

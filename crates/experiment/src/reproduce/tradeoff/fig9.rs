@@ -45,7 +45,8 @@ pub fn compare(bench: &Bench<'_>, traffic: &Traffic) -> Result<Findings, Reprodu
 }
 
 fn level(alpha: &str) -> Spec {
-    Spec { name: "tradeoff".into(), parameters: vec![("alpha".into(), alpha.into())] }
+    let published = [("alpha", alpha), ("tolerance", "0")].map(|(name, value)| (name.into(), value.into()));
+    Spec { name: "tradeoff".into(), parameters: published.into() }
 }
 
 fn by_size(findings: &mut Findings, fair: &Recorded, relaxed: &Recorded) {

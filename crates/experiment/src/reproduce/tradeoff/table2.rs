@@ -24,7 +24,7 @@ pub(super) fn scenario(bench: &Bench<'_>, overrides: &[String]) -> Result<Scenar
 pub fn compare(bench: &Bench<'_>, scenario: &Scenario, runs: &[Recorded]) -> Result<Findings, ReproduceError> {
     let fluid = fluid_input(&scenario.workload())?;
     let mut findings = Findings::default();
-    let fair = at(runs, 1.0).and_then(makespan_s).unwrap_or(f64::NAN);
+    let makespan_at = |level| at(runs, level).and_then(makespan_s).unwrap_or(f64::NAN);
     let levels: Vec<f64> = runs.iter().map(alpha).collect();
     let fluids = bench.parallel(&levels, |&level| fluid_makespan_s(&fluid, level))?;
     for (run, &fluid_makespan) in runs.iter().zip(&fluids) {
@@ -32,15 +32,23 @@ pub fn compare(bench: &Bench<'_>, scenario: &Scenario, runs: &[Recorded]) -> Res
         let makespan = makespan_s(run).unwrap_or(f64::NAN);
         let packets = run.outcome.tally.delivered;
         findings.noted(format!("makespan-{level:.2}"), makespan, format!("{packets} packets"));
-        findings.found(format!("normalised-{level:.2}"), 100.0 * makespan / fair);
         findings.found(format!("fluid-{level:.2}"), fluid_makespan);
     }
-    let relaxed = at(runs, 0.85).and_then(makespan_s).unwrap_or(f64::NAN);
+    let gains: Vec<f64> = levels.windows(2).map(|w| per_step(makespan_at(w[0]) - makespan_at(w[1]), w)).collect();
+    let growth = gains.windows(2).map(|w| w[1] - w[0]).fold(f64::NAN, f64::max);
+    let told: Vec<String> = gains.iter().map(|gain| format!("{gain:.2}")).collect();
+    findings.noted("marginal", growth, format!("{} s", told.join(", ")));
+    let (fair, relaxed) = (makespan_at(1.0), makespan_at(0.85));
     findings.found("shorter", 100.0 * (1.0 - relaxed / fair));
     findings.found("throughput", 100.0 * (fair / relaxed - 1.0));
     baselines::table2(&mut findings, bench, scenario, at(runs, 1.0))?;
     findings.picture("tradeoff-table2.svg", picture(runs, &fluids)?);
     Ok(findings)
+}
+
+/// A gain between two levels, per 0.05.
+fn per_step(gain: f64, levels: &[f64]) -> f64 {
+    gain * 0.05 / (levels[0] - levels[1])
 }
 
 /// From the first arrival to the last departure.

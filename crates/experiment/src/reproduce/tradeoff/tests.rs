@@ -4,7 +4,8 @@ use std::sync::atomic::AtomicBool;
 
 use dovetail_model::bounds;
 
-use super::super::{Settings, expected};
+use super::super::expected::assert_covered;
+use super::super::{Settings, Verdict, expected};
 use super::*;
 
 /// Longest processing time in Table 2's runs.
@@ -13,7 +14,15 @@ const FLOWS: usize = 60;
 
 fn with_bench(test: impl Fn(&Bench<'_>)) {
     let cancel = AtomicBool::new(false);
-    let settings = Settings { threads: 2, cancel: &cancel, progress: &|_, _| (), capture: None };
+    let settings = Settings {
+        threads: 2,
+        cancel: &cancel,
+        progress: &|_, _| (),
+        through: &|_, _| (),
+        capture: None,
+        load: None,
+        wrong: false,
+    };
     test(&Bench::new(&settings));
 }
 
@@ -21,15 +30,6 @@ fn with_bench(test: impl Fn(&Bench<'_>)) {
 fn short_table2(bench: &Bench<'_>, seconds: &str) -> crate::scenario::Scenario {
     let stop = |flows: usize| format!("flows.{flows}.stop=\"{seconds}\"");
     table2::scenario(bench, &[stop(0), stop(1), stop(2)]).unwrap()
-}
-
-fn assert_covered(id: &str, findings: &Findings) {
-    let expected = expected::all().unwrap();
-    let mut wanted: Vec<&str> = expected.iter().filter(|e| e.id == id).map(|e| e.key.as_str()).collect();
-    let mut found = findings.keys();
-    wanted.sort_unstable();
-    found.sort_unstable();
-    assert_eq!(found, wanted, "{id}");
 }
 
 /// The whole table lasts in proportion to the time of sending, up to its beginning and end: a packet schedule is within
@@ -129,7 +129,15 @@ fn a_pattern_that_does_not_occur_is_not_comparable() {
     let mixture = dovetail_trace::Mixture { packets: 50, flows: 1, ..dovetail_trace::Mixture::default() };
     std::fs::write(&path, mixture.generate().unwrap().write_pcap(Vec::new()).unwrap()).unwrap();
     let cancel = AtomicBool::new(false);
-    let settings = Settings { threads: 1, cancel: &cancel, progress: &|_, _| (), capture: Some(&path) };
+    let settings = Settings {
+        threads: 1,
+        cancel: &cancel,
+        progress: &|_, _| (),
+        through: &|_, _| (),
+        capture: Some(&path),
+        load: None,
+        wrong: false,
+    };
     let bench = Bench::new(&settings);
     let patterns = trace::patterns(&bench, &trace::Size { packets: 1, flows: 1, runs: 1, compared: 1 }).unwrap();
     let balanced = patterns.0.iter().find(|p| p.pattern == trace::Pattern::Balanced).unwrap();
@@ -140,7 +148,7 @@ fn a_pattern_that_does_not_occur_is_not_comparable() {
     let item = super::super::item("tradeoff-fig7").unwrap();
     let checks = expected::checks(item, &expected, &findings);
     let check = checks.iter().find(|c| c.quantity.starts_with("balanced traffic: gain of CPU")).unwrap();
-    assert_eq!((check.ours, check.verdict.name()), (None, "not-comparable"));
+    assert_eq!((check.ours, check.verdict), (None, Some(Verdict::NotComparable)));
     assert!(check.why.contains("no assignment of flows to modules makes this traffic balanced"), "{}", check.why);
 }
 

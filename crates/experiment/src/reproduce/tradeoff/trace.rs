@@ -68,7 +68,7 @@ pub struct Size {
     pub flows: u32,
     /// Runs of each pattern.
     pub runs: usize,
-    /// The first so many of them are repeated under all [`baselines`], the others under MR3 only.
+    /// The first so many of them are repeated under all [`baselines`], the others under those that section 6.2 names.
     pub compared: usize,
 }
 
@@ -99,7 +99,9 @@ impl Traffic {
             return Err(ScenarioError::new("-", message).into());
         }
         let file = format!("trace.file={}", toml::Value::String(path.into()));
-        let all: Vec<String> = std::iter::once(file).chain(overrides.iter().map(|o| o.to_string())).collect();
+        let load = bench.settings.load.map(|load| format!("trace.load={load:?}"));
+        let overrides = overrides.iter().map(|o| o.to_string());
+        let all: Vec<String> = std::iter::once(file).chain(load).chain(overrides).collect();
         let [(even, even_text), (less, less_text)] = SCENARIOS;
         Ok(Self([bench.scenario(even, even_text, &all)?, bench.scenario(less, less_text, &all)?]))
     }
@@ -208,7 +210,8 @@ pub fn patterns(bench: &Bench<'_>, size: &Size) -> Result<Patterns, ReproduceErr
         for (index, &draw) in found.iter().take(size.runs).enumerate() {
             let scenario = traffic.assignment(draw)?;
             let (levels, mut schedulers) = (scenario.schedulers().len(), scenario.schedulers());
-            let compared = baselines::ALL.iter().filter(|&&name| index < size.compared || name == baselines::MR3);
+            let compared =
+                baselines::ALL.iter().filter(|&&name| index < size.compared || baselines::NAMED.contains(&name));
             schedulers.extend(compared.map(|name| baselines::spec(name)));
             let mut made: Vec<Run> = bench.run_with(&scenario, &schedulers, 0)?.iter().map(Run::of).collect();
             others.push(made.split_off(levels.min(made.len())));
