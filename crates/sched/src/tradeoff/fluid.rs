@@ -152,6 +152,11 @@ impl Fluid {
         self.ending || if self.stale { self.now() > self.clock } else { self.due <= self.now() }
     }
 
+    /// Whether that is so, or who is favoured at this instant is.
+    fn is_behind(&self) -> bool {
+        self.stale || self.lags()
+    }
+
     /// The present, in ticks of fluid time.
     fn now(&self) -> u128 {
         in_ticks(self.pace.now())
@@ -223,7 +228,7 @@ impl Fluid {
         if !started.is_empty() {
             return None;
         }
-        if self.lags() {
+        if self.is_behind() {
             self.put_off = Some(self.pace.now_in_real_time());
             return Some(Choice::At(self.pace.soon()));
         }
@@ -233,7 +238,7 @@ impl Fluid {
     /// Whether the answer at this instant was that events are left to later calls, and it still is: asking once more is
     /// to get the same one.
     pub(super) fn puts_off(&self, now: Time, started: &Started) -> Option<Choice> {
-        (self.put_off == Some(now) && started.is_empty() && self.lags()).then(|| Choice::At(self.pace.soon()))
+        (self.put_off == Some(now) && started.is_empty() && self.is_behind()).then(|| Choice::At(self.pace.soon()))
     }
 
     /// A packet has arrived at a flow without unstarted packets. Settled before.

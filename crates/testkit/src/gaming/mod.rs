@@ -68,6 +68,14 @@ pub enum Sizes {
 }
 
 impl Sizes {
+    fn no_shorter_than(self, least: u64) -> Self {
+        match self {
+            Self::Equal(size) => Self::Equal(size.max(least)),
+            Self::Between(a, b) => Self::Between(a.max(least), b.max(least)),
+            Self::FirstAndRest(a, b) => Self::FirstAndRest(a.max(least), b.max(least)),
+        }
+    }
+
     fn longest(self) -> u64 {
         match self {
             Self::Equal(size) => size,
@@ -224,6 +232,10 @@ fn fitting(mut case: Case, entry: &Entry) -> Option<Case> {
     // Where it matters how the flows' resources differ, or that they do, by design: efficiency, and the bottleneck.
     if matches!(entry.name, "tradeoff" | "bf") {
         (case.rivals.ratio, case.other_ratio) = (case.player.ratio, case.player.ratio);
+        // Times are whole nanoseconds: of shorter packets the ratio is another one.
+        for sizes in [&mut case.player.sizes, &mut case.rivals.sizes] {
+            *sizes = sizes.no_shorter_than(1_000);
+        }
     }
     let ratios = [&mut case.player.ratio, &mut case.rivals.ratio, &mut case.other_ratio];
     for ratio in ratios {
