@@ -28,7 +28,7 @@ fn main() -> Result<(), SpecError> {
         println!("{now}: {}", served.payload);
         let took = served.ticket.charged();
         for stage in 0..2 {
-            now = now + took[stage];
+            now += took[stage];
             scheduler.progress(now, &mut served.ticket, stage, Progress::Finished { used: took[stage] });
         }
     }

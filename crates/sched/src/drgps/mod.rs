@@ -13,7 +13,8 @@
 //!   flows and 16 of 10^6 ([`most_events`](crate::one_resource::most_events)); see *The fluid may lag*.
 //! * `newcomers` = `pay` (default): a flow that is set up while packets wait enters the fluid when the last such one
 //!   has ended there; or `free`, as published: it enters when it comes, and ever new flows starve all others.
-//! * A flow can gain nothing, whatever it plays: at most 1.05 by search. As published, without limit by a new flow for
+//! * A flow can gain nothing by what it does: at most 1.05 by search. By estimates that are too low it can take all: the
+//!   fluid, which passes as time does, runs ahead, and what has ended there is served in order of arrival. As published, without limit by a new flow for
 //!   every tiny packet: the fluid still owes each of them a share when its packet has long left.
 //! * Guarantees with exact times, S and F a packet's start and finish in the fluid, L the longest time of any packet on
 //!   any resource, L_0 on the first, n flows, resource 0 of one server that takes a packet whenever there is one. No
@@ -84,6 +85,7 @@ mod fluid;
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
+use crate::gain::{Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::charged;
 use crate::per_flow::{Choice, Discipline};
@@ -93,6 +95,10 @@ use crate::spec::{Spec, SpecError};
 use eligible::Eligible;
 pub use fluid::DrgpsFlow;
 use fluid::{FlowQueues, Fluid};
+
+/// Why false estimates gain.
+const AHEAD: &str = "by search: estimates that are too low let the fluid run ahead of the resource, and what has ended in \
+    the fluid is then served in order of arrival";
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -113,7 +119,7 @@ pub const ENTRY: Entry = Entry {
     ],
     complexity: "O(log n + m)",
     worst_call: "O(log n + m) and up to 256 ends of packets in the fluid, 16 with 10^6 flows; later calls do the rest",
-    gains: &[],
+    gains: &[Gain { strategy: Strategy::FalseEstimates, most: f64::INFINITY, reason: AHEAD }],
     guarantee: "order=finish: a packet leaves resource 0 at most L after its finish in the fluid; order=start: it \
         enters at most (n-1)L after its start there",
     weights: Weights::One,
