@@ -43,11 +43,16 @@ impl List {
 }
 
 impl Links {
-    /// Append a flow that is in no list. O(1), amortised where the flow's index is a new one.
-    pub fn push_back(&mut self, list: &mut List, flow: u32) {
+    /// Room for a flow of this index. O(1), amortised.
+    pub fn make_room(&mut self, flow: u32) {
         if self.around.len() <= flow as usize {
             self.around.resize(flow as usize + 1, [NIL; 2]);
         }
+    }
+
+    /// Append a flow that is in no list. O(1), amortised where the flow's index is a new one.
+    pub fn push_back(&mut self, list: &mut List, flow: u32) {
+        self.make_room(flow);
         self.around[flow as usize] = [list.tail, NIL];
         match list.tail {
             NIL => list.head = flow,

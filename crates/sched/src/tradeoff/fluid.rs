@@ -241,6 +241,15 @@ impl Fluid {
         (self.put_off == Some(now) && started.is_empty() && self.is_behind()).then(|| Choice::At(self.pace.soon()))
     }
 
+    /// There is a flow at this index: room for what is kept of it with alpha = 0, which would else be made in one long
+    /// call when alpha becomes so.
+    pub(super) fn added(&mut self, flow: u32) {
+        if self.charges.len() <= flow as usize {
+            self.charges.resize(flow as usize + 1, ResourceVec::ZERO);
+            self.links.make_room(flow);
+        }
+    }
+
     /// A packet has arrived at a flow without unstarted packets. Settled before.
     pub(super) fn arrive<P>(&mut self, flow: u32, slot: u32, queues: &mut FlowQueues<P>, started: &mut Started) {
         queues.flow_mut(flow).state.next = slot;
@@ -639,11 +648,7 @@ impl Fluid {
 
     /// The flow's head packet, which is charged so much, does not start yet.
     fn keep_unstarted(&mut self, flow: u32, charged: ResourceVec<2>) {
-        let place = flow as usize;
-        if self.charges.len() <= place {
-            self.charges.resize(place + 1, ResourceVec::ZERO);
-        }
-        self.charges[place] = charged;
+        self.charges[flow as usize] = charged;
         self.links.push_back(&mut self.unstarted, flow);
     }
 }

@@ -216,6 +216,7 @@ impl Discipline<2> for Tradeoff {
     type Stamp = ();
 
     fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>) {
+        self.fluid.added(flow);
         queues.flow_mut(flow).state.visit = self.fluid.anteroom.visit(queues.packets());
     }
 
