@@ -57,8 +57,8 @@ const INTERVAL: Parameter = Parameter {
 };
 
 /// Why false estimates gain.
-const LATE: &str = "by search, estimates up to 16 times too low: what a packet took is known when it leaves the pipeline, \
-    late where the first resource is not the short one";
+const LATE: &str = "by search, estimates up to 16 times too low: what a packet took is known when it leaves the \
+    pipeline, late where the first resource is not the short one";
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {

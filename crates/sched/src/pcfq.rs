@@ -67,8 +67,8 @@ use crate::spec::{Spec, SpecError, choice};
 use crate::tag::{TICK_BITS, Tag};
 
 /// Why false estimates gain.
-const LATE: &str = "by search, estimates up to 16 times too low: what a packet took is known when it leaves the pipeline, \
-    late where the first resource is not the short one";
+const LATE: &str = "by search, estimates up to 16 times too low: what a packet took is known when it leaves the \
+    pipeline, late where the first resource is not the short one";
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {

@@ -13,9 +13,10 @@
 //!   flows and 16 of 10^6 ([`most_events`](crate::one_resource::most_events)); see *The fluid may lag*.
 //! * `newcomers` = `pay` (default): a flow that is set up while packets wait enters the fluid when the last such one
 //!   has ended there; or `free`, as published: it enters when it comes, and ever new flows starve all others.
-//! * A flow can gain nothing by what it does: at most 1.05 by search. By estimates that are too low it can take all: the
-//!   fluid, which passes as time does, runs ahead, and what has ended there is served in order of arrival. As published, without limit by a new flow for
-//!   every tiny packet: the fluid still owes each of them a share when its packet has long left.
+//! * A flow can gain nothing by what it does: at most 1.05 by search. By estimates that are too low it can take all:
+//!   the fluid, which passes as time does, runs ahead, and what has ended there is served in order of arrival. As
+//!   published, without limit by a new flow for every tiny packet: the fluid still owes each of them a share when its
+//!   packet has long left.
 //! * Guarantees with exact times, S and F a packet's start and finish in the fluid, L the longest time of any packet on
 //!   any resource, L_0 on the first, n flows, resource 0 of one server that takes a packet whenever there is one. No
 //!   packet enters before S. `finish`: it leaves resource 0 by F + L_0, however many flows there are, and resource r by
@@ -97,8 +98,8 @@ pub use fluid::DrgpsFlow;
 use fluid::{FlowQueues, Fluid};
 
 /// Why false estimates gain.
-const AHEAD: &str = "by search: estimates that are too low let the fluid run ahead of the resource, and what has ended in \
-    the fluid is then served in order of arrival";
+const AHEAD: &str = "by search: estimates that are too low let the fluid run ahead of the resource, and what has \
+    ended in the fluid is then served in order of arrival";
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {

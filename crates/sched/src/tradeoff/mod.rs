@@ -18,11 +18,11 @@
 //!   others that bypass the CPU more); in the fluid every backlogged flow has d_i >= alpha w_i d (eq. 19). At every
 //!   instant the fluid's bonus is at least the largest possible one (Theorem 3) divided by 1 + `tolerance`. See
 //!   `dovetail_model::bounds`, `dovetail_model::tradeoff` and `docs/theory/weighted-tradeoff.md`.
-//! * A flow can gain nothing by what it does: at most 1.05 by search, for alpha above 0; by false estimates up to 1.2. As published
-//!   (`newcomers=free`) what its own number is worth, without bound, where the link is short, the CPU is not, and it
-//!   sends from a new flow for every packet or few: the first packet of a flow starts in the fluid when it comes
-//!   (section 4.1), so the CPU hands out as many as it can, and each is a flow to the fluid. No turn comes earlier by
-//!   it: a new flow is counted to have had as much bonus as anybody.
+//! * A flow can gain nothing by what it does: at most 1.05 by search, for alpha above 0; by false estimates up to 1.2.
+//!   As published (`newcomers=free`) what its own number is worth, without bound, where the link is short, the CPU is
+//!   not, and it sends from a new flow for every packet or few: the first packet of a flow starts in the fluid when it
+//!   comes (section 4.1), so the CPU hands out as many as it can, and each is a flow to the fluid. No turn comes
+//!   earlier by it: a new flow is counted to have had as much bonus as anybody.
 //! * Longest call: 12 of the fluid's events (ends of packets, and instants at which some end), 48 flows moved in the
 //!   heaps of order (23), and what is handed back of a removed flow. See *Lag* below.
 //! * Not work conserving: a packet waits until it has started in the fluid schedule ([`Next::At`](crate::Next::At)),
