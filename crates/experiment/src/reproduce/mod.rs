@@ -219,3 +219,19 @@ fn known(id: &str) -> Result<(), String> {
 mod pages;
 #[cfg(test)]
 mod tests;
+
+/// A bench for tests: two threads, and nobody who stops it or asks how far it is.
+#[cfg(test)]
+fn with_bench(test: impl Fn(&bench::Bench<'_>)) {
+    let cancel = std::sync::atomic::AtomicBool::new(false);
+    let settings = Settings {
+        threads: 2,
+        cancel: &cancel,
+        progress: &|_, _| (),
+        through: &|_, _| (),
+        capture: None,
+        load: None,
+        wrong: false,
+    };
+    test(&bench::Bench::new(&settings));
+}

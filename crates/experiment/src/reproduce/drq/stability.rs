@@ -290,7 +290,7 @@ fn picture(inside: &Outcome, outside: &Outcome) -> Result<String, ReproduceError
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Settings, expected};
+    use super::super::super::{expected, with_bench};
     use super::*;
 
     /// Equation (32) by hand: Gamma Gamma' = [[42.5, 25], [25, 20]], Lambda_max = 5e6 / 0.5 / 4000, |R| = 2, w_max = 2,
@@ -315,20 +315,11 @@ mod tests {
 
     #[test]
     fn short_runs_measure_what_is_expected() {
-        let cancel = AtomicBool::new(false);
-        let settings = Settings {
-            threads: 2,
-            cancel: &cancel,
-            progress: &|_, _| (),
-            through: &|_, _| (),
-            capture: None,
-            load: None,
-            wrong: false,
-        };
-        let bench = Bench::new(&settings);
-        let short = |setting: Setting| Setting { fluid_s: 2.0, packets_s: 2.0, ..setting };
-        let of = |setting| Outcome::of(&short(setting), &bench).unwrap();
-        let findings = findings(&of(Setting::inside().unwrap()), &of(Setting::outside())).unwrap();
-        expected::assert_covered("drq-stability", &findings);
+        with_bench(|bench| {
+            let short = |setting: Setting| Setting { fluid_s: 2.0, packets_s: 2.0, ..setting };
+            let of = |setting| Outcome::of(&short(setting), bench).unwrap();
+            let findings = findings(&of(Setting::inside().unwrap()), &of(Setting::outside())).unwrap();
+            expected::assert_covered("drq-stability", &findings);
+        });
     }
 }

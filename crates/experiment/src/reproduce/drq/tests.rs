@@ -1,24 +1,8 @@
 //! The figures on scaled-down runs: that they measure what is expected.
 
-use std::sync::atomic::AtomicBool;
-
 use super::super::expected::assert_covered;
-use super::super::{Settings, Verdict, expected};
+use super::super::{Verdict, expected, with_bench};
 use super::*;
-
-fn with_bench(test: impl Fn(&Bench<'_>)) {
-    let cancel = AtomicBool::new(false);
-    let settings = Settings {
-        threads: 2,
-        cancel: &cancel,
-        progress: &|_, _| (),
-        through: &|_, _| (),
-        capture: None,
-        load: None,
-        wrong: false,
-    };
-    test(&Bench::new(&settings));
-}
 
 /// Two short runs with so many groups of flows, which still have every scheme and every point.
 fn short(groups: usize) -> Vec<String> {

@@ -1,24 +1,8 @@
 //! The figures on scaled-down inputs: that they measure what is expected, and Table 3's numbers.
 
-use std::sync::atomic::AtomicBool;
-
-use super::super::Settings;
 use super::super::expected::assert_covered;
+use super::super::with_bench;
 use super::*;
-
-fn with_bench(test: impl Fn(&Bench<'_>)) {
-    let cancel = AtomicBool::new(false);
-    let settings = Settings {
-        threads: 2,
-        cancel: &cancel,
-        progress: &|_, _| (),
-        through: &|_, _| (),
-        capture: None,
-        load: None,
-        wrong: false,
-    };
-    test(&Bench::new(&settings));
-}
 
 /// Equal total times T for all thirty flows fill the CPU in time t: 10 T (25/27.40 + 2/4 + 2/16.4) = t, with the mean
 /// times in ms on CPU and link, (25, 2.397), (2, 2) and (2, 14.4). That makes 3.9636 encryption packets per second:

@@ -5,26 +5,12 @@ use std::sync::atomic::AtomicBool;
 use dovetail_model::bounds;
 
 use super::super::expected::assert_covered;
-use super::super::{Settings, Verdict, expected};
+use super::super::{Settings, Verdict, expected, with_bench};
 use super::*;
 
 /// Longest processing time in Table 2's runs.
 const LONGEST_S: f64 = 96.7e-6;
 const FLOWS: usize = 60;
-
-fn with_bench(test: impl Fn(&Bench<'_>)) {
-    let cancel = AtomicBool::new(false);
-    let settings = Settings {
-        threads: 2,
-        cancel: &cancel,
-        progress: &|_, _| (),
-        through: &|_, _| (),
-        capture: None,
-        load: None,
-        wrong: false,
-    };
-    test(&Bench::new(&settings));
-}
 
 /// Table 2 with flows that send for a shorter time.
 fn short_table2(bench: &Bench<'_>, seconds: &str) -> crate::scenario::Scenario {
