@@ -62,7 +62,7 @@ use crate::charge::{self, Charge};
 use crate::flow_tags::FinishTags;
 use crate::gain::{Gain, Strategy};
 use crate::per_flow::{Choice, Discipline};
-use crate::queues::{IndexedHeap, Queues};
+use crate::queues::{Queues, TagHeap};
 use crate::spec::{Spec, SpecError, choice};
 use crate::tag::{TICK_BITS, Tag};
 
@@ -151,8 +151,8 @@ pub struct Pcfq {
     /// The largest finish tag of any packet served.
     latest_finish: u128,
     /// Flows with waiting packets by the finish tags of the first, and by the start tags with `clock=tags`.
-    heads: IndexedHeap<u128>,
-    starts: IndexedHeap<u128>,
+    heads: TagHeap,
+    starts: TagHeap,
 }
 
 impl Pcfq {
@@ -166,8 +166,8 @@ impl Pcfq {
             rest: 0,
             settled: Time::ZERO,
             latest_finish: 0,
-            heads: IndexedHeap::default(),
-            starts: IndexedHeap::default(),
+            heads: TagHeap::default(),
+            starts: TagHeap::default(),
         }
     }
 

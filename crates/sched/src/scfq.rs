@@ -39,7 +39,7 @@ use crate::contract::FlowConfig;
 use crate::flow_tags::FinishTags;
 use crate::one_resource::{RESOURCE, resource};
 use crate::per_flow::{Choice, Discipline};
-use crate::queues::{IndexedHeap, Queues};
+use crate::queues::{Queues, TagHeap};
 use crate::spec::{Spec, SpecError};
 use crate::tag::Tag;
 
@@ -76,13 +76,13 @@ pub struct Scfq {
     charge: Charge,
     virtual_time: u128,
     /// Backlogged flows by the finish tags of their first packets.
-    heads: IndexedHeap<u128>,
+    heads: TagHeap,
 }
 
 impl Scfq {
     /// Of this resource, charging so.
     pub fn new(resource: usize, charge: Charge) -> Self {
-        Self { resource, charge, virtual_time: 0, heads: IndexedHeap::default() }
+        Self { resource, charge, virtual_time: 0, heads: TagHeap::default() }
     }
 
     pub(crate) fn from_spec<const M: usize>(spec: &Spec) -> Result<Self, SpecError> {

@@ -49,7 +49,7 @@ use crate::flow_tags::StartTags;
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::{RESOURCE, charged, resource};
 use crate::per_flow::{Choice, Discipline};
-use crate::queues::{IndexedHeap, Queues};
+use crate::queues::{Queues, TagHeap};
 use crate::spec::{Spec, SpecError};
 use crate::steps;
 use crate::tag::Tag;
@@ -106,9 +106,9 @@ pub struct Sfq {
     /// Packets handed out that have not finished on the resource.
     in_service: u32,
     /// Backlogged flows by the tags of their first packets. Not empty while `untagged` is not.
-    heads: IndexedHeap<u128>,
+    heads: TagHeap,
     /// Backlogged flows that have no tags yet since the resource changed, by their tags before.
-    untagged: IndexedHeap<u128>,
+    untagged: TagHeap,
     /// How often the resource has changed.
     epoch: u64,
 }
@@ -123,8 +123,8 @@ impl Sfq {
             virtual_time: 0,
             latest_finish: 0,
             in_service: 0,
-            heads: IndexedHeap::default(),
-            untagged: IndexedHeap::default(),
+            heads: TagHeap::default(),
+            untagged: TagHeap::default(),
             epoch: 0,
         }
     }
