@@ -103,19 +103,6 @@ pub fn pass(name: &str, resources: usize, flows: usize, packets: usize, burst: u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dovetail_sched::drfq::Tags;
-    use dovetail_sched::queues::{FlowRecord, Slot};
-    use dovetail_sched::tradeoff::FluidFlow;
-
-    /// A growth here costs a cache line per packet; it should be on purpose.
-    #[test]
-    fn hot_records_stay_small() {
-        assert!(size_of::<Slot<2, u32, ()>>() <= 32);
-        assert!(size_of::<Slot<2, u32, [u64; 2]>>() <= 48);
-        assert!(size_of::<FlowRecord<FluidFlow>>() <= 128);
-        assert!(size_of::<FlowRecord<Tags<2>>>() <= 192);
-    }
-
     /// Each packet that goes has come, and is read.
     #[test]
     fn as_many_packets_go_as_come() {

@@ -1,142 +1,31 @@
-//! A tournament of flows by key, in which a flow's key can be changed or removed.
-//!
-//! Every flow has a fixed leaf, at its index. Four leaves are a node, whose least entry stands in the node above, and so
-//! on: a key that changes is carried upwards through one node per level, past the best of the *other* three entries,
-//! which do not depend on what is carried. So the nodes are read side by side, no branch depends on keys but the one
-//! that ends the way, and the position of a flow needs no memory.
+//! A min-heap of flows by key, in which a flow's key can be changed or removed. Its cost follows the flows that are in
+//! it, also where few of many are: else a [tournament](super::Tournament) costs less.
 
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-use dovetail_units::Time;
-
+use super::entry::{Entry, Packed};
 use crate::steps;
 
-/// Entries per node: four of 16 bytes are a cache line.
+/// Children per node: four keys fit into few cache lines, and the tree is half as deep as a binary one.
 const ARITY: usize = 4;
-
-/// What flows are ordered by.
-pub trait Key: Copy + Ord {
-    /// None is greater.
-    const LAST: Self;
-}
-
-impl Key for u64 {
-    const LAST: Self = Self::MAX;
-}
-
-impl Key for u128 {
-    const LAST: Self = Self::MAX;
-}
-
-impl<const M: usize> Key for [u128; M] {
-    const LAST: Self = [u128::MAX; M];
-}
-
-impl Key for Time {
-    const LAST: Self = Self::MAX;
-}
-
-/// What a heap keeps of a flow: its key and its index, which is below 2^32 - 1, in one.
-pub trait Entry<K>: Copy + Ord {
-    /// Greater than that of any flow.
-    const NONE: Self;
-    /// Ordered by key, equal keys by index.
-    fn new(key: K, flow: u32) -> Self;
-    /// The key.
-    fn key(self) -> K;
-    /// The flow's index.
-    fn flow(self) -> u32;
-}
-
-impl<K: Key> Entry<K> for (K, u32) {
-    const NONE: Self = (K::LAST, u32::MAX);
-
-    fn new(key: K, flow: u32) -> Self {
-        (key, flow)
-    }
-
-    fn key(self) -> K {
-        self.0
-    }
-
-    fn flow(self) -> u32 {
-        self.1
-    }
-}
-
-/// A key below 2^96 and the flow's index in 16 bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Packed(u128);
-
-impl Entry<u128> for Packed {
-    const NONE: Self = Self(u128::MAX);
-
-    #[inline]
-    fn new(key: u128, flow: u32) -> Self {
-        debug_assert!(key >> 96 == 0);
-        Self(key << 32 | u128::from(flow))
-    }
-
-    #[inline]
-    fn key(self) -> u128 {
-        self.0 >> 32
-    }
-
-    #[inline]
-    fn flow(self) -> u32 {
-        self.0 as u32
-    }
-}
 
 /// Flows by the [ticks](crate::tag::Tag::ticks) of a tag.
 pub type TagHeap = IndexedHeap<u128, Packed>;
 
-/// More flows had to be moved than were allowed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Unfinished;
-
-/// The entries of four neighbours, or the least ones of four nodes below.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-struct Node<E> {
-    entries: [E; ARITY],
-}
-
-/// The nodes of one height.
-#[derive(Clone, Debug)]
-struct Level<E> {
-    nodes: Vec<Node<E>>,
-    /// By node: it is empty if this is another epoch than the heap's.
-    epochs: Vec<u32>,
-}
-
-impl<E: Copy> Level<E> {
-    /// The node, if it is not out of date.
-    #[inline]
-    fn get(&self, node: usize, epoch: u32) -> Option<&[E; ARITY]> {
-        self.nodes.get(node).filter(|_| epoch == 0 || self.epochs[node] == epoch).map(|node| &node.entries)
-    }
-}
-
-/// Keys and flow indices, the least first; every operation but [`peek`](Self::peek), [`get`](Self::get) and
-/// [`clear`](Self::clear) is O(log n), n being the greatest index that was ever in it. Equal keys come out by flow
-/// index.
+/// A min-heap of keys and flow indices; every operation but [`peek`](Self::peek) and [`clear`](Self::clear) is O(log
+/// n). Equal keys come out by flow index.
 #[derive(Clone, Debug)]
 pub struct IndexedHeap<K, E = (K, u32)> {
-    /// From the leaves up to a single node.
-    levels: Vec<Level<E>>,
-    /// The least entry, if there is one.
-    least: Option<E>,
-    flows: usize,
-    /// How often the heap was cleared.
-    epoch: u32,
+    entries: Vec<E>,
+    /// Where each flow stood in `entries` last: there it is if that entry is the flow's.
+    position: Vec<u32>,
     key: PhantomData<K>,
 }
 
 impl<K, E> Default for IndexedHeap<K, E> {
     fn default() -> Self {
-        Self { levels: Vec::new(), least: None, flows: 0, epoch: 0, key: PhantomData }
+        Self { entries: Vec::new(), position: Vec::new(), key: PhantomData }
     }
 }
 
@@ -144,224 +33,113 @@ impl<K: Copy + Ord, E: Entry<K>> IndexedHeap<K, E> {
     /// The smallest key and its flow.
     #[inline]
     pub fn peek(&self) -> Option<(K, u32)> {
-        self.least.map(|entry| (entry.key(), entry.flow()))
+        self.entries.first().map(|entry| (entry.key(), entry.flow()))
     }
 
     /// The flow's key, if it is in the heap. O(1).
     #[inline]
     pub fn get(&self, flow: u32) -> Option<K> {
-        self.find(flow).map(E::key)
+        self.find(flow).map(|at| self.entries[at].key())
     }
 
     /// Flows in the heap.
-    #[inline]
     pub fn len(&self) -> usize {
-        self.flows
+        self.entries.len()
     }
 
     /// Whether no flow is in the heap.
-    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.flows == 0
+        self.entries.is_empty()
     }
 
-    /// Take all flows out. O(1), but for one of 2^32 calls.
+    /// Take all flows out. O(1).
     pub fn clear(&mut self) {
-        (self.flows, self.least) = (0, None);
-        match self.epoch.checked_add(1) {
-            Some(epoch) => self.epoch = epoch,
-            None => (self.levels, self.epoch) = (Vec::new(), 0),
-        }
+        self.entries.clear();
     }
 
     /// Insert the flow, or change its key.
-    #[inline]
     pub fn set(&mut self, flow: u32, key: K) {
-        self.make_room(flow);
-        if self.put(flow, E::new(key, flow)) == E::NONE {
-            self.flows += 1;
-        }
-    }
-
-    /// Insert the flow, or lower its key: a higher one is left to [`first`](Self::first).
-    pub fn lower(&mut self, flow: u32, key: K) {
-        if self.get(flow).is_none_or(|before| key < before) {
-            self.set(flow, key);
-        }
-    }
-
-    /// The smallest key and its flow where keys are [lowered](Self::lower) only: `key` tells the key of a flow, which
-    /// is none below the one in the heap, or that the flow shall not be in. What has come first with another key
-    /// moves once, which takes one off `moves`; the error is that they do not suffice, and leaves the rest to the
-    /// next call. Amortised O(log n).
-    pub fn first(&mut self, moves: &mut usize, key: impl Fn(u32) -> Option<K>) -> Result<Option<(K, u32)>, Unfinished> {
-        loop {
-            let Some((before, flow)) = self.peek() else { return Ok(None) };
-            let now = key(flow);
-            if now == Some(before) {
-                return Ok(Some((before, flow)));
+        let entry = E::new(key, flow);
+        match self.find(flow) {
+            Some(at) => {
+                let rises = entry < self.entries[at];
+                self.entries[at] = entry;
+                if rises { self.sift_up(at) } else { self.sift_down(at) }
             }
-            *moves = moves.checked_sub(1).ok_or(Unfinished)?;
-            match now {
-                Some(now) => self.set(flow, now),
-                None => self.remove(flow),
+            None => {
+                if self.position.len() <= flow as usize {
+                    self.position.resize(flow as usize + 1, 0);
+                }
+                self.entries.push(entry);
+                self.sift_up(self.entries.len() - 1);
             }
         }
     }
 
     /// Take the flow out; nothing happens if it is not in.
     pub fn remove(&mut self, flow: u32) {
-        if self.find(flow).is_some() {
-            self.put(flow, E::NONE);
-            self.flows -= 1;
+        let Some(at) = self.find(flow) else { return };
+        let Some(last) = self.entries.pop() else { return };
+        if at < self.entries.len() {
+            let rises = last < self.entries[at];
+            self.entries[at] = last;
+            if rises { self.sift_up(at) } else { self.sift_down(at) }
         }
     }
 
     #[inline]
-    fn find(&self, flow: u32) -> Option<E> {
-        let node = self.levels.first()?.get(flow as usize / ARITY, self.epoch)?;
-        Some(node[flow as usize % ARITY]).filter(|&entry| entry != E::NONE)
+    fn find(&self, flow: u32) -> Option<usize> {
+        let at = *self.position.get(flow as usize)? as usize;
+        self.entries.get(at).filter(|entry| entry.flow() == flow).map(|_| at)
     }
 
-    /// Change the entry of a flow for which there is room: the one before. It is carried up to where it makes no
-    /// difference.
-    #[inline]
-    fn put(&mut self, flow: u32, entry: E) -> E {
-        let (mut at, mut carried) = (flow as usize, entry);
-        let mut before = None;
-        for level in &mut self.levels {
+    fn place(&mut self, at: usize, entry: E) {
+        self.entries[at] = entry;
+        self.position[entry.flow() as usize] = at as u32;
+    }
+
+    fn sift_up(&mut self, mut at: usize) {
+        let entry = self.entries[at];
+        while at > 0 {
             steps::take(1);
-            let (node, own) = (at / ARITY, at % ARITY);
-            let Node { entries } = &mut level.nodes[node];
-            if self.epoch != 0 && level.epochs[node] != self.epoch {
-                (*entries, level.epochs[node]) = ([E::NONE; ARITY], self.epoch);
+            let parent = (at - 1) / ARITY;
+            if self.entries[parent] <= entry {
+                break;
             }
-            let replaced = core::mem::replace(&mut entries[own], carried);
-            let first = *before.get_or_insert(replaced);
-            if replaced == carried {
-                return first;
-            }
-            let others = [1, 2, 3].map(|step| entries[(own + step) % ARITY]);
-            carried = least(carried, least(others[0], least(others[1], others[2])));
-            at = node;
+            self.place(at, self.entries[parent]);
+            at = parent;
         }
-        self.least = (carried != E::NONE).then_some(carried);
-        before.unwrap_or(E::NONE)
+        self.place(at, entry);
     }
 
-    #[inline]
-    fn make_room(&mut self, flow: u32) {
-        if self.levels.first().is_none_or(|leaves| leaves.nodes.len() <= flow as usize / ARITY) {
-            self.grow(flow as usize / ARITY);
-        }
-    }
-
-    /// Levels reach up to a single node, and the lowest one to this node. Amortised O(1).
-    #[cold]
-    fn grow(&mut self, node: usize) {
-        let (mut needed, mut height) = (node + 1, 0);
+    fn sift_down(&mut self, mut at: usize) {
+        let entry = self.entries[at];
         loop {
-            let fresh = height == self.levels.len();
-            if fresh {
-                self.levels.push(Level { nodes: Vec::new(), epochs: Vec::new() });
+            steps::take(1);
+            let first = at * ARITY + 1;
+            let last = (first + ARITY).min(self.entries.len());
+            let Some((&first_child, others)) = self.entries.get(first..last).and_then(<[_]>::split_first) else {
+                break;
+            };
+            let (mut least, mut child) = (first_child, first);
+            for (k, &other) in others.iter().enumerate() {
+                if other < least {
+                    (least, child) = (other, first + 1 + k);
+                }
             }
-            self.extend(height, needed);
-            if fresh && height > 0 {
-                // So far the level below was one node.
-                self.levels[height].nodes[0].entries[0] = self.least.unwrap_or(E::NONE);
+            if entry <= least {
+                break;
             }
-            if self.levels[height].nodes.len() == 1 {
-                return;
-            }
-            needed = needed.div_ceil(ARITY);
-            height += 1;
+            self.place(at, least);
+            at = child;
         }
+        self.place(at, entry);
     }
-
-    fn extend(&mut self, height: usize, nodes: usize) {
-        let level = &mut self.levels[height];
-        let nodes = nodes.max(level.nodes.len());
-        level.nodes.resize(nodes, Node { entries: [E::NONE; ARITY] });
-        level.epochs.resize(nodes, self.epoch);
-    }
-}
-
-/// Without a branch.
-#[inline]
-fn least<E: Copy + Ord>(a: E, b: E) -> E {
-    if b < a { b } else { a }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_first_of_lazily_kept_keys_is_the_smallest_of_those_that_are() {
-        let mut keys: [Option<u64>; 30] = [None; 30];
-        let mut heap = IndexedHeap::<u64>::default();
-        let mut state: u64 = 1;
-        let mut random = |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
-        for _ in 0..20_000 {
-            let flow = random(30) as u32;
-            keys[flow as usize] = (random(4) > 0).then(|| random(100));
-            if let Some(key) = keys[flow as usize] {
-                heap.lower(flow, key);
-            }
-            if random(3) == 0 {
-                let smallest = keys.iter().zip(0..).filter_map(|(&key, flow)| Some((key?, flow))).min();
-                let first = loop {
-                    let mut moves = random(3) as usize;
-                    if let Ok(first) = heap.first(&mut moves, |flow| keys[flow as usize]) {
-                        break first;
-                    }
-                    assert_eq!(moves, 0);
-                };
-                assert_eq!(first, smallest);
-            }
-            if random(100) == 0 {
-                heap.clear();
-                keys = [None; 30];
-                assert!((0..30).all(|flow| heap.get(flow).is_none()));
-            }
-        }
-    }
-
-    #[test]
-    fn is_a_map_of_which_the_smallest_is_known() {
-        let mut heap = TagHeap::default();
-        let mut map = alloc::collections::BTreeMap::new();
-        let mut state: u64 = 1;
-        let mut random = |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
-        for turn in 0..60_000 {
-            // The heap grows by several levels meanwhile, and is cleared at times.
-            let flow = random(4 + turn / 20) as u32;
-            match random(8) {
-                0..=4 => {
-                    let key = u128::from(random(6)) << (90 * random(2));
-                    heap.set(flow, key);
-                    map.insert(flow, key);
-                }
-                _ => {
-                    heap.remove(flow);
-                    map.remove(&flow);
-                }
-            }
-            if random(500) == 0 {
-                heap.clear();
-                map.clear();
-            }
-            assert_eq!(heap.get(flow), map.get(&flow).copied());
-            assert_eq!(heap.len(), map.len());
-            assert_eq!(heap.peek(), map.iter().map(|(&flow, &key)| (key, flow)).min());
-        }
-    }
 
     #[test]
     fn a_cleared_heap_has_nobody_in_it() {
@@ -378,15 +156,5 @@ mod tests {
             assert_eq!((heap.peek(), heap.len()), (Some((3, last)), 2));
             heap.clear();
         }
-    }
-
-    #[test]
-    fn a_packed_entry_keeps_both_to_the_last_bit() {
-        let last = (1 << 96) - 1;
-        for (key, flow) in [(0, 0), (last, u32::MAX), (last, 0), (0, u32::MAX), (1 << 95, 77)] {
-            let entry = Packed::new(key, flow);
-            assert_eq!((entry.key(), entry.flow()), (key, flow));
-        }
-        assert!(Packed::new(1, 0) > Packed::new(0, u32::MAX));
     }
 }
