@@ -57,7 +57,7 @@ impl Eligible {
 }
 
 fn place<const M: usize, P>(heap: &mut TagHeap, flow: u32, queues: &FlowQueues<M, P>) {
-    if let Some(head) = queues.head(flow) {
-        heap.set(flow, head.stamp);
+    if queues.head(flow).is_some() {
+        heap.set(flow, queues.stamp(queues.flow(flow).head));
     }
 }

@@ -197,10 +197,6 @@ impl<const M: usize> Discipline<M> for Drgps<M> {
         queues.flow_mut(flow).state.visit = self.fluid.anteroom.visit(queues.packets());
     }
 
-    fn stamp(&mut self, _now: Time) -> u128 {
-        0
-    }
-
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         // Behind others that have not started the fluid need not know yet.
         if !queues.flow(flow).state.has_next() {
