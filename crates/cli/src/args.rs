@@ -35,6 +35,12 @@ fn run_help() -> String {
     )
 }
 
+const ADVISE_EXAMPLES: &str = "Examples:
+  dovetail advise scenario.toml
+  dovetail advise capture.pcap --profile router --today drr --json
+
+`dovetail run` shows more of each scheduler.";
+
 const CTL_EXAMPLES: &str = "Examples:
   dovetail live ctl show
   dovetail live ctl set alpha=0.9
@@ -76,6 +82,8 @@ pub struct Cli {
 pub enum Command {
     /// Compare schedulers on a scenario or a capture
     Run(Run),
+    /// Say which scheduler and which alpha to use for an input, what it gains and who pays
+    Advise(Advise),
     /// List the schedulers, or tell all about one
     Schedulers(Schedulers),
     /// Look at a capture, or make a synthetic one
@@ -100,9 +108,9 @@ pub enum Command {
     Man(Man),
 }
 
-/// What a comparison is made of.
+/// What comes in.
 #[derive(Args, Debug)]
-pub struct Input {
+pub struct Source {
     /// A scenario (TOML) or a capture (pcap, pcapng, gzipped or not; - is standard input)
     #[arg(value_name = "FILE|CAPTURE")]
     pub file: String,
@@ -111,10 +119,6 @@ pub struct Input {
     #[arg(long, value_name = "NAME|FILE", value_parser = Known(known::any, known::profiles))]
     #[arg(hide_possible_values = true)]
     pub profile: Option<String>,
-    /// A scheduler to compare, such as drfq:mode=dovetail; repeat it for more [default: those of the scenario]
-    #[arg(short, long = "scheduler", value_name = "SPEC", value_parser = Known(scheduler, known::schedulers))]
-    #[arg(hide_possible_values = true)]
-    pub schedulers: Vec<Spec>,
     /// Override a key of the scenario, such as resource.link.rate="100 Mbps"; repeat it for more
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
@@ -124,6 +128,18 @@ pub struct Input {
     /// Number of runs at the same time, which does not change the results [default: all cores]
     #[arg(long, value_name = "N", value_parser = whole(1..=1024_u32), allow_negative_numbers = true)]
     pub threads: Option<u32>,
+}
+
+/// What a comparison is made of.
+#[derive(Args, Debug)]
+pub struct Input {
+    /// What comes in.
+    #[command(flatten)]
+    pub source: Source,
+    /// A scheduler to compare, such as drfq:mode=dovetail; repeat it for more [default: those of the scenario]
+    #[arg(short, long = "scheduler", value_name = "SPEC", value_parser = Known(scheduler, known::schedulers))]
+    #[arg(hide_possible_values = true)]
+    pub schedulers: Vec<Spec>,
 }
 
 /// `dovetail run`.
@@ -257,6 +273,22 @@ pub struct Bounds {
     #[command(flatten)]
     pub input: Input,
     /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `dovetail advise`.
+#[derive(Args, Debug)]
+#[command(after_help = ADVISE_EXAMPLES)]
+pub struct Advise {
+    /// What comes in.
+    #[command(flatten)]
+    pub source: Source,
+    /// What runs today, which the advice is held against
+    #[arg(long, value_name = "SPEC", default_value = dovetail_experiment::advise::TODAY)]
+    #[arg(value_parser = Known(scheduler, known::schedulers), hide_possible_values = true)]
+    pub today: Spec,
+    /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
 }

@@ -1,5 +1,6 @@
 //! The `dovetail` program.
 
+mod advise;
 mod args;
 mod bounds;
 mod calibrate;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     let cli = Cli::try_parse().unwrap_or_else(|error| with_tip(error).exit());
     let done = match cli.command {
         Command::Run(args) => run::run(args),
+        Command::Advise(args) => advise::advise(args),
         Command::Schedulers(args) => schedulers::schedulers(args),
         Command::Trace(args) => trace::trace(args),
         Command::Reproduce(args) => reproduce::reproduce(args),

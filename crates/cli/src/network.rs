@@ -17,7 +17,7 @@ use crate::terminal;
 
 /// Compare schedulers on one network.
 pub fn run(mut scenario: NetworkScenario, args: &Run) -> Result<(), Failure> {
-    if let Some(seed) = args.input.seed {
+    if let Some(seed) = args.input.source.seed {
         scenario = scenario.with_seed(seed);
     }
     let given = &args.input.schedulers;
@@ -26,13 +26,16 @@ pub fn run(mut scenario: NetworkScenario, args: &Run) -> Result<(), Failure> {
     let hops = captured(&scenario, &schemes, &args.pcap)?;
     let cancel = terminal::end_on_interrupt();
     // Before the runs, so that an unusable folder costs no time.
-    let output = args.out.as_ref().map(|out| Output::create(out, &FILES, &[Path::new(&args.input.file)]));
+    let output = args.out.as_ref().map(|out| Output::create(out, &FILES, &[Path::new(&args.input.source.file)]));
     let output = output.transpose().map_err(Failure::input)?;
     terminal::leave_nothing(output.as_ref());
     let places = places(args)?;
     let bar = terminal::spinner();
-    let settings =
-        Settings { threads: threads(args.input.threads), cancel, progress: &|packets| bar.set_position(packets) };
+    let settings = Settings {
+        threads: threads(args.input.source.threads),
+        cancel,
+        progress: &|packets| bar.set_position(packets),
+    };
     let result = compare(&scenario, &schemes, &settings);
     bar.finish_and_clear();
     let runs = result.map_err(failure)?;
@@ -83,7 +86,7 @@ fn places(args: &Run) -> Result<Vec<Place<'_>>, Failure> {
     let mut places = Vec::new();
     for PcapOf { file, .. } in &args.pcap {
         let wrong = |why: String| Failure::Input(format!("--pcap: {why}"));
-        let place = Place::open(file, &[Path::new(&args.input.file)]).map_err(wrong)?;
+        let place = Place::open(file, &[Path::new(&args.input.source.file)]).map_err(wrong)?;
         if taken.contains(&place.target()) {
             return Err(wrong(format!("{} is written twice", file.display())));
         }

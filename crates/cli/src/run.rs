@@ -11,7 +11,7 @@ use dovetail_experiment::timetable::{MOST_PACKETS, timetable};
 use dovetail_experiment::{report, table};
 use dovetail_sched::Spec;
 
-use crate::args::{Input, Run};
+use crate::args::{Input, Run, Source};
 use crate::failure::Failure;
 use crate::{network, terminal};
 
@@ -21,7 +21,7 @@ const PACKET_LOG: usize = 10_000_000;
 
 /// Compare schedulers on one input.
 pub fn run(args: Run) -> Result<(), Failure> {
-    match scenario::open(&args.input.file, &args.input.overrides, args.input.profile.as_deref())
+    match scenario::open(&args.input.source.file, &args.input.source.overrides, args.input.source.profile.as_deref())
         .map_err(Failure::input)?
     {
         Opened::Network(network) => network::run(*network, &args),
@@ -34,12 +34,12 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
         let message = "a pipeline has no links to capture: networks ([[hop]]) have";
         return Err(Failure::Input(format!("--pcap {}={}: {message}", capture.hop, capture.file.display())));
     }
-    let (scenario, schedulers) = prepare(scenario, &args.input)?;
+    let (scenario, schedulers) = prepare(seeded(scenario, args.input.source.seed)?, &args.input)?;
     // From here on there is something to put in order; reading a capture may just be killed.
     let cancel = terminal::end_on_interrupt();
     // Before the runs, so that an unusable folder costs no time.
     let capture = scenario.capture_file();
-    let inputs: Vec<&Path> = capture.as_deref().into_iter().chain([Path::new(&args.input.file)]).collect();
+    let inputs: Vec<&Path> = capture.as_deref().into_iter().chain([Path::new(&args.input.source.file)]).collect();
     let output = args.out.as_ref().map(|out| Output::create(out, &report::FILES, &inputs));
     let output = output.transpose().map_err(Failure::input)?;
     terminal::leave_nothing(output.as_ref());
@@ -73,16 +73,25 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
 
 /// Read the input and find out which schedulers to run.
 pub fn open(input: &Input) -> Result<(Scenario, Vec<Spec>), Failure> {
-    let prepared = Scenario::open_with(&input.file, &input.overrides, input.profile.as_deref());
-    let prepared = prepare(prepared.map_err(Failure::input)?, input)?;
+    let prepared = prepare(open_source(&input.source)?, input)?;
     tell_about(&prepared.0);
     Ok(prepared)
 }
 
-fn prepare(mut scenario: Scenario, input: &Input) -> Result<(Scenario, Vec<Spec>), Failure> {
-    if let Some(seed) = input.seed {
-        scenario = scenario.with_seed(seed).map_err(Failure::input)?;
+/// Read a pipeline's input.
+pub fn open_source(source: &Source) -> Result<Scenario, Failure> {
+    let scenario = Scenario::open_with(&source.file, &source.overrides, source.profile.as_deref());
+    seeded(scenario.map_err(Failure::input)?, source.seed)
+}
+
+fn seeded(scenario: Scenario, seed: Option<u64>) -> Result<Scenario, Failure> {
+    match seed {
+        Some(seed) => scenario.with_seed(seed).map_err(Failure::input),
+        None => Ok(scenario),
     }
+}
+
+fn prepare(scenario: Scenario, input: &Input) -> Result<(Scenario, Vec<Spec>), Failure> {
     let schedulers = if input.schedulers.is_empty() { scenario.schedulers() } else { input.schedulers.clone() };
     for note in dovetail_experiment::compare::check(&scenario, &schedulers).map_err(Failure::input)? {
         terminal::say(&format!("note: {note}"));
@@ -91,7 +100,7 @@ fn prepare(mut scenario: Scenario, input: &Input) -> Result<(Scenario, Vec<Spec>
 }
 
 /// What the user should know of a capture.
-fn tell_about(scenario: &Scenario) {
+pub fn tell_about(scenario: &Scenario) {
     let Some(report) = scenario.capture_report() else { return };
     let say = |text: &str| terminal::say(&table::wrapped(text, terminal::width()));
     if let Some(profile) = &scenario.profile {
@@ -150,7 +159,7 @@ pub fn compare_with_progress(
 ) -> Result<Vec<dovetail_experiment::compare::Recorded>, Failure> {
     let bar = terminal::progress(scenario.expected_packets() * schedulers.len() as f64);
     let settings = Settings {
-        threads: threads(input.threads),
+        threads: threads(input.source.threads),
         cancel,
         progress: &|packets| bar.set_position(packets),
         packet_log,

@@ -168,7 +168,7 @@ fn group_in_words(&(name, starving, flows): &(&str, usize, usize)) -> String {
 }
 
 /// At most four, in words.
-fn listed(names: &[String], and: &str) -> String {
+pub(crate) fn listed(names: &[String], and: &str) -> String {
     const MOST: usize = 4;
     let more = names.len().saturating_sub(MOST);
     let mut names: Vec<String> = names.iter().take(MOST).cloned().collect();

@@ -1,5 +1,6 @@
 //! Scenario files, comparison runs, reproductions and reports.
 
+pub mod advise;
 pub mod behind;
 pub mod bounds;
 pub mod columns;

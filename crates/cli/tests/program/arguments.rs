@@ -45,6 +45,8 @@ fn schedulers() {
     refused(&["run", "s.toml", "-s", "drfq:window=0"], &["window=0", "at least 1"]);
     refused(&["run", "s.toml", "-s", "drr+drrr"], &["\"drrr\"", "did you mean \"drr\"?"]);
     refused(&["run", "s.toml", "-s", "drr+drr:bufer=4"], &["\"bufer\"", "did you mean \"buffer\"?"]);
+    refused(&["advise", "s.toml", "--today", "fiof"], &["\"fiof\"", "did you mean \"fifo\"?"]);
+    refused(&["advise", "s.toml", "--today", "tradeoff:alpha=2"], &["scheduler tradeoff:alpha=2", "from 0"]);
     refused(&["schedulers", "traedoff"], &["\"traedoff\"", "did you mean \"tradeoff\"?"]);
     refused(&["run", "s.toml", "-s", "drr+"], &["drr+", "name is missing after the last plus sign"]);
     refused(&["schedulers", "drr+drfq"], &["drfq decides for all resources of a pipeline"]);

@@ -8,6 +8,7 @@ mod names;
 mod profile;
 mod replay;
 pub mod value;
+mod variation;
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -33,6 +34,7 @@ pub use profile::NAMES as PROFILES;
 use profile::Profile;
 pub use replay::{NO_FLOW, Pauses};
 use value::Room;
+pub use variation::Variation;
 
 /// A file that can be run.
 pub enum Opened {
@@ -85,6 +87,7 @@ pub struct Scenario {
     base: PathBuf,
     names: Names,
     capture: Option<replay::Capture>,
+    variation: Variation,
 }
 
 impl Scenario {
@@ -146,7 +149,8 @@ impl Scenario {
         let dovetail_config::Read { label, text, file } = dovetail_config::read::<File>(label, text, overrides)?;
         let names = Names::check(&label, &text, &file)?;
         let name = name.to_string();
-        let mut scenario = Self { name, profile: None, label, text, file, base, names, capture: None };
+        let mut scenario =
+            Self { name, profile: None, label, text, file, base, names, capture: None, variation: Variation::NONE };
         flows::check(&scenario)?;
         scenario.capture = replay::load(&scenario, capture)?;
         interval::check(&scenario)?;
@@ -186,6 +190,12 @@ impl Scenario {
             self.capture = Some(capture);
         }
         Ok(self)
+    }
+
+    /// The same scenario, but for this.
+    #[must_use]
+    pub fn varied(self, variation: Variation) -> Self {
+        Self { variation, ..self }
     }
 
     /// The schedulers that the scenario names.
@@ -279,6 +289,7 @@ impl Scenario {
         let mut workload = Workload { flows: Vec::new(), sources: Vec::new() };
         flows::add_to(&mut workload, self);
         replay::add_to(&mut workload, self);
+        self.variation.apply(&mut workload);
         workload
     }
 

@@ -1,0 +1,169 @@
+//! Advice in words.
+
+use super::decide::{Candidates, Choice};
+use super::{Advice, GroupPoint, Point};
+use crate::scenario::Scenario;
+use crate::statistics::Estimate;
+use crate::table::{fitted, percent, rate, seconds, wrapped};
+
+/// A throughput or latency that changes by no more than this part is the same.
+const SAME: f64 = 0.05;
+
+/// What to use, what it gains against today's, and who pays.
+pub(super) fn sentences(
+    scenario: &Scenario,
+    points: &[Point],
+    candidates: &Candidates,
+    choice: Choice,
+    [gain, over_fair]: [Estimate; 2],
+) -> [String; 3] {
+    let (today, chosen) = (&points[candidates.today], &points[choice.index(candidates.today)]);
+    let strict = &points[candidates.alphas[0]];
+    let [least, most] = candidates.range(points);
+    let to_gain = if least > 0.0 { most / least - 1.0 } else { 0.0 };
+    match choice {
+        Choice::Today => [
+            format!(
+                "Keep {}: nobody starves, and nothing else moves noticeably more or halves anybody's latency.",
+                today.scheduler
+            ),
+            format!(
+                "The most that another scheduler moves is {} more.",
+                percent((most / today.throughput_bps - 1.0).max(0.0))
+            ),
+            "So nobody needs to pay.".into(),
+        ],
+        Choice::Fair(_) => [
+            format!(
+                "Use {}: it shares fairly, and giving up fairness would move only {} more.",
+                chosen.scheduler,
+                percent(to_gain.max(0.0))
+            ),
+            gains(scenario, today, chosen, gain),
+            pays(today, &[(today, chosen)]),
+        ],
+        Choice::Efficient(_) => [
+            format!(
+                "Use {}: it moves {} more than strict fairness (alpha=1), {:.0} % of what any alpha gains here, and \
+                 keeps {} of its fair share for each flow.",
+                chosen.scheduler,
+                change(over_fair),
+                100.0 * (over_fair.mean / to_gain).min(1.0),
+                alpha(&chosen.scheduler),
+            ),
+            gains(scenario, today, chosen, gain),
+            pays(today, &[(today, chosen), (strict, chosen)]),
+        ],
+    }
+}
+
+fn alpha(scheduler: &str) -> String {
+    let part: f64 = scheduler.rsplit('=').next().and_then(|text| text.parse().ok()).unwrap_or(1.0);
+    format!("at least {:.0} %", 100.0 * part)
+}
+
+/// A relative change with its interval, such as `12.3 ± 0.4 %`.
+pub fn change(estimate: Estimate) -> String {
+    match estimate.ci95 {
+        Some(half) => format!("{:.1} ± {:.1} %", 100.0 * estimate.mean, 100.0 * half),
+        None => format!("{:.1} %", 100.0 * estimate.mean),
+    }
+}
+
+fn gains(scenario: &Scenario, today: &Point, chosen: &Point, gain: Estimate) -> String {
+    let more = match gain.mean {
+        x if x > SAME / 5.0 => format!("moves {} more", change(gain)),
+        x if x < -SAME / 5.0 => format!("moves {} less", change(Estimate { mean: -gain.mean, ..gain })),
+        _ => "moves as much".into(),
+    };
+    let names = scenario.resource_names();
+    let used = names.iter().zip(chosen.utilization.iter().zip(&today.utilization));
+    let used: Vec<String> = used
+        .map(|(name, (now, before))| format!("{name} {:.0} % instead of {:.0} %", 100.0 * now, 100.0 * before))
+        .collect();
+    let shorter = most_changed(today, chosen, |before, after| before / after);
+    let shorter = shorter.map_or(String::new(), |(group, [before, after])| {
+        format!(" The 99th percentile of {group}'s latency falls from {} to {}.", seconds(before), seconds(after))
+    });
+    let starving = match (today.starving, chosen.starving) {
+        (before, after) if before <= after => String::new(),
+        (before, 0) => format!(" {} no longer starve{}.", flows(before), if before == 1 { "s" } else { "" }),
+        (before, after) => format!(" {} starve instead of {before}.", flows(after)),
+    };
+    format!("Against {} it {more} ({}).{starving}{shorter}", today.scheduler, used.join(", "))
+}
+
+fn flows(count: usize) -> String {
+    if count == 1 { "1 flow".into() } else { format!("{count} flows") }
+}
+
+/// The group whose latency changes by the largest factor, if that is noticeable.
+fn most_changed(from: &Point, to: &Point, factor: fn(f64, f64) -> f64) -> Option<(String, [f64; 2])> {
+    let pairs = from.groups.iter().zip(&to.groups);
+    let changed = pairs.filter_map(|(from, to)| Some((to.group.clone(), [from.p99_s?, to.p99_s?])));
+    let noticeable = changed.filter(|(_, [before, after])| factor(*before, *after) > 1.0 + 2.0 * SAME);
+    noticeable.max_by(|(_, a), (_, b)| factor(a[0], a[1]).total_cmp(&factor(b[0], b[1])))
+}
+
+/// For each pair: whose throughput falls most, or else whose latency rises most, from the first to the second.
+fn pays(today: &Point, pairs: &[(&Point, &Point)]) -> String {
+    let parts: Vec<String> = pairs
+        .iter()
+        .filter_map(|(from, to)| {
+            let base = if *from == today { today.scheduler.clone() } else { "strict fairness".into() };
+            Some(format!("against {base}, {}", loss(from, to)?))
+        })
+        .collect();
+    match parts.is_empty() {
+        true => "Nobody pays noticeably.".into(),
+        false => format!("Who pays: {}.", parts.join("; ")),
+    }
+}
+
+fn loss(from: &Point, to: &Point) -> Option<String> {
+    let moved = |(from, to): (&GroupPoint, &GroupPoint)| {
+        (to.group.clone(), 1.0 - to.throughput_bps / from.throughput_bps.max(f64::MIN_POSITIVE))
+    };
+    let least = from.groups.iter().zip(&to.groups).map(moved).max_by(|a, b| a.1.total_cmp(&b.1));
+    if let Some((group, less)) = least.filter(|(_, less)| *less > SAME) {
+        return Some(format!("{group} moves {} less", percent(less)));
+    }
+    let (group, [before, after]) = most_changed(from, to, |before, after| after / before)?;
+    let [before, after] = [before, after].map(seconds);
+    Some(format!("the 99th percentile of {group}'s latency rises from {before} to {after}"))
+}
+
+/// All of it, for a terminal of this width.
+pub fn text(advice: &Advice, width: u16) -> String {
+    let mut text: String = advice.sentences.iter().map(|sentence| wrapped(sentence, width) + "\n").collect();
+    text.push('\n');
+    text.push_str(&table(advice, width));
+    text.push_str("\n\n");
+    for otherwise in &advice.otherwise {
+        let same = if otherwise.scheduler == advice.scheduler { "the same" } else { &otherwise.scheduler };
+        let gain = format!("{:+.1} % against {}", 100.0 * otherwise.gain, advice.today);
+        text.push_str(&wrapped(&format!("If {}: {same} ({gain}).", otherwise.circumstances), width));
+        text.push('\n');
+    }
+    let seeds = match advice.seeds.len() {
+        1 => "The input has no randomness: another seed changes nothing.".to_string(),
+        seeds => format!("± is the 95 % confidence interval over {seeds} seeds."),
+    };
+    text.push_str(&format!("{}\n\nFor a live box:\n\n  {}", wrapped(&seeds, width), advice.configuration));
+    text
+}
+
+fn table(advice: &Advice, width: u16) -> String {
+    let mut header = vec!["scheduler".to_string(), "throughput".into()];
+    header.extend(advice.resources.iter().map(|name| format!("{name} used")));
+    header.extend(["lost", "p99", "starving"].map(String::from));
+    let rows = advice.points.iter().map(|point| {
+        let mark = if point.scheduler == advice.scheduler { "> " } else { "  " };
+        let mut row = vec![format!("{mark}{}", point.scheduler), rate(point.throughput_bps)];
+        row.extend(point.utilization.iter().map(|&part| percent(part)));
+        row.extend([percent(point.lost), point.p99_s.map_or("-".into(), seconds), flows(point.starving)]);
+        row
+    });
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    fitted(&header, 1, &rows.collect::<Vec<_>>(), width, &["lost", "p99"])
+}
