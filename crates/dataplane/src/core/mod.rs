@@ -7,6 +7,7 @@
 mod account;
 mod classify;
 mod cpu;
+mod crowd;
 mod flows;
 mod fragments;
 mod latency;
