@@ -1,5 +1,6 @@
 //! What is above the tables: what is wrong, how busy CPU and link are, what is fair, what is dropped.
 
+use dovetail_dataplane::trouble::{Silent, What};
 use dovetail_experiment::table::wrapped;
 use dovetail_units::BitRate;
 use ratatui::style::{Color, Modifier, Style};
@@ -31,15 +32,30 @@ pub fn lines(app: &App, interval: &Interval, width: u16, height: u16) -> Vec<Lin
     lines
 }
 
+/// Whether it is what a port refuses whose link is down, which is told of too.
+fn follows(of: &Trouble, all: &[Trouble]) -> bool {
+    let Trouble::Port(of) = of else { return false };
+    let down = |cause: &Trouble| match cause {
+        Trouble::Port(cause) => cause.port == of.port && cause.what == What::Link(Silent::Down),
+        Trouble::Unaccounted(_) => false,
+    };
+    of.what == What::Down && all.iter().any(down)
+}
+
 fn troubles(interval: &Interval, width: u16, height: u16) -> Vec<Line<'static>> {
     let line = |trouble: &Trouble| match trouble {
         Trouble::Unaccounted(frames) => format!("{frames} frames are unaccounted for: please report this"),
         Trouble::Port(port) => {
-            let amount = format!("{}/s", short(port.frames as f64 / interval.length_s));
+            let amount = match port.what {
+                What::Waiting => format!("{} frames", short(port.frames as f64)),
+                _ => format!("{}/s", short(port.frames as f64 / interval.length_s)),
+            };
             if is_small(width, height) { port.brief_line(&amount) } else { port.line(&amount) }
         }
     };
-    let all = interval.troubles.iter().map(line).map(|text| wrapped(&text, width)).collect::<Vec<_>>().join("\n");
+    // That a link is down is reason enough for what it refuses.
+    let told = interval.troubles.iter().filter(|of| !follows(of, &interval.troubles));
+    let all = told.map(line).map(|text| wrapped(&text, width)).collect::<Vec<_>>().join("\n");
     let mut lines: Vec<String> = all.lines().map(str::to_string).collect();
     let most = usize::from((height / 4).clamp(3, 8));
     if lines.len() > most {

@@ -245,6 +245,11 @@ impl Middlebox {
         [due, self.fragments.due()].into_iter().flatten().min()
     }
 
+    /// Whether the link has a rate, rather than that of its port.
+    pub fn has_rate(&self) -> bool {
+        self.pace.rate().is_some()
+    }
+
     /// Fragments that wait for the one that tells what they are of: they are in no account yet.
     pub fn waiting(&self) -> usize {
         self.fragments.waiting()
