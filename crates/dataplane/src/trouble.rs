@@ -83,7 +83,7 @@ impl What {
             Self::Full => format!("the interface takes less than link.rate: {}", self.brief_remedy(name)),
             Self::Short => format!("frames without a link header, or no packets: {}", self.brief_remedy(name)),
             Self::Refused => format!("a filter may drop them: {}", self.brief_remedy(name)),
-            Self::Waiting => format!("the interface takes less than link.rate: {}", self.brief_remedy(name)),
+            Self::Waiting => format!("the interface takes less than the link brings: {}", self.brief_remedy(name)),
             Self::Link(_) | Self::Down => self.brief_remedy(name),
         }
     }
@@ -100,7 +100,7 @@ impl What {
             Self::Full => format!("tc qdisc show dev {name}"),
             Self::Short => "look at who sends them".into(),
             Self::Refused => format!("tc filter show dev {name} egress"),
-            Self::Waiting => format!("lower that, or tc qdisc show dev {name}"),
+            Self::Waiting => format!("lower link.rate, or tc qdisc show dev {name}"),
         }
     }
 }

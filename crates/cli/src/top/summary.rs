@@ -54,13 +54,16 @@ fn troubles(interval: &Interval, width: u16, height: u16) -> Vec<Line<'static>> 
         }
     };
     // That a link is down is reason enough for what it refuses.
-    let told = interval.troubles.iter().filter(|of| !follows(of, &interval.troubles));
-    let all = told.map(line).map(|text| wrapped(&text, width)).collect::<Vec<_>>().join("\n");
-    let mut lines: Vec<String> = all.lines().map(str::to_string).collect();
+    let mut told: Vec<&Trouble> = interval.troubles.iter().filter(|of| !follows(of, &interval.troubles)).collect();
+    // Links that carry nothing come first: there may be no room for all.
+    told.sort_by_key(|of| matches!(of, Trouble::Port(of) if !matches!(of.what, What::Link(_))));
+    let told: Vec<String> = told.into_iter().map(line).collect();
+    let whole: Vec<String> = told.iter().map(|text| wrapped(text, width)).collect();
+    let mut lines: Vec<String> = whole.iter().flat_map(|text| text.lines()).map(str::to_string).collect();
     let most = usize::from((height / 4).clamp(3, 8));
     if lines.len() > most {
-        lines.truncate(most);
-        lines.iter_mut().skip(most - 1).for_each(|line| *line = super::words::cut(&format!("{line} ~"), width.into()));
+        // A line each, so that most of them are named.
+        lines = told.into_iter().take(most).map(|text| super::words::cut(&text, width.into())).collect();
     }
     lines.into_iter().map(|line| Line::styled(line, BAD)).collect()
 }
