@@ -10,9 +10,10 @@ use lru::LruCache;
 
 use super::account::Account;
 
-/// First frames that are remembered: those of four seconds of a million a minute, so that TCP's first and second
-/// repetitions, after one and three seconds (RFC 6298), find themselves known.
-const REMEMBERED: usize = 1 << 16;
+/// First frames that are remembered: those of two seconds of a million a minute, so that TCP's first repetition, after
+/// one second (RFC 6298), finds itself known; and half of the ports that there are, so that one sender who goes through
+/// all of them finds none known when he begins anew.
+const REMEMBERED: usize = 1 << 15;
 
 /// The most queues of first frames of a class.
 const QUEUES: u64 = 1024;
