@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use crate::terminal;
+use crate::{journal, terminal};
 
 /// Why a command did not do what was asked.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Failure {
             Self::Interrupted => (130, "interrupted; nothing was written"),
             Self::OutputClosed => return ExitCode::SUCCESS,
         };
-        terminal::say(&format!("error: {message}"));
+        terminal::say(&journal::as_error(&format!("error: {message}"), journal::is_journald()));
         ExitCode::from(code)
     }
 }

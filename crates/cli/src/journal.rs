@@ -129,6 +129,15 @@ fn text(record: &Record<'_>, is_journald: bool, left_out: u64) -> String {
     text
 }
 
+/// Lines that are an error, to be written as they are, but that journald has their priority.
+pub fn as_error(lines: &str, is_journald: bool) -> String {
+    if !is_journald {
+        return lines.to_string();
+    }
+    let lines = lines.lines().map(|line| format!("<{}>{line}", priority(Level::Error)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// As syslog counts.
 fn priority(level: Level) -> u8 {
     match level {
@@ -144,7 +153,7 @@ fn now() -> impl std::fmt::Display {
 }
 
 /// Whether standard error is the stream that systemd says it has opened to the journal.
-fn is_journald() -> bool {
+pub fn is_journald() -> bool {
     let is = || {
         let told = std::env::var("JOURNAL_STREAM").ok()?;
         let (device, inode) = told.split_once(':')?;
@@ -205,6 +214,13 @@ mod tests {
         assert_eq!(said, BURST as usize + 4);
         assert_eq!(limits.allow("link", at(10_000)), Some(0));
         assert_eq!(limits.allow("control", at(10_000)), Some(1999), "all since the one at 8 s");
+    }
+
+    #[test]
+    fn every_line_of_an_error_has_its_priority_in_the_journal_alone() {
+        let lines = "error: no\n  --> box.toml:1:1";
+        assert_eq!(as_error(lines, true), "<3>error: no\n<3>  --> box.toml:1:1");
+        assert_eq!(as_error(lines, false), lines);
     }
 
     #[test]

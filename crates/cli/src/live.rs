@@ -1,6 +1,5 @@
 //! `dovetail live`.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::net::TcpListener;
@@ -245,7 +244,7 @@ fn text(report: &Report) -> String {
 
 /// What is wrong with ports and accounts, a line each behind what came before; nothing where all is well.
 pub fn troubles(snapshot: &Snapshot, unaccounted: i64) -> String {
-    let ports = trouble::of_ports(&BTreeMap::new(), &snapshot.ports);
+    let ports = trouble::of_ports(None, snapshot);
     let mut text: String =
         ports.iter().map(|trouble| format!("\n{}", trouble.line(&format!("{} frames", trouble.frames)))).collect();
     if unaccounted != 0 {

@@ -306,6 +306,20 @@ fn the_tutorials_box_on_a_capture_encrypts_and_uses_cpu_and_link() {
     assert!(used, "{said}");
 }
 
+/// What holds each thing that a real network has found is there under that name.
+#[test]
+fn the_tests_that_a_page_names_are_there() {
+    let page = read(&root().join("docs/reproductions/live.md"));
+    let (_, section) = page.split_once("## What a network as it is found").expect("that section");
+    let named: Vec<&str> =
+        section.split('`').skip(1).step_by(2).filter(|words| words.matches('_').count() > 2).collect();
+    assert!(named.len() > 20, "{named:?}");
+    let sources: Vec<String> = files(&root().join("crates"), "rs").iter().map(|path| read(path)).collect();
+    for name in named {
+        assert!(sources.iter().any(|source| source.contains(&format!("fn {name}("))), "no test {name}");
+    }
+}
+
 #[test]
 fn the_scenarios_that_pages_print_are_those_of_the_repository() {
     for (page, scenario) in [

@@ -238,6 +238,11 @@ impl Live {
         self.middlebox.missing() + between([inside, outside], came, left, outgoing)
     }
 
+    /// Frames that wait for the port `out`, behind a link that has a rate.
+    pub fn waiting_for_port(&self) -> u64 {
+        if self.middlebox.has_rate() { self.middlebox.outgoing.len() as u64 } else { 0 }
+    }
+
     /// Frames that were dropped, by reason, in either direction.
     pub fn drops(&self) -> Drops {
         let mut drops = self.middlebox.drops();

@@ -1,9 +1,7 @@
 //! What is wrong with a port, in words, and what helps: one text for the log, `dovetail top`, `dovetail live ctl
 //! show` and reports.
 
-use std::collections::BTreeMap;
-
-use crate::core::PortSnapshot;
+use crate::core::{OUTGOING, PortSnapshot, Snapshot};
 use crate::frame::LONGEST;
 use crate::port::LinkState;
 
@@ -26,6 +24,8 @@ pub enum What {
     Short,
     /// Frames were refused for another reason.
     Refused,
+    /// Very many frames wait for it.
+    Waiting,
 }
 
 /// Why a link carries nothing.
@@ -48,7 +48,7 @@ pub struct Trouble {
     pub name: String,
     /// What it is.
     pub what: What,
-    /// How many frames it cost; 0 where that is not known.
+    /// How many frames it cost, or how many wait; 0 where that is not known.
     pub frames: u64,
 }
 
@@ -66,6 +66,7 @@ impl What {
             Self::Full => "refused, queue full",
             Self::Short => "refused as too short",
             Self::Refused => "refused",
+            Self::Waiting => "wait for it",
         }
     }
 
@@ -82,6 +83,7 @@ impl What {
             Self::Full => format!("the interface takes less than link.rate: {}", self.brief_remedy(name)),
             Self::Short => format!("frames without a link header, or no packets: {}", self.brief_remedy(name)),
             Self::Refused => format!("a filter may drop them: {}", self.brief_remedy(name)),
+            Self::Waiting => format!("the interface takes less than the link brings: {}", self.brief_remedy(name)),
             Self::Link(_) | Self::Down => self.brief_remedy(name),
         }
     }
@@ -98,6 +100,7 @@ impl What {
             Self::Full => format!("tc qdisc show dev {name}"),
             Self::Short => "look at who sends them".into(),
             Self::Refused => format!("tc filter show dev {name} egress"),
+            Self::Waiting => format!("lower link.rate, or tc qdisc show dev {name}"),
         }
     }
 }
@@ -160,9 +163,20 @@ pub fn of_port(name: &str, before: Option<&PortSnapshot>, after: &PortSnapshot) 
     all.map(trouble).collect()
 }
 
-/// What is wrong with all ports, as [`of_port`] says.
-pub fn of_ports(before: &BTreeMap<String, PortSnapshot>, after: &BTreeMap<String, PortSnapshot>) -> Vec<Trouble> {
-    after.iter().flat_map(|(name, port)| of_port(name, before.get(name), port)).collect()
+/// What is wrong with all ports, as [`of_port`] and [`of_waiting`] say.
+pub fn of_ports(before: Option<&Snapshot>, after: &Snapshot) -> Vec<Trouble> {
+    let earlier = |name: &str| before.and_then(|before| before.ports.get(name));
+    let of_each = after.ports.iter().flat_map(|(name, port)| of_port(name, earlier(name), port));
+    let paced = after.resources.get("link").is_some_and(|link| link.capacity.is_some());
+    let outside = after.ports.get("out").filter(|_| paced);
+    of_each.chain(outside.and_then(|port| of_waiting(port, after.outgoing))).collect()
+}
+
+/// That so many frames wait for the port `out`, behind a link that has a rate, if these are so many that the port takes
+/// less: half of those with which the link stands still.
+pub fn of_waiting(port: &PortSnapshot, frames: u64) -> Option<Trouble> {
+    let trouble = Trouble { port: "out".into(), name: port.name.clone(), what: What::Waiting, frames };
+    (port.link.is_some() && frames >= OUTGOING as u64 / 2).then_some(trouble)
 }
 
 #[cfg(test)]
@@ -193,6 +207,14 @@ mod tests {
         assert_eq!(of_port("in", None, &port()), []);
         let old = PortSnapshot { oversize: 5, ..port() };
         assert_eq!(of_port("in", Some(&old), &old), []);
+    }
+
+    #[test]
+    fn frames_that_wait_are_told_of_once_the_port_takes_less_than_the_link_brings() {
+        assert_eq!(of_waiting(&port(), OUTGOING as u64 / 2 - 1), None);
+        let line = of_waiting(&port(), OUTGOING as u64 / 2).unwrap().line("1024 frames");
+        assert!(line.starts_with("port out (eth0): 1024 frames wait for it: the interface takes less than"), "{line}");
+        assert_eq!(of_waiting(&PortSnapshot { link: None, ..port() }, 1 << 20), None, "a capture takes what there is");
     }
 
     #[test]

@@ -111,6 +111,8 @@ pub struct Watch {
     dropping: Losses<&'static str>,
     losing: Losses<(usize, What)>,
     unaccounted: i64,
+    /// Too many frames wait for the port `out`.
+    waits: bool,
 }
 
 const ENDS: [&str; 2] = ["in", "out"];
@@ -124,6 +126,7 @@ impl Default for Watch {
             dropping: Losses::new(),
             losing: Losses::new(),
             unaccounted: 0,
+            waits: false,
         }
     }
 }
@@ -137,6 +140,7 @@ impl Watch {
         self.next = now + EVERY;
         let ports = live.ports();
         self.look_at_ports(now, &ports);
+        self.look_at_waiting(&ports[1], live.waiting_for_port());
         self.look_at_drops(now, &live.drops());
         let unaccounted = live.unaccounted(&ports);
         if unaccounted != std::mem::replace(&mut self.unaccounted, unaccounted) {
@@ -168,6 +172,15 @@ impl Watch {
                 let (port, words) = (ENDS[end], what.words());
                 info!(target: target::PORT, "port {port} ({}): no more frames {words}; {frames} were", ports[end].name);
             }
+        }
+    }
+
+    fn look_at_waiting(&mut self, port: &PortSnapshot, frames: u64) {
+        let trouble = trouble::of_waiting(port, frames);
+        match (std::mem::replace(&mut self.waits, trouble.is_some()), trouble) {
+            (false, Some(trouble)) => warn!(target: target::PORT, "{}", trouble.line(&format!("{frames} frames"))),
+            (true, None) => info!(target: target::PORT, "port out ({}): takes what the link brings again", port.name),
+            _ => {}
         }
     }
 

@@ -37,7 +37,7 @@ struct Row {
     /// Bits per second of frames: of a flow that is new, and of one that was there before.
     new_bps: f64,
     established_bps: f64,
-    /// What each of the two has if they share fairly what the flood leaves.
+    /// What each of the two has if they share fairly what the flood leaves, or half the link if it leaves less.
     fair_bps: f64,
     /// Packets of the flood per second.
     flood_pps: f64,
@@ -125,7 +125,7 @@ fn measure(
         scheduler: scheduler.to_string(),
         new_bps,
         established_bps,
-        fair_bps: (rate - flood_pps * args.frame.0 as f64 * 8.0).max(0.0) / 2.0,
+        fair_bps: (rate - flood_pps * args.frame.0 as f64 * 8.0).max(rate / 2.0) / 2.0,
         flood_pps,
         flows: after.classes.iter().map(|class| class.flows).sum(),
         memory: memory::of_process(inside.id())?,
@@ -162,7 +162,7 @@ fn text(document: &Document) -> String {
         "latest",
     ];
     let row = |row: &Row| {
-        let part = |bps: f64| if row.fair_bps > 0.0 { format!("{:.2}", bps / row.fair_bps) } else { "-".into() };
+        let part = |bps: f64| format!("{:.2}", bps / row.fair_bps);
         vec![
             row.scheduler.clone(),
             format!("{:.1}", row.new_bps / 1e6),

@@ -266,7 +266,7 @@ fn drops(before: &Snapshot, after: &Snapshot, length_s: f64) -> Vec<(String, f64
 
 /// Of ports what is so now or has happened since; frames that nobody has an account of, whenever they were lost.
 fn troubles(before: &Snapshot, after: &Snapshot) -> Vec<Trouble> {
-    let of_ports = trouble::of_ports(&before.ports, &after.ports).into_iter().map(Trouble::Port);
+    let of_ports = trouble::of_ports(Some(before), after).into_iter().map(Trouble::Port);
     let unaccounted = (after.unaccounted != 0).then_some(Trouble::Unaccounted(after.unaccounted));
     unaccounted.into_iter().chain(of_ports).collect()
 }

@@ -1,5 +1,6 @@
 //! What is above the tables: what is wrong, how busy CPU and link are, what is fair, what is dropped.
 
+use dovetail_dataplane::trouble::{Silent, What};
 use dovetail_experiment::table::wrapped;
 use dovetail_units::BitRate;
 use ratatui::style::{Color, Modifier, Style};
@@ -31,20 +32,38 @@ pub fn lines(app: &App, interval: &Interval, width: u16, height: u16) -> Vec<Lin
     lines
 }
 
+/// Whether it is what a port refuses whose link is down, which is told of too.
+fn follows(of: &Trouble, all: &[Trouble]) -> bool {
+    let Trouble::Port(of) = of else { return false };
+    let down = |cause: &Trouble| match cause {
+        Trouble::Port(cause) => cause.port == of.port && cause.what == What::Link(Silent::Down),
+        Trouble::Unaccounted(_) => false,
+    };
+    of.what == What::Down && all.iter().any(down)
+}
+
 fn troubles(interval: &Interval, width: u16, height: u16) -> Vec<Line<'static>> {
     let line = |trouble: &Trouble| match trouble {
         Trouble::Unaccounted(frames) => format!("{frames} frames are unaccounted for: please report this"),
         Trouble::Port(port) => {
-            let amount = format!("{}/s", short(port.frames as f64 / interval.length_s));
+            let amount = match port.what {
+                What::Waiting => format!("{} frames", short(port.frames as f64)),
+                _ => format!("{}/s", short(port.frames as f64 / interval.length_s)),
+            };
             if is_small(width, height) { port.brief_line(&amount) } else { port.line(&amount) }
         }
     };
-    let all = interval.troubles.iter().map(line).map(|text| wrapped(&text, width)).collect::<Vec<_>>().join("\n");
-    let mut lines: Vec<String> = all.lines().map(str::to_string).collect();
+    // That a link is down is reason enough for what it refuses.
+    let mut told: Vec<&Trouble> = interval.troubles.iter().filter(|of| !follows(of, &interval.troubles)).collect();
+    // Links that carry nothing come first: there may be no room for all.
+    told.sort_by_key(|of| matches!(of, Trouble::Port(of) if !matches!(of.what, What::Link(_))));
+    let told: Vec<String> = told.into_iter().map(line).collect();
+    let whole: Vec<String> = told.iter().map(|text| wrapped(text, width)).collect();
+    let mut lines: Vec<String> = whole.iter().flat_map(|text| text.lines()).map(str::to_string).collect();
     let most = usize::from((height / 4).clamp(3, 8));
     if lines.len() > most {
-        lines.truncate(most);
-        lines.iter_mut().skip(most - 1).for_each(|line| *line = super::words::cut(&format!("{line} ~"), width.into()));
+        // A line each, so that most of them are named.
+        lines = told.into_iter().take(most).map(|text| super::words::cut(&text, width.into())).collect();
     }
     lines.into_iter().map(|line| Line::styled(line, BAD)).collect()
 }

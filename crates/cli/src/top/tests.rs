@@ -190,6 +190,36 @@ fn what_is_wrong_has_its_remedy_and_leaves_room_for_a_flow_on_the_smallest_scree
     }
 }
 
+/// A link that carries nothing comes first, and once, whatever it refuses; the last class gives way to a flow.
+#[test]
+fn two_sick_ports_leave_room_for_a_flow_on_the_smallest_screen() {
+    let mut app = app();
+    let mut snapshot = snapshot(62.0);
+    snapshot.ports.get_mut("in").unwrap().missed = 3_980;
+    let outside = snapshot.ports.get_mut("out").unwrap();
+    (outside.link, outside.unsent, outside.down) = (Some(LinkState::Down), 70, 70);
+    app.update(snapshot);
+    let shown = text(&app, 40, 12);
+    let [down, missed] = ["the link is down: ip link", "missed"].map(|words| shown.find(words).expect(words));
+    assert!(down < missed && shown.contains("flow 1-") && !shown.contains("refused"), "{shown}");
+    for (width, height) in [(80, 24), (120, 40), (200, 50)] {
+        assert!(!text(&app, width, height).contains("refused"), "{}", text(&app, width, height));
+    }
+}
+
+#[test]
+fn a_port_that_takes_less_than_the_link_brings_is_told_of() {
+    let mut app = app();
+    app.update(Snapshot { outgoing: 2048, ..snapshot(62.0) });
+    for (width, height, remedy) in
+        [(40, 12, "lower link.rate, or tc qdisc show dev"), (80, 24, "takes less than the link brings")]
+    {
+        let shown = text(&app, width, height);
+        let said = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("2.05k frames wait for it: ") && said.contains(remedy), "{shown}");
+    }
+}
+
 #[test]
 fn however_long_a_schedulers_parameters_are_the_title_tells_the_flows() {
     for (width, height) in [(40, 12), (80, 24)] {

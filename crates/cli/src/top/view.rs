@@ -28,6 +28,8 @@ pub fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     let classes = app.interval.as_ref().map_or(0, |interval| interval.classes.len()) as u16;
     let most = (area.height / 3).saturating_sub(if summary::is_small(area.width, area.height) { 2 } else { 1 }).max(1);
     let gap = if area.height < 20 { 0 } else { 1 };
+    // Besides title, footer and the tables' heads there is room for a flow.
+    let most = most.min(area.height.saturating_sub(summary.len() as u16 + 2 * gap + 5)).max(1);
     let [title, summary_area, _, class_area, _, flow_area, footer] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(summary.len() as u16),

@@ -68,7 +68,8 @@ impl Lab {
     fn start(&mut self) {
         let mut ip = Command::new("ip");
         ip.args(["netns", "exec", &format!("{}-box", self.name), env!("CARGO_BIN_EXE_dovetail"), "live", "box.toml"]);
-        ip.current_dir(self.folder.path(".")).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let log = std::fs::File::create(self.folder.path("box.log")).unwrap();
+        ip.current_dir(self.folder.path(".")).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         let mut running = ip.spawn().unwrap();
         for _ in 0..3000 {
             if self.folder.path("box.sock").exists() || running.try_wait().unwrap().is_some() {
@@ -101,6 +102,23 @@ impl Lab {
         panic!("it never came: {:#}", self.snapshot()["ports"]);
     }
 
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path("box.log")).unwrap()
+    }
+
+    /// Wait until the log has this. The box looks at its ports once a second, and sees nothing of what was undone
+    /// before it has looked.
+    #[expect(clippy::disallowed_methods, reason = "another process is waited for")]
+    fn until_logged(&self, words: &str) {
+        for _ in 0..600 {
+            if self.log().contains(words) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("{words:?} never came:\n{}", self.log());
+    }
+
     fn show(&self) -> String {
         self.ctl(&["show"]).succeeds().out
     }
@@ -116,7 +134,8 @@ impl Lab {
     /// What the box said in the end.
     fn end(&mut self) -> Said {
         self.ctl(&["stop"]).succeeds();
-        Said::from(self.running.take().unwrap().wait_with_output().unwrap()).succeeds()
+        let said = Said::from(self.running.take().unwrap().wait_with_output().unwrap());
+        Said { err: self.log(), ..said }.succeeds()
     }
 }
 
@@ -185,12 +204,13 @@ fn links_that_go_down_and_frames_that_are_refused_are_told_of() {
     let ip = |place: &str, arguments: &[&str]| {
         lab.inside(place, &[&["ip", "link", "set"], arguments].concat()).succeeds();
     };
-    // What is wrong at the first look has been said at the start.
-    wait_for_a_look();
+    let link = |state: &'static str| move |snapshot: &serde_json::Value| snapshot["ports"]["out"]["link"] == state;
+    // What is wrong before the first look is no change. It comes right after the first answer, so before the second.
+    lab.until(|| drop(lab.snapshot()), link("up"));
     // Nobody at the other end.
     ip("server", &["eth0", "down"]);
-    let no_carrier = |snapshot: &serde_json::Value| snapshot["ports"]["out"]["link"] == "no-carrier";
-    lab.until(|| {}, no_carrier);
+    lab.until(|| {}, link("no-carrier"));
+    lab.until_logged(" WARN  port out: the link outside is without carrier");
     assert!(lab.show().contains("port out (outside): the link has no carrier: look at the cable"), "{}", lab.show());
     let screen = || {
         let said = lab.folder.dovetail(&["top", "--once", "--every", "1 s", "--socket", "box.sock"]);
@@ -198,40 +218,26 @@ fn links_that_go_down_and_frames_that_are_refused_are_told_of() {
     };
     assert!(screen().contains("port out (outside): the link has no carrier"), "{}", screen());
     ip("server", &["eth0", "up"]);
-    lab.until(|| {}, |snapshot| snapshot["ports"]["out"]["link"] == "up");
-    wait_for_a_look();
+    lab.until_logged(" INFO  port out: the link outside is up");
+    lab.until(|| {}, link("up"));
     // The box's own end down, and traffic.
     ip("box", &["outside", "down"]);
+    lab.until_logged(" WARN  port out: the link outside is down");
     lab.until(|| lab.send(100), |snapshot| count(snapshot, "out", "down") > 0);
     let shown = lab.show();
     for words in ["port out (outside): the link is down: ip link set outside up", " refused, link down: "] {
         assert!(shown.contains(words), "{words:?} is missing in\n{shown}");
     }
-    wait_for_a_look();
+    lab.until_logged(" refused, link down: ip link set outside up");
     ip("box", &["outside", "up"]);
-    lab.until(|| {}, |snapshot| snapshot["ports"]["out"]["link"] == "up");
+    lab.until(|| {}, link("up"));
     // What the way out does not take.
     ip("box", &["outside", "mtu", "1000"]);
     let snapshot = lab.until(|| lab.send(1400), |snapshot| count(snapshot, "out", "too_long") > 0);
     assert_eq!(snapshot["unaccounted"], 0);
     assert!(lab.show().contains(" refused as too long: a greater MTU (ip link set outside mtu N)"), "{}", lab.show());
-    wait_for_a_look();
-    let said = lab.end();
-    for words in [
-        " WARN  port out: the link outside is without carrier",
-        " INFO  port out: the link outside is up",
-        " WARN  port out: the link outside is down",
-        " refused, link down: ip link set outside up",
-        " refused as too long: ",
-    ] {
-        assert!(said.err.contains(words), "{words:?} is missing in\n{}", said.err);
-    }
-}
-
-/// The box looks at its ports once a second.
-#[expect(clippy::disallowed_methods, reason = "another process is given time")]
-fn wait_for_a_look() {
-    std::thread::sleep(Duration::from_millis(1200));
+    lab.until_logged(" refused as too long: ");
+    lab.end();
 }
 
 #[test]

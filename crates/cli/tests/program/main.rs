@@ -15,4 +15,5 @@ mod networks;
 mod output;
 mod reality;
 mod scenarios;
+mod service;
 mod support;

@@ -2,7 +2,8 @@
 //!
 //! A table has room for so many flows. Where it is full, a newcomer takes the place of a flow of which one frame has
 //! ever come and is gone, as a flood of false addresses leaves behind very many. Where there is none either, newcomers
-//! share queues by hash: each then has to do with few others, whatever the flood.
+//! share queues by hash: each then has to do with few others, whatever the flood. Where flows of one frame fill the
+//! box, they wait [apart](super::crowd).
 
 use ahash::RandomState;
 use dovetail_units::{Duration, Time};
@@ -11,6 +12,7 @@ use hashbrown::HashMap;
 use lru::LruCache;
 
 use super::account::Books;
+use super::crowd::{Crowd, Way};
 use super::latency::Detail;
 
 /// What tells flows apart.
@@ -23,10 +25,15 @@ pub enum Key {
     NonFlow(u16),
     /// Those flows of a class that found the table full and have this hash, below [`SHARED`].
     Shared(u16, u16),
+    /// First frames of flows of a class, while flows of one frame are too many.
+    First(u16, u16),
 }
 
 /// Queues of each class that flows share which find the table full.
 const SHARED: u64 = 1024;
+
+/// Flows of one frame are too many where they are the most of what waits, and more than this part of the table.
+const MANY: u32 = 16;
 
 /// How many flows are kept, and for how long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,6 +59,8 @@ pub struct Flow {
     pub books: Books,
     /// The classes have changed since its latest frame.
     stale: bool,
+    /// Something of it is in the box: the class under which that is counted, and whether it is of one frame.
+    waits: Option<(u16, bool)>,
 }
 
 /// What is known of a flow that a frame belongs to.
@@ -80,6 +89,7 @@ pub struct Flows {
     hasher: RandomState,
     /// Flows of which one frame has ever come, and is gone: the one that has been longest is the first to go.
     once: LruCache<u32, (), RandomState>,
+    crowd: Crowd,
     /// Where the search for idle flows goes on.
     hand: u32,
     /// No flow has been without a frame for longer than since then: what the last whole round has seen, and what this
@@ -102,6 +112,7 @@ impl Flows {
             shared: 0,
             hasher,
             once: LruCache::unbounded_with_hasher(RandomState::default()),
+            crowd: Crowd::new(),
             hand: 0,
             oldest: [Time::ZERO; 2],
             overflowed: 0,
@@ -132,7 +143,36 @@ impl Flows {
         Key::Shared(class, (self.hasher.hash_one(key) % SHARED) as u16)
     }
 
-    /// A flow of this key and class, which is neither [known](Self::known) nor [sharing](Self::sharing).
+    /// The queue in which first frames wait, if flows of one frame are too many and this flow, which is not
+    /// [known](Self::known), may be one.
+    pub fn among_first(&mut self, now: Time, key: &Key, class: u16) -> Option<(u32, Seen)> {
+        if !matches!(key, Key::Flow(..)) {
+            return None;
+        }
+        let Self { index, flows, crowd, hasher, limits, .. } = self;
+        let account = |queue| Some(&flows[*index.get(&Key::First(class, queue))? as usize].as_ref()?.books.account);
+        let Way::First(queue) = crowd.way(class, hasher.hash_one(key), (limits.most / MANY).max(1), account) else {
+            return None;
+        };
+        crowd.of(class).first += 1;
+        let first = Key::First(class, queue);
+        Some(self.known(now, &first, class).unwrap_or_else(|| self.insert(now, first, class)))
+    }
+
+    /// A frame of the flow of this key is in the box, under this index.
+    pub fn entered(&mut self, key: &Key, flow: u32) {
+        if let Some(Flow { key: Key::First(..), books, .. }) = self.flows.get(flow as usize).and_then(Option::as_ref) {
+            self.crowd.waits(self.hasher.hash_one(key), &books.account);
+        }
+    }
+
+    /// Whether first frames wait in this flow's queue.
+    pub fn is_of_first(&self, flow: u32) -> bool {
+        self.get(flow).is_some_and(|flow| matches!(flow.key, Key::First(..)))
+    }
+
+    /// A flow of this key and class, which is neither [known](Self::known) nor [sharing](Self::sharing) nor [among
+    /// first frames](Self::among_first).
     pub fn add(&mut self, now: Time, key: Key, class: u16) -> (u32, Seen) {
         let key = match key {
             key if self.is_full_for(&key) => {
@@ -145,12 +185,16 @@ impl Flows {
             }
             key => key,
         };
+        self.insert(now, key, class)
+    }
+
+    fn insert(&mut self, now: Time, key: Key, class: u16) -> (u32, Seen) {
         match key {
             Key::Flow(..) => self.own += 1,
             Key::Shared(..) => self.shared += 1,
-            Key::NonFlow(_) => {}
+            Key::NonFlow(_) | Key::First(..) => {}
         }
-        let flow = Flow { key, class, seen: now, books: Books::new(Detail::Flow), stale: false };
+        let flow = Flow { key, class, seen: now, books: Books::new(Detail::Flow), stale: false, waits: None };
         let place = match self.free.pop() {
             Some(place) => {
                 self.flows[place as usize] = Some(flow);
@@ -162,6 +206,7 @@ impl Flows {
             }
         };
         self.index.insert(key, place);
+        self.count(place, Some((class, true)));
         (place, Seen::First)
     }
 
@@ -172,17 +217,39 @@ impl Flows {
         if flow.books.account.frames_in == 1 {
             self.once.pop(&place);
         }
-        Some((place, flow.see(now, class)))
+        let seen = flow.see(now, class);
+        self.count(place, Some((class, false)));
+        Some((place, seen))
     }
 
     /// A frame of this flow has gone.
     pub fn went(&mut self, flow: u32) {
-        if let Some(of) = self.get(flow)
-            && matches!(of.key, Key::Flow(..))
-            && of.books.account.frames_in == 1
-            && of.books.account.held() == 0
-        {
-            self.once.put(flow, ());
+        let Some(of) = self.get(flow) else { return };
+        let (key, frames, held) = (of.key, of.books.account.frames_in, of.books.account.held());
+        match key {
+            Key::Flow(..) if held == 0 => {
+                if frames == 1 {
+                    self.once.put(flow, ());
+                }
+                self.count(flow, None);
+            }
+            Key::First(class, _) => self.crowd.of(class).first -= 1,
+            _ => {}
+        }
+    }
+
+    /// Something of this flow is in the box, of this class, and the flow is of one frame; or nothing is.
+    fn count(&mut self, flow: u32, waits: Option<(u16, bool)>) {
+        let Some(of) = self.flows.get_mut(flow as usize).and_then(Option::as_mut) else { return };
+        if !matches!(of.key, Key::Flow(..)) || of.waits == waits {
+            return;
+        }
+        let before = std::mem::replace(&mut of.waits, waits);
+        for (of, more) in [(before, false), (waits, true)] {
+            let Some((class, once)) = of else { continue };
+            let waiting = self.crowd.of(class);
+            let count = if once { &mut waiting.once } else { &mut waiting.others };
+            *count = if more { *count + 1 } else { *count - 1 };
         }
     }
 
@@ -227,7 +294,7 @@ impl Flows {
             match gone.key {
                 Key::Flow(..) => self.own -= 1,
                 Key::Shared(..) => self.shared -= 1,
-                Key::NonFlow(_) => {}
+                Key::NonFlow(_) | Key::First(..) => {}
             }
             self.once.pop(&flow);
             self.index.remove(&gone.key);
@@ -275,6 +342,7 @@ pub(super) fn name(key: &Key) -> String {
         Key::Flow(_, flow) => flow.to_string(),
         Key::NonFlow(_) => "no flow".to_string(),
         Key::Shared(_, queue) => format!("further flows {queue}"),
+        Key::First(_, queue) => format!("first frames {queue}"),
     }
 }
 

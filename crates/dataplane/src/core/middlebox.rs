@@ -28,6 +28,9 @@ pub(super) const LINK: usize = 1;
 /// Flows that are looked at, at a time, for idle ones.
 const LOOKS: usize = 64;
 
+/// Why a first frame was dropped while those of flows of one frame are too many.
+const CROWD: &str = "first-frames";
+
 /// Why a frame was dropped that a box had when it ended.
 pub(crate) const STOPPED: &str = "stopped";
 
@@ -143,8 +146,8 @@ impl Middlebox {
         self.inside += 1;
         if full {
             self.drop_frame(frame, "box-full");
-        } else {
-            self.enter(now, frame);
+        } else if self.enter(now, frame) {
+            self.flows.entered(&key, flow);
         }
     }
 
@@ -162,7 +165,7 @@ impl Middlebox {
     /// The flow of this key and class, or the queue that it shares.
     fn find(&mut self, now: Time, key: Key, class: u16) -> (u32, Seen) {
         let known = self.flows.known(now, &key, class).or_else(|| self.flows.sharing(now, &key, class));
-        known.unwrap_or_else(|| {
+        known.or_else(|| self.flows.among_first(now, &key, class)).unwrap_or_else(|| {
             self.make_room(now, &key);
             self.flows.add(now, key, class)
         })
@@ -204,13 +207,14 @@ impl Middlebox {
         self.most.is_some_and(|most| self.inside >= room(most) && self.entrance.queued(flow) as usize >= room(most))
     }
 
-    /// The frame is queued, if its queue takes it.
-    fn enter(&mut self, now: Time, mut frame: Frame) {
+    /// The frame is queued, if its queue takes it; whether it does.
+    fn enter(&mut self, now: Time, mut frame: Frame) -> bool {
         self.read_congestion(&mut frame);
         let cost = self.estimate(&frame);
-        if let Err((reason, frame)) = self.entrance.enqueue(now, frame, cost) {
-            self.drop_frame(frame, reason);
-        }
+        let Err((reason, frame)) = self.entrance.enqueue(now, frame, cost) else { return true };
+        let reason = if self.flows.is_of_first(frame.flow) { CROWD } else { reason };
+        self.drop_frame(frame, reason);
+        false
     }
 
     /// Do all that is due until `now`.
@@ -239,6 +243,11 @@ impl Middlebox {
     pub fn next_event(&self) -> Option<Time> {
         let due = self.next_due().map(|(_, at)| at);
         [due, self.fragments.due()].into_iter().flatten().min()
+    }
+
+    /// Whether the link has a rate, rather than that of its port.
+    pub fn has_rate(&self) -> bool {
+        self.pace.rate().is_some()
     }
 
     /// Fragments that wait for the one that tells what they are of: they are in no account yet.

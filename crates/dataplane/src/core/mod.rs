@@ -7,6 +7,7 @@
 mod account;
 mod classify;
 mod cpu;
+mod crowd;
 mod flows;
 mod fragments;
 mod latency;
@@ -30,6 +31,7 @@ pub(crate) use middlebox::STOPPED;
 pub(crate) use queue::RESOURCES;
 pub use queue::{LinkBuffer, Overflow};
 pub use reload::ModuleState;
+pub(crate) use resources::OUTGOING;
 pub use setup::{NamedModule, Setup, SetupClass};
 pub use snapshot::{
     BufferSnapshot, ClassSnapshot, FlowSnapshot, HeavySnapshot, LateSnapshot, Latency, ModuleSnapshot, PortSnapshot,

@@ -10,8 +10,9 @@ use crate::support::{middlebox, us};
 /// 10^6 flows in a minute.
 const INTERVAL: Duration = Duration::from_micros(60);
 
-/// Of these packets: they are half of what the link carries.
-const FALSE_BYTES: usize = 400;
+/// Bytes of each flow: half of what the link carries, and twice that.
+const LIGHT: usize = 400;
+const HEAVY: usize = BYTES;
 
 const BYTES: usize = 1514;
 
@@ -102,10 +103,11 @@ fn put(middlebox: &mut Middlebox, now: Time, bytes: &[u8]) {
 }
 
 /// What an honest flow gets that was there before the flood, and one that comes when the table has long been full,
-/// both as parts of a fair share: of what the flood leaves of the link each has half.
-fn shares(scheduler: &str, packets_of_a_flow: u32) -> [f64; 2] {
+/// both as parts of a fair share: each has half of what the flood leaves of the link, or of half the link if it leaves
+/// less.
+fn shares(scheduler: &str, bytes_of_a_flow: usize, packets_of_a_flow: u32) -> [f64; 2] {
     let mut middlebox = middlebox(&CONFIG.replace("SCHEDULER", scheduler));
-    let false_bytes = FALSE_BYTES / packets_of_a_flow as usize;
+    let false_bytes = bytes_of_a_flow / packets_of_a_flow as usize;
     let mut honest = vec![Honest::new(0, us(0))];
     let (mut falsehoods, mut second) = (1000, std::collections::VecDeque::new());
     let (begin, newcomer, measured, end) = (us(200_000), us(400_000), us(1_000_000), us(2_200_000));
@@ -131,8 +133,8 @@ fn shares(scheduler: &str, packets_of_a_flow: u32) -> [f64; 2] {
         middlebox.advance(now);
         take_out(now, &mut middlebox, &mut honest);
     }
-    let flood = FALSE_BYTES as f64 * 8e9 / INTERVAL.as_nanos() as f64;
-    let fair = (LINK - flood) / 2.0;
+    let flood = bytes_of_a_flow as f64 * 8e9 / INTERVAL.as_nanos() as f64;
+    let fair = (LINK - flood).max(LINK / 2.0) / 2.0;
     [0, 1].map(|k| (honest[k].delivered - before[k]) as f64 * 8.0 / (end - measured).as_nanos() as f64 * 1e9 / fair)
 }
 
@@ -149,7 +151,16 @@ fn take_out(now: Time, middlebox: &mut Middlebox, honest: &mut [Honest]) {
 #[test]
 fn under_a_flood_of_flows_of_one_packet_a_newcomer_has_half_of_its_share_and_who_was_there_nine_tenths() {
     for scheduler in FAIR {
-        let [established, newcomer] = shares(scheduler, 1);
+        let [established, newcomer] = shares(scheduler, LIGHT, 1);
+        assert!(established >= 0.9 && newcomer >= 0.5, "{scheduler}: {established:.2} {newcomer:.2}");
+    }
+}
+
+/// Flows of one frame together have no more than the flows of more of them.
+#[test]
+fn under_a_flood_that_alone_would_fill_the_link_twice_both_have_as_much_of_half_the_link() {
+    for scheduler in FAIR {
+        let [established, newcomer] = shares(scheduler, HEAVY, 1);
         assert!(established >= 0.9 && newcomer >= 0.5, "{scheduler}: {established:.2} {newcomer:.2}");
     }
 }
@@ -158,7 +169,7 @@ fn under_a_flood_of_flows_of_one_packet_a_newcomer_has_half_of_its_share_and_who
 #[test]
 fn the_same_holds_for_flows_of_two_packets() {
     for scheduler in FAIR {
-        let [established, newcomer] = shares(scheduler, 2);
+        let [established, newcomer] = shares(scheduler, LIGHT, 2);
         assert!(established >= 0.9 && newcomer >= 0.5, "{scheduler}: {established:.2} {newcomer:.2}");
     }
 }

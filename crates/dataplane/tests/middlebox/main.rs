@@ -78,7 +78,7 @@ fn flows_that_fill_the_box_leave_room_to_others() {
 fn with_flows(most: u32, flows: u16) -> Middlebox {
     let idle = format!("[flows]\nmost = {most}\nidle = \"1 s\"\n[link]");
     let mut middlebox = middlebox(&TWO_CLASSES.replace("[link]", &idle));
-    (0..2 * flows).for_each(|k| put(&mut middlebox, us(0), &udp(1000 + k % flows, 80)));
+    (0..2 * flows).for_each(|k| put(&mut middlebox, us(0), &udp(1000 + k / 2, 80)));
     (0..=400).for_each(|k| middlebox.advance(us(1000 * k)));
     assert_eq!((middlebox.held(), kept(&middlebox)), (0, u64::from(flows)));
     out(&mut middlebox);
@@ -114,10 +114,13 @@ fn a_new_flow_takes_the_place_of_an_idle_one_where_all_are_taken() {
         assert_eq!(overflowed(&middlebox), u64::from(before));
         let shared = kept(&middlebox) - 256;
         assert!(shared <= u64::from(before) && (before == 0 || shared > 1), "{shared}");
-        let now = us(1_000_000);
         (500..=1000).for_each(|ms| middlebox.advance(us(1000 * ms)));
         assert_eq!(middlebox.held(), 0);
-        (0..256).for_each(|flow| put(&mut middlebox, now, &udp(8000 + flow, 80)));
+        for flow in 0..256 {
+            let now = us(1_000_000 + 1000 * u64::from(flow));
+            put(&mut middlebox, now, &udp(8000 + flow, 80));
+            middlebox.advance(now);
+        }
         // Each looks at 64, and the queues that were shared are among them.
         let more = overflowed(&middlebox) - u64::from(before);
         assert!(more <= 16, "{more} {shared}");
