@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out/demo
 FUZZ_SECONDS ?= 600
 
-.PHONY: demo test documents book search soak bench throughput ns2 reproduce pages falsify lab fuzz fuzz-merge rust
+.PHONY: demo test documents book search soak bench budget throughput ns2 reproduce pages falsify lab fuzz fuzz-merge rust
 
 demo: rust
 	$(CARGO) run --release --locked --quiet -- run scenarios/demo.toml --out $(OUT)
@@ -50,6 +50,12 @@ soak:
 bench:
 	$(CARGO) run --release --locked -p dovetail-bench
 	$(CARGO) run --release --locked -p dovetail-bench -- --calls
+
+# Instructions and misses per packet of every discipline, against crates/bench/budgets.txt. Ten minutes.
+budget:
+	@command -v valgrind >/dev/null || { echo "missing: valgrind (Debian package valgrind)"; exit 1; }
+	$(CARGO) build --release --locked -p dovetail-bench
+	target/release/budget
 
 # Frames per second of the live box beside the kernel's router, and what each step costs. Needs root, and two
 # processors with nothing else to do.

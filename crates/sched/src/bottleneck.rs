@@ -143,8 +143,6 @@ impl<const M: usize> Discipline<M> for Bottleneck<M> {
     type Flow = SfqFlow;
     type Stamp = ();
 
-    fn stamp(&mut self, _now: Time) {}
-
     fn arrived<P>(&mut self, now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         self.sfq.arrived(now, flow, slot, queues);
     }

@@ -204,8 +204,6 @@ impl<const M: usize> Discipline<M> for Cbcs {
     type Flow = Credit;
     type Stamp = ();
 
-    fn stamp(&mut self, _now: Time) {}
-
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Credit, ()>) {
         let time = total(&queues.slot(slot).cost);
         let record = queues.flow_mut(flow);

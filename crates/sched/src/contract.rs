@@ -19,6 +19,7 @@ impl FlowId {
     }
 
     /// Dense index from 0 in the order of set-up, for tables beside the scheduler.
+    #[inline]
     pub fn index(self) -> usize {
         self.index as usize
     }
@@ -151,6 +152,7 @@ impl<const M: usize> Ticket<M> {
 
     /// How far a packet is of which this is reported: grows along the pipeline, 0 is handed out, and left unfinished is
     /// beyond all.
+    #[inline]
     pub(crate) fn stage(resource: usize, event: Progress) -> u32 {
         let before = u32::try_from(resource).unwrap_or(u32::MAX).saturating_mul(2);
         match event {
@@ -166,11 +168,13 @@ impl<const M: usize> Ticket<M> {
     }
 
     /// The packet's flow.
+    #[inline]
     pub fn flow(&self) -> FlowId {
         self.flow
     }
 
     /// What the flow is charged for the packet: estimates, replaced by measurements as they come in.
+    #[inline]
     pub fn charged(&self) -> ResourceVec<M> {
         self.charged
     }

@@ -48,6 +48,7 @@
 //! * `dovetail` is the largest delta that can be written: some 584 years.
 //! * A packet that needs no time at all counts as one nanosecond.
 
+use alloc::boxed::Box;
 use alloc::format;
 use core::ops::Range;
 
@@ -59,7 +60,7 @@ use crate::flow_tags::StartTags;
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::charges;
 use crate::per_flow::{Choice, Discipline};
-use crate::queues::{IndexedHeap, Queues};
+use crate::queues::{Queues, TagTournament, Tournament};
 use crate::spec::{Spec, SpecError};
 use crate::tag::{TICK_BITS, Tag};
 pub use crate::window::Window;
@@ -112,15 +113,37 @@ const TICKET_SHIFT: u32 = TICK_BITS - 12;
 
 /// One for each resource, in ticks.
 type Ticks<const M: usize> = [u128; M];
-type FlowQueues<const M: usize, P> = Queues<M, P, Tags<M>, [Tag; M]>;
+type FlowQueues<const M: usize, P> = Queues<M, P, Tags, Floors<M>>;
 
-/// A flow's tags on every resource; in memoryless mode only the first ones are used.
+/// V at a packet's arrival, with `newcomers=free`.
 #[derive(Clone, Copy, Debug)]
-pub struct Tags<const M: usize>([StartTags; M]);
+pub struct Floors<const M: usize>([Tag; M]);
 
-impl<const M: usize> Default for Tags<M> {
+impl<const M: usize> Default for Floors<M> {
     fn default() -> Self {
-        Self([StartTags::default(); M])
+        Self([Tag::default(); M])
+    }
+}
+
+/// A flow's tags on one resource.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    tags: StartTags,
+    /// The first waiting packet starts no earlier, as of its arrival.
+    floor: Tag,
+}
+
+/// A flow's tags: on the first resource, or the only ones in memoryless mode, and apart on each resource behind it.
+#[derive(Clone, Debug, Default)]
+pub struct Tags {
+    first: Place,
+    others: Box<[Place]>,
+}
+
+impl Tags {
+    /// The first so many of them.
+    fn places(&mut self, width: usize) -> impl Iterator<Item = &mut Place> {
+        core::iter::once(&mut self.first).chain(&mut self.others).take(width)
     }
 }
 
@@ -132,8 +155,9 @@ pub struct Drfq<const M: usize> {
     newcomers: Newcomers,
     inside: Inside,
     virtual_time: Ticks<M>,
-    /// Backlogged flows by the tags of their first packets, sorted descending.
-    heads: IndexedHeap<Ticks<M>>,
+    /// Backlogged flows by the tags of their first packets: memoryless, and else sorted descending.
+    heads: TagTournament,
+    heads_by_all: Tournament<Ticks<M>>,
 }
 
 impl<const M: usize> Drfq<M> {
@@ -144,7 +168,8 @@ impl<const M: usize> Drfq<M> {
             newcomers,
             inside: Inside::new(window),
             virtual_time: [0; M],
-            heads: IndexedHeap::default(),
+            heads: TagTournament::default(),
+            heads_by_all: Tournament::default(),
         }
     }
 
@@ -188,21 +213,42 @@ impl<const M: usize> Drfq<M> {
 
     /// Compute the tags of the flow's first waiting packet and put it among the heads.
     fn place_head<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
-        let Some((stamp, cost)) = queues.head(flow).map(|s| (s.stamp, s.cost)) else {
-            self.heads.remove(flow);
-            return;
-        };
+        let Some(charge) = queues.head(flow).map(|head| self.charge(&head.cost)) else { return self.leave(flow) };
+        if self.newcomers == Newcomers::Free {
+            let Floors(floors) = queues.stamp(queues.flow(flow).head);
+            let places = queues.flow_mut(flow).state.places(self.width());
+            places.zip(floors).for_each(|(place, floor)| place.floor = floor);
+        }
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        let tags = &mut record.state.0;
-        let least = self.remembered(&tags.each_ref().map(StartTags::finish));
-        let charge = self.charge(&cost);
-        let mut key = [0; M];
-        for j in 0..self.width() {
-            tags[j].tag_head(stamp[j].ticks().max(least), charge[j], self.newcomers);
-            key[j] = tags[j].head(weight);
+        if self.delta.is_none() {
+            let Place { tags, floor } = &mut record.state.first;
+            tags.tag_head(floor.ticks(), charge[0], self.newcomers);
+            return self.heads.set(flow, tags.head(weight));
         }
-        self.heads.set(flow, descending(key));
+        let mut key = [0; M];
+        record.state.places(M).zip(&mut key).for_each(|(place, key)| *key = place.tags.finish());
+        let least = self.remembered(&key);
+        for ((Place { tags, floor }, key), charge) in record.state.places(M).zip(&mut key).zip(charge) {
+            tags.tag_head(floor.ticks().max(least), charge, self.newcomers);
+            *key = tags.head(weight);
+        }
+        self.heads_by_all.set(flow, descending(key));
+    }
+
+    /// The flow has no packets, or none any more.
+    fn leave(&mut self, flow: u32) {
+        self.heads.remove(flow);
+        self.heads_by_all.remove(flow);
+    }
+
+    /// The flow whose head is the first, and how many flows have heads.
+    #[inline]
+    fn first(&self) -> Option<(u32, usize)> {
+        match self.delta {
+            None => self.heads.peek().map(|(_, flow)| (flow, self.heads.len())),
+            Some(_) => self.heads_by_all.peek().map(|(_, flow)| (flow, self.heads_by_all.len())),
+        }
     }
 
     /// What a packet adds to a flow's tags, in nanoseconds, from its processing times.
@@ -240,31 +286,33 @@ fn unwrapped(noted: u64, near: u128) -> u128 {
 }
 
 impl<const M: usize> Discipline<M> for Drfq<M> {
-    type Flow = Tags<M>;
+    type Flow = Tags;
     /// The packet's tags are no less than these.
-    type Stamp = [Tag; M];
+    type Stamp = Floors<M>;
 
-    fn stamp(&mut self, _now: Time) -> [Tag; M] {
-        self.virtual_time.map(Tag::at)
+    fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
+        queues.flow_mut(flow).state.others = (1..self.width()).map(|_| Place::default()).collect();
     }
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
-        let first = queues.flow(flow).head == slot;
-        if self.newcomers == Newcomers::Pay {
-            let record = queues.flow(flow);
-            let floors = |j: usize| record.state.0[j].floor(self.virtual_time[j], record.weight());
+        if self.newcomers == Newcomers::Free {
+            *queues.stamp_mut(slot) = Floors(self.virtual_time.map(Tag::at));
+        }
+        let record = queues.flow_mut(flow);
+        if record.head != slot {
             // Behind another packet, V is where the deposit is, not where the packet before ends.
-            let stamp = core::array::from_fn(|j| if first { Tag::at(floors(j)) } else { Tag::default() });
-            *queues.stamp_mut(slot) = stamp;
+            return;
         }
-        if first {
-            self.place_head(flow, queues);
+        let weight = record.weight();
+        for (Place { tags, floor }, now) in record.state.places(self.width()).zip(self.virtual_time) {
+            *floor = Tag::at(tags.floor(now, weight));
         }
+        self.place_head(flow, queues);
     }
 
     fn choose<P>(&mut self, _now: Time, _queues: &mut FlowQueues<M, P>) -> Choice {
-        match self.heads.peek() {
-            Some((_, flow)) if self.inside.has_room(self.heads.len()) => Choice::Flow(flow),
+        match self.first() {
+            Some((flow, heads)) if self.inside.has_room(heads) => Choice::Flow(flow),
             _ => Choice::AwaitProgress,
         }
     }
@@ -280,14 +328,15 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         let charge = self.charge(cost);
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        let mut tags = [0; M];
-        for j in 0..self.width() {
-            tags[j] = record.state.0[j].serve_head(charge[j], weight);
+        let mut served = [0; M];
+        for ((Place { tags, floor }, tag), charge) in record.state.places(self.width()).zip(&mut served).zip(charge) {
+            *tag = tags.serve_head(charge, weight);
+            *floor = Tag::default();
         }
         let resources = if self.newcomers == Newcomers::Pay { 0..self.width() } else { 0..1 };
-        self.advance_virtual_time(&tags, resources);
+        self.advance_virtual_time(&served, resources);
         self.place_head(flow, queues);
-        (tags.map(|t| (t >> TICKET_SHIFT) as u64), 0)
+        (served.map(|t| (t >> TICKET_SHIFT) as u64), 0)
     }
 
     fn progressed(&mut self, _now: Time, ticket: &Ticket<M>, resource: usize, event: Progress) {
@@ -306,27 +355,30 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         queues: &mut FlowQueues<M, P>,
     ) {
         let (before, after) = (self.charge(before), self.charge(after));
+        if before == after {
+            return;
+        }
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        for j in 0..self.width() {
-            record.state.0[j].correct(after[j] - before[j], weight);
-        }
+        let more = after.into_iter().zip(before).map(|(after, before)| after - before);
+        record.state.places(self.width()).zip(more).for_each(|(place, more)| place.tags.correct(more, weight));
         self.place_head(flow, queues);
     }
 
     fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow_mut(flow);
-        let (weight, head) = (record.weight(), record.head);
+        let weight = record.weight();
         if record.packets > 0 && weight != old && self.newcomers == Newcomers::Pay {
-            let tags = record.state.0.iter_mut().zip(self.virtual_time);
-            tags.for_each(|(tags, now)| tags.reweigh(now, old, weight));
-            *queues.stamp_mut(head) = [Tag::default(); M];
+            for (Place { tags, floor }, now) in record.state.places(self.width()).zip(self.virtual_time) {
+                tags.reweigh(now, old, weight);
+                *floor = Tag::default();
+            }
         }
         self.place_head(flow, queues);
     }
 
     fn removed<P>(&mut self, flow: u32, _queues: &mut FlowQueues<M, P>) {
-        self.heads.remove(flow);
+        self.leave(flow);
     }
 
     fn set<P>(&mut self, parameter: &str, value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {

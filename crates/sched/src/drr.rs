@@ -146,8 +146,6 @@ impl<const M: usize> Discipline<M> for Drr {
         config.weights()[self.resource]
     }
 
-    fn stamp(&mut self, _now: Time) {}
-
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Deficit, ()>) {
         if queues.flow(flow).head == slot {
             self.turns.join(flow, &mut queues.flow_mut(flow).state);

@@ -60,8 +60,6 @@ impl<const M: usize> Discipline<M> for Fifo {
     type Flow = ();
     type Stamp = ();
 
-    fn stamp(&mut self, _now: Time) {}
-
     fn arrived<P>(&mut self, _now: Time, flow: u32, _slot: u32, queues: &mut Queues<M, P, (), ()>) {
         self.order.push_back(queues.id(flow), ());
     }

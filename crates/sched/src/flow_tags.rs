@@ -52,17 +52,20 @@ pub struct StartTags {
 
 impl StartTags {
     /// The least U of a packet that comes at this virtual time and finds none waiting.
+    #[inline]
     pub fn floor(&self, virtual_time: u128, weight: Weight) -> u128 {
         let left = self.served_at.ticks().saturating_sub(self.finish.ticks());
         virtual_time.saturating_sub(left.min(Tag::default().moved(self.deposit, weight).ticks()))
     }
 
     /// F of the last packet served, in ticks.
+    #[inline]
     pub fn finish(&self) -> u128 {
         self.finish.ticks()
     }
 
     /// Tag the first waiting packet anew: U is no less than `floor`, in ticks.
+    #[inline]
     pub fn tag_head(&mut self, floor: u128, nanos: i64, newcomers: Newcomers) {
         self.start = self.finish.at_least(floor);
         if newcomers == Newcomers::Pay {
@@ -71,11 +74,13 @@ impl StartTags {
     }
 
     /// T of the first waiting packet, in ticks.
+    #[inline]
     pub fn head(&self, weight: Weight) -> u128 {
         self.start.moved(self.deposit, weight).ticks()
     }
 
     /// The first waiting packet is served; its T.
+    #[inline]
     pub fn serve_head(&mut self, nanos: i64, weight: Weight) -> u128 {
         let at = self.head(weight);
         (self.served_at, self.finish) = (Tag::at(at), self.start.moved(nanos, weight));
@@ -90,6 +95,7 @@ impl StartTags {
     }
 
     /// A packet that was served took so much more, or less.
+    #[inline]
     pub fn correct(&mut self, more: i64, weight: Weight) {
         self.finish = self.finish.moved(more, weight);
     }

@@ -84,7 +84,7 @@ impl<const M: usize> Gate<M> {
     }
 
     /// Whether the packet is nothing to the discipline within.
-    fn passes<P>(&self, slot: &Slot<M, P, ()>) -> bool {
+    fn passes<P>(&self, slot: &Slot<M, P>) -> bool {
         self.next_resource == 1 && slot.needs_no_processing()
     }
 
@@ -132,8 +132,6 @@ impl<const M: usize> Gate<M> {
 impl<const M: usize> Discipline<M> for Gate<M> {
     type Flow = Window;
     type Stamp = ();
-
-    fn stamp(&mut self, _now: Time) {}
 
     fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         let id = self.inner.add_flow(queues.weights(flow));

@@ -356,8 +356,6 @@ impl<const M: usize> Discipline<M> for Gmr3 {
     type Flow = Standing;
     type Stamp = ();
 
-    fn stamp(&mut self, _now: Time) {}
-
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Standing, ()>) {
         let record = queues.flow_mut(flow);
         if record.head != slot {

@@ -62,7 +62,7 @@ use crate::charge::{self, Charge};
 use crate::flow_tags::FinishTags;
 use crate::gain::{Gain, Strategy};
 use crate::per_flow::{Choice, Discipline};
-use crate::queues::{IndexedHeap, Queues};
+use crate::queues::{Queues, TagTournament};
 use crate::spec::{Spec, SpecError, choice};
 use crate::tag::{TICK_BITS, Tag};
 
@@ -151,8 +151,8 @@ pub struct Pcfq {
     /// The largest finish tag of any packet served.
     latest_finish: u128,
     /// Flows with waiting packets by the finish tags of the first, and by the start tags with `clock=tags`.
-    heads: IndexedHeap<u128>,
-    starts: IndexedHeap<u128>,
+    heads: TagTournament,
+    starts: TagTournament,
 }
 
 impl Pcfq {
@@ -166,8 +166,8 @@ impl Pcfq {
             rest: 0,
             settled: Time::ZERO,
             latest_finish: 0,
-            heads: IndexedHeap::default(),
-            starts: IndexedHeap::default(),
+            heads: TagTournament::default(),
+            starts: TagTournament::default(),
         }
     }
 
@@ -202,14 +202,15 @@ impl Pcfq {
 
     /// Tag the flow's first waiting packet and put it among the heads.
     fn place_head<const M: usize, P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
-        let Some((cost, stamp)) = queues.head(flow).map(|s| (s.cost, s.stamp)) else {
+        let Some(cost) = queues.head(flow).map(|s| s.cost) else {
             self.heads.remove(flow);
             self.starts.remove(flow);
             return self.keep_up();
         };
+        let floor = (self.clock == Clock::Paper).then(|| queues.stamp(queues.flow(flow).head));
         let Composite { tags, weights } = &mut queues.flow_mut(flow).state;
-        if self.clock == Clock::Paper {
-            tags.set_floor(stamp);
+        if let Some(floor) = floor {
+            tags.set_floor(floor);
         }
         tags.tag_head(cost.0, *weights);
         self.heads.set(flow, tags.head());
@@ -222,18 +223,17 @@ impl Pcfq {
 
 impl<const M: usize> Discipline<M> for Pcfq {
     type Flow = Composite<M>;
-    /// V at the packet's arrival.
+    /// V at the packet's arrival, with `clock=paper`.
     type Stamp = Tag;
 
     fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         queues.flow_mut(flow).state.weights = queues.weights(flow).weights();
     }
 
-    fn stamp(&mut self, _now: Time) -> Tag {
-        Tag::at(self.virtual_time)
-    }
-
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
+        if self.clock == Clock::Paper {
+            *queues.stamp_mut(slot) = Tag::at(self.virtual_time);
+        }
         if queues.flow(flow).head != slot {
             return;
         }

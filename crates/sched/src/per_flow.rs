@@ -25,8 +25,8 @@ pub enum Choice {
 pub trait Discipline<const M: usize>: Sized + Send {
     /// Kept with every flow.
     type Flow: Default + Send;
-    /// Kept with every waiting packet.
-    type Stamp: Copy + Send;
+    /// What the discipline may note of every waiting packet.
+    type Stamp: Copy + Default + Send;
 
     /// The one weight that the discipline gives a flow. A discipline of a single resource takes the weight there.
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
@@ -35,9 +35,6 @@ pub trait Discipline<const M: usize>: Sized + Send {
 
     /// The flow at this index has been set up.
     fn added<P>(&mut self, _flow: u32, _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>) {}
-
-    /// The stamp of a packet that arrives now.
-    fn stamp(&mut self, now: Time) -> Self::Stamp;
 
     /// A packet has joined the flow's queue at `slot`. Settled before.
     fn arrived<P>(&mut self, now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Self::Flow, Self::Stamp>);
@@ -202,8 +199,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         packet.cost.0 = packet.cost.0.map(|time| time.min(LONGEST_TIME));
         let flow = packet.flow.index;
         self.discipline.settle(now, &mut self.queues);
-        let stamp = self.discipline.stamp(now);
-        let slot = self.queues.push(packet, stamp);
+        let slot = self.queues.push(packet);
         self.discipline.arrived(now, flow, slot, &mut self.queues);
         Ok(())
     }

@@ -39,7 +39,7 @@ use crate::contract::FlowConfig;
 use crate::flow_tags::FinishTags;
 use crate::one_resource::{RESOURCE, resource};
 use crate::per_flow::{Choice, Discipline};
-use crate::queues::{IndexedHeap, Queues};
+use crate::queues::{Queues, TagTournament};
 use crate::spec::{Spec, SpecError};
 use crate::tag::Tag;
 
@@ -76,13 +76,13 @@ pub struct Scfq {
     charge: Charge,
     virtual_time: u128,
     /// Backlogged flows by the finish tags of their first packets.
-    heads: IndexedHeap<u128>,
+    heads: TagTournament,
 }
 
 impl Scfq {
     /// Of this resource, charging so.
     pub fn new(resource: usize, charge: Charge) -> Self {
-        Self { resource, charge, virtual_time: 0, heads: IndexedHeap::default() }
+        Self { resource, charge, virtual_time: 0, heads: TagTournament::default() }
     }
 
     pub(crate) fn from_spec<const M: usize>(spec: &Spec) -> Result<Self, SpecError> {
@@ -109,8 +109,6 @@ impl<const M: usize> Discipline<M> for Scfq {
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
         config.weights()[self.resource]
     }
-
-    fn stamp(&mut self, _now: Time) {}
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         // Behind a packet that is not served yet, F of the one before is at least v anyway.
@@ -146,12 +144,13 @@ impl<const M: usize> Discipline<M> for Scfq {
         after: &ResourceVec<M>,
         queues: &mut FlowQueues<M, P>,
     ) {
-        if self.charge == Charge::Estimated {
+        let [was, is] = [before, after].map(|cost| cost[self.resource]);
+        if self.charge == Charge::Estimated || was == is {
             return;
         }
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        record.state.correct([before[self.resource]], [after[self.resource]], [weight]);
+        record.state.correct([was], [is], [weight]);
         self.place_head(flow, queues);
     }
 

@@ -49,7 +49,7 @@ use crate::flow_tags::StartTags;
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::{RESOURCE, charged, resource};
 use crate::per_flow::{Choice, Discipline};
-use crate::queues::{IndexedHeap, Queues};
+use crate::queues::{Queues, TagTournament};
 use crate::spec::{Spec, SpecError};
 use crate::steps;
 use crate::tag::Tag;
@@ -106,9 +106,9 @@ pub struct Sfq {
     /// Packets handed out that have not finished on the resource.
     in_service: u32,
     /// Backlogged flows by the tags of their first packets. Not empty while `untagged` is not.
-    heads: IndexedHeap<u128>,
+    heads: TagTournament,
     /// Backlogged flows that have no tags yet since the resource changed, by their tags before.
-    untagged: IndexedHeap<u128>,
+    untagged: TagTournament,
     /// How often the resource has changed.
     epoch: u64,
 }
@@ -123,8 +123,8 @@ impl Sfq {
             virtual_time: 0,
             latest_finish: 0,
             in_service: 0,
-            heads: IndexedHeap::default(),
-            untagged: IndexedHeap::default(),
+            heads: TagTournament::default(),
+            untagged: TagTournament::default(),
             epoch: 0,
         }
     }
@@ -200,8 +200,6 @@ impl<const M: usize> Discipline<M> for Sfq {
         config.weights()[self.resource]
     }
 
-    fn stamp(&mut self, _now: Time) {}
-
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         if queues.flow(flow).head == slot {
             if self.heads.is_empty() && self.in_service == 0 {
@@ -259,6 +257,9 @@ impl<const M: usize> Discipline<M> for Sfq {
             return;
         }
         let more = charged(after[self.resource]) - charged(before[self.resource]);
+        if more == 0 && self.is_tagged() {
+            return;
+        }
         let (state, weight) = self.state(flow, queues);
         state.tags.correct(more, weight);
         let finish = state.tags.finish();

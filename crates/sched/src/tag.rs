@@ -26,23 +26,27 @@ pub struct Tag {
 
 impl Tag {
     /// At this tick, at most the last one of 2^96.
+    #[inline]
     pub fn at(ticks: u128) -> Self {
         Self::default().at_tick(ticks)
     }
 
     /// At this tick, with the same part of a tick.
+    #[inline]
     pub fn at_tick(self, ticks: u128) -> Self {
         let ticks = ticks.min(LAST);
         Self { high: (ticks >> 32) as u64, low: ticks as u32, part: self.part }
     }
 
     /// Whole ticks: below 2^96.
+    #[inline]
     pub fn ticks(self) -> u128 {
         u128::from(self.high) << 32 | u128::from(self.low)
     }
 
     /// Moved by `nanos / weight`, which may be negative; `nanos` is less than 2^62 either way.
     #[must_use]
+    #[inline]
     pub fn moved(self, nanos: i64, weight: Weight) -> Self {
         let (ticks, part) = virtual_time(nanos, weight, self.part);
         Self { part, ..self }.at_tick(self.ticks().saturating_add_signed(ticks))
@@ -50,6 +54,7 @@ impl Tag {
 
     /// No earlier than `ticks`.
     #[must_use]
+    #[inline]
     pub fn at_least(self, ticks: u128) -> Self {
         if self.ticks() < ticks { Self::at(ticks) } else { self }
     }
@@ -57,11 +62,19 @@ impl Tag {
 
 /// `nanos / weight` and `part` of a tick: whole ticks, and the part of a tick that is left, in thousandths of the
 /// weight. `nanos` is less than 2^62 either way.
+#[inline]
 pub fn virtual_time(nanos: i64, weight: Weight, part: u32) -> (i128, u32) {
-    let milli = i64::from(weight.as_milli());
-    let part = i64::from(part).min(milli - 1);
-    match nanos.checked_mul(PER_NANO).and_then(|n| n.checked_add(part)) {
-        Some(n) => (i128::from(n.div_euclid(milli)), n.rem_euclid(milli) as u32),
+    if weight == Weight::ONE && part < weight.as_milli() {
+        // What is left stays.
+        return (i128::from(nanos) << TICK_BITS, part);
+    }
+    divided(nanos, weight.as_milli(), part)
+}
+
+fn divided(nanos: i64, milli: u32, part: u32) -> (i128, u32) {
+    let part = part.min(milli - 1);
+    match u64::try_from(nanos).ok().and_then(|nanos| nanos.checked_mul(PER_NANO as u64)?.checked_add(part.into())) {
+        Some(n) => (i128::from(n / u64::from(milli)), (n % u64::from(milli)) as u32),
         None => {
             let (n, milli) = (i128::from(nanos) * i128::from(PER_NANO) + i128::from(part), i128::from(milli));
             (n.div_euclid(milli), n.rem_euclid(milli) as u32)
@@ -93,6 +106,17 @@ mod tests {
             assert_eq!(tag.ticks(), 5 + ticks as u128, "{nanos} ns by {milli}/1000");
             (0..1_000_000).for_each(|_| tag = tag.moved(-nanos, weight(milli)));
             assert_eq!(tag.ticks(), 5, "back by {nanos} ns by {milli}/1000");
+        }
+    }
+
+    #[test]
+    fn a_weight_of_one_is_no_exception() {
+        let both = |nanos, part| [virtual_time(nanos, Weight::ONE, part), divided(nanos, 1000, part)];
+        for nanos in [0, 1, -1, 999, -1_000_000_007, 1 << 40, -(1 << 40), (1 << 62) - 1, 1 - (1 << 62)] {
+            for part in [0, 1, 500, 999, 1000, 77_777] {
+                let [short, long] = both(nanos, part);
+                assert_eq!(short, long, "{nanos} ns and {part}");
+            }
         }
     }
 

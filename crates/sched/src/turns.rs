@@ -30,17 +30,20 @@ pub struct Account {
 
 impl Account {
     /// Ticks for so many nanoseconds, and the part of a tick that is left.
+    #[inline]
     pub fn ticks_of(&self, nanos: i64, weight: Weight) -> i128 {
         virtual_time(nanos, weight, self.part).0
     }
 
     /// A packet, or a correction, takes so many nanoseconds.
+    #[inline]
     pub fn pay(&mut self, nanos: i64, weight: Weight) {
         let (ticks, part) = virtual_time(nanos, weight, self.part);
         self.part = part;
         self.spend(ticks);
     }
 
+    #[inline]
     fn spend(&mut self, ticks: i128) {
         self.set_spent(self.spent().wrapping_add(ticks));
     }
@@ -55,10 +58,12 @@ impl Account {
         self.set_spent(rescaled(self.spent().saturating_neg(), old, new).saturating_neg());
     }
 
+    #[inline]
     fn spent(&self) -> i128 {
         (i128::from(self.spent[0] as i64) << 64) | i128::from(self.spent[1])
     }
 
+    #[inline]
     fn set_spent(&mut self, ticks: i128) {
         self.spent = [(ticks >> 64) as u64, ticks as u64];
     }
@@ -93,21 +98,25 @@ pub(crate) struct Turns {
 
 impl Turns {
     /// The flow that has its turn, or the next one.
+    #[inline]
     pub fn first(&self) -> Option<u32> {
         self.list.first()
     }
 
     /// Whether no flow is backlogged.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
     /// Whether the flow's turn is under way.
+    #[inline]
     pub fn in_turn(&self, flow: u32) -> bool {
         self.under_way && self.first() == Some(flow)
     }
 
     /// A flow joins the end of the list, with nothing but what it owes.
+    #[inline]
     pub fn join(&mut self, flow: u32, account: &mut Account) {
         account.set_spent(self.granted.wrapping_add(account.spent().max(0)));
         account.due = self.round.wrapping_add(1);
@@ -115,6 +124,7 @@ impl Turns {
     }
 
     /// A flow leaves the list and loses its credit.
+    #[inline]
     pub fn leave(&mut self, flow: u32, account: &mut Account) {
         account.set_spent(self.credit(account).min(0).saturating_neg());
         self.under_way &= self.first() != Some(flow);
@@ -122,6 +132,7 @@ impl Turns {
     }
 
     /// The credit of a flow in the list, as of its last turn, in ticks.
+    #[inline]
     pub fn credit(&self, account: &Account) -> i128 {
         let to_come = if account.due == self.round { self.quantum } else { 0 };
         self.granted.wrapping_sub(to_come).wrapping_sub(account.spent())
@@ -135,6 +146,7 @@ impl Turns {
 
     /// The first flow's turn begins, if it has not, and with the first turn a round with this quantum; returns whether
     /// a round begins.
+    #[inline]
     pub fn begin(&mut self, account: &mut Account, quantum: i128) -> bool {
         if self.under_way {
             return false;
@@ -152,6 +164,7 @@ impl Turns {
     }
 
     /// The first flow's turn is over.
+    #[inline]
     pub fn pass(&mut self) {
         self.under_way = false;
         if let Some(flow) = self.first() {

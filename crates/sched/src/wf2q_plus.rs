@@ -56,7 +56,7 @@ use crate::contract::FlowConfig;
 use crate::newcomers::{self, Newcomers, Newest};
 use crate::one_resource::{FluidClock, RESOURCE, charged, most_events, resource};
 use crate::per_flow::{Choice, Discipline};
-use crate::queues::{Queues, TagHeap};
+use crate::queues::{Queues, TagHeap, TagTournament};
 use crate::spec::{Spec, SpecError};
 use crate::steps;
 use crate::tag::Tag;
@@ -120,7 +120,7 @@ pub struct Wf2qPlus {
     /// Backlogged flows whose first packets start after V (or did when last looked at), by start tag.
     early: TagHeap,
     /// Backlogged flows whose first packets may start, by finish tag.
-    eligible: TagHeap,
+    eligible: TagTournament,
     /// For tests: a call looks at so many flows that may start from then on.
     events: Option<usize>,
 }
@@ -136,7 +136,7 @@ impl Wf2qPlus {
             pending: 0,
             settled: Time::ZERO,
             early: TagHeap::default(),
-            eligible: TagHeap::default(),
+            eligible: TagTournament::default(),
             events: None,
         }
     }
@@ -211,8 +211,6 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
     fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         queues.flow_mut(flow).state.is_new = self.newest.is_new(queues.packets());
     }
-
-    fn stamp(&mut self, _now: Time) {}
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         if queues.flow(flow).head != slot {

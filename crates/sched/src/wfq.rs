@@ -52,7 +52,7 @@ use crate::contract::FlowConfig;
 use crate::newcomers::{self, Newcomers, Newest};
 use crate::one_resource::{FluidClock, RESOURCE, charged, resource};
 use crate::per_flow::{Choice, Discipline};
-use crate::queues::{NIL, Queues, TagHeap};
+use crate::queues::{NIL, Queues, TagTournament};
 use crate::spec::{Spec, SpecError};
 use crate::tag::Tag;
 
@@ -109,13 +109,13 @@ pub struct Wfq {
     /// Until when GPS has run, or lags behind.
     settled: Time,
     /// Flows with waiting packets by the finish tags of the first.
-    heads: TagHeap,
+    heads: TagTournament,
 }
 
 impl Wfq {
     /// Of this resource, charging so, and with new flows that stand so.
     pub fn new(resource: usize, charge: Charge, newcomers: Newcomers) -> Self {
-        let (gps, heads) = (FluidClock::default(), TagHeap::default());
+        let (gps, heads) = (FluidClock::default(), TagTournament::default());
         Self { resource, charge, gps, newest: Newest::new(newcomers), settled: Time::ZERO, heads }
     }
 
@@ -155,10 +155,11 @@ impl Wfq {
 
     /// Tag the flow's first waiting packet and put it among the heads.
     fn place_head<const M: usize, P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
-        let Some((cost, stamp)) = queues.head(flow).map(|s| (s.cost[self.resource], s.stamp)) else {
+        let Some(cost) = queues.head(flow).map(|s| s.cost[self.resource]) else {
             self.heads.remove(flow);
             return;
         };
+        let stamp = queues.stamp(queues.flow(flow).head);
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         record.state.head_finish = record.state.finish.at_least(stamp).moved(charged(cost), weight);
@@ -188,11 +189,8 @@ impl<const M: usize> Discipline<M> for Wfq {
         queues.flow_mut(flow).state.is_new = self.newest.is_new(queues.packets());
     }
 
-    fn stamp(&mut self, _now: Time) -> u128 {
-        self.gps.virtual_time()
-    }
-
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
+        *queues.stamp_mut(slot) = self.gps.virtual_time();
         let cost = queues.slot(slot).cost[self.resource];
         let state = &mut queues.flow_mut(flow).state;
         // Its last packet, if there was one, has ended in GPS.

@@ -56,6 +56,7 @@ impl Inside {
     }
 
     /// Whether one more packet may enter, with so many flows backlogged.
+    #[inline]
     pub fn has_room(&self, backlogged: usize) -> bool {
         let most = match self.window {
             Window::Packets(packets) => packets.max(1) as usize,
@@ -65,11 +66,13 @@ impl Inside {
     }
 
     /// A packet enters.
+    #[inline]
     pub fn enter(&mut self) {
         self.packets = self.packets.saturating_add(1);
     }
 
     /// A packet made progress on one of `M` resources; whether it leaves by that.
+    #[inline]
     pub fn progressed<const M: usize>(&mut self, resource: usize, event: Progress) -> bool {
         let leaves = match event {
             Progress::Started => false,

@@ -13,11 +13,13 @@ impl<const M: usize> ResourceVec<M> {
     pub const ZERO: Self = Self([Duration::ZERO; M]);
 
     /// From nanoseconds per resource.
+    #[inline]
     pub fn from_nanos(ns: [u64; M]) -> Self {
         Self(ns.map(Duration::from_nanos))
     }
 
     /// The longest time on any resource: the dominant processing time.
+    #[inline]
     pub fn dominant_time(&self) -> Duration {
         self.0.iter().copied().max().unwrap_or(Duration::ZERO)
     }
@@ -28,6 +30,7 @@ impl<const M: usize> ResourceVec<M> {
     }
 
     /// The times in pipeline order.
+    #[inline]
     pub fn iter(&self) -> core::slice::Iter<'_, Duration> {
         self.0.iter()
     }
@@ -35,12 +38,14 @@ impl<const M: usize> ResourceVec<M> {
 
 impl<const M: usize> Index<usize> for ResourceVec<M> {
     type Output = Duration;
+    #[inline]
     fn index(&self, resource: usize) -> &Duration {
         &self.0[resource]
     }
 }
 
 impl<const M: usize> IndexMut<usize> for ResourceVec<M> {
+    #[inline]
     fn index_mut(&mut self, resource: usize) -> &mut Duration {
         &mut self.0[resource]
     }

@@ -22,11 +22,13 @@ impl Time {
     pub const MAX: Self = Self(u64::MAX);
 
     /// The instant `ns` nanoseconds after the start.
+    #[inline]
     pub const fn from_nanos(ns: u64) -> Self {
         Self(ns)
     }
 
     /// Nanoseconds since the start.
+    #[inline]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
@@ -37,6 +39,7 @@ impl Time {
     }
 
     /// The time since `earlier`; zero if `earlier` is later.
+    #[inline]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }

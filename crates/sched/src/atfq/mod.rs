@@ -92,7 +92,7 @@ use crate::catalog::{self, Brief, Parameter, Resources, Shape, Weights};
 use crate::contract::{FlowId, LONGEST_TIME, Progress, Ticket};
 use crate::newcomers::{self, Newcomers};
 use crate::per_flow::{Choice, Discipline};
-use crate::queues::{IndexedHeap, NIL, Queues};
+use crate::queues::{NIL, Queues, TagTournament};
 use crate::spec::{Spec, SpecError};
 use crate::steps;
 use crate::window::{self, Inside, Window};
@@ -214,7 +214,7 @@ pub struct Atfq<const M: usize> {
     /// V: the largest F of any packet that a loop took, or, as published, that was handed out.
     virtual_time: u128,
     /// Flows with packets outside the loop, by F of the first of these.
-    outside: IndexedHeap<u128>,
+    outside: TagTournament,
     /// Flows with packets, in the loop or not.
     backlogged: usize,
     /// Loops so far.
@@ -241,7 +241,7 @@ impl<const M: usize> Atfq<M> {
             rules,
             inside: Inside::new(window),
             virtual_time: 0,
-            outside: IndexedHeap::default(),
+            outside: TagTournament::default(),
             backlogged: 0,
             // None has taken anything of a new flow.
             loops: 1,
@@ -359,8 +359,6 @@ impl<const M: usize> Atfq<M> {
 impl<const M: usize> Discipline<M> for Atfq<M> {
     type Flow = Chain<M>;
     type Stamp = ();
-
-    fn stamp(&mut self, _now: Time) {}
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow_mut(flow);

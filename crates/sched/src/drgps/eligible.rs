@@ -31,15 +31,6 @@ impl Eligible {
         }
     }
 
-    /// Whose packet is next whatever starts from the last settling until now.
-    pub(super) fn surely_first<const M: usize, P>(&mut self, queues: &FlowQueues<M, P>) -> Option<u32> {
-        match self {
-            Self::Starts(_) => self.first(queues),
-            // A packet that starts later may end earlier.
-            Self::Finishes(_) => None,
-        }
-    }
-
     /// The first one has been taken out of its queue and is no longer counted.
     pub(super) fn served<const M: usize, P>(&mut self, flow: u32, queues: &FlowQueues<M, P>) {
         match self {
@@ -66,7 +57,7 @@ impl Eligible {
 }
 
 fn place<const M: usize, P>(heap: &mut TagHeap, flow: u32, queues: &FlowQueues<M, P>) {
-    if let Some(head) = queues.head(flow) {
-        heap.set(flow, head.stamp);
+    if queues.head(flow).is_some() {
+        heap.set(flow, queues.stamp(queues.flow(flow).head));
     }
 }

@@ -33,11 +33,13 @@ pub(crate) fn resource<const M: usize>(spec: &Spec) -> Result<usize, SpecError> 
 }
 
 /// What a packet of this processing time is charged, in nanoseconds: at least one.
+#[inline]
 pub(crate) fn charged(time: Duration) -> i64 {
     time.as_nanos().clamp(1, 1 << 62) as i64
 }
 
 /// What a packet is charged on `R` resources, in nanoseconds: one on the first if it needs no time at all.
+#[inline]
 pub(crate) fn charges<const R: usize>(times: [Duration; R]) -> [i64; R] {
     let mut nanos = times.map(|time| time.as_nanos().min(1 << 62) as i64);
     if let (Some(first), true) = (nanos.first_mut(), times.iter().all(|&time| time == Duration::ZERO)) {

@@ -1,62 +1,17 @@
-//! A min-heap of flows by key, in which a flow's key can be changed or removed.
+//! A min-heap of flows by key, in which a flow's key can be changed or removed. Its cost follows the flows that are in
+//! it, also where few of many are: else a [tournament](super::Tournament) costs less.
 
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
+use super::entry::{Entry, Packed};
 use crate::steps;
 
 /// Children per node: four keys fit into few cache lines, and the tree is half as deep as a binary one.
 const ARITY: usize = 4;
 
-/// What a heap keeps of a flow: its key and its index, in one.
-pub trait Entry<K>: Copy + Ord {
-    /// Ordered by key, equal keys by index.
-    fn new(key: K, flow: u32) -> Self;
-    /// The key.
-    fn key(self) -> K;
-    /// The flow's index.
-    fn flow(self) -> u32;
-}
-
-impl<K: Copy + Ord> Entry<K> for (K, u32) {
-    fn new(key: K, flow: u32) -> Self {
-        (key, flow)
-    }
-
-    fn key(self) -> K {
-        self.0
-    }
-
-    fn flow(self) -> u32 {
-        self.1
-    }
-}
-
-/// A key below 2^96 and the flow's index in 16 bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Packed(u128);
-
-impl Entry<u128> for Packed {
-    fn new(key: u128, flow: u32) -> Self {
-        debug_assert!(key >> 96 == 0);
-        Self(key << 32 | u128::from(flow))
-    }
-
-    fn key(self) -> u128 {
-        self.0 >> 32
-    }
-
-    fn flow(self) -> u32 {
-        self.0 as u32
-    }
-}
-
 /// Flows by the [ticks](crate::tag::Tag::ticks) of a tag.
 pub type TagHeap = IndexedHeap<u128, Packed>;
-
-/// More flows had to be moved than were allowed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Unfinished;
 
 /// A min-heap of keys and flow indices; every operation but [`peek`](Self::peek) and [`clear`](Self::clear) is O(log
 /// n). Equal keys come out by flow index.
@@ -85,11 +40,6 @@ impl<K: Copy + Ord, E: Entry<K>> IndexedHeap<K, E> {
     #[inline]
     pub fn get(&self, flow: u32) -> Option<K> {
         self.find(flow).map(|at| self.entries[at].key())
-    }
-
-    /// The flows in the heap, in no particular order.
-    pub fn flows(&self) -> impl Iterator<Item = u32> {
-        self.entries.iter().map(|entry| entry.flow())
     }
 
     /// Flows in the heap.
@@ -122,32 +72,6 @@ impl<K: Copy + Ord, E: Entry<K>> IndexedHeap<K, E> {
                 }
                 self.entries.push(entry);
                 self.sift_up(self.entries.len() - 1);
-            }
-        }
-    }
-
-    /// Insert the flow, or lower its key: a higher one is left to [`first`](Self::first).
-    pub fn lower(&mut self, flow: u32, key: K) {
-        if self.get(flow).is_none_or(|before| key < before) {
-            self.set(flow, key);
-        }
-    }
-
-    /// The smallest key and its flow where keys are [lowered](Self::lower) only: `key` tells the key of a flow, which
-    /// is none below the one in the heap, or that the flow shall not be in. What has come first with another key
-    /// moves once, which takes one off `moves`; the error is that they do not suffice, and leaves the rest to the
-    /// next call. Amortised O(log n).
-    pub fn first(&mut self, moves: &mut usize, key: impl Fn(u32) -> Option<K>) -> Result<Option<(K, u32)>, Unfinished> {
-        loop {
-            let Some((before, flow)) = self.peek() else { return Ok(None) };
-            let now = key(flow);
-            if now == Some(before) {
-                return Ok(Some((before, flow)));
-            }
-            *moves = moves.checked_sub(1).ok_or(Unfinished)?;
-            match now {
-                Some(now) => self.set(flow, now),
-                None => self.remove(flow),
             }
         }
     }
@@ -218,40 +142,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_of_lazily_kept_keys_is_the_smallest_of_those_that_are() {
-        let mut keys: [Option<u64>; 30] = [None; 30];
-        let mut heap = IndexedHeap::<u64>::default();
-        let mut state: u64 = 1;
-        let mut random = |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
-        for _ in 0..20_000 {
-            let flow = random(30) as u32;
-            keys[flow as usize] = (random(4) > 0).then(|| random(100));
-            if let Some(key) = keys[flow as usize] {
-                heap.lower(flow, key);
-            }
-            if random(3) == 0 {
-                let smallest = keys.iter().zip(0..).filter_map(|(&key, flow)| Some((key?, flow))).min();
-                let first = loop {
-                    let mut moves = random(3) as usize;
-                    if let Ok(first) = heap.first(&mut moves, |flow| keys[flow as usize]) {
-                        break first;
-                    }
-                    assert_eq!(moves, 0);
-                };
-                assert_eq!(first, smallest);
-            }
-            if random(100) == 0 {
-                heap.clear();
-                keys = [None; 30];
-                assert!((0..30).all(|flow| heap.get(flow).is_none()));
-            }
-        }
-    }
-
-    #[test]
     fn a_cleared_heap_has_nobody_in_it() {
         let mut heap = TagHeap::default();
         for last in 2..50_u32 {
@@ -266,15 +156,5 @@ mod tests {
             assert_eq!((heap.peek(), heap.len()), (Some((3, last)), 2));
             heap.clear();
         }
-    }
-
-    #[test]
-    fn a_packed_entry_keeps_both_to_the_last_bit() {
-        let last = (1 << 96) - 1;
-        for (key, flow) in [(0, 0), (last, u32::MAX), (last, 0), (0, u32::MAX), (1 << 95, 77)] {
-            let entry = Packed::new(key, flow);
-            assert_eq!((entry.key(), entry.flow()), (key, flow));
-        }
-        assert!(Packed::new(1, 0) > Packed::new(0, u32::MAX));
     }
 }

@@ -27,16 +27,19 @@ impl Default for List {
 
 impl List {
     /// The first flow.
+    #[inline]
     pub fn first(&self) -> Option<u32> {
         (self.head != NIL).then_some(self.head)
     }
 
     /// How many flows are in the list.
+    #[inline]
     pub fn len(&self) -> u32 {
         self.flows
     }
 
     /// Whether no flow is in the list.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.flows == 0
     }
@@ -44,6 +47,7 @@ impl List {
 
 impl Links {
     /// Room for a flow of this index. O(1), amortised.
+    #[inline]
     pub fn make_room(&mut self, flow: u32) {
         if self.around.len() <= flow as usize {
             self.around.resize(flow as usize + 1, [NIL; 2]);
@@ -51,6 +55,7 @@ impl Links {
     }
 
     /// Append a flow that is in no list. O(1), amortised where the flow's index is a new one.
+    #[inline]
     pub fn push_back(&mut self, list: &mut List, flow: u32) {
         self.make_room(flow);
         self.around[flow as usize] = [list.tail, NIL];
@@ -68,6 +73,7 @@ impl Links {
     }
 
     /// Take out a flow that is in this list. O(1).
+    #[inline]
     pub fn remove(&mut self, list: &mut List, flow: u32) {
         let [before, after] = core::mem::replace(&mut self.around[flow as usize], [NIL; 2]);
         match before {

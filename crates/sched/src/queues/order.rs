@@ -46,6 +46,7 @@ impl<N> Default for Order<N> {
 
 impl<N: Copy> Order<N> {
     /// The flow's next packet is to be served after all others that are here.
+    #[inline]
     pub fn push_back(&mut self, flow: FlowId, note: N) {
         let entry = Entry { flow, note, before: self.ends.last, after: NIL, following: NIL };
         let at = match self.free {
@@ -76,22 +77,32 @@ impl<N: Copy> Order<N> {
     }
 
     /// Whose packet is first, if any is here.
-    pub fn front<const M: usize, P, F: Default, S: Copy>(&self, _queues: &Queues<M, P, F, S>) -> Option<(FlowId, N)> {
+    #[inline]
+    pub fn front<const M: usize, P, F: Default, S: Copy + Default>(
+        &self,
+        _queues: &Queues<M, P, F, S>,
+    ) -> Option<(FlowId, N)> {
         self.entries.get(self.ends.first as usize).filter(|_| !self.is_empty()).map(|entry| (entry.flow, entry.note))
     }
 
     /// The first packet is served: its note.
+    #[inline]
     pub fn pop_front(&mut self) -> Option<N> {
         (!self.is_empty()).then(|| self.take(self.ends.first))
     }
 
     /// Whether no packet is here.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.ends.first == NIL
     }
 
     /// The live flow at this index is about to be removed, and its entries with it: O(1) for each.
-    pub fn forget<const M: usize, P, F: Default, S: Copy>(&mut self, flow: u32, _queues: &Queues<M, P, F, S>) {
+    pub fn forget<const M: usize, P, F: Default, S: Copy + Default>(
+        &mut self,
+        flow: u32,
+        _queues: &Queues<M, P, F, S>,
+    ) {
         while let Some(&Ends { first, .. }) = self.flows.get(flow as usize).filter(|own| own.first != NIL) {
             steps::take(1);
             self.take(first);
@@ -99,6 +110,7 @@ impl<N: Copy> Order<N> {
     }
 
     /// Take out an entry, which is the first of its flow's: its note.
+    #[inline]
     fn take(&mut self, at: u32) -> N {
         let Entry { flow, note, before, after, following } = self.entries[at as usize];
         match before {
@@ -136,7 +148,7 @@ mod tests {
         let mut order = Order::default();
         let join = |queues: &mut Few, order: &mut Order| {
             let flow = add(queues);
-            queues.push(Packet { flow, size: 1, cost: ResourceVec::ZERO, payload: () }, ());
+            queues.push(Packet { flow, size: 1, cost: ResourceVec::ZERO, payload: () });
             order.push_back(flow, ());
             flow
         };

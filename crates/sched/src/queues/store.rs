@@ -13,13 +13,12 @@ use crate::steps;
 /// No slot.
 pub const NIL: u32 = u32::MAX;
 
-/// A waiting packet.
+/// A waiting packet: half a cache line with two resources and a payload of four bytes.
 #[derive(Clone, Debug)]
-pub struct Slot<const M: usize, P, S> {
+#[repr(align(32))]
+pub struct Slot<const M: usize, P> {
     /// Estimated processing times.
     pub cost: ResourceVec<M>,
-    /// What the discipline noted on arrival.
-    pub stamp: S,
     /// Length in bytes.
     pub size: u32,
     /// The flow's next packet, or [`NIL`]; in a free slot the next free one.
@@ -27,8 +26,9 @@ pub struct Slot<const M: usize, P, S> {
     payload: Option<P>,
 }
 
-impl<const M: usize, P, S> Slot<M, P, S> {
+impl<const M: usize, P> Slot<M, P> {
     /// Whether the packet passes the first of several resources without needing anything there.
+    #[inline]
     pub fn needs_no_processing(&self) -> bool {
         M > 1 && self.cost.iter().next() == Some(&Duration::ZERO)
     }
@@ -39,54 +39,85 @@ impl<const M: usize, P, S> Slot<M, P, S> {
     }
 }
 
-/// A flow's queue, weight, limit, and what the discipline keeps for it.
+/// What every packet touches of its flow: the queue, the weight, and what the discipline keeps for it. The record begins
+/// a cache line; 24 bytes of it are not the discipline's.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct FlowRecord<F> {
     /// First waiting packet, or [`NIL`].
     pub head: u32,
     tail: u32,
     /// Packets that wait.
     pub packets: u32,
+    /// How many flows had this place before; one more as soon as the flow is removed.
     generation: u32,
-    bytes: u64,
     weight: Weight,
-    /// The weights on the resources, if they were given one by one.
-    weight_on: Option<Box<[Weight]>>,
-    most_packets: Option<u32>,
-    most_bytes: Option<Bytes>,
-    waiting_time: Option<Box<WaitingTime>>,
-    live: bool,
+    /// So many packets are admitted without a look at the [`Terms`]: none if these have a say.
+    most_packets: u32,
     /// The discipline's own.
     pub state: F,
 }
 
 impl<F> FlowRecord<F> {
     /// The flow's weight, as [`Discipline::weight_of`](crate::per_flow::Discipline::weight_of) has it.
+    #[inline]
     pub fn weight(&self) -> Weight {
         self.weight
     }
 
-    /// A packet of these times has joined.
-    fn count_in<const M: usize>(&mut self, cost: &ResourceVec<M>) {
-        if let Some(waiting) = &mut self.waiting_time {
-            waiting.count_in(cost, self.packets);
-        }
+    /// Whether limits by bytes or time are counted.
+    #[inline]
+    fn is_counted(&self) -> bool {
+        self.most_packets == 0
+    }
+}
+
+/// What was set up for a flow and its packets need not touch.
+#[derive(Clone, Debug, Default)]
+struct Terms {
+    /// The weights on the resources, if they were given one by one.
+    weight_on: Option<Box<[Weight]>>,
+    limits: Option<Box<Limits>>,
+}
+
+/// The limits of a queue, if there are others than by packets; and what waits.
+#[derive(Clone, Debug)]
+struct Limits {
+    packets: Option<u32>,
+    most_bytes: Option<Bytes>,
+    bytes: u64,
+    time: Option<WaitingTime>,
+}
+
+impl Limits {
+    /// Of an empty queue; none if the number of packets is all that is limited, and not to none.
+    fn of(limit: &Limit) -> Option<Box<Self>> {
+        let Limit { packets, bytes: most_bytes, time } = *limit;
+        let counted = packets == Some(0) || most_bytes.is_some() || time.is_some();
+        counted.then(|| Box::new(Self { packets, most_bytes, bytes: 0, time: time.map(WaitingTime::new) }))
     }
 
-    /// A packet of these times has left.
-    fn count_out<const M: usize>(&mut self, cost: &ResourceVec<M>) {
-        if let Some(waiting) = &mut self.waiting_time {
-            waiting.count_out(cost, self.packets);
+    fn refusal(&self, packets: u32, size: u32) -> Option<DropReason> {
+        if self.packets.is_some_and(|most| packets >= most) {
+            return Some(DropReason::QueuePackets);
         }
+        if self.most_bytes.is_some_and(|most| self.bytes + u64::from(size) > most.0) {
+            return Some(DropReason::QueueBytes);
+        }
+        self.time.as_ref().is_some_and(WaitingTime::is_closed).then_some(DropReason::QueueTime)
     }
 }
 
 /// All queues: `M` resources, payloads `P`, the discipline's per-flow state `F` and per-packet stamp `S`.
 #[derive(Clone, Debug)]
 pub struct Queues<const M: usize, P, F, S> {
-    slots: Vec<Slot<M, P, S>>,
+    slots: Vec<Slot<M, P>>,
+    /// By slot, as far as disciplines have stamped them.
+    stamps: Vec<S>,
     free_slot: u32,
     flows: Vec<FlowRecord<F>>,
+    /// By flow.
+    terms: Vec<Terms>,
     free_flows: Vec<u32>,
     packets: u64,
     bytes: u64,
@@ -94,10 +125,19 @@ pub struct Queues<const M: usize, P, F, S> {
     unprocessed: u64,
 }
 
-impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
+impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
     pub(crate) fn new() -> Self {
-        let (slots, flows, free_flows) = (Vec::new(), Vec::new(), Vec::new());
-        Self { slots, free_slot: NIL, flows, free_flows, packets: 0, bytes: 0, unprocessed: 0 }
+        Self {
+            slots: Vec::new(),
+            stamps: Vec::new(),
+            free_slot: NIL,
+            flows: Vec::new(),
+            terms: Vec::new(),
+            free_flows: Vec::new(),
+            packets: 0,
+            bytes: 0,
+            unprocessed: 0,
+        }
     }
 
     /// Whether a packet waits, in whichever place, that passes the first of several resources without needing anything
@@ -117,137 +157,160 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
     }
 
     /// The flow's record, if the id is of a live flow.
+    #[inline]
     pub fn get(&self, flow: FlowId) -> Option<&FlowRecord<F>> {
-        self.flows.get(flow.index()).filter(|f| f.live && f.generation == flow.generation)
+        self.flows.get(flow.index()).filter(|f| f.generation == flow.generation)
     }
 
     /// The record at the index of a flow that is live, or was: then with the state that it was left in.
+    #[inline]
     pub fn flow(&self, index: u32) -> &FlowRecord<F> {
         steps::take(1);
         &self.flows[index as usize]
     }
 
     /// The record at a live flow's index.
+    #[inline]
     pub fn flow_mut(&mut self, index: u32) -> &mut FlowRecord<F> {
         steps::take(1);
         &mut self.flows[index as usize]
     }
 
-    /// The id of the flow at this index.
+    /// The record at a live flow's index, and its first waiting packet.
+    #[inline]
+    pub fn flow_and_head(&mut self, index: u32) -> (&mut FlowRecord<F>, Option<&Slot<M, P>>) {
+        steps::take(2);
+        let record = &mut self.flows[index as usize];
+        let head = self.slots.get(record.head as usize);
+        (record, head)
+    }
+
+    /// The id of the live flow at this index.
+    #[inline]
     pub fn id(&self, index: u32) -> FlowId {
         FlowId { index, generation: self.flows[index as usize].generation }
     }
 
     /// A waiting packet.
-    pub fn slot(&self, slot: u32) -> &Slot<M, P, S> {
+    #[inline]
+    pub fn slot(&self, slot: u32) -> &Slot<M, P> {
         steps::take(1);
         &self.slots[slot as usize]
     }
 
-    /// The stamp of a waiting packet.
+    /// What the discipline has noted of a waiting packet.
+    pub fn stamp(&self, slot: u32) -> S {
+        self.stamps.get(slot as usize).copied().unwrap_or_default()
+    }
+
+    /// What the discipline notes of a waiting packet. It is to note something of every packet, or of none.
     pub fn stamp_mut(&mut self, slot: u32) -> &mut S {
         steps::take(1);
-        &mut self.slots[slot as usize].stamp
+        if self.stamps.len() <= slot as usize {
+            self.stamps.resize(slot as usize + 1, S::default());
+        }
+        &mut self.stamps[slot as usize]
     }
 
     /// The flow's first waiting packet.
-    pub fn head(&self, flow: u32) -> Option<&Slot<M, P, S>> {
+    #[inline]
+    pub fn head(&self, flow: u32) -> Option<&Slot<M, P>> {
         steps::take(1);
         self.slots.get(self.flows[flow as usize].head as usize)
     }
 
     /// What was set up of the flow's weights, without limit.
     pub fn weights(&self, flow: u32) -> FlowConfig<M> {
-        let FlowRecord { weight, weight_on, .. } = self.flow(flow);
-        let weight_on = weight_on.as_ref().map(|on| core::array::from_fn(|r| on[r]));
-        FlowConfig { weight: *weight, weight_on, limit: Limit::default() }
+        let weight_on = self.terms[flow as usize].weight_on.as_ref();
+        let weight_on = weight_on.map(|on| core::array::from_fn(|r| on[r]));
+        FlowConfig { weight: self.flow(flow).weight, weight_on, limit: Limit::default() }
     }
 
     /// A new flow, for a discipline that gives it this weight.
     pub(crate) fn add_flow(&mut self, config: FlowConfig<M>, weight: Weight) -> FlowId {
-        let record = |generation| FlowRecord {
-            head: NIL,
-            tail: NIL,
-            packets: 0,
-            generation,
-            bytes: 0,
-            weight,
-            weight_on: config.weight_on.map(|on| Box::from(on.as_slice())),
-            most_packets: config.limit.packets,
-            most_bytes: config.limit.bytes,
-            waiting_time: config.limit.time.map(WaitingTime::new).map(Box::new),
-            live: true,
-            state: F::default(),
-        };
-        let index = match self.free_flows.pop() {
-            Some(index) => {
-                let generation = self.flows[index as usize].generation.wrapping_add(1);
-                self.flows[index as usize] = record(generation);
-                index
-            }
+        let index = self.free_flows.pop().unwrap_or(self.flows.len() as u32);
+        let generation = self.flows.get(index as usize).map_or(0, |record| record.generation);
+        let (head, tail, state) = (NIL, NIL, F::default());
+        let record = FlowRecord { head, tail, packets: 0, generation, weight, most_packets: 0, state };
+        match self.flows.get_mut(index as usize) {
+            Some(free) => *free = record,
             None => {
-                self.flows.push(record(0));
-                self.flows.len() as u32 - 1
+                self.flows.push(record);
+                self.terms.push(Terms::default());
             }
-        };
+        }
+        self.agree(index, &config, Limits::of(&config.limit));
         self.id(index)
     }
 
     /// Set the flow up anew, for a discipline that gives it this weight.
     pub(crate) fn set_flow(&mut self, flow: FlowId, config: FlowConfig<M>, weight: Weight) -> Result<(), UnknownFlow> {
-        let before = self.get(flow).ok_or(UnknownFlow)?.waiting_time.as_ref().map(|waiting| waiting.limit);
-        let record = self.flow_mut(flow.index);
-        record.weight = weight;
-        record.weight_on = config.weight_on.map(|on| Box::from(on.as_slice()));
-        (record.most_packets, record.most_bytes) = (config.limit.packets, config.limit.bytes);
-        if config.limit.time != before {
-            // A queue that is closed stays so until the changed limit opens it.
-            let closed = record.waiting_time.take().is_some_and(|waiting| waiting.is_closed());
-            record.waiting_time = config.limit.time.map(WaitingTime::new).map(Box::new);
-            self.recount_time(flow.index, closed);
+        self.get(flow).ok_or(UnknownFlow)?;
+        self.flow_mut(flow.index).weight = weight;
+        let mut limits = Limits::of(&config.limit);
+        let before = self.terms[flow.index()].limits.take();
+        if let Some(limits) = &mut limits {
+            self.recount(flow.index, limits, before.as_deref());
         }
+        self.agree(flow.index, &config, limits);
         Ok(())
     }
 
-    /// The limit of the time that waits is new. O(packets of the flow).
-    fn recount_time(&mut self, flow: u32, closed: bool) {
-        let record = &mut self.flows[flow as usize];
-        let Some(waiting) = &mut record.waiting_time else { return };
-        let mut at = record.head;
-        let slots = &self.slots;
-        let costs = (0..record.packets).map(|_| {
-            steps::take(1);
-            let slot = &slots[at as usize];
-            at = slot.next;
-            &slot.cost
-        });
-        waiting.recount(costs, record.packets, closed);
+    fn agree(&mut self, flow: u32, config: &FlowConfig<M>, limits: Option<Box<Limits>>) {
+        let counted = limits.is_some();
+        let weight_on = config.weight_on.map(|on| Box::from(on.as_slice()));
+        self.terms[flow as usize] = Terms { weight_on, limits };
+        self.flows[flow as usize].most_packets = if counted { 0 } else { config.limit.packets.unwrap_or(u32::MAX) };
+    }
+
+    /// Limits are new: what waits of bytes and time, as far as it was not counted `before`. O(packets of the flow) then.
+    fn recount(&self, flow: u32, limits: &mut Limits, before: Option<&Limits>) {
+        let record = &self.flows[flow as usize];
+        let slot = |at: u32| self.slots.get(at as usize);
+        let waiting = core::iter::successors(slot(record.head), |before| slot(before.next));
+        let waiting = waiting.inspect(|_| steps::take(1));
+        let time_before = before.and_then(|before| before.time.as_ref());
+        limits.bytes = match before {
+            Some(before) => before.bytes,
+            None => waiting.clone().map(|slot| u64::from(slot.size)).sum(),
+        };
+        if let Some(time) = &mut limits.time {
+            match time_before {
+                Some(before) if before.limit == time.limit => *time = before.clone(),
+                // A queue that is closed stays so until the changed limit opens it.
+                before => {
+                    let closed = before.is_some_and(WaitingTime::is_closed);
+                    time.recount(waiting.map(|slot| &slot.cost), record.packets, closed);
+                }
+            }
+        }
     }
 
     /// The flow must have no packets left.
     pub(crate) fn remove_flow(&mut self, flow: FlowId) {
-        self.flow_mut(flow.index).live = false;
+        let record = self.flow_mut(flow.index);
+        record.generation = record.generation.wrapping_add(1);
         self.free_flows.push(flow.index);
     }
 
     /// Why this packet may not join its flow's queue, if so.
+    #[inline]
     pub(crate) fn refusal(&self, packet: &Packet<M, P>) -> Option<DropReason> {
         let Some(flow) = self.get(packet.flow) else { return Some(DropReason::UnknownFlow) };
-        if flow.most_packets.is_some_and(|most| flow.packets >= most) {
-            return Some(DropReason::QueuePackets);
+        if flow.packets < flow.most_packets {
+            return None;
         }
-        let bytes = flow.bytes + u64::from(packet.size);
-        if flow.most_bytes.is_some_and(|most| bytes > most.0) {
-            return Some(DropReason::QueueBytes);
+        match &self.terms[packet.flow.index()].limits {
+            Some(limits) => limits.refusal(flow.packets, packet.size),
+            None => Some(DropReason::QueuePackets),
         }
-        let closed = flow.waiting_time.as_ref().is_some_and(|waiting| waiting.is_closed());
-        closed.then_some(DropReason::QueueTime)
     }
 
     /// Append a packet to its (live) flow's queue; returns its slot.
-    pub(crate) fn push(&mut self, packet: Packet<M, P>, stamp: S) -> u32 {
+    #[inline]
+    pub(crate) fn push(&mut self, packet: Packet<M, P>) -> u32 {
         let Packet { flow, size, cost, payload } = packet;
-        let filled = Slot { cost, stamp, size, next: NIL, payload: Some(payload) };
+        let filled = Slot { cost, size, next: NIL, payload: Some(payload) };
         self.unprocessed += u64::from(filled.needs_no_processing());
         let slot = if self.free_slot == NIL {
             self.slots.push(filled);
@@ -266,28 +329,92 @@ impl<const M: usize, P, F: Default, S: Copy> Queues<M, P, F, S> {
         }
         record.tail = slot;
         record.packets += 1;
-        record.bytes += u64::from(size);
-        record.count_in(&cost);
+        if record.is_counted() {
+            self.count_in(flow.index, &cost, size);
+        }
         self.packets += 1;
         self.bytes += u64::from(size);
         slot
     }
 
     /// Take the flow's first packet: its size, cost and payload.
+    #[inline]
     pub(crate) fn pop(&mut self, flow: u32) -> Option<(u32, ResourceVec<M>, P)> {
         let record = &mut self.flows[flow as usize];
         let at = record.head;
         let slot = self.slots.get_mut(at as usize)?;
         let payload = slot.payload.take()?;
-        record.head = slot.next;
-        record.packets -= 1;
-        record.bytes -= u64::from(slot.size);
-        record.count_out(&slot.cost);
+        let (size, cost) = (slot.size, slot.cost);
         self.unprocessed -= u64::from(slot.needs_no_processing());
-        self.packets -= 1;
-        self.bytes -= u64::from(slot.size);
-        slot.next = self.free_slot;
+        record.head = core::mem::replace(&mut slot.next, self.free_slot);
         self.free_slot = at;
-        Some((slot.size, slot.cost, payload))
+        record.packets -= 1;
+        if record.is_counted() {
+            self.count_out(flow, &cost, size);
+        }
+        self.packets -= 1;
+        self.bytes -= u64::from(size);
+        Some((size, cost, payload))
+    }
+
+    /// A packet of these times and so many bytes has joined the flow.
+    #[cold]
+    fn count_in(&mut self, flow: u32, cost: &ResourceVec<M>, bytes: u32) {
+        if let Some(limits) = &mut self.terms[flow as usize].limits {
+            limits.bytes += u64::from(bytes);
+            limits.time.iter_mut().for_each(|time| time.count_in(cost, self.flows[flow as usize].packets));
+        }
+    }
+
+    /// A packet of these times and so many bytes has left the flow.
+    #[cold]
+    fn count_out(&mut self, flow: u32, cost: &ResourceVec<M>, bytes: u32) {
+        if let Some(limits) = &mut self.terms[flow as usize].limits {
+            limits.bytes -= u64::from(bytes);
+            limits.time.iter_mut().for_each(|time| time.count_out(cost, self.flows[flow as usize].packets));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::per_flow::Discipline;
+
+    /// Cache lines of a flow's record under the discipline.
+    fn lines<D: Discipline<2>>() -> usize {
+        size_of::<FlowRecord<D::Flow>>() / 64
+    }
+
+    /// A growth here costs a cache line per packet; it should be on purpose.
+    #[test]
+    fn what_every_packet_touches_is_small() {
+        assert_eq!((size_of::<Slot<1, u32>>(), size_of::<Slot<2, u32>>(), size_of::<Slot<4, u32>>()), (32, 32, 64));
+        let by_name = |name| match name {
+            "fifo" => lines::<crate::fifo::Fifo>(),
+            "drr" => lines::<crate::drr::Drr>(),
+            "cbcs" => lines::<crate::cbcs::Cbcs>(),
+            "mr3" => lines::<crate::mr3::Mr3>(),
+            "gmr3" => lines::<crate::gmr3::Gmr3>(),
+            "tradeoff" => lines::<crate::tradeoff::Tradeoff>(),
+            "drgps" => lines::<crate::drgps::Drgps<2>>(),
+            "drfq" => lines::<crate::drfq::Drfq<2>>(),
+            "pcfq" => lines::<crate::pcfq::Pcfq>(),
+            "sfq" => lines::<crate::sfq::Sfq>(),
+            "scfq" => lines::<crate::scfq::Scfq>(),
+            "wfq" => lines::<crate::wfq::Wfq>(),
+            "wf2q+" => lines::<crate::wf2q_plus::Wf2qPlus>(),
+            "bf" => lines::<crate::bottleneck::Bottleneck<2>>(),
+            "atfq" => lines::<crate::atfq::Atfq<2>>(),
+            _ => usize::MAX,
+        };
+        let few = |name| match name {
+            "fifo" | "drr" | "cbcs" | "mr3" | "gmr3" | "tradeoff" => 1,
+            "atfq" => 4,
+            _ => 2,
+        };
+        for entry in crate::catalog() {
+            assert!(by_name(entry.name) <= few(entry.name), "{}: {} lines", entry.name, by_name(entry.name));
+        }
     }
 }

@@ -21,7 +21,7 @@ use crate::anteroom::{Anteroom, Visit};
 use crate::catalog::Shape;
 use crate::newcomers::Newcomers;
 use crate::per_flow::Choice;
-use crate::queues::{IndexedHeap, Links, List, NIL, Order, Queues, Unfinished};
+use crate::queues::{Links, List, NIL, Order, Queues, Tournament, Unfinished};
 use crate::steps;
 use crate::tag::{self, TICK_BITS};
 
@@ -82,7 +82,7 @@ pub(super) struct Fluid {
     /// Flows have come at `clock` since the shares were last allocated.
     stale: bool,
     /// Regular flows by the virtual finish times of their head packets (eq. 28).
-    finishes: IndexedHeap<u128>,
+    finishes: Tournament<u128>,
     turns: Turns,
     switches: u64,
 }
@@ -110,7 +110,7 @@ impl Fluid {
             links: Links::default(),
             anteroom: Anteroom::new(Newcomers::default()),
             stale: false,
-            finishes: IndexedHeap::default(),
+            finishes: Tournament::default(),
             turns: Turns::new(tolerance),
             switches: 0,
         }

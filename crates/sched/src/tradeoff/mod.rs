@@ -220,8 +220,6 @@ impl Discipline<2> for Tradeoff {
         queues.flow_mut(flow).state.visit = self.fluid.anteroom.visit(queues.packets());
     }
 
-    fn stamp(&mut self, _now: Time) {}
-
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<P>) {
         if queues.flow(flow).state.has_next() {
             // An earlier packet of the flow starts first: the fluid need not know yet.

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use dovetail_units::{Duration, Weight};
 
 use super::flow::{ONE, Ratio};
-use crate::queues::{IndexedHeap, Unfinished};
+use crate::queues::{Tournament, Unfinished};
 use crate::tag;
 
 /// So many flows are moved in the heaps in a call; what is left waits for the next one.
@@ -56,7 +56,7 @@ pub(super) struct Turns {
     most: [u128; 2],
     /// By end and grid: backlogged flows by class and finish. Those that moved back or left stand where they were
     /// until they come first.
-    heaps: [[IndexedHeap<u128>; 2]; 2],
+    heaps: [[Tournament<u128>; 2]; 2],
     /// Of [`MOVES`], in this call.
     moves: usize,
 }
@@ -159,7 +159,7 @@ impl Turns {
 
     /// Nobody is backlogged any more. O(1).
     pub(super) fn clear(&mut self) {
-        self.heaps.iter_mut().flatten().for_each(IndexedHeap::clear);
+        self.heaps.iter_mut().flatten().for_each(Tournament::clear);
     }
 
     fn place(&mut self, flow: u32) {

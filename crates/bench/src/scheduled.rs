@@ -1,0 +1,100 @@
+//! A scheduler behind the contract, as its owner drives it: packets come, packets go, and what they took is reported.
+
+use dovetail_sched::{FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Shape, SpecError, build};
+use dovetail_testkit::random::Random;
+use dovetail_units::{Duration, ResourceVec, Time};
+
+use crate::frames::Place;
+use crate::subject::{Arrivals, Senders, Subject};
+
+/// Time per packet on the last resource, in ns: 800 bytes at 200 Mbit/s.
+const LINK: u64 = 32_000;
+/// Time per packet on the first resource, in ns: three modules as in the tradeoff paper's section 6.
+const CPU: [u64; 3] = [7_000, 14_000, 96_700];
+/// Time per packet on any other.
+const OTHER: u64 = 20_000;
+
+/// A scheduler of `M` resources with as many packets waiting as [`BACKLOG`](crate::subject::BACKLOG) says.
+///
+/// Reports are those of a packet that has gone through all resources, with times that differ from the estimate by up to
+/// a sixteenth, so that every report is a correction.
+pub struct Scheduled<const M: usize> {
+    scheduler: Box<dyn Scheduler<M, Place>>,
+    arrivals: Arrivals,
+    flows: Vec<FlowId>,
+    senders: Senders,
+    now: Time,
+    /// Of the packets that went last.
+    served: Vec<usize>,
+}
+
+impl<const M: usize> Scheduled<M> {
+    pub fn new(spec: &str, arrivals: Arrivals, flows: usize, random: Random) -> Result<Self, String> {
+        let parsed = spec.parse().map_err(|e: SpecError| format!("{spec}: {e}"))?;
+        let mut scheduler = build(&parsed, Shape { servers: M as u32 }).map_err(|e| format!("{spec}: {e}"))?;
+        let ids = (0..flows).map(|_| scheduler.add_flow(FlowConfig::default())).collect();
+        let mut senders = Senders::new(flows, random);
+        let first = senders.first();
+        let mut this = Self { scheduler, arrivals, flows: ids, senders, now: Time::ZERO, served: Vec::new() };
+        first.into_iter().for_each(|flow| this.come(flow));
+        Ok(this)
+    }
+
+    fn come(&mut self, flow: usize) {
+        let payload = self.senders.frames.take();
+        let packet = Packet { flow: self.flows[flow], size: 800, cost: cost(flow), payload };
+        // No limits, so nothing is refused.
+        let _ = self.scheduler.enqueue(self.now, packet);
+    }
+
+    /// The next packet, if there is one.
+    fn go(&mut self) -> Option<u64> {
+        loop {
+            match self.scheduler.next(self.now) {
+                Next::Serve(mut packet) => {
+                    for resource in 0..M {
+                        let used = self.used(packet.ticket.charged()[resource]);
+                        self.scheduler.progress(self.now, &mut packet.ticket, resource, Progress::Finished { used });
+                    }
+                    self.served.push(packet.ticket.flow().index());
+                    return Some(self.senders.frames.give_back(packet.payload));
+                }
+                Next::At(time) => self.now = time,
+                Next::AwaitProgress | Next::Empty => return None,
+            }
+        }
+    }
+
+    fn used(&mut self, estimated: Duration) -> Duration {
+        let nanos = estimated.as_nanos();
+        Duration::from_nanos(nanos - nanos / 16 + self.senders.random.below(nanos / 8 + 1))
+    }
+}
+
+impl<const M: usize> Subject for Scheduled<M> {
+    fn turn(&mut self, burst: usize) -> u64 {
+        self.now += Duration::from_nanos(LINK * burst as u64);
+        if self.arrivals == Arrivals::Random || self.served.is_empty() {
+            for _ in 0..burst {
+                let flow = self.senders.flow();
+                self.come(flow);
+            }
+        } else {
+            for k in 0..self.served.len() {
+                self.come(self.served[k]);
+            }
+        }
+        self.served.clear();
+        (0..burst).map_while(|_| self.go()).sum()
+    }
+}
+
+/// Of every packet of a flow; a caller has it at hand when the packet comes.
+fn cost<const M: usize>(flow: usize) -> ResourceVec<M> {
+    let spread = (flow as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54;
+    ResourceVec::from_nanos(std::array::from_fn(|resource| match resource {
+        _ if resource + 1 == M => LINK + spread,
+        0 => CPU[flow % CPU.len()] + spread,
+        _ => OTHER + spread,
+    }))
+}

@@ -1,0 +1,51 @@
+//! What is measured: packets come and go.
+
+use dovetail_testkit::random::Random;
+
+use crate::frames::{Frames, shuffle};
+
+/// Packets in each flow's queue, on average.
+pub const BACKLOG: usize = 4;
+/// The most packets that come before as many go.
+pub const LONGEST_BURST: usize = 32;
+
+/// Something that packets pass through.
+pub trait Subject {
+    /// So many packets come, at most [`LONGEST_BURST`], and as many go; what was read of these.
+    fn turn(&mut self, burst: usize) -> u64;
+}
+
+/// Which flow's packet comes next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arrivals {
+    /// Any flow's: neutral.
+    Random,
+    /// That of the flow just served, whose record is hot.
+    Served,
+}
+
+/// Flows that send packets, and the packets' frames.
+pub struct Senders {
+    pub frames: Frames,
+    pub random: Random,
+    flows: usize,
+}
+
+impl Senders {
+    pub fn new(flows: usize, mut random: Random) -> Self {
+        let frames = Frames::new(flows * BACKLOG + LONGEST_BURST, &mut random);
+        Self { frames, random, flows }
+    }
+
+    /// The flows of the packets that wait at the beginning.
+    pub fn first(&mut self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.flows * BACKLOG).map(|k| k % self.flows).collect();
+        shuffle(&mut order, &mut self.random);
+        order
+    }
+
+    /// Some flow.
+    pub fn flow(&mut self) -> usize {
+        self.random.below(self.flows as u64) as usize
+    }
+}

@@ -1,0 +1,96 @@
+//! What heap and tournament keep of a flow.
+
+use dovetail_units::Time;
+
+/// What flows are ordered by.
+pub trait Key: Copy + Ord {
+    /// None is greater.
+    const LAST: Self;
+}
+
+impl Key for u64 {
+    const LAST: Self = Self::MAX;
+}
+
+impl Key for u128 {
+    const LAST: Self = Self::MAX;
+}
+
+impl<const M: usize> Key for [u128; M] {
+    const LAST: Self = [u128::MAX; M];
+}
+
+impl Key for Time {
+    const LAST: Self = Self::MAX;
+}
+
+/// The key and its index, which is below 2^32 - 1, in one.
+pub trait Entry<K>: Copy + Ord {
+    /// Greater than that of any flow.
+    const NONE: Self;
+    /// Ordered by key, equal keys by index.
+    fn new(key: K, flow: u32) -> Self;
+    /// The key.
+    fn key(self) -> K;
+    /// The flow's index.
+    fn flow(self) -> u32;
+}
+
+impl<K: Key> Entry<K> for (K, u32) {
+    const NONE: Self = (K::LAST, u32::MAX);
+
+    fn new(key: K, flow: u32) -> Self {
+        (key, flow)
+    }
+
+    fn key(self) -> K {
+        self.0
+    }
+
+    fn flow(self) -> u32 {
+        self.1
+    }
+}
+
+/// A key below 2^96 and the flow's index in 16 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Packed(u128);
+
+impl Entry<u128> for Packed {
+    const NONE: Self = Self(u128::MAX);
+
+    #[inline]
+    fn new(key: u128, flow: u32) -> Self {
+        debug_assert!(key >> 96 == 0);
+        Self(key << 32 | u128::from(flow))
+    }
+
+    #[inline]
+    fn key(self) -> u128 {
+        self.0 >> 32
+    }
+
+    #[inline]
+    fn flow(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+/// More flows had to be moved than were allowed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unfinished;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packed_entry_keeps_both_to_the_last_bit() {
+        let last = (1 << 96) - 1;
+        for (key, flow) in [(0, 0), (last, u32::MAX), (last, 0), (0, u32::MAX), (1 << 95, 77)] {
+            let entry = Packed::new(key, flow);
+            assert_eq!((entry.key(), entry.flow()), (key, flow));
+        }
+        assert!(Packed::new(1, 0) > Packed::new(0, u32::MAX));
+    }
+}

@@ -1,0 +1,303 @@
+//! A tournament of flows by key, in which a flow's key can be changed or removed.
+//!
+//! Every flow has a fixed leaf, at its index. Four leaves are a node, whose least entry stands in the node above, and so
+//! on: a key that changes is carried upwards through one node per level, past the best of the *other* three entries,
+//! which do not depend on what is carried. So the nodes are read side by side, no branch depends on keys but the one
+//! that ends the way, and the position of a flow needs no memory.
+
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+
+use super::entry::{Entry, Packed, Unfinished};
+use crate::steps;
+
+/// Entries per node: four of 16 bytes are a cache line.
+const ARITY: usize = 4;
+
+/// The entries of four neighbours, or the least ones of four nodes below.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Node<E> {
+    entries: [E; ARITY],
+}
+
+/// The nodes of one height.
+#[derive(Clone, Debug)]
+struct Level<E> {
+    nodes: Vec<Node<E>>,
+    /// By node: it is empty if this is another epoch than the heap's.
+    epochs: Vec<u32>,
+}
+
+impl<E: Copy> Level<E> {
+    /// The node, if it is not out of date.
+    #[inline]
+    fn get(&self, node: usize, epoch: u32) -> Option<&[E; ARITY]> {
+        self.nodes.get(node).filter(|_| epoch == 0 || self.epochs[node] == epoch).map(|node| &node.entries)
+    }
+}
+
+/// Flows by the [ticks](crate::tag::Tag::ticks) of a tag.
+pub type TagTournament = Tournament<u128, Packed>;
+
+/// Keys and flow indices, the least first; every operation but [`peek`](Self::peek), [`get`](Self::get) and
+/// [`clear`](Self::clear) is O(log n), n being the greatest index that was ever in it. Equal keys come out by flow
+/// index.
+#[derive(Clone, Debug)]
+pub struct Tournament<K, E = (K, u32)> {
+    /// From the leaves up to a single node.
+    levels: Vec<Level<E>>,
+    /// The least entry, if there is one.
+    least: Option<E>,
+    flows: usize,
+    /// How often the heap was cleared.
+    epoch: u32,
+    key: PhantomData<K>,
+}
+
+impl<K, E> Default for Tournament<K, E> {
+    fn default() -> Self {
+        Self { levels: Vec::new(), least: None, flows: 0, epoch: 0, key: PhantomData }
+    }
+}
+
+impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
+    /// The smallest key and its flow.
+    #[inline]
+    pub fn peek(&self) -> Option<(K, u32)> {
+        self.least.map(|entry| (entry.key(), entry.flow()))
+    }
+
+    /// The flow's key, if it is in the heap. O(1).
+    #[inline]
+    pub fn get(&self, flow: u32) -> Option<K> {
+        self.find(flow).map(E::key)
+    }
+
+    /// Flows in the heap.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.flows
+    }
+
+    /// Whether no flow is in the heap.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.flows == 0
+    }
+
+    /// Take all flows out. O(1), but for one of 2^32 calls.
+    pub fn clear(&mut self) {
+        (self.flows, self.least) = (0, None);
+        match self.epoch.checked_add(1) {
+            Some(epoch) => self.epoch = epoch,
+            None => (self.levels, self.epoch) = (Vec::new(), 0),
+        }
+    }
+
+    /// Insert the flow, or change its key.
+    #[inline]
+    pub fn set(&mut self, flow: u32, key: K) {
+        self.make_room(flow);
+        if self.put(flow, E::new(key, flow)) == E::NONE {
+            self.flows += 1;
+        }
+    }
+
+    /// Insert the flow, or lower its key: a higher one is left to [`first`](Self::first).
+    pub fn lower(&mut self, flow: u32, key: K) {
+        if self.get(flow).is_none_or(|before| key < before) {
+            self.set(flow, key);
+        }
+    }
+
+    /// The smallest key and its flow where keys are [lowered](Self::lower) only: `key` tells the key of a flow, which
+    /// is none below the one in the heap, or that the flow shall not be in. What has come first with another key
+    /// moves once, which takes one off `moves`; the error is that they do not suffice, and leaves the rest to the
+    /// next call. Amortised O(log n).
+    pub fn first(&mut self, moves: &mut usize, key: impl Fn(u32) -> Option<K>) -> Result<Option<(K, u32)>, Unfinished> {
+        loop {
+            let Some((before, flow)) = self.peek() else { return Ok(None) };
+            let now = key(flow);
+            if now == Some(before) {
+                return Ok(Some((before, flow)));
+            }
+            *moves = moves.checked_sub(1).ok_or(Unfinished)?;
+            match now {
+                Some(now) => self.set(flow, now),
+                None => self.remove(flow),
+            }
+        }
+    }
+
+    /// Take the flow out; nothing happens if it is not in.
+    pub fn remove(&mut self, flow: u32) {
+        if self.find(flow).is_some() {
+            self.put(flow, E::NONE);
+            self.flows -= 1;
+        }
+    }
+
+    #[inline]
+    fn find(&self, flow: u32) -> Option<E> {
+        let node = self.levels.first()?.get(flow as usize / ARITY, self.epoch)?;
+        Some(node[flow as usize % ARITY]).filter(|&entry| entry != E::NONE)
+    }
+
+    /// Change the entry of a flow for which there is room: the one before. It is carried up to where it makes no
+    /// difference.
+    #[inline]
+    fn put(&mut self, flow: u32, entry: E) -> E {
+        let (mut at, mut carried) = (flow as usize, entry);
+        let mut before = None;
+        for level in &mut self.levels {
+            steps::take(1);
+            let (node, own) = (at / ARITY, at % ARITY);
+            let Node { entries } = &mut level.nodes[node];
+            if self.epoch != 0 && level.epochs[node] != self.epoch {
+                (*entries, level.epochs[node]) = ([E::NONE; ARITY], self.epoch);
+            }
+            let replaced = core::mem::replace(&mut entries[own], carried);
+            let first = *before.get_or_insert(replaced);
+            if replaced == carried {
+                return first;
+            }
+            let others = [1, 2, 3].map(|step| entries[(own + step) % ARITY]);
+            carried = least(carried, least(others[0], least(others[1], others[2])));
+            at = node;
+        }
+        self.least = (carried != E::NONE).then_some(carried);
+        before.unwrap_or(E::NONE)
+    }
+
+    #[inline]
+    fn make_room(&mut self, flow: u32) {
+        if self.levels.first().is_none_or(|leaves| leaves.nodes.len() <= flow as usize / ARITY) {
+            self.grow(flow as usize / ARITY);
+        }
+    }
+
+    /// Levels reach up to a single node, and the lowest one to this node. Amortised O(1).
+    #[cold]
+    fn grow(&mut self, node: usize) {
+        let (mut needed, mut height) = (node + 1, 0);
+        loop {
+            let fresh = height == self.levels.len();
+            if fresh {
+                self.levels.push(Level { nodes: Vec::new(), epochs: Vec::new() });
+            }
+            self.extend(height, needed);
+            if fresh && height > 0 {
+                // So far the level below was one node.
+                self.levels[height].nodes[0].entries[0] = self.least.unwrap_or(E::NONE);
+            }
+            if self.levels[height].nodes.len() == 1 {
+                return;
+            }
+            needed = needed.div_ceil(ARITY);
+            height += 1;
+        }
+    }
+
+    fn extend(&mut self, height: usize, nodes: usize) {
+        let level = &mut self.levels[height];
+        let nodes = nodes.max(level.nodes.len());
+        level.nodes.resize(nodes, Node { entries: [E::NONE; ARITY] });
+        level.epochs.resize(nodes, self.epoch);
+    }
+}
+
+/// Without a branch.
+#[inline]
+fn least<E: Copy + Ord>(a: E, b: E) -> E {
+    if b < a { b } else { a }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_lazily_kept_keys_is_the_smallest_of_those_that_are() {
+        let mut keys: [Option<u64>; 30] = [None; 30];
+        let mut heap = Tournament::<u64>::default();
+        let mut state: u64 = 1;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for _ in 0..20_000 {
+            let flow = random(30) as u32;
+            keys[flow as usize] = (random(4) > 0).then(|| random(100));
+            if let Some(key) = keys[flow as usize] {
+                heap.lower(flow, key);
+            }
+            if random(3) == 0 {
+                let smallest = keys.iter().zip(0..).filter_map(|(&key, flow)| Some((key?, flow))).min();
+                let first = loop {
+                    let mut moves = random(3) as usize;
+                    if let Ok(first) = heap.first(&mut moves, |flow| keys[flow as usize]) {
+                        break first;
+                    }
+                    assert_eq!(moves, 0);
+                };
+                assert_eq!(first, smallest);
+            }
+            if random(100) == 0 {
+                heap.clear();
+                keys = [None; 30];
+                assert!((0..30).all(|flow| heap.get(flow).is_none()));
+            }
+        }
+    }
+
+    #[test]
+    fn is_a_map_of_which_the_smallest_is_known() {
+        let mut heap = TagTournament::default();
+        let mut map = alloc::collections::BTreeMap::new();
+        let mut state: u64 = 1;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for turn in 0..60_000 {
+            // The heap grows by several levels meanwhile, and is cleared at times.
+            let flow = random(4 + turn / 20) as u32;
+            match random(8) {
+                0..=4 => {
+                    let key = u128::from(random(6)) << (90 * random(2));
+                    heap.set(flow, key);
+                    map.insert(flow, key);
+                }
+                _ => {
+                    heap.remove(flow);
+                    map.remove(&flow);
+                }
+            }
+            if random(500) == 0 {
+                heap.clear();
+                map.clear();
+            }
+            assert_eq!(heap.get(flow), map.get(&flow).copied());
+            assert_eq!(heap.len(), map.len());
+            assert_eq!(heap.peek(), map.iter().map(|(&flow, &key)| (key, flow)).min());
+        }
+    }
+
+    #[test]
+    fn a_cleared_heap_has_nobody_in_it() {
+        let mut heap = TagTournament::default();
+        for last in 2..50_u32 {
+            (0..last).for_each(|flow| heap.set(flow, u128::from(flow * 7 % 50) << 80));
+            heap.remove(last / 2);
+            heap.clear();
+            assert!((0..60).all(|flow| heap.get(flow).is_none()) && heap.peek().is_none());
+            // What is stale points at others' entries now.
+            heap.set(last, 3);
+            heap.set(0, 5);
+            heap.remove(1);
+            assert_eq!((heap.peek(), heap.len()), (Some((3, last)), 2));
+            heap.clear();
+        }
+    }
+}
