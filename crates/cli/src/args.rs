@@ -243,7 +243,7 @@ pub struct Reproduce {
     /// What to recompute: an ID of --list, or a paper, such as tradeoff [default: everything]
     #[arg(value_name = "ID", value_parser = Known(known::any, known::reproductions), hide_possible_values = true)]
     pub ids: Vec<String>,
-    /// List every table and figure of the five papers, or only those of the IDs
+    /// List the tables and figures of six papers, or only those of the IDs
     #[arg(long, conflicts_with_all = ["trace", "load", "out", "threads"])]
     pub list: bool,
     /// Replay this capture in the trace-driven figures instead of a synthesised one

@@ -5,6 +5,8 @@
 //! right programs may differ by that draw other numbers. ns-2's own seeds differ by 0.2 %, 0.2 % and some 5 %, so runs
 //! of five seeds on either side can tell much smaller differences; see [`same_within_the_seeds`].
 
+#[path = "ns2/drop_tail.rs"]
+mod drop_tail;
 mod ns2;
 
 use dovetail_tcp::Variant;

@@ -9,12 +9,13 @@ use super::catalogue::Item;
 use super::check::{Check, Claim, Criterion, Kind, Verdict};
 
 /// One file per paper.
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     include_str!("../../../../scenarios/papers/tradeoff/expected.toml"),
     include_str!("../../../../scenarios/papers/atfq/expected.toml"),
     include_str!("../../../../scenarios/papers/pcfq/expected.toml"),
     include_str!("../../../../scenarios/papers/cbcs/expected.toml"),
     include_str!("../../../../scenarios/papers/drq/expected.toml"),
+    include_str!("../../../../scenarios/papers/drfq/expected.toml"),
 ];
 
 /// What stands before a quantity that was found so, wherever it is told.

@@ -8,6 +8,7 @@ mod atfq;
 mod bench;
 mod catalogue;
 mod check;
+mod drfq;
 mod drq;
 mod expected;
 mod sabrina;
@@ -150,6 +151,7 @@ pub fn run(ids: &[String], settings: &Settings<'_>) -> Result<Reproduction, Repr
         let findings = match item.paper {
             "pcfq" | "cbcs" => sabrina::reproduce(item.id, &bench, &of_sabrina)?,
             "drq" => drq::reproduce(item.id, &bench, &of_drq)?,
+            "drfq" => drfq::reproduce(item.id, &bench)?,
             "atfq" => atfq::reproduce(item.id, &bench, &of_atfq)?,
             _ => tradeoff::reproduce(item.id, &bench, &of_tradeoff)?,
         };

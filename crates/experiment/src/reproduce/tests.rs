@@ -84,6 +84,15 @@ fn figures_1_and_2_are_exact_and_have_pictures() {
 }
 
 #[test]
+fn the_examples_of_drfq_come_out() {
+    let result = reproduce(&["drfq-fig4", "drfq-fig9", "drfq-fig12"], 2).unwrap();
+    for check in &result.checks {
+        println!("{} {}: {:?}", check.id, check.quantity, check.ours);
+        assert_eq!(check.verdict, Some(Verdict::Reproduced), "{check:#?}");
+    }
+}
+
+#[test]
 fn results_do_not_depend_on_the_number_of_threads() {
     let (one, three) = (reproduce(&["tradeoff-fig1"], 1).unwrap(), reproduce(&["tradeoff-fig1"], 3).unwrap());
     assert_eq!(one.to_json(), three.to_json());

@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use dovetail_sched::queues::IndexedHeap;
 use dovetail_units::{Duration, Time};
+use rand::RngExt;
+
+use crate::random::Stream;
 
 /// An event: when it is due and when that was decided, in the order in which events happen. Of events due at one time
 /// the one decided first comes first; of those decided at one time, the one at the place with the smaller number.
@@ -261,46 +264,52 @@ impl<T> Ways<T> {
 }
 
 /// Alarms, of which every owner has at most one.
+///
+/// What they are set for is a time that no other clock of the network knows to the nanosecond, so an alarm has no
+/// right of precedence over what else is due then: its turn is drawn, and is as likely before as after what is decided
+/// about the time of setting it.
 pub(super) struct Alarms {
     place: u32,
-    times: IndexedHeap<Time>,
+    events: IndexedHeap<Event>,
+    turns: Stream,
 }
 
 impl Alarms {
     /// They are the events of `place`.
-    pub fn new(place: u32) -> Self {
-        Self { place, times: IndexedHeap::default() }
+    pub fn new(place: u32, turns: Stream) -> Self {
+        Self { place, events: IndexedHeap::default(), turns }
     }
 
     /// The owner's alarm goes off at this time or before; it then looks itself whether it is time. So a time that moves
     /// on with every packet costs nothing.
     #[inline]
     pub fn at_latest(&mut self, now: Time, owner: u32, time: Time, calendar: &mut Calendar) {
-        if self.times.get(owner).is_none_or(|set| time < set) {
-            self.times.set(owner, time);
-            self.announce(now, calendar);
+        if self.events.get(owner).is_none_or(|set| time < set.due) {
+            let turn = self.turns.random_range(0..=now.as_nanos().saturating_mul(2));
+            self.events.set(owner, Event::new(time, Time::from_nanos(turn)));
+            self.announce(calendar);
         }
     }
 
     /// No alarm.
-    pub fn clear(&mut self, now: Time, owner: u32, calendar: &mut Calendar) {
-        if self.times.get(owner).is_some() {
-            self.times.remove(owner);
-            self.announce(now, calendar);
+    pub fn clear(&mut self, owner: u32, calendar: &mut Calendar) {
+        if self.events.get(owner).is_some() {
+            self.events.remove(owner);
+            self.announce(calendar);
         }
     }
 
     /// Whose alarm goes off now.
-    pub fn ring(&mut self, now: Time, calendar: &mut Calendar) -> Option<u32> {
-        let (_, owner) = self.times.peek()?;
-        self.times.remove(owner);
-        self.announce(now, calendar);
+    pub fn ring(&mut self, calendar: &mut Calendar) -> Option<u32> {
+        let (_, owner) = self.events.peek()?;
+        self.events.remove(owner);
+        self.announce(calendar);
         Some(owner)
     }
 
-    fn announce(&self, now: Time, calendar: &mut Calendar) {
-        match self.times.peek() {
-            Some((time, _)) => calendar.set(self.place, Event::new(time, now)),
+    fn announce(&self, calendar: &mut Calendar) {
+        match self.events.peek() {
+            Some((event, _)) => calendar.set(self.place, event),
             None => calendar.clear(self.place),
         }
     }
@@ -311,6 +320,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::random::stream;
 
     fn event(due: u64, decided: u64) -> Event {
         Event::new(Time::from_nanos(due), Time::from_nanos(decided))
@@ -364,15 +374,15 @@ mod tests {
 
     #[test]
     fn an_alarm_rings_at_the_earliest_time_that_was_asked_for() {
-        let (mut calendar, mut alarms) = (Calendar::new(), Alarms::new(0));
+        let (mut calendar, mut alarms) = (Calendar::new(), Alarms::new(0, stream(1, "alarms")));
         let at = Time::from_nanos;
         for (owner, time) in [(0, 50), (1, 40), (1, 20), (1, 90), (2, 30)] {
             alarms.at_latest(Time::ZERO, owner, at(time), &mut calendar);
         }
-        alarms.clear(Time::ZERO, 2, &mut calendar);
+        alarms.clear(2, &mut calendar);
         let mut rung = Vec::new();
         while let Some((time, _)) = calendar.peek() {
-            rung.push((time, alarms.ring(time, &mut calendar)));
+            rung.push((time, alarms.ring(&mut calendar)));
         }
         assert_eq!(rung, [(at(20), Some(1)), (at(50), Some(0))]);
     }

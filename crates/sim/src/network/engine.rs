@@ -95,8 +95,8 @@ impl<'a, T: Tap> Engine<'a, T> {
             stations,
             packets: Slab::new(),
             ways: Ways::new(2 * hops + traffic + 2),
-            alarms: Alarms::new(2 * hops + traffic),
-            ack_alarms: Alarms::new(2 * hops + traffic + 1),
+            alarms: Alarms::new(2 * hops + traffic, stream(options.seed, "timers")),
+            ack_alarms: Alarms::new(2 * hops + traffic + 1, stream(options.seed, "delayed ACKs")),
             webs: network.traffic.iter().enumerate().map(web).collect(),
             started: vec![0; network.traffic.len()],
             flows: Vec::new(),
@@ -154,10 +154,10 @@ impl<'a, T: Tap> Engine<'a, T> {
             self.start_flow((place - 2 * hops) as usize)?;
             self.plan_flow((place - 2 * hops) as usize);
         } else if place == 2 * hops + traffic {
-            if let Some(flow) = self.alarms.ring(self.now, &mut self.calendar) {
+            if let Some(flow) = self.alarms.ring(&mut self.calendar) {
                 self.alarm(flow as usize);
             }
-        } else if let Some(flow) = self.ack_alarms.ring(self.now, &mut self.calendar) {
+        } else if let Some(flow) = self.ack_alarms.ring(&mut self.calendar) {
             self.ack_alarm(flow as usize);
         }
         Ok(())
@@ -252,7 +252,7 @@ impl<'a, T: Tap> Engine<'a, T> {
         }
         match flow.sender.next_timer() {
             Some(time) => self.alarms.at_latest(self.now, index as u32, time, &mut self.calendar),
-            None => self.alarms.clear(self.now, index as u32, &mut self.calendar),
+            None => self.alarms.clear(index as u32, &mut self.calendar),
         }
         if flow.is_through() {
             self.retire(index);
@@ -264,8 +264,8 @@ impl<'a, T: Tap> Engine<'a, T> {
         let flow = &mut self.flows[index];
         self.totals.finished(flow);
         flow.leave();
-        self.alarms.clear(self.now, index as u32, &mut self.calendar);
-        self.ack_alarms.clear(self.now, index as u32, &mut self.calendar);
+        self.alarms.clear(index as u32, &mut self.calendar);
+        self.ack_alarms.clear(index as u32, &mut self.calendar);
         for station in &mut self.stations {
             station.queue.remove_flow(self.now, index as u32);
         }

@@ -7,7 +7,8 @@
 //! * [`Tap`]: hears of every packet that leaves a hop.
 //!
 //! Of simultaneous events, the one that was decided earlier happens first; of those decided at one time: ends of
-//! service, arrivals at hops from others, starts of flows, timers, then what comes from senders and receivers.
+//! service, arrivals at hops from others, starts of flows, then what comes from senders and receivers. Timers have no
+//! right of precedence over the rest: the turn of each is drawn.
 //!
 //! Not modelled: queues on the way of ACKs (they take the propagation delay), routes that change, losses by errors.
 //!

@@ -93,12 +93,8 @@ pub fn theirs(variant: Variant, ecn: bool, seed: u64) -> Outcome {
         Variant::NewReno => "Newreno",
         Variant::Cubic => panic!("not among ns-2's agents"),
     };
-    let script = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../sim/tests/ns2/dumbbell.tcl"));
-    let arguments = [agent, if ecn { "1" } else { "0" }, &seed.to_string()];
-    let output = Command::new("ns").arg(script).args(arguments).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    let lines: Vec<Vec<f64>> = text.lines().filter_map(|l| l.split(' ').map(|x| x.parse().ok()).collect()).collect();
-    let [warm, end] = &lines[..] else { panic!("ns-2 says {text}{}", String::from_utf8_lossy(&output.stderr)) };
+    let lines = counts("dumbbell.tcl", &[agent, if ecn { "1" } else { "0" }, &seed.to_string()]);
+    let [warm, end] = &lines[..] else { panic!("ns-2 counts {lines:?}") };
     let counted: Vec<f64> = end.iter().zip(warm).map(|(end, warm)| end - warm).collect();
     let goodputs: Vec<f64> = counted[4..].iter().step_by(2).map(|acked| acked * PACKET_BITS / SPAN / 1e6).collect();
     Outcome {
@@ -109,6 +105,19 @@ pub fn theirs(variant: Variant, ecn: bool, seed: u64) -> Outcome {
         spread: standard_deviation(&goodputs),
         packets: end[4..].iter().step_by(2).sum::<f64>() as u64,
     }
+}
+
+/// The lines of numbers that ns-2 prints for this script of the folder; panics with its words if it prints others.
+pub fn counts(script: &str, arguments: &[&str]) -> Vec<Vec<f64>> {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../sim/tests/ns2"));
+    let output = Command::new("ns").arg(folder.join(script)).args(arguments).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let numbers = |line: &str| line.split(' ').map(|x| x.parse().ok()).collect::<Option<Vec<f64>>>();
+    text.lines()
+        .map(numbers)
+        .collect::<Option<_>>()
+        .filter(|_| output.status.success())
+        .unwrap_or_else(|| panic!("ns-2 says {text}{}", String::from_utf8_lossy(&output.stderr)))
 }
 
 pub fn mean(values: &[f64]) -> f64 {

@@ -8,9 +8,9 @@ use dovetail_model::drq::{
 use dovetail_sim::network::{Packet, Tap};
 use dovetail_units::Time;
 
-use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
+use super::super::{ReproduceError, wrong};
 use super::sweep::most;
 use crate::figure::{LineChart, LinePanel, Quantity, Series, lines};
 use crate::network::{NetworkScenario, Scheme, simulate};
@@ -147,8 +147,8 @@ impl Setting {
     }
 
     /// The same in packets with this seed, from slow start; and the mean rates of one flow of each class in the second
-    /// half.
-    fn packets(&self, seed: u64, cancel: &AtomicBool) -> Result<(Course, [f64; 2]), ReproduceError> {
+    /// half. A wrong scheme stands in for DRQ if that is wanted.
+    fn packets(&self, seed: u64, wrong: bool, cancel: &AtomicBool) -> Result<(Course, [f64; 2]), ReproduceError> {
         let Curve { min, max, max_p } = self.curve;
         let overrides = [
             format!("hop.L.cpu=\"{} cycles/s\"", self.rate),
@@ -161,7 +161,9 @@ impl Setting {
             format!("until=\"{} s\"", self.packets_s),
         ];
         let scenario = NetworkScenario::parse("drq/stability.toml", SCENARIO, &overrides)?;
-        let scheme = scenario.schemes(&scenario.schedulers())?.remove(0);
+        let schedulers = scenario.schedulers();
+        let schedulers = if wrong { wrong::schemes(&schedulers) } else { schedulers };
+        let scheme = scenario.schemes(&schedulers)?.remove(0);
         self.simulated(&scenario.with_seed(seed), &scheme, cancel)
     }
 
@@ -217,7 +219,8 @@ impl Outcome {
         let (gain, limit) = setting.condition()?;
         let (fluid, equilibrium) = setting.fluid()?;
         let seeds: Vec<u64> = (1..=SEEDS).collect();
-        let runs = bench.parallel(&seeds, |&seed| setting.packets(seed, bench.settings.cancel))?;
+        let (wrong, cancel) = (bench.settings.wrong, bench.settings.cancel);
+        let runs = bench.parallel(&seeds, |&seed| setting.packets(seed, wrong, cancel))?;
         let distance = |(_, rates): &(Course, [f64; 2])| {
             most(rates.iter().zip(&equilibrium.rates).map(|(rate, fair)| (rate / fair - 1.0).abs()))
         };
