@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use dovetail_sched::queues::IndexedHeap;
+use dovetail_sched::queues::{IndexedHeap, Key};
 use dovetail_units::{Duration, Time};
 use rand::RngExt;
 
@@ -30,6 +30,10 @@ impl Event {
     fn order(self) -> u128 {
         u128::from(self.due.as_nanos()) << 64 | u128::from(self.decided.as_nanos())
     }
+}
+
+impl Key for Event {
+    const LAST: Self = Self::NEVER;
 }
 
 impl PartialOrd for Event {
