@@ -44,6 +44,7 @@ use crate::per_flow::{Choice, Discipline};
 use crate::queues::Queues;
 use crate::spec::{Spec, SpecError};
 use crate::tag::virtual_time;
+use crate::touch::Ahead;
 use crate::turns::{Account, InVain, Turns};
 
 /// The catalogue's entry.
@@ -144,6 +145,11 @@ impl<const M: usize> Discipline<M> for Drr {
 
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
         config.weights()[self.resource]
+    }
+
+    #[inline]
+    fn ahead(&self, packets: usize, ahead: &mut Ahead) {
+        self.turns.ahead(packets, ahead);
     }
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Deficit, ()>) {

@@ -53,6 +53,7 @@ use crate::queues::{Queues, TagTournament};
 use crate::spec::{Spec, SpecError};
 use crate::steps;
 use crate::tag::Tag;
+use crate::touch::{self, Ahead};
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -198,6 +199,17 @@ impl<const M: usize> Discipline<M> for Sfq {
 
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
         config.weights()[self.resource]
+    }
+
+    #[inline]
+    fn touch(&self, flow: u32, state: &Self::Flow) {
+        self.heads.touch(flow);
+        touch::word(&state.epoch);
+    }
+
+    #[inline]
+    fn ahead(&self, packets: usize, ahead: &mut Ahead) {
+        self.heads.ahead(packets, ahead);
     }
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
