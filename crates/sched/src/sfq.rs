@@ -146,10 +146,11 @@ impl Sfq {
 
     /// Tag the flow's first waiting packet and put it among the heads.
     fn place_head<const M: usize, P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
-        self.untagged.remove(flow);
+        if !self.untagged.is_empty() {
+            self.untagged.remove(flow);
+        }
         let Some(cost) = queues.head(flow).map(|s| s.cost[self.resource]) else {
-            self.heads.remove(flow);
-            return;
+            return self.heads.remove(flow);
         };
         let newcomers = self.newcomers;
         let (state, weight) = self.state(flow, queues);

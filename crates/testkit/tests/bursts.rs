@@ -61,7 +61,7 @@ impl<const M: usize> Twins<M> {
         let single: Vec<Refused<u64>> =
             packets.iter().filter_map(|&packet| self.single.enqueue(self.now, packet).err()).collect();
         let mut many = Vec::new();
-        if count % 5 == 0 {
+        if count.is_multiple_of(5) {
             many.extend(packets.into_iter().filter_map(|packet| self.many.enqueue(self.now, packet).err()));
         } else {
             self.many.enqueue_many(self.now, &mut packets, &mut |refused| many.push(refused));

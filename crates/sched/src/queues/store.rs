@@ -178,9 +178,9 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
 
     /// The record at a live flow's index, and its first waiting packet.
     #[inline]
-    pub fn flow_and_head(&mut self, index: u32) -> (&mut FlowRecord<F>, Option<&Slot<M, P>>) {
+    pub fn flow_and_head(&self, index: u32) -> (&FlowRecord<F>, Option<&Slot<M, P>>) {
         steps::take(2);
-        let record = &mut self.flows[index as usize];
+        let record = &self.flows[index as usize];
         let head = self.slots.get(record.head as usize);
         (record, head)
     }

@@ -189,7 +189,7 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
                 return first;
             }
             let others = [1, 2, 3].map(|step| entries[(own + step) % ARITY]);
-            carried = least(carried, least(others[0], least(others[1], others[2])));
+            carried = carried.least(others[0].least(others[1].least(others[2])));
             at = node;
         }
         self.least = (carried != E::NONE).then_some(carried);
@@ -231,12 +231,6 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
         level.nodes.resize(nodes, Node { entries: [E::NONE; ARITY] });
         level.epochs.resize(nodes, self.epoch);
     }
-}
-
-/// Without a branch.
-#[inline]
-fn least<E: Copy + Ord>(a: E, b: E) -> E {
-    if b < a { b } else { a }
 }
 
 #[cfg(test)]
