@@ -8,6 +8,8 @@
 //! * Normalised times in 2^-31, to the nearest; loads in that times thousandths of weight.
 //! * What dividing a packet's time by the weight leaves below one tick goes to the flow's next packet, unless the fluid
 //!   rests meanwhile.
+//! * The fluid stands still while something that has started waits and what was handed out should be through on resource
+//!   0 by what it was charged there.
 //! * Of several packets that end at one time the one with the lower tag goes first, then the flow with the lower index.
 //!
 //! Cost per call: O(n M) for each event since the last call, n flows.
@@ -56,6 +58,8 @@ struct Flow<const M: usize, P> {
     /// The busy period of the fluid in which that was.
     busy_period: u64,
     correction: i128,
+    /// What waiting packets that have started are charged on resource 0, in nanoseconds.
+    planned: i128,
 }
 
 /// The trackers, naively.
@@ -65,6 +69,8 @@ pub struct NaiveDrgps<const M: usize, P> {
     now: Time,
     virtual_time: i128,
     work: u128,
+    /// For how long resource 0 is, in nanoseconds.
+    busy: i128,
     busy_periods: u64,
     flows: Vec<Flow<M, P>>,
     free: Vec<u32>,
@@ -80,6 +86,7 @@ impl<const M: usize, P> NaiveDrgps<M, P> {
             now: Time::ZERO,
             virtual_time: 0,
             work: 0,
+            busy: 0,
             busy_periods: 0,
             flows: Vec::new(),
             free: Vec::new(),
@@ -116,14 +123,21 @@ impl<const M: usize, P> NaiveDrgps<M, P> {
 
     /// Every event up to `now`, and V until then.
     fn run(&mut self, now: Time) {
-        self.work += u128::from(now.since(self.now).as_nanos()) * work_per_nano();
+        let mut left = now.since(self.now).as_nanos();
         self.now = self.now.max(now);
-        while let Some((work, flow)) = self.first_end().filter(|&(work, _)| work <= self.work) {
-            self.work -= work;
-            if let Some(head) = self.flows[flow].head.take() {
-                self.virtual_time = self.virtual_time.max(head.finish);
+        loop {
+            self.end_heads();
+            let waits = self.first().is_some();
+            if left == 0 || (waits && self.busy == 0) {
+                break;
             }
-            self.take_head(flow);
+            // Until somebody's head ends, or resource 0 is late.
+            let to_end = self.first_end().map_or(u128::MAX, |(work, _)| (work - self.work).div_ceil(work_per_nano()));
+            let step = left.min(u64::try_from(to_end).unwrap_or(u64::MAX));
+            let step = if waits { step.min(self.busy as u64) } else { step };
+            self.work += u128::from(step) * work_per_nano();
+            self.busy = (self.busy - i128::from(step)).max(0);
+            left -= step;
         }
         match self.load() {
             0 => self.work = 0,
@@ -134,6 +148,17 @@ impl<const M: usize, P> NaiveDrgps<M, P> {
         }
     }
 
+    /// The heads that are due to end.
+    fn end_heads(&mut self) {
+        while let Some((work, flow)) = self.first_end().filter(|&(work, _)| work <= self.work) {
+            self.work -= work;
+            if let Some(head) = self.flows[flow].head.take() {
+                self.virtual_time = self.virtual_time.max(head.finish);
+            }
+            self.take_head(flow);
+        }
+    }
+
     /// Make the flow's first packet that has not started its head, if there is one.
     fn take_head(&mut self, flow: usize) {
         let record = &mut self.flows[flow];
@@ -141,6 +166,9 @@ impl<const M: usize, P> NaiveDrgps<M, P> {
         let milli = i128::from(record.config.weight.as_milli());
         let total = nanos(&packet.cost) + record.correction;
         record.correction = (total - 1).min(0);
+        // In proportion, what the correction does on resource 0, down to whole nanoseconds.
+        let more = (total.max(1) - nanos(&packet.cost)) * normalised(&packet.cost)[0] as i128;
+        record.planned += (i128::from(packet.cost[0].as_nanos()) + more.div_euclid(ONE as i128)).max(0);
         let (last, part) = record.last;
         let exact = total.max(1) * TICK * 1000 + part.min(milli - 1);
         record.last = (last + exact / milli, exact % milli);
@@ -195,6 +223,7 @@ impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrgps<M, P> {
             last: (0, 0),
             busy_period: 0,
             correction: 0,
+            planned: 0,
         };
         let at = self.free.pop().map_or(self.flows.len(), |at| at as usize);
         if at == self.flows.len() {
@@ -286,6 +315,10 @@ impl<const M: usize, P: Send> Scheduler<M, P> for NaiveDrgps<M, P> {
         if record.waiting.front().is_none_or(|w| w.started.is_none()) {
             record.head.iter_mut().for_each(|head| head.waits = false);
         }
+        let is_last = record.waiting.front().is_none_or(|w| w.started.is_none());
+        let planned = if is_last { record.planned } else { record.planned.min(packet.cost[0].as_nanos().into()) };
+        record.planned -= planned;
+        self.busy += planned;
         self.stats.served += 1;
         self.stats.queued -= 1;
         self.stats.queued_bytes -= u64::from(packet.size);

@@ -247,15 +247,20 @@ fn a_fluid_that_lags_makes_a_packet_later_by_its_lag_and_no_more() {
 fn a_fluid_has_caught_up_after_as_many_calls_as_end_all_that_is_in_it() {
     for (packets, events) in [(3000, 2), (3000, 16), (40, 41)] {
         let mut scheduler = PerFlow::<1, (), _>::new(Drgps::new(TrackBy::Finish, Newcomers::Free).ending(events));
-        let offer = |scheduler: &mut PerFlow<1, (), Drgps<1>>, at| {
+        let offer = |scheduler: &mut PerFlow<1, (), Drgps<1>>, at, sent: u32, nanos| {
             let flow = scheduler.add_flow(FlowConfig::default());
-            let packet = Packet { flow, size: 1, cost: ResourceVec::from_nanos([10]), payload: () };
-            scheduler.enqueue(Time::from_nanos(at), packet).unwrap();
+            for _ in 0..sent {
+                let packet = Packet { flow, size: 1, cost: ResourceVec::from_nanos([nanos]), payload: () };
+                scheduler.enqueue(Time::from_nanos(at), packet).unwrap();
+            }
         };
-        (0..packets).for_each(|_| offer(&mut scheduler, 0));
+        // Of one flow a packet always waits. All others are handed out, and end in the fluid before its first one.
+        offer(&mut scheduler, 0, 2, 1_000_000);
+        (0..packets).for_each(|_| offer(&mut scheduler, 0, 1, 10));
+        while let Next::Serve(_) = scheduler.next(Time::ZERO) {}
         let mut calls = 0;
         loop {
-            offer(&mut scheduler, 10 * packets + 1 + calls);
+            offer(&mut scheduler, 10 * (packets + 1) + 1 + calls, 1, 10);
             if scheduler.discipline().lag_ns()[0] == 0.0 {
                 break;
             }

@@ -31,15 +31,6 @@ impl Eligible {
         }
     }
 
-    /// Whose packet is next whatever starts from the last settling until now.
-    pub(super) fn surely_first<const M: usize, P>(&mut self, queues: &FlowQueues<M, P>) -> Option<u32> {
-        match self {
-            Self::Starts(_) => self.first(queues),
-            // A packet that starts later may end earlier.
-            Self::Finishes(_) => None,
-        }
-    }
-
     /// The first one has been taken out of its queue and is no longer counted.
     pub(super) fn served<const M: usize, P>(&mut self, flow: u32, queues: &FlowQueues<M, P>) {
         match self {

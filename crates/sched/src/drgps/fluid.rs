@@ -12,6 +12,8 @@
 //! nanoseconds of a [`Time`] are less than 2^127 of work. A distance times a load may be more than 128 bits hold, and
 //! is more than all time then: it saturates.
 
+use core::mem;
+
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use super::eligible::Eligible;
@@ -51,6 +53,8 @@ pub struct DrgpsFlow<const M: usize> {
     finish: Tag,
     /// Measured less estimated service of earlier packets that the fluid has not counted, in nanoseconds.
     correction: i64,
+    /// What the fluid is charged on resource 0 for waiting packets that have started, in nanoseconds.
+    planned: u64,
 }
 
 impl<const M: usize> Default for DrgpsFlow<M> {
@@ -65,6 +69,7 @@ impl<const M: usize> Default for DrgpsFlow<M> {
             normalised: [0; M],
             finish: Tag::default(),
             correction: 0,
+            planned: 0,
         }
     }
 }
@@ -115,6 +120,8 @@ pub(super) struct Fluid<const M: usize> {
     work: u128,
     /// For how long it works for flows that were removed before it goes on, in nanoseconds.
     pause: u64,
+    /// For how long resource 0 is busy with what was handed out, by what the fluid is charged for it, in nanoseconds.
+    busy: u64,
     /// How much work there must be for the first head packet to end; the largest number if none will.
     due: u128,
     /// V in ticks.
@@ -144,6 +151,7 @@ impl<const M: usize> Fluid<M> {
             clock: Time::ZERO,
             work: 0,
             pause: 0,
+            busy: 0,
             due: u128::MAX,
             virtual_time: 0,
             busy_periods: 0,
@@ -159,11 +167,7 @@ impl<const M: usize> Fluid<M> {
 
     /// The events until `now`, as far as one call may.
     pub(super) fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<M, P>, eligible: &mut Eligible) {
-        let passed = now.since(self.clock).as_nanos();
-        let paused = passed.min(self.pause);
-        self.pause -= paused;
-        self.work = self.work.saturating_add(u128::from(passed - paused) * WORK_PER_NANO);
-        self.clock = now;
+        let mut late = self.pass(now, queues, eligible);
         let flows = self.finishes.iter().map(TagHeap::len).sum();
         for _ in 0..self.events.unwrap_or_else(|| most_events(flows)) {
             if !self.lags() {
@@ -171,6 +175,11 @@ impl<const M: usize> Fluid<M> {
             }
             steps::take(1);
             self.end_first(queues, eligible);
+            if late > 0 && eligible.first(queues).is_some() {
+                // Since something waits for it.
+                late = late.min(u64::try_from(self.work / WORK_PER_NANO).unwrap_or(u64::MAX));
+                self.work -= u128::from(mem::take(&mut late)) * WORK_PER_NANO;
+            }
         }
         // What is left is heads that have been served: the fluid needs no more time for them than it would one after
         // another.
@@ -183,6 +192,23 @@ impl<const M: usize> Fluid<M> {
         if self.lags() {
             self.worst_lag = self.worst_lag.max(self.work);
         }
+    }
+
+    /// Time passes, but for what resource 0 is late, which has been free by the estimates while something waits that
+    /// has started. If nothing does: for how long it has been free, nanoseconds of which are in the work.
+    fn pass<P>(&mut self, now: Time, queues: &FlowQueues<M, P>, eligible: &mut Eligible) -> u64 {
+        let mut passed = now.since(self.clock).as_nanos();
+        self.clock = now;
+        let waits = eligible.first(queues).is_some();
+        if waits {
+            passed = passed.min(self.busy);
+        }
+        let paused = passed.min(self.pause);
+        let free = if waits { 0 } else { passed - self.busy.max(paused).min(passed) };
+        self.pause -= paused;
+        self.busy = self.busy.saturating_sub(passed);
+        self.work = self.work.saturating_add(u128::from(passed - paused) * WORK_PER_NANO);
+        free
     }
 
     /// Whether a head packet is due to end: what happens now meets the fluid as of V, and what passed since is still to
@@ -270,8 +296,13 @@ impl<const M: usize> Fluid<M> {
         self.find_due();
     }
 
-    /// A packet of the flow has been handed out.
-    pub(super) fn handed_out<P>(&mut self, flow: u32, queues: &FlowQueues<M, P>) {
+    /// A packet of the flow, of this cost, has been handed out.
+    pub(super) fn handed_out<P>(&mut self, flow: u32, cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
+        let state = &mut queues.flow_mut(flow).state;
+        // The last one that waits of those that have started has what is left.
+        let planned = if state.started == 0 { state.planned } else { state.planned.min(cost[0].as_nanos()) };
+        state.planned -= planned;
+        self.busy = self.busy.saturating_add(planned);
         if queues.flow(flow).packets == 0 && self.is_active(flow, queues) {
             let state = &queues.flow(flow).state;
             self.anteroom.handed_out(state.visit, state.finish.ticks());
@@ -387,6 +418,9 @@ impl<const M: usize> Fluid<M> {
         state.started += 1;
         state.normalised = normalised(&cost);
         let service = state.corrected(charged(cost.dominant_time()));
+        let more = i128::from(service - charged(cost.dominant_time())) * i128::from(state.normalised[0]);
+        let planned = i128::from(cost[0].as_nanos()) + (more >> ONE_BITS);
+        state.planned = state.planned.saturating_add(u64::try_from(planned).unwrap_or(0));
         state.finish = state.finish.moved(service, weight);
         let (state, finish) = (*state, state.finish.ticks());
         self.count_head(&state, weight, true);

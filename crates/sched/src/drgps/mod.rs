@@ -13,10 +13,8 @@
 //!   flows and 16 of 10^6 ([`most_events`](crate::one_resource::most_events)); see *The fluid may lag*.
 //! * `newcomers` = `pay` (default): a flow that is set up while packets wait enters the fluid when the last such one
 //!   has ended there; or `free`, as published: it enters when it comes, and ever new flows starve all others.
-//! * A flow can gain nothing by what it does: at most 1.05 by search. By estimates that are too low it can take all:
-//!   the fluid, which passes as time does, runs ahead, and what has ended there is served in order of arrival. As
-//!   published, without limit by a new flow for every tiny packet: the fluid still owes each of them a share when its
-//!   packet has long left.
+//! * A flow can gain nothing by what it does: at most 1.05 by search. As published, without limit by a new flow for
+//!   every tiny packet: the fluid still owes each of them a share when its packet has long left.
 //! * Guarantees with exact times, S and F a packet's start and finish in the fluid, L the longest time of any packet on
 //!   any resource, L_0 on the first, n flows, resource 0 of one server that takes a packet whenever there is one. No
 //!   packet enters before S. `finish`: it leaves resource 0 by F + L_0, however many flows there are, and resource r by
@@ -62,6 +60,13 @@
 //! back. The other bounds are those of a fluid that does not lag. If of all that wait none has started because of the
 //! lag, the packet that starts first does so at once, before its time; its flow's tags are the same as ever.
 //!
+//! *It waits for resource 0 too.* A packet that takes longer than estimated, a buffer that is full, or time lost to
+//! something else makes resource 0 late. A fluid that went on would serve what that cannot have served, until all that
+//! waits had started and were served in order of arrival. So it stands still while something that has started waits
+//! and all that was handed out should be through by what the fluid was charged for it. Lost time is lost once. With
+//! exact times and a resource 0 that takes a packet whenever there is one this never happens. Where resource 0 has
+//! several servers, of which each has a packet for longer, it hardly ever does.
+//!
 //! *Numbers.* All are integers. V and tags count 2^-22 ns. tbar is rounded to a multiple of 2^-31: the fluid is that of
 //! packets whose times on other resources than the dominant one are wrong by up to 2^-32 of the dominant time, so V' is
 //! wrong by up to m 2^-32 of itself. This does not add up: sums are exact, what joins them is what leaves, and time
@@ -71,9 +76,9 @@
 //! Differences from the paper, with reasons. The text of the paper was not at hand; the fluid is that of its abstract
 //! and of published descriptions of it.
 //! * Measured costs: what a packet took more or less on its dominant resource is added to the flow's next packet in the
-//!   fluid. This keeps the fluid's pace; a wrong proportion between resources stays wrong. Until then the fluid runs on
-//!   the estimate: with one that is too long resources idle for the difference, once and not for every packet. A flow
-//!   that leaves the fluid keeps debts but no credit.
+//!   fluid. This keeps the fluid's pace; a wrong proportion between resources stays wrong. With an estimate that is too
+//!   long resources idle for the difference, once and not for every packet. A flow that leaves the fluid keeps debts
+//!   but no credit.
 //! * A packet counts at least one nanosecond, so that a flow of packets of no time gives way; one of no time at all
 //!   counts as one of resource 0.
 //! * A changed weight holds at once, for what is left of the packet that is first in the fluid.
@@ -86,7 +91,6 @@ mod fluid;
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
-use crate::gain::{Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::charged;
 use crate::per_flow::{Choice, Discipline};
@@ -96,10 +100,6 @@ use crate::spec::{Spec, SpecError};
 use eligible::Eligible;
 pub use fluid::DrgpsFlow;
 use fluid::{FlowQueues, Fluid};
-
-/// Why false estimates gain.
-const AHEAD: &str = "by search: estimates that are too low let the fluid run ahead of the resource, and what has \
-    ended in the fluid is then served in order of arrival";
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -120,7 +120,7 @@ pub const ENTRY: Entry = Entry {
     ],
     complexity: "O(log n + m)",
     worst_call: "O(log n + m) and up to 256 ends of packets in the fluid, 16 with 10^6 flows; later calls do the rest",
-    gains: &[Gain { strategy: Strategy::FalseEstimates, most: f64::INFINITY, reason: AHEAD }],
+    gains: &[],
     guarantee: "order=finish: a packet leaves resource 0 at most L after its finish in the fluid; order=start: it \
         enters at most (n-1)L after its start there",
     weights: Weights::One,
@@ -205,9 +205,6 @@ impl<const M: usize> Discipline<M> for Drgps<M> {
     }
 
     fn choose<P>(&mut self, now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
-        if let Some(flow) = self.eligible.surely_first(queues).filter(|_| !self.fluid.lags()) {
-            return Choice::Flow(flow);
-        }
         self.fluid.settle(now, queues, &mut self.eligible);
         if self.fluid.lags() && self.eligible.first(queues).is_none() {
             self.fluid.start_early(queues, &mut self.eligible);
@@ -222,13 +219,13 @@ impl<const M: usize> Discipline<M> for Drgps<M> {
         &mut self,
         _now: Time,
         flow: u32,
-        _cost: &ResourceVec<M>,
+        cost: &ResourceVec<M>,
         queues: &mut FlowQueues<M, P>,
     ) -> ([u64; M], u32) {
         let state = &mut queues.flow_mut(flow).state;
         state.started = state.started.saturating_sub(1);
         self.eligible.served(flow, queues);
-        self.fluid.handed_out(flow, queues);
+        self.fluid.handed_out(flow, cost, queues);
         ([0; M], 0)
     }
 

@@ -84,7 +84,11 @@ pub fn known(strategy: Strategy) -> Vec<Case> {
         }
         Strategy::FalseEstimates => {
             let said = |estimates| Case { player: Traffic { estimates, ..equal.player }, ..equal };
-            vec![said(Estimates::Times256th(16)), said(Estimates::Times256th(4096)), said(Estimates::Any)]
+            let few = plain([Sizes::Equal(USUAL), Sizes::Equal(USUAL / 2)]);
+            let player = Traffic { estimates: Estimates::Any, ..few.player };
+            // Rivals whose few packets a fluid that runs ahead has soon served.
+            let few = Case { resources: 1, player, feed: Feed::Keep(50), depth: 2, ..few };
+            vec![said(Estimates::Times256th(16)), said(Estimates::Times256th(4096)), said(Estimates::Any), few]
         }
         Strategy::SmallFirst => {
             let first = |case: Case, packets, identity| Case {
