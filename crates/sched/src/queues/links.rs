@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::NIL;
-use crate::touch::{self, Ahead};
+use crate::touch::Ahead;
 
 /// The neighbours of every flow, for any number of [`List`]s; a flow is in at most one of them.
 #[derive(Clone, Debug, Default)]
@@ -77,12 +77,6 @@ impl Links {
     #[inline]
     pub fn ahead(&self, list: &List, flows: usize, ahead: &mut Ahead) {
         self.of(list).take(flows).for_each(|flow| ahead.push(flow));
-    }
-
-    /// Read ahead the neighbours of a flow.
-    #[inline]
-    pub fn touch(&self, flow: u32) {
-        self.around.get(flow as usize).iter().for_each(|around| touch::word(&around[0]));
     }
 
     /// Take out a flow that is in this list. O(1).
