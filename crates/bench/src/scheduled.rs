@@ -1,6 +1,8 @@
 //! A scheduler behind the contract, as its owner drives it: packets come, packets go, and what they took is reported.
 
-use dovetail_sched::{FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Shape, SpecError, build};
+use dovetail_sched::{
+    FlowConfig, FlowId, Next, Packet, Pause, Progress, Scheduler, Served, Shape, SpecError, Ticket, build,
+};
 use dovetail_testkit::random::Random;
 use dovetail_units::{Duration, ResourceVec, Time};
 
@@ -26,6 +28,10 @@ pub struct Scheduled<const M: usize> {
     now: Time,
     /// Of the packets that went last.
     served: Vec<usize>,
+    coming: Vec<Packet<M, Place>>,
+    going: Vec<Served<M, Place>>,
+    tickets: Vec<Ticket<M>>,
+    events: Vec<Progress>,
 }
 
 impl<const M: usize> Scheduled<M> {
@@ -35,20 +41,38 @@ impl<const M: usize> Scheduled<M> {
         let ids = (0..flows).map(|_| scheduler.add_flow(FlowConfig::default())).collect();
         let mut senders = Senders::new(flows, random);
         let first = senders.first();
-        let mut this = Self { scheduler, arrivals, flows: ids, senders, now: Time::ZERO, served: Vec::new() };
+        let (coming, going, tickets, events) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (now, served) = (Time::ZERO, Vec::new());
+        let mut this = Self { scheduler, arrivals, flows: ids, senders, now, served, coming, going, tickets, events };
         first.into_iter().for_each(|flow| this.come(flow));
         Ok(this)
     }
 
-    fn come(&mut self, flow: usize) {
+    fn packet(&mut self, flow: usize) -> Packet<M, Place> {
         let payload = self.senders.frames.take();
-        let packet = Packet { flow: self.flows[flow], size: 800, cost: cost(flow), payload };
+        self.senders.frames.frame(payload).flow = flow as u32;
+        Packet { flow: self.flows[flow], size: 800, cost: cost(flow), payload }
+    }
+
+    /// A packet comes.
+    fn come(&mut self, flow: usize) {
+        let packet = self.packet(flow);
         // No limits, so nothing is refused.
         let _ = self.scheduler.enqueue(self.now, packet);
     }
 
-    /// The next packet, if there is one.
-    fn go(&mut self) -> Option<u64> {
+    /// Some flow's, or that of the packet that went `before`.
+    fn sender(&mut self, before: usize) -> usize {
+        match (self.arrivals, self.served.get(before)) {
+            (Arrivals::Served, Some(&flow)) => flow,
+            _ => self.senders.flow(),
+        }
+    }
+
+    /// One packet comes, one goes.
+    fn single(&mut self) -> u64 {
+        let flow = self.sender(0);
+        self.come(flow);
         loop {
             match self.scheduler.next(self.now) {
                 Next::Serve(mut packet) => {
@@ -56,13 +80,58 @@ impl<const M: usize> Scheduled<M> {
                         let used = self.used(packet.ticket.charged()[resource]);
                         self.scheduler.progress(self.now, &mut packet.ticket, resource, Progress::Finished { used });
                     }
+                    self.served.clear();
                     self.served.push(packet.ticket.flow().index());
-                    return Some(self.senders.frames.give_back(packet.payload));
+                    return self.senders.frames.give_back(packet.payload);
                 }
                 Next::At(time) => self.now = time,
-                Next::AwaitProgress | Next::Empty => return None,
+                Next::AwaitProgress | Next::Empty => return 0,
             }
         }
+    }
+
+    /// So many packets come, as many go, each in one call as far as they may.
+    fn many(&mut self, burst: usize) -> u64 {
+        for before in 0..burst {
+            let flow = self.sender(before);
+            let packet = self.packet(flow);
+            self.coming.push(packet);
+        }
+        self.scheduler.enqueue_many(self.now, &mut self.coming, &mut |_| ());
+        self.served.clear();
+        let mut read = 0;
+        while self.served.len() < burst {
+            let most = burst - self.served.len();
+            let pause = self.scheduler.next_many(self.now, most, &mut self.going);
+            if self.going.is_empty() {
+                match pause {
+                    Some(Pause::At(time)) => self.now = time,
+                    _ => break,
+                }
+            }
+            read += self.gone();
+        }
+        read
+    }
+
+    /// The packets that were handed out have gone through all resources; what was read of them.
+    fn gone(&mut self) -> u64 {
+        let mut read = 0;
+        for packet in self.going.drain(..) {
+            read += self.senders.frames.give_back(packet.payload);
+            self.served.push(packet.ticket.flow().index());
+            self.tickets.push(packet.ticket);
+        }
+        for resource in 0..M {
+            for k in 0..self.tickets.len() {
+                let used = self.used(self.tickets[k].charged()[resource]);
+                self.events.push(Progress::Finished { used });
+            }
+            self.scheduler.progress_many(self.now, &mut self.tickets, resource, &self.events);
+            self.events.clear();
+        }
+        self.tickets.clear();
+        read
     }
 
     fn used(&mut self, estimated: Duration) -> Duration {
@@ -74,18 +143,7 @@ impl<const M: usize> Scheduled<M> {
 impl<const M: usize> Subject for Scheduled<M> {
     fn turn(&mut self, burst: usize) -> u64 {
         self.now += Duration::from_nanos(LINK * burst as u64);
-        if self.arrivals == Arrivals::Random || self.served.is_empty() {
-            for _ in 0..burst {
-                let flow = self.senders.flow();
-                self.come(flow);
-            }
-        } else {
-            for k in 0..self.served.len() {
-                self.come(self.served[k]);
-            }
-        }
-        self.served.clear();
-        (0..burst).map_while(|_| self.go()).sum()
+        if burst == 1 { self.single() } else { self.many(burst) }
     }
 }
 

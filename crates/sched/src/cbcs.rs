@@ -63,6 +63,7 @@ use crate::per_flow::{Choice, Discipline};
 use crate::queues::Queues;
 use crate::spec::{Spec, SpecError};
 use crate::tag::virtual_time;
+use crate::touch::Ahead;
 use crate::turns::{Account, InVain, Turns};
 
 /// Why false estimates gain.
@@ -203,6 +204,11 @@ fn parse_quantum(value: &str) -> Result<Option<Duration>, SpecError> {
 impl<const M: usize> Discipline<M> for Cbcs {
     type Flow = Credit;
     type Stamp = ();
+
+    #[inline]
+    fn ahead(&self, packets: usize, ahead: &mut Ahead) {
+        self.turns.ahead(packets, ahead);
+    }
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Credit, ()>) {
         let time = total(&queues.slot(slot).cost);

@@ -63,6 +63,7 @@ use crate::per_flow::{Choice, Discipline};
 use crate::queues::{Queues, TagTournament, Tournament};
 use crate::spec::{Spec, SpecError};
 use crate::tag::{TICK_BITS, Tag};
+use crate::touch::{self, Ahead};
 pub use crate::window::Window;
 use crate::window::{self, Inside};
 
@@ -292,6 +293,17 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
 
     fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         queues.flow_mut(flow).state.others = (1..self.width()).map(|_| Place::default()).collect();
+    }
+
+    #[inline]
+    fn touch(&self, flow: u32, state: &Self::Flow) {
+        self.heads.touch(flow);
+        touch::word(&state.first.floor);
+    }
+
+    #[inline]
+    fn ahead(&self, packets: usize, ahead: &mut Ahead) {
+        self.heads.ahead(packets, ahead);
     }
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {

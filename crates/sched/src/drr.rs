@@ -44,6 +44,7 @@ use crate::per_flow::{Choice, Discipline};
 use crate::queues::Queues;
 use crate::spec::{Spec, SpecError};
 use crate::tag::virtual_time;
+use crate::touch::Ahead;
 use crate::turns::{Account, InVain, Turns};
 
 /// The catalogue's entry.
@@ -112,17 +113,19 @@ impl Drr {
         self.turns.visits
     }
 
-    /// Time by weight of the flow's first packet.
-    fn head_time<const M: usize, P>(&self, flow: u32, queues: &Queues<M, P, Deficit, ()>) -> i128 {
-        let cost = queues.head(flow).map_or(Duration::ZERO, |slot| slot.cost[self.resource]);
-        let record = queues.flow(flow);
-        record.state.ticks_of(charged(cost), record.weight())
+    /// Time by weight of the flow's first packet, and the flow's credit.
+    #[inline]
+    fn head<const M: usize, P>(&self, flow: u32, queues: &Queues<M, P, Deficit, ()>) -> [i128; 2] {
+        let (record, head) = queues.flow_and_head(flow);
+        let cost = head.map_or(Duration::ZERO, |slot| slot.cost[self.resource]);
+        [record.state.ticks_of(charged(cost), record.weight()), self.turns.credit(&record.state)]
     }
 
     /// The next round's quantum must do for the flow's first packet, and for what the flow owes.
+    #[inline]
     fn provide_for<const M: usize, P>(&mut self, flow: u32, queues: &Queues<M, P, Deficit, ()>) {
-        let owed = self.turns.credit(&queues.flow(flow).state).min(0).saturating_neg();
-        self.next_quantum = self.next_quantum.max(self.head_time(flow, queues).saturating_add(owed));
+        let [time, credit] = self.head(flow, queues);
+        self.next_quantum = self.next_quantum.max(time.saturating_add(credit.min(0).saturating_neg()));
     }
 }
 
@@ -146,6 +149,11 @@ impl<const M: usize> Discipline<M> for Drr {
         config.weights()[self.resource]
     }
 
+    #[inline]
+    fn ahead(&self, packets: usize, ahead: &mut Ahead) {
+        self.turns.ahead(packets, ahead);
+    }
+
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Deficit, ()>) {
         if queues.flow(flow).head == slot {
             self.turns.join(flow, &mut queues.flow_mut(flow).state);
@@ -160,11 +168,12 @@ impl<const M: usize> Discipline<M> for Drr {
             if self.turns.begin(&mut queues.flow_mut(flow).state, quantum) {
                 self.next_quantum = 1;
             }
-            let short = self.head_time(flow, queues) - self.turns.credit(&queues.flow(flow).state);
+            let [time, credit] = self.head(flow, queues);
+            let short = time - credit;
             if short <= 0 {
                 return Choice::Flow(flow);
             }
-            self.provide_for(flow, queues);
+            self.next_quantum = self.next_quantum.max(time.saturating_add(credit.min(0).saturating_neg()));
             if self.turns.in_vain(&mut vain, short, self.fixed) {
                 return Choice::Flow(flow);
             }

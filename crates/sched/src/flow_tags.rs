@@ -36,6 +36,7 @@ use dovetail_units::{Duration, Weight};
 use crate::newcomers::Newcomers;
 use crate::one_resource::charges;
 use crate::tag::{Tag, virtual_time};
+use crate::touch;
 
 /// A flow's start tags in one virtual time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -172,6 +173,12 @@ impl<const R: usize> FinishTags<R> {
     pub fn correct(&mut self, before: [Duration; R], after: [Duration; R], weights: [Weight; R]) {
         let (before, after) = (charges(before), charges(after));
         self.finish = self.finish.moved(core::array::from_fn(|r| after[r] - before[r]), weights);
+    }
+
+    /// Read ahead the last of it.
+    #[inline]
+    pub fn touch(&self) {
+        touch::word(&self.head);
     }
 
     /// S of the first waiting packet, in ticks.

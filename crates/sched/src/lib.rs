@@ -18,6 +18,7 @@
 //!   each.
 //! * [`tag`]: virtual time, exactly; [`flow_tags`]: where a flow stands in it. [`newcomers`]: where a flow stands that
 //!   becomes backlogged. [`gain`]: what a flow can gain by playing.
+//! * [`touch`]: what a burst of packets needs from memory, all at once.
 //! * [`steps`]: how much a call does, counted in tests.
 //! * [`cost`]: estimates of a packet's processing times, learnt as it goes.
 //! * [`aqm`]: active queue management, which decides about single packets of a queue: RED and DRQ.
@@ -57,6 +58,7 @@ pub mod sfq;
 pub mod spec;
 pub mod steps;
 pub mod tag;
+pub mod touch;
 pub mod tradeoff;
 pub mod turns;
 pub mod wf2q_plus;
@@ -66,8 +68,8 @@ pub mod window;
 pub use catalog::{Shape, build, catalog};
 pub use composition::{Schedulers, build_all};
 pub use contract::{
-    DropReason, FlowConfig, FlowId, LONGEST_TIME, Limit, Next, Packet, Progress, Refused, Scheduler, Served, Stats,
-    Ticket, TimeLimit, UnknownFlow,
+    DropReason, FlowConfig, FlowId, LONGEST_TIME, Limit, Next, Packet, Pause, Progress, Refused, Scheduler, Served,
+    Stats, Ticket, TimeLimit, UnknownFlow,
 };
 pub use per_flow::{Choice, Discipline, PerFlow};
 pub use spec::{Spec, SpecError};

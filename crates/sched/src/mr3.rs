@@ -76,6 +76,7 @@ use crate::queues::{Links, List, Queues};
 use crate::spec::{Spec, SpecError};
 use crate::steps;
 use crate::tag::virtual_time;
+use crate::touch::Ahead;
 use crate::turns::rescaled;
 
 /// The catalogue's entry.
@@ -237,6 +238,11 @@ fn charge<const M: usize>(cost: &ResourceVec<M>) -> i64 {
 impl<const M: usize> Discipline<M> for Mr3 {
     type Flow = Standing;
     type Stamp = ();
+
+    #[inline]
+    fn ahead(&self, packets: usize, ahead: &mut Ahead) {
+        self.links.ahead(&self.backlogged, packets, ahead);
+    }
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Standing, ()>) {
         let record = queues.flow_mut(flow);

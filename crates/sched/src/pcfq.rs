@@ -65,6 +65,7 @@ use crate::per_flow::{Choice, Discipline};
 use crate::queues::{Queues, TagTournament};
 use crate::spec::{Spec, SpecError, choice};
 use crate::tag::{TICK_BITS, Tag};
+use crate::touch::{self, Ahead};
 
 /// Why false estimates gain.
 const LATE: &str = "by search, estimates up to 16 times too low: what a packet took is known when it leaves the \
@@ -228,6 +229,17 @@ impl<const M: usize> Discipline<M> for Pcfq {
 
     fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         queues.flow_mut(flow).state.weights = queues.weights(flow).weights();
+    }
+
+    #[inline]
+    fn touch(&self, flow: u32, state: &Self::Flow) {
+        self.heads.touch(flow);
+        touch::word(&state.weights);
+    }
+
+    #[inline]
+    fn ahead(&self, packets: usize, ahead: &mut Ahead) {
+        self.heads.ahead(packets, ahead);
     }
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {

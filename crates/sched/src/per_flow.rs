@@ -1,13 +1,16 @@
 //! Per-flow queues, limits and books, written once for all disciplines.
 
+use alloc::vec::Vec;
+
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::contract::{
-    DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket,
-    UnknownFlow,
+    DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Pause, Progress, Refused, Scheduler, Served, Stats,
+    Ticket, UnknownFlow,
 };
 use crate::queues::Queues;
 use crate::spec::SpecError;
+use crate::touch::{self, Ahead};
 
 /// A discipline's choice, asked when at least one packet waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +38,15 @@ pub trait Discipline<const M: usize>: Sized + Send {
 
     /// The flow at this index has been set up.
     fn added<P>(&mut self, _flow: u32, _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>) {}
+
+    /// Read ahead ([`touch`]) what [`arrived`](Self::arrived), [`served`](Self::served) and
+    /// [`corrected`](Self::corrected) look at for this flow beyond the first line of its record.
+    #[inline]
+    fn touch(&self, _flow: u32, _state: &Self::Flow) {}
+
+    /// The flows that are likely to be served by the next so many packets.
+    #[inline]
+    fn ahead(&self, _packets: usize, _ahead: &mut Ahead) {}
 
     /// A packet has joined the flow's queue at `slot`. Settled before.
     fn arrived<P>(&mut self, now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Self::Flow, Self::Stamp>);
@@ -137,7 +149,23 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
         self.now
     }
 
+    /// Read ahead the records of these flows, then one of the packets of each.
+    #[inline]
+    fn touch_all(
+        &self,
+        flows: impl Iterator<Item = u32> + Clone,
+        packet: impl Fn(&Queues<M, P, D::Flow, D::Stamp>, u32),
+    ) {
+        if self.queues.flows() >= touch::WORTH {
+            for flow in flows.clone() {
+                self.queues.touch(flow, |flow, state| self.discipline.touch(flow, state));
+            }
+            flows.for_each(|flow| packet(&self.queues, flow));
+        }
+    }
+
     /// Hand out the first packet of the flow that was chosen.
+    #[inline]
     fn hand_out(&mut self, now: Time, choice: Choice) -> Next<M, P> {
         let flow = match choice {
             Choice::Flow(flow) => flow,
@@ -189,6 +217,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         Ok(())
     }
 
+    #[inline]
     fn enqueue(&mut self, now: Time, mut packet: Packet<M, P>) -> Result<(), Refused<P>> {
         let now = self.clock(now);
         self.stats.offered += 1;
@@ -204,6 +233,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         Ok(())
     }
 
+    #[inline]
     fn next(&mut self, now: Time) -> Next<M, P> {
         let now = self.clock(now);
         if self.queues.packets() == 0 {
@@ -211,6 +241,39 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         }
         let choice = self.discipline.choose(now, &mut self.queues);
         self.hand_out(now, choice)
+    }
+
+    fn enqueue_many(&mut self, now: Time, packets: &mut Vec<Packet<M, P>>, refused: &mut dyn FnMut(Refused<P>)) {
+        self.touch_all(packets.iter().map(|packet| packet.flow.index), Queues::touch_tail);
+        for packet in packets.drain(..) {
+            if let Err(back) = self.enqueue(now, packet) {
+                refused(back);
+            }
+        }
+    }
+
+    fn next_many(&mut self, now: Time, most: usize, served: &mut Vec<Served<M, P>>) -> Option<Pause> {
+        if self.queues.flows() >= touch::WORTH {
+            let mut ahead = Ahead::default();
+            self.discipline.ahead(most, &mut ahead);
+            self.touch_all(ahead.flows().iter().copied(), Queues::touch_head);
+        }
+        for _ in 0..most {
+            match self.next(now) {
+                Next::Serve(packet) => served.push(packet),
+                Next::At(time) => return Some(Pause::At(time)),
+                Next::AwaitProgress => return Some(Pause::AwaitProgress),
+                Next::Empty => return Some(Pause::Empty),
+            }
+        }
+        None
+    }
+
+    fn progress_many(&mut self, now: Time, tickets: &mut [Ticket<M>], resource: usize, events: &[Progress]) {
+        self.touch_all(tickets.iter().map(|ticket| ticket.flow.index), Queues::touch_head);
+        for (ticket, &event) in tickets.iter_mut().zip(events) {
+            self.progress(now, ticket, resource, event);
+        }
     }
 
     fn bypass(&mut self, now: Time, may_pass: &mut dyn FnMut(&P) -> bool) -> Next<M, P> {
@@ -226,6 +289,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         self.hand_out(now, choice)
     }
 
+    #[inline]
     fn progress(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress) {
         let now = self.clock(now);
         let stage = Ticket::<M>::stage(resource, event);

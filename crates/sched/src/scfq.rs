@@ -42,6 +42,7 @@ use crate::per_flow::{Choice, Discipline};
 use crate::queues::{Queues, TagTournament};
 use crate::spec::{Spec, SpecError};
 use crate::tag::Tag;
+use crate::touch::Ahead;
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -108,6 +109,17 @@ impl<const M: usize> Discipline<M> for Scfq {
 
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
         config.weights()[self.resource]
+    }
+
+    #[inline]
+    fn touch(&self, flow: u32, state: &Self::Flow) {
+        self.heads.touch(flow);
+        state.touch();
+    }
+
+    #[inline]
+    fn ahead(&self, packets: usize, ahead: &mut Ahead) {
+        self.heads.ahead(packets, ahead);
     }
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {

@@ -53,6 +53,7 @@ use crate::queues::{Queues, TagTournament};
 use crate::spec::{Spec, SpecError};
 use crate::steps;
 use crate::tag::Tag;
+use crate::touch::{self, Ahead};
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -145,10 +146,11 @@ impl Sfq {
 
     /// Tag the flow's first waiting packet and put it among the heads.
     fn place_head<const M: usize, P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
-        self.untagged.remove(flow);
+        if !self.untagged.is_empty() {
+            self.untagged.remove(flow);
+        }
         let Some(cost) = queues.head(flow).map(|s| s.cost[self.resource]) else {
-            self.heads.remove(flow);
-            return;
+            return self.heads.remove(flow);
         };
         let newcomers = self.newcomers;
         let (state, weight) = self.state(flow, queues);
@@ -198,6 +200,17 @@ impl<const M: usize> Discipline<M> for Sfq {
 
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
         config.weights()[self.resource]
+    }
+
+    #[inline]
+    fn touch(&self, flow: u32, state: &Self::Flow) {
+        self.heads.touch(flow);
+        touch::word(&state.epoch);
+    }
+
+    #[inline]
+    fn ahead(&self, packets: usize, ahead: &mut Ahead) {
+        self.heads.ahead(packets, ahead);
     }
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {

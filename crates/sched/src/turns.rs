@@ -13,6 +13,7 @@ use dovetail_units::Weight;
 use crate::queues::{Links, List};
 use crate::steps;
 use crate::tag::virtual_time;
+use crate::touch::Ahead;
 
 /// Turns in vain after which a decision raises its round's quantum to what the next flow needs.
 const MOST_IN_VAIN: u32 = 256;
@@ -101,6 +102,12 @@ impl Turns {
     #[inline]
     pub fn first(&self) -> Option<u32> {
         self.list.first()
+    }
+
+    /// The flows that have the next turns.
+    #[inline]
+    pub fn ahead(&self, flows: usize, ahead: &mut Ahead) {
+        self.links.ahead(&self.list, flows, ahead);
     }
 
     /// Whether no flow is backlogged.

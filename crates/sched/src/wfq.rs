@@ -55,6 +55,7 @@ use crate::per_flow::{Choice, Discipline};
 use crate::queues::{NIL, Queues, TagTournament};
 use crate::spec::{Spec, SpecError};
 use crate::tag::Tag;
+use crate::touch::{self, Ahead};
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -187,6 +188,17 @@ impl<const M: usize> Discipline<M> for Wfq {
 
     fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         queues.flow_mut(flow).state.is_new = self.newest.is_new(queues.packets());
+    }
+
+    #[inline]
+    fn touch(&self, flow: u32, state: &Self::Flow) {
+        self.heads.touch(flow);
+        touch::word(&state.epoch);
+    }
+
+    #[inline]
+    fn ahead(&self, packets: usize, ahead: &mut Ahead) {
+        self.heads.ahead(packets, ahead);
     }
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {

@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release -p dovetail-bench --bin budget [-- --keep]`
 //!
-//! The neutral loop of `dovetail-bench`, with 131,072 flows, singly and in bursts of 32. A run with few packets is
+//! The neutral loop of `dovetail-bench`, with 32,768 flows, singly and in bursts of 32. A run with few packets is
 //! subtracted from one with more, so that what is left is packets only. The caches are cachegrind's: 32 KiB, and 1 MiB
 //! behind, as a core's own second one. Counts are held against the budgets in `budgets.txt`, which may be exceeded by
 //! [`SLACK`]; `--keep` writes them there.
@@ -35,9 +35,9 @@ const SUBJECTS: [&str; 19] = [
     "tradeoff:alpha=0.85",
 ];
 const BURSTS: [u32; 2] = [1, 32];
-const FLOWS: &str = "131072";
+const FLOWS: &str = "32768";
 /// Packets of the run that is subtracted, and of the other one.
-const PACKETS: [u32; 2] = [20_000, 60_000];
+const PACKETS: [u32; 2] = [4_000, 16_000];
 /// By how much a budget may be exceeded: what another compiler makes of the same code.
 const SLACK: f64 = 1.1;
 const BUDGETS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/budgets.txt");

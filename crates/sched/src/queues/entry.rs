@@ -34,6 +34,8 @@ pub trait Entry<K>: Copy + Ord {
     fn key(self) -> K;
     /// The flow's index.
     fn flow(self) -> u32;
+    /// The lesser of two, without a branch where the key allows it.
+    fn least(self, other: Self) -> Self;
 }
 
 impl<K: Key> Entry<K> for (K, u32) {
@@ -49,6 +51,12 @@ impl<K: Key> Entry<K> for (K, u32) {
 
     fn flow(self) -> u32 {
         self.1
+    }
+
+    #[inline]
+    fn least(self, other: Self) -> Self {
+        let is_other = (other.0 < self.0) | ((other.0 == self.0) & (other.1 < self.1));
+        (if is_other { other.0 } else { self.0 }, if is_other { other.1 } else { self.1 })
     }
 }
 
@@ -73,6 +81,11 @@ impl Entry<u128> for Packed {
     #[inline]
     fn flow(self) -> u32 {
         self.0 as u32
+    }
+
+    #[inline]
+    fn least(self, other: Self) -> Self {
+        if other.0 < self.0 { other } else { self }
     }
 }
 

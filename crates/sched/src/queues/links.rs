@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use super::NIL;
+use crate::touch::Ahead;
 
 /// The neighbours of every flow, for any number of [`List`]s; a flow is in at most one of them.
 #[derive(Clone, Debug, Default)]
@@ -70,6 +71,12 @@ impl Links {
     /// The flows of this list in order.
     pub fn of(&self, list: &List) -> impl Iterator<Item = u32> {
         core::iter::successors(list.first(), |&flow| Some(self.around[flow as usize][1]).filter(|&next| next != NIL))
+    }
+
+    /// The first flows of this list, which may be served next.
+    #[inline]
+    pub fn ahead(&self, list: &List, flows: usize, ahead: &mut Ahead) {
+        self.of(list).take(flows).for_each(|flow| ahead.push(flow));
     }
 
     /// Take out a flow that is in this list. O(1).

@@ -8,7 +8,7 @@ use dovetail_units::{Bytes, Duration, ResourceVec, Weight};
 
 use super::time_limit::WaitingTime;
 use crate::contract::{DropReason, FlowConfig, FlowId, Limit, Packet, UnknownFlow};
-use crate::steps;
+use crate::{steps, touch};
 
 /// No slot.
 pub const NIL: u32 = u32::MAX;
@@ -178,9 +178,9 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
 
     /// The record at a live flow's index, and its first waiting packet.
     #[inline]
-    pub fn flow_and_head(&mut self, index: u32) -> (&mut FlowRecord<F>, Option<&Slot<M, P>>) {
+    pub fn flow_and_head(&self, index: u32) -> (&FlowRecord<F>, Option<&Slot<M, P>>) {
         steps::take(2);
-        let record = &mut self.flows[index as usize];
+        let record = &self.flows[index as usize];
         let head = self.slots.get(record.head as usize);
         (record, head)
     }
@@ -196,6 +196,35 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
     pub fn slot(&self, slot: u32) -> &Slot<M, P> {
         steps::take(1);
         &self.slots[slot as usize]
+    }
+
+    /// Places of flows, in use or free.
+    #[inline]
+    pub(crate) fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Read ahead the record of a flow, and what the discipline has of it, if there is such a flow.
+    #[inline]
+    pub(crate) fn touch(&self, flow: u32, discipline: impl Fn(u32, &F)) {
+        if let Some(record) = self.flows.get(flow as usize) {
+            touch::word(&record.head);
+            discipline(flow, &record.state);
+        }
+    }
+
+    /// Read ahead the last packet of a flow.
+    #[inline]
+    pub(crate) fn touch_tail(&self, flow: u32) {
+        let tail = self.flows.get(flow as usize).and_then(|record| self.slots.get(record.tail as usize));
+        tail.iter().for_each(|slot| touch::word(&slot.next));
+    }
+
+    /// Read ahead the first packet of a flow.
+    #[inline]
+    pub(crate) fn touch_head(&self, flow: u32) {
+        let head = self.flows.get(flow as usize).and_then(|record| self.slots.get(record.head as usize));
+        head.iter().for_each(|slot| touch::word(&slot.next));
     }
 
     /// What the discipline has noted of a waiting packet.
