@@ -1,5 +1,5 @@
-//! Reading ahead. With more flows than the caches hold, a packet waits for its flow's record, then for the packet that it
-//! joins or follows, then for the flow's place in the order: one miss after another. A burst reads a word of each of
+//! Reading ahead. With more flows than the caches hold, a packet waits for its flow's record, then for the packet that
+//! it joins or follows, then for the flow's place in the order: one miss after another. A burst reads a word of each of
 //! these for all its packets first, so that the processor waits for many of them at the same time.
 //!
 //! These are plain reads, whose values nobody uses: safe, and with an order of instructions that the processor chooses

@@ -8,8 +8,8 @@
 //! * Normalised times in 2^-31, to the nearest; loads in that times thousandths of weight.
 //! * What dividing a packet's time by the weight leaves below one tick goes to the flow's next packet, unless the fluid
 //!   rests meanwhile.
-//! * The fluid stands still while something that has started waits and what was handed out should be through on resource
-//!   0 by what it was charged there.
+//! * The fluid stands still while something that has started waits and what was handed out should be through on
+//!   resource 0 by what it was charged there.
 //! * Of several packets that end at one time the one with the lower tag goes first, then the flow with the lower index.
 //!
 //! Cost per call: O(n M) for each event since the last call, n flows.

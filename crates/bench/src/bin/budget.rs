@@ -1,5 +1,5 @@
-//! Instructions, misses and mispredicted branches per packet of every discipline, counted by valgrind's cachegrind: what
-//! neither the machine nor its load can spoil.
+//! Instructions, misses and mispredicted branches per packet of every discipline, counted by valgrind's cachegrind:
+//! what neither the machine nor its load can spoil.
 //!
 //! `cargo run --release -p dovetail-bench --bin budget [-- --keep]`
 //!

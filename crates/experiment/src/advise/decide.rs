@@ -8,7 +8,8 @@ pub const ENOUGH: f64 = 0.9;
 pub const WORTH: f64 = 0.02;
 /// A latency that falls to this part of itself is worth a change.
 const FASTER: f64 = 0.5;
-/// Of schedulers that share fairly, one is as good as the best if its throughput is at least this part of the best one's.
+/// Of schedulers that share fairly, one is as good as the best if its throughput is at least this part of the best
+/// one's.
 const AS_MUCH: f64 = 0.99;
 /// And if no group waits more than so many times as long as under the one where it waits least.
 const AS_SOON: f64 = 1.25;

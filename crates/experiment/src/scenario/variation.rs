@@ -9,8 +9,8 @@ use dovetail_units::{Duration, PacketRate, ResourceVec};
 pub struct Variation {
     /// Processing times, but not those of links, are multiplied by this: above 0.
     pub costs: f64,
-    /// So many times as many packets come per second: above 0. Limits of numbers of packets grow with it, those of time
-    /// stay.
+    /// So many times as many packets come per second: above 0. Limits of numbers of packets grow with it, those of
+    /// time stay.
     pub load: f64,
 }
 

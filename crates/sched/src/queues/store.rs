@@ -39,8 +39,8 @@ impl<const M: usize, P> Slot<M, P> {
     }
 }
 
-/// What every packet touches of its flow: the queue, the weight, and what the discipline keeps for it. The record begins
-/// a cache line; 24 bytes of it are not the discipline's.
+/// What every packet touches of its flow: the queue, the weight, and what the discipline keeps for it. The record
+/// begins a cache line; 24 bytes of it are not the discipline's.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct FlowRecord<F> {
@@ -292,7 +292,8 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
         self.flows[flow as usize].most_packets = if counted { 0 } else { config.limit.packets.unwrap_or(u32::MAX) };
     }
 
-    /// Limits are new: what waits of bytes and time, as far as it was not counted `before`. O(packets of the flow) then.
+    /// Limits are new: what waits of bytes and time, as far as it was not counted `before`. O(packets of the flow)
+    /// then.
     fn recount(&self, flow: u32, limits: &mut Limits, before: Option<&Limits>) {
         let record = &self.flows[flow as usize];
         let slot = |at: u32| self.slots.get(at as usize);

@@ -1,7 +1,7 @@
 //! A tournament of flows by key, in which a flow's key can be changed or removed.
 //!
-//! Every flow has a fixed leaf, at its index. Four leaves are a node, whose least entry stands in the node above, and so
-//! on: a key that changes is carried upwards through one node per level, past the best of the *other* three entries,
+//! Every flow has a fixed leaf, at its index. Four leaves are a node, whose least entry stands in the node above, and
+//! so on: a key that changes is carried upwards through one node per level, past the best of the *other* three entries,
 //! which do not depend on what is carried. So the nodes are read side by side, no branch depends on keys but the one
 //! that ends the way, and the position of a flow needs no memory.
 
