@@ -30,8 +30,8 @@ impl Cdf {
     }
 }
 
-/// Latency distributions: a panel for each group and a line for each scheduler, all over the same axes. The latency axis
-/// is logarithmic when the values span over two decades, and latencies of zero then stand at its left end.
+/// Latency distributions: a panel for each group and a line for each scheduler, all over the same axes. The latency
+/// axis is logarithmic when the values span over two decades, and latencies of zero then stand at its left end.
 pub fn latency_cdf(title: &str, cdfs: &[Cdf]) -> Result<String, FigureError> {
     let mut groups: Vec<Option<&str>> = Vec::new();
     let mut schedulers: Vec<&str> = Vec::new();

@@ -19,8 +19,8 @@ pub(super) const GRID: RGBColor = RGBColor(224, 224, 224);
 pub(super) const LIGHT_GRID: RGBColor = RGBColor(242, 242, 242);
 
 /// Colours that stay apart for colour-blind readers: Okabe and Ito (2008), their yellow and black replaced by a wine
-/// red and a grey, which show better as thin lines on white. Eight more follow, which differ from these and are legible on
-/// light and dark pages.
+/// red and a grey, which show better as thin lines on white. Eight more follow, which differ from these and are legible
+/// on light and dark pages.
 const PALETTE: [RGBColor; 16] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
