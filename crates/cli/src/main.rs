@@ -30,7 +30,7 @@ use clap::{CommandFactory, Parser};
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| with_tip(error).exit());
+    let cli = Cli::try_parse().unwrap_or_else(|error| with_tip(legible(error)).exit());
     let done = match cli.command {
         Command::Run(args) => run::run(args),
         Command::Advise(args) => advise::advise(args),
@@ -49,6 +49,12 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// The same error about arguments in which nothing is left that a terminal obeys.
+fn legible(error: clap::Error) -> clap::Error {
+    let shown = std::env::args_os().map(|arg| terminal::harmless(&arg.to_string_lossy()).into_owned());
+    Cli::try_parse_from(shown).err().unwrap_or(error)
 }
 
 /// A file where a command belongs was meant to be run, and a command with a slip has a nearest one.

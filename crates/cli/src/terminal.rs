@@ -40,7 +40,7 @@ pub fn say(text: &str) {
 }
 
 /// Names of files may hold what a terminal obeys: it is shown as `\u{1b}` and the like.
-fn harmless(text: &str) -> Cow<'_, str> {
+pub fn harmless(text: &str) -> Cow<'_, str> {
     let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.contains(obeyed) {
         return text.into();

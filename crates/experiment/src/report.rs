@@ -93,7 +93,7 @@ pub fn pictures(scenario: &Scenario, runs: &[Recorded]) -> Result<Vec<(&'static 
         ("overview.svg", overview(&at_a_glance(title, runs))?),
         ("utilization.svg", utilization(title, &runs.iter().map(utilization_panel).collect::<Vec<_>>())?),
         ("dominant-share.svg", dominant_shares(title, &runs.iter().map(share_panel).collect::<Vec<_>>())?),
-        ("latency.svg", latency_cdf(title, &runs.iter().map(cdf).collect::<Vec<_>>())?),
+        ("latency.svg", latency_cdf(title, &by_group(runs))?),
     ];
     if runs.iter().flat_map(|r| &r.intervals).any(|i| i.gini.is_some()) {
         pictures.push(("gini.svg", over_time(title, GINI, &runs.iter().map(gini_panel).collect::<Vec<_>>())?));
@@ -121,12 +121,7 @@ fn at_a_glance(title: &str, runs: &[Recorded]) -> Overview {
     let mut totals: Vec<Column> =
         names.iter().enumerate().map(|(k, r)| column(format!("{} used", r.name), Some(1.0), &|r| used(k, r))).collect();
     totals.push(column("all done after".into(), None, &makespan));
-    let mut groups: Vec<&str> = Vec::new();
-    for flow in runs.first().map_or(&[][..], |r| &r.flows) {
-        if !groups.contains(&flow.group.as_str()) {
-            groups.push(&flow.group);
-        }
-    }
+    let groups = groups(runs);
     let waits = groups.iter().map(|group| column(format!("{group}: latency"), None, &|r| mean_latency(r, group)));
     Overview {
         title: title.into(),
@@ -134,6 +129,17 @@ fn at_a_glance(title: &str, runs: &[Recorded]) -> Overview {
         bands: vec![totals, waits.collect()],
         note: Some("Latency: mean time of a group's packets from arrival to leaving the last resource.".into()),
     }
+}
+
+/// The groups of the flows, in the order of the input.
+fn groups(runs: &[Recorded]) -> Vec<&str> {
+    let mut groups: Vec<&str> = Vec::new();
+    for flow in runs.first().map_or(&[][..], |r| &r.flows) {
+        if !groups.contains(&flow.group.as_str()) {
+            groups.push(&flow.group);
+        }
+    }
+    groups
 }
 
 /// The mean latency of all packets of a group, in seconds and as it is written.
@@ -171,11 +177,11 @@ pub fn gini_panel(run: &Recorded) -> UtilizationPanel {
     }
 }
 
-/// Busy part of every resource over time.
+/// Busy part of every resource over time; nothing is busy between intervals that do not adjoin.
 pub fn utilization_panel(run: &Recorded) -> UtilizationPanel {
     let series = |(r, total): (usize, &crate::compare::ResourceTotal)| Series {
         name: total.name.clone(),
-        points: run.intervals.iter().map(|i| (middle(i), i.utilization[r])).collect(),
+        points: with_idle(&run.intervals, |i| i.utilization[r]),
     };
     UtilizationPanel {
         scheduler: run.scheduler.to_string(),
@@ -203,6 +209,22 @@ pub fn share_panel(run: &Recorded) -> SharePanel {
         false => fair.iter().map(|&(time, share)| (time, promised(time) * share)).collect(),
     };
     SharePanel { scheduler: run.scheduler.to_string(), flows, fair_share: fair, guaranteed }
+}
+
+/// Distributions of latencies, group by group; of all packets together if there is but one group.
+fn by_group(runs: &[Recorded]) -> Vec<Cdf> {
+    let groups = groups(runs);
+    if groups.len() < 2 {
+        return runs.iter().map(cdf).collect();
+    }
+    groups.iter().flat_map(|group| runs.iter().map(|run| cdf_of(run, group))).collect()
+}
+
+fn cdf_of(run: &Recorded, group: &str) -> Cdf {
+    let flows = run.flows.iter().enumerate().filter(|(_, flow)| flow.group == group);
+    let latencies = run.latencies.of_flows(flows.map(|(id, _)| id));
+    let seconds: Vec<f64> = latencies.iter().map(|&ns| ns as f64 / 1e9).collect();
+    Cdf::from_latencies(&run.scheduler.to_string(), Some(group), &seconds, CDF_POINTS)
 }
 
 /// Distribution of all latencies.
@@ -247,6 +269,18 @@ pub(crate) fn label(flow: usize) -> char {
     char::from(b'a' + ((flow + 15) % 26) as u8)
 }
 
+/// A value in the middle of every interval, and zero where idle time between two of them begins and ends.
+fn with_idle(intervals: &[Interval], value: impl Fn(&Interval) -> f64) -> Vec<(f64, f64)> {
+    let mut points = Vec::new();
+    for (k, interval) in intervals.iter().enumerate() {
+        points.push((middle(interval), value(interval)));
+        let end = interval.start + interval.length;
+        let next = intervals.get(k + 1).filter(|next| next.start - end > interval.length / 2.0);
+        points.extend(next.into_iter().flat_map(|next| [(end, 0.0), (next.start, 0.0)]));
+    }
+    points
+}
+
 fn middle(interval: &Interval) -> f64 {
     interval.start + interval.length / 2.0
 }
@@ -259,5 +293,25 @@ pub(crate) fn time_unit(runs: &[Recorded]) -> (f64, &'static str) {
         x if x >= 2e-3 => (1e3, "ms"),
         x if x >= 2e-6 => (1e6, "us"),
         _ => (1e9, "ns"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_busy_while_idle() {
+        let interval = |start: f64| Interval {
+            start,
+            length: 1.0,
+            utilization: vec![0.5],
+            nonempty: 1.0,
+            fair: 1.0,
+            gini: None,
+            shares: Vec::new(),
+        };
+        let points = with_idle(&[interval(0.0), interval(1.0), interval(9.0)], |i| i.utilization[0]);
+        assert_eq!(points, [(0.5, 0.5), (1.5, 0.5), (2.0, 0.0), (9.0, 0.0), (9.5, 0.5)]);
     }
 }

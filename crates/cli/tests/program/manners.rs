@@ -77,6 +77,23 @@ fn errors_that_nobody_hears_keep_their_exit_code() {
 }
 
 #[test]
+fn what_a_terminal_obeys_is_not_repeated_from_arguments() {
+    let folder = Folder::with_scenario();
+    let commands: [&[&str]; 5] = [
+        &["run", "s.toml", "--\u{1b}[31mred"],
+        &["run", "s.toml", "--scheduler", "\u{1b}[31mred"],
+        &["run", "s.toml", "--seed", "\u{1b}]0;title\u{7}"],
+        &["run", "s.toml", "more\u{1b}[2J"],
+        &["\u{1b}[31mrun"],
+    ];
+    for command in commands {
+        let said = folder.dovetail(command);
+        assert!(!said.err.contains(['\u{1b}', '\u{7}']), "{command:?}: {:?}", said.err);
+        said.fails(2, &["u{1b}"]);
+    }
+}
+
+#[test]
 fn tables_fit_the_width_that_a_pipe_gets() {
     let folder = Folder::with_scenario();
     for command in [&["run", "s.toml"][..], &["schedulers"], &["bounds", "s.toml"]] {

@@ -1,8 +1,8 @@
 //! The latency distribution (the paper's Figs. 5c and 8a-c).
 
 use super::axis::{Axis, extent, time_unit};
-use super::sheet::{Entry, MOST_LINES, Mark, Sheet, chart, curve, lines_left_out, no_data};
-use super::style::{Look, look};
+use super::sheet::{Entry, MOST_LINES, MOST_PANELS, Mark, Sheet, chart, curve, left_out, lines_left_out, no_data};
+use super::style::{Look, look, nested_width};
 use super::{FigureError, clean};
 
 /// A distribution of latencies.
@@ -10,7 +10,7 @@ use super::{FigureError, clean};
 pub struct Cdf {
     /// The scheduler: gives the line its colour.
     pub scheduler: String,
-    /// A group of flows, if the distribution is of a group only: gives the line its dash.
+    /// A group of flows, if the distribution is of a group only: gives the line its panel.
     pub group: Option<String>,
     /// Latency in seconds, fraction of the packets (0..1) that have at most this latency; both grow.
     pub points: Vec<(f64, f64)>,
@@ -28,32 +28,42 @@ impl Cdf {
         let points = (0..count).map(rank).map(|i| (sorted[i], (i + 1) as f64 / n as f64)).collect();
         Cdf { scheduler: scheduler.into(), group: group.map(Into::into), points }
     }
-
-    fn name(&self) -> String {
-        match &self.group {
-            Some(group) => format!("{}, {group}", self.scheduler),
-            None => self.scheduler.clone(),
-        }
-    }
 }
 
-/// Latency distributions, one line each. The latency axis is logarithmic when the values span over two decades, and
-/// latencies of zero then stand at its left end.
+/// Latency distributions: a panel for each group and a line for each scheduler, all over the same axes. The latency
+/// axis is logarithmic when the values span over two decades, and latencies of zero then stand at its left end.
 pub fn latency_cdf(title: &str, cdfs: &[Cdf]) -> Result<String, FigureError> {
-    let mut sheet = Sheet::grid(title, 1);
-    sheet.notes.extend(lines_left_out(cdfs.len()));
-    let cdfs = &cdfs[..cdfs.len().min(MOST_LINES)];
-    let looks = looks(cdfs);
-    sheet.legend =
-        cdfs.iter().zip(&looks).map(|(cdf, look)| Entry { name: cdf.name(), look: *look, mark: Mark::Line }).collect();
+    let mut groups: Vec<Option<&str>> = Vec::new();
+    let mut schedulers: Vec<&str> = Vec::new();
+    for cdf in cdfs {
+        if !groups.contains(&cdf.group.as_deref()) {
+            groups.push(cdf.group.as_deref());
+        }
+        if !schedulers.contains(&cdf.scheduler.as_str()) {
+            schedulers.push(&cdf.scheduler);
+        }
+    }
+    let mut sheet = Sheet::grid(title, groups.len().min(MOST_PANELS));
+    sheet.notes.extend(left_out(groups.len()).into_iter().chain(lines_left_out(schedulers.len())));
+    groups.truncate(MOST_PANELS);
+    schedulers.truncate(MOST_LINES);
+    // Those that come later are narrower, so that equal lines show.
+    let look_of = |k: usize| Look { width: nested_width(k, schedulers.len()), ..look(k) };
+    let entry = |(k, name): (usize, &&str)| Entry { name: name.to_string(), look: look_of(k), mark: Mark::Line };
+    sheet.legend = schedulers.iter().enumerate().map(entry).collect();
 
-    let cleaned: Vec<Vec<(f64, f64)>> = cdfs.iter().map(|c| clean(&c.points)).collect();
-    let latencies = || cleaned.iter().flatten().map(|p| p.0);
+    let index = |cdf: &Cdf| schedulers.iter().position(|s| *s == cdf.scheduler);
+    let of_group = |group: &Option<&str>| -> Vec<Line> {
+        let own = cdfs.iter().filter(|c| c.group.as_deref() == *group);
+        own.filter_map(|c| Some((index(c)?, clean(&c.points)))).collect()
+    };
+    let panels: Vec<Vec<Line>> = groups.iter().map(of_group).collect();
+    let latencies = || panels.iter().flatten().flat_map(|(_, points)| points).map(|p| p.0);
     let Some((shortest, longest)) = extent(latencies()) else {
         return sheet.render(|areas| areas.iter().try_for_each(|area| no_data(area, "")));
     };
     let positive = extent(latencies().filter(|&v| v > 0.0)).unwrap_or((longest, longest));
-    let y = Axis::linear("Packets with at most this latency (%)", (0.0, 1.0), 100.0, 5, false);
+    let y = Axis::linear("Packets within this time (%)", (0.0, 1.0), 100.0, 5, false);
     let logarithmic = positive.0 > 0.0 && positive.1 > 100.0 * positive.0;
     let (factor, unit) = time_unit(if logarithmic { positive.0 * 1e3 } else { longest });
     let x = if logarithmic {
@@ -64,39 +74,24 @@ pub fn latency_cdf(title: &str, cdfs: &[Cdf]) -> Result<String, FigureError> {
     };
 
     sheet.render(|areas| {
-        let Some(area) = areas.first() else { return Ok(()) };
-        let mut chart = chart(area, "", &x, &y)?;
-        for (points, look) in cleaned.iter().zip(&looks) {
-            let steps = steps(points, positive.0, longest, logarithmic.then_some(factor));
-            curve(&mut chart, &x, &y, &steps, *look)?;
+        for ((area, group), lines) in areas.iter().zip(&groups).zip(&panels) {
+            let heading = group.unwrap_or_default();
+            if lines.iter().all(|(_, points)| points.is_empty()) {
+                no_data(area, heading)?;
+                continue;
+            }
+            let mut chart = chart(area, heading, &x, &y)?;
+            for (index, points) in lines {
+                let steps = steps(points, positive.0, longest, logarithmic.then_some(factor));
+                curve(&mut chart, &x, &y, &steps, look_of(*index))?;
+            }
         }
         Ok(())
     })
 }
 
-/// Schedulers have colours, the groups of one scheduler have dashes. Without groups all lines are solid as long as
-/// there are colours.
-fn looks(cdfs: &[Cdf]) -> Vec<Look> {
-    let mut schedulers: Vec<&str> = Vec::new();
-    let mut groups: Vec<Option<&str>> = Vec::new();
-    for cdf in cdfs {
-        if !schedulers.contains(&cdf.scheduler.as_str()) {
-            schedulers.push(&cdf.scheduler);
-        }
-        if !groups.contains(&cdf.group.as_deref()) {
-            groups.push(cdf.group.as_deref());
-        }
-    }
-    let dash = |group: usize| [None, Some((18, 10)), Some((6, 7)), Some((30, 8))][group % 4];
-    cdfs.iter()
-        .map(|cdf| {
-            let scheduler = schedulers.iter().position(|s| *s == cdf.scheduler).unwrap_or(0);
-            let group = groups.iter().position(|g| *g == cdf.group.as_deref()).unwrap_or(0);
-            let base = look(scheduler);
-            Look { color: base.color, width: base.width, dash: if groups.len() > 1 { dash(group) } else { base.dash } }
-        })
-        .collect()
-}
+/// The index of a scheduler and its distribution.
+type Line = (usize, Vec<(f64, f64)>);
 
 /// The distribution as a line: it rises from zero at its smallest value and stays at its end to the right border.
 fn steps(points: &[(f64, f64)], least: f64, longest: f64, log_factor: Option<f64>) -> Vec<(f64, f64)> {

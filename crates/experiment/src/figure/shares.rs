@@ -64,7 +64,9 @@ pub fn dominant_shares(title: &str, panels: &[SharePanel]) -> Result<String, Fig
         return sheet.render(|areas| areas.iter().try_for_each(|area| no_data(area, "")));
     };
     let x = Axis::seconds("Time", (first.min(0.0), last), 8);
-    let y = Axis::linear("Dominant share by weight (%)", (0.0, highest * 1.08), 100.0, 6, false);
+    // Nothing has more than all, unless weights make it so.
+    let top = if highest <= 1.0 { (highest * 1.08).min(1.0) } else { highest * 1.08 };
+    let y = Axis::linear("Dominant share by weight (%)", (0.0, top), 100.0, 6, false);
     let budget = MOST_MARKS / panels.len().max(1);
     let scale = Cells::new(&x, &y, panels.len());
     let marks: Vec<Marks> = panels.iter().map(|p| Marks::fitting(p, &groups, &scale, budget)).collect();

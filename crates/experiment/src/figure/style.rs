@@ -19,8 +19,9 @@ pub(super) const GRID: RGBColor = RGBColor(224, 224, 224);
 pub(super) const LIGHT_GRID: RGBColor = RGBColor(242, 242, 242);
 
 /// Colours that stay apart for colour-blind readers: Okabe and Ito (2008), their yellow and black replaced by a wine
-/// red and a grey, which show better as thin lines on white.
-const PALETTE: [RGBColor; 8] = [
+/// red and a grey, which show better as thin lines on white. Eight more follow, which differ from these and are legible
+/// on light and dark pages.
+const PALETTE: [RGBColor; 16] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -29,9 +30,20 @@ const PALETTE: [RGBColor; 8] = [
     RGBColor(86, 180, 233),
     RGBColor(204, 121, 167),
     RGBColor(110, 110, 110),
+    RGBColor(120, 94, 240),
+    RGBColor(153, 153, 51),
+    RGBColor(220, 38, 127),
+    RGBColor(160, 82, 45),
+    RGBColor(139, 195, 74),
+    RGBColor(0, 131, 143),
+    RGBColor(239, 131, 113),
+    RGBColor(141, 110, 99),
 ];
 
-/// The look of the i-th thing of a picture: eight colours, then the same colours dashed.
+/// Lines beyond so many are dashed, and beyond twice as many dotted.
+const SOLID: usize = 8;
+
+/// The look of the i-th thing of a picture: sixteen colours; lines are dashed from the ninth on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     pub color: RGBColor,
@@ -42,7 +54,7 @@ pub(super) struct Look {
 }
 
 pub(super) fn look(index: usize) -> Look {
-    let dash = match (index / PALETTE.len()) % 3 {
+    let dash = match (index / SOLID) % 3 {
         0 => None,
         1 => Some((16, 10)),
         _ => Some((5, 7)),

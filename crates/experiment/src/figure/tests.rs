@@ -128,7 +128,7 @@ fn utilization_has_a_panel_per_scheduler_and_a_line_per_resource() {
     let panel = |name: &str| UtilizationPanel { scheduler: name.into(), resources: resources.clone() };
     let svg = utilization("Utilization", &[panel("fifo"), panel("drfq")]).unwrap();
     let texts = texts(&svg);
-    for expected in ["Utilization", "fifo", "drfq", "cpu", "link", "Utilization (%)", "Time (s)", "100"] {
+    for expected in ["Utilization", "fifo", "drfq", "cpu", "link", "Utilisation (%)", "Time (s)", "100"] {
         assert!(texts.iter().any(|t| t == expected), "{expected} is missing in {texts:?}");
     }
     let no_resources: Vec<UtilizationPanel> =
@@ -195,6 +195,39 @@ fn a_legend_with_many_names_makes_the_picture_higher() {
     let many = latency_cdf("c", &(0..40).map(cdf).collect::<Vec<_>>()).unwrap();
     assert!(size(&many).1 > size(&few).1 + 40);
     assert!(texts(&many).iter().any(|t| t.starts_with("and ") && t.ends_with(" more")));
+}
+
+#[test]
+fn latencies_have_a_panel_for_each_group_and_a_legend_of_schedulers() {
+    let of = |scheduler: &str, group: &str| Cdf {
+        scheduler: scheduler.into(),
+        group: Some(group.into()),
+        points: vec![(0.1, 0.5), (0.2, 1.0)],
+    };
+    let all = [of("fifo", "call"), of("drfq", "call"), of("fifo", "bulk"), of("drfq", "bulk")];
+    let texts = texts(&latency_cdf("l", &all).unwrap());
+    for name in ["call", "bulk", "fifo", "drfq"] {
+        assert_eq!(texts.iter().filter(|t| *t == name).count(), 1, "{name} in {texts:?}");
+    }
+}
+
+#[test]
+fn sixteen_things_have_colours_of_their_own() {
+    let colours: Vec<_> = (0..16).map(|k| style::look(k).color).collect();
+    let repeated = colours.iter().enumerate().any(|(k, colour)| colours[..k].contains(colour));
+    assert!(!repeated, "{colours:?}");
+}
+
+#[test]
+fn axes_of_parts_end_at_all() {
+    let full = vec![series("cpu", &[(0.0, 0.0), (1.0, 1.0)])];
+    let svg = utilization("u", &[UtilizationPanel { scheduler: "s".into(), resources: full }]).unwrap();
+    let flow = FlowShares { group: "g".into(), points: vec![(0.0, 0.5), (1.0, 0.99)] };
+    let panel = SharePanel { scheduler: "s".into(), flows: vec![flow], ..SharePanel::default() };
+    for svg in [svg, dominant_shares("d", &[panel]).unwrap()] {
+        let texts = texts(&svg);
+        assert!(texts.iter().any(|t| t == "100") && !texts.iter().any(|t| t == "120"), "{texts:?}");
+    }
 }
 
 #[test]

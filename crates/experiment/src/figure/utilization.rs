@@ -1,4 +1,4 @@
-//! Quantities over time: utilization (the tradeoff paper's Fig. 3), the Gini index (the CBCS paper's Figs. 4 and 5),
+//! Quantities over time: utilisation (the tradeoff paper's Fig. 3), the Gini index (the CBCS paper's Figs. 4 and 5),
 //! delays.
 
 use super::axis::{Axis, extent};
@@ -6,7 +6,7 @@ use super::sheet::{Entry, MOST_LINES, MOST_PANELS, Mark, Sheet, chart, curve, le
 use super::style::{Look, look, nested_width};
 use super::{FigureError, Series, clean};
 
-/// The utilization of each resource under one scheduler.
+/// The utilisation of each resource under one scheduler.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UtilizationPanel {
     /// The scheduler, as the heading shows it.
@@ -18,9 +18,9 @@ pub struct UtilizationPanel {
 /// The index of a resource's name and its points.
 type Line = (usize, Vec<(f64, f64)>);
 
-/// Utilization over time: one panel per scheduler with the same axes, one line per resource.
+/// Utilisation over time: one panel per scheduler with the same axes, one line per resource.
 pub fn utilization(title: &str, panels: &[UtilizationPanel]) -> Result<String, FigureError> {
-    lines(title, panels, |highest| Axis::linear("Utilization (%)", (0.0, (highest * 1.03).max(1.05)), 100.0, 6, false))
+    lines(title, panels, |highest| Axis::linear("Utilisation (%)", (0.0, highest.max(1.0)), 100.0, 6, true))
 }
 
 /// A quantity over time, zero or more: one panel per scheduler with the same axes, one line per resource (or whatever
