@@ -79,7 +79,10 @@ fn gains(scenario: &Scenario, today: &Point, chosen: &Point, gain: Estimate) -> 
     let names = scenario.resource_names();
     let used = names.iter().zip(chosen.utilization.iter().zip(&today.utilization));
     let used: Vec<String> = used
-        .map(|(name, (now, before))| format!("{name} {:.0} % instead of {:.0} %", 100.0 * now, 100.0 * before))
+        .map(|(name, (now, before))| match [now, before].map(|part| format!("{:.0} %", 100.0 * part)) {
+            [now, before] if now == before => format!("{name} {now} busy, as before"),
+            [now, before] => format!("{name} {now} busy instead of {before}"),
+        })
         .collect();
     let shorter = most_changed(today, chosen, |before, after| before / after);
     let shorter = shorter.map_or(String::new(), |(group, [before, after])| {
@@ -90,7 +93,7 @@ fn gains(scenario: &Scenario, today: &Point, chosen: &Point, gain: Estimate) -> 
         (before, 0) => format!(" {} no longer starve{}.", flows(before), if before == 1 { "s" } else { "" }),
         (before, after) => format!(" {} starve instead of {before}.", flows(after)),
     };
-    format!("Against {} it {more} ({}).{starving}{shorter}", today.scheduler, used.join(", "))
+    format!("Against {} it {more} ({}).{starving}{shorter}", today.scheduler, used.join("; "))
 }
 
 fn flows(count: usize) -> String {
@@ -141,7 +144,10 @@ pub fn text(advice: &Advice, width: u16) -> String {
     text.push_str("\n\n");
     for otherwise in &advice.otherwise {
         let same = if otherwise.scheduler == advice.scheduler { "the same" } else { &otherwise.scheduler };
-        let gain = format!("{:+.1} % against {}", 100.0 * otherwise.gain, advice.today);
+        let gain = match otherwise.gain {
+            gain if gain.abs() < 5e-4 => format!("as much as {}", advice.today),
+            gain => format!("{:+.1} % against {}", 100.0 * gain, advice.today),
+        };
         text.push_str(&wrapped(&format!("If {}: {same} ({gain}).", otherwise.circumstances), width));
         text.push('\n');
     }
