@@ -232,7 +232,7 @@ impl Ranged for Axis {
 pub(super) fn chart<'c, 's>(area: &'c Area<'s>, heading: &str, x: &Axis, y: &Axis) -> Drawn<Chart<'c, 's>> {
     draw_heading(area, heading)?;
     let mut chart = ChartBuilder::on(area)
-        .margin_top(if heading.is_empty() { 16 } else { 50 })
+        .margin_top(if heading.is_empty() { 16 } else { 62 })
         .margin_right(40)
         .margin_bottom(14)
         .margin_left(MARGIN - 10)
