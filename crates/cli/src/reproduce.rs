@@ -29,8 +29,9 @@ pub fn reproduce(args: Reproduce) -> Result<(), Failure> {
         // Also when no wanted figure needs it: a wrong name is a slip.
         open_capture(trace).map_err(Failure::input)?;
     }
-    let cancel = terminal::on_interrupt();
+    let cancel = terminal::end_on_interrupt();
     let output = args.out.as_deref().map(|out| output(out, &args)).transpose()?;
+    terminal::leave_nothing(output.as_ref());
     let items = reproduce::listed(&args.ids).map_err(failure)?;
     let far = Far::new(items.iter().map(|item| item.weight()).sum());
     let progress = |id: &str, _| far.at(id);
@@ -114,7 +115,7 @@ fn write(mut output: Output, result: &Reproduction) -> Result<Vec<String>, Failu
     for (name, svg) in &result.pictures {
         output.write(name, svg.as_bytes()).map_err(Failure::run)?;
     }
-    let paths = output.commit().map_err(Failure::run)?;
+    let paths = terminal::uninterrupted(|| output.commit()).map_err(Failure::run)?;
     Ok(paths.iter().map(ToString::to_string).collect())
 }
 

@@ -5,6 +5,7 @@ use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Lin
 use crate::behind::starving;
 use crate::compare::Recorded;
 use crate::scenario::Scenario;
+use crate::story::story;
 use crate::summary::{Group, Summary};
 
 /// A line below the header and nothing else.
@@ -126,6 +127,9 @@ pub fn comparison(scenario: &Scenario, runs: &[Recorded], width: u16) -> String 
         text.push_str(&format!("\n\n{}", predictions(&summary, width)));
     }
     text.push_str(&format!("\n\n{}", starving(runs, width)));
+    for sentence in story(&summary) {
+        text.push_str(&format!("\n{}", wrapped(&sentence, width)));
+    }
     text.push_str(&notes(&summary, runs, width));
     text
 }
