@@ -33,6 +33,9 @@ pub fn reproduce(args: Reproduce) -> Result<(), Failure> {
     let output = args.out.as_deref().map(|out| output(out, &args)).transpose()?;
     terminal::leave_nothing(output.as_ref());
     let items = reproduce::listed(&args.ids).map_err(failure)?;
+    if (args.trace.is_some() || args.load.is_some()) && !items.iter().any(|item| item.trace_driven()) {
+        terminal::say("note: --trace and --load change tradeoff-fig7, tradeoff-fig8 and tradeoff-fig9 only");
+    }
     let far = Far::new(items.iter().map(|item| item.weight()).sum());
     let progress = |id: &str, _| far.at(id);
     let through = |item: &Item, checks: &[Check]| {

@@ -254,7 +254,8 @@ pub fn rate(bps: f64) -> String {
     format!("{} {unit}", digits(value))
 }
 
-fn digits(value: f64) -> String {
+/// A number with four digits.
+pub fn digits(value: f64) -> String {
     match value.abs() {
         x if x >= 1000.0 => format!("{value:.0}"),
         x if x >= 100.0 => format!("{value:.1}"),

@@ -2,7 +2,7 @@
 
 use super::FigureError;
 use super::axis::{Axis, extent};
-use super::marker::{Level, levels, mark, paper_mark};
+use super::marker::{Level, level_entries, levels, mark, paper_mark};
 use super::sheet::{Chart, Drawn, Entry, Mark, Sheet, chart, no_data};
 use super::style::*;
 use plotters::prelude::*;
@@ -67,6 +67,7 @@ pub fn bars_with_error(spec: &BarChart) -> Result<String, FigureError> {
     if spec.series.iter().flat_map(|s| &s.paper).any(Option::is_some) {
         sheet.legend.push(Entry { name: "the paper's values".into(), look: look(0), mark: Mark::Paper });
     }
+    sheet.legend.extend(level_entries(&spec.levels));
     let categories = spec.categories.len().min(MOST_CATEGORIES);
     if categories < spec.categories.len() {
         sheet.notes.push(format!("The first {categories} of {} categories are shown.", spec.categories.len()));

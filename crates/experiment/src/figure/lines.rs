@@ -1,7 +1,7 @@
 //! Lines over one or more panels (the ATFQ paper's Figs. 5 to 8).
 
 use super::axis::{Axis, extent};
-use super::marker::{Level, along, levels};
+use super::marker::{Level, along, level_entries, levels};
 use super::sheet::{Entry, MOST_LINES, MOST_PANELS, Mark, Sheet, chart, curve, left_out, lines_left_out, no_data};
 use super::style::{Look, look, nested_width};
 use super::{FigureError, Series, clean};
@@ -59,7 +59,7 @@ pub fn lines(spec: &LineChart) -> Result<String, FigureError> {
     let look_of = |k: usize| Look { width: nested_width(k, names.len()), ..look(k) };
     let entry =
         |(k, name): (usize, &&str)| Entry { name: name.to_string(), look: look_of(k), mark: Mark::of(k, names.len()) };
-    sheet.legend = names.iter().enumerate().map(entry).collect();
+    sheet.legend = names.iter().enumerate().map(entry).chain(level_entries(&spec.levels)).collect();
 
     let index = |name: &str| names.iter().position(|n| *n == name);
     let cleaned: Vec<Vec<Line>> = (panels.iter())

@@ -1,18 +1,17 @@
 //! Marks that keep apart what lies on one place: lines that run over each other, and levels beside them.
 
 use super::axis::Axis;
-use super::sheet::{Chart, Drawn};
+use super::sheet::{Chart, Drawn, Entry, Mark};
 use super::style::*;
 use plotters::coord::CoordTranslate;
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 /// A level that a picture compares with, such as 1 of ratios, or a paper's value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Level {
     /// Where it is, in the units of the values.
     pub at: f64,
-    /// What it is, written above its line.
+    /// What it is, for the legend.
     pub name: String,
 }
 
@@ -93,17 +92,28 @@ fn evenly(points: &[(f64, f64)], x: &Axis, y: &Axis, offset: f64) -> Vec<(f64, f
     places
 }
 
-/// Lines across a chart at levels that are on its axis, with their names.
+/// Lines across a chart at levels that are on its axis.
 pub(super) fn levels(chart: &mut Chart<'_, '_>, x: &Axis, y: &Axis, levels: &[Level]) -> Drawn {
-    for level in levels.iter().filter(|l| l.at.is_finite() && (y.lo..=y.hi).contains(&y.at(l.at))) {
-        let at = y.at(level.at);
-        let style = FAINT_INK.stroke_width(3);
-        chart.draw_series(DashedLineSeries::new([(x.lo, at), (x.hi, at)], 10, 8, style))?;
-        let style = text(TICK_SIZE, FAINT_INK, false, Pos::new(HPos::Right, VPos::Bottom));
-        let name = EmptyElement::at((x.hi, at)) + Text::new(level.name.clone(), (-8, -6), style);
-        chart.plotting_area().draw(&name)?;
+    for (k, level) in levels.iter().enumerate() {
+        if level.at.is_finite() && (y.lo..=y.hi).contains(&y.at(level.at)) {
+            let (at, look) = (y.at(level.at), level_look(k));
+            let (dash, gap) = look.dash.unwrap_or_default();
+            let line = [(x.lo, at), (x.hi, at)];
+            chart.draw_series(DashedLineSeries::new(line, dash, gap, look.color.stroke_width(look.width)))?;
+        }
     }
     Ok(())
+}
+
+/// What a legend says of levels.
+pub(super) fn level_entries(levels: &[Level]) -> impl Iterator<Item = Entry> {
+    let entry = |(k, level): (usize, &Level)| Entry { name: level.name.clone(), look: level_look(k), mark: Mark::Line };
+    levels.iter().enumerate().map(entry)
+}
+
+/// Levels differ by their dashes.
+fn level_look(index: usize) -> Look {
+    Look { color: INK, width: 3, dash: Some(if index == 0 { (14, 8) } else { (4, 6) }) }
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ pub(super) fn signed(svg: &str, item: &Item, checks: &[Check]) -> String {
     let claims = checks.iter().filter(|c| c.kind == Kind::Claim);
     let values: Vec<String> = claims.filter_map(beside).collect();
     if !values.is_empty() {
-        let mut text = format!("In the paper, and here: {}", values[..values.len().min(MOST_VALUES)].join("; "));
+        let mut text =
+            format!("The paper's values (ours in brackets): {}", values[..values.len().min(MOST_VALUES)].join("; "));
         if values.len() > MOST_VALUES {
             text.push_str(&format!("; and {} more in checks.json", values.len() - MOST_VALUES));
         }
@@ -27,7 +28,7 @@ pub(super) fn signed(svg: &str, item: &Item, checks: &[Check]) -> String {
 fn beside(check: &Check) -> Option<String> {
     let unit = if check.unit.is_empty() { String::new() } else { format!(" {}", check.unit) };
     let (paper, ours) = (check.paper?, check.ours?);
-    Some(format!("{} {}{unit}, {}{unit}", check.quantity, brief(paper), brief(ours)))
+    Some(format!("{}: {}{unit} ({})", check.quantity, brief(paper), brief(ours)))
 }
 
 /// Four digits, without zeros at the end.
@@ -65,7 +66,7 @@ mod tests {
         let plain = lines(&LineChart::default()).unwrap();
         let item = item("atfq-fig9").unwrap();
         let svg = signed(&plain, item, &[check("CPU <strict>", Kind::Claim), check("beside", Kind::Explanation)]);
-        for words in ["Fig. 9 of Zhang", "CPU &lt;strict&gt; 86.42 %, 86 %."] {
+        for words in ["Fig. 9 of Zhang", "CPU &lt;strict&gt;: 86.42 % (86)."] {
             assert!(svg.contains(words), "{words}: {svg}");
         }
         assert!(!svg.contains("beside"));
