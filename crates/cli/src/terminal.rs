@@ -149,7 +149,7 @@ pub fn spinner() -> ProgressBar {
     spinner
 }
 
-/// As [`progress`], for work of so many parts, of which a message tells which is under way.
+/// As [`progress`], for work of this many parts; a message says which is under way.
 pub fn parts(expected: u64) -> ProgressBar {
     let bar = ProgressBar::new(expected.max(1));
     if !std::io::stderr().is_terminal() {

@@ -48,8 +48,8 @@ pub struct BarChart {
     pub series: Vec<BarSeries>,
     /// What whiskers mean, such as [`STANDARD_DEVIATION`].
     pub whiskers: &'static str,
-    /// A logarithmic value axis, for values over decades (latencies of elephants and mice). Values are marks then, as a
-    /// logarithm has no zero for bars to stand on, and those of zero or less are not shown.
+    /// A logarithmic value axis, for values over decades (latencies of elephants and mice). Values are marks then, as
+    /// a logarithm has no zero for bars to stand on, and those of zero or less are not shown.
     pub log: bool,
     /// Levels to compare with, such as 1 of ratios.
     pub levels: Vec<Level>,

@@ -59,8 +59,8 @@ pub struct CurveChart {
 const OWN_AXIS: f64 = 0.4;
 const IDEAL: (i32, i32) = (12, 8);
 
-/// Measured points joined by lines, whiskers of confidence, dashed ideal lines; axes from zero, the same in all panels but those
-/// that would be pressed to the ground.
+/// Measured points joined by lines, whiskers of confidence, dashed ideal lines; axes from zero, the same in all panels
+/// but those that would be pressed to the ground.
 pub fn curves(spec: &CurveChart) -> Result<String, FigureError> {
     let mut sheet = Sheet::grid(&spec.title, spec.panels.len().min(MOST_PANELS));
     sheet.notes.extend(left_out(spec.panels.len()));

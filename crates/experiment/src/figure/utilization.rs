@@ -24,8 +24,8 @@ pub fn utilization(title: &str, panels: &[UtilizationPanel]) -> Result<String, F
     lines(title, panels, |highest| Axis::linear("Utilisation (%)", (0.0, highest.max(1.0)), 100.0, 6, true))
 }
 
-/// A quantity over time, zero or more, in a unit that suits it where `y_label` ends in "(s)": one panel per scheduler with the same axes, one line per resource (or whatever
-/// the names of the series say).
+/// A quantity over time, zero or more, in a unit that suits it where `y_label` ends in "(s)": one panel per scheduler
+/// with the same axes, one line per resource (or whatever the names of the series say).
 pub fn over_time(title: &str, y_label: &str, panels: &[UtilizationPanel]) -> Result<String, FigureError> {
     let axis = |highest: f64| match y_label.strip_suffix(" (s)") {
         Some(label) => {

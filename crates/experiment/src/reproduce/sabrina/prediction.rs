@@ -55,7 +55,7 @@ const LENGTHS: [(f64, f64, f64, f64); 3] = [
 ];
 
 /// The error with the paper's alpha relative to the least of all alphas, the most of the three groups, of packets that
-/// come in runs of so many with the same length and CPU time in the mean; times are 10 % around the model.
+/// come in runs of so many with the same length and CPU time on average; times are 10 % around the model.
 fn of_runs(alike: f64) -> f64 {
     let ratio = |(k, &(least, most, per_byte, fixed)): (usize, &(f64, f64, f64, f64))| {
         let mut random = stream(1, &format!("{} in runs of {alike}", GROUPS[k]));
