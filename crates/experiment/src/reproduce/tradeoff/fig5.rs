@@ -2,7 +2,7 @@
 
 use super::super::ReproduceError;
 use super::super::bench::Bench;
-use super::super::expected::Findings;
+use super::super::expected::{Findings, papers_values};
 use super::baselines::{self, MR3};
 use super::seconds::{CPU, LINK, flows_of, full, least, mean_latency_s, spread, used};
 use super::{alpha, at};
@@ -115,7 +115,10 @@ fn latencies(findings: &mut Findings, fair: &Recorded, relaxed: &Recorded) {
 }
 
 fn utilization_picture(runs: &[Recorded]) -> Result<String, ReproduceError> {
+    let keys: Vec<String> = runs.iter().map(|run| format!("cpu-{:.2}", alpha(run))).collect();
+    let paper = papers_values("tradeoff-fig5", &keys)?;
     let series = |(name, resource): (&str, usize)| BarSeries {
+        paper: if resource == CPU { paper.clone() } else { Vec::new() },
         name: name.into(),
         values: (runs.iter())
             .map(|run| spread(&used(full(run), resource)))
@@ -123,6 +126,7 @@ fn utilization_picture(runs: &[Recorded]) -> Result<String, ReproduceError> {
             .collect(),
     };
     Ok(bars_with_error(&BarChart {
+        levels: Vec::new(),
         whiskers: STANDARD_DEVIATION,
         title: "Fig. 5a: utilisation, queues of 200 packets".into(),
         x_label: "Fairness level alpha".into(),
