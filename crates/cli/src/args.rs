@@ -235,6 +235,14 @@ pub struct Synth {
     /// Mean rate, instead of the duration
     #[arg(long, value_name = "RATE", conflicts_with = "duration")]
     pub rate: Option<BitRate>,
+    /// Part of the packets that one flow has, in per cent [default: what the flows' tail gives]
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, hide_default_value = true)]
+    #[arg(value_parser = whole(0..=90_u8), allow_negative_numbers = true)]
+    pub heaviest: u8,
+    /// Part of large packets in long flows, in per cent
+    #[arg(long, value_name = "PERCENT", default_value_t = 65)]
+    #[arg(value_parser = whole(0..=100_u8), allow_negative_numbers = true)]
+    pub large: u8,
 }
 
 /// `dovetail reproduce`.

@@ -27,6 +27,8 @@ pub fn reproduce(Twenty { runs, times }: &Twenty) -> Result<Findings, ReproduceE
     for packets in [1, 10, 20] {
         measure(format!("atfq-{packets}"), in_loops(runs, packets), String::new());
     }
+    let of = |run| find(run).map_or(f64::NAN, |(_, d)| d.largest_us());
+    findings.found("overlays", of(in_loops(runs, 10)) / of(under(runs, STRICT)));
     let larger = [20, 50, 100].map(|packets| find(in_loops(runs, packets)).map_or(f64::NAN, |(_, d)| d.largest_us()));
     let steps: Vec<f64> = larger.windows(2).map(|w| w[1] - w[0]).collect();
     let texts: Vec<String> = larger.iter().map(|w| format!("{w:.0}")).collect();

@@ -127,6 +127,8 @@ pub fn fig3(bench: &Bench<'_>, runs: &[Recorded]) -> Result<Findings, ReproduceE
     let link = |group| of(cbcs, group, LINK);
     findings.found("cbcs-link-ratio", f64::min(link(GROUPS[1]), link(GROUPS[2])) / link(GROUPS[0]));
     findings.found("drr-link-ratio", of(drr, GROUPS[2], LINK) / of(drr, GROUPS[1], LINK));
+    let asked: Vec<f64> = of_group(drr, GROUPS[0], demanded_s);
+    findings.found("drr-below-share", extent(&asked).1 * drr.flows.len() as f64 / drr.nonempty.as_secs_f64());
     stretch::cbcs(&mut findings, bench)?;
     for (run, part) in [(cbcs, "a"), (drr, "b")] {
         let title = format!("Fig. 3{part}: CPU and link received, {}", run.scheduler);
