@@ -23,6 +23,10 @@ pub enum Choice {
     Fair(usize),
     /// `tradeoff` below alpha = 1, the point at this index.
     Efficient(usize),
+    /// The fairest that reaches the [goals](super::goal), the point at this index.
+    Reaching(usize),
+    /// None reaches them; what comes nearest, the point at this index.
+    Nearest(usize),
 }
 
 impl Choice {
@@ -30,7 +34,7 @@ impl Choice {
     pub fn index(self, today: usize) -> usize {
         match self {
             Self::Today => today,
-            Self::Fair(index) | Self::Efficient(index) => index,
+            Self::Fair(index) | Self::Efficient(index) | Self::Reaching(index) | Self::Nearest(index) => index,
         }
     }
 }
