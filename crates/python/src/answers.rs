@@ -63,8 +63,8 @@ impl Served {
 }
 
 /// Packets wait, but none may start before this time.
-#[pyclass(frozen, eq, module = "dovetail")]
-#[derive(Clone, PartialEq)]
+#[pyclass(frozen, eq, hash, module = "dovetail")]
+#[derive(PartialEq, Hash)]
 pub struct At {
     /// In nanoseconds.
     #[pyo3(get)]
@@ -93,8 +93,8 @@ impl At {
 }
 
 /// Packets wait, but none may start before some packet in the pipeline makes progress.
-#[pyclass(frozen, eq, module = "dovetail")]
-#[derive(Clone, PartialEq)]
+#[pyclass(frozen, eq, hash, module = "dovetail")]
+#[derive(PartialEq, Hash)]
 pub struct AwaitProgress;
 
 #[pymethods]
@@ -114,8 +114,8 @@ impl AwaitProgress {
 }
 
 /// No packet waits.
-#[pyclass(frozen, eq, module = "dovetail")]
-#[derive(Clone, PartialEq)]
+#[pyclass(frozen, eq, hash, module = "dovetail")]
+#[derive(PartialEq, Hash)]
 pub struct Empty;
 
 #[pymethods]

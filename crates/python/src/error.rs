@@ -48,7 +48,8 @@ impl Wrong {
         self
     }
 
-    fn of_input(class: &'static str, error: &InputError) -> Self {
+    /// Of this class, from what the program says of its input.
+    pub fn of_input(class: &'static str, error: &InputError) -> Self {
         let wrong = Self::new(class, error);
         let hint = error.help().map(str::to_string).or(wrong.hint);
         Self { place: error.place(), text: error.wrong().map(str::to_string), hint, ..wrong }

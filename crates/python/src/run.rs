@@ -335,6 +335,6 @@ pub fn reproduce(
 /// The document of `dovetail schedulers --json`.
 #[pyfunction]
 pub fn schedulers(name: Option<&str>) -> PyResult<String> {
-    let document = guarded(|| family::document(name))?.map_err(Wrong::from)?;
+    let document = guarded(|| family::document(name))?.map_err(|error| Wrong::of_input("SchedulerError", &error))?;
     Ok(serde_json::to_string_pretty(&document).map_err(|error| Wrong::new("InternalError", error))?)
 }
