@@ -11,7 +11,7 @@ import json as _json
 import os as _os
 import sys as _sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Union
+from typing import Any, Union, cast
 
 from . import _native, model
 from ._discipline import Discipline
@@ -64,7 +64,7 @@ Scenario = Union[str, "_os.PathLike[str]", Mapping[str, Any]]
 Progress = Union[bool, Callable[[int, int], object], None]
 
 
-class Record(dict):
+class Record(dict[str, Any]):
     """A dict whose keys are attributes too: `run.packets.offered` is `run["packets"]["offered"]`."""
 
     def __getattr__(self, name: str) -> Any:
@@ -98,7 +98,7 @@ class Result:
     @property
     def runs(self) -> list[Record]:
         """What each scheduler made of the input, in the order in which they were named."""
-        return self.summary.runs
+        return cast("list[Record]", self.summary.runs)
 
     def __getitem__(self, scheduler: str) -> Record:
         for run in self.runs:
@@ -168,7 +168,7 @@ class Reproduction(Record):
     pictures: dict[str, str]
 
 
-def _of(kind: type, document: str, **more: object) -> Any:
+def _of(kind: type[Record], document: str, **more: object) -> Any:
     made = kind(_json.loads(document, object_hook=Record))
     for name, value in {"json": document, **more}.items():
         object.__setattr__(made, name, value)
@@ -184,7 +184,7 @@ def _teller(progress: Progress) -> tuple[Callable[[int, int], object] | None, Ca
     if progress is not True:
         raise ArgumentError(f"progress: {progress!r}: expected True, or a function of packets done and in all")
     try:
-        from tqdm.auto import tqdm
+        from tqdm.auto import tqdm  # type: ignore[import-untyped,unused-ignore]
     except ImportError:
         return _line, lambda: print(file=_sys.stderr)
     bar = tqdm(unit=" packets", unit_scale=True)
@@ -257,7 +257,7 @@ def advise(
         document, text = _native.advise(scenario, overrides, today, profile, threads, tell)
     finally:
         end()
-    return _of(Advice, document, text=text)
+    return cast(Advice, _of(Advice, document, text=text))
 
 
 def reproduce(
@@ -273,12 +273,13 @@ def reproduce(
         document, pictures = _native.reproduce(list(ids), capture, load, threads, tell)
     finally:
         end()
-    return _of(Reproduction, document, pictures=dict(pictures))
+    return cast(Reproduction, _of(Reproduction, document, pictures=dict(pictures)))
 
 
 def schedulers(name: str | None = None) -> list[Record]:
     """All about every scheduler, or about that of this name (the parts, if it is a composition)."""
-    return _json.loads(_native.schedulers(name), object_hook=Record)["schedulers"]
+    document = _json.loads(_native.schedulers(name), object_hook=Record)
+    return cast("list[Record]", document["schedulers"])
 
 
 def packets(capture: str | _os.PathLike[str]) -> Table:

@@ -1,10 +1,27 @@
 """The extension module. Use what `dovetail` has of it."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, SupportsIndex, final
+from typing import Any, Literal, Self, SupportsIndex, final
 
 from . import model as model
 from ._discipline import Discipline
+
+__all__ = [
+    "At",
+    "AwaitProgress",
+    "Empty",
+    "Flow",
+    "Runs",
+    "Scheduler",
+    "Served",
+    "Table",
+    "advise",
+    "model",
+    "packets",
+    "reproduce",
+    "run",
+    "schedulers",
+]
 
 @final
 class Table:
@@ -15,7 +32,7 @@ class Table:
     def columns(self) -> list[str]:
         """Names of the columns."""
     def __len__(self) -> int: ...
-    def __getitem__(self, name: str) -> list[Any]:
+    def __getitem__(self, name: str, /) -> list[Any]:
         """The values of a column as a list; None where there is none."""
     def to_dict(self) -> dict[str, list[Any]]:
         """All columns as lists, by name."""
@@ -54,7 +71,7 @@ class At:
     """Packets wait, but none may start before `time`. False, as no packet is served."""
 
     __match_args__ = ("time",)
-    def __init__(self, time: SupportsIndex) -> None: ...
+    def __new__(cls, time: SupportsIndex) -> Self: ...
     @property
     def time(self) -> int:
         """In nanoseconds."""
@@ -83,13 +100,13 @@ class Scheduler:
     """A packet scheduler over `resources` in series, the same that the simulator and the live box have. Times are
     whole nanoseconds; `now` must not run backwards."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         scheduler: str | Discipline | type,
         *,
         resources: SupportsIndex | None = None,
         servers: SupportsIndex | None = None,
-    ) -> None:
+    ) -> Self:
         """A scheduler by its name, such as "tradeoff:alpha=0.85", or by a discipline.
 
         `resources` are 1 to 4, two if left out; `servers` are those of all resources together, one each if left out.

@@ -1,7 +1,24 @@
 """The mathematics without packets. Times are in seconds, shares parts of a resource from 0 to 1."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
+
+__all__ = [
+    "Allocation",
+    "Rates",
+    "Schedule",
+    "drfq_relative_fairness_s",
+    "drgps",
+    "fluid_schedule",
+    "gini",
+    "jain",
+    "makespan_lower_bound_s",
+    "mr3_relative_fairness_s",
+    "proportional",
+    "tracking_makespan_s",
+    "tradeoff",
+    "work_conserving_makespan_s",
+]
 
 class Allocation(TypedDict):
     """Who gets what at an instant."""

@@ -29,7 +29,7 @@ def definitions(name):
 def signature(node):
     """As it is called: without self, on one line if there is room."""
     pieces = node.args
-    arguments = [argument for argument in pieces.args if argument.arg != "self"]
+    arguments = [argument for argument in pieces.posonlyargs + pieces.args if argument.arg not in ("self", "cls")]
     defaults = [None] * (len(arguments) - len(pieces.defaults)) + pieces.defaults
     parts = [parameter(argument, default) for argument, default in zip(arguments, defaults)]
     if pieces.vararg:
@@ -39,7 +39,7 @@ def signature(node):
     parts += [parameter(argument, default) for argument, default in zip(pieces.kwonlyargs, pieces.kw_defaults)]
     if pieces.kwarg:
         parts.append(f"**{ast.unparse(pieces.kwarg)}")
-    returned = f" -> {ast.unparse(node.returns)}" if node.returns is not None and node.name != "__init__" else ""
+    returned = f" -> {ast.unparse(node.returns)}" if node.returns is not None and node.name != "__new__" else ""
     line = f"({', '.join(parts)}){returned}"
     if len(node.name) + len(line) <= 100:
         return line
@@ -91,14 +91,14 @@ def kind(name, node):
         if not isinstance(member, ast.FunctionDef):
             continue
         is_property = any(ast.unparse(d) == "property" for d in member.decorator_list)
-        if member.name == "__init__" and name != "Scheduler" or member.name.startswith("__") and member.name != "__init__":
+        if member.name.startswith("_") and member.name != "__new__":
             continue
         if is_property:
             line = f"`{name}.{member.name}` ({ast.unparse(member.returns)}): {described_text(member)}"
             text += "\n" + textwrap.fill(line, 120, break_long_words=False, break_on_hyphens=False) + "\n"
-        elif member.name == "__init__":
+        elif member.name == "__new__":
             text += f"\n```text\n{name}{signature(member)}\n```\n\n{described_text(member)}\n"
-        elif not member.name.startswith("_"):
+        else:
             text += "\n" + function(member)
     return text
 
@@ -115,6 +115,12 @@ def page():
         f"### {name}\n\n{function(node)}"
         for name, node in definitions("model.pyi").items()
         if isinstance(node, ast.FunctionDef)
+    ]
+    parts.append("## Pictures\n\n`dovetail.plot`: " + described_text(ast.parse((PACKAGE / "plot.py").read_text())) + "\n")
+    parts += [
+        f"### {name}\n\n{function(node)}"
+        for name, node in definitions("plot.py").items()
+        if isinstance(node, ast.FunctionDef) and not name.startswith("_")
     ]
     parts.append("## Exceptions\n")
     for name, node in definitions("_errors.py").items():
