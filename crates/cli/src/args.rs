@@ -65,7 +65,7 @@ const RUN_LAB_EXAMPLES: &str = "Examples:
   dovetail lab run my-scenario.toml --set lab.ecn=false
   dovetail lab run gateway-real
 
-A lab is made of network namespaces, which needs root.";
+A lab consists of network namespaces. Making them needs root.";
 
 /// Share the CPU and the link of a packet processor between flows: fairly, efficiently, or any mix of the two.
 #[derive(Parser, Debug)]
@@ -84,7 +84,7 @@ pub enum Command {
     Run(Run),
     /// Say which scheduler and which alpha to use for an input, what it gains and who pays
     Advise(Advise),
-    /// List the schedulers, or tell all about one
+    /// List the schedulers, or describe one
     Schedulers(Schedulers),
     /// Look at a capture, or make a synthetic one
     #[command(subcommand)]
@@ -125,7 +125,7 @@ pub struct Source {
     /// Seed of all random numbers [default: that of the scenario]
     #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX), allow_negative_numbers = true)]
     pub seed: Option<u64>,
-    /// Number of runs at the same time, which does not change the results [default: all cores]
+    /// Number of runs at the same time; the results do not depend on it [default: all cores]
     #[arg(long, value_name = "N", value_parser = whole(1..=1024_u32), allow_negative_numbers = true)]
     pub threads: Option<u32>,
 }
@@ -176,7 +176,7 @@ pub struct PcapOf {
 /// `dovetail schedulers`.
 #[derive(Args, Debug)]
 pub struct Schedulers {
-    /// The scheduler to tell all about
+    /// The scheduler to describe
     #[arg(value_parser = Known(known::any, known::schedulers), hide_possible_values = true)]
     pub name: Option<String>,
     /// Print one JSON document instead of a table
@@ -187,7 +187,7 @@ pub struct Schedulers {
 /// `dovetail trace`.
 #[derive(Subcommand, Debug)]
 pub enum Trace {
-    /// What a capture holds
+    /// Say what a capture holds
     Info(Info),
     /// Make a capture like a university data centre's: thousands of flows, mostly UDP, mice and elephants
     Synth(Synth),
@@ -235,6 +235,14 @@ pub struct Synth {
     /// Mean rate, instead of the duration
     #[arg(long, value_name = "RATE", conflicts_with = "duration")]
     pub rate: Option<BitRate>,
+    /// Part of the packets that one flow has, in per cent [default: what the flows' tail gives]
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, hide_default_value = true)]
+    #[arg(value_parser = whole(0..=90_u8), allow_negative_numbers = true)]
+    pub heaviest: u8,
+    /// Part of large packets in long flows, in per cent
+    #[arg(long, value_name = "PERCENT", default_value_t = 65)]
+    #[arg(value_parser = whole(0..=100_u8), allow_negative_numbers = true)]
+    pub large: u8,
 }
 
 /// `dovetail reproduce`.
@@ -243,25 +251,25 @@ pub struct Reproduce {
     /// What to recompute: an ID of --list, or a paper, such as tradeoff [default: everything]
     #[arg(value_name = "ID", value_parser = Known(known::any, known::reproductions), hide_possible_values = true)]
     pub ids: Vec<String>,
-    /// List the tables and figures of six papers, or only those of the IDs
+    /// List the tables and figures of six papers, or only those named
     #[arg(long, conflicts_with_all = ["trace", "load", "out", "threads"])]
     pub list: bool,
     /// Replay this capture in the trace-driven figures instead of a synthesised one
     #[arg(long, value_name = "CAPTURE")]
     pub trace: Option<PathBuf>,
-    /// Offer the busier resource so many times what it can do in the trace-driven figures [default: 1.5]
+    /// Load of the busier resource in the trace-driven figures, as a multiple of what it can do [default: 1.5]
     #[arg(long, value_name = "LOAD", value_parser = load)]
     pub load: Option<f64>,
     /// Write pictures (SVG) and the checks (JSON) into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Every claim by itself, and what stands beside the claims: explanations, and the same by other readings
+    /// List every claim, and also explanations and the same quantities by other readings
     #[arg(long, conflicts_with_all = ["list", "json"])]
     pub all: bool,
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
-    /// Number of runs at the same time, which does not change the results [default: all cores]
+    /// Number of runs at the same time; the results do not depend on it [default: all cores]
     #[arg(long, value_name = "N", value_parser = whole(1..=1024_u32), allow_negative_numbers = true)]
     pub threads: Option<u32>,
 }
@@ -386,14 +394,14 @@ pub struct FloodLab {
     /// New flows per second; by default 10^6 in a minute
     #[arg(long, value_name = "RATE", default_value = "16667 pps")]
     pub rate: PacketRate,
-    /// Packets of each
+    /// Packets of each flow
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = whole(1..=100_u32), allow_negative_numbers = true)]
     pub packets: u32,
     /// Length of their frames
     #[arg(long, value_name = "BYTES", default_value = "250 B")]
     pub frame: Bytes,
-    /// For how long it is measured, scheduler by scheduler
+    /// How long to measure each scheduler
     #[arg(long = "for", value_name = "TIME", default_value = "5 s", value_parser = at_least_a_second)]
     pub duration: Duration,
     /// Name of the lab: a-z, 0-9 and -
@@ -465,7 +473,7 @@ pub struct Calibrate {
 /// `dovetail lab down`.
 #[derive(Args, Debug)]
 pub struct Down {
-    /// Which
+    /// Its name
     #[arg(value_name = "NAME", default_value = "lab")]
     pub name: String,
     /// All labs on this machine
@@ -503,7 +511,7 @@ pub struct Socket {
 /// `dovetail live ctl ...`.
 #[derive(Subcommand, Debug)]
 pub enum CtlCommand {
-    /// What the box has done since it started
+    /// Print what the box has done since it started
     Show {
         /// Print one JSON document instead of a table
         #[arg(long)]

@@ -1,6 +1,7 @@
 //! `dovetail completions` and `dovetail man`: made from the definition of the command line.
 
 use clap::CommandFactory;
+use clap_complete::Shell;
 
 use dovetail_experiment::report::Output;
 
@@ -12,7 +13,25 @@ use crate::terminal;
 pub fn completions(args: Completions) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "dovetail", &mut script);
-    terminal::print(&String::from_utf8_lossy(&script))
+    let more = if args.shell == Shell::Fish { arguments_for_fish() } else { String::new() };
+    terminal::print(&format!("{}{more}", String::from_utf8_lossy(&script)))
+}
+
+/// Arguments with known values, such as names of schedulers and ids, which `clap_complete` leaves out for fish.
+fn arguments_for_fish() -> String {
+    let mut lines = String::new();
+    for command in Cli::command().get_subcommands() {
+        for argument in command.get_positionals() {
+            let values: Vec<String> = argument.get_possible_values().iter().map(|v| v.get_name().to_string()).collect();
+            if !values.is_empty() {
+                let (name, values) = (command.get_name(), values.join(" "));
+                lines.push_str(&format!(
+                    "complete -c dovetail -n \"__fish_dovetail_using_subcommand {name}\" -f -a \"{values}\"\n"
+                ));
+            }
+        }
+    }
+    lines
 }
 
 /// Write a man page for the program and for each command.

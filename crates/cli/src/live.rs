@@ -290,7 +290,7 @@ pub fn overview(forward: &Snapshot, ran_s: f64) -> String {
     let late = forward.late_s;
     if late.max > 0.0 {
         let [mean, max] = [late.sum / forward.total.frames_out as f64, late.max].map(seconds);
-        text.push_str(&format!("\nframes left later than due by {mean} in the mean, {max} at most"));
+        text.push_str(&format!("\nframes left later than due by {mean} on average, {max} at most"));
     }
     for (reason, count) in &forward.total.dropped {
         text.push_str(&format!("\ndropped, {reason}: {count}"));

@@ -29,9 +29,13 @@ pub fn reproduce(args: Reproduce) -> Result<(), Failure> {
         // Also when no wanted figure needs it: a wrong name is a slip.
         open_capture(trace).map_err(Failure::input)?;
     }
-    let cancel = terminal::on_interrupt();
+    let cancel = terminal::end_on_interrupt();
     let output = args.out.as_deref().map(|out| output(out, &args)).transpose()?;
+    terminal::leave_nothing(output.as_ref());
     let items = reproduce::listed(&args.ids).map_err(failure)?;
+    if (args.trace.is_some() || args.load.is_some()) && !items.iter().any(|item| item.trace_driven()) {
+        terminal::say("note: --trace and --load change tradeoff-fig7, tradeoff-fig8 and tradeoff-fig9 only");
+    }
     let far = Far::new(items.iter().map(|item| item.weight()).sum());
     let progress = |id: &str, _| far.at(id);
     let through = |item: &Item, checks: &[Check]| {
@@ -114,7 +118,7 @@ fn write(mut output: Output, result: &Reproduction) -> Result<Vec<String>, Failu
     for (name, svg) in &result.pictures {
         output.write(name, svg.as_bytes()).map_err(Failure::run)?;
     }
-    let paths = output.commit().map_err(Failure::run)?;
+    let paths = terminal::uninterrupted(|| output.commit()).map_err(Failure::run)?;
     Ok(paths.iter().map(ToString::to_string).collect())
 }
 

@@ -125,7 +125,9 @@ pub fn tell_about(scenario: &Scenario) {
         .replay_load()
         .map_or(String::new(), |load| format!(", to offer the busiest resource {load} times what it can do"));
     terminal::say(&format!(
-        "{packets} packets, {no_flow} of them without a flow, replayed {speed:.6} times as fast as recorded{load}"
+        "{packets} packet{}, {no_flow} of them without a flow, replayed {} times as fast as recorded{load}",
+        if packets == 1 { "" } else { "s" },
+        table::digits(speed)
     ));
     if packets == 0 {
         terminal::say("warning: the capture holds no packets");

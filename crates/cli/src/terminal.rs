@@ -26,6 +26,9 @@ const PLAIN_WIDTH: u16 = 120;
 
 /// Print to standard output.
 pub fn print(text: &str) -> Result<(), Failure> {
+    if dovetail_dataplane::standard::output_was_closed() {
+        return Err(Failure::Run("cannot write to standard output: it is closed".into()));
+    }
     let (mut out, text) = (std::io::stdout().lock(), harmless(text));
     out.write_all(text.as_bytes())?;
     if !text.ends_with('\n') {
@@ -146,7 +149,7 @@ pub fn spinner() -> ProgressBar {
     spinner
 }
 
-/// As [`progress`], for work of so many parts, of which a message tells which is under way.
+/// As [`progress`], for work of this many parts; a message says which is under way.
 pub fn parts(expected: u64) -> ProgressBar {
     let bar = ProgressBar::new(expected.max(1));
     if !std::io::stderr().is_terminal() {

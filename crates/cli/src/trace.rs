@@ -113,7 +113,8 @@ fn synth(args: Synth) -> Result<(), Failure> {
         (Some(duration), None) => Pace::Duration(duration),
         (None, None) => default.pace,
     };
-    let mixture = Mixture { seed: args.seed, packets: args.packets, flows: args.flows, pace };
+    let Synth { seed, packets, flows, heaviest, large, .. } = args;
+    let mixture = Mixture { seed, packets, flows, pace, heaviest_percent: heaviest, large_percent: large };
     if args.file == Path::new("-") {
         let out = BufWriter::new(io::stdout().lock());
         return Ok(mixture.generate().map_err(Failure::input)?.write_pcap(out)?.flush()?);

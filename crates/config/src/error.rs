@@ -64,6 +64,7 @@ impl InputError {
             (_, Some(key), _) => Some(format!("to begin a member, write [[{key}]]")),
             (.., one) => one.map(|one| format!("write [{one}]")),
         };
+        let message = what_stands_there(message);
         let mut own = match error.span() {
             // Of the whole file.
             Some(span) if span.is_empty() && message.starts_with("missing key") => Self::new(file, message),
@@ -158,6 +159,20 @@ fn plain_words(message: &str) -> String {
     match plain.split_once("expected struct ") {
         Some((start, _)) => format!("{start}expected a table"),
         None => plain,
+    }
+}
+
+/// A message of the wrong kind of value that begins with the value itself.
+fn what_stands_there(message: String) -> String {
+    let rest = ["invalid type: ", "invalid value: "].iter().find_map(|start| message.strip_prefix(start));
+    match rest.and_then(|rest| rest.split_once(", expected ")) {
+        Some((found, expected)) => {
+            let found = found.strip_prefix("string ").unwrap_or(found);
+            let found = if found.starts_with(['"', '`']) { found.into() } else { format!("a {found} stands here") };
+            let expected = if expected == "a table" { "a table such as { key = \"value\" }" } else { expected };
+            format!("{found}: expected {expected}")
+        }
+        None => message,
     }
 }
 

@@ -230,7 +230,7 @@ mod tests {
             wrong(&format!("[[web]]\nseed = {beyond}\n"), &[], &["net.toml:2:8", beyond, &format!("0 to {most}")]);
         }
         for beyond in ["-1", "0", "1001", "9223372036854775807", "9223372036854775808", "18446744073709551616"] {
-            let expected = format!("`{beyond}`, expected a whole number from 1 to 1000");
+            let expected = format!("`{beyond}`: expected a whole number from 1 to 1000");
             wrong(&format!("[[web]]\ncount = {beyond}\n"), &[], &["net.toml:2:9", &expected]);
         }
         for other in ["1.5", "true"] {

@@ -164,20 +164,20 @@ mod tests {
 
     #[test]
     fn a_value_that_is_wrong_is_shown_though_a_longer_one_begins_like_it() {
-        wrong("\"m\"", "mtu = 500\nencrypt = 5", "9:11", "`5`, expected `true` or `false`");
-        wrong("\"300\"", "mtu = 1300\nttl=300", "9:5", "`300`, expected a whole number from 0 to 255");
-        wrong("\"m\"", "mtu = 300\nttl = 0x1_2d", "9:7", "`301`, expected a whole number from 0 to 255");
-        wrong("\"m\"", "packets = -8", "8:11", "`-8`, expected a whole number from 0");
-        wrong("\"true\"", "ttl = 3\nencrypt = \"yes\"", "9:11", "\"yes\", expected `true` or `false`");
+        wrong("\"m\"", "mtu = 500\nencrypt = 5", "9:11", "`5`: expected `true` or `false`");
+        wrong("\"300\"", "mtu = 1300\nttl=300", "9:5", "`300`: expected a whole number from 0 to 255");
+        wrong("\"m\"", "mtu = 300\nttl = 0x1_2d", "9:7", "`301`: expected a whole number from 0 to 255");
+        wrong("\"m\"", "packets = -8", "8:11", "`-8`: expected a whole number from 0");
+        wrong("\"true\"", "ttl = 3\nencrypt = \"yes\"", "9:11", "\"yes\": expected `true` or `false`");
         wrong("\"m\"", "life = 'long'\nttl = 3", "8:8", "\"long\": ");
         wrong("\"m\"", "life = 7\nttl = 3", "8:8", "the unit is missing");
-        wrong("\"m\"", "patterns = [\"a\", 1.50]", "8:18", "`1.5`, expected a quoted text");
+        wrong("\"m\"", "patterns = [\"a\", 1.50]", "8:18", "`1.5`: expected a quoted text");
         wrong("\"m\"", "mtu = [1300]", "8:7", "expected a whole number from 0 to 65535");
     }
 
     #[test]
     fn of_two_that_may_be_meant_neither_is_shown() {
-        wrong("\"yes\"", "encrypt = \"yes\"", "5:1", "\"yes\", expected `true` or `false`");
-        wrong("\"m\"", "mtu = 300\nttl = 300", "5:1", "`300`, expected a whole number from 0 to 255");
+        wrong("\"yes\"", "encrypt = \"yes\"", "5:1", "\"yes\": expected `true` or `false`");
+        wrong("\"m\"", "mtu = 300\nttl = 300", "5:1", "`300`: expected a whole number from 0 to 255");
     }
 }

@@ -27,6 +27,7 @@ pub mod metrics;
 pub mod module;
 pub mod port;
 pub mod report;
+pub mod standard;
 pub mod trouble;
 mod wait;
 pub mod watch;

@@ -147,10 +147,10 @@ fn what_is_wrong_in_a_module_is_shown_where_it_stands() {
     refused(&module("kind = \"monitor\"\ncountres = 8"), &["did you mean `counters`?", "box.toml:8:1"]);
     let limit = module("kind = \"monitor\"\nlimit = 5").replace("\"m\"", "\"limit\"");
     refused(&limit, &["unknown key `limit`", "box.toml:8:1"]);
-    refused(&module(&format!("{tunnel}dst = 5")), &["`5`, expected a quoted text", "box.toml:11:7"]);
+    refused(&module(&format!("{tunnel}dst = 5")), &["`5`: expected a quoted text", "box.toml:11:7"]);
     refused(
         &module(&format!("{tunnel}dst = \"192.0.2.2\"\nttl = 300")),
-        &["`300`, expected a whole number from 0 to 255", "box.toml:12:7"],
+        &["`300`: expected a whole number from 0 to 255", "box.toml:12:7"],
     );
     // And what a module cannot be made of.
     let expected = "`counters`: expected a power of two from 8 to 1048576";

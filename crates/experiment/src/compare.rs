@@ -128,7 +128,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Give up the ways of the packets, of which a run has many.
+    /// Give up the ways of the packets, to save memory: a run has many.
     pub fn forget_packets(&mut self) {
         (self.packets, self.services, self.entrances) = (Vec::new(), Vec::new(), Vec::new());
     }

@@ -15,6 +15,7 @@ pub mod report;
 pub mod reproduce;
 pub mod scenario;
 pub mod statistics;
+mod story;
 pub mod summary;
 pub mod table;
 pub mod tables;

@@ -135,7 +135,7 @@ impl Leftovers {
 
 impl Output {
     /// Prepares to write files of these names into `directory`, which is made if it does not exist, with its parents.
-    /// `inputs` is what is read, of which `-` is standard input.
+    /// `inputs` are the files that are read; `-` is standard input.
     ///
     /// # Errors
     /// If the directory cannot be made or written to, or is no directory; if one of the names is no plain file name, or

@@ -164,12 +164,17 @@ fn brief(s: f64) -> String {
 /// What [`gini_panel`] shows.
 pub const GINI: &str = "Gini index (s)";
 
-/// The Gini index of every resource at the end of every interval.
+/// The Gini index of every resource at the end of every interval; it stays as it is while nothing is served.
 pub fn gini_panel(run: &Recorded) -> UtilizationPanel {
-    let at = |i: &Interval, r: usize| Some((i.start + i.length, *i.gini.as_ref()?.get(r)?));
-    let series = |(r, total): (usize, &crate::compare::ResourceTotal)| Series {
-        name: total.name.clone(),
-        points: run.intervals.iter().filter_map(|i| at(i, r)).collect(),
+    let series = |(r, total): (usize, &crate::compare::ResourceTotal)| {
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        for interval in &run.intervals {
+            let Some(&value) = interval.gini.as_ref().and_then(|all| all.get(r)) else { continue };
+            let before = points.last().copied().filter(|last| interval.start - last.0 > interval.length / 2.0);
+            points.extend(before.map(|last| (interval.start, last.1)));
+            points.push((interval.start + interval.length, value));
+        }
+        Series { name: total.name.clone(), points }
     };
     UtilizationPanel {
         scheduler: run.scheduler.to_string(),

@@ -308,7 +308,7 @@ impl Summary {
 }
 
 impl Summary {
-    /// As JSON: members on lines of their own, flows and groups on one line each, of which there may be many thousands.
+    /// As JSON: members on lines of their own, but each flow and group on one line: there may be many thousands.
     ///
     /// # Errors
     /// None is known.

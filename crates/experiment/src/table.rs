@@ -5,6 +5,7 @@ use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Lin
 use crate::behind::starving;
 use crate::compare::Recorded;
 use crate::scenario::Scenario;
+use crate::story::story;
 use crate::summary::{Group, Summary};
 
 /// A line below the header and nothing else.
@@ -18,17 +19,17 @@ pub const COLUMNS: [(&str, &str); 14] = [
     ("makespan", "from the first arrival to the last departure"),
     ("used", "busy part of a resource while any packet was in the box"),
     ("delivered", "packets that left the box"),
-    ("lost", "packets refused or dropped, of all that came"),
-    ("latency mean", "from a packet's arrival until it left the box, in the mean"),
-    ("p99", "the same; 99 of 100 packets were not slower"),
+    ("lost", "part of all packets that was refused or dropped"),
+    ("latency mean", "average time from a packet's arrival until it left the box"),
+    ("p99", "the time within which 99 of 100 packets left"),
     ("jain", "how equal services were: 1 all the same, 1/n one flow of n alone"),
     ("behind", "how much later a packet left than under ideal fair sharing"),
     ("flows", "flows of the group"),
     ("throughput", "bits of the whole group that left per second of makespan"),
     ("share/flow", "part of the makespan for which a flow had its main resource"),
-    ("mean error", "difference of predicted and actual times, in the mean"),
+    ("mean error", "average difference of predicted and actual times"),
     ("relative error", "the same, divided by the actual time"),
-    ("bias", "predicted less actual times, in the mean"),
+    ("bias", "average of predicted minus actual times"),
 ];
 
 /// Columns between two columns.
@@ -99,10 +100,11 @@ pub fn fitted(header: &[&str], texts: usize, rows: &[Vec<String>], width: u16, o
     String::new()
 }
 
-/// A text broken at spaces into lines of at most this width; lines after the first are indented.
+/// A text broken at spaces, but for those between a number and its unit, into lines of at most this width; lines after
+/// the first are indented.
 pub fn wrapped(text: &str, width: u16) -> String {
     let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
+    for word in words_with_units(text) {
         let line = lines.last_mut().map_or(0, |l| l.chars().count());
         if line > 0 && line + 1 + word.chars().count() > usize::from(width) {
             lines.push(String::from("  "));
@@ -111,10 +113,25 @@ pub fn wrapped(text: &str, width: u16) -> String {
             if !line.trim().is_empty() {
                 line.push(' ');
             }
-            line.push_str(word);
+            line.push_str(&word);
         }
     }
     lines.join("\n")
+}
+
+fn words_with_units(text: &str) -> Vec<String> {
+    let unit = |word: &str| ["%", "s", "ms", "us", "ns"].contains(&word.trim_end_matches([',', '.', ';', ':', ')']));
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match words.last_mut().filter(|last| unit(word) && last.ends_with(|c: char| c.is_ascii_digit())) {
+            Some(number) => {
+                number.push(' ');
+                number.push_str(word);
+            }
+            None => words.push(word.to_string()),
+        }
+    }
+    words
 }
 
 /// What a comparison comes to, for people: a line per scheduler, then a line per scheduler and group.
@@ -126,6 +143,9 @@ pub fn comparison(scenario: &Scenario, runs: &[Recorded], width: u16) -> String 
         text.push_str(&format!("\n\n{}", predictions(&summary, width)));
     }
     text.push_str(&format!("\n\n{}", starving(runs, width)));
+    for sentence in story(&summary) {
+        text.push_str(&format!("\n{}", wrapped(&sentence, width)));
+    }
     text.push_str(&notes(&summary, runs, width));
     text
 }
@@ -250,7 +270,8 @@ pub fn rate(bps: f64) -> String {
     format!("{} {unit}", digits(value))
 }
 
-fn digits(value: f64) -> String {
+/// A number with four digits.
+pub fn digits(value: f64) -> String {
     match value.abs() {
         x if x >= 1000.0 => format!("{value:.0}"),
         x if x >= 100.0 => format!("{value:.1}"),
@@ -262,4 +283,15 @@ fn digits(value: f64) -> String {
 /// A part as a percentage.
 pub fn percent(part: f64) -> String {
     format!("{:.1} %", part * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrapped;
+
+    #[test]
+    fn a_number_and_its_unit_stay_on_one_line() {
+        assert_eq!(wrapped("it takes 85.0 % of it", 13), "it takes\n  85.0 % of\n  it");
+        assert_eq!(wrapped("done after 7.1 s, not 8", 15), "done after\n  7.1 s, not 8");
+    }
 }

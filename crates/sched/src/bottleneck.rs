@@ -184,6 +184,10 @@ impl<const M: usize> Discipline<M> for Bottleneck<M> {
         self.sfq.corrected(flow, before, after, queues);
     }
 
+    fn place<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
+        self.sfq.place(flow, queues);
+    }
+
     fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<M, P>) {
         self.sfq.reweighed(flow, old, queues);
     }

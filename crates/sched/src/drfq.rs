@@ -142,9 +142,11 @@ pub struct Tags {
 }
 
 impl Tags {
-    /// The first so many of them.
-    fn places(&mut self, width: usize) -> impl Iterator<Item = &mut Place> {
-        core::iter::once(&mut self.first).chain(&mut self.others).take(width)
+    /// Those in use, by resource.
+    #[inline]
+    fn each(&mut self, mut change: impl FnMut(usize, &mut Place)) {
+        change(0, &mut self.first);
+        self.others.iter_mut().enumerate().for_each(|(k, place)| change(k + 1, place));
     }
 }
 
@@ -217,8 +219,7 @@ impl<const M: usize> Drfq<M> {
         let Some(charge) = queues.head(flow).map(|head| self.charge(&head.cost)) else { return self.leave(flow) };
         if self.newcomers == Newcomers::Free {
             let Floors(floors) = queues.stamp(queues.flow(flow).head);
-            let places = queues.flow_mut(flow).state.places(self.width());
-            places.zip(floors).for_each(|(place, floor)| place.floor = floor);
+            queues.flow_mut(flow).state.each(|k, place| place.floor = floors[k]);
         }
         let record = queues.flow_mut(flow);
         let weight = record.weight();
@@ -228,12 +229,12 @@ impl<const M: usize> Drfq<M> {
             return self.heads.set(flow, tags.head(weight));
         }
         let mut key = [0; M];
-        record.state.places(M).zip(&mut key).for_each(|(place, key)| *key = place.tags.finish());
+        record.state.each(|k, place| key[k] = place.tags.finish());
         let least = self.remembered(&key);
-        for ((Place { tags, floor }, key), charge) in record.state.places(M).zip(&mut key).zip(charge) {
-            tags.tag_head(floor.ticks().max(least), charge, self.newcomers);
-            *key = tags.head(weight);
-        }
+        record.state.each(|k, Place { tags, floor }| {
+            tags.tag_head(floor.ticks().max(least), charge[k], self.newcomers);
+            key[k] = tags.head(weight);
+        });
         self.heads_by_all.set(flow, descending(key));
     }
 
@@ -316,10 +317,9 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
             return;
         }
         let weight = record.weight();
-        for (Place { tags, floor }, now) in record.state.places(self.width()).zip(self.virtual_time) {
-            *floor = Tag::at(tags.floor(now, weight));
-        }
-        self.place_head(flow, queues);
+        let now = &self.virtual_time;
+        record.state.each(|k, Place { tags, floor }| *floor = Tag::at(tags.floor(now[k], weight)));
+        queues.mark_moved(flow);
     }
 
     fn choose<P>(&mut self, _now: Time, _queues: &mut FlowQueues<M, P>) -> Choice {
@@ -341,13 +341,13 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         let mut served = [0; M];
-        for ((Place { tags, floor }, tag), charge) in record.state.places(self.width()).zip(&mut served).zip(charge) {
-            *tag = tags.serve_head(charge, weight);
+        record.state.each(|k, Place { tags, floor }| {
+            served[k] = tags.serve_head(charge[k], weight);
             *floor = Tag::default();
-        }
+        });
         let resources = if self.newcomers == Newcomers::Pay { 0..self.width() } else { 0..1 };
         self.advance_virtual_time(&served, resources);
-        self.place_head(flow, queues);
+        queues.mark_moved(flow);
         (served.map(|t| (t >> TICKET_SHIFT) as u64), 0)
     }
 
@@ -372,8 +372,11 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         }
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        let more = after.into_iter().zip(before).map(|(after, before)| after - before);
-        record.state.places(self.width()).zip(more).for_each(|(place, more)| place.tags.correct(more, weight));
+        record.state.each(|k, place| place.tags.correct(after[k] - before[k], weight));
+        queues.mark_moved(flow);
+    }
+
+    fn place<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.place_head(flow, queues);
     }
 
@@ -381,10 +384,11 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         if record.packets > 0 && weight != old && self.newcomers == Newcomers::Pay {
-            for (Place { tags, floor }, now) in record.state.places(self.width()).zip(self.virtual_time) {
-                tags.reweigh(now, old, weight);
+            let now = &self.virtual_time;
+            record.state.each(|k, Place { tags, floor }| {
+                tags.reweigh(now[k], old, weight);
                 *floor = Tag::default();
-            }
+            });
         }
         self.place_head(flow, queues);
     }

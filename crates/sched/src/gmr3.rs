@@ -27,6 +27,7 @@
 //! ```text
 //! class of flow i       g = floor(log2 w_i), w_i in thousandths
 //! scale                 R = sum over backlogged flows of 2^g;  S = the smallest power of two >= R
+//!                       (a flow that leaves counts until its class's interval ends)
 //! slot                  one turn of one flow; takes 1/S of virtual time
 //! interval of class g   2^-g of virtual time, that is S / 2^g slots; intervals of a class follow each other
 //!                       from time 0 on
@@ -55,7 +56,8 @@
 //! Differences from the paper, with reasons. The text of the paper was not at hand; the algorithm is that of its
 //! abstract and of published descriptions of it and of Stratified Round Robin, on which it builds.
 //! * R counts rounded weights, since a flow takes 2^g / S of the slots, not w_i / S. S is raised at once, and lowered
-//!   when intervals of all classes with flows begin, so that turns granted in the current intervals still fit.
+//!   when intervals of all classes with flows begin, so that turns granted in the current intervals still fit. For the
+//!   same reason a flow that leaves counts until its interval ends: it may have had its turn early in it.
 //! * A flow that becomes backlogged has its first turn in the next interval of its class.
 //! * As published, a flow that leaves is forgiven what its last turn exceeded, up to L, and can have that in every
 //!   turn, by emptying the queue at the right moment or with ever new flows. With `newcomers=pay` it pays in advance.
@@ -183,9 +185,14 @@ pub struct Gmr3 {
     /// Bit g: the first flow of class g has a turn in the current interval.
     pending: u32,
     backlogged: u32,
+    /// Flows of every class that have left, less those that came instead, in its current interval.
+    left: [u32; CLASSES],
+    /// Bit g: class g may have such flows.
+    has_left: u32,
     virtual_time: u128,
-    /// R.
+    /// R, and what those that have left are of it.
     rate: u64,
+    left_rate: u64,
     /// log2 of S.
     scale: u32,
     /// L, and what it falls back to.
@@ -210,8 +217,11 @@ impl Gmr3 {
             occupied: 0,
             pending: 0,
             backlogged: 0,
+            left: [0; CLASSES],
+            has_left: 0,
             virtual_time: 0,
             rate: 0,
+            left_rate: 0,
             scale: 0,
             largest,
             least_largest: largest,
@@ -250,7 +260,14 @@ impl Gmr3 {
         self.links.push_back(&mut self.classes[class as usize], flow);
         self.occupied |= 1 << class;
         self.backlogged += 1;
-        self.rate += 1 << class;
+        match self.left[class as usize].checked_sub(1) {
+            // It has the turns that one that has left would have had.
+            Some(left) => {
+                self.left[class as usize] = left;
+                self.left_rate -= 1 << class;
+            }
+            None => self.rate += 1 << class,
+        }
         self.scale = self.scale.max(scale_for(self.rate));
     }
 
@@ -259,13 +276,16 @@ impl Gmr3 {
         let class = class_of(weight);
         self.links.remove(&mut self.classes[class as usize], flow);
         self.backlogged -= 1;
-        self.rate -= 1 << class;
+        self.left[class as usize] += 1;
+        self.left_rate += 1 << class;
+        self.has_left |= 1 << class;
         self.look_at(class, next_due);
     }
 
     /// If no packet waits, all is forgotten.
     fn reset_if_idle(&mut self) {
         if self.backlogged == 0 {
+            self.forget_left(u32::MAX);
             (self.virtual_time, self.scale, self.largest) = (0, 0, self.least_largest);
             self.idle = self.idle.wrapping_add(1);
         }
@@ -291,8 +311,19 @@ impl Gmr3 {
         let begun = u32::MAX.checked_shl(lowest_class).unwrap_or(0);
         debug_assert!(self.pending & begun == 0, "a flow had no turn in its interval");
         self.pending |= self.occupied & begun;
+        self.forget_left(begun);
         if self.occupied & !begun == 0 {
             self.scale = scale_for(self.rate);
+        }
+    }
+
+    /// New intervals of these classes begin, in which flows that have left have no turns.
+    fn forget_left(&mut self, begun: u32) {
+        while let Some(class) = (self.has_left & begun).checked_ilog2() {
+            let rate = u64::from(core::mem::take(&mut self.left[class as usize])) << class;
+            self.rate -= rate;
+            self.left_rate -= rate;
+            self.has_left &= !(1 << class);
         }
     }
 
@@ -384,7 +415,7 @@ impl<const M: usize> Discipline<M> for Gmr3 {
             }
             let Some(class) = self.next_class() else { return Choice::AwaitProgress };
             let Some(flow) = self.classes[class as usize].first() else { return Choice::AwaitProgress };
-            if !self.outstanding.may_begin(flow, self.backlogged == 1, 2 << class > self.rate) {
+            if !self.outstanding.may_begin(flow, self.backlogged == 1, 2 << class > self.rate - self.left_rate) {
                 return Choice::AwaitProgress;
             }
             if self.pending == 0 {

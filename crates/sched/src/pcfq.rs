@@ -201,6 +201,15 @@ impl Pcfq {
         self.virtual_time = self.virtual_time.max(least);
     }
 
+    /// Place the flow anew before the next choice, or at once where V follows the tags.
+    #[inline]
+    fn moved<const M: usize, P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
+        match self.clock {
+            Clock::Tags => self.place_head(flow, queues),
+            Clock::Served | Clock::Paper => queues.mark_moved(flow),
+        }
+    }
+
     /// Tag the flow's first waiting packet and put it among the heads.
     fn place_head<const M: usize, P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         let Some(cost) = queues.head(flow).map(|s| s.cost) else {
@@ -277,7 +286,7 @@ impl<const M: usize> Discipline<M> for Pcfq {
         if record.packets == 0 {
             self.load -= sum_of(&record.state.weights);
         }
-        self.place_head(flow, queues);
+        self.moved(flow, queues);
         ([0; M], 0)
     }
 
@@ -294,6 +303,10 @@ impl<const M: usize> Discipline<M> for Pcfq {
         let Composite { tags, weights } = &mut queues.flow_mut(flow).state;
         tags.correct(before.0, after.0, *weights);
         self.latest_finish = self.latest_finish.max(tags.finish());
+        self.moved(flow, queues);
+    }
+
+    fn place<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.place_head(flow, queues);
     }
 

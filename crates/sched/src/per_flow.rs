@@ -104,6 +104,10 @@ pub trait Discipline<const M: usize>: Sized + Send {
         queues: &mut Queues<M, P, Self::Flow, Self::Stamp>,
     );
 
+    /// The flow was [marked as moved](Queues::mark_moved): place it anew among the others. That is so before a choice,
+    /// and before anything but the arrival of a packet behind others, a service or a correction.
+    fn place<P>(&mut self, _flow: u32, _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>) {}
+
     /// Something is about to change (a packet joins a queue, a charge is corrected, a flow or a parameter changes): let
     /// what runs in the background handle everything that happens before.
     fn settle<P>(&mut self, _now: Time, _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>) {}
@@ -142,6 +146,14 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
     /// The discipline, for what only it knows.
     pub fn discipline(&self) -> &D {
         &self.discipline
+    }
+
+    /// Place the flows that were marked as moved.
+    #[inline]
+    fn place_moved(&mut self) {
+        while let Some(flow) = self.queues.take_moved() {
+            self.discipline.place(flow, &mut self.queues);
+        }
     }
 
     fn clock(&mut self, now: Time) -> Time {
@@ -194,6 +206,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
 
     fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig<M>) -> Result<(), UnknownFlow> {
         let now = self.clock(now);
+        self.place_moved();
         let old = self.queues.get(flow).ok_or(UnknownFlow)?.weight();
         let (before, weight) = (self.queues.weights(flow.index), self.discipline.weight_of(&config));
         self.discipline.settle(now, &mut self.queues);
@@ -207,6 +220,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     fn remove_flow(&mut self, now: Time, flow: FlowId, dropped: &mut dyn FnMut(P)) -> Result<(), UnknownFlow> {
         let now = self.clock(now);
         self.queues.get(flow).ok_or(UnknownFlow)?;
+        self.place_moved();
         self.discipline.settle(now, &mut self.queues);
         self.discipline.removed(flow.index, &mut self.queues);
         while let Some((_, _, payload)) = self.queues.pop(flow.index) {
@@ -228,6 +242,9 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         packet.cost.0 = packet.cost.0.map(|time| time.min(LONGEST_TIME));
         let flow = packet.flow.index;
         self.discipline.settle(now, &mut self.queues);
+        if self.queues.flow(flow).packets == 0 {
+            self.place_moved();
+        }
         let slot = self.queues.push(packet);
         self.discipline.arrived(now, flow, slot, &mut self.queues);
         Ok(())
@@ -239,6 +256,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         if self.queues.packets() == 0 {
             return Next::Empty;
         }
+        self.place_moved();
         let choice = self.discipline.choose(now, &mut self.queues);
         self.hand_out(now, choice)
     }
@@ -254,6 +272,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
 
     fn next_many(&mut self, now: Time, most: usize, served: &mut Vec<Served<M, P>>) -> Option<Pause> {
         if self.queues.flows() >= touch::WORTH {
+            self.place_moved();
             let mut ahead = Ahead::default();
             self.discipline.ahead(most, &mut ahead);
             self.touch_all(ahead.flows().iter().copied(), Queues::touch_head);
@@ -285,6 +304,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         if !self.queues.any_needs_no_processing() {
             return Next::AwaitProgress;
         }
+        self.place_moved();
         let choice = self.discipline.choose_bypass(now, may_pass, &mut self.queues);
         self.hand_out(now, choice)
     }
@@ -305,6 +325,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
 
     fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
         let now = self.clock(now);
+        self.place_moved();
         self.discipline.settle(now, &mut self.queues);
         self.discipline.set(parameter, value, &mut self.queues)
     }
@@ -328,6 +349,9 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
         if self.queues.get(ticket.flow).is_some() {
             self.discipline.settle(now, &mut self.queues);
             self.discipline.corrected(ticket.flow.index, &before, &ticket.charged, &mut self.queues);
+            if self.queues.many_moved() {
+                self.place_moved();
+            }
         }
     }
 }

@@ -145,7 +145,7 @@ impl<const M: usize> Discipline<M> for Scfq {
         tags.serve_head();
         // Only a correction downwards can put F below v.
         self.virtual_time = self.virtual_time.max(tags.finish());
-        self.place_head(flow, queues);
+        queues.mark_moved(flow);
         ([0; M], 0)
     }
 
@@ -163,6 +163,10 @@ impl<const M: usize> Discipline<M> for Scfq {
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         record.state.correct([was], [is], [weight]);
+        queues.mark_moved(flow);
+    }
+
+    fn place<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.place_head(flow, queues);
     }
 

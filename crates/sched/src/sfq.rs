@@ -159,6 +159,15 @@ impl Sfq {
         self.heads.set(flow, tag);
     }
 
+    /// Place the flow anew before the next choice, or at once while flows wait for that since the resource changed.
+    #[inline]
+    fn moved<const M: usize, P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
+        match self.is_tagged() {
+            true => queues.mark_moved(flow),
+            false => self.place_head(flow, queues),
+        }
+    }
+
     /// Tag some flows that wait for it since the resource changed.
     fn tag_some<const M: usize, P>(&mut self, queues: &mut FlowQueues<M, P>) {
         for _ in 0..TAGGED_AT_ONCE {
@@ -245,7 +254,7 @@ impl<const M: usize> Discipline<M> for Sfq {
         // Only a correction downwards can put it below v.
         self.virtual_time = self.virtual_time.max(tag);
         self.latest_finish = self.latest_finish.max(finish);
-        self.place_head(flow, queues);
+        self.moved(flow, queues);
         self.tag_some(queues);
         ([0; M], 0)
     }
@@ -277,6 +286,10 @@ impl<const M: usize> Discipline<M> for Sfq {
         state.tags.correct(more, weight);
         let finish = state.tags.finish();
         self.latest_finish = self.latest_finish.max(finish);
+        self.moved(flow, queues);
+    }
+
+    fn place<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.place_head(flow, queues);
     }
 

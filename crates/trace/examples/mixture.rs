@@ -16,6 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         packets: next("PACKETS")?.parse()?,
         flows: next("FLOWS")?.parse()?,
         pace: Pace::Duration(Duration::from_secs(next("SECONDS")?.parse()?)),
+        ..Mixture::default()
     };
     mixture.generate()?.write_pcap(BufWriter::new(stdout().lock()))?;
     Ok(())

@@ -70,7 +70,7 @@ fn a_summary_counts_the_same_packets() {
 }
 
 fn mixture(seed: u64, packets: u32, flows: u32) -> Mixture {
-    Mixture { seed, packets, flows, pace: Pace::Duration(Duration::from_secs(10)) }
+    Mixture { seed, packets, flows, ..Mixture::default() }
 }
 
 fn capture(mixture: &Mixture) -> Vec<u8> {
@@ -171,6 +171,24 @@ fn impossible_mixtures_are_refused() {
     assert_eq!(refused(mixture(1, 10, 11)), MixtureError::Packets { packets: 10, flows: 11 });
     let pace = Pace::Duration(Duration::ZERO);
     assert_eq!(refused(Mixture { pace, ..mixture(1, 10, 5) }), MixtureError::Pace(pace));
+    assert_eq!(refused(Mixture { heaviest_percent: 91, ..mixture(1, 10, 5) }), MixtureError::Heaviest(91));
+    assert_eq!(refused(Mixture { large_percent: 101, ..mixture(1, 10, 5) }), MixtureError::Large(101));
+}
+
+#[test]
+fn one_flow_can_have_much_and_elephants_large_packets_alone() {
+    let skewed = Mixture { heaviest_percent: 28, large_percent: 100, ..mixture(1, 20_000, 500) };
+    let packets = skewed.generate().unwrap().packets(KeyKind::FiveTuple);
+    let mut counts = BTreeMap::new();
+    for arrival in &packets.arrivals {
+        let (all, large) = counts.entry(arrival.flow).or_insert((0, 0));
+        *all += 1;
+        *large += u32::from(arrival.size >= 1300);
+    }
+    let &(most, _) = counts.values().max().unwrap();
+    // Every flow has one packet before the others are shared out.
+    assert!((0.27..=0.28).contains(&(f64::from(most) / 20_000.0)), "{most}");
+    assert!(counts.values().all(|&(all, large)| all < 100 || large == all));
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::terminal;
 /// How often a step is simulated, with other random numbers each time.
 const RUNS: u64 = 8;
 
-/// What a group has in the mean of all simulations.
+/// What a group has averaged over all simulations.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Predicted {
     /// Parts of CPU and link.

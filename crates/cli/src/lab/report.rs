@@ -80,7 +80,7 @@ pub struct GroupSummary {
     latency_p50_s: Option<f64>,
     latency_p99_s: Option<f64>,
     rtt_s: Option<f64>,
-    /// From receipt to the end on the link, in the mean of the frames that left the box.
+    /// From receipt to the end on the link, averaged over the frames that left the box.
     pub box_latency_mean_s: Option<f64>,
     cpu_share: f64,
     link_share: f64,

@@ -90,7 +90,7 @@ pub fn predict(args: Predict) -> Result<(), Failure> {
     terminal::print(&format!("{remarks}{}", draft.text(&costs)?))
 }
 
-/// For how long a frame of each group occupied the CPU in the mean, if the configuration does not say; all frames of a
+/// For how long a frame of each group occupied the CPU on average, if the configuration does not say; all frames of a
 /// group are of one length. That is measured in the box, at work on the very traffic: it is a matter of caches, which a
 /// module shares with all frames that wait and with the kernel, which receives and sends on the same core; measured
 /// anywhere else it is something else. `between` is where it was measured, if it had to be, and `besides` what else of

@@ -46,16 +46,16 @@ struct Work {
     stayed_s: f64,
 }
 
-/// What a box did with frames, in the mean.
+/// What a box did with frames, on average.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Usage {
     /// Parts of CPU and link.
     pub shares: [f64; 2],
-    /// Seconds that a frame occupied the CPU, in the mean of those that were processed; `None` of none.
+    /// Seconds that a frame occupied the CPU, averaged over those that were processed; `None` of none.
     pub cpu_each: Option<f64>,
-    /// Seconds that a frame occupied the link, in the mean of those that left; `None` of none.
+    /// Seconds that a frame occupied the link, averaged over those that left; `None` of none.
     pub link_each: Option<f64>,
-    /// Seconds that a frame stayed, in the mean of those that left.
+    /// Seconds that a frame stayed, averaged over those that left.
     pub latency: Option<f64>,
     /// Frames that got a congestion mark.
     pub marked: u64,

@@ -110,7 +110,7 @@ pub struct Row {
     pub over_fair: Option<f64>,
     /// Frames that wait in front of the CPU, of a class all that are in the box.
     pub queue: u64,
-    /// Seconds that a processed frame occupied the CPU, in the mean; `None` if none was processed.
+    /// Seconds that a processed frame occupied the CPU, on average; `None` if none was processed.
     pub cpu_each: Option<f64>,
     /// Frames that left, per second.
     pub frames_s: f64,
@@ -137,10 +137,10 @@ pub struct Interval {
     pub busy: Use,
     /// The fair share of a flow of weight 1.
     pub fair: Option<f64>,
-    /// Flows of which something waited at its beginning and at its end, and not less than one frame in the mean: who
+    /// Flows of which something waited at its beginning and at its end, and not less than one frame on average: who
     /// sends little may be met waiting twice by chance.
     pub backlogged: usize,
-    /// How much later than due the frames left that did, in the mean, seconds; `None` if none left.
+    /// How much later than due the frames left that did, on average, seconds; `None` if none left.
     pub late: Option<f64>,
     /// Drops per second by reason, those that happened.
     pub drops: Vec<(String, f64)>,
@@ -167,7 +167,7 @@ impl Rates<'_> {
         change.max(0.0) / self.length_s
     }
 
-    /// How many frames were in the box in the mean, by those that left and how long each of them had stayed (Little's
+    /// How many frames were in the box on average, by those that left and how long each of them had stayed (Little's
     /// law); `None` if none left.
     fn inside(&self) -> Option<f64> {
         (self.of(|frames| frames.frames_out as f64) > 0.0).then(|| self.of(QueueSnapshot::stayed_s))

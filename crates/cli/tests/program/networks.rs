@@ -115,7 +115,7 @@ fn wrong_networks_are_refused_with_the_place_and_what_would_be_right() {
     refused("40 ms", "19 ms", &["net.toml:23:7", "too short", "10 ms one way; expected at least 20 ms"]);
     refused("40 ms", "20 to 60 ms", &["\"20 to 60 ms\": the unit is missing", "or \"20 ms to 60 ms\""]);
     refused("40 ms", "0 ms", &["\"0 ms\": it is zero", "such as \"40 ms\""]);
-    refused("count = 4", "count = 0", &["net.toml:21:9", "`0`, expected a whole number from 1 to 1048576"]);
+    refused("count = 4", "count = 0", &["net.toml:21:9", "`0`: expected a whole number from 1 to 1048576"]);
     refused("500 B", "20 B", &["net.toml:24:10", "expected 41 to 65535"]);
     refused("until = \"2 s\"\n", "", &["error: net.toml: missing key `until`"]);
     refused("until = \"2 s\"", "until = \"1 s\"", &["the run ends at 1 s"]);

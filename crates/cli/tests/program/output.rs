@@ -143,6 +143,7 @@ fn a_capture_that_is_replayed_is_never_replaced() {
 fn standard_output_that_is_full() {
     let folder = Folder::with_scenario();
     folder.shell("$dovetail run s.toml > /dev/full").fails(1, &["standard output", "No space left"]);
+    folder.shell("$dovetail run s.toml >&-").fails(1, &["standard output", "closed"]);
     folder.shell("$dovetail schedulers > /dev/full").fails(1, &["standard output"]);
 }
 

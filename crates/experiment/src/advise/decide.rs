@@ -11,7 +11,7 @@ const FASTER: f64 = 0.5;
 /// Of schedulers that share fairly, one is as good as the best if its throughput is at least this part of the best
 /// one's.
 const AS_MUCH: f64 = 0.99;
-/// And if no group waits more than so many times as long as under the one where it waits least.
+/// And if no group waits longer than this many times its shortest wait under any.
 const AS_SOON: f64 = 1.25;
 
 /// What to use.

@@ -107,7 +107,7 @@ impl Facts {
     }
 
     /// As [`regular`](Self::regular), and every packet takes time on some resource: one of none is charged a
-    /// nanosecond, of which the bounds know nothing.
+    /// nanosecond, which the bounds do not include.
     pub fn substantial(&self) -> Result<(), &'static str> {
         self.regular()?;
         if self.idle_packets { Err("does not apply: a packet needs none of any resource") } else { Ok(()) }

@@ -69,9 +69,23 @@ impl Axis {
         Axis::linear(&format!("{label} ({unit})"), range, factor, count, false)
     }
 
+    /// Shown units per unit of the values.
+    pub fn factor(&self) -> f64 {
+        self.factor
+    }
+
     /// Where the value `v` stands on the axis.
     pub fn at(&self, v: f64) -> f64 {
         if self.log { v.log10() } else { v * self.factor }
+    }
+
+    /// With every k-th tick only, k the least of 1, 2, 5, 10 that leaves room for the labels on `length` units.
+    pub fn thinned(mut self, length: i32) -> Axis {
+        let slot = |ticks: usize| length / ticks.max(1) as i32 - TICK_SIZE;
+        let fits = |&k: &usize| self.label_width() <= slot(self.ticks.len().div_ceil(k));
+        let k = [1, 2, 5, 10, 20, 50].into_iter().find(fits).unwrap_or(100);
+        self.ticks = self.ticks.iter().copied().step_by(k).collect();
+        self
     }
 
     /// The label of the tick at position `p`.

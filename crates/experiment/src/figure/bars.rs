@@ -2,6 +2,7 @@
 
 use super::FigureError;
 use super::axis::{Axis, extent};
+use super::marker::{Level, level_entries, levels, mark, paper_mark};
 use super::sheet::{Chart, Drawn, Entry, Mark, Sheet, chart, no_data};
 use super::style::*;
 use plotters::prelude::*;
@@ -28,6 +29,8 @@ pub struct BarSeries {
     pub name: String,
     /// A value for each category; `None` where there is none.
     pub values: Vec<Option<Bar>>,
+    /// What a paper says of each category, drawn as a rhomb; empty if it says nothing.
+    pub paper: Vec<Option<f64>>,
 }
 
 /// A chart of grouped bars.
@@ -45,16 +48,26 @@ pub struct BarChart {
     pub series: Vec<BarSeries>,
     /// What whiskers mean, such as [`STANDARD_DEVIATION`].
     pub whiskers: &'static str,
-    /// A logarithmic value axis, for values over decades (latencies of elephants and mice). Bars then stand on a power
-    /// of ten below half the smallest value, and values of zero or less are not shown.
+    /// A logarithmic value axis, for values over decades (latencies of elephants and mice). Values are marks then, as
+    /// a logarithm has no zero for bars to stand on, and those of zero or less are not shown.
     pub log: bool,
+    /// Levels to compare with, such as 1 of ratios.
+    pub levels: Vec<Level>,
 }
 
 /// Grouped bars from zero with whiskers to each side of the mean.
 pub fn bars_with_error(spec: &BarChart) -> Result<String, FigureError> {
     let mut sheet = Sheet::grid(&spec.title, 1);
-    let entry = |(k, s): (usize, &BarSeries)| Entry { name: s.name.clone(), look: look(k), mark: Mark::Box };
+    let entry = |(k, s): (usize, &BarSeries)| Entry {
+        name: s.name.clone(),
+        look: look(k),
+        mark: if spec.log { Mark::Alone(k) } else { Mark::Box },
+    };
     sheet.legend = spec.series.iter().enumerate().map(entry).collect();
+    if spec.series.iter().flat_map(|s| &s.paper).any(Option::is_some) {
+        sheet.legend.push(Entry { name: "the paper's values".into(), look: look(0), mark: Mark::Paper });
+    }
+    sheet.legend.extend(level_entries(&spec.levels));
     let categories = spec.categories.len().min(MOST_CATEGORIES);
     if categories < spec.categories.len() {
         sheet.notes.push(format!("The first {categories} of {} categories are shown.", spec.categories.len()));
@@ -62,17 +75,24 @@ pub fn bars_with_error(spec: &BarChart) -> Result<String, FigureError> {
 
     let values =
         || spec.series.iter().flat_map(|s| s.values.iter().take(categories)).filter_map(|b| shown(b, spec.log));
-    let ends = values().flat_map(|b| [b.mean, b.mean + b.std, b.mean - b.std]).filter(|&v| !spec.log || v > 0.0);
+    let papers = spec.series.iter().flat_map(|s| s.paper.iter().take(categories)).flatten().copied();
+    let compared = papers.chain(spec.levels.iter().map(|l| l.at)).filter(|v| v.is_finite());
+    let ends = values().flat_map(|b| [b.mean, b.mean + b.std, b.mean - b.std]).chain(compared);
+    let ends = ends.filter(|&v| !spec.log || v > 0.0);
     let Some((lowest, highest)) = extent(ends) else {
         return sheet.render(|areas| areas.iter().try_for_each(|area| no_data(area, "")));
     };
     if values().any(|b| b.std > 0.0) {
-        sheet.notes.push(format!("Bars are means, whiskers {}.", spec.whiskers));
+        let what = if spec.log { "Marks" } else { "Bars" };
+        sheet.notes.push(format!("{what} are means, whiskers {}.", spec.whiskers));
     }
     let y = if spec.log {
-        Axis::logarithmic(&spec.y_label, (lowest / 2.0, highest), true)
+        Axis::logarithmic(&spec.y_label, (lowest / 1.5, highest * 1.5), true)
     } else {
-        Axis::linear(&spec.y_label, (lowest.min(0.0), highest.max(0.0)), 1.0, 6, true)
+        // A deviation beyond all is none that can be seen.
+        let of_all = spec.y_label.ends_with("(%)") && values().all(|b| b.mean <= 100.0 + 1e-9);
+        let top = if of_all { highest.min(100.0) } else { highest };
+        Axis::linear(&spec.y_label, (lowest.min(0.0), top.max(0.0)), 1.0, 6, true)
     };
     let mut x = Axis::linear(&spec.x_label, (0.0, categories as f64), 1.0, 1, false);
     x.ticks.clear();
@@ -86,7 +106,21 @@ pub fn bars_with_error(spec: &BarChart) -> Result<String, FigureError> {
                 let Some(bar) = shown(bar, spec.log) else { continue };
                 let slot = 0.8 / spec.series.len() as f64;
                 let left = category as f64 + 0.1 + slot * k as f64;
-                draw_bar(&mut chart, &y, (left, slot * 0.94), bar, look(k))?;
+                if spec.log {
+                    whisker(&mut chart, &y, (left, slot), bar)?;
+                    mark(chart.plotting_area(), k, (left + slot / 2.0, y.at(bar.mean)))?;
+                } else {
+                    draw_bar(&mut chart, &y, (left, slot * 0.94), bar, look(k))?;
+                }
+            }
+        }
+        levels(&mut chart, &x, &y, &spec.levels)?;
+        for (k, series) in spec.series.iter().enumerate() {
+            let said = series.paper.iter().take(categories).enumerate();
+            for (category, value) in said.filter_map(|(c, v)| Some((c, (*v).filter(|v| usable(*v, spec.log))?))) {
+                let slot = 0.8 / spec.series.len() as f64;
+                let middle = category as f64 + 0.1 + slot * (k as f64 + 0.5);
+                paper_mark(chart.plotting_area(), (middle, y.at(value)))?;
             }
         }
         Ok(())
@@ -96,15 +130,21 @@ pub fn bars_with_error(spec: &BarChart) -> Result<String, FigureError> {
 /// The bar if it can be shown, its deviation set to zero if not known.
 fn shown(bar: &Option<Bar>, log: bool) -> Option<Bar> {
     let bar = (*bar)?;
-    let usable = |v: f64| v.is_finite() && v.abs() < 1e100;
-    let std = if usable(bar.std) && bar.std > 0.0 { bar.std } else { 0.0 };
-    (usable(bar.mean) && (!log || bar.mean > 0.0)).then_some(Bar { mean: bar.mean, std })
+    let std = if usable(bar.std, true) { bar.std } else { 0.0 };
+    usable(bar.mean, log).then_some(Bar { mean: bar.mean, std })
+}
+
+fn usable(value: f64, above_zero: bool) -> bool {
+    value.is_finite() && value.abs() < 1e100 && (!above_zero || value > 0.0)
 }
 
 fn draw_bar(chart: &mut Chart<'_, '_>, y: &Axis, (left, width): (f64, f64), bar: Bar, look: Look) -> Drawn {
-    let floor = if y.log { y.lo } else { 0.0 };
-    let corners = [(left, floor), (left + width, y.at(bar.mean))];
+    let corners = [(left, 0.0), (left + width, y.at(bar.mean))];
     chart.draw_series(std::iter::once(Rectangle::new(corners, look.color.filled())))?;
+    whisker(chart, y, (left, width), bar)
+}
+
+fn whisker(chart: &mut Chart<'_, '_>, y: &Axis, (left, width): (f64, f64), bar: Bar) -> Drawn {
     if bar.std <= 0.0 {
         return Ok(());
     }

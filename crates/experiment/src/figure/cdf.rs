@@ -1,6 +1,7 @@
 //! The latency distribution (the paper's Figs. 5c and 8a-c).
 
 use super::axis::{Axis, extent, time_unit};
+use super::marker::along;
 use super::sheet::{Entry, MOST_LINES, MOST_PANELS, Mark, Sheet, chart, curve, left_out, lines_left_out, no_data};
 use super::style::{Look, look, nested_width};
 use super::{FigureError, clean};
@@ -49,7 +50,11 @@ pub fn latency_cdf(title: &str, cdfs: &[Cdf]) -> Result<String, FigureError> {
     schedulers.truncate(MOST_LINES);
     // Those that come later are narrower, so that equal lines show.
     let look_of = |k: usize| Look { width: nested_width(k, schedulers.len()), ..look(k) };
-    let entry = |(k, name): (usize, &&str)| Entry { name: name.to_string(), look: look_of(k), mark: Mark::Line };
+    let entry = |(k, name): (usize, &&str)| Entry {
+        name: name.to_string(),
+        look: look_of(k),
+        mark: Mark::of(k, schedulers.len()),
+    };
     sheet.legend = schedulers.iter().enumerate().map(entry).collect();
 
     let index = |cdf: &Cdf| schedulers.iter().position(|s| *s == cdf.scheduler);
@@ -62,12 +67,17 @@ pub fn latency_cdf(title: &str, cdfs: &[Cdf]) -> Result<String, FigureError> {
     let Some((shortest, longest)) = extent(latencies()) else {
         return sheet.render(|areas| areas.iter().try_for_each(|area| no_data(area, "")));
     };
-    let positive = extent(latencies().filter(|&v| v > 0.0)).unwrap_or((longest, longest));
+    // The few that leave at once must not press all others together.
+    let early = |(_, points): &Line| points.iter().find(|p| p.0 > 0.0 && p.1 >= EARLY).map(|p| p.0);
+    let positive = extent(panels.iter().flatten().filter_map(early).chain([longest])).unwrap_or((longest, longest));
     let y = Axis::linear("Packets within this time (%)", (0.0, 1.0), 100.0, 5, false);
     let logarithmic = positive.0 > 0.0 && positive.1 > 100.0 * positive.0;
-    let (factor, unit) = time_unit(if logarithmic { positive.0 * 1e3 } else { longest });
+    if logarithmic && latencies().any(|v| v < positive.0) {
+        sheet.notes.push(format!("Latencies below {} stand at the left end.", brief(positive.0)));
+    }
+    let (factor, unit) = time_unit(if logarithmic { positive.0 } else { longest });
     let x = if logarithmic {
-        let range = (positive.0 * factor, positive.1 * factor);
+        let range = (positive.0 * factor / 1.2, positive.1 * factor);
         Axis::logarithmic(&format!("Latency ({unit}), logarithmic"), range, false)
     } else {
         Axis::seconds("Latency", (shortest.min(0.0), longest), 8)
@@ -81,13 +91,25 @@ pub fn latency_cdf(title: &str, cdfs: &[Cdf]) -> Result<String, FigureError> {
                 continue;
             }
             let mut chart = chart(area, heading, &x, &y)?;
-            for (index, points) in lines {
-                let steps = steps(points, positive.0, longest, logarithmic.then_some(factor));
-                curve(&mut chart, &x, &y, &steps, look_of(*index))?;
+            let line = |(k, points): &Line| (*k, steps(points, positive.0, longest, logarithmic.then_some(factor)));
+            let lines: Vec<Line> = lines.iter().map(line).collect();
+            for (index, points) in &lines {
+                curve(&mut chart, &x, &y, points, look_of(*index))?;
             }
+            along(&chart, &x, &y, &lines, schedulers.len())?;
         }
         Ok(())
     })
+}
+
+/// This part of a line may stand at the left end of a logarithmic axis.
+const EARLY: f64 = 0.02;
+
+/// A time in two digits.
+fn brief(seconds: f64) -> String {
+    let (factor, unit) = time_unit(seconds);
+    let value = seconds * factor;
+    if value < 9.95 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
 }
 
 /// The index of a scheduler and its distribution.

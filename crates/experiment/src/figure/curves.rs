@@ -2,12 +2,13 @@
 
 use super::axis::{Axis, extent};
 use super::lines::Quantity;
+use super::marker::mark;
 use super::sheet::{
     Chart, Drawn, Entry, MOST_LINES, MOST_PANELS, Mark, Sheet, chart, curve, left_out, lines_left_out, no_data,
 };
 use super::style::{Look, look};
 use super::{FigureError, clean};
-use plotters::element::{Circle, PathElement};
+use plotters::element::PathElement;
 use plotters::style::Color;
 
 /// A measured point.
@@ -50,13 +51,16 @@ pub struct CurveChart {
     pub x: Quantity,
     /// Along y.
     pub y: Quantity,
-    /// The panels, with the same axes.
+    /// The panels, with the same axes unless one would be pressed to the ground.
     pub panels: Vec<CurvePanel>,
 }
 
+/// Below this part of the highest panel, a panel has an axis of its own.
+const OWN_AXIS: f64 = 0.4;
 const IDEAL: (i32, i32) = (12, 8);
 
-/// Measured points joined by lines, whiskers of confidence, dashed ideal lines; axes from zero, the same in all panels.
+/// Measured points joined by lines, whiskers of confidence, dashed ideal lines; axes from zero, the same in all panels
+/// but those that would be pressed to the ground.
 pub fn curves(spec: &CurveChart) -> Result<String, FigureError> {
     let mut sheet = Sheet::grid(&spec.title, spec.panels.len().min(MOST_PANELS));
     sheet.notes.extend(left_out(spec.panels.len()));
@@ -69,7 +73,8 @@ pub fn curves(spec: &CurveChart) -> Result<String, FigureError> {
     }
     sheet.notes.extend(lines_left_out(names.len()));
     names.truncate(MOST_LINES);
-    let entry = |(k, name): (usize, &&str)| Entry { name: name.to_string(), look: look(k), mark: Mark::Line };
+    let entry =
+        |(k, name): (usize, &&str)| Entry { name: name.to_string(), look: look(k), mark: Mark::of(k, names.len()) };
     sheet.legend = names.iter().enumerate().map(entry).collect();
     let all = || panels.iter().flat_map(|p| &p.curves);
     if all().any(|c| !c.ideal.is_empty()) {
@@ -82,27 +87,46 @@ pub fn curves(spec: &CurveChart) -> Result<String, FigureError> {
     let measured = || all().flat_map(|c| &c.points).filter(|p| usable(p.x) && usable(p.y));
     let ideal = || all().flat_map(|c| &c.ideal).filter(|p| usable(p.0) && usable(p.1));
     let xs = extent(measured().map(|p| p.x).chain(ideal().map(|p| p.0)));
-    let ys = extent(measured().flat_map(|p| [p.y - half(p), p.y + half(p)]).chain(ideal().map(|p| p.1)));
-    let (Some(xs), Some(ys)) = (xs, ys) else {
+    let Some(xs) = xs else {
         return sheet.render(|areas| areas.iter().try_for_each(|area| no_data(area, "")));
     };
     // Room for the last points and their whiskers.
     let right = xs.1.max(0.0) + 0.01 * (xs.1 - xs.0.min(0.0));
     let x = Axis::linear(&spec.x.label, (xs.0.min(0.0), right), spec.x.factor, 8, false);
-    let y = Axis::linear(&spec.y.label, (ys.0.min(0.0), ys.1.max(0.0)), spec.y.factor, 6, true);
+    let heights: Vec<(f64, f64)> = panels.iter().map(height).collect();
+    let common = extent(heights.iter().flat_map(|h| [h.0, h.1])).unwrap_or((0.0, 1.0));
+    // A panel that would be pressed to the ground has an axis of its own.
+    let own = |h: &(f64, f64)| h.1 > 0.0 && h.1 < OWN_AXIS * common.1;
+    if heights.iter().any(own) {
+        sheet.notes.push("Mind that the panels' vertical axes differ.".into());
+    }
+    let axis = |h: &(f64, f64)| {
+        let range = if own(h) { *h } else { common };
+        Axis::linear(&spec.y.label, range, spec.y.factor, 6, true)
+    };
+    let axes: Vec<Axis> = heights.iter().map(axis).collect();
     sheet.render(|areas| {
-        for (area, panel) in areas.iter().zip(panels) {
-            let mut chart = chart(area, &panel.heading, &x, &y)?;
+        for ((area, panel), y) in areas.iter().zip(panels).zip(&axes) {
+            let mut chart = chart(area, &panel.heading, &x, y)?;
             for one in &panel.curves {
                 let Some(index) = names.iter().position(|n| *n == one.name) else { continue };
-                draw(&mut chart, (&x, &y), one, look(index))?;
+                draw(&mut chart, (&x, y), one, index)?;
             }
         }
         Ok(())
     })
 }
 
-fn draw(chart: &mut Chart<'_, '_>, (x, y): (&Axis, &Axis), one: &Curve, look: Look) -> Drawn {
+/// From zero, or below if a mean or an ideal is, to the highest end of a whisker.
+fn height(panel: &CurvePanel) -> (f64, f64) {
+    let measured = || panel.curves.iter().flat_map(|c| &c.points).filter(|p| usable(p.x) && usable(p.y));
+    let ideal = panel.curves.iter().flat_map(|c| &c.ideal).filter(|p| usable(p.0) && usable(p.1)).map(|p| p.1);
+    let ends = measured().flat_map(|p| [p.y, p.y + half(p)]).chain(ideal);
+    extent(ends.chain([0.0])).unwrap_or((0.0, 1.0))
+}
+
+fn draw(chart: &mut Chart<'_, '_>, (x, y): (&Axis, &Axis), one: &Curve, index: usize) -> Drawn {
+    let look = look(index);
     let ideal = clean(&one.ideal);
     if !ideal.is_empty() {
         curve(chart, x, y, &ideal, Look { width: 3, dash: Some(IDEAL), ..look })?;
@@ -113,10 +137,10 @@ fn draw(chart: &mut Chart<'_, '_>, (x, y): (&Axis, &Axis), one: &Curve, look: Lo
         curve(chart, x, y, &points, look)?;
     }
     let at = |px: f64, py: f64| (x.at(px), y.at(py));
-    chart.draw_series(points.iter().map(|&(px, py)| Circle::new(at(px, py), 6, look.color.filled())))?;
     let cap = 0.006 * (x.hi - x.lo);
     for point in measured.iter().filter(|p| half(p) > 0.0) {
         let (middle, low) = at(point.x, point.y - half(point));
+        let low = low.max(y.lo);
         let (_, high) = at(point.x, point.y + half(point));
         let whisker = [
             vec![(middle, low), (middle, high)],
@@ -125,7 +149,7 @@ fn draw(chart: &mut Chart<'_, '_>, (x, y): (&Axis, &Axis), one: &Curve, look: Lo
         ];
         chart.draw_series(whisker.map(|line| PathElement::new(line, look.color.stroke_width(2))))?;
     }
-    Ok(())
+    points.iter().try_for_each(|&(px, py)| mark(chart.plotting_area(), index, at(px, py)))
 }
 
 fn usable(v: f64) -> bool {

@@ -81,7 +81,7 @@ pub fn gantt(title: &str, unit: &str, schedules: &[Schedule]) -> Result<String, 
     };
     let last = horizon.map_or(last, |h| last.min(h));
     let ticks = if (10.0..=60.0).contains(&(last - first.min(0.0))) { 30 } else { 12 };
-    let time = Axis::linear(&format!("Time ({unit})"), (first.min(0.0), last), 1.0, ticks, false);
+    let time = Axis::linear(&format!("Time ({unit})"), (first.min(0.0), last), 1.0, ticks, false).thinned(1500);
     sheet.render(|areas| {
         for (area, schedule) in areas.iter().zip(shown) {
             draw_schedule(area, schedule, &flows, &time)?;

@@ -1,6 +1,7 @@
 //! Lines over one or more panels (the ATFQ paper's Figs. 5 to 8).
 
 use super::axis::{Axis, extent};
+use super::marker::{Level, along, level_entries, levels};
 use super::sheet::{Entry, MOST_LINES, MOST_PANELS, Mark, Sheet, chart, curve, left_out, lines_left_out, no_data};
 use super::style::{Look, look, nested_width};
 use super::{FigureError, Series, clean};
@@ -34,6 +35,8 @@ pub struct LineChart {
     pub y: Quantity,
     /// The panels, with the same axes.
     pub panels: Vec<LinePanel>,
+    /// Levels to compare with, in all panels.
+    pub levels: Vec<Level>,
 }
 
 /// The index of a line's name and its points.
@@ -54,15 +57,18 @@ pub fn lines(spec: &LineChart) -> Result<String, FigureError> {
     sheet.notes.extend(lines_left_out(names.len()));
     names.truncate(MOST_LINES);
     let look_of = |k: usize| Look { width: nested_width(k, names.len()), ..look(k) };
-    let entry = |(k, name): (usize, &&str)| Entry { name: name.to_string(), look: look_of(k), mark: Mark::Line };
-    sheet.legend = names.iter().enumerate().map(entry).collect();
+    let entry =
+        |(k, name): (usize, &&str)| Entry { name: name.to_string(), look: look_of(k), mark: Mark::of(k, names.len()) };
+    sheet.legend = names.iter().enumerate().map(entry).chain(level_entries(&spec.levels)).collect();
 
     let index = |name: &str| names.iter().position(|n| *n == name);
     let cleaned: Vec<Vec<Line>> = (panels.iter())
         .map(|p| p.lines.iter().filter_map(|l| Some((index(&l.name)?, clean(&l.points)))).collect())
         .collect();
     let all = || cleaned.iter().flatten().flat_map(|(_, points)| points.iter());
-    let (Some(xs), Some(ys)) = (extent(all().map(|p| p.0)), extent(all().map(|p| p.1))) else {
+    let (Some(xs), Some(ys)) =
+        (extent(all().map(|p| p.0)), extent(all().map(|p| p.1).chain(spec.levels.iter().map(|l| l.at))))
+    else {
         return sheet.render(|areas| areas.iter().try_for_each(|area| no_data(area, "")));
     };
     let x = Axis::linear(&spec.x.label, (xs.0.min(0.0), xs.1.max(0.0)), spec.x.factor, 8, false);
@@ -74,9 +80,11 @@ pub fn lines(spec: &LineChart) -> Result<String, FigureError> {
                 continue;
             }
             let mut chart = chart(area, &panel.heading, &x, &y)?;
+            levels(&mut chart, &x, &y, &spec.levels)?;
             for (index, points) in lines {
                 curve(&mut chart, &x, &y, points, look_of(*index))?;
             }
+            along(&chart, &x, &y, lines, names.len())?;
         }
         Ok(())
     })

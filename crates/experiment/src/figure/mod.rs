@@ -12,10 +12,12 @@
 
 mod axis;
 mod bars;
+mod caption;
 mod cdf;
 mod curves;
 mod gantt;
 mod lines;
+mod marker;
 mod overview;
 mod scatter;
 mod shares;
@@ -24,10 +26,12 @@ mod style;
 mod utilization;
 
 pub use bars::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
+pub use caption::captioned;
 pub use cdf::{Cdf, latency_cdf};
 pub use curves::{Curve, CurveChart, CurvePanel, Measured, curves};
 pub use gantt::{Row, Schedule, Service, gantt};
 pub use lines::{LineChart, LinePanel, Quantity, lines};
+pub use marker::Level;
 pub use overview::{Column, Overview, overview};
 pub use scatter::{Scatter, scatter_loglog};
 pub use shares::{FlowShares, SharePanel, dominant_shares};

@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, extent};
 use super::sheet::{Area, Drawn, Entry, MOST_PANELS, Mark, Sheet, chart, curve, left_out, no_data};
-use super::style::{INK, Look, look, nested_width};
+use super::style::{INK, Look, look};
 use super::{FigureError, clean};
 use plotters::prelude::*;
 use std::collections::BTreeSet;
@@ -11,6 +11,8 @@ use std::collections::BTreeSet;
 const MOST_MARKS: usize = 6000;
 /// Side of the square, in drawing units, within which marks of a group are drawn once.
 const CELL: f64 = 8.0;
+/// Groups stand side by side, so many drawing units apart, where their shares are equal.
+const DOTS_APART: f64 = 6.0;
 /// The picture is this much higher than its highest dot; lines above are cut off.
 const HEADROOM: f64 = 1.2;
 /// Down to these numbers, thinning takes away flows first and then intervals.
@@ -96,14 +98,25 @@ fn draw_panel(area: &Area, panel: &Cleaned, marks: &Marks, x: &Axis, y: &Axis) -
     }
     let mut chart = chart(area, panel.name, x, y)?;
     for (group, dots) in marks.shown.iter().enumerate() {
-        let radius = (nested_width(group, marks.shown.len()) + 5) / 2;
-        let dot = |&place: &(f64, f64)| Circle::new(place, radius, look(group).color.filled());
+        let dot = |&place: &(f64, f64)| Circle::new(place, 5, look(group).color.filled());
         chart.draw_series(dots.iter().map(dot))?;
     }
-    let visible =
-        |line: &[(f64, f64)]| line.iter().copied().filter(|&(_, share)| y.at(share) <= y.hi).collect::<Vec<_>>();
-    curve(&mut chart, x, y, &visible(&panel.fair), FAIR)?;
-    curve(&mut chart, x, y, &visible(&panel.guaranteed), GUARANTEED)
+    for (line, look) in [(&panel.fair, FAIR), (&panel.guaranteed, GUARANTEED)] {
+        for piece in pieces(line, y.hi / y.factor()) {
+            curve(&mut chart, x, y, piece, look)?;
+        }
+    }
+    Ok(())
+}
+
+/// The parts of a line that are below `top`, broken where intervals do not follow each other: nothing is fair or unfair
+/// while nothing waits.
+fn pieces(line: &[(f64, f64)], top: f64) -> impl Iterator<Item = &[(f64, f64)]> {
+    let mut steps: Vec<f64> = line.windows(2).map(|w| w[1].0 - w[0].0).collect();
+    steps.sort_by(f64::total_cmp);
+    let usual = steps.get(steps.len() / 2).copied().unwrap_or(0.0);
+    let joined = move |a: &(f64, f64), b: &(f64, f64)| b.0 - a.0 <= 1.5 * usual && (a.1 <= top) == (b.1 <= top);
+    line.chunk_by(joined).filter(move |piece| piece.iter().all(|p| p.1 <= top))
 }
 
 const FAIR: Look = Look { color: INK, width: 3, dash: Some((14, 10)) };
@@ -216,7 +229,9 @@ impl Marks {
             for &point in points.iter().step_by(interval) {
                 let (cx, cy) = cells.of(point);
                 if drawn.insert((group, cx, cy)) {
-                    marks.shown[group].push((cells.x.at(point.0), cells.y.at(point.1)));
+                    let beside = DOTS_APART * cells.width / CELL * (group as f64 - (groups.len() - 1) as f64 / 2.0);
+                    let place = cells.x.at(point.0) + beside;
+                    marks.shown[group].push((place.clamp(cells.x.lo, cells.x.hi), cells.y.at(point.1)));
                 }
             }
         }

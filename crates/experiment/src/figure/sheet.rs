@@ -2,6 +2,7 @@
 
 use super::FigureError;
 use super::axis::Axis;
+use super::marker::{mark, paper_mark};
 use super::style::*;
 use plotters::chart::ChartContext;
 use plotters::coord::Shift;
@@ -14,11 +15,11 @@ pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 pub(super) type Drawn<T = ()> = Result<T, DrawingAreaErrorKind<std::io::Error>>;
 pub(super) type Chart<'c, 's> = ChartContext<'c, SVGBackend<'s>, Cartesian2d<Axis, Axis>>;
 
-const WIDTH: i32 = 1800;
-const MARGIN: i32 = 28;
+pub(super) const WIDTH: i32 = 1800;
+pub(super) const MARGIN: i32 = 28;
 const TITLE_HEIGHT: i32 = 70;
 const LEGEND_ROW: i32 = 40;
-const CAPTION_ROW: i32 = 32;
+pub(super) const CAPTION_ROW: i32 = 32;
 const KEY_WIDTH: i32 = 52;
 const MOST_LEGEND_ENTRIES: usize = 24;
 
@@ -29,8 +30,21 @@ pub(super) const MOST_PANELS: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     Line,
+    /// A line with the marks of the thing of this index.
+    Marked(usize),
+    /// The mark of the thing of this index, alone.
+    Alone(usize),
+    /// The mark of a paper's values.
+    Paper,
     Dot,
     Box,
+}
+
+impl Mark {
+    /// Of the `index`-th of so many lines: one alone needs no marks.
+    pub fn of(index: usize, lines: usize) -> Mark {
+        if lines < 2 { Mark::Line } else { Mark::Marked(index) }
+    }
 }
 
 /// One entry of a legend.
@@ -73,8 +87,8 @@ impl Sheet {
         let draw = |svg: &mut String| -> Drawn {
             let root = SVGBackend::with_string(svg, (WIDTH as u32, height as u32)).into_drawing_area();
             root.fill(&WHITE)?;
-            let title = shorten(&self.title, WIDTH - 2 * MARGIN, TITLE_SIZE);
-            let style = text(TITLE_SIZE, INK, true, Pos::new(HPos::Left, VPos::Top));
+            let (title, size) = fitting(&self.title, WIDTH - 2 * MARGIN, PANEL_TITLE_SIZE, TITLE_SIZE);
+            let style = text(size, INK, true, Pos::new(HPos::Left, VPos::Top));
             root.draw(&Text::new(title, (MARGIN, 22), style))?;
             panels(&self.areas(&root))?;
             self.draw_legend(&root, &legend, TITLE_HEIGHT + body)?;
@@ -110,7 +124,7 @@ impl Sheet {
         let mut x = WIDTH;
         let shown = self.legend.iter().take(MOST_LEGEND_ENTRIES);
         let mut entries: Vec<(String, Option<&Entry>)> =
-            shown.map(|e| (shorten(&e.name, 520, TEXT_SIZE), Some(e))).collect();
+            shown.map(|e| (shorten(&e.name, WIDTH / 2, TEXT_SIZE), Some(e))).collect();
         if self.legend.len() > MOST_LEGEND_ENTRIES {
             entries.push((format!("and {} more", self.legend.len() - MOST_LEGEND_ENTRIES), None));
         }
@@ -149,6 +163,12 @@ fn draw_key(root: &Area, entry: &Entry, (x, y): (i32, i32)) -> Drawn {
     let color = entry.look.color;
     match entry.mark {
         Mark::Line => line(root, vec![(x, y), (x + KEY_WIDTH - 12, y)], entry.look),
+        Mark::Marked(index) => {
+            line(root, vec![(x, y), (x + KEY_WIDTH - 12, y)], entry.look)?;
+            mark(root, index, (x + (KEY_WIDTH - 12) / 2, y))
+        }
+        Mark::Alone(index) => mark(root, index, (x + KEY_WIDTH - 26, y)),
+        Mark::Paper => paper_mark(root, (x + KEY_WIDTH - 26, y)),
         Mark::Dot => root.draw(&Circle::new((x + KEY_WIDTH - 26, y), 7, color.filled())),
         Mark::Box => root.draw(&Rectangle::new([(x + 14, y - 12), (x + KEY_WIDTH - 12, y + 12)], color.filled())),
     }
@@ -259,9 +279,7 @@ pub(super) fn chart<'c, 's>(area: &'c Area<'s>, heading: &str, x: &Axis, y: &Axi
 /// A panel's heading, of a size that fits the panel's width if one does, or cut to it.
 pub(super) fn draw_heading(area: &Area, heading: &str) -> Drawn {
     let (width, _) = area.dim_in_pixel();
-    let room = width as i32 - 2 * MARGIN;
-    let size = (TICK_SIZE..=PANEL_TITLE_SIZE).rfind(|&size| text_width(heading, size) <= room).unwrap_or(TICK_SIZE);
-    let heading = shorten(heading, room, size);
+    let (heading, size) = fitting(heading, width as i32 - 2 * MARGIN, TICK_SIZE, PANEL_TITLE_SIZE);
     let style = text(size, INK, true, Pos::new(HPos::Left, VPos::Top));
     area.draw(&Text::new(heading, (MARGIN, 12), style))
 }

@@ -1,7 +1,8 @@
 //! Quantities over time: utilisation (the tradeoff paper's Fig. 3), the Gini index (the CBCS paper's Figs. 4 and 5),
 //! delays.
 
-use super::axis::{Axis, extent};
+use super::axis::{Axis, extent, time_unit};
+use super::marker::along;
 use super::sheet::{Entry, MOST_LINES, MOST_PANELS, Mark, Sheet, chart, curve, left_out, lines_left_out, no_data};
 use super::style::{Look, look, nested_width};
 use super::{FigureError, Series, clean};
@@ -23,10 +24,21 @@ pub fn utilization(title: &str, panels: &[UtilizationPanel]) -> Result<String, F
     lines(title, panels, |highest| Axis::linear("Utilisation (%)", (0.0, highest.max(1.0)), 100.0, 6, true))
 }
 
-/// A quantity over time, zero or more: one panel per scheduler with the same axes, one line per resource (or whatever
-/// the names of the series say).
+/// A quantity over time, zero or more, in a unit that suits it where `y_label` ends in "(s)": one panel per scheduler
+/// with the same axes, one line per resource (or whatever the names of the series say).
 pub fn over_time(title: &str, y_label: &str, panels: &[UtilizationPanel]) -> Result<String, FigureError> {
-    lines(title, panels, |highest| Axis::linear(y_label, (0.0, highest * 1.03), 1.0, 6, true))
+    let axis = |highest: f64| match y_label.strip_suffix(" (s)") {
+        Some(label) => {
+            let (factor, unit) = time_unit(highest);
+            Axis::linear(&format!("{label} ({unit})"), (0.0, highest * 1.03), factor, 6, true)
+        }
+        None => Axis::linear(y_label, (0.0, highest * 1.03), 1.0, 6, true),
+    };
+    lines(title, panels, axis)
+}
+
+fn from_zero(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    clean(points).into_iter().map(|(t, value)| (t, value.max(0.0))).collect()
 }
 
 fn lines(title: &str, panels: &[UtilizationPanel], y_axis: impl Fn(f64) -> Axis) -> Result<String, FigureError> {
@@ -43,12 +55,13 @@ fn lines(title: &str, panels: &[UtilizationPanel], y_axis: impl Fn(f64) -> Axis)
     sheet.notes.extend(lines_left_out(names.len()));
     names.truncate(MOST_LINES);
     let look_of = |k: usize| Look { width: nested_width(k, names.len()), ..look(k) };
-    let entry = |(k, name): (usize, &&str)| Entry { name: name.to_string(), look: look_of(k), mark: Mark::Line };
+    let entry =
+        |(k, name): (usize, &&str)| Entry { name: name.to_string(), look: look_of(k), mark: Mark::of(k, names.len()) };
     sheet.legend = names.iter().enumerate().map(entry).collect();
 
     let index = |name: &str| names.iter().position(|n| *n == name);
     let drawn = |p: &UtilizationPanel| -> Vec<Line> {
-        p.resources.iter().filter_map(|r| Some((index(&r.name)?, clean(&r.points)))).collect()
+        p.resources.iter().filter_map(|r| Some((index(&r.name)?, from_zero(&r.points)))).collect()
     };
     let cleaned: Vec<Vec<Line>> = panels.iter().map(drawn).collect();
     let all = || cleaned.iter().flatten().flat_map(|(_, points)| points.iter());
@@ -67,9 +80,9 @@ fn lines(title: &str, panels: &[UtilizationPanel], y_axis: impl Fn(f64) -> Axis)
             }
             let mut chart = chart(area, &panel.scheduler, &x, &y)?;
             for (index, points) in lines {
-                let points: Vec<(f64, f64)> = points.iter().map(|&(t, u)| (t, u.max(0.0))).collect();
-                curve(&mut chart, &x, &y, &points, look_of(*index))?;
+                curve(&mut chart, &x, &y, points, look_of(*index))?;
             }
+            along(&chart, &x, &y, lines, names.len())?;
         }
         Ok(())
     })

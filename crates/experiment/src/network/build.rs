@@ -50,7 +50,7 @@ fn queueing(standing: Standing) -> Queueing {
     }
 }
 
-/// How long a packet takes on a resource, in the mean over the groups that pass it: the pace at which RED's average
+/// How long a packet takes on a resource, averaged over the groups that pass it: the pace at which RED's average
 /// decays while it idles.
 fn mean_time(scenario: &NetworkScenario, resource: usize) -> Duration {
     let passing: Vec<_> = scenario.groups.iter().filter(|group| group.route.contains(&resource)).collect();

@@ -29,7 +29,7 @@ pub struct Beside {
     pub drawn_s: Vec<Vec<f64>>,
 }
 
-/// The proportionally fair rate of one flow of every group in the mean over its flows, in bit/s, with weights `packet /
+/// The proportionally fair rate of one flow of every group averaged over its flows, in bit/s, with weights `packet /
 /// round trip` as TCP Reno has under DRQ (Shin et al., Proposition 1), with delayed ACKs `1 / sqrt(2)` of it; CUBIC's
 /// share is not of that form and is taken as Reno's with every packet acknowledged. An access link is a link of problem
 /// P that one flow uses. `None` for short flows, and for all if these leave nothing. Where flows start after the
@@ -85,7 +85,7 @@ fn started(traffic: &Traffic, by: Time) -> u32 {
     u32::try_from(before).map_or(count, |before| before.min(count))
 }
 
-/// What one flow of each group gets in the mean while so many are active.
+/// What one flow of each group gets on average while so many are active.
 fn shares(scenario: &NetworkScenario, beside: &Beside, active: &[u32]) -> Result<Vec<Option<f64>>, ModelError> {
     let mut rates = vec![None; scenario.groups.len()];
     let Some(mut network) = what_is_left(scenario, beside)? else { return Ok(rates) };

@@ -146,11 +146,12 @@ fn picture(summary: &NetworkSummary) -> Result<String, FigureError> {
     let mut series: Vec<BarSeries> = Vec::new();
     for run in &summary.runs {
         let values = long_lived(run).iter().map(|g| bar(g.throughput_bps.mean, g.throughput_bps.ci95)).collect();
-        series.push(BarSeries { name: run.scheduler.clone(), values });
+        series.push(BarSeries { paper: Vec::new(), name: run.scheduler.clone(), values });
     }
     let fair = groups.iter().map(|g| g.fair_bps.and_then(|rate| bar(rate, None))).collect();
-    series.push(BarSeries { name: "proportionally fair".into(), values: fair });
+    series.push(BarSeries { paper: Vec::new(), name: "proportionally fair".into(), values: fair });
     bars_with_error(&BarChart {
+        levels: Vec::new(),
         title: summary.network.title.clone(),
         x_label: String::new(),
         whiskers: "95 % confidence over seeds",

@@ -118,9 +118,9 @@ pub struct GroupSummary {
     pub flows: f64,
     /// Whether they are long-lived.
     pub long_lived: bool,
-    /// Data that arrived, each packet once: of one long-lived flow in the mean, of all short flows together.
+    /// Data that arrived, each packet once: of one long-lived flow on average, of all short flows together.
     pub throughput_bps: Estimate,
-    /// The proportionally fair rate of one long-lived flow beside these short ones, in the mean over the measured
+    /// The proportionally fair rate of one long-lived flow beside these short ones, averaged over the measured
     /// time.
     pub fair_bps: Option<f64>,
     /// Jain's index of its long-lived flows.

@@ -8,13 +8,13 @@ use crate::table::{fitted, percent, rate, wrapped};
 pub const COLUMNS: [(&str, &str); 9] = [
     ("carried", "bits per second that the CPU or link served"),
     ("+-", "half the 95 % confidence interval of the number to the left"),
-    ("queue", "packets that waited, in the mean over time"),
-    ("dropped", "packets dropped at the hop, of all that came"),
-    ("marked", "packets told to slow down at the hop, of all that came"),
+    ("queue", "packets that waited, averaged over time"),
+    ("dropped", "part of all packets that was dropped at the hop"),
+    ("marked", "part of all packets that was marked there, which tells senders to slow down"),
     ("fair", "the proportionally fair rate"),
     ("of fair", "throughput as a part of it"),
     ("jain", "how equal the rates of the group's flows were"),
-    ("timeouts", "how often a sender lost patience"),
+    ("timeouts", "how often a sender gave up waiting for an acknowledgement"),
 ];
 
 /// A line per scheduler and CPU or link, then a line per group and scheduler.

@@ -395,7 +395,7 @@ fn fair_rates_beside_a_run_are_those_of_what_it_drew() {
     let cancel = AtomicBool::new(false);
     let settings = Settings { threads: 2, cancel: &cancel, progress: &|_| () };
     let runs = compare(&scenario, &scenario.schemes(&scenario.schedulers()).unwrap(), &settings).unwrap();
-    // The link limits: the light flows' part of all weights, in the mean over the seeds.
+    // The link limits: the light flows' part of all weights, averaged over the seeds.
     let part = |(_, result): &(u64, dovetail_sim::network::NetworkResult)| {
         let weight = |group| result.flows.iter().filter(|f| f.class == group).map(|f| 1.0 / f.rtt.as_secs_f64()).sum();
         let [light, heavy]: [f64; 2] = [weight(0), weight(1)];
@@ -437,7 +437,7 @@ fn flows_that_start_within_the_run_share_from_then_on() {
     let heavy = (rates[0] + 2.0 * rates[1] + 3.0 * rates[2] + 4.0 * rates[3]) / 16.0;
     close(fair("2 s", "2 s"), [rates.iter().sum::<f64>() / 4.0, heavy]);
     // More starts than are told apart: from 2 s on ever more of three thousand beside a thousand, which have 40 / (1000
-    // + n) then: in the mean 40 ln(4000 / 1000) / 3000, but for three starts taken as one.
+    // + n) then: on average 40 ln(4000 / 1000) / 3000, but for three starts taken as one.
     let overrides = [
         "hop.box.cpu=\"1 Gcycles/s\"",
         "tcp.light.count=3000",

@@ -38,6 +38,11 @@ pub struct Item {
 }
 
 impl Item {
+    /// Whether it replays a capture or synthesised traffic at a load that can be set.
+    pub fn trace_driven(&self) -> bool {
+        matches!(self.id, "tradeoff-fig7" | "tradeoff-fig8" | "tradeoff-fig9")
+    }
+
     /// About how long it takes, in seconds of two cores: what several look at counts for the first of them.
     pub fn weight(&self) -> f64 {
         match self.id {

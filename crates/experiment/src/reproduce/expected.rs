@@ -86,6 +86,13 @@ pub(super) fn all() -> Result<Vec<Expected>, ReproduceError> {
     Ok(all)
 }
 
+/// What the paper prints of these quantities of a table or figure, for its picture.
+pub(super) fn papers_values(id: &str, keys: &[String]) -> Result<Vec<Option<f64>>, ReproduceError> {
+    let all = all()?;
+    let of = |key: &String| all.iter().find(|e| e.id == id && e.key.all() == std::slice::from_ref(key))?.paper;
+    Ok(keys.iter().map(of).collect())
+}
+
 /// What was measured for a table or figure, and pictures of it.
 #[derive(Debug, Default)]
 pub(super) struct Findings {

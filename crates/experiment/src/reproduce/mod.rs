@@ -6,6 +6,7 @@
 
 mod atfq;
 mod bench;
+mod caption;
 mod catalogue;
 mod check;
 mod drfq;
@@ -159,8 +160,9 @@ pub fn run(ids: &[String], settings: &Settings<'_>) -> Result<Reproduction, Repr
         debug_assert!(findings.pictures.iter().all(|(name, _)| declared.contains(name)), "other than {declared:?}");
         let checks = expected::checks(item, &expected, &findings);
         (settings.through)(item, &checks);
+        let signed = |(name, svg): (String, String)| (name, caption::signed(&svg, item, &checks));
+        result.pictures.extend(findings.pictures.into_iter().map(signed));
         result.checks.extend(checks);
-        result.pictures.extend(findings.pictures);
     }
     Ok(result)
 }

@@ -201,7 +201,7 @@ fn weights(scenario: &Scenario, group: &Flows) -> Result<FlowWeights, Wrong> {
 fn weight(value: f64) -> Result<Weight, String> {
     let milli = (value * 1000.0).round();
     let valid = (1.0..=1e9).contains(&milli).then(|| Weight::from_milli(milli as u32)).flatten();
-    valid.ok_or_else(|| format!(" = {}: expected 0.001 to 1000000", number(value)))
+    valid.ok_or_else(|| format!(" = {}: expected a number from 0.001 to 1000000", number(value)))
 }
 
 /// Packets of a group, about.

@@ -35,7 +35,14 @@ impl Profile {
             Ok(bytes) => dovetail_config::decode(name, bytes).map(|text| own(&text)),
             Err(error) => {
                 let known = NAMES.join(", ");
-                let message = format!("there is no such profile, and no such file ({error}); profiles are {known}");
+                let message = match error.kind() {
+                    std::io::ErrorKind::NotFound => {
+                        format!("there is no such profile and no such file; profiles are {known}")
+                    }
+                    _ => {
+                        format!("there is no such profile, and the file cannot be read ({error}); profiles are {known}")
+                    }
+                };
                 let wrong = ScenarioError::new(&format!("--profile {name}"), message);
                 Err(match nearest(name, NAMES.into_iter()) {
                     Some(near) => wrong.with_help(format!("did you mean {near:?}?")),

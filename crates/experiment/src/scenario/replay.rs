@@ -143,9 +143,10 @@ fn check(scenario: &Scenario, trace: &Trace) -> Result<(), ScenarioError> {
     for number in [&trace.speed, &trace.load].into_iter().flatten() {
         let value = *number.get_ref();
         if !(1e-6..=1e9).contains(&value) {
-            return Err(
-                scenario.error(number.span(), format!("{}: expected 0.000001 to 1e9", dovetail_config::number(value)))
-            );
+            return Err(scenario.error(
+                number.span(),
+                format!("{}: expected a number from 0.000001 to 1e9", dovetail_config::number(value)),
+            ));
         }
     }
     if let (Some(_), Some(load)) = (&trace.speed, &trace.load) {

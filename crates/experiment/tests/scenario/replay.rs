@@ -15,7 +15,7 @@ const RECORDED_S: f64 = 10.0;
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let pace = Pace::Duration(Duration::from_secs(RECORDED_S as u64));
-    let synthetic = Mixture { packets: PACKETS, flows: 150, pace, seed: 1 }.generate().unwrap();
+    let synthetic = Mixture { packets: PACKETS, flows: 150, pace, ..Mixture::default() }.generate().unwrap();
     synthetic.write_pcap(std::fs::File::create(folder.path().join("t.pcap")).unwrap()).unwrap();
     folder
 }

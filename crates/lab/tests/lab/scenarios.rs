@@ -62,15 +62,15 @@ fn the_box_is_configured_beside_the_scenario() {
 fn what_is_wrong_is_shown_where_it_stands() {
     let changed = [
         ("[[tcp]]\nclass = \"bulk\"", "[[tcp]]\nclass = \"voice\"", "\"voice\": its flows are given twice"),
-        ("count = 2", "count = 0", "`0`, expected a whole number from 1 to 4096"),
+        ("count = 2", "count = 0", "`0`: expected a whole number from 1 to 4096"),
         ("200 B", "20 B", "expected 60 B to 65549 B"),
         ("rate = \"500 pps\"", "rat = \"500 pps\"", "rate"),
         ("ip = \"v6\"", "mss = 87", "at least 88 bytes"),
         ("[[step]]\ntime = \"1 s\"", "step = []", "expected at least one step"),
         ("[[step]]\ntime = \"1 s\"", "[[step]]\ntime = \"0 s\"", "it is zero"),
-        ("[[step]]", "[lab]\nmtu = 1279\n[[step]]", "`1279`, expected a whole number from 1280 to 1906"),
-        ("[[step]]", "[lab]\nmtu = 1907\n[[step]]", "`1907`, expected a whole number from 1280 to 1906"),
-        ("[[step]]", "[lab]\nmtu = 65536\n[[step]]", "`65536`, expected a whole number from 1280 to 1906"),
+        ("[[step]]", "[lab]\nmtu = 1279\n[[step]]", "`1279`: expected a whole number from 1280 to 1906"),
+        ("[[step]]", "[lab]\nmtu = 1907\n[[step]]", "`1907`: expected a whole number from 1280 to 1906"),
+        ("[[step]]", "[lab]\nmtu = 65536\n[[step]]", "`65536`: expected a whole number from 1280 to 1906"),
     ];
     for (from, to, message) in changed {
         assert!(SCENARIO.contains(from), "{from}");

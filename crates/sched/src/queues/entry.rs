@@ -34,8 +34,8 @@ pub trait Entry<K>: Copy + Ord {
     fn key(self) -> K;
     /// The flow's index.
     fn flow(self) -> u32;
-    /// The lesser of two, without a branch where the key allows it.
-    fn least(self, other: Self) -> Self;
+    /// As `<`, without a branch where the key allows it.
+    fn precedes(&self, other: &Self) -> bool;
 }
 
 impl<K: Key> Entry<K> for (K, u32) {
@@ -54,9 +54,8 @@ impl<K: Key> Entry<K> for (K, u32) {
     }
 
     #[inline]
-    fn least(self, other: Self) -> Self {
-        let is_other = (other.0 < self.0) | ((other.0 == self.0) & (other.1 < self.1));
-        (if is_other { other.0 } else { self.0 }, if is_other { other.1 } else { self.1 })
+    fn precedes(&self, other: &Self) -> bool {
+        (self.0 < other.0) | ((self.0 == other.0) & (self.1 < other.1))
     }
 }
 
@@ -84,8 +83,8 @@ impl Entry<u128> for Packed {
     }
 
     #[inline]
-    fn least(self, other: Self) -> Self {
-        if other.0 < self.0 { other } else { self }
+    fn precedes(&self, other: &Self) -> bool {
+        self.0 < other.0
     }
 }
 

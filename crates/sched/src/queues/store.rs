@@ -13,6 +13,11 @@ use crate::{steps, touch};
 /// No slot.
 pub const NIL: u32 = u32::MAX;
 
+/// The flow is among those that are [marked as moved](Queues::mark_moved).
+const MOVED: u32 = 1 << 31;
+/// So many flows may be marked as moved before they are placed.
+const MOST_MOVED: usize = 64;
+
 /// A waiting packet: half a cache line with two resources and a payload of four bytes.
 #[derive(Clone, Debug)]
 #[repr(align(32))]
@@ -52,8 +57,9 @@ pub struct FlowRecord<F> {
     /// How many flows had this place before; one more as soon as the flow is removed.
     generation: u32,
     weight: Weight,
-    /// So many packets are admitted without a look at the [`Terms`]: none if these have a say.
-    most_packets: u32,
+    /// So many packets are admitted without a look at the [`Terms`]: none if these have a say. Its highest bit is
+    /// [`MOVED`].
+    admits: u32,
     /// The discipline's own.
     pub state: F,
 }
@@ -65,10 +71,16 @@ impl<F> FlowRecord<F> {
         self.weight
     }
 
+    /// Whether one more packet is admitted without a look at the [`Terms`].
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.packets < self.admits & !MOVED
+    }
+
     /// Whether limits by bytes or time are counted.
     #[inline]
     fn is_counted(&self) -> bool {
-        self.most_packets == 0
+        self.admits & !MOVED == 0
     }
 }
 
@@ -119,6 +131,8 @@ pub struct Queues<const M: usize, P, F, S> {
     /// By flow.
     terms: Vec<Terms>,
     free_flows: Vec<u32>,
+    /// Flows that are to be placed anew before the next choice.
+    moved: Vec<u32>,
     packets: u64,
     bytes: u64,
     /// Packets that need nothing on the first of several resources.
@@ -134,6 +148,7 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
             flows: Vec::new(),
             terms: Vec::new(),
             free_flows: Vec::new(),
+            moved: Vec::with_capacity(MOST_MOVED),
             packets: 0,
             bytes: 0,
             unprocessed: 0,
@@ -183,6 +198,31 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
         let record = &self.flows[index as usize];
         let head = self.slots.get(record.head as usize);
         (record, head)
+    }
+
+    /// The first packet of this flow, or what was charged for those before it, has changed: where it stands among the
+    /// others is to be looked at before the next choice, once, however often it changes until then.
+    #[inline]
+    pub fn mark_moved(&mut self, flow: u32) {
+        let record = &mut self.flows[flow as usize];
+        if record.admits & MOVED == 0 {
+            record.admits |= MOVED;
+            self.moved.push(flow);
+        }
+    }
+
+    /// A flow that was marked as moved, and is no longer.
+    #[inline]
+    pub(crate) fn take_moved(&mut self) -> Option<u32> {
+        let flow = self.moved.pop()?;
+        self.flows[flow as usize].admits &= !MOVED;
+        Some(flow)
+    }
+
+    /// Whether so many flows are marked as moved that they should be placed.
+    #[inline]
+    pub(crate) fn many_moved(&self) -> bool {
+        self.moved.len() >= MOST_MOVED
     }
 
     /// The id of the live flow at this index.
@@ -260,7 +300,7 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
         let index = self.free_flows.pop().unwrap_or(self.flows.len() as u32);
         let generation = self.flows.get(index as usize).map_or(0, |record| record.generation);
         let (head, tail, state) = (NIL, NIL, F::default());
-        let record = FlowRecord { head, tail, packets: 0, generation, weight, most_packets: 0, state };
+        let record = FlowRecord { head, tail, packets: 0, generation, weight, admits: 0, state };
         match self.flows.get_mut(index as usize) {
             Some(free) => *free = record,
             None => {
@@ -289,7 +329,9 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
         let counted = limits.is_some();
         let weight_on = config.weight_on.map(|on| Box::from(on.as_slice()));
         self.terms[flow as usize] = Terms { weight_on, limits };
-        self.flows[flow as usize].most_packets = if counted { 0 } else { config.limit.packets.unwrap_or(u32::MAX) };
+        let record = &mut self.flows[flow as usize];
+        let most = if counted { 0 } else { config.limit.packets.unwrap_or(u32::MAX) };
+        record.admits = most.min(!MOVED) | record.admits & MOVED;
     }
 
     /// Limits are new: what waits of bytes and time, as far as it was not counted `before`. O(packets of the flow)
@@ -327,7 +369,7 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
     #[inline]
     pub(crate) fn refusal(&self, packet: &Packet<M, P>) -> Option<DropReason> {
         let Some(flow) = self.get(packet.flow) else { return Some(DropReason::UnknownFlow) };
-        if flow.packets < flow.most_packets {
+        if flow.has_room() {
             return None;
         }
         match &self.terms[packet.flow.index()].limits {

@@ -6,6 +6,7 @@
 //! that ends the way, and the position of a flow needs no memory.
 
 use alloc::vec::Vec;
+use core::hint::select_unpredictable;
 use core::marker::PhantomData;
 
 use super::entry::{Entry, Packed, Unfinished};
@@ -36,6 +37,12 @@ impl<E: Copy> Level<E> {
     fn get(&self, node: usize, epoch: u32) -> Option<&[E; ARITY]> {
         self.nodes.get(node).filter(|_| epoch == 0 || self.epochs[node] == epoch).map(|node| &node.entries)
     }
+}
+
+/// The lesser of two, without a branch.
+#[inline]
+fn least<'a, K, E: Entry<K>>(a: &'a E, b: &'a E) -> &'a E {
+    select_unpredictable(b.precedes(a), b, a)
 }
 
 /// Flows by the [ticks](crate::tag::Tag::ticks) of a tag.
@@ -175,7 +182,7 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
     #[inline]
     fn put(&mut self, flow: u32, entry: E) -> E {
         let (mut at, mut carried) = (flow as usize, entry);
-        let mut before = None;
+        let (mut before, mut is_leaf) = (E::NONE, true);
         for level in &mut self.levels {
             steps::take(1);
             let (node, own) = (at / ARITY, at % ARITY);
@@ -183,17 +190,21 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
             if self.epoch != 0 && level.epochs[node] != self.epoch {
                 (*entries, level.epochs[node]) = ([E::NONE; ARITY], self.epoch);
             }
-            let replaced = core::mem::replace(&mut entries[own], carried);
-            let first = *before.get_or_insert(replaced);
-            if replaced == carried {
-                return first;
+            let replaced = entries[own];
+            if is_leaf {
+                (before, is_leaf) = (replaced, false);
             }
-            let others = [1, 2, 3].map(|step| entries[(own + step) % ARITY]);
-            carried = carried.least(others[0].least(others[1].least(others[2])));
+            if replaced == carried {
+                return before;
+            }
+            entries[own] = carried;
+            let [a, b, c] = [1, 2, 3].map(|step| &entries[(own + step) % ARITY]);
+            let other = *least(a, least(b, c));
+            carried = select_unpredictable(other.precedes(&carried), other, carried);
             at = node;
         }
         self.least = (carried != E::NONE).then_some(carried);
-        before.unwrap_or(E::NONE)
+        before
     }
 
     #[inline]

@@ -21,9 +21,9 @@ use crate::anteroom::{Anteroom, Visit};
 use crate::catalog::Shape;
 use crate::newcomers::Newcomers;
 use crate::per_flow::Choice;
-use crate::queues::{Links, List, NIL, Order, Queues, Tournament, Unfinished};
+use crate::queues::{Links, List, NIL, Order, Queues, TagTournament, Unfinished};
 use crate::steps;
-use crate::tag::{self, TICK_BITS};
+use crate::tag::{self, TICK_BITS, Tag};
 
 /// So many ends of packets, and instants at which some end, are handled by a call; and so many packets start in one
 /// that were not to start before alpha was above 0.
@@ -81,8 +81,10 @@ pub(super) struct Fluid {
     pub(super) anteroom: Anteroom,
     /// Flows have come at `clock` since the shares were last allocated.
     stale: bool,
+    /// Nothing is left to do until later than the present.
+    settled: bool,
     /// Regular flows by the virtual finish times of their head packets (eq. 28).
-    finishes: Tournament<u128>,
+    finishes: TagTournament,
     turns: Turns,
     switches: u64,
 }
@@ -110,7 +112,8 @@ impl Fluid {
             links: Links::default(),
             anteroom: Anteroom::new(Newcomers::default()),
             stale: false,
-            finishes: Tournament::default(),
+            settled: false,
+            finishes: TagTournament::default(),
             turns: Turns::new(tolerance),
             switches: 0,
         }
@@ -132,9 +135,12 @@ impl Fluid {
     /// Every event until `now`, but no more than a call may. In between nothing is brought up to date, so that nothing
     /// is rounded.
     pub(super) fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<P>, started: &mut Started) {
+        self.turns.next_call();
+        if self.settled && now == self.pace.now_in_real_time() {
+            return;
+        }
         self.pace.pass(now);
         self.hold(queues, started);
-        self.turns.next_call();
         self.clear_if_over(queues);
         self.start_waiting(queues, started);
         let mut events = EVENTS_PER_CALL;
@@ -145,6 +151,7 @@ impl Fluid {
         if self.lags() {
             self.unknown_until = self.pace.now();
         }
+        self.settled = !self.is_behind() && (self.unstarted.is_empty() || self.alpha == 0.0);
     }
 
     /// Whether events that should have been handled by now are left to later calls.
@@ -270,7 +277,7 @@ impl Fluid {
         queues.flow_mut(flow).state.period = self.period;
         self.turns.join(flow);
         if let Some(service) = self.take_head(flow, queues, started) {
-            self.finishes.set(flow, self.virtual_time + service);
+            self.set_finish(flow, self.virtual_time + service);
         }
     }
 
@@ -297,6 +304,7 @@ impl Fluid {
         if queues.flow(flow).packets == 0
             && let Some(finish) = self.finish_of(flow, queues)
         {
+            self.settled = false;
             self.anteroom.handed_out(queues.flow(flow).state.visit, finish);
         }
     }
@@ -314,7 +322,7 @@ impl Fluid {
     /// that was favoured for no time at all has neither started by it nor been served. A burst of packets for idle
     /// flows would else ask for every one. With alpha = 0 who is favoured at once starts at once.
     fn changed<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) {
-        self.stale = true;
+        (self.stale, self.settled) = (true, false);
         if self.alpha == 0.0 {
             self.refresh(queues, started);
         }
@@ -323,6 +331,7 @@ impl Fluid {
     /// Allocate the shares if something has changed since.
     fn refresh<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) {
         if self.stale && !self.ending {
+            self.settled = false;
             self.stale = self.reallocate(queues, started).is_err();
         }
     }
@@ -335,6 +344,7 @@ impl Fluid {
             self.run_to_now();
         }
         let (record, finish) = (queues.flow(flow), self.finish_of(flow, queues));
+        self.settled = false;
         let counts = self.anteroom.removed(flow, record.state.visit, finish);
         if counts && record.state.started && record.head == record.state.next {
             let left = finish.map_or(0, |finish| finish.saturating_sub(self.virtual_time));
@@ -362,7 +372,7 @@ impl Fluid {
         let scale = |left: i128| (left * i128::from(old.as_milli()) / i128::from(new.as_milli())).clamp(0, 1 << 95);
         if let Some(tag) = self.finishes.get(flow) {
             let left = scale(tag as i128 - self.virtual_time as i128);
-            self.finishes.set(flow, self.virtual_time + left as u128);
+            self.set_finish(flow, self.virtual_time + left as u128);
         }
         for (end, favoured) in self.favoured.iter_mut().enumerate() {
             if let Some(favoured) = favoured.as_mut().filter(|f| f.flow == flow) {
@@ -377,7 +387,7 @@ impl Fluid {
     /// Change the knob. Settled before.
     pub(super) fn set_alpha<P>(&mut self, alpha: f64, queues: &mut FlowQueues<P>, started: &mut Started) {
         self.run_to_now();
-        self.alpha = alpha;
+        (self.alpha, self.settled) = (alpha, false);
         self.start_waiting(queues, started);
         self.changed(queues, started);
     }
@@ -477,7 +487,7 @@ impl Fluid {
             *events -= 1;
             if let Some((tag, flow)) = regular {
                 match self.next_head(flow, queues, started) {
-                    Some(service) => self.finishes.set(flow, self.at_least_a_tick_hence(tag + service)),
+                    Some(service) => self.set_finish(flow, self.at_least_a_tick_hence(tag + service)),
                     None => self.leave(flow, queues),
                 }
             } else if let Some((end, Favoured { flow, left, had, .. })) = favoured {
@@ -495,6 +505,11 @@ impl Fluid {
                 self.let_in(queues, started);
             }
         }
+    }
+
+    /// The head of a regular flow ends at this virtual time.
+    fn set_finish(&mut self, flow: u32, finish: u128) {
+        self.finishes.set(flow, Tag::at(finish).ticks());
     }
 
     /// With alpha = 0 a head that has not started has not ended.
@@ -595,7 +610,7 @@ impl Fluid {
             }
             if !is_wanted(old.flow) {
                 // Eq. (30).
-                self.finishes.set(old.flow, self.virtual_time.saturating_add_signed(old.left));
+                self.set_finish(old.flow, self.virtual_time.saturating_add_signed(old.left));
             }
         }
         for (end, wanted) in wanted.into_iter().enumerate() {

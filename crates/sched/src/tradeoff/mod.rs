@@ -18,7 +18,7 @@
 //!   others that bypass the CPU more); in the fluid every backlogged flow has d_i >= alpha w_i d (eq. 19). At every
 //!   instant the fluid's bonus is at least the largest possible one (Theorem 3) divided by 1 + `tolerance`. See
 //!   `dovetail_model::bounds`, `dovetail_model::tradeoff` and `docs/theory/weighted-tradeoff.md`.
-//! * A flow can gain nothing by what it does: at most 1.05 by search, for alpha above 0; by false estimates up to 1.2.
+//! * A flow can gain nothing by what it does: at most 1.05 by search, for alpha above 0; by false estimates up to 1.25.
 //!   As published (`newcomers=free`) what its own number is worth, without bound, where the link is short, the CPU is
 //!   not, and it sends from a new flow for every packet or few: the first packet of a flow starts in the fluid when it
 //!   comes (section 4.1), so the CPU hands out as many as it can, and each is a flow to the fluid. No turn comes
@@ -119,7 +119,7 @@ pub const ENTRY: Entry = Entry {
     ],
     complexity: "O(log n)",
     worst_call: "12 ends of packets in the fluid and 48 moves in its heaps; later calls do the rest",
-    gains: &[Gain { strategy: Strategy::FalseEstimates, most: 1.2, reason: LATE }],
+    gains: &[Gain { strategy: Strategy::FalseEstimates, most: 1.25, reason: LATE }],
     guarantee: "D_fluid - 2(n-1)L <= D <= D_fluid + L; makespan <= T_fluid + nL",
     weights: Weights::One,
     work_conserving: "no: it waits for the fluid schedule",

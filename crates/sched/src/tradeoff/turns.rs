@@ -40,8 +40,9 @@ struct Turn {
     head: u128,
     /// Of a tick that earlier services have left, in thousandths of the weight.
     part: u32,
-    /// How far its head is from each end of order (23).
-    places: [u64; 2],
+    /// The place of its head in order (23), and by end and grid the class of that.
+    ratio: Option<Ratio>,
+    classes: [[u64; 2]; 2],
     /// For how long the head uses CPU and link, in all, at most: ticks of time.
     work: u128,
 }
@@ -111,7 +112,11 @@ impl Turns {
         let service = (service as u128).max(1);
         turn.part = part;
         (turn.head, turn.work) = (service, work);
-        turn.places = places(ratio, self.width);
+        if turn.ratio != Some(ratio) {
+            let places = places(ratio, self.width);
+            (turn.ratio, turn.classes) =
+                (Some(ratio), places.map(|place| [0, 1].map(|grid| class(place, grid, self.width))));
+        }
         for end in 0..2 {
             let is_up = turn.had[end] + service >= self.most[end];
             turn.longest[end] = if is_up { service } else { turn.longest[end].max(service) };
@@ -148,7 +153,7 @@ impl Turns {
     pub(super) fn first(&mut self, end: usize, is_backlogged: impl Fn(u32) -> bool) -> Result<Option<u32>, Unfinished> {
         let mut least = None;
         for (grid, heap) in self.heaps[end].iter_mut().enumerate().take(if self.width > 0 { 2 } else { 1 }) {
-            let key = |flow: u32| is_backlogged(flow).then(|| self.flows[flow as usize].key(end, grid, self.width));
+            let key = |flow: u32| is_backlogged(flow).then(|| self.flows[flow as usize].key(end, grid));
             if let Some((key, flow)) = heap.first(&mut self.moves, key)? {
                 let finish = key & ((1 << FINISH_BITS) - 1);
                 least = Some(least.map_or((finish, flow), |other| (finish, flow).min(other)));
@@ -166,16 +171,16 @@ impl Turns {
         let turn = &self.flows[flow as usize];
         for (end, heaps) in self.heaps.iter_mut().enumerate() {
             for (grid, heap) in heaps.iter_mut().enumerate().take(if self.width > 0 { 2 } else { 1 }) {
-                heap.lower(flow, turn.key(end, grid, self.width));
+                heap.lower(flow, turn.key(end, grid));
             }
         }
     }
 }
 
 impl Turn {
-    fn key(&self, end: usize, grid: usize, width: u64) -> u128 {
-        let class = class(self.places[end], grid, width);
-        u128::from(class) << FINISH_BITS | (self.had[end] + self.head).min((1 << FINISH_BITS) - 1)
+    #[inline]
+    fn key(&self, end: usize, grid: usize) -> u128 {
+        u128::from(self.classes[end][grid]) << FINISH_BITS | (self.had[end] + self.head).min((1 << FINISH_BITS) - 1)
     }
 }
 

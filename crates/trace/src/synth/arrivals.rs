@@ -12,8 +12,8 @@ const SMALL: std::ops::RangeInclusive<u32> = 64..=200;
 const LARGE: std::ops::RangeInclusive<u32> = 1300..=1500;
 /// A flow that has this many packets is an elephant.
 const ELEPHANT: u32 = 100;
-/// Share of large packets in an elephant and in a mouse.
-const LARGE_SHARE: [f64; 2] = [0.65, 0.2];
+/// Share of large packets in a mouse.
+const LARGE_SHARE: f64 = 0.2;
 /// Mean number of packets in a burst.
 const BURST: f64 = 8.0;
 /// Shortest silence between bursts, in units of the mean gap within one; Pareto with exponent [`SILENCE_TAIL`] above
@@ -46,6 +46,7 @@ pub(super) fn draw(mixture: &Mixture, flows: &[SynthFlow]) -> Vec<SynthPacket> {
     let mut sizes = mixture.stream("packet sizes");
     let mut packets = Vec::with_capacity(mixture.packets as usize);
     let mut offsets = Vec::new();
+    let in_elephants = f64::from(mixture.large_percent) / 100.0;
     for (flow, spec) in (0..).zip(flows) {
         draw_offsets(&mut times, spec.packets, &mut offsets);
         let span = span(&mut times, spec.packets);
@@ -55,7 +56,7 @@ pub(super) fn draw(mixture: &Mixture, flows: &[SynthFlow]) -> Vec<SynthPacket> {
             // Past the end a flow goes on at the beginning, as if it had been there before: the load is even.
             time: Time::from_nanos(((start + span * offset).fract() * STEPS) as u64),
             flow,
-            size: size(&mut sizes, spec.packets).max(least),
+            size: size(&mut sizes, if spec.packets >= ELEPHANT { in_elephants } else { LARGE_SHARE }).max(least),
         }));
     }
     // Stable: packets of equal times stay in the order of flow and sequence.
@@ -99,8 +100,7 @@ fn span(rng: &mut impl Rng, packets: u32) -> f64 {
     least + (most - least) * rng.random::<f64>().sqrt()
 }
 
-fn size(rng: &mut impl Rng, packets: u32) -> u32 {
-    let [elephant, mouse] = LARGE_SHARE;
-    let large = rng.random_bool(if packets >= ELEPHANT { elephant } else { mouse });
+fn size(rng: &mut impl Rng, large_share: f64) -> u32 {
+    let large = rng.random_bool(large_share);
     rng.random_range(if large { LARGE } else { SMALL })
 }

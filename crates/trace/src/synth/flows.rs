@@ -62,13 +62,14 @@ pub(super) fn draw(mixture: &Mixture) -> Vec<SynthFlow> {
 fn lengths(mixture: &Mixture) -> Vec<u32> {
     let mut rng = mixture.stream("flow lengths");
     let n = f64::from(mixture.flows);
-    let weights: Vec<f64> = (0..mixture.flows)
+    let mut weights: Vec<f64> = (0..mixture.flows)
         .map(|i| {
             let survival = (f64::from(i) + rng.random::<f64>()) / n;
             let cut = LONGEST.powf(-TAIL);
             (survival * (1.0 - cut) + cut).powf(-1.0 / TAIL)
         })
         .collect();
+    heaviest(&mut weights, f64::from(mixture.heaviest_percent) / 100.0);
     let sum: f64 = weights.iter().sum();
     let spare = f64::from(mixture.packets - mixture.flows);
     // Rounding the running total, not each share, keeps the sum exact.
@@ -83,6 +84,15 @@ fn lengths(mixture: &Mixture) -> Vec<u32> {
         1 + share
     };
     weights.into_iter().enumerate().map(share).collect()
+}
+
+/// Give the first this part of all, if it has less.
+fn heaviest(weights: &mut [f64], part: f64) {
+    if let [first, others @ ..] = weights
+        && !others.is_empty()
+    {
+        *first = first.max(part / (1.0 - part) * others.iter().sum::<f64>());
+    }
 }
 
 /// Protocols of flows, longest first: each goes to the protocol that lacks most packets, so that the shares are met to

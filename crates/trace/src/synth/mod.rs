@@ -54,12 +54,18 @@ pub struct Mixture {
     pub flows: u32,
     /// Length of the trace in time.
     pub pace: Pace,
+    /// Part of the packets that the longest flow has, in per cent: up to 90; 0 leaves it as long as the flows' tail
+    /// makes it.
+    pub heaviest_percent: u8,
+    /// Part of large packets in elephants, in per cent: 0 to 100.
+    pub large_percent: u8,
 }
 
 impl Default for Mixture {
-    /// 100,000 packets of 3,600 flows in 10 s.
+    /// 100,000 packets of 3,600 flows in 10 s, of elephants' packets 65 % large ones.
     fn default() -> Self {
-        Self { seed: 1, packets: 100_000, flows: 3_600, pace: Pace::Duration(Duration::from_secs(10)) }
+        let pace = Pace::Duration(Duration::from_secs(10));
+        Self { seed: 1, packets: 100_000, flows: 3_600, pace, heaviest_percent: 0, large_percent: 65 }
     }
 }
 
@@ -77,6 +83,10 @@ pub enum MixtureError {
     },
     /// The trace would take no time or more than 30 years.
     Pace(Pace),
+    /// The longest flow's part of the packets, in per cent, which is above 90.
+    Heaviest(u8),
+    /// The part of large packets, in per cent, which is above 100.
+    Large(u8),
 }
 
 impl fmt::Display for MixtureError {
@@ -89,6 +99,8 @@ impl fmt::Display for MixtureError {
                     "{packets} packets of {flows} flows: expected at least one for each flow, at most {MAX_PACKETS}"
                 )
             }
+            Self::Heaviest(part) => write!(f, "{part} % of the packets in one flow: expected 0 to {MOST_OF_ONE} %"),
+            Self::Large(part) => write!(f, "{part} % of large packets: expected 0 to 100 %"),
             Self::Pace(Pace::Duration(d)) => write!(f, "a duration of {d}: expected more than 0 s, at most 30 years"),
             Self::Pace(Pace::MeanRate(r)) => {
                 write!(f, "a mean rate of {r}: the trace would last less than 1 ns or more than 30 years")
@@ -103,6 +115,8 @@ impl std::error::Error for MixtureError {}
 pub const MAX_FLOWS: u32 = 1_000_000;
 /// The most packets of a mixture.
 pub const MAX_PACKETS: u32 = 100_000_000;
+/// The most that one flow has of the packets, in per cent.
+const MOST_OF_ONE: u8 = 90;
 /// Captures begin in 2010 and their format ends in 2106; there is no need to come near.
 const MAX_DURATION: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
@@ -117,6 +131,12 @@ impl Mixture {
         }
         if !(self.flows..=MAX_PACKETS).contains(&self.packets) {
             return Err(MixtureError::Packets { packets: self.packets, flows: self.flows });
+        }
+        if self.heaviest_percent > MOST_OF_ONE {
+            return Err(MixtureError::Heaviest(self.heaviest_percent));
+        }
+        if self.large_percent > 100 {
+            return Err(MixtureError::Large(self.large_percent));
         }
         let flows = flows::draw(self);
         let mut packets = arrivals::draw(self, &flows);

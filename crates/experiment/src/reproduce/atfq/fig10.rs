@@ -24,6 +24,7 @@ pub fn reproduce(Twenty { runs, times }: &Twenty) -> Result<Findings, ReproduceE
     findings.found("bottleneck", least(&most_needed));
     for (part, label, resource) in [("a", "CPU", CPU), ("b", "link", LINK)] {
         let series = [(strict, &before), (efficient, &after)].map(|(run, all)| BarSeries {
+            paper: Vec::new(),
             name: name(run),
             values: all.iter().map(|o| Some(Bar { mean: o[resource], std: 0.0 })).collect(),
         });
@@ -43,6 +44,7 @@ fn occupancies(run: &Recorded, times: &[[f64; 2]]) -> Vec<[f64; 2]> {
 
 fn picture(run: &Recorded, label: &str, series: Vec<BarSeries>) -> Result<String, ReproduceError> {
     Ok(bars_with_error(&BarChart {
+        levels: Vec::new(),
         whiskers: STANDARD_DEVIATION,
         title: format!("Fig. 10: occupancy of the {label}"),
         x_label: "Flow".into(),

@@ -6,7 +6,7 @@ use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::{MEMORYLESS, STRICT, atfq, in_loops, name, under};
 use crate::compare::{Interval, Recorded};
-use crate::figure::{LineChart, LinePanel, Quantity, Series, lines};
+use crate::figure::{Level, LineChart, LinePanel, Quantity, Series, lines};
 use crate::scenario::Scenario;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/atfq/fig5.toml");
@@ -132,6 +132,7 @@ fn picture(runs: &[Recorded], alone: &Anticipated) -> Result<String, ReproduceEr
         lines: (0..run.flows.len()).map(|flow| line(run, flow)).collect(),
     };
     Ok(lines(&LineChart {
+        levels: [THREE, FOUR].map(|at| Level { at, name: format!("the paper: {at} %") }).into(),
         title: "Fig. 5: data rates of four flows".into(),
         x: Quantity { label: "Time (s)".into(), factor: 1.0 },
         y: Quantity { label: "Rate (% of the anticipated rate)".into(), factor: 1.0 },

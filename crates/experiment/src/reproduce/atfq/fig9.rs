@@ -2,7 +2,7 @@
 
 use super::super::ReproduceError;
 use super::super::bench::Bench;
-use super::super::expected::Findings;
+use super::super::expected::{Findings, papers_values};
 use super::seconds::{CPU, LINK, least, most};
 use super::twenty::{self, Twenty};
 use super::{MEMORYLESS, STRICT, atfq, in_loops, name, spec, under};
@@ -67,17 +67,25 @@ fn used(run: &Recorded, resource: usize) -> f64 {
 
 fn picture(runs: &[Recorded]) -> Result<String, ReproduceError> {
     let shown: Vec<&Recorded> = runs.iter().filter(|run| run.scheduler.to_string() != MEMORYLESS).collect();
-    let series = |(label, resource): (&str, usize)| BarSeries {
-        name: label.into(),
-        values: shown.iter().map(|run| Some(Bar { mean: used(run, resource), std: 0.0 })).collect(),
+    let series = |(label, resource): (&str, usize)| {
+        let key = |run: &&Recorded| match name(run).as_str() {
+            "strict DRFQ" => format!("drfq-{label}"),
+            other => format!("{}-{label}", other.to_lowercase()),
+        };
+        Ok(BarSeries {
+            paper: papers_values("atfq-fig9", &shown.iter().map(key).collect::<Vec<_>>())?,
+            name: label.into(),
+            values: shown.iter().map(|run| Some(Bar { mean: used(run, resource), std: 0.0 })).collect(),
+        })
     };
     Ok(bars_with_error(&BarChart {
+        levels: Vec::new(),
         whiskers: STANDARD_DEVIATION,
         title: "Fig. 9: utilisation under DRFQ and ATFQ".into(),
         x_label: String::new(),
         y_label: "Utilisation (%)".into(),
         categories: shown.iter().map(|run| name(run)).collect(),
-        series: RESOURCES.map(series).into(),
+        series: RESOURCES.into_iter().map(series).collect::<Result<_, ReproduceError>>()?,
         log: false,
     })?)
 }

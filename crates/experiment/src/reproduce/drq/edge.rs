@@ -77,6 +77,7 @@ pub fn density(points: &[Point]) -> Result<Findings, ReproduceError> {
         let cycles = steep().map(|p| (p.x * ratio(p, scheme)).ln().abs().exp());
         findings.found(format!("{label}-cpu"), most(cycles));
     }
+    findings.found("red-cpu", least(steep().map(|p| p.x * ratio(p, "red+red"))));
     let (unequal, at) = unequal(points);
     findings.noted("red-equal", unequal, at);
     let x = Quantity { label: "Density of SG1 (cycles per bit)".into(), factor: 1.0 };

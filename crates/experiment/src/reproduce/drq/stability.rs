@@ -12,7 +12,7 @@ use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::super::{ReproduceError, wrong};
 use super::sweep::most;
-use crate::figure::{LineChart, LinePanel, Quantity, Series, lines};
+use crate::figure::{Level, LineChart, LinePanel, Quantity, Series, lines};
 use crate::network::{NetworkScenario, Scheme, simulate};
 use crate::statistics::Estimate;
 
@@ -284,6 +284,7 @@ fn picture(inside: &Outcome, outside: &Outcome) -> Result<String, ReproduceError
         (format!("(d) packets, outside, first seed: {}", of(outside)), &packets_outside),
     ];
     Ok(lines(&LineChart {
+        levels: vec![Level { at: 1.0, name: "the mean".into() }],
         title: "Proposition 2: rates of the classes, over their means in the second half".into(),
         x: Quantity { label: "Time (% of the run)".into(), factor: 100.0 },
         y: Quantity { label: "Rate / late mean".into(), factor: 1.0 },

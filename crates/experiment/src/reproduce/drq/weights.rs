@@ -69,7 +69,7 @@ impl ByWeight {
 }
 
 impl Sweep {
-    /// Distances from the fair rates: the largest, and in the mean.
+    /// Distances from the fair rates: the largest, and on average.
     fn found(&self, findings: &mut Findings, label: &str, aside: String) {
         let far = self.wide();
         let (largest, note) = worst(&far);

@@ -127,6 +127,8 @@ pub fn fig3(bench: &Bench<'_>, runs: &[Recorded]) -> Result<Findings, ReproduceE
     let link = |group| of(cbcs, group, LINK);
     findings.found("cbcs-link-ratio", f64::min(link(GROUPS[1]), link(GROUPS[2])) / link(GROUPS[0]));
     findings.found("drr-link-ratio", of(drr, GROUPS[2], LINK) / of(drr, GROUPS[1], LINK));
+    let asked: Vec<f64> = of_group(drr, GROUPS[0], demanded_s);
+    findings.found("drr-below-share", extent(&asked).1 * drr.flows.len() as f64 / drr.nonempty.as_secs_f64());
     stretch::cbcs(&mut findings, bench)?;
     for (run, part) in [(cbcs, "a"), (drr, "b")] {
         let title = format!("Fig. 3{part}: CPU and link received, {}", run.scheduler);
@@ -146,14 +148,15 @@ fn picture(
         run.flows.iter().map(bar).collect()
     };
     Ok(bars_with_error(&BarChart {
+        levels: Vec::new(),
         whiskers: STANDARD_DEVIATION,
         title,
         x_label: "Flow".into(),
         y_label: "Part of the resource's time (%)".into(),
         categories: (1..=run.flows.len()).map(|flow| flow.to_string()).collect(),
         series: vec![
-            BarSeries { name: "CPU".into(), values: bars(&|f| f.service[CPU]) },
-            BarSeries { name: link.into(), values: bars(&link_s) },
+            BarSeries { paper: Vec::new(), name: "CPU".into(), values: bars(&|f| f.service[CPU]) },
+            BarSeries { paper: Vec::new(), name: link.into(), values: bars(&link_s) },
         ],
         log: false,
     })?)

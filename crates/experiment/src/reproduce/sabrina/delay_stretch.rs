@@ -7,7 +7,7 @@ use super::stretch::{MODELS, SPREADS, known_lengths, specs};
 use super::{GROUPS, delays, prediction};
 use crate::bounds::{Worst, delay};
 use crate::compare::Recorded;
-use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
+use crate::figure::{Bar, BarChart, BarSeries, Level, STANDARD_DEVIATION, bars_with_error};
 use crate::scenario::Scenario;
 
 /// PCFQ as printed, and as it pays what was measured; separate WFQs alike.
@@ -139,6 +139,7 @@ const MEAN_ERROR: &str = "Sum of the errors of the predicted CPU times over thei
 fn picture(title: &str, errors: &str, points: &[Point], log: bool) -> Result<String, ReproduceError> {
     let bars = |s: usize| points.iter().map(|p| Some(Bar { mean: *p.ratios.get(s)?, std: 0.0 })).collect();
     Ok(bars_with_error(&BarChart {
+        levels: vec![Level { at: 1.0, name: "the guarantee".into() }],
         whiskers: STANDARD_DEVIATION,
         title: title.into(),
         x_label: errors.into(),
@@ -147,7 +148,7 @@ fn picture(title: &str, errors: &str, points: &[Point], log: bool) -> Result<Str
         series: SCHEDULERS
             .iter()
             .enumerate()
-            .map(|(s, n)| BarSeries { name: n.to_string(), values: bars(s) })
+            .map(|(s, n)| BarSeries { paper: Vec::new(), name: n.to_string(), values: bars(s) })
             .collect(),
         log,
     })?)

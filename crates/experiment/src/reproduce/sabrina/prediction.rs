@@ -55,7 +55,7 @@ const LENGTHS: [(f64, f64, f64, f64); 3] = [
 ];
 
 /// The error with the paper's alpha relative to the least of all alphas, the most of the three groups, of packets that
-/// come in runs of so many with the same length and CPU time in the mean; times are 10 % around the model.
+/// come in runs of so many with the same length and CPU time on average; times are 10 % around the model.
 fn of_runs(alike: f64) -> f64 {
     let ratio = |(k, &(least, most, per_byte, fixed)): (usize, &(f64, f64, f64, f64))| {
         let mut random = stream(1, &format!("{} in runs of {alike}", GROUPS[k]));
@@ -140,6 +140,7 @@ pub(super) fn error_of_all(run: &Recorded) -> Option<f64> {
 fn picture(kinds: &[Kind<'_>], errors: &[Vec<f64>]) -> Result<String, ReproduceError> {
     let bars = |g: usize| errors.iter().map(|e| Some(Bar { mean: 100.0 * e[g], std: 0.0 })).collect();
     Ok(bars_with_error(&BarChart {
+        levels: Vec::new(),
         whiskers: STANDARD_DEVIATION,
         title: "Error of predicted CPU times by smoothing".into(),
         x_label: "alpha, the weight of the newest observation".into(),
@@ -148,7 +149,7 @@ fn picture(kinds: &[Kind<'_>], errors: &[Vec<f64>]) -> Result<String, ReproduceE
         series: kinds
             .iter()
             .enumerate()
-            .map(|(g, kind)| BarSeries { name: kind.name.into(), values: bars(g) })
+            .map(|(g, kind)| BarSeries { paper: Vec::new(), name: kind.name.into(), values: bars(g) })
             .collect(),
         log: false,
     })?)

@@ -9,7 +9,7 @@ use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::{GROUPS, congested, delays, prediction};
 use crate::bounds::drift;
-use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
+use crate::figure::{Bar, BarChart, BarSeries, Level, STANDARD_DEVIATION, bars_with_error};
 
 /// How far true times are spread around the model, which makes the prediction error.
 pub(super) const SPREADS: [&str; 4] = ["10 %", "25 %", "50 %", "100 %"];
@@ -121,12 +121,17 @@ fn picture(title: &str, names: &[&str], points: &[Point]) -> Result<String, Repr
     };
     let bars = |s: usize| points.iter().map(|p| Some(Bar { mean: *p.ratios.get(s)?, std: 0.0 })).collect();
     Ok(bars_with_error(&BarChart {
+        levels: vec![Level { at: 1.0, name: "the bound".into() }],
         whiskers: STANDARD_DEVIATION,
         title: title.into(),
         x_label: "Sum of the errors of the predicted CPU times over their sum".into(),
         y_label: "Largest difference of two flows / bound".into(),
         categories: points.iter().enumerate().map(category).collect(),
-        series: names.iter().enumerate().map(|(s, n)| BarSeries { name: n.to_string(), values: bars(s) }).collect(),
+        series: names
+            .iter()
+            .enumerate()
+            .map(|(s, n)| BarSeries { paper: Vec::new(), name: n.to_string(), values: bars(s) })
+            .collect(),
         log: false,
     })?)
 }

@@ -5,7 +5,7 @@ use dovetail_sched::Spec;
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
-use super::seconds::{CPU, LINK, spread};
+use super::seconds::{CPU, LINK, full, spread, used};
 use super::table2::makespan_s;
 use super::trace::{PatternRuns, Run};
 use crate::compare::Recorded;
@@ -15,6 +15,8 @@ use crate::scenario::Scenario;
 pub const MR3: &str = "mr3";
 /// Those that section 6.2 names.
 pub const NAMED: [&str; 2] = [MR3, "drfq"];
+/// Those that section 6.1.2 names.
+const ROUNDS: [&str; 2] = [MR3, "gmr3"];
 /// In the order of the text.
 pub const ALL: [&str; 3] = [MR3, "gmr3", "drfq"];
 
@@ -41,6 +43,27 @@ pub fn table2(
             let used = |run: &Recorded| run.resources.get(resource).map(|r| 100.0 * r.utilization);
             let note = format!("{:.2} % used", used(run).unwrap_or(f64::NAN));
             findings.noted(format!("{name}-{label}"), relative(&used), note);
+        }
+    }
+    Ok(())
+}
+
+/// Utilisation of the round-robin schedulers on the input of Fig. 5, in per cent of that at full fairness.
+pub fn fig5(
+    findings: &mut Findings,
+    bench: &Bench<'_>,
+    scenario: &Scenario,
+    fair: &Recorded,
+) -> Result<(), ReproduceError> {
+    let runs = bench.run_with(scenario, &ROUNDS.map(spec), 0)?;
+    for (name, run) in ROUNDS.iter().zip(&runs) {
+        for (label, resource) in [("cpu", CPU), ("link", LINK)] {
+            let mean = |run: &Recorded| spread(&used(full(run), resource)).mean;
+            findings.noted(
+                format!("{name}-{label}"),
+                100.0 * mean(run) / mean(fair),
+                format!("{:.2} % used", mean(run)),
+            );
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 use dovetail_model::{Allocation, Head, drgps};
 
 use super::super::ReproduceError;
-use super::super::expected::Findings;
+use super::super::expected::{Findings, papers_values};
 use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
 
 /// Processing times of the flows' packets on CPU and link.
@@ -30,17 +30,22 @@ fn shares<'a>(allocation: &'a Allocation, flow: usize, head: &'a Head) -> impl I
 }
 
 fn picture(heads: &[Head], allocation: &Allocation) -> Result<String, ReproduceError> {
-    let series = heads.iter().enumerate().map(|(flow, head)| BarSeries {
-        name: format!("flow {}", flow + 1),
-        values: shares(allocation, flow, head).map(|mean| Some(Bar { mean, std: 0.0 })).collect(),
+    let series = heads.iter().enumerate().map(|(flow, head)| {
+        let keys = ["cpu", "link"].map(|resource| format!("flow-{}-{resource}", flow + 1));
+        Ok(BarSeries {
+            paper: papers_values("tradeoff-fig2", &keys)?,
+            name: format!("flow {}", flow + 1),
+            values: shares(allocation, flow, head).map(|mean| Some(Bar { mean, std: 0.0 })).collect(),
+        })
     });
     Ok(bars_with_error(&BarChart {
+        levels: Vec::new(),
         whiskers: STANDARD_DEVIATION,
         title: "Fig. 2: the fair fluid".into(),
         x_label: "Resource".into(),
         y_label: "Part of the resource".into(),
         categories: vec!["CPU".into(), "link".into()],
-        series: series.collect(),
+        series: series.collect::<Result<_, ReproduceError>>()?,
         log: false,
     })?)
 }

@@ -2,7 +2,7 @@
 
 use super::super::ReproduceError;
 use super::super::expected::Findings;
-use super::seconds::{full, most};
+use super::seconds::{full, least, most};
 use super::{alpha, at};
 use crate::compare::Recorded;
 use crate::figure::{SharePanel, dominant_shares};
@@ -18,6 +18,8 @@ pub fn reproduce(runs: &[Recorded]) -> Result<Findings, ReproduceError> {
         findings.found("fair-share", most(&shares));
         findings.found("equal", most(&distances(fair)));
     }
+    let favoured: Vec<f64> = runs.iter().filter(|run| alpha(run) < 1.0).map(most_over_fair).collect();
+    findings.found("favoured", least(&favoured));
     for run in runs {
         let level = alpha(run);
         let Some(shortfall) = run.shortfall else {
@@ -32,6 +34,12 @@ pub fn reproduce(runs: &[Recorded]) -> Result<Findings, ReproduceError> {
     let panels: Vec<SharePanel> = runs.iter().map(beginning).collect();
     findings.picture("tradeoff-fig4.svg", dominant_shares("Fig. 4: dominant share per second", &panels)?);
     Ok(findings)
+}
+
+/// The largest service of a flow in a second, in parts of the fair one.
+fn most_over_fair(run: &Recorded) -> f64 {
+    let over = |i: &crate::compare::Interval| i.shares.iter().map(|s| s.service / i.fair).fold(0.0, f64::max);
+    most(&full(run).take(SECONDS).skip(1).map(over).collect::<Vec<_>>())
 }
 
 /// In each second and for each flow, the distance from the fair service in packets of the flow.

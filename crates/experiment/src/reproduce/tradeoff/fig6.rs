@@ -60,10 +60,12 @@ fn changes(fair: &Recorded, run: &Recorded) -> Vec<f64> {
 
 fn picture(runs: &[Recorded], kind: &str, title: &str) -> Result<String, ReproduceError> {
     let series = runs.iter().map(|run| BarSeries {
+        paper: Vec::new(),
         name: format!("alpha = {:.2}", alpha(run)),
         values: means_s(run, kind).map(|(_, mean, std)| Some(Bar { mean: 1e3 * mean, std: 1e3 * std })).collect(),
     });
     Ok(bars_with_error(&BarChart {
+        levels: Vec::new(),
         whiskers: STANDARD_DEVIATION,
         title: title.into(),
         x_label: "Flow".into(),

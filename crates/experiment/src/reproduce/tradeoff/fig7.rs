@@ -71,6 +71,7 @@ fn picture(patterns: &Patterns) -> Result<String, ReproduceError> {
         patterns.0.iter().flat_map(|p| p.runs.first()).next().into_iter().flatten().map(|r| r.alpha).collect();
     let series = patterns.0.iter().flat_map(|p| {
         [("CPU", CPU), ("link", LINK)].map(|(label, resource)| BarSeries {
+            paper: Vec::new(),
             name: format!("{}, {label}", p.pattern.name()),
             values: (levels.iter())
                 .map(|&level| at(p, level, resource).map(|s| Bar { mean: s.mean, std: s.std }))
@@ -78,6 +79,7 @@ fn picture(patterns: &Patterns) -> Result<String, ReproduceError> {
         })
     });
     Ok(bars_with_error(&BarChart {
+        levels: Vec::new(),
         whiskers: STANDARD_DEVIATION,
         title: "Fig. 7: utilisation, trace-driven".into(),
         x_label: "Fairness level alpha".into(),

@@ -6,7 +6,7 @@ use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::seconds::mean_latency_s;
-use super::trace::Traffic;
+use super::trace::{Pattern, Traffic};
 use crate::compare::Recorded;
 use crate::figure::{Scatter, Series, scatter_loglog};
 
@@ -23,24 +23,35 @@ pub fn traffic(bench: &Bench<'_>) -> Result<Traffic, ReproduceError> {
     Traffic::open(bench, PACKETS, FLOWS, &["until=\"20 s\""])
 }
 
-/// A CPU-bound assignment at full and at 80 % fairness.
+/// An assignment of each pattern at full and at 80 % fairness, the CPU-bound one by sizes.
 pub fn compare(bench: &Bench<'_>, traffic: &Traffic) -> Result<Findings, ReproduceError> {
-    let drawn = traffic.draw(bench, [1, 0, 0])?;
-    let [cpu_bound, ..] = &drawn.found;
+    let drawn = traffic.draw(bench, [1; 3])?;
     let mut findings = Findings::default();
-    let Some(&draw) = cpu_bound.first() else {
-        for key in ["small", "longer", "shorter"] {
-            findings.missing(key, "no assignment of flows to modules makes this traffic CPU-bound");
-        }
-        findings.picture("tradeoff-fig9.svg", picture(&[])?);
-        return Ok(findings);
-    };
     let levels: Vec<Spec> = ["1", "0.8"].map(level).into();
-    let runs = bench.run_with(&traffic.assignment(draw)?, &levels, 0)?;
-    if let [fair, relaxed] = runs.as_slice() {
-        by_size(&mut findings, fair, relaxed);
+    for (pattern, found) in Pattern::ALL.into_iter().zip(&drawn.found) {
+        let by_size = pattern == Pattern::CpuBound;
+        let small = if by_size { "small".into() } else { format!("{}-small", pattern.name()) };
+        let runs = match found.first() {
+            Some(&draw) => bench.run_with(&traffic.assignment(draw)?, &levels, 0)?,
+            None => Vec::new(),
+        };
+        if let [fair, relaxed] = runs.as_slice() {
+            of_small(&mut findings, &small, fair, relaxed);
+            if by_size {
+                of_large(&mut findings, fair, relaxed);
+            }
+        } else {
+            let none = format!("no assignment of flows to modules makes this traffic {}", pattern.name());
+            for key in
+                [small.as_str()].into_iter().chain(by_size.then_some(["longer", "shorter"]).into_iter().flatten())
+            {
+                findings.missing(key, none.clone());
+            }
+        }
+        if by_size {
+            findings.picture("tradeoff-fig9.svg", picture(&runs)?);
+        }
     }
-    findings.picture("tradeoff-fig9.svg", picture(&runs)?);
     Ok(findings)
 }
 
@@ -49,26 +60,27 @@ fn level(alpha: &str) -> Spec {
     Spec { name: "tradeoff".into(), parameters: published.into() }
 }
 
-fn by_size(findings: &mut Findings, fair: &Recorded, relaxed: &Recorded) {
-    let flows = |small: bool| -> Vec<usize> {
-        (0..fair.flows.len())
-            .filter(|&f| fair.flows[f].offered > 0 && (fair.flows[f].offered < SMALL) == small)
-            .collect()
-    };
-    let small = flows(true);
+/// The flows that sent something, and are small or not.
+fn flows(run: &Recorded, small: bool) -> Vec<usize> {
+    let sent = |&f: &usize| run.flows[f].offered > 0 && (run.flows[f].offered < SMALL) == small;
+    (0..run.flows.len()).filter(sent).collect()
+}
+
+fn of_small(findings: &mut Findings, key: &str, fair: &Recorded, relaxed: &Recorded) {
+    let small = flows(fair, true);
     let (before, after) = (mean_latency_s(fair, &small), mean_latency_s(relaxed, &small));
     let note = format!("{} flows; {:.2} ms at alpha = 1, {:.2} ms at 0.8", small.len(), 1e3 * before, 1e3 * after);
-    findings.noted("small", after / before, note);
-    let large = flows(false);
+    findings.noted(key, after / before, note);
+}
+
+fn of_large(findings: &mut Findings, fair: &Recorded, relaxed: &Recorded) {
+    let large = flows(fair, false);
     let mean = |run: &Recorded, flow: usize| run.flows[flow].latency.map(|l| l.mean);
     let ratios: Vec<f64> = large.iter().filter_map(|&f| Some(mean(relaxed, f)? / mean(fair, f)?)).collect();
     let part =
         |fits: &dyn Fn(f64) -> bool| 100.0 * ratios.iter().filter(|r| fits(**r)).count() as f64 / ratios.len() as f64;
-    findings.noted(
-        "longer",
-        part(&|r| r > 1.0 + CHANGED),
-        format!("of {} flows with {SMALL} packets or more", ratios.len()),
-    );
+    let note = format!("of {} flows with {SMALL} packets or more", ratios.len());
+    findings.noted("longer", part(&|r| r > 1.0 + CHANGED), note);
     findings.found("shorter", part(&|r| r < 1.0 - CHANGED));
 }
 

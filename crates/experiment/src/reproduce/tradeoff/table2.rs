@@ -7,7 +7,7 @@ use dovetail_units::Duration;
 
 use super::super::ReproduceError;
 use super::super::bench::Bench;
-use super::super::expected::Findings;
+use super::super::expected::{Findings, papers_values};
 use super::{alpha, at, baselines};
 use crate::compare::Recorded;
 use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
@@ -93,15 +93,18 @@ fn time_s(cost: &Cost, size: u32) -> f64 {
 fn picture(runs: &[Recorded], fluids: &[f64]) -> Result<String, ReproduceError> {
     let bars = |values: Vec<f64>| values.into_iter().map(|mean| Some(Bar { mean, std: 0.0 })).collect();
     let packets = runs.iter().map(|run| makespan_s(run).unwrap_or(f64::NAN)).collect();
+    let keys = |kind: &str| -> Vec<String> { runs.iter().map(|run| format!("{kind}-{:.2}", alpha(run))).collect() };
+    let paper = |kind| papers_values("tradeoff-table2", &keys(kind));
     Ok(bars_with_error(&BarChart {
+        levels: Vec::new(),
         whiskers: STANDARD_DEVIATION,
         title: "Table 2: makespan".into(),
         x_label: "Fairness level alpha".into(),
         y_label: "Makespan (s)".into(),
         categories: runs.iter().map(|run| format!("{:.2}", alpha(run))).collect(),
         series: vec![
-            BarSeries { name: "packets".into(), values: bars(packets) },
-            BarSeries { name: "fluid".into(), values: bars(fluids.to_vec()) },
+            BarSeries { paper: paper("makespan")?, name: "packets".into(), values: bars(packets) },
+            BarSeries { paper: paper("fluid")?, name: "fluid".into(), values: bars(fluids.to_vec()) },
         ],
         log: false,
     })?)

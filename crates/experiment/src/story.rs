@@ -1,0 +1,132 @@
+//! What a comparison comes to, in sentences: who waits where nobody is protected, what fairness leaves idle, and what
+//! using that costs.
+
+use crate::behind::listed;
+use crate::summary::{Group, Run, Summary};
+use crate::table::{percent, seconds};
+
+/// Less than this much longer is not worth a sentence.
+const WORTH: f64 = 1.03;
+/// A group that waits this much longer under a scheduler that lets it starve is worth one.
+const WAITS: f64 = 2.0;
+/// Jain's indices this near are the same.
+const AS_FAIR: f64 = 0.005;
+
+/// Up to three sentences; none where there is nothing to tell.
+pub fn story(summary: &Summary) -> Vec<String> {
+    let mut sentences: Vec<String> = waits(&summary.runs).into_iter().collect();
+    if let Some((fair, fast)) = fair_and_fast(&summary.runs) {
+        sentences.extend(work(fair, fast));
+        sentences.extend(price(fair, fast));
+    }
+    sentences
+}
+
+/// The group that waits longest where it starves, of what it waits where nobody does.
+fn waits(runs: &[Run]) -> Option<String> {
+    let starving = runs.iter().filter(|run| run.starving > 0).max_by_key(|run| run.starving)?;
+    let others: Vec<&Run> = runs.iter().filter(|run| run.starving == 0).collect();
+    let ratio = |k: &usize| -> Option<f64> {
+        let best = others.iter().filter_map(|run| mean(&run.groups[*k])).fold(f64::INFINITY, f64::min);
+        Some(mean(&starving.groups[*k])? / best).filter(|r| r.is_finite() && *r >= WAITS)
+    };
+    let starves = |k: &usize| starving.groups[*k].starving > 0;
+    let worst = (0..starving.groups.len()).filter(starves).filter_map(|k| Some((k, ratio(&k)?)));
+    let (group, _) = worst.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let under = |run: &&Run| Some(format!("{} under {}", seconds(mean(&run.groups[group])?), run.scheduler));
+    let times: Vec<String> =
+        std::iter::once(starving).chain(others.iter().copied()).filter_map(|r| under(&r)).collect();
+    Some(format!("On average a packet of {} takes {}.", starving.groups[group].group, listed(&times, "and")))
+}
+
+/// The fairest of the runs in which nobody starves, and the one that does the most, if it is not the same.
+fn fair_and_fast(runs: &[Run]) -> Option<(&Run, &Run)> {
+    let safe = || runs.iter().filter(|run| run.starving == 0 && run.packets.delivered > 0);
+    let jain = |run: &Run| run.fairness.as_ref().map(|f| f.jain);
+    let fairest = safe().filter_map(jain).fold(f64::NAN, f64::max);
+    let fair = safe().find(|run| jain(run).is_some_and(|j| j >= fairest - AS_FAIR))?;
+    let fast = safe().max_by(|a, b| speed(a).total_cmp(&speed(b)))?;
+    (speed(fast) >= WORTH * speed(fair)).then_some((fair, fast))
+}
+
+/// Packets delivered per second of makespan.
+fn speed(run: &Run) -> f64 {
+    run.makespan_s.filter(|&m| m > 0.0).map_or(0.0, |makespan| run.packets.delivered as f64 / makespan)
+}
+
+fn work(fair: &Run, fast: &Run) -> Option<String> {
+    let (long, short) = (fair.makespan_s?, fast.makespan_s?);
+    let done = if long >= WORTH * short {
+        format!("{} is done after {}, {} after {}", fast.scheduler, seconds(short), fair.scheduler, seconds(long))
+    } else {
+        let (more, less) = (fast.packets.delivered, fair.packets.delivered);
+        format!("{} delivers {more} packets, {} {less} in the same time", fast.scheduler, fair.scheduler)
+    };
+    let uses = fair.resources.0.iter().zip(&fast.resources.0).filter_map(|((name, before), (_, after))| {
+        let (before, after) = (before.utilization, after.utilization);
+        (after >= before + 0.01).then(|| (name, percent(after), percent(before)))
+    });
+    let in_words = |(k, (name, after, before)): (usize, (&String, String, String))| match k {
+        0 => format!("the {name} busy {after} of the time instead of {before}"),
+        _ => format!("the {name} {after} instead of {before}"),
+    };
+    let uses: Vec<String> = uses.enumerate().map(in_words).collect();
+    Some(if uses.is_empty() { format!("{done}.") } else { format!("{done}: it keeps {}.", uses.join(", ")) })
+}
+
+/// The group that waits longer for it by the largest factor.
+fn price(fair: &Run, fast: &Run) -> Option<String> {
+    let longer = |(before, after): (&Group, &Group)| {
+        let (before, after) = (mean(before)?, mean(after)?);
+        Some((before, after)).filter(|_| before > 0.0 && after >= WORTH * before)
+    };
+    let pairs = fair.groups.iter().zip(&fast.groups).filter_map(|pair| Some((&pair.0.group, longer(pair)?)));
+    let (group, (before, after)) = pairs.max_by(|a, b| (a.1.1 / a.1.0).total_cmp(&(b.1.1 / b.1.0)))?;
+    Some(format!(
+        "The price of that: a packet of {group} takes {} on average under {}, {} under {}.",
+        seconds(after),
+        fast.scheduler,
+        seconds(before),
+        fair.scheduler
+    ))
+}
+
+fn mean(group: &Group) -> Option<f64> {
+    group.latency_s.map(|latency| latency.mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::{Settings, compare};
+    use crate::scenario::Scenario;
+    use std::path::PathBuf;
+    use std::sync::atomic::AtomicBool;
+
+    fn told(text: &str) -> Vec<String> {
+        let scenario = Scenario::parse("story.toml", text, &[], PathBuf::new()).unwrap();
+        let cancel = AtomicBool::new(false);
+        let settings = Settings { threads: 2, cancel: &cancel, progress: &|_| (), packet_log: 0 };
+        let runs = compare(&scenario, &scenario.schedulers(), &settings).unwrap();
+        story(&Summary::new(&scenario, &runs))
+    }
+
+    #[test]
+    fn the_story_has_the_numbers_of_the_run() {
+        let demo = include_str!("../../../scenarios/demo.toml").replace("2 s", "0.2 s");
+        let [waits, work, price] = &told(&demo)[..] else { panic!() };
+        assert!(waits.starts_with("On average a packet of call takes ") && waits.contains(" under fifo, "), "{waits}");
+        assert!(
+            work.starts_with("tradeoff:alpha=0.85 is done after ") && work.contains("it keeps the cpu busy"),
+            "{work}"
+        );
+        assert!(price.starts_with("The price of that: a packet of monitoring takes "), "{price}");
+    }
+
+    #[test]
+    fn where_nothing_differs_nothing_is_told() {
+        let one = include_str!("../../../scenarios/demo.toml").replace("2 s", "0.2 s");
+        let one: String = one.lines().filter(|l| !l.starts_with("schedulers")).collect::<Vec<_>>().join("\n");
+        assert_eq!(told(&format!("schedulers = [\"drfq\"]\n{one}")), [""; 0]);
+    }
+}
