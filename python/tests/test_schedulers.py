@@ -52,7 +52,7 @@ class Operations(unittest.TestCase):
         self.assertIn("alpha", raised.exception.hint)
 
     def test_bypass(self):
-        scheduler = dovetail.Scheduler("drr+drr") if False else dovetail.Scheduler("drfq")
+        scheduler = dovetail.Scheduler("drfq")
         flow = scheduler.add_flow()
         scheduler.enqueue(0, flow, 100, (0, 2000), "free")
         self.assertEqual(scheduler.bypass(0, lambda payload: False), dovetail.AwaitProgress())

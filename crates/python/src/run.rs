@@ -146,6 +146,7 @@ impl Runs {
 /// Compare schedulers on one input.
 #[pyfunction]
 #[pyo3(signature = (scenario, overrides, schedulers, profile, threads, packets, progress))]
+#[allow(clippy::too_many_arguments, reason = "the package's own sources give each a name")]
 pub fn run(
     py: Python<'_>,
     scenario: &Bound<'_, PyAny>,
