@@ -51,6 +51,13 @@ pub struct Candidates {
 }
 
 impl Candidates {
+    /// The points with alphas from 1 down.
+    pub fn in_order(&self, points: &[Point]) -> Vec<Point> {
+        let others = (0..points.len()).filter(|&index| index == self.today || !self.alphas.contains(&index));
+        let alphas = self.alphas.iter().copied().filter(|&index| index != self.today);
+        others.chain(alphas).map(|index| points[index].clone()).collect()
+    }
+
     /// Throughput of strict fairness, and the largest of any alpha.
     pub fn range(&self, points: &[Point]) -> [f64; 2] {
         let of = |&index: &usize| points[index].throughput_bps;

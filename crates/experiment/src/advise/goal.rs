@@ -257,7 +257,8 @@ mod tests {
     fn a_goal_is_a_resource_and_a_percentage() {
         assert_eq!("cpu 95 %".parse(), Ok(Goal::Use { resource: "cpu".into(), part: 0.95 }));
         assert_eq!(" my cpu  9.5% ".parse(), Ok(Goal::Use { resource: "my cpu".into(), part: 0.095 }));
-        for wrong in ["", "95 %", "cpu", "cpu 95", "cpu %", "cpu x %", "cpu 0 %", "cpu -3 %", "cpu 101 %", "cpu NaN %"] {
+        for wrong in ["", "95 %", "cpu", "cpu 95", "cpu %", "cpu x %", "cpu 0 %", "cpu -3 %", "cpu 101 %", "cpu NaN %"]
+        {
             assert!(wrong.parse::<Goal>().is_err(), "{wrong}");
         }
     }

@@ -205,7 +205,7 @@ pub fn advise(
         gain_over_fair,
         seeds,
         configuration: format!("scheduler = \"{}\"", points[chosen].scheduler),
-        points,
+        points: candidates.in_order(&points),
         otherwise: otherwise.into_iter().collect::<Result<_, _>>()?,
     })
 }
