@@ -17,12 +17,15 @@ pub struct InputError {
     span: Option<Range<usize>>,
     message: String,
     help: Option<String>,
+    /// What is wrong, if it is told otherwise than by its place.
+    about: Option<String>,
 }
 
 impl InputError {
     /// About the file as a whole.
     pub fn new(file: &str, message: impl Into<String>) -> Self {
-        Self { file: file.to_string(), text: String::new(), span: None, message: message.into(), help: None }
+        let (file, message) = (file.to_string(), message.into());
+        Self { file, text: String::new(), span: None, message, help: None, about: None }
     }
 
     /// About these bytes of `text`.
@@ -34,6 +37,12 @@ impl InputError {
     /// With a hint on its own line.
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// With the text that is wrong, where its place alone does not tell.
+    pub fn about(mut self, wrong: &str) -> Self {
+        self.about = Some(wrong.to_string());
         self
     }
 
@@ -68,15 +77,34 @@ impl InputError {
 }
 
 impl InputError {
-    /// In one line, for logs: file, line and column, message, hint.
-    pub fn line(&self) -> String {
+    /// Where: the file, and line and column if they are known, as `demo.toml:3:8`; `None` if the message says it.
+    pub fn place(&self) -> Option<String> {
         let place = self.span.as_ref().map(|span| {
             let before = &self.text[..self.text.floor_char_boundary(span.start)];
             let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
             format!(":{}:{column}", before.matches('\n').count() + 1)
         });
-        let file =
-            if self.file.is_empty() { String::new() } else { format!("{}{}: ", self.file, place.unwrap_or_default()) };
+        (!self.file.is_empty()).then(|| format!("{}{}", self.file, place.unwrap_or_default()))
+    }
+
+    /// The text that is wrong, if it is known.
+    pub fn wrong(&self) -> Option<&str> {
+        self.about.as_deref().or_else(|| self.text.get(self.span.clone()?).filter(|text| !text.is_empty()))
+    }
+
+    /// What is wrong with it.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What helps, if that is known.
+    pub fn help(&self) -> Option<&str> {
+        self.help.as_deref()
+    }
+
+    /// In one line, for logs: file, line and column, message, hint.
+    pub fn line(&self) -> String {
+        let file = self.place().map_or(String::new(), |place| format!("{place}: "));
         let help = self.help.as_ref().map_or(String::new(), |help| format!("; {help}"));
         format!("{file}{}{help}", self.message).replace('\n', " ")
     }
