@@ -12,37 +12,37 @@ use crate::place::within;
 pub struct InputError {
     /// What the text is called: the file as it was given; empty if the message itself says what it is about.
     file: String,
-    text: String,
+    text: Box<str>,
     /// Bytes of `text` that are wrong; `None`: the file as a whole.
     span: Option<Range<usize>>,
     message: String,
-    help: Option<String>,
+    help: Option<Box<str>>,
     /// What is wrong, if it is told otherwise than by its place.
-    about: Option<String>,
+    about: Option<Box<str>>,
 }
 
 impl InputError {
     /// About the file as a whole.
     pub fn new(file: &str, message: impl Into<String>) -> Self {
         let (file, message) = (file.to_string(), message.into());
-        Self { file, text: String::new(), span: None, message, help: None, about: None }
+        Self { file, text: "".into(), span: None, message, help: None, about: None }
     }
 
     /// About these bytes of `text`.
     pub fn at(file: &str, text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
         let span = Some(span.start.min(text.len())..span.end.min(text.len()));
-        Self { span, text: text.to_string(), ..Self::new(file, message) }
+        Self { span, text: text.into(), ..Self::new(file, message) }
     }
 
     /// With a hint on its own line.
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.help = Some(help.into().into_boxed_str());
         self
     }
 
     /// With the text that is wrong, where its place alone does not tell.
     pub fn about(mut self, wrong: &str) -> Self {
-        self.about = Some(wrong.to_string());
+        self.about = Some(wrong.into());
         self
     }
 
@@ -71,7 +71,7 @@ impl InputError {
             Some(span) => Self::at(file, text, within(text, &span, error.message().trim()).unwrap_or(span), message),
             None => Self::new(file, message),
         };
-        own.help = help;
+        own.help = help.map(String::into_boxed_str);
         own
     }
 }
@@ -117,13 +117,13 @@ impl fmt::Display for InputError {
             write!(f, "{}{separator}{}", self.file, self.message)?;
             return self.help.iter().try_for_each(|help| write!(f, "\nhelp: {help}"));
         };
-        let snippet = Snippet::source(&self.text)
+        let snippet = Snippet::source(&*self.text)
             .path(&self.file)
             .line_start(1)
             .annotation(AnnotationKind::Primary.span(span.clone()));
         let mut group = Level::ERROR.no_name().primary_title(&self.message).element(snippet);
         if let Some(help) = &self.help {
-            group = group.element(Level::HELP.message(help));
+            group = group.element(Level::HELP.message(&**help));
         }
         let rendered = Renderer::plain().render(&[group]);
         f.write_str(rendered.trim_start_matches(": "))
