@@ -28,6 +28,7 @@ test: rust
 # The outputs and pictures that README and book show, written anew. The tests compare them.
 documents: rust
 	DOVETAIL_WRITE=1 $(CARGO) test --locked -p dovetail-cli --test documents commands_of_the_documents
+	DOVETAIL_WRITE=1 $(CARGO) test --locked -p dovetail-python --test package
 
 # The book, with index and search, in book/index.html.
 book:

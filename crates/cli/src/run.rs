@@ -179,7 +179,7 @@ pub fn threads(wanted: Option<u32>) -> usize {
 /// What a failed comparison means for the shell.
 pub fn failure(error: RunError) -> Failure {
     match error {
-        RunError::Spec(message) => Failure::Input(message),
+        RunError::Spec(error) => Failure::input(error),
         RunError::Cancelled => Failure::Interrupted,
         RunError::Sim { .. } => Failure::run(error),
     }

@@ -1,15 +1,11 @@
 //! `dovetail schedulers`.
 
-use dovetail_experiment::scenario::nearest;
+use dovetail_experiment::family::{document, find, listed};
 use dovetail_experiment::table::{fits, table, wrapped};
 use dovetail_experiment::timetable::broken;
-use dovetail_sched::Spec;
-use dovetail_sched::aqm::scheme::{MANAGERS, Scheme, about, manages};
-use dovetail_sched::catalog;
-use dovetail_sched::catalog::{Entry, Parameter, Weights};
-use dovetail_sched::composition::{parameters, parts};
+use dovetail_sched::aqm::scheme::about;
+use dovetail_sched::catalog::{Entry, Weights};
 use dovetail_sched::gain::{Gain, ORDINARY, Strategy};
-use serde::Serialize;
 
 use crate::args::Schedulers;
 use crate::composition;
@@ -21,53 +17,19 @@ const LOG: &str = "log\u{a0}";
 
 /// The whole family, or all about one.
 pub fn schedulers(args: Schedulers) -> Result<(), Failure> {
+    if args.json {
+        let document = document(args.name.as_deref()).map_err(Failure::input)?;
+        return terminal::print(&serde_json::to_string_pretty(&document).map_err(Failure::run)?);
+    }
     if let Some((name, (parts, parameters))) = args.name.as_deref().and_then(|name| Some((name, about(name)?))) {
-        if args.json {
-            return print_json(&Document::of_scheme(name, &parts, &parameters));
-        }
         return terminal::print(&composition::in_networks(name, parts, &parameters, terminal::width()));
     }
-    let parts = args.name.as_deref().map(find).transpose()?;
-    if args.json {
-        let document = match (&args.name, parts) {
-            (Some(name), Some(parts)) if parts.len() > 1 => Document::of_composition(name, &parts),
-            (_, parts) => Document::of(parts.unwrap_or_else(|| listed().collect())),
-        };
-        return print_json(&document);
-    }
+    let parts = args.name.as_deref().map(find).transpose().map_err(Failure::input)?;
     terminal::print(&match (args.name, parts.as_deref()) {
         (_, Some(&[entry])) => all_about(entry, terminal::width()),
         (Some(name), Some(parts)) => composition::all_about(&name, parts, terminal::width()),
         _ => family(terminal::width()),
     })
-}
-
-fn print_json(document: &Document) -> Result<(), Failure> {
-    terminal::print(&serde_json::to_string_pretty(document).map_err(Failure::run)?)
-}
-
-/// The discipline of this name, or those of a composition.
-fn find(name: &str) -> Result<Vec<&'static Entry>, Failure> {
-    if let Some((name, _)) = name.split_once(':') {
-        return Err(Failure::Input(format!("a name without parameters is wanted here, such as {name:?}")));
-    }
-    let found = match manages(name) {
-        // Neither pipelines nor networks take it.
-        Ok(true) => Scheme::new(&Spec { name: name.to_string(), parameters: Vec::new() }).and_then(|_| parts(name)),
-        Ok(false) => parts(name),
-        Err(unknown) => Err(unknown),
-    };
-    found.map_err(|error| {
-        Failure::Input(match nearest(error.wrong(), error.known().iter().copied()) {
-            Some(near) => format!("{error}; did you mean {near:?}?"),
-            None => error.to_string(),
-        })
-    })
-}
-
-/// What pipelines take, and after it what only networks do.
-fn listed() -> impl Iterator<Item = &'static Entry> {
-    catalog().iter().chain(&MANAGERS)
 }
 
 fn family(width: u16) -> String {
@@ -168,123 +130,6 @@ fn all_about(entry: &Entry, width: u16) -> String {
     text.push_str("\nparameters\n");
     entry.parameters.iter().for_each(|p| text.push_str(&composition::parameter(p, width)));
     text
-}
-
-/// The document of `dovetail schedulers --json`.
-#[derive(Serialize)]
-struct Document {
-    schema: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    composition: Option<Composition>,
-    schedulers: Vec<About>,
-}
-
-/// What several schedulers are together.
-#[derive(Serialize)]
-struct Composition {
-    name: String,
-    parameters: Vec<Takes>,
-}
-
-#[derive(Serialize)]
-struct About {
-    name: &'static str,
-    summary: &'static str,
-    shares: &'static str,
-    guarantee: &'static str,
-    fairness: &'static str,
-    complexity: &'static str,
-    longest_call: &'static str,
-    gains: Vec<Gains>,
-    resources: &'static str,
-    weights: &'static str,
-    work_conserving: &'static str,
-    costs: &'static str,
-    costs_ahead: &'static str,
-    paper: &'static str,
-    parameters: Vec<Takes>,
-}
-
-/// What a flow gains by a strategy.
-#[derive(Serialize)]
-struct Gains {
-    strategy: &'static str,
-    /// `None` if there is no limit.
-    most: Option<f64>,
-    reason: &'static str,
-}
-
-#[derive(Serialize)]
-struct Takes {
-    name: &'static str,
-    value: &'static str,
-    default: &'static str,
-    meaning: &'static str,
-    settable: bool,
-}
-
-impl Document {
-    fn of(entries: Vec<&Entry>) -> Self {
-        Self { schema: 1, composition: None, schedulers: entries.into_iter().map(About::of).collect() }
-    }
-
-    /// The parts stand in the order of the pipeline.
-    fn of_composition(name: &str, parts: &[&Entry]) -> Self {
-        let parameters = parameters(name).into_iter().flatten().map(Takes::of).collect();
-        let composition = Some(Composition { name: name.to_string(), parameters });
-        Self { composition, ..Self::of(parts.to_vec()) }
-    }
-
-    /// What stands in front of CPUs, and what in front of links. A name that stands for both is listed once.
-    fn of_scheme(name: &str, parts: &[&Entry; 2], parameters: &[&Parameter]) -> Self {
-        if parts[0].name == name {
-            return Self::of(vec![parts[0]]);
-        }
-        let parameters = parameters.iter().copied().map(Takes::of).collect();
-        let composition = Some(Composition { name: name.to_string(), parameters });
-        Self { composition, ..Self::of(parts.to_vec()) }
-    }
-}
-
-impl Takes {
-    fn of(p: &Parameter) -> Self {
-        Self { name: p.name, value: p.value, default: p.default, meaning: p.meaning, settable: p.settable }
-    }
-}
-
-impl Gains {
-    /// By every strategy; nothing where nothing is shared out.
-    fn of(entry: &Entry) -> Vec<Self> {
-        let strategies = Strategy::ALL.into_iter().filter(|_| entry.weights != Weights::None);
-        let one = |Gain { strategy, most, reason }| Self {
-            strategy: strategy.name(),
-            most: Some(most).filter(|most| most.is_finite()),
-            reason,
-        };
-        strategies.map(|strategy| one(entry.gain(strategy))).collect()
-    }
-}
-
-impl About {
-    fn of(entry: &Entry) -> Self {
-        Self {
-            name: entry.name,
-            summary: entry.summary,
-            shares: entry.shares,
-            guarantee: entry.guarantee,
-            fairness: entry.brief.fairness,
-            complexity: entry.complexity,
-            longest_call: entry.worst_call,
-            gains: Gains::of(entry),
-            resources: entry.shared_resources(),
-            weights: entry.weights.name(),
-            work_conserving: entry.work_conserving,
-            costs: entry.costs,
-            costs_ahead: entry.brief.costs_ahead,
-            paper: entry.paper,
-            parameters: entry.parameters.iter().map(Takes::of).collect(),
-        }
-    }
 }
 
 #[cfg(test)]

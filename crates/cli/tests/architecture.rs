@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// What each product crate may depend on, of our own.
-const MAY_USE: [(&str, &[&str]); 12] = [
+const MAY_USE: [(&str, &[&str]); 13] = [
     ("units", &[]),
     ("sched", &["units"]),
     ("model", &["units"]),
@@ -18,6 +18,7 @@ const MAY_USE: [(&str, &[&str]); 12] = [
     ("config", &["units", "wire"]),
     ("dataplane", &["units", "sched", "wire", "trace", "config"]),
     ("lab", &["units", "model", "config"]),
+    ("python", &["units", "sched", "model", "wire", "trace", "sim", "experiment", "config"]),
     ("cli", &["units", "sched", "model", "wire", "trace", "tcp", "sim", "experiment", "config", "dataplane", "lab"]),
 ];
 

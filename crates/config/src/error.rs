@@ -12,28 +12,37 @@ use crate::place::within;
 pub struct InputError {
     /// What the text is called: the file as it was given; empty if the message itself says what it is about.
     file: String,
-    text: String,
+    text: Box<str>,
     /// Bytes of `text` that are wrong; `None`: the file as a whole.
     span: Option<Range<usize>>,
     message: String,
-    help: Option<String>,
+    help: Option<Box<str>>,
+    /// What is wrong, if it is told otherwise than by its place.
+    about: Option<Box<str>>,
 }
 
 impl InputError {
     /// About the file as a whole.
     pub fn new(file: &str, message: impl Into<String>) -> Self {
-        Self { file: file.to_string(), text: String::new(), span: None, message: message.into(), help: None }
+        let (file, message) = (file.to_string(), message.into());
+        Self { file, text: "".into(), span: None, message, help: None, about: None }
     }
 
     /// About these bytes of `text`.
     pub fn at(file: &str, text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
         let span = Some(span.start.min(text.len())..span.end.min(text.len()));
-        Self { span, text: text.to_string(), ..Self::new(file, message) }
+        Self { span, text: text.into(), ..Self::new(file, message) }
     }
 
     /// With a hint on its own line.
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.help = Some(help.into().into_boxed_str());
+        self
+    }
+
+    /// With the text that is wrong, where its place alone does not tell.
+    pub fn about(mut self, wrong: &str) -> Self {
+        self.about = Some(wrong.into());
         self
     }
 
@@ -62,21 +71,40 @@ impl InputError {
             Some(span) => Self::at(file, text, within(text, &span, error.message().trim()).unwrap_or(span), message),
             None => Self::new(file, message),
         };
-        own.help = help;
+        own.help = help.map(String::into_boxed_str);
         own
     }
 }
 
 impl InputError {
-    /// In one line, for logs: file, line and column, message, hint.
-    pub fn line(&self) -> String {
+    /// Where: the file, and line and column if they are known, as `demo.toml:3:8`; `None` if the message says it.
+    pub fn place(&self) -> Option<String> {
         let place = self.span.as_ref().map(|span| {
             let before = &self.text[..self.text.floor_char_boundary(span.start)];
             let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
             format!(":{}:{column}", before.matches('\n').count() + 1)
         });
-        let file =
-            if self.file.is_empty() { String::new() } else { format!("{}{}: ", self.file, place.unwrap_or_default()) };
+        (!self.file.is_empty()).then(|| format!("{}{}", self.file, place.unwrap_or_default()))
+    }
+
+    /// The text that is wrong, if it is known.
+    pub fn wrong(&self) -> Option<&str> {
+        self.about.as_deref().or_else(|| self.text.get(self.span.clone()?).filter(|text| !text.is_empty()))
+    }
+
+    /// What is wrong with it.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What helps, if that is known.
+    pub fn help(&self) -> Option<&str> {
+        self.help.as_deref()
+    }
+
+    /// In one line, for logs: file, line and column, message, hint.
+    pub fn line(&self) -> String {
+        let file = self.place().map_or(String::new(), |place| format!("{place}: "));
         let help = self.help.as_ref().map_or(String::new(), |help| format!("; {help}"));
         format!("{file}{}{help}", self.message).replace('\n', " ")
     }
@@ -89,13 +117,13 @@ impl fmt::Display for InputError {
             write!(f, "{}{separator}{}", self.file, self.message)?;
             return self.help.iter().try_for_each(|help| write!(f, "\nhelp: {help}"));
         };
-        let snippet = Snippet::source(&self.text)
+        let snippet = Snippet::source(&*self.text)
             .path(&self.file)
             .line_start(1)
             .annotation(AnnotationKind::Primary.span(span.clone()));
         let mut group = Level::ERROR.no_name().primary_title(&self.message).element(snippet);
         if let Some(help) = &self.help {
-            group = group.element(Level::HELP.message(help));
+            group = group.element(Level::HELP.message(&**help));
         }
         let rendered = Renderer::plain().render(&[group]);
         f.write_str(rendered.trim_start_matches(": "))

@@ -80,6 +80,37 @@ pub enum Value<'a> {
     None,
 }
 
+/// Takes one row.
+pub type Push<'a> = &'a mut dyn FnMut(&[Value<'_>]) -> Result<(), OutputError>;
+
+/// Where tables go: into files, or to whoever wants them in memory.
+pub trait Tables {
+    /// Take the table `name` with these columns; `fill` hands over its rows, and need not be called.
+    ///
+    /// # Errors
+    /// A file cannot be written, or what `fill` returns.
+    fn table(
+        &mut self,
+        name: &str,
+        columns: &[Column],
+        fill: &mut dyn FnMut(Push<'_>) -> Result<(), OutputError>,
+    ) -> Result<(), OutputError>;
+}
+
+impl Tables for Output {
+    /// As the Parquet file of this name.
+    fn table(
+        &mut self,
+        name: &str,
+        columns: &[Column],
+        fill: &mut dyn FnMut(Push<'_>) -> Result<(), OutputError>,
+    ) -> Result<(), OutputError> {
+        let mut table = Table::create(self, &format!("{name}.parquet"), columns)?;
+        fill(&mut |row| table.push(row))?;
+        table.finish()
+    }
+}
+
 /// A table on its way into a file.
 pub struct Table {
     columns: Vec<Column>,

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use dovetail_sched::catalog::Parameter;
 use dovetail_sched::composition::{self, parameters};
-use dovetail_sched::{DropReason, Shape, Spec, SpecError, build_all, catalog};
+use dovetail_sched::{DropReason, Scheduler, Shape, Spec, SpecError, build_all, catalog};
 use dovetail_sim::record::{Latencies, PacketLog, PacketOutcome, Shortfall};
 use dovetail_sim::{
     Change, End, Estimate, Metrics, MetricsOptions, Options, Outcome, Pipeline, RunResult, SimError, Workload,
-    simulate_all,
+    simulate, simulate_all,
 };
 use dovetail_units::{Duration, Time};
 
@@ -47,7 +47,7 @@ pub struct Settings<'a> {
 #[derive(Clone, Debug)]
 pub enum RunError {
     /// A scheduler's description, or a parameter change, is wrong.
-    Spec(String),
+    Spec(Box<ScenarioError>),
     /// The run failed.
     Sim {
         /// Under which scheduler.
@@ -62,7 +62,7 @@ pub enum RunError {
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Spec(message) => f.write_str(message),
+            Self::Spec(error) => error.fmt(f),
             Self::Sim { scheduler, error } => write!(f, "{scheduler}: {error}"),
             Self::Cancelled => f.write_str("cancelled"),
         }
@@ -73,7 +73,13 @@ impl std::error::Error for RunError {}
 
 impl From<SpecError> for RunError {
     fn from(error: SpecError) -> Self {
-        Self::Spec(with_hint(&error))
+        ScenarioError::new("", with_hint(&error)).about(error.wrong()).into()
+    }
+}
+
+impl From<ScenarioError> for RunError {
+    fn from(error: ScenarioError) -> Self {
+        Self::Spec(Box::new(error))
     }
 }
 
@@ -280,6 +286,30 @@ pub fn compare(scenario: &Scenario, schedulers: &[Spec], settings: &Settings<'_>
     with_resources!(scenario.resources(), M => compare_over::<M>(scenario, schedulers, settings))
 }
 
+/// A scheduler that is not in the catalogue.
+pub trait Own {
+    /// What results call it.
+    fn name(&self) -> &str;
+    /// A new one for this number of resources, without flows.
+    fn build<const M: usize>(&self) -> Box<dyn Scheduler<M, u32>>;
+}
+
+/// Put the scenario's input through a scheduler of the caller's own, on the calling thread. It takes none of the
+/// scenario's parameter changes.
+///
+/// # Errors
+/// The run fails, or is cancelled.
+pub fn run_own(scenario: &Scenario, own: &impl Own, settings: &Settings<'_>) -> Result<Recorded, RunError> {
+    with_resources!(scenario.resources(), M => {
+        let (workload, pipeline) = (scenario.workload::<M>(), scenario.pipeline::<M>());
+        let spec = Spec { name: own.name().to_string(), parameters: Vec::new() };
+        let mut scheduler = own.build::<M>();
+        record(scenario, &workload, &pipeline, &spec, settings, &AtomicU64::new(0), |recorder, options| {
+            simulate(&workload, &pipeline, scheduler.as_mut(), recorder, options)
+        })
+    })
+}
+
 /// Check that these schedulers exist, are named once, fit the scenario and take its parameter changes. Changes that
 /// none of them takes, but a scheduler that the scenario names, are left out; they are checked as if it ran, and
 /// returned in words.
@@ -290,7 +320,7 @@ pub fn check(scenario: &Scenario, schedulers: &[Spec]) -> Result<Vec<String>, Ru
 fn check_over<const M: usize>(scenario: &Scenario, schedulers: &[Spec]) -> Result<Vec<String>, RunError> {
     if schedulers.is_empty() {
         let message = "no scheduler to run: name one with --scheduler, or schedulers = [...] in the scenario";
-        return Err(RunError::Spec(message.into()));
+        return Err(ScenarioError::new("", message).into());
     }
     let named = scenario.schedulers();
     for (index, spec) in schedulers.iter().enumerate() {
@@ -302,7 +332,7 @@ fn check_over<const M: usize>(scenario: &Scenario, schedulers: &[Spec]) -> Resul
                 true => scenario.scheduler_error(spec, &message),
                 false => ScenarioError::new(&format!("scheduler {spec}"), message),
             };
-            return Err(RunError::Spec(error.to_string()));
+            return Err(error.about(&spec.to_string()).into());
         }
     }
     let mut left_out = Vec::new();
@@ -318,7 +348,7 @@ fn check_over<const M: usize>(scenario: &Scenario, schedulers: &[Spec]) -> Resul
             }
             (false, None) => {
                 let message = nobody_takes(parameter, schedulers);
-                return Err(RunError::Spec(scenario.change_error(index, &message).to_string()));
+                return Err(scenario.change_error(index, &message).into());
             }
         }
     }
@@ -327,12 +357,12 @@ fn check_over<const M: usize>(scenario: &Scenario, schedulers: &[Spec]) -> Resul
 
 /// That the scheduler exists, fits the scenario and takes the changes of its parameters.
 fn check_one<const M: usize>(scenario: &Scenario, spec: &Spec) -> Result<(), RunError> {
-    let place = |e: SpecError| RunError::Spec(scenario.scheduler_error(spec, &with_hint(&e)).to_string());
-    let change = |index: usize, e: SpecError| scenario.change_error(index, &with_hint(&e)).to_string();
+    let place = |e: SpecError| scenario.scheduler_error(spec, &with_hint(&e)).about(e.wrong());
+    let change = |index: usize, e: SpecError| scenario.change_error(index, &with_hint(&e)).about(e.wrong());
     let mut schedulers = build_all::<M, u32>(spec, shape::<M>(scenario)).map_err(place)?;
     for (index, (_, parameter, value)) in scenario.changes().iter().enumerate() {
         if has_parameter(spec, parameter) {
-            schedulers.set(Time::ZERO, parameter, value).map_err(|e| RunError::Spec(change(index, e)))?;
+            schedulers.set(Time::ZERO, parameter, value).map_err(|e| change(index, e))?;
         }
     }
     Ok(())
@@ -393,8 +423,26 @@ fn run_one<const M: usize>(
     settings: &Settings<'_>,
     done: &AtomicU64,
 ) -> Result<Recorded, RunError> {
-    let failed = |error| RunError::Sim { scheduler: spec.to_string(), error };
     let mut schedulers = build_all::<M, u32>(spec, shape::<M>(scenario))?;
+    record(scenario, workload, pipeline, spec, settings, done, |recorder, options| {
+        simulate_all(workload, pipeline, &mut schedulers, recorder, options)
+    })
+}
+
+/// What hears of a run.
+type Recorders<const M: usize> = (Metrics<M>, ((PacketLog<M>, Entrances), Watch<M>));
+
+/// Record what `run` does, of the scheduler that `spec` names.
+fn record<const M: usize>(
+    scenario: &Scenario,
+    workload: &Workload<M>,
+    pipeline: &Pipeline<M>,
+    spec: &Spec,
+    settings: &Settings<'_>,
+    done: &AtomicU64,
+    run: impl FnOnce(&mut Recorders<M>, Options<'_>) -> Result<Outcome, SimError>,
+) -> Result<Recorded, RunError> {
+    let failed = |error| RunError::Sim { scheduler: spec.to_string(), error };
     let mut seen = 0;
     let mut report = |tally: &dovetail_sim::Tally| {
         let total = done.fetch_add(tally.offered - seen, Ordering::Relaxed) + tally.offered - seen;
@@ -414,7 +462,7 @@ fn run_one<const M: usize>(
     let kept = (PacketLog::new(settings.packet_log), Entrances::new(settings.packet_log));
     let watch = Watch::new(workload, pipeline, &promises(spec, &changes));
     let mut recorder = (Metrics::new(workload, pipeline, metrics), (kept, watch));
-    let outcome = simulate_all(workload, pipeline, &mut schedulers, &mut recorder, options).map_err(failed)?;
+    let outcome = run(&mut recorder, options).map_err(failed)?;
     if outcome.end == End::Cancelled {
         return Err(RunError::Cancelled);
     }

@@ -6,6 +6,7 @@ pub mod bounds;
 pub mod columns;
 pub mod compare;
 mod entrances;
+pub mod family;
 pub mod figure;
 pub mod network;
 pub mod output;

@@ -1,11 +1,11 @@
-//! A comparison as Parquet tables: `docs/reference/output.md` describes them.
+//! A comparison as tables: `docs/reference/output.md` describes them.
 
-use crate::columns::{Column, Kind, Table, Value};
+use crate::columns::{Column, Kind, Tables, Value};
 use crate::compare::Recorded;
-use crate::output::{Output, OutputError};
+use crate::output::OutputError;
 
-/// Write `flows`, `utilization`, `shares` and, if packets were kept, `packets`.
-pub fn write(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
+/// Hand over `flows`, `utilization`, `shares` and, if packets were kept, `packets`.
+pub fn write(out: &mut dyn Tables, runs: &[Recorded]) -> Result<(), OutputError> {
     flows(out, runs)?;
     utilization(out, runs)?;
     shares(out, runs)?;
@@ -13,7 +13,7 @@ pub fn write(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
 }
 
 /// One row per scheduler and flow.
-fn flows(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
+fn flows(out: &mut dyn Tables, runs: &[Recorded]) -> Result<(), OutputError> {
     let columns = [
         Column::new("scheduler", Kind::Text),
         Column::new("flow", Kind::Text),
@@ -38,44 +38,45 @@ fn flows(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
         Column::new("behind_packets", Kind::U64),
         Column::new("behind_due_rounds", Kind::F64),
     ];
-    let mut table = Table::create(out, "flows.parquet", &columns)?;
-    for run in runs {
-        let scheduler = run.scheduler.to_string();
-        for flow in &run.flows {
-            let latency = |f: fn(&crate::compare::LatencySummary) -> f64| {
-                flow.latency.as_ref().map_or(Value::None, |l| Value::F64(f(l)))
-            };
-            table.push(&[
-                Value::Text(&scheduler),
-                Value::Text(&flow.name),
-                Value::Text(&flow.group),
-                Value::F64(flow.weight),
-                Value::U64(flow.offered),
-                Value::U64(flow.delivered),
-                Value::U64(flow.refused.iter().sum()),
-                Value::U64(flow.dropped),
-                Value::U64(flow.unfinished),
-                Value::U64(flow.bytes_offered),
-                Value::U64(flow.bytes),
-                Value::F64(flow.dominant_service),
-                Value::F64(flow.backlogged),
-                latency(|l| l.mean),
-                latency(|l| l.p50),
-                latency(|l| l.p90),
-                latency(|l| l.p99),
-                latency(|l| l.max),
-                latency(|l| l.std),
-                Value::F64(flow.behind.fair.time_s),
-                Value::U64(flow.behind.fair.packets),
-                Value::F64(flow.behind.due.rounds),
-            ])?;
+    out.table("flows", &columns, &mut |push| {
+        for run in runs {
+            let scheduler = run.scheduler.to_string();
+            for flow in &run.flows {
+                let latency = |f: fn(&crate::compare::LatencySummary) -> f64| {
+                    flow.latency.as_ref().map_or(Value::None, |l| Value::F64(f(l)))
+                };
+                push(&[
+                    Value::Text(&scheduler),
+                    Value::Text(&flow.name),
+                    Value::Text(&flow.group),
+                    Value::F64(flow.weight),
+                    Value::U64(flow.offered),
+                    Value::U64(flow.delivered),
+                    Value::U64(flow.refused.iter().sum()),
+                    Value::U64(flow.dropped),
+                    Value::U64(flow.unfinished),
+                    Value::U64(flow.bytes_offered),
+                    Value::U64(flow.bytes),
+                    Value::F64(flow.dominant_service),
+                    Value::F64(flow.backlogged),
+                    latency(|l| l.mean),
+                    latency(|l| l.p50),
+                    latency(|l| l.p90),
+                    latency(|l| l.p99),
+                    latency(|l| l.max),
+                    latency(|l| l.std),
+                    Value::F64(flow.behind.fair.time_s),
+                    Value::U64(flow.behind.fair.packets),
+                    Value::F64(flow.behind.due.rounds),
+                ])?;
+            }
         }
-    }
-    table.finish()
+        Ok(())
+    })
 }
 
 /// One row per scheduler, interval and resource.
-fn utilization(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
+fn utilization(out: &mut dyn Tables, runs: &[Recorded]) -> Result<(), OutputError> {
     let columns = [
         Column::new("scheduler", Kind::Text),
         Column::new("start_s", Kind::F64),
@@ -85,29 +86,30 @@ fn utilization(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
         Column::new("utilization", Kind::F64),
         Column::optional("gini_s", Kind::F64),
     ];
-    let mut table = Table::create(out, "utilization.parquet", &columns)?;
-    for run in runs {
-        let scheduler = run.scheduler.to_string();
-        for interval in &run.intervals {
-            for (r, (resource, &utilization)) in run.resources.iter().zip(&interval.utilization).enumerate() {
-                let gini = interval.gini.as_ref().and_then(|gini| gini.get(r));
-                table.push(&[
-                    Value::Text(&scheduler),
-                    Value::F64(interval.start),
-                    Value::F64(interval.length),
-                    Value::F64(interval.nonempty),
-                    Value::Text(&resource.name),
-                    Value::F64(utilization),
-                    gini.map_or(Value::None, |&gini| Value::F64(gini)),
-                ])?;
+    out.table("utilization", &columns, &mut |push| {
+        for run in runs {
+            let scheduler = run.scheduler.to_string();
+            for interval in &run.intervals {
+                for (r, (resource, &utilization)) in run.resources.iter().zip(&interval.utilization).enumerate() {
+                    let gini = interval.gini.as_ref().and_then(|gini| gini.get(r));
+                    push(&[
+                        Value::Text(&scheduler),
+                        Value::F64(interval.start),
+                        Value::F64(interval.length),
+                        Value::F64(interval.nonempty),
+                        Value::Text(&resource.name),
+                        Value::F64(utilization),
+                        gini.map_or(Value::None, |&gini| Value::F64(gini)),
+                    ])?;
+                }
             }
         }
-    }
-    table.finish()
+        Ok(())
+    })
 }
 
 /// One row per scheduler, interval and flow that had packets in the system.
-fn shares(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
+fn shares(out: &mut dyn Tables, runs: &[Recorded]) -> Result<(), OutputError> {
     let columns = [
         Column::new("scheduler", Kind::Text),
         Column::new("start_s", Kind::F64),
@@ -118,30 +120,31 @@ fn shares(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
         Column::new("weighted_fair_service_s", Kind::F64),
         Column::new("backlogged_throughout", Kind::U32),
     ];
-    let mut table = Table::create(out, "shares.parquet", &columns)?;
-    for run in runs {
-        let scheduler = run.scheduler.to_string();
-        for interval in &run.intervals {
-            for share in &interval.shares {
-                let flow = &run.flows[share.flow as usize];
-                table.push(&[
-                    Value::Text(&scheduler),
-                    Value::F64(interval.start),
-                    Value::F64(interval.length),
-                    Value::Text(&flow.name),
-                    Value::F64(share.service),
-                    Value::F64(share.total),
-                    Value::F64(interval.fair * flow.weight),
-                    Value::U32(u32::from(share.backlogged)),
-                ])?;
+    out.table("shares", &columns, &mut |push| {
+        for run in runs {
+            let scheduler = run.scheduler.to_string();
+            for interval in &run.intervals {
+                for share in &interval.shares {
+                    let flow = &run.flows[share.flow as usize];
+                    push(&[
+                        Value::Text(&scheduler),
+                        Value::F64(interval.start),
+                        Value::F64(interval.length),
+                        Value::Text(&flow.name),
+                        Value::F64(share.service),
+                        Value::F64(share.total),
+                        Value::F64(interval.fair * flow.weight),
+                        Value::U32(u32::from(share.backlogged)),
+                    ])?;
+                }
             }
         }
-    }
-    table.finish()
+        Ok(())
+    })
 }
 
 /// One row per scheduler and packet that was kept; a start and an end per resource.
-fn packets(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
+fn packets(out: &mut dyn Tables, runs: &[Recorded]) -> Result<(), OutputError> {
     let Some(first) = runs.first().filter(|r| !r.packets.is_empty()) else { return Ok(()) };
     let mut columns = vec![
         Column::new("scheduler", Kind::Text),
@@ -154,24 +157,25 @@ fn packets(out: &mut Output, runs: &[Recorded]) -> Result<(), OutputError> {
         columns.push(Column::optional(&format!("{}_start_ns", resource.name), Kind::U64));
         columns.push(Column::optional(&format!("{}_end_ns", resource.name), Kind::U64));
     }
-    let mut table = Table::create(out, "packets.parquet", &columns)?;
-    for run in runs {
-        let scheduler = run.scheduler.to_string();
-        for (k, packet) in run.packets.iter().enumerate() {
-            let mut row = vec![
-                Value::Text(&scheduler),
-                Value::Text(&run.flows[packet.flow as usize].name),
-                Value::U32(packet.size),
-                Value::U64(packet.arrival.as_nanos()),
-                Value::Text(packet.outcome),
-            ];
-            for r in 0..run.resources.len() {
-                let service = run.service(k, r);
-                row.push(service.map_or(Value::None, |s| Value::U64(s.start.as_nanos())));
-                row.push(service.map_or(Value::None, |s| Value::U64(s.end.as_nanos())));
+    out.table("packets", &columns, &mut |push| {
+        for run in runs {
+            let scheduler = run.scheduler.to_string();
+            for (k, packet) in run.packets.iter().enumerate() {
+                let mut row = vec![
+                    Value::Text(&scheduler),
+                    Value::Text(&run.flows[packet.flow as usize].name),
+                    Value::U32(packet.size),
+                    Value::U64(packet.arrival.as_nanos()),
+                    Value::Text(packet.outcome),
+                ];
+                for r in 0..run.resources.len() {
+                    let service = run.service(k, r);
+                    row.push(service.map_or(Value::None, |s| Value::U64(s.start.as_nanos())));
+                    row.push(service.map_or(Value::None, |s| Value::U64(s.end.as_nanos())));
+                }
+                push(&row)?;
             }
-            table.push(&row)?;
         }
-    }
-    table.finish()
+        Ok(())
+    })
 }

@@ -24,9 +24,8 @@ pub fn captioned(svg: &str, paragraphs: &[String]) -> String {
     for (k, line) in lines.iter().enumerate() {
         let y = height - MARGIN + 6 + CAPTION_ROW * k as i32;
         let line = line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-        out.push_str(&format!(
-            "<text x=\"{MARGIN}\" y=\"{y}\" dy=\"0.76em\" font-family=\"sans-serif\" font-size=\"{TICK_SIZE}\" fill=\"#5F5F5F\">\n{line}\n</text>\n"
-        ));
+        let font = format!("font-family=\"sans-serif\" font-size=\"{TICK_SIZE}\" fill=\"#5F5F5F\"");
+        out.push_str(&format!("<text x=\"{MARGIN}\" y=\"{y}\" dy=\"0.76em\" {font}>\n{line}\n</text>\n"));
     }
     out.push_str("</svg>\n");
     out

@@ -3,7 +3,7 @@
 use super::run::Runs;
 use super::scenario::NetworkScenario;
 use super::summary::NetworkSummary;
-use crate::columns::{Column, Kind, Table, Value};
+use crate::columns::{Column, Kind, Tables, Value};
 use crate::figure::{Bar, BarChart, BarSeries, FigureError, bars_with_error};
 use crate::output::{Output, OutputError};
 use crate::report::ReportError;
@@ -23,15 +23,28 @@ pub fn write(
     json: &str,
 ) -> Result<Vec<String>, ReportError> {
     out.write("summary.json", json.as_bytes())?;
-    flows(&mut out, scenario, runs, summary)?;
-    hops(&mut out, runs)?;
+    tables(&mut out, scenario, runs, summary)?;
     out.write("throughput.svg", picture(summary)?.as_bytes())?;
     Ok(out.commit()?.iter().map(ToString::to_string).collect())
 }
 
+/// Hand over `flows` and `hops`.
+///
+/// # Errors
+/// What `out` fails with.
+pub fn tables(
+    out: &mut dyn Tables,
+    scenario: &NetworkScenario,
+    runs: &[Runs],
+    summary: &NetworkSummary,
+) -> Result<(), OutputError> {
+    flows(out, scenario, runs, summary)?;
+    hops(out, runs)
+}
+
 /// One row per scheduler, seed and long-lived flow.
 fn flows(
-    out: &mut Output,
+    out: &mut dyn Tables,
     scenario: &NetworkScenario,
     runs: &[Runs],
     summary: &NetworkSummary,
@@ -47,33 +60,34 @@ fn flows(
         Column::new("timeouts", Kind::U64),
         Column::new("retransmissions", Kind::U64),
     ];
-    let mut table = Table::create(out, "flows.parquet", &columns)?;
-    for (runs, run) in runs.iter().zip(&summary.runs) {
-        for (seed, result) in &runs.results {
-            let mut numbers = vec![0_u32; scenario.groups.len()];
-            for flow in &result.flows {
-                let group = &run.groups[flow.class as usize];
-                let number = &mut numbers[flow.class as usize];
-                *number += 1;
-                table.push(&[
-                    Value::Text(&run.scheduler),
-                    Value::U64(*seed),
-                    Value::Text(&group.group),
-                    Value::Text(&group.class),
-                    Value::U32(*number),
-                    Value::F64(flow.goodput_bps),
-                    group.fair_bps.map_or(Value::None, Value::F64),
-                    Value::U64(flow.timeouts),
-                    Value::U64(flow.retransmissions),
-                ])?;
+    out.table("flows", &columns, &mut |push| {
+        for (runs, run) in runs.iter().zip(&summary.runs) {
+            for (seed, result) in &runs.results {
+                let mut numbers = vec![0_u32; scenario.groups.len()];
+                for flow in &result.flows {
+                    let group = &run.groups[flow.class as usize];
+                    let number = &mut numbers[flow.class as usize];
+                    *number += 1;
+                    push(&[
+                        Value::Text(&run.scheduler),
+                        Value::U64(*seed),
+                        Value::Text(&group.group),
+                        Value::Text(&group.class),
+                        Value::U32(*number),
+                        Value::F64(flow.goodput_bps),
+                        group.fair_bps.map_or(Value::None, Value::F64),
+                        Value::U64(flow.timeouts),
+                        Value::U64(flow.retransmissions),
+                    ])?;
+                }
             }
         }
-    }
-    table.finish()
+        Ok(())
+    })
 }
 
 /// One row per scheduler, seed and CPU or link.
-fn hops(out: &mut Output, runs: &[Runs]) -> Result<(), OutputError> {
+fn hops(out: &mut dyn Tables, runs: &[Runs]) -> Result<(), OutputError> {
     let columns = [
         Column::new("scheduler", Kind::Text),
         Column::new("seed", Kind::U64),
@@ -92,33 +106,34 @@ fn hops(out: &mut Output, runs: &[Runs]) -> Result<(), OutputError> {
         Column::new("marked", Kind::U64),
         Column::new("signalled", Kind::U64),
     ];
-    let mut table = Table::create(out, "hops.parquet", &columns)?;
-    for runs in runs {
-        let scheduler = runs.scheduler.to_string();
-        for (seed, result) in &runs.results {
-            for hop in &result.hops {
-                table.push(&[
-                    Value::Text(&scheduler),
-                    Value::U64(*seed),
-                    Value::Text(&hop.name),
-                    Value::F64(hop.utilization),
-                    Value::F64(hop.rate_bps),
-                    Value::F64(hop.queue),
-                    Value::F64(hop.queue_deviation),
-                    Value::U32(hop.longest_queue),
-                    Value::U64(hop.held_before),
-                    Value::U64(hop.arrived),
-                    Value::U64(hop.departed),
-                    Value::U64(hop.held_after),
-                    Value::U64(hop.dropped),
-                    Value::U64(hop.overflowed),
-                    Value::U64(hop.marked),
-                    Value::U64(hop.signalled),
-                ])?;
+    out.table("hops", &columns, &mut |push| {
+        for runs in runs {
+            let scheduler = runs.scheduler.to_string();
+            for (seed, result) in &runs.results {
+                for hop in &result.hops {
+                    push(&[
+                        Value::Text(&scheduler),
+                        Value::U64(*seed),
+                        Value::Text(&hop.name),
+                        Value::F64(hop.utilization),
+                        Value::F64(hop.rate_bps),
+                        Value::F64(hop.queue),
+                        Value::F64(hop.queue_deviation),
+                        Value::U32(hop.longest_queue),
+                        Value::U64(hop.held_before),
+                        Value::U64(hop.arrived),
+                        Value::U64(hop.departed),
+                        Value::U64(hop.held_after),
+                        Value::U64(hop.dropped),
+                        Value::U64(hop.overflowed),
+                        Value::U64(hop.marked),
+                        Value::U64(hop.signalled),
+                    ])?;
+                }
             }
         }
-    }
-    table.finish()
+        Ok(())
+    })
 }
 
 /// Throughput of a flow of every group of long-lived ones under every scheduler, and the fair rate.

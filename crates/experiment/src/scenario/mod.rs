@@ -52,14 +52,23 @@ pub fn open(path: &str, overrides: &[String], profile: Option<&str>) -> Result<O
             let message = "it is a scenario and says itself what its box is like: --profile is for captures";
             Err(ScenarioError::new(path, message))
         }
-        Given::Scenario(text) if mixed(&text).is_some() => {
-            let message = "a pipeline has [[resource]], a network [[hop]], [[tcp]] and [[web]]: this has of both";
-            Err(ScenarioError::at(path, &text, mixed(&text).unwrap_or_default(), message))
-        }
-        Given::Scenario(text) if is_network(&text) => {
-            Ok(Opened::Network(Box::new(NetworkScenario::parse(path, &text, overrides)?)))
+        Given::Scenario(text) => {
+            open_text(path, &text, overrides, Path::new(path).parent().map(Path::to_path_buf).unwrap_or_default())
         }
         given => Ok(Opened::Pipeline(Box::new(Scenario::from_given(path, given, overrides, profile)?))),
+    }
+}
+
+/// The scenario of either kind in this text, which messages call `name`; `base` is where a relative capture file is
+/// looked for.
+pub fn open_text(name: &str, text: &str, overrides: &[String], base: PathBuf) -> Result<Opened, ScenarioError> {
+    if let Some(place) = mixed(text) {
+        let message = "a pipeline has [[resource]], a network [[hop]], [[tcp]] and [[web]]: this has of both";
+        return Err(ScenarioError::at(name, text, place, message));
+    }
+    match is_network(text) {
+        true => Ok(Opened::Network(Box::new(NetworkScenario::parse(name, text, overrides)?))),
+        false => Ok(Opened::Pipeline(Box::new(Scenario::parse(name, text, overrides, base)?))),
     }
 }
 

@@ -103,15 +103,15 @@ impl<const M: usize> RunResult<M> {
     }
 }
 
-/// `(sum x)^2 / (n sum x^2)`; 1 if all are zero.
-fn jain(values: &[f64]) -> f64 {
+/// Jain's index, `(sum x)^2 / (n sum x^2)`: 1 if all are equal or zero, 1/n if one has all.
+pub fn jain(values: &[f64]) -> f64 {
     let sum: f64 = values.iter().sum();
     let squares: f64 = values.iter().map(|x| x * x).sum();
     if squares == 0.0 { 1.0 } else { sum * sum / (values.len() as f64 * squares) }
 }
 
-/// `sum (2 i - n - 1) x_i / (n sum x)` over ascending values, i from 1; 0 if all are zero.
-fn gini(ascending: &[f64]) -> f64 {
+/// The Gini coefficient, `sum (2 i - n - 1) x_i / (n sum x)` over ascending values, i from 1; 0 if all are zero.
+pub fn gini(ascending: &[f64]) -> f64 {
     let n = ascending.len() as f64;
     let sum: f64 = ascending.iter().sum();
     let ranked: f64 = ascending.iter().enumerate().map(|(i, x)| (2.0 * (i as f64 + 1.0) - n - 1.0) * x).sum();

@@ -9,7 +9,7 @@ mod packet_log;
 mod result;
 mod series;
 
-pub use fairness::{Fairness, Shortfall, ShortfallBy};
+pub use fairness::{Fairness, Shortfall, ShortfallBy, gini, jain};
 pub use latency::{Latencies, LatencySummary};
 pub use metrics::{Metrics, MetricsOptions};
 pub use packet_log::{PacketLog, PacketOutcome, PacketRecord};

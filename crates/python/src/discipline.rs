@@ -1,0 +1,253 @@
+//! Disciplines that are written in Python: objects with a few methods, asked what the trait asks.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use dovetail_experiment::compare::Own;
+use dovetail_sched::queues::Queues;
+use dovetail_sched::{Choice, Discipline, PerFlow, Progress, Scheduler, SpecError, Ticket};
+use dovetail_units::{ResourceVec, Time, Weight};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyString, PyTuple, PyType};
+
+use crate::answers::{At, AwaitProgress};
+use crate::error::Wrong;
+use crate::values::shown;
+
+/// What the methods of a discipline raised first, after which it is asked no more.
+#[derive(Default)]
+pub struct Raised {
+    error: Mutex<Option<PyErr>>,
+    /// Whether there was anything; also ends a simulation.
+    pub any: AtomicBool,
+}
+
+impl Raised {
+    /// Note this, if it is the first.
+    pub fn note(&self, error: PyErr) {
+        if let Ok(mut first) = self.error.lock() {
+            first.get_or_insert(error);
+        }
+        self.any.store(true, Ordering::Relaxed);
+    }
+
+    /// Raise what there was, which is forgotten.
+    pub fn raise(&self) -> PyResult<()> {
+        if !self.any.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.error.lock().ok().and_then(|mut first| first.take()).map_or(Ok(()), Err)
+    }
+}
+
+/// A discipline's object and its methods.
+struct Methods {
+    name: String,
+    added: Py<PyAny>,
+    arrived: Py<PyAny>,
+    choose: Py<PyAny>,
+    served: Py<PyAny>,
+    /// Those that it need not have.
+    progressed: Option<Py<PyAny>>,
+    corrected: Option<Py<PyAny>>,
+    reweighed: Option<Py<PyAny>>,
+    removed: Option<Py<PyAny>>,
+}
+
+/// A discipline of Python.
+#[derive(Clone)]
+pub struct Scripted {
+    methods: Arc<Methods>,
+    /// What it raised.
+    pub raised: Arc<Raised>,
+    /// By index: whether there is such a flow.
+    live: Vec<bool>,
+}
+
+impl Scripted {
+    /// An object with the methods of a discipline, or a class of such.
+    pub fn new(given: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let object = match given.cast::<PyType>() {
+            Ok(class) => class.call0()?,
+            Err(_) => given.clone(),
+        };
+        let class = object.get_type();
+        let own_name = object.getattr("name").ok().and_then(|name| name.extract::<String>().ok());
+        let name = own_name.map_or_else(|| class.name().map(|name| name.to_string()), Ok)?;
+        let base = given.py().import("dovetail")?.getattr("Discipline")?;
+        let method = |name: &str| object.getattr(name).ok().filter(Bound::is_callable).map(Bound::unbind);
+        let needed = |method_name: &str| {
+            method(method_name).ok_or_else(|| {
+                let found = shown(&object);
+                let message = format!(
+                    "{found} is no discipline: it has no method {method_name}; expected a scheduler's name, or an \
+                     object with added, arrived, choose and served (see dovetail.Discipline)"
+                );
+                Wrong::new("SchedulerError", message).about(&found)
+            })
+        };
+        // What the base class has does nothing, and need not be called.
+        let optional = |name: &str| {
+            let of_class = class.getattr(name).ok();
+            let inherited = of_class.zip(base.getattr(name).ok()).is_some_and(|(own, base)| own.is(&base));
+            method(name).filter(|_| !inherited)
+        };
+        let methods = Methods {
+            name,
+            added: needed("added")?,
+            arrived: needed("arrived")?,
+            choose: needed("choose")?,
+            served: needed("served")?,
+            progressed: optional("progressed"),
+            corrected: optional("corrected"),
+            reweighed: optional("reweighed"),
+            removed: optional("removed"),
+        };
+        Ok(Self { methods: Arc::new(methods), raised: Arc::default(), live: Vec::new() })
+    }
+
+    /// Ask Python, unless it has raised something before.
+    fn ask<T>(&self, question: impl FnOnce(Python<'_>, &Methods) -> PyResult<T>) -> Option<T> {
+        if self.raised.any.load(Ordering::Relaxed) {
+            return None;
+        }
+        Python::attach(|py| question(py, &self.methods)).map_err(|error| self.raised.note(error)).ok()
+    }
+
+    /// What the answer of `choose` means.
+    fn understood<const M: usize, P>(
+        &self,
+        answer: &Bound<'_, PyAny>,
+        now: Time,
+        queues: &Queues<M, P, (), ()>,
+    ) -> Result<Choice, Wrong> {
+        let nonsense = |why: String| {
+            let place = format!("{}.choose at {now}", self.methods.name);
+            let found = shown(answer);
+            let message = format!("{place} returned {found}: {why}");
+            Wrong::new("DisciplineError", message).at(&place).about(&found)
+        };
+        if let Ok(at) = answer.cast::<At>() {
+            let time = at.get().time;
+            return match time > now.as_nanos() {
+                true => Ok(Choice::At(Time::from_nanos(time))),
+                false => Err(nonsense("that is not later than now".into())),
+            };
+        }
+        if answer.is_instance_of::<AwaitProgress>() {
+            return Ok(Choice::AwaitProgress);
+        }
+        let waits = |index: u32| self.live.get(index as usize) == Some(&true) && queues.flow(index).packets > 0;
+        let expected = || {
+            let flows = (0..self.live.len() as u32).filter(|&index| waits(index));
+            let first: Vec<String> = flows.take(8).map(|flow| flow.to_string()).collect();
+            format!("expected the number of a flow with packets, which are {}", first.join(", "))
+        };
+        if answer.is_instance_of::<PyBool>() {
+            return Err(nonsense(format!("{}, dovetail.At or dovetail.AwaitProgress", expected())));
+        }
+        match answer.call_method0("__index__").ok().map(|number| number.extract::<u32>()) {
+            None => Err(nonsense(format!("{}, dovetail.At or dovetail.AwaitProgress", expected()))),
+            Some(Ok(flow)) if waits(flow) => Ok(Choice::Flow(flow)),
+            Some(Ok(flow)) if self.live.get(flow as usize) == Some(&true) => {
+                Err(nonsense(format!("no packet of that flow waits; {}", expected())))
+            }
+            Some(_) => Err(nonsense(format!("there is no such flow; {}", expected()))),
+        }
+    }
+}
+
+/// Processing times in nanoseconds.
+fn nanos<'py, const M: usize>(py: Python<'py>, cost: &ResourceVec<M>) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, cost.iter().map(|time| time.as_nanos()))
+}
+
+impl<const M: usize> Discipline<M> for Scripted {
+    type Flow = ();
+    type Stamp = ();
+
+    fn added<P>(&mut self, flow: u32, queues: &mut Queues<M, P, (), ()>) {
+        let index = flow as usize;
+        self.live.resize(self.live.len().max(index + 1), false);
+        self.live[index] = true;
+        let weight = queues.flow(flow).weight().as_f64();
+        self.ask(|py, methods| methods.added.call1(py, (flow, weight)).map(drop));
+    }
+
+    fn arrived<P>(&mut self, now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, (), ()>) {
+        let packet = queues.slot(slot);
+        let (size, cost) = (packet.size, packet.cost);
+        self.ask(|py, methods| methods.arrived.call1(py, (now.as_nanos(), flow, size, nanos(py, &cost)?)).map(drop));
+    }
+
+    fn choose<P>(&mut self, now: Time, queues: &mut Queues<M, P, (), ()>) -> Choice {
+        let choice = self.ask(|py, methods| {
+            let answer = methods.choose.bind(py).call1((now.as_nanos(),))?;
+            Ok(self.understood(&answer, now, queues)?)
+        });
+        choice.unwrap_or(Choice::AwaitProgress)
+    }
+
+    fn served<P>(
+        &mut self,
+        now: Time,
+        flow: u32,
+        cost: &ResourceVec<M>,
+        _queues: &mut Queues<M, P, (), ()>,
+    ) -> ([u64; M], u32) {
+        self.ask(|py, methods| methods.served.call1(py, (now.as_nanos(), flow, nanos(py, cost)?)).map(drop));
+        ([0; M], 0)
+    }
+
+    fn progressed(&mut self, now: Time, ticket: &Ticket<M>, resource: usize, event: Progress) {
+        let Some(progressed) = &self.methods.progressed else { return };
+        let (event, used) = match event {
+            Progress::Started => ("started", None),
+            Progress::Finished { used } => ("finished", Some(used.as_nanos())),
+            Progress::Abandoned => ("abandoned", None),
+        };
+        let flow = ticket.flow().index();
+        self.ask(|py, _| {
+            let event = PyString::intern(py, event);
+            progressed.call1(py, (now.as_nanos(), flow, resource, event, used)).map(drop)
+        });
+    }
+
+    fn corrected<P>(
+        &mut self,
+        flow: u32,
+        before: &ResourceVec<M>,
+        after: &ResourceVec<M>,
+        _queues: &mut Queues<M, P, (), ()>,
+    ) {
+        let Some(corrected) = &self.methods.corrected else { return };
+        self.ask(|py, _| corrected.call1(py, (flow, nanos(py, before)?, nanos(py, after)?)).map(drop));
+    }
+
+    fn reweighed<P>(&mut self, flow: u32, _old: Weight, queues: &mut Queues<M, P, (), ()>) {
+        let Some(reweighed) = &self.methods.reweighed else { return };
+        let weight = queues.flow(flow).weight().as_f64();
+        self.ask(|py, _| reweighed.call1(py, (flow, weight)).map(drop));
+    }
+
+    fn removed<P>(&mut self, flow: u32, _queues: &mut Queues<M, P, (), ()>) {
+        self.live[flow as usize] = false;
+        let Some(removed) = &self.methods.removed else { return };
+        self.ask(|py, _| removed.call1(py, (flow,)).map(drop));
+    }
+
+    fn set<P>(&mut self, parameter: &str, _: &str, _queues: &mut Queues<M, P, (), ()>) -> Result<(), SpecError> {
+        let name = &self.methods.name;
+        Err(SpecError::new(parameter, format!("{name} has no parameter that can change, so no {parameter:?}")))
+    }
+}
+
+impl Own for Scripted {
+    fn name(&self) -> &str {
+        &self.methods.name
+    }
+
+    fn build<const M: usize>(&self) -> Box<dyn Scheduler<M, u32>> {
+        Box::new(PerFlow::new(self.clone()))
+    }
+}

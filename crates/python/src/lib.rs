@@ -1,0 +1,36 @@
+//! The extension module of the Python package `dovetail`: what the package's own sources in `python/dovetail` make
+//! pleasant to use, and describe in their stubs.
+//!
+//! * [`run`]: comparisons, advice, reproductions; [`background`] keeps Python alive meanwhile.
+//! * [`scheduler`], [`answers`]: any scheduler as an object; [`discipline`]: one that is written in Python.
+//! * [`table`], [`capture`]: results and captures as Arrow; [`model`](mod@model): the model's functions.
+//! * [`values`], [`error`]: what comes in, checked, and what goes wrong.
+
+pub mod answers;
+pub mod background;
+pub mod capture;
+pub mod discipline;
+pub mod error;
+pub mod model;
+pub mod run;
+pub mod scheduler;
+pub mod table;
+pub mod values;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::answers::{At, AwaitProgress, Empty, Flow, Served};
+    #[pymodule_export]
+    use crate::capture::packets;
+    #[pymodule_export]
+    use crate::model::model;
+    #[pymodule_export]
+    use crate::run::{Runs, advise, reproduce, run, schedulers};
+    #[pymodule_export]
+    use crate::scheduler::Scheduler;
+    #[pymodule_export]
+    use crate::table::Table;
+}

@@ -1,0 +1,147 @@
+//! Python's values, checked, as what they stand for.
+
+use dovetail_sched::{LONGEST_TIME, Limit, TimeLimit};
+use dovetail_units::{Bytes, Duration, Time, Weight};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use toml::{Table, Value};
+
+use crate::error::Wrong;
+
+/// What a message shows of a value.
+pub fn shown(value: &Bound<'_, PyAny>) -> String {
+    let text = value.repr().map_or_else(|_| "?".to_string(), |repr| repr.to_string());
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+/// A whole number up to `most`, of what is called `name` and counts in `unit`.
+pub fn whole(value: &Bound<'_, PyAny>, name: &str, unit: &str, most: u64) -> Result<u64, Wrong> {
+    let number = match value.is_instance_of::<PyBool>() {
+        true => None,
+        // Also the whole numbers of other libraries.
+        false => value.call_method0("__index__").ok().and_then(|number| number.extract::<u64>().ok()),
+    };
+    number.filter(|&number| number <= most).ok_or_else(|| {
+        let found = shown(value);
+        Wrong::argument(format!("{name}: {found}: expected a whole number of {unit} from 0 to {most}")).about(&found)
+    })
+}
+
+/// A point in time.
+pub fn time(value: &Bound<'_, PyAny>, name: &str) -> Result<Time, Wrong> {
+    whole(value, name, "nanoseconds", u64::MAX).map(Time::from_nanos)
+}
+
+/// A span of time.
+pub fn span(value: &Bound<'_, PyAny>, name: &str) -> Result<Duration, Wrong> {
+    whole(value, name, "nanoseconds", LONGEST_TIME.as_nanos()).map(Duration::from_nanos)
+}
+
+/// Processing times, one for each of so many resources.
+pub fn spans(value: &Bound<'_, PyAny>, name: &str, resources: usize) -> Result<Vec<Duration>, Wrong> {
+    let wrong = || {
+        let found = shown(value);
+        let expected = format!("expected {resources} whole numbers of nanoseconds, one for each resource");
+        Wrong::argument(format!("{name}: {found}: {expected}")).about(&found)
+    };
+    let times: Vec<Bound<'_, PyAny>> =
+        value.try_iter().map_err(|_| wrong())?.collect::<Result<_, _>>().map_err(|_| wrong())?;
+    if times.len() != resources {
+        return Err(wrong());
+    }
+    times.iter().enumerate().map(|(k, one)| span(one, &format!("{name}[{k}]"))).collect()
+}
+
+/// A weight.
+pub fn weight(value: &Bound<'_, PyAny>, name: &str) -> Result<Weight, Wrong> {
+    let number = match value.is_instance_of::<PyBool>() {
+        true => None,
+        false => value.extract::<f64>().ok(),
+    };
+    let within = number.filter(|number| (0.001..=1e6).contains(number));
+    within.and_then(|number| Weight::from_milli((number * 1000.0).round() as u32)).ok_or_else(|| {
+        let found = shown(value);
+        Wrong::argument(format!("{name}: {found}: expected a number from 0.001 to 1000000")).about(&found)
+    })
+}
+
+/// The limit of a queue: of packets, bytes, and processing time as (resource, upper, lower).
+pub fn limit(
+    packets: Option<&Bound<'_, PyAny>>,
+    bytes: Option<&Bound<'_, PyAny>>,
+    time: Option<&Bound<'_, PyAny>>,
+) -> Result<Limit, Wrong> {
+    let packets = packets.map(|most| whole(most, "packets", "packets", u64::from(u32::MAX))).transpose()?;
+    let bytes = bytes.map(|most| whole(most, "bytes", "bytes", u64::MAX)).transpose()?;
+    let time = time.map(time_limit).transpose()?;
+    Ok(Limit { packets: packets.map(|most| most as u32), bytes: bytes.map(Bytes), time })
+}
+
+fn time_limit(value: &Bound<'_, PyAny>) -> Result<TimeLimit, Wrong> {
+    let parts: Option<Vec<Bound<'_, PyAny>>> = value.extract().ok();
+    let Some([resource, upper, lower]) = parts.as_deref() else {
+        let found = shown(value);
+        let expected = "expected (resource, upper, lower), the two in nanoseconds";
+        return Err(Wrong::argument(format!("time: {found}: {expected}")).about(&found));
+    };
+    let resource = whole(resource, "time[0]", "the resource", 3)? as usize;
+    Ok(TimeLimit { resource, upper: span(upper, "time[1]")?, lower: span(lower, "time[2]")? })
+}
+
+/// A value as TOML has it; `path` is where it stands.
+pub fn toml_value(value: &Bound<'_, PyAny>, path: &str) -> Result<Value, Wrong> {
+    let wrong = |why: &str| {
+        let found = shown(value);
+        Wrong::new("InputError", format!("{path}: {found}: {why}")).about(&found)
+    };
+    if let Ok(truth) = value.cast::<PyBool>() {
+        return Ok(Value::Boolean(truth.is_true()));
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(Value::String(text.to_string()));
+    }
+    if value.is_instance_of::<PyFloat>() {
+        return value.extract().map(Value::Float).map_err(|_| wrong("it is no number"));
+    }
+    if let Ok(table) = value.cast::<PyDict>() {
+        return toml_table(table, path).map(Value::Table);
+    }
+    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        let members = value.try_iter().map_err(|_| wrong("it is no list"))?.enumerate();
+        let one = |(k, member): (usize, PyResult<Bound<'_, PyAny>>)| {
+            toml_value(&member.map_err(|_| wrong("it is no list"))?, &format!("{path}.{k}"))
+        };
+        return members.map(one).collect::<Result<_, _>>().map(Value::Array);
+    }
+    if value.is_instance_of::<PyInt>() || value.hasattr("__index__").unwrap_or(false) {
+        let number = value.call_method0("__index__").ok().and_then(|number| number.extract::<i64>().ok());
+        return number.map(Value::Integer).ok_or_else(|| wrong("a whole number beyond 64 bits"));
+    }
+    if let Ok(number) = value.extract::<f64>() {
+        return Ok(Value::Float(number));
+    }
+    if value.hasattr("__fspath__").unwrap_or(false) {
+        let path = value.call_method0("__fspath__").and_then(|path| path.extract::<String>());
+        return path.map(Value::String).map_err(|_| wrong("its name is no text"));
+    }
+    Err(wrong("expected a text, a number, True or False, a list or a dict"))
+}
+
+/// A dict as a table.
+pub fn toml_table(dict: &Bound<'_, PyDict>, path: &str) -> Result<Table, Wrong> {
+    let mut table = Table::new();
+    for (key, value) in dict {
+        let Ok(name) = key.extract::<String>() else {
+            let found = shown(&key);
+            let place = if path.is_empty() { "the scenario" } else { path };
+            return Err(Wrong::new("InputError", format!("{place}: the key {found}: expected a text")).about(&found));
+        };
+        let place = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        let value = toml_value(&value, &place)?;
+        table.insert(name, value);
+    }
+    Ok(table)
+}

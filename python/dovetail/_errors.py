@@ -1,0 +1,57 @@
+"""What can go wrong. Every exception of this package is an `Error`, and of Python's nearest kind as well."""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """Something is wrong: `str()` of it is what the program would say.
+
+    Attributes:
+        place: where, such as `demo.toml:3:8`; None if that is not known.
+        text: what is wrong there, as it was given; None if that is not known.
+        hint: what helps, such as the nearest valid name; None if nothing is known to.
+    """
+
+    def __init__(
+        self, message: str = "", *, place: str | None = None, text: str | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.place = place
+        self.text = text
+        self.hint = hint
+
+
+class InputError(Error, ValueError):
+    """A scenario, or an override of one of its keys, is wrong."""
+
+
+class SchedulerError(Error, ValueError):
+    """A scheduler's name, parameter or combination is wrong, or an object is no discipline."""
+
+
+class CaptureError(Error, ValueError):
+    """A capture cannot be read."""
+
+
+class ArgumentError(Error, ValueError, TypeError):
+    """An argument has the wrong type, or is out of its range."""
+
+
+class UnknownFlow(Error, LookupError):
+    """A flow is not one of this scheduler, or not any more."""
+
+
+class ModelError(Error, ValueError):
+    """A model refuses its input, or could not solve it."""
+
+
+class RunError(Error, RuntimeError):
+    """A simulation failed."""
+
+
+class DisciplineError(RunError):
+    """A discipline written in Python returned what makes no sense."""
+
+
+class InternalError(Error, RuntimeError):
+    """A mistake in this package."""

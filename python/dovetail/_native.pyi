@@ -1,0 +1,214 @@
+"""The extension module. Use what `dovetail` has of it."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, Self, SupportsIndex, final
+
+from . import model as model
+from ._discipline import Discipline
+
+__all__ = [
+    "At",
+    "AwaitProgress",
+    "Empty",
+    "Flow",
+    "Runs",
+    "Scheduler",
+    "Served",
+    "Table",
+    "advise",
+    "model",
+    "packets",
+    "reproduce",
+    "run",
+    "schedulers",
+]
+
+@final
+class Table:
+    """A table that polars, pandas, pyarrow and others read without a copy, through the Arrow PyCapsule interface:
+    `polars.DataFrame(table)`, `pyarrow.table(table)`."""
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+    def __len__(self) -> int: ...
+    def __getitem__(self, name: str, /) -> list[Any]:
+        """The values of a column as a list; None where there is none."""
+    def to_dict(self) -> dict[str, list[Any]]:
+        """All columns as lists, by name."""
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """A stream of Arrow record batches."""
+
+@final
+class Flow:
+    """A flow of one scheduler."""
+
+    @property
+    def index(self) -> int:
+        """Its number from 0, in the order of set-up; that of a removed flow is given again."""
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Served:
+    """A packet to put into the first resource now."""
+
+    @property
+    def flow(self) -> Flow:
+        """Its flow."""
+    @property
+    def size(self) -> int:
+        """Its length in bytes."""
+    @property
+    def payload(self) -> Any:
+        """The caller's own."""
+    @property
+    def charged(self) -> tuple[int, ...]:
+        """What the flow is charged for it, in nanoseconds on every resource: estimates, replaced by measurements."""
+
+@final
+class At:
+    """Packets wait, but none may start before `time`. False, as no packet is served."""
+
+    __match_args__ = ("time",)
+    def __new__(cls, time: SupportsIndex) -> Self: ...
+    @property
+    def time(self) -> int:
+        """In nanoseconds."""
+    def __bool__(self) -> Literal[False]: ...
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class AwaitProgress:
+    """Packets wait, but none may start before some packet in the pipeline makes progress. False."""
+
+    def __bool__(self) -> Literal[False]: ...
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Empty:
+    """No packet waits. False."""
+
+    def __bool__(self) -> Literal[False]: ...
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Scheduler:
+    """A packet scheduler over `resources` in series, the same that the simulator and the live box have. Times are
+    whole nanoseconds; `now` must not run backwards."""
+
+    def __new__(
+        cls,
+        scheduler: str | Discipline | type,
+        *,
+        resources: SupportsIndex | None = None,
+        servers: SupportsIndex | None = None,
+    ) -> Self:
+        """A scheduler by its name, such as "tradeoff:alpha=0.85", or by a discipline.
+
+        `resources` are 1 to 4, two if left out; `servers` are those of all resources together, one each if left out.
+        """
+    @property
+    def resources(self) -> int:
+        """How many resources there are."""
+    def add_flow(
+        self,
+        *,
+        weight: float | None = None,
+        weights: Sequence[float] | None = None,
+        packets: SupportsIndex | None = None,
+        bytes: SupportsIndex | None = None,
+        time: tuple[int, int, int] | None = None,
+    ) -> Flow:
+        """Set up a flow.
+
+        Its `weight` is 1 if left out, kept to a thousandth; `weights` are those on the resources one by one, where
+        they differ. At most `packets` and `bytes` wait in its queue; `time` is (resource, upper, lower): processing
+        time above `upper` closes the queue until it is below `lower`.
+        """
+    def set_flow(
+        self,
+        now: SupportsIndex,
+        flow: Flow,
+        *,
+        weight: float | None = None,
+        weights: Sequence[float] | None = None,
+        packets: SupportsIndex | None = None,
+        bytes: SupportsIndex | None = None,
+        time: tuple[int, int, int] | None = None,
+    ) -> None:
+        """Change all of a flow's set-up from now on. Packets beyond a lowered limit stay."""
+    def remove_flow(self, now: SupportsIndex, flow: Flow) -> list[Any]:
+        """Tear a flow down; returns the payloads of its waiting packets in order."""
+    def enqueue(
+        self,
+        now: SupportsIndex,
+        flow: Flow,
+        size: SupportsIndex,
+        cost: Iterable[SupportsIndex],
+        payload: Any = None,
+    ) -> Literal["queue-packets", "queue-bytes", "queue-time"] | None:
+        """Admit a packet of `size` bytes and these processing times to its flow's queue: None, or why it is refused."""
+    def next(self, now: SupportsIndex) -> Served | At | AwaitProgress | Empty:
+        """What to put into the first resource now."""
+    def next_many(self, now: SupportsIndex, most: SupportsIndex) -> list[Served]:
+        """As `next` as often as it hands out a packet, at most `most` times."""
+    def bypass(self, now: SupportsIndex, may_pass: Callable[[Any], object]) -> Served | At | AwaitProgress | Empty:
+        """What may go past the first resource while that is busy; `may_pass` says of a payload whether there is room
+        for its packet further on."""
+    def progress(
+        self,
+        now: SupportsIndex,
+        served: Served,
+        resource: SupportsIndex,
+        event: Literal["started", "finished", "abandoned"],
+        used: SupportsIndex | None = None,
+    ) -> None:
+        """Tell what became of a packet on a resource: it "started", "finished" after `used` nanoseconds, or was
+        "abandoned" before it. Charges are corrected by what was measured."""
+    def set(self, now: SupportsIndex, parameter: str, value: object) -> None:
+        """Change a parameter while running, such as "alpha"."""
+    def stats(self) -> dict[str, Any]:
+        """The books: offered = admitted + refused, admitted = served + dropped + queued; `refused` is by reason."""
+    def queued(self, flow: Flow) -> int:
+        """Packets of this flow that wait; 0 for an unknown one."""
+
+@final
+class Runs:
+    @property
+    def json(self) -> str: ...
+    @property
+    def notes(self) -> list[str]: ...
+    def table(self, name: str) -> Table | None: ...
+
+def run(
+    scenario: object,
+    overrides: dict[str, Any],
+    schedulers: object,
+    profile: str | None,
+    threads: SupportsIndex | None,
+    packets: SupportsIndex,
+    progress: Callable[[int, int], object] | None,
+) -> Runs: ...
+def advise(
+    scenario: object,
+    overrides: dict[str, Any],
+    today: str,
+    target: list[str],
+    protect: tuple[str, str] | None,
+    profile: str | None,
+    threads: SupportsIndex | None,
+    progress: Callable[[int, int], object] | None,
+) -> tuple[str, str]: ...
+def reproduce(
+    ids: list[str],
+    capture: object,
+    load: float | None,
+    threads: SupportsIndex | None,
+    progress: Callable[[int, int], object] | None,
+) -> tuple[str, list[tuple[str, str]]]: ...
+def schedulers(name: str | None) -> str: ...
+def packets(capture: object) -> tuple[Table, str | None]: ...
