@@ -241,6 +241,9 @@ def advise(
     scenario: Scenario,
     *,
     today: str = "fifo",
+    target: str | Sequence[str] = (),
+    protect: str | None = None,
+    p99: str | None = None,
     profile: str | None = None,
     threads: int | None = None,
     progress: Progress = None,
@@ -248,13 +251,23 @@ def advise(
 ) -> Advice:
     """Which scheduler and which alpha to use for a scenario or capture, what it gains over `today`, and who pays.
 
-    Arguments and exceptions as those of `run`.
+    Other arguments and exceptions as those of `run`.
+
+    Args:
+        today: what runs now.
+        target: the fairest scheduler that uses a resource so much: "cpu 95 %", or several.
+        protect: the fairest scheduler under which the 99th percentile of this group's latency is at most `p99`.
+        p99: a time such as "5 ms".
     """
+    if (protect is None) != (p99 is None):
+        raise ArgumentError("protect and p99 go together: a group and a time")
+    goals = [target] if isinstance(target, str) else list(target)
+    guard = None if protect is None or p99 is None else (protect, p99)
     tell, end = _teller(progress)
     try:
         if isinstance(scenario, Mapping) and not isinstance(scenario, dict):
             scenario = dict(scenario)
-        document, text = _native.advise(scenario, overrides, today, profile, threads, tell)
+        document, text = _native.advise(scenario, overrides, today, goals, guard, profile, threads, tell)
     finally:
         end()
     return cast(Advice, _of(Advice, document, text=text))

@@ -197,6 +197,8 @@ def advise(
     scenario: object,
     overrides: dict[str, Any],
     today: str,
+    target: list[str],
+    protect: tuple[str, str] | None,
     profile: str | None,
     threads: SupportsIndex | None,
     progress: Callable[[int, int], object] | None,

@@ -44,6 +44,8 @@ class TheSameAsTheProgram(unittest.TestCase):
             path = written(SMALL, Path(folder) / "small.toml")
             advice = dovetail.advise(path, today="drr")
             self.assertEqual(advice.json, program("advise", path, "--today", "drr", "--json"))
+            goal = dovetail.advise(path, target="cpu 1 %")
+            self.assertEqual(goal.json, program("advise", path, "--target", "cpu 1 %", "--json"))
             self.assertIn(advice.sentences[0].split()[1], str(advice))
         made = dovetail.reproduce("tradeoff-fig1")
         self.assertEqual(made.json, program("reproduce", "tradeoff-fig1", "--json"))

@@ -20,7 +20,7 @@ pub fn advise(args: Advise) -> Result<(), Failure> {
         progress: &|packets| bar.set_position(packets),
         packet_log: 0,
     };
-    let advice = find(&scenario, &args.today, &settings);
+    let advice = find(&scenario, &args.today, &args.goals(), &settings);
     bar.finish_and_clear();
     let advice = advice.map_err(|error| match error {
         AdviseError::Input(error) => Failure::input(error),

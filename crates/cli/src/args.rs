@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand};
 use dovetail_dataplane::control::DEFAULT_SOCKET;
+use dovetail_experiment::advise::goal::Goal;
 use dovetail_lab::MTUS;
 use dovetail_sched::Spec;
 use dovetail_trace::{MAX_FLOWS, MAX_PACKETS};
@@ -38,6 +39,8 @@ fn run_help() -> String {
 const ADVISE_EXAMPLES: &str = "Examples:
   dovetail advise scenario.toml
   dovetail advise capture.pcap --profile router --today drr --json
+  dovetail advise scenario.toml --target \"cpu 95 %\"
+  dovetail advise scenario.toml --protect call --p99 \"5 ms\"
 
 `dovetail run` shows more of each scheduler.";
 
@@ -296,9 +299,26 @@ pub struct Advise {
     #[arg(long, value_name = "SPEC", default_value = dovetail_experiment::advise::TODAY)]
     #[arg(value_parser = Known(scheduler, known::schedulers), hide_possible_values = true)]
     pub today: Spec,
+    /// Find the fairest scheduler that uses a resource so much, such as "cpu 95 %"; repeat it for more
+    #[arg(long, value_name = "RESOURCE PERCENT")]
+    pub target: Vec<Goal>,
+    /// Find the fairest scheduler under which this group's latency has the 99th percentile given by --p99
+    #[arg(long, value_name = "GROUP", requires = "p99")]
+    pub protect: Option<String>,
+    /// See --protect
+    #[arg(long, value_name = "TIME", requires = "protect")]
+    pub p99: Option<Duration>,
     /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+impl Advise {
+    /// What is to be reached.
+    pub fn goals(&self) -> Vec<Goal> {
+        let protect = self.protect.iter().zip(self.p99).map(|(group, p99)| Goal::Protect { group: group.clone(), p99 });
+        self.target.iter().cloned().chain(protect).collect()
+    }
 }
 
 /// `dovetail live`.

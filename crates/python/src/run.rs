@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use dovetail_experiment::advise as advice;
+use dovetail_experiment::advise::goal::Goal;
 use dovetail_experiment::columns::Tables;
 use dovetail_experiment::compare::{Own, Recorded, Settings, check, compare, run_own};
 use dovetail_experiment::network::{self, NetworkScenario, NetworkSummary};
@@ -284,22 +285,35 @@ pub fn advise(
     scenario: &Bound<'_, PyAny>,
     overrides: &Bound<'_, PyDict>,
     today: &str,
+    target: Vec<String>,
+    protect: Option<(String, String)>,
     profile: Option<String>,
     threads: Option<&Bound<'_, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, String)> {
     let (given, overrides) = (Given::new(scenario)?, self::overrides(overrides)?);
     let today: Spec = today.parse().map_err(Wrong::from)?;
+    let goals = goals(&target, protect)?;
     let threads = thread_count(threads)?;
     in_background(py, progress, |watch: &Watch<'_>| {
         let scenario = given.pipeline(&overrides, profile.as_deref())?;
         watch.total(scenario.expected_packets() * advice::most_runs() as f64);
         let settings =
             Settings { threads, cancel: watch.cancel, progress: &|packets| watch.done(packets), packet_log: 0 };
-        let found = advice::advise(&scenario, &today, &settings)?;
+        let found = advice::advise(&scenario, &today, &goals, &settings)?;
         let json = serde_json::to_string_pretty(&found).map_err(|error| Wrong::new("RunError", error))?;
         Ok((json, advice::text(&found, 100)))
     })
+}
+
+fn goals(target: &[String], protect: Option<(String, String)>) -> Result<Vec<Goal>, Wrong> {
+    let used = |text: &String| text.parse().map_err(|what| Wrong::argument(format!("target: {what}")).about(text));
+    let mut goals = target.iter().map(used).collect::<Result<Vec<Goal>, _>>()?;
+    if let Some((group, time)) = protect {
+        let p99 = time.parse().map_err(|what| Wrong::argument(format!("p99: {what}")).about(&time))?;
+        goals.push(Goal::Protect { group, p99 });
+    }
+    Ok(goals)
 }
 
 /// The document of `dovetail reproduce --json`, and the pictures by file name.

@@ -49,8 +49,10 @@ impl Anteroom {
         Self { newcomers, opens: 0, waiting: List::default(), links: Links::default() }
     }
 
-    /// What a flow is that is set up while so many packets wait.
-    pub fn visit(&self, packets: u64) -> Visit {
+    /// What a flow is that is set up while so many packets wait. Makes room for it, so that no packet has to wait for
+    /// that.
+    pub fn visit(&mut self, flow: u32, packets: u64) -> Visit {
+        self.links.make_room(flow);
         if self.newcomers == Newcomers::Pay && packets > 0 { Visit::New } else { Visit::Known }
     }
 

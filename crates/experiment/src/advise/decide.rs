@@ -23,6 +23,10 @@ pub enum Choice {
     Fair(usize),
     /// `tradeoff` below alpha = 1, the point at this index.
     Efficient(usize),
+    /// The fairest that reaches the [goals](super::goal), the point at this index.
+    Reaching(usize),
+    /// None reaches them; what comes nearest, the point at this index.
+    Nearest(usize),
 }
 
 impl Choice {
@@ -30,7 +34,7 @@ impl Choice {
     pub fn index(self, today: usize) -> usize {
         match self {
             Self::Today => today,
-            Self::Fair(index) | Self::Efficient(index) => index,
+            Self::Fair(index) | Self::Efficient(index) | Self::Reaching(index) | Self::Nearest(index) => index,
         }
     }
 }
@@ -47,6 +51,13 @@ pub struct Candidates {
 }
 
 impl Candidates {
+    /// The points with alphas from 1 down.
+    pub fn in_order(&self, points: &[Point]) -> Vec<Point> {
+        let others = (0..points.len()).filter(|&index| index == self.today || !self.alphas.contains(&index));
+        let alphas = self.alphas.iter().copied().filter(|&index| index != self.today);
+        others.chain(alphas).map(|index| points[index].clone()).collect()
+    }
+
     /// Throughput of strict fairness, and the largest of any alpha.
     pub fn range(&self, points: &[Point]) -> [f64; 2] {
         let of = |&index: &usize| points[index].throughput_bps;

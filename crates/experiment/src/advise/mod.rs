@@ -4,6 +4,7 @@
 //! today are repeated with other seeds, and the choice is made again with other costs and more load.
 
 pub mod decide;
+pub mod goal;
 mod words;
 
 use dovetail_sched::Spec;
@@ -14,11 +15,12 @@ use crate::scenario::{Scenario, ScenarioError, Variation};
 use crate::statistics::Estimate;
 use crate::summary::{Run, Summary};
 use decide::Candidates;
+use goal::{Goal, Outcome, Wanted};
 
 pub use words::{change, text};
 
 /// Version of the document.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 /// What runs today unless something else is said.
 pub const TODAY: &str = "fifo";
 /// Those that share fairly without an alpha, the cheapest to run first.
@@ -110,6 +112,8 @@ pub struct Advice {
     pub scheduler: String,
     /// What runs today.
     pub today: String,
+    /// The goals, and how far the advised one comes.
+    pub goals: Vec<Outcome>,
     /// What to use, what that gains, and who pays: a sentence or two each.
     pub sentences: [String; 3],
     /// Throughput of the advised one over today's, less 1, over [`seeds`](Self::seeds).
@@ -150,25 +154,42 @@ impl From<ScenarioError> for AdviseError {
 /// Runs in all, at most: for a progress bar.
 pub fn most_runs() -> usize {
     let candidates = 1 + FAIR.len() + ALPHAS.len();
-    // The chosen one, strict fairness and today's.
+    // The chosen one, strict fairness and today's. What goals need besides is little.
     candidates * (1 + VARIATIONS.len()) + 3 * (SEEDS as usize - 1)
 }
 
-/// Find out what to use for this input instead of `today`.
+/// Find out what to use for this input instead of `today`: what [`decide`] says, or, with goals, the fairest that
+/// reaches them all.
 ///
 /// # Errors
-/// The scenario has another number of resources than two, or changes parameters; a run fails or is cancelled.
-pub fn advise(scenario: &Scenario, today: &Spec, settings: &Settings<'_>) -> Result<Advice, AdviseError> {
+/// The scenario has another number of resources than two, or changes parameters; it lacks the resource or group of a
+/// goal; a run fails or is cancelled.
+pub fn advise(
+    scenario: &Scenario,
+    today: &Spec,
+    goals: &[Goal],
+    settings: &Settings<'_>,
+) -> Result<Advice, AdviseError> {
     check(scenario)?;
-    let (specs, candidates) = candidates(today);
-    let points = points(scenario, &specs, settings)?;
-    let choice = candidates.decide(&points);
+    let (mut specs, mut candidates) = candidates(today);
+    let mut points = points(scenario, &specs, settings)?;
+    let wanted = Wanted::all(goals, scenario, &points[0])?;
+    let run = |spec: &Spec| Ok(self::points(scenario, std::slice::from_ref(spec), settings)?.remove(0));
+    let choice = match goals {
+        [] => candidates.decide(&points),
+        _ => goal::refined(&wanted, &mut specs, &mut points, &mut candidates, run)?,
+    };
     let chosen = choice.index(candidates.today);
-    let (seeds, gains) = repeated(scenario, &specs, &candidates, chosen, &points, settings)?;
-    let [gain, gain_over_fair] = [0, 1].map(|k| Estimate::of(&gains.iter().map(|gain| gain[k]).collect::<Vec<_>>()));
+    let (seeds, runs) = repeated(scenario, &specs, &candidates, chosen, &points, settings)?;
+    let [gain, gain_over_fair] =
+        [0, 1].map(|base| Estimate::of(&runs.iter().map(|run| over(run, 2, base)).collect::<Vec<_>>()));
     let otherwise = VARIATIONS.map(|(circumstances, variation)| -> Result<_, AdviseError> {
         let points = self::points(&scenario.clone().varied(variation), &specs, settings)?;
-        let chosen = candidates.decide(&points).index(candidates.today);
+        let choice = match goals {
+            [] => candidates.decide(&points),
+            _ => goal::decide(&wanted, &points, &candidates),
+        };
+        let chosen = choice.index(candidates.today);
         let gain = over(&points, chosen, candidates.today);
         Ok(Otherwise { circumstances, scheduler: points[chosen].scheduler.clone(), gain })
     });
@@ -178,12 +199,13 @@ pub fn advise(scenario: &Scenario, today: &Spec, settings: &Settings<'_>) -> Res
         resources: scenario.resource_names(),
         scheduler: points[chosen].scheduler.clone(),
         today: today.to_string(),
-        sentences: words::sentences(scenario, &points, &candidates, choice, [gain, gain_over_fair]),
+        goals: wanted.iter().map(|wanted| wanted.outcome(runs.iter().map(|run| &run[2]))).collect(),
+        sentences: words::sentences(scenario, &points, &candidates, (choice, &wanted), [gain, gain_over_fair]),
         gain,
         gain_over_fair,
         seeds,
         configuration: format!("scheduler = \"{}\"", points[chosen].scheduler),
-        points,
+        points: candidates.in_order(&points),
         otherwise: otherwise.into_iter().collect::<Result<_, _>>()?,
     })
 }
@@ -228,7 +250,7 @@ fn over(points: &[Point], index: usize, base: usize) -> f64 {
     points[index].throughput_bps / points[base].throughput_bps - 1.0
 }
 
-/// The chosen one against today's and strict fairness, a pair of gains for each seed.
+/// Today's, strict fairness and the chosen one, for each seed.
 fn repeated(
     scenario: &Scenario,
     specs: &[Spec],
@@ -236,15 +258,14 @@ fn repeated(
     chosen: usize,
     first: &[Point],
     settings: &Settings<'_>,
-) -> Result<(Vec<u64>, Vec<[f64; 2]>), AdviseError> {
-    let strict = candidates.alphas[0];
-    let mut wanted = vec![candidates.today];
-    wanted.extend([strict, chosen].into_iter().filter(|&index| index != candidates.today));
+) -> Result<(Vec<u64>, Vec<[Point; 3]>), AdviseError> {
+    let three = [candidates.today, candidates.alphas[0], chosen];
+    let mut wanted = three.to_vec();
+    wanted.sort_unstable();
     wanted.dedup();
     let place = |index: usize| wanted.iter().position(|&other| other == index).unwrap_or(0);
     let short: Vec<Spec> = wanted.iter().map(|&index| specs[index].clone()).collect();
-    let (mut seeds, mut gains) =
-        (vec![scenario.seed()], vec![[candidates.today, strict].map(|b| over(first, chosen, b))]);
+    let (mut seeds, mut runs) = (vec![scenario.seed()], vec![three.map(|index| first[index].clone())]);
     for more in 1..SEEDS {
         let seed = scenario.seed().wrapping_add(more);
         let points = points(&scenario.clone().with_seed(seed)?, &short, settings)?;
@@ -252,9 +273,9 @@ fn repeated(
             break;
         }
         seeds.push(seed);
-        gains.push([candidates.today, strict].map(|base| over(&points, place(chosen), place(base))));
+        runs.push(three.map(|index| points[place(index)].clone()));
     }
-    Ok((seeds, gains))
+    Ok((seeds, runs))
 }
 
 #[cfg(test)]

@@ -4,10 +4,14 @@ use super::*;
 use crate::compare::Settings;
 
 fn advice(text: &str) -> Result<Advice, String> {
+    advice_for(text, &[])
+}
+
+fn advice_for(text: &str, goals: &[Goal]) -> Result<Advice, String> {
     let scenario = Scenario::parse("test.toml", text, &[], std::path::PathBuf::new()).map_err(|e| e.to_string())?;
     let cancel = AtomicBool::new(false);
     let settings = Settings { threads: 2, cancel: &cancel, progress: &|_| (), packet_log: 0 };
-    advise(&scenario, &TODAY.parse().unwrap(), &settings).map_err(|error| match error {
+    advise(&scenario, &TODAY.parse().unwrap(), goals, &settings).map_err(|error| match error {
         AdviseError::Input(error) => error.to_string(),
         AdviseError::Run(error) => error.to_string(),
     })
@@ -65,4 +69,31 @@ fn a_pipeline_of_one_resource_has_no_alpha() {
     let one = COMPLEMENTARY.replace("[[resource]]\n    name = \"cpu\"\n", "");
     let one = one.replace("cost = { cpu = \"150 us\" }", "").replace("cost = { cpu = \"20 us\" }", "");
     assert!(advice(&one).unwrap_err().contains("this pipeline has 1"), "{:?}", advice(&one));
+}
+
+#[test]
+fn a_goal_is_reached_with_as_much_fairness_as_possible() {
+    let points = advice(COMPLEMENTARY).unwrap().points;
+    let link = |scheduler: &str| points.iter().find(|p| p.scheduler == scheduler).unwrap().utilization[1];
+    let [strict, relaxed] = ["tradeoff:alpha=0.95", "tradeoff:alpha=0.9"].map(link);
+    let part = strict.midpoint(relaxed);
+    assert!(strict < part && part < relaxed, "nothing to choose: {points:#?}");
+    let advice = advice_for(COMPLEMENTARY, &[Goal::Use { resource: "link".into(), part }]).unwrap();
+    assert!(advice.goals[0].reached && advice.goals[0].value.mean >= part, "{advice:#?}");
+    let between = ["0.94", "0.93", "0.92", "0.91", "0.9"].map(|alpha| format!("tradeoff:alpha={alpha}"));
+    assert!(between.contains(&advice.scheduler), "{:?}", advice.sentences);
+    assert!(advice.sentences[0].ends_with("it is the fairest."), "{:?}", advice.sentences);
+
+    let fair = advice_for(COMPLEMENTARY, &[Goal::Use { resource: "cpu".into(), part: 0.9 }]).unwrap();
+    assert_eq!(fair.scheduler, "mr3", "{:?}", fair.sentences);
+}
+
+#[test]
+fn what_cannot_be_reached_is_said_with_what_comes_nearest() {
+    let goal = Goal::Protect { group: "crypto".into(), p99: dovetail_units::Duration::from_nanos(1000) };
+    let advice = advice_for(COMPLEMENTARY, &[goal]).unwrap();
+    assert!(!advice.goals[0].reached && advice.sentences[0].starts_with("Nothing tried"), "{:?}", advice.sentences);
+    let nobody = Goal::Protect { group: "cripto".into(), p99: dovetail_units::Duration::from_nanos(1000) };
+    let error = advice_for(COMPLEMENTARY, &[nobody]).unwrap_err();
+    assert!(error.contains("no group \"cripto\"") && error.contains("did you mean \"crypto\"?"), "{error}");
 }

@@ -1,6 +1,7 @@
 //! Advice in words.
 
 use super::decide::{Candidates, Choice};
+use super::goal::{self, Wanted};
 use super::{Advice, GroupPoint, Point};
 use crate::scenario::Scenario;
 use crate::statistics::Estimate;
@@ -14,7 +15,7 @@ pub(super) fn sentences(
     scenario: &Scenario,
     points: &[Point],
     candidates: &Candidates,
-    choice: Choice,
+    (choice, wanted): (Choice, &[Wanted]),
     [gain, over_fair]: [Estimate; 2],
 ) -> [String; 3] {
     let (today, chosen) = (&points[candidates.today], &points[choice.index(candidates.today)]);
@@ -51,6 +52,11 @@ pub(super) fn sentences(
                 100.0 * (over_fair.mean / to_gain).min(1.0),
                 alpha(&chosen.scheduler),
             ),
+            gains(scenario, today, chosen, gain),
+            pays(today, &[(today, chosen), (strict, chosen)]),
+        ],
+        Choice::Reaching(index) | Choice::Nearest(index) => [
+            goal::sentence(wanted, scenario, chosen, choice, candidates.fair.contains(&index)),
             gains(scenario, today, chosen, gain),
             pays(today, &[(today, chosen), (strict, chosen)]),
         ],

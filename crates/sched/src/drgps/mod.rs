@@ -194,7 +194,7 @@ impl<const M: usize> Discipline<M> for Drgps<M> {
     type Stamp = u128;
 
     fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
-        queues.flow_mut(flow).state.visit = self.fluid.anteroom.visit(queues.packets());
+        queues.flow_mut(flow).state.visit = self.fluid.anteroom.visit(flow, queues.packets());
     }
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {

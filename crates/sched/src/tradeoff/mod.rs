@@ -217,7 +217,7 @@ impl Discipline<2> for Tradeoff {
 
     fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>) {
         self.fluid.added(flow);
-        queues.flow_mut(flow).state.visit = self.fluid.anteroom.visit(queues.packets());
+        queues.flow_mut(flow).state.visit = self.fluid.anteroom.visit(flow, queues.packets());
     }
 
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<P>) {

@@ -1,0 +1,265 @@
+//! What is to be reached, and the fairest scheduler that reaches it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use dovetail_sched::Spec;
+use dovetail_units::Duration;
+use serde::Serialize;
+
+use super::decide::{Candidates, Choice};
+use super::{AdviseError, Point};
+use crate::scenario::{Scenario, ScenarioError};
+use crate::statistics::Estimate;
+use crate::table::{percent, seconds};
+
+/// A resource is full that is in use for this part of the time.
+const FULL: f64 = 0.97;
+
+/// What is to be reached.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Goal {
+    /// The resource is in use for at least this part of the time that anything is in the box: above 0, up to 1.
+    Use {
+        /// Its name.
+        resource: String,
+        /// The part.
+        part: f64,
+    },
+    /// The 99 % quantile of the group's latencies is at most this.
+    Protect {
+        /// Its name.
+        group: String,
+        /// The latency.
+        p99: Duration,
+    },
+}
+
+impl FromStr for Goal {
+    type Err = String;
+
+    /// `cpu 95 %`: [`Goal::Use`].
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || format!("{text:?} is not a resource and a percentage such as \"cpu 95 %\"");
+        let (resource, number) =
+            text.trim().strip_suffix('%').and_then(|rest| rest.trim().rsplit_once(' ')).ok_or_else(expected)?;
+        let part = number.parse::<f64>().map_err(|_| expected())? / 100.0;
+        match part > 0.0 && part <= 1.0 {
+            true => Ok(Self::Use { resource: resource.trim().to_string(), part }),
+            false => Err(format!("{number} % of a resource: above 0 and up to 100 is possible")),
+        }
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Use { resource, part } => write!(f, "at least {} of {resource} used", percent(*part)),
+            Self::Protect { group, p99 } => {
+                write!(f, "a 99th percentile of {group}'s latency of at most {}", seconds(p99.as_secs_f64()))
+            }
+        }
+    }
+}
+
+/// How far the advised scheduler comes.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Outcome {
+    /// The goal in words.
+    pub goal: String,
+    /// Whether it is reached in the first run.
+    pub reached: bool,
+    /// Over the seeds: the part of the time, or the latency in seconds.
+    pub value: Estimate,
+}
+
+/// A goal that fits the input: where its number stands in a [`Point`].
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    goal: Goal,
+    place: usize,
+}
+
+impl Wanted {
+    /// The goals, if the input has the resources and groups.
+    pub(super) fn all(goals: &[Goal], scenario: &Scenario, point: &Point) -> Result<Vec<Self>, ScenarioError> {
+        let groups: Vec<String> = point.groups.iter().map(|group| group.group.clone()).collect();
+        let wanted = goals.iter().map(|goal| {
+            let (kind, name, known) = match goal {
+                Goal::Use { resource, .. } => ("resource", resource, scenario.resource_names()),
+                Goal::Protect { group, .. } => ("group", group, groups.clone()),
+            };
+            let place = known.iter().position(|known| known == name);
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            let unknown = || {
+                let message = format!("there is no {kind} {name:?} here, but {}", known.join(", "));
+                ScenarioError::new(&scenario.name, message).suggesting(name, &known)
+            };
+            place.map(|place| Self { goal: goal.clone(), place }).ok_or_else(unknown)
+        });
+        wanted.collect()
+    }
+
+    /// The number that counts, if there is one.
+    fn value(&self, point: &Point) -> Option<f64> {
+        match self.goal {
+            Goal::Use { .. } => point.utilization.get(self.place).copied(),
+            Goal::Protect { .. } => point.groups.get(self.place).and_then(|group| group.p99_s),
+        }
+    }
+
+    /// By which part of itself the goal is missed: nothing or less where it is reached.
+    fn missed(&self, point: &Point) -> f64 {
+        self.value(point).map_or(f64::INFINITY, |value| match self.goal {
+            Goal::Use { part, .. } => 1.0 - value / part,
+            Goal::Protect { p99, .. } => value / p99.as_secs_f64() - 1.0,
+        })
+    }
+
+    /// What the runs of the advised scheduler came to.
+    pub(super) fn outcome<'a>(&self, runs: impl Iterator<Item = &'a Point> + Clone) -> Outcome {
+        let reached = runs.clone().next().is_some_and(|first| self.missed(first) <= 0.0);
+        let values: Vec<f64> = runs.filter_map(|point| self.value(point)).collect();
+        Outcome { goal: self.goal.to_string(), reached, value: Estimate::of(&values) }
+    }
+}
+
+/// By which part of itself the goal is missed that is missed most.
+fn missed(wanted: &[Wanted], point: &Point) -> f64 {
+    wanted.iter().map(|wanted| wanted.missed(point)).fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// The first of those that share fairly, or else the largest alpha, that reaches all goals; or what comes nearest.
+pub(super) fn decide(wanted: &[Wanted], points: &[Point], candidates: &Candidates) -> Choice {
+    let order = || candidates.fair.iter().chain(&candidates.alphas).copied();
+    let missed = |index: usize| missed(wanted, &points[index]);
+    match order().find(|&index| missed(index) <= 0.0) {
+        Some(index) => Choice::Reaching(index),
+        None => {
+            let nearest = order().min_by(|&a, &b| missed(a).total_cmp(&missed(b)));
+            Choice::Nearest(nearest.unwrap_or(candidates.today))
+        }
+    }
+}
+
+/// [`decide`], with alphas in between to a hundredth: each is run, and joins specs, points and candidates.
+pub(super) fn refined(
+    wanted: &[Wanted],
+    specs: &mut Vec<Spec>,
+    points: &mut Vec<Point>,
+    candidates: &mut Candidates,
+    run: impl Fn(&Spec) -> Result<Point, AdviseError>,
+) -> Result<Choice, AdviseError> {
+    loop {
+        let choice = decide(wanted, points, candidates);
+        let Choice::Reaching(index) = choice else { return Ok(choice) };
+        let place = candidates.alphas.iter().position(|&other| other == index);
+        let Some(place) = place.filter(|&place| place > 0) else { return Ok(choice) };
+        let [above, below] = [candidates.alphas[place - 1], index].map(|index| hundredths(&specs[index]));
+        if above <= below + 1 {
+            return Ok(choice);
+        }
+        let alpha = format!("{}", f64::from((above + below) / 2) / 100.0);
+        let spec = Spec { name: "tradeoff".into(), parameters: vec![("alpha".into(), alpha)] };
+        points.push(run(&spec)?);
+        specs.push(spec);
+        candidates.alphas.insert(place, points.len() - 1);
+    }
+}
+
+/// The alpha of a `tradeoff`, in hundredths.
+fn hundredths(spec: &Spec) -> u32 {
+    spec.value("alpha").and_then(|alpha| alpha.parse::<f64>().ok()).map_or(100, |alpha| (100.0 * alpha).round() as u32)
+}
+
+/// Which scheduler reaches the goals; or that none does, what comes nearest, and why it is not more.
+pub(super) fn sentence(wanted: &[Wanted], scenario: &Scenario, point: &Point, choice: Choice, fair: bool) -> String {
+    let goals: Vec<String> = wanted.iter().map(|wanted| format!("{} ({})", wanted.goal, wanted.told(point))).collect();
+    let goals = goals.join(" and ");
+    let scheduler = &point.scheduler;
+    match choice {
+        Choice::Nearest(_) => {
+            format!("Nothing tried has {goals}: {scheduler} comes nearest{}.", why_not(wanted, scenario, point))
+        }
+        _ if fair => format!("Use {scheduler}: it shares fairly, and has {goals}."),
+        _ => format!("Use {scheduler}: of all that has {goals}, it is the fairest."),
+    }
+}
+
+impl Wanted {
+    fn told(&self, point: &Point) -> String {
+        let value = self.value(point);
+        value.map_or("no packet".into(), |value| match self.goal {
+            Goal::Use { .. } => percent(value),
+            Goal::Protect { .. } => seconds(value),
+        })
+    }
+}
+
+/// What keeps a resource from being used more.
+fn why_not(wanted: &[Wanted], scenario: &Scenario, point: &Point) -> String {
+    let uses = wanted.iter().filter(|wanted| matches!(wanted.goal, Goal::Use { .. }) && wanted.missed(point) > 0.0);
+    let Some(missed) = uses.into_iter().next() else { return String::new() };
+    let names = scenario.resource_names();
+    let full = point.utilization.iter().enumerate().find(|&(k, &part)| k != missed.place && part >= FULL);
+    match full {
+        Some((k, &part)) => format!(", where {} is full ({})", names[k], percent(part)),
+        None if point.lost == 0.0 => ", and serves all that comes".into(),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cpu(part: f64) -> Wanted {
+        Wanted { goal: Goal::Use { resource: "cpu".into(), part }, place: 0 }
+    }
+
+    /// The CPU's use under mr3 and alpha = 1, 0.9 and 0.5, at each of which it is 1.3 less alpha.
+    fn points() -> (Vec<Spec>, Vec<Point>, Candidates) {
+        let specs = ["mr3", "tradeoff:alpha=1", "tradeoff:alpha=0.9", "tradeoff:alpha=0.5"];
+        let specs: Vec<Spec> = specs.map(|spec| spec.parse().unwrap()).into();
+        let points = specs.iter().map(point).collect();
+        (specs, points, Candidates { today: 0, fair: vec![0, 1], alphas: vec![1, 2, 3] })
+    }
+
+    fn point(spec: &Spec) -> Point {
+        let used = 1.3 - f64::from(hundredths(spec)) / 100.0;
+        Point { scheduler: spec.to_string(), utilization: vec![used], ..Point::default() }
+    }
+
+    fn refine(part: f64) -> (Choice, Vec<Spec>) {
+        let (mut specs, mut points, mut candidates) = points();
+        let run = |spec: &Spec| Ok(point(spec));
+        let choice = refined(&[cpu(part)], &mut specs, &mut points, &mut candidates, run).unwrap();
+        (choice, specs)
+    }
+
+    #[test]
+    fn the_largest_hundredth_that_reaches_it_is_found() {
+        for (part, alpha) in [(0.45, "0.85"), (0.405, "0.89"), (0.79, "0.51"), (0.8, "0.5"), (0.4, "0.9")] {
+            // A little less, as 1.3 - 0.9 is no decimal.
+            let (choice, specs) = refine(part - 1e-9);
+            let Choice::Reaching(index) = choice else { panic!("{part}: {choice:?}") };
+            assert_eq!(specs[index].value("alpha"), Some(alpha), "{part}");
+        }
+    }
+
+    #[test]
+    fn fairness_is_kept_where_it_reaches_the_goal_and_what_is_out_of_reach_is_said_to_be() {
+        assert_eq!(refine(0.2).0, Choice::Reaching(0));
+        assert_eq!(refine(0.95).0, Choice::Nearest(3));
+    }
+
+    #[test]
+    fn a_goal_is_a_resource_and_a_percentage() {
+        assert_eq!("cpu 95 %".parse(), Ok(Goal::Use { resource: "cpu".into(), part: 0.95 }));
+        assert_eq!(" my cpu  9.5% ".parse(), Ok(Goal::Use { resource: "my cpu".into(), part: 0.095 }));
+        for wrong in ["", "95 %", "cpu", "cpu 95", "cpu %", "cpu x %", "cpu 0 %", "cpu -3 %", "cpu 101 %", "cpu NaN %"]
+        {
+            assert!(wrong.parse::<Goal>().is_err(), "{wrong}");
+        }
+    }
+}
