@@ -11,20 +11,20 @@ use crate::place::within;
 #[derive(Clone, Debug)]
 pub struct InputError {
     /// What the text is called: the file as it was given; empty if the message itself says what it is about.
-    file: String,
+    file: Box<str>,
     text: String,
     /// Bytes of `text` that are wrong; `None`: the file as a whole.
     span: Option<Range<usize>>,
     message: String,
-    help: Option<String>,
+    help: Option<Box<str>>,
     /// What is wrong, if it is told otherwise than by its place.
-    about: Option<String>,
+    about: Option<Box<str>>,
 }
 
 impl InputError {
     /// About the file as a whole.
     pub fn new(file: &str, message: impl Into<String>) -> Self {
-        let (file, message) = (file.to_string(), message.into());
+        let (file, message) = (file.into(), message.into());
         Self { file, text: String::new(), span: None, message, help: None, about: None }
     }
 
@@ -36,13 +36,13 @@ impl InputError {
 
     /// With a hint on its own line.
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.help = Some(help.into().into());
         self
     }
 
     /// With the text that is wrong, where its place alone does not tell.
     pub fn about(mut self, wrong: &str) -> Self {
-        self.about = Some(wrong.to_string());
+        self.about = Some(wrong.into());
         self
     }
 
@@ -71,7 +71,7 @@ impl InputError {
             Some(span) => Self::at(file, text, within(text, &span, error.message().trim()).unwrap_or(span), message),
             None => Self::new(file, message),
         };
-        own.help = help;
+        own.help = help.map(Into::into);
         own
     }
 }
@@ -118,12 +118,12 @@ impl fmt::Display for InputError {
             return self.help.iter().try_for_each(|help| write!(f, "\nhelp: {help}"));
         };
         let snippet = Snippet::source(&self.text)
-            .path(&self.file)
+            .path(&*self.file)
             .line_start(1)
             .annotation(AnnotationKind::Primary.span(span.clone()));
         let mut group = Level::ERROR.no_name().primary_title(&self.message).element(snippet);
         if let Some(help) = &self.help {
-            group = group.element(Level::HELP.message(help));
+            group = group.element(Level::HELP.message(&**help));
         }
         let rendered = Renderer::plain().render(&[group]);
         f.write_str(rendered.trim_start_matches(": "))
