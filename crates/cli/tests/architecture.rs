@@ -22,9 +22,20 @@ const MAY_USE: [(&str, &[&str]); 13] = [
     ("cli", &["units", "sched", "model", "wire", "trace", "tcp", "sim", "experiment", "config", "dataplane", "lab"]),
 ];
 
-/// Licences of which any one suffices.
-const LICENCES: [&str; 10] =
-    ["MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Zlib", "0BSD", "Unlicense", "CC0-1.0", "Unicode-3.0"];
+/// Licences of which any one suffices. The exception allows more than its licence does.
+const LICENCES: [&str; 11] = [
+    "MIT",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "ISC",
+    "Zlib",
+    "0BSD",
+    "Unlicense",
+    "CC0-1.0",
+    "Unicode-3.0",
+];
 
 fn metadata() -> Value {
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");

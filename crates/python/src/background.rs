@@ -23,7 +23,8 @@ pub struct Watch<'a> {
 impl Watch<'_> {
     /// So much is done, in packets.
     pub fn done(&self, packets: u64) {
-        self.done.store(packets, Ordering::Relaxed);
+        // Several runs tell it in any order.
+        self.done.fetch_max(packets, Ordering::Relaxed);
     }
 
     /// So much there is to do, if that is known: infinite if not.

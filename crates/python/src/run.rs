@@ -280,6 +280,7 @@ fn of_network(
 
 /// The document of `dovetail advise --json`, and its text.
 #[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "the package's own sources give each a name")]
 pub fn advise(
     py: Python<'_>,
     scenario: &Bound<'_, PyAny>,
