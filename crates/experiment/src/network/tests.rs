@@ -81,7 +81,7 @@ fn wrong_scenarios_are_answered_with_place_and_nearest_name() {
     refused(&["tcp.light.route=[]"], &["passes 1 to 100 boxes, not 0"]);
     refused(&["tcp.light.rtt=\"19 ms\""], &["too short", "10 ms one way"]);
     refused(&["tcp.light.rtt=\"60 ms to 40 ms\""], &["the shorter time comes first"]);
-    refused(&["tcp.light.count=0"], &["`0`, expected a whole number from 1 to 1048576"]);
+    refused(&["tcp.light.count=0"], &["`0`: expected a whole number from 1 to 1048576"]);
     refused(&["tcp.light.packet=\"20 B\""], &["a packet of 20 bytes: expected 41 to 65535"]);
     refused(&["tcp.light.variant=\"reno2\""], &["unknown value", "reno2"]);
     refused(&["tcp.heavy.name=\"light\""], &["two groups \"light\""]);
