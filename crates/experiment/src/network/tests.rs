@@ -125,7 +125,7 @@ fn wrong_scenarios_are_answered_with_place_and_nearest_name() {
     refused(&["tcp.heavy.count=1048573"], &["count = 1048573: expected at most 1048572 beside the 4 flows before"]);
     refused(&["warm_up=\"4 s\""], &["the run ends at 4 s"]);
     for seeds in ["-1", "0", "1001"] {
-        let expected = format!("`{seeds}`, expected a whole number from 1 to 1000");
+        let expected = format!("`{seeds}`: expected a whole number from 1 to 1000");
         refused(&[&format!("seeds={seeds}")], &["net.toml", &format!("seeds = {seeds}"), &expected]);
     }
     refused(&["hop=[]"], &["there is no [[hop]]"]);

@@ -98,7 +98,7 @@ fn mistakes_are_named() {
         &["spread = \"10 %\"", "a table of percentages by resource, such as { cpu = \"10 %\" }"],
     );
     wrong("", "weight = { cpuu = 2 }", &["did you mean \"cpu\"?"]);
-    wrong("", "weight = { cpu = 0, link = 1 }", &["expected 0.001 to 1000000"]);
+    wrong("", "weight = { cpu = 0, link = 1 }", &["expected a number from 0.001 to 1000000"]);
     wrong("", "weight = { cpu = 3 }", &["none for \"link\"", "names every resource"]);
 }
 
