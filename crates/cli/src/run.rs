@@ -124,7 +124,7 @@ pub fn tell_about(scenario: &Scenario) {
     let load = scenario
         .replay_load()
         .map_or(String::new(), |load| format!(", to offer the busiest resource {load} times what it can do"));
-    terminal::say(&format!(
+    say(&format!(
         "{packets} packet{}, {no_flow} of them without a flow, replayed {} times as fast as recorded{load}",
         if packets == 1 { "" } else { "s" },
         table::digits(speed)
