@@ -306,6 +306,8 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
             None => {
                 self.flows.push(record);
                 self.terms.push(Terms::default());
+                // So that no removal has to make room.
+                self.free_flows.reserve(self.flows.len() - self.free_flows.len());
             }
         }
         self.agree(index, &config, Limits::of(&config.limit));
