@@ -42,14 +42,19 @@ fn a_capture_alone_runs_with_the_defaults_and_says_which() {
     let said = folder.dovetail(&["run", "t.pcap"]).succeeds();
     assert!(said.err.contains("profile firewall-ids (the default): one CPU and a 500 Mbps link"), "{}", said.err);
     let pace = "as fast as recorded, to offer the busiest resource 1.2 times what it can do";
-    assert!(said.err.contains(pace), "{}", said.err);
+    let in_a_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(in_a_line(&said.err).contains(pace), "{}", said.err);
     let faster = folder.dovetail(&["run", "t.pcap", "--set", "resource.link.rate=1 Gbps", "--json"]).succeeds();
     assert_ne!(said.out, faster.out);
     let own = folder.dovetail(&["run", "t.pcap", "--set", "trace.speed=2"]).succeeds();
-    assert!(own.err.contains("replayed 2.000 times as fast as recorded"), "in place of the load: {}", own.err);
+    assert!(
+        in_a_line(&own.err).contains("replayed 2.000 times as fast as recorded"),
+        "in place of the load: {}",
+        own.err
+    );
     assert!(!own.err.contains("to offer"), "{}", own.err);
     let half = folder.dovetail(&["run", "t.pcap", "--set", "trace.load=0.5"]).succeeds();
-    assert!(half.err.contains("the busiest resource 0.5 times"), "{}", half.err);
+    assert!(in_a_line(&half.err).contains("the busiest resource 0.5 times"), "{}", half.err);
     let both = ["run", "t.pcap", "--set", "trace.speed=2", "--set", "trace.load=0.5"];
     folder.dovetail(&both).fails(2, &["give speed or load, not both"]);
 }
