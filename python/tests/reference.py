@@ -116,7 +116,8 @@ def page():
         for name, node in definitions("model.pyi").items()
         if isinstance(node, ast.FunctionDef)
     ]
-    parts.append("## Pictures\n\n`dovetail.plot`: " + described_text(ast.parse((PACKAGE / "plot.py").read_text())) + "\n")
+    pictures = ast.parse((PACKAGE / "plot.py").read_text())
+    parts.append("## Pictures\n\n`dovetail.plot`: " + described_text(pictures) + "\n")
     parts += [
         f"### {name}\n\n{function(node)}"
         for name, node in definitions("plot.py").items()

@@ -28,7 +28,8 @@ class Pictures(unittest.TestCase):
         axes = plot.utilization(self.result, "drfq")
         self.assertEqual([line.get_label() for line in axes.lines], ["cpu", "link"])
         drawn = max(level for line in axes.lines for level in line.get_ydata())
-        self.assertAlmostEqual(drawn, 100 * max(self.result.utilization["utilization"][: len(self.result.utilization) // 2]))
+        used = self.result.utilization["utilization"]
+        self.assertAlmostEqual(drawn, 100 * max(used[: len(used) // 2]))
 
     def test_dominant_shares(self):
         from dovetail import plot
@@ -77,4 +78,5 @@ class Pictures(unittest.TestCase):
 
         axes = plot.gantt(self.result, most=20)
         ends = [end for end in self.result.packets["cpu_end_ns"][:20] if end is not None]
-        self.assertAlmostEqual(max(bar.get_x() + bar.get_width() for bar in axes.patches if bar.get_y() < 0.5), max(ends) / 1e6)
+        first = (bar.get_x() + bar.get_width() for bar in axes.patches if bar.get_y() < 0.5)
+        self.assertAlmostEqual(max(first), max(ends) / 1e6)

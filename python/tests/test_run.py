@@ -15,7 +15,8 @@ from support import DEMO, ROOT, SMALL, program, written
 
 class TheSameAsTheProgram(unittest.TestCase):
     def test_run_is_identical_byte_for_byte(self):
-        arguments = ["--scheduler", "drfq", "--scheduler", "tradeoff:alpha=0.85", "--set", "resource.link.rate=150 Mbps"]
+        arguments = ["--scheduler", "drfq", "--scheduler", "tradeoff:alpha=0.85"]
+        arguments += ["--set", "resource.link.rate=150 Mbps"]
         theirs = program("run", "scenarios/demo.toml", "--json", "--seed", "5", *arguments)
         # The program has been told the path from the root.
         with working_directory(ROOT):
@@ -27,7 +28,8 @@ class TheSameAsTheProgram(unittest.TestCase):
             )
         self.assertEqual(ours.json, theirs)
         self.assertEqual(ours.summary, json.loads(theirs))
-        self.assertEqual(ours["drfq"].resources.cpu.utilization, json.loads(theirs)["runs"][0]["resources"]["cpu"]["utilization"])
+        cpu = json.loads(theirs)["runs"][0]["resources"]["cpu"]
+        self.assertEqual(ours["drfq"].resources.cpu.utilization, cpu["utilization"])
 
     def test_network_is_identical_byte_for_byte(self):
         arguments = ["--set", "until=8 s", "--set", "warm_up=6 s", "--set", "seeds=2", "--scheduler", "drq"]

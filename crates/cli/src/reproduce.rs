@@ -34,7 +34,9 @@ pub fn reproduce(args: Reproduce) -> Result<(), Failure> {
     terminal::leave_nothing(output.as_ref());
     let items = reproduce::listed(&args.ids).map_err(failure)?;
     if (args.trace.is_some() || args.load.is_some()) && !items.iter().any(|item| item.trace_driven()) {
-        terminal::say("note: --trace and --load change tradeoff-fig7, tradeoff-fig8 and tradeoff-fig9 only");
+        let driven = reproduce::list().iter().filter(|item| item.trace_driven()).map(|item| item.id);
+        let driven: Vec<&str> = driven.collect();
+        terminal::say(&format!("note: --trace and --load change {} only", driven.join(", ")));
     }
     let far = Far::new(items.iter().map(|item| item.weight()).sum());
     let progress = |id: &str, _| far.at(id);

@@ -435,7 +435,8 @@ fn every_discipline_is_explained() {
 
 #[test]
 fn no_line_is_longer_than_120_columns() {
-    let code = ["crates", "fuzz"].iter().flat_map(|folder| files(&root().join(folder), "rs"));
+    let kinds = [("crates", "rs"), ("fuzz", "rs"), ("python", "py"), ("python", "pyi"), ("scenarios", "toml")];
+    let code = kinds.iter().flat_map(|(folder, ending)| files(&root().join(folder), ending));
     let mut long = Vec::new();
     for path in code {
         long.extend(longer(&path, &read(&path), |_| true));

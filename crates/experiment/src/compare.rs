@@ -84,7 +84,7 @@ impl From<ScenarioError> for RunError {
 }
 
 /// What is wrong, with the nearest right name if one is near.
-fn with_hint(error: &SpecError) -> String {
+pub(crate) fn with_hint(error: &SpecError) -> String {
     match nearest(error.wrong(), error.known().iter().copied()) {
         Some(name) => format!("{error}; did you mean {name:?}?"),
         None => error.to_string(),

@@ -7,7 +7,8 @@ use dovetail_sched::gain::{Gain, Strategy};
 use dovetail_sched::{Spec, catalog};
 use serde::Serialize;
 
-use crate::scenario::{ScenarioError, nearest};
+use crate::compare::with_hint;
+use crate::scenario::ScenarioError;
 
 /// All about the scheduler or composition of this name, or about every scheduler.
 ///
@@ -38,13 +39,7 @@ pub fn find(name: &str) -> Result<Vec<&'static Entry>, ScenarioError> {
         Ok(false) => parts(name),
         Err(unknown) => Err(unknown),
     };
-    found.map_err(|error| {
-        let message = match nearest(error.wrong(), error.known().iter().copied()) {
-            Some(near) => format!("{error}; did you mean {near:?}?"),
-            None => error.to_string(),
-        };
-        ScenarioError::new("", message).about(error.wrong())
-    })
+    found.map_err(|error| ScenarioError::new("", with_hint(&error)).about(error.wrong()))
 }
 
 /// What pipelines take, and after it what only networks do.

@@ -31,12 +31,11 @@ fn pictures(name: &str, number: f64, things: usize) -> Vec<String> {
     let service = |k: usize| Service { start: k as f64, end: k as f64 + number, flow: name.into(), label: name.into() };
     let row = Row { name: name.into(), services: (0..things).map(service).collect() };
     let bar = BarSeries {
-        paper: Vec::new(),
         name: name.into(),
         values: vec![Some(Bar { mean: number, std: number }); things],
+        ..Default::default()
     };
     let chart = |log| BarChart {
-        levels: Vec::new(),
         whiskers: STANDARD_DEVIATION,
         title: name.into(),
         x_label: name.into(),
@@ -44,12 +43,18 @@ fn pictures(name: &str, number: f64, things: usize) -> Vec<String> {
         categories: vec![name.into(); things],
         series: vec![bar.clone(); things],
         log,
+        ..Default::default()
     };
     let scatter = Scatter { title: name.into(), x_label: name.into(), y_label: name.into(), series: all(things) };
     let quantity = || Quantity { label: name.into(), factor: 100.0 };
     let panel = LinePanel { heading: name.into(), lines: all(things) };
-    let line_chart =
-        LineChart { levels: Vec::new(), title: name.into(), x: quantity(), y: quantity(), panels: vec![panel; things] };
+    let line_chart = LineChart {
+        title: name.into(),
+        x: quantity(),
+        y: quantity(),
+        panels: vec![panel; things],
+        ..Default::default()
+    };
     let cdf = Cdf { scheduler: name.into(), group: Some(name.into()), points: points.clone() };
     let utilized = UtilizationPanel { scheduler: name.into(), resources: all(things) };
     let column = Column { heading: name.into(), full: Some(1.0), values: vec![Some((number, name.into())); things] };

@@ -146,12 +146,11 @@ fn picture(summary: &NetworkSummary) -> Result<String, FigureError> {
     let mut series: Vec<BarSeries> = Vec::new();
     for run in &summary.runs {
         let values = long_lived(run).iter().map(|g| bar(g.throughput_bps.mean, g.throughput_bps.ci95)).collect();
-        series.push(BarSeries { paper: Vec::new(), name: run.scheduler.clone(), values });
+        series.push(BarSeries { name: run.scheduler.clone(), values, ..Default::default() });
     }
     let fair = groups.iter().map(|g| g.fair_bps.and_then(|rate| bar(rate, None))).collect();
-    series.push(BarSeries { paper: Vec::new(), name: "proportionally fair".into(), values: fair });
+    series.push(BarSeries { name: "proportionally fair".into(), values: fair, ..Default::default() });
     bars_with_error(&BarChart {
-        levels: Vec::new(),
         title: summary.network.title.clone(),
         x_label: String::new(),
         whiskers: "95 % confidence over seeds",
@@ -159,5 +158,6 @@ fn picture(summary: &NetworkSummary) -> Result<String, FigureError> {
         categories: groups.iter().map(|g| g.group.clone()).collect(),
         series,
         log: false,
+        ..Default::default()
     })
 }

@@ -24,9 +24,9 @@ pub fn reproduce(Twenty { runs, times }: &Twenty) -> Result<Findings, ReproduceE
     findings.found("bottleneck", least(&most_needed));
     for (part, label, resource) in [("a", "CPU", CPU), ("b", "link", LINK)] {
         let series = [(strict, &before), (efficient, &after)].map(|(run, all)| BarSeries {
-            paper: Vec::new(),
             name: name(run),
             values: all.iter().map(|o| Some(Bar { mean: o[resource], std: 0.0 })).collect(),
+            ..Default::default()
         });
         findings.picture(&format!("atfq-fig10{part}.svg"), picture(strict, label, series.into())?);
     }
@@ -44,7 +44,6 @@ fn occupancies(run: &Recorded, times: &[[f64; 2]]) -> Vec<[f64; 2]> {
 
 fn picture(run: &Recorded, label: &str, series: Vec<BarSeries>) -> Result<String, ReproduceError> {
     Ok(bars_with_error(&BarChart {
-        levels: Vec::new(),
         whiskers: STANDARD_DEVIATION,
         title: format!("Fig. 10: occupancy of the {label}"),
         x_label: "Flow".into(),
@@ -52,5 +51,6 @@ fn picture(run: &Recorded, label: &str, series: Vec<BarSeries>) -> Result<String
         categories: run.flows.iter().map(|f| f.name.trim_start_matches("flow ").to_string()).collect(),
         series,
         log: false,
+        ..Default::default()
     })?)
 }

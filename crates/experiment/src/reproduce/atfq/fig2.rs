@@ -66,10 +66,10 @@ fn line(run: &Recorded) -> Series {
 fn picture(panels: Vec<LinePanel>) -> Result<String, ReproduceError> {
     let quantity = |label: &str| Quantity { label: label.into(), factor: 1.0 };
     Ok(lines(&LineChart {
-        levels: Vec::new(),
         title: "Fig. 2: the dominant resource of flow W shifts".into(),
         x: quantity("Packets of flow X"),
         y: quantity("Packets of flow W"),
         panels,
+        ..Default::default()
     })?)
 }

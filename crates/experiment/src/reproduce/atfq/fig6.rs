@@ -38,11 +38,11 @@ pub fn reproduce(Twenty { runs, times }: &Twenty) -> Result<Findings, ReproduceE
     findings.picture(
         "atfq-fig6.svg",
         lines(&LineChart {
-            levels: Vec::new(),
             title: "Fig. 6: largest difference of the flows' active times".into(),
             x: Quantity { label: "Time (s)".into(), factor: 1.0 },
             y: Quantity { label: "Largest difference in 0.2 s (us)".into(), factor: 1e6 },
             panels: vec![LinePanel { heading: String::new(), lines: differences.iter().map(line).collect() }],
+            ..Default::default()
         })?,
     );
     Ok(findings)

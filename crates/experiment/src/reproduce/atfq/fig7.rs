@@ -48,10 +48,10 @@ fn picture(runs: &[&Recorded]) -> Result<String, ReproduceError> {
         lines: runs.iter().map(|run| line(run, flow)).collect(),
     };
     Ok(lines(&LineChart {
-        levels: Vec::new(),
         title: "Fig. 7: delay between adjacent packets of a flow".into(),
         x: Quantity { label: "Delay (ms)".into(), factor: 1e3 },
         y: Quantity { label: "Packets up to this delay (%)".into(), factor: 100.0 },
         panels: SHOWN.iter().map(panel).collect(),
+        ..Default::default()
     })?)
 }

@@ -63,10 +63,10 @@ fn picture(runs: &[&Recorded]) -> Result<String, ReproduceError> {
         points: completions(run, FLOW).iter().enumerate().map(|(k, &end)| (k as f64 + 1.0, end as f64 / 1e9)).collect(),
     };
     Ok(lines(&LineChart {
-        levels: Vec::new(),
         title: "Fig. 8: completion time of flow 1's packets".into(),
         x: Quantity { label: "Packets of flow 1 (thousands)".into(), factor: 1e-3 },
         y: Quantity { label: "Completion time (s)".into(), factor: 1.0 },
         panels: vec![LinePanel { heading: String::new(), lines: runs.iter().map(|run| line(run)).collect() }],
+        ..Default::default()
     })?)
 }

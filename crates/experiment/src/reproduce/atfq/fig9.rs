@@ -79,7 +79,6 @@ fn picture(runs: &[Recorded]) -> Result<String, ReproduceError> {
         })
     };
     Ok(bars_with_error(&BarChart {
-        levels: Vec::new(),
         whiskers: STANDARD_DEVIATION,
         title: "Fig. 9: utilisation under DRFQ and ATFQ".into(),
         x_label: String::new(),
@@ -87,5 +86,6 @@ fn picture(runs: &[Recorded]) -> Result<String, ReproduceError> {
         categories: shown.iter().map(|run| name(run)).collect(),
         series: RESOURCES.into_iter().map(series).collect::<Result<_, ReproduceError>>()?,
         log: false,
+        ..Default::default()
     })?)
 }

@@ -103,7 +103,6 @@ fn picture(points: &[Allocations]) -> Result<String, ReproduceError> {
         lines: (0..DENSITIES.len()).map(|flow| line(flow, equal, cpu)).collect(),
     };
     Ok(lines(&LineChart {
-        levels: Vec::new(),
         title: "Fig. 2: shares of bandwidth and CPU of four flows".into(),
         x: Quantity { label: "C/B (cycles per bit)".into(), factor: 1.0 },
         y: Quantity { label: "Part of the resource (%)".into(), factor: 100.0 },
@@ -113,5 +112,6 @@ fn picture(points: &[Allocations]) -> Result<String, ReproduceError> {
             panel("(c) bandwidth, equal rates", true, false),
             panel("(d) CPU, equal rates", true, true),
         ],
+        ..Default::default()
     })?)
 }

@@ -148,16 +148,16 @@ fn picture(
         run.flows.iter().map(bar).collect()
     };
     Ok(bars_with_error(&BarChart {
-        levels: Vec::new(),
         whiskers: STANDARD_DEVIATION,
         title,
         x_label: "Flow".into(),
         y_label: "Part of the resource's time (%)".into(),
         categories: (1..=run.flows.len()).map(|flow| flow.to_string()).collect(),
         series: vec![
-            BarSeries { paper: Vec::new(), name: "CPU".into(), values: bars(&|f| f.service[CPU]) },
-            BarSeries { paper: Vec::new(), name: link.into(), values: bars(&link_s) },
+            BarSeries { name: "CPU".into(), values: bars(&|f| f.service[CPU]), ..Default::default() },
+            BarSeries { name: link.into(), values: bars(&link_s), ..Default::default() },
         ],
         log: false,
+        ..Default::default()
     })?)
 }

@@ -148,7 +148,7 @@ fn picture(title: &str, errors: &str, points: &[Point], log: bool) -> Result<Str
         series: SCHEDULERS
             .iter()
             .enumerate()
-            .map(|(s, n)| BarSeries { paper: Vec::new(), name: n.to_string(), values: bars(s) })
+            .map(|(s, n)| BarSeries { name: n.to_string(), values: bars(s), ..Default::default() })
             .collect(),
         log,
     })?)

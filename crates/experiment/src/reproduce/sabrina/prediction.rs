@@ -140,7 +140,6 @@ pub(super) fn error_of_all(run: &Recorded) -> Option<f64> {
 fn picture(kinds: &[Kind<'_>], errors: &[Vec<f64>]) -> Result<String, ReproduceError> {
     let bars = |g: usize| errors.iter().map(|e| Some(Bar { mean: 100.0 * e[g], std: 0.0 })).collect();
     Ok(bars_with_error(&BarChart {
-        levels: Vec::new(),
         whiskers: STANDARD_DEVIATION,
         title: "Error of predicted CPU times by smoothing".into(),
         x_label: "alpha, the weight of the newest observation".into(),
@@ -149,8 +148,9 @@ fn picture(kinds: &[Kind<'_>], errors: &[Vec<f64>]) -> Result<String, ReproduceE
         series: kinds
             .iter()
             .enumerate()
-            .map(|(g, kind)| BarSeries { paper: Vec::new(), name: kind.name.into(), values: bars(g) })
+            .map(|(g, kind)| BarSeries { name: kind.name.into(), values: bars(g), ..Default::default() })
             .collect(),
         log: false,
+        ..Default::default()
     })?)
 }

@@ -130,7 +130,7 @@ fn picture(title: &str, names: &[&str], points: &[Point]) -> Result<String, Repr
         series: names
             .iter()
             .enumerate()
-            .map(|(s, n)| BarSeries { paper: Vec::new(), name: n.to_string(), values: bars(s) })
+            .map(|(s, n)| BarSeries { name: n.to_string(), values: bars(s), ..Default::default() })
             .collect(),
         log: false,
     })?)

@@ -39,7 +39,6 @@ fn picture(heads: &[Head], allocation: &Allocation) -> Result<String, ReproduceE
         })
     });
     Ok(bars_with_error(&BarChart {
-        levels: Vec::new(),
         whiskers: STANDARD_DEVIATION,
         title: "Fig. 2: the fair fluid".into(),
         x_label: "Resource".into(),
@@ -47,5 +46,6 @@ fn picture(heads: &[Head], allocation: &Allocation) -> Result<String, ReproduceE
         categories: vec!["CPU".into(), "link".into()],
         series: series.collect::<Result<_, ReproduceError>>()?,
         log: false,
+        ..Default::default()
     })?)
 }

@@ -126,7 +126,6 @@ fn utilization_picture(runs: &[Recorded]) -> Result<String, ReproduceError> {
             .collect(),
     };
     Ok(bars_with_error(&BarChart {
-        levels: Vec::new(),
         whiskers: STANDARD_DEVIATION,
         title: "Fig. 5a: utilisation, queues of 200 packets".into(),
         x_label: "Fairness level alpha".into(),
@@ -134,5 +133,6 @@ fn utilization_picture(runs: &[Recorded]) -> Result<String, ReproduceError> {
         categories: runs.iter().map(|run| format!("{:.2}", alpha(run))).collect(),
         series: [("CPU", CPU), ("link", LINK)].map(series).into(),
         log: false,
+        ..Default::default()
     })?)
 }

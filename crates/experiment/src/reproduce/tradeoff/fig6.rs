@@ -60,12 +60,11 @@ fn changes(fair: &Recorded, run: &Recorded) -> Vec<f64> {
 
 fn picture(runs: &[Recorded], kind: &str, title: &str) -> Result<String, ReproduceError> {
     let series = runs.iter().map(|run| BarSeries {
-        paper: Vec::new(),
         name: format!("alpha = {:.2}", alpha(run)),
         values: means_s(run, kind).map(|(_, mean, std)| Some(Bar { mean: 1e3 * mean, std: 1e3 * std })).collect(),
+        ..Default::default()
     });
     Ok(bars_with_error(&BarChart {
-        levels: Vec::new(),
         whiskers: STANDARD_DEVIATION,
         title: title.into(),
         x_label: "Flow".into(),
@@ -76,5 +75,6 @@ fn picture(runs: &[Recorded], kind: &str, title: &str) -> Result<String, Reprodu
             .unwrap_or_default(),
         series: series.collect(),
         log: false,
+        ..Default::default()
     })?)
 }

@@ -71,15 +71,14 @@ fn picture(patterns: &Patterns) -> Result<String, ReproduceError> {
         patterns.0.iter().flat_map(|p| p.runs.first()).next().into_iter().flatten().map(|r| r.alpha).collect();
     let series = patterns.0.iter().flat_map(|p| {
         [("CPU", CPU), ("link", LINK)].map(|(label, resource)| BarSeries {
-            paper: Vec::new(),
             name: format!("{}, {label}", p.pattern.name()),
             values: (levels.iter())
                 .map(|&level| at(p, level, resource).map(|s| Bar { mean: s.mean, std: s.std }))
                 .collect(),
+            ..Default::default()
         })
     });
     Ok(bars_with_error(&BarChart {
-        levels: Vec::new(),
         whiskers: STANDARD_DEVIATION,
         title: "Fig. 7: utilisation, trace-driven".into(),
         x_label: "Fairness level alpha".into(),
@@ -87,5 +86,6 @@ fn picture(patterns: &Patterns) -> Result<String, ReproduceError> {
         categories: levels.iter().map(|level| format!("{level:.2}")).collect(),
         series: series.collect(),
         log: false,
+        ..Default::default()
     })?)
 }

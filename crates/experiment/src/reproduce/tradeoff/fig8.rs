@@ -100,13 +100,13 @@ fn picture(patterns: &Patterns) -> Result<String, ReproduceError> {
     let at = |runs: &PatternRuns, level: f64| bar(runs.runs.iter().flatten().filter(|r| r.alpha == level).collect());
     let mr3 = |runs: &PatternRuns| bar(runs.beside(MR3).into_iter().map(|(_, mr3)| mr3).collect());
     let levels = LEVELS.iter().map(|&level| BarSeries {
-        paper: Vec::new(),
         name: format!("alpha = {level:.2}"),
         values: patterns.0.iter().map(|p| at(p, level)).collect(),
+        ..Default::default()
     });
-    let round_robin = BarSeries { paper: Vec::new(), name: "MR3".into(), values: patterns.0.iter().map(mr3).collect() };
+    let round_robin =
+        BarSeries { name: "MR3".into(), values: patterns.0.iter().map(mr3).collect(), ..Default::default() };
     Ok(bars_with_error(&BarChart {
-        levels: Vec::new(),
         whiskers: STANDARD_DEVIATION,
         title: "Fig. 8d: dropped packets".into(),
         x_label: "Traffic".into(),
@@ -114,5 +114,6 @@ fn picture(patterns: &Patterns) -> Result<String, ReproduceError> {
         categories: patterns.0.iter().map(|p| p.pattern.name().to_string()).collect(),
         series: levels.chain([round_robin]).collect(),
         log: false,
+        ..Default::default()
     })?)
 }

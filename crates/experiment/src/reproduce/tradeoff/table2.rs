@@ -96,7 +96,6 @@ fn picture(runs: &[Recorded], fluids: &[f64]) -> Result<String, ReproduceError> 
     let keys = |kind: &str| -> Vec<String> { runs.iter().map(|run| format!("{kind}-{:.2}", alpha(run))).collect() };
     let paper = |kind| papers_values("tradeoff-table2", &keys(kind));
     Ok(bars_with_error(&BarChart {
-        levels: Vec::new(),
         whiskers: STANDARD_DEVIATION,
         title: "Table 2: makespan".into(),
         x_label: "Fairness level alpha".into(),
@@ -107,5 +106,6 @@ fn picture(runs: &[Recorded], fluids: &[f64]) -> Result<String, ReproduceError> 
             BarSeries { paper: paper("fluid")?, name: "fluid".into(), values: bars(fluids.to_vec()) },
         ],
         log: false,
+        ..Default::default()
     })?)
 }
