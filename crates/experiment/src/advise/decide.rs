@@ -58,10 +58,16 @@ impl Candidates {
         others.chain(alphas).map(|index| points[index].clone()).collect()
     }
 
-    /// Throughput of strict fairness, and the largest of any alpha.
+    /// The one of those that share fairly that moves most; of equal ones the first.
+    pub fn strict(&self, points: &[Point]) -> usize {
+        let more = |a: usize, b: usize| if points[b].throughput_bps > points[a].throughput_bps { b } else { a };
+        self.fair.iter().copied().reduce(more).unwrap_or(self.today)
+    }
+
+    /// Throughput of strict fairness at its best, and the largest of any alpha, no less than that.
     pub fn range(&self, points: &[Point]) -> [f64; 2] {
-        let of = |&index: &usize| points[index].throughput_bps;
-        [self.alphas.first().map_or(0.0, of), self.alphas.iter().map(of).fold(0.0, f64::max)]
+        let strict = points[self.strict(points)].throughput_bps;
+        [strict, self.alphas.iter().map(|&index| points[index].throughput_bps).fold(strict, f64::max)]
     }
 
     /// * Today's, if its throughput is within [`WORTH`] of the best, nobody starves, and strict fairness halves no

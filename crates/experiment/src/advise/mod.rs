@@ -118,7 +118,7 @@ pub struct Advice {
     pub sentences: [String; 3],
     /// Throughput of the advised one over today's, less 1, over [`seeds`](Self::seeds).
     pub gain: Estimate,
-    /// The same over strict fairness.
+    /// The same over that one of those that share fairly which moves most.
     pub gain_over_fair: Estimate,
     /// Seeds of the runs that the estimates are of: one if another seed changes nothing.
     pub seeds: Vec<u64>,
@@ -259,7 +259,7 @@ fn repeated(
     first: &[Point],
     settings: &Settings<'_>,
 ) -> Result<(Vec<u64>, Vec<[Point; 3]>), AdviseError> {
-    let three = [candidates.today, candidates.alphas[0], chosen];
+    let three = [candidates.today, candidates.strict(first), chosen];
     let mut wanted = three.to_vec();
     wanted.sort_unstable();
     wanted.dedup();

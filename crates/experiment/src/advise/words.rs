@@ -7,6 +7,8 @@ use crate::scenario::Scenario;
 use crate::statistics::Estimate;
 use crate::table::{fitted, percent, rate, seconds, wrapped};
 
+/// A part below this is nothing.
+const LEAST: f64 = 1e-3;
 /// A throughput or latency that changes by no more than this part is the same.
 const SAME: f64 = 0.05;
 
@@ -19,7 +21,7 @@ pub(super) fn sentences(
     [gain, over_fair]: [Estimate; 2],
 ) -> [String; 3] {
     let (today, chosen) = (&points[candidates.today], &points[choice.index(candidates.today)]);
-    let strict = &points[candidates.alphas[0]];
+    let strict = &points[candidates.strict(points)];
     let [least, most] = candidates.range(points);
     let to_gain = if least > 0.0 { most / least - 1.0 } else { 0.0 };
     match choice {
@@ -32,25 +34,26 @@ pub(super) fn sentences(
                 "The most that another scheduler moves is {} more.",
                 percent((most / today.throughput_bps - 1.0).max(0.0))
             ),
-            "So nobody needs to pay.".into(),
+            "Nobody pays.".into(),
         ],
         Choice::Fair(_) => [
             format!(
-                "Use {}: it shares fairly, and giving up fairness would move only {} more.",
+                "Use {}: it shares fairly, and giving up fairness would move {}.",
                 chosen.scheduler,
-                percent(to_gain.max(0.0))
+                if to_gain < LEAST { "nothing more".into() } else { format!("only {} more", percent(to_gain)) }
             ),
             gains(scenario, today, chosen, gain),
             pays(today, &[(today, chosen)]),
         ],
         Choice::Efficient(_) => [
             format!(
-                "Use {}: it moves {} more than strict fairness (alpha=1), {:.0} % of what any alpha gains here, and \
-                 keeps {} of its fair share for each flow.",
+                "Use {}: it moves {} more than strict fairness ({}), {:.0} % of what any alpha gains here, and keeps \
+                 {} of its fair share for each flow.",
                 chosen.scheduler,
                 change(over_fair),
+                strict.scheduler,
                 100.0 * (over_fair.mean / to_gain).min(1.0),
-                alpha(&chosen.scheduler),
+                alpha(&chosen.scheduler).map_or("all".into(), |part| format!("at least {part}")),
             ),
             gains(scenario, today, chosen, gain),
             pays(today, &[(today, chosen), (strict, chosen)]),
@@ -63,9 +66,10 @@ pub(super) fn sentences(
     }
 }
 
-fn alpha(scheduler: &str) -> String {
-    let part: f64 = scheduler.rsplit('=').next().and_then(|text| text.parse().ok()).unwrap_or(1.0);
-    format!("at least {:.0} %", 100.0 * part)
+/// The part of its fair share that a flow keeps, if that is less than all.
+fn alpha(scheduler: &str) -> Option<String> {
+    let part: f64 = scheduler.rsplit_once("alpha=")?.1.parse().ok()?;
+    (part < 1.0).then(|| format!("{:.0} %", 100.0 * part))
 }
 
 /// A relative change with its interval, such as `12.3 ± 0.4 %`.
@@ -96,7 +100,10 @@ fn gains(scenario: &Scenario, today: &Point, chosen: &Point, gain: Estimate) -> 
     });
     let starving = match (today.starving, chosen.starving) {
         (before, after) if before <= after => String::new(),
-        (before, 0) => format!(" {} no longer starve{}.", flows(before), if before == 1 { "s" } else { "" }),
+        (before, 0) => match alpha(&chosen.scheduler) {
+            Some(part) => format!(" {before} starved; now every flow keeps {part} of its fair share."),
+            None => format!(" {} no longer starve{}.", flows(before), if before == 1 { "s" } else { "" }),
+        },
         (before, after) => format!(" {} starve instead of {before}.", flows(after)),
     };
     format!("Against {} it {more} ({}).{starving}{shorter}", today.scheduler, used.join("; "))
@@ -130,6 +137,13 @@ fn pays(today: &Point, pairs: &[(&Point, &Point)]) -> String {
 }
 
 fn loss(from: &Point, to: &Point) -> Option<String> {
+    let lost = (to.lost > from.lost + LEAST)
+        .then(|| format!("{} of all packets are lost instead of {}", percent(to.lost), percent(from.lost)));
+    let parts: Vec<String> = slower(from, to).into_iter().chain(lost).collect();
+    (!parts.is_empty()).then(|| parts.join(", and "))
+}
+
+fn slower(from: &Point, to: &Point) -> Option<String> {
     let moved = |(from, to): (&GroupPoint, &GroupPoint)| {
         (to.group.clone(), 1.0 - to.throughput_bps / from.throughput_bps.max(f64::MIN_POSITIVE))
     };
@@ -149,16 +163,25 @@ pub fn text(advice: &Advice, width: u16) -> String {
     text.push_str(&table(advice, width));
     text.push_str("\n\n");
     for otherwise in &advice.otherwise {
-        let same = if otherwise.scheduler == advice.scheduler { "the same" } else { &otherwise.scheduler };
-        let gain = match otherwise.gain {
-            gain if gain.abs() < 5e-4 => format!("as much as {}", advice.today),
-            gain => format!("{:+.1} % against {}", 100.0 * gain, advice.today),
+        let then = match &otherwise.scheduler {
+            scheduler if *scheduler == advice.today => format!("keep {scheduler}"),
+            scheduler => {
+                let name = if *scheduler == advice.scheduler { "the same" } else { scheduler };
+                match otherwise.gain {
+                    gain if gain.abs() < 5e-4 => format!("{name} (as much as {})", advice.today),
+                    gain => format!("{name} ({:+.1} % against {})", 100.0 * gain, advice.today),
+                }
+            }
         };
-        text.push_str(&wrapped(&format!("If {}: {same} ({gain}).", otherwise.circumstances), width));
+        text.push_str(&wrapped(&format!("If {}: {then}.", otherwise.circumstances), width));
         text.push('\n');
     }
     let seeds = match advice.seeds.len() {
-        1 => "The input has no randomness: another seed changes nothing.".to_string(),
+        1 => {
+            "The input has no randomness, so nothing says how much of this is chance: ask again with another load or a \
+              longer capture."
+                .to_string()
+        }
         seeds => format!("± is the 95 % confidence interval over {seeds} seeds."),
     };
     text.push_str(&format!("{}\n\nFor a live box:\n\n  {}", wrapped(&seeds, width), advice.configuration));

@@ -8,20 +8,21 @@
 //! follow, and what comes meanwhile comes in the fluid where that stands: see *Longest call* in the discipline's
 //! header.
 
+mod rates;
+
 use alloc::vec::Vec;
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
-use super::flow::{FluidFlow, ONE, Ratio, are_near};
+use super::flow::{FluidFlow, Ratio, are_near};
 use super::pace::{Latest, Pace};
-use super::share::allocate;
-use super::ticks::{in_ticks, in_time, to_f64, to_u128, whole_ticks};
+use super::ticks::{in_ticks, in_time, to_f64, whole_ticks};
 use super::turns::Turns;
 use crate::anteroom::{Anteroom, Visit};
 use crate::catalog::Shape;
 use crate::newcomers::Newcomers;
 use crate::per_flow::Choice;
-use crate::queues::{Links, List, NIL, Order, Queues, TagTournament, Unfinished};
+use crate::queues::{Links, List, NIL, Order, Queues, TagTournament};
 use crate::steps;
 use crate::tag::{self, TICK_BITS, Tag};
 
@@ -428,28 +429,6 @@ impl Fluid {
         true
     }
 
-    /// Until the first head packet ends or a new flow enters if nothing else happens: the first tick by which it surely
-    /// has. At most 2^100.
-    fn ticks_to_event(&self) -> u128 {
-        let ticks = |left: i128, part: f64, rate: f64| {
-            if rate > 0.0 { (to_f64(left.max(0) as u128) - part) / rate } else { f64::INFINITY }
-        };
-        let regular = self
-            .finishes
-            .peek()
-            .map_or(f64::INFINITY, |(tag, _)| ticks(tag as i128 - self.virtual_time as i128, self.part, self.rate));
-        // Two parts of a tick may be left over; that of a rate of nothing never becomes a whole one.
-        let (spare, regular_part) = if self.rate > 0.0 { (1, self.part) } else { (0, 0.0) };
-        let favoured = self.favoured.iter().zip(self.bonus_part).filter_map(|(favoured, part)| {
-            favoured.map(|f| ticks(f.left + spare, regular_part + part, self.rate + f.bonus))
-        });
-        let opens = self.anteroom.opens().map_or(f64::INFINITY, |opens| match self.may_enter() {
-            true => 0.0,
-            false => ticks(opens as i128 - self.virtual_time as i128, self.part, self.rate),
-        });
-        to_u128(favoured.fold(regular.min(opens), f64::min)).min(1 << 100) + 1
-    }
-
     /// Run to `now`, unless events are left until then: something other than the end of a packet changes the shares.
     fn run_to_now(&mut self) {
         if !self.lags() {
@@ -568,70 +547,6 @@ impl Fluid {
         for favoured in &mut self.favoured {
             *favoured = favoured.filter(|f| f.flow != flow);
         }
-    }
-
-    fn add_load(&mut self, ratio: Ratio, weight: Weight, joins: bool) {
-        for (load, part) in self.load.iter_mut().zip(ratio.normalised()) {
-            let weighted = u128::from(part) * u128::from(weight.as_milli());
-            *load = if joins { *load + weighted } else { *load - weighted };
-        }
-    }
-
-    /// Theorem 3: who is favoured from now on, and everybody's rate. The error is that too many flows had to be moved
-    /// for one call; nothing has changed then.
-    fn reallocate<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) -> Result<(), Unfinished> {
-        if self.load == [0; 2] {
-            self.stop();
-            return Ok(());
-        }
-        let load = self.load.map(|l| to_f64(l) / (1000.0 * ONE as f64));
-        let mut at_end = [Ok(None); 2];
-        let shares = allocate(self.alpha, load, |end| {
-            at_end[end] = self.turns.first(end, |flow| queues.flow(flow).state.period == self.period);
-            at_end[end].ok().flatten().map_or([1.0; 2], |flow| queues.flow(flow).state.ratio.normalised_f64())
-        });
-        let [first, last] = at_end;
-        let (first, last) = (first?, last?);
-        self.rate = shares.guaranteed;
-        let with_bonus = |(flow, bonus): (Option<u32>, f64)| flow.filter(|_| bonus > 0.0).map(|flow| (flow, bonus));
-        self.favour([(first, shares.first_bonus), (last, shares.last_bonus)].map(with_bonus), queues, started);
-        self.due = self.clock + self.ticks_to_event();
-        Ok(())
-    }
-
-    /// These flows are favoured from now on, with so much bonus.
-    fn favour<P>(&mut self, wanted: [Option<(u32, f64)>; 2], queues: &mut FlowQueues<P>, started: &mut Started) {
-        let before = self.favoured;
-        let is_wanted = |flow: u32| wanted.iter().flatten().any(|&(f, _)| f == flow);
-        for (end, old) in before.iter().enumerate() {
-            let Some(old) = old else { continue };
-            if wanted[end].is_none_or(|(flow, _)| flow != old.flow) {
-                self.turns.charge(old.flow, end, old.had);
-            }
-            if !is_wanted(old.flow) {
-                // Eq. (30).
-                self.set_finish(old.flow, self.virtual_time.saturating_add_signed(old.left));
-            }
-        }
-        for (end, wanted) in wanted.into_iter().enumerate() {
-            self.favoured[end] = wanted.map(|(flow, bonus)| {
-                let old = |end: usize| before[end].filter(|f| f.flow == flow);
-                let left = old(0).or(old(1)).map_or_else(|| self.left_of_regular(flow), |f| f.left);
-                let had = old(end).map_or(0, |f| f.had);
-                Favoured { flow, left, had, bonus: bonus / queues.flow(flow).weight().as_f64() }
-            });
-            if let Some((flow, _)) = wanted {
-                self.start(flow, self.known_at(), queues, started);
-            }
-        }
-    }
-
-    /// A regular flow becomes favoured: what is left of its head packet (eq. 31).
-    fn left_of_regular(&mut self, flow: u32) -> i128 {
-        self.switches += 1;
-        let left = self.finishes.get(flow).map_or(0, |tag| tag as i128 - self.virtual_time as i128);
-        self.finishes.remove(flow);
-        left
     }
 
     /// When what happens at `clock` can first be known.
