@@ -14,6 +14,8 @@ use crate::module::{Around, ModuleDrop, run};
 /// Gbit/s sends meanwhile (of 800 bytes 1,563); else the link would lose that time unnoticed.
 pub(crate) const OUTGOING: usize = 2048;
 
+/// Why a frame was dropped that a scheduler with controlled delay took from the head of its queue.
+const DROPPED_AT_HEAD: &str = "aqm-head";
 /// The box does not make up for more than this: what a worker that was away for longer could not do is lost time.
 const CATCH_UP: Duration = Duration::from_millis(10);
 
@@ -76,6 +78,7 @@ impl Middlebox {
             match self.entrance.next(now) {
                 Offer::Serve(frame) if self.may_pass(&frame) => self.pass_by(now, frame),
                 Offer::Serve(frame) => self.process(now, frame),
+                Offer::Drop(frame) => self.drop_frame(frame, DROPPED_AT_HEAD),
                 Offer::At(time) => return self.wake[CPU] = Some(time),
                 Offer::Nothing => return,
             }
@@ -192,7 +195,13 @@ impl Middlebox {
             return;
         }
         self.wake[LINK] = None;
-        match self.before_link.next(now) {
+        let offer = loop {
+            match self.before_link.next(now) {
+                Offer::Drop(frame) => self.drop_frame(frame, DROPPED_AT_HEAD),
+                offer => break offer,
+            }
+        };
+        match offer {
             Offer::Serve(mut frame) => {
                 // Room for the frame that kept the CPU.
                 if let Some(waiting) = &mut self.on_cpu {
@@ -204,7 +213,7 @@ impl Middlebox {
                 self.on_link = Some(Serving::new(frame, start, used));
             }
             Offer::At(time) => self.wake[LINK] = Some(time),
-            Offer::Nothing => {}
+            Offer::Nothing | Offer::Drop(_) => {}
         }
     }
 

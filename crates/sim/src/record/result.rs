@@ -52,7 +52,7 @@ pub struct FlowResult<const M: usize> {
     pub delivered: u64,
     /// Packets the scheduler did not take, in the order of [`DropReason::ALL`].
     pub refused: [u64; DropReason::ALL.len()],
-    /// Packets that found a buffer between two resources full.
+    /// Packets that found a buffer between two resources full, or that the scheduler dropped while they waited.
     pub dropped: u64,
     /// Packets in the system when the run ended.
     pub unfinished: u64,
