@@ -119,6 +119,9 @@ impl DropReason {
     }
 }
 
+/// The reason, in reports, of a packet that a scheduler dropped from the head of its queue ([`Next::Drop`]).
+pub const DROPPED_AT_HEAD: &str = "aqm-head";
+
 /// A packet that was not admitted comes back with the reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refused<P> {

@@ -1,6 +1,6 @@
 //! The CPU and the link at work: who is on them, until when, and who is next.
 
-use dovetail_sched::Progress;
+use dovetail_sched::{DROPPED_AT_HEAD, Progress};
 use dovetail_units::{Duration, ResourceVec, Time};
 
 use super::cpu::cycles;
@@ -14,8 +14,6 @@ use crate::module::{Around, ModuleDrop, run};
 /// Gbit/s sends meanwhile (of 800 bytes 1,563); else the link would lose that time unnoticed.
 pub(crate) const OUTGOING: usize = 2048;
 
-/// Why a frame was dropped that a scheduler with controlled delay took from the head of its queue.
-const DROPPED_AT_HEAD: &str = "aqm-head";
 /// The box does not make up for more than this: what a worker that was away for longer could not do is lost time.
 const CATCH_UP: Duration = Duration::from_millis(10);
 
