@@ -62,6 +62,11 @@ pub fn read<T: DeserializeOwned>(name: &str, text: &str, overrides: &[String]) -
         if let Some((key, entry)) = made {
             return of(entry, format!("there is no [[{key}]] in {name}, and --set adds none"));
         }
+        if let Some((entry, list)) = overrides::without_list(&changed, &error) {
+            let (name, key) = (entry.split(['.', '=']).next().unwrap_or_default(), entry.split('=').next());
+            let meant = format!("did you mean `{list}.{}`?", key.unwrap_or_default().trim());
+            return of(entry, format!("{name} is the name of a [[{list}]], not a key")).with_help(meant);
+        }
         if let Some(entry) = changed.beyond(&error) {
             let own = error.message().split_once("expected a whole number ").map(|(_, range)| range.to_string());
             let range = own.unwrap_or_else(|| format!("from 0 to {}", i64::MAX));

@@ -79,6 +79,16 @@ pub fn changed(file: &str, text: &str, overrides: &[String]) -> Result<Changed, 
     Ok(Changed { text, made, beyond })
 }
 
+/// The override that begins with the name of a list's member, which is why the text is wrong, and the list.
+pub fn without_list<'a>(changed: &'a Changed, error: &toml::de::Error) -> Option<(&'a str, String)> {
+    let table: Table = toml::from_str(&changed.text).ok()?;
+    let unknown = |key: &str| error.message().contains(&format!("unknown field `{key}`"));
+    let (name, entry) = changed.made.iter().find(|(key, _)| unknown(key))?;
+    let is_member = |list: &Value| list.as_array().is_some_and(|all| all.iter().any(|one| member_name(one) == *name));
+    let list = table.iter().find(|(_, value)| is_member(value))?.0.clone();
+    Some((entry, list))
+}
+
 /// From what stands at `path` to its member.
 fn step<'a>(place: &'a mut Value, path: &str, part: &str) -> Result<&'a mut Value, String> {
     match place {

@@ -11,6 +11,7 @@ mod interruption;
 mod lab;
 mod live;
 mod manners;
+mod meant;
 mod networks;
 mod output;
 mod reality;
