@@ -4,6 +4,7 @@ pub mod file;
 mod flows;
 mod input;
 mod interval;
+mod load;
 mod names;
 mod profile;
 mod replay;
@@ -172,9 +173,10 @@ impl Scenario {
         let dovetail_config::Read { label, text, file } = dovetail_config::read::<File>(label, text, overrides)?;
         let names = Names::check(&label, &text, &file)?;
         let name = name.to_string();
-        let scenario =
+        let mut scenario =
             Self { name, profile: None, label, text, file, base, names, capture: None, variation: Variation::NONE };
         flows::check(&scenario)?;
+        load::apply(&mut scenario)?;
         replay::check(&scenario)?;
         Ok(scenario)
     }

@@ -254,7 +254,8 @@ impl Plan {
             let known: Vec<&str> = error.message().split('`').skip(3).step_by(2).collect();
             return self.unknown(key, &known);
         }
-        helped(self.at(span, format!("{}: {}", key.name, error.message())), error)
+        let name = if key.place == Place::Parameter { String::new() } else { format!("{}: ", key.name) };
+        helped(self.at(span, format!("{name}{}", error.message())), error)
     }
 
     /// A key that neither the scenario nor a scheduler has.
