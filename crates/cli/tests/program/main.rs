@@ -17,3 +17,4 @@ mod reality;
 mod scenarios;
 mod service;
 mod support;
+mod sweep;

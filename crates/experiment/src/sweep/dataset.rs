@@ -61,6 +61,11 @@ impl Dataset {
         self.journal.has(run)
     }
 
+    /// Whether this run is of the plan.
+    pub fn wants(&self, run: &Id) -> bool {
+        self.parts.contains_key(run)
+    }
+
     /// Add a run. Its parts are written when they are whole, and now and then before: when the number of their rows is
     /// a power of two.
     pub fn add(&mut self, entry: &Entry, folder: &Path) -> Result<(), OutputError> {

@@ -30,7 +30,7 @@ use crate::output::OutputError;
 use crate::parallel::in_parallel;
 use crate::scenario::ScenarioError;
 use dataset::Dataset;
-use journal::{Journal, JournalError};
+use journal::{Entry, Journal, JournalError};
 pub use plan::Plan;
 
 #[cfg(test)]
@@ -119,7 +119,7 @@ pub struct Sweep {
     plan: Plan,
     folder: PathBuf,
     dataset: Dataset,
-    /// What is to be done: a combination for each run.
+    /// What was to be done when it was opened: a combination for each run.
     pending: Vec<(usize, Id)>,
 }
 
@@ -153,7 +153,7 @@ impl Sweep {
 
     /// Runs that are still to be done.
     pub fn pending(&self) -> usize {
-        self.pending.len()
+        self.tasks().len()
     }
 
     /// The folder of the results.
@@ -166,7 +166,7 @@ impl Sweep {
     /// # Errors
     /// Runs failed; the folder cannot be written; it was cancelled.
     pub fn run(&mut self, settings: &Settings<'_>) -> Result<(), SweepError> {
-        self.dataset.write_all(&self.folder)?;
+        self.begin()?;
         // A disk that is full ends the sweep, not only the run.
         let stop = AtomicBool::new(false);
         let shared = Mutex::new((&mut self.dataset, Vec::new(), None, 0));
@@ -175,8 +175,7 @@ impl Sweep {
             if stop.load(Ordering::Relaxed) {
                 return;
             }
-            let Some(point) = plan.point(index) else { return };
-            let result = plan.base.run(id, &point.overrides, &point.scheduler, settings.cancel);
+            let result = plan.record(index, id, settings.cancel);
             let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
             let (dataset, failed, broken, done) = &mut *shared;
             match result {
@@ -188,7 +187,7 @@ impl Sweep {
                     }
                 },
                 Err(RunError::Cancelled) => {}
-                Err(error) => failed.push((index, error.to_string(), point)),
+                Err(error) => failed.push((index, error.to_string())),
             }
             (settings.progress)(*done);
         };
@@ -201,15 +200,49 @@ impl Sweep {
         if settings.cancel.load(Ordering::Relaxed) {
             return Err(SweepError::Cancelled);
         }
-        self.pending.retain(|(_, id)| !self.dataset.has(id));
-        failed.sort_by_key(|(index, ..)| *index);
+        failed.sort();
         match failed.first() {
-            Some((_, error, point)) => {
-                let settings = point.overrides.join(" ");
-                Err(SweepError::Runs(failed.len(), format!("{} with {settings}: {error}", point.scheduler)))
-            }
+            Some((_, first)) => Err(SweepError::Runs(failed.len(), first.clone())),
             None => Ok(()),
         }
+    }
+
+    /// The combinations that are still to be done, for [`Plan::run`].
+    pub fn tasks(&self) -> Vec<usize> {
+        self.pending.iter().filter(|(_, id)| !self.dataset.has(id)).map(|(index, _)| *index).collect()
+    }
+
+    /// Begin the tables, for runs that are done elsewhere and then added.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn begin(&mut self) -> Result<(), OutputError> {
+        self.dataset.write_all(&self.folder)
+    }
+
+    /// Add what [`Plan::run`] made of one of [`tasks`](Self::tasks), perhaps in another process. What is there already
+    /// is left as it is.
+    ///
+    /// # Errors
+    /// It is of another plan or of another version of the program; the folder cannot be written.
+    pub fn add(&mut self, run: &[u8]) -> Result<(), SweepError> {
+        let entry: Entry = serde_json::from_slice(run).map_err(|error| SweepError::Runs(1, error.to_string()))?;
+        if self.dataset.has(&entry.run) {
+            return Ok(());
+        }
+        if !self.dataset.wants(&entry.run) {
+            let message = "it is of another plan, or of another version of dovetail";
+            return Err(SweepError::Runs(1, format!("{}: {message}", entry.run)));
+        }
+        Ok(self.dataset.add(&entry, &self.folder)?)
+    }
+
+    /// Write what the tables lack of what was added.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn end(&mut self) -> Result<(), OutputError> {
+        self.dataset.write_changed(&self.folder)
     }
 
     /// Hand over `runs` and `groups`, as far as they are done.
@@ -229,22 +262,14 @@ fn identified(plan: &Plan, settings: &Settings<'_>) -> Result<Vec<(usize, Id)>, 
         if wrong.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let Some(point) = plan.point(index) else { return Ok(None) };
-        let checked = plan.base.varied(&point.overrides).and_then(|varied| {
-            plan.base.takes(&varied, &point.scheduler)?;
-            plan.base.id(&varied, &point.overrides, &point.scheduler)
-        });
-        checked.map(|id| Some((index, id))).map_err(|error| {
-            wrong.store(true, Ordering::Relaxed);
-            (index, error)
-        })
+        plan.identified(index).inspect_err(|_| wrong.store(true, Ordering::Relaxed))
     });
     let mut runs = Vec::new();
     for one in found {
         match one {
             None => return Err(SweepError::Cancelled),
             Some(Ok(run)) => runs.extend(run),
-            Some(Err((index, error))) => return Err(plan.blamed(index, &error).into()),
+            Some(Err(error)) => return Err(error.into()),
         }
     }
     Ok(runs)

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use dovetail_config::Whole;
 use dovetail_sched::Spec;
@@ -12,10 +13,12 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 use super::base::Base;
+use super::journal::Entry;
 use super::keys::{Bounds, Choice, Key, Place, plain, real};
 use super::rows::Cell;
+use super::{Id, SweepError};
 use crate::columns::Column;
-use crate::compare::with_hint;
+use crate::compare::{RunError, with_hint};
 use crate::scenario::{PROFILES, ScenarioError, nearest};
 
 /// The most combinations of a plan.
@@ -75,10 +78,18 @@ impl Plan {
     /// # Errors
     /// What is wrong, and where.
     pub fn open(path: &Path) -> Result<Self, ScenarioError> {
+        Self::parse(&path.display().to_string(), &Self::text(path)?, path.parent().unwrap_or(Path::new("")))
+    }
+
+    /// The text of the plan in this file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no text.
+    pub fn text(path: &Path) -> Result<String, ScenarioError> {
         let name = path.display().to_string();
         let bytes =
             std::fs::read(path).map_err(|error| ScenarioError::new(&name, format!("cannot be read: {error}")))?;
-        Self::parse(&name, &dovetail_config::decode(&name, bytes)?, path.parent().unwrap_or(Path::new("")))
+        dovetail_config::decode(&name, bytes)
     }
 
     /// The plan in this text, which messages call `name`; files are looked for in `folder`.
@@ -179,6 +190,44 @@ impl Plan {
         (rest, chosen)
     }
 
+    /// Run the combination of this number; what [`Sweep::add`](super::Sweep::add) takes, in any process.
+    ///
+    /// # Errors
+    /// The combination cannot be run, the run fails, or it is cancelled.
+    pub fn run(&self, index: usize, cancel: &AtomicBool) -> Result<Vec<u8>, SweepError> {
+        let (_, id) = self.identified(index)?.ok_or(SweepError::Cancelled)?;
+        let entry = self.record(index, id, cancel).map_err(|error| match error {
+            RunError::Cancelled => SweepError::Cancelled,
+            other => SweepError::Runs(1, other.to_string()),
+        })?;
+        serde_json::to_vec(&entry).map_err(|error| SweepError::Runs(1, error.to_string()))
+    }
+
+    /// Run the combination of this number, which is this run.
+    pub(super) fn record(&self, index: usize, id: Id, cancel: &AtomicBool) -> Result<Entry, RunError> {
+        let point = self.point(index).ok_or(RunError::Cancelled)?;
+        self.base.run(id, &point.overrides, &point.scheduler, cancel).map_err(|error| match error {
+            RunError::Cancelled => error,
+            other => {
+                let message = format!("{} with {}: {other}", point.scheduler, point.overrides.join(" "));
+                ScenarioError::new("", message).into()
+            }
+        })
+    }
+
+    /// Which run the combination of this number is, if it is one.
+    ///
+    /// # Errors
+    /// It cannot be run.
+    pub(super) fn identified(&self, index: usize) -> Result<Option<(usize, Id)>, ScenarioError> {
+        let Some(point) = self.point(index) else { return Ok(None) };
+        let checked = self.base.varied(&point.overrides).and_then(|varied| {
+            self.base.takes(&varied, &point.scheduler)?;
+            self.base.id(&varied, &point.overrides, &point.scheduler)
+        });
+        checked.map(|id| Some((index, id))).map_err(|error| self.blamed(index, &error))
+    }
+
     /// The combination of this number; `None` if it differs from an earlier one in nothing but parameters that its
     /// scheduler lacks.
     pub(super) fn point(&self, index: usize) -> Option<Point> {
@@ -215,7 +264,7 @@ impl Plan {
     }
 
     /// The error of a combination, told of the value of the plan that is at fault by itself, if one is.
-    pub(super) fn blamed(&self, index: usize, error: &ScenarioError) -> ScenarioError {
+    fn blamed(&self, index: usize, error: &ScenarioError) -> ScenarioError {
         let (_, chosen) = self.choices(index);
         let alone = |key: &Key, chosen: usize| match key.place {
             Place::Scheduler => {
@@ -290,7 +339,7 @@ fn implied(name: &str, values: impl Iterator<Item = Value>) -> Key {
 }
 
 /// A key as it is written, with what stands behind it.
-struct Entry {
+struct WrittenKey {
     name: String,
     span: Range<usize>,
     random: bool,
@@ -352,11 +401,11 @@ impl Reader<'_> {
                 }
             }
             (None, Some(capture)) => {
-                let profile =
-                    file.profile.as_ref().map(|profile| match PROFILES.contains(&profile.get_ref().as_str()) {
-                        true => profile.get_ref().clone(),
-                        false => path(profile).display().to_string(),
-                    });
+                let profile = file.profile.as_ref().map(|profile| {
+                    let (name, beside) = (profile.get_ref(), path(profile));
+                    let known = PROFILES.contains(&name.as_str()) || !beside.is_file();
+                    if known { name.clone() } else { beside.display().to_string() }
+                });
                 Base::capture(&path(capture), profile.as_deref(), keys).map_err(|error| {
                     let of_profile = error.place().is_some_and(|place| place.starts_with("--profile"));
                     placed(file.profile.as_ref().filter(|_| of_profile).unwrap_or(capture), error)
@@ -371,7 +420,7 @@ impl Reader<'_> {
     }
 
     /// The keys of a section, in the order in which they are written.
-    fn entries(&self, section: &str) -> Result<Vec<Entry>, ScenarioError> {
+    fn entries(&self, section: &str) -> Result<Vec<WrittenKey>, ScenarioError> {
         let Ok(file) = DeTable::parse(self.text) else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         match file.get_ref().get(section).map(|section| (section.get_ref(), section.span())) {
@@ -383,7 +432,13 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    fn walk(&self, table: &DeTable<'_>, path: &str, random: bool, found: &mut Vec<Entry>) -> Result<(), ScenarioError> {
+    fn walk(
+        &self,
+        table: &DeTable<'_>,
+        path: &str,
+        random: bool,
+        found: &mut Vec<WrittenKey>,
+    ) -> Result<(), ScenarioError> {
         for (key, value) in table {
             let (span, value_span) = (key.span(), value.span());
             let dot = if path.is_empty() { "" } else { "." };
@@ -402,7 +457,7 @@ impl Reader<'_> {
                 }
                 _ => Written::One(self.value(&value_span)?),
             };
-            found.push(Entry { name, span, random, values, value_span });
+            found.push(WrittenKey { name, span, random, values, value_span });
         }
         Ok(())
     }
@@ -419,7 +474,7 @@ impl Reader<'_> {
     }
 
     /// The schedulers that the plan names, or those of the scenario.
-    fn schedulers(&self, written: &[Entry], base: &Base) -> Result<Vec<Spec>, ScenarioError> {
+    fn schedulers(&self, written: &[WrittenKey], base: &Base) -> Result<Vec<Spec>, ScenarioError> {
         let Some(entry) = written.iter().find(|entry| entry.name == SCHEDULER) else {
             let own = base.schedulers()?;
             if own.is_empty() {
@@ -438,7 +493,7 @@ impl Reader<'_> {
         choices.iter().map(one).collect()
     }
 
-    fn no_list(&self, entry: &Entry) -> ScenarioError {
+    fn no_list(&self, entry: &WrittenKey) -> ScenarioError {
         let text = &self.text[entry.value_span.clone()];
         self.at(entry.value_span.clone(), format!("{}: expected a list of values", entry.name))
             .with_help(format!("write [{text}]"))
@@ -446,7 +501,7 @@ impl Reader<'_> {
 
     fn key(
         &self,
-        entry: Entry,
+        entry: WrittenKey,
         base: &Base,
         schedulers: &[Spec],
         (samples, drawn): (usize, u64),
