@@ -309,8 +309,8 @@ def sweep(
     What is in `out` already is not computed again, whoever computed it; Ctrl-C loses only the runs under way.
 
     Args:
-        plan: a plan by its path, its text (several lines), or a dict with its keys: `{"scenario": "scenarios/demo.toml",
-            "grid": {"scheduler": ["fifo", "tradeoff"], "alpha": [0.7, 1], "seed": "1 to 10"}}`.
+        plan: a plan by its path, its text (several lines), or a dict with its keys, such as `{"scenario":
+            "scenarios/demo.toml", "grid": {"alpha": [0.7, 1], "seed": "1 to 10"}}`. Its scenario may be a dict as well.
         out: the folder of the data set.
         jobs: runs at the same time; as many as there are processors if left out. Changes no result.
         client: a `distributed.Client`: each run is a task of its cluster, whose workers see the same files.

@@ -98,6 +98,11 @@ class Sweeps(unittest.TestCase):
         journal = (Path(out) / "journal.jsonl").read_text()
         self.assertTrue(0 < journal.count("\n") < 1000)
 
+    def test_a_scenario_may_be_a_dict_in_the_plan(self):
+        dovetail.sweep(self.plan, self.folder / "out")
+        again = dovetail.sweep({"scenario": SMALL, "grid": GRID}, self.folder / "out")
+        self.assertEqual((again.computed, len(again.runs)), (0, 18))
+
     def test_progress_is_told_in_runs(self):
         seen = []
         dovetail.sweep(self.plan, self.folder / "out", jobs=2, progress=lambda *told: seen.append(told))

@@ -6,7 +6,7 @@ use dovetail_experiment::sweep::{Plan, Settings, Sweep, SweepError};
 
 use crate::args;
 use crate::failure::Failure;
-use crate::run::threads;
+use crate::run::{tell_about, threads};
 use crate::terminal;
 
 /// Run what of a plan is not done yet.
@@ -15,7 +15,14 @@ pub fn sweep(args: args::Sweep) -> Result<(), Failure> {
     let plan = Plan::open(&args.plan).map_err(Failure::input)?;
     let folder = args.out.unwrap_or_else(|| PathBuf::from(args.plan.file_stem().unwrap_or_default()));
     let jobs = threads(args.jobs);
-    let mut sweep = Sweep::open(plan, &folder, &Settings { jobs, cancel, progress: &|_| () }).map_err(failure)?;
+    if let Some(scenario) = plan.replayed() {
+        tell_about(&scenario);
+    }
+    let mut sweep =
+        Sweep::open(plan, &folder, &Settings { jobs, cancel, progress: &|_| () }).map_err(|error| match error {
+            SweepError::Output(_) => Failure::input(error),
+            other => failure(other),
+        })?;
     let (rows, pending) = (sweep.rows(), sweep.pending());
     let goes_on = format!("what is done is in {}; the same command does the rest", folder.display());
     terminal::keep(&goes_on);

@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use dovetail_experiment::output::{Leftovers, Output};
+use dovetail_experiment::table::digits;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -173,11 +174,17 @@ pub fn parts(expected: u64) -> ProgressBar {
 /// As [`progress`], for work of this many runs.
 pub fn runs(expected: u64) -> ProgressBar {
     let bar = parts(expected);
-    let template = "{bar:30} {percent:>3} %  {human_pos} of {human_len} runs  {per_sec}  {eta} left";
+    let template = "{bar:30} {percent:>3} %  {human_pos} of {human_len} runs  {rate}  {eta} left";
     if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
+        bar.set_style(style.with_key("rate", few));
     }
     bar
+}
+
+/// Runs per second, of which there may be less than one.
+fn few(state: &ProgressState, out: &mut dyn std::fmt::Write) {
+    // As with `rate`.
+    let _ = write!(out, "{}/s", digits(state.per_sec()));
 }
 
 /// Packets per second, in whole packets.

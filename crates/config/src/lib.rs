@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use error::table_for_list;
 pub use error::{InputError, nearest, number, unknown};
-pub use overrides::apply as apply_overrides;
+pub use overrides::{apply as apply_overrides, apply_to as override_table};
 pub use place::value_of;
 pub use text::{Span, Text, Whole};
 

@@ -30,8 +30,8 @@ impl Plan {
 
 #[pymethods]
 impl Plan {
-    /// From a path, a text or a dict, whose files are looked for in the current folder; or, as `source` gives it, from a
-    /// name, a text and a folder.
+    /// From a path, a text or a dict, whose files are looked for in the current folder; or, as `source` gives it, from
+    /// a name, a text and a folder.
     #[new]
     #[pyo3(signature = (plan, text=None, folder=None))]
     fn new(py: Python<'_>, plan: &Bound<'_, PyAny>, text: Option<String>, folder: Option<PathBuf>) -> PyResult<Self> {

@@ -88,5 +88,5 @@ fn what_is_wrong_is_said_before_anything_is_made() {
     assert_eq!(folder.list("."), ["plan.toml", "s.toml"]);
     folder.write("plan.toml", PLAN);
     folder.write("file", "");
-    folder.dovetail(&["sweep", "plan.toml", "--out", "file"]).fails(1, &["file"]);
+    folder.dovetail(&["sweep", "plan.toml", "--out", "file"]).fails(2, &["file"]);
 }

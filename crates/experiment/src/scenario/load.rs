@@ -11,7 +11,8 @@ use super::{Scenario, ScenarioError, flows};
 /// they offer is counted while all of them send.
 ///
 /// # Errors
-/// The load is out of range, or of packets that have no rate; or a group of flows cannot have the rate that comes of it.
+/// The load is out of range, or of packets that have no rate; or a group of flows cannot have the rate that comes of
+/// it.
 pub fn apply(scenario: &mut Scenario) -> Result<(), ScenarioError> {
     let Some(written) = &scenario.file.load else { return Ok(()) };
     let load = *written.get_ref();

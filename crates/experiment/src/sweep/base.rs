@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dovetail_config::apply_overrides;
+use dovetail_config::override_table;
 use dovetail_sched::Spec;
 use sha1::{Digest, Sha1};
 use toml::{Table, Value};
@@ -29,6 +29,8 @@ pub struct Base {
     /// What messages call it.
     label: String,
     text: String,
+    /// The same, read.
+    table: Table,
     folder: PathBuf,
     /// Overrides of every run.
     fixed: Vec<String>,
@@ -54,10 +56,20 @@ impl Base {
         let Given::Scenario(text) = open_input(&label)? else {
             return Err(ScenarioError::new(&label, "it is no scenario; for a capture write capture = \"...\""));
         };
-        let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        Self::text(label, text, path.parent().map(Path::to_path_buf).unwrap_or_default())
+    }
+
+    /// The scenario in this table of a plan.
+    pub fn table(plan: &str, table: &Table, folder: &Path) -> Result<Self, ScenarioError> {
+        let label = format!("{plan} (scenario)");
+        let text = toml::to_string(table).map_err(|error| ScenarioError::new(&label, error.to_string()))?;
+        Self::text(label, text, folder.to_path_buf())
+    }
+
+    fn text(label: String, text: String, folder: PathBuf) -> Result<Self, ScenarioError> {
         let network = is_network(&text);
         let fixed = if network { vec!["seeds=1".to_string()] } else { Vec::new() };
-        let base = Self { fixed, network, ..Self::of(label, text, folder) };
+        let base = Self { fixed, network, ..Self::of(label, text, folder)? };
         base.opens()
     }
 
@@ -71,14 +83,15 @@ impl Base {
         let text = profile.text_for(&keys.iter().map(|key| format!("{key}=")).collect::<Vec<_>>());
         let absolute = std::path::absolute(path).map_err(|e| ScenarioError::new(&label, e.to_string()))?;
         let file = Value::String(absolute.to_string_lossy().into_owned());
-        let base = Self::of(format!("profile {}", profile.name), text, PathBuf::new());
+        let base = Self::of(format!("profile {}", profile.name), text, PathBuf::new())?;
         let base = Self { fixed: vec![format!("trace.file={file}")], ..base };
         base.opens()
     }
 
-    fn of(label: String, text: String, folder: PathBuf) -> Self {
+    fn of(label: String, text: String, folder: PathBuf) -> Result<Self, ScenarioError> {
+        let table = toml::from_str(&text).map_err(|error| ScenarioError::from_toml(&label, &text, &error))?;
         let (loaded, digests) = (Mutex::default(), Mutex::default());
-        Self { label, text, folder, fixed: Vec::new(), network: false, loaded, digests }
+        Ok(Self { label, text, table, folder, fixed: Vec::new(), network: false, loaded, digests })
     }
 
     /// That it can be run as it is, its capture included.
@@ -87,6 +100,12 @@ impl Base {
             self.loaded(*scenario, &[])?;
         }
         Ok(self)
+    }
+
+    /// The scenario as it was read last, if it replays a capture.
+    pub fn replayed(&self) -> Option<Arc<Scenario>> {
+        let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.as_ref().map(|(_, scenario)| Arc::clone(scenario))
     }
 
     /// Seeds of the runs of a plan that names none.
@@ -119,11 +138,20 @@ impl Base {
 
     /// With these overrides.
     pub fn varied(&self, overrides: &[String]) -> Result<Varied, ScenarioError> {
-        let (label, all) = (&self.label, self.all(overrides));
+        let quick = || {
+            let text = self.overridden(overrides).ok().and_then(|table| toml::to_string(&table).ok())?;
+            self.read(&text, &[]).ok()
+        };
+        // Only if something is wrong do lines matter.
+        quick().map_or_else(|| self.read(&self.text, &self.all(overrides)), Ok)
+    }
+
+    fn read(&self, text: &str, overrides: &[String]) -> Result<Varied, ScenarioError> {
+        let label = &self.label;
         Ok(match self.network {
-            true => Varied::Network(Box::new(NetworkScenario::parse(label, &self.text, &all)?)),
+            true => Varied::Network(Box::new(NetworkScenario::parse(label, text, overrides)?)),
             false => {
-                let scenario = Scenario::unloaded(label, label, &self.text, &all, self.folder.clone())?;
+                let scenario = Scenario::unloaded(label, label, text, overrides, self.folder.clone())?;
                 Varied::Pipeline(Box::new(scenario))
             }
         })
@@ -141,7 +169,7 @@ impl Base {
 
     /// All that decides what the run of this scheduler comes to, as a digest.
     pub fn id(&self, varied: &Varied, overrides: &[String], scheduler: &Spec) -> Result<Id, ScenarioError> {
-        let mut table = self.table(overrides)?;
+        let mut table = self.overridden(overrides)?;
         for said_otherwise in ["title", "schedulers"] {
             table.remove(said_otherwise);
         }
@@ -157,9 +185,8 @@ impl Base {
         Ok(Id(Sha1::digest(text).into()))
     }
 
-    fn table(&self, overrides: &[String]) -> Result<Table, ScenarioError> {
-        let text = apply_overrides(&self.label, &self.text, &self.all(overrides))?;
-        toml::from_str(&text).map_err(|error| ScenarioError::from_toml(&self.label, &text, &error))
+    fn overridden(&self, overrides: &[String]) -> Result<Table, ScenarioError> {
+        override_table(self.table.clone(), &self.all(overrides))
     }
 
     fn digest(&self, capture: &Path) -> Result<String, ScenarioError> {
@@ -183,7 +210,7 @@ impl Base {
     /// With its capture, which is read again only if the overrides have it read otherwise than last.
     fn loaded(&self, scenario: Scenario, overrides: &[String]) -> Result<Scenario, ScenarioError> {
         let Some(file) = scenario.capture_file() else { return Ok(scenario) };
-        let table = self.table(overrides)?;
+        let table = self.overridden(overrides)?;
         let trace = |key: &str| table.get("trace").and_then(|trace| trace.get(key)).map(Value::to_string);
         let classes = table.get("class").and_then(Value::as_array).into_iter().flatten();
         let rules: Vec<Option<String>> = classes.map(|class| class.get("match").map(Value::to_string)).collect();

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use dovetail_config::Whole;
@@ -19,7 +20,7 @@ use super::rows::Cell;
 use super::{Id, SweepError};
 use crate::columns::Column;
 use crate::compare::{RunError, with_hint};
-use crate::scenario::{PROFILES, ScenarioError, nearest};
+use crate::scenario::{PROFILES, Scenario, ScenarioError, nearest};
 
 /// The most combinations of a plan.
 pub const MOST_RUNS: u32 = 1_000_000;
@@ -31,8 +32,8 @@ const SEED: &str = "seed";
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 struct File {
-    /// What is varied, relative to the plan.
-    scenario: Option<Spanned<String>>,
+    /// What is varied: a file, relative to the plan, or the scenario itself as a table.
+    scenario: Option<Spanned<Value>>,
     /// Or a capture.
     capture: Option<Spanned<String>>,
     /// And the box that it went through.
@@ -127,6 +128,11 @@ impl Plan {
         plan.check_size()?;
         plan.check_columns()?;
         Ok(plan)
+    }
+
+    /// The scenario as it is, if it replays a capture.
+    pub fn replayed(&self) -> Option<Arc<Scenario>> {
+        self.base.replayed()
     }
 
     fn check_size(&self) -> Result<(), ScenarioError> {
@@ -386,29 +392,37 @@ impl Reader<'_> {
     }
 
     fn base(&self, file: &File, folder: &Path, keys: &[String]) -> Result<Base, ScenarioError> {
-        let path = |written: &Spanned<String>| folder.join(written.get_ref());
-        let placed = |written: &Spanned<String>, error: ScenarioError| match error.place() {
+        let placed = |span: Range<usize>, error: ScenarioError| match error.place() {
             // A file that was read speaks for itself.
             Some(place) if place.contains(".toml:") => error,
-            _ => helped(self.at(written.span(), error.message()), &error),
+            _ => helped(self.at(span, error.message()), &error),
         };
         match (&file.scenario, &file.capture) {
             (Some(scenario), None) => {
-                match &file.profile {
-                    Some(profile) => Err(self
-                        .at(profile.span(), "a profile is for a capture; a scenario says itself what its box is like")),
-                    None => Base::scenario(&path(scenario)).map_err(|error| placed(scenario, error)),
+                if let Some(profile) = &file.profile {
+                    let message = "a profile is for a capture; a scenario says itself what its box is like";
+                    return Err(self.at(profile.span(), message));
+                }
+                match scenario.get_ref() {
+                    Value::String(name) => {
+                        Base::scenario(&folder.join(name)).map_err(|error| placed(scenario.span(), error))
+                    }
+                    Value::Table(table) => Base::table(self.label, table, folder),
+                    other => {
+                        let message = format!("`{other}`: expected a file's name, or a scenario as a table");
+                        Err(self.at(scenario.span(), message))
+                    }
                 }
             }
             (None, Some(capture)) => {
                 let profile = file.profile.as_ref().map(|profile| {
-                    let (name, beside) = (profile.get_ref(), path(profile));
+                    let (name, beside) = (profile.get_ref(), folder.join(profile.get_ref()));
                     let known = PROFILES.contains(&name.as_str()) || !beside.is_file();
                     if known { name.clone() } else { beside.display().to_string() }
                 });
-                Base::capture(&path(capture), profile.as_deref(), keys).map_err(|error| {
+                Base::capture(&folder.join(capture.get_ref()), profile.as_deref(), keys).map_err(|error| {
                     let of_profile = error.place().is_some_and(|place| place.starts_with("--profile"));
-                    placed(file.profile.as_ref().filter(|_| of_profile).unwrap_or(capture), error)
+                    placed(file.profile.as_ref().filter(|_| of_profile).unwrap_or(capture).span(), error)
                 })
             }
             (Some(_), Some(capture)) => Err(self.at(capture.span(), "expected a scenario or a capture, not both")),

@@ -110,6 +110,10 @@ fn the_plan_as_a_whole() {
     assert!(said(grid).contains("expected scenario = "));
     let swapped = said(&format!("capture = \"s.toml\"\n{grid}"));
     assert!(swapped.contains("write scenario = "), "{swapped}");
+    let number = said(&format!("scenario = 3\n{grid}"));
+    assert!(number.contains("plan.toml:1:12") && number.contains("expected a file's name"), "{number}");
+    let inline = said(&format!("{grid}[scenario]\nresource = [{{ nmae = \"cpu\" }}]\n"));
+    assert!(inline.contains("plan.toml (scenario)") && inline.contains("did you mean `name`?"), "{inline}");
     desk.write("c.pcap", "no capture");
     let profile = said(&format!("capture = \"c.pcap\"\nprofile = \"ruoter\"\n{grid}"));
     assert!(profile.contains("did you mean \"router\"?") && profile.contains("plan.toml:2:11"), "{profile}");
