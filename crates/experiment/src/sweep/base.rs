@@ -268,6 +268,15 @@ impl Base {
         }
     }
 
+    /// That what comes of it stands in the same columns as what comes of the scenario as it is.
+    pub fn like(&self, varied: &Varied, columns: &[Vec<Column>; 2]) -> Result<(), ScenarioError> {
+        if self.measured(varied) == *columns {
+            return Ok(());
+        }
+        let message = "its resources are not those of the other runs, so it would not fit into one table with them";
+        Err(ScenarioError::new("", message))
+    }
+
     /// The columns of what a run and a group come to.
     pub fn measured(&self, varied: &Varied) -> [Vec<Column>; 2] {
         let lines: [Line; 2] = match varied {

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use super::Id;
 use super::journal::{Entry, Journal};
 use super::plan::Plan;
 use super::rows::Cell;
-use super::{Id, ScenarioError};
 use crate::columns::{Column, Kind, Push, Tables, Value};
 use crate::output::{Output, OutputError};
 
@@ -35,10 +35,9 @@ pub struct Dataset {
 
 impl Dataset {
     /// Of these runs of a plan.
-    pub fn new(plan: &Plan, runs: Vec<(usize, Id)>, journal: Journal) -> Result<Self, ScenarioError> {
+    pub fn new(plan: &Plan, runs: Vec<(usize, Id)>, journal: Journal) -> Self {
         let own = [vec![Column::new("run", Kind::Text)], plan.columns()].concat();
-        let measured = plan.base.measured(&plan.base.varied(&[])?);
-        let columns = measured.map(|columns| [own.clone(), columns].concat());
+        let columns = plan.measured.each_ref().map(|columns| [own.clone(), columns.clone()].concat());
         let cells = |(index, id)| (id, plan.point(index).map(|point| point.cells).unwrap_or_default());
         let runs: Vec<(Id, Vec<Cell>)> = runs.into_iter().map(cells).collect();
         let mut parts: BTreeMap<Id, Vec<usize>> = BTreeMap::new();
@@ -48,7 +47,7 @@ impl Dataset {
             counts[index / PART].0 += usize::from(journal.has(id));
             counts[index / PART].1 += 1;
         }
-        Ok(Self { journal, runs, parts, counts, changed: BTreeSet::new(), columns })
+        Self { journal, runs, parts, counts, changed: BTreeSet::new(), columns }
     }
 
     /// How many rows it has when all is done.

@@ -142,7 +142,7 @@ impl Sweep {
         }
         let is_first = |&&(index, id): &&(usize, Id)| first.get(&id) == Some(&index);
         let pending = runs.iter().filter(|(_, id)| !journal.has(id)).filter(is_first).copied().collect();
-        let dataset = Dataset::new(&plan, runs, journal)?;
+        let dataset = Dataset::new(&plan, runs, journal);
         Ok(Self { plan, folder: folder.to_path_buf(), dataset, pending })
     }
 

@@ -58,6 +58,8 @@ pub struct Plan {
     /// What varies: the slowest first.
     pub(super) keys: Vec<Key>,
     samples: usize,
+    /// The columns of what is measured.
+    pub(super) measured: [Vec<Column>; 2],
     /// Where all of it is at fault.
     whole: Range<usize>,
 }
@@ -124,7 +126,8 @@ impl Plan {
         }
         let grid = file.grid.as_ref().or(file.random.as_ref());
         let whole = grid.map_or(0..0, Spanned::span);
-        let plan = Self { label, text, base, keys, samples, whole };
+        let measured = base.measured(&base.varied(&[])?);
+        let plan = Self { label, text, base, keys, samples, measured, whole };
         plan.check_size()?;
         plan.check_columns()?;
         Ok(plan)
@@ -151,8 +154,7 @@ impl Plan {
 
     /// That no two columns have the same name.
     fn check_columns(&self) -> Result<(), ScenarioError> {
-        let measured = self.base.measured(&self.base.varied(&[])?);
-        let mut taken: BTreeSet<String> = measured.iter().flatten().map(|column| column.name.clone()).collect();
+        let mut taken: BTreeSet<String> = self.measured.iter().flatten().map(|column| column.name.clone()).collect();
         taken.extend(["run".to_string(), "sample".to_string()]);
         for key in &self.keys {
             if !taken.insert(key.column.name.clone()) {
@@ -229,6 +231,7 @@ impl Plan {
         let Some(point) = self.point(index) else { return Ok(None) };
         let checked = self.base.varied(&point.overrides).and_then(|varied| {
             self.base.takes(&varied, &point.scheduler)?;
+            self.base.like(&varied, &self.measured)?;
             self.base.id(&varied, &point.overrides, &point.scheduler)
         });
         checked.map(|id| Some((index, id))).map_err(|error| self.blamed(index, &error))

@@ -71,6 +71,13 @@ fn what_only_together_is_wrong() {
 }
 
 #[test]
+fn what_does_not_fit_into_one_table() {
+    let wire = "[grid]\nresource.link.name = [\"link\", \"wire\"]\n";
+    refused(wire, &["plan.toml:2:1", "resource.link.name = \"wire\"", "not those of the other runs"]);
+    refused("[grid]\nflows = [[]]\n", &["plan.toml:3:1", "another column has this name"]);
+}
+
+#[test]
 fn too_many() {
     let grid = "[grid]\nseed = \"1 to 1000\"\nflows.plain.count = \"1 to 1000\"\nflows.crypto.count = \"1 to 1000\"\n\
                 scheduler = [\"fifo\"]\n";
