@@ -216,7 +216,7 @@ impl Base {
         let rules: Vec<Option<String>> = classes.map(|class| class.get("match").map(Value::to_string)).collect();
         let how = format!("{file:?} {:?} {:?} {rules:?}", trace("key"), trace("gap"));
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if !loaded.as_ref().is_some_and(|(last, _)| *last == how) {
+        if loaded.as_ref().is_none_or(|(last, _)| *last != how) {
             *loaded = None;
             let all = self.all(overrides);
             let read = Scenario::parse(&self.label, &self.text, &all, self.folder.clone())?;
