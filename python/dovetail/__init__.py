@@ -28,13 +28,14 @@ from ._errors import (
     SchedulerError,
     UnknownFlow,
 )
-from ._native import At, AwaitProgress, Empty, Flow, Scheduler, Served, Table
+from ._native import At, AwaitProgress, Dropped, Empty, Flow, Scheduler, Served, Table
 
 __all__ = [
     "Advice",
     "ArgumentError",
     "At",
     "AwaitProgress",
+    "Dropped",
     "CaptureError",
     "Discipline",
     "DisciplineError",

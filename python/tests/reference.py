@@ -17,7 +17,7 @@ of schedulers are whole nanoseconds; documents are those of [the program](json.m
 """
 FUNCTIONS = ["run", "advise", "sweep", "reproduce", "schedulers", "packets"]
 RESULTS = ["Result", "Record", "Advice", "Sweep", "Reproduction", "Table"]
-SCHEDULING = ["Scheduler", "Flow", "Served", "At", "AwaitProgress", "Empty", "Discipline"]
+SCHEDULING = ["Scheduler", "Flow", "Served", "Dropped", "At", "AwaitProgress", "Empty", "Discipline"]
 
 
 def definitions(name):

@@ -24,7 +24,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::answers::{At, AwaitProgress, Empty, Flow, Served};
+    use crate::answers::{At, AwaitProgress, Dropped, Empty, Flow, Served};
     #[pymodule_export]
     use crate::capture::packets;
     #[pymodule_export]

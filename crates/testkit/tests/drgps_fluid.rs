@@ -68,7 +68,7 @@ fn starts<const M: usize>(case: &Case<M>, spec: &str) -> Vec<Vec<u64>> {
             (Next::At(time), arrival) => time.as_nanos().min(arrival.unwrap_or(u64::MAX)),
             (Next::Empty, Some(arrival)) => arrival,
             (Next::Empty, None) => return starts,
-            (Next::AwaitProgress, _) => panic!("drgps does not wait for progress"),
+            (other, _) => panic!("drgps answers {other:?}"),
         };
     }
 }

@@ -1,5 +1,6 @@
 //! What a run comes to, as a row, and a row for each of its groups.
 
+use dovetail_sched::DROPPED_AT_HEAD;
 use serde::{Deserialize, Serialize};
 
 use crate::columns::{Column, Kind, Value};
@@ -64,11 +65,13 @@ impl Line {
     }
 
     fn packets(&mut self, packets: Option<&Packets>) {
-        let lost = |p: &Packets| p.dropped.get(AFTER_PROCESSING).copied().unwrap_or(0);
+        let lost = |reason: &'static str| move |p: &Packets| p.dropped.get(reason).copied().unwrap_or(0);
+        let (worked, waiting) = (lost(AFTER_PROCESSING), lost(DROPPED_AT_HEAD));
         self.count("offered", packets.map(|p| p.offered));
         self.count("delivered", packets.map(|p| p.delivered));
-        self.count("refused", packets.map(|p| p.lost() - lost(p)));
-        self.count("dropped_after_processing", packets.map(lost));
+        self.count("refused", packets.map(|p| p.lost() - worked(p) - waiting(p)));
+        self.count("dropped_after_processing", packets.map(worked));
+        self.count("dropped_waiting", packets.map(waiting));
         self.count("unfinished", packets.map(|p| p.unfinished));
     }
 

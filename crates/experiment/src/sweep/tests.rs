@@ -150,7 +150,8 @@ impl Tables for Takes {
     }
 }
 
-const GRID: &str = "[grid]\nscheduler = [\"fifo\", \"tradeoff\"]\nalpha = [0.5, 1]\n\
+/// With a scheduler that drops what waits, too.
+const GRID: &str = "[grid]\nscheduler = [\"codel:target=10 us,interval=1 ms\", \"tradeoff\"]\nalpha = [0.5, 1]\n\
                     resource.link.rate = [\"50 Mbps\", \"100 Mbps\"]\nload = [0.7, 1.2]\nseed = \"1 to 2\"\n";
 
 #[test]
@@ -160,13 +161,14 @@ fn a_run_of_a_sweep_is_the_run_of_its_settings() {
     let tables = desk.tables(GRID, "out");
     let groups = &tables["groups"].rows;
     assert_eq!((tables["runs"].rows.len(), groups.len()), (24, 48));
+    let mut dropped = 0;
     for row in &tables["runs"].rows {
         let alpha = &row["alpha"];
         let scheduler = match alpha.as_f64() {
             Some(alpha) => format!("{}:alpha={alpha}", row["scheduler"].as_str().unwrap()),
             None => row["scheduler"].as_str().unwrap().to_string(),
         };
-        assert_eq!(alpha.is_null(), scheduler == "fifo");
+        assert_eq!(alpha.is_null(), scheduler.starts_with("codel"));
         let rate = row["resource.link.rate_bps"].as_f64().unwrap();
         let overrides = [
             format!("resource.link.rate={rate} bps"),
@@ -199,6 +201,9 @@ fn a_run_of_a_sweep_is_the_run_of_its_settings() {
         ] {
             assert_eq!(&row[column], run.pointer(place).unwrap_or(&Json::Null), "{column} of {row:?}");
         }
+        let waiting = run.pointer("/packets/dropped/aqm-head").and_then(Json::as_u64).unwrap_or(0);
+        assert_eq!(row["dropped_waiting"], waiting);
+        dropped += waiting;
         let of_run = groups.iter().filter(|group| group["run"] == row["run"]);
         for (group, document) in of_run.zip(run["groups"].as_array().unwrap()) {
             assert_eq!(group["seed"], row["seed"]);
@@ -209,6 +214,7 @@ fn a_run_of_a_sweep_is_the_run_of_its_settings() {
             assert_eq!(group["behind_s"], document["behind"]["time_s"]);
         }
     }
+    assert!(dropped > 0, "codel drops");
 }
 
 #[test]
