@@ -1,6 +1,7 @@
 """The extension module. Use what `dovetail` has of it."""
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, Literal, Self, SupportsIndex, final
 
 from . import model as model
@@ -12,9 +13,11 @@ __all__ = [
     "Dropped",
     "Empty",
     "Flow",
+    "Plan",
     "Runs",
     "Scheduler",
     "Served",
+    "Sweep",
     "Table",
     "advise",
     "model",
@@ -192,6 +195,26 @@ class Scheduler:
         """The books: offered = admitted + refused, admitted = served + dropped + queued; `refused` is by reason."""
     def queued(self, flow: Flow) -> int:
         """Packets of this flow that wait; 0 for an unknown one."""
+
+@final
+class Plan:
+    def __new__(cls, plan: object, text: str | None = None, folder: object = None) -> Self: ...
+    @property
+    def source(self) -> tuple[str, str, Path]: ...
+    def run(self, task: SupportsIndex) -> bytes: ...
+
+@final
+class Sweep:
+    def __new__(cls, plan: Plan, out: object, jobs: SupportsIndex | None) -> Self: ...
+    @property
+    def rows(self) -> int: ...
+    def tasks(self) -> list[int]: ...
+    def run(self, jobs: SupportsIndex | None, progress: Callable[[int, int], object] | None) -> None: ...
+    def begin(self) -> None: ...
+    def add(self, run: bytes) -> None: ...
+    def end(self) -> None: ...
+    def close(self) -> None: ...
+    def tables(self) -> tuple[Table, Table]: ...
 
 @final
 class Runs:

@@ -19,6 +19,7 @@ mod place;
 mod reproduce;
 mod run;
 mod schedulers;
+mod sweep;
 mod terminal;
 mod top;
 mod trace;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Run(args) => run::run(args),
         Command::Advise(args) => advise::advise(args),
+        Command::Sweep(args) => sweep::sweep(args),
         Command::Schedulers(args) => schedulers::schedulers(args),
         Command::Trace(args) => trace::trace(args),
         Command::Reproduce(args) => reproduce::reproduce(args),

@@ -325,6 +325,7 @@ fn the_scenarios_that_pages_print_are_those_of_the_repository() {
     for (page, scenario) in [
         ("docs/tutorial/capture.md", "scenarios/first.toml"),
         ("docs/explanation/example.md", "scenarios/worked/two-flows.toml"),
+        ("docs/how-to/sweep.md", "scenarios/sweeps/which-alpha.toml"),
     ] {
         let text = read(&root().join(page));
         let written = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();

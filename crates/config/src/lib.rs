@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use error::table_for_list;
 pub use error::{InputError, nearest, number, unknown};
-pub use overrides::apply as apply_overrides;
+pub use overrides::{apply as apply_overrides, apply_to as override_table};
 pub use place::value_of;
 pub use text::{Span, Text, Whole};
 
@@ -82,7 +82,9 @@ pub fn read<T: DeserializeOwned>(name: &str, text: &str, overrides: &[String]) -
 }
 
 /// Files that are told by a key which no file of another kind has, and who takes them.
-const KINDS: [(&str, &str); 4] = [
+const KINDS: [(&str, &str); 6] = [
+    ("grid", "it is the plan of a sweep ([grid]): `dovetail sweep` takes that"),
+    ("random", "it is the plan of a sweep ([random]): `dovetail sweep` takes that"),
     ("ports", "it configures a box ([ports]): `dovetail live` takes that"),
     ("live", "it is a scenario of the lab (live = ...): `dovetail lab run` takes that"),
     ("resource", "it describes a pipeline ([[resource]]): `dovetail run` takes that"),

@@ -18,3 +18,4 @@ mod reality;
 mod scenarios;
 mod service;
 mod support;
+mod sweep;
