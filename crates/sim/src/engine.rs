@@ -60,8 +60,8 @@ pub struct Tally {
     pub refused: u64,
     /// Left the last resource.
     pub delivered: u64,
-    /// Found a buffer between two resources full, or their flow's part of it; or were dropped by the scheduler while they
-    /// waited.
+    /// Found a buffer between two resources full, or their flow's part of it; or were dropped by the scheduler while
+    /// they waited.
     pub dropped: u64,
     /// Wait in the scheduler.
     pub waiting: u64,

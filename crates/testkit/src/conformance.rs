@@ -291,7 +291,8 @@ fn returning_flow<const M: usize>(spec: &Spec) -> Result<(), String> {
     }
     let apart = EQUALS_APART
         + match spec.name.as_str() {
-            // By active time the first packet of a flow counts the sum of its times, which is that of M of its next ones.
+            // By active time the first packet of a flow counts the sum of its times, which is that of M of its next
+            // ones.
             "atfq" => M as i32 - 1,
             // A turn of 1514 bytes.
             "fq_codel" => 15,

@@ -221,7 +221,8 @@ fn a_run_of_a_sweep_is_the_run_of_its_settings() {
 fn the_same_seed_gives_the_same_packets_whatever_else_varies() {
     let desk = Desk::new();
     let lines = "samples = 2\n[grid]\nscheduler = [\"fifo\", \"drfq\", \"tradeoff\"]\nseed = \"1 to 3\"\n\
-                 resource.link.rate = [\"50 Mbps\", \"100 Mbps\"]\nflows.crypto.queue = [\"20 packets\", \"unlimited\"]\n\
+                 resource.link.rate = [\"50 Mbps\", \"100 Mbps\"]\n\
+                 flows.crypto.queue = [\"20 packets\", \"unlimited\"]\n\
                  [random]\nclass.crypto.cost.cpu = \"50 us to 200 us\"\n";
     desk.whole(lines, "out");
     let mut offered: BTreeMap<String, Vec<u64>> = BTreeMap::new();
