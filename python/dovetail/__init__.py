@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import functools as _functools
 import json as _json
 import os as _os
 import sys as _sys
@@ -27,13 +28,14 @@ from ._errors import (
     SchedulerError,
     UnknownFlow,
 )
-from ._native import At, AwaitProgress, Empty, Flow, Scheduler, Served, Table
+from ._native import At, AwaitProgress, Dropped, Empty, Flow, Scheduler, Served, Table
 
 __all__ = [
     "Advice",
     "ArgumentError",
     "At",
     "AwaitProgress",
+    "Dropped",
     "CaptureError",
     "Discipline",
     "DisciplineError",
@@ -50,6 +52,7 @@ __all__ = [
     "Scheduler",
     "SchedulerError",
     "Served",
+    "Sweep",
     "Table",
     "UnknownFlow",
     "advise",
@@ -58,6 +61,7 @@ __all__ = [
     "reproduce",
     "run",
     "schedulers",
+    "sweep",
 ]
 
 Scenario = Union[str, "_os.PathLike[str]", Mapping[str, Any]]
@@ -168,6 +172,24 @@ class Reproduction(Record):
     pictures: dict[str, str]
 
 
+class Sweep:
+    """What the runs of a plan came to, as tables; a sweep itself is the table of its runs."""
+
+    def __init__(self, runs: Table, groups: Table, computed: int) -> None:
+        #: A row per run.
+        self.runs = runs
+        #: A row per run and group of flows.
+        self.groups = groups
+        #: How many runs were not there already.
+        self.computed = computed
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.runs.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<dovetail.Sweep of {len(self.runs)} runs>"
+
+
 def _of(kind: type[Record], document: str, **more: object) -> Any:
     made = kind(_json.loads(document, object_hook=Record))
     for name, value in {"json": document, **more}.items():
@@ -175,19 +197,21 @@ def _of(kind: type[Record], document: str, **more: object) -> Any:
     return made
 
 
-def _teller(progress: Progress) -> tuple[Callable[[int, int], object] | None, Callable[[], None]]:
-    """What to call with packets done and in all, and what to call at the end."""
+def _teller(
+    progress: Progress, unit: str = "packets"
+) -> tuple[Callable[[int, int], object] | None, Callable[[], None]]:
+    """What to call with units done and in all, and what to call at the end."""
     if progress is None or progress is False:
         return None, lambda: None
     if callable(progress):
         return progress, lambda: None
     if progress is not True:
-        raise ArgumentError(f"progress: {progress!r}: expected True, or a function of packets done and in all")
+        raise ArgumentError(f"progress: {progress!r}: expected True, or a function of {unit} done and in all")
     try:
         from tqdm.auto import tqdm  # type: ignore[import-untyped,unused-ignore]
     except ImportError:
-        return _line, lambda: print(file=_sys.stderr)
-    bar = tqdm(unit=" packets", unit_scale=True)
+        return _functools.partial(_line, unit), lambda: print(file=_sys.stderr)
+    bar = tqdm(unit=f" {unit}", unit_scale=True)
 
     def tell(done: int, total: int) -> None:
         bar.total = total or None
@@ -196,8 +220,8 @@ def _teller(progress: Progress) -> tuple[Callable[[int, int], object] | None, Ca
     return tell, bar.close
 
 
-def _line(done: int, total: int) -> None:
-    print(f"\r{done} packets" + (f" of {total}" if total else ""), end="", file=_sys.stderr, flush=True)
+def _line(unit: str, done: int, total: int) -> None:
+    print(f"\r{done} {unit}" + (f" of {total}" if total else ""), end="", file=_sys.stderr, flush=True)
 
 
 def run(
@@ -271,6 +295,79 @@ def advise(
     finally:
         end()
     return cast(Advice, _of(Advice, document, text=text))
+
+
+def sweep(
+    plan: Scenario,
+    out: str | _os.PathLike[str],
+    *,
+    jobs: int | None = None,
+    client: Any = None,
+    progress: Progress = None,
+) -> Sweep:
+    """Run every combination of values in a plan, as `dovetail sweep` does, and return all results.
+
+    What is in `out` already is not computed again, whoever computed it; Ctrl-C loses only the runs under way.
+
+    Args:
+        plan: a plan by its path, its text (several lines), or a dict with its keys, such as `{"scenario":
+            "scenarios/demo.toml", "grid": {"alpha": [0.7, 1], "seed": "1 to 10"}}`. Its scenario may be a dict as well.
+        out: the folder of the data set.
+        jobs: runs at the same time; as many as there are processors if left out. Changes no result.
+        client: a `distributed.Client`: each run is a task of its cluster, whose workers see the same files.
+        progress: True for a bar (tqdm's if that is installed), or a function of runs done and in all.
+
+    Raises:
+        InputError: the plan is wrong.
+        RunError: a run failed, or the folder cannot be written. What is done stays done.
+    """
+    tell, end = _teller(progress, "runs")
+    native = None
+    try:
+        read = _native.Plan(dict(plan) if isinstance(plan, Mapping) else plan)
+        native = _native.Sweep(read, out, jobs)
+        pending = len(native.tasks())
+        if client is None:
+            native.run(jobs, tell)
+        else:
+            _on_cluster(native, read, client, tell)
+        runs, groups = native.tables()
+    finally:
+        end()
+        if native is not None:
+            native.close()
+    return Sweep(runs, groups, pending)
+
+
+@_functools.lru_cache(maxsize=1)
+def _plan(name: str, text: str, folder: str) -> _native.Plan:
+    return _native.Plan(name, text, folder)
+
+
+def _task(name: str, text: str, folder: str, task: int) -> bytes:
+    """One run, on a worker."""
+    return _plan(name, text, folder).run(task)
+
+
+def _on_cluster(
+    native: _native.Sweep, plan: _native.Plan, client: Any, tell: Callable[[int, int], object] | None
+) -> None:
+    """Every run as a task; a worker that is lost costs the runs that it was at."""
+    from distributed import as_completed  # type: ignore[import-not-found,unused-ignore]
+
+    name, text, folder = plan.source
+    work = _functools.partial(_task, name, text, _os.fspath(folder))
+    native.begin()
+    tasks = native.tasks()
+    futures = client.map(work, tasks, pure=False)
+    try:
+        for done, (_, run) in enumerate(as_completed(futures, with_results=True), 1):
+            native.add(run)
+            if tell is not None:
+                tell(done, len(tasks))
+    finally:
+        client.cancel(futures)
+        native.end()
 
 
 def reproduce(

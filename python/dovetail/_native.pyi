@@ -1,6 +1,7 @@
 """The extension module. Use what `dovetail` has of it."""
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, Literal, Self, SupportsIndex, final
 
 from . import model as model
@@ -9,11 +10,14 @@ from ._discipline import Discipline
 __all__ = [
     "At",
     "AwaitProgress",
+    "Dropped",
     "Empty",
     "Flow",
+    "Plan",
     "Runs",
     "Scheduler",
     "Served",
+    "Sweep",
     "Table",
     "advise",
     "model",
@@ -65,6 +69,22 @@ class Served:
     @property
     def charged(self) -> tuple[int, ...]:
         """What the flow is charged for it, in nanoseconds on every resource: estimates, replaced by measurements."""
+
+@final
+class Dropped:
+    """The first packet of a flow is dropped, since it waited for too long or too many wait: ask again. False. Only
+    schedulers that manage their queues give it, such as "fq_codel"."""
+
+    @property
+    def flow(self) -> Flow:
+        """Its flow."""
+    @property
+    def size(self) -> int:
+        """Its length in bytes."""
+    @property
+    def payload(self) -> Any:
+        """The caller's own."""
+    def __bool__(self) -> Literal[False]: ...
 
 @final
 class At:
@@ -152,10 +172,10 @@ class Scheduler:
         payload: Any = None,
     ) -> Literal["queue-packets", "queue-bytes", "queue-time"] | None:
         """Admit a packet of `size` bytes and these processing times to its flow's queue: None, or why it is refused."""
-    def next(self, now: SupportsIndex) -> Served | At | AwaitProgress | Empty:
+    def next(self, now: SupportsIndex) -> Served | Dropped | At | AwaitProgress | Empty:
         """What to put into the first resource now."""
-    def next_many(self, now: SupportsIndex, most: SupportsIndex) -> list[Served]:
-        """As `next` as often as it hands out a packet, at most `most` times."""
+    def next_many(self, now: SupportsIndex, most: SupportsIndex) -> list[Served | Dropped]:
+        """As `next` as often as it hands out or drops a packet, at most `most` times."""
     def bypass(self, now: SupportsIndex, may_pass: Callable[[Any], object]) -> Served | At | AwaitProgress | Empty:
         """What may go past the first resource while that is busy; `may_pass` says of a payload whether there is room
         for its packet further on."""
@@ -175,6 +195,26 @@ class Scheduler:
         """The books: offered = admitted + refused, admitted = served + dropped + queued; `refused` is by reason."""
     def queued(self, flow: Flow) -> int:
         """Packets of this flow that wait; 0 for an unknown one."""
+
+@final
+class Plan:
+    def __new__(cls, plan: object, text: str | None = None, folder: object = None) -> Self: ...
+    @property
+    def source(self) -> tuple[str, str, Path]: ...
+    def run(self, task: SupportsIndex) -> bytes: ...
+
+@final
+class Sweep:
+    def __new__(cls, plan: Plan, out: object, jobs: SupportsIndex | None) -> Self: ...
+    @property
+    def rows(self) -> int: ...
+    def tasks(self) -> list[int]: ...
+    def run(self, jobs: SupportsIndex | None, progress: Callable[[int, int], object] | None) -> None: ...
+    def begin(self) -> None: ...
+    def add(self, run: bytes) -> None: ...
+    def end(self) -> None: ...
+    def close(self) -> None: ...
+    def tables(self) -> tuple[Table, Table]: ...
 
 @final
 class Runs:

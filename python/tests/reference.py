@@ -15,9 +15,9 @@ HEADER = """# Python
 Made of the package's stubs; `help(dovetail.run)` says the same. A [tutorial](../tutorial/python.md) comes first. Times
 of schedulers are whole nanoseconds; documents are those of [the program](json.md).
 """
-FUNCTIONS = ["run", "advise", "reproduce", "schedulers", "packets"]
-RESULTS = ["Result", "Record", "Advice", "Reproduction", "Table"]
-SCHEDULING = ["Scheduler", "Flow", "Served", "At", "AwaitProgress", "Empty", "Discipline"]
+FUNCTIONS = ["run", "advise", "sweep", "reproduce", "schedulers", "packets"]
+RESULTS = ["Result", "Record", "Advice", "Sweep", "Reproduction", "Table"]
+SCHEDULING = ["Scheduler", "Flow", "Served", "Dropped", "At", "AwaitProgress", "Empty", "Discipline"]
 
 
 def definitions(name):

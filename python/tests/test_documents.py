@@ -18,7 +18,7 @@ from pathlib import Path
 import reference
 from support import PROGRAM, ROOT
 
-PAGES = ["README.md", "docs/tutorial/python.md"]
+PAGES = ["README.md", "docs/tutorial/python.md", "docs/how-to/sweep.md"]
 OPTIONAL = {"polars", "pandas", "pyarrow", "matplotlib"}
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -83,7 +83,7 @@ class Pages(unittest.TestCase):
 
     def commands(self, lines):
         for line in lines.splitlines():
-            if line.startswith("dovetail trace "):
+            if line.startswith(("dovetail trace ", "dovetail sweep ")):
                 subprocess.run([PROGRAM, *shlex.split(line)[1:]], check=True, capture_output=True)
 
 

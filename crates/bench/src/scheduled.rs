@@ -1,8 +1,6 @@
 //! A scheduler behind the contract, as its owner drives it: packets come, packets go, and what they took is reported.
 
-use dovetail_sched::{
-    FlowConfig, FlowId, Next, Packet, Pause, Progress, Scheduler, Served, Shape, SpecError, Ticket, build,
-};
+use dovetail_sched::{FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Served, Shape, SpecError, Ticket, build};
 use dovetail_testkit::random::Random;
 use dovetail_units::{Duration, ResourceVec, Time};
 
@@ -85,6 +83,8 @@ impl<const M: usize> Scheduled<M> {
                     return self.senders.frames.give_back(packet.payload);
                 }
                 Next::At(time) => self.now = time,
+                // What is dropped is gone.
+                Next::Drop { .. } => (),
                 Next::AwaitProgress | Next::Empty => return 0,
             }
         }
@@ -105,7 +105,9 @@ impl<const M: usize> Scheduled<M> {
             let pause = self.scheduler.next_many(self.now, most, &mut self.going);
             if self.going.is_empty() {
                 match pause {
-                    Some(Pause::At(time)) => self.now = time,
+                    Some(Next::At(time)) => self.now = time,
+                    // What is dropped is gone.
+                    Some(Next::Drop { .. }) => (),
                     _ => break,
                 }
             }

@@ -46,6 +46,17 @@ const ADVISE_EXAMPLES: &str = "Examples:
 
 `dovetail run` shows more of each scheduler.";
 
+const SWEEP_EXAMPLE: &str = "Example of a plan:
+  scenario = \"scenarios/demo.toml\"
+
+  [grid]
+  scheduler = [\"drfq\", \"tradeoff\"]
+  alpha = [0.7, 0.85, 1]
+  resource.link.rate = [\"100 Mbps\", \"200 Mbps\"]
+  seed = \"1 to 5\"
+
+`dovetail sweep PLAN` goes on where it was interrupted.";
+
 /// Share the CPU and the link of a packet processor between flows: fairly, efficiently, or any mix of the two.
 #[derive(Parser, Debug)]
 #[command(name = "dovetail", version, arg_required_else_help = true, subcommand_required = true)]
@@ -63,6 +74,8 @@ pub enum Command {
     Run(Run),
     /// Say which scheduler and which alpha to use for an input, what it gains and who pays
     Advise(Advise),
+    /// Run a scenario with every combination of values in a plan, into one data set
+    Sweep(Sweep),
     /// List the schedulers, or describe one
     Schedulers(Schedulers),
     /// Look at a capture, or make a synthetic one
@@ -295,6 +308,21 @@ impl Advise {
         let protect = self.protect.iter().zip(self.p99).map(|(group, p99)| Goal::Protect { group: group.clone(), p99 });
         self.target.iter().cloned().chain(protect).collect()
     }
+}
+
+/// `dovetail sweep`.
+#[derive(Args, Debug)]
+#[command(after_help = SWEEP_EXAMPLE)]
+pub struct Sweep {
+    /// The plan (TOML): a scenario or a capture, and the values of its keys
+    #[arg(value_name = "PLAN")]
+    pub plan: PathBuf,
+    /// The folder of the data set. What is there already is not computed again [default: the plan's name]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Number of runs at the same time; the results do not depend on it [default: all cores]
+    #[arg(long, value_name = "N", value_parser = whole(1..=1024_u32), allow_negative_numbers = true)]
+    pub jobs: Option<u32>,
 }
 
 /// `dovetail calibrate`.

@@ -14,6 +14,8 @@ pub enum Failure {
     Run(String),
     /// Interrupted by the user: exit code 130.
     Interrupted,
+    /// Interrupted by the user, but what is done is kept: exit code 130.
+    Paused(String),
     /// Whoever read our output stopped reading: nothing to say, exit code 0.
     OutputClosed,
 }
@@ -31,10 +33,15 @@ impl Failure {
 
     /// Tell the user and the shell.
     pub fn report(&self) -> ExitCode {
+        let paused;
         let (code, message) = match self {
             Self::Input(message) => (2, message.as_str()),
             Self::Run(message) => (1, message.as_str()),
             Self::Interrupted => (130, "interrupted; nothing was written"),
+            Self::Paused(kept) => {
+                paused = format!("interrupted; {kept}");
+                (130, paused.as_str())
+            }
             Self::OutputClosed => return ExitCode::SUCCESS,
         };
         terminal::say(&journal::as_error(&format!("error: {message}"), journal::is_journald()));

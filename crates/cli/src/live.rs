@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,6 +22,7 @@ use dovetail_dataplane::report::Report;
 use dovetail_dataplane::trouble;
 use dovetail_dataplane::watch::Watch;
 use dovetail_experiment::table::{seconds, table};
+use dovetail_trace::CaptureReader;
 use log::{LevelFilter, error, info, warn};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -76,10 +78,29 @@ fn read(file: &str) -> Result<String, Failure> {
     };
     let mut bytes = Vec::new();
     let read = stream.and_then(|stream| stream.take(LONGEST + 1).read_to_end(&mut bytes));
+    if let Some(error) = other_than_configuration(file, read.is_ok()) {
+        return Err(Failure::input(error));
+    }
     match read.map_err(|error| wrong(format!("cannot be read: {error}")))? as u64 {
         0..=LONGEST => decode(file, bytes).map_err(Failure::input),
         _ => Err(wrong("it is longer than 1 MiB: no configuration is".into())),
     }
+}
+
+/// What is wrong if the name is that of a capture or, where no file has it, of an interface.
+fn other_than_configuration(name: &str, exists: bool) -> Option<InputError> {
+    let path = Path::new(name);
+    if path.is_file() && CaptureReader::open(path).is_ok() {
+        let error = InputError::new(name, "it is a capture: expected a configuration (TOML)");
+        let help = format!(
+            "to compare schedulers on it: dovetail run {name}; to send it through a box: dovetail live box.toml --set \
+             ports.in=pcap:{name} --set 'ports.out=pcap:>out.pcap'"
+        );
+        return Some(error.with_help(help));
+    }
+    let is_interface = !exists && !name.contains('/') && Path::new("/sys/class/net").join(name).is_dir();
+    let error = InputError::new(name, "it is an interface: expected a configuration (TOML)");
+    is_interface.then(|| error.with_help(format!("name it there: [ports] in = \"packet:{name}\"")))
 }
 
 /// Check all that a box would need, and say what it would do.

@@ -4,7 +4,7 @@ use dovetail_experiment::family::{document, find, listed};
 use dovetail_experiment::table::{fits, table, wrapped};
 use dovetail_experiment::timetable::broken;
 use dovetail_sched::aqm::scheme::about;
-use dovetail_sched::catalog::{Entry, Weights};
+use dovetail_sched::catalog::Entry;
 use dovetail_sched::gain::{Gain, ORDINARY, Strategy};
 
 use crate::args::Schedulers;
@@ -83,7 +83,7 @@ fn family(width: u16) -> String {
 
 /// What a flow gains by playing: in a line, and one more for each strategy by which it is more than usual.
 fn gains(entry: &Entry) -> Vec<String> {
-    if entry.weights == Weights::None {
+    if entry.brief.fairness == "none" {
         return vec!["by sending more than others, because nothing is shared".to_string()];
     }
     let more = |strategy| Some(entry.gain(strategy)).filter(|gain| gain.most > ORDINARY);

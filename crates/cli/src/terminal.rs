@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use dovetail_experiment::output::{Leftovers, Output};
+use dovetail_experiment::table::digits;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -17,6 +18,9 @@ static CANCELLED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// Hidden files of the work under way.
 static LEFTOVERS: Mutex<Option<Leftovers>> = Mutex::new(None);
+
+/// What is kept of it if it is ended.
+static KEPT: Mutex<Option<String>> = Mutex::new(None);
 
 /// Whether its results are in place.
 static PLACED: AtomicBool = AtomicBool::new(false);
@@ -87,7 +91,8 @@ pub fn end_on_interrupt() -> &'static AtomicBool {
         if let Some(leftovers) = leftovers.as_ref() {
             leftovers.remove();
         }
-        let _ = Failure::Interrupted.report();
+        let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let _ = kept.map_or(Failure::Interrupted, Failure::Paused).report();
         std::process::exit(130);
     });
     on_interrupt()
@@ -96,6 +101,11 @@ pub fn end_on_interrupt() -> &'static AtomicBool {
 /// What to remove if the work is ended.
 pub fn leave_nothing(output: Option<&Output>) {
     *LEFTOVERS.lock().unwrap_or_else(PoisonError::into_inner) = output.and_then(Output::leftovers);
+}
+
+/// What is kept, in words, if the work is ended.
+pub fn keep(words: &str) {
+    *KEPT.lock().unwrap_or_else(PoisonError::into_inner) = Some(words.to_string());
 }
 
 /// Work that is not ended halfway, and has to be short; afterwards there is nothing to remove.
@@ -159,6 +169,22 @@ pub fn parts(expected: u64) -> ProgressBar {
         bar.set_style(style);
     }
     bar
+}
+
+/// As [`progress`], for work of this many runs.
+pub fn runs(expected: u64) -> ProgressBar {
+    let bar = parts(expected);
+    let template = "{bar:30} {percent:>3} %  {human_pos} of {human_len} runs  {rate}  {eta} left";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.with_key("rate", few));
+    }
+    bar
+}
+
+/// Runs per second, of which there may be less than one.
+fn few(state: &ProgressState, out: &mut dyn std::fmt::Write) {
+    // As with `rate`.
+    let _ = write!(out, "{}/s", digits(state.per_sec()));
 }
 
 /// Packets per second, in whole packets.

@@ -136,7 +136,7 @@ fn run(line: &str, folder: &Path, page: &Path) -> String {
 
 /// Runs a line of a page that fails; what it says.
 fn refused(line: &str, folder: &Path, page: &Path) -> String {
-    let line = line.replacen("dovetail", env!("CARGO_BIN_EXE_dovetail"), 1);
+    let line = line.replace("dovetail ", concat!(env!("CARGO_BIN_EXE_dovetail"), " "));
     let output = Command::new("sh").args(["-c", &line]).current_dir(folder).output().unwrap();
     assert!(matches!(output.status.code(), Some(1 | 2)), "{}: {line} does not fail", page.display());
     String::from_utf8(output.stderr).unwrap()
@@ -325,6 +325,7 @@ fn the_scenarios_that_pages_print_are_those_of_the_repository() {
     for (page, scenario) in [
         ("docs/tutorial/capture.md", "scenarios/first.toml"),
         ("docs/explanation/example.md", "scenarios/worked/two-flows.toml"),
+        ("docs/how-to/sweep.md", "scenarios/sweeps/which-alpha.toml"),
     ] {
         let text = read(&root().join(page));
         let written = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use error::table_for_list;
 pub use error::{InputError, nearest, number, unknown};
-pub use overrides::apply as apply_overrides;
+pub use overrides::{apply as apply_overrides, apply_to as override_table};
 pub use place::value_of;
 pub use text::{Span, Text, Whole};
 
@@ -62,6 +62,11 @@ pub fn read<T: DeserializeOwned>(name: &str, text: &str, overrides: &[String]) -
         if let Some((key, entry)) = made {
             return of(entry, format!("there is no [[{key}]] in {name}, and --set adds none"));
         }
+        if let Some((entry, list)) = overrides::without_list(&changed, &error) {
+            let (name, key) = (entry.split(['.', '=']).next().unwrap_or_default(), entry.split('=').next());
+            let meant = format!("did you mean `{list}.{}`?", key.unwrap_or_default().trim());
+            return of(entry, format!("{name} is the name of a [[{list}]], not a key")).with_help(meant);
+        }
         if let Some(entry) = changed.beyond(&error) {
             let own = error.message().split_once("expected a whole number ").map(|(_, range)| range.to_string());
             let range = own.unwrap_or_else(|| format!("from 0 to {}", i64::MAX));
@@ -77,7 +82,9 @@ pub fn read<T: DeserializeOwned>(name: &str, text: &str, overrides: &[String]) -
 }
 
 /// Files that are told by a key which no file of another kind has, and who takes them.
-const KINDS: [(&str, &str); 4] = [
+const KINDS: [(&str, &str); 6] = [
+    ("grid", "it is the plan of a sweep ([grid]): `dovetail sweep` takes that"),
+    ("random", "it is the plan of a sweep ([random]): `dovetail sweep` takes that"),
     ("ports", "it configures a box ([ports]): `dovetail live` takes that"),
     ("live", "it is a scenario of the lab (live = ...): `dovetail lab run` takes that"),
     ("resource", "it describes a pipeline ([[resource]]): `dovetail run` takes that"),

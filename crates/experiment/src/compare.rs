@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use dovetail_sched::catalog::Parameter;
 use dovetail_sched::composition::{self, parameters};
-use dovetail_sched::{DropReason, Scheduler, Shape, Spec, SpecError, build_all, catalog};
+use dovetail_sched::{DROPPED_AT_HEAD, DropReason, Scheduler, Shape, Spec, SpecError, build_all, catalog};
 use dovetail_sim::record::{Latencies, PacketLog, PacketOutcome, Shortfall};
 use dovetail_sim::{
     Change, End, Estimate, Metrics, MetricsOptions, Options, Outcome, Pipeline, RunResult, SimError, Workload,
@@ -192,6 +192,8 @@ pub struct FlowTotal {
     pub refused: [u64; DropReason::ALL.len()],
     /// Packets lost between resources.
     pub dropped: u64,
+    /// Packets that the scheduler dropped while they waited.
+    pub dropped_waiting: u64,
     /// Packets in the system at the end.
     pub unfinished: u64,
     /// Bytes that arrived.
@@ -252,7 +254,7 @@ pub struct PacketWay {
     pub size: u32,
     /// When it came.
     pub arrival: Time,
-    /// `delivered`, `unfinished`, the reason of its refusal, or `after-processing`.
+    /// `delivered`, `unfinished`, the reason of its refusal, `aqm-head` or `after-processing`.
     pub outcome: &'static str,
 }
 
@@ -551,6 +553,7 @@ fn recorded<const M: usize>(
             delivered: total.delivered,
             refused: total.refused,
             dropped: total.dropped,
+            dropped_waiting: total.dropped_waiting,
             unfinished: total.unfinished,
             bytes_offered: total.bytes_offered,
             bytes: total.bytes_delivered,
@@ -600,6 +603,7 @@ fn packet_way<const M: usize>(record: &dovetail_sim::record::PacketRecord<M>) ->
         outcome: match record.outcome {
             PacketOutcome::Delivered => "delivered",
             PacketOutcome::Refused(reason) => reason.name(),
+            PacketOutcome::Dropped(0) => DROPPED_AT_HEAD,
             PacketOutcome::Dropped(_) => "after-processing",
             PacketOutcome::Unfinished => "unfinished",
         },

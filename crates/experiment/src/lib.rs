@@ -17,6 +17,7 @@ pub mod scenario;
 pub mod statistics;
 mod story;
 pub mod summary;
+pub mod sweep;
 pub mod table;
 pub mod tables;
 pub mod timetable;

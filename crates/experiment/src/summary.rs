@@ -1,6 +1,6 @@
 //! The JSON summary of a comparison: `docs/reference/json.md` describes it.
 
-use dovetail_sched::DropReason;
+use dovetail_sched::{DROPPED_AT_HEAD, DropReason};
 use dovetail_sim::End;
 use serde::{Serialize, Serializer};
 use serde_json::ser::Formatter;
@@ -482,6 +482,9 @@ impl Packets {
             }
         }
         own.dropped.insert(AFTER_PROCESSING, flow.dropped);
+        if flow.dropped_waiting > 0 {
+            own.dropped.insert(DROPPED_AT_HEAD, flow.dropped_waiting);
+        }
         own
     }
 

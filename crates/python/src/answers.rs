@@ -62,6 +62,32 @@ impl Served {
     }
 }
 
+/// The first packet of a flow is dropped: ask again.
+#[pyclass(frozen, module = "dovetail")]
+pub struct Dropped {
+    /// Its flow.
+    #[pyo3(get)]
+    pub flow: Py<Flow>,
+    /// Its length in bytes.
+    #[pyo3(get)]
+    pub size: u32,
+    /// The caller's own.
+    #[pyo3(get)]
+    pub payload: Py<PyAny>,
+}
+
+#[pymethods]
+impl Dropped {
+    fn __bool__(&self) -> bool {
+        false
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let payload = crate::values::shown(self.payload.bind(py));
+        format!("<dovetail.Dropped: {} bytes of flow {}, payload {payload}>", self.size, self.flow.get().id.index())
+    }
+}
+
 /// Packets wait, but none may start before this time.
 #[pyclass(frozen, eq, hash, module = "dovetail")]
 #[derive(PartialEq, Hash)]

@@ -8,6 +8,7 @@ use dovetail_config::InputError;
 use dovetail_experiment::advise::AdviseError;
 use dovetail_experiment::compare::RunError;
 use dovetail_experiment::reproduce::ReproduceError;
+use dovetail_experiment::sweep::SweepError;
 use dovetail_model::ModelError;
 use dovetail_sched::{SpecError, UnknownFlow};
 use pyo3::prelude::*;
@@ -109,6 +110,16 @@ impl From<AdviseError> for Wrong {
         match error {
             AdviseError::Input(error) => error.into(),
             AdviseError::Run(error) => error.into(),
+        }
+    }
+}
+
+impl From<SweepError> for Wrong {
+    fn from(error: SweepError) -> Self {
+        match error {
+            SweepError::Plan(error) => (*error).into(),
+            SweepError::InUse(_) => Self::argument(error),
+            other => Self::new("RunError", other),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! pleasant to use, and describe in their stubs.
 //!
 //! * [`run`]: comparisons, advice, reproductions; [`background`] keeps Python alive meanwhile.
+//! * [`sweep`]: plans, and the runs of one.
 //! * [`scheduler`], [`answers`]: any scheduler as an object; [`discipline`]: one that is written in Python.
 //! * [`table`], [`capture`]: results and captures as Arrow; [`model`](mod@model): the model's functions.
 //! * [`values`], [`error`]: what comes in, checked, and what goes wrong.
@@ -14,6 +15,7 @@ pub mod error;
 pub mod model;
 pub mod run;
 pub mod scheduler;
+pub mod sweep;
 pub mod table;
 pub mod values;
 
@@ -22,7 +24,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::answers::{At, AwaitProgress, Empty, Flow, Served};
+    use crate::answers::{At, AwaitProgress, Dropped, Empty, Flow, Served};
     #[pymodule_export]
     use crate::capture::packets;
     #[pymodule_export]
@@ -31,6 +33,8 @@ mod _native {
     use crate::run::{Runs, advise, reproduce, run, schedulers};
     #[pymodule_export]
     use crate::scheduler::Scheduler;
+    #[pymodule_export]
+    use crate::sweep::{Plan, Sweep};
     #[pymodule_export]
     use crate::table::Table;
 }

@@ -22,14 +22,16 @@ use crate::table::{Table, Wanted};
 use crate::values::{shown, toml_table, toml_value, whole};
 
 /// What is to run: `Text` has the name that messages call it.
-enum Given {
+pub enum Given {
+    /// By its path.
     File(String),
+    /// Its text.
     Text(&'static str, String),
 }
 
 impl Given {
-    /// A path; a text if it has several lines; or a dict.
-    fn new(scenario: &Bound<'_, PyAny>) -> Result<Self, Wrong> {
+    /// A path; a text if it has several lines; or a dict. `what` is the argument.
+    pub fn new(scenario: &Bound<'_, PyAny>, what: &str) -> Result<Self, Wrong> {
         if let Ok(dict) = scenario.cast::<PyDict>() {
             let table = toml_table(dict, "")?;
             let text = toml::to_string(&table).map_err(|error| Wrong::new("InputError", error))?;
@@ -45,7 +47,7 @@ impl Given {
             None => {
                 let found = shown(scenario);
                 let expected = "expected a path, a text of TOML with several lines, or a dict";
-                Err(Wrong::argument(format!("scenario: {found}: {expected}")).about(&found))
+                Err(Wrong::argument(format!("{what}: {found}: {expected}")).about(&found))
             }
         }
     }
@@ -158,8 +160,8 @@ pub fn run(
     packets: &Bound<'_, PyAny>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Runs> {
-    let (given, overrides) = (Given::new(scenario)?, self::overrides(overrides)?);
-    let threads = thread_count(threads)?;
+    let (given, overrides) = (Given::new(scenario, "scenario")?, self::overrides(overrides)?);
+    let threads = thread_count(threads, "threads")?;
     let packets = whole(packets, "packets", "packets", 1 << 40)? as usize;
     let schedulers = schedulers.map(compared).transpose()?;
     // Read first, by itself: what follows depends on what it is.
@@ -174,8 +176,9 @@ pub fn run(
     }
 }
 
-fn thread_count(given: Option<&Bound<'_, PyAny>>) -> Result<usize, Wrong> {
-    Ok(threads(given.map(|n| whole(n, "threads", "threads", 1024)).transpose()?))
+/// How many runs at the same time, by the argument of this name.
+pub fn thread_count(given: Option<&Bound<'_, PyAny>>, name: &str) -> Result<usize, Wrong> {
+    Ok(threads(given.map(|n| whole(n, name, name, 1024)).transpose()?))
 }
 
 fn pipeline(
@@ -292,10 +295,10 @@ pub fn advise(
     threads: Option<&Bound<'_, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, String)> {
-    let (given, overrides) = (Given::new(scenario)?, self::overrides(overrides)?);
+    let (given, overrides) = (Given::new(scenario, "scenario")?, self::overrides(overrides)?);
     let today: Spec = today.parse().map_err(Wrong::from)?;
     let goals = goals(&target, protect)?;
-    let threads = thread_count(threads)?;
+    let threads = thread_count(threads, "threads")?;
     in_background(py, progress, |watch: &Watch<'_>| {
         let scenario = given.pipeline(&overrides, profile.as_deref())?;
         watch.total(scenario.expected_packets() * advice::most_runs() as f64);
@@ -332,7 +335,7 @@ pub fn reproduce(
             .about(&load.to_string())
             .into());
     }
-    let threads = thread_count(threads)?;
+    let threads = thread_count(threads, "threads")?;
     in_background(py, progress, |watch: &Watch<'_>| {
         let settings = papers::Settings {
             threads,

@@ -12,7 +12,7 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::answers::{At, AwaitProgress, Empty, Flow, Served};
+use crate::answers::{At, AwaitProgress, Dropped, Empty, Flow, Served};
 use crate::discipline::{Raised, Scripted};
 use crate::error::{Wrong, guarded};
 use crate::values::{limit, shown, span, spans, time, weight, whole};
@@ -32,6 +32,7 @@ struct Config {
 /// What there is to do now.
 enum Answer {
     Serve { ticket: Box<dyn Any + Send + Sync>, flow: FlowId, charged: Vec<u64>, size: u32, payload: Payload },
+    Drop { flow: FlowId, size: u32, payload: Payload },
     At(Time),
     AwaitProgress,
     Empty,
@@ -77,6 +78,7 @@ impl<const M: usize> Of<M> {
                 size: served.size,
                 payload: served.payload,
             },
+            Next::Drop { flow, size, payload } => Answer::Drop { flow, size, payload },
             Next::At(time) => Answer::At(time),
             Next::AwaitProgress => Answer::AwaitProgress,
             Next::Empty => Answer::Empty,
@@ -209,6 +211,10 @@ impl Scheduler {
                 let flow = Py::new(py, Flow { owner: self.number, id: flow })?;
                 Py::new(py, Served { owner: self.number, ticket, flow, size, payload, charged })?.into_any()
             }
+            Answer::Drop { flow, size, payload } => {
+                let flow = Py::new(py, Flow { owner: self.number, id: flow })?;
+                Py::new(py, Dropped { flow, size, payload })?.into_any()
+            }
             Answer::At(time) => Py::new(py, At { time: time.as_nanos() })?.into_any(),
             Answer::AwaitProgress => Py::new(py, AwaitProgress)?.into_any(),
             Answer::Empty => Py::new(py, Empty)?.into_any(),
@@ -323,14 +329,14 @@ impl Scheduler {
         }
     }
 
-    /// What to put into the first resource now: a Served, or At, AwaitProgress or Empty, which are false.
+    /// What to put into the first resource now: a Served; or Dropped, At, AwaitProgress or Empty, which are false.
     fn next(&self, py: Python<'_>, now: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let now = time(now, "now")?;
         let answer = self.with(|inner| inner.next(now))?;
         self.answer(py, answer)
     }
 
-    /// As `next` as often as it hands out a packet, at most `most` times.
+    /// As `next` as often as it hands out or drops a packet, at most `most` times.
     fn next_many<'py>(
         &self,
         py: Python<'py>,
@@ -341,7 +347,7 @@ impl Scheduler {
         let served = PyList::empty(py);
         for _ in 0..most {
             match self.with(|inner| inner.next(now))? {
-                answer @ Answer::Serve { .. } => served.append(self.answer(py, answer)?)?,
+                answer @ (Answer::Serve { .. } | Answer::Drop { .. }) => served.append(self.answer(py, answer)?)?,
                 _ => break,
             }
         }

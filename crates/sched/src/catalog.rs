@@ -120,6 +120,11 @@ impl Entry {
         self.gains.iter().copied().find(|gain| gain.strategy == strategy).unwrap_or(ordinary)
     }
 
+    /// Whether it shares processing time: whoever keeps the longer queue then gains nothing without limit.
+    pub fn shares_time(&self) -> bool {
+        self.gain(Strategy::QueueDepth).most.is_finite()
+    }
+
     /// Whether it has a parameter of this name.
     pub fn has(&self, parameter: &str) -> bool {
         self.parameters.iter().any(|p| p.name == parameter)
@@ -143,6 +148,12 @@ impl Entry {
         }
     }
 
+    /// Whether it can stand alone in front of one resource of a network: if it may in a composition, or manages its
+    /// queue.
+    pub fn can_be_queue(&self) -> bool {
+        self.can_be_part() || [crate::codel::ENTRY.name, crate::codel::fair::ENTRY.name].contains(&self.name)
+    }
+
     /// Whether it may stand in front of one resource in a composition: if it shares a single one, or none.
     pub fn can_be_part(&self) -> bool {
         self.has(RESOURCE.name) || self.name == crate::fifo::ENTRY.name
@@ -153,6 +164,8 @@ impl Entry {
 pub fn catalog() -> &'static [Entry] {
     &[
         crate::fifo::ENTRY,
+        crate::codel::ENTRY,
+        crate::codel::fair::ENTRY,
         crate::drfq::ENTRY,
         crate::mr3::ENTRY,
         crate::gmr3::ENTRY,
@@ -199,6 +212,8 @@ pub fn build<const M: usize, P: Send + 'static>(
     }
     match entry.name {
         "fifo" => Ok(Box::new(PerFlow::new(crate::fifo::Fifo::default()))),
+        "codel" => Ok(Box::new(PerFlow::new(crate::codel::Codel::from_spec(spec)?))),
+        "fq_codel" => Ok(Box::new(PerFlow::new(crate::codel::fair::FqCodel::from_spec(spec)?))),
         "mr3" => Ok(Box::new(PerFlow::new(crate::mr3::Mr3::from_spec(spec, shape)?))),
         "gmr3" => Ok(Box::new(PerFlow::new(crate::gmr3::Gmr3::from_spec(spec, shape)?))),
         "drgps" => Ok(Box::new(PerFlow::new(crate::drgps::Drgps::<M>::from_spec(spec)?))),

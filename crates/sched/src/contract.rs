@@ -119,6 +119,9 @@ impl DropReason {
     }
 }
 
+/// The reason, in reports, of a packet that a scheduler dropped from the head of its queue ([`Next::Drop`]).
+pub const DROPPED_AT_HEAD: &str = "aqm-head";
+
 /// A packet that was not admitted comes back with the reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refused<P> {
@@ -198,22 +201,21 @@ pub struct Served<const M: usize, P> {
 pub enum Next<const M: usize, P> {
     /// Put this packet into the first resource now.
     Serve(Served<M, P>),
+    /// The first packet of this flow is dropped now, since it waited for too long or too many wait: here it is. Ask
+    /// again. Only disciplines that manage their queues give this answer.
+    Drop {
+        /// Its flow.
+        flow: FlowId,
+        /// Its length in bytes.
+        size: u32,
+        /// The caller's own.
+        payload: P,
+    },
     /// Packets wait, but none may start before this instant, which is later than `now`.
     At(Time),
     /// Packets wait, but none may start before some packet in the pipeline makes progress.
     AwaitProgress,
     /// No packet waits.
-    Empty,
-}
-
-/// Why a scheduler hands out no more packets now: the answers of [`Next`] without one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Pause {
-    /// As [`Next::At`].
-    At(Time),
-    /// As [`Next::AwaitProgress`].
-    AwaitProgress,
-    /// As [`Next::Empty`].
     Empty,
 }
 
@@ -242,7 +244,7 @@ pub struct Stats {
     pub refused: [u64; DropReason::ALL.len()],
     /// Admitted packets that were handed out by [`Scheduler::next`].
     pub served: u64,
-    /// Admitted packets that were given back later, because their flow was removed.
+    /// Admitted packets that were given back later: their flow was removed, or [`Next::Drop`].
     pub dropped: u64,
     /// Admitted packets that wait now.
     pub queued: u64,
@@ -257,7 +259,8 @@ pub struct Stats {
 ///
 /// * `now` must not run backwards; an earlier `now` is treated as the latest one seen.
 /// * What changes the answer of `next`: `enqueue`, `progress`, `set`, the passing of the instant in [`Next::At`], flow
-///   set-up and tear-down. After any of these, ask again; between them the answer stays.
+///   set-up and tear-down. After any of these, ask again; between them the answer stays, but that a packet may be
+///   dropped instead of served as time passes.
 /// * Packets of one flow come out in the order in which they went in.
 /// * Some disciplines (see [`catalog`](crate::catalog())) count packets in the pipeline and answer
 ///   [`Next::AwaitProgress`] until `progress` says that one finished on the last resource or was abandoned. Others
@@ -312,18 +315,16 @@ pub trait Scheduler<const M: usize, P>: Send {
     }
 
     /// [`next`](Self::next) as often as it hands out a packet, at most `most` times; the packets are appended to
-    /// `served` in order. Returns why there are no more, if there are fewer.
+    /// `served` in order. If there are fewer, returns the answer that came instead of the next one.
     ///
     /// The same as single calls between which nothing is reported and nothing comes, but faster:
     /// [`enqueue_many`](Self::enqueue_many) says why. What reports would change does not: in a pipeline that holds few
     /// packets, ask for few.
-    fn next_many(&mut self, now: Time, most: usize, served: &mut Vec<Served<M, P>>) -> Option<Pause> {
+    fn next_many(&mut self, now: Time, most: usize, served: &mut Vec<Served<M, P>>) -> Option<Next<M, P>> {
         for _ in 0..most {
             match self.next(now) {
                 Next::Serve(packet) => served.push(packet),
-                Next::At(time) => return Some(Pause::At(time)),
-                Next::AwaitProgress => return Some(Pause::AwaitProgress),
-                Next::Empty => return Some(Pause::Empty),
+                other => return Some(other),
             }
         }
         None
@@ -338,7 +339,7 @@ pub trait Scheduler<const M: usize, P>: Send {
     /// first resource, which it would overtake. When the answer is [`Next::AwaitProgress`], a packet that needs the
     /// first resource may still wait for it.
     ///
-    /// Without an implementation of its own a scheduler lets nothing pass. Cost as of `next`.
+    /// Nothing is dropped here. Without an implementation of its own a scheduler lets nothing pass. Cost as of `next`.
     fn bypass(&mut self, _now: Time, _may_pass: &mut dyn FnMut(&P) -> bool) -> Next<M, P> {
         Next::AwaitProgress
     }

@@ -28,16 +28,7 @@ pub const ENTRY: Entry = Entry {
     parameters: &[],
     complexity: "O(1)",
     worst_call: "O(1); a removal amortised over packets",
-    gains: &[
-        without_limit(Strategy::QueueDepth),
-        without_limit(Strategy::Scale),
-        without_limit(Strategy::NewFlows),
-        without_limit(Strategy::RemoveAndAdd),
-        without_limit(Strategy::Refill),
-        without_limit(Strategy::OnOff),
-        without_limit(Strategy::FalseEstimates),
-        without_limit(Strategy::SmallFirst),
-    ],
+    gains: NOTHING_IS_SHARED,
     guarantee: "order of arrival over all flows",
     weights: Weights::None,
     work_conserving: "yes",
@@ -45,6 +36,18 @@ pub const ENTRY: Entry = Entry {
     paper: "-",
     brief: Brief { fairness: "none", longest_call: "O(1)", work_conserving: "yes", costs_ahead: "no", paper: "-" },
 };
+
+/// A flow gains without limit, but by its place in the order of set-up.
+pub(crate) const NOTHING_IS_SHARED: &[Gain] = &[
+    without_limit(Strategy::QueueDepth),
+    without_limit(Strategy::Scale),
+    without_limit(Strategy::NewFlows),
+    without_limit(Strategy::RemoveAndAdd),
+    without_limit(Strategy::Refill),
+    without_limit(Strategy::OnOff),
+    without_limit(Strategy::FalseEstimates),
+    without_limit(Strategy::SmallFirst),
+];
 
 const fn without_limit(strategy: Strategy) -> Gain {
     Gain { strategy, most: f64::INFINITY, reason: "it shares nothing: a flow gets what it sends" }

@@ -154,7 +154,8 @@ impl<const M: usize> Discipline<M> for Gate<M> {
             match self.inner.next(now) {
                 Next::Serve(served) => self.chosen = Some(served.ticket),
                 Next::At(time) => return Choice::At(time),
-                Next::AwaitProgress | Next::Empty => return Choice::AwaitProgress,
+                // No part of a composition drops.
+                Next::AwaitProgress | Next::Empty | Next::Drop { .. } => return Choice::AwaitProgress,
             }
         }
         self.chosen.map_or(Choice::AwaitProgress, |ticket| Choice::Flow(ticket.flow.index))

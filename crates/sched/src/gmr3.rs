@@ -19,8 +19,8 @@
 //!   next there are fewer than 8 / w_i turns, of less than 3 L each on any resource, so that its delay is O(L / w_i) +
 //!   O(m L) for m resources, whatever the number of flows. Flows that leave count until intervals of all classes begin.
 //!   No constant is known for certain: the largest found in a search of 270 million packets (m = 2, 3, 4; single
-//!   servers) were 7.4 L (1/w_i + 1/w_j) between the services per weight of two backlogged flows, and 7 L / w_i + 3 m L
-//!   of packet delay.
+//!   servers) were 7.4 L (1/w_i + 1/w_j) between the services per weight of two backlogged flows (9.1 with
+//!   `newcomers=free`), and 7 L / w_i + 3 m L of packet delay.
 //! * Not work conserving where it waits for progress, as [`mr3`](crate::mr3).
 //! * Example: `gmr3`, `gmr3:largest=200 us`.
 //!

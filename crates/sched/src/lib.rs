@@ -33,6 +33,7 @@ pub mod bottleneck;
 pub mod catalog;
 pub mod cbcs;
 pub mod charge;
+pub mod codel;
 pub mod composition;
 pub mod contract;
 pub mod cost;
@@ -68,8 +69,8 @@ pub mod window;
 pub use catalog::{Shape, build, catalog};
 pub use composition::{Schedulers, build_all};
 pub use contract::{
-    DropReason, FlowConfig, FlowId, LONGEST_TIME, Limit, Next, Packet, Pause, Progress, Refused, Scheduler, Served,
-    Stats, Ticket, TimeLimit, UnknownFlow,
+    DROPPED_AT_HEAD, DropReason, FlowConfig, FlowId, LONGEST_TIME, Limit, Next, Packet, Progress, Refused, Scheduler,
+    Served, Stats, Ticket, TimeLimit, UnknownFlow,
 };
 pub use per_flow::{Choice, Discipline, PerFlow};
 pub use spec::{Spec, SpecError};

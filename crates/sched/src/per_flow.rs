@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::contract::{
-    DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Pause, Progress, Refused, Scheduler, Served, Stats,
-    Ticket, UnknownFlow,
+    DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket,
+    UnknownFlow,
 };
 use crate::queues::Queues;
 use crate::spec::SpecError;
@@ -17,6 +17,8 @@ use crate::touch::{self, Ahead};
 pub enum Choice {
     /// Serve the first packet of the (backlogged) flow at this index.
     Flow(u32),
+    /// Drop the first packet of the (backlogged) flow at this index.
+    Drop(u32),
     /// As [`Next::At`].
     At(Time),
     /// As [`Next::AwaitProgress`].
@@ -65,9 +67,14 @@ pub trait Discipline<const M: usize>: Sized + Send {
             Choice::Flow(flow) if !queues.head(flow).is_some_and(|first| first.may_bypass(may_pass)) => {
                 Choice::AwaitProgress
             }
+            Choice::Drop(_) => Choice::AwaitProgress,
             choice => choice,
         }
     }
+
+    /// The first resource could take a packet, and none waits.
+    #[inline]
+    fn found_empty(&mut self) {}
 
     /// The chosen flow's first packet, of this cost, has been taken out of its queue; returns its ticket's tags and
     /// epoch.
@@ -78,6 +85,10 @@ pub trait Discipline<const M: usize>: Sized + Send {
         cost: &ResourceVec<M>,
         queues: &mut Queues<M, P, Self::Flow, Self::Stamp>,
     ) -> ([u64; M], u32);
+
+    /// The first packet of a flow that was chosen for [`Choice::Drop`], of so many bytes, has been taken out of its
+    /// queue.
+    fn dropped<P>(&mut self, _flow: u32, _size: u32, _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>) {}
 
     /// A packet in the pipeline made progress. Its flow may be gone.
     fn progressed(&mut self, _now: Time, _ticket: &Ticket<M>, _resource: usize, _event: Progress) {}
@@ -181,6 +192,7 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
     fn hand_out(&mut self, now: Time, choice: Choice) -> Next<M, P> {
         let flow = match choice {
             Choice::Flow(flow) => flow,
+            Choice::Drop(flow) => return self.drop_first(flow),
             Choice::At(time) => return Next::At(time),
             Choice::AwaitProgress => return Next::AwaitProgress,
         };
@@ -189,6 +201,15 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
         let (tags, epoch) = self.discipline.served(now, flow, &charged, &mut self.queues);
         let ticket = Ticket { flow: self.queues.id(flow), charged, tags, epoch, reached: 0 };
         Next::Serve(Served { ticket, size, payload })
+    }
+
+    /// Give back the first packet of the flow that was chosen for that.
+    #[cold]
+    fn drop_first(&mut self, flow: u32) -> Next<M, P> {
+        let Some((size, _, payload)) = self.queues.pop(flow) else { return Next::Empty };
+        self.stats.dropped += 1;
+        self.discipline.dropped(flow, size, &mut self.queues);
+        Next::Drop { flow: self.queues.id(flow), size, payload }
     }
 
     fn refuse(&mut self, reason: DropReason, payload: P) -> Result<(), Refused<P>> {
@@ -254,6 +275,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     fn next(&mut self, now: Time) -> Next<M, P> {
         let now = self.clock(now);
         if self.queues.packets() == 0 {
+            self.discipline.found_empty();
             return Next::Empty;
         }
         self.place_moved();
@@ -270,7 +292,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         }
     }
 
-    fn next_many(&mut self, now: Time, most: usize, served: &mut Vec<Served<M, P>>) -> Option<Pause> {
+    fn next_many(&mut self, now: Time, most: usize, served: &mut Vec<Served<M, P>>) -> Option<Next<M, P>> {
         if self.queues.flows() >= touch::WORTH {
             self.place_moved();
             let mut ahead = Ahead::default();
@@ -280,9 +302,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         for _ in 0..most {
             match self.next(now) {
                 Next::Serve(packet) => served.push(packet),
-                Next::At(time) => return Some(Pause::At(time)),
-                Next::AwaitProgress => return Some(Pause::AwaitProgress),
-                Next::Empty => return Some(Pause::Empty),
+                other => return Some(other),
             }
         }
         None

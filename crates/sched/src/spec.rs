@@ -123,6 +123,11 @@ impl FromStr for Spec {
 
     fn from_str(text: &str) -> Result<Self, SpecError> {
         let (name, rest) = text.split_once(':').map_or((text, None), |(n, r)| (n, Some(r)));
+        if let Some((first, parameters)) = name.trim().split_once(char::is_whitespace).filter(|_| name.contains('=')) {
+            let meant = format!("{first}:{}", parameters.split_whitespace().collect::<Vec<_>>().join(","));
+            let message = format!("{text:?}: expected a colon before the parameters, as in {meant}");
+            return Err(SpecError::new(text, message));
+        }
         let name = name.trim();
         if name.is_empty() {
             return Err(SpecError::new(

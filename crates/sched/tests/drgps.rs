@@ -56,7 +56,7 @@ impl<const M: usize> Entrance<M> {
                 }
                 Next::At(time) => self.now = time.min(Time::from_nanos(until)),
                 Next::Empty => break,
-                Next::AwaitProgress => panic!("drgps does not wait for progress"),
+                other => panic!("{other:?}"),
             }
         }
     }

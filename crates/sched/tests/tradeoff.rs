@@ -216,7 +216,7 @@ impl Sixty {
                 }
                 Next::At(time) => self.wake = time.as_nanos(),
                 Next::AwaitProgress => {}
-                Next::Empty => panic!("twenty packets of each flow wait"),
+                Next::Empty | Next::Drop { .. } => panic!("twenty packets of each flow wait"),
             }
         }
     }

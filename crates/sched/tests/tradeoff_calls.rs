@@ -55,7 +55,7 @@ impl Own {
                     self.now = time.as_nanos();
                 }
                 Next::Empty => return None,
-                Next::AwaitProgress => panic!("nothing is late"),
+                other => panic!("nothing is late: {other:?}"),
             }
         }
     }

@@ -71,6 +71,8 @@ impl<'a, const M: usize> Between<'a, M> {
             return Offer::Wait;
         }
         match self.part.scheduler.next(now) {
+            // No part of a composition drops.
+            Next::Drop { .. } => Offer::Empty,
             Next::Serve(served) => {
                 let packet = served.payload;
                 let Some(ticket) = take(&mut self.parked, packet) else { return Offer::Empty };

@@ -60,7 +60,8 @@ pub struct Tally {
     pub refused: u64,
     /// Left the last resource.
     pub delivered: u64,
-    /// Found a buffer between two resources full, or their flow's part of it.
+    /// Found a buffer between two resources full, or their flow's part of it; or were dropped by the scheduler while they
+    /// waited.
     pub dropped: u64,
     /// Wait in the scheduler.
     pub waiting: u64,
@@ -400,6 +401,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
                     self.idle_wakes = 0;
                     bypassed |= self.admit(Job { packet: payload, ticket })?;
                 }
+                Next::Drop { payload, .. } => self.dropped(now, payload),
                 Next::At(time) if time > now && self.idle_wakes < MOST_IDLE_WAKES => {
                     self.wake = Some(time);
                     break;
@@ -409,7 +411,21 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
                 Next::Empty => return Err(self.stalled("\"empty\"")),
             }
         }
+        if self.tally.waiting == 0 && self.has_room() {
+            // Some disciplines need to know.
+            self.scheduler.next(now);
+        }
         Ok(bypassed)
+    }
+
+    /// The scheduler drops a packet that waits.
+    fn dropped(&mut self, now: Time, payload: u32) {
+        let packet = *self.packets.get(payload);
+        self.tally.waiting -= 1;
+        self.tally.dropped += 1;
+        self.bypassing -= u64::from(self.may_bypass(&packet));
+        self.recorder.dropped(now, &packet, 0);
+        self.packets.free(payload);
     }
 
     /// A packet that the scheduler handed out bypasses the first resource, or enters it. Whether the former.

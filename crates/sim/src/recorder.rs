@@ -41,7 +41,8 @@ pub trait Recorder<const M: usize> {
     fn finished(&mut self, _now: Time, _packet: &SimPacket<M>, _resource: usize, _server: u32) {}
     /// The packet has left the last resource.
     fn delivered(&mut self, _now: Time, _packet: &SimPacket<M>) {}
-    /// The packet found the buffer before the resource full.
+    /// The packet found the buffer before the resource full; or the scheduler before the resource dropped it while it
+    /// waited.
     fn dropped(&mut self, _now: Time, _packet: &SimPacket<M>, _resource: usize) {}
     /// The run is over; packets may still be on their way (horizon, cancelled).
     fn ended(&mut self, _now: Time) {}

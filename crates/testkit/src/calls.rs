@@ -180,6 +180,7 @@ impl Calls<'_> {
                 self.now = self.now.max(time);
                 return true;
             }
+            Next::Drop { .. } => return true,
             // Nothing is in the pipeline.
             Next::AwaitProgress | Next::Empty => return false,
         };

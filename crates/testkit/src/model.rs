@@ -250,7 +250,7 @@ impl<const M: usize> Model<M> {
 
     fn next(&mut self, now: Time) -> Result<Step, String> {
         let answer = self.scheduler.next(now);
-        if !matches!(answer, Next::Serve(_)) && self.scheduler.next(now) != answer {
+        if !matches!(answer, Next::Serve(_) | Next::Drop { .. }) && self.scheduler.next(now) != answer {
             return Err(format!("{answer:?} is not the answer when asked again"));
         }
         match answer {
@@ -267,6 +267,19 @@ impl<const M: usize> Model<M> {
                 self.books.queued_bytes -= u64::from(packet.size);
                 self.pipeline.push(packet.ticket);
                 Ok(Step::Served)
+            }
+            Next::Drop { flow, size, payload } => {
+                let flow = self.flows.iter_mut().find(|f| f.id == flow);
+                let flow = flow.ok_or("a packet of a flow that is gone is dropped")?;
+                let first = flow.waiting.pop_front().map(|w| (w.0, w.1));
+                flow.close_or_open();
+                if first != Some((payload, size)) {
+                    return Err(format!("packet {payload} is dropped, its flow's first is {first:?}"));
+                }
+                self.books.dropped += 1;
+                self.books.queued -= 1;
+                self.books.queued_bytes -= u64::from(size);
+                self.next(now)
             }
             Next::At(time) if time <= self.now && time != Time::MAX => {
                 Err(format!("wants to be woken at {time}, which is not after {}", self.now))

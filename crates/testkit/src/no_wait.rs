@@ -107,6 +107,7 @@ impl<const M: usize> Driver<M> {
                     return Some(Passed { flow, start, end, payload: packet.payload });
                 }
                 Next::Empty => return None,
+                Next::Drop { .. } => (),
                 Next::At(time) => self.now = time.as_nanos(),
                 Next::AwaitProgress => {
                     let next = self.inside.iter().map(|inside| inside.0).min();

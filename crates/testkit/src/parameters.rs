@@ -13,7 +13,7 @@ use crate::random::Random;
 type Boxed<const M: usize> = Box<dyn Scheduler<M, u64>>;
 
 /// Values of parameters beside those that their descriptions list: of every form that there is.
-const VALUES: [&str; 8] = ["0", "1", "2", "0.5", "7", "5 us", "1 ms", "auto"];
+const VALUES: [&str; 9] = ["0", "1", "2", "0.5", "7", "5 us", "1 ms", "300 B", "auto"];
 
 /// All parameters of `spec`'s discipline over `M` resources, from the given ones on.
 ///
@@ -119,6 +119,7 @@ fn answers<const M: usize>(mut scheduler: Boxed<M>) -> Vec<String> {
                 }
             }
             Next::At(time) => now = now.max(time),
+            Next::Drop { .. } => (),
             Next::Empty if pipeline.is_empty() => break,
             Next::AwaitProgress | Next::Empty => process_first(&mut scheduler, &mut pipeline, &mut now),
         }

@@ -1,7 +1,7 @@
 //! Calls for many packets are single calls in a row: two equal schedulers, one called so and one so, mixed at random.
 
 use dovetail_sched::{
-    FlowConfig, FlowId, Next, Packet, Pause, Progress, Refused, Scheduler, Served, Shape, Spec, Ticket, build,
+    FlowConfig, FlowId, Next, Packet, Progress, Refused, Scheduler, Served, Shape, Spec, Ticket, build,
 };
 use dovetail_testkit::conformance::specs;
 use dovetail_testkit::random::Random;
@@ -76,16 +76,14 @@ impl<const M: usize> Twins<M> {
         while single.len() < most && pause.is_none() {
             match self.single.next(self.now) {
                 Next::Serve(packet) => single.push(packet),
-                Next::At(time) => pause = Some(Pause::At(time)),
-                Next::AwaitProgress => pause = Some(Pause::AwaitProgress),
-                Next::Empty => pause = Some(Pause::Empty),
+                other => pause = Some(other),
             }
         }
         let mut many: Vec<Served<M, u64>> = Vec::new();
         assert_eq!(self.many.next_many(self.now, most, &mut many), pause);
         assert_eq!(many, single);
         self.inside.extend(many.into_iter().map(|packet| (packet.ticket, 0)));
-        if let Some(Pause::At(time)) = pause {
+        if let Some(Next::At(time)) = pause {
             self.now = time;
         }
     }

@@ -5,11 +5,10 @@ use dovetail_sched::catalog::Entry;
 use dovetail_sched::gain::Strategy;
 use dovetail_testkit::gaming::{Effort, Found, largest};
 
-/// Every discipline by its defaults, but the first of the catalogue, which shares nothing; and what is a discipline of
-/// its own in this.
+/// Every discipline by its defaults that shares processing time; and what is a discipline of its own in this.
 fn specs() -> Vec<(&'static str, &'static Entry)> {
     let of = |name| catalog().iter().find(|e| e.name == name).unwrap();
-    let defaults = catalog().iter().filter(|e| e.name != "fifo").map(|e| (e.name, e));
+    let defaults = catalog().iter().filter(|e| e.shares_time()).map(|e| (e.name, e));
     defaults.chain([("tradeoff:alpha=1", of("tradeoff"))]).collect()
 }
 

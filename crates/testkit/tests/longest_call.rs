@@ -96,6 +96,7 @@ fn steps_in_debt(spec: &str, debt: Duration) -> u64 {
                     longest = longest.max(taken() - from);
                 }
                 Next::At(time) => now = time,
+                Next::Drop { .. } => (),
                 Next::AwaitProgress | Next::Empty => break,
             }
         }

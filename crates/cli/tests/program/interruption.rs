@@ -15,7 +15,7 @@ const PATIENCE: u32 = 3000;
 
 /// Wait for `done`, looking every 10 ms; `false` if it takes too long.
 #[expect(clippy::disallowed_methods, reason = "another process is waited for")]
-fn wait_for(mut done: impl FnMut() -> bool) -> bool {
+pub fn wait_for(mut done: impl FnMut() -> bool) -> bool {
     (0..PATIENCE).any(|_| {
         let finished = done();
         if !finished {
@@ -31,7 +31,7 @@ fn interrupted(folder: &Folder, arguments: &[&str], begun: impl Fn(&Folder) -> b
 }
 
 /// Start the command, send it the signal once `begun`, and wait for its end.
-fn ended_by(signal: &str, mut command: Command, begun: impl Fn() -> bool) -> Said {
+pub fn ended_by(signal: &str, mut command: Command, begun: impl Fn() -> bool) -> Said {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let started = wait_for(|| begun() || child.try_wait().unwrap().is_some());
     if !started || child.try_wait().unwrap().is_some() {

@@ -36,6 +36,8 @@ pub struct LinkBuffer {
 /// The answer to "what now?" of a queue.
 pub(super) enum Offer {
     Serve(Frame),
+    /// The scheduler drops it; ask again.
+    Drop(Frame),
     At(Time),
     Nothing,
 }
@@ -169,6 +171,7 @@ impl Queue {
                     frame.tickets[queue.resource] = Some(ticket);
                     Offer::Serve(frame)
                 }
+                Next::Drop { payload, .. } => Offer::Drop(payload),
                 Next::At(time) => Offer::At(time + queue.behind),
                 Next::AwaitProgress | Next::Empty => Offer::Nothing,
             },
@@ -183,7 +186,7 @@ impl Queue {
                 frame.tickets[queue.resource] = Some(ticket);
                 Some(frame)
             }
-            Next::At(_) | Next::AwaitProgress | Next::Empty => None,
+            _ => None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The CPU and the link at work: who is on them, until when, and who is next.
 
-use dovetail_sched::Progress;
+use dovetail_sched::{DROPPED_AT_HEAD, Progress};
 use dovetail_units::{Duration, ResourceVec, Time};
 
 use super::cpu::cycles;
@@ -76,6 +76,7 @@ impl Middlebox {
             match self.entrance.next(now) {
                 Offer::Serve(frame) if self.may_pass(&frame) => self.pass_by(now, frame),
                 Offer::Serve(frame) => self.process(now, frame),
+                Offer::Drop(frame) => self.drop_frame(frame, DROPPED_AT_HEAD),
                 Offer::At(time) => return self.wake[CPU] = Some(time),
                 Offer::Nothing => return,
             }
@@ -192,7 +193,13 @@ impl Middlebox {
             return;
         }
         self.wake[LINK] = None;
-        match self.before_link.next(now) {
+        let offer = loop {
+            match self.before_link.next(now) {
+                Offer::Drop(frame) => self.drop_frame(frame, DROPPED_AT_HEAD),
+                offer => break offer,
+            }
+        };
+        match offer {
             Offer::Serve(mut frame) => {
                 // Room for the frame that kept the CPU.
                 if let Some(waiting) = &mut self.on_cpu {
@@ -204,7 +211,7 @@ impl Middlebox {
                 self.on_link = Some(Serving::new(frame, start, used));
             }
             Offer::At(time) => self.wake[LINK] = Some(time),
-            Offer::Nothing => {}
+            Offer::Nothing | Offer::Drop(_) => {}
         }
     }
 

@@ -29,6 +29,9 @@ pub struct File {
     pub until: Option<Text<Span>>,
     /// Width of the recording interval. Default 1 s, or shorter so that a run has some twenty.
     pub interval: Option<Spanned<Text<Span>>>,
+    /// All rates of flows are multiplied alike, so that they offer the busiest resource this multiple of what it can
+    /// do.
+    pub load: Option<Spanned<f64>>,
     /// What to compare if the command line names no scheduler.
     #[serde(default)]
     pub schedulers: Vec<Spanned<Text<Spec>>>,

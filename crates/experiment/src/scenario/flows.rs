@@ -157,7 +157,8 @@ fn label(group: &Flows) -> &str {
     group.name.as_deref().unwrap_or(group.class.get_ref())
 }
 
-fn count(group: &Flows) -> u32 {
+/// How many flows there are.
+pub fn count(group: &Flows) -> u32 {
     group.count.map_or(1, |count| count.0)
 }
 

@@ -4,6 +4,7 @@ pub mod file;
 mod flows;
 mod input;
 mod interval;
+mod load;
 mod names;
 mod profile;
 mod replay;
@@ -26,12 +27,12 @@ use crate::network::{NetworkScenario, is_network};
 
 pub use dovetail_config::{InputError as ScenarioError, nearest, unknown};
 use file::{File, Overflow};
-use input::Given;
 pub use input::open_capture;
+pub(crate) use input::{Given, open as open_input};
 use names::Names;
 pub use names::check_name;
 pub use profile::NAMES as PROFILES;
-use profile::Profile;
+pub(crate) use profile::Profile;
 pub use replay::{NO_FLOW, Pauses};
 use value::Room;
 pub use variation::Variation;
@@ -155,15 +156,40 @@ impl Scenario {
         base: PathBuf,
         capture: Option<Box<dyn Read + Send>>,
     ) -> Result<Self, ScenarioError> {
+        let mut scenario = Self::unloaded(name, label, text, overrides, base)?;
+        scenario.capture = replay::load(&scenario, capture)?;
+        interval::check(&scenario)?;
+        Ok(scenario)
+    }
+
+    /// Read and checked as far as it can be without opening its capture, which it lacks.
+    pub(crate) fn unloaded(
+        name: &str,
+        label: &str,
+        text: &str,
+        overrides: &[String],
+        base: PathBuf,
+    ) -> Result<Self, ScenarioError> {
         let dovetail_config::Read { label, text, file } = dovetail_config::read::<File>(label, text, overrides)?;
         let names = Names::check(&label, &text, &file)?;
         let name = name.to_string();
         let mut scenario =
             Self { name, profile: None, label, text, file, base, names, capture: None, variation: Variation::NONE };
         flows::check(&scenario)?;
-        scenario.capture = replay::load(&scenario, capture)?;
-        interval::check(&scenario)?;
+        load::apply(&mut scenario)?;
+        replay::check(&scenario)?;
         Ok(scenario)
+    }
+
+    /// With the packets of another scenario, which reads the same capture in the same way.
+    ///
+    /// # Errors
+    /// Flows of the capture have no class, or the recording interval is too short.
+    pub(crate) fn loaded_as(mut self, other: &Self) -> Result<Self, ScenarioError> {
+        self.capture.clone_from(&other.capture);
+        self = self.prepared()?;
+        interval::check(&self)?;
+        Ok(self)
     }
 
     /// The title, or the name if it has none.
@@ -194,6 +220,10 @@ impl Scenario {
     /// The same scenario under another seed.
     pub fn with_seed(mut self, seed: u64) -> Result<Self, ScenarioError> {
         self.file.seed = seed;
+        self.prepared()
+    }
+
+    fn prepared(mut self) -> Result<Self, ScenarioError> {
         if let (Some(mut capture), Some(trace)) = (self.capture.take(), &self.file.trace) {
             capture.prepare(&self, trace.get_ref())?;
             self.capture = Some(capture);

@@ -66,7 +66,6 @@ impl Capture {
 pub fn load(scenario: &Scenario, given: Option<Box<dyn Read + Send>>) -> Result<Option<Capture>, ScenarioError> {
     let Some(spanned) = &scenario.file.trace else { return Ok(None) };
     let trace = spanned.get_ref();
-    check(scenario, trace)?;
     let mut reader = match (&trace.file, given) {
         (Some(file), _) => open_capture(&path(scenario, file.get_ref())).map_err(|e| scenario.error(file.span(), e))?,
         (None, Some(stream)) => {
@@ -135,7 +134,9 @@ fn path(scenario: &Scenario, written: &str) -> PathBuf {
     if written == "-" { written.into() } else { scenario.base.join(written) }
 }
 
-fn check(scenario: &Scenario, trace: &Trace) -> Result<(), ScenarioError> {
+/// What can be checked of a replay before its capture is read.
+pub fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let Some(trace) = scenario.file.trace.as_ref().map(toml::Spanned::get_ref) else { return Ok(()) };
     if scenario.file.class.is_empty() {
         let span = scenario.file.trace.as_ref().map_or(0..0, |t| t.span());
         return Err(scenario.error(span, "the flows of a capture need at least one [[class]]"));

@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod behind;
+mod load;
 mod overrides;
 mod pipelines;
 mod predicted;

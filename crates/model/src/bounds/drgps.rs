@@ -30,7 +30,8 @@ pub fn drgps_exit_by_finish_s(
 /// A packet under `drgps:order=start` leaves resource `resource` (from 0) by this time, given its start in the DRGPS
 /// fluid: `S + (r + 1) n L`.
 ///
-/// Arguments and conditions as [`drgps_exit_by_finish_s`]. Packets enter in the order of their starts in the fluid. Of
+/// Arguments and conditions as [`drgps_exit_by_finish_s`], and no packet bypasses resource 0: it would overtake others on
+/// the way to the next one. Packets enter in the order of their starts in the fluid. Of
 /// packets that enter one after another, those that have ended in the fluid when the last one starts there had the time
 /// between the first and the last start; at most n have not. A packet's way is a chain of r + 1 unbroken sequences, one
 /// on each resource.

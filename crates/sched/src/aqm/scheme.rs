@@ -131,7 +131,7 @@ enum Kind {
 
 /// The names that can stand in front of one resource.
 pub fn names() -> Vec<&'static str> {
-    let single = catalog().iter().filter(|e| e.can_be_part()).map(|e| e.name);
+    let single = catalog().iter().filter(|e| e.can_be_queue()).map(|e| e.name);
     MANAGERS.iter().map(|manager| manager.name).chain(single).collect()
 }
 
@@ -144,7 +144,7 @@ fn kind(name: &str) -> Result<Kind, SpecError> {
     }
     let known = names();
     match catalog().iter().find(|e| e.name == name) {
-        Some(entry) if entry.can_be_part() => Ok(Kind::PerFlow(entry)),
+        Some(entry) if entry.can_be_queue() => Ok(Kind::PerFlow(entry)),
         Some(_) => {
             let able = known.join(", ");
             let message =

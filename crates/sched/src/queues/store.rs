@@ -466,6 +466,8 @@ mod tests {
         assert_eq!((size_of::<Slot<1, u32>>(), size_of::<Slot<2, u32>>(), size_of::<Slot<4, u32>>()), (32, 32, 64));
         let by_name = |name| match name {
             "fifo" => lines::<crate::fifo::Fifo>(),
+            "codel" => lines::<crate::codel::Codel>(),
+            "fq_codel" => lines::<crate::codel::fair::FqCodel>(),
             "drr" => lines::<crate::drr::Drr>(),
             "cbcs" => lines::<crate::cbcs::Cbcs>(),
             "mr3" => lines::<crate::mr3::Mr3>(),
@@ -483,7 +485,7 @@ mod tests {
             _ => usize::MAX,
         };
         let few = |name| match name {
-            "fifo" | "drr" | "cbcs" | "mr3" | "gmr3" | "tradeoff" => 1,
+            "fifo" | "codel" | "drr" | "cbcs" | "mr3" | "gmr3" | "tradeoff" => 1,
             "atfq" => 4,
             _ => 2,
         };

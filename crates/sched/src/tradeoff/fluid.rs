@@ -28,7 +28,7 @@ use crate::tag::{self, TICK_BITS, Tag};
 
 /// So many ends of packets, and instants at which some end, are handled by a call; and so many packets start in one
 /// that were not to start before alpha was above 0.
-pub const EVENTS_PER_CALL: usize = 12;
+pub const EVENTS_PER_CALL: usize = 8;
 
 pub(super) type FlowQueues<P> = Queues<2, P, FluidFlow, ()>;
 pub(super) type Started = Order<Latest>;

@@ -23,7 +23,7 @@
 //!   not, and it sends from a new flow for every packet or few: the first packet of a flow starts in the fluid when it
 //!   comes (section 4.1), so the CPU hands out as many as it can, and each is a flow to the fluid. No turn comes
 //!   earlier by it: a new flow is counted to have had as much bonus as anybody.
-//! * Longest call: 12 of the fluid's events (ends of packets, and instants at which some end), 48 flows moved in the
+//! * Longest call: 8 of the fluid's events (ends of packets, and instants at which some end), 48 flows moved in the
 //!   heaps of order (23), and what is handed back of a removed flow. See *Lag* below.
 //! * Not work conserving: a packet waits until it has started in the fluid schedule ([`Next::At`](crate::Next::At)),
 //!   which keeps the buffer between the resources short.
@@ -35,8 +35,8 @@
 //! it arrives.
 //!
 //! *Lag.* When more events are due than a call handles, which takes a pause in which more than a few packets end in the
-//! fluid, the fluid lags: its clock is behind, by the pause at most, and every call makes good 12 of the events, so
-//! that it has caught up after as many calls as there are backlogged flows and packets, divided by 16. Meanwhile what
+//! fluid, the fluid lags: its clock is behind, by the pause at most, and every call makes good 8 of the events, so
+//! that it has caught up after an eighth as many calls, and those for the events that come meanwhile. Meanwhile what
 //! comes comes where the fluid stands, earlier by the lag than it did, so both sides of Theorem 5 are wider by the lag;
 //! what starts is handed out; and if nothing has started, the answer is to ask again a nanosecond later. When all
 //! packets have been handed out and the fluid must be empty by now, it is emptied at once. Nothing lags while calls
@@ -49,7 +49,7 @@
 //!   difference: these flows take turns, packet by packet, by what they have had of the bonus divided by their weight
 //!   (`turns`).
 //! * alpha = 0: a packet starts in the fluid when its flow is first favoured. Theorems 4 and 5 do not cover it, and a
-//!   flow may starve. When alpha rises, the packets at the heads start in the order in which they came there, 32 a
+//!   flow may starve. When alpha rises, the packets at the heads start in the order in which they came there, 8 a
 //!   call.
 //! * A packet that ends between two clock ticks (2^-22 ns) leaves the rest of its tick to the flow's next packet, so no
 //!   service is lost to rounding; with alpha = 0 it leaves that a tick at least, as it has not started.
@@ -118,7 +118,7 @@ pub const ENTRY: Entry = Entry {
         newcomers::PARAMETER,
     ],
     complexity: "O(log n)",
-    worst_call: "12 ends of packets in the fluid and 48 moves in its heaps; later calls do the rest",
+    worst_call: "8 ends of packets in the fluid and 48 moves in its heaps; later calls do the rest",
     gains: &[Gain { strategy: Strategy::FalseEstimates, most: 1.25, reason: LATE }],
     guarantee: "D_fluid - 2(n-1)L <= D <= D_fluid + L; makespan <= T_fluid + nL",
     weights: Weights::One,

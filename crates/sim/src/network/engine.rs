@@ -12,7 +12,7 @@ use super::calendar::{Alarms, Calendar, Event, Line, WayId, Ways};
 use super::description::{Class, MOST_FLOWS, Network, RoundTrip, Traffic};
 use super::flow::{Flow, Reach, delays};
 use super::packet::{Packet, PacketId};
-use super::queue::Queue;
+use super::queue::{First, Queue};
 use super::result::{HopTotals, NetworkResult, Totals};
 use super::server::Server;
 use super::web::Web;
@@ -312,8 +312,17 @@ impl<'a, T: Tap> Engine<'a, T> {
     fn serve(&mut self, hop: usize) -> Result<(), SimError> {
         let station = &mut self.stations[hop];
         station.totals.queue_was(self.now, station.queue.len());
-        station.in_service = station.queue.next(self.now)?;
-        let Some(id) = station.in_service else {
+        let first = loop {
+            let station = &mut self.stations[hop];
+            match station.queue.next(self.now, &mut station.totals)? {
+                Some(First::Dropped(id)) => self.lose(id),
+                Some(First::Served(id)) => break Some(id),
+                None => break None,
+            }
+        };
+        let station = &mut self.stations[hop];
+        station.in_service = first;
+        let Some(id) = first else {
             self.calendar.clear(hop as u32);
             return Ok(());
         };

@@ -42,6 +42,14 @@ pub(super) enum Queue {
 /// The packet is lost.
 pub(super) struct Lost;
 
+/// The first packet of a queue whose resource is idle.
+pub(super) enum First {
+    /// The resource takes it.
+    Served(PacketId),
+    /// It is dropped. Ask again.
+    Dropped(PacketId),
+}
+
 impl Queue {
     pub fn new(hop: &Hop, network: &Network, seed: u64) -> Result<Self, SimError> {
         let wrong = |error: AqmError| SimError::invalid(format!("hop {:?}: {error}", hop.name));
@@ -120,13 +128,13 @@ impl Queue {
         }
     }
 
-    /// The packet that the idle resource takes.
+    /// What becomes of the first packet when the resource is idle; none if none waits.
     #[inline]
-    pub fn next(&mut self, now: Time) -> Result<Option<PacketId>, SimError> {
+    pub fn next(&mut self, now: Time, totals: &mut HopTotals) -> Result<Option<First>, SimError> {
         match self {
-            Self::Fifo { waiting, .. } => Ok(waiting.pop_front()),
-            Self::Managed(queue) => Ok(queue.waiting.pop()),
-            Self::PerFlow(queue) => queue.next(now),
+            Self::Fifo { waiting, .. } => Ok(waiting.pop_front().map(First::Served)),
+            Self::Managed(queue) => Ok(queue.waiting.pop().map(First::Served)),
+            Self::PerFlow(queue) => queue.next(now, totals),
         }
     }
 }
@@ -205,7 +213,7 @@ impl PerFlow {
         self.scheduler.enqueue(now, offered).map_err(|_| Lost)
     }
 
-    fn next(&mut self, now: Time) -> Result<Option<PacketId>, SimError> {
+    fn next(&mut self, now: Time, totals: &mut HopTotals) -> Result<Option<First>, SimError> {
         if let Some(mut served) = self.in_service.take() {
             let used = served.ticket.charged()[0];
             self.scheduler.progress(now, &mut served.ticket, 0, Progress::Finished { used });
@@ -213,7 +221,11 @@ impl PerFlow {
         match self.scheduler.next(now) {
             Next::Serve(Served { ticket, size, payload }) => {
                 self.in_service = Some(Served { ticket, size, payload: () });
-                Ok(Some(payload))
+                Ok(Some(First::Served(payload)))
+            }
+            Next::Drop { payload, .. } => {
+                totals.dropped += 1;
+                Ok(Some(First::Dropped(payload)))
             }
             Next::Empty => Ok(None),
             Next::At(_) | Next::AwaitProgress => Err(SimError::Stalled {

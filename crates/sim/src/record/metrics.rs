@@ -68,6 +68,7 @@ struct FlowBooks<const M: usize> {
     refused: [u64; DropReason::ALL.len()],
     delivered: u64,
     dropped: u64,
+    dropped_waiting: u64,
     bytes_offered: u64,
     bytes_delivered: u64,
     service: [Duration; M],
@@ -315,6 +316,7 @@ impl<const M: usize> FlowBooks<M> {
             refused: [0; DropReason::ALL.len()],
             delivered: 0,
             dropped: 0,
+            dropped_waiting: 0,
             bytes_offered: 0,
             bytes_delivered: 0,
             service: [Duration::ZERO; M],
@@ -350,6 +352,7 @@ impl<const M: usize> FlowBooks<M> {
             delivered: self.delivered,
             refused: self.refused,
             dropped: self.dropped,
+            dropped_waiting: self.dropped_waiting,
             unfinished: self.in_system,
             bytes_offered: self.bytes_offered,
             bytes_delivered: self.bytes_delivered,
@@ -433,7 +436,7 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
     fn dropped(&mut self, now: Time, packet: &SimPacket<M>, resource: usize) {
         self.advance(now);
         let flow = &mut self.flows[packet.flow as usize];
-        flow.dropped += 1;
+        *(if resource == 0 { &mut flow.dropped_waiting } else { &mut flow.dropped }) += 1;
         (resource..M).for_each(|r| flow.lost[r] += packet.cost[r]);
         self.left_system(now, packet.flow);
     }

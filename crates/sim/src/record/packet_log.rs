@@ -12,7 +12,7 @@ pub enum PacketOutcome {
     Delivered,
     /// The scheduler did not take it.
     Refused(DropReason),
-    /// It found the buffer before this resource full.
+    /// It found the buffer before this resource full, or the scheduler there dropped it while it waited.
     Dropped(u32),
     /// It was in the system when the run ended.
     Unfinished,

@@ -41,7 +41,7 @@ pub struct ResourceResult {
 
 /// A flow over the whole run.
 ///
-/// `offered = delivered + refused + dropped + unfinished`.
+/// `offered = delivered + refused + dropped + dropped_waiting + unfinished`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FlowResult<const M: usize> {
     /// Its weight.
@@ -54,6 +54,8 @@ pub struct FlowResult<const M: usize> {
     pub refused: [u64; DropReason::ALL.len()],
     /// Packets that found a buffer between two resources full.
     pub dropped: u64,
+    /// Packets that the scheduler dropped while they waited.
+    pub dropped_waiting: u64,
     /// Packets in the system when the run ended.
     pub unfinished: u64,
     /// Bytes that arrived.

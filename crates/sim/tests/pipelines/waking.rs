@@ -61,8 +61,8 @@ fn the_scheduler_is_asked_again_at_the_instant_it_named() {
     let workload = listed(&[(0, 0, [3]), (1, 0, [3]), (14, 0, [30])]);
     let (_, log) = record(&workload, &pipeline(), &mut scheduler, ns(100), Options::default());
     assert_eq!(log.iter().map(|p| p.started[0].unwrap()).collect::<Vec<_>>(), [at(0), at(10), at(20)]);
-    // Never while the resource is busy or no packet waits.
-    assert_eq!(scheduler.asked, [0, 3, 10, 14, 20]);
+    // Whenever the resource is idle, also if no packet waits; never while it is busy.
+    assert_eq!(scheduler.asked, [0, 3, 10, 13, 14, 20, 50]);
 }
 
 #[test]

@@ -248,7 +248,7 @@ fn fitting(mut case: Case, entry: &Entry) -> Option<Case> {
             used[0] = 100;
         }
     }
-    (entry.name != "fifo").then_some(case)
+    entry.shares_time().then_some(case)
 }
 
 impl fmt::Display for Case {

@@ -305,7 +305,7 @@ impl<const M: usize> Run<M> {
                 self.wake = Some(time);
                 return false;
             }
-            Next::AwaitProgress | Next::Empty => return false,
+            Next::AwaitProgress | Next::Empty | Next::Drop { .. } => return false,
         };
         let (at, cost) = self.given[packet.payload as usize];
         self.free.push(packet.payload);

@@ -1,0 +1,69 @@
+//! What was probably meant by arguments that are no good.
+
+use std::path::Path;
+
+use clap::CommandFactory;
+use clap::error::{ContextKind, ContextValue};
+
+use crate::args::Cli;
+
+/// The error with a tip: a file where a command belongs is to be run or looked at, a scheduler's parameter belongs to
+/// the scheduler, and a command with a slip has a nearest one.
+pub fn with_tip(mut error: clap::Error) -> clap::Error {
+    let typed: Vec<String> = std::env::args().skip(1).collect();
+    let word = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word.clone()),
+        _ => None,
+    };
+    let (command, argument) = (word(ContextKind::InvalidSubcommand), word(ContextKind::InvalidArg));
+    let tip = command.as_deref().and_then(|word| for_command(word, &typed));
+    if let Some(tip) = tip.or_else(|| argument.as_deref().and_then(|option| for_option(option, &typed))) {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    } else if let Some(word) = command
+        && error.get(ContextKind::SuggestedSubcommand).is_none()
+        && typed.first() == Some(&word)
+    {
+        let commands = Cli::command();
+        let near = dovetail_config::nearest(&word, commands.get_subcommands().map(clap::Command::get_name));
+        if let Some(near) = near.map(str::to_string) {
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
+        }
+    }
+    error
+}
+
+/// For a word that is no command.
+fn for_command(word: &str, typed: &[String]) -> Option<String> {
+    let before: Vec<&str> = typed.iter().map(String::as_str).take_while(|arg| *arg != word).collect();
+    match before[..] {
+        ["live", "ctl", ..] if word.contains('=') => Some(format!("to change it: dovetail live ctl set {word}")),
+        ["trace", ..] if Path::new(word).is_file() => Some(format!("to look at it: dovetail trace info {word}")),
+        [] if Path::new(word).is_file() => Some(format!("to run it: dovetail run {word}")),
+        ["live", first] if !Path::new(first).is_file() => Some(ports(first, word)),
+        _ => None,
+    }
+}
+
+/// Two interfaces in place of a configuration.
+fn ports(first: &str, second: &str) -> String {
+    format!("interfaces stand in a configuration: [ports] in = \"packet:{first}\", out = \"packet:{second}\"")
+}
+
+/// For an option that does not exist.
+fn for_option(option: &str, typed: &[String]) -> Option<String> {
+    let name = option.trim_start_matches('-');
+    let inside = typed.iter().find_map(|arg| arg.strip_prefix(option)?.strip_prefix('='));
+    let after = typed.iter().skip_while(|arg| !arg.starts_with(option)).nth(1).map(String::as_str);
+    let value = inside.or(after.filter(|arg| !arg.starts_with('-'))).unwrap_or("...");
+    if typed.first().is_some_and(|command| command == "advise") && ["s", "scheduler"].contains(&name) {
+        return Some(format!("what runs today is --today {value}; dovetail run compares schedulers that you name"));
+    }
+    let entry = dovetail_sched::catalog().iter().find(|entry| entry.name == "tradeoff" && entry.has(name));
+    let entry = entry.or_else(|| dovetail_sched::catalog().iter().find(|entry| entry.has(name)))?;
+    let before = match typed.first().map(String::as_str) {
+        Some("advise") => "--today ",
+        Some("live") => "--set scheduler=",
+        _ => "--scheduler ",
+    };
+    Some(format!("it is a scheduler's parameter: {before}{}:{name}={value}", entry.name))
+}

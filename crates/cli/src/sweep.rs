@@ -1,0 +1,52 @@
+//! `dovetail sweep`.
+
+use std::path::PathBuf;
+
+use dovetail_experiment::sweep::{Plan, Settings, Sweep, SweepError};
+
+use crate::args;
+use crate::failure::Failure;
+use crate::run::{tell_about, threads};
+use crate::terminal;
+
+/// Run what of a plan is not done yet.
+pub fn sweep(args: args::Sweep) -> Result<(), Failure> {
+    let cancel = terminal::end_on_interrupt();
+    let plan = Plan::open(&args.plan).map_err(Failure::input)?;
+    let folder = args.out.unwrap_or_else(|| PathBuf::from(args.plan.file_stem().unwrap_or_default()));
+    let jobs = threads(args.jobs);
+    if let Some(scenario) = plan.replayed() {
+        tell_about(&scenario);
+    }
+    let mut sweep =
+        Sweep::open(plan, &folder, &Settings { jobs, cancel, progress: &|_| () }).map_err(|error| match error {
+            SweepError::Output(_) => Failure::input(error),
+            other => failure(other),
+        })?;
+    let (rows, pending) = (sweep.rows(), sweep.pending());
+    let goes_on = format!("what is done is in {}; the same command does the rest", folder.display());
+    terminal::keep(&goes_on);
+    let bar = terminal::runs(pending as u64);
+    let result = sweep.run(&Settings { jobs, cancel, progress: &|done| bar.set_position(done as u64) });
+    bar.finish_and_clear();
+    terminal::uninterrupted(|| ());
+    result.map_err(|error| match error {
+        SweepError::Cancelled => Failure::Paused(goes_on),
+        other => failure(other),
+    })?;
+    let (computed, runs) = (pending - sweep.pending(), if rows == 1 { "run" } else { "runs" });
+    let there = if computed == rows { String::new() } else { format!(", {computed} of them computed now") };
+    terminal::print(&format!(
+        "{rows} {runs}{there}: a row for each in {}, for each group of flows in {}",
+        folder.join("runs").display(),
+        folder.join("groups").display()
+    ))
+}
+
+fn failure(error: SweepError) -> Failure {
+    match error {
+        SweepError::Plan(_) | SweepError::InUse(_) => Failure::input(error),
+        SweepError::Cancelled => Failure::Interrupted,
+        SweepError::Output(_) | SweepError::Runs(..) => Failure::run(error),
+    }
+}

@@ -1,0 +1,92 @@
+//! `dovetail sweep`: killed, interrupted, run again, and refused.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use crate::interruption::{ended_by, wait_for};
+use crate::support::{Folder, SCENARIO};
+
+/// 60 runs of some milliseconds each.
+const PLAN: &str = r#"scenario = "s.toml"
+
+[grid]
+scheduler = ["fifo", "drfq", "tradeoff"]
+alpha = [0.5, 0.85, 1]
+resource.link.rate = ["100 Mbps", "200 Mbps"]
+load = [0.8, 1.2]
+seed = [1, 2, 3]
+"#;
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("s.toml", SCENARIO.replace("rate = \"4000 pps\"", "arrivals = \"poisson\"\nrate = \"4000 pps\""));
+    folder.write("plan.toml", PLAN);
+    folder
+}
+
+/// The bytes of all parts of a data set.
+fn parts(folder: &Folder, out: &str) -> BTreeMap<String, Vec<u8>> {
+    let names = ["runs", "groups"].into_iter().flat_map(|table| {
+        folder.list(&format!("{out}/{table}")).into_iter().map(move |name| format!("{out}/{table}/{name}"))
+    });
+    names.map(|name| (name[out.len()..].to_string(), std::fs::read(folder.path(&name)).unwrap())).collect()
+}
+
+fn done(folder: &Folder, out: &str) -> usize {
+    let journal: PathBuf = folder.path(out).join("journal.jsonl");
+    std::fs::read_to_string(journal).unwrap_or_default().matches('\n').count()
+}
+
+#[test]
+fn killed_again_and_again_it_gives_the_same_bytes() {
+    let folder = folder();
+    let said = folder.dovetail(&["sweep", "plan.toml", "--jobs", "1"]).succeeds();
+    assert!(said.out.contains("60 runs: a row for each in plan/runs"), "{said:?}");
+    let whole = parts(&folder, "plan");
+    assert_eq!(whole.keys().collect::<Vec<_>>(), ["/groups/part-00000.parquet", "/runs/part-00000.parquet"]);
+    let mut before = 0;
+    while before < 40 {
+        let mut sweep = folder.command(&["sweep", "plan.toml", "--out", "killed", "--jobs", "2"]);
+        let mut child = sweep.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        wait_for(|| done(&folder, "killed") > before + 3 || child.try_wait().unwrap().is_some());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let now = done(&folder, "killed");
+        assert!(now > before, "what was done stays done");
+        before = now;
+    }
+    folder.dovetail(&["sweep", "plan.toml", "--out", "killed"]).succeeds();
+    assert!(parts(&folder, "killed") == whole, "the data set differs after {before} runs and kills");
+    assert_eq!(done(&folder, "killed"), 60, "nothing was computed twice");
+    let again = folder.dovetail(&["sweep", "plan.toml", "--out", "killed"]).succeeds();
+    assert!(again.out.contains("60 runs, 0 of them computed now"), "{again:?}");
+}
+
+#[test]
+fn ctrl_c_keeps_what_is_done() {
+    let folder = folder();
+    folder.write("plan.toml", PLAN.replace("[1, 2, 3]", "\"1 to 3000\""));
+    let sweep = folder.command(&["sweep", "plan.toml"]);
+    let said = ended_by("INT", sweep, || done(&folder, "plan") > 5);
+    said.fails(130, &["interrupted; what is done is in plan; the same command does the rest"]);
+    assert!(done(&folder, "plan") < 60_000);
+    assert_eq!(folder.list("plan/runs"), ["part-00000.parquet"]);
+}
+
+#[test]
+fn what_is_wrong_is_said_before_anything_is_made() {
+    let folder = folder();
+    folder.write("plan.toml", PLAN.replace("drfq", "drqf"));
+    folder.dovetail(&["sweep", "plan.toml"]).fails(2, &["plan.toml:4:22", "\"drqf\"", "did you mean \"drfq\"?"]);
+    folder.write("plan.toml", PLAN.replace("link.rate", "link.raet"));
+    folder.dovetail(&["sweep", "plan.toml"]).fails(2, &["plan.toml:6:15", "did you mean `rate`?"]);
+    folder.dovetail(&["sweep", "s.toml"]).fails(2, &["s.toml", "`dovetail run` takes that"]);
+    folder.dovetail(&["run", "plan.toml"]).fails(2, &["plan.toml", "`dovetail sweep` takes that"]);
+    folder.dovetail(&["sweep", "nowhere.toml"]).fails(2, &["nowhere.toml: cannot be read"]);
+    folder.dovetail(&["sweep", "plan.toml", "--jobs", "0"]).fails(2, &["--jobs"]);
+    assert_eq!(folder.list("."), ["plan.toml", "s.toml"]);
+    folder.write("plan.toml", PLAN);
+    folder.write("file", "");
+    folder.dovetail(&["sweep", "plan.toml", "--out", "file"]).fails(2, &["file"]);
+}

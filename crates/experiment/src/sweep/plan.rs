@@ -1,0 +1,586 @@
+//! The plan of a sweep: a scenario, and what of it varies.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use dovetail_config::Whole;
+use dovetail_sched::Spec;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
+
+use super::base::Base;
+use super::journal::Entry;
+use super::keys::{Bounds, Choice, Key, Place, plain, real};
+use super::rows::Cell;
+use super::{Id, SweepError};
+use crate::columns::Column;
+use crate::compare::{RunError, with_hint};
+use crate::scenario::{PROFILES, Scenario, ScenarioError, nearest};
+
+/// The most combinations of a plan.
+pub const MOST_RUNS: u32 = 1_000_000;
+/// The scheduler's key, and that of the seed.
+pub const SCHEDULER: &str = "scheduler";
+const SEED: &str = "seed";
+
+/// The file as it is written, but for the keys of the scenario.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+struct File {
+    /// What is varied: a file, relative to the plan, or the scenario itself as a table.
+    scenario: Option<Spanned<Value>>,
+    /// Or a capture.
+    capture: Option<Spanned<String>>,
+    /// And the box that it went through.
+    profile: Option<Spanned<String>>,
+    /// How many values are drawn for each key of `random`.
+    samples: Option<Spanned<Whole<1, MOST_RUNS>>>,
+    /// Seed of that. Default 1.
+    design_seed: Option<u64>,
+    /// Keys and their values, of which all combinations are run.
+    grid: Option<Spanned<IgnoredAny>>,
+    /// Keys and ranges.
+    random: Option<Spanned<IgnoredAny>>,
+}
+
+/// A plan that was read.
+pub struct Plan {
+    /// What messages call it.
+    label: String,
+    text: String,
+    /// What is varied.
+    pub(super) base: Base,
+    /// What varies: the slowest first.
+    pub(super) keys: Vec<Key>,
+    samples: usize,
+    /// The columns of what is measured.
+    pub(super) measured: [Vec<Column>; 2],
+    /// Where all of it is at fault.
+    whole: Range<usize>,
+}
+
+/// One combination.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// The scheduler with its parameters.
+    pub scheduler: Spec,
+    /// The overrides of the scenario.
+    pub overrides: Vec<String>,
+    /// The values in the plan's columns.
+    pub cells: Vec<Cell>,
+}
+
+impl Plan {
+    /// Read the plan in this file.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn open(path: &Path) -> Result<Self, ScenarioError> {
+        Self::parse(&path.display().to_string(), &Self::text(path)?, path.parent().unwrap_or(Path::new("")))
+    }
+
+    /// The text of the plan in this file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no text.
+    pub fn text(path: &Path) -> Result<String, ScenarioError> {
+        let name = path.display().to_string();
+        let bytes =
+            std::fs::read(path).map_err(|error| ScenarioError::new(&name, format!("cannot be read: {error}")))?;
+        dovetail_config::decode(&name, bytes)
+    }
+
+    /// The plan in this text, which messages call `name`; files are looked for in `folder`.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn parse(name: &str, text: &str, folder: &Path) -> Result<Self, ScenarioError> {
+        let dovetail_config::Read { label, text, file } = dovetail_config::read::<File>(name, text, &[])?;
+        let reader = Reader { label: &label, text: &text };
+        let (samples, drawn) = reader.samples(&file)?;
+        let written = reader.entries("grid")?.into_iter().chain(reader.entries("random")?).collect::<Vec<_>>();
+        let names: Vec<String> = written.iter().map(|entry| entry.name.clone()).collect();
+        let base = reader.base(&file, folder, &names)?;
+        let schedulers = reader.schedulers(&written, &base)?;
+        let mut keys = Vec::new();
+        for entry in written {
+            keys.push(reader.key(entry, &base, &schedulers, (samples, drawn))?);
+        }
+        reader.check(&keys, &schedulers)?;
+        let scheduler_first = implied(SCHEDULER, schedulers.iter().map(|spec| Value::String(spec.to_string())));
+        let missing = |name: &str| !keys.iter().any(|key| key.name == name);
+        if missing(SCHEDULER) {
+            keys.insert(0, scheduler_first);
+        }
+        if !keys.iter().any(|key| key.name == SEED) {
+            let seeds: Result<Vec<Value>, _> =
+                base.seeds()?.into_iter().map(|seed| i64::try_from(seed).map(Value::Integer)).collect();
+            let message = "its seed is above 9223372036854775807; expected seed = [...] in [grid]";
+            let seeds = seeds.map_err(|_| ScenarioError::new(base.label(), message))?;
+            keys.push(implied(SEED, seeds.into_iter()));
+        }
+        let grid = file.grid.as_ref().or(file.random.as_ref());
+        let whole = grid.map_or(0..0, Spanned::span);
+        let measured = base.measured(&base.varied(&[])?);
+        let plan = Self { label, text, base, keys, samples, measured, whole };
+        plan.check_size()?;
+        plan.check_columns()?;
+        Ok(plan)
+    }
+
+    /// The scenario as it is, if it replays a capture.
+    pub fn replayed(&self) -> Option<Arc<Scenario>> {
+        self.base.replayed()
+    }
+
+    fn check_size(&self) -> Result<(), ScenarioError> {
+        let of_grid = self.keys.iter().filter(|key| !key.random).map(|key| key.choices.len() as u128);
+        let all = of_grid.fold(self.samples as u128, u128::saturating_mul);
+        if all <= u128::from(MOST_RUNS) {
+            return Ok(());
+        }
+        let factors: Vec<String> = (self.keys.iter().filter(|key| !key.random && key.choices.len() > 1))
+            .map(|key| format!("{} {}", key.choices.len(), key.name))
+            .chain((self.samples > 1).then(|| format!("{} samples", self.samples)))
+            .collect();
+        let message = format!("{all} combinations ({}); at most {MOST_RUNS} are possible", factors.join(" x "));
+        Err(ScenarioError::at(&self.label, &self.text, self.whole.clone(), message))
+    }
+
+    /// That no two columns have the same name.
+    fn check_columns(&self) -> Result<(), ScenarioError> {
+        let mut taken: BTreeSet<String> = self.measured.iter().flatten().map(|column| column.name.clone()).collect();
+        taken.extend(["run".to_string(), "sample".to_string()]);
+        for key in &self.keys {
+            if !taken.insert(key.column.name.clone()) {
+                let message = format!("{}: another column has this name in the results", key.column.name);
+                return Err(self.at(key.span.clone(), message));
+            }
+        }
+        Ok(())
+    }
+
+    /// An error about a place of the plan.
+    fn at(&self, span: Range<usize>, message: impl Into<String>) -> ScenarioError {
+        ScenarioError::at(&self.label, &self.text, span, message)
+    }
+
+    /// How many combinations there are; some are the same run.
+    pub(super) fn combinations(&self) -> usize {
+        self.keys.iter().filter(|key| !key.random).map(|key| key.choices.len()).product::<usize>() * self.samples
+    }
+
+    /// The columns of the plan's own values.
+    pub(super) fn columns(&self) -> Vec<Column> {
+        let mut columns: Vec<Column> = self.keys.iter().map(|key| key.column.clone()).collect();
+        if self.keys.iter().any(|key| key.random) {
+            columns.insert(0, Column::optional("sample", crate::columns::Kind::U64));
+        }
+        columns
+    }
+
+    /// Which value of each key the combination of this number has.
+    fn choices(&self, index: usize) -> (usize, Vec<usize>) {
+        let mut rest = index;
+        let mut chosen = vec![0; self.keys.len()];
+        for (key, chosen) in self.keys.iter().zip(&mut chosen).rev().filter(|(key, _)| !key.random) {
+            *chosen = rest % key.choices.len();
+            rest /= key.choices.len();
+        }
+        for (_, chosen) in self.keys.iter().zip(&mut chosen).filter(|(key, _)| key.random) {
+            *chosen = rest;
+        }
+        (rest, chosen)
+    }
+
+    /// Run the combination of this number; what [`Sweep::add`](super::Sweep::add) takes, in any process.
+    ///
+    /// # Errors
+    /// The combination cannot be run, the run fails, or it is cancelled.
+    pub fn run(&self, index: usize, cancel: &AtomicBool) -> Result<Vec<u8>, SweepError> {
+        let (_, id) = self.identified(index)?.ok_or(SweepError::Cancelled)?;
+        let entry = self.record(index, id, cancel).map_err(|error| match error {
+            RunError::Cancelled => SweepError::Cancelled,
+            other => SweepError::Runs(1, other.to_string()),
+        })?;
+        serde_json::to_vec(&entry).map_err(|error| SweepError::Runs(1, error.to_string()))
+    }
+
+    /// Run the combination of this number, which is this run.
+    pub(super) fn record(&self, index: usize, id: Id, cancel: &AtomicBool) -> Result<Entry, RunError> {
+        let point = self.point(index).ok_or(RunError::Cancelled)?;
+        self.base.run(id, &point.overrides, &point.scheduler, cancel).map_err(|error| match error {
+            RunError::Cancelled => error,
+            other => {
+                let message = format!("{} with {}: {other}", point.scheduler, point.overrides.join(" "));
+                ScenarioError::new("", message).into()
+            }
+        })
+    }
+
+    /// Which run the combination of this number is, if it is one.
+    ///
+    /// # Errors
+    /// It cannot be run.
+    pub(super) fn identified(&self, index: usize) -> Result<Option<(usize, Id)>, ScenarioError> {
+        let Some(point) = self.point(index) else { return Ok(None) };
+        let checked = self.base.varied(&point.overrides).and_then(|varied| {
+            self.base.takes(&varied, &point.scheduler)?;
+            self.base.like(&varied, &self.measured)?;
+            self.base.id(&varied, &point.overrides, &point.scheduler)
+        });
+        checked.map(|id| Some((index, id))).map_err(|error| self.blamed(index, &error))
+    }
+
+    /// The combination of this number; `None` if it differs from an earlier one in nothing but parameters that its
+    /// scheduler lacks.
+    pub(super) fn point(&self, index: usize) -> Option<Point> {
+        let (sample, chosen) = self.choices(index);
+        let at = self.keys.iter().position(|key| key.place == Place::Scheduler)?;
+        let mut scheduler: Spec = self.keys[at].text(chosen[at]).parse().ok()?;
+        let known = self.base.parameters(&scheduler);
+        let has = |key: &Key| key.place != Place::Parameter || known.contains(&key.name.as_str());
+        let (mut overrides, mut cells) = (Vec::new(), Vec::new());
+        for (key, &chosen) in self.keys.iter().zip(&chosen) {
+            match key.place {
+                _ if !has(key) => {
+                    if chosen > 0 && !key.random {
+                        return None;
+                    }
+                    cells.push(Cell::None);
+                    continue;
+                }
+                Place::Scheduler => {}
+                Place::Parameter => scheduler.parameters.push((key.name.clone(), key.text(chosen))),
+                Place::Scenario => overrides.push(key.set(chosen)),
+            }
+            cells.push(key.cells[chosen].clone());
+        }
+        let mut random = self.keys.iter().filter(|key| key.random).peekable();
+        if random.peek().is_some() {
+            let sampled = random.any(has);
+            if !sampled && sample > 0 {
+                return None;
+            }
+            cells.insert(0, if sampled { Cell::U64(sample as u64 + 1) } else { Cell::None });
+        }
+        Some(Point { scheduler, overrides, cells })
+    }
+
+    /// The error of a combination, told of the value of the plan that is at fault by itself, if one is.
+    fn blamed(&self, index: usize, error: &ScenarioError) -> ScenarioError {
+        let (_, chosen) = self.choices(index);
+        let alone = |key: &Key, chosen: usize| match key.place {
+            Place::Scheduler => {
+                let spec: Spec = key.text(chosen).parse().ok()?;
+                self.base.takes(&self.base.varied(&[]).ok()?, &spec).err()
+            }
+            Place::Parameter => None,
+            Place::Scenario => self.base.varied(&[key.set(chosen)]).err(),
+        };
+        for (key, &chosen) in self.keys.iter().zip(&chosen) {
+            let Some(error) = alone(key, chosen) else { continue };
+            return self.told(key, chosen, &error);
+        }
+        let set: Vec<String> = (self.keys.iter().zip(&chosen))
+            .filter(|(key, _)| key.choices.len() > 1)
+            .map(|(key, &chosen)| format!("{} = {}", key.name, key.choices[chosen].value))
+            .collect();
+        // A parameter's value.
+        let parameter = self.keys.iter().zip(&chosen).find(|(key, chosen)| {
+            key.place == Place::Parameter
+                && error.message().starts_with(&format!("{}={}", key.name, key.text(**chosen)))
+        });
+        match parameter {
+            Some((key, &chosen)) => self.told(key, chosen, error),
+            None => helped(self.at(self.whole.clone(), format!("with {}: {}", set.join(", "), error.message())), error),
+        }
+    }
+
+    /// The error of a key with one of its values.
+    fn told(&self, key: &Key, chosen: usize, error: &ScenarioError) -> ScenarioError {
+        let of_key =
+            error.message().starts_with("unknown key") || error.place().is_some_and(|p| p.starts_with("--set"));
+        let span = if of_key { key.span.clone() } else { key.choices[chosen].span.clone() };
+        let unknown = error.message().starts_with("unknown key") && !key.name.contains('.');
+        if unknown {
+            let known: Vec<&str> = error.message().split('`').skip(3).step_by(2).collect();
+            return self.unknown(key, &known);
+        }
+        let name = if key.place == Place::Parameter { String::new() } else { format!("{}: ", key.name) };
+        helped(self.at(span, format!("{name}{}", error.message())), error)
+    }
+
+    /// A key that neither the scenario nor a scheduler has.
+    fn unknown(&self, key: &Key, known: &[&str]) -> ScenarioError {
+        let specs = self.keys.iter().find(|key| key.place == Place::Scheduler);
+        let specs = specs.into_iter().flat_map(|key| key.choices.iter().filter_map(|c| plain(&c.value).parse().ok()));
+        let parameters: BTreeSet<&str> = specs.flat_map(|spec: Spec| self.base.parameters(&spec)).collect();
+        let all = known.iter().copied().chain(parameters.iter().copied()).chain([SCHEDULER]);
+        let message =
+            format!("{:?} is no key of {} and no parameter of the plan's schedulers", key.name, self.base.label());
+        let error = self.at(key.span.clone(), message);
+        match nearest(&key.name, all) {
+            Some(near) => error.with_help(format!("did you mean {near:?}?")),
+            None => {
+                error.with_help(format!("keys are written as for --set, such as \"resource.link.rate\" or {SEED:?}"))
+            }
+        }
+    }
+}
+
+fn helped(error: ScenarioError, from: &ScenarioError) -> ScenarioError {
+    match from.help() {
+        Some(help) => error.with_help(help),
+        None => error,
+    }
+}
+
+/// A key that the plan does not name.
+fn implied(name: &str, values: impl Iterator<Item = Value>) -> Key {
+    let place = if name == SCHEDULER { Place::Scheduler } else { Place::Scenario };
+    Key::new(name.to_string(), 0..0, place, false, values.map(|value| Choice { value, span: 0..0 }).collect())
+}
+
+/// A key as it is written, with what stands behind it.
+struct WrittenKey {
+    name: String,
+    span: Range<usize>,
+    random: bool,
+    values: Written,
+    value_span: Range<usize>,
+}
+
+/// What stands behind a key.
+enum Written {
+    List(Vec<Choice>),
+    One(Value),
+}
+
+/// Reads the parts of a plan's text.
+struct Reader<'a> {
+    label: &'a str,
+    text: &'a str,
+}
+
+impl Reader<'_> {
+    fn at(&self, span: Range<usize>, message: impl Into<String>) -> ScenarioError {
+        ScenarioError::at(self.label, self.text, span, message)
+    }
+
+    /// How many samples there are, and the seed of their values.
+    fn samples(&self, file: &File) -> Result<(usize, u64), ScenarioError> {
+        let samples = match (&file.samples, &file.random) {
+            (None, None) => 1,
+            (Some(samples), Some(_)) => samples.get_ref().0 as usize,
+            (Some(samples), None) => {
+                return Err(self.at(samples.span(), "samples of what? expected ranges of keys in [random]"));
+            }
+            (None, Some(random)) => {
+                return Err(self.at(random.span(), "how many? expected samples = 100 at the top of the plan"));
+            }
+        };
+        match &file.grid {
+            None if file.random.is_none() => Err(ScenarioError::new(
+                self.label,
+                "it varies nothing: expected [grid] with keys and lists of values, such as seed = [1, 2, 3]",
+            )),
+            _ => Ok((samples, file.design_seed.unwrap_or(1))),
+        }
+    }
+
+    fn base(&self, file: &File, folder: &Path, keys: &[String]) -> Result<Base, ScenarioError> {
+        let placed = |span: Range<usize>, error: ScenarioError| match error.place() {
+            // A file that was read speaks for itself.
+            Some(place) if place.contains(".toml:") => error,
+            _ => helped(self.at(span, error.message()), &error),
+        };
+        match (&file.scenario, &file.capture) {
+            (Some(scenario), None) => {
+                if let Some(profile) = &file.profile {
+                    let message = "a profile is for a capture; a scenario says itself what its box is like";
+                    return Err(self.at(profile.span(), message));
+                }
+                match scenario.get_ref() {
+                    Value::String(name) => {
+                        Base::scenario(&folder.join(name)).map_err(|error| placed(scenario.span(), error))
+                    }
+                    Value::Table(table) => Base::table(self.label, table, folder),
+                    other => {
+                        let message = format!("`{other}`: expected a file's name, or a scenario as a table");
+                        Err(self.at(scenario.span(), message))
+                    }
+                }
+            }
+            (None, Some(capture)) => {
+                let profile = file.profile.as_ref().map(|profile| {
+                    let (name, beside) = (profile.get_ref(), folder.join(profile.get_ref()));
+                    let known = PROFILES.contains(&name.as_str()) || !beside.is_file();
+                    if known { name.clone() } else { beside.display().to_string() }
+                });
+                Base::capture(&folder.join(capture.get_ref()), profile.as_deref(), keys).map_err(|error| {
+                    let of_profile = error.place().is_some_and(|place| place.starts_with("--profile"));
+                    placed(file.profile.as_ref().filter(|_| of_profile).unwrap_or(capture).span(), error)
+                })
+            }
+            (Some(_), Some(capture)) => Err(self.at(capture.span(), "expected a scenario or a capture, not both")),
+            (None, None) => {
+                let message = "of what? expected scenario = \"FILE.toml\" or capture = \"FILE.pcap\"";
+                Err(ScenarioError::new(self.label, message))
+            }
+        }
+    }
+
+    /// The keys of a section, in the order in which they are written.
+    fn entries(&self, section: &str) -> Result<Vec<WrittenKey>, ScenarioError> {
+        let Ok(file) = DeTable::parse(self.text) else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        match file.get_ref().get(section).map(|section| (section.get_ref(), section.span())) {
+            Some((DeValue::Table(table), _)) => self.walk(table, "", section == "random", &mut found)?,
+            Some((_, span)) => return Err(self.at(span, format!("expected a table, written [{section}]"))),
+            None => {}
+        }
+        found.sort_by_key(|entry| entry.span.start);
+        Ok(found)
+    }
+
+    fn walk(
+        &self,
+        table: &DeTable<'_>,
+        path: &str,
+        random: bool,
+        found: &mut Vec<WrittenKey>,
+    ) -> Result<(), ScenarioError> {
+        for (key, value) in table {
+            let (span, value_span) = (key.span(), value.span());
+            let dot = if path.is_empty() { "" } else { "." };
+            let name = format!("{path}{dot}{}", key.get_ref());
+            let values = match value.get_ref() {
+                DeValue::Table(inner) => {
+                    self.walk(inner, &name, random, found)?;
+                    continue;
+                }
+                DeValue::Array(list) => {
+                    let choice = |member: &Spanned<DeValue<'_>>| {
+                        let span = member.span();
+                        Ok(Choice { value: self.value(&span)?, span })
+                    };
+                    Written::List(list.iter().map(choice).collect::<Result<_, ScenarioError>>()?)
+                }
+                _ => Written::One(self.value(&value_span)?),
+            };
+            found.push(WrittenKey { name, span, random, values, value_span });
+        }
+        Ok(())
+    }
+
+    /// What stands there.
+    fn value(&self, span: &Range<usize>) -> Result<Value, ScenarioError> {
+        let text = format!("v = {}", &self.text[span.clone()]);
+        let value = toml::from_str::<Table>(&text).ok().and_then(|mut table| table.remove("v"));
+        let value = value.ok_or_else(|| self.at(span.clone(), "expected a value"))?;
+        if real(&value).is_some_and(|number| !number.is_finite()) {
+            return Err(self.at(span.clone(), format!("{value}: expected a number")));
+        }
+        Ok(value)
+    }
+
+    /// The schedulers that the plan names, or those of the scenario.
+    fn schedulers(&self, written: &[WrittenKey], base: &Base) -> Result<Vec<Spec>, ScenarioError> {
+        let Some(entry) = written.iter().find(|entry| entry.name == SCHEDULER) else {
+            let own = base.schedulers()?;
+            if own.is_empty() {
+                let message = "no scheduler to run: expected scheduler = [\"drfq\", ...] in [grid]";
+                return Err(ScenarioError::new(self.label, message));
+            }
+            return Ok(own);
+        };
+        let Written::List(choices) = &entry.values else { return Err(self.no_list(entry)) };
+        let one = |choice: &Choice| {
+            let Some(text) = choice.value.as_str() else {
+                return Err(self.at(choice.span.clone(), "expected a quoted text such as \"drfq\""));
+            };
+            text.parse().map_err(|error| self.at(choice.span.clone(), with_hint(&error)))
+        };
+        choices.iter().map(one).collect()
+    }
+
+    fn no_list(&self, entry: &WrittenKey) -> ScenarioError {
+        let text = &self.text[entry.value_span.clone()];
+        self.at(entry.value_span.clone(), format!("{}: expected a list of values", entry.name))
+            .with_help(format!("write [{text}]"))
+    }
+
+    fn key(
+        &self,
+        entry: WrittenKey,
+        base: &Base,
+        schedulers: &[Spec],
+        (samples, drawn): (usize, u64),
+    ) -> Result<Key, ScenarioError> {
+        let place = match entry.name.as_str() {
+            SCHEDULER => Place::Scheduler,
+            name if schedulers.iter().any(|spec| base.parameters(spec).contains(&name)) => Place::Parameter,
+            _ => Place::Scenario,
+        };
+        for (other, own) in [("schedulers", SCHEDULER), ("seeds", SEED)] {
+            if entry.name == other {
+                let error = self.at(entry.span.clone(), format!("{other:?}: each run has one"));
+                return Err(error.with_help(format!("write {own} = [...]")));
+            }
+        }
+        let choices = match (&entry.values, entry.random) {
+            (Written::List(choices), false) if choices.is_empty() => {
+                let message = format!("{}: the list is empty; expected at least one value", entry.name);
+                return Err(self.at(entry.value_span, message));
+            }
+            (Written::List(choices), false) => choices.clone(),
+            (Written::One(Value::String(text)), random) if place != Place::Scheduler && text.contains(" to ") => {
+                let wrong = |message: String| self.at(entry.value_span.clone(), format!("{}: {message}", entry.name));
+                let bounds: Bounds = text.parse().map_err(wrong)?;
+                let values = match random {
+                    true => bounds.draw(drawn, &entry.name, samples),
+                    false => bounds.each(MOST_RUNS as usize).ok_or_else(|| {
+                        wrong(format!(
+                            "{text:?}: in [grid] expected whole numbers, at most {MOST_RUNS}, such as \"1 to 20\""
+                        ))
+                    })?,
+                };
+                values.into_iter().map(|value| Choice { value, span: entry.value_span.clone() }).collect()
+            }
+            (_, true) => {
+                let message = format!("{}: expected a range such as \"0.5 to 1.0\" or \"10 us to 80 us\"", entry.name);
+                return Err(self.at(entry.value_span, message));
+            }
+            (Written::One(_), false) => return Err(self.no_list(&entry)),
+        };
+        Ok(Key::new(entry.name, entry.span, place, entry.random, choices))
+    }
+
+    /// That nothing is said twice.
+    fn check(&self, keys: &[Key], schedulers: &[Spec]) -> Result<(), ScenarioError> {
+        for (index, key) in keys.iter().enumerate() {
+            if keys[..index].iter().any(|before| before.name == key.name) {
+                return Err(self.at(key.span.clone(), format!("{}: it is in [grid] and in [random]", key.name)));
+            }
+            let mut before = BTreeSet::new();
+            for (choice, cell) in key.choices.iter().zip(&key.cells).filter(|_| !key.random) {
+                if !before.insert(format!("{cell:?}")) {
+                    let message = format!("{}: {} is there twice", key.name, choice.value);
+                    return Err(self.at(choice.span.clone(), message));
+                }
+            }
+            let named = |spec: &&Spec| key.place == Place::Parameter && spec.value(&key.name).is_some();
+            if let Some(spec) = schedulers.iter().find(named) {
+                let message = format!("{}: the scheduler {spec} has a value of its own for it", key.name);
+                return Err(self.at(key.span.clone(), message));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,317 @@
+//! `fq_codel`: flow queues by deficit round robin, each with controlled delay (RFC 8290).
+//!
+//! Shares: equal bytes, by turns; flows that have just begun come first. What many boxes run today, to compare with.
+//!
+//! * Parameters: `target` and `interval` as of [`codel`](super), for each flow. `quantum` = bytes of a flow per turn, 1
+//!   B to 1 GB, default 1514 B. `limit` = packets that may wait in all flows, from 1, default 10240.
+//! * Weights: none.
+//! * Cost per packet: O(log n) for n flows with packets, and the turns of flows that have emptied their queues or sent
+//!   more than a quantum.
+//! * Longest call: O(log n) and 256 turns without a packet. If these do not do, the answer is to ask again a nanosecond
+//!   later. Each drop is an answer of its own ([`Next::Drop`](crate::Next::Drop)).
+//! * A flow can gain: without limit by packets that need more processing or are longer to process per byte, since bytes
+//!   are what is shared; and by ever new flows, which come before the others.
+//! * Guarantees: between flows that are backlogged throughout, bytes differ by at most a quantum and the two longest
+//!   packets, as in DRR, but for what is dropped.
+//! * Processing times are ignored.
+//! * Example: `fq_codel`, `fq_codel:target=1 ms,interval=20 ms`, `fq_codel:limit=1000`.
+//!
+//! A flow that sends again after it has left the lists joins the *new* ones, with a quantum of bytes; their list is
+//! served before that of the *old* ones. Who has used up its bytes gets a quantum and goes to the end of the old list;
+//! so does a new flow whose queue is empty at its turn. An old one leaves then.
+//!
+//! When more packets wait than `limit`, packets are dropped from the head of the queue with the most bytes, half of
+//! them but at most 64, before another one is served.
+//!
+//! Differences from the RFC, with reasons:
+//! * A flow is what the caller says, not a hash: no two flows share a queue.
+//! * Packets beyond the limit are dropped when the next packet is asked for, not on arrival, so that the owner hears of
+//!   every drop in the same way. Packets are never marked: the contract has no ECN.
+
+use alloc::format;
+
+use dovetail_units::{Bytes, Duration, ResourceVec, Time};
+
+use super::{Control, INTERVAL, Law, TARGET};
+use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
+use crate::gain::{Gain, Strategy};
+use crate::per_flow::{Choice, Discipline};
+use crate::queues::{Links, List, Queues, TagTournament};
+use crate::spec::{Spec, SpecError};
+
+/// Turns without a packet in one call.
+const TURNS: u32 = 256;
+/// Packets dropped from the longest queue at a time.
+const AT_A_TIME: u32 = 64;
+const MOST_QUANTUM: u64 = 1_000_000_000;
+
+/// The catalogue's entry.
+pub const ENTRY: Entry = Entry {
+    name: "fq_codel",
+    summary: "Flow queues by deficit round robin, each with controlled delay",
+    shares: "equal bytes, by turns; flows that have just begun come first",
+    resources: Resources::Any,
+    parameters: &[
+        TARGET,
+        INTERVAL,
+        Parameter {
+            name: "quantum",
+            value: "1 B to 1 GB",
+            default: "1514 B",
+            meaning: "bytes of a flow per turn",
+            settable: false,
+        },
+        Parameter {
+            name: "limit",
+            value: "a number of packets, from 1",
+            default: "10240",
+            meaning: "packets that may wait in all flows; beyond it the longest queue loses packets",
+            settable: false,
+        },
+    ],
+    complexity: "O(log n)",
+    worst_call: "O(log n) and 256 turns without a packet; later calls do the rest",
+    gains: &[
+        bytes_count(Strategy::Scale),
+        bytes_count(Strategy::FalseEstimates),
+        new_ones_first(Strategy::NewFlows),
+        new_ones_first(Strategy::RemoveAndAdd),
+        new_ones_first(Strategy::Refill),
+        new_ones_first(Strategy::OnOff),
+        new_ones_first(Strategy::SmallFirst),
+        Gain {
+            strategy: Strategy::QueueDepth,
+            most: f64::INFINITY,
+            reason: "whose queue is longest loses packets, so that short ones gain",
+        },
+    ],
+    guarantee: "bytes of two backlogged flows differ by at most a quantum and two packets, but for drops",
+    weights: Weights::None,
+    work_conserving: "yes",
+    costs: "not needed",
+    paper: "Hoeiland-Joergensen, McKenney, Taht, Gettys, Dumazet, RFC 8290, 2018",
+    brief: Brief {
+        fairness: "bytes",
+        longest_call: "O(log n) x 256",
+        work_conserving: "yes",
+        costs_ahead: "no",
+        paper: "RFC 8290, 2018",
+    },
+};
+
+const fn bytes_count(strategy: Strategy) -> Gain {
+    Gain { strategy, most: f64::INFINITY, reason: "bytes are shared, whatever processing they need" }
+}
+
+const fn new_ones_first(strategy: Strategy) -> Gain {
+    Gain { strategy, most: f64::INFINITY, reason: "flows that have just begun come before the others" }
+}
+
+/// In which list a flow stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Standing {
+    #[default]
+    None,
+    New,
+    Old,
+}
+
+/// A flow's queue in bytes, its place and its controlled delay.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowQueue {
+    control: Control,
+    /// Bytes left of its quantum, or below 0 if more were used.
+    deficit: i64,
+    bytes: u64,
+    standing: Standing,
+    /// How often the lists had been emptied when the flow joined one.
+    epoch: u64,
+}
+
+type FlowQueues<const M: usize, P> = Queues<M, P, FlowQueue, Time>;
+
+/// Flow queues, each with controlled delay.
+#[derive(Clone, Debug)]
+pub struct FqCodel {
+    law: Law,
+    quantum: i64,
+    limit: u64,
+    links: Links,
+    new: List,
+    old: List,
+    /// How often nothing waited when a packet was asked for: then no flow is in a list.
+    epoch: u64,
+    /// Flows with packets, by how much less than 2^64 bytes wait.
+    by_length: TagTournament,
+    /// Whose packets are dropped for the limit, and how many more of them.
+    culled: Option<(u32, u32)>,
+    /// The chosen flow's state after what was chosen, and the packet's bytes; none if one is dropped for the limit.
+    decided: Option<(Control, u32)>,
+    longest: u32,
+}
+
+impl FqCodel {
+    pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
+        let [_, _, quantum, limit] = ENTRY.parameters else { return Err(SpecError::new(ENTRY.name, "")) };
+        let text = spec.value(quantum.name).unwrap_or(quantum.default);
+        let bytes = text.parse().ok().filter(|&Bytes(bytes)| (1..=MOST_QUANTUM).contains(&bytes));
+        let Some(Bytes(bytes)) = bytes else {
+            return Err(SpecError::bad_value(quantum.name, text, "1 B to 1 GB such as 1514 B"));
+        };
+        let text = spec.value(limit.name).unwrap_or(limit.default);
+        let packets = text.parse().ok().filter(|&packets: &u64| packets > 0);
+        let packets =
+            packets.ok_or_else(|| SpecError::bad_value(limit.name, text, &format!("{} such as 1000", limit.value)))?;
+        Ok(Self {
+            law: Law::from_spec(spec)?,
+            quantum: bytes as i64,
+            limit: packets,
+            links: Links::default(),
+            new: List::default(),
+            old: List::default(),
+            epoch: 0,
+            by_length: TagTournament::default(),
+            culled: None,
+            decided: None,
+            longest: 0,
+        })
+    }
+
+    /// The flow's state, which has left the lists if these have been emptied since.
+    fn state<'a, const M: usize, P>(&self, flow: u32, queues: &'a mut FlowQueues<M, P>) -> &'a mut FlowQueue {
+        let state = &mut queues.flow_mut(flow).state;
+        if core::mem::replace(&mut state.epoch, self.epoch) != self.epoch {
+            state.standing = Standing::None;
+            state.control.is_empty_at_its_turn();
+        }
+        state
+    }
+
+    /// The flow stands in the list of this standing, at its end.
+    fn stand<const M: usize, P>(&mut self, flow: u32, standing: Standing, queues: &mut FlowQueues<M, P>) {
+        match core::mem::replace(&mut self.state(flow, queues).standing, standing) {
+            Standing::New => self.links.remove(&mut self.new, flow),
+            Standing::Old => self.links.remove(&mut self.old, flow),
+            Standing::None => (),
+        }
+        match standing {
+            Standing::New => self.links.push_back(&mut self.new, flow),
+            Standing::Old => self.links.push_back(&mut self.old, flow),
+            Standing::None => (),
+        }
+    }
+
+    /// So many bytes have joined the flow's queue, or left it.
+    fn count<const M: usize, P>(&mut self, flow: u32, bytes: i64, queues: &mut FlowQueues<M, P>) {
+        let record = queues.flow_mut(flow);
+        record.state.bytes = record.state.bytes.saturating_add_signed(bytes);
+        match record.packets {
+            0 => self.by_length.remove(flow),
+            _ => self.by_length.set(flow, u128::from(u64::MAX - record.state.bytes)),
+        }
+    }
+
+    /// Whose head is dropped because too many packets wait.
+    fn cull<const M: usize, P>(&mut self, queues: &FlowQueues<M, P>) -> Option<u32> {
+        if self.culled.is_none() && queues.packets() > self.limit {
+            let (_, flow) = self.by_length.peek()?;
+            self.culled = Some((flow, queues.flow(flow).packets.div_ceil(2).min(AT_A_TIME)));
+        }
+        self.culled.map(|(flow, _)| flow)
+    }
+}
+
+impl<const M: usize> Discipline<M> for FqCodel {
+    type Flow = FlowQueue;
+    /// When the packet came.
+    type Stamp = Time;
+
+    fn arrived<P>(&mut self, now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
+        *queues.stamp_mut(slot) = now;
+        let size = queues.slot(slot).size;
+        self.longest = self.longest.max(size);
+        self.count(flow, i64::from(size), queues);
+        let state = self.state(flow, queues);
+        if state.standing == Standing::None {
+            state.deficit = self.quantum;
+            self.stand(flow, Standing::New, queues);
+        }
+    }
+
+    fn choose<P>(&mut self, now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
+        self.decided = None;
+        if let Some(flow) = self.cull(queues) {
+            return Choice::Drop(flow);
+        }
+        for _ in 0..TURNS {
+            let Some(flow) = self.new.first().or(self.old.first()) else { return Choice::AwaitProgress };
+            let record = queues.flow_mut(flow);
+            let (head, state) = (record.head, &mut record.state);
+            if state.deficit <= 0 {
+                state.deficit += self.quantum;
+                self.stand(flow, Standing::Old, queues);
+            } else if record.packets == 0 {
+                state.control.is_empty_at_its_turn();
+                let then = if state.standing == Standing::New { Standing::Old } else { Standing::None };
+                self.stand(flow, then, queues);
+            } else {
+                let FlowQueue { mut control, bytes, .. } = *state;
+                let (waited, size) = (now.since(queues.stamp(head)), queues.slot(head).size);
+                let drops = control.drops(&self.law, now, waited, bytes - u64::from(size), self.longest);
+                self.decided = Some((control, size));
+                return if drops { Choice::Drop(flow) } else { Choice::Flow(flow) };
+            }
+        }
+        Choice::At(now + Duration::from_nanos(1))
+    }
+
+    fn found_empty(&mut self) {
+        if self.new.first().or(self.old.first()).is_some() {
+            (self.new, self.old) = Default::default();
+            self.epoch += 1;
+        }
+    }
+
+    fn served<P>(
+        &mut self,
+        _now: Time,
+        flow: u32,
+        _cost: &ResourceVec<M>,
+        queues: &mut FlowQueues<M, P>,
+    ) -> ([u64; M], u32) {
+        if let Some((control, size)) = self.decided.take() {
+            self.count(flow, -i64::from(size), queues);
+            let state = &mut queues.flow_mut(flow).state;
+            state.control = control;
+            state.deficit -= i64::from(size);
+        }
+        ([0; M], 0)
+    }
+
+    fn dropped<P>(&mut self, flow: u32, size: u32, queues: &mut FlowQueues<M, P>) {
+        self.count(flow, -i64::from(size), queues);
+        match self.decided.take() {
+            Some((control, _)) => queues.flow_mut(flow).state.control = control,
+            None => self.culled = self.culled.map(|(flow, left)| (flow, left - 1)).filter(|&(_, left)| left > 0),
+        }
+    }
+
+    fn corrected<P>(
+        &mut self,
+        _flow: u32,
+        _before: &ResourceVec<M>,
+        _after: &ResourceVec<M>,
+        _queues: &mut FlowQueues<M, P>,
+    ) {
+    }
+
+    fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
+        self.culled = self.culled.filter(|&(culled, _)| culled != flow);
+        self.by_length.remove(flow);
+        self.stand(flow, Standing::None, queues);
+    }
+
+    fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
+        Err(ENTRY.cannot_change(parameter))
+    }
+}
