@@ -52,12 +52,18 @@ fn ports(first: &str, second: &str) -> String {
 /// For an option that does not exist.
 fn for_option(option: &str, typed: &[String]) -> Option<String> {
     let name = option.trim_start_matches('-');
-    let after = typed.iter().skip_while(|arg| !arg.starts_with(option)).nth(1);
-    let value = after.filter(|arg| !arg.starts_with('-')).map_or("...", String::as_str);
+    let inside = typed.iter().find_map(|arg| arg.strip_prefix(option)?.strip_prefix('='));
+    let after = typed.iter().skip_while(|arg| !arg.starts_with(option)).nth(1).map(String::as_str);
+    let value = inside.or(after.filter(|arg| !arg.starts_with('-'))).unwrap_or("...");
     if typed.first().is_some_and(|command| command == "advise") && ["s", "scheduler"].contains(&name) {
         return Some(format!("what runs today is --today {value}; dovetail run compares schedulers that you name"));
     }
     let entry = dovetail_sched::catalog().iter().find(|entry| entry.name == "tradeoff" && entry.has(name));
     let entry = entry.or_else(|| dovetail_sched::catalog().iter().find(|entry| entry.has(name)))?;
-    Some(format!("it is a scheduler's parameter: --scheduler {}:{name}={value}", entry.name))
+    let before = match typed.first().map(String::as_str) {
+        Some("advise") => "--today ",
+        Some("live") => "--set scheduler=",
+        _ => "--scheduler ",
+    };
+    Some(format!("it is a scheduler's parameter: {before}{}:{name}={value}", entry.name))
 }

@@ -136,7 +136,7 @@ fn run(line: &str, folder: &Path, page: &Path) -> String {
 
 /// Runs a line of a page that fails; what it says.
 fn refused(line: &str, folder: &Path, page: &Path) -> String {
-    let line = line.replacen("dovetail", env!("CARGO_BIN_EXE_dovetail"), 1);
+    let line = line.replace("dovetail ", concat!(env!("CARGO_BIN_EXE_dovetail"), " "));
     let output = Command::new("sh").args(["-c", &line]).current_dir(folder).output().unwrap();
     assert!(matches!(output.status.code(), Some(1 | 2)), "{}: {line} does not fail", page.display());
     String::from_utf8(output.stderr).unwrap()

@@ -28,6 +28,9 @@ fn an_interface_where_a_configuration_belongs() {
 #[test]
 fn a_schedulers_parameter_as_an_option() {
     says(&["run", "s.toml", "--alpha", "0.9"], &["--alpha", "--scheduler tradeoff:alpha=0.9"]);
+    says(&["run", "s.toml", "--alpha=0.9"], &["--scheduler tradeoff:alpha=0.9"]);
+    says(&["advise", "s.toml", "--alpha", "0.9"], &["--today tradeoff:alpha=0.9"]);
+    says(&["live", "s.toml", "--alpha", "0.9"], &["--set scheduler=tradeoff:alpha=0.9"]);
     says(&["run", "s.toml", "--quantum", "5 us"], &["--quantum", "a scheduler's parameter"]);
     says(&["advise", "s.toml", "-s", "drr"], &["--today drr"]);
     says(&["live", "ctl", "alpha=0.9"], &["dovetail live ctl set alpha=0.9"]);
