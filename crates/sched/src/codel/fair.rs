@@ -28,8 +28,6 @@
 //! * Packets beyond the limit are dropped when the next packet is asked for, not on arrival, so that the owner hears of
 //!   every drop in the same way. Packets are never marked: the contract has no ECN.
 
-use alloc::format;
-
 use dovetail_units::{Bytes, Duration, ResourceVec, Time};
 
 use super::{Control, INTERVAL, Law, TARGET};
@@ -45,30 +43,29 @@ const TURNS: u32 = 256;
 const AT_A_TIME: u32 = 64;
 const MOST_QUANTUM: u64 = 1_000_000_000;
 
+const QUANTUM: Parameter = Parameter {
+    name: "quantum",
+    value: "1 B to 1 GB",
+    default: "1514 B",
+    meaning: "bytes of a flow per turn",
+    settable: false,
+};
+
+const LIMIT: Parameter = Parameter {
+    name: "limit",
+    value: "a number of packets, from 1",
+    default: "10240",
+    meaning: "packets that may wait in all flows; beyond it the longest queue loses packets",
+    settable: false,
+};
+
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
     name: "fq_codel",
     summary: "Flow queues by deficit round robin, each with controlled delay",
     shares: "equal bytes, by turns; flows that have just begun come first",
     resources: Resources::Any,
-    parameters: &[
-        TARGET,
-        INTERVAL,
-        Parameter {
-            name: "quantum",
-            value: "1 B to 1 GB",
-            default: "1514 B",
-            meaning: "bytes of a flow per turn",
-            settable: false,
-        },
-        Parameter {
-            name: "limit",
-            value: "a number of packets, from 1",
-            default: "10240",
-            meaning: "packets that may wait in all flows; beyond it the longest queue loses packets",
-            settable: false,
-        },
-    ],
+    parameters: &[TARGET, INTERVAL, QUANTUM, LIMIT],
     complexity: "O(log n)",
     worst_call: "O(log n) and 256 turns without a packet; later calls do the rest",
     gains: &[
@@ -152,20 +149,19 @@ pub struct FqCodel {
 
 impl FqCodel {
     pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
-        let [_, _, quantum, limit] = ENTRY.parameters else { return Err(SpecError::new(ENTRY.name, "")) };
-        let text = spec.value(quantum.name).unwrap_or(quantum.default);
-        let bytes = text.parse().ok().filter(|&Bytes(bytes)| (1..=MOST_QUANTUM).contains(&bytes));
-        let Some(Bytes(bytes)) = bytes else {
-            return Err(SpecError::bad_value(quantum.name, text, "1 B to 1 GB such as 1514 B"));
+        let text = spec.value(QUANTUM.name).unwrap_or(QUANTUM.default);
+        let quantum = text.parse().ok().filter(|&Bytes(bytes)| (1..=MOST_QUANTUM).contains(&bytes));
+        let Some(Bytes(quantum)) = quantum else {
+            return Err(SpecError::bad_value(QUANTUM.name, text, "1 B to 1 GB such as 1514 B"));
         };
-        let text = spec.value(limit.name).unwrap_or(limit.default);
-        let packets = text.parse().ok().filter(|&packets: &u64| packets > 0);
-        let packets =
-            packets.ok_or_else(|| SpecError::bad_value(limit.name, text, &format!("{} such as 1000", limit.value)))?;
+        let text = spec.value(LIMIT.name).unwrap_or(LIMIT.default);
+        let Some(limit) = text.parse().ok().filter(|&packets: &u64| packets > 0) else {
+            return Err(SpecError::bad_value(LIMIT.name, text, "a number of packets, from 1, such as 1000"));
+        };
         Ok(Self {
             law: Law::from_spec(spec)?,
-            quantum: bytes as i64,
-            limit: packets,
+            quantum: quantum as i64,
+            limit,
             links: Links::default(),
             new: List::default(),
             old: List::default(),
