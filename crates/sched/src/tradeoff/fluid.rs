@@ -27,8 +27,8 @@ use crate::steps;
 use crate::tag::{self, TICK_BITS, Tag};
 
 /// So many ends of packets, and instants at which some end, are handled by a call; and so many packets start in one
-/// that were not to start before alpha was above 0. An event moves up to four flows in the heaps of order (23), of which
-/// a call moves no more than 48: at most 12, so that this never ends a call.
+/// that were not to start before alpha was above 0. An event moves up to four flows in the heaps of order (23), of
+/// which a call moves no more than 48: at most 12, so that this never ends a call.
 pub const EVENTS_PER_CALL: usize = 10;
 
 pub(super) type FlowQueues<P> = Queues<2, P, FluidFlow, ()>;
