@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use dovetail_sched::catalog::Parameter;
-use dovetail_sched::{Scheduler, Shape, build_all};
+use dovetail_sched::{FlowConfig, Next, Packet, Progress, Scheduler, Shape, build_all};
 use dovetail_testkit::conformance::specs;
 use dovetail_testkit::habits::{Habit, Owned};
 use dovetail_testkit::model::Model;
 use dovetail_testkit::operation::Operation;
 use dovetail_testkit::random::Random;
 use dovetail_testkit::twins::Twins;
+use dovetail_units::{Duration, ResourceVec, Time};
 
 const COMPOSITIONS: [&str; 5] =
     ["drr+drr", "wfq+wfq", "fifo+fifo:full=hold,buffer=2", "sfq+scfq:full=hold,buffer=1", "wf2q++drr"];
@@ -33,6 +34,25 @@ fn a_report_repeated_changes_nothing() {
         let [subject, oracle] = [Habit::RepeatsReports, Habit::None].map(|habit| Owned::new(made(spec), habit));
         let mut twins = Twins::new(subject, oracle, SETTING);
         assert_eq!(twins.run(&mut random.take(12_000)), Ok(()), "{spec}");
+    }
+}
+
+#[test]
+fn a_report_of_a_resource_that_is_not_there_changes_nothing() {
+    for spec in specs().chain(COMPOSITIONS) {
+        let mut scheduler = made(spec);
+        let flow = scheduler.add_flow(FlowConfig::default());
+        let cost = ResourceVec::from_nanos([1_000, 2_000]);
+        scheduler.enqueue(Time::ZERO, Packet { flow, size: 100, cost, payload: 7 }).unwrap();
+        let Next::Serve(served) = scheduler.next(Time::ZERO) else { panic!("{spec} serves nothing") };
+        for resource in [2, 3, usize::MAX / 2, usize::MAX] {
+            for event in [Progress::Started, Progress::Finished { used: Duration::from_nanos(9) }, Progress::Abandoned]
+            {
+                let mut ticket = served.ticket;
+                scheduler.progress(Time::ZERO, &mut ticket, resource, event);
+                assert_eq!(ticket, served.ticket, "{spec}, resource {resource}");
+            }
+        }
     }
 }
 
