@@ -218,7 +218,15 @@ impl PerFlow {
             let used = served.ticket.charged()[0];
             self.scheduler.progress(now, &mut served.ticket, 0, Progress::Finished { used });
         }
-        match self.scheduler.next(now) {
+        let mut at = now;
+        let answer = loop {
+            match self.scheduler.next(at) {
+                // It has more to do than one call takes, and goes on.
+                Next::At(time) if time.since(at) == Duration::from_nanos(1) => at = time,
+                answer => break answer,
+            }
+        };
+        match answer {
             Next::Serve(Served { ticket, size, payload }) => {
                 self.in_service = Some(Served { ticket, size, payload: () });
                 Ok(Some(First::Served(payload)))
@@ -240,6 +248,30 @@ impl PerFlow {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_scheduler_that_goes_on_in_another_call_is_asked_again() {
+        let spec: Spec = "fq_codel:quantum=1 B".parse().unwrap();
+        let hop = Hop {
+            name: "link".into(),
+            service: Service::Link("1 Mbps".parse().unwrap()),
+            queueing: Queueing::PerFlow(spec.clone()),
+            limit: 10,
+            delay: Duration::ZERO,
+            encoding: None,
+        };
+        let (mut queue, mut totals) = (PerFlow::new(&spec, &hop).unwrap(), HopTotals::default());
+        queue.add(0);
+        for payload in 0..2 {
+            let (flow, cost) = (queue.ids[0].unwrap(), ResourceVec([Duration::from_micros(12_000)]));
+            assert!(queue.scheduler.enqueue(Time::ZERO, Offered { flow, size: 1500, cost, payload }).is_ok());
+        }
+        // After the first packet the flow needs 1500 turns for the second.
+        for payload in 0..2 {
+            let first = queue.next(Time::ZERO, &mut totals);
+            assert!(matches!(first, Ok(Some(First::Served(served))) if served == payload), "packet {payload}");
+        }
+    }
 
     #[test]
     fn a_flow_that_ended_leaves_nothing_in_the_scheduler() {
