@@ -7,6 +7,7 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// An operation on the output directory failed.
 #[derive(Debug)]
@@ -76,7 +77,11 @@ const LOCK: &str = ".lock";
 
 impl Staging {
     fn create(path: &Path) -> io::Result<Self> {
-        remove_abandoned(path);
+        // Held while hidden directories are made or removed, so that none is without its lock for others to see.
+        let turn = File::open(path)?;
+        if soon_locked(&turn) {
+            remove_abandoned(path);
+        }
         let directory = tempfile::Builder::new().prefix(HIDDEN).tempdir_in(path)?;
         let lock = File::create(directory.path().join(LOCK))?;
         lock.lock()?;
@@ -88,13 +93,24 @@ impl Staging {
     }
 }
 
-/// Removes hidden directories of runs that were killed: nobody holds their locks. What cannot be removed stays.
+/// Whether the lock was free within a tenth of a second. Somebody else than us may hold it for long: `flock DIR dovetail`.
+fn soon_locked(file: &File) -> bool {
+    let mut tries = std::iter::repeat_n(Duration::from_millis(10), 10);
+    file.try_lock().is_ok()
+        || tries.any(|wait| {
+            std::thread::sleep(wait);
+            file.try_lock().is_ok()
+        })
+}
+
+/// Removes hidden directories of runs that were killed: nobody holds their locks, or they have none, if a run was killed
+/// while it made or removed its own. What cannot be removed stays.
 fn remove_abandoned(path: &Path) {
     let Ok(entries) = fs::read_dir(path) else { return };
     let hidden = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(HIDDEN));
     for entry in hidden {
-        let lock = File::open(entry.path().join(LOCK));
-        if lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
+        let held = File::open(entry.path().join(LOCK)).is_ok_and(|lock| lock.try_lock().is_err());
+        if !held {
             let _ = fs::remove_dir_all(entry.path());
         }
     }

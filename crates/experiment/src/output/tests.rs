@@ -47,15 +47,16 @@ fn an_existing_directory_keeps_its_other_files_and_survives_an_abandoned_run() {
     assert_eq!(names(root.path()), ["mine.txt", "one.txt"]);
 }
 
-/// A run that was killed leaves its hidden folder, whose lock nobody holds.
+/// A run that was killed leaves its hidden folder: nobody holds its lock, or it has none yet or no more.
 #[test]
 fn what_a_killed_run_left_goes_and_what_another_run_is_at_stays() {
     let root = tempfile::tempdir().unwrap();
-    let left = root.path().join(".dovetail-killed");
-    fs::create_dir(&left).unwrap();
-    fs::write(left.join(".lock"), "").unwrap();
+    for name in [".dovetail-killed", ".dovetail-early"] {
+        fs::create_dir(root.path().join(name)).unwrap();
+    }
+    fs::write(root.path().join(".dovetail-killed/.lock"), "").unwrap();
     let one = Output::create(root.path(), &["one.txt"], &[]).unwrap();
-    assert!(!left.exists());
+    assert_eq!(names(root.path()).len(), 1, "its own");
     let two = Output::create(root.path(), &["two.txt"], &[]).unwrap();
     assert_eq!(names(root.path()).len(), 2, "both are under way");
     one.leftovers().unwrap().remove();
