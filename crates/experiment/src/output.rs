@@ -93,7 +93,9 @@ impl Staging {
     }
 }
 
-/// Whether the lock was free within a tenth of a second. Somebody else than us may hold it for long: `flock DIR dovetail`.
+/// Whether the lock was free within a tenth of a second. Somebody else than us may hold it for long: `flock DIR
+/// dovetail`.
+#[expect(clippy::disallowed_methods, reason = "another process is given time to let go")]
 fn soon_locked(file: &File) -> bool {
     let mut tries = std::iter::repeat_n(Duration::from_millis(10), 10);
     file.try_lock().is_ok()
