@@ -38,6 +38,12 @@ fn run_help() -> String {
     )
 }
 
+const REPORT_EXAMPLES: &str = "Examples:
+  dovetail report results
+  dovetail report results --out capture.html
+
+`dovetail run ... --page FILE` writes the same page at once.";
+
 const ADVISE_EXAMPLES: &str = "Examples:
   dovetail advise scenario.toml
   dovetail advise capture.pcap --profile router --today drr --json
@@ -76,6 +82,8 @@ pub enum Command {
     Advise(Advise),
     /// Run a scenario with every combination of values in a plan, into one data set
     Sweep(Sweep),
+    /// Show what `dovetail run --out` has written as one page for a browser
+    Report(Report),
     /// List the schedulers, or describe one
     Schedulers(Schedulers),
     /// Look at a capture, or make a synthetic one
@@ -144,6 +152,9 @@ pub struct Run {
     /// Write pictures (SVG), tables (Parquet) and the summary (JSON) into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Write the results as one page for a browser (HTML) that needs no network
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
     /// For a network under one scheduler: write the packets that leave a CPU or link as a capture. With several
     /// seeds, the run with the first one
     #[arg(long, value_name = "HOP=FILE", value_parser = pcap)]
@@ -154,6 +165,18 @@ pub struct Run {
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
+}
+
+/// `dovetail report`.
+#[derive(Args, Debug)]
+#[command(after_help = REPORT_EXAMPLES)]
+pub struct Report {
+    /// The folder that `dovetail run --out` has written
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// The page [default: report.html in that folder]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 }
 
 /// A hop of a network and the capture to write of what leaves it.

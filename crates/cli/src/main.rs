@@ -16,6 +16,7 @@ mod live;
 mod meant;
 mod network;
 mod place;
+mod report;
 mod reproduce;
 mod run;
 mod schedulers;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Sweep(args) => sweep::sweep(args),
         Command::Schedulers(args) => schedulers::schedulers(args),
         Command::Trace(args) => trace::trace(args),
+        Command::Report(args) => report::report(args),
         Command::Reproduce(args) => reproduce::reproduce(args),
         Command::Bounds(args) => bounds::bounds(args),
         Command::Live(args) => live::live(args),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use dovetail_experiment::network::{
-    FILES, NetworkScenario, NetworkSummary, PacketCapture, Scheme, Settings, compare, simulate, table, write,
+    FILES, NetworkScenario, NetworkSummary, PacketCapture, Scheme, Settings, compare, pictures, simulate, table, write,
 };
 use dovetail_experiment::report::Output;
 use dovetail_experiment::scenario::unknown;
@@ -12,6 +12,7 @@ use dovetail_experiment::scenario::unknown;
 use crate::args::{PcapOf, Run};
 use crate::failure::Failure;
 use crate::place::Place;
+use crate::report::{PageFile, Written, documents};
 use crate::run::{failure, threads};
 use crate::terminal;
 
@@ -30,6 +31,11 @@ pub fn run(mut scenario: NetworkScenario, args: &Run) -> Result<(), Failure> {
     let output = output.transpose().map_err(Failure::input)?;
     terminal::leave_nothing(output.as_ref());
     let places = places(args)?;
+    let input = [Path::new(&args.input.source.file)];
+    let page = args.page.as_deref().map(|file| PageFile::beside(file, &input, args.out.as_deref())).transpose()?;
+    if let Some(page) = page.as_ref().filter(|page| places.iter().any(|place| place.target() == page.target())) {
+        return Err(page.twice());
+    }
     let bar = terminal::spinner();
     let settings = Settings {
         threads: threads(args.input.source.threads),
@@ -41,21 +47,25 @@ pub fn run(mut scenario: NetworkScenario, args: &Run) -> Result<(), Failure> {
     let runs = result.map_err(failure)?;
     let summary = NetworkSummary::new(&scenario, &runs).map_err(Failure::run)?;
     let json = serde_json::to_string_pretty(&summary).map_err(Failure::run)?;
+    let documents = documents(json, scenario.text(), pictures(&summary).map_err(Failure::run)?)?;
     let captures = hops.iter().zip(places).map(|(&hop, place)| capture(place, &scenario, &schemes[0], hop, cancel));
     // All that can be interrupted comes before anything is put in place.
     let captures = captures.collect::<Result<Vec<Output>, Failure>>()?;
+    let page = page.map(|page| page.write(&documents)).transpose()?;
     let written = terminal::uninterrupted(|| {
-        let written = output.map(|o| write(o, &scenario, &runs, &summary, &json)).transpose().map_err(Failure::run)?;
+        let written = output.map(|o| write(o, &scenario, &runs, &summary, &documents)).transpose();
+        let mut written = written.map_err(Failure::run)?.unwrap_or_default();
         captures.into_iter().try_for_each(|capture| capture.commit().map(drop)).map_err(Failure::run)?;
+        written.extend(page.map(Written::place).transpose()?);
         Ok::<_, Failure>(written)
     })?;
     if args.json {
-        terminal::print(&json)?;
+        terminal::print(&documents.summary)?;
     } else {
         terminal::print(&table(&summary, terminal::width()))?;
     }
     let captures = args.pcap.iter().map(|capture| capture.file.display().to_string());
-    for path in written.into_iter().flatten().chain(captures) {
+    for path in written.into_iter().chain(captures) {
         terminal::say(&format!("wrote {path}"));
     }
     Ok(())

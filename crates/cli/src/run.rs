@@ -13,6 +13,7 @@ use dovetail_sched::Spec;
 
 use crate::args::{Input, Run, Source};
 use crate::failure::Failure;
+use crate::report::{PageFile, Written, documents};
 use crate::{network, terminal};
 
 /// Packets whose ways are kept for the picture of the schedule and the table of packets, all runs together: some 100
@@ -41,21 +42,29 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
     let capture = scenario.capture_file();
     let inputs: Vec<&Path> = capture.as_deref().into_iter().chain([Path::new(&args.input.source.file)]).collect();
     let output = args.out.as_ref().map(|out| Output::create(out, &report::FILES, &inputs));
-    let output = output.transpose().map_err(Failure::input)?;
+    let mut output = output.transpose().map_err(Failure::input)?;
     terminal::leave_nothing(output.as_ref());
+    let page = args.page.as_deref().map(|file| PageFile::beside(file, &inputs, args.out.as_deref())).transpose()?;
     tell_about(&scenario);
     // One packet more than the schedule is shown of, so that more of them are noticed.
-    let few = if args.schedule { MOST_PACKETS + 1 } else { 0 };
+    let few = if args.schedule || page.is_some() { MOST_PACKETS + 1 } else { 0 };
     let log = if output.is_some() { PACKET_LOG / schedulers.len() } else { few };
     let runs = compare_with_progress(&scenario, &schedulers, &args.input, cancel, log)?;
     let json = Summary::new(&scenario, &runs).to_json().map_err(Failure::run)?;
-    let written = output.map(|mut output| {
-        report::write(&mut output, &scenario, &runs, &json)?;
-        terminal::uninterrupted(|| report::place(output))
-    });
-    let written = written.transpose().map_err(Failure::run)?;
+    let kept = output.is_some() || page.is_some();
+    let pictures = if kept { report::pictures(&scenario, &runs).map_err(Failure::run)? } else { Vec::new() };
+    let documents = documents(json, scenario.text(), pictures)?;
+    if let Some(output) = &mut output {
+        report::write(output, &runs, &documents).map_err(Failure::run)?;
+    }
+    let page = page.map(|page| page.write(&documents)).transpose()?;
+    let written = terminal::uninterrupted(|| {
+        let placed = output.map(report::place).transpose().map_err(Failure::run)?.unwrap_or_default();
+        let page = page.map(Written::place).transpose()?;
+        Ok::<_, Failure>(placed.into_iter().chain(page.into_iter().map(|placed| format!("wrote {placed}"))))
+    })?;
     if args.json {
-        terminal::print(&json)?;
+        terminal::print(&documents.summary)?;
     } else {
         terminal::print(&table::comparison(&scenario, &runs, terminal::width()))?;
         if args.schedule {
@@ -65,8 +74,8 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
             }
         }
     }
-    for line in written.iter().flatten() {
-        terminal::say(line);
+    for line in written {
+        terminal::say(&line);
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// What each product crate may depend on, of our own.
-const MAY_USE: [(&str, &[&str]); 13] = [
+const MAY_USE: [(&str, &[&str]); 14] = [
     ("units", &[]),
     ("sched", &["units"]),
     ("model", &["units"]),
@@ -16,10 +16,14 @@ const MAY_USE: [(&str, &[&str]); 13] = [
     ("sim", &["units", "sched", "model", "wire", "trace", "tcp"]),
     ("experiment", &["units", "sched", "model", "wire", "trace", "tcp", "sim", "config"]),
     ("config", &["units", "wire"]),
+    ("page", &[]),
     ("dataplane", &["units", "sched", "wire", "trace", "config"]),
     ("lab", &["units", "model", "config"]),
     ("python", &["units", "sched", "model", "wire", "trace", "sim", "experiment", "config"]),
-    ("cli", &["units", "sched", "model", "wire", "trace", "tcp", "sim", "experiment", "config", "dataplane", "lab"]),
+    (
+        "cli",
+        &["units", "sched", "model", "wire", "trace", "tcp", "sim", "experiment", "config", "dataplane", "lab", "page"],
+    ),
 ];
 
 /// Licences of which any one suffices. The exception allows more than its licence does.

@@ -6,7 +6,7 @@ use dovetail_units::Time;
 
 use crate::compare::{FlowTotal, Recorded};
 use crate::scenario::NO_FLOW;
-use crate::table::{seconds, wrapped};
+use crate::table::seconds;
 
 pub use dovetail_model::fluid::behind::{Behind, ROUNDS};
 
@@ -118,12 +118,11 @@ impl<const M: usize> Recorder<M> for Watch<M> {
 }
 
 /// Who starves under which scheduler, a sentence each.
-pub fn starving(runs: &[Recorded], width: u16) -> String {
+pub fn starving(runs: &[Recorded]) -> Vec<String> {
     let (well, ill): (Vec<_>, Vec<_>) = runs.iter().partition(|run| !run.flows.iter().any(|f| f.behind.due.starves()));
     let names: Vec<String> = well.iter().map(|run| run.scheduler.to_string()).collect();
     let well = (!names.is_empty()).then(|| format!("Nobody starves under {}.", listed(&names, "or")));
-    let sentences = ill.into_iter().map(sentence).chain(well);
-    sentences.map(|sentence| wrapped(&sentence, width)).collect::<Vec<_>>().join("\n")
+    ill.into_iter().map(sentence).chain(well).collect()
 }
 
 fn sentence(run: &Recorded) -> String {

@@ -13,6 +13,7 @@ pub mod output;
 mod parallel;
 pub mod report;
 pub mod reproduce;
+pub mod results;
 pub mod scenario;
 pub mod statistics;
 mod story;

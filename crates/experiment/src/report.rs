@@ -8,13 +8,15 @@ use crate::figure::{
     dominant_shares, gantt, latency_cdf, over_time, overview, utilization,
 };
 pub use crate::output::{Output, OutputError};
+use crate::results::{COMMAND, Documents, SUMMARY};
 use crate::scenario::Scenario;
 
 /// Most packets of a run whose schedule is drawn.
 const GANTT_PACKETS: usize = 200;
 /// The names of all that [`write()`] may write; not every run gives all.
-pub const FILES: [&str; 11] = [
-    "summary.json",
+pub const FILES: [&str; 12] = [
+    SUMMARY,
+    COMMAND,
     "flows.parquet",
     "utilization.parquet",
     "shares.parquet",
@@ -62,13 +64,12 @@ impl From<FigureError> for ReportError {
 }
 
 /// Write everything where it is not seen yet; [`place`] puts it into place.
-pub fn write(out: &mut Output, scenario: &Scenario, runs: &[Recorded], json: &str) -> Result<(), ReportError> {
-    out.write("summary.json", json.as_bytes())?;
-    crate::tables::write(out, runs)?;
-    for (name, svg) in pictures(scenario, runs)? {
-        out.write(name, svg.as_bytes())?;
-    }
-    Ok(())
+///
+/// # Errors
+/// The disk or the folder.
+pub fn write(out: &mut Output, runs: &[Recorded], documents: &Documents) -> Result<(), ReportError> {
+    documents.write(out)?;
+    Ok(crate::tables::write(out, runs)?)
 }
 
 /// Put the results into place, and take away those of another run that these have not; a line about each.
@@ -112,17 +113,19 @@ fn at_a_glance(title: &str, runs: &[Recorded]) -> Overview {
     let used = |k: usize, r: &Recorded| {
         r.resources.get(k).map(|total| (total.utilization, format!("{:.0} %", 100.0 * total.utilization)))
     };
-    let column = |heading: String, full, value: &dyn Fn(&Recorded) -> Option<(f64, String)>| Column {
-        heading,
-        full,
-        values: runs.iter().map(value).collect(),
+    let column = |heading: String, group: Option<&str>, full, value: &dyn Fn(&Recorded) -> Option<(f64, String)>| {
+        Column { heading, group: group.map(String::from), full, values: runs.iter().map(value).collect() }
     };
     let names = runs.first().map_or(&[][..], |r| &r.resources);
-    let mut totals: Vec<Column> =
-        names.iter().enumerate().map(|(k, r)| column(format!("{} used", r.name), Some(1.0), &|r| used(k, r))).collect();
-    totals.push(column("all done after".into(), None, &makespan));
+    let mut totals: Vec<Column> = names
+        .iter()
+        .enumerate()
+        .map(|(k, r)| column(format!("{} used", r.name), None, Some(1.0), &|r| used(k, r)))
+        .collect();
+    totals.push(column("all done after".into(), None, None, &makespan));
     let groups = groups(runs);
-    let waits = groups.iter().map(|group| column(format!("{group}: latency"), None, &|r| mean_latency(r, group)));
+    let waits =
+        groups.iter().map(|group| column(format!("{group}: latency"), Some(group), None, &|r| mean_latency(r, group)));
     Overview {
         title: title.into(),
         schedulers: runs.iter().map(|r| r.scheduler.to_string()).collect(),

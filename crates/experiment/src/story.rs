@@ -2,6 +2,7 @@
 //! using that costs.
 
 use crate::behind::listed;
+use crate::compare::Recorded;
 use crate::summary::{Group, Run, Summary};
 use crate::table::{percent, seconds};
 
@@ -93,6 +94,30 @@ fn price(fair: &Run, fast: &Run) -> Option<String> {
 
 fn mean(group: &Group) -> Option<f64> {
     group.latency_s.map(|latency| latency.mean)
+}
+
+/// What a reader should know besides.
+pub fn notes(summary: &Summary, runs: &[Recorded]) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    if summary.runs.iter().all(|r| r.packets.offered == 0) {
+        notes.push("no packet came".into());
+    } else if runs.iter().all(|r| r.flows.len() < 2) {
+        notes.push("one flow alone: nothing to compare for jain".into());
+    } else if summary.runs.iter().all(|r| r.fairness.is_none()) {
+        let interval = seconds(summary.scenario.interval_s);
+        notes.push(format!(
+            "no two flows were backlogged for a whole interval of {interval}: nothing to compare for jain (a smaller \
+             interval may help)"
+        ));
+    }
+    if runs.iter().any(|r| r.truncated) {
+        notes.push("too many intervals to keep: pictures and fairness show the beginning only".into());
+    }
+    let cut_off = summary.runs.iter().filter(|r| r.end != "drained");
+    notes.extend(
+        cut_off.map(|r| format!("{}: cut off with {} packets in the system", r.scheduler, r.packets.unfinished)),
+    );
+    notes
 }
 
 #[cfg(test)]

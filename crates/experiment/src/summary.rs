@@ -2,14 +2,18 @@
 
 use dovetail_sched::{DROPPED_AT_HEAD, DropReason};
 use dovetail_sim::End;
-use serde::{Serialize, Serializer};
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::ser::Formatter;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io;
+use std::marker::PhantomData;
+use std::{fmt, io};
 
-use crate::behind::FlowBehind;
+use crate::behind::{FlowBehind, starving as starving_in_words};
 use crate::compare::{FlowTotal, LatencySummary, PredictionError, Recorded};
 use crate::scenario::Scenario;
+use crate::story::{notes, story};
 
 /// Version of the document.
 pub const SCHEMA: u32 = 2;
@@ -18,18 +22,22 @@ pub const SCHEMA: u32 = 2;
 pub const AFTER_PROCESSING: &str = "after-processing";
 
 /// The whole document.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Summary {
     /// [`SCHEMA`].
     pub schema: u32,
     /// What came in.
     pub scenario: Input,
+    /// What it comes to: who starves, and what efficiency costs.
+    pub sentences: Vec<String>,
+    /// What a reader should know besides.
+    pub notes: Vec<String>,
     /// Per scheduler, in the order in which they were named.
     pub runs: Vec<Run>,
 }
 
 /// What came in.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Input {
     /// File.
     pub name: String,
@@ -48,7 +56,7 @@ pub struct Input {
 }
 
 /// A replayed capture: every record is accounted for.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Capture {
     /// Packets read: `flow_packets + no_flow_packets`.
     pub records: u64,
@@ -67,7 +75,7 @@ pub struct Capture {
 }
 
 /// One scheduler's run.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Run {
     /// The scheduler as it was named.
     pub scheduler: String,
@@ -76,7 +84,7 @@ pub struct Run {
     /// Time during which the system was not empty.
     pub nonempty_s: f64,
     /// `drained`, or `horizon` if it was cut off.
-    pub end: &'static str,
+    pub end: Cow<'static, str>,
     /// All packets.
     pub packets: Packets,
     /// By name.
@@ -98,7 +106,7 @@ pub struct Run {
 }
 
 /// How far behind the fair fluid of the same packets flows were at worst.
-#[derive(Debug, Serialize, Clone, Copy, Default)]
+#[derive(Debug, Serialize, Deserialize, Clone, Copy, Default)]
 pub struct Behind {
     /// From a packet's end in the fluid until it left.
     pub time_s: f64,
@@ -130,30 +138,55 @@ fn starving<'a>(flows: impl Iterator<Item = &'a FlowTotal>) -> usize {
 }
 
 /// Where packets went: `offered = delivered + the sum of dropped + unfinished`.
-#[derive(Debug, Serialize, Clone, Default)]
+#[derive(Debug, Serialize, Deserialize, Clone, Default)]
 pub struct Packets {
     /// Arrived.
     pub offered: u64,
     /// Left the last resource.
     pub delivered: u64,
     /// Lost, by reason; `after-processing` are those that had already been worked on.
-    pub dropped: BTreeMap<&'static str, u64>,
+    pub dropped: BTreeMap<Cow<'static, str>, u64>,
     /// In the system when the run ended.
     pub unfinished: u64,
 }
 
-/// Resources by name, kept in pipeline order.
-#[derive(Debug)]
-pub struct Resources(pub Vec<(String, Resource)>);
+/// Resources by name, in the order of the pipeline.
+pub type Resources = InOrder<Resource>;
 
-impl Serialize for Resources {
+/// Things by name, kept in the order in which they stand.
+#[derive(Debug)]
+pub struct InOrder<T>(pub Vec<(String, T)>);
+
+impl<T: Serialize> Serialize for InOrder<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, resource)| (name, resource)))
+        serializer.collect_map(self.0.iter().map(|(name, thing)| (name, thing)))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for InOrder<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+            type Value = InOrder<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("members by name")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(InOrder(members))
+            }
+        }
+        deserializer.deserialize_map(Members(PhantomData))
     }
 }
 
 /// One resource.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Resource {
     /// Busy part of the time during which the system was not empty, 0 to 1.
     pub utilization: f64,
@@ -166,7 +199,7 @@ pub struct Resource {
 }
 
 /// The Gini index of a resource at the ends of the recording intervals, seconds.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Gini {
     /// Mean.
     pub mean: f64,
@@ -175,7 +208,7 @@ pub struct Gini {
 }
 
 /// How far predictions were off.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Predicted {
     /// Packets that were predicted and then processed.
     pub packets: u64,
@@ -193,7 +226,7 @@ pub struct Predicted {
 pub type Predictions = BTreeMap<String, Predicted>;
 
 /// Flows of one group together.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Group {
     /// Its name.
     pub group: String,
@@ -217,7 +250,7 @@ pub struct Group {
 }
 
 /// One flow.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Flow {
     /// Its name.
     pub flow: String,
@@ -245,7 +278,7 @@ pub struct Flow {
 }
 
 /// From arrival to leaving the last resource, seconds.
-#[derive(Debug, Serialize, Clone, Copy)]
+#[derive(Debug, Serialize, Deserialize, Clone, Copy)]
 pub struct Latency {
     /// Mean.
     pub mean: f64,
@@ -262,7 +295,7 @@ pub struct Latency {
 }
 
 /// Over the intervals in which at least two flows were backlogged throughout.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Fairness {
     /// How many such intervals.
     pub intervals: usize,
@@ -303,7 +336,17 @@ impl Summary {
             profile: scenario.profile.clone(),
             capture,
         };
-        Self { schema: SCHEMA, scenario: input, runs: runs.iter().map(Run::new).collect() }
+        let of_runs = runs.iter().map(Run::new).collect();
+        let mut summary = Self {
+            schema: SCHEMA,
+            scenario: input,
+            sentences: starving_in_words(runs),
+            notes: Vec::new(),
+            runs: of_runs,
+        };
+        summary.sentences.extend(story(&summary));
+        summary.notes = notes(&summary, runs);
+        summary
     }
 }
 
@@ -419,9 +462,9 @@ impl Run {
             scheduler: run.scheduler.to_string(),
             makespan_s: makespan,
             nonempty_s: run.nonempty.as_secs_f64(),
-            end: if run.outcome.end == End::Drained { "drained" } else { "horizon" },
+            end: if run.outcome.end == End::Drained { "drained" } else { "horizon" }.into(),
             packets: run.flows.iter().map(Packets::of).fold(Packets::none(), Packets::and),
-            resources: Resources(run.resources.iter().enumerate().map(|r| (r.1.name.clone(), resource(r))).collect()),
+            resources: InOrder(run.resources.iter().enumerate().map(|r| (r.1.name.clone(), resource(r))).collect()),
             latency_s: LatencySummary::of_sorted(&run.latencies.of_all()).map(Latency::from),
             prediction: prediction(run, 0..run.flows.len()),
             groups: groups(run, rate),
@@ -470,7 +513,7 @@ pub fn prediction(run: &Recorded, flows: impl IntoIterator<Item = usize>) -> Opt
 impl Packets {
     fn none() -> Self {
         let reasons = DropReason::ALL.iter().map(|r| r.name()).filter(|&n| n != DropReason::UnknownFlow.name());
-        Self { dropped: reasons.chain([AFTER_PROCESSING]).map(|name| (name, 0)).collect(), ..Self::default() }
+        Self { dropped: reasons.chain([AFTER_PROCESSING]).map(|name| (name.into(), 0)).collect(), ..Self::default() }
     }
 
     fn of(flow: &FlowTotal) -> Self {
@@ -481,9 +524,9 @@ impl Packets {
                 *total += count;
             }
         }
-        own.dropped.insert(AFTER_PROCESSING, flow.dropped);
+        own.dropped.insert(AFTER_PROCESSING.into(), flow.dropped);
         if flow.dropped_waiting > 0 {
-            own.dropped.insert(DROPPED_AT_HEAD, flow.dropped_waiting);
+            own.dropped.insert(DROPPED_AT_HEAD.into(), flow.dropped_waiting);
         }
         own
     }
@@ -501,6 +544,11 @@ impl Packets {
     /// Lost packets of all reasons.
     pub fn lost(&self) -> u64 {
         self.dropped.values().sum()
+    }
+
+    /// The same per offered packet.
+    pub fn part_lost(&self) -> f64 {
+        self.lost() as f64 / self.offered.max(1) as f64
     }
 }
 

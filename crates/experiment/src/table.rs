@@ -1,11 +1,11 @@
 //! Tables for a terminal.
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width};
+use comfy_table::{
+    Cell as Laid, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
+};
 
-use crate::behind::starving;
 use crate::compare::Recorded;
 use crate::scenario::Scenario;
-use crate::story::story;
 use crate::summary::{Group, Summary};
 
 /// A line below the header and nothing else.
@@ -43,7 +43,7 @@ pub fn table(header: &[&str], texts: usize, rows: Vec<Vec<String>>, width: u16) 
     let mut table = Table::new();
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
     let aligned = |(i, text): (usize, String)| {
-        Cell::new(text).set_alignment(if i < texts { CellAlignment::Left } else { CellAlignment::Right })
+        Laid::new(text).set_alignment(if i < texts { CellAlignment::Left } else { CellAlignment::Right })
     };
     let heading = |i: usize, text: &str| if i < texts { text.to_string() } else { text.replace(' ', "\n") };
     table.set_width(width).set_header(header.iter().enumerate().map(|(i, h)| aligned((i, heading(i, h)))));
@@ -134,118 +134,145 @@ fn words_with_units(text: &str) -> Vec<String> {
     words
 }
 
+/// A table before it is laid out, for a terminal or for a page.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    /// Heads of the columns.
+    pub header: Vec<String>,
+    /// The first so many columns are texts, the others numbers. An empty first text means the one above.
+    pub texts: usize,
+    /// Rows.
+    pub rows: Vec<Vec<Cell>>,
+    /// Columns that may be left out where there is no room, first to last.
+    pub optional: Vec<&'static str>,
+}
+
+/// A cell of a [`Grid`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// As people read it.
+    pub text: String,
+    /// The number, where it is one.
+    pub exact: Option<f64>,
+}
+
+impl Cell {
+    /// Text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), exact: None }
+    }
+
+    /// A number in the form that `shown` gives it; a dash if there is none.
+    pub fn number(value: impl Into<Option<f64>>, shown: impl Fn(f64) -> String) -> Self {
+        let exact = value.into();
+        Self { text: exact.map_or("-".into(), shown), exact }
+    }
+
+    /// A whole number.
+    pub fn count(count: u64) -> Self {
+        Self { text: count.to_string(), exact: Some(count as f64) }
+    }
+}
+
+impl Grid {
+    /// As text of at most this width, see [`fitted`].
+    pub fn fitted(&self, width: u16) -> String {
+        let header: Vec<&str> = self.header.iter().map(String::as_str).collect();
+        let texts = |row: &Vec<Cell>| row.iter().map(|cell| cell.text.clone()).collect();
+        fitted(&header, self.texts, &self.rows.iter().map(texts).collect::<Vec<_>>(), width, &self.optional)
+    }
+}
+
 /// What a comparison comes to, for people: a line per scheduler, then a line per scheduler and group.
 pub fn comparison(scenario: &Scenario, runs: &[Recorded], width: u16) -> String {
     let summary = Summary::new(scenario, runs);
-    let mut text = format!("{}\n\n", overview(&summary, width));
-    text.push_str(&groups(&summary, width));
+    let mut text = format!("{}\n\n", overview(&summary).fitted(width));
+    text.push_str(&groups(&summary, MOST_GROUPS).fitted(width));
     if summary.runs.iter().any(|run| run.prediction.is_some()) {
-        text.push_str(&format!("\n\n{}", predictions(&summary, width)));
+        text.push_str(&format!("\n\n{}", predictions(&summary).fitted(width)));
     }
-    text.push_str(&format!("\n\n{}", starving(runs, width)));
-    for sentence in story(&summary) {
-        text.push_str(&format!("\n{}", wrapped(&sentence, width)));
+    text.push('\n');
+    for sentence in &summary.sentences {
+        text.push_str(&format!("\n{}", wrapped(sentence, width)));
     }
-    text.push_str(&notes(&summary, runs, width));
+    text.push('\n');
+    if let Some(more) = summary.runs.first().map(|r| r.groups.len()).filter(|&n| n > MOST_GROUPS) {
+        text.push_str(&format!("\nnote: {} more groups: see --json", more - MOST_GROUPS));
+    }
+    for note in &summary.notes {
+        text.push_str(&format!("\n{}", wrapped(&format!("note: {note}"), width)));
+    }
     text
 }
 
-fn overview(summary: &Summary, width: u16) -> String {
+/// A row per scheduler.
+pub fn overview(summary: &Summary) -> Grid {
     let mut header = vec!["scheduler".to_string(), "makespan".to_string()];
     header.extend(summary.scenario.resources.iter().map(|name| format!("{name} used")));
     header.extend(["delivered", "lost", "latency mean", "p99", "jain", "behind"].map(String::from));
     let rows = summary.runs.iter().map(|run| {
-        let mut row = vec![run.scheduler.clone(), run.makespan_s.map_or("-".into(), seconds)];
-        row.extend(run.resources.0.iter().map(|(_, r)| percent(r.utilization)));
+        let mut row = vec![Cell::text(&run.scheduler), Cell::number(run.makespan_s, seconds)];
+        row.extend(run.resources.0.iter().map(|(_, r)| Cell::number(r.utilization, percent)));
         let latency = run.latency_s;
-        row.push(run.packets.delivered.to_string());
-        row.push(percent(run.packets.lost() as f64 / run.packets.offered.max(1) as f64));
-        row.push(latency.map_or("-".into(), |l| seconds(l.mean)));
-        row.push(latency.map_or("-".into(), |l| seconds(l.p99)));
-        row.push(run.fairness.as_ref().map_or("-".into(), |f| format!("{:.3}", f.jain)));
-        row.push(seconds(run.behind.time_s));
+        row.push(Cell::count(run.packets.delivered));
+        row.push(Cell::number(run.packets.part_lost(), percent));
+        row.push(Cell::number(latency.map(|l| l.mean), seconds));
+        row.push(Cell::number(latency.map(|l| l.p99), seconds));
+        row.push(Cell::number(run.fairness.as_ref().map(|f| f.jain), |jain| format!("{jain:.3}")));
+        row.push(Cell::number(run.behind.time_s, seconds));
         row
     });
-    let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    fitted(&header, 1, &rows.collect::<Vec<_>>(), width, &["delivered", "jain", "p99"])
+    Grid { header, texts: 1, rows: rows.collect(), optional: vec!["delivered", "jain", "p99"] }
 }
 
-fn groups(summary: &Summary, width: u16) -> String {
+/// A row per group and scheduler, of the first `most` groups.
+pub fn groups(summary: &Summary, most: usize) -> Grid {
     let header = ["group", "scheduler", "flows", "throughput", "share/flow", "lost", "latency mean", "p99", "behind"];
     let mut rows = Vec::new();
     let names: Vec<&str> =
         summary.runs.first().map_or(Vec::new(), |r| r.groups.iter().map(|g| g.group.as_str()).collect());
-    for (index, name) in names.iter().enumerate().take(MOST_GROUPS) {
+    for (index, name) in names.iter().enumerate().take(most) {
         for (k, run) in summary.runs.iter().enumerate() {
             let label = if k == 0 { name.to_string() } else { String::new() };
             rows.push(group_row(label, &run.scheduler, &run.groups[index]));
         }
     }
-    fitted(&header, 2, &rows, width, &["flows", "p99", "lost", "behind"])
+    Grid { header: header.map(String::from).into(), texts: 2, rows, optional: vec!["flows", "p99", "lost", "behind"] }
 }
 
-/// A line per scheduler and resource whose times were predicted.
-fn predictions(summary: &Summary, width: u16) -> String {
+/// A row per resource whose times were predicted, and scheduler.
+pub fn predictions(summary: &Summary) -> Grid {
     let header = ["predicted", "scheduler", "packets", "mean error", "relative error", "bias"];
-    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
     for resource in &summary.scenario.resources {
         let mut label = resource.clone();
         for run in &summary.runs {
             let Some(error) = run.prediction.as_ref().and_then(|p| p.get(resource)) else { continue };
             rows.push(vec![
-                std::mem::take(&mut label),
-                run.scheduler.clone(),
-                error.packets.to_string(),
-                seconds(error.mean_absolute_s),
-                error.mean_relative.map_or("-".into(), percent),
-                seconds(error.bias_s),
+                Cell::text(std::mem::take(&mut label)),
+                Cell::text(&run.scheduler),
+                Cell::count(error.packets),
+                Cell::number(error.mean_absolute_s, seconds),
+                Cell::number(error.mean_relative, percent),
+                Cell::number(error.bias_s, seconds),
             ]);
         }
     }
-    fitted(&header, 2, &rows, width, &["packets", "bias"])
+    Grid { header: header.map(String::from).into(), texts: 2, rows, optional: vec!["packets", "bias"] }
 }
 
-fn group_row(label: String, scheduler: &str, group: &Group) -> Vec<String> {
+fn group_row(label: String, scheduler: &str, group: &Group) -> Vec<Cell> {
     vec![
-        label,
-        scheduler.to_string(),
-        group.flows.to_string(),
-        rate(group.throughput_bps),
-        percent(group.dominant_share),
-        percent(group.packets.lost() as f64 / group.packets.offered.max(1) as f64),
-        group.latency_s.map_or("-".into(), |l| seconds(l.mean)),
-        group.latency_s.map_or("-".into(), |l| seconds(l.p99)),
-        seconds(group.behind.time_s),
+        Cell::text(label),
+        Cell::text(scheduler),
+        Cell::count(group.flows as u64),
+        Cell::number(group.throughput_bps, rate),
+        Cell::number(group.dominant_share, percent),
+        Cell::number(group.packets.part_lost(), percent),
+        Cell::number(group.latency_s.map(|l| l.mean), seconds),
+        Cell::number(group.latency_s.map(|l| l.p99), seconds),
+        Cell::number(group.behind.time_s, seconds),
     ]
-}
-
-fn notes(summary: &Summary, runs: &[Recorded], width: u16) -> String {
-    let mut notes = String::from("\n");
-    let mut add = |note: String| {
-        notes.push('\n');
-        notes.push_str(&wrapped(&format!("note: {note}"), width));
-    };
-    if let Some(more) = summary.runs.first().map(|r| r.groups.len()).filter(|&n| n > MOST_GROUPS) {
-        add(format!("{} more groups: see --json", more - MOST_GROUPS));
-    }
-    if summary.runs.iter().all(|r| r.packets.offered == 0) {
-        add("no packet came".into());
-    } else if runs.iter().all(|r| r.flows.len() < 2) {
-        add("one flow alone: nothing to compare for jain".into());
-    } else if summary.runs.iter().all(|r| r.fairness.is_none()) {
-        let interval = seconds(summary.scenario.interval_s);
-        add(format!(
-            "no two flows were backlogged for a whole interval of {interval}: nothing to compare for jain (a smaller \
-             interval may help)"
-        ));
-    }
-    if runs.iter().any(|r| r.truncated) {
-        add("too many intervals to keep: pictures and fairness show the beginning only".into());
-    }
-    for run in summary.runs.iter().filter(|r| r.end != "drained") {
-        add(format!("{}: cut off with {} packets in the system", run.scheduler, run.packets.unfinished));
-    }
-    notes
 }
 
 /// A time in its natural unit with four digits.

@@ -15,6 +15,7 @@ mod meant;
 mod networks;
 mod output;
 mod reality;
+mod report;
 mod scenarios;
 mod service;
 mod support;

@@ -216,7 +216,7 @@ fn wrong_words_about_captures_are_refused() {
 fn results_never_replace_the_scenario() {
     let folder = folder();
     std::fs::create_dir(folder.path("out")).unwrap();
-    for name in ["summary.json", "flows.parquet", "hops.parquet", "throughput.svg"] {
+    for name in ["summary.json", "command.json", "flows.parquet", "hops.parquet", "throughput.svg"] {
         folder.write(&format!("out/{name}"), NETWORK);
         let said = folder.dovetail(&["run", &format!("out/{name}"), "--out", "out"]);
         said.fails(2, &[&format!("cannot replace out/{name}: it is read, and a result has its name")]);
@@ -225,7 +225,7 @@ fn results_never_replace_the_scenario() {
     }
     folder.dovetail(&["run", "net.toml", "--out", "net.toml"]).fails(2, &["net.toml", "not a directory"]);
     folder.dovetail(&["run", "net.toml", "--out", "out"]).succeeds();
-    assert_eq!(folder.list("out").len(), 4, "the four of them are all there is");
+    assert_eq!(folder.list("out").len(), 5, "the five of them are all there is");
 }
 
 /// What a capture says of a packet: time, length on the wire, source address and port, sequence number, the ECN field,

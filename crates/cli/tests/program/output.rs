@@ -103,7 +103,7 @@ fn what_is_read_is_never_replaced() {
     folder.write("s.toml", small());
     folder.dovetail(&["run", "s.toml", "--out", "out"]).succeeds();
     let results = folder.list("out");
-    assert_eq!(results.len(), 11, "{results:?}");
+    assert_eq!(results.len(), 12, "{results:?}");
     for name in &results {
         folder.write(&format!("out/{name}"), small());
         let scenario = format!("out/{name}");

@@ -3,6 +3,7 @@
 use super::FigureError;
 use super::axis::{Axis, extent};
 use super::marker::{Level, level_entries, levels, mark, paper_mark};
+use super::part::{Kind, part};
 use super::sheet::{Chart, Drawn, Entry, Mark, Sheet, chart, no_data};
 use super::style::*;
 use plotters::prelude::*;
@@ -102,17 +103,22 @@ pub fn bars_with_error(spec: &BarChart) -> Result<String, FigureError> {
         let mut chart = chart(area, "", &x, &y)?;
         name_categories(&chart, &spec.categories[..categories])?;
         for (k, series) in spec.series.iter().enumerate() {
-            for (category, bar) in series.values.iter().take(categories).enumerate() {
-                let Some(bar) = shown(bar, spec.log) else { continue };
-                let slot = 0.8 / spec.series.len() as f64;
-                let left = category as f64 + 0.1 + slot * k as f64;
-                if spec.log {
-                    whisker(&mut chart, &y, (left, slot), bar)?;
-                    mark(chart.plotting_area(), k, (left + slot / 2.0, y.at(bar.mean)))?;
-                } else {
-                    draw_bar(&mut chart, &y, (left, slot * 0.94), bar, look(k))?;
+            part(area, Kind::Scheduler, &series.name, || {
+                for (category, bar) in series.values.iter().take(categories).enumerate() {
+                    let Some(bar) = shown(bar, spec.log) else { continue };
+                    let slot = 0.8 / spec.series.len() as f64;
+                    let left = category as f64 + 0.1 + slot * k as f64;
+                    let name = &spec.categories[category];
+                    part(area, Kind::Group, name, || match spec.log {
+                        true => {
+                            whisker(&mut chart, &y, (left, slot), bar)?;
+                            mark(chart.plotting_area(), k, (left + slot / 2.0, y.at(bar.mean)))
+                        }
+                        false => draw_bar(&mut chart, &y, (left, slot * 0.94), bar, look(k)),
+                    })?;
                 }
-            }
+                Ok(())
+            })?;
         }
         levels(&mut chart, &x, &y, &spec.levels)?;
         for (k, series) in spec.series.iter().enumerate() {

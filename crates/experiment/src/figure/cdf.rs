@@ -2,6 +2,7 @@
 
 use super::axis::{Axis, extent, time_unit};
 use super::marker::along;
+use super::part::{Kind, part};
 use super::sheet::{Entry, MOST_LINES, MOST_PANELS, Mark, Sheet, chart, curve, left_out, lines_left_out, no_data};
 use super::style::{Look, look, nested_width};
 use super::{FigureError, clean};
@@ -86,17 +87,23 @@ pub fn latency_cdf(title: &str, cdfs: &[Cdf]) -> Result<String, FigureError> {
     sheet.render(|areas| {
         for ((area, group), lines) in areas.iter().zip(&groups).zip(&panels) {
             let heading = group.unwrap_or_default();
-            if lines.iter().all(|(_, points)| points.is_empty()) {
-                no_data(area, heading)?;
-                continue;
-            }
-            let mut chart = chart(area, heading, &x, &y)?;
-            let line = |(k, points): &Line| (*k, steps(points, positive.0, longest, logarithmic.then_some(factor)));
-            let lines: Vec<Line> = lines.iter().map(line).collect();
-            for (index, points) in &lines {
-                curve(&mut chart, &x, &y, points, look_of(*index))?;
-            }
-            along(&chart, &x, &y, &lines, schedulers.len())?;
+            part(area, Kind::Group, heading, || {
+                if lines.iter().all(|(_, points)| points.is_empty()) {
+                    return no_data(area, heading);
+                }
+                let mut chart = chart(area, heading, &x, &y)?;
+                let line = |(k, points): &Line| (*k, steps(points, positive.0, longest, logarithmic.then_some(factor)));
+                let lines: Vec<Line> = lines.iter().map(line).collect();
+                for (index, points) in &lines {
+                    let draw = || curve(&mut chart, &x, &y, points, look_of(*index));
+                    part(area, Kind::Scheduler, schedulers[*index], draw)?;
+                }
+                for line in &lines {
+                    let draw = || along(&chart, &x, &y, std::slice::from_ref(line), schedulers.len());
+                    part(area, Kind::Scheduler, schedulers[line.0], draw)?;
+                }
+                Ok(())
+            })?;
         }
         Ok(())
     })

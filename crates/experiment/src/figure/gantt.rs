@@ -2,6 +2,7 @@
 
 use super::FigureError;
 use super::axis::{Axis, extent};
+use super::part::{Kind, part};
 use super::sheet::{Area, Drawn, Entry, MOST_PANELS, Mark, Sheet, draw_heading, left_out, no_data};
 use super::style::*;
 use plotters::prelude::*;
@@ -84,7 +85,7 @@ pub fn gantt(title: &str, unit: &str, schedules: &[Schedule]) -> Result<String, 
     let time = Axis::linear(&format!("Time ({unit})"), (first.min(0.0), last), 1.0, ticks, false).thinned(1500);
     sheet.render(|areas| {
         for (area, schedule) in areas.iter().zip(shown) {
-            draw_schedule(area, schedule, &flows, &time)?;
+            part(area, Kind::Scheduler, &schedule.scheduler, || draw_schedule(area, schedule, &flows, &time))?;
         }
         Ok(())
     })
@@ -120,7 +121,8 @@ fn draw_schedule(area: &Area, schedule: &Schedule, flows: &[&str], time: &Axis) 
         for service in row.services.iter().filter(|s| usable(s) && time.at(s.start) < time.hi) {
             let color = look(flows.iter().position(|f| *f == service.flow).unwrap_or(0)).color;
             let (from, to) = (place(service.start), place(service.end).clamp(left, right));
-            draw_box(area, [(from, top + 8), (to, top + ROW - 8)], color, &service.label)?;
+            let draw = || draw_box(area, [(from, top + 8), (to, top + ROW - 8)], color, &service.label);
+            part(area, Kind::Flow, &service.flow, draw)?;
         }
     }
     if !rows.iter().flat_map(|r| &r.services).any(usable) {

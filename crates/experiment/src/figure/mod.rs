@@ -19,6 +19,7 @@ mod gantt;
 mod lines;
 mod marker;
 mod overview;
+mod part;
 mod scatter;
 mod shares;
 mod sheet;
@@ -35,6 +36,7 @@ pub use marker::Level;
 pub use overview::{Column, Overview, overview};
 pub use scatter::{Scatter, scatter_loglog};
 pub use shares::{FlowShares, SharePanel, dominant_shares};
+pub use sheet::DARK;
 pub use utilization::{UtilizationPanel, over_time, utilization};
 
 /// A named list of points (x, y), in the units that the function taking it states.

@@ -1,6 +1,7 @@
 //! A run at a glance: a row for each scheduler, and for each quantity a column of bars with their numbers.
 
 use super::FigureError;
+use super::part::{Kind, part};
 use super::sheet::{Area, Drawn, Sheet, draw_heading, no_data};
 use super::style::*;
 use plotters::prelude::*;
@@ -23,6 +24,8 @@ const NUMBER_WIDTH: i32 = 136;
 pub struct Column {
     /// What is shown, as people say it.
     pub heading: String,
+    /// The group of flows that the quantity is of.
+    pub group: Option<String>,
     /// The value where a bar has its full length; the largest of the values if there is none.
     pub full: Option<f64>,
     /// A value for each scheduler and how it is written; `None` where there is none.
@@ -78,24 +81,37 @@ fn shown(value: f64) -> bool {
 }
 
 fn draw_band(area: &Area, schedulers: &[String], columns: &[Column]) -> Drawn {
-    let (width, _) = area.dim_in_pixel();
-    let slot = (width as i32 - NAME_WIDTH) / ACROSS as i32;
     let name_style = text(TEXT_SIZE, INK, false, Pos::new(HPos::Left, VPos::Center));
     for (k, name) in schedulers.iter().enumerate() {
         let middle = ABOVE + ROW * k as i32 + ROW / 2;
         let name = shorten(name, NAME_WIDTH - 40, TEXT_SIZE);
-        area.draw(&Text::new(name, (28, middle), name_style.clone()))?;
+        let draw = || area.draw(&Text::new(name, (28, middle), name_style.clone()));
+        part(area, Kind::Scheduler, &schedulers[k], draw)?;
     }
     for (c, column) in columns.iter().enumerate() {
-        let (from, room) = (NAME_WIDTH + slot * c as i32, slot - NUMBER_WIDTH - 24);
-        let heading = area.clone().shrink((from - 28, 0), (slot, ABOVE));
-        draw_heading(&heading, &column.heading)?;
-        let largest = column.values.iter().flatten().map(|(v, _)| *v).filter(|v| shown(*v)).fold(0.0, f64::max);
-        let full = column.full.unwrap_or(largest).max(largest);
-        for (k, (value, written)) in column.values.iter().take(schedulers.len()).enumerate().filter_map(present) {
-            let top = ABOVE + ROW * k as i32;
-            let part = if full > 0.0 { value / full } else { 0.0 };
-            let end = from + ((part * f64::from(room)).round() as i32).max(3);
+        let draw = || draw_column(area, schedulers, column, c);
+        match &column.group {
+            Some(group) => part(area, Kind::Group, group, draw)?,
+            None => draw()?,
+        }
+    }
+    Ok(())
+}
+
+/// The `c`-th column of a band.
+fn draw_column(area: &Area, schedulers: &[String], column: &Column, c: usize) -> Drawn {
+    let (width, _) = area.dim_in_pixel();
+    let slot = (width as i32 - NAME_WIDTH) / ACROSS as i32;
+    let (from, room) = (NAME_WIDTH + slot * c as i32, slot - NUMBER_WIDTH - 24);
+    let heading = area.clone().shrink((from - 28, 0), (slot, ABOVE));
+    draw_heading(&heading, &column.heading)?;
+    let largest = column.values.iter().flatten().map(|(v, _)| *v).filter(|v| shown(*v)).fold(0.0, f64::max);
+    let full = column.full.unwrap_or(largest).max(largest);
+    for (k, (value, written)) in column.values.iter().take(schedulers.len()).enumerate().filter_map(present) {
+        let top = ABOVE + ROW * k as i32;
+        let length = if full > 0.0 { value / full } else { 0.0 };
+        let end = from + ((length * f64::from(room)).round() as i32).max(3);
+        part(area, Kind::Scheduler, &schedulers[k], || {
             if column.full.is_some() {
                 let track = [(from, top + 8), (from + room, top + ROW - 8)];
                 area.draw(&Rectangle::new(track, GRID.stroke_width(2)))?;
@@ -104,8 +120,8 @@ fn draw_band(area: &Area, schedulers: &[String], columns: &[Column]) -> Drawn {
             let style = text(TEXT_SIZE, INK, false, Pos::new(HPos::Left, VPos::Center));
             let at = if column.full.is_some() { from + room } else { end };
             let written = shorten(written, NUMBER_WIDTH, TEXT_SIZE);
-            area.draw(&Text::new(written, (at + 12, top + ROW / 2), style))?;
-        }
+            area.draw(&Text::new(written, (at + 12, top + ROW / 2), style))
+        })?;
     }
     Ok(())
 }

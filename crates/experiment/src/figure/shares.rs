@@ -1,6 +1,7 @@
 //! Dominant shares over time (the paper's Fig. 4).
 
 use super::axis::{Axis, extent};
+use super::part::{Kind, part};
 use super::sheet::{Area, Drawn, Entry, MOST_PANELS, Mark, Sheet, chart, curve, left_out, no_data};
 use super::style::{INK, Look, look};
 use super::{FigureError, clean};
@@ -76,7 +77,7 @@ pub fn dominant_shares(title: &str, panels: &[SharePanel]) -> Result<String, Fig
 
     sheet.render(|areas| {
         for ((area, panel), marks) in areas.iter().zip(&panels).zip(&marks) {
-            draw_panel(area, panel, marks, &x, &y)?;
+            part(area, Kind::Scheduler, panel.name, || draw_panel(area, panel, marks, &groups, &x, &y))?;
         }
         Ok(())
     })
@@ -92,14 +93,14 @@ fn notes(panels: &[Cleaned], marks: &[Marks]) -> Vec<String> {
     named.map(|(panel, left_out)| format!("{}: {left_out}.", panel.name)).collect()
 }
 
-fn draw_panel(area: &Area, panel: &Cleaned, marks: &Marks, x: &Axis, y: &Axis) -> Drawn {
+fn draw_panel(area: &Area, panel: &Cleaned, marks: &Marks, groups: &[&str], x: &Axis, y: &Axis) -> Drawn {
     if panel.points().next().is_none() {
         return no_data(area, panel.name);
     }
     let mut chart = chart(area, panel.name, x, y)?;
     for (group, dots) in marks.shown.iter().enumerate() {
         let dot = |&place: &(f64, f64)| Circle::new(place, 5, look(group).color.filled());
-        chart.draw_series(dots.iter().map(dot))?;
+        part(area, Kind::Group, groups[group], || chart.draw_series(dots.iter().map(dot)).map(drop))?;
     }
     for (line, look) in [(&panel.fair, FAIR), (&panel.guaranteed, GUARANTEED)] {
         for piece in pieces(line, y.hi / y.factor()) {

@@ -3,6 +3,7 @@
 use super::FigureError;
 use super::axis::Axis;
 use super::marker::{mark, paper_mark};
+use super::part::grouped;
 use super::style::*;
 use plotters::chart::ChartContext;
 use plotters::coord::Shift;
@@ -100,7 +101,7 @@ impl Sheet {
             root.present()
         };
         match draw(&mut svg) {
-            Ok(()) => Ok(at_display_size(&svg, height)),
+            Ok(()) => Ok(at_display_size(&grouped(&svg), height)),
             Err(e) => Err(FigureError { title: self.title.clone(), reason: e.to_string() }),
         }
     }
@@ -307,15 +308,14 @@ pub(super) fn left_out(panels: usize) -> Option<String> {
     (panels > MOST_PANELS).then(|| format!("The first {MOST_PANELS} of {panels} panels are shown."))
 }
 
-/// On dark pages: a dark ground, light ink, and lighter blue, wine red and grey. White ink on boxes stays as it is.
-const DARK: &str = "<style>@media (prefers-color-scheme: dark) {
-rect[fill='#FFFFFF'] { fill: #16181c } [stroke='#FFFFFF'] { stroke: #16181c }
+/// Rules of style on dark pages: a dark ground, light ink, and lighter blue, wine red and grey. White ink on boxes stays
+/// as it is.
+pub const DARK: &str = "rect[fill='#FFFFFF'] { fill: #16181c } [stroke='#FFFFFF'] { stroke: #16181c }
 text[fill='#222222'] { fill: #e6e6e6 } text[fill='#5F5F5F'] { fill: #a8a8a8 } [stroke='#222222'] { stroke: #e6e6e6 }
 [stroke='#787878'] { stroke: #8a8a8a } [stroke='#E0E0E0'] { stroke: #3a3d44 } [stroke='#F2F2F2'] { stroke: #24262b }
 [stroke='#0072B2'] { stroke: #3b9fe0 } [fill='#0072B2'] { fill: #2b86c5 }
 [stroke='#882255'] { stroke: #d6609f } [fill='#882255'] { fill: #b8437f }
 [stroke='#6E6E6E'] { stroke: #9a9a9a } rect[fill='#6E6E6E'] { fill: #808080 }
-}</style>
 ";
 
 /// Scales the drawing units to pixels by a view box on the document's first element.
@@ -323,5 +323,5 @@ fn at_display_size(svg: &str, height: i32) -> String {
     let drawn = format!("<svg width=\"{WIDTH}\" height=\"{height}\"");
     let (w, h) = (WIDTH / UNITS_PER_PIXEL, height / UNITS_PER_PIXEL);
     let svg = svg.replacen(&drawn, &format!("<svg width=\"{w}\" height=\"{h}\""), 1);
-    svg.replacen('\n', &format!("\n{DARK}"), 1)
+    svg.replacen('\n', &format!("\n<style>@media (prefers-color-scheme: dark) {{\n{DARK}}}</style>\n"), 1)
 }

@@ -130,7 +130,7 @@ pub(super) fn fitting(s: &str, width: i32, least: i32, most: i32) -> (String, i3
     (shorten(s, width * 10 / 11, size), size)
 }
 
-fn shows(c: char) -> bool {
+pub(super) fn shows(c: char) -> bool {
     !c.is_control() && !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
 }
 

@@ -57,7 +57,12 @@ fn pictures(name: &str, number: f64, things: usize) -> Vec<String> {
     };
     let cdf = Cdf { scheduler: name.into(), group: Some(name.into()), points: points.clone() };
     let utilized = UtilizationPanel { scheduler: name.into(), resources: all(things) };
-    let column = Column { heading: name.into(), full: Some(1.0), values: vec![Some((number, name.into())); things] };
+    let column = Column {
+        heading: name.into(),
+        group: None,
+        full: Some(1.0),
+        values: vec![Some((number, name.into())); things],
+    };
     let glance = Overview {
         title: name.into(),
         schedulers: vec![name.into(); things],

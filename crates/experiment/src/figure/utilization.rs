@@ -3,6 +3,7 @@
 
 use super::axis::{Axis, extent, time_unit};
 use super::marker::along;
+use super::part::{Kind, part};
 use super::sheet::{Entry, MOST_LINES, MOST_PANELS, Mark, Sheet, chart, curve, left_out, lines_left_out, no_data};
 use super::style::{Look, look, nested_width};
 use super::{FigureError, Series, clean};
@@ -74,15 +75,16 @@ fn lines(title: &str, panels: &[UtilizationPanel], y_axis: impl Fn(f64) -> Axis)
 
     sheet.render(|areas| {
         for ((area, panel), lines) in areas.iter().zip(panels).zip(&cleaned) {
-            if lines.iter().all(|(_, points)| points.is_empty()) {
-                no_data(area, &panel.scheduler)?;
-                continue;
-            }
-            let mut chart = chart(area, &panel.scheduler, &x, &y)?;
-            for (index, points) in lines {
-                curve(&mut chart, &x, &y, points, look_of(*index))?;
-            }
-            along(&chart, &x, &y, lines, names.len())?;
+            part(area, Kind::Scheduler, &panel.scheduler, || {
+                if lines.iter().all(|(_, points)| points.is_empty()) {
+                    return no_data(area, &panel.scheduler);
+                }
+                let mut chart = chart(area, &panel.scheduler, &x, &y)?;
+                for (index, points) in lines {
+                    curve(&mut chart, &x, &y, points, look_of(*index))?;
+                }
+                along(&chart, &x, &y, lines, names.len())
+            })?;
         }
         Ok(())
     })

@@ -22,11 +22,11 @@ mod value;
 pub use capture::PacketCapture;
 pub use dovetail_sched::aqm::scheme::{Scheme, names};
 pub use ideal::{Beside, fair_rates, mean_s};
-pub use report::{FILES, tables, write};
+pub use report::{FILES, pictures, tables, write};
 pub use run::{Runs, Settings, compare, compare_all, simulate};
 pub use scenario::{Capacity, Group, NetworkScenario, Resource, is_network};
 pub use summary::{GroupSummary, HopSummary, NetworkSummary, PacketCounts, RunSummary};
-pub use table::{COLUMNS, table};
+pub use table::{COLUMNS, groups, hops, table};
 
 #[cfg(test)]
 mod tests;

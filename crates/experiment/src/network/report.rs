@@ -7,24 +7,24 @@ use crate::columns::{Column, Kind, Tables, Value};
 use crate::figure::{Bar, BarChart, BarSeries, FigureError, bars_with_error};
 use crate::output::{Output, OutputError};
 use crate::report::ReportError;
+use crate::results::{COMMAND, Documents, SUMMARY};
 
 /// The names of all that [`write()`] writes.
-pub const FILES: [&str; 4] = ["summary.json", "flows.parquet", "hops.parquet", "throughput.svg"];
+pub const FILES: [&str; 5] = [SUMMARY, COMMAND, "flows.parquet", "hops.parquet", "throughput.svg"];
 
 /// Write everything and move it into place; returns the paths.
 ///
 /// # Errors
-/// If a file cannot be written or a picture not be drawn.
+/// If a file cannot be written.
 pub fn write(
     mut out: Output,
     scenario: &NetworkScenario,
     runs: &[Runs],
     summary: &NetworkSummary,
-    json: &str,
+    documents: &Documents,
 ) -> Result<Vec<String>, ReportError> {
-    out.write("summary.json", json.as_bytes())?;
+    documents.write(&mut out)?;
     tables(&mut out, scenario, runs, summary)?;
-    out.write("throughput.svg", picture(summary)?.as_bytes())?;
     Ok(out.commit()?.iter().map(ToString::to_string).collect())
 }
 
@@ -134,6 +134,14 @@ fn hops(out: &mut dyn Tables, runs: &[Runs]) -> Result<(), OutputError> {
         }
         Ok(())
     })
+}
+
+/// The pictures, with their file names.
+///
+/// # Errors
+/// If one cannot be drawn.
+pub fn pictures(summary: &NetworkSummary) -> Result<Vec<(&'static str, String)>, FigureError> {
+    Ok(vec![("throughput.svg", picture(summary)?)])
 }
 
 /// Throughput of a flow of every group of long-lived ones under every scheduler, and the fair rate.

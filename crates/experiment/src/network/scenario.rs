@@ -149,6 +149,11 @@ impl NetworkScenario {
         if self.file.title.is_empty() { &self.name } else { &self.file.title }
     }
 
+    /// The scenario as it is run, with what overrides changed.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The first seed.
     pub fn seed(&self) -> u64 {
         self.file.seed

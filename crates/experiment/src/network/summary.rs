@@ -2,27 +2,32 @@
 
 use dovetail_model::ModelError;
 use dovetail_sim::network::{HopResult, NetworkResult};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::ideal::{Beside, fair_rates};
 use super::run::Runs;
 use super::scenario::{Group, NetworkScenario};
 use crate::statistics::Estimate;
-use crate::summary::SCHEMA;
+use crate::summary::{InOrder, SCHEMA};
+use crate::table::{percent, rate};
 
 /// The whole document.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct NetworkSummary {
     /// [`SCHEMA`].
     pub schema: u32,
     /// What was run.
     pub network: Input,
+    /// What it comes to, a sentence for each scheduler that there is something to say of.
+    pub sentences: Vec<String>,
+    /// What a reader should know besides.
+    pub notes: Vec<String>,
     /// Per scheduler, in the order in which they were named.
     pub runs: Vec<RunSummary>,
 }
 
 /// What was run.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Input {
     /// File.
     pub name: String,
@@ -37,7 +42,7 @@ pub struct Input {
 }
 
 /// One scheduler's runs.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct RunSummary {
     /// As it was named.
     pub scheduler: String,
@@ -50,17 +55,10 @@ pub struct RunSummary {
 }
 
 /// CPUs and links by name, in the order of the scenario.
-#[derive(Debug)]
-pub struct Hops(pub Vec<(String, HopSummary)>);
-
-impl Serialize for Hops {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, hop)| (name, hop)))
-    }
-}
+pub type Hops = InOrder<HopSummary>;
 
 /// One CPU or link.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct HopSummary {
     /// Busy part of the time.
     pub utilization: Estimate,
@@ -79,7 +77,7 @@ pub struct HopSummary {
 }
 
 /// What became of the packets that came to a CPU or a link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct PacketCounts {
     /// There at the end of the warm-up, the one in service included.
     pub held_before: u64,
@@ -108,7 +106,7 @@ impl PacketCounts {
 }
 
 /// Flows of one kind.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GroupSummary {
     /// Its name.
     pub group: String,
@@ -142,12 +140,39 @@ impl NetworkSummary {
             warm_up_s: scenario.warm_up().as_secs_f64(),
             until_s: scenario.until().as_secs_f64(),
         };
-        let runs = runs.iter().map(|runs| RunSummary::new(scenario, runs));
-        Ok(Self { schema: SCHEMA, network, runs: runs.collect::<Result<_, _>>()? })
+        let runs = runs.iter().map(|runs| RunSummary::new(scenario, runs)).collect::<Result<Vec<_>, _>>()?;
+        let mut notes = vec![FAIR.to_string()];
+        if network.seeds.len() > 1 {
+            notes.push(format!("+-: 95 % confidence over {} seeds", network.seeds.len()));
+        }
+        Ok(Self {
+            schema: SCHEMA,
+            network,
+            sentences: runs.iter().filter_map(RunSummary::story).collect(),
+            notes,
+            runs,
+        })
     }
 }
 
+/// What the fair rates are.
+const FAIR: &str = "fair: the proportionally fair rate for round trips without queues; short flows: all together";
+
 impl RunSummary {
+    /// How near to their fair rates the long-lived flows come; nothing where there are none.
+    fn story(&self) -> Option<String> {
+        let of_fair = |group: &GroupSummary| Some(group.throughput_bps.mean / group.fair_bps?);
+        let parts = || self.groups.iter().filter_map(|g| Some((of_fair(g).filter(|part| part.is_finite())?, &g.group)));
+        let (least, worst) = parts().min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let (most, best) = parts().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let range = match parts().count() {
+            1 => format!("{} of its fair rate", percent(least)),
+            _ => format!("from {} ({worst}) to {} ({best}) of its fair rate", percent(least), percent(most)),
+        };
+        let all = rate(self.throughput_bps.mean);
+        Some(format!("Under {} a long-lived flow gets {range}; all flows together get {all}.", self.scheduler))
+    }
+
     fn new(scenario: &NetworkScenario, runs: &Runs) -> Result<Self, ModelError> {
         let over = |value: &dyn Fn(&NetworkResult) -> f64| {
             Estimate::of(&runs.results.iter().map(|(_, result)| value(result)).collect::<Vec<f64>>())
@@ -188,7 +213,7 @@ impl RunSummary {
         Ok(Self {
             scheduler: runs.scheduler.to_string(),
             throughput_bps: over(&|r| r.traffic.iter().map(|t| t.goodput_bps).sum()),
-            hops: Hops(scenario.resources.iter().enumerate().map(|(k, r)| (r.name.clone(), hop(k))).collect()),
+            hops: InOrder(scenario.resources.iter().enumerate().map(|(k, r)| (r.name.clone(), hop(k))).collect()),
             groups: (0..scenario.groups.len()).map(group).collect(),
         })
     }

@@ -2,7 +2,7 @@
 
 use super::summary::{GroupSummary, NetworkSummary, RunSummary};
 use crate::statistics::Estimate;
-use crate::table::{fitted, percent, rate, wrapped};
+use crate::table::{Cell, Grid, percent, rate, wrapped};
 
 /// What the columns mean that other tables do not have.
 pub const COLUMNS: [(&str, &str); 9] = [
@@ -19,39 +19,37 @@ pub const COLUMNS: [(&str, &str); 9] = [
 
 /// A line per scheduler and CPU or link, then a line per group and scheduler.
 pub fn table(summary: &NetworkSummary, width: u16) -> String {
-    let mut text = format!("{}\n\n{}", hops(summary, width), groups(summary, width));
-    let mut notes = vec![
-        "fair: the proportionally fair rate for round trips without queues; short flows: all together".to_string(),
-    ];
-    if summary.network.seeds.len() > 1 {
-        notes.push(format!("+-: 95 % confidence over {} seeds", summary.network.seeds.len()));
-    }
-    for note in notes {
-        text.push_str(&format!("\n{}", wrapped(&note, width)));
+    let mut text = format!("{}\n\n{}", hops(summary).fitted(width), groups(summary).fitted(width));
+    for line in summary.notes.iter().chain(&summary.sentences) {
+        text.push_str(&format!("\n{}", wrapped(line, width)));
     }
     text
 }
 
-fn hops(summary: &NetworkSummary, width: u16) -> String {
+/// A row per scheduler and CPU or link.
+pub fn hops(summary: &NetworkSummary) -> Grid {
     let header = ["scheduler", "hop", "used", "carried", "+-", "queue", "dropped", "marked"];
+    let of_hundred = |part: f64| format!("{:.2} %", 100.0 * part);
     let rows = summary.runs.iter().flat_map(|run| {
         run.hops.0.iter().enumerate().map(move |(index, (name, hop))| {
             vec![
-                if index == 0 { run.scheduler.clone() } else { String::new() },
-                name.clone(),
-                percent(hop.utilization.mean),
-                rate(hop.rate_bps.mean),
-                spread(hop.rate_bps),
-                format!("{:.1}", hop.queue_packets.mean),
-                format!("{:.2} %", 100.0 * hop.drop_rate.mean),
-                format!("{:.2} %", 100.0 * hop.mark_rate.mean),
+                Cell::text(if index == 0 { &run.scheduler } else { "" }),
+                Cell::text(name),
+                Cell::number(hop.utilization.mean, percent),
+                Cell::number(hop.rate_bps.mean, rate),
+                Cell::number(spread(hop.rate_bps), percent),
+                Cell::number(hop.queue_packets.mean, |packets| format!("{packets:.1}")),
+                Cell::number(hop.drop_rate.mean, of_hundred),
+                Cell::number(hop.mark_rate.mean, of_hundred),
             ]
         })
     });
-    fitted(&header, 2, &rows.collect::<Vec<_>>(), width, &optional(summary, &["marked", "dropped"]))
+    let header = header.map(String::from).into();
+    Grid { header, texts: 2, rows: rows.collect(), optional: optional(summary, &["marked", "dropped"]) }
 }
 
-fn groups(summary: &NetworkSummary, width: u16) -> String {
+/// A row per group and scheduler.
+pub fn groups(summary: &NetworkSummary) -> Grid {
     let header = ["group", "scheduler", "flows", "throughput", "+-", "fair", "of fair", "jain", "timeouts"];
     let mut rows = Vec::new();
     let count = summary.runs.first().map_or(0, |run| run.groups.len());
@@ -60,34 +58,32 @@ fn groups(summary: &NetworkSummary, width: u16) -> String {
             rows.push(group_row(k == 0, run, &run.groups[index]));
         }
     }
-    fitted(&header, 2, &rows, width, &optional(summary, &["jain", "timeouts"]))
+    let header = header.map(String::from).into();
+    Grid { header, texts: 2, rows, optional: optional(summary, &["jain", "timeouts"]) }
 }
 
 /// Columns to leave out first: with one seed there is no confidence.
-fn optional<'a>(summary: &NetworkSummary, others: &[&'a str]) -> Vec<&'a str> {
+fn optional(summary: &NetworkSummary, others: &[&'static str]) -> Vec<&'static str> {
     let single = summary.network.seeds.len() < 2;
     others.iter().copied().chain(single.then_some("+-")).collect()
 }
 
-fn group_row(first: bool, run: &RunSummary, group: &GroupSummary) -> Vec<String> {
-    let of_fair = group.fair_bps.map(|fair| group.throughput_bps.mean / fair);
+fn group_row(first: bool, run: &RunSummary, group: &GroupSummary) -> Vec<Cell> {
+    let whole = |value: f64| format!("{value:.0}");
     vec![
-        if first { group.group.clone() } else { String::new() },
-        run.scheduler.clone(),
-        format!("{:.0}", group.flows),
-        rate(group.throughput_bps.mean),
-        spread(group.throughput_bps),
-        group.fair_bps.map_or("-".into(), rate),
-        of_fair.map_or("-".into(), percent),
-        group.jain.map_or("-".into(), |j| format!("{:.3}", j.mean)),
-        format!("{:.0}", group.timeouts.mean),
+        Cell::text(if first { &group.group } else { "" }),
+        Cell::text(&run.scheduler),
+        Cell::number(group.flows, whole),
+        Cell::number(group.throughput_bps.mean, rate),
+        Cell::number(spread(group.throughput_bps), percent),
+        Cell::number(group.fair_bps, rate),
+        Cell::number(group.fair_bps.map(|fair| group.throughput_bps.mean / fair), percent),
+        Cell::number(group.jain.map(|jain| jain.mean), |jain| format!("{jain:.3}")),
+        Cell::number(group.timeouts.mean, whole),
     ]
 }
 
 /// The confidence of an estimate in parts of its mean.
-fn spread(estimate: Estimate) -> String {
-    match estimate.ci95 {
-        Some(half) if estimate.mean > 0.0 => percent(half / estimate.mean),
-        _ => "-".into(),
-    }
+fn spread(estimate: Estimate) -> Option<f64> {
+    estimate.ci95.filter(|_| estimate.mean > 0.0).map(|half| half / estimate.mean)
 }

@@ -81,7 +81,7 @@ pub fn open_capture(path: &Path) -> Result<CaptureReader<'static>, String> {
 }
 
 /// The nearest name of a file in the folder of one that cannot be read, as the end of a message.
-fn or_nearby(path: &Path) -> String {
+pub fn or_nearby(path: &Path) -> String {
     let folder = path.parent().unwrap_or(Path::new(""));
     let listed = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let wanted = path.file_name().unwrap_or_default().to_string_lossy().to_string();

@@ -28,7 +28,7 @@ use crate::network::{NetworkScenario, is_network};
 pub use dovetail_config::{InputError as ScenarioError, nearest, unknown};
 use file::{File, Overflow};
 pub use input::open_capture;
-pub(crate) use input::{Given, open as open_input};
+pub(crate) use input::{Given, open as open_input, or_nearby};
 use names::Names;
 pub use names::check_name;
 pub use profile::NAMES as PROFILES;
@@ -195,6 +195,11 @@ impl Scenario {
     /// The title, or the name if it has none.
     pub fn title(&self) -> &str {
         if self.file.title.is_empty() || self.profile.is_some() { &self.name } else { &self.file.title }
+    }
+
+    /// The scenario as it is run, with what overrides changed; around a capture that was given alone, the profile.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// What the profile is, in words.

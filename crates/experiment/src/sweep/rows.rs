@@ -98,7 +98,7 @@ pub fn of_run(resources: &[String], run: Option<&Run>) -> Line {
     let mut line = Line::default();
     line.maybe("makespan_s", run.and_then(|r| r.makespan_s));
     line.real("nonempty_s", run.map(|r| r.nonempty_s));
-    line.text("end", run.map(|r| r.end));
+    line.text("end", run.map(|r| &*r.end));
     line.packets(run.map(|r| &r.packets));
     line.real("throughput_bps", run.map(|r| r.groups.iter().map(|group| group.throughput_bps).sum()));
     for (index, name) in resources.iter().enumerate() {

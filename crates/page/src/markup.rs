@@ -1,0 +1,230 @@
+//! The elements of a page.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::{Cell, Fact, Form, GENERATOR, Kind, Page, Picture, PictureError, Table};
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// What the browser lets the page do: nothing is loaded, and only [`SCRIPT`], known by its hash, runs.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; \
+                      script-src 'sha256-UArDdiRXXqBgmL4B/cqJzD7yTbxO4aL2wM9CUExWxjI='; base-uri 'none'; form-action 'none'";
+
+pub fn page(page: &Page) -> Result<String, PictureError> {
+    let pictures: Vec<String> = page.pictures.iter().map(Picture::element).collect::<Result<_, _>>()?;
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content={ (GENERATOR) " " (page.version) };
+                title { (page.title) }
+                style { (PreEscaped(STYLE)) "@media (prefers-color-scheme: dark) {" (PreEscaped(page.dark_pictures)) "}" }
+            }
+            body {
+                main {
+                    h1 { (page.title) }
+                    (decision(page))
+                    (picker(page))
+                    @for table in &page.tables { (self::table(table)) }
+                    (words(page))
+                    @for (picture, element) in page.pictures.iter().zip(&pictures) {
+                        figure {
+                            figcaption { h2 { (picture.heading) } p { (picture.explanation) } }
+                            (scrolled(&picture.heading, PreEscaped(element.clone())))
+                        }
+                    }
+                }
+                (made(page))
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    Ok(markup.into_string())
+}
+
+fn decision(page: &Page) -> Markup {
+    html! {
+        @if !page.sentences.is_empty() {
+            section.decision aria-label="What it comes to" {
+                ul { @for sentence in &page.sentences { li { (sentence) } } }
+            }
+        }
+        @if !page.notes.is_empty() {
+            ul.notes aria-label="Notes" { @for note in &page.notes { li { (note) } } }
+        }
+    }
+}
+
+/// Buttons that the script brings to life; without it they are not shown.
+fn picker(page: &Page) -> Markup {
+    let of = |kind: Kind| page.names.iter().filter(move |name| name.kind == kind);
+    html! {
+        @if !page.names.is_empty() {
+            nav.picker hidden aria-label="Show one alone in tables and pictures" {
+                @for (kind, label) in [(Kind::Scheduler, "Scheduler"), (Kind::Group, "Group"), (Kind::Flow, "Flow")] {
+                    @if of(kind).next().is_some() {
+                        div role="group" aria-label=(label) {
+                            span aria-hidden="true" { (label) }
+                            @for name in of(kind) { (button(kind, &name.name)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn button(kind: Kind, name: &str) -> Markup {
+    html! { button type="button" aria-pressed="false" data-kind=(kind.name()) data-name=(name) { (name) } }
+}
+
+/// What may be wider than the page, in a place of its own that keys can move.
+fn scrolled(label: &str, content: Markup) -> Markup {
+    html! { div.scrolled role="region" tabindex="0" aria-label=(label) { (content) } }
+}
+
+fn table(table: &Table) -> Markup {
+    let content = html! {
+        table {
+            caption { (table.caption) }
+            thead {
+                tr {
+                    @for (k, head) in table.header.iter().enumerate() {
+                        th scope="col" class=[(k >= table.texts).then_some("number")] { (head) }
+                    }
+                }
+            }
+            @for block in blocks(table) {
+                tbody { @for k in 0..block.len() { (row(table, block, k)) } }
+            }
+        }
+    };
+    scrolled(&table.caption, content)
+}
+
+/// Rows that share their first text, one block each; all rows are one block if no first text is shared.
+fn blocks(table: &Table) -> Vec<&[Vec<Cell>]> {
+    if table.texts < 2 {
+        return vec![&table.rows];
+    }
+    table.rows.chunk_by(|_, row| row.first().is_some_and(|cell| cell.text.is_empty())).collect()
+}
+
+fn row(table: &Table, block: &[Vec<Cell>], k: usize) -> Markup {
+    let name = |column: usize, kind: Kind| {
+        let named = table.kinds.get(column).is_some_and(|own| *own == Some(kind));
+        let text = block[..=k].iter().rev().map(|row| row[column].text.as_str()).find(|text| !text.is_empty());
+        text.filter(|_| named)
+    };
+    let named = |kind| (0..table.texts).find_map(|column| name(column, kind));
+    let head = |column: usize| {
+        let of = |kind| name(column, kind);
+        let spans = column == 0 && table.texts > 1;
+        html! {
+            th scope=(if spans { "rowgroup" } else { "row" }) rowspan=[spans.then_some(block.len())]
+                data-scheduler=[of(Kind::Scheduler)] data-group=[of(Kind::Group)] { (block[k][column].text) }
+        }
+    };
+    html! {
+        tr data-scheduler=[named(Kind::Scheduler)] data-group=[named(Kind::Group)] {
+            @for (column, cell) in block[k].iter().enumerate() {
+                @if column < table.texts {
+                    @if column > 0 || table.texts < 2 || k == 0 { (head(column)) }
+                } @else {
+                    td { (number(cell)) }
+                }
+            }
+        }
+    }
+}
+
+/// A number as it is shown, and in full for whoever reads the page by a program.
+fn number(cell: &Cell) -> Markup {
+    html! {
+        @match cell.exact {
+            Some(exact) => data value=(exact) { (cell.text) },
+            None => (cell.text),
+        }
+    }
+}
+
+fn words(page: &Page) -> Markup {
+    html! {
+        @if !page.words.is_empty() {
+            details {
+                summary { "What the columns mean" }
+                dl { @for (word, meaning) in &page.words { dt { (word) } dd { (meaning) } } }
+            }
+        }
+    }
+}
+
+fn made(page: &Page) -> Markup {
+    let fact = |fact: &Fact| {
+        html! {
+            dt { (fact.what) }
+            dd {
+                @match fact.form {
+                    Form::Text => (fact.value),
+                    Form::Code => code { (fact.value) },
+                    Form::File => details { summary { "the file" } pre tabindex="0" { (fact.value) } },
+                }
+            }
+        }
+    };
+    html! {
+        footer {
+            h2 { "How it was made" }
+            dl { @for line in &page.made { (fact(line)) } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Base 64 as in RFC 4648, section 4.
+    fn base64(bytes: &[u8]) -> String {
+        const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let block = |three: &[u8]| {
+            let bits = three.iter().enumerate().fold(0_u32, |bits, (k, byte)| bits | u32::from(*byte) << (16 - 8 * k));
+            let letter = |k: usize| char::from(LETTERS[(bits >> (18 - 6 * k)) as usize & 63]);
+            (0..4).map(|k| if k <= three.len() { letter(k) } else { '=' }).collect::<String>()
+        };
+        bytes.chunks(3).map(block).collect()
+    }
+
+    #[test]
+    fn the_script_is_the_one_that_may_run() {
+        assert_eq!(base64(b"Many hands"), "TWFueSBoYW5kcw==");
+        let hash = base64(ring::digest::digest(&ring::digest::SHA256, SCRIPT.as_bytes()).as_ref());
+        assert!(POLICY.contains(&format!("script-src 'sha256-{hash}';")), "the hash of page.js is {hash}");
+    }
+
+    #[test]
+    fn rows_that_share_a_text_share_its_cell() {
+        let text = |text: &str| Cell { text: text.into(), exact: None };
+        let row = |group: &str, scheduler: &str, number| {
+            vec![text(group), text(scheduler), Cell { text: "n".into(), exact: Some(number) }]
+        };
+        let table = Table {
+            caption: "c".into(),
+            header: ["group", "scheduler", "x"].map(String::from).into(),
+            texts: 2,
+            kinds: vec![Some(Kind::Group), Some(Kind::Scheduler)],
+            rows: vec![row("a", "fifo", 0.1), row("", "drr", 2.0), row("b", "fifo", 1e-9)],
+        };
+        let html = super::table(&table).into_string();
+        let shared = "<tr data-scheduler=\"drr\" data-group=\"a\"><th scope=\"row\" data-scheduler=\"drr\">drr</th>\
+                      <td><data value=\"2\">n</data></td></tr></tbody><tbody>";
+        assert!(html.contains(shared), "{html}");
+        assert!(html.contains("<th scope=\"rowgroup\" rowspan=\"2\" data-group=\"a\">a</th>"), "{html}");
+        assert!(html.contains("<data value=\"0.000000001\">"), "{html}");
+    }
+}
