@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 use dovetail_units::{Duration, Time};
-use dovetail_wire::{KeyKind, LinkType, parse, wire_length};
+use dovetail_wire::{KeyKind, LinkType, NonFlow, parse, wire_length};
 
 use crate::capture::{CaptureReader, Format};
 use crate::packets::{FlowEntry, FlowTable, Origin, Report};
 
 /// Largest packet size, in bytes, of each bucket of the size distribution.
 pub const SIZE_BUCKETS: [u32; 8] = [63, 127, 255, 511, 1023, 1518, 9018, u32::MAX];
+
+/// Numbers that an IP protocol can have.
+const PROTOCOLS: usize = 256;
 
 /// Packets and bytes of a kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,7 +82,7 @@ impl CaptureInfo {
             survey.report.count(packet.map(|_| ()));
             survey.fragments += u64::from(packet.is_ok_and(|p| p.fragment));
             survey.flows.add(packet.ok().map(|p| kind.key(&p.tuple)), time, size);
-            survey.classify(packet.map(|p| p.tuple.protocol).map_err(|reason| reason.name()), size);
+            survey.classify(packet.map(|p| p.tuple.protocol), size);
             survey.sizes[SIZE_BUCKETS.partition_point(|&bound| bound < size)] += 1;
         }
         survey.report.finish(reader);
@@ -97,21 +100,26 @@ struct Survey {
     start: Option<Time>,
     last: Time,
     flows: FlowTable,
-    protocols: BTreeMap<Result<u8, &'static str>, Total>,
+    /// By number, then by reason why there is none, in the order of [`NonFlow::ALL`].
+    protocols: Vec<Total>,
     sizes: [u64; SIZE_BUCKETS.len()],
     report: Report,
 }
 
 impl Survey {
-    fn classify(&mut self, protocol: Result<u8, &'static str>, size: u32) {
-        let total = self.protocols.entry(protocol).or_default();
+    fn classify(&mut self, protocol: Result<u8, NonFlow>, size: u32) {
+        let place = protocol.map_or_else(|reason| PROTOCOLS + reason as usize, usize::from);
+        if self.protocols.is_empty() {
+            self.protocols.resize(PROTOCOLS + NonFlow::ALL.len(), Total::default());
+        }
+        let total = &mut self.protocols[place];
         total.packets += 1;
         total.bytes += u64::from(size);
     }
 
     fn finish(self, reader: &CaptureReader<'_>, top: usize) -> CaptureInfo {
-        let mut protocols: Vec<_> =
-            self.protocols.iter().map(|(protocol, total)| (protocol_label(*protocol), *total)).collect();
+        let seen = self.protocols.iter().enumerate().filter(|(_, total)| total.packets > 0);
+        let mut protocols: Vec<_> = seen.map(|(place, total)| (protocol_label(place), *total)).collect();
         protocols.sort_by(|a, b| b.1.packets.cmp(&a.1.packets).then_with(|| a.0.cmp(&b.0)));
         let mut flows: Vec<_> = self.flows.entries().iter().filter(|f| f.key.is_some()).copied().collect();
         let flow_count = flows.len() as u64;
@@ -136,9 +144,11 @@ impl Survey {
     }
 }
 
-fn protocol_label(protocol: Result<u8, &'static str>) -> String {
-    match protocol {
-        Err(reason) => reason.to_owned(),
-        Ok(number) => dovetail_wire::protocol_name(number).map_or_else(|| format!("ip-{number}"), str::to_owned),
-    }
+/// The name of a place in [`Survey::protocols`].
+fn protocol_label(place: usize) -> String {
+    let name = match u8::try_from(place) {
+        Ok(number) => dovetail_wire::protocol_name(number),
+        Err(_) => NonFlow::ALL.get(place - PROTOCOLS).map(|reason| reason.name()),
+    };
+    name.map_or_else(|| format!("ip-{place}"), str::to_owned)
 }

@@ -32,6 +32,7 @@ pub struct FiveTuple {
 
 impl Hash for FiveTuple {
     /// In two words for IPv4: tables of flows hash every packet's, and a derived hash takes a dozen.
+    #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         match (self.src, self.dst) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => {
@@ -138,6 +139,7 @@ pub enum KeyKind {
 
 impl KeyKind {
     /// The key of the flow that a packet with these headers belongs to.
+    #[inline]
     pub fn key(self, tuple: &FiveTuple) -> FlowKey {
         match self {
             Self::FiveTuple => FlowKey::FiveTuple(*tuple),

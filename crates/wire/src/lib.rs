@@ -68,6 +68,7 @@ pub fn classify(link: LinkType, captured: &[u8], kind: KeyKind) -> Class {
 /// A packet's size in bytes from the two lengths of its capture record: the original length, but not less than what
 /// was captured (some writers leave the original length zero) and at least 1, so that no packet is free of charge.
 /// The link header counts as captured, also a pseudo-header such as Linux cooked.
+#[inline]
 pub fn wire_length(captured: usize, original: u32) -> u32 {
     original.max(u32::try_from(captured).unwrap_or(u32::MAX)).max(1)
 }

@@ -1,14 +1,16 @@
 //! Reading captures as a stream.
 //!
-//! The `pcap-parser` crate parses file and record headers of pcap, and of pcapng interface descriptions, options and
-//! simple packets. Damaged captures are normal input here, and that crate's readers stop at the first damage, so that
-//! its parsers are used on a window of our own, and what they lack is ours: bounded memory, account of the damage, a
-//! place to go on, and the clocks of interfaces (the crate's arithmetic lacks binary resolutions and overflows).
+//! The `pcap-parser` crate parses file headers of pcap, and of pcapng interface descriptions, options and simple
+//! packets. Damaged captures are normal input here, and that crate's readers stop at the first damage, so that its
+//! parsers are used on a window of our own, and what they lack is ours: bounded memory, account of the damage, a place
+//! to go on, and the clocks of interfaces (the crate's arithmetic lacks binary resolutions and overflows).
 //!
-//! Two parts of pcapng are ours too. The frame of a block, since length and type must be judged before as many bytes
-//! are asked for. And packets with a time: the crate does not know the obsolete form of them, refuses one that claims
-//! more bytes than its block has, and makes a list of the options of each, up to eight times their size.
+//! What must be judged before as many bytes are asked for is ours too: the record header of pcap, four numbers, and the
+//! frame of a pcapng block. So are pcapng's packets with a time: the crate does not know the obsolete form of them,
+//! refuses one that claims more bytes than its block has, and makes a list of the options of each, up to eight times
+//! their size.
 
+mod endian;
 mod pcap;
 mod pcapng;
 mod source;

@@ -1,11 +1,9 @@
 //! The classic format: a file header, then a header and the bytes of each packet.
 
-use std::ops::Range;
-
 use dovetail_wire::LinkType;
-use pcap_parser::nom::{self, Needed};
-use pcap_parser::{parse_pcap_frame, parse_pcap_frame_be, parse_pcap_header};
+use pcap_parser::parse_pcap_header;
 
+use super::endian::Endian;
 use super::source::Source;
 use super::{DamageLog, Format, Frame, MAX_RECORD};
 
@@ -13,15 +11,13 @@ use super::{DamageLog, Format, Frame, MAX_RECORD};
 pub(super) const FILE_HEADER: usize = 24;
 /// Length of a record header that is not of the variant, in bytes.
 const PLAIN_HEADER: usize = 16;
-/// Where a record header tells the captured length.
-const CAPTURED: Range<usize> = 8..12;
 /// libpcap writes no longer packets than this, whatever snap length the file header tells.
 const MAX_SNAPLEN: u32 = 256 << 10;
 /// How many seconds after damage the times of two records may differ to be believed neighbours.
 const PLAUSIBLE_GAP: u32 = 24 * 3600;
 
 pub(super) struct Decoder {
-    big_endian: bool,
+    endian: Endian,
     nanoseconds: bool,
     /// Length of a record header in bytes: 24 in the variant of Kuznetzov, which adds interface, protocol and type.
     record_header: usize,
@@ -50,7 +46,7 @@ impl Decoder {
         let (_, header) = parse_pcap_header(plain.as_deref().unwrap_or(head)).ok()?;
         let (nanoseconds, big_endian) = (header.is_nanosecond_precision(), header.is_bigendian());
         let decoder = Self {
-            big_endian,
+            endian: if big_endian { Endian::Big } else { Endian::Little },
             nanoseconds,
             record_header: if header.is_modified_format() || plain.is_some() { 24 } else { PLAIN_HEADER },
             // The upper bits tell the length of a frame check sequence behind each packet; nothing here reads so far.
@@ -108,18 +104,11 @@ impl Decoder {
         })
     }
 
-    /// The record header at `at`, if it is whole. The library parses whole records: on the bare header it tells how
-    /// many bytes it lacks, which is the captured length, and without that length the header is a whole record.
+    /// The record header at `at`, if it is whole.
     fn header(&self, window: &[u8], at: usize) -> Option<Header> {
-        let mut bytes = *window.get(at..at + self.record_header)?.first_chunk::<PLAIN_HEADER>()?;
-        let parse = if self.big_endian { parse_pcap_frame_be } else { parse_pcap_frame };
-        let captured = match parse(&bytes) {
-            Err(nom::Err::Incomplete(Needed::Size(lacking))) => lacking.get() as u32,
-            _ => 0,
-        };
-        bytes[CAPTURED].fill(0);
-        let (_, record) = parse(&bytes).ok()?;
-        Some(Header { second: record.ts_sec, fraction: record.ts_usec, captured, original: record.origlen })
+        let bytes = window.get(at..at + self.record_header)?;
+        let [second, fraction, captured, original] = [0, 4, 8, 12].map(|at| self.endian.u32(bytes, at));
+        Some(Header { second, fraction, captured, original })
     }
 
     /// Nanoseconds since 1970. A fraction beyond a second counts as it stands.
