@@ -320,6 +320,9 @@ pub struct Advise {
     /// See --protect
     #[arg(long, value_name = "TIME", requires = "protect")]
     pub p99: Option<Duration>,
+    /// Write the advice as one page for a browser (HTML) that needs no network
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
     /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,

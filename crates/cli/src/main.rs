@@ -15,6 +15,7 @@ mod lab;
 mod live;
 mod meant;
 mod network;
+mod page;
 mod place;
 mod report;
 mod reproduce;

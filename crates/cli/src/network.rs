@@ -11,8 +11,9 @@ use dovetail_experiment::scenario::unknown;
 
 use crate::args::{PcapOf, Run};
 use crate::failure::Failure;
+use crate::page::{PageFile, Written};
 use crate::place::Place;
-use crate::report::{PageFile, Written, documents};
+use crate::report::{documents, html};
 use crate::run::{failure, threads};
 use crate::terminal;
 
@@ -51,7 +52,7 @@ pub fn run(mut scenario: NetworkScenario, args: &Run) -> Result<(), Failure> {
     let captures = hops.iter().zip(places).map(|(&hop, place)| capture(place, &scenario, &schemes[0], hop, cancel));
     // All that can be interrupted comes before anything is put in place.
     let captures = captures.collect::<Result<Vec<Output>, Failure>>()?;
-    let page = page.map(|page| page.write(&documents)).transpose()?;
+    let page = page.map(|page| page.write(&html(&documents)?)).transpose()?;
     let written = terminal::uninterrupted(|| {
         let written = output.map(|o| write(o, &scenario, &runs, &summary, &documents)).transpose();
         let mut written = written.map_err(Failure::run)?.unwrap_or_default();

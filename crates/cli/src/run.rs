@@ -13,7 +13,8 @@ use dovetail_sched::Spec;
 
 use crate::args::{Input, Run, Source};
 use crate::failure::Failure;
-use crate::report::{PageFile, Written, documents};
+use crate::page::{PageFile, Written};
+use crate::report::{documents, html};
 use crate::{network, terminal};
 
 /// Packets whose ways are kept for the picture of the schedule and the table of packets, all runs together: some 100
@@ -57,7 +58,7 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
     if let Some(output) = &mut output {
         report::write(output, &runs, &documents).map_err(Failure::run)?;
     }
-    let page = page.map(|page| page.write(&documents)).transpose()?;
+    let page = page.map(|page| page.write(&html(&documents)?)).transpose()?;
     let written = terminal::uninterrupted(|| {
         let placed = output.map(report::place).transpose().map_err(Failure::run)?.unwrap_or_default();
         let page = page.map(Written::place).transpose()?;

@@ -105,8 +105,8 @@ fn soon_locked(file: &File) -> bool {
         })
 }
 
-/// Removes hidden directories of runs that were killed: nobody holds their locks, or they have none, if a run was killed
-/// while it made or removed its own. What cannot be removed stays.
+/// Removes hidden directories of runs that were killed: nobody holds their locks, or they have none, if a run was
+/// killed while it made or removed its own. What cannot be removed stays.
 fn remove_abandoned(path: &Path) {
     let Ok(entries) = fs::read_dir(path) else { return };
     let hidden = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(HIDDEN));

@@ -8,8 +8,8 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// What the browser lets the page do: nothing is loaded, and only [`SCRIPT`], known by its hash, runs.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; \
-                      script-src 'sha256-UArDdiRXXqBgmL4B/cqJzD7yTbxO4aL2wM9CUExWxjI='; base-uri 'none'; form-action 'none'";
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; \
+                      script-src 'sha256-UArDdiRXXqBgmL4B/cqJzD7yTbxO4aL2wM9CUExWxjI=';";
 
 pub fn page(page: &Page) -> Result<String, PictureError> {
     let pictures: Vec<String> = page.pictures.iter().map(Picture::element).collect::<Result<_, _>>()?;
@@ -23,7 +23,10 @@ pub fn page(page: &Page) -> Result<String, PictureError> {
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content={ (GENERATOR) " " (page.version) };
                 title { (page.title) }
-                style { (PreEscaped(STYLE)) "@media (prefers-color-scheme: dark) {" (PreEscaped(page.dark_pictures)) "}" }
+                style {
+                    (PreEscaped(STYLE))
+                    "@media (prefers-color-scheme: dark) {" (PreEscaped(page.dark_pictures)) "}"
+                }
             }
             body {
                 main {
@@ -51,13 +54,27 @@ fn decision(page: &Page) -> Markup {
     html! {
         @if !page.sentences.is_empty() {
             section.decision aria-label="What it comes to" {
-                ul { @for sentence in &page.sentences { li { (sentence) } } }
+                ul { @for sentence in &page.sentences { li { (unbroken(sentence)) } } }
             }
         }
         @if !page.notes.is_empty() {
-            ul.notes aria-label="Notes" { @for note in &page.notes { li { (note) } } }
+            ul.notes aria-label="Notes" { @for note in &page.notes { li { (unbroken(note)) } } }
         }
     }
+}
+
+/// The text with numbers and their units on one line.
+fn unbroken(text: &str) -> String {
+    const UNITS: [&str; 9] = ["%", "s", "ms", "us", "ns", "bps", "kbps", "Mbps", "Gbps"];
+    let is_unit = |word: &str| UNITS.contains(&word.trim_end_matches([',', '.', ';', ':', ')']));
+    let mut words = text.split(' ');
+    let mut out = words.next().unwrap_or_default().to_string();
+    for word in words {
+        let joined = is_unit(word) && out.ends_with(|c: char| c.is_ascii_digit());
+        out.push(if joined { '\u{a0}' } else { ' ' });
+        out.push_str(word);
+    }
+    out
 }
 
 /// Buttons that the script brings to life; without it they are not shown.
@@ -66,6 +83,7 @@ fn picker(page: &Page) -> Markup {
     html! {
         @if !page.names.is_empty() {
             nav.picker hidden aria-label="Show one alone in tables and pictures" {
+                p { "Point at a name to see it alone, press it to keep it so:" }
                 @for (kind, label) in [(Kind::Scheduler, "Scheduler"), (Kind::Group, "Group"), (Kind::Flow, "Flow")] {
                     @if of(kind).next().is_some() {
                         div role="group" aria-label=(label) {
@@ -95,7 +113,7 @@ fn table(table: &Table) -> Markup {
             thead {
                 tr {
                     @for (k, head) in table.header.iter().enumerate() {
-                        th scope="col" class=[(k >= table.texts).then_some("number")] { (head) }
+                        th scope="col" class=[class(table, k)] { (head) }
                     }
                 }
             }
@@ -105,6 +123,15 @@ fn table(table: &Table) -> Markup {
         }
     };
     scrolled(&table.caption, content)
+}
+
+/// Of a column: numbers stand at the right, and the last column of texts stays in sight.
+fn class(table: &Table, column: usize) -> Option<&'static str> {
+    match column + 1 {
+        next if next == table.texts => Some("name"),
+        next if next > table.texts => Some("number"),
+        _ => None,
+    }
 }
 
 /// Rows that share their first text, one block each; all rows are one block if no first text is shared.
@@ -205,6 +232,11 @@ mod tests {
         assert_eq!(base64(b"Many hands"), "TWFueSBoYW5kcw==");
         let hash = base64(ring::digest::digest(&ring::digest::SHA256, SCRIPT.as_bytes()).as_ref());
         assert!(POLICY.contains(&format!("script-src 'sha256-{hash}';")), "the hash of page.js is {hash}");
+    }
+
+    #[test]
+    fn numbers_keep_their_units() {
+        assert_eq!(unbroken("falls to 1.7 ms. 3 flows, 5 %,"), "falls to 1.7\u{a0}ms. 3 flows, 5\u{a0}%,");
     }
 
     #[test]

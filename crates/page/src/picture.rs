@@ -12,7 +12,7 @@ use quick_xml::{Reader, Writer};
 const ELEMENTS: [&str; 9] = ["svg", "g", "rect", "line", "polyline", "polygon", "circle", "path", "text"];
 
 /// Attributes that are kept.
-const ATTRIBUTES: [&str; 32] = [
+const ATTRIBUTES: [&str; 33] = [
     "x",
     "y",
     "x1",
@@ -42,6 +42,7 @@ const ATTRIBUTES: [&str; 32] = [
     "font-style",
     "font-weight",
     "class",
+    "data-title",
     "data-scheduler",
     "data-group",
     "data-flow",

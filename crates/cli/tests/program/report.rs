@@ -43,7 +43,11 @@ fn parsed(html: &str) -> Vec<Element> {
                 let last = open.pop().unwrap_or_else(|| panic!("</{}> ends nothing", text(&tag.name)));
                 assert_eq!(elements[last].name, text(&tag.name), "elements overlap");
             }
-            Token::String(string) => open.iter().for_each(|&k| elements[k].text.push_str(&text(&string))),
+            Token::String(string) => {
+                // Spaces that do not break keep numbers and units together.
+                let string = text(&string).replace('\u{a0}', " ");
+                open.iter().for_each(|&k| elements[k].text.push_str(&string));
+            }
             Token::Comment(comment) => panic!("a comment: {}", text(&comment)),
             Token::Doctype(_) => assert!(elements.is_empty()),
         }
@@ -92,7 +96,17 @@ fn rows(elements: &[Element], table: usize) -> Vec<(Vec<String>, Vec<f64>)> {
 /// Whether a text says a number, to half a unit of its last digit.
 fn is_rounded(text: &str, number: f64) -> bool {
     let (digits, unit) = text.split_once(' ').unwrap_or((text, ""));
-    let units = [("", 1.0), ("%", 1e-2), ("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9), ("bps", 1.0)];
+    let units = [
+        ("", 1.0),
+        ("flow", 1.0),
+        ("flows", 1.0),
+        ("%", 1e-2),
+        ("s", 1.0),
+        ("ms", 1e-3),
+        ("us", 1e-6),
+        ("ns", 1e-9),
+        ("bps", 1.0),
+    ];
     let rates = [("kbps", 1e3), ("Mbps", 1e6), ("Gbps", 1e9)];
     let scale = units.iter().chain(&rates).find(|(name, _)| *name == unit).unwrap_or_else(|| panic!("{text}")).1;
     let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
@@ -215,6 +229,34 @@ fn a_network_has_a_page() {
     assert!(elements.iter().any(|e| e.name == "li" && e.text.starts_with("Under drr+red a long-lived flow gets")));
     let code = elements.iter().find(|e| e.name == "code").unwrap();
     assert!(code.text.starts_with("dovetail run net.toml --set 'until=6 s'"), "{}", code.text);
+}
+
+#[test]
+fn advice_has_a_page() {
+    let folder = Folder::with_scenario();
+    let told = folder.dovetail(&["advise", "s.toml", "--json", "--page", "a.html"]).succeeds();
+    assert_eq!(told.err, "wrote a.html\n");
+    let advice: Value = serde_json::from_str(&told.out).unwrap();
+    let (_, elements) = page(&folder, "a.html");
+    harmless(&elements);
+    let items: Vec<&str> = elements.iter().filter(|e| e.name == "li").map(|e| e.text.as_str()).collect();
+    for (item, sentence) in items.iter().zip(advice["sentences"].as_array().unwrap()) {
+        assert_eq!(sentence, item);
+    }
+    let configuration = advice["configuration"].as_str().unwrap();
+    assert!(items.contains(&&*format!("For a live box: {configuration}")), "{items:?}");
+    let rows = rows(&elements, 1);
+    let points = advice["points"].as_array().unwrap();
+    assert_eq!(rows.len(), points.len());
+    for (row, point) in rows.iter().zip(points) {
+        assert_eq!(row.0, [point["scheduler"].as_str().unwrap()]);
+        let all = ["/throughput_bps", "/utilization/0", "/utilization/1", "/lost", "/p99_s", "/starving"];
+        assert_eq!(row.1, all.map(|key| point.pointer(key).unwrap().as_f64().unwrap()));
+    }
+    // The same, without the page.
+    assert_eq!(folder.dovetail(&["advise", "s.toml", "--json"]).succeeds().out, told.out);
+    folder.write("mine.html", "mine");
+    folder.dovetail(&["advise", "s.toml", "--page", "mine.html"]).fails(2, &["mine.html: a file that is no page"]);
 }
 
 #[test]

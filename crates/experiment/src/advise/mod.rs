@@ -11,13 +11,15 @@ use dovetail_sched::Spec;
 use serde::Serialize;
 
 use crate::compare::{RunError, Settings, compare};
+use crate::figure::{Column, FigureError, Overview, overview};
 use crate::scenario::{Scenario, ScenarioError, Variation};
 use crate::statistics::Estimate;
 use crate::summary::{Run, Summary};
+use crate::table::{percent, rate, seconds};
 use decide::Candidates;
 use goal::{Goal, Outcome, Wanted};
 
-pub use words::{change, text};
+pub use words::{certainty, change, grid, otherwise, text};
 
 /// Version of the document.
 pub const SCHEMA: u32 = 2;
@@ -209,6 +211,35 @@ pub fn advise(
         otherwise: otherwise.into_iter().collect::<Result<_, _>>()?,
     })
 }
+
+/// What every candidate made of the input, as a picture: bars with their numbers.
+///
+/// # Errors
+/// If it cannot be drawn.
+pub fn picture(advice: &Advice) -> Result<String, FigureError> {
+    let column = |heading: String, group: Option<&str>, full, value: &dyn Fn(&Point) -> Option<f64>, shown: Shown| {
+        let values = advice.points.iter().map(|point| value(point).map(|v| (v, shown(v))));
+        Column { heading, group: group.map(String::from), full, values: values.collect() }
+    };
+    let mut totals = vec![column("throughput".into(), None, None, &|point| Some(point.throughput_bps), rate)];
+    totals.extend(advice.resources.iter().enumerate().map(|(k, name)| {
+        column(format!("{name} used"), None, Some(1.0), &|point| point.utilization.get(k).copied(), percent)
+    }));
+    let groups = advice.points.first().map_or(&[][..], |point| &point.groups);
+    let p99 = groups.iter().enumerate().map(|(k, group)| {
+        let value = |point: &Point| point.groups.get(k).and_then(|group| group.p99_s);
+        column(format!("{}: p99", group.group), Some(&group.group), None, &value, seconds)
+    });
+    overview(&Overview {
+        title: advice.input.clone(),
+        schedulers: advice.points.iter().map(|point| point.scheduler.clone()).collect(),
+        bands: vec![totals, p99.collect()],
+        note: Some("p99: the time within which 99 of 100 packets of a group left.".into()),
+    })
+}
+
+/// How a number is written.
+type Shown = fn(f64) -> String;
 
 fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     let resources = scenario.resources();

@@ -2,10 +2,10 @@
 
 use super::decide::{Candidates, Choice};
 use super::goal::{self, Wanted};
-use super::{Advice, GroupPoint, Point};
+use super::{Advice, GroupPoint, Otherwise, Point};
 use crate::scenario::Scenario;
 use crate::statistics::Estimate;
-use crate::table::{fitted, percent, rate, seconds, wrapped};
+use crate::table::{Cell, Grid, percent, rate, seconds, wrapped};
 
 /// A part below this is nothing.
 const LEAST: f64 = 1e-3;
@@ -160,9 +160,20 @@ fn slower(from: &Point, to: &Point) -> Option<String> {
 pub fn text(advice: &Advice, width: u16) -> String {
     let mut text: String = advice.sentences.iter().map(|sentence| wrapped(sentence, width) + "\n").collect();
     text.push('\n');
-    text.push_str(&table(advice, width));
+    text.push_str(&marked(advice).fitted(width));
     text.push_str("\n\n");
-    for otherwise in &advice.otherwise {
+    for line in otherwise(advice) {
+        text.push_str(&wrapped(&line, width));
+        text.push('\n');
+    }
+    let certainty = wrapped(&certainty(advice), width);
+    text.push_str(&format!("{certainty}\n\nFor a live box:\n\n  {}", advice.configuration));
+    text
+}
+
+/// How the answer changes under other circumstances, a sentence each.
+pub fn otherwise(advice: &Advice) -> Vec<String> {
+    let sentence = |otherwise: &Otherwise| {
         let then = match &otherwise.scheduler {
             scheduler if *scheduler == advice.today => format!("keep {scheduler}"),
             scheduler => {
@@ -173,32 +184,44 @@ pub fn text(advice: &Advice, width: u16) -> String {
                 }
             }
         };
-        text.push_str(&wrapped(&format!("If {}: {then}.", otherwise.circumstances), width));
-        text.push('\n');
-    }
-    let seeds = match advice.seeds.len() {
+        format!("If {}: {then}.", otherwise.circumstances)
+    };
+    advice.otherwise.iter().map(sentence).collect()
+}
+
+/// What is known of chance.
+pub fn certainty(advice: &Advice) -> String {
+    match advice.seeds.len() {
         1 => {
             "The input has no randomness, so nothing says how much of this is chance: ask again with another load or a \
               longer capture."
                 .to_string()
         }
         seeds => format!("± is the 95 % confidence interval over {seeds} seeds."),
-    };
-    text.push_str(&format!("{}\n\nFor a live box:\n\n  {}", wrapped(&seeds, width), advice.configuration));
-    text
+    }
 }
 
-fn table(advice: &Advice, width: u16) -> String {
+/// A row per candidate.
+pub fn grid(advice: &Advice) -> Grid {
     let mut header = vec!["scheduler".to_string(), "throughput".into()];
     header.extend(advice.resources.iter().map(|name| format!("{name} used")));
     header.extend(["lost", "p99", "starving"].map(String::from));
     let rows = advice.points.iter().map(|point| {
-        let mark = if point.scheduler == advice.scheduler { "> " } else { "  " };
-        let mut row = vec![format!("{mark}{}", point.scheduler), rate(point.throughput_bps)];
-        row.extend(point.utilization.iter().map(|&part| percent(part)));
-        row.extend([percent(point.lost), point.p99_s.map_or("-".into(), seconds), flows(point.starving)]);
+        let mut row = vec![Cell::text(&point.scheduler), Cell::number(point.throughput_bps, rate)];
+        row.extend(point.utilization.iter().map(|&part| Cell::number(part, percent)));
+        row.extend([Cell::number(point.lost, percent), Cell::number(point.p99_s, seconds)]);
+        row.push(Cell { text: flows(point.starving), exact: Some(point.starving as f64) });
         row
     });
-    let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    fitted(&header, 1, &rows.collect::<Vec<_>>(), width, &["lost", "p99"])
+    Grid { header, texts: 1, rows: rows.collect(), optional: vec!["lost", "p99"] }
+}
+
+/// The same with a mark at what is advised.
+fn marked(advice: &Advice) -> Grid {
+    let mut grid = grid(advice);
+    for (row, point) in grid.rows.iter_mut().zip(&advice.points) {
+        let mark = if point.scheduler == advice.scheduler { "> " } else { "  " };
+        row[0].text.insert_str(0, mark);
+    }
+    grid
 }

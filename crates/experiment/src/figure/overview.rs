@@ -17,7 +17,7 @@ const ROW: i32 = 46;
 const ABOVE: i32 = 62;
 const BELOW: i32 = 26;
 const NAME_WIDTH: i32 = 330;
-const NUMBER_WIDTH: i32 = 136;
+const NUMBER_WIDTH: i32 = 152;
 
 /// One quantity under every scheduler.
 #[derive(Clone, Debug, Default, PartialEq)]

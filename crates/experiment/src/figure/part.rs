@@ -12,6 +12,8 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 /// What a part shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
+    /// The title, which a page says itself.
+    Title,
     Scheduler,
     Group,
     Flow,
@@ -24,6 +26,7 @@ impl Kind {
     /// The attribute that has the name of what is shown.
     fn attribute(self) -> &'static str {
         match self {
+            Kind::Title => "data-title",
             Kind::Scheduler => "data-scheduler",
             Kind::Group => "data-group",
             Kind::Flow => "data-flow",

@@ -3,7 +3,7 @@
 use super::FigureError;
 use super::axis::Axis;
 use super::marker::{mark, paper_mark};
-use super::part::grouped;
+use super::part::{Kind, grouped, part};
 use super::style::*;
 use plotters::chart::ChartContext;
 use plotters::coord::Shift;
@@ -90,7 +90,7 @@ impl Sheet {
             root.fill(&WHITE)?;
             let (title, size) = fitting(&self.title, WIDTH - 2 * MARGIN, PANEL_TITLE_SIZE, TITLE_SIZE);
             let style = text(size, INK, true, Pos::new(HPos::Left, VPos::Top));
-            root.draw(&Text::new(title, (MARGIN, 22), style))?;
+            part(&root, Kind::Title, "", || root.draw(&Text::new(title, (MARGIN, 22), style)))?;
             panels(&self.areas(&root))?;
             self.draw_legend(&root, &legend, TITLE_HEIGHT + body)?;
             let top = TITLE_HEIGHT + body + legend.len() as i32 * LEGEND_ROW;
@@ -308,8 +308,8 @@ pub(super) fn left_out(panels: usize) -> Option<String> {
     (panels > MOST_PANELS).then(|| format!("The first {MOST_PANELS} of {panels} panels are shown."))
 }
 
-/// Rules of style on dark pages: a dark ground, light ink, and lighter blue, wine red and grey. White ink on boxes stays
-/// as it is.
+/// Rules of style on dark pages: a dark ground, light ink, and lighter blue, wine red and grey. White ink on boxes
+/// stays as it is.
 pub const DARK: &str = "rect[fill='#FFFFFF'] { fill: #16181c } [stroke='#FFFFFF'] { stroke: #16181c }
 text[fill='#222222'] { fill: #e6e6e6 } text[fill='#5F5F5F'] { fill: #a8a8a8 } [stroke='#222222'] { stroke: #e6e6e6 }
 [stroke='#787878'] { stroke: #8a8a8a } [stroke='#E0E0E0'] { stroke: #3a3d44 } [stroke='#F2F2F2'] { stroke: #24262b }
