@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out/demo
 FUZZ_SECONDS ?= 600
 
-.PHONY: demo test documents book search soak bench budget throughput ns2 reproduce pages falsify lab fuzz fuzz-merge rust
+.PHONY: demo test documents book search soak bench budget throughput ns2 reproduce pages falsify breaks lab fuzz fuzz-merge rust
 
 demo: rust
 	$(CARGO) run --release --locked --quiet -- run scenarios/demo.toml --out $(OUT)
@@ -80,6 +80,10 @@ pages:
 # Every claim once under wrong disciplines, where it must fail or say why it cannot. CLAIMS="pcfq cbcs" is a part of them.
 falsify:
 	$(CARGO) test --release --locked -p dovetail-experiment --lib under_wrong_disciplines -- --ignored
+
+# Each remedy of crates/testkit/tests/breaks.toml taken away once, which its test must notice. BREAKS="drgps" is a part.
+breaks:
+	$(CARGO) test --locked -p dovetail-testkit --test breaks -- --include-ignored --nocapture
 
 # The experiments on real packets, in network namespaces of their own: eight minutes, on two idle cores.
 LAB = target/release/dovetail lab run --name make
