@@ -121,8 +121,8 @@ fn a_flow_in_debt_whose_weight_changes_keeps_nobody() {
     }
 }
 
-/// Steps of the longest call when many flows learn at once that a packet took much longer than estimated, and that after
-/// one of them has had its next turn.
+/// Steps of the longest call when many flows learn at once that a packet took much longer than estimated, after one of
+/// them has had its next turn.
 fn steps_with_many_in_debt(spec: &str, debt: Duration) -> u64 {
     let mut scheduler: Box<dyn Scheduler<2, u64>> = build(&spec.parse().unwrap(), Shape::default()).unwrap();
     let (mut now, mut longest) = (Time::ZERO, 0);
