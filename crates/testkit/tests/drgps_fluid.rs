@@ -285,6 +285,23 @@ fn a_fluid_has_caught_up_after_as_many_calls_as_end_all_that_is_in_it() {
 }
 
 #[test]
+fn a_fluid_is_emptied_at_once_when_its_time_has_passed_and_nothing_waits() {
+    for (back_at, lags) in [(5049, true), (5050, false)] {
+        let mut scheduler = PerFlow::<1, (), _>::new(Drgps::new(TrackBy::Finish, Newcomers::Pay).ending(1));
+        let offer = |scheduler: &mut PerFlow<1, (), Drgps<1>>, at, nanos| {
+            let flow = scheduler.add_flow(FlowConfig::default());
+            let packet = Packet { flow, size: 1, cost: ResourceVec::from_nanos([nanos]), payload: () };
+            scheduler.enqueue(Time::from_nanos(at), packet).unwrap();
+        };
+        (1..=100).for_each(|nanos| offer(&mut scheduler, 0, nanos));
+        let served = (0..100).filter(|_| matches!(scheduler.next(Time::ZERO), Next::Serve(_))).count();
+        assert_eq!(served, 100, "they have all started in the fluid, and none has ended there");
+        offer(&mut scheduler, back_at, 1);
+        assert_eq!(scheduler.discipline().lag_ns()[0] > 0.0, lags, "at {back_at} ns, with 5050 ns in the fluid");
+    }
+}
+
+#[test]
 fn one_resource_is_never_idle_while_a_packet_waits() {
     for seed in 0..400 {
         let case = weighted::<1>(&mut Random::new(seed));
