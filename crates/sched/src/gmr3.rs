@@ -147,21 +147,12 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// What so many turns are worth at this L.
-    fn credit(&mut self, turns: u64, largest: i64, weight: Weight) -> i64 {
+    /// What a turn is worth at this L.
+    fn credit(&mut self, largest: i64, weight: Weight) -> i64 {
         let class = class_of(weight);
-        let credit = largest as u128 * u128::from(turns) * u128::from(weight.as_milli()) + u128::from(self.part);
+        let credit = largest as u128 * u128::from(weight.as_milli()) + u128::from(self.part);
         self.part = (credit & ((1 << class) - 1)) as u32;
         i64::try_from(credit >> class).unwrap_or(i64::MAX)
-    }
-
-    /// The flow passes as many turns at once as it is in debt for.
-    fn pass_turns(&mut self, largest: i64, weight: Weight) {
-        let owed = (self.excess.max(0) as u128) << class_of(weight);
-        let per_turn = largest as u128 * u128::from(weight.as_milli());
-        let turns = owed.saturating_sub(self.part.into()) / per_turn;
-        let credit = self.credit(u64::try_from(turns).unwrap_or(u64::MAX), largest, weight);
-        self.excess = self.excess.saturating_sub(credit);
     }
 }
 
@@ -348,10 +339,7 @@ impl Gmr3 {
         if core::mem::take(&mut standing.new) {
             standing.excess = standing.excess.max(self.largest);
         }
-        if self.backlogged == 1 && standing.excess > 2 * self.largest {
-            standing.pass_turns(self.largest, weight);
-        }
-        standing.credit(1, self.largest, weight).saturating_sub(standing.excess)
+        standing.credit(self.largest, weight).saturating_sub(standing.excess)
     }
 
     /// The turn of the first flow of a class is over and packets of it wait.

@@ -178,3 +178,25 @@ fn what_is_known_of_the_longest_packet_survives_a_change_of_class() {
         assert!(order[..8].iter().all(|&f| f == 0), "{spec}: {order:?}");
     }
 }
+
+/// Three rivals with packets of 15 us always wait. A flow of packets of 1 us sends 15, a turn's worth, whenever it has
+/// none. It is due what each of them has.
+#[test]
+fn a_flow_that_is_idle_for_a_moment_keeps_its_turns() {
+    for spec in ["mr3", "gmr3", "cbcs:quantum=15 us", "drr:quantum=15 us"] {
+        let mut scheduler = made(spec);
+        let flows = [1, 15, 15, 15].map(|_| scheduler.add_flow(weighing(1024)));
+        let mut served = [0; 4];
+        for _ in 0..5000 {
+            for (f, &flow) in flows.iter().enumerate().skip(1) {
+                (scheduler.queued(flow)..3).for_each(|_| offer(&mut scheduler, flow, f, 15_000));
+            }
+            if scheduler.queued(flows[0]) == 0 {
+                (0..15).for_each(|_| offer(&mut scheduler, flows[0], 0, 1000));
+            }
+            let whom = serve(&mut scheduler).unwrap();
+            served[whom] += if whom == 0 { 1 } else { 15 };
+        }
+        assert!(100 * served[0] >= 97 * served[1], "{spec}: {served:?}");
+    }
+}
