@@ -62,7 +62,7 @@ fn a_full_link_cannot_drop_less() {
     let dropped = |used: f64| 1.0 - used / load;
     let decrease = 100.0 * (1.0 - dropped(1.0) / dropped(used));
     assert!(decrease < 1.0, "{decrease}");
-    // For the paper's 15 % the link would have to stand idle for 7.5 % of the time at alpha = 1.
+    // For the 15 % of the paper the link would have to stand idle for 8.8 % of the time at alpha = 1.
     let needed = bisect(0.5, 1.0, |used| 1.0 - dropped(1.0) / dropped(used) - 0.15);
     near("used", needed, 0.912, 0.001);
 }

@@ -34,6 +34,11 @@ fn digits(value: f64) -> String {
 /// The paper's value with its tolerance, or the limit that the claim is taken as.
 fn asked(paper: Option<f64>, criterion: Criterion, unit: &str) -> String {
     let value = paper.map_or(String::new(), |paper| format!("{} ", digits(paper)));
+    let criterion = match (criterion, criterion.tolerance(paper)) {
+        // Per cent of per cent read as points.
+        (Criterion::WithinPercent(_), Some(points)) if unit.starts_with('%') => Criterion::Within(points),
+        _ => criterion,
+    };
     format!("{value}{criterion} {unit}").trim().to_string()
 }
 
