@@ -122,8 +122,9 @@ fn memoryless_drfq(order: &[usize]) -> f64 {
     now as f64 / 1e10
 }
 
-/// Fig. 8. The paper has 18.1 s and `dovetail reproduce atfq-fig8` 18.2: flows whose packets take the same dominant time
-/// have equal start times again and again, and the order in which these are served moves the time by more than that.
+/// Fig. 8. The paper has 18.1 s and `dovetail reproduce atfq-fig8` 18.2: flows whose packets take the same dominant
+/// time have equal start times again and again, and the order in which these are served moves the time by more than
+/// that.
 #[test]
 fn the_order_of_equal_start_times_moves_the_completion_time_by_more_than_a_tenth() {
     let mut state = 1_u32;

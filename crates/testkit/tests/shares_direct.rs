@@ -150,8 +150,9 @@ fn wait(packets: f64, mbps: f64) -> f64 {
 }
 
 /// DRQ, Fig. 10: under DRQ with 50 Mbit/s `dovetail run` has 182.5, 178.3 and 283.1 packets of 500 B in front of the
-/// links L1 to L3, and 203.2 in front of L3's CPU. Equation (6) for the round trips that follow, and for what web traffic
-/// leaves, is within 3.2 % of what is measured, whose intervals are up to 7 %; for the propagation delay it is up to 42 % off.
+/// links L1 to L3, and 203.2 in front of L3's CPU. Equation (6) for the round trips that follow, and for what web
+/// traffic leaves, is within 3.2 % of what is measured, whose intervals are up to 7 %; for the propagation delay it is
+/// up to 42 % off.
 #[test]
 fn queues_on_a_long_way_cost_the_flows_that_wait_in_all() {
     let measured = [411.2, 390.3, 332.9, 269.1, 3492.0, 3475.0, 1128.0, 989.8, 796.3, 545.0].map(|kbps| kbps * 1e3);
@@ -176,8 +177,8 @@ fn queues_on_a_long_way_cost_the_flows_that_wait_in_all() {
 }
 
 /// DRQ, Fig. 14: with DRQ on all hops `dovetail run` has 136.7 packets of 500 B in front of IE1's CPU and 59.4 in front
-/// of EE1's, both of which pass 16.63 Mbit/s, and 142 in front of each link. By equation (6) the round trips that follow
-/// take from SG1 and SG2 what is measured: they carry 16.63 Mbit/s +- 3.6 %, not 19.6.
+/// of EE1's, both of which pass 16.63 Mbit/s, and 142 in front of each link. By equation (6) the round trips that
+/// follow take from SG1 and SG2 what is measured: they carry 16.63 Mbit/s +- 3.6 %, not 19.6.
 #[test]
 fn queues_at_the_edge_cost_the_flows_that_wait_there() {
     let (edge, link) = (wait(136.7 + 59.4, 16.63), wait(142.0, 99.5));
