@@ -31,12 +31,12 @@ pub enum Gaps {
 
 #[derive(Clone, Copy)]
 pub struct Packet {
-    flow: usize,
-    at: f64,
+    pub flow: usize,
+    pub at: f64,
     /// Before the CPU.
     bytes: f64,
     /// On CPU and link.
-    times: [f64; 2],
+    pub times: [f64; 2],
     /// Of the CPU time, when it came.
     predicted: f64,
     tag: f64,
@@ -135,6 +135,12 @@ impl Stage {
 
     pub fn len(&self, flow: usize) -> usize {
         self.queues[flow].len()
+    }
+
+    /// The virtual time, and for each flow its finish time in it.
+    pub fn fluid(&mut self, now: f64) -> (f64, &[f64]) {
+        self.advance(now);
+        (self.virtual_time, &self.finish)
     }
 
     /// `cost` is what the packet counts for, by weight where tags are.
@@ -262,6 +268,8 @@ pub struct Flow {
     /// On CPU and link.
     pub times: [f64; 2],
     pub delays: Vec<f64>,
+    /// When the CPU began and ended its packets.
+    pub on_cpu: Vec<[f64; 2]>,
 }
 
 impl Machine {
@@ -302,6 +310,7 @@ impl Machine {
                 let (flow, unit) = (&mut flows[packet.flow], if self.per_packet { 1.0 } else { packet.bytes });
                 flow.processed += 1;
                 flow.times[0] += packet.times[0];
+                flow.on_cpu.push([now - packet.times[0], now]);
                 let observed = packet.times[0] / unit;
                 let smoothed = per_byte[packet.flow].map_or(observed, |old: f64| 0.4 * observed + 0.6 * old);
                 per_byte[packet.flow] = Some(smoothed);

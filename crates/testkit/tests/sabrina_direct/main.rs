@@ -1,6 +1,7 @@
 //! The causes of what differs from the CBCS and PCFQ papers, by a direct model that shares nothing with our schedulers
 //! but the input: a queue per flow, rounds, tags and predictions as the papers' text has them.
 
+mod gini;
 mod machine;
 
 use machine::{Charge, Flow, Gaps, Group, Machine, Random, Rule, Scheme, packets};
