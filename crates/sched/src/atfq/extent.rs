@@ -11,12 +11,17 @@ use crate::tag::TICK_BITS;
 /// Most packets of a loop.
 pub const MOST_PACKETS: usize = 1000;
 
+/// Most packets of a time domain's loop. One call forms a loop, and longer ones order little better: the paper's 20
+/// flows keep its CPU busy for 96.16 % of the time in loops of 20 packets, 96.26 % in loops of 40, 96.32 % in loops of
+/// 1000.
+pub const MOST_OF_DOMAIN: usize = 40;
+
 /// What bounds a loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
     /// This many packets, or all that wait if these are fewer; from 1 to [`MOST_PACKETS`].
     Packets(usize),
-    /// The packets of a time domain, at most [`MOST_PACKETS`].
+    /// The packets of a time domain, at most [`MOST_OF_DOMAIN`].
     Domain(TimeDomain),
 }
 
@@ -75,7 +80,7 @@ impl Extent {
     pub(super) fn limits(&self, first: u128) -> (u128, usize) {
         match self {
             Self::Packets(packets) => (u128::MAX, *packets),
-            Self::Domain(domain) => (first.saturating_add(domain.size), MOST_PACKETS),
+            Self::Domain(domain) => (first.saturating_add(domain.size), MOST_OF_DOMAIN),
         }
     }
 }
