@@ -467,7 +467,7 @@ impl Fluid {
             *events -= 1;
             if let Some((tag, flow)) = regular {
                 match self.next_head(flow, queues, started) {
-                    Some(service) => self.set_finish(flow, self.at_least_a_tick_hence(tag + service)),
+                    Some(service) => self.set_finish(flow, tag + service),
                     None => self.leave(flow, queues),
                 }
             } else if let Some((end, Favoured { flow, left, had, .. })) = favoured {
@@ -490,11 +490,6 @@ impl Fluid {
     /// The head of a regular flow ends at this virtual time.
     fn set_finish(&mut self, flow: u32, finish: u128) {
         self.finishes.set(flow, Tag::at(finish).ticks());
-    }
-
-    /// With alpha = 0 a head that has not started has not ended.
-    fn at_least_a_tick_hence(&self, finish: u128) -> u128 {
-        if self.alpha == 0.0 { finish.max(self.virtual_time + 1) } else { finish }
     }
 
     /// The flow's head packet has ended: take its next packet as the head, if there is one: its virtual service time.
