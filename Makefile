@@ -7,6 +7,8 @@ FUZZ_SECONDS ?= 600
 .PHONY: demo test documents book search soak bench budget throughput ns2 reproduce pages falsify breaks lab fuzz fuzz-merge rust
 
 demo: rust
+	@echo "Building takes some minutes the first time."
+	$(CARGO) build --release --locked
 	$(CARGO) run --release --locked --quiet -- run scenarios/demo.toml --out $(OUT)
 	@echo
 	@echo "The picture of it: $(OUT)/overview.svg. What it shows: README.md. Your own traffic: docs/tutorial/capture.md"

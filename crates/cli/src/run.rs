@@ -168,7 +168,7 @@ pub fn compare_with_progress(
     input: &Input,
     cancel: &AtomicBool,
     packet_log: usize,
-) -> Result<Vec<dovetail_experiment::compare::Recorded>, Failure> {
+) -> Result<Vec<dovetail_experiment::recorded::Recorded>, Failure> {
     let bar = terminal::progress(scenario.expected_packets() * schedulers.len() as f64);
     let settings = Settings {
         threads: threads(input.source.threads),

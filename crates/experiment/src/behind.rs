@@ -4,7 +4,7 @@ use dovetail_model::fluid::behind::{Due, Reference, Times};
 use dovetail_sim::{Pipeline, Recorder, SimPacket, Workload};
 use dovetail_units::Time;
 
-use crate::compare::{FlowTotal, Recorded};
+use crate::recorded::{FlowTotal, Recorded};
 use crate::scenario::NO_FLOW;
 use crate::table::seconds;
 

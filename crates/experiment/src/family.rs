@@ -7,7 +7,7 @@ use dovetail_sched::gain::{Gain, Strategy};
 use dovetail_sched::{Spec, catalog};
 use serde::Serialize;
 
-use crate::compare::with_hint;
+use crate::check::with_hint;
 use crate::scenario::ScenarioError;
 
 /// All about the scheduler or composition of this name, or about every scheduler.

@@ -3,6 +3,7 @@
 pub mod advise;
 pub mod behind;
 pub mod bounds;
+pub(crate) mod check;
 pub mod columns;
 pub mod compare;
 mod entrances;
@@ -11,6 +12,7 @@ pub mod figure;
 pub mod network;
 pub mod output;
 mod parallel;
+pub mod recorded;
 pub mod report;
 pub mod reproduce;
 pub mod results;

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use crate::compare::{Interval, Recorded};
 use crate::figure::{
     Cdf, Column, FigureError, FlowShares, Overview, Row, Schedule, Series, Service, SharePanel, UtilizationPanel,
     dominant_shares, gantt, latency_cdf, over_time, overview, utilization,
 };
 pub use crate::output::{Output, OutputError};
+use crate::recorded::{Interval, Recorded};
 use crate::results::{COMMAND, Documents, SUMMARY};
 use crate::scenario::Scenario;
 
@@ -169,7 +169,7 @@ pub const GINI: &str = "Gini index (s)";
 
 /// The Gini index of every resource at the end of every interval; it stays as it is while nothing is served.
 pub fn gini_panel(run: &Recorded) -> UtilizationPanel {
-    let series = |(r, total): (usize, &crate::compare::ResourceTotal)| {
+    let series = |(r, total): (usize, &crate::recorded::ResourceTotal)| {
         let mut points: Vec<(f64, f64)> = Vec::new();
         for interval in &run.intervals {
             let Some(&value) = interval.gini.as_ref().and_then(|all| all.get(r)) else { continue };
@@ -187,7 +187,7 @@ pub fn gini_panel(run: &Recorded) -> UtilizationPanel {
 
 /// Busy part of every resource over time; nothing is busy between intervals that do not adjoin.
 pub fn utilization_panel(run: &Recorded) -> UtilizationPanel {
-    let series = |(r, total): (usize, &crate::compare::ResourceTotal)| Series {
+    let series = |(r, total): (usize, &crate::recorded::ResourceTotal)| Series {
         name: total.name.clone(),
         points: with_idle(&run.intervals, |i| i.utilization[r]),
     };

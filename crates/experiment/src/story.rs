@@ -2,7 +2,7 @@
 //! using that costs.
 
 use crate::behind::listed;
-use crate::compare::Recorded;
+use crate::recorded::Recorded;
 use crate::summary::{Group, Run, Summary};
 use crate::table::{percent, seconds};
 

@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use std::{fmt, io};
 
 use crate::behind::{FlowBehind, starving as starving_in_words};
-use crate::compare::{FlowTotal, LatencySummary, PredictionError, Recorded};
+use crate::recorded::{FlowTotal, LatencySummary, PredictionError, Recorded};
 use crate::scenario::Scenario;
 use crate::story::{notes, story};
 
@@ -452,7 +452,7 @@ impl Run {
             behind: Behind::of(&f.behind),
             starves: f.behind.due.starves(),
         };
-        let resource = |(k, r): (usize, &crate::compare::ResourceTotal)| Resource {
+        let resource = |(k, r): (usize, &crate::recorded::ResourceTotal)| Resource {
             utilization: r.utilization,
             busy_s: r.busy.as_secs_f64(),
             servers: r.servers,

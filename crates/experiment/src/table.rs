@@ -4,7 +4,7 @@ use comfy_table::{
     Cell as Laid, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
 };
 
-use crate::compare::Recorded;
+use crate::recorded::Recorded;
 use crate::scenario::Scenario;
 use crate::summary::{Group, Summary};
 

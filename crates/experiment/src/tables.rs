@@ -1,8 +1,8 @@
 //! A comparison as tables: `docs/reference/output.md` describes them.
 
 use crate::columns::{Column, Kind, Tables, Value};
-use crate::compare::Recorded;
 use crate::output::OutputError;
+use crate::recorded::Recorded;
 
 /// Hand over `flows`, `utilization`, `shares` and, if packets were kept, `packets`.
 pub fn write(out: &mut dyn Tables, runs: &[Recorded]) -> Result<(), OutputError> {
@@ -43,7 +43,7 @@ fn flows(out: &mut dyn Tables, runs: &[Recorded]) -> Result<(), OutputError> {
         for run in runs {
             let scheduler = run.scheduler.to_string();
             for flow in &run.flows {
-                let latency = |f: fn(&crate::compare::LatencySummary) -> f64| {
+                let latency = |f: fn(&crate::recorded::LatencySummary) -> f64| {
                     flow.latency.as_ref().map_or(Value::None, |l| Value::F64(f(l)))
                 };
                 push(&[

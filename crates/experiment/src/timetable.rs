@@ -1,6 +1,6 @@
 //! The schedule of a small run as text: who was served when, on which resource.
 
-use crate::compare::Recorded;
+use crate::recorded::Recorded;
 use crate::report::{label, time_unit};
 
 /// Most packets of a run whose schedule is written out.

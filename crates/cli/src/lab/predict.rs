@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use dovetail_config::InputError;
 use dovetail_dataplane::core::{Charge, Setup};
-use dovetail_experiment::compare::{LatencySummary, Recorded, Settings, compare};
+use dovetail_experiment::compare::{Settings, compare};
+use dovetail_experiment::recorded::{LatencySummary, Recorded};
 use dovetail_experiment::scenario::Scenario as Simulation;
 use dovetail_lab::scenario::{Group, Scenario, Step};
 use dovetail_sched::cost::Linear;

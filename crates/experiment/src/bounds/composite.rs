@@ -10,7 +10,7 @@ use super::facts::{Facts, fixed_quantum_s, times};
 use super::measure::{Worst, worst};
 use super::pairs::{Counting, worst_pair};
 use super::{Bound, Guarantee};
-use crate::compare::{FlowTotal, Recorded};
+use crate::recorded::{FlowTotal, Recorded};
 
 /// Relative fairness of total services.
 pub fn fairness(run: &Recorded, facts: &Facts) -> Vec<Bound> {

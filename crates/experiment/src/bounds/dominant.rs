@@ -10,7 +10,7 @@ use super::facts::Facts;
 use super::measure::{after_drgps, first_start, packet_delay, start_up};
 use super::pairs::{Counting, worst_pair};
 use super::{Bound, Guarantee};
-use crate::compare::Recorded;
+use crate::recorded::Recorded;
 
 /// A unit of DRFQ's tags.
 const DRFQ_TICK_S: f64 = 1e-9 / (1_u32 << 22) as f64;

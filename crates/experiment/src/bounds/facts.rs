@@ -3,7 +3,7 @@
 use dovetail_sim::End;
 use dovetail_units::Duration;
 
-use crate::compare::{Recorded, ResourceTotal};
+use crate::recorded::{Recorded, ResourceTotal};
 use crate::scenario::Scenario;
 
 /// What the bounds are made of.

@@ -4,7 +4,7 @@ use dovetail_model::fluid::{Input, Policy, run as run_fluid};
 use dovetail_units::Time;
 
 use super::facts::{Facts, times};
-use crate::compare::{Recorded, Service};
+use crate::recorded::{Recorded, Service};
 
 /// Most steps (packets times flows) of a fluid schedule that is computed for a bound.
 pub const FLUID_STEPS: f64 = 5e8;

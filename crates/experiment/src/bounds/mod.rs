@@ -18,7 +18,7 @@ use dovetail_sim::End;
 use serde::Serialize;
 
 use crate::behind::ROUNDS;
-use crate::compare::Recorded;
+use crate::recorded::Recorded;
 use crate::scenario::Scenario;
 use facts::{Facts, PARALLEL};
 

@@ -9,7 +9,7 @@ use super::facts::{Facts, FlowFacts, fixed_quantum_s};
 use super::measure::{Private, Worst, after_gps, beside_private_servers, head_delay, worst};
 use super::pairs::{Counting, worst_pair};
 use super::{Bound, Guarantee};
-use crate::compare::Recorded;
+use crate::recorded::Recorded;
 
 const DRR: &str = "Shreedhar, Varghese 1996";
 const ANY_INTERVAL: &str =

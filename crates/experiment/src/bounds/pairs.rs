@@ -7,7 +7,7 @@ use dovetail_units::Time;
 
 use super::facts::dominant;
 use super::measure::{Worst, worst};
-use crate::compare::Recorded;
+use crate::recorded::Recorded;
 
 /// Flows among which every pair is compared: those with the most packets.
 pub const PAIRED_FLOWS: usize = 64;

@@ -9,7 +9,7 @@ use dovetail_units::Time;
 use super::facts::{Facts, dominant, times};
 use super::measure::{FLUID_STEPS, Worst, worst};
 use super::{Bound, Guarantee};
-use crate::compare::{PacketWay, Recorded, Service};
+use crate::recorded::{PacketWay, Recorded, Service};
 
 /// Theorems 4 and 5.
 pub fn tradeoff(run: &Recorded, facts: &Facts) -> Vec<Bound> {

@@ -15,7 +15,7 @@ use toml::Spanned;
 use super::file::{Ecn, File, Hop, Tcp, Variant};
 use super::value::{Access, FlowRate, Packets, RoundTrips};
 use super::{build, limits};
-use crate::compare::twice;
+use crate::check::twice;
 use crate::scenario::{ScenarioError, check_name, unknown};
 use dovetail_config::{Read, Span, Text, number};
 

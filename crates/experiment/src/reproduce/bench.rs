@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dovetail_sched::Spec;
 
 use super::{ReproduceError, Settings, wrong};
-use crate::compare::{self, Recorded, RunError, compare};
+use crate::compare::{self, RunError, compare};
 use crate::network::{self, NetworkScenario, Runs};
 use crate::parallel::in_parallel;
+use crate::recorded::Recorded;
 use crate::scenario::Scenario;
 
 /// Runs scenarios, and counts packets over all of them.

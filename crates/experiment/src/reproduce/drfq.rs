@@ -5,8 +5,8 @@ use super::ReproduceError;
 use super::bench::Bench;
 use super::expected::Findings;
 use super::seconds::{full, least, most};
-use crate::compare::{Interval, Recorded};
 use crate::figure::{SharePanel, dominant_shares};
+use crate::recorded::{Interval, Recorded};
 use crate::report;
 
 const BOTTLENECK: [&str; 2] = [

@@ -1,6 +1,6 @@
 //! What the recorded seconds of a run say.
 
-use crate::compare::{Interval, Recorded};
+use crate::recorded::{Interval, Recorded};
 
 /// The CPU's place in the papers' pipelines.
 pub(super) const CPU: usize = 0;

@@ -3,8 +3,8 @@
 
 use dovetail_sched::Spec;
 
-use crate::compare::Recorded;
 use crate::network::Runs;
+use crate::recorded::Recorded;
 
 /// What runs instead of every packet scheduler.
 pub(super) fn order_of_arrival() -> Spec {

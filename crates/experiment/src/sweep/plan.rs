@@ -18,8 +18,9 @@ use super::journal::Entry;
 use super::keys::{Bounds, Choice, Key, Place, plain, real};
 use super::rows::Cell;
 use super::{Id, SweepError};
+use crate::check::with_hint;
 use crate::columns::Column;
-use crate::compare::{RunError, with_hint};
+use crate::compare::RunError;
 use crate::scenario::{PROFILES, Scenario, ScenarioError, nearest};
 
 /// The most combinations of a plan.

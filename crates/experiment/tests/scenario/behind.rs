@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dovetail_experiment::behind::starving;
-use dovetail_experiment::compare::Recorded;
+use dovetail_experiment::recorded::Recorded;
 use dovetail_experiment::scenario::Scenario;
 
 use crate::support::{read, run, summary};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dovetail_experiment::compare::Recorded;
+use dovetail_experiment::recorded::Recorded;
 use dovetail_experiment::scenario::Scenario;
 
 use crate::support::run;

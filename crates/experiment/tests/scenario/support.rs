@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use dovetail_experiment::compare::{Recorded, Settings, compare};
+use dovetail_experiment::compare::{Settings, compare};
+
+use dovetail_experiment::recorded::Recorded;
 use dovetail_experiment::scenario::Scenario;
 use dovetail_experiment::summary::Summary;
 use dovetail_sched::Spec;

@@ -7,8 +7,8 @@ use super::super::expected::Findings;
 use super::super::wrong::order_of_arrival;
 use super::seconds::{CPU, LINK, full, spread, used};
 use super::{STRICT, in_loops, name, under};
-use crate::compare::Recorded;
 use crate::figure::{Schedule, gantt};
+use crate::recorded::Recorded;
 use crate::report;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/atfq/fig1.toml");

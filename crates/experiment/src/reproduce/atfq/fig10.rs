@@ -5,8 +5,8 @@ use super::super::expected::Findings;
 use super::seconds::{CPU, LINK, least};
 use super::twenty::{LOOP, Twenty, completions};
 use super::{STRICT, in_loops, name, under};
-use crate::compare::Recorded;
 use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
+use crate::recorded::Recorded;
 
 pub fn reproduce(Twenty { runs, times }: &Twenty) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::default();

@@ -4,8 +4,8 @@ use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::{MEMORYLESS, STRICT, in_loops, name, under};
-use crate::compare::Recorded;
 use crate::figure::{LineChart, LinePanel, Quantity, Series, lines};
+use crate::recorded::Recorded;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/atfq/fig2.toml");
 const EXTREME: &str = include_str!("../../../../../scenarios/papers/atfq/fig2-extreme.toml");

@@ -5,8 +5,8 @@ use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::{MEMORYLESS, STRICT, atfq, in_loops, name, under};
-use crate::compare::{Interval, Recorded};
 use crate::figure::{Level, LineChart, LinePanel, Quantity, Series, lines};
+use crate::recorded::{Interval, Recorded};
 use crate::scenario::Scenario;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/atfq/fig5.toml");

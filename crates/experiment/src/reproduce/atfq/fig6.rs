@@ -5,8 +5,8 @@ use super::super::expected::Findings;
 use super::seconds::{least, most};
 use super::twenty::{Twenty, active_s, completions};
 use super::{MEMORYLESS, STRICT, in_loops, name, under};
-use crate::compare::Recorded;
 use crate::figure::{LineChart, LinePanel, Quantity, Series, lines};
+use crate::recorded::Recorded;
 
 /// Length of the spans of time of which the picture shows the largest difference, in nanoseconds.
 const SPAN_NS: u64 = 200_000_000;

@@ -5,8 +5,8 @@ use super::super::expected::Findings;
 use super::seconds::{least, most};
 use super::twenty::{LOOP, SHOWN, Twenty, completions};
 use super::{STRICT, in_loops, name, under};
-use crate::compare::Recorded;
 use crate::figure::{Cdf, LineChart, LinePanel, Quantity, Series, lines};
+use crate::recorded::Recorded;
 
 /// Points of a distribution's line.
 const POINTS: usize = 400;

@@ -5,8 +5,8 @@ use super::super::expected::Findings;
 use super::seconds::{least, most};
 use super::twenty::{LOOP, Twenty, completions};
 use super::{MEMORYLESS, STRICT, in_loops, name, under};
-use crate::compare::Recorded;
 use crate::figure::{LineChart, LinePanel, Quantity, Series, lines};
+use crate::recorded::Recorded;
 
 /// The flow of the figure.
 const FLOW: usize = 0;

@@ -6,8 +6,8 @@ use super::super::expected::{Findings, papers_values};
 use super::seconds::{CPU, LINK, least, most};
 use super::twenty::{self, Twenty};
 use super::{MEMORYLESS, STRICT, atfq, in_loops, name, spec, under};
-use crate::compare::Recorded;
 use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
+use crate::recorded::Recorded;
 
 const RESOURCES: [(&str, usize); 2] = [("cpu", CPU), ("link", LINK)];
 

@@ -22,7 +22,7 @@ use super::ReproduceError;
 use super::bench::{Bench, get_or_try};
 use super::expected::Findings;
 use super::seconds;
-use crate::compare::Recorded;
+use crate::recorded::Recorded;
 use twenty::Twenty;
 
 /// The paper's strict DRFQ.

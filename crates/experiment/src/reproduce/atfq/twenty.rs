@@ -8,7 +8,7 @@ use rand::seq::SliceRandom;
 
 use super::super::ReproduceError;
 use super::super::bench::Bench;
-use crate::compare::Recorded;
+use crate::recorded::Recorded;
 use crate::scenario::Scenario;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/atfq/fig6-10.toml");

@@ -5,8 +5,8 @@ use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::stats::{extent, mean, of_group};
 use super::{CPU, GROUPS, LINK, stretch, under};
-use crate::compare::{FlowTotal, Recorded};
 use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
+use crate::recorded::{FlowTotal, Recorded};
 use crate::scenario::Scenario;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/cbcs/congested.toml");

@@ -6,8 +6,8 @@ use super::super::expected::Findings;
 use super::stretch::{MODELS, SPREADS, known_lengths, specs};
 use super::{GROUPS, delays, prediction};
 use crate::bounds::{Worst, delay};
-use crate::compare::Recorded;
 use crate::figure::{Bar, BarChart, BarSeries, Level, STANDARD_DEVIATION, bars_with_error};
+use crate::recorded::Recorded;
 use crate::scenario::Scenario;
 
 /// PCFQ as printed, and as it pays what was measured; separate WFQs alike.

@@ -5,8 +5,8 @@ use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::stats::{extent, mean, members, of_group};
 use super::{CPU, GROUPS, LINK, sessions, under};
-use crate::compare::{LatencySummary, Recorded};
 use crate::figure::{Series, UtilizationPanel, over_time};
+use crate::recorded::{LatencySummary, Recorded};
 use crate::scenario::Scenario;
 use crate::statistics::Estimate;
 
@@ -193,7 +193,7 @@ pub(super) fn apart(run: &Recorded, group: &str) -> f64 {
 pub(super) fn panel(run: &Recorded, group: &str) -> UtilizationPanel {
     let flow = members(run, group).next();
     let last = run.resources.len() - 1;
-    let delay = |(k, packet): (usize, &crate::compare::PacketWay)| {
+    let delay = |(k, packet): (usize, &crate::recorded::PacketWay)| {
         let end = run.service(k, last)?.end;
         (Some(packet.flow as usize) == flow)
             .then(|| (packet.arrival.as_secs_f64(), end.since(packet.arrival).as_secs_f64()))

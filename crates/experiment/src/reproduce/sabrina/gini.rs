@@ -5,8 +5,8 @@ use super::super::expected::Findings;
 use super::delays::Delays;
 use super::stats::mean;
 use super::under;
-use crate::compare::Recorded;
 use crate::figure::{Series, UtilizationPanel, over_time};
+use crate::recorded::Recorded;
 use crate::report;
 use crate::statistics::Estimate;
 

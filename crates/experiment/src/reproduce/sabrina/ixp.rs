@@ -7,8 +7,8 @@ use super::delays::{STATISTICS, apart, panel};
 use super::prediction::{self, Kind};
 use super::stats::{mean, members};
 use super::under;
-use crate::compare::{LatencySummary, Recorded};
 use crate::figure::{UtilizationPanel, over_time};
+use crate::recorded::{LatencySummary, Recorded};
 use crate::scenario::Scenario;
 use crate::statistics::Estimate;
 

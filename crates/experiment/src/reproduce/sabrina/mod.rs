@@ -18,7 +18,7 @@ use std::cell::OnceCell;
 use super::ReproduceError;
 use super::bench::{Bench, get_or_try};
 use super::expected::Findings;
-use crate::compare::Recorded;
+use crate::recorded::Recorded;
 use crate::scenario::Scenario;
 use delays::Delays;
 use gini::Readings;

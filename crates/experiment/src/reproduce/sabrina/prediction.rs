@@ -8,8 +8,8 @@ use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::stats::members;
 use super::{CPU, GROUPS, LINK, delays, under};
-use crate::compare::{PredictionError, Recorded};
 use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
+use crate::recorded::{PredictionError, Recorded};
 
 /// The weights of the newest observation that are compared.
 const ALPHAS: [&str; 9] = ["0.02", "0.05", "0.1", "0.2", "0.3", "0.4", "0.6", "0.8", "1"];

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::compare::Recorded;
+use crate::recorded::Recorded;
 
 /// A packet on a resource: when it came to the system, and its service there, in seconds; infinity where it has not
 /// begun or ended.

@@ -5,7 +5,7 @@ use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::delays::{self, Delays};
 use super::{CPU, GROUPS, LINK};
-use crate::compare::Recorded;
+use crate::recorded::Recorded;
 use crate::statistics::Estimate;
 
 /// More than three halves of what the flows have reserved, and by group not in proportion to it: a scheduler that
@@ -57,7 +57,7 @@ pub fn table(
 pub(super) fn furthest_percent(run: &Recorded, resource: usize) -> f64 {
     let received: f64 = run.flows.iter().map(|f| f.service[resource]).sum();
     let reserved: f64 = run.flows.iter().map(|f| f.weights[resource]).sum();
-    let off = |flow: &crate::compare::FlowTotal| {
+    let off = |flow: &crate::recorded::FlowTotal| {
         100.0 * (flow.service[resource] / received / (flow.weights[resource] / reserved) - 1.0).abs()
     };
     run.flows.iter().map(off).fold(0.0, f64::max)

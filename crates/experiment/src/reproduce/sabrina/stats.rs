@@ -1,6 +1,6 @@
 //! Statistics of flows.
 
-use crate::compare::{FlowTotal, Recorded};
+use crate::recorded::{FlowTotal, Recorded};
 
 /// Indices of the flows of a group.
 pub(super) fn members<'a>(run: &'a Recorded, group: &'a str) -> impl Iterator<Item = usize> + Clone + 'a {

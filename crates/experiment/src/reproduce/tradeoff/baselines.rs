@@ -8,7 +8,7 @@ use super::super::expected::Findings;
 use super::seconds::{CPU, LINK, full, spread, used};
 use super::table2::makespan_s;
 use super::trace::{PatternRuns, Run};
-use crate::compare::Recorded;
+use crate::recorded::Recorded;
 use crate::scenario::Scenario;
 
 /// The one that Fig. 8 draws.

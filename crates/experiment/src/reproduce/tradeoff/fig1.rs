@@ -4,8 +4,8 @@
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
-use crate::compare::Recorded;
 use crate::figure::{Schedule, gantt};
+use crate::recorded::Recorded;
 use crate::report;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/tradeoff/fig1.toml");

@@ -4,8 +4,8 @@ use super::super::ReproduceError;
 use super::super::expected::Findings;
 use super::at;
 use super::seconds::{CPU, LINK, full, least, most, spread, used};
-use crate::compare::{Interval, Recorded};
 use crate::figure::utilization;
+use crate::recorded::{Interval, Recorded};
 use crate::report;
 
 /// The levels that are drawn.
@@ -50,7 +50,7 @@ fn beginning(run: &Recorded, resource: usize) -> (f64, f64) {
 /// When the link-bound flows are through, in seconds: in their last second they get what they got in the second before
 /// until they end.
 fn link_bound_end_s(run: &Recorded) -> f64 {
-    let own = |s: &&crate::compare::ShareRow| run.flows[s.flow as usize].group != "ipsec";
+    let own = |s: &&crate::recorded::ShareRow| run.flows[s.flow as usize].group != "ipsec";
     let served = |i: &Interval| i.shares.iter().filter(own).map(|s| s.service).sum::<f64>();
     let Some(last) = run.intervals.iter().rposition(|i| served(i) > 0.0) else { return 0.0 };
     let (last, before) = (&run.intervals[last], &run.intervals[last.saturating_sub(1)]);

@@ -4,8 +4,8 @@ use super::super::ReproduceError;
 use super::super::expected::Findings;
 use super::seconds::{full, least, most};
 use super::{alpha, at};
-use crate::compare::Recorded;
 use crate::figure::{SharePanel, dominant_shares};
+use crate::recorded::Recorded;
 use crate::report;
 
 /// The first 20 seconds, during which all flows are backlogged.
@@ -38,13 +38,13 @@ pub fn reproduce(runs: &[Recorded]) -> Result<Findings, ReproduceError> {
 
 /// The largest service of a flow in a second, in parts of the fair one.
 fn most_over_fair(run: &Recorded) -> f64 {
-    let over = |i: &crate::compare::Interval| i.shares.iter().map(|s| s.service / i.fair).fold(0.0, f64::max);
+    let over = |i: &crate::recorded::Interval| i.shares.iter().map(|s| s.service / i.fair).fold(0.0, f64::max);
     most(&full(run).take(SECONDS).skip(1).map(over).collect::<Vec<_>>())
 }
 
 /// In each second and for each flow, the distance from the fair service in packets of the flow.
 fn distances(run: &Recorded) -> Vec<f64> {
-    let distance = |fair: f64, share: &crate::compare::ShareRow| {
+    let distance = |fair: f64, share: &crate::recorded::ShareRow| {
         (share.service - fair).abs() / run.flows[share.flow as usize].mean_dominant_time
     };
     // In the first second the pipeline is empty at the beginning.

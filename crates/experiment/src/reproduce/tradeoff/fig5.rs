@@ -6,8 +6,8 @@ use super::super::expected::{Findings, papers_values};
 use super::baselines::{self, MR3};
 use super::seconds::{CPU, LINK, flows_of, full, least, mean_latency_s, spread, used};
 use super::{alpha, at};
-use crate::compare::Recorded;
 use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error, latency_cdf};
+use crate::recorded::Recorded;
 use crate::report;
 use crate::scenario::Scenario;
 

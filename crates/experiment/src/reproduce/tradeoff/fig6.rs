@@ -5,8 +5,8 @@ use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::seconds::{least, most};
 use super::{alpha, at};
-use crate::compare::Recorded;
 use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
+use crate::recorded::Recorded;
 use crate::scenario::Scenario;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/tradeoff/fig6.toml");

@@ -7,8 +7,8 @@ use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::seconds::mean_latency_s;
 use super::trace::{Pattern, Traffic};
-use crate::compare::Recorded;
 use crate::figure::{Scatter, Series, scatter_loglog};
+use crate::recorded::Recorded;
 
 /// Enough synthesised packets for the first 20 seconds at this load.
 const PACKETS: u32 = 1_200_000;
@@ -85,7 +85,7 @@ fn of_large(findings: &mut Findings, fair: &Recorded, relaxed: &Recorded) {
 }
 
 fn picture(runs: &[Recorded]) -> Result<String, ReproduceError> {
-    let point = |f: &crate::compare::FlowTotal| Some((f.offered as f64, 1e3 * f.latency?.mean));
+    let point = |f: &crate::recorded::FlowTotal| Some((f.offered as f64, 1e3 * f.latency?.mean));
     let series = |run: &Recorded| Series {
         name: run.scheduler.to_string(),
         points: run.flows.iter().filter_map(point).collect(),

@@ -19,7 +19,7 @@ use std::cell::OnceCell;
 use super::bench::{Bench, get_or_try};
 use super::expected::Findings;
 use super::{ReproduceError, seconds};
-use crate::compare::Recorded;
+use crate::recorded::Recorded;
 use trace::Patterns;
 
 /// Runs that several figures look at, made once.

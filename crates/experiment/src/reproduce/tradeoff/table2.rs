@@ -9,8 +9,8 @@ use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::{Findings, papers_values};
 use super::{alpha, at, baselines};
-use crate::compare::Recorded;
 use crate::figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
+use crate::recorded::Recorded;
 use crate::scenario::Scenario;
 
 pub(super) const SCENARIO: &str = include_str!("../../../../../scenarios/papers/tradeoff/table2.toml");

@@ -9,8 +9,8 @@ use dovetail_trace::Mixture;
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::{alpha, baselines};
-use crate::compare::Recorded;
 use crate::figure::Cdf;
+use crate::recorded::Recorded;
 use crate::report;
 use crate::scenario::{Scenario, ScenarioError};
 

@@ -1,0 +1,296 @@
+//! What one run gave.
+
+use dovetail_sched::composition;
+use dovetail_sched::{DROPPED_AT_HEAD, DropReason, Spec};
+use dovetail_sim::record::{Latencies, PacketLog, PacketOutcome, PacketRecord, Shortfall};
+use dovetail_sim::{Estimate, Outcome, RunResult, Workload};
+use dovetail_units::{Duration, Time};
+
+pub use dovetail_sched::cost::PredictionError;
+pub use dovetail_sim::record::{Fairness, LatencySummary, ShareRow};
+
+use crate::behind::FlowBehind;
+
+/// With more flows than this the Gini index over time, whose cost grows with them, is left out.
+pub const MOST_GINI_FLOWS: usize = 1000;
+
+/// What one scheduler made of the input.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// The scheduler.
+    pub scheduler: Spec,
+    /// Packets in all, and how the run ended.
+    pub outcome: Outcome,
+    /// Time during which the system was not empty.
+    pub nonempty: Duration,
+    /// In pipeline order.
+    pub resources: Vec<ResourceTotal>,
+    /// In the order of the input.
+    pub flows: Vec<FlowTotal>,
+    /// Length of the recording intervals.
+    pub interval: Duration,
+    /// The intervals in which something was in the system.
+    pub intervals: Vec<Interval>,
+    /// Whether there were too many intervals to keep.
+    pub truncated: bool,
+    /// Fairness among flows that were backlogged together; `None` if no two ever were for a whole interval.
+    pub fairness: Option<Fairness>,
+    /// Part of its fair share that a backlogged flow is promised, and since when (seconds): alpha where the scheduler
+    /// has that, else 1.
+    pub promises: Vec<(f64, f64)>,
+    /// The worst shortfall of a backlogged flow below what it is promised, if that did not change.
+    pub shortfall: Option<Shortfall>,
+    /// All latencies.
+    pub latencies: Latencies,
+    /// The first packets' ways, in order of arrival.
+    pub packets: Vec<PacketWay>,
+    /// Service of these packets, resource by resource.
+    services: Vec<Option<Service>>,
+    /// The order in which they entered the first resource or bypassed it.
+    entrances: Vec<Option<u64>>,
+}
+
+impl Recorded {
+    /// Give up the ways of the packets, to save memory: a run has many.
+    pub fn forget_packets(&mut self) {
+        (self.packets, self.services, self.entrances) = (Vec::new(), Vec::new(), Vec::new());
+    }
+
+    /// Part of its fair share that a backlogged flow is promised; `None` if it changed during the run.
+    pub fn promised(&self) -> Option<f64> {
+        constant(&self.promises)
+    }
+
+    /// Service of the `packet`-th packet that was kept on a resource, if it got any.
+    pub fn service(&self, packet: usize, resource: usize) -> Option<Service> {
+        self.services[packet * self.resources.len() + resource]
+    }
+
+    /// How many of the packets that were kept the scheduler had handed out before this one, if it came to that.
+    pub fn entrance(&self, packet: usize) -> Option<u64> {
+        self.entrances.get(packet).copied().flatten()
+    }
+}
+
+/// A packet on a server.
+#[derive(Clone, Copy, Debug)]
+pub struct Service {
+    /// When it began.
+    pub start: Time,
+    /// When it ended.
+    pub end: Time,
+    /// On which server.
+    pub server: u32,
+}
+
+/// A resource over the whole run.
+#[derive(Clone, Debug)]
+pub struct ResourceTotal {
+    /// Its name.
+    pub name: String,
+    /// Parallel servers.
+    pub servers: u32,
+    /// Service time over all servers.
+    pub busy: Duration,
+    /// Busy time given a non-empty system, 0 to 1.
+    pub utilization: f64,
+}
+
+/// A flow over the whole run.
+#[derive(Clone, Debug)]
+pub struct FlowTotal {
+    /// Its name.
+    pub name: String,
+    /// Its group.
+    pub group: String,
+    /// Its weight.
+    pub weight: f64,
+    /// Its weight on each resource, for schedulers that look at them one by one.
+    pub weights: Vec<f64>,
+    /// Packets that arrived.
+    pub offered: u64,
+    /// Packets that left the last resource.
+    pub delivered: u64,
+    /// Packets refused on arrival, in the order of `DropReason::ALL`.
+    pub refused: [u64; DropReason::ALL.len()],
+    /// Packets lost between resources.
+    pub dropped: u64,
+    /// Packets that the scheduler dropped while they waited.
+    pub dropped_waiting: u64,
+    /// Packets in the system at the end.
+    pub unfinished: u64,
+    /// Bytes that arrived.
+    pub bytes_offered: u64,
+    /// Bytes that left the last resource.
+    pub bytes: u64,
+    /// Seconds of service on each resource, over all servers.
+    pub service: Vec<f64>,
+    /// Seconds that packets lost between resources would have needed on each resource from there on.
+    pub lost_service: Vec<f64>,
+    /// Seconds of service on the packets' dominant resources.
+    pub dominant_service: f64,
+    /// Mean dominant time of its packets, seconds.
+    pub mean_dominant_time: f64,
+    /// Seconds with at least one packet in the system.
+    pub backlogged: f64,
+    /// How far it was behind the fair fluid, and behind what is promised to it.
+    pub behind: FlowBehind,
+    /// Latencies of its packets.
+    pub latency: Option<LatencySummary>,
+    /// How far predictions of its times were off on each resource; `None` where the truth was told.
+    pub prediction: Vec<Option<PredictionError>>,
+}
+
+impl FlowTotal {
+    /// Dominant service per second of a run of this makespan.
+    pub fn dominant_share(&self, makespan_s: f64) -> f64 {
+        if makespan_s > 0.0 { self.dominant_service / makespan_s } else { 0.0 }
+    }
+}
+
+/// One interval in which something was in the system.
+#[derive(Clone, Debug)]
+pub struct Interval {
+    /// When it begins, seconds.
+    pub start: f64,
+    /// Its length, seconds.
+    pub length: f64,
+    /// Busy part of each resource, 0 to 1.
+    pub utilization: Vec<f64>,
+    /// Seconds with something in the system.
+    pub nonempty: f64,
+    /// Integral of the fair dominant share of a flow of weight 1, seconds.
+    pub fair: f64,
+    /// The Gini index of each resource against an ideal fluid at the interval's end, seconds; `None` with more than
+    /// [`MOST_GINI_FLOWS`] flows.
+    pub gini: Option<Vec<f64>>,
+    /// The flows that had packets in the system.
+    pub shares: Vec<ShareRow>,
+}
+
+/// What became of one packet.
+#[derive(Clone, Debug)]
+pub struct PacketWay {
+    /// Its flow.
+    pub flow: u32,
+    /// Its length in bytes.
+    pub size: u32,
+    /// When it came.
+    pub arrival: Time,
+    /// `delivered`, `unfinished`, the reason of its refusal, `aqm-head` or `after-processing`.
+    pub outcome: &'static str,
+}
+
+fn constant(promises: &[(f64, f64)]) -> Option<f64> {
+    match promises {
+        [(_, part)] => Some(*part),
+        _ => None,
+    }
+}
+
+/// Whether the scheduler in front of a further resource sees the length that a packet has there, so that nobody uses
+/// what is predicted of it.
+fn sees_new_length(spec: &Spec, estimate: &Estimate, resource: usize) -> bool {
+    let separate = composition::parts(&spec.name).is_ok_and(|parts| parts.len() > 1);
+    separate && resource > 0 && matches!(estimate, Estimate::Resized { .. })
+}
+
+/// What `result` says, in plain numbers, with the packets that were kept and how far each flow was behind.
+pub(crate) fn recorded<const M: usize>(
+    spec: &Spec,
+    promises: Vec<(f64, f64)>,
+    workload: &Workload<M>,
+    result: RunResult<M>,
+    (log, entrances): (&PacketLog<M>, Vec<Option<u64>>),
+    behind: Vec<FlowBehind>,
+) -> Recorded {
+    let servers: Vec<f64> = result.resources.iter().map(|r| f64::from(r.servers)).collect();
+    let fairness = result.fairness(0..u64::MAX);
+    let shortfall = constant(&promises).and_then(|part| result.shortfall(part, 0..u64::MAX));
+    let intervals = (result.series.iter())
+        .map(|(row, shares)| {
+            let length = row.length.as_secs_f64();
+            let utilization = row.busy.iter().zip(&servers).map(|(b, s)| b.as_secs_f64() / (s * length)).collect();
+            Interval {
+                start: result.series.start(row.index).as_secs_f64(),
+                length,
+                utilization,
+                nonempty: row.nonempty.as_secs_f64(),
+                fair: row.fair,
+                gini: row.gini.map(|gini| gini.to_vec()),
+                shares: shares.to_vec(),
+            }
+        })
+        .collect();
+    let flows = (workload.flows.iter().zip(&result.flows).zip(behind))
+        .map(|((flow, total), behind)| FlowTotal {
+            name: flow.name.clone(),
+            group: flow.group.clone(),
+            weight: flow.weight.as_f64(),
+            weights: flow.weights().iter().map(|weight| weight.as_f64()).collect(),
+            offered: total.offered,
+            delivered: total.delivered,
+            refused: total.refused,
+            dropped: total.dropped,
+            dropped_waiting: total.dropped_waiting,
+            unfinished: total.unfinished,
+            bytes_offered: total.bytes_offered,
+            bytes: total.bytes_delivered,
+            service: total.service.iter().map(|s| s.as_secs_f64()).collect(),
+            lost_service: total.lost.iter().map(|s| s.as_secs_f64()).collect(),
+            dominant_service: total.dominant_service,
+            mean_dominant_time: total.mean_dominant_time,
+            backlogged: total.backlogged.as_secs_f64(),
+            behind,
+            latency: total.latency,
+            prediction: (0..M)
+                .map(|r| total.prediction[r].filter(|_| !sees_new_length(spec, &flow.estimate[r], r)))
+                .collect(),
+        })
+        .collect();
+    Recorded {
+        scheduler: spec.clone(),
+        outcome: result.outcome,
+        nonempty: result.nonempty,
+        resources: (result.resources.iter())
+            .map(|r| ResourceTotal {
+                name: r.name.clone(),
+                servers: r.servers,
+                busy: r.busy,
+                utilization: r.utilization,
+            })
+            .collect(),
+        flows,
+        interval: result.series.interval,
+        intervals,
+        truncated: result.series.truncated,
+        fairness,
+        promises,
+        shortfall,
+        latencies: result.latencies.unwrap_or_default(),
+        packets: log.records().iter().map(packet_way).collect(),
+        services: log.records().iter().flat_map(services).collect(),
+        entrances,
+    }
+}
+
+fn packet_way<const M: usize>(record: &PacketRecord<M>) -> PacketWay {
+    PacketWay {
+        flow: record.packet.flow,
+        size: record.packet.size,
+        arrival: record.packet.arrival,
+        outcome: match record.outcome {
+            PacketOutcome::Delivered => "delivered",
+            PacketOutcome::Refused(reason) => reason.name(),
+            PacketOutcome::Dropped(0) => DROPPED_AT_HEAD,
+            PacketOutcome::Dropped(_) => "after-processing",
+            PacketOutcome::Unfinished => "unfinished",
+        },
+    }
+}
+
+fn services<const M: usize>(record: &PacketRecord<M>) -> [Option<Service>; M] {
+    std::array::from_fn(|r| {
+        Some(Service { start: record.started[r]?, end: record.finished[r]?, server: record.server[r] })
+    })
+}
