@@ -77,11 +77,11 @@ reproduce:
 
 # The tables of claims in docs/reproductions, by what `make reproduce` has found.
 pages:
-	CHECKS=out/reproduce/checks.json $(CARGO) test --release --locked -p dovetail-experiment --lib the_tables_are_written -- --ignored
+	CHECKS=out/reproduce/checks.json $(CARGO) test --release --locked -p dovetail-papers --lib the_tables_are_written -- --ignored
 
 # Every claim once under wrong disciplines, where it must fail or say why it cannot. CLAIMS="pcfq cbcs" is a part of them.
 falsify:
-	$(CARGO) test --release --locked -p dovetail-experiment --lib under_wrong_disciplines -- --ignored
+	$(CARGO) test --release --locked -p dovetail-papers --lib under_wrong_disciplines -- --ignored
 
 # Each remedy of crates/testkit/tests/breaks.toml taken away once, which its test must notice. BREAKS="drgps" is a part.
 breaks:

@@ -6,10 +6,10 @@ use dovetail_experiment::advise::{
     Advice, AdviseError, advise as find, certainty, grid, most_runs, otherwise, picture, text,
 };
 use dovetail_experiment::compare::Settings;
-use dovetail_experiment::figure::DARK;
 use dovetail_experiment::results::Made;
 use dovetail_experiment::scenario::Scenario;
 use dovetail_experiment::table::COLUMNS;
+use dovetail_figure::DARK;
 use dovetail_page::{Kind, Page, Picture};
 
 use crate::args::Advise;

@@ -1,6 +1,6 @@
 //! Comparisons and their verdicts, as tables.
 
-use dovetail_experiment::reproduce::{Check, Verdict};
+use dovetail_experiment::claim::{Check, Verdict};
 use dovetail_experiment::table::{fitted, table};
 
 use crate::terminal;

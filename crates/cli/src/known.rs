@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command, Error};
-use dovetail_experiment::reproduce::{PAPERS, list};
+use dovetail_papers::{PAPERS, list};
 
 /// Reads a value by a function, and has names for shells to complete; others are values as well.
 #[derive(Clone, Copy)]

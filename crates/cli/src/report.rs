@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use dovetail_experiment::figure::DARK;
 use dovetail_experiment::network::{self, NetworkSummary};
 use dovetail_experiment::report::FILES;
 use dovetail_experiment::results::{AnySummary, Documents, Made, PICTURES, Shown};
 use dovetail_experiment::summary::Summary;
 use dovetail_experiment::table as tables;
+use dovetail_figure::DARK;
 use dovetail_page::{Kind, Page, Picture};
 
 use crate::args::Report;

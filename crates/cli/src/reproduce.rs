@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use dovetail_experiment::claim::{Check, Kind, Verdict};
 use dovetail_experiment::report::Output;
-use dovetail_experiment::reproduce::{self, Check, Item, Kind, ReproduceError, Reproduction, Settings, Verdict};
 use dovetail_experiment::scenario::open_capture;
 use dovetail_experiment::table::table;
+use dovetail_papers::{Item, ReproduceError, Reproduction, Settings};
 use indicatif::ProgressBar;
 use serde_json::json;
 
@@ -22,7 +23,7 @@ const CHECKS: &str = "checks.json";
 /// Recompute the papers' tables and figures.
 pub fn reproduce(args: Reproduce) -> Result<(), Failure> {
     if args.list {
-        let items = reproduce::listed(&args.ids).map_err(failure)?;
+        let items = dovetail_papers::listed(&args.ids).map_err(failure)?;
         return terminal::print(&if args.json { list_json(&items) } else { list(&items) });
     }
     if let Some(trace) = &args.trace {
@@ -32,9 +33,9 @@ pub fn reproduce(args: Reproduce) -> Result<(), Failure> {
     let cancel = terminal::end_on_interrupt();
     let output = args.out.as_deref().map(|out| output(out, &args)).transpose()?;
     terminal::leave_nothing(output.as_ref());
-    let items = reproduce::listed(&args.ids).map_err(failure)?;
+    let items = dovetail_papers::listed(&args.ids).map_err(failure)?;
     if (args.trace.is_some() || args.load.is_some()) && !items.iter().any(|item| item.trace_driven()) {
-        let driven = reproduce::list().iter().filter(|item| item.trace_driven()).map(|item| item.id);
+        let driven = dovetail_papers::list().iter().filter(|item| item.trace_driven()).map(|item| item.id);
         let driven: Vec<&str> = driven.collect();
         terminal::say(&format!("note: --trace and --load change {} only", driven.join(", ")));
     }
@@ -55,7 +56,7 @@ pub fn reproduce(args: Reproduce) -> Result<(), Failure> {
         load: args.load,
         wrong: false,
     };
-    let result = reproduce::run(&args.ids, &settings);
+    let result = dovetail_papers::run(&args.ids, &settings);
     far.bar.finish_and_clear();
     let result = result.map_err(failure)?;
     let written = output.map(|o| write(o, &result)).transpose()?;
@@ -84,7 +85,7 @@ impl Far {
     }
 
     fn at(&self, id: &str) {
-        let weight = reproduce::item(id).map_or(0.0, Item::weight);
+        let weight = dovetail_papers::item(id).map_or(0.0, Item::weight);
         let Ok(done) = self.done.lock() else { return };
         let (through, since) = *done;
         let a_weight = if through > 0.0 { since / through } else { 1.0 };
@@ -101,7 +102,7 @@ impl Far {
 }
 
 fn output(folder: &Path, args: &Reproduce) -> Result<Output, Failure> {
-    let pictures = reproduce::pictures(&args.ids).map_err(failure)?;
+    let pictures = dovetail_papers::pictures(&args.ids).map_err(failure)?;
     let names: Vec<&str> = [CHECKS].into_iter().chain(pictures.iter().map(String::as_str)).collect();
     let inputs: Vec<&Path> = args.trace.iter().map(PathBuf::as_path).collect();
     Output::create(folder, &names, &inputs).map_err(Failure::input)
@@ -169,7 +170,7 @@ fn values(check: &Check) -> String {
 
 /// A line per table or figure.
 fn figures(checks: &[Check]) -> String {
-    let rows = reproduce::list().iter().filter_map(|item| {
+    let rows = dovetail_papers::list().iter().filter_map(|item| {
         let own: Vec<Check> = checks.iter().filter(|c| c.id == item.id).cloned().collect();
         let [reproduced, differ, neither] = checks::verdicts(&own);
         let numbers = [reproduced + differ + neither, reproduced, differ, neither];

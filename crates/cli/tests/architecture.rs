@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// What each product crate may depend on, of our own.
-const MAY_USE: [(&str, &[&str]); 14] = [
+const MAY_USE: [(&str, &[&str]); 16] = [
     ("units", &[]),
     ("sched", &["units"]),
     ("model", &["units"]),
@@ -14,15 +14,32 @@ const MAY_USE: [(&str, &[&str]); 14] = [
     ("trace", &["units", "wire"]),
     ("tcp", &["units"]),
     ("sim", &["units", "sched", "model", "wire", "trace", "tcp"]),
-    ("experiment", &["units", "sched", "model", "wire", "trace", "tcp", "sim", "config"]),
+    ("figure", &[]),
+    ("experiment", &["units", "sched", "model", "wire", "trace", "tcp", "sim", "config", "figure"]),
+    ("papers", &["units", "sched", "model", "trace", "sim", "figure", "experiment"]),
     ("config", &["units", "wire"]),
     ("page", &[]),
     ("dataplane", &["units", "sched", "wire", "trace", "config"]),
     ("lab", &["units", "model", "config"]),
-    ("python", &["units", "sched", "model", "wire", "trace", "sim", "experiment", "config"]),
+    ("python", &["units", "sched", "model", "wire", "trace", "sim", "experiment", "papers", "config"]),
     (
         "cli",
-        &["units", "sched", "model", "wire", "trace", "tcp", "sim", "experiment", "config", "dataplane", "lab", "page"],
+        &[
+            "units",
+            "sched",
+            "model",
+            "wire",
+            "trace",
+            "tcp",
+            "sim",
+            "experiment",
+            "papers",
+            "figure",
+            "config",
+            "dataplane",
+            "lab",
+            "page",
+        ],
     ),
 ];
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// `work` for each of `inputs`, at most `threads` (at least 1) at a time; results in their order, `None` for what was
 /// not begun before `cancel` became true.
-pub(crate) fn in_parallel<I: Sync, O: Send>(
+pub fn in_parallel<I: Sync, O: Send>(
     threads: usize,
     cancel: &AtomicBool,
     inputs: &[I],

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use crate::figure::{
-    Cdf, Column, FigureError, FlowShares, Overview, Row, Schedule, Series, Service, SharePanel, UtilizationPanel,
-    dominant_shares, gantt, latency_cdf, over_time, overview, utilization,
-};
 pub use crate::output::{Output, OutputError};
 use crate::recorded::{Interval, Recorded};
 use crate::results::{COMMAND, Documents, SUMMARY};
 use crate::scenario::Scenario;
+use dovetail_figure::{
+    Cdf, Column, FigureError, FlowShares, Overview, Row, Schedule, Series, Service, SharePanel, UtilizationPanel,
+    dominant_shares, gantt, latency_cdf, over_time, overview, utilization,
+};
 
 /// Most packets of a run whose schedule is drawn.
 const GANTT_PACKETS: usize = 200;

@@ -1,6 +1,6 @@
 //! What a step of a lab scenario comes to: what the client and the server have seen, and what the box says.
 
-use dovetail_experiment::reproduce::{Check, Verdict};
+use dovetail_experiment::claim::{Check, Verdict};
 use dovetail_experiment::table::{fitted, seconds, wrapped};
 use dovetail_lab::scenario::{Demand, Group, GroupReport, Step, fair_shares};
 use dovetail_units::Duration;

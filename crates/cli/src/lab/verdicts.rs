@@ -1,6 +1,6 @@
 //! A step of a lab scenario against theory.
 
-use dovetail_experiment::reproduce::{self, Check, Claim, Criterion, Verdict};
+use dovetail_experiment::claim::{self, Check, Claim, Criterion, Verdict};
 use dovetail_lab::scenario::{Scenario, Theory};
 use dovetail_sched::{Spec, catalog};
 
@@ -176,7 +176,7 @@ impl<'a> StepChecks<'a> {
             unit: value.unit.to_string(),
             paper: value.theory,
             criterion: Some(value.criterion),
-            kind: reproduce::Kind::Claim,
+            kind: claim::Kind::Claim,
             why: value.why.to_string(),
         };
         let check = claim.against(found);

@@ -11,12 +11,12 @@ use dovetail_sched::Spec;
 use serde::Serialize;
 
 use crate::compare::{RunError, Settings, compare};
-use crate::figure::{Column, FigureError, Overview, overview};
 use crate::scenario::{Scenario, ScenarioError, Variation};
 use crate::statistics::Estimate;
 use crate::summary::{Run, Summary};
 use crate::table::{percent, rate, seconds};
 use decide::Candidates;
+use dovetail_figure::{Column, FigureError, Overview, overview};
 use goal::{Goal, Outcome, Wanted};
 
 pub use words::{certainty, change, grid, otherwise, text};

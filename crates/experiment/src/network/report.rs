@@ -4,10 +4,10 @@ use super::run::Runs;
 use super::scenario::NetworkScenario;
 use super::summary::NetworkSummary;
 use crate::columns::{Column, Kind, Tables, Value};
-use crate::figure::{Bar, BarChart, BarSeries, FigureError, bars_with_error};
 use crate::output::{Output, OutputError};
 use crate::report::ReportError;
 use crate::results::{COMMAND, Documents, SUMMARY};
+use dovetail_figure::{Bar, BarChart, BarSeries, FigureError, bars_with_error};
 
 /// The names of all that [`write()`] writes.
 pub const FILES: [&str; 5] = [SUMMARY, COMMAND, "flows.parquet", "hops.parquet", "throughput.svg"];
