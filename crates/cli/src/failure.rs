@@ -1,7 +1,10 @@
 //! How a command can fail, and what the shell is told.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::process::ExitCode;
+
+use dovetail_experiment::compare::RunError;
 
 use crate::{journal, terminal};
 
@@ -15,6 +18,7 @@ pub enum Failure {
     /// Interrupted by the user: exit code 130.
     Interrupted,
     /// Interrupted by the user, but what is done is kept: exit code 130.
+    #[cfg(feature = "studies")]
     Paused(String),
     /// Whoever read our output stopped reading: nothing to say, exit code 0.
     OutputClosed,
@@ -33,19 +37,26 @@ impl Failure {
 
     /// Tell the user and the shell.
     pub fn report(&self) -> ExitCode {
-        let paused;
-        let (code, message) = match self {
-            Self::Input(message) => (2, message.as_str()),
-            Self::Run(message) => (1, message.as_str()),
-            Self::Interrupted => (130, "interrupted; nothing was written"),
-            Self::Paused(kept) => {
-                paused = format!("interrupted; {kept}");
-                (130, paused.as_str())
-            }
+        let (code, message): (_, Cow<'_, str>) = match self {
+            Self::Input(message) => (2, message.into()),
+            Self::Run(message) => (1, message.into()),
+            Self::Interrupted => (130, "interrupted; nothing was written".into()),
+            #[cfg(feature = "studies")]
+            Self::Paused(kept) => (130, format!("interrupted; {kept}").into()),
             Self::OutputClosed => return ExitCode::SUCCESS,
         };
         terminal::say(&journal::as_error(&format!("error: {message}"), journal::is_journald()));
         ExitCode::from(code)
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Spec(error) => Self::input(error),
+            RunError::Cancelled => Self::Interrupted,
+            RunError::Sim { .. } => Self::run(error),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use dovetail_experiment::report::Output;
+use dovetail_experiment::output::Output;
 
 use crate::args::{Cli, Completions, Man};
 use crate::failure::Failure;

@@ -4,7 +4,6 @@ use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command, Error};
-use dovetail_papers::{PAPERS, list};
 
 /// Reads a value by a function, and has names for shells to complete; others are values as well.
 #[derive(Clone, Copy)]
@@ -34,11 +33,17 @@ pub fn schedulers() -> Vec<&'static str> {
 }
 
 /// Profiles that come with the program.
+#[cfg(feature = "studies")]
 pub fn profiles() -> Vec<&'static str> {
     dovetail_experiment::scenario::PROFILES.to_vec()
 }
 
 /// Papers and their figures.
+#[cfg(feature = "studies")]
 pub fn reproductions() -> Vec<&'static str> {
-    PAPERS.iter().map(|(paper, _)| *paper).chain(list().iter().map(|item| item.id)).collect()
+    dovetail_papers::PAPERS
+        .iter()
+        .map(|(paper, _)| *paper)
+        .chain(dovetail_papers::list().iter().map(|item| item.id))
+        .collect()
 }

@@ -1,8 +1,6 @@
 //! The `dovetail` program.
 
-mod advise;
 mod args;
-mod bounds;
 mod calibrate;
 mod checks;
 mod composition;
@@ -14,14 +12,10 @@ mod known;
 mod lab;
 mod live;
 mod meant;
-mod network;
-mod page;
 mod place;
-mod report;
-mod reproduce;
-mod run;
 mod schedulers;
-mod sweep;
+#[cfg(feature = "studies")]
+mod studies;
 mod terminal;
 mod top;
 mod trace;
@@ -35,14 +29,10 @@ use args::{Cli, Command};
 fn main() -> ExitCode {
     let cli = Cli::try_parse().unwrap_or_else(|error| meant::with_tip(legible(error)).exit());
     let done = match cli.command {
-        Command::Run(args) => run::run(args),
-        Command::Advise(args) => advise::advise(args),
-        Command::Sweep(args) => sweep::sweep(args),
+        #[cfg(feature = "studies")]
+        Command::Study(study) => studies::study(study),
         Command::Schedulers(args) => schedulers::schedulers(args),
         Command::Trace(args) => trace::trace(args),
-        Command::Report(args) => report::report(args),
-        Command::Reproduce(args) => reproduce::reproduce(args),
-        Command::Bounds(args) => bounds::bounds(args),
         Command::Live(args) => live::live(args),
         Command::Lab(command) => lab::lab(command),
         Command::Calibrate(args) => calibrate::calibrate(args),

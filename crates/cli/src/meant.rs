@@ -32,12 +32,18 @@ pub fn with_tip(mut error: clap::Error) -> clap::Error {
     error
 }
 
+/// The commands of the feature `studies`.
+const STUDIES: [&str; 6] = ["run", "advise", "sweep", "report", "reproduce", "bounds"];
+
 /// For a word that is no command.
 fn for_command(word: &str, typed: &[String]) -> Option<String> {
     let before: Vec<&str> = typed.iter().map(String::as_str).take_while(|arg| *arg != word).collect();
     match before[..] {
         ["live", "ctl", ..] if word.contains('=') => Some(format!("to change it: dovetail live ctl set {word}")),
         ["trace", ..] if Path::new(word).is_file() => Some(format!("to look at it: dovetail trace info {word}")),
+        [] if cfg!(not(feature = "studies")) && STUDIES.contains(&word) => {
+            Some("this program is built without what simulates; all of it: cargo install --path crates/cli".into())
+        }
         [] if Path::new(word).is_file() => Some(format!("to run it: dovetail run {word}")),
         ["live", first] if !Path::new(first).is_file() => Some(ports(first, word)),
         _ => None,

@@ -1,9 +1,9 @@
 //! Where a capture goes that the program writes.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use dovetail_experiment::output::Output;
 use dovetail_experiment::output::OutputFile;
-use dovetail_experiment::report::Output;
 
 use crate::failure::Failure;
 
@@ -38,7 +38,8 @@ impl<'a> Place<'a> {
     }
 
     /// The file, by the one name of its folder that has no links in it.
-    pub fn target(&self) -> PathBuf {
+    #[cfg(feature = "studies")]
+    pub fn target(&self) -> std::path::PathBuf {
         let folder = self.output.directory();
         folder.canonicalize().unwrap_or_else(|_| folder.into()).join(&self.name)
     }

@@ -95,6 +95,23 @@ fn our_crates_depend_only_on_those_below_them() {
 }
 
 #[test]
+fn the_live_box_is_built_without_what_draws_and_writes_tables() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let arguments = ["tree", "--locked", "--package", "dovetail-cli", "--edges", "normal", "--prefix", "none"];
+    let crates = |more: &[&str]| {
+        let output = Command::new(env!("CARGO")).args(arguments).args(more).current_dir(folder).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().filter_map(|line| line.split(' ').next()).map(str::to_string).collect::<Vec<_>>()
+    };
+    let (all, small) = (crates(&[]), crates(&["--no-default-features"]));
+    for name in ["parquet", "plotters", "indicatif", "dovetail-papers", "dovetail-figure", "dovetail-page"] {
+        assert!(all.iter().any(|c| c == name), "{name} is nowhere");
+        assert!(small.iter().all(|c| c != name), "{name} is in a live box");
+    }
+}
+
+#[test]
 fn everything_built_in_has_a_permissive_licence() {
     let metadata = metadata();
     for package in metadata["packages"].as_array().unwrap() {

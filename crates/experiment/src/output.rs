@@ -337,6 +337,7 @@ impl OutputFile {
     }
 
     /// Waits until the disk has what was flushed; for wrappers that flush and cannot give the file back.
+    #[cfg(feature = "files")]
     pub(crate) fn sync(&self) -> Result<(), OutputError> {
         self.file.get_ref().sync_all().map_err(OutputError::at("write", &self.path))
     }

@@ -7,7 +7,7 @@ use dovetail_sim::{Estimate, Outcome, RunResult, Workload};
 use dovetail_units::{Duration, Time};
 
 pub use dovetail_sched::cost::PredictionError;
-pub use dovetail_sim::record::{Fairness, LatencySummary, ShareRow};
+pub use dovetail_sim::record::{Fairness, LatencySummary, ShareRow, jain};
 
 use crate::behind::FlowBehind;
 

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-pub use crate::output::{Output, OutputError};
+use crate::output::{Output, OutputError};
 use crate::recorded::{Interval, Recorded};
 use crate::results::{COMMAND, Documents, SUMMARY};
 use crate::scenario::Scenario;
+use crate::timetable::{label, time_unit};
 use dovetail_figure::{
     Cdf, Column, FigureError, FlowShares, Overview, Row, Schedule, Series, Service, SharePanel, UtilizationPanel,
     dominant_shares, gantt, latency_cdf, over_time, overview, utilization,
@@ -272,11 +273,6 @@ fn services(run: &Recorded, resource: usize, server: u32, scale: f64) -> Vec<Ser
     services
 }
 
-/// What packets of a flow are called: p, q, r, ... as in the paper; then from a on.
-pub(crate) fn label(flow: usize) -> char {
-    char::from(b'a' + ((flow + 15) % 26) as u8)
-}
-
 /// A value in the middle of every interval, and zero where idle time between two of them begins and ends.
 fn with_idle(intervals: &[Interval], value: impl Fn(&Interval) -> f64) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
@@ -291,17 +287,6 @@ fn with_idle(intervals: &[Interval], value: impl Fn(&Interval) -> f64) -> Vec<(f
 
 fn middle(interval: &Interval) -> f64 {
     interval.start + interval.length / 2.0
-}
-
-/// The unit in which the longest run has a readable number of units.
-pub(crate) fn time_unit(runs: &[Recorded]) -> (f64, &'static str) {
-    let longest = runs.iter().filter_map(|r| r.outcome.last_departure).max().map_or(0.0, |t| t.as_secs_f64());
-    match longest {
-        x if x >= 2.0 => (1.0, "s"),
-        x if x >= 2e-3 => (1e3, "ms"),
-        x if x >= 2e-6 => (1e6, "us"),
-        _ => (1e9, "ns"),
-    }
 }
 
 #[cfg(test)]

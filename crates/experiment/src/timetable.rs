@@ -1,7 +1,6 @@
 //! The schedule of a small run as text: who was served when, on which resource.
 
 use crate::recorded::Recorded;
-use crate::report::{label, time_unit};
 
 /// Most packets of a run whose schedule is written out.
 pub const MOST_PACKETS: usize = 200;
@@ -45,6 +44,22 @@ fn services(run: &Recorded, resource: usize, scale: f64) -> Vec<String> {
     }
     served.sort_by_key(|(start, end, _)| (*start, *end));
     served.into_iter().map(|(_, _, text)| text).collect()
+}
+
+/// What packets of a flow are called: p, q, r, ... as in the paper; then from a on.
+pub(crate) fn label(flow: usize) -> char {
+    char::from(b'a' + ((flow + 15) % 26) as u8)
+}
+
+/// The unit in which the longest run has a readable number of units.
+pub(crate) fn time_unit(runs: &[Recorded]) -> (f64, &'static str) {
+    let longest = runs.iter().filter_map(|r| r.outcome.last_departure).max().map_or(0.0, |t| t.as_secs_f64());
+    match longest {
+        x if x >= 2.0 => (1.0, "s"),
+        x if x >= 2e-3 => (1e3, "ms"),
+        x if x >= 2e-6 => (1e6, "us"),
+        _ => (1e9, "ns"),
+    }
 }
 
 /// Three digits behind the point at most.

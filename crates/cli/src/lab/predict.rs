@@ -16,7 +16,6 @@ use toml::{Table, Value};
 
 use super::inside::Source;
 use crate::failure::Failure;
-use crate::run::failure as run_failure;
 use crate::terminal;
 
 /// How often a step is simulated, with other random numbers each time.
@@ -170,7 +169,7 @@ impl<'a> Draft<'a> {
         let settings = Settings { threads: 1, cancel: terminal::on_interrupt(), progress: &|_| {}, packet_log: 0 };
         let with = |seed| {
             let simulation = simulation.clone().with_seed(seed).map_err(Failure::run)?;
-            compare(&simulation, &simulation.schedulers(), &settings).map_err(run_failure)
+            compare(&simulation, &simulation.schedulers(), &settings).map_err(Failure::from)
         };
         let runs = (1..=RUNS).map(with).collect::<Result<Vec<_>, _>>()?.concat();
         let seconds = (self.scenario.warm_up + self.step.time).as_secs_f64();

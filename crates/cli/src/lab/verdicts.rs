@@ -1,6 +1,7 @@
 //! A step of a lab scenario against theory.
 
 use dovetail_experiment::claim::{self, Check, Claim, Criterion, Verdict};
+use dovetail_experiment::recorded::jain;
 use dovetail_lab::scenario::{Scenario, Theory};
 use dovetail_sched::{Spec, catalog};
 
@@ -385,11 +386,11 @@ impl<'a> StepChecks<'a> {
         let value = Value {
             quantity: "Jain index of the classes' CPU shares".into(),
             unit: "",
-            theory: Some(jain(shares.iter().map(cpu))),
+            theory: Some(jain(&shares.iter().map(cpu).collect::<Vec<f64>>())),
             criterion: Criterion::WithinPercent(NEAR),
             why: "that of the same rates: equal shares have 1",
         };
-        let found = jain(self.report.groups.iter().map(|group| group.shares()[0]));
+        let found = jain(&self.report.groups.iter().map(|group| group.shares()[0]).collect::<Vec<f64>>());
         self.hold(value, Ok((found, "")));
         self.congestion(expectation.marks, ecn);
     }
@@ -449,12 +450,6 @@ fn mean_and_deviation(values: &[f64]) -> Option<(f64, f64)> {
     let mean = mean(values.iter().copied()).filter(|_| values.len() > 1)?;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     Some((mean, (squares / (values.len() - 1) as f64).sqrt()))
-}
-
-/// (sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if one has everything.
-fn jain(shares: impl Iterator<Item = f64> + Clone) -> f64 {
-    let (sum, squares) = (shares.clone().sum::<f64>(), shares.clone().map(|x| x * x).sum::<f64>());
-    sum * sum / (shares.count() as f64 * squares)
 }
 
 #[cfg(test)]

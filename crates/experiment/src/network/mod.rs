@@ -12,6 +12,7 @@ mod capture;
 mod file;
 mod ideal;
 mod limits;
+#[cfg(feature = "files")]
 mod report;
 mod run;
 mod scenario;
@@ -22,6 +23,7 @@ mod value;
 pub use capture::PacketCapture;
 pub use dovetail_sched::aqm::scheme::{Scheme, names};
 pub use ideal::{Beside, fair_rates, mean_s};
+#[cfg(feature = "files")]
 pub use report::{FILES, pictures, tables, write};
 pub use run::{Runs, Settings, compare, compare_all, simulate};
 pub use scenario::{Capacity, Group, NetworkScenario, Resource, is_network};

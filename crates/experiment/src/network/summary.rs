@@ -2,6 +2,7 @@
 
 use dovetail_model::ModelError;
 use dovetail_sim::network::{HopResult, NetworkResult};
+use dovetail_sim::record;
 use serde::{Deserialize, Serialize};
 
 use super::ideal::{Beside, fair_rates};
@@ -242,9 +243,8 @@ fn fair_beside(scenario: &NetworkScenario, runs: &Runs, short_bps: Vec<f64>) -> 
     Ok(means)
 }
 
-/// Jain's index of a group's flows: 1 if they get the same, 1/n if one gets all, none if nobody gets anything.
+/// Jain's index of a group's flows; none if nobody gets anything.
 fn jain(result: &NetworkResult, group: usize) -> Option<f64> {
     let rates: Vec<f64> = result.flows.iter().filter(|f| f.class as usize == group).map(|f| f.goodput_bps).collect();
-    let (sum, squares) = rates.iter().fold((0.0, 0.0), |(s, q), r| (s + r, q + r * r));
-    (squares > 0.0).then(|| sum * sum / (rates.len() as f64 * squares))
+    rates.iter().any(|rate| *rate > 0.0).then(|| record::jain(&rates))
 }

@@ -27,8 +27,10 @@ use crate::network::{NetworkScenario, is_network};
 
 pub use dovetail_config::{InputError as ScenarioError, nearest, unknown};
 use file::{File, Overflow};
+pub(crate) use input::Given;
 pub use input::open_capture;
-pub(crate) use input::{Given, open as open_input, or_nearby};
+#[cfg(feature = "files")]
+pub(crate) use input::{open as open_input, or_nearby};
 use names::Names;
 pub use names::check_name;
 pub use profile::NAMES as PROFILES;
@@ -185,6 +187,7 @@ impl Scenario {
     ///
     /// # Errors
     /// Flows of the capture have no class, or the recording interval is too short.
+    #[cfg(feature = "files")]
     pub(crate) fn loaded_as(mut self, other: &Self) -> Result<Self, ScenarioError> {
         self.capture.clone_from(&other.capture);
         self = self.prepared()?;

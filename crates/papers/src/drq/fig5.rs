@@ -7,6 +7,7 @@ use super::sweep::{DRR_RED, Point, SCHEMES, least, most, sweep, throughput, unde
 use super::weights::{self, ByWeight};
 use dovetail_experiment::network::{GroupSummary, NetworkScenario};
 use dovetail_figure::{CurveChart, CurvePanel, Quantity, curves};
+use dovetail_sim::record;
 
 const SCENARIO: &str = include_str!("../../../../scenarios/papers/drq/fig5.toml");
 
@@ -180,9 +181,7 @@ fn bisect(fits: impl Fn(f64) -> bool) -> f64 {
 fn jain(point: &Point, scheme: &str) -> f64 {
     let groups = point.run(scheme).into_iter().flat_map(|run| &run.groups);
     let cycles = groups.zip(&point.scenario.groups).map(|(g, of)| g.throughput_bps.mean * of.density.as_f64());
-    let cycles: Vec<f64> = cycles.collect();
-    let (sum, squares) = cycles.iter().fold((0.0, 0.0), |(s, q), c| (s + c, q + c * c));
-    sum * sum / (cycles.len() as f64 * squares)
+    record::jain(&cycles.collect::<Vec<f64>>())
 }
 
 /// The largest distance in per cent, and where it is.

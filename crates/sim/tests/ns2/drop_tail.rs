@@ -11,6 +11,7 @@
 use dovetail_sim::network::{
     Class, Hop, Network, NetworkOptions, Queueing, RoundTrip, Service, Traffic, simulate_network,
 };
+use dovetail_sim::record::jain;
 use dovetail_tcp::{AckPolicy, Config, Variant};
 use dovetail_units::{Density, Duration, Time};
 use rand::{RngExt, SeedableRng};
@@ -30,10 +31,6 @@ struct Outcome {
     timeouts: [f64; 2],
     drop_rate: f64,
     jain: f64,
-}
-
-fn jain(rates: &[f64]) -> f64 {
-    rates.iter().sum::<f64>().powi(2) / (rates.len() as f64 * rates.iter().map(|x| x * x).sum::<f64>())
 }
 
 fn network(step: Duration, seed: u64) -> Network {

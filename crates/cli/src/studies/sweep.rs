@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use dovetail_experiment::sweep::{Plan, Settings, Sweep, SweepError};
 
+use super::run::{tell_about, threads};
+use super::{ending, progress};
 use crate::args;
 use crate::failure::Failure;
-use crate::run::{tell_about, threads};
 use crate::terminal;
 
 /// Run what of a plan is not done yet.
 pub fn sweep(args: args::Sweep) -> Result<(), Failure> {
-    let cancel = terminal::end_on_interrupt();
+    let cancel = ending::end_on_interrupt();
     let plan = Plan::open(&args.plan).map_err(Failure::input)?;
     let folder = args.out.unwrap_or_else(|| PathBuf::from(args.plan.file_stem().unwrap_or_default()));
     let jobs = threads(args.jobs);
@@ -25,11 +26,11 @@ pub fn sweep(args: args::Sweep) -> Result<(), Failure> {
         })?;
     let (rows, pending) = (sweep.rows(), sweep.pending());
     let goes_on = format!("what is done is in {}; the same command does the rest", folder.display());
-    terminal::keep(&goes_on);
-    let bar = terminal::runs(pending as u64);
+    ending::keep(&goes_on);
+    let bar = progress::runs(pending as u64);
     let result = sweep.run(&Settings { jobs, cancel, progress: &|done| bar.set_position(done as u64) });
     bar.finish_and_clear();
-    terminal::uninterrupted(|| ());
+    ending::uninterrupted(|| ());
     result.map_err(|error| match error {
         SweepError::Cancelled => Failure::Paused(goes_on),
         other => failure(other),

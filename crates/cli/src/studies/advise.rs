@@ -12,21 +12,22 @@ use dovetail_experiment::table::COLUMNS;
 use dovetail_figure::DARK;
 use dovetail_page::{Kind, Page, Picture};
 
+use super::page::{PageFile, Written, arguments, made as facts, names, table, text as fact, words};
+use super::run::{open_source, tell_about, threads};
+use super::{ending, progress};
 use crate::args::Advise;
 use crate::failure::Failure;
-use crate::page::{PageFile, Written, arguments, made as facts, names, table, text as fact, words};
-use crate::run::{failure, open_source, tell_about, threads};
 use crate::terminal;
 
 /// Find out which scheduler to use, and say why.
 pub fn advise(args: Advise) -> Result<(), Failure> {
-    let cancel = terminal::end_on_interrupt();
+    let cancel = ending::end_on_interrupt();
     let scenario = open_source(&args.source)?;
     let capture = scenario.capture_file();
     let inputs: Vec<&Path> = capture.as_deref().into_iter().chain([Path::new(&args.source.file)]).collect();
     let page = args.page.as_deref().map(|file| PageFile::new(file, &inputs)).transpose()?;
     tell_about(&scenario);
-    let bar = terminal::progress(scenario.expected_packets() * most_runs() as f64);
+    let bar = progress::packets(scenario.expected_packets() * most_runs() as f64);
     let settings = Settings {
         threads: threads(args.source.threads),
         cancel,
@@ -37,10 +38,10 @@ pub fn advise(args: Advise) -> Result<(), Failure> {
     bar.finish_and_clear();
     let advice = advice.map_err(|error| match error {
         AdviseError::Input(error) => Failure::input(error),
-        AdviseError::Run(error) => failure(error),
+        AdviseError::Run(error) => error.into(),
     })?;
     let page = page.map(|page| page.write(&html(&advice, &scenario)?)).transpose()?;
-    let placed = terminal::uninterrupted(|| page.map(Written::place).transpose())?;
+    let placed = ending::uninterrupted(|| page.map(Written::place).transpose())?;
     match args.json {
         true => terminal::print(&serde_json::to_string_pretty(&advice).map_err(Failure::run)?)?,
         false => terminal::print(&text(&advice, terminal::width()))?,

@@ -3,19 +3,21 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use dovetail_experiment::compare::{RunError, Settings, compare};
-use dovetail_experiment::report::Output;
+use dovetail_experiment::compare::{Settings, compare};
+use dovetail_experiment::output::Output;
 use dovetail_experiment::scenario::{self, Opened, PROFILES, Pauses, Scenario};
 use dovetail_experiment::summary::Summary;
 use dovetail_experiment::timetable::{MOST_PACKETS, timetable};
 use dovetail_experiment::{report, table};
 use dovetail_sched::Spec;
 
+use super::network;
+use super::page::{PageFile, Written};
+use super::report::{documents, html};
+use super::{ending, progress};
 use crate::args::{Input, Run, Source};
 use crate::failure::Failure;
-use crate::page::{PageFile, Written};
-use crate::report::{documents, html};
-use crate::{network, terminal};
+use crate::terminal;
 
 /// Packets whose ways are kept for the picture of the schedule and the table of packets, all runs together: some 100
 /// bytes each.
@@ -38,13 +40,13 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
     }
     let (scenario, schedulers) = prepare(seeded(scenario, args.input.source.seed)?, &args.input)?;
     // From here on there is something to put in order; reading a capture may just be killed.
-    let cancel = terminal::end_on_interrupt();
+    let cancel = ending::end_on_interrupt();
     // Before the runs, so that an unusable folder costs no time.
     let capture = scenario.capture_file();
     let inputs: Vec<&Path> = capture.as_deref().into_iter().chain([Path::new(&args.input.source.file)]).collect();
     let output = args.out.as_ref().map(|out| Output::create(out, &report::FILES, &inputs));
     let mut output = output.transpose().map_err(Failure::input)?;
-    terminal::leave_nothing(output.as_ref());
+    ending::leave_nothing(output.as_ref());
     let page = args.page.as_deref().map(|file| PageFile::beside(file, &inputs, args.out.as_deref())).transpose()?;
     tell_about(&scenario);
     // One packet more than the schedule is shown of, so that more of them are noticed.
@@ -59,7 +61,7 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
         report::write(output, &runs, &documents).map_err(Failure::run)?;
     }
     let page = page.map(|page| page.write(&html(&documents)?)).transpose()?;
-    let written = terminal::uninterrupted(|| {
+    let written = ending::uninterrupted(|| {
         let placed = output.map(report::place).transpose().map_err(Failure::run)?.unwrap_or_default();
         let page = page.map(Written::place).transpose()?;
         Ok::<_, Failure>(placed.into_iter().chain(page.into_iter().map(|placed| format!("wrote {placed}"))))
@@ -169,7 +171,7 @@ pub fn compare_with_progress(
     cancel: &AtomicBool,
     packet_log: usize,
 ) -> Result<Vec<dovetail_experiment::recorded::Recorded>, Failure> {
-    let bar = terminal::progress(scenario.expected_packets() * schedulers.len() as f64);
+    let bar = progress::packets(scenario.expected_packets() * schedulers.len() as f64);
     let settings = Settings {
         threads: threads(input.source.threads),
         cancel,
@@ -178,19 +180,10 @@ pub fn compare_with_progress(
     };
     let result = compare(scenario, schedulers, &settings);
     bar.finish_and_clear();
-    result.map_err(failure)
+    result.map_err(Failure::from)
 }
 
 /// Threads to use.
 pub fn threads(wanted: Option<u32>) -> usize {
     wanted.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |n| n as usize)
-}
-
-/// What a failed comparison means for the shell.
-pub fn failure(error: RunError) -> Failure {
-    match error {
-        RunError::Spec(error) => Failure::input(error),
-        RunError::Cancelled => Failure::Interrupted,
-        RunError::Sim { .. } => Failure::run(error),
-    }
 }

@@ -10,9 +10,9 @@ use dovetail_experiment::table as tables;
 use dovetail_figure::DARK;
 use dovetail_page::{Kind, Page, Picture};
 
+use super::page::{FILE, PageFile, arguments, made, names, table, text, words};
 use crate::args::Report;
 use crate::failure::Failure;
-use crate::page::{FILE, PageFile, arguments, made, names, table, text, words};
 use crate::terminal;
 
 /// Most groups of flows on a page; each has a row per scheduler.

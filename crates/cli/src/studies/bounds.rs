@@ -3,14 +3,15 @@
 use dovetail_experiment::bounds::{Document, PACKETS, bounds as find};
 use dovetail_experiment::table::{seconds, table, wrapped};
 
+use super::ending;
+use super::run::{compare_with_progress, open};
 use crate::args::Bounds;
 use crate::failure::Failure;
-use crate::run::{compare_with_progress, open};
 use crate::terminal;
 
 /// Run the scenario and hold it against the guarantees.
 pub fn bounds(args: Bounds) -> Result<(), Failure> {
-    let cancel = terminal::end_on_interrupt();
+    let cancel = ending::end_on_interrupt();
     let (scenario, schedulers) = open(&args.input)?;
     let runs = compare_with_progress(&scenario, &schedulers, &args.input, cancel, PACKETS)?;
     let document = find(&scenario, &runs);

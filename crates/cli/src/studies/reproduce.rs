@@ -4,17 +4,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use dovetail_experiment::claim::{Check, Kind, Verdict};
-use dovetail_experiment::report::Output;
+use dovetail_experiment::output::Output;
 use dovetail_experiment::scenario::open_capture;
 use dovetail_experiment::table::table;
 use dovetail_papers::{Item, ReproduceError, Reproduction, Settings};
 use indicatif::ProgressBar;
 use serde_json::json;
 
+use super::run::threads;
+use super::{ending, progress};
 use crate::args::Reproduce;
 use crate::checks::{self, Columns};
 use crate::failure::Failure;
-use crate::run::{failure as run_failure, threads};
 use crate::terminal;
 
 /// The file of the checks.
@@ -30,9 +31,9 @@ pub fn reproduce(args: Reproduce) -> Result<(), Failure> {
         // Also when no wanted figure needs it: a wrong name is a slip.
         open_capture(trace).map_err(Failure::input)?;
     }
-    let cancel = terminal::end_on_interrupt();
+    let cancel = ending::end_on_interrupt();
     let output = args.out.as_deref().map(|out| output(out, &args)).transpose()?;
-    terminal::leave_nothing(output.as_ref());
+    ending::leave_nothing(output.as_ref());
     let items = dovetail_papers::listed(&args.ids).map_err(failure)?;
     if (args.trace.is_some() || args.load.is_some()) && !items.iter().any(|item| item.trace_driven()) {
         let driven = dovetail_papers::list().iter().filter(|item| item.trace_driven()).map(|item| item.id);
@@ -81,7 +82,7 @@ struct Far {
 
 impl Far {
     fn new(total: f64) -> Self {
-        Self { bar: terminal::parts(total as u64), done: Mutex::default() }
+        Self { bar: progress::parts(total as u64), done: Mutex::default() }
     }
 
     fn at(&self, id: &str) {
@@ -110,7 +111,7 @@ fn output(folder: &Path, args: &Reproduce) -> Result<Output, Failure> {
 
 fn failure(error: ReproduceError) -> Failure {
     match error {
-        ReproduceError::Run(error) => run_failure(error),
+        ReproduceError::Run(error) => error.into(),
         ReproduceError::Id(_) | ReproduceError::Scenario(_) => Failure::input(error),
         other => Failure::run(other),
     }
@@ -121,7 +122,7 @@ fn write(mut output: Output, result: &Reproduction) -> Result<Vec<String>, Failu
     for (name, svg) in &result.pictures {
         output.write(name, svg.as_bytes()).map_err(Failure::run)?;
     }
-    let paths = terminal::uninterrupted(|| output.commit()).map_err(Failure::run)?;
+    let paths = ending::uninterrupted(|| output.commit()).map_err(Failure::run)?;
     Ok(paths.iter().map(ToString::to_string).collect())
 }
 

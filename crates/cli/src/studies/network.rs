@@ -6,15 +6,16 @@ use std::sync::atomic::AtomicBool;
 use dovetail_experiment::network::{
     FILES, NetworkScenario, NetworkSummary, PacketCapture, Scheme, Settings, compare, pictures, simulate, table, write,
 };
-use dovetail_experiment::report::Output;
+use dovetail_experiment::output::Output;
 use dovetail_experiment::scenario::unknown;
 
+use super::page::{PageFile, Written};
+use super::report::{documents, html};
+use super::run::threads;
+use super::{ending, progress};
 use crate::args::{PcapOf, Run};
 use crate::failure::Failure;
-use crate::page::{PageFile, Written};
 use crate::place::Place;
-use crate::report::{documents, html};
-use crate::run::{failure, threads};
 use crate::terminal;
 
 /// Compare schedulers on one network.
@@ -26,18 +27,18 @@ pub fn run(mut scenario: NetworkScenario, args: &Run) -> Result<(), Failure> {
     let schedulers = if given.is_empty() { scenario.schedulers() } else { given.clone() };
     let schemes = scenario.schemes(&schedulers).map_err(Failure::input)?;
     let hops = captured(&scenario, &schemes, &args.pcap)?;
-    let cancel = terminal::end_on_interrupt();
+    let cancel = ending::end_on_interrupt();
     // Before the runs, so that an unusable folder costs no time.
     let output = args.out.as_ref().map(|out| Output::create(out, &FILES, &[Path::new(&args.input.source.file)]));
     let output = output.transpose().map_err(Failure::input)?;
-    terminal::leave_nothing(output.as_ref());
+    ending::leave_nothing(output.as_ref());
     let places = places(args)?;
     let input = [Path::new(&args.input.source.file)];
     let page = args.page.as_deref().map(|file| PageFile::beside(file, &input, args.out.as_deref())).transpose()?;
     if let Some(page) = page.as_ref().filter(|page| places.iter().any(|place| place.target() == page.target())) {
         return Err(page.twice());
     }
-    let bar = terminal::spinner();
+    let bar = progress::spinner();
     let settings = Settings {
         threads: threads(args.input.source.threads),
         cancel,
@@ -45,7 +46,7 @@ pub fn run(mut scenario: NetworkScenario, args: &Run) -> Result<(), Failure> {
     };
     let result = compare(&scenario, &schemes, &settings);
     bar.finish_and_clear();
-    let runs = result.map_err(failure)?;
+    let runs = result.map_err(Failure::from)?;
     let summary = NetworkSummary::new(&scenario, &runs).map_err(Failure::run)?;
     let json = serde_json::to_string_pretty(&summary).map_err(Failure::run)?;
     let documents = documents(json, scenario.text(), pictures(&summary).map_err(Failure::run)?)?;
@@ -53,7 +54,7 @@ pub fn run(mut scenario: NetworkScenario, args: &Run) -> Result<(), Failure> {
     // All that can be interrupted comes before anything is put in place.
     let captures = captures.collect::<Result<Vec<Output>, Failure>>()?;
     let page = page.map(|page| page.write(&html(&documents)?)).transpose()?;
-    let written = terminal::uninterrupted(|| {
+    let written = ending::uninterrupted(|| {
         let written = output.map(|o| write(o, &scenario, &runs, &summary, &documents)).transpose();
         let mut written = written.map_err(Failure::run)?.unwrap_or_default();
         captures.into_iter().try_for_each(|capture| capture.commit().map(drop)).map_err(Failure::run)?;
@@ -117,7 +118,7 @@ fn capture(
 ) -> Result<Output, Failure> {
     let file = place.file()?;
     let mut capture = PacketCapture::new(scenario, scheme, hop, file).map_err(|e| place.unwritable(e))?;
-    simulate(scenario, scheme, scenario.seed(), cancel, &mut capture).map_err(failure)?;
+    simulate(scenario, scheme, scenario.seed(), cancel, &mut capture).map_err(Failure::from)?;
     capture.finish().map_err(|e| place.unwritable(e))?.finish().map_err(Failure::run)?;
     Ok(place.written())
 }

@@ -1,0 +1,197 @@
+//! What callers ask of it.
+
+use std::collections::VecDeque;
+
+use dovetail_sched::spec::SpecError;
+use dovetail_sched::{
+    DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket,
+    UnknownFlow,
+};
+use dovetail_units::{Duration, ResourceVec, Time};
+
+use super::{DirectTradeoff, Flow, in_time};
+
+impl<P: Send> Scheduler<2, P> for DirectTradeoff<P> {
+    fn add_flow(&mut self, config: FlowConfig<2>) -> FlowId {
+        let flow = |generation| Flow {
+            generation,
+            live: true,
+            config,
+            waiting: VecDeque::new(),
+            unstarted: VecDeque::new(),
+            head: None,
+            had: [0; 2],
+            longest: [0; 2],
+            uncharged: 0,
+            part: 0,
+            owed: [0; 2],
+        };
+        let at = self.free.pop().map_or(self.flows.len(), |at| at as usize);
+        if at == self.flows.len() {
+            self.flows.push(flow(0));
+        } else {
+            self.flows[at] = flow(self.flows[at].generation.wrapping_add(1));
+        }
+        self.id(at)
+    }
+
+    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig<2>) -> Result<(), UnknownFlow> {
+        self.hear(now);
+        let at = self.find(flow).ok_or(UnknownFlow)?;
+        self.handle_events();
+        let old = self.flows[at].config.weight;
+        let new = config.weight;
+        if old != new && self.flows[at].head.is_some() {
+            self.run_to_now();
+            if let Some((end, _)) = self.bonus_of(at) {
+                self.charge(at, end);
+            }
+            let scale = |left: i128| (left * i128::from(old.as_milli()) / i128::from(new.as_milli())).clamp(0, 1 << 95);
+            if let Some(head) = &mut self.flows[at].head {
+                head.left = scale(head.left);
+                head.service = scale(head.service as i128) as u128;
+            }
+            self.flows[at].config = config;
+            self.changed();
+        }
+        self.flows[at].config = config;
+        Ok(())
+    }
+
+    fn remove_flow(&mut self, now: Time, flow: FlowId, dropped: &mut dyn FnMut(P)) -> Result<(), UnknownFlow> {
+        self.hear(now);
+        let at = self.find(flow).ok_or(UnknownFlow)?;
+        self.handle_events();
+        self.flows[at].live = false;
+        self.free.push(at as u32);
+        for (size, _, payload) in std::mem::take(&mut self.flows[at].waiting) {
+            self.stats.dropped += 1;
+            self.stats.queued -= 1;
+            self.stats.queued_bytes -= u64::from(size);
+            dropped(payload);
+        }
+        if self.flows[at].head.is_some() {
+            self.run_to_now();
+            self.flows[at].head = None;
+            self.favoured = self.favoured.map(|f| f.filter(|&(i, _)| i != at));
+            self.changed();
+        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, now: Time, packet: Packet<2, P>) -> Result<(), Refused<P>> {
+        self.hear(now);
+        self.stats.offered += 1;
+        let Packet { flow, size, cost, payload } = packet;
+        let cost = ResourceVec(cost.0.map(|time| time.min(LONGEST_TIME)));
+        let Some(at) = self.find(flow) else { return self.refuse(DropReason::UnknownFlow, payload) };
+        let record = &self.flows[at];
+        let limit = record.config.limit;
+        let bytes: u64 = record.waiting.iter().map(|w| u64::from(w.0)).sum();
+        if limit.packets.is_some_and(|most| record.waiting.len() >= most as usize) {
+            return self.refuse(DropReason::QueuePackets, payload);
+        }
+        if limit.bytes.is_some_and(|most| bytes + u64::from(size) > most.0) {
+            return self.refuse(DropReason::QueueBytes, payload);
+        }
+        self.handle_events();
+        self.stats.admitted += 1;
+        self.stats.queued += 1;
+        self.stats.queued_bytes += u64::from(size);
+        self.flows[at].waiting.push_back((size, cost, payload));
+        self.flows[at].unstarted.push_back(cost);
+        if self.flows[at].head.is_none() {
+            self.run_to_now();
+            (self.flows[at].had, self.flows[at].longest) = (self.most, [0; 2]);
+            self.take_head(at, 0);
+            self.changed();
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, now: Time) -> Next<2, P> {
+        self.hear(now);
+        if self.stats.queued == 0 {
+            return Next::Empty;
+        }
+        let soon = Next::At(self.heard + Duration::from_nanos(1));
+        if self.put_off == Some(self.heard) && self.find_started().is_none() && self.lags() {
+            return soon;
+        }
+        self.handle_events();
+        if self.stale && !self.ending && self.find_started().is_none() {
+            self.reallocate();
+        }
+        while let Some((flow, [_, late_on_link])) = self.started.pop_front() {
+            let Some(at) = self.find(flow) else { continue };
+            let Some((size, charged, payload)) = self.flows[at].waiting.pop_front() else { continue };
+            self.stats.served += 1;
+            self.stats.queued -= 1;
+            self.stats.queued_bytes -= u64::from(size);
+            self.handed_out.push((charged[0] == Duration::ZERO).then_some(charged[1]));
+            let ticket = Ticket::new(flow, charged, [self.handed_out.len() as u64, late_on_link.as_nanos()]);
+            return Next::Serve(Served { ticket, size, payload });
+        }
+        if self.lags() {
+            self.put_off = Some(self.now);
+            return soon;
+        }
+        if self.link_is_late {
+            return Next::AwaitProgress;
+        }
+        let event = in_time(self.clock + self.until_event().unwrap_or(0));
+        Next::At(self.now + event.since(self.fluid_now))
+    }
+
+    fn progress(&mut self, now: Time, ticket: &mut Ticket<2>, resource: usize, event: Progress) {
+        self.hear(now);
+        let [number, late_on_link] = ticket.tags();
+        if resource == 1 || event == Progress::Abandoned {
+            self.handle_events();
+        }
+        if resource == 1 || event == Progress::Abandoned {
+            self.through = self.through.max(number);
+        }
+        if resource == 1 && event == Progress::Started {
+            self.link_is_late = self.fluid_now > Time::from_nanos(late_on_link);
+        }
+        // Nothing that was handed out later is on its way to the link.
+        self.link_is_late &= self.through < self.handed_out.len() as u64;
+        let Progress::Finished { used } = event else { return };
+        let before = ticket.charged();
+        let mut after = before;
+        if let Some(time) = after.0.get_mut(resource) {
+            *time = used.min(LONGEST_TIME);
+        }
+        let overtaking = if resource == 0 { self.overtaking(number) } else { Duration::ZERO };
+        let late_on_link = Time::from_nanos(late_on_link) + overtaking;
+        *ticket = Ticket::new(ticket.flow(), after, [number, late_on_link.as_nanos()]);
+        if let Some(at) = self.find(ticket.flow()).filter(|_| after != before) {
+            self.handle_events();
+            let record = &mut self.flows[at];
+            for r in 0..2 {
+                record.owed[r] += after[r].as_nanos() as i64 - before[r].as_nanos() as i64;
+            }
+        }
+    }
+
+    fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
+        self.hear(now);
+        self.handle_events();
+        let bad = || SpecError::bad_value(parameter, value, "alpha from 0 to 1");
+        let alpha = value.parse().ok().filter(|a| parameter == "alpha" && (0.0..=1.0).contains(a)).ok_or_else(bad)?;
+        self.run_to_now();
+        self.alpha = alpha;
+        self.start_kept_back();
+        self.changed();
+        Ok(())
+    }
+
+    fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    fn queued(&self, flow: FlowId) -> u32 {
+        self.find(flow).map_or(0, |at| self.flows[at].waiting.len() as u32)
+    }
+}
