@@ -21,12 +21,13 @@ rust:
 	  echo "  elsewhere:    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh"; \
 	  echo "then repeat: make $(or $(firstword $(MAKECMDGOALS)),demo)"; exit 1; }
 
+# The last line says how many tests ran, and why others did not.
 test: rust
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy -p dovetail-cli --no-default-features --locked -- -D warnings
-	$(CARGO) test --workspace --locked
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+	$(CARGO) run --quiet --locked -p dovetail-checks
 
 # The outputs and pictures that README and book show, written anew. The tests compare them.
 documents: rust
@@ -69,7 +70,7 @@ throughput:
 # Beside ns-2 itself, which it installs where it can: the senders, the dumbbell over five seeds, and the speed.
 ns2:
 	@command -v ns >/dev/null || apt-get install -y ns2 || { echo "missing: ns-2 (Debian package ns2, installed by root)"; exit 1; }
-	$(CARGO) test --release --locked -p dovetail-tcp --test ns2 -- --nocapture
+	$(CARGO) test --release --locked -p dovetail-tcp --test ns2 -- --include-ignored --nocapture
 	$(CARGO) test --release --locked -p dovetail-sim --test dumbbell -- --include-ignored --nocapture --test-threads 1
 	$(CARGO) run --release --locked -p dovetail-bench --bin beside-ns2
 

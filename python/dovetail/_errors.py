@@ -10,15 +10,23 @@ class Error(Exception):
         place: where, such as `demo.toml:3:8`; None if that is not known.
         text: what is wrong there, as it was given; None if that is not known.
         hint: what helps, such as the nearest valid name; None if nothing is known to.
+        expected: the texts that would be right in place of `text`; empty if they cannot be listed.
     """
 
     def __init__(
-        self, message: str = "", *, place: str | None = None, text: str | None = None, hint: str | None = None
+        self,
+        message: str = "",
+        *,
+        place: str | None = None,
+        text: str | None = None,
+        hint: str | None = None,
+        expected: tuple[str, ...] = (),
     ) -> None:
         super().__init__(message)
         self.place = place
         self.text = text
         self.hint = hint
+        self.expected = expected
 
 
 class InputError(Error, ValueError):

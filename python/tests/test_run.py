@@ -151,6 +151,15 @@ class Mistakes(unittest.TestCase):
         self.assertIn(place, ours.exception.place)
         self.assertIn(str(ours.exception).splitlines()[0], str(theirs.exception))
 
+    def test_what_would_be_right_is_listed(self):
+        with self.assertRaises(dovetail.SchedulerError) as raised:
+            dovetail.run(DEMO, schedulers="drqf")
+        self.assertTrue({"drfq", "fifo"} <= set(raised.exception.expected), raised.exception.expected)
+        self.assertEqual(pickle.loads(pickle.dumps(raised.exception)).expected, raised.exception.expected)
+        with self.assertRaises(dovetail.InputError) as raised:
+            dovetail.run(DEMO, sede=1)
+        self.assertIn("seed", raised.exception.expected)
+
     def test_schedulers(self):
         self.wrong(dovetail.SchedulerError, lambda: dovetail.run(DEMO, schedulers="drqf"), text="drqf", hint="drfq")
         self.wrong(dovetail.SchedulerError, lambda: dovetail.run(DEMO, schedulers=["tradeoff:alfa=1"]), hint="alpha")

@@ -1,53 +1,7 @@
 //! The `dovetail` program.
 
-mod args;
-mod calibrate;
-mod checks;
-mod composition;
-mod ctl;
-mod failure;
-mod generated;
-mod journal;
-mod known;
-mod lab;
-mod live;
-mod meant;
-mod place;
-mod schedulers;
-#[cfg(feature = "studies")]
-mod studies;
-mod terminal;
-mod top;
-mod trace;
-
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use args::{Cli, Command};
-
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| meant::with_tip(legible(error)).exit());
-    let done = match cli.command {
-        #[cfg(feature = "studies")]
-        Command::Study(study) => studies::study(study),
-        Command::Schedulers(args) => schedulers::schedulers(args),
-        Command::Trace(args) => trace::trace(args),
-        Command::Live(args) => live::live(args),
-        Command::Lab(command) => lab::lab(command),
-        Command::Calibrate(args) => calibrate::calibrate(args),
-        Command::Top(args) => top::top(args),
-        Command::Completions(args) => generated::completions(args),
-        Command::Man(args) => generated::man(args),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
-    }
-}
-
-/// The same error about arguments in which nothing is left that a terminal obeys.
-fn legible(error: clap::Error) -> clap::Error {
-    let shown = std::env::args_os().map(|arg| terminal::harmless(&arg.to_string_lossy()).into_owned());
-    Cli::try_parse_from(shown).err().unwrap_or(error)
+    dovetail_cli::run(&[])
 }

@@ -17,15 +17,23 @@ pub struct InputError {
     span: Option<Range<usize>>,
     message: String,
     help: Option<Box<str>>,
+    words: Box<Words>,
+}
+
+/// What is wrong and what would be right, by themselves.
+#[derive(Clone, Debug, Default)]
+struct Words {
     /// What is wrong, if it is told otherwise than by its place.
-    about: Option<Box<str>>,
+    wrong: Option<String>,
+    /// What would be right in its place, if that can be listed.
+    expected: Vec<String>,
 }
 
 impl InputError {
     /// About the file as a whole.
     pub fn new(file: &str, message: impl Into<String>) -> Self {
         let (file, message) = (file.to_string(), message.into());
-        Self { file, text: "".into(), span: None, message, help: None, about: None }
+        Self { file, text: "".into(), span: None, message, help: None, words: Box::default() }
     }
 
     /// About these bytes of `text`.
@@ -42,21 +50,29 @@ impl InputError {
 
     /// With the text that is wrong, where its place alone does not tell.
     pub fn about(mut self, wrong: &str) -> Self {
-        self.about = Some(wrong.into());
+        self.words.wrong = Some(wrong.to_string());
         self
     }
 
-    /// With the known name that is most like the wrong one as a hint, if one is.
+    /// With the texts that would be right in the place of the wrong one.
+    pub fn among(mut self, known: &[&str]) -> Self {
+        self.words.expected = known.iter().map(|name| name.to_string()).collect();
+        self
+    }
+
+    /// With the wrong text and those that would be right; the one that is most like it, if one is, as a hint.
     pub fn suggesting(self, wrong: &str, known: &[&str]) -> Self {
-        match nearest(wrong, known.iter().copied()) {
-            Some(name) => self.with_help(format!("did you mean {name:?}?")),
-            None => self,
+        let told = self.about(wrong).among(known);
+        match told.nearest().map(|name| format!("did you mean {name:?}?")) {
+            Some(help) => told.with_help(help),
+            None => told,
         }
     }
 
     /// From what the TOML reader found.
     pub fn from_toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
         let message = plain_words(error.message().trim());
+        let known = unknown_name(&message).map_or(String::new(), |(_, known)| known.join("`"));
         let help = match (unknown_name(&message), table_for_list(text, error), text_for_list(&message)) {
             (Some((wrong, known)), ..) => {
                 nearest(wrong, known.iter().copied()).map(|name| format!("did you mean `{name}`?"))
@@ -72,7 +88,7 @@ impl InputError {
             None => Self::new(file, message),
         };
         own.help = help.map(String::into_boxed_str);
-        own
+        own.among(&known.split('`').filter(|name| !name.is_empty()).collect::<Vec<_>>())
     }
 }
 
@@ -89,7 +105,7 @@ impl InputError {
 
     /// The text that is wrong, if it is known.
     pub fn wrong(&self) -> Option<&str> {
-        self.about.as_deref().or_else(|| self.text.get(self.span.clone()?).filter(|text| !text.is_empty()))
+        self.words.wrong.as_deref().or_else(|| self.text.get(self.span.clone()?).filter(|text| !text.is_empty()))
     }
 
     /// What is wrong with it.
@@ -100,6 +116,16 @@ impl InputError {
     /// What helps, if that is known.
     pub fn help(&self) -> Option<&str> {
         self.help.as_deref()
+    }
+
+    /// What would be right in its place, if that can be listed.
+    pub fn expected(&self) -> impl Iterator<Item = &str> {
+        self.words.expected.iter().map(String::as_str)
+    }
+
+    /// That of them which is most like the wrong text, if one is.
+    pub fn nearest(&self) -> Option<&str> {
+        nearest(self.wrong()?, self.expected())
     }
 
     /// In one line, for logs: file, line and column, message, hint.
@@ -266,6 +292,18 @@ mod tests {
         for wrong in ["", "x", "quick", "tradeoff"] {
             assert_eq!(nearest(wrong, networks.into_iter()), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_would_be_right_is_told_by_itself() {
+        let error = InputError::new("a.toml", "no").suggesting("dqr", &["drq", "drr"]);
+        assert_eq!(
+            (error.wrong(), error.nearest(), error.help()),
+            (Some("dqr"), Some("drq"), Some("did you mean \"drq\"?"))
+        );
+        assert_eq!(error.expected().collect::<Vec<_>>(), ["drq", "drr"]);
+        let none = InputError::new("a.toml", "no");
+        assert_eq!((none.nearest(), none.expected().count()), (None, 0));
     }
 
     #[test]

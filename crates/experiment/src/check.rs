@@ -50,8 +50,8 @@ pub(crate) fn check_over<const M: usize>(scenario: &Scenario, schedulers: &[Spec
 
 /// That the scheduler exists, fits the scenario and takes the changes of its parameters.
 fn check_one<const M: usize>(scenario: &Scenario, spec: &Spec) -> Result<(), RunError> {
-    let place = |e: SpecError| scenario.scheduler_error(spec, &with_hint(&e)).about(e.wrong());
-    let change = |index: usize, e: SpecError| scenario.change_error(index, &with_hint(&e)).about(e.wrong());
+    let place = |e: SpecError| of_spec(&e, |message| scenario.scheduler_error(spec, message));
+    let change = |index: usize, e: SpecError| of_spec(&e, |message| scenario.change_error(index, message));
     let mut schedulers = build_all::<M, u32>(spec, shape::<M>(scenario)).map_err(place)?;
     for (index, (_, parameter, value)) in scenario.changes().iter().enumerate() {
         if has_parameter(spec, parameter) {
@@ -84,6 +84,11 @@ fn settable<'a>(parameters: impl IntoIterator<Item = &'a Parameter>) -> impl Ite
 pub(crate) fn twice(before: &Spec, again: &Spec) -> String {
     let again = if before == again { "named twice".into() } else { format!("the same as {before}") };
     format!("it is {again}, and would give the same twice")
+}
+
+/// What is wrong with a scheduler's text, at the place that `error` knows.
+pub(crate) fn of_spec(spec: &SpecError, error: impl FnOnce(&str) -> ScenarioError) -> ScenarioError {
+    error(&with_hint(spec)).about(spec.wrong()).among(spec.known())
 }
 
 /// What is wrong, with the nearest right name if one is near.

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use dovetail_sched::composition::parameters;
+use dovetail_sched::composition::parts;
+use dovetail_sched::promise::Alpha;
 use dovetail_sched::{Scheduler, Spec, SpecError, build_all};
 use dovetail_sim::record::PacketLog;
 use dovetail_sim::{
@@ -11,7 +12,7 @@ use dovetail_sim::{
 };
 
 use crate::behind::Watch;
-use crate::check::{check_over, has_parameter, shape, with_hint};
+use crate::check::{check_over, has_parameter, of_spec, shape};
 use crate::entrances::Entrances;
 use crate::parallel::in_parallel;
 use crate::recorded::{MOST_GINI_FLOWS, Recorded, recorded};
@@ -59,7 +60,7 @@ impl std::error::Error for RunError {}
 
 impl From<SpecError> for RunError {
     fn from(error: SpecError) -> Self {
-        ScenarioError::new("", with_hint(&error)).about(error.wrong()).into()
+        of_spec(&error, |message| ScenarioError::new("", message)).into()
     }
 }
 
@@ -207,13 +208,9 @@ fn changes_for(scenario: &Scenario, spec: &Spec) -> Vec<Change> {
 
 /// Part of its fair share that a scheduler promises a flow, and since when: alpha where it has that, else all of it.
 fn promises(spec: &Spec, changes: &[Change]) -> Vec<(f64, f64)> {
-    const ALPHA: &str = "alpha";
-    let parameters = parameters(&spec.name).into_iter().flatten();
-    let default = parameters.filter(|p| p.name == ALPHA).map(|p| p.default).next();
-    let written = spec.parameters.iter().find(|(key, _)| key == ALPHA).map(|(_, value)| value.as_str());
-    let first = written.or(default).and_then(|value| value.parse().ok()).unwrap_or(1.0);
-    let later = changes.iter().filter(|c| c.parameter == ALPHA);
-    let mut steps = vec![(0.0, first)];
+    let alpha = parts(&spec.name).unwrap_or_default().iter().find_map(|entry| entry.fact::<Alpha>());
+    let mut steps = vec![(0.0, alpha.and_then(|alpha| alpha.of(spec)).unwrap_or(1.0))];
+    let later = changes.iter().filter(|c| alpha.is_some_and(|alpha| alpha.0.name == c.parameter));
     steps.extend(later.filter_map(|c| Some((c.at.as_secs_f64(), c.value.parse().ok()?))));
     steps.sort_by(|a, b| a.0.total_cmp(&b.0));
     steps

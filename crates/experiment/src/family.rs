@@ -7,7 +7,7 @@ use dovetail_sched::gain::{Gain, Strategy};
 use dovetail_sched::{Spec, catalog};
 use serde::Serialize;
 
-use crate::check::with_hint;
+use crate::check::of_spec;
 use crate::scenario::ScenarioError;
 
 /// All about the scheduler or composition of this name, or about every scheduler.
@@ -39,7 +39,7 @@ pub fn find(name: &str) -> Result<Vec<&'static Entry>, ScenarioError> {
         Ok(false) => parts(name),
         Err(unknown) => Err(unknown),
     };
-    found.map_err(|error| ScenarioError::new("", with_hint(&error)).about(error.wrong()))
+    found.map_err(|error| of_spec(&error, |message| ScenarioError::new("", message)))
 }
 
 /// What pipelines take, and after it what only networks do.

@@ -12,16 +12,17 @@ use dovetail_model::ModelError;
 use dovetail_papers::ReproduceError;
 use dovetail_sched::{SpecError, UnknownFlow};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 /// An exception to be: the class of `dovetail`, and what it says.
 #[derive(Debug)]
 pub struct Wrong {
     class: &'static str,
-    message: String,
+    message: Box<str>,
     place: Option<String>,
     text: Option<String>,
     hint: Option<String>,
+    expected: Box<[String]>,
 }
 
 impl Wrong {
@@ -29,7 +30,7 @@ impl Wrong {
     pub fn new(class: &'static str, message: impl Display) -> Self {
         let message = message.to_string();
         let advice = message.rsplit_once("; did you mean ").map(|(_, rest)| format!("did you mean {rest}"));
-        Self { class, message, place: None, text: None, hint: advice }
+        Self { class, message: message.into(), place: None, text: None, hint: advice, expected: Box::default() }
     }
 
     /// About an argument.
@@ -53,7 +54,8 @@ impl Wrong {
     pub fn of_input(class: &'static str, error: &InputError) -> Self {
         let wrong = Self::new(class, error);
         let hint = error.help().map(str::to_string).or(wrong.hint);
-        Self { place: error.place(), text: error.wrong().map(str::to_string), hint, ..wrong }
+        let expected = error.expected().map(str::to_string).collect();
+        Self { place: error.place(), text: error.wrong().map(str::to_string), hint, expected, ..wrong }
     }
 
     fn panicked(panic: &(dyn Any + Send)) -> Self {
@@ -67,8 +69,9 @@ impl Wrong {
         details.set_item("place", self.place)?;
         details.set_item("text", self.text)?;
         details.set_item("hint", self.hint)?;
+        details.set_item("expected", PyTuple::new(py, &self.expected)?)?;
         let class = py.import("dovetail._errors")?.getattr(self.class)?;
-        Ok(PyErr::from_value(class.call((self.message,), Some(&details))?))
+        Ok(PyErr::from_value(class.call((&*self.message,), Some(&details))?))
     }
 }
 
@@ -86,12 +89,7 @@ impl From<InputError> for Wrong {
 
 impl From<SpecError> for Wrong {
     fn from(error: SpecError) -> Self {
-        let wrong = error.wrong().to_string();
-        match RunError::from(error) {
-            RunError::Spec(error) => Self::of_input("SchedulerError", &error),
-            other => Self::new("SchedulerError", other),
-        }
-        .about(&wrong)
+        RunError::from(error).into()
     }
 }
 

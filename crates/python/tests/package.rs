@@ -1,6 +1,7 @@
 //! The tests of the Python package, `python/tests`, with the extension module that cargo has built, laid out as an
 //! installation would be.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -46,7 +47,9 @@ fn the_python_tests_pass() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    // Also which tests were skipped, and why.
+    // Past what keeps the words of a test that passes: `make test` counts what was left out.
+    let mut out = std::io::stdout().lock();
+    said.lines().filter(|line| line.contains(" ... skipped ")).for_each(|line| writeln!(out, "{line}").unwrap());
     println!("{said}");
     assert!(output.status.success(), "{said}");
     assert!(!said.contains("Ran 0 tests"), "{said}");

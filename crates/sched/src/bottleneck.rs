@@ -44,6 +44,7 @@ use crate::contract::{Progress, Ticket};
 use crate::gain::{Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
 use crate::per_flow::{Choice, Discipline};
+use crate::promise::{Counted, Promise};
 use crate::queues::Queues;
 use crate::sfq::{Sfq, SfqFlow};
 use crate::spec::{Spec, SpecError};
@@ -82,6 +83,8 @@ pub const ENTRY: Entry = Entry {
         costs_ahead: "no",
         paper: "SIGCOMM 2012",
     },
+    promise: Promise::by_rounds(Counted::Bottleneck),
+    facts: &[],
 };
 
 type FlowQueues<const M: usize, P> = Queues<M, P, SfqFlow, ()>;

@@ -1,4 +1,6 @@
 //! The list of disciplines, and how to make one from a text such as `tradeoff:alpha=0.85`.
+//!
+//! A program can add disciplines of other crates to it: [`mod@register`].
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -6,11 +8,16 @@ use alloc::vec::Vec;
 use core::any::Any;
 
 use crate::aqm::scheme;
+use crate::carrier::Carrier;
 use crate::contract::Scheduler;
 use crate::gain::{Gain, ORDINARY, Strategy};
 use crate::one_resource::RESOURCE;
-use crate::per_flow::PerFlow;
+use crate::per_flow::{Discipline, PerFlow};
+use crate::promise::{Alpha, Counted, Promise};
+use crate::register::list;
 use crate::spec::{Spec, SpecError};
+
+pub use crate::register::{Addition, Listed, NotRegistered, Token, additions, register};
 
 /// A parameter of a discipline.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +71,7 @@ impl Weights {
     }
 }
 
-/// What is known of a discipline, for help texts and reference pages.
+/// What is known of a discipline: for help texts and reference pages, and for whoever holds it to its promises.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Its name in a [`Spec`].
@@ -95,6 +102,11 @@ pub struct Entry {
     pub paper: &'static str,
     /// The same in a word or two.
     pub brief: Brief,
+    /// What it promises.
+    pub promise: Promise,
+    /// What only some have, or only some crates know of, such as its [`Alpha`]: found by its type with
+    /// [`fact`](Self::fact).
+    pub facts: &'static [&'static (dyn Any + Send + Sync)],
 }
 
 /// Facts about a discipline that fit into a table beside those of all others.
@@ -125,13 +137,26 @@ impl Entry {
         self.gain(Strategy::QueueDepth).most.is_finite()
     }
 
+    /// What is known of it that has this type.
+    pub fn fact<T: 'static>(&self) -> Option<&'static T> {
+        self.facts.iter().find_map(|&fact| {
+            let any: &'static dyn Any = fact;
+            any.downcast_ref()
+        })
+    }
+
+    /// Which part of its fair share, 0 to 1, every flow is promised under `spec`: alpha where it has that, else all.
+    pub fn promised(&self, spec: &Spec) -> f64 {
+        self.fact::<Alpha>().and_then(|alpha| alpha.of(spec)).unwrap_or(1.0)
+    }
+
     /// Whether it has a parameter of this name.
     pub fn has(&self, parameter: &str) -> bool {
         self.parameters.iter().any(|p| p.name == parameter)
     }
 
     /// Why a parameter of this name cannot change while it runs: it is none of those that can.
-    pub(crate) fn cannot_change(&self, parameter: &str) -> SpecError {
+    pub fn cannot_change(&self, parameter: &str) -> SpecError {
         if self.has(parameter) {
             return SpecError::new(parameter, format!("{}: {parameter} cannot change while running", self.name));
         }
@@ -151,36 +176,73 @@ impl Entry {
     /// Whether it can stand alone in front of one resource of a network: if it may in a composition, or manages its
     /// queue.
     pub fn can_be_queue(&self) -> bool {
-        self.can_be_part() || [crate::codel::ENTRY.name, crate::codel::fair::ENTRY.name].contains(&self.name)
+        self.can_be_part() || self.manages_its_queue()
+    }
+
+    /// Whether it drops packets that wait.
+    fn manages_its_queue(&self) -> bool {
+        self.fact::<ManagesQueue>().is_some()
     }
 
     /// Whether it may stand in front of one resource in a composition: if it shares a single one, or none.
     pub fn can_be_part(&self) -> bool {
-        self.has(RESOURCE.name) || self.name == crate::fifo::ENTRY.name
+        self.has(RESOURCE.name) || (self.promise.counted == Counted::Nothing && !self.manages_its_queue())
     }
 }
 
-/// Every discipline, in the order of help texts.
+/// A [fact](Entry::fact): it answers [`Next::Drop`](crate::Next::Drop).
+#[derive(Clone, Copy, Debug)]
+pub struct ManagesQueue;
+
+/// Every discipline, in the order of help texts: ours, then those that were [registered](register).
 pub fn catalog() -> &'static [Entry] {
-    &[
-        crate::fifo::ENTRY,
-        crate::codel::ENTRY,
-        crate::codel::fair::ENTRY,
-        crate::drfq::ENTRY,
-        crate::mr3::ENTRY,
-        crate::gmr3::ENTRY,
-        crate::drgps::ENTRY,
-        crate::tradeoff::ENTRY,
-        crate::atfq::ENTRY,
-        crate::drr::ENTRY,
-        crate::wfq::ENTRY,
-        crate::wf2q_plus::ENTRY,
-        crate::sfq::ENTRY,
-        crate::scfq::ENTRY,
-        crate::bottleneck::ENTRY,
-        crate::pcfq::ENTRY,
-        crate::cbcs::ENTRY,
+    &list().entries
+}
+
+/// The discipline of this name.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    catalog().iter().find(|entry| entry.name == name)
+}
+
+/// What makes a scheduler of `M` resources for payloads `P`.
+pub type Make<const M: usize, P> = fn(&Spec, Shape) -> Result<Box<dyn Scheduler<M, P>>, SpecError>;
+
+/// The disciplines of this crate, each with what makes it.
+pub(crate) fn own<const M: usize, P: Send + 'static>() -> [(&'static Entry, Make<M, P>); 17] {
+    [
+        (&crate::fifo::ENTRY, |_, _| per_flow(crate::fifo::Fifo::default())),
+        (&crate::codel::ENTRY, |spec, _| per_flow(crate::codel::Codel::from_spec(spec)?)),
+        (&crate::codel::fair::ENTRY, |spec, _| per_flow(crate::codel::fair::FqCodel::from_spec(spec)?)),
+        (&crate::drfq::ENTRY, |spec, shape| per_flow(crate::drfq::Drfq::from_spec(spec, shape)?)),
+        (&crate::mr3::ENTRY, |spec, shape| per_flow(crate::mr3::Mr3::from_spec(spec, shape)?)),
+        (&crate::gmr3::ENTRY, |spec, shape| per_flow(crate::gmr3::Gmr3::from_spec(spec, shape)?)),
+        (&crate::drgps::ENTRY, |spec, _| per_flow(crate::drgps::Drgps::from_spec(spec)?)),
+        (&crate::tradeoff::ENTRY, |spec, shape| {
+            let scheduler = per_flow::<2, P>(crate::tradeoff::Tradeoff::from_spec(spec, shape)?)?;
+            cast(&mut Some(scheduler)).ok_or_else(|| wrong_number_of_resources(&crate::tradeoff::ENTRY, M))
+        }),
+        (&crate::atfq::ENTRY, |spec, shape| per_flow(crate::atfq::Atfq::from_spec(spec, shape)?)),
+        (&crate::drr::ENTRY, |spec, _| per_flow(crate::drr::Drr::from_spec::<M>(spec)?)),
+        (&crate::wfq::ENTRY, |spec, _| per_flow(crate::wfq::Wfq::from_spec::<M>(spec)?)),
+        (&crate::wf2q_plus::ENTRY, |spec, _| per_flow(crate::wf2q_plus::Wf2qPlus::from_spec::<M>(spec)?)),
+        (&crate::sfq::ENTRY, |spec, _| per_flow(crate::sfq::Sfq::from_spec::<M>(spec)?)),
+        (&crate::scfq::ENTRY, |spec, _| per_flow(crate::scfq::Scfq::from_spec::<M>(spec)?)),
+        (&crate::bottleneck::ENTRY, |spec, _| per_flow(crate::bottleneck::Bottleneck::from_spec(spec)?)),
+        (&crate::pcfq::ENTRY, |spec, _| per_flow(crate::pcfq::Pcfq::from_spec(spec)?)),
+        (&crate::cbcs::ENTRY, |spec, _| per_flow(crate::cbcs::Cbcs::from_spec(spec)?)),
     ]
+}
+
+fn per_flow<const M: usize, P: Send + 'static>(
+    discipline: impl Discipline<M> + 'static,
+) -> Result<Box<dyn Scheduler<M, P>>, SpecError> {
+    Ok(Box::new(PerFlow::new(discipline)))
+}
+
+/// The same value, if `B` is its type; else it stays.
+pub(crate) fn cast<A: 'static, B: 'static>(value: &mut Option<A>) -> Option<B> {
+    let any: &mut dyn Any = value;
+    any.downcast_mut::<Option<B>>().and_then(Option::take)
 }
 
 /// What a discipline may want to know of the pipeline that it feeds.
@@ -210,27 +272,12 @@ pub fn build<const M: usize, P: Send + 'static>(
     if entry.resources == Resources::Two && M != 2 {
         return Err(wrong_number_of_resources(entry, M));
     }
-    match entry.name {
-        "fifo" => Ok(Box::new(PerFlow::new(crate::fifo::Fifo::default()))),
-        "codel" => Ok(Box::new(PerFlow::new(crate::codel::Codel::from_spec(spec)?))),
-        "fq_codel" => Ok(Box::new(PerFlow::new(crate::codel::fair::FqCodel::from_spec(spec)?))),
-        "mr3" => Ok(Box::new(PerFlow::new(crate::mr3::Mr3::from_spec(spec, shape)?))),
-        "gmr3" => Ok(Box::new(PerFlow::new(crate::gmr3::Gmr3::from_spec(spec, shape)?))),
-        "drgps" => Ok(Box::new(PerFlow::new(crate::drgps::Drgps::<M>::from_spec(spec)?))),
-        "drr" => Ok(Box::new(PerFlow::new(crate::drr::Drr::from_spec::<M>(spec)?))),
-        "wfq" => Ok(Box::new(PerFlow::new(crate::wfq::Wfq::from_spec::<M>(spec)?))),
-        "wf2q+" => Ok(Box::new(PerFlow::new(crate::wf2q_plus::Wf2qPlus::from_spec::<M>(spec)?))),
-        "sfq" => Ok(Box::new(PerFlow::new(crate::sfq::Sfq::from_spec::<M>(spec)?))),
-        "scfq" => Ok(Box::new(PerFlow::new(crate::scfq::Scfq::from_spec::<M>(spec)?))),
-        "pcfq" => Ok(Box::new(PerFlow::new(crate::pcfq::Pcfq::from_spec(spec)?))),
-        "cbcs" => Ok(Box::new(PerFlow::new(crate::cbcs::Cbcs::from_spec(spec)?))),
-        "bf" => Ok(Box::new(PerFlow::new(crate::bottleneck::Bottleneck::<M>::from_spec(spec)?))),
-        "drfq" => Ok(Box::new(PerFlow::new(crate::drfq::Drfq::<M>::from_spec(spec, shape)?))),
-        "atfq" => Ok(Box::new(PerFlow::new(crate::atfq::Atfq::<M>::from_spec(spec, shape)?))),
-        "tradeoff" => for_two(Box::new(PerFlow::new(crate::tradeoff::Tradeoff::from_spec(spec, shape)?)))
-            .ok_or_else(|| wrong_number_of_resources(entry, M)),
-        name => Err(SpecError::unknown_name(name, names())),
+    if let Some((_, make)) = own().into_iter().find(|(own, _)| own.name == entry.name) {
+        return make(spec, shape);
     }
+    let mut made = Some(list().make(entry, spec, shape)?);
+    let carried = |scheduler| -> Box<dyn Scheduler<M, P>> { Box::new(Carrier::new(scheduler)) };
+    cast(&mut made).or_else(|| made.map(carried)).ok_or_else(|| wrong_number_of_resources(entry, M))
 }
 
 /// The names that a text such as `drr+wf2q+` joins by plus signs, just one if it joins none; never empty. Where a known
@@ -258,7 +305,7 @@ pub(crate) fn split_names<'a>(text: &'a str, known: &[&'static str]) -> Result<V
 /// never empty.
 pub(crate) fn read_parts(name: &str) -> Result<Vec<&'static Entry>, SpecError> {
     let parts = split_names(name, &names()).map_err(|rest| unknown_part(name, rest))?;
-    Ok(parts.iter().filter_map(|part| catalog().iter().find(|entry| entry.name == *part)).collect())
+    Ok(parts.iter().filter_map(|part| find(part)).collect())
 }
 
 pub(crate) fn names() -> Vec<&'static str> {
@@ -295,10 +342,4 @@ fn several(spec: &Spec, parts: &[&Entry]) -> SpecError {
 fn wrong_number_of_resources(entry: &Entry, resources: usize) -> SpecError {
     let message = format!("{} is defined for two resources; this pipeline has {resources}", entry.name);
     SpecError::new(entry.name, message)
-}
-
-/// A scheduler of two resources as one of `M`: only if `M` is two.
-fn for_two<const M: usize, P: Send + 'static>(scheduler: Box<dyn Scheduler<2, P>>) -> Option<Box<dyn Scheduler<M, P>>> {
-    let any: Box<dyn Any> = Box::new(scheduler);
-    any.downcast::<Box<dyn Scheduler<M, P>>>().ok().map(|inner| *inner)
 }

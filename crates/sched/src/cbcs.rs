@@ -60,6 +60,7 @@ use crate::gain::{Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::charged;
 use crate::per_flow::{Choice, Discipline};
+use crate::promise::{Counted, Promise, unless_quantum};
 use crate::queues::Queues;
 use crate::spec::{Spec, SpecError};
 use crate::tag::virtual_time;
@@ -104,6 +105,8 @@ pub const ENTRY: Entry = Entry {
         costs_ahead: "yes",
         paper: "TPDS 2007",
     },
+    promise: Promise { apart: unless_quantum, ..Promise::by_rounds(Counted::Total) },
+    facts: &[],
 };
 
 /// A flow's credit counter.

@@ -60,6 +60,7 @@ use crate::flow_tags::StartTags;
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::charges;
 use crate::per_flow::{Choice, Discipline};
+use crate::promise::{Counted, Promise};
 use crate::queues::{Queues, TagTournament, Tournament};
 use crate::spec::{Spec, SpecError};
 use crate::tag::{TICK_BITS, Tag};
@@ -107,6 +108,8 @@ pub const ENTRY: Entry = Entry {
         costs_ahead: "no",
         paper: "SIGCOMM 2012",
     },
+    promise: Promise::by_tags(Counted::Dominant),
+    facts: &[],
 };
 
 /// Tickets bear tags in units of 2^-12 ns, their last 64 bits.

@@ -41,6 +41,7 @@ use crate::charge::{self, Charge};
 use crate::contract::FlowConfig;
 use crate::one_resource::{RESOURCE, charged, resource};
 use crate::per_flow::{Choice, Discipline};
+use crate::promise::{Counted, Promise, unless_quantum};
 use crate::queues::Queues;
 use crate::spec::{Spec, SpecError};
 use crate::tag::virtual_time;
@@ -80,6 +81,8 @@ pub const ENTRY: Entry = Entry {
         costs_ahead: "at head",
         paper: "SIGCOMM 1995",
     },
+    promise: Promise { apart: unless_quantum, ..Promise::by_rounds(Counted::Shared) },
+    facts: &[],
 };
 
 /// A flow's deficit.

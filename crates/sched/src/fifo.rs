@@ -16,6 +16,7 @@ use dovetail_units::{ResourceVec, Time};
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::gain::{Gain, Strategy};
 use crate::per_flow::{Choice, Discipline};
+use crate::promise::Promise;
 use crate::queues::{Order, Queues};
 use crate::spec::SpecError;
 
@@ -35,6 +36,8 @@ pub const ENTRY: Entry = Entry {
     costs: "not needed",
     paper: "-",
     brief: Brief { fairness: "none", longest_call: "O(1)", work_conserving: "yes", costs_ahead: "no", paper: "-" },
+    promise: Promise::NOTHING,
+    facts: &[],
 };
 
 /// A flow gains without limit, but by its place in the order of set-up.

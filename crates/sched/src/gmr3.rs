@@ -79,6 +79,7 @@ use crate::newcomers::{self, Newcomers};
 use crate::one_resource::charged;
 use crate::per_flow::{Choice, Discipline};
 use crate::progress_control::{Control, Outstanding, PARAMETER};
+use crate::promise::{Apart, Counted, Lag, Promise};
 use crate::queues::{Links, List, Queues};
 use crate::spec::{Spec, SpecError};
 use crate::steps;
@@ -115,6 +116,15 @@ pub const ENTRY: Entry = Entry {
         costs_ahead: "no",
         paper: "INFOCOM 2014",
     },
+    promise: Promise {
+        // A flow's turns are one per interval, so at a time it lacks at most two, of a credit of less than two packets
+        // each, and what the excess of its last turn is.
+        lag: Lag::Packets(5.0),
+        // The most that was found in the search for its bound, unless packets are declared longer than they are.
+        apart: |spec, _| spec.value("largest").is_none().then_some(Apart::Longest(7.4)),
+        ..Promise::by_rounds(Counted::Dominant)
+    },
+    facts: &[],
 };
 
 const ONE_PACKET: &str = "a turn is worth c, from L to 2 L by the weight, of which a rival that never has more than \

@@ -17,7 +17,7 @@
 //! * [`composition`]: one single-resource discipline in front of each resource, such as `drr+drr`; [`gate`] before
 //!   each.
 //! * [`tag`]: virtual time, exactly; [`flow_tags`]: where a flow stands in it. [`newcomers`]: where a flow stands that
-//!   becomes backlogged. [`gain`]: what a flow can gain by playing.
+//!   becomes backlogged. [`gain`]: what a flow can gain by playing. [`promise`]: what it is promised.
 //! * [`touch`]: what a burst of packets needs from memory, all at once.
 //! * [`steps`]: how much a call does, counted in tests.
 //! * [`cost`]: estimates of a packet's processing times, learnt as it goes.
@@ -30,6 +30,7 @@ mod anteroom;
 pub mod aqm;
 pub mod atfq;
 pub mod bottleneck;
+mod carrier;
 pub mod catalog;
 pub mod cbcs;
 pub mod charge;
@@ -53,7 +54,9 @@ pub mod one_resource;
 pub mod pcfq;
 pub mod per_flow;
 pub mod progress_control;
+pub mod promise;
 pub mod queues;
+mod register;
 pub mod scfq;
 pub mod sfq;
 pub mod spec;

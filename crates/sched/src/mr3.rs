@@ -72,6 +72,7 @@ use crate::newcomers::{self, Newcomers};
 use crate::one_resource::charged;
 use crate::per_flow::{Choice, Discipline};
 use crate::progress_control::{Control, Outstanding, PARAMETER};
+use crate::promise::{Counted, Promise};
 use crate::queues::{Links, List, Queues};
 use crate::spec::{Spec, SpecError};
 use crate::steps;
@@ -102,6 +103,8 @@ pub const ENTRY: Entry = Entry {
         costs_ahead: "no",
         paper: "ICNP 2013",
     },
+    promise: Promise::by_rounds(Counted::Dominant),
+    facts: &[],
 };
 
 /// Turns that flows in debt pass in one call, at most.

@@ -62,6 +62,7 @@ use crate::charge::{self, Charge};
 use crate::flow_tags::FinishTags;
 use crate::gain::{Gain, Strategy};
 use crate::per_flow::{Choice, Discipline};
+use crate::promise::{Counted, Promise};
 use crate::queues::{Queues, TagTournament};
 use crate::spec::{Spec, SpecError, choice};
 use crate::tag::{TICK_BITS, Tag};
@@ -102,6 +103,8 @@ pub const ENTRY: Entry = Entry {
         costs_ahead: "yes",
         paper: "Sabrina et al.",
     },
+    promise: Promise::by_rounds(Counted::Total),
+    facts: &[],
 };
 
 /// How virtual time passes.

@@ -39,6 +39,7 @@ use crate::contract::FlowConfig;
 use crate::flow_tags::FinishTags;
 use crate::one_resource::{RESOURCE, resource};
 use crate::per_flow::{Choice, Discipline};
+use crate::promise::{Counted, Promise};
 use crate::queues::{Queues, TagTournament};
 use crate::spec::{Spec, SpecError};
 use crate::tag::Tag;
@@ -66,6 +67,8 @@ pub const ENTRY: Entry = Entry {
         costs_ahead: "at head",
         paper: "INFOCOM 1994",
     },
+    promise: Promise::by_tags(Counted::Shared),
+    facts: &[],
 };
 
 type FlowQueues<const M: usize, P> = Queues<M, P, FinishTags, ()>;

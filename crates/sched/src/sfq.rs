@@ -49,6 +49,7 @@ use crate::flow_tags::StartTags;
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::{RESOURCE, charged, resource};
 use crate::per_flow::{Choice, Discipline};
+use crate::promise::{Counted, Promise};
 use crate::queues::{Queues, TagTournament};
 use crate::spec::{Spec, SpecError};
 use crate::steps;
@@ -78,6 +79,8 @@ pub const ENTRY: Entry = Entry {
         costs_ahead: "no",
         paper: "ToN 1997",
     },
+    promise: Promise::by_tags(Counted::Shared),
+    facts: &[],
 };
 
 /// Flows that [`Sfq::restart`] leaves without tags get them so many at a time.

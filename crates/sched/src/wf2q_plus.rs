@@ -56,6 +56,7 @@ use crate::contract::FlowConfig;
 use crate::newcomers::{self, Newcomers, Newest};
 use crate::one_resource::{FluidClock, RESOURCE, charged, most_events, resource};
 use crate::per_flow::{Choice, Discipline};
+use crate::promise::{Counted, Lag, Promise};
 use crate::queues::{Queues, TagHeap, TagTournament};
 use crate::spec::{Spec, SpecError};
 use crate::steps;
@@ -84,6 +85,8 @@ pub const ENTRY: Entry = Entry {
         costs_ahead: "at head",
         paper: "ToN 1997",
     },
+    promise: Promise { lag: Lag::Packets(1.0), ..Promise::by_tags(Counted::Shared) },
+    facts: &[],
 };
 
 /// A flow's tags.

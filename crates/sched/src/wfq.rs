@@ -52,6 +52,7 @@ use crate::contract::FlowConfig;
 use crate::newcomers::{self, Newcomers, Newest};
 use crate::one_resource::{FluidClock, RESOURCE, charged, resource};
 use crate::per_flow::{Choice, Discipline};
+use crate::promise::{self, Counted, Lag, Promise};
 use crate::queues::{NIL, Queues, TagTournament};
 use crate::spec::{Spec, SpecError};
 use crate::tag::Tag;
@@ -79,6 +80,13 @@ pub const ENTRY: Entry = Entry {
         costs_ahead: "yes",
         paper: "ToN 1993",
     },
+    promise: Promise {
+        fluid: Some(promise::Fluid::Gps),
+        // Behind GPS.
+        lag: Lag::Packets(1.0),
+        ..Promise::by_tags(Counted::Shared)
+    },
+    facts: &[],
 };
 
 /// A flow's tags, and where GPS stands with it.

@@ -5,8 +5,8 @@
 //! backlogged and served, and every list has been as long as it will be. Half of the flows need the CPU most, half the
 //! link; weights are 1 to 16; measured times are a little other than estimated.
 
-use dovetail_sched::catalog::Entry;
-use dovetail_sched::{FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Shape, Spec, build, catalog};
+use dovetail_sched::catalog::{Entry, find};
+use dovetail_sched::{FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Shape, Spec, build};
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::random::Random;
@@ -66,7 +66,7 @@ pub trait Meter {
 pub fn run(spec: &str, flows: usize, turns: usize, meter: &mut dyn Meter) -> Result<(), String> {
     let spec: Spec = spec.parse().map_err(|e| format!("{spec}: {e}"))?;
     let scheduler = build::<2, u64>(&spec, Shape::default()).map_err(|e| e.to_string())?;
-    let entry = catalog().iter().find(|e| e.name == spec.name).ok_or_else(|| format!("there is no {spec}"))?;
+    let entry = find(&spec.name).ok_or_else(|| format!("there is no {spec}"))?;
     let (ids, now, random) = (Vec::with_capacity(2 * flows), Time::ZERO, Random::new(1));
     let mut calls = Calls { scheduler, flows: ids, now, random, slow: false, meter, workload: None };
     calls.warm_up(flows);

@@ -3,7 +3,9 @@
 //! [`check`] runs it for one spec; [`fuzz`] applies a sequence of [`Operation`]s made from bytes to a scheduler under a
 //! [`Model`] of its books, and is what a coverage-guided fuzzer calls.
 
-use dovetail_sched::catalog::{Entry, Resources, Weights};
+use dovetail_sched::atfq::Loops;
+use dovetail_sched::catalog::{Entry, Resources, Weights, find};
+use dovetail_sched::promise::{Counted, Lag};
 use dovetail_sched::{FlowConfig, Next, Packet, Progress, Scheduler, Shape, Spec, build, catalog};
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
@@ -115,7 +117,7 @@ pub fn fuzz_any(bytes: &[u8]) -> Result<(), String> {
 }
 
 fn entry(spec: &Spec) -> Result<&'static Entry, String> {
-    catalog().iter().find(|e| e.name == spec.name).ok_or_else(|| format!("{spec} is not in the catalogue"))
+    find(&spec.name).ok_or_else(|| format!("{spec} is not in the catalogue"))
 }
 
 fn make<const M: usize>(spec: &Spec) -> Result<Boxed<M>, String> {
@@ -139,22 +141,15 @@ fn check_for<const M: usize>(spec: &Spec, entry: &Entry) -> Result<(), String> {
         }
         // Fluids that run by the clock expect resources that work at the same time; the bench has one packet at a time
         // on all of them.
-        let by_the_clock = ["drgps", "wfq", "tradeoff"].contains(&entry.name);
-        // As published, loops of atfq take what queues hold.
-        let by_depth = spec.value("fill") == Some("all");
+        let by_the_clock = entry.promise.fluid.is_some();
+        // As published, loops take what queues hold.
+        let by_depth = entry.fact::<Loops>().is_some_and(|Loops(reach)| reach(spec).is_none());
         if M == if by_the_clock { 1 } else { 2 } && !by_depth {
             let made = make(spec)?;
             range::shallow::<M>(made, spec, entry).map_err(at("a queue of one packet beside deep ones"))?;
         }
     }
     Ok(())
-}
-
-/// What part of its fair share a flow is promised: alpha where there is one, else all.
-fn guaranteed_part(spec: &Spec, entry: &Entry) -> f64 {
-    let Some(alpha) = entry.parameters.iter().find(|p| p.name == "alpha") else { return 1.0 };
-    let given = spec.parameters.iter().find(|p| p.0 == "alpha").map(|p| p.1.as_str());
-    given.unwrap_or(alpha.default).parse().unwrap_or(1.0)
 }
 
 fn operations<const M: usize>(spec: &Spec, bytes: &mut dyn Iterator<Item = u8>) -> Result<(), String> {
@@ -167,6 +162,9 @@ fn operations<const M: usize>(spec: &Spec, bytes: &mut dyn Iterator<Item = u8>) 
     }
     model.drain()
 }
+
+/// Bytes of every packet.
+const SIZE: u32 = 100;
 
 /// Backlogged flows, a pipeline that takes one packet at a time, and what was served.
 pub(crate) struct Bench<const M: usize> {
@@ -186,7 +184,7 @@ impl<const M: usize> Bench<M> {
         let cost = ResourceVec::from_nanos(std::array::from_fn(|r| times[r]));
         for _ in 0..count {
             self.sent += 1;
-            let packet = Packet { flow, size: 100, cost, payload: self.sent };
+            let packet = Packet { flow, size: SIZE, cost, payload: self.sent };
             self.scheduler.enqueue(self.now, packet).map_err(|e| format!("refused: {}", e.reason.name()))?;
         }
         Ok(())
@@ -235,14 +233,17 @@ fn weights<const M: usize>(spec: &Spec, entry: &Entry) -> Result<(), String> {
     }
     let sum = f64::from(weights.iter().sum::<u32>());
     for (flow, milli) in weights.into_iter().enumerate() {
-        let promised = guaranteed_part(spec, entry) * f64::from(SERVED) * f64::from(milli) / sum;
-        // By active time the first packet of a flow counts as M of its next ones.
-        let first = if entry.name == "atfq" { M as f64 - 1.0 } else { 0.0 };
-        if f64::from(served[flow]) < promised - behind(entry, weights, flow) - first {
+        let promised = entry.promised(spec) * f64::from(SERVED) * f64::from(milli) / sum;
+        if f64::from(served[flow]) < promised - behind(entry, weights, flow) - f64::from(first_counts::<M>(entry)) {
             return Err(format!("flow {flow} of weight {milli}/1000 has {} packets of {promised}", served[flow]));
         }
     }
     Ok(())
+}
+
+/// As how many packets more than its next ones the first packet of a flow counts: by active time, as M.
+fn first_counts<const M: usize>(entry: &Entry) -> i32 {
+    if entry.promise.counted == Counted::Active { M as i32 - 1 } else { 0 }
 }
 
 /// Packets by which a flow may be behind its part of the service, if all packets take the same time and all flows are
@@ -255,19 +256,13 @@ fn behind(entry: &Entry, weights: [u32; 4], flow: usize) -> f64 {
     let (own, sum) = (weights[flow], weights.iter().sum::<f64>());
     let others = || weights.iter().enumerate().filter(move |&(j, _)| j != flow).map(|(_, w)| *w);
     let by_pairs = |apart: fn(f64, f64) -> f64| own * others().map(|w| w / sum * apart(own, w)).sum::<f64>();
-    match entry.name {
-        // Equation (26) of the tradeoff paper: 2 (n - 1) packets behind the fluid.
-        "tradeoff" => 6.0,
-        // One packet behind GPS.
-        "wfq" | "wf2q+" => 1.0,
-        // Tags: s / w_i + s / w_j.
-        "drfq" | "sfq" | "scfq" => by_pairs(|i, j| 1.0 / i + 1.0 / j),
-        // Groups: a flow's turns are one per interval, so at a time it lacks at most two, of a credit of less than two
-        // packets each, and what the excess of its last turn is.
-        "gmr3" => 5.0,
-        // Rounds: as tags, and what one round gives per weight, which need be no more than a packet of the lightest
-        // flow.
-        _ => by_pairs(|i, j| 1.0 / i + 1.0 / j) + own * (sum - own) / sum / weights.into_iter().fold(own, f64::min),
+    match entry.promise.lag {
+        Lag::Packets(packets) => packets,
+        Lag::PerOther(packets) => packets * others().count() as f64,
+        Lag::Tags => by_pairs(|i, j| 1.0 / i + 1.0 / j),
+        Lag::Rounds => {
+            by_pairs(|i, j| 1.0 / i + 1.0 / j) + own * (sum - own) / sum / weights.into_iter().fold(own, f64::min)
+        }
     }
 }
 
@@ -289,15 +284,9 @@ fn returning_flow<const M: usize>(spec: &Spec) -> Result<(), String> {
         bench.offer(flows[0], [1_000; 4], 1)?;
         bench.offer(flows[1], [1_000; 4], 1)?;
     }
-    let apart = EQUALS_APART
-        + match spec.name.as_str() {
-            // By active time the first packet of a flow counts the sum of its times, which is that of M of its next
-            // ones.
-            "atfq" => M as i32 - 1,
-            // A turn of 1514 bytes.
-            "fq_codel" => 15,
-            _ => 0,
-        };
+    let entry = entry(spec)?;
+    let turn = if let Counted::Bytes { turn } = entry.promise.counted { turn / SIZE } else { 0 };
+    let apart = EQUALS_APART + first_counts::<M>(entry) + turn as i32;
     let mut balance = 0i32;
     for k in 0..200 {
         let (flow, _) = bench.serve()?.ok_or("a packet is lost")?;

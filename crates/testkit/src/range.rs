@@ -1,9 +1,11 @@
 //! Fairness over the whole range of weights and processing times.
 
+use dovetail_sched::atfq::{Loops, Reach};
 use dovetail_sched::catalog::Entry;
 use dovetail_sched::gain::Strategy;
+use dovetail_sched::promise::Apart;
 use dovetail_sched::{FlowConfig, FlowId, Limit, Scheduler, Spec};
-use dovetail_units::{Duration, Weight};
+use dovetail_units::Weight;
 
 use crate::conformance::Bench;
 
@@ -22,7 +24,7 @@ pub fn check<const M: usize>(
     spec: &Spec,
     entry: &Entry,
 ) -> Result<(), String> {
-    let Some(apart) = Apart::of(spec, entry, M as f64) else { return Ok(()) };
+    let Some(apart) = (entry.promise.apart)(spec, M) else { return Ok(()) };
     for (k, &first) in WEIGHTS.iter().enumerate() {
         for &second in &WEIGHTS[k..] {
             TIMES.iter().try_for_each(|&time| pair(make(), apart, [first, second], [time; 2]))?;
@@ -38,54 +40,18 @@ pub fn check<const M: usize>(
     Ok(())
 }
 
-/// By how much the services by weight of two flows that stay backlogged may differ. s is a flow's packet time, w its
-/// weight.
-#[derive(Clone, Copy, Debug)]
-enum Apart {
-    /// So many times s / w of both together. Tags allow 1. Rounds allow what a round gives besides, which is at most
-    /// the larger of the two: 2. The first and the last packet may be counted differently by different measures
-    /// (estimate, active time): one more.
-    Packets(f64),
-    /// So many times the longer s of the two by either w.
-    Longest(f64),
+fn packets(apart: Apart) -> f64 {
+    match apart {
+        Apart::Packets(packets) | Apart::Longest(packets) => packets,
+    }
 }
 
-impl Apart {
-    /// What holds for the spec; nothing where there is no such promise.
-    fn of(spec: &Spec, entry: &Entry, resources: f64) -> Option<Self> {
-        // What is given as longer than packets are would have to be added to every bound.
-        if ["quantum", "largest", "domain"].iter().any(|given| spec.value(given).is_some()) {
-            return None;
-        }
-        match entry.name {
-            "fifo" => None,
-            // Equation (26) of the tradeoff paper at two flows: 2 L behind the fluid and L ahead of it, of either;
-            // below alpha = 1 another promise.
-            "tradeoff" => (spec.value("alpha") == Some("1")).then_some(Self::Longest(3.0)),
-            // The most that was found in the search for its bound.
-            "gmr3" => Some(Self::Longest(7.4)),
-            // A packet of each flow that has started in the fluid, and one of the other's before it.
-            "drgps" => Some(Self::Longest(3.0)),
-            // A loop's packets beside what tags allow, each as long as it takes on all resources.
-            "atfq" if looped(spec) > 20.0 => None,
-            "atfq" => Some(Self::Longest((looped(spec) + 3.0) * resources)),
-            _ => Some(Self::Packets(3.0)),
-        }
-    }
-
-    fn packets(self) -> f64 {
-        match self {
-            Self::Packets(packets) | Self::Longest(packets) => packets,
-        }
-    }
-
-    /// In ns by weight in thousandths.
-    fn most(self, weights: [u32; 2], times: [u64; 2]) -> f64 {
-        let of = |time: [u64; 2]| (0..2).map(|k| time[k] as f64 / f64::from(weights[k])).sum::<f64>();
-        match self {
-            Self::Packets(packets) => packets * of(times),
-            Self::Longest(packets) => packets * of([times[0].max(times[1]); 2]),
-        }
+/// In ns by weight in thousandths.
+fn most(apart: Apart, weights: [u32; 2], times: [u64; 2]) -> f64 {
+    let of = |time: [u64; 2]| (0..2).map(|k| time[k] as f64 / f64::from(weights[k])).sum::<f64>();
+    match apart {
+        Apart::Packets(packets) => packets * of(times),
+        Apart::Longest(packets) => packets * of([times[0].max(times[1]); 2]),
     }
 }
 
@@ -97,7 +63,7 @@ fn pair<const M: usize>(
     times: [u64; 2],
 ) -> Result<(), String> {
     // Enough for one flow that gets all to exceed the bound twice, and some more for two that wrongly get the same.
-    let packets = (4.0 * apart.packets()) as usize + 24;
+    let packets = (4.0 * packets(apart)) as usize + 24;
     let mut bench = Bench::new(scheduler);
     let flows = weights.map(|milli| {
         let weight = Weight::from_milli(milli).unwrap_or_default();
@@ -106,7 +72,7 @@ fn pair<const M: usize>(
     for k in 0..2 {
         bench.offer(flows[k], [times[k]; 4], packets)?;
     }
-    let (mut served, most) = ([0u64; 2], apart.most(weights, times));
+    let (mut served, most) = ([0u64; 2], most(apart, weights, times));
     while served.iter().all(|&served| served + 1 < packets as u64) {
         let (flow, _) = bench.serve()?.ok_or("a packet is lost")?;
         served[usize::from(flow == flows[1].index())] += 1;
@@ -122,12 +88,6 @@ fn pair<const M: usize>(
         }
     }
     Ok(())
-}
-
-/// Packets of a loop of atfq, 20 by default.
-fn looped(spec: &Spec) -> f64 {
-    let given = spec.value("loop").and_then(|value| value.parse().ok());
-    given.unwrap_or(if spec.value("domain").is_some() { 1000.0 } else { 20.0 })
 }
 
 /// A flow whose queue holds one packet, which is refilled as soon as it is served, beside nine deep ones: it gets what
@@ -159,10 +119,12 @@ pub fn shallow<const M: usize>(
     }
     // A twentieth for whole packets and the beginning, or by how much loops let flows differ: x / n + 3 packets, or a
     // time domain and 3 packets.
-    let domain = spec.value("domain").and_then(|value| value.parse().ok());
-    let looped =
-        domain.map_or(looped(spec) as u64 / (DEEP as u64 + 1), |domain: Duration| domain.as_nanos() / times[0]);
-    let behind = (looped + 3).max(ROUNDS as u64 / 20);
+    let looped = match entry.fact::<Loops>().and_then(|Loops(reach)| reach(spec)) {
+        Some(Reach::Packets(packets)) => packets / (DEEP as u64 + 1) + 3,
+        Some(Reach::Time(domain)) => domain.as_nanos() / times[0] + 3,
+        None => 0,
+    };
+    let behind = looped.max(ROUNDS as u64 / 20);
     let gained = entry.gain(Strategy::QueueDepth).most;
     if (served as f64) < (ROUNDS as u64).saturating_sub(behind) as f64 / gained.max(1.0) {
         return Err(format!("of {ROUNDS} packets that each of {} flows should have it has {served}", DEEP + 1));

@@ -3,7 +3,9 @@
 use dovetail_experiment::claim::{self, Check, Claim, Criterion, Verdict};
 use dovetail_experiment::recorded::jain;
 use dovetail_lab::scenario::{Scenario, Theory};
-use dovetail_sched::{Spec, catalog};
+use dovetail_sched::Spec;
+use dovetail_sched::catalog::find;
+use dovetail_sched::promise::{Alpha, Fluid};
 
 use super::predict::{Lack, Predicted, Prediction};
 use super::report::{GroupSummary, StepReport};
@@ -111,21 +113,16 @@ enum Kind {
 fn expectation(scheduler: &str, kind: Kind) -> Option<Expectation> {
     let spec: Spec = scheduler.parse().ok()?;
     let of = |theory, marks| Some(Expectation { theory, marks });
-    match (kind, spec.name.as_str()) {
-        (Kind::Udp, "tradeoff") => of(Theory::Tradeoff(alpha(&spec)?), false),
-        (Kind::Tcp, "drq" | "drq+drq") => of(Theory::Proportional, true),
-        (Kind::Tcp, "drr+red") => of(Theory::Proportional, false),
-        (Kind::Tcp, "red" | "red+red") => of(Theory::EqualRates, true),
+    if kind == Kind::Udp {
+        let entry = find(&spec.name).filter(|entry| entry.promise.fluid == Some(Fluid::Tradeoff))?;
+        return of(Theory::Tradeoff(entry.fact::<Alpha>()?.of(&spec)?), false);
+    }
+    match spec.name.as_str() {
+        "drq" | "drq+drq" => of(Theory::Proportional, true),
+        "drr+red" => of(Theory::Proportional, false),
+        "red" | "red+red" => of(Theory::EqualRates, true),
         _ => None,
     }
-}
-
-/// As it is written, or the default.
-fn alpha(spec: &Spec) -> Option<f64> {
-    let written = spec.parameters.iter().find(|(name, _)| name == "alpha").map(|(_, value)| value.as_str());
-    let entry = catalog().iter().find(|entry| entry.name == spec.name)?;
-    let default = entry.parameters.iter().find(|parameter| parameter.name == "alpha")?.default;
-    written.unwrap_or(default).parse().ok()
 }
 
 /// Checks of a step as they are made.

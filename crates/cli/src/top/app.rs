@@ -1,7 +1,9 @@
 //! What the view shows, and what keys do to it.
 
 use dovetail_dataplane::core::Snapshot;
-use dovetail_sched::{Spec, catalog};
+use dovetail_sched::Spec;
+use dovetail_sched::catalog::find;
+use dovetail_sched::promise::Alpha;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::help;
@@ -45,8 +47,8 @@ pub enum Action {
     Draw,
     /// End.
     Quit,
-    /// Set alpha to this.
-    Alpha(String),
+    /// Set the parameter that is the scheduler's alpha to this.
+    Alpha(&'static str, String),
 }
 
 /// The state of the view.
@@ -121,10 +123,14 @@ impl App {
 
     /// The scheduler's alpha, if it has one that can change.
     pub fn alpha(&self) -> Option<f64> {
+        let (alpha, spec) = self.scheduler_with_alpha()?;
+        alpha.of(&spec)
+    }
+
+    fn scheduler_with_alpha(&self) -> Option<(&'static Alpha, Spec)> {
         let spec: Spec = self.snapshot.as_ref()?.scheduler.parse().ok()?;
-        let entry = catalog().iter().find(|entry| entry.name == spec.name)?;
-        let alpha = entry.parameters.iter().find(|parameter| parameter.name == "alpha" && parameter.settable)?;
-        spec.value("alpha").unwrap_or(alpha.default).parse().ok()
+        let alpha = find(&spec.name)?.fact::<Alpha>().filter(|alpha| alpha.0.settable)?;
+        Some((alpha, spec))
     }
 
     /// What a key does.
@@ -177,12 +183,13 @@ impl App {
     }
 
     fn alpha_by(&mut self, hundredths: i64) -> Action {
-        let Some(alpha) = self.alpha() else {
+        let alpha = self.scheduler_with_alpha().and_then(|(alpha, spec)| Some((alpha.0.name, alpha.of(&spec)?)));
+        let Some((parameter, alpha)) = alpha else {
             self.note = Some("this scheduler has no alpha that can change".into());
             return Action::Draw;
         };
         let wanted = ((alpha * 100.0).round() as i64 + hundredths).clamp(0, 100);
-        Action::Alpha(format!("{}.{:02}", wanted / 100, wanted % 100))
+        Action::Alpha(parameter, format!("{}.{:02}", wanted / 100, wanted % 100))
     }
 
     /// All flows, then those of the first class, and so on.

@@ -135,7 +135,7 @@ impl Watch<'_> {
                 Event::Key(key) if key.kind == KeyEventKind::Press => match app.key(key) {
                     Action::Quit => return Ok(()),
                     Action::Draw => {}
-                    Action::Alpha(alpha) => app.note = Some(self.set_alpha(alpha)),
+                    Action::Alpha(parameter, value) => app.note = Some(self.set(parameter, value)),
                 },
                 _ => {}
             }
@@ -172,8 +172,8 @@ impl Watch<'_> {
         }
     }
 
-    fn set_alpha(&mut self, value: String) -> String {
-        let request = Request::Set { parameter: "alpha".into(), value };
+    fn set(&mut self, parameter: &str, value: String) -> String {
+        let request = Request::Set { parameter: parameter.into(), value };
         let changed = self.client().and_then(|client| {
             client.change(&request).map_err(|error| match error {
                 ClientError::Refused(message) => message,

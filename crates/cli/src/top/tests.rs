@@ -340,15 +340,15 @@ fn keys_sort_filter_and_scroll() {
 fn plus_and_minus_turn_alpha_within_its_range() {
     let mut app = app();
     let plus = KeyCode::Char('+');
-    assert_eq!(press(&mut app, plus), Action::Alpha("0.90".into()));
-    assert_eq!(press(&mut app, KeyCode::Char('-')), Action::Alpha("0.80".into()));
+    assert_eq!(press(&mut app, plus), Action::Alpha("alpha", "0.90".into()));
+    assert_eq!(press(&mut app, KeyCode::Char('-')), Action::Alpha("alpha", "0.80".into()));
     let with = |scheduler: &str| App {
         snapshot: Some(Snapshot { scheduler: scheduler.into(), ..snapshot(1.0) }),
         ..self::app()
     };
-    assert_eq!(press(&mut with("tradeoff"), plus), Action::Alpha("0.90".into()), "the default is 0.85");
-    assert_eq!(press(&mut with("tradeoff:alpha=0.97"), plus), Action::Alpha("1.00".into()));
-    assert_eq!(press(&mut with("tradeoff:alpha=0.02"), KeyCode::Char('-')), Action::Alpha("0.00".into()));
+    assert_eq!(press(&mut with("tradeoff"), plus), Action::Alpha("alpha", "0.90".into()), "the default is 0.85");
+    assert_eq!(press(&mut with("tradeoff:alpha=0.97"), plus), Action::Alpha("alpha", "1.00".into()));
+    assert_eq!(press(&mut with("tradeoff:alpha=0.02"), KeyCode::Char('-')), Action::Alpha("alpha", "0.00".into()));
     for without in ["drfq", "drr+drr"] {
         let mut app = with(without);
         assert_eq!(press(&mut app, plus), Action::Draw);

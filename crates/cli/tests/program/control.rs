@@ -1,5 +1,5 @@
 //! A running box is talked to by `live ctl` and looked at by `top`. The box runs in a network namespace of its own,
-//! which needs root; without, that test says that it was skipped.
+//! which needs root.
 
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
@@ -60,20 +60,13 @@ fn hang_up(running: &Child) {
     Command::new("kill").args(["-HUP", &running.id().to_string()]).status().unwrap();
 }
 
-fn may_make_namespaces() -> bool {
-    Command::new("unshare").args(["-n", "true"]).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
-}
-
 fn ctl(folder: &Folder, arguments: &[&str]) -> Said {
     folder.dovetail(&[&["live", "ctl", "--socket", "run/box.sock"], arguments].concat())
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_box_is_watched_changed_and_stopped() {
-    if !may_make_namespaces() {
-        eprintln!("skipped: needs root for a network namespace");
-        return;
-    }
     let folder = Folder::new();
     folder.write("box.toml", BOX);
     let mut running = start(&folder);
@@ -138,13 +131,8 @@ fn a_box_is_watched_changed_and_stopped() {
     ctl(&folder, &["show"]).fails(1, &["no box answers at run/box.sock", "--socket PATH"]);
 }
 
-/// What a box with a record says whose interface is removed, and whose standard output may be closed before that;
-/// nothing without root.
-fn removed(folder: &Folder, closed: bool) -> Option<Said> {
-    if !may_make_namespaces() {
-        eprintln!("skipped: needs root for a network namespace");
-        return None;
-    }
+/// What a box with a record says whose interface is removed, and whose standard output may be closed before that.
+fn removed(folder: &Folder, closed: bool) -> Said {
     folder.write("box.toml", format!("{BOX}[record]\nin = \"seen.pcap\"\n"));
     let mut running = start(folder);
     if listens(folder, &mut running) {
@@ -156,20 +144,22 @@ fn removed(folder: &Folder, closed: bool) -> Option<Said> {
     }
     let said = Said::from(running.wait_with_output().unwrap());
     assert_eq!(folder.list("."), ["box.toml", "run", "seen.pcap"]);
-    Some(said)
+    said
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_box_whose_interface_is_removed_gives_its_accounts_and_says_why_it_ends() {
-    let Some(said) = removed(&Folder::new(), false) else { return };
+    let said = removed(&Folder::new(), false);
     assert!(said.out.contains("tradeoff:alpha=0.85 for ") && said.out.contains("\nport out: "), "{said:#?}");
     assert!(said.err.contains(" is gone: No such device"), "{said:#?}");
     assert_eq!(said.code, Some(1), "{said:#?}");
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_box_says_why_it_ends_also_where_nobody_reads_its_accounts() {
-    let Some(said) = removed(&Folder::new(), true) else { return };
+    let said = removed(&Folder::new(), true);
     assert!(said.err.contains(" is gone: No such device"), "{said:#?}");
     assert_eq!(said.code, Some(1), "{said:#?}");
 }
@@ -215,12 +205,9 @@ fn metrics_that_others_could_reach_need_a_word_for_it() {
 /// With IPv6 the kernel asks over `right` for routers and neighbours, and the box would need minutes to hand a question
 /// on.
 #[test]
+#[ignore = "needs root"]
 #[expect(clippy::disallowed_methods, reason = "another process is waited for")]
 fn a_box_that_is_told_twice_to_end_gives_its_accounts() {
-    if !may_make_namespaces() {
-        eprintln!("skipped: needs root for a network namespace");
-        return;
-    }
     let folder = Folder::new();
     folder.write("box.toml", BOX.replace("64 Mbps", "1 bps"));
     let asks = "(sleep 1; echo 0 > /proc/sys/net/ipv6/conf/right/disable_ipv6)";

@@ -1,15 +1,11 @@
-//! Labs from the command line. Making one needs root; without it the tests say that they are skipped.
+//! Labs from the command line. Making one needs root: `make test` runs those tests where it has it.
 
 use std::process::{Child, Command};
 
 use crate::support::Folder;
 
-fn may_run() -> bool {
-    let root = Command::new("id").arg("-u").output().unwrap().stdout.trim_ascii() == b"0";
-    if !root {
-        eprintln!("skipped: needs root");
-    }
-    root
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().unwrap().stdout.trim_ascii() == b"0"
 }
 
 /// A name that no other run of the tests uses.
@@ -18,10 +14,8 @@ fn name(what: &str) -> String {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_lab_goes_up_and_down() {
-    if !may_run() {
-        return;
-    }
     let (folder, lab) = (Folder::new(), name("cli"));
     let said = folder.dovetail(&["lab", "up", &lab]).succeeds().out;
     assert!(said.contains(&format!("dovetail-{lab}-box")) && said.contains("10.99.0.2"), "{said}");
@@ -45,16 +39,20 @@ fn wrong_words_about_labs_are_refused() {
         folder.dovetail(&["lab", "soak", "--for", time]).fails(2, &["expected \"1 s\" or more"]);
     }
     folder.dovetail(&["lab", "down", "x", "--all"]).fails(2, &["cannot be used with"]);
-    if may_run() {
-        folder.dovetail(&["lab", "up", &name("x"), "--congestion-control", "vegass"]).fails(2, &["vegass", "reno"]);
-    }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_congestion_control_that_the_kernel_lacks_is_refused() {
+    let wrong = ["lab", "up", &name("x"), "--congestion-control", "vegass"];
+    Folder::new().dovetail(&wrong).fails(2, &["vegass", "reno"]);
 }
 
 #[test]
 fn without_root_a_lab_says_so() {
     let folder = Folder::new();
     // A user other than root runs a copy of the program, where it may be read by everybody.
-    let said = if may_run() {
+    let said = if is_root() {
         let program = folder.path("dovetail");
         std::fs::copy(env!("CARGO_BIN_EXE_dovetail"), &program).unwrap();
         let script = "chmod 755 . dovetail && exec setpriv --reuid 65534 --clear-groups ./dovetail lab up nobody";
@@ -183,10 +181,8 @@ fn comes_true(folder: &Folder, arguments: &[&str], look: impl Fn(&serde_json::Va
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_lab_runs_the_middlebox_and_leaves_nothing() {
-    if !may_run() {
-        return;
-    }
     let (folder, lab) = (with_scenario(), name("run"));
     comes_true(&folder, &["--name", &lab], |document| {
         assert_eq!((document["schema"].as_u64(), document["title"].as_str()), (Some(2), Some("A short one")));
@@ -236,10 +232,8 @@ fn a_lab_runs_the_middlebox_and_leaves_nothing() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_lab_that_is_interrupted_leaves_nothing() {
-    if !may_run() {
-        return;
-    }
     for signal in ["INT", "TERM"] {
         let (folder, lab) = (with_scenario(), name("stop"));
         let arguments = ["lab", "run", "s.toml", "--name", &lab, "--set", "step.0.time=1000 s"];
@@ -266,10 +260,8 @@ fn wait_for_the_box(lab: &str, run: &mut Child) {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_a_killed_run_has_left_is_removed() {
-    if !may_run() {
-        return;
-    }
     let (folder, lab) = (with_scenario(), name("kill"));
     let arguments = ["lab", "run", "s.toml", "--name", &lab, "--set", "step.0.time=1000 s"];
     let mut child = folder.command(&arguments).spawn().unwrap();
@@ -289,18 +281,20 @@ fn wrong_scenarios_of_labs_are_refused() {
     folder.dovetail(&["lab", "run", "click", "--set", "live=nowhere.toml"]).fails(2, &given);
     folder.dovetail(&["lab", "run", "s.toml", "--set", "live=nowhere.toml"]).fails(2, &["nowhere.toml"]);
     folder.dovetail(&["lab", "run", "s.toml", "--set", "udp.0.frame=20 B"]).fails(2, &["20 B", "60 B"]);
-    if may_run() {
-        folder.write("box.toml", BOX.replace("alpha=1", "alfa=1"));
-        folder.dovetail(&["lab", "run", "s.toml", "--name", &name("bad")]).fails(2, &["alfa", "alpha", "box.toml"]);
-        assert_eq!(left(&name("bad")), 0);
-    }
 }
 
 #[test]
+#[ignore = "needs root"]
+fn a_box_of_a_scenario_that_is_wrong_is_refused() {
+    let folder = with_scenario();
+    folder.write("box.toml", BOX.replace("alpha=1", "alfa=1"));
+    folder.dovetail(&["lab", "run", "s.toml", "--name", &name("bad")]).fails(2, &["alfa", "alpha", "box.toml"]);
+    assert_eq!(left(&name("bad")), 0);
+}
+
+#[test]
+#[ignore = "needs root"]
 fn a_box_that_is_treated_badly_keeps_its_promises() {
-    if !may_run() {
-        return;
-    }
     let folder = Folder::new();
     let said = folder.dovetail(&["lab", "soak", "--name", &name("soak"), "--for", "12 s"]);
     let text = format!("{}{}", said.out, said.err);
@@ -324,10 +318,8 @@ fn with_udp() -> Folder {
 const BY_HAND: [[f64; 4]; 2] = [[100.0 / 4.2, 2.0 / 4.2, 400.0 / 4.2, 40.0 / 4.2], [98.997, 1.980, 80.201, 8.020]];
 
 #[test]
+#[ignore = "needs root"]
 fn steps_are_held_against_theory_and_against_a_simulation() {
-    if !may_run() {
-        return;
-    }
     let (folder, lab) = (with_udp(), name("theory"));
     comes_true(&folder, &["--name", &lab, "--predict"], |document| {
         let checks = document["checks"].as_array().unwrap();
@@ -374,10 +366,8 @@ fn steps_are_held_against_theory_and_against_a_simulation() {
 const CHECKS: &str = "[[module]]\nname = \"headers\"\nkind = \"check\"\n";
 
 #[test]
+#[ignore = "needs root"]
 fn a_step_and_the_cost_of_its_frames_are_measured_in_turns() {
-    if !may_run() {
-        return;
-    }
     let (folder, lab) = (with_udp(), name("turns"));
     folder.write("box.toml", format!("{}{CHECKS}", BOX.replace("cost = \"4 ms\"", "modules = [\"headers\"]")));
     let time = ["--set", "step.0.time=2 s", "--set", "step.1.time=2 s"];
@@ -415,10 +405,8 @@ const RARE: [&str; 2] = [
 ];
 
 #[test]
+#[ignore = "needs root"]
 fn a_class_without_frames_is_not_simulated_and_the_others_are() {
-    if !may_run() {
-        return;
-    }
     let (folder, lab) = (with_udp(), name("rare"));
     let scenario = &SCENARIO[..SCENARIO.find("[[tcp]]").unwrap()];
     folder.write("s.toml", format!("{scenario}{}", RARE[0]));
@@ -461,10 +449,8 @@ fn flows_that_the_box_takes_for_another_class_are_refused() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn kernels_use_ecn_as_they_are_told() {
-    if !may_run() {
-        return;
-    }
     let folder = with_scenario();
     let connections = SCENARIO[SCENARIO.find("[[tcp]]").unwrap()..].to_string();
     let head =
@@ -511,10 +497,8 @@ fn a_step_becomes_a_scenario_of_the_simulator() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_modules_cost_is_measured_in_the_box() {
-    if !may_run() {
-        return;
-    }
     let (folder, lab) = (with_udp(), name("cost"));
     // Every frame of the tunnel is checked with half of a core; the others cost what is written, twice.
     let box_ = BOX.replace("cost = \"4 ms\"", "modules = [\"headers\"]");

@@ -326,6 +326,7 @@ fn checksums_in_a_capture_are_those_of_a_payload_of_zeros() {
 }
 
 #[test]
+#[ignore = "needs tshark"]
 fn tshark_reads_a_capture_as_it_was_written() {
     let (folder, _) = captured();
     let fields = ["frame.time_epoch", "frame.len", "ip.src", "tcp.srcport", "ip.dsfield.ecn", "_ws.malformed"];
@@ -334,10 +335,7 @@ fn tshark_reads_a_capture_as_it_was_written() {
     for field in fields {
         tshark.args(["-e", field]);
     }
-    let Ok(said) = tshark.output() else {
-        eprintln!("skipped: tshark is not installed");
-        return;
-    };
+    let said = tshark.output().unwrap();
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
     let text = String::from_utf8(said.stdout).unwrap();
     let theirs: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();

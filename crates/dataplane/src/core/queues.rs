@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use dovetail_sched::aqm::scheme::manages;
 use dovetail_sched::aqm::{AqmError, Scheme, Standing};
+use dovetail_sched::catalog::find;
 use dovetail_sched::composition::Part;
-use dovetail_sched::{Limit, Shape, Spec, SpecError, build, build_all, catalog};
+use dovetail_sched::{Limit, Shape, Spec, SpecError, build, build_all};
 
 use super::managed::Managed;
 use super::middlebox::{CPU, LINK};
@@ -70,8 +71,7 @@ fn managed(setup: &Setup, scheme: &Scheme) -> Result<Queues, SpecError> {
 
 /// The scheduler of one resource that a part of a composition names.
 fn per_flow(mut spec: Spec, resource: usize) -> Result<Part<RESOURCES, Frame>, SpecError> {
-    let entry = catalog().iter().find(|entry| entry.name == spec.name);
-    let entry = entry.ok_or_else(|| SpecError::unknown_name(&spec.name, Vec::new()))?;
+    let entry = find(&spec.name).ok_or_else(|| SpecError::unknown_name(&spec.name, Vec::new()))?;
     if entry.has("resource") {
         spec.parameters.push(("resource".to_string(), resource.to_string()));
     }

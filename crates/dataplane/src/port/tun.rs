@@ -184,6 +184,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "needs root"]
     fn a_packet_of_the_kernel_comes_out_and_one_put_in_reaches_the_kernel() {
         in_namespace(|| {
             let mut pool = Pool::new();
@@ -208,6 +209,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "needs root"]
     fn what_does_not_fit_is_counted_and_nothing_gets_lost_unnoticed() {
         in_namespace(|| {
             let mut pool = Pool::new();
@@ -227,6 +229,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "needs root"]
     fn what_the_kernel_refuses_is_unsent_and_an_interface_removed_is_the_end() {
         in_namespace(|| {
             let mut pool = Pool::new();
@@ -245,6 +248,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "needs root"]
     fn a_tap_begins_with_ethernet_and_ends_with_the_port() {
         in_namespace(|| {
             let mut pool = Pool::new();

@@ -230,11 +230,8 @@ proptest! {
 
 /// What Wireshark makes of it: its own parser, libgcrypt's ciphers.
 #[test]
+#[ignore = "needs tshark"]
 fn tshark_decrypts_the_tunnel_and_finds_the_checksums_right() {
-    if Command::new("tshark").arg("--version").output().is_err() {
-        eprintln!("skipped: tshark is not installed");
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     for (transform, encryption, authentication) in [
         (Transform::Aes128Gcm, "AES-GCM with 16 octet ICV [RFC4106]", "NULL"),

@@ -5,28 +5,37 @@ use dovetail_model::bounds_composite::{
     CompositeFlow, ReservedFlow, cbcs_weighted_fairness_s, pcfq_delay_s, pcfq_relative_fairness_s,
     separate_wfq_delay_s, wfq_delay_s,
 };
+use dovetail_sched::{cbcs, pcfq, wfq};
 
 use super::facts::{Facts, fixed_quantum_s, times};
 use super::measure::{Worst, worst};
 use super::pairs::{Counting, worst_pair};
-use super::{Bound, Guarantee};
+use super::{Bound, Guarantee, composed_of, parts_of};
 use crate::recorded::{FlowTotal, Recorded};
 
 /// Relative fairness of total services.
-pub fn fairness(run: &Recorded, facts: &Facts) -> Vec<Bound> {
-    let source = match run.scheduler.name.as_str() {
-        "cbcs" => "CBCS paper, Theorem 3, with weights",
-        _ => "PCFQ paper, Theorem 2",
-    };
-    let what = "two flows' difference of total service / weight";
-    let remark = "counted at the entrance, any interval, among the 64 flows with the most packets";
-    let by_the_papers_clock = run.scheduler.value("clock") == Some("paper");
-    let applies = match run.scheduler.name.as_str() {
-        "cbcs" => facts.steady_quantum(),
-        _ if by_the_papers_clock => Err("does not apply: by the paper's clock only to flows that begin together"),
+pub fn cbcs(run: &Recorded, facts: &Facts) -> Vec<Bound> {
+    fairness(run, "CBCS paper, Theorem 3, with weights", facts.substantial().and(facts.steady_quantum()), cbcs_drift)
+}
+
+/// Relative fairness of total services.
+pub fn pcfq(run: &Recorded, facts: &Facts) -> Vec<Bound> {
+    let by_the_papers_clock = match run.scheduler.value("clock") {
+        Some("paper") => Err("does not apply: by the paper's clock only to flows that begin together"),
         _ => Ok(()),
     };
-    vec![Guarantee { run, what, source, remark }.row(facts.substantial().and(applies), || drift(run))]
+    fairness(run, "PCFQ paper, Theorem 2", facts.substantial().and(by_the_papers_clock), pcfq_drift)
+}
+
+fn fairness(
+    run: &Recorded,
+    source: &'static str,
+    applies: Result<(), &'static str>,
+    drift: fn(&Recorded) -> Option<Worst>,
+) -> Vec<Bound> {
+    let what = "two flows' difference of total service / weight";
+    let remark = "counted at the entrance, any interval, among the 64 flows with the most packets";
+    vec![Guarantee { run, what, source, remark }.row(applies, || drift(run))]
 }
 
 /// Delay on CPU and link each, and on both.
@@ -57,9 +66,9 @@ fn for_delay(run: &Recorded, facts: &Facts) -> Result<(), &'static str> {
 /// its expected arrival, whether or not the guarantee applies: by true times, and shares of the flows that sent. `None`
 /// for other schedulers.
 pub fn delay(run: &Recorded) -> Option<Worst> {
-    match run.scheduler.name.as_str() {
-        "pcfq" => Reserved::new(run).by_the_larger_sum().delay_on_both(pcfq_delay_s),
-        "wfq+wfq" => Reserved::new(run).delay_on_both(separate_wfq_delay_s),
+    match parts_of(run)[..] {
+        [entry] if entry.name == pcfq::ENTRY.name => Reserved::new(run).by_the_larger_sum().delay_on_both(pcfq_delay_s),
+        _ if composed_of(run, [&wfq::ENTRY; 2]) => Reserved::new(run).delay_on_both(separate_wfq_delay_s),
         _ => None,
     }
 }
@@ -143,20 +152,24 @@ const ROUNDING_S: f64 = 1e-9;
 /// the guarantee applies. `None` for other schedulers than `cbcs` and `pcfq`, and if no two flows were backlogged at
 /// the same time.
 pub fn drift(run: &Recorded) -> Option<Worst> {
-    match run.scheduler.name.as_str() {
-        "cbcs" => {
-            let flows = composite_flows(run, |flow, _| flow.weight);
-            let longest_s = flows.iter().map(|f| f.longest_s).fold(0.0, f64::max);
-            let quantum_s = fixed_quantum_s(run).unwrap_or(longest_s);
-            let bound = |i: usize, j: usize| cbcs_weighted_fairness_s(quantum_s, flows[i], flows[j]);
-            worst_pair(run, Counting::TotalAtEntrance, bound)
-        }
-        "pcfq" => {
-            let flows = composite_flows(run, |flow, resource| flow.weights[resource]);
-            worst_pair(run, Counting::WeightedTotalAtEntrance, |i, j| pcfq_relative_fairness_s(&flows, i, j))
-        }
+    match parts_of(run)[..] {
+        [entry] if entry.name == cbcs::ENTRY.name => cbcs_drift(run),
+        [entry] if entry.name == pcfq::ENTRY.name => pcfq_drift(run),
         _ => None,
     }
+}
+
+fn cbcs_drift(run: &Recorded) -> Option<Worst> {
+    let flows = composite_flows(run, |flow, _| flow.weight);
+    let longest_s = flows.iter().map(|f| f.longest_s).fold(0.0, f64::max);
+    let quantum_s = fixed_quantum_s(run).unwrap_or(longest_s);
+    let bound = |i: usize, j: usize| cbcs_weighted_fairness_s(quantum_s, flows[i], flows[j]);
+    worst_pair(run, Counting::TotalAtEntrance, bound)
+}
+
+fn pcfq_drift(run: &Recorded) -> Option<Worst> {
+    let flows = composite_flows(run, |flow, resource| flow.weights[resource]);
+    worst_pair(run, Counting::WeightedTotalAtEntrance, |i, j| pcfq_relative_fairness_s(&flows, i, j))
 }
 
 /// The flows' longest packets, by these weights on the resources. O(packets x flows).

@@ -63,6 +63,7 @@ fn whole(run: &Recorded) -> Result<(), &'static str> {
 pub const PARALLEL: &str = "does not apply: a resource has parallel servers";
 
 impl Facts {
+    /// What is true of this run of the scenario.
     pub fn of(scenario: &Scenario, run: &Recorded) -> Self {
         let mut facts = Self {
             obstacle: obstacle(scenario, run),

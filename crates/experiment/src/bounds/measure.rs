@@ -27,7 +27,9 @@ pub fn worst(all: impl Iterator<Item = Worst>) -> Option<Worst> {
 /// A packet that was served, as its flow sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Passage {
+    /// Its flow.
     pub flow: usize,
+    /// When it came.
     pub arrival_s: f64,
     /// When it became the first of its queue.
     pub first_s: f64,
@@ -35,8 +37,9 @@ pub struct Passage {
     pub entered_s: f64,
     /// When it left the last resource.
     pub left_s: f64,
-    /// Its time on the first resource, and when that ended.
+    /// Its time on the first resource.
     pub time_s: f64,
+    /// When its service on the first resource ended.
     pub ended_s: f64,
     /// Its flow had no packet waiting when it came.
     pub starts_backlog: bool,

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use dovetail_config::override_table;
 use dovetail_sched::Spec;
+use dovetail_sched::aqm::scheme;
+use dovetail_sched::catalog::additions;
 use sha1::{Digest, Sha1};
 use toml::{Table, Value};
 
@@ -181,7 +183,10 @@ impl Base {
             Varied::Network(_) => None,
         };
         let capture = capture.unwrap_or_default();
-        let text = format!("dovetail {VERSION}\nscheduler {scheduler}\ncapture {capture}\n{table}");
+        let parts = scheme::parts(&scheduler.name).unwrap_or_default();
+        let additions = additions().filter(|(name, _)| parts.contains(name));
+        let revisions: String = additions.map(|(_, revision)| format!("{revision}\n")).collect();
+        let text = format!("dovetail {VERSION}\n{revisions}scheduler {scheduler}\ncapture {capture}\n{table}");
         Ok(Id(Sha1::digest(text).into()))
     }
 

@@ -18,7 +18,7 @@ use super::journal::Entry;
 use super::keys::{Bounds, Choice, Key, Place, plain, real};
 use super::rows::Cell;
 use super::{Id, SweepError};
-use crate::check::with_hint;
+use crate::check::of_spec;
 use crate::columns::Column;
 use crate::compare::RunError;
 use crate::scenario::{PROFILES, Scenario, ScenarioError, nearest};
@@ -506,7 +506,7 @@ impl Reader<'_> {
             let Some(text) = choice.value.as_str() else {
                 return Err(self.at(choice.span.clone(), "expected a quoted text such as \"drfq\""));
             };
-            text.parse().map_err(|error| self.at(choice.span.clone(), with_hint(&error)))
+            text.parse().map_err(|error| of_spec(&error, |message| self.at(choice.span.clone(), message)))
         };
         choices.iter().map(one).collect()
     }

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use crate::support::{lab, left, may_run, options, output, own};
+use crate::support::{lab, left, options, output, own};
 use dovetail_lab::{Lab, LabError, Place, Removed, names};
 
 /// A process that does nothing for long.
@@ -12,10 +12,8 @@ fn sleeper(lab: &Lab, place: Place) -> Child {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_lab_that_is_dropped_leaves_no_trace() {
-    if !may_run() {
-        return;
-    }
     let links = output("ip", &["-o", "link"]);
     let lab = lab("trace");
     assert_eq!(left("trace").len(), 3);
@@ -31,10 +29,8 @@ fn a_lab_that_is_dropped_leaves_no_trace() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_lab_that_cannot_be_made_leaves_no_trace() {
-    if !may_run() {
-        return;
-    }
     let mut options = options("half");
     // Found out when namespaces and interfaces are there already.
     options.congestion_control = "renno".into();
@@ -49,10 +45,8 @@ fn a_lab_that_cannot_be_made_leaves_no_trace() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_name_can_be_used_once() {
-    if !may_run() {
-        return;
-    }
     let lab = lab("once");
     assert!(matches!(Lab::up(&options("once")), Err(LabError::Exists(_))));
     assert_eq!(left("once").len(), 3, "the attempt has harmed the lab that is there");
@@ -73,10 +67,8 @@ fn make_a_lab_and_wait() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_a_killed_process_has_left_is_removed() {
-    if !may_run() {
-        return;
-    }
     let mut maker = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "lifetime::make_a_lab_and_wait", "--ignored", "--nocapture"])
         .env("LAB", own("killed"))
@@ -99,10 +91,8 @@ fn what_a_killed_process_has_left_is_removed() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn part_of_a_lab_can_be_removed() {
-    if !may_run() {
-        return;
-    }
     lab("part").stay();
     output("ip", &["netns", "del", &format!("dovetail-{}-box", own("part"))]);
     assert!(names().contains(&own("part")));
@@ -111,10 +101,8 @@ fn part_of_a_lab_can_be_removed() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_lab_is_as_it_is_described() {
-    if !may_run() {
-        return;
-    }
     let mut options = options("shape");
     (options.mtu, options.ecn) = (1400, false);
     let lab = Lab::up(&options).unwrap();

@@ -1,4 +1,4 @@
-//! Labs and the traffic in them. All tests need root; without it each says that it is skipped.
+//! Labs and the traffic in them. All tests need root: `make test` runs them where it has it.
 
 mod lifetime;
 mod scenarios;

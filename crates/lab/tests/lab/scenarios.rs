@@ -4,7 +4,7 @@ use dovetail_lab::Forwarding;
 use dovetail_lab::scenario::{BUILT_IN, Scenario, Traffic};
 use dovetail_units::Duration;
 
-use crate::support::{comes_true, lab, may_run};
+use crate::support::{comes_true, lab};
 
 const SCENARIO: &str = r#"
 live = "box.toml"
@@ -82,10 +82,8 @@ fn what_is_wrong_is_shown_where_it_stands() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn groups_are_measured_apart() {
-    if !may_run() {
-        return;
-    }
     let lab = lab("groups");
     lab.forward_by_kernel(Forwarding::Bridge).unwrap();
     let scenario = Scenario::parse("s.toml", SCENARIO, &[]).unwrap();

@@ -6,16 +6,6 @@ use dovetail_lab::traffic::{Ip, TcpFlow, UdpFlow};
 use dovetail_lab::{Lab, Options, pause};
 use dovetail_units::{Bytes, Duration, PacketRate};
 
-/// Whether the user may make namespaces. Says so if not.
-pub fn may_run() -> bool {
-    let output = Command::new("id").arg("-u").output().unwrap();
-    let root = output.stdout.trim_ascii() == b"0";
-    if !root {
-        eprintln!("skipped: needs root");
-    }
-    root
-}
-
 /// A lab of this test process, with a name of its own.
 pub fn lab(name: &str) -> Lab {
     Lab::up(&options(name)).unwrap()

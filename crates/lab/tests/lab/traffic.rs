@@ -1,7 +1,7 @@
 //! Traffic is what was asked for, and what is measured is what happened. The kernel stands in the box: its bridge and
 //! router pass everything, its token bucket a known rate.
 
-use crate::support::{comes_true, lab, may_run, options, output, tcp, udp};
+use crate::support::{comes_true, lab, options, output, tcp, udp};
 use dovetail_lab::traffic::{Ip, TcpFlow, UdpReport, UdpRun};
 use dovetail_lab::{Forwarding, Lab, Neighbours, Offloads, Options, Place};
 use dovetail_units::Duration;
@@ -59,10 +59,8 @@ fn udp_comes_to(run: &mut UdpRun<'_>, mut right: impl FnMut(&[Total], &UdpReport
 }
 
 #[test]
+#[ignore = "needs root"]
 fn udp_comes_at_the_rate_and_in_the_size_it_was_asked_for() {
-    if !may_run() {
-        return;
-    }
     let lab = bridged("udp");
     let flows = [udp(5001, Ip::V4, 60, 2_000), udp(5001, Ip::V4, 800, 500), udp(5002, Ip::V6, 1_514, 1_000)];
     let mut run = lab.udp(&flows).unwrap();
@@ -91,10 +89,8 @@ fn received_by_the_box(lab: &Lab) -> (u64, u64) {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn frames_have_their_length_on_the_wire() {
-    if !may_run() {
-        return;
-    }
     let lab = bridged_and_quiet("length");
     let length_of = |ip, frame| {
         let before = received_by_the_box(&lab);
@@ -135,10 +131,8 @@ fn near(one: f64, other: f64) -> bool {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn loss_and_latency_are_those_of_a_token_bucket() {
-    if !may_run() {
-        return;
-    }
     let lab = bridged_and_quiet("bucket");
     // 1000 frames of 1000 bytes a second leave, or fewer if the kernel is late; 2000 come. Thirty fit in front.
     limit(&lab, "8mbit", "30000");
@@ -170,10 +164,8 @@ fn loss_and_latency_are_those_of_a_token_bucket() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn tcp_gets_through_with_and_without_ecn() {
-    if !may_run() {
-        return;
-    }
     for ecn in [true, false] {
         let lab = Lab::up(&Options { ecn, ..options("tcp") }).unwrap();
         lab.forward_by_kernel(Forwarding::Bridge).unwrap();
@@ -199,10 +191,8 @@ fn tcp_gets_through_with_and_without_ecn() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn goodput_is_what_a_token_bucket_leaves_of_its_rate() {
-    if !may_run() {
-        return;
-    }
     let lab = bridged("goodput");
     limit(&lab, "20mbit", "60000");
     let mut run = lab.tcp(&[tcp(5001, Ip::V4), tcp(5002, Ip::V4)]).unwrap();
@@ -228,10 +218,8 @@ fn goodput_is_what_a_token_bucket_leaves_of_its_rate() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_connection_that_cannot_be_is_an_error() {
-    if !may_run() {
-        return;
-    }
     let lab = bridged("errors");
     let flow = TcpFlow { congestion_control: Some("nonesuch".into()), ..tcp(5001, Ip::V4) };
     let error = lab.tcp(&[flow]).unwrap().wait_connected(Duration::from_secs(30)).unwrap_err().to_string();
@@ -256,30 +244,24 @@ fn udp_gets_through(run: &mut UdpRun<'_>) {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn two_labs_do_not_see_each_other() {
-    if !may_run() {
-        return;
-    }
     let (one, other) = (bridged("one"), bridged("other"));
     let mut runs = [&one, &other].map(|lab| lab.udp(&[udp(5001, Ip::V4, 100, 1_000)]).unwrap());
     runs.iter_mut().for_each(udp_gets_through);
 }
 
 #[test]
+#[ignore = "needs root"]
 fn the_kernel_routes_both_versions_of_ip() {
-    if !may_run() {
-        return;
-    }
     let lab = lab("router");
     lab.forward_by_kernel(Forwarding::Router).unwrap();
     udp_gets_through(&mut lab.udp(&[udp(5001, Ip::V4, 100, 1_000), udp(5001, Ip::V6, 100, 1_000)]).unwrap());
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_probe_tells_whether_anything_gets_through() {
-    if !may_run() {
-        return;
-    }
     let lab = lab("probe");
     assert!(!lab.gets_through(Duration::from_millis(20)).unwrap(), "through a box in which nothing forwards");
     lab.forward_by_kernel(Forwarding::Bridge).unwrap();

@@ -40,7 +40,8 @@ use super::fraction::Fraction;
 use super::red::CURVE;
 use super::setting::{Averaged, QueueConfig};
 use super::{Aqm, AqmDrop, AqmError, Arrival, Backlog, Verdict};
-use crate::catalog::{Brief, Entry, Resources, Weights};
+use crate::catalog::{Brief, Entry, ManagesQueue, Resources, Weights};
+use crate::promise::Promise;
 
 /// What is known of it.
 pub const ENTRY: Entry = Entry {
@@ -65,6 +66,8 @@ pub const ENTRY: Entry = Entry {
         costs_ahead: "by class",
         paper: "INFOCOM 2006",
     },
+    promise: Promise::NOTHING,
+    facts: &[&ManagesQueue],
 };
 
 /// The probabilities of Fig. 3 for one packet.

@@ -48,7 +48,8 @@ use super::average::AfterIdle;
 use super::fraction::Fraction;
 use super::setting::{Averaged, QueueConfig};
 use super::{Aqm, AqmDrop, AqmError, Arrival, Backlog, Unit, Verdict};
-use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
+use crate::catalog::{Brief, Entry, ManagesQueue, Parameter, Resources, Weights};
+use crate::promise::Promise;
 
 /// The thresholds, the probability and the weight, which DRQ has as well.
 pub(super) const CURVE: [Parameter; 5] = [
@@ -116,6 +117,8 @@ pub const ENTRY: Entry = Entry {
         costs_ahead: "no",
         paper: "ToN 1993",
     },
+    promise: Promise::NOTHING,
+    facts: &[&ManagesQueue],
 };
 
 /// Whose RED.

@@ -8,7 +8,8 @@ use dovetail_units::{Bytes, Density, Duration};
 
 use super::curve::MOST_THRESHOLD;
 use super::{AqmError, Densities, Drq, Fraction, QueueConfig, Red, RedConfig, Rules, Unit, drq, red};
-use crate::catalog::{self, Entry, Parameter, Shape, build, catalog, split_names};
+use crate::catalog::{self, Entry, Parameter, Shape, build, catalog, find, split_names};
+use crate::fifo;
 use crate::spec::{Spec, SpecError, choice};
 
 /// What manages queues, by name.
@@ -79,7 +80,7 @@ impl Scheme {
 pub fn about(name: &str) -> Option<([&'static Entry; 2], Vec<&'static Parameter>)> {
     Scheme::new(&Spec { name: name.to_string(), parameters: Vec::new() }).ok()?;
     let parts = parts(name).ok().filter(|_| manages(name) == Ok(true))?;
-    let entry = |part: &str| MANAGERS.iter().chain(catalog()).find(|entry| entry.name == part);
+    let entry = |part: &str| MANAGERS.iter().find(|entry| entry.name == part).or_else(|| find(part));
     let entries = [entry(parts.first()?)?, entry(parts.last()?)?];
     let mut parameters: Vec<&'static Parameter> = Vec::new();
     for parameter in entries.iter().flat_map(|entry| entry.parameters).filter(|p| p.name != RESOURCE) {
@@ -136,14 +137,13 @@ pub fn names() -> Vec<&'static str> {
 }
 
 fn kind(name: &str) -> Result<Kind, SpecError> {
-    match name {
-        "red" => return Ok(Kind::Red),
-        "drq" => return Ok(Kind::Drq),
-        "fifo" => return Ok(Kind::Fifo),
-        _ => {}
+    let managers = [(&red::ENTRY, Kind::Red), (&drq::ENTRY, Kind::Drq)];
+    if let Some((_, kind)) = managers.into_iter().find(|(manager, _)| manager.name == name) {
+        return Ok(kind);
     }
     let known = names();
-    match catalog().iter().find(|e| e.name == name) {
+    match find(name) {
+        Some(entry) if entry.name == fifo::ENTRY.name => Ok(Kind::Fifo),
         Some(entry) if entry.can_be_queue() => Ok(Kind::PerFlow(entry)),
         Some(_) => {
             let able = known.join(", ");

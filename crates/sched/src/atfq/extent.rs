@@ -36,7 +36,7 @@ pub struct TimeDomain {
     gamma_milli: u32,
 }
 
-const DEFAULT_PACKETS: usize = 20;
+pub(super) const DEFAULT_PACKETS: usize = 20;
 const DEFAULT_GAMMA_MILLI: u32 = 10_000;
 
 impl Extent {

@@ -86,12 +86,13 @@
 
 use alloc::vec::Vec;
 
-use dovetail_units::{ResourceVec, Time, Weight};
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{self, Brief, Parameter, Resources, Shape, Weights};
 use crate::contract::{FlowId, LONGEST_TIME, Progress, Ticket};
 use crate::newcomers::{self, Newcomers};
 use crate::per_flow::{Choice, Discipline};
+use crate::promise::{Apart, Counted, Promise};
 use crate::queues::{NIL, Queues, TagTournament};
 use crate::spec::{Spec, SpecError};
 use crate::steps;
@@ -111,7 +112,41 @@ pub use extent::{Extent, MOST_OF_DOMAIN, MOST_PACKETS, TimeDomain};
 pub use rules::{Fill, Rules};
 
 use chain::Entry;
+use extent::DEFAULT_PACKETS;
 use sequence::{Sequenced, Sequencer};
+
+/// A [fact](catalog::Entry::fact): it serves in loops, which let flows differ. How far one reaches under a spec; `None`
+/// where flows get what their queues hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Loops(pub fn(&Spec) -> Option<Reach>);
+
+/// How far a loop reaches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// So many packets.
+    Packets(u64),
+    /// So much time of each flow.
+    Time(Duration),
+}
+
+fn reach(spec: &Spec) -> Option<Reach> {
+    let published = spec.value("fill") == Some("all");
+    (!published).then(|| looped(spec))
+}
+
+fn looped(spec: &Spec) -> Reach {
+    let domain = spec.value("domain").and_then(|domain| domain.parse().ok()).map(Reach::Time);
+    let packets = || spec.value("loop").and_then(|packets| packets.parse().ok());
+    domain.unwrap_or_else(|| Reach::Packets(packets().unwrap_or(DEFAULT_PACKETS as u64)))
+}
+
+/// A loop's packets beside what tags allow, each as long as it takes on all resources.
+fn apart(spec: &Spec, resources: usize) -> Option<Apart> {
+    match looped(spec) {
+        Reach::Packets(packets @ ..=20) => Some(Apart::Longest((packets as f64 + 3.0) * resources as f64)),
+        _ => None,
+    }
+}
 
 const WINDOW: Parameter = Parameter {
     default: "two per backlogged flow, or per packet of a loop; at least 4 per server",
@@ -181,6 +216,8 @@ pub const ENTRY: catalog::Entry = catalog::Entry {
         costs_ahead: "yes",
         paper: "Zhang et al.",
     },
+    promise: Promise { apart, ..Promise::by_rounds(Counted::Active) },
+    facts: &[&Loops(reach)],
 };
 
 /// A packet of the loop.

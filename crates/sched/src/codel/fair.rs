@@ -31,9 +31,10 @@
 use dovetail_units::{Bytes, Duration, ResourceVec, Time};
 
 use super::{Control, INTERVAL, Law, TARGET};
-use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
+use crate::catalog::{Brief, Entry, ManagesQueue, Parameter, Resources, Weights};
 use crate::gain::{Gain, Strategy};
 use crate::per_flow::{Choice, Discipline};
+use crate::promise::{Counted, Promise};
 use crate::queues::{Links, List, Queues, TagTournament};
 use crate::spec::{Spec, SpecError};
 
@@ -94,6 +95,8 @@ pub const ENTRY: Entry = Entry {
         costs_ahead: "no",
         paper: "RFC 8290, 2018",
     },
+    promise: Promise::by_rounds(Counted::Bytes { turn: 1514 }),
+    facts: &[&ManagesQueue],
 };
 
 const fn bytes_count(strategy: Strategy) -> Gain {

@@ -27,9 +27,10 @@ pub mod fair;
 
 use dovetail_units::{ResourceVec, Time};
 
-use crate::catalog::{Brief, Entry, Resources, Weights};
+use crate::catalog::{Brief, Entry, ManagesQueue, Resources, Weights};
 use crate::fifo::NOTHING_IS_SHARED;
 use crate::per_flow::{Choice, Discipline};
+use crate::promise::Promise;
 use crate::queues::{Order, Queues};
 use crate::spec::{Spec, SpecError};
 
@@ -58,6 +59,8 @@ pub const ENTRY: Entry = Entry {
         costs_ahead: "no",
         paper: "RFC 8289, 2018",
     },
+    promise: Promise::NOTHING,
+    facts: &[&ManagesQueue],
 };
 
 /// One queue with controlled delay.

@@ -94,6 +94,7 @@ use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::charged;
 use crate::per_flow::{Choice, Discipline};
+use crate::promise::{self, Apart, Counted, Promise};
 use crate::queues::{Order, TagHeap};
 use crate::spec::{Spec, SpecError};
 
@@ -134,6 +135,13 @@ pub const ENTRY: Entry = Entry {
         costs_ahead: "yes",
         paper: "IWQoS 2013",
     },
+    promise: Promise {
+        fluid: Some(promise::Fluid::DominantShares),
+        // A packet of each flow that has started in the fluid, and one of the other's before it.
+        apart: |_, _| Some(Apart::Longest(3.0)),
+        ..Promise::by_rounds(Counted::Dominant)
+    },
+    facts: &[],
 };
 
 /// Which of the packets that have started in the fluid is served.

@@ -80,6 +80,7 @@ use crate::contract::{Progress, Ticket};
 use crate::gain::{Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
 use crate::per_flow::{Choice, Discipline};
+use crate::promise::{self, Alpha, Apart, Counted, Lag, Promise};
 use crate::spec::{Spec, SpecError};
 
 pub use flow::FluidFlow;
@@ -92,6 +93,15 @@ pub use turns::near_end;
 const LATE: &str =
     "by search, estimates up to 16 times too low: what a packet took is known when it leaves the pipeline";
 
+/// Which part of the fair share every flow is promised.
+const ALPHA: Parameter = Parameter {
+    name: "alpha",
+    value: "0 to 1",
+    default: "0.85",
+    meaning: "guaranteed part of the fair share: 1 is strict fairness, 0 is efficiency only",
+    settable: true,
+};
+
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
     name: "tradeoff",
@@ -100,13 +110,7 @@ pub const ENTRY: Entry = Entry {
         resources",
     resources: Resources::Two,
     parameters: &[
-        Parameter {
-            name: "alpha",
-            value: "0 to 1",
-            default: "0.85",
-            meaning: "guaranteed part of the fair share: 1 is strict fairness, 0 is efficiency only",
-            settable: true,
-        },
+        ALPHA,
         Parameter {
             name: "tolerance",
             value: "0 to 0.5",
@@ -132,6 +136,15 @@ pub const ENTRY: Entry = Entry {
         costs_ahead: "yes",
         paper: "CoNEXT 2014",
     },
+    promise: Promise {
+        counted: Counted::Dominant,
+        fluid: Some(promise::Fluid::Tradeoff),
+        // Equation (26) of the paper: so many behind the fluid.
+        lag: Lag::PerOther(2.0),
+        // The same at two flows: 2 L behind the fluid and L ahead of it, of either; below alpha = 1 another promise.
+        apart: |spec, _| (Alpha(ALPHA).of(spec) == Some(1.0)).then_some(Apart::Longest(3.0)),
+    },
+    facts: &[&Alpha(ALPHA)],
 };
 
 const DEFAULT_ALPHA: f64 = 0.85;

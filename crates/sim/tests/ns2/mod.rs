@@ -80,12 +80,6 @@ fn dumbbell(variant: Variant, ecn: bool) -> Network {
     }
 }
 
-/// Why there is no ns-2 to compare with; `None` if there is.
-pub fn missing() -> Option<&'static str> {
-    let found = Command::new("ns").arg("/dev/null").output().is_ok_and(|output| output.status.success());
-    (!found).then_some("skipped: ns-2 is not installed here (Debian package ns2; `make ns2` installs it)")
-}
-
 /// The run by ns-2; panics with its words if it fails.
 pub fn theirs(variant: Variant, ecn: bool, seed: u64) -> Outcome {
     let agent = match variant {

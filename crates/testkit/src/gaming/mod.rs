@@ -16,9 +16,10 @@ mod play;
 
 use std::fmt;
 
-use dovetail_sched::catalog::{Entry, Resources};
+use dovetail_sched::Spec;
+use dovetail_sched::catalog::{Entry, Resources, find};
 use dovetail_sched::gain::Strategy;
-use dovetail_sched::{Spec, catalog};
+use dovetail_sched::promise::{Alpha, Counted};
 
 pub use cases::{known, random};
 pub use play::{Outcome, play};
@@ -46,12 +47,12 @@ pub enum Measure {
 impl Measure {
     /// What the discipline shares out. Bottleneck fairness shares the dominant time where the flows' resources do not
     /// differ, which is the only case that it promises anything for.
-    pub fn of(discipline: &str) -> Self {
-        match discipline {
-            "pcfq" | "cbcs" => Self::Total,
-            "atfq" => Self::Active,
-            "drr" | "wfq" | "wf2q+" | "sfq" | "scfq" => Self::Last,
-            _ => Self::Dominant,
+    pub fn of(counted: Counted) -> Self {
+        match counted {
+            Counted::Total => Self::Total,
+            Counted::Active => Self::Active,
+            Counted::Shared => Self::Last,
+            Counted::Nothing | Counted::Bytes { .. } | Counted::Dominant | Counted::Bottleneck => Self::Dominant,
         }
     }
 }
@@ -196,6 +197,31 @@ pub struct Found {
     pub how: String,
 }
 
+/// That by this strategy no flow gains more than the discipline's entry states.
+///
+/// # Errors
+///
+/// How it does, in words.
+///
+/// # Panics
+///
+/// If `spec` is not that of a discipline.
+pub fn check(spec: &str, strategy: Strategy, effort: Effort) -> Result<(), String> {
+    let stated = entry(spec).1.gain(strategy).most;
+    match largest(spec, strategy, effort) {
+        Found { gain, how } if gain > stated => {
+            Err(format!("{spec}: gained by {}: {gain:.3}, stated is {stated}; {how}", strategy.name()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn entry(spec: &str) -> (Spec, &'static Entry) {
+    let parsed: Spec = spec.parse().unwrap_or_else(|e| panic!("{spec}: {e}"));
+    let entry = find(&parsed.name).unwrap_or_else(|| panic!("there is no {spec}"));
+    (parsed, entry)
+}
+
 /// The largest gain of a flow by a strategy: first of the cases that are known to be bad for some discipline, then of
 /// random ones, of which every other one is a change to the worst so far.
 ///
@@ -203,12 +229,11 @@ pub struct Found {
 ///
 /// If `spec` is not that of a discipline.
 pub fn largest(spec: &str, strategy: Strategy, effort: Effort) -> Found {
-    let parsed: Spec = spec.parse().unwrap_or_else(|e| panic!("{spec}: {e}"));
-    let entry = catalog().iter().find(|e| e.name == parsed.name).unwrap_or_else(|| panic!("there is no {spec}"));
+    let (parsed, entry) = entry(spec);
     let mut random = Random::new(strategy as u64 + 1);
     let (mut found, mut worst) = (Found { gain: 0.0, how: String::new() }, None);
     let mut hold = |case: Case, worst: &mut Option<Case>| {
-        let outcome = play(&parsed, Measure::of(entry.name), &case, effort.packets);
+        let outcome = play(&parsed, Measure::of(entry.promise.counted), &case, effort.packets);
         if outcome.gain() > found.gain || worst.is_none() {
             found = Found { gain: outcome.gain(), how: format!("{case}; {outcome}") };
             *worst = Some(case);
@@ -230,7 +255,7 @@ fn fitting(mut case: Case, entry: &Entry) -> Option<Case> {
         case.resources = 2;
     }
     // Where it matters how the flows' resources differ, or that they do, by design: efficiency, and the bottleneck.
-    if matches!(entry.name, "tradeoff" | "bf") {
+    if entry.fact::<Alpha>().is_some() || entry.promise.counted == Counted::Bottleneck {
         (case.rivals.ratio, case.other_ratio) = (case.player.ratio, case.player.ratio);
         // Times are whole nanoseconds: of shorter packets the ratio is another one.
         for sizes in [&mut case.player.sizes, &mut case.rivals.sizes] {
@@ -241,7 +266,7 @@ fn fitting(mut case: Case, entry: &Entry) -> Option<Case> {
     for ratio in ratios {
         let used = &mut ratio[..case.resources];
         // The resource that is shared is never kept waiting.
-        if Measure::of(entry.name) == Measure::Last {
+        if Measure::of(entry.promise.counted) == Measure::Last {
             used.iter_mut().for_each(|percent| *percent = *percent * 9 / 10);
             used[case.resources - 1] = 100;
         } else if !used.contains(&100) {

@@ -28,6 +28,7 @@ impl Bed {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn an_interface_that_another_port_has_is_refused_until_that_is_gone() {
     in_namespace(|| {
         let port = PacketPort::open("left", RING).unwrap();
@@ -39,6 +40,7 @@ fn an_interface_that_another_port_has_is_refused_until_that_is_gone() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_is_sent_at_one_end_comes_out_at_the_other_in_order() {
     in_namespace(|| {
         let mut bed = Bed::new();
@@ -54,6 +56,7 @@ fn what_is_sent_at_one_end_comes_out_at_the_other_in_order() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_does_not_fit_into_the_ring_is_counted_as_missed() {
     in_namespace(|| {
         let mut bed = Bed::new();
@@ -70,6 +73,7 @@ fn what_does_not_fit_into_the_ring_is_counted_as_missed() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_frame_beyond_the_mtu_is_unsent_and_holds_up_no_other() {
     in_namespace(|| {
         let mut bed = Bed::new();
@@ -82,6 +86,7 @@ fn a_frame_beyond_the_mtu_is_unsent_and_holds_up_no_other() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_frame_longer_than_a_buffer_is_oversize() {
     in_namespace(|| {
         ip("link set left mtu 9000");
@@ -99,6 +104,7 @@ fn a_frame_longer_than_a_buffer_is_oversize() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn an_interface_may_go_down_and_come_up_again() {
     in_namespace(|| {
         let mut bed = Bed::new();
@@ -128,6 +134,7 @@ fn an_interface_may_go_down_and_come_up_again() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_full_queue_holds_frames_back_until_patience_ends() {
     in_namespace(|| {
         run("tc", "qdisc replace dev left root tbf rate 50mbit burst 2000 limit 6000");
@@ -165,6 +172,7 @@ fn a_full_queue_holds_frames_back_until_patience_ends() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn an_interface_that_is_removed_is_the_end_of_its_ports() {
     in_namespace(|| {
         let mut bed = Bed::new();
@@ -179,6 +187,7 @@ fn an_interface_that_is_removed_is_the_end_of_its_ports() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn it_is_readable_when_frames_have_come_and_promiscuous_while_it_lives() {
     in_namespace(|| {
         let promiscuous = || {
@@ -198,6 +207,7 @@ fn it_is_readable_when_frames_have_come_and_promiscuous_while_it_lives() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_vlan_tag_that_the_kernel_took_out_is_put_back() {
     in_namespace(|| {
         switch("left", "txvlan", true);
@@ -212,6 +222,7 @@ fn a_vlan_tag_that_the_kernel_took_out_is_put_back() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_checksum_left_to_the_network_card_is_completed() {
     in_namespace(|| {
         switch("left", "tx", true);
@@ -240,6 +251,7 @@ fn a_checksum_left_to_the_network_card_is_completed() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn an_interface_that_is_not_there_is_named_with_the_nearest() {
     in_namespace(|| {
         ip("link add uplink0 type veth peer name downlink0");

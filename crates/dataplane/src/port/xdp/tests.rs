@@ -15,6 +15,7 @@ fn has_program(name: &str) -> bool {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_is_sent_at_one_end_comes_out_at_the_other_in_order() {
     in_namespace(|| {
         let [mut left, mut right] = pair();
@@ -32,6 +33,7 @@ fn what_is_sent_at_one_end_comes_out_at_the_other_in_order() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn behind_a_driver_that_cannot_copy_the_kernel_does() {
     in_namespace(|| {
         let mut ends = ["left", "right"].map(|name| {
@@ -47,6 +49,7 @@ fn behind_a_driver_that_cannot_copy_the_kernel_does() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn memory_is_used_again_for_ever() {
     in_namespace(|| {
         let [mut left, mut right] = pair();
@@ -61,6 +64,7 @@ fn memory_is_used_again_for_ever() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_nobody_receives_is_counted_as_missed() {
     in_namespace(|| {
         let [mut left, mut right] = pair();
@@ -74,6 +78,7 @@ fn what_nobody_receives_is_counted_as_missed() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn an_interface_may_go_down_and_come_up_again() {
     in_namespace(|| {
         let [mut left, mut right] = pair();
@@ -105,6 +110,7 @@ fn an_interface_may_go_down_and_come_up_again() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn the_program_is_there_while_the_port_lives_and_can_be_there_again() {
     in_namespace(|| {
         assert!(!has_program("left"));
@@ -118,6 +124,7 @@ fn the_program_is_there_while_the_port_lives_and_can_be_there_again() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn an_interface_that_another_socket_has_is_refused() {
     in_namespace(|| {
         let refused = || XdpPort::open("left", SLOTS).err().unwrap().to_string();
@@ -137,6 +144,7 @@ fn an_interface_that_another_socket_has_is_refused() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn an_interface_that_is_removed_is_the_end_of_its_ports() {
     in_namespace(|| {
         let [mut left, mut right] = pair();
@@ -151,6 +159,7 @@ fn an_interface_that_is_removed_is_the_end_of_its_ports() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_frame_beyond_the_mtu_is_unsent_and_holds_up_no_other() {
     in_namespace(|| {
         let [mut left, mut right] = pair();
@@ -162,6 +171,7 @@ fn a_frame_beyond_the_mtu_is_unsent_and_holds_up_no_other() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn jumbo_frames_are_refused_with_the_remedy() {
     in_namespace(|| {
         ip("link set left mtu 1775");
@@ -177,6 +187,7 @@ fn jumbo_frames_are_refused_with_the_remedy() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn several_receive_queues_are_refused_with_the_remedy() {
     in_namespace(|| {
         ip("link add many numrxqueues 4 numtxqueues 4 type veth peer name other");
