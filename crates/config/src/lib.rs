@@ -101,7 +101,7 @@ fn other_kind<T: DeserializeOwned>(text: &str) -> Option<&'static str> {
     kinds.clone().all(|(key, _)| unknown(key)).then(|| kinds.next())?.map(|(_, kind)| *kind)
 }
 
-/// The TOML reader does not say which words a key takes whose value is not a text. It does of a text that is none of them.
+/// The TOML reader says which words a key takes only if the value is a text. For another value, this asks with a text.
 fn words<T: DeserializeOwned>(text: &str, error: &toml::de::Error) -> Option<(Range<usize>, String)> {
     let span = error.span().filter(|_| error.message().trim() == "wanted string or table")?;
     let value = &text[span.clone()];

@@ -152,7 +152,8 @@ fn sentence(run: &Recorded) -> String {
     };
     let Behind { packets, rounds, round_s, .. } = worst.behind.due;
     format!(
-        "Under {}, {} {verb}. Worst off {}: {} ({packets} packet{}) behind {due}, of which waiting for a turn explains {}.",
+        "Under {}, {} {verb}. Worst off {}: {} ({packets} packet{}) behind {due}, of which waiting for a turn explains \
+         {}.",
         run.scheduler,
         listed(&who, "and"),
         if no_flow { format!("are {NO_FLOW_PACKETS}") } else { format!("is {}", quoted(&worst.name)) },

@@ -156,8 +156,8 @@ impl Output {
     /// `inputs` are the files that are read; `-` is standard input.
     ///
     /// # Errors
-    /// If the directory cannot be made or written to, or is not a directory; if one of the names is not a plain file name, or
-    /// something else than a file, or one of `inputs`, stands there under it.
+    /// If the directory cannot be made or written to, or is not a directory; if one of the names is not a plain file
+    /// name, or something else than a file, or one of `inputs`, stands there under it.
     pub fn create(directory: impl Into<PathBuf>, names: &[&str], inputs: &[&Path]) -> Result<Output, OutputError> {
         let directory = directory.into();
         if directory.as_os_str().is_empty() {

@@ -107,8 +107,8 @@ pub fn notes(summary: &Summary, runs: &[Recorded]) -> Vec<String> {
     } else if summary.runs.iter().all(|r| r.fairness.is_none()) {
         let interval = seconds(summary.scenario.interval_s);
         notes.push(format!(
-            "no two flows were backlogged for a whole interval of {interval}, so jain has nothing to compare (a smaller \
-             interval may help)"
+            "no two flows were backlogged for a whole interval of {interval}, so jain has nothing to compare (a \
+             smaller interval may help)"
         ));
     }
     if runs.iter().any(|r| r.truncated) {
