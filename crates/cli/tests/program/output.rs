@@ -30,7 +30,7 @@ fn a_capture_replaces_files_only() {
     folder.shell("mkfifo pipe && mkdir folder && echo old > t.pcap").succeeds();
     let synth = |name: &str| folder.dovetail(&["trace", "synth", name, "--packets", "50", "--flows", "5"]);
     for name in ["pipe", "folder"] {
-        synth(name).fails(2, &[&format!("cannot write {name}: it is no ordinary file")]);
+        synth(name).fails(2, &[&format!("cannot write {name}: it is not an ordinary file")]);
     }
     folder.shell("ln -s t.pcap link && ln -s nowhere broken").succeeds();
     for link in ["link", "broken"] {
