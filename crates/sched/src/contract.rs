@@ -155,14 +155,14 @@ impl<const M: usize> Ticket<M> {
         Self { flow, charged, tags, epoch: 0, reached: 0 }
     }
 
-    /// How far a packet is of which this is reported: grows along the pipeline, 0 is handed out, and left unfinished is
-    /// beyond all.
+    /// How far a packet is of which this is reported on one of the resources: grows along the pipeline, 0 is handed
+    /// out, and left unfinished is beyond all.
     #[inline]
     pub(crate) fn stage(resource: usize, event: Progress) -> u32 {
-        let before = u32::try_from(resource).unwrap_or(u32::MAX).saturating_mul(2);
+        let before = 2 * resource as u32;
         match event {
-            Progress::Started => before.saturating_add(1),
-            Progress::Finished { .. } => before.saturating_add(2),
+            Progress::Started => before + 1,
+            Progress::Finished { .. } => before + 2,
             Progress::Abandoned => u32::MAX,
         }
     }

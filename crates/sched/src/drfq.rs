@@ -58,7 +58,7 @@ use crate::catalog::{Brief, Entry, Parameter, Resources, Shape, Weights};
 use crate::contract::{Progress, Ticket};
 use crate::flow_tags::StartTags;
 use crate::newcomers::{self, Newcomers};
-use crate::one_resource::charges;
+use crate::one_resource::{charged, charges};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{Queues, TagTournament, Tournament};
 use crate::spec::{Spec, SpecError};
@@ -215,8 +215,9 @@ impl<const M: usize> Drfq<M> {
     }
 
     /// Compute the tags of the flow's first waiting packet and put it among the heads.
+    #[inline]
     fn place_head<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
-        let Some(charge) = queues.head(flow).map(|head| self.charge(&head.cost)) else { return self.leave(flow) };
+        let Some(cost) = queues.head(flow).map(|head| head.cost) else { return self.leave(flow) };
         if self.newcomers == Newcomers::Free {
             let Floors(floors) = queues.stamp(queues.flow(flow).head);
             queues.flow_mut(flow).state.each(|k, place| place.floor = floors[k]);
@@ -225,9 +226,10 @@ impl<const M: usize> Drfq<M> {
         let weight = record.weight();
         if self.delta.is_none() {
             let Place { tags, floor } = &mut record.state.first;
-            tags.tag_head(floor.ticks(), charge[0], self.newcomers);
+            tags.tag_head(floor.ticks(), dominant(&cost), self.newcomers);
             return self.heads.set(flow, tags.head(weight));
         }
+        let charge = charges(cost.0);
         let mut key = [0; M];
         record.state.each(|k, place| key[k] = place.tags.finish());
         let least = self.remembered(&key);
@@ -253,16 +255,24 @@ impl<const M: usize> Drfq<M> {
         }
     }
 
-    /// What a packet adds to a flow's tags, in nanoseconds, from its processing times.
-    fn charge(&self, cost: &ResourceVec<M>) -> [i64; M] {
-        let charges = charges(cost.0);
-        if self.delta.is_some() {
-            return charges;
-        }
-        let mut charge = [0; M];
-        charge[0] = charges.into_iter().max().unwrap_or(0);
-        charge
+    /// [`served`](Discipline::served) with memory: the tags of the packet.
+    fn serve(&mut self, cost: &ResourceVec<M>, tags_of: &mut Tags, weight: Weight) -> Ticks<M> {
+        let charge = charges(cost.0);
+        let mut served = [0; M];
+        tags_of.each(|k, Place { tags, floor }| {
+            served[k] = tags.head(weight);
+            tags.serve_head(served[k], charge[k], weight);
+            *floor = Tag::default();
+        });
+        self.advance_virtual_time(&served, if self.newcomers == Newcomers::Pay { 0..M } else { 0..1 });
+        served
     }
+}
+
+/// What a packet adds to a flow's only tag in memoryless mode, in nanoseconds.
+#[inline]
+fn dominant<const M: usize>(cost: &ResourceVec<M>) -> i64 {
+    charged(cost.dominant_time())
 }
 
 fn descending<const M: usize>(mut tags: Ticks<M>) -> Ticks<M> {
@@ -307,6 +317,7 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         self.heads.ahead(packets, ahead);
     }
 
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         if self.newcomers == Newcomers::Free {
             *queues.stamp_mut(slot) = Floors(self.virtual_time.map(Tag::at));
@@ -322,6 +333,7 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         queues.mark_moved(flow);
     }
 
+    #[inline]
     fn choose<P>(&mut self, _now: Time, _queues: &mut FlowQueues<M, P>) -> Choice {
         match self.first() {
             Some((flow, heads)) if self.inside.has_room(heads) => Choice::Flow(flow),
@@ -329,6 +341,7 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         }
     }
 
+    #[inline]
     fn served<P>(
         &mut self,
         _now: Time,
@@ -337,20 +350,23 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         queues: &mut FlowQueues<M, P>,
     ) -> ([u64; M], u32) {
         self.inside.enter();
-        let charge = self.charge(cost);
+        queues.mark_moved(flow);
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        let mut served = [0; M];
-        record.state.each(|k, Place { tags, floor }| {
-            served[k] = tags.serve_head(charge[k], weight);
-            *floor = Tag::default();
-        });
-        let resources = if self.newcomers == Newcomers::Pay { 0..self.width() } else { 0..1 };
-        self.advance_virtual_time(&served, resources);
-        queues.mark_moved(flow);
-        (served.map(|t| (t >> TICKET_SHIFT) as u64), 0)
+        if self.delta.is_some() {
+            let served = self.serve(cost, &mut record.state, weight);
+            return (served.map(|t| (t >> TICKET_SHIFT) as u64), 0);
+        }
+        let at = self.heads.peek().map_or(0, |(at, _)| at);
+        record.state.first.tags.serve_head(at, dominant(cost), weight);
+        record.state.first.floor = Tag::default();
+        self.virtual_time[0] = self.virtual_time[0].max(at);
+        let mut tags = [0; M];
+        tags[0] = (at >> TICKET_SHIFT) as u64;
+        (tags, 0)
     }
 
+    #[inline]
     fn progressed(&mut self, _now: Time, ticket: &Ticket<M>, resource: usize, event: Progress) {
         if event == Progress::Started && self.delta.is_some() && self.newcomers == Newcomers::Free {
             let tags = core::array::from_fn(|j| unwrapped(ticket.tags[j], self.virtual_time[j]));
@@ -359,6 +375,7 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         self.inside.progressed::<M>(resource, event);
     }
 
+    #[inline]
     fn corrected<P>(
         &mut self,
         flow: u32,
@@ -366,16 +383,22 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         after: &ResourceVec<M>,
         queues: &mut FlowQueues<M, P>,
     ) {
-        let (before, after) = (self.charge(before), self.charge(after));
-        if before == after {
-            return;
-        }
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        record.state.each(|k, place| place.tags.correct(after[k] - before[k], weight));
+        if self.delta.is_some() {
+            let (before, after) = (charges(before.0), charges(after.0));
+            record.state.each(|k, place| place.tags.correct(after[k] - before[k], weight));
+        } else {
+            let more = dominant(after) - dominant(before);
+            if more == 0 {
+                return;
+            }
+            record.state.first.tags.correct(more, weight);
+        }
         queues.mark_moved(flow);
     }
 
+    #[inline]
     fn place<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.place_head(flow, queues);
     }

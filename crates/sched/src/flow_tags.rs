@@ -80,12 +80,11 @@ impl StartTags {
         self.start.moved(self.deposit, weight).ticks()
     }
 
-    /// The first waiting packet is served; its T.
+    /// The first waiting packet is served, which stood at this T, its [`head`](Self::head).
     #[inline]
-    pub fn serve_head(&mut self, nanos: i64, weight: Weight) -> u128 {
-        let at = self.head(weight);
+    pub fn serve_head(&mut self, at: u128, nanos: i64, weight: Weight) {
+        debug_assert_eq!(at, self.head(weight));
         (self.served_at, self.finish) = (Tag::at(at), self.start.moved(nanos, weight));
-        at
     }
 
     /// The weight changes, at this virtual time, while a packet waits: with a floor of 0 from now on.
@@ -111,21 +110,25 @@ struct Sum<const R: usize> {
 }
 
 impl<const R: usize> Default for Sum<R> {
+    #[inline]
     fn default() -> Self {
         Self::at(Tag::default())
     }
 }
 
 impl<const R: usize> Sum<R> {
+    #[inline]
     fn at(tag: Tag) -> Self {
         Self { at: tag, parts: [0; R] }
     }
 
+    #[inline]
     fn at_least(self, floor: Tag) -> Self {
         if self.at.ticks() < floor.ticks() { Self::at(floor) } else { self }
     }
 
     /// Moved by the sum of `nanos / weight` over the resources, which may be negative.
+    #[inline]
     fn moved(mut self, nanos: [i64; R], weights: [Weight; R]) -> Self {
         let mut sum = 0i128;
         for r in 0..R {
@@ -133,7 +136,7 @@ impl<const R: usize> Sum<R> {
             self.parts[r] = part;
             sum += ticks;
         }
-        Self { at: Tag::at(self.at.ticks().saturating_add_signed(sum)), ..self }
+        Self { at: self.at.further(sum), ..self }
     }
 }
 
@@ -152,6 +155,7 @@ pub struct FinishTags<const R: usize = 1> {
 
 impl<const R: usize> FinishTags<R> {
     /// Tag the first waiting packet anew: `S = max(floor, F')`, `F = S + sum of time / weight`.
+    #[inline]
     pub fn tag_head(&mut self, times: [Duration; R], weights: [Weight; R]) {
         let start = self.finish.at_least(self.floor);
         self.start = start.at;
@@ -159,17 +163,20 @@ impl<const R: usize> FinishTags<R> {
     }
 
     /// The first waiting packet arrived at this virtual time.
+    #[inline]
     pub fn set_floor(&mut self, virtual_time: Tag) {
         self.floor = virtual_time;
     }
 
     /// The first waiting packet is served.
+    #[inline]
     pub fn serve_head(&mut self) {
         self.finish = self.head;
         self.floor = Tag::default();
     }
 
     /// A packet that was served took `after` instead of `before`.
+    #[inline]
     pub fn correct(&mut self, before: [Duration; R], after: [Duration; R], weights: [Weight; R]) {
         let (before, after) = (charges(before), charges(after));
         self.finish = self.finish.moved(core::array::from_fn(|r| after[r] - before[r]), weights);
@@ -182,16 +189,19 @@ impl<const R: usize> FinishTags<R> {
     }
 
     /// S of the first waiting packet, in ticks.
+    #[inline]
     pub fn start(&self) -> u128 {
         self.start.ticks()
     }
 
     /// F of the first waiting packet, in ticks.
+    #[inline]
     pub fn head(&self) -> u128 {
         self.head.at.ticks()
     }
 
     /// F of the last packet served, in ticks.
+    #[inline]
     pub fn finish(&self) -> u128 {
         self.finish.at.ticks()
     }

@@ -8,7 +8,7 @@ use crate::contract::{
     DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket,
     UnknownFlow,
 };
-use crate::queues::Queues;
+use crate::queues::{Popped, Queues};
 use crate::spec::SpecError;
 use crate::touch::{self, Ahead};
 
@@ -139,19 +139,27 @@ pub trait Discipline<const M: usize>: Sized + Send {
     ) -> Result<(), SpecError>;
 }
 
+/// What [`Stats`] says that is not seen in the queues.
+#[derive(Clone, Copy, Debug, Default)]
+struct Books {
+    refused: [u64; DropReason::ALL.len()],
+    served: u64,
+    dropped: u64,
+}
+
 /// Per-flow queues under the discipline `D`: a [`Scheduler`] of `M` resources for payloads `P`.
 #[derive(Clone, Debug)]
 pub struct PerFlow<const M: usize, P, D: Discipline<M>> {
     queues: Queues<M, P, D::Flow, D::Stamp>,
     discipline: D,
     now: Time,
-    stats: Stats,
+    books: Books,
 }
 
 impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
     /// A scheduler without flows.
     pub fn new(discipline: D) -> Self {
-        Self { queues: Queues::new(), discipline, now: Time::ZERO, stats: Stats::default() }
+        Self { queues: Queues::new(), discipline, now: Time::ZERO, books: Books::default() }
     }
 
     /// The discipline, for what only it knows.
@@ -167,6 +175,7 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
         }
     }
 
+    #[inline]
     fn clock(&mut self, now: Time) -> Time {
         self.now = self.now.max(now);
         self.now
@@ -196,24 +205,25 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
             Choice::At(time) => return Next::At(time),
             Choice::AwaitProgress => return Next::AwaitProgress,
         };
-        let Some((size, charged, payload)) = self.queues.pop(flow) else { return Next::Empty };
-        self.stats.served += 1;
-        let (tags, epoch) = self.discipline.served(now, flow, &charged, &mut self.queues);
-        let ticket = Ticket { flow: self.queues.id(flow), charged, tags, epoch, reached: 0 };
+        let Some(Popped { flow: id, size, cost, payload }) = self.queues.pop(flow) else { return Next::Empty };
+        self.books.served += 1;
+        let (tags, epoch) = self.discipline.served(now, flow, &cost, &mut self.queues);
+        let ticket = Ticket { flow: id, charged: cost, tags, epoch, reached: 0 };
         Next::Serve(Served { ticket, size, payload })
     }
 
     /// Give back the first packet of the flow that was chosen for that.
     #[cold]
     fn drop_first(&mut self, flow: u32) -> Next<M, P> {
-        let Some((size, _, payload)) = self.queues.pop(flow) else { return Next::Empty };
-        self.stats.dropped += 1;
+        let Some(Popped { flow: id, size, payload, .. }) = self.queues.pop(flow) else { return Next::Empty };
+        self.books.dropped += 1;
         self.discipline.dropped(flow, size, &mut self.queues);
-        Next::Drop { flow: self.queues.id(flow), size, payload }
+        Next::Drop { flow: id, size, payload }
     }
 
+    #[cold]
     fn refuse(&mut self, reason: DropReason, payload: P) -> Result<(), Refused<P>> {
-        self.stats.refused[reason as usize] += 1;
+        self.books.refused[reason as usize] += 1;
         Err(Refused { reason, payload })
     }
 }
@@ -244,8 +254,8 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         self.place_moved();
         self.discipline.settle(now, &mut self.queues);
         self.discipline.removed(flow.index, &mut self.queues);
-        while let Some((_, _, payload)) = self.queues.pop(flow.index) {
-            self.stats.dropped += 1;
+        while let Some(Popped { payload, .. }) = self.queues.pop(flow.index) {
+            self.books.dropped += 1;
             dropped(payload);
         }
         self.queues.remove_flow(flow);
@@ -253,20 +263,19 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     }
 
     #[inline]
-    fn enqueue(&mut self, now: Time, mut packet: Packet<M, P>) -> Result<(), Refused<P>> {
+    fn enqueue(&mut self, now: Time, packet: Packet<M, P>) -> Result<(), Refused<P>> {
         let now = self.clock(now);
-        self.stats.offered += 1;
-        if let Some(reason) = self.queues.refusal(&packet) {
-            return self.refuse(reason, packet.payload);
-        }
-        self.stats.admitted += 1;
-        packet.cost.0 = packet.cost.0.map(|time| time.min(LONGEST_TIME));
-        let flow = packet.flow.index;
+        let waiting = match self.queues.admit(packet.flow, packet.size) {
+            Ok(waiting) => waiting,
+            Err(reason) => return self.refuse(reason, packet.payload),
+        };
+        let Packet { flow: FlowId { index: flow, .. }, size, cost, payload } = packet;
+        let cost = ResourceVec(cost.0.map(|time| time.min(LONGEST_TIME)));
         self.discipline.settle(now, &mut self.queues);
-        if self.queues.flow(flow).packets == 0 {
+        if waiting == 0 {
             self.place_moved();
         }
-        let slot = self.queues.push(packet);
+        let slot = self.queues.push(flow, size, cost, payload);
         self.discipline.arrived(now, flow, slot, &mut self.queues);
         Ok(())
     }
@@ -332,8 +341,11 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     #[inline]
     fn progress(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress) {
         let now = self.clock(now);
+        if resource >= M {
+            return;
+        }
         let stage = Ticket::<M>::stage(resource, event);
-        if resource >= M || stage <= ticket.reached {
+        if stage <= ticket.reached {
             return;
         }
         self.discipline.progressed_among(now, ticket, resource, event, &mut self.queues);
@@ -351,7 +363,11 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     }
 
     fn stats(&self) -> Stats {
-        Stats { queued: self.queues.packets(), queued_bytes: self.queues.bytes(), ..self.stats }
+        let Books { refused, served, dropped } = self.books;
+        let queued = self.queues.packets();
+        let admitted = served + dropped + queued;
+        let offered = admitted + refused.iter().sum::<u64>();
+        Stats { offered, admitted, refused, served, dropped, queued, queued_bytes: self.queues.bytes() }
     }
 
     fn queued(&self, flow: FlowId) -> u32 {
@@ -360,6 +376,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
 }
 
 impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
+    #[inline]
     fn correct(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, used: Duration) {
         let before = ticket.charged;
         if before[resource] == used {

@@ -135,6 +135,7 @@ impl Sfq {
     }
 
     /// The flow's state, anew if it is of an earlier epoch, and its weight.
+    #[inline]
     fn state<'a, const M: usize, P>(&self, flow: u32, queues: &'a mut FlowQueues<M, P>) -> (&'a mut SfqFlow, Weight) {
         let record = queues.flow_mut(flow);
         let weight = record.weight();
@@ -169,6 +170,7 @@ impl Sfq {
     }
 
     /// Tag some flows that wait for it since the resource changed.
+    #[inline]
     fn tag_some<const M: usize, P>(&mut self, queues: &mut FlowQueues<M, P>) {
         for _ in 0..TAGGED_AT_ONCE {
             let Some((_, flow)) = self.untagged.peek() else { return };
@@ -188,6 +190,7 @@ impl Sfq {
     }
 
     /// Whether every flow has its tags since the resource changed.
+    #[inline]
     pub(crate) fn is_tagged(&self) -> bool {
         self.untagged.is_empty()
     }
@@ -222,6 +225,7 @@ impl<const M: usize> Discipline<M> for Sfq {
         self.heads.ahead(packets, ahead);
     }
 
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         if queues.flow(flow).head == slot {
             if self.heads.is_empty() && self.in_service == 0 {
@@ -235,10 +239,12 @@ impl<const M: usize> Discipline<M> for Sfq {
         self.tag_some(queues);
     }
 
+    #[inline]
     fn choose<P>(&mut self, _now: Time, _queues: &mut FlowQueues<M, P>) -> Choice {
         self.heads.peek().map_or(Choice::AwaitProgress, |(_, flow)| Choice::Flow(flow))
     }
 
+    #[inline]
     fn served<P>(
         &mut self,
         _now: Time,
@@ -248,9 +254,11 @@ impl<const M: usize> Discipline<M> for Sfq {
     ) -> ([u64; M], u32) {
         self.in_service = self.in_service.saturating_add(1);
         let nanos = charged(cost[self.resource]);
+        let tag = self.heads.peek().map_or(0, |(tag, _)| tag);
         let (state, weight) = self.state(flow, queues);
         state.floor = Tag::default();
-        let (tag, finish) = (state.tags.serve_head(nanos, weight), state.tags.finish());
+        state.tags.serve_head(tag, nanos, weight);
+        let finish = state.tags.finish();
         // Only a correction downwards can put it below v.
         self.virtual_time = self.virtual_time.max(tag);
         self.latest_finish = self.latest_finish.max(finish);
@@ -259,6 +267,7 @@ impl<const M: usize> Discipline<M> for Sfq {
         ([0; M], 0)
     }
 
+    #[inline]
     fn progressed(&mut self, _now: Time, _ticket: &Ticket<M>, at: usize, event: Progress) {
         let leaves = match event {
             Progress::Started => false,
@@ -268,6 +277,7 @@ impl<const M: usize> Discipline<M> for Sfq {
         self.in_service = self.in_service.saturating_sub(u32::from(leaves));
     }
 
+    #[inline]
     fn corrected<P>(
         &mut self,
         flow: u32,
@@ -289,6 +299,7 @@ impl<const M: usize> Discipline<M> for Sfq {
         self.moved(flow, queues);
     }
 
+    #[inline]
     fn place<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.place_head(flow, queues);
     }
