@@ -377,6 +377,11 @@ impl<const M: usize> Discipline<M> for Gmr3 {
     type Stamp = ();
 
     #[inline]
+    fn touch(&self, flow: u32, _standing: &Standing) {
+        self.outstanding.touch(flow);
+    }
+
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Standing, ()>) {
         let record = queues.flow_mut(flow);
         if record.head != slot {

@@ -248,6 +248,11 @@ impl<const M: usize> Discipline<M> for Mr3 {
     type Stamp = ();
 
     #[inline]
+    fn touch(&self, flow: u32, _standing: &Standing) {
+        self.outstanding.touch(flow);
+    }
+
+    #[inline]
     fn ahead(&self, packets: usize, ahead: &mut Ahead) {
         self.links.ahead(&self.backlogged, packets, ahead);
     }

@@ -181,19 +181,16 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
         self.now
     }
 
-    /// Read ahead the records of these flows, then one of the packets of each.
+    /// Whether there are so many flows that reading ahead pays.
     #[inline]
-    fn touch_all(
-        &self,
-        flows: impl Iterator<Item = u32> + Clone,
-        packet: impl Fn(&Queues<M, P, D::Flow, D::Stamp>, u32),
-    ) {
-        if self.queues.flows() >= touch::WORTH {
-            for flow in flows.clone() {
-                self.queues.touch(flow, |flow, state| self.discipline.touch(flow, state));
-            }
-            flows.for_each(|flow| packet(&self.queues, flow));
-        }
+    fn reads_ahead(&self) -> bool {
+        self.queues.flows() >= touch::WORTH
+    }
+
+    /// Read ahead the records of these flows.
+    #[inline]
+    fn touch_records(&self, flows: impl Iterator<Item = u32>) {
+        flows.for_each(|flow| self.queues.touch(flow, |flow, state| self.discipline.touch(flow, state)));
     }
 
     /// Hand out the first packet of the flow that was chosen.
@@ -293,7 +290,10 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     }
 
     fn enqueue_many(&mut self, now: Time, packets: &mut Vec<Packet<M, P>>, refused: &mut dyn FnMut(Refused<P>)) {
-        self.touch_all(packets.iter().map(|packet| packet.flow.index), Queues::touch_tail);
+        if self.reads_ahead() {
+            self.touch_records(packets.iter().map(|packet| packet.flow.index));
+            packets.iter().for_each(|packet| self.queues.touch_tail(packet.flow.index));
+        }
         for packet in packets.drain(..) {
             if let Err(back) = self.enqueue(now, packet) {
                 refused(back);
@@ -302,11 +302,13 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     }
 
     fn next_many(&mut self, now: Time, most: usize, served: &mut Vec<Served<M, P>>) -> Option<Next<M, P>> {
-        if self.queues.flows() >= touch::WORTH {
+        if self.reads_ahead() {
             self.place_moved();
             let mut ahead = Ahead::default();
             self.discipline.ahead(most, &mut ahead);
-            self.touch_all(ahead.flows().iter().copied(), Queues::touch_head);
+            self.touch_records(ahead.flows().iter().copied());
+            ahead.flows().iter().for_each(|&flow| self.queues.touch_head(flow));
+            ahead.flows().iter().for_each(|&flow| self.queues.touch_second(flow));
         }
         for _ in 0..most {
             match self.next(now) {
@@ -318,7 +320,9 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     }
 
     fn progress_many(&mut self, now: Time, tickets: &mut [Ticket<M>], resource: usize, events: &[Progress]) {
-        self.touch_all(tickets.iter().map(|ticket| ticket.flow.index), Queues::touch_head);
+        if self.reads_ahead() {
+            self.touch_records(tickets.iter().map(|ticket| ticket.flow.index));
+        }
         for (ticket, &event) in tickets.iter_mut().zip(events) {
             self.progress(now, ticket, resource, event);
         }

@@ -132,7 +132,7 @@ impl<N: Copy> Order<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::{FlowConfig, Packet};
+    use crate::contract::FlowConfig;
     use alloc::collections::VecDeque;
     use dovetail_units::{ResourceVec, Weight};
 

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use dovetail_units::{Bytes, Duration, ResourceVec, Weight};
 
 use super::time_limit::WaitingTime;
-use crate::contract::{DropReason, FlowConfig, FlowId, Limit, Packet, UnknownFlow};
+use crate::contract::{DropReason, FlowConfig, FlowId, Limit, UnknownFlow};
 use crate::{steps, touch};
 
 /// No slot.
@@ -275,6 +275,14 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
         head.iter().for_each(|slot| touch::word(&slot.next));
     }
 
+    /// Read ahead the packet behind the first one of a flow, which is first when that is served.
+    #[inline]
+    pub(crate) fn touch_second(&self, flow: u32) {
+        let head = self.flows.get(flow as usize).and_then(|record| self.slots.get(record.head as usize));
+        let second = head.and_then(|slot| self.slots.get(slot.next as usize));
+        second.iter().for_each(|slot| touch::word(&slot.next));
+    }
+
     /// What the discipline has noted of a waiting packet.
     pub fn stamp(&self, slot: u32) -> S {
         self.stamps.get(slot as usize).copied().unwrap_or_default()
@@ -501,7 +509,7 @@ mod tests {
             _ => usize::MAX,
         };
         let few = |name| match name {
-            "fifo" | "codel" | "drr" | "cbcs" | "mr3" | "gmr3" | "tradeoff" => 1,
+            "fifo" | "codel" | "drr" | "cbcs" | "mr3" | "gmr3" | "tradeoff" | "drfq" | "sfq" | "bf" => 1,
             "atfq" => 4,
             _ => 2,
         };
