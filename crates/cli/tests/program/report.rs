@@ -359,6 +359,6 @@ fn many_packets_make_no_larger_page() {
         folder.dovetail(&["run", "s.toml", "--page", "p.html"]).succeeds();
         std::fs::metadata(folder.path("p.html")).unwrap().len()
     };
-    let (few, many) = (size("4000 pps"), size("200000 pps"));
-    assert!(many < 2 * few, "{few} bytes of 600 packets, {many} bytes of 30,000");
+    let (few, many) = (size("8000 pps"), size("200000 pps"));
+    assert!(many < 2 * few, "{few} bytes of 1,200 packets, {many} bytes of 30,000");
 }
