@@ -1,5 +1,5 @@
 //! Causes of what differs from the DRQ paper, by a direct model of Reno over queues that shares nothing with our
-//! schedulers, senders or simulator. Means are of three seeds.
+//! schedulers, senders or simulator.
 
 mod network;
 
@@ -10,11 +10,11 @@ const DENSITIES: [f64; 4] = [0.25, 0.5, 1.0, 2.0];
 /// The seconds that count, as in the figures.
 const COUNTED: [f64; 2] = [40.0, 100.0];
 
-/// The means over the seeds.
-fn mean(of: impl Fn(u64) -> Seen) -> Seen {
-    let all: Vec<Seen> = (1..=3).map(of).collect();
+/// The means over so many seeds.
+fn mean(seeds: u64, of: impl Fn(u64) -> Seen) -> Seen {
+    let all: Vec<Seen> = (1..=seeds).map(of).collect();
     let mean = |part: fn(&Seen) -> &Vec<f64>| -> Vec<f64> {
-        (0..part(&all[0]).len()).map(|i| all.iter().map(|seen| part(seen)[i]).sum::<f64>() / 3.0).collect()
+        (0..part(&all[0]).len()).map(|i| all.iter().map(|seen| part(seen)[i]).sum::<f64>() / seeds as f64).collect()
     };
     Seen { rates: mean(|seen| &seen.rates), used: mean(|seen| &seen.used), timeouts: mean(|seen| &seen.timeouts) }
 }
@@ -49,10 +49,10 @@ fn furthest(rates: &[f64], fair: [f64; 4]) -> f64 {
 }
 
 /// Figs. 5 and 6: CPU and link.
-fn dumbbell(rules: [Rule; 2], cpu: f64) -> Seen {
+fn dumbbell(rules: [Rule; 2], cpu: f64, seeds: u64) -> Seen {
     let ways = DENSITIES.map(|w| [(0, w), (1, 1.0)]);
     let groups: Vec<Group<'_>> = ways.iter().map(|way| (10, way.as_slice())).collect();
-    mean(|seed| run(&groups, &[(rules[0], cpu), (rules[1], 40e6)], COUNTED, seed))
+    mean(seeds, |seed| run(&groups, &[(rules[0], cpu), (rules[1], 40e6)], COUNTED, seed))
 }
 
 /// Fig. 5, DRQ, with 25 Mcycles/s: where both limit, an average of the queue that is a dozen round trips old lets CPU
@@ -63,7 +63,7 @@ fn dumbbell(rules: [Rule; 2], cpu: f64) -> Seen {
 fn an_old_average_lets_cpu_and_link_idle() {
     let cpu = 25e6;
     let [old, young] = [1e-4, 0.002].map(|weight| {
-        let seen = dumbbell([Rule::Drq(weight); 2], cpu);
+        let seen = dumbbell([Rule::Drq(weight); 2], cpu, 3);
         let of_used = fair(seen.used[0] * cpu, seen.used[1] * 40e6);
         println!("{weight}: {:.0?}, used {:.4?}", seen.rates, seen.used);
         let idle = 100.0 * (2.0 - seen.used[0] - seen.used[1]);
@@ -81,7 +81,7 @@ fn an_old_average_lets_cpu_and_link_idle() {
 /// in a minute, and 1.2 %.
 #[test]
 fn short_queues_cost_the_fastest_class_a_tenth() {
-    let [short, long] = [30, 100].map(|room| dumbbell([Rule::Drr(room), RED], 20e6));
+    let [short, long] = [30, 100].map(|room| dumbbell([Rule::Drr(room), RED], 20e6, 1));
     let share = 20e6 / 40.0 / 0.25;
     within("in per cent of its share", 80.0..=92.0, 100.0 * short.rates[0] / share);
     within("timeouts of a flow", 10.0..=30.0, short.timeouts[0]);
@@ -119,7 +119,7 @@ fn the_rate_of_the_core_decides_what_is_slightly() {
         let groups = ways.map(|way| (10, way));
         let [drq, drr] = [Rule::Drq(1e-4), Rule::Drr(60)].map(|edge| {
             let stages = [(edge, 20e6), (RED, core), (RED, core), (edge, 20e6)];
-            mean(|seed| run(&groups, &stages, [30.0, 70.0], seed)).rates[..2].iter().sum::<f64>()
+            mean(2, |seed| run(&groups, &stages, [30.0, 70.0], seed)).rates[..2].iter().sum::<f64>()
         });
         100.0 * (drr / drq - 1.0)
     };
