@@ -171,6 +171,6 @@ fn determinant(rows: &[Vec<i128>]) -> i128 {
         let row = |row: &Vec<i128>| row.iter().enumerate().filter(|(i, _)| *i != without).map(|(_, e)| *e).collect();
         determinant(&rest.iter().map(row).collect::<Vec<Vec<i128>>>())
     };
-    let sign = |i: usize| if i % 2 == 0 { 1 } else { -1 };
+    let sign = |i: usize| if i.is_multiple_of(2) { 1 } else { -1 };
     (0..first.len()).filter(|&i| first[i] != 0).map(|i| sign(i) * first[i] * minor(i)).sum()
 }
