@@ -138,7 +138,7 @@ fn pass_packets(spec: &str, numbers: [&String; 3]) -> Result<(), String> {
     let [flows, packets, burst] = numbers.map(|text| number(text).map(|n| n.max(1)));
     let (spec, resources) = match spec.rsplit_once(" of ") {
         Some((spec, resources)) => (spec, resources.parse().map_err(|_| format!("{resources:?} is not a number"))?),
-        None => (spec.as_str(), 2),
+        None => (spec, 2),
     };
     packets::pass(spec, resources, flows?, packets?, burst?.min(subject::LONGEST_BURST))
 }

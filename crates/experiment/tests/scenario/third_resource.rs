@@ -94,11 +94,11 @@ fn outcome(scenario: &Scenario, scheduler: &mut dyn Scheduler<3, u32>) -> Outcom
     let (mut had, mut busy) = (vec![0.0; GROUPS[3]], [0.0; 3]);
     for packet in log.records() {
         let dominant = packet.packet.cost.dominant_resource();
-        for r in 0..3 {
+        for (r, busy) in busy.iter_mut().enumerate() {
             let [from, to] = [packet.started[r], packet.finished[r]].map(|time| time.unwrap().as_secs_f64());
             makespan_s = makespan_s.max(to);
             let within = to.min(SPAN_S) - from.min(SPAN_S);
-            busy[r] += within;
+            *busy += within;
             if r == dominant {
                 had[packet.packet.flow as usize] += within;
             }
