@@ -16,6 +16,7 @@ use crate::per_flow::{Discipline, PerFlow};
 use crate::promise::{Alpha, Counted, Promise};
 use crate::register::list;
 use crate::spec::{Spec, SpecError};
+use crate::tradeoff::{Tradeoff, TradeoffOfMany};
 
 pub use crate::register::{Addition, Listed, NotRegistered, Token, additions, register};
 
@@ -41,8 +42,18 @@ pub enum Resources {
     Any,
     /// The one whose queue it manages.
     One,
-    /// Exactly two.
-    Two,
+    /// From two to four.
+    Several,
+}
+
+impl Resources {
+    /// Whether a pipeline of so many will do.
+    pub const fn allow(self, resources: usize) -> bool {
+        match self {
+            Self::Any | Self::One => true,
+            Self::Several => resources >= 2 && resources <= 4,
+        }
+    }
 }
 
 /// Which of a flow's weights count.
@@ -163,10 +174,10 @@ impl Entry {
         SpecError::unknown_parameter(self, parameter)
     }
 
-    /// How many resources it shares: `one` of the pipeline's, `two`, or `any` number.
+    /// How many resources it shares: `one` of the pipeline's, `2 to 4`, or `any` number.
     pub fn shared_resources(&self) -> &'static str {
         match self.resources {
-            Resources::Two => "two",
+            Resources::Several => "2 to 4",
             Resources::One => "one",
             Resources::Any if self.has(RESOURCE.name) => "one",
             Resources::Any => "any",
@@ -218,8 +229,12 @@ pub(crate) fn own<const M: usize, P: Send + 'static>() -> [(&'static Entry, Make
         (&crate::gmr3::ENTRY, |spec, shape| per_flow(crate::gmr3::Gmr3::from_spec(spec, shape)?)),
         (&crate::drgps::ENTRY, |spec, _| per_flow(crate::drgps::Drgps::from_spec(spec)?)),
         (&crate::tradeoff::ENTRY, |spec, shape| {
-            let scheduler = per_flow::<2, P>(crate::tradeoff::Tradeoff::from_spec(spec, shape)?)?;
-            cast(&mut Some(scheduler)).ok_or_else(|| wrong_number_of_resources(&crate::tradeoff::ENTRY, M))
+            let scheduler = match M {
+                2 => cast(&mut Some(per_flow::<2, P>(Tradeoff::<2>::from_spec(spec, shape)?)?)),
+                3 => cast(&mut Some(per_flow::<3, P>(TradeoffOfMany::<3>::from_spec(spec, shape)?)?)),
+                _ => cast(&mut Some(per_flow::<4, P>(TradeoffOfMany::<4>::from_spec(spec, shape)?)?)),
+            };
+            scheduler.ok_or_else(|| wrong_number_of_resources(&crate::tradeoff::ENTRY, M))
         }),
         (&crate::atfq::ENTRY, |spec, shape| per_flow(crate::atfq::Atfq::from_spec(spec, shape)?)),
         (&crate::drr::ENTRY, |spec, _| per_flow(crate::drr::Drr::from_spec::<M>(spec)?)),
@@ -269,7 +284,7 @@ pub fn build<const M: usize, P: Send + 'static>(
     if let Some((name, _)) = spec.parameters.iter().find(|(n, _)| !entry.has(n)) {
         return Err(SpecError::unknown_parameter(entry, name));
     }
-    if entry.resources == Resources::Two && M != 2 {
+    if !entry.resources.allow(M) {
         return Err(wrong_number_of_resources(entry, M));
     }
     if let Some((_, make)) = own().into_iter().find(|(own, _)| own.name == entry.name) {
@@ -340,6 +355,6 @@ fn several(spec: &Spec, parts: &[&Entry]) -> SpecError {
 }
 
 fn wrong_number_of_resources(entry: &Entry, resources: usize) -> SpecError {
-    let message = format!("{} is defined for two resources; this pipeline has {resources}", entry.name);
+    let message = format!("{} is defined for two to four resources; this pipeline has {resources}", entry.name);
     SpecError::new(entry.name, message)
 }

@@ -209,6 +209,7 @@ impl<const M: usize> Discipline<M> for Wfq {
         self.heads.ahead(packets, ahead);
     }
 
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         *queues.stamp_mut(slot) = self.gps.virtual_time();
         let cost = queues.slot(slot).cost[self.resource];
@@ -226,6 +227,7 @@ impl<const M: usize> Discipline<M> for Wfq {
         }
     }
 
+    #[inline]
     fn choose<P>(&mut self, now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
         if self.gps.lags() {
             self.run(now, queues);
@@ -233,6 +235,7 @@ impl<const M: usize> Discipline<M> for Wfq {
         self.heads.peek().map_or(Choice::AwaitProgress, |(_, flow)| Choice::Flow(flow))
     }
 
+    #[inline]
     fn served<P>(
         &mut self,
         _now: Time,
@@ -250,6 +253,7 @@ impl<const M: usize> Discipline<M> for Wfq {
         ([0; M], 0)
     }
 
+    #[inline]
     fn corrected<P>(
         &mut self,
         flow: u32,

@@ -60,7 +60,7 @@ fn html(advice: &Advice, scenario: &Scenario) -> Result<String, Failure> {
     let mut notes = otherwise(advice);
     notes.extend([certainty(advice), format!("For a live box: {}", advice.configuration)]);
     let tables = vec![table(
-        &format!("All that was tried: {} is advised", advice.scheduler),
+        &format!("All that was tried; the advice is {}", advice.scheduler),
         grid(advice),
         &[Some(Kind::Scheduler)],
     )];
@@ -72,7 +72,7 @@ fn html(advice: &Advice, scenario: &Scenario) -> Result<String, Failure> {
         words: words(&tables, &COLUMNS),
         tables,
         pictures: vec![Picture {
-            heading: "What each made of it".into(),
+            heading: "What each gives".into(),
             explanation: "Bits delivered per second, use of each resource, and the latency of each group.".into(),
             name: "the picture".into(),
             svg: picture(advice).map_err(Failure::run)?,

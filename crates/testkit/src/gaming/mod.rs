@@ -251,7 +251,7 @@ pub fn largest(spec: &str, strategy: Strategy, effort: Effort) -> Found {
 
 /// The case as one about which the discipline makes a promise.
 fn fitting(mut case: Case, entry: &Entry) -> Option<Case> {
-    if entry.resources == Resources::Two {
+    if !entry.resources.allow(case.resources) {
         case.resources = 2;
     }
     // Where it matters how the flows' resources differ, or that they do, by design: efficiency, and the bottleneck.
