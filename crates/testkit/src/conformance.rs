@@ -4,7 +4,7 @@
 //! [`Model`] of its books, and is what a coverage-guided fuzzer calls.
 
 use dovetail_sched::atfq::Loops;
-use dovetail_sched::catalog::{Entry, Resources, Weights, find};
+use dovetail_sched::catalog::{Entry, Weights, find};
 use dovetail_sched::promise::{Counted, Lag};
 use dovetail_sched::{FlowConfig, Next, Packet, Progress, Scheduler, Shape, Spec, build, catalog};
 use dovetail_units::{Duration, ResourceVec, Time, Weight};

@@ -2,6 +2,7 @@
 
 use dovetail_sched::catalog::{Addition, Entry, Listed, NotRegistered, Shape, Token, find, register};
 use dovetail_sched::{Scheduler, Spec, SpecError, build, build_all, codel, drr, fifo};
+use dovetail_testkit::habits::{Habit, Owned};
 use dovetail_testkit::random::Random;
 use dovetail_testkit::suite;
 use dovetail_testkit::twins::Twins;
@@ -68,8 +69,11 @@ fn what_is_registered_is_a_discipline_like_any_other() {
 
 /// Under random operations.
 fn alike<const M: usize>(name: &str, original: &str, seed: u64) {
-    let made = |name: &str| build::<M, u64>(&name.parse().unwrap(), Shape { servers: M as u32 }).unwrap();
-    let mut twins = Twins::new(made(name), made(original), ("quantum", &["1 us", "100 us", "auto"]));
+    let [subject, oracle] = [name, original].map(|name| {
+        let made = build::<M, u64>(&name.parse().unwrap(), Shape { servers: M as u32 });
+        Owned::new(made.unwrap(), Habit::None)
+    });
+    let mut twins = Twins::new(subject, oracle, ("quantum", &["1 us", "100 us", "auto"]));
     if let Err(difference) = twins.run(&mut Random::new(seed).take(20_000)) {
         panic!("{name} over {M} resources, seed {seed}: {difference}");
     }

@@ -17,7 +17,7 @@ mod play;
 use std::fmt;
 
 use dovetail_sched::Spec;
-use dovetail_sched::catalog::{Entry, Resources, find};
+use dovetail_sched::catalog::{Entry, find};
 use dovetail_sched::gain::Strategy;
 use dovetail_sched::promise::{Alpha, Counted};
 
