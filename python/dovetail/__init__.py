@@ -242,7 +242,7 @@ def run(
             is used as it is, a class makes a new one); the scenario's own if left out.
         profile: what the box around a capture is like.
         threads: runs at the same time; as many as there are processors if left out. Changes no result.
-        packets: keep the ways of so many packets, all runs together, some 100 bytes each.
+        packets: how many packets to keep in the table, over all runs, at about 100 bytes each.
         progress: True for a bar (tqdm's if that is installed), or a function of packets done and in all (0: unknown).
         overrides: keys of the scenario, as `--set`: `seed=7`, `**{"resource.link.rate": "100 Mbps"}`.
 
@@ -394,7 +394,7 @@ def schedulers(name: str | None = None) -> list[Record]:
 
 def packets(capture: str | _os.PathLike[str]) -> Table:
     """The packets of a capture (pcap or pcapng, gzipped or not): a row each, with arrival_ns, bytes, flow, src, dst,
-    protocol, sport and dport. A warning tells of what could not be read."""
+    protocol, sport and dport. A warning says what could not be read."""
     table, damage = _native.packets(capture)
     if damage is not None:
         import warnings

@@ -26,7 +26,7 @@ class InputError(Error, ValueError):
 
 
 class SchedulerError(Error, ValueError):
-    """A scheduler's name, parameter or combination is wrong, or an object is no discipline."""
+    """A scheduler's name, parameter or combination is wrong, or an object is not a discipline."""
 
 
 class CaptureError(Error, ValueError):

@@ -80,10 +80,10 @@ def makespan_lower_bound_s(total_times_s: Sequence[float]) -> float:
     """No schedule is done sooner than the busiest resource (tradeoff paper, equation 3)."""
 
 def work_conserving_makespan_s(resources: int, optimum_s: float) -> float:
-    """A work-conserving schedule takes at most so long (tradeoff paper, theorem 1)."""
+    """The longest that a work-conserving schedule takes (tradeoff paper, theorem 1)."""
 
 def tracking_makespan_s(fluid_makespan_s: float, flows: int, longest_s: float) -> float:
-    """Start-time tracking is done this late at most (tradeoff paper, theorem 4)."""
+    """The latest time at which start-time tracking is done (tradeoff paper, theorem 4)."""
 
 def drfq_relative_fairness_s(weights: tuple[float, float], longest_s: tuple[float, float]) -> float:
     """By how much the dominant service by weight of two flows differs at most under `drfq`."""

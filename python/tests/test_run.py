@@ -162,7 +162,7 @@ class Mistakes(unittest.TestCase):
         self.wrong(dovetail.SchedulerError, lambda: dovetail.run(DEMO, schedulers="drqf"), text="drqf", hint="drfq")
         self.wrong(dovetail.SchedulerError, lambda: dovetail.run(DEMO, schedulers=["tradeoff:alfa=1"]), hint="alpha")
         self.wrong(dovetail.SchedulerError, lambda: dovetail.run(DEMO, schedulers=[]), says="no scheduler")
-        self.wrong(dovetail.SchedulerError, lambda: dovetail.run(DEMO, schedulers=3), says="3 is no discipline")
+        self.wrong(dovetail.SchedulerError, lambda: dovetail.run(DEMO, schedulers=3), says="3 is not a discipline")
         self.wrong(dovetail.SchedulerError, lambda: dovetail.schedulers("drfk"), hint="drfq")
         self.wrong(dovetail.ArgumentError, lambda: dovetail.reproduce("tradeof-fig1"), hint="tradeoff-fig1")
         self.wrong(dovetail.ArgumentError, lambda: dovetail.reproduce("tradeoff-fig1", load=float("nan")), says="load")

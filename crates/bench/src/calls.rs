@@ -79,7 +79,7 @@ pub fn measure(spec: &str, flows: usize, turns: usize, passes: usize) -> Result<
         Stopwatch { least: vec![Vec::new(); Workload::ALL.len()], calls: Vec::new(), start: Instant::now() };
     for pass in 0..passes {
         let before = std::mem::replace(&mut watch.calls, vec![0; Workload::ALL.len()]);
-        run(spec, flows, turns, &mut watch)?;
+        run::<2>(spec, flows, turns, &mut watch)?;
         if pass > 0 && before != watch.calls {
             return Err(format!("{spec}: not the same calls in each pass"));
         }

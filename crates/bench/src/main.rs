@@ -16,7 +16,8 @@
 //! than p50, one of a thousand more than p99.9. Two readings of the clock are in each. All is done three times, and of
 //! each call the least time counts: where the system takes the processor away, that is another call each time.
 //!
-//! `--pass SPEC FLOWS PACKETS BURST` measures nothing: it lets so many packets pass. The program `budget` counts
+//! `--pass SPEC FLOWS PACKETS BURST` measures nothing: it lets so many packets pass, of two resources, or of three with
+//! `"SPEC of 3"`. The program `budget` counts
 //! instructions and misses by it.
 
 mod calls;
@@ -135,7 +136,11 @@ fn main() -> ExitCode {
 
 fn pass_packets(spec: &str, numbers: [&String; 3]) -> Result<(), String> {
     let [flows, packets, burst] = numbers.map(|text| number(text).map(|n| n.max(1)));
-    packets::pass(spec, 2, flows?, packets?, burst?.min(subject::LONGEST_BURST))
+    let (spec, resources) = match spec.rsplit_once(" of ") {
+        Some((spec, resources)) => (spec, resources.parse().map_err(|_| format!("{resources:?} is not a number"))?),
+        None => (spec, 2),
+    };
+    packets::pass(spec, resources, flows?, packets?, burst?.min(subject::LONGEST_BURST))
 }
 
 fn run(options: &Options) -> Result<(), String> {
@@ -161,8 +166,7 @@ fn packets(options: &Options) -> Result<Vec<Value>, String> {
     let mut lines = Vec::new();
     for flows in options.flows() {
         for name in packets::YARDSTICKS.into_iter().chain(options.disciplines()) {
-            // That of two resources only.
-            if name.starts_with("tradeoff") && resources != 2 {
+            if name.starts_with("tradeoff") && !(2..=4).contains(&resources) {
                 continue;
             }
             let line = packets::measure(name, resources, flows, options.quick)?;

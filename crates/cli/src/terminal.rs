@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// Set by the [`ending`] signals.
 static CANCELLED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// Width of tables when the output is no terminal.
+/// Width of tables when the output is not a terminal.
 const PLAIN_WIDTH: u16 = 120;
 
 /// Print to standard output.

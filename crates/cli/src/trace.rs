@@ -80,7 +80,7 @@ fn info_text(info: &CaptureInfo) -> String {
     text.push_str(&format!("duration   {}, mean rate {mean}\nflows      {}\n", seconds(duration), info.flows));
     if info.report.clamped_times > 0 {
         text.push_str(&format!(
-            "clocks     {} packets had a time before the one ahead of them\n",
+            "clocks     {} packets have an earlier time stamp than the packet before them\n",
             info.report.clamped_times
         ));
     }

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
+use crate::patch::ADDED;
 use crate::place::within;
 
 /// A message about a place in a file that was written by hand.
@@ -30,8 +31,8 @@ impl InputError {
 
     /// About these bytes of `text`.
     pub fn at(file: &str, text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
-        let span = Some(span.start.min(text.len())..span.end.min(text.len()));
-        Self { span, text: text.into(), ..Self::new(file, message) }
+        let (text, span) = as_written(text, span.start.min(text.len())..span.end.min(text.len()));
+        Self { span: Some(span), text: text.into(), ..Self::new(file, message) }
     }
 
     /// With a hint on its own line.
@@ -131,6 +132,22 @@ impl fmt::Display for InputError {
 }
 
 impl std::error::Error for InputError {}
+
+/// The text without the lines that overrides have added, and where the place is in it. A line that the place itself is
+/// on stays.
+fn as_written(text: &str, place: Range<usize>) -> (String, Range<usize>) {
+    let (mut kept, mut moved, mut at) = (String::with_capacity(text.len()), 0, 0);
+    for line in text.split_inclusive('\n') {
+        let end = at + line.len();
+        if line.trim_end().ends_with(ADDED) && (place.end <= at || end <= place.start) {
+            moved += if end <= place.start { line.len() } else { 0 };
+        } else {
+            kept.push_str(line);
+        }
+        at = end;
+    }
+    (kept, place.start - moved..place.end - moved)
+}
 
 /// A message of the TOML reader in the words of somebody who writes TOML, not Rust.
 fn plain_words(message: &str) -> String {

@@ -21,8 +21,7 @@ pub use text::{Span, Text, Whole};
 /// A file that was read.
 #[derive(Debug)]
 pub struct Read<T> {
-    /// What messages call it, with what changed it. Their line numbers are those of the file, unless a change found no
-    /// room between its lines.
+    /// What messages call it, with what changed it. Their line numbers are those of the file.
     pub label: String,
     /// Its text, as changed.
     pub text: String,
@@ -33,12 +32,12 @@ pub struct Read<T> {
 /// The text of the file of this name that has these bytes.
 ///
 /// # Errors
-/// It is no UTF-8; the error names the first line that is not.
+/// It is not UTF-8; the error names the first line that is not.
 pub fn decode(name: &str, bytes: Vec<u8>) -> Result<String, InputError> {
     String::from_utf8(bytes).map_err(|error| {
         let (at, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
         let line = 1 + bytes[..at].iter().filter(|&&byte| byte == b'\n').count();
-        let message = format!("line {line} is no text in UTF-8: it has the byte 0x{:02x}", bytes[at]);
+        let message = format!("line {line} is not UTF-8 text: it has the byte 0x{:02x}", bytes[at]);
         InputError::new(name, message).with_help("save the file in UTF-8")
     })
 }
@@ -46,7 +45,7 @@ pub fn decode(name: &str, bytes: Vec<u8>) -> Result<String, InputError> {
 /// Read the file of this name that has this text, with `--set` overrides.
 ///
 /// # Errors
-/// It is no TOML, or not what `T` takes; or an override is wrong.
+/// It is not TOML, or not what `T` takes; or an override is wrong.
 pub fn read<T: DeserializeOwned>(name: &str, text: &str, overrides: &[String]) -> Result<Read<T>, InputError> {
     let label = match overrides {
         [] => name.to_string(),
@@ -102,7 +101,7 @@ fn other_kind<T: DeserializeOwned>(text: &str) -> Option<&'static str> {
     kinds.clone().all(|(key, _)| unknown(key)).then(|| kinds.next())?.map(|(_, kind)| *kind)
 }
 
-/// The TOML reader does not say which words a key takes whose value is no text. It does of a text that is none of them.
+/// The TOML reader says which words a key takes only if the value is a text. For another value, this asks with a text.
 fn words<T: DeserializeOwned>(text: &str, error: &toml::de::Error) -> Option<(Range<usize>, String)> {
     let span = error.span().filter(|_| error.message().trim() == "wanted string or table")?;
     let value = &text[span.clone()];

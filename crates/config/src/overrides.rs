@@ -36,7 +36,7 @@ impl Changed {
 /// `flows.0.rate`, `class.ipsec.cost.cpu`. The value is read as TOML, and as a string if it is none.
 ///
 /// # Errors
-/// The text is no TOML, or an override is none or leads nowhere.
+/// The text is not TOML, or an override has no `=` or leads nowhere.
 pub fn apply(file: &str, text: &str, overrides: &[String]) -> Result<String, InputError> {
     changed(file, text, overrides).map(|changed| changed.text)
 }
@@ -58,7 +58,7 @@ pub fn changed(file: &str, text: &str, overrides: &[String]) -> Result<Changed, 
             beyond.push((written.to_string(), entry.clone()));
         }
     }
-    // Lines stay where they are if that can be; else it is another text of the same contents.
+    // Lines stay where they are if possible; else it is another text of the same contents.
     let same = |text: &String| toml::from_str::<Table>(text).is_ok_and(|table| Some(&table) == root.as_table());
     let written = || toml::to_string(&root).map_err(|e| InputError::new(file, format!("with --set: {e}")));
     let text = patch.filter(same).map_or_else(written, Ok)?;
@@ -78,7 +78,7 @@ pub fn without_list<'a>(changed: &'a Changed, error: &toml::de::Error) -> Option
 /// As [`apply`], to what was read of a file; in much less time, as no line has to stay where it is.
 ///
 /// # Errors
-/// An override is none or leads nowhere; the table is then of no use.
+/// An override has no `=` or leads nowhere; the table is then of no use.
 pub fn apply_to(table: Table, overrides: &[String]) -> Result<Table, InputError> {
     let mut root = Value::Table(table);
     for entry in overrides {
@@ -186,6 +186,22 @@ mod tests {
         lines_stay(&["class.a.weight=2", "trace.load=2", "seed=3"]);
         lines_stay(&["trace.list=[1]"]);
         assert!(with(&["seed=3"]).starts_with("# A comment.\nrate = \"1 kpps\"\nseed = 3\n[[class]]"));
+    }
+
+    #[test]
+    fn a_file_without_a_free_line_keeps_its_line_numbers() {
+        const DENSE: &str = "[[class]]\nname = \"a\"\n[[flows]]\nclass = \"a\"\nfoo = 1\n";
+        let changes = ["seed=3", "class.a.weight=2"].map(String::from);
+        let changed = apply("s.toml", DENSE, &changes).unwrap();
+        assert_eq!(changed.lines().count(), DENSE.lines().count() + 2, "{changed}");
+        let message = |text: &str| {
+            let at = text.find("foo").unwrap();
+            InputError::at("s.toml", text, at..at + 3, "unknown key").to_string()
+        };
+        assert_eq!(message(&changed), message(DENSE));
+        let at = changed.find("seed").unwrap();
+        let added = InputError::at("s.toml", &changed, at..at + 4, "unknown key");
+        assert_eq!((added.place().as_deref(), added.wrong()), (Some("s.toml:1:1"), Some("seed")));
     }
 
     #[test]

@@ -5,8 +5,11 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Value};
 
-/// The text with `value` at this path; `None` if the lines cannot stay, or the way is not found. Whoever asks looks
-/// what came of it: where a place is within a text of several lines, something else.
+/// The end of a line that was added. Messages do not count it, so that their line numbers are those of the file.
+pub const ADDED: &str = " # --set";
+
+/// The text with `value` at this path; `None` if the path is not found. The caller must check the result: where a place
+/// is inside a text of several lines, something else came of it.
 pub fn patched(text: &str, path: &[String], value: &Value) -> Option<String> {
     let file = DeTable::parse(text).ok()?;
     in_table(text, file.get_ref(), &(0..text.len()), path, value)
@@ -54,7 +57,7 @@ fn replaced(text: &str, place: &Range<usize>, value: &Value) -> String {
     format!("{}{value}{}{}", &text[..place.start], "\n".repeat(lines), &text[place.end..])
 }
 
-/// A new key in the table at this place: in its braces, or on an empty line below its header.
+/// A new key in the table at this place: in its braces, or below its header on an empty line or a line of its own.
 fn inserted(text: &str, table: &Range<usize>, key: &str, value: &Value) -> Option<String> {
     let bare = key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     let key = if bare { key.to_string() } else { Value::String(key.into()).to_string() };
@@ -64,15 +67,13 @@ fn inserted(text: &str, table: &Range<usize>, key: &str, value: &Value) -> Optio
         return Some(format!("{}{comma}{key} = {value} {}", text[..end].trim_end(), &text[end..]));
     }
     let whole = table.end == text.len() && table.start == 0;
-    let mut at = if whole { 0 } else { text[table.start..].find('\n')? + table.start + 1 };
-    for line in text[at..].split_inclusive('\n') {
-        if line.starts_with('[') {
-            return None;
-        }
-        if line.trim().is_empty() && line.ends_with('\n') {
-            return Some(format!("{}{key} = {value}\n{}", &text[..at], &text[at + line.len()..]));
-        }
-        at += line.len();
+    let start = if whole { 0 } else { text[table.start..].find('\n')? + table.start + 1 };
+    let own: Vec<&str> = text[start..].split_inclusive('\n').take_while(|line| !line.starts_with('[')).collect();
+    let free = |is: fn(&str) -> bool| own.iter().position(|line| line.ends_with('\n') && is(line));
+    if let Some(k) = free(|line| line.trim().is_empty()) {
+        let at = start + own[..k].iter().map(|line| line.len()).sum::<usize>();
+        return Some(format!("{}{key} = {value}\n{}", &text[..at], &text[at + own[k].len()..]));
     }
-    None
+    // A section may have to be a list, which only its reader knows.
+    (!value.is_table()).then(|| format!("{}{key} = {value}{ADDED}\n{}", &text[..start], &text[start..]))
 }

@@ -50,7 +50,7 @@ impl Entry<'_> {
             Self::Value(_, value) => unexpected(value).is_some_and(|value| {
                 begins(format!("invalid type: {value}, "))
                     || begins(format!("invalid value: {value}, "))
-                    // Of a quantity that is no text, too.
+                    // Of a quantity that is not a text, too.
                     || quoted(value).is_some_and(|text| {
                         begins(format!("{text:?}")) || begins(format!("unknown variant `{text}`"))
                     })

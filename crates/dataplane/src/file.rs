@@ -15,7 +15,7 @@ pub(crate) fn open(path: &Path) -> io::Result<(File, Metadata)> {
     let metadata = file.metadata()?;
     match metadata.is_file() {
         true => Ok((file, metadata)),
-        false => Err(io::Error::new(ErrorKind::InvalidInput, "it is no ordinary file")),
+        false => Err(io::Error::new(ErrorKind::InvalidInput, "it is not an ordinary file")),
     }
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn read_at(path: &Path) -> io::Result<Vec<u8>> {
 
 /// These bytes as text.
 pub(crate) fn text(bytes: Vec<u8>) -> io::Result<String> {
-    String::from_utf8(bytes).map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is no text in UTF-8"))
+    String::from_utf8(bytes).map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
 #[cfg(test)]

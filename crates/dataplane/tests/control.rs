@@ -304,7 +304,7 @@ fn the_socket_of_a_dead_box_is_replaced_and_that_of_a_live_one_is_not() {
     drop(first);
     fs::write(&path, "a letter").unwrap();
     let third = Bound::at(&path).err().unwrap().to_string();
-    assert!(third.contains("is no socket"), "{third}");
+    assert!(third.contains("is not a socket"), "{third}");
     assert_eq!(fs::read(&path).unwrap(), b"a letter");
 }
 

@@ -378,7 +378,7 @@ fn a_file_that_is_none_any_more_keeps_nobody_waiting() {
     let (sender, said) = std::sync::mpsc::channel();
     std::thread::spawn(move || sender.send(config.reread().map(drop).map_err(|error| error.to_string())));
     let said = said.recv_timeout(std::time::Duration::from_secs(10)).expect("it waits");
-    assert!(said.as_ref().is_err_and(|error| error.contains("it is no ordinary file")), "{said:?}");
+    assert!(said.as_ref().is_err_and(|error| error.contains("it is not an ordinary file")), "{said:?}");
 }
 
 #[test]

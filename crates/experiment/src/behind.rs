@@ -1,4 +1,6 @@
-//! How far flows are behind the fair fluid in a run, and behind what their scheduler promises.
+//! How far flows fall behind the fair fluid in a run, and behind what their scheduler promises.
+
+use std::borrow::Cow;
 
 use dovetail_model::fluid::behind::{Due, Reference, Times};
 use dovetail_sim::{Pipeline, Recorder, SimPacket, Workload};
@@ -137,33 +139,57 @@ fn sentence(run: &Recorded) -> String {
         groups[at].2 += 1;
     }
     let who: Vec<String> = groups.iter().filter(|group| group.1 > 0).map(group_in_words).collect();
-    let verb = if run.flows.iter().filter(starves).count() == 1 { "starves" } else { "starve" };
+    let one = run.flows.iter().filter(starves).count() == 1;
     let unexplained = |flow: &FlowTotal| (flow.behind.due.rounds - ROUNDS) * flow.behind.due.round_s;
     let worst = run.flows.iter().filter(starves).max_by(|a, b| unexplained(a).total_cmp(&unexplained(b)));
     let Some(worst) = worst else { return String::new() };
+    let no_flow = worst.name == NO_FLOW;
+    let verb = if one && !no_flow { "starves" } else { "starve" };
     let due = match run.promises.as_slice() {
         [(_, part)] if (f64::MIN_POSITIVE..1.0).contains(part) => format!("what alpha={part} promises"),
+        _ if no_flow => "their fair share".into(),
         _ => "its fair share".into(),
     };
     let Behind { packets, rounds, round_s, .. } = worst.behind.due;
     format!(
-        "Under {} {} {verb}: at worst {} is {} ({packets} packet{}) behind {due}; taking turns explains {} of it.",
+        "Under {}, {} {verb}. Worst off {}: {} ({packets} packet{}) behind {due}, of which waiting for a turn explains \
+         {}.",
         run.scheduler,
         listed(&who, "and"),
-        worst.name,
+        if no_flow { format!("are {NO_FLOW_PACKETS}") } else { format!("is {}", quoted(&worst.name)) },
         seconds(rounds * round_s),
         if packets == 1 { "" } else { "s" },
         seconds(ROUNDS * round_s),
     )
 }
 
+const NO_FLOW_PACKETS: &str = "the packets without a flow";
+
 fn group_in_words(&(name, starving, flows): &(&str, usize, usize)) -> String {
-    match (starving, flows) {
-        _ if name == NO_FLOW => "what carries no flow".into(),
-        (_, 1) => name.to_string(),
-        (some, all) if some == all => format!("all {all} flows of {name}"),
-        (some, all) => format!("{some} of {all} flows of {name}"),
+    let how_many = if starving == flows { format!("all {flows}") } else { format!("{starving} of {flows}") };
+    match flows {
+        _ if name == NO_FLOW => NO_FLOW_PACKETS.into(),
+        1 => quoted(name).into(),
+        _ if is_plain(name) => format!("{how_many} {name} flows"),
+        _ => format!("{how_many} flows of {}", quoted(name)),
     }
+}
+
+/// A packet of this group, in words.
+pub(crate) fn a_packet_of(group: &str) -> String {
+    match group {
+        NO_FLOW => "a packet without a flow".into(),
+        _ => format!("a packet of {}", quoted(group)),
+    }
+}
+
+/// Whether a name can stand in a sentence without quotes.
+fn is_plain(name: &str) -> bool {
+    !name.contains(',')
+}
+
+fn quoted(name: &str) -> Cow<'_, str> {
+    if is_plain(name) { name.into() } else { format!("\"{name}\"").into() }
 }
 
 /// At most four, in words.

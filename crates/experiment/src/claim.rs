@@ -87,8 +87,8 @@ impl Criterion {
         }
     }
 
-    /// What follows for `ours`. A value that is no number does not meet anything, and neither does one that has nothing
-    /// to be near to.
+    /// What follows for `ours`. A value that is not a number does not meet anything, and neither does one that has
+    /// nothing to be near to.
     pub fn verdict(self, paper: Option<f64>, ours: Option<f64>) -> Verdict {
         let Some(ours) = ours else { return Verdict::NotComparable };
         let met = match self {

@@ -1,4 +1,12 @@
-//! Scenario files, comparison runs, reproductions and reports.
+//! What `dovetail run`, `advise`, `bounds` and `sweep` do, as a library.
+//!
+//! * [`scenario`]: pipelines and captures as files; [`network`]: networks with TCP.
+//! * [`compare`]: runs a scenario under several schedulers, which gives a [`recorded::Recorded`] each.
+//! * [`summary`]: their numbers, as the JSON document has them; [`table`]: as text.
+//! * [`behind`]: how far flows fall behind their fair share; [`bounds`]: what theory guarantees.
+//! * `advise`, `sweep`, `report`, `results`, `tables` (with the feature `files`): advice, many runs, and results as
+//!   files.
+//! * [`claim`], [`statistics`]: what the reproductions of papers are made of.
 
 #[cfg(feature = "files")]
 pub mod advise;

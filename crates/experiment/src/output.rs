@@ -129,7 +129,7 @@ pub struct Placed {
 
 impl std::fmt::Display for Placed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}{}", self.path.display(), if self.replaced { " (in place of the one there)" } else { "" })
+        write!(f, "{}{}", self.path.display(), if self.replaced { " (replaced)" } else { "" })
     }
 }
 
@@ -156,8 +156,8 @@ impl Output {
     /// `inputs` are the files that are read; `-` is standard input.
     ///
     /// # Errors
-    /// If the directory cannot be made or written to, or is no directory; if one of the names is no plain file name, or
-    /// something else than a file, or one of `inputs`, stands there under it.
+    /// If the directory cannot be made or written to, or is not a directory; if one of the names is not a plain file
+    /// name, or something else than a file, or one of `inputs`, stands there under it.
     pub fn create(directory: impl Into<PathBuf>, names: &[&str], inputs: &[&Path]) -> Result<Output, OutputError> {
         let directory = directory.into();
         if directory.as_os_str().is_empty() {
@@ -311,7 +311,7 @@ fn check(directory: &Path, names: &[&str], inputs: &[&Path]) -> Result<(), Outpu
 fn replaceable(path: &Path) -> Result<(), OutputError> {
     let why = match path.symlink_metadata() {
         Ok(there) if there.is_symlink() => "it is a link; name the file that it leads to",
-        Ok(there) if !there.is_file() => "it is no ordinary file",
+        Ok(there) if !there.is_file() => "it is not an ordinary file",
         _ => return Ok(()),
     };
     let source = io::Error::new(io::ErrorKind::AlreadyExists, why);

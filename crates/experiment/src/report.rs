@@ -1,6 +1,7 @@
 //! The results of a comparison as files: the summary, tables and pictures.
 
 use std::fmt;
+use std::path::Path;
 
 use crate::output::{Output, OutputError};
 use crate::recorded::{Interval, Recorded};
@@ -29,6 +30,8 @@ pub const FILES: [&str; 12] = [
     "gini.svg",
     "schedule.svg",
 ];
+/// Fewer dominant shares than this under every scheduler make no picture.
+const SHARES: usize = 20;
 /// Points of a distribution's line.
 const CDF_POINTS: usize = 500;
 
@@ -90,13 +93,16 @@ pub fn place(out: Output) -> Result<Vec<String>, ReportError> {
 
 /// The pictures of a comparison, with their file names.
 pub fn pictures(scenario: &Scenario, runs: &[Recorded]) -> Result<Vec<(&'static str, String)>, FigureError> {
-    let title = scenario.title();
+    let title = &picture_title(scenario);
     let mut pictures = vec![
         ("overview.svg", overview(&at_a_glance(title, runs))?),
         ("utilization.svg", utilization(title, &runs.iter().map(utilization_panel).collect::<Vec<_>>())?),
-        ("dominant-share.svg", dominant_shares(title, &runs.iter().map(share_panel).collect::<Vec<_>>())?),
         ("latency.svg", latency_cdf(title, &by_group(runs))?),
     ];
+    let shares: Vec<SharePanel> = runs.iter().map(share_panel).collect();
+    if shares.iter().any(|panel| panel.flows.iter().map(|flow| flow.points.len()).sum::<usize>() >= SHARES) {
+        pictures.push(("dominant-share.svg", dominant_shares(title, &shares)?));
+    }
     if runs.iter().flat_map(|r| &r.intervals).any(|i| i.gini.is_some()) {
         pictures.push(("gini.svg", over_time(title, GINI, &runs.iter().map(gini_panel).collect::<Vec<_>>())?));
     }
@@ -106,6 +112,17 @@ pub fn pictures(scenario: &Scenario, runs: &[Recorded]) -> Result<Vec<(&'static 
         pictures.push(("schedule.svg", gantt(title, unit, &schedules)?));
     }
     Ok(pictures)
+}
+
+/// What the input is called above pictures: its title, or its file without the folder, and the profile.
+fn picture_title(scenario: &Scenario) -> String {
+    let title = scenario.title();
+    let file = || Path::new(title).file_name().map_or(title.into(), |name| name.to_string_lossy());
+    match &scenario.profile {
+        Some(profile) => format!("{}, profile {profile}", file()),
+        None if title == scenario.name => file().into(),
+        None => title.into(),
+    }
 }
 
 /// How much of each resource is used, when everything is done, and how long the packets of each group stay.
@@ -160,13 +177,13 @@ fn brief(s: f64) -> String {
     let (value, unit) = match s {
         s if s >= 0.9995 => (s, "s"),
         s if s >= 0.9995e-3 => (s * 1e3, "ms"),
-        s => (s * 1e6, "us"),
+        s => (s * 1e6, "µs"),
     };
     if value < 9.95 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
 }
 
 /// What [`gini_panel`] shows.
-pub const GINI: &str = "Gini index (s)";
+pub const GINI: &str = "Unfairness, Gini index (s)";
 
 /// The Gini index of every resource at the end of every interval; it stays as it is while nothing is served.
 pub fn gini_panel(run: &Recorded) -> UtilizationPanel {

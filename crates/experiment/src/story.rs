@@ -1,7 +1,7 @@
-//! What a comparison comes to, in sentences: who waits where nobody is protected, what fairness leaves idle, and what
-//! using that costs.
+//! What a comparison shows, in sentences: who waits where nobody is protected, what fairness leaves idle, and what it
+//! costs to use that.
 
-use crate::behind::listed;
+use crate::behind::{a_packet_of, listed};
 use crate::recorded::Recorded;
 use crate::summary::{Group, Run, Summary};
 use crate::table::{percent, seconds};
@@ -37,7 +37,7 @@ fn waits(runs: &[Run]) -> Option<String> {
     let under = |run: &&Run| Some(format!("{} under {}", seconds(mean(&run.groups[group])?), run.scheduler));
     let times: Vec<String> =
         std::iter::once(starving).chain(others.iter().copied()).filter_map(|r| under(&r)).collect();
-    Some(format!("On average a packet of {} takes {}.", starving.groups[group].group, listed(&times, "and")))
+    Some(format!("On average {} takes {}.", a_packet_of(&starving.groups[group].group), listed(&times, "and")))
 }
 
 /// The fairest of the runs in which nobody starves, and the one that does the most, if it is not the same.
@@ -58,24 +58,24 @@ fn speed(run: &Run) -> f64 {
 fn work(fair: &Run, fast: &Run) -> Option<String> {
     let (long, short) = (fair.makespan_s?, fast.makespan_s?);
     let done = if long >= WORTH * short {
-        format!("{} is done after {}, {} after {}", fast.scheduler, seconds(short), fair.scheduler, seconds(long))
+        format!("{} finishes after {}, {} after {}", fast.scheduler, seconds(short), fair.scheduler, seconds(long))
     } else {
         let (more, less) = (fast.packets.delivered, fair.packets.delivered);
-        format!("{} delivers {more} packets, {} {less} in the same time", fast.scheduler, fair.scheduler)
+        format!("{} delivers {more} packets, and {} {less} in the same time", fast.scheduler, fair.scheduler)
     };
     let uses = fair.resources.0.iter().zip(&fast.resources.0).filter_map(|((name, before), (_, after))| {
         let (before, after) = (before.utilization, after.utilization);
         (after >= before + 0.01).then(|| (name, percent(after), percent(before)))
     });
     let in_words = |(k, (name, after, before)): (usize, (&String, String, String))| match k {
-        0 => format!("the {name} busy {after} of the time instead of {before}"),
-        _ => format!("the {name} {after} instead of {before}"),
+        0 => format!("the {name} busy for {after} of the time instead of {before}"),
+        _ => format!("the {name} for {after} instead of {before}"),
     };
     let uses: Vec<String> = uses.enumerate().map(in_words).collect();
     Some(if uses.is_empty() { format!("{done}.") } else { format!("{done}: it keeps {}.", uses.join(", ")) })
 }
 
-/// The group that waits longer for it by the largest factor.
+/// The group whose wait grows by the largest factor.
 fn price(fair: &Run, fast: &Run) -> Option<String> {
     let longer = |(before, after): (&Group, &Group)| {
         let (before, after) = (mean(before)?, mean(after)?);
@@ -84,7 +84,8 @@ fn price(fair: &Run, fast: &Run) -> Option<String> {
     let pairs = fair.groups.iter().zip(&fast.groups).filter_map(|pair| Some((&pair.0.group, longer(pair)?)));
     let (group, (before, after)) = pairs.max_by(|a, b| (a.1.1 / a.1.0).total_cmp(&(b.1.1 / b.1.0)))?;
     Some(format!(
-        "The price of that: a packet of {group} takes {} on average under {}, {} under {}.",
+        "The price: on average {} takes {} under {}, and {} under {}.",
+        a_packet_of(group),
         seconds(after),
         fast.scheduler,
         seconds(before),
@@ -100,22 +101,22 @@ fn mean(group: &Group) -> Option<f64> {
 pub fn notes(summary: &Summary, runs: &[Recorded]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     if summary.runs.iter().all(|r| r.packets.offered == 0) {
-        notes.push("no packet came".into());
+        notes.push("no packets arrived".into());
     } else if runs.iter().all(|r| r.flows.len() < 2) {
-        notes.push("one flow alone: nothing to compare for jain".into());
+        notes.push("only one flow, so jain has nothing to compare".into());
     } else if summary.runs.iter().all(|r| r.fairness.is_none()) {
         let interval = seconds(summary.scenario.interval_s);
         notes.push(format!(
-            "no two flows were backlogged for a whole interval of {interval}: nothing to compare for jain (a smaller \
-             interval may help)"
+            "no two flows were backlogged for a whole interval of {interval}, so jain has nothing to compare (a \
+             smaller interval may help)"
         ));
     }
     if runs.iter().any(|r| r.truncated) {
-        notes.push("too many intervals to keep: pictures and fairness show the beginning only".into());
+        notes.push("too many intervals to keep: pictures and fairness show only the beginning".into());
     }
     let cut_off = summary.runs.iter().filter(|r| r.end != "drained");
     notes.extend(
-        cut_off.map(|r| format!("{}: cut off with {} packets in the system", r.scheduler, r.packets.unfinished)),
+        cut_off.map(|r| format!("{}: cut off with {} packets still in the box", r.scheduler, r.packets.unfinished)),
     );
     notes
 }
@@ -142,10 +143,10 @@ mod tests {
         let [waits, work, price] = &told(&demo)[..] else { panic!() };
         assert!(waits.starts_with("On average a packet of call takes ") && waits.contains(" under fifo, "), "{waits}");
         assert!(
-            work.starts_with("tradeoff:alpha=0.85 is done after ") && work.contains("it keeps the cpu busy"),
+            work.starts_with("tradeoff:alpha=0.85 finishes after ") && work.contains("it keeps the cpu busy"),
             "{work}"
         );
-        assert!(price.starts_with("The price of that: a packet of monitoring takes "), "{price}");
+        assert!(price.starts_with("The price: on average a packet of monitoring takes "), "{price}");
     }
 
     #[test]

@@ -85,13 +85,20 @@ impl Axis {
         let fits = |&k: &usize| self.label_width() <= slot(self.ticks.len().div_ceil(k));
         let k = [1, 2, 5, 10, 20, 50].into_iter().find(fits).unwrap_or(100);
         self.ticks = self.ticks.iter().copied().step_by(k).collect();
+        let whole = |decimals: usize| {
+            let units = 10f64.powi(decimals as i32);
+            self.ticks.iter().all(|tick| (tick * units - (tick * units).round()).abs() < 1e-6)
+        };
+        self.decimals = (0..self.decimals).find(|&decimals| whole(decimals)).unwrap_or(self.decimals);
         self
     }
 
     /// The label of the tick at position `p`.
     pub fn tick_label(&self, p: f64) -> String {
         if self.log {
-            return log_label(p);
+            // Digits at all ticks or at none.
+            let few_digits = self.ticks.iter().all(|tick| (-3..=4).contains(&(tick.round() as i32)));
+            return if few_digits { decade(p) } else { power(p) };
         }
         let widest = self.lo.abs().max(self.hi.abs());
         if widest >= 1e6 || self.decimals > 6 {
@@ -137,17 +144,15 @@ fn nice_step(rough: f64) -> f64 {
     nice * power
 }
 
-fn log_label(p: f64) -> String {
+fn decade(p: f64) -> String {
     let exponent = p.round() as i32;
-    match exponent {
-        0..=3 => format!("{:.0}", 10f64.powi(exponent)),
-        -3..=-1 => format!("{:.*}", exponent.unsigned_abs() as usize, 10f64.powi(exponent)),
-        _ => {
-            let digits = exponent.to_string();
-            let raised = digits.chars().map(|c| c.to_digit(10).map_or('⁻', |d| SUPERSCRIPT[d as usize]));
-            std::iter::once("10".to_string()).chain(raised.map(String::from)).collect()
-        }
-    }
+    format!("{:.*}", exponent.min(0).unsigned_abs() as usize, 10f64.powi(exponent))
+}
+
+fn power(p: f64) -> String {
+    let digits = (p.round() as i32).to_string();
+    let raised = digits.chars().map(|c| c.to_digit(10).map_or('⁻', |d| SUPERSCRIPT[d as usize]));
+    std::iter::once("10".to_string()).chain(raised.map(String::from)).collect()
 }
 
 const SUPERSCRIPT: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
@@ -165,6 +170,23 @@ fn trim_exponent(s: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ticks_have_no_more_decimals_than_they_need() {
+        let labels = |axis: Axis| axis.ticks.iter().map(|&p| axis.tick_label(p)).collect::<Vec<_>>();
+        assert_eq!(labels(Axis::linear("", (0.0, 3.0), 1.0, 6, false).thinned(280)), ["0", "1", "2", "3"]);
+        assert_eq!(labels(Axis::linear("", (0.0, 1.0), 1.0, 2, false).thinned(1600)), ["0.0", "0.5", "1.0"]);
+    }
+
+    #[test]
+    fn a_logarithmic_axis_has_digits_at_all_ticks_or_at_none() {
+        let labels = |range| {
+            let axis = Axis::logarithmic("", range, true);
+            axis.ticks.iter().map(|&p| axis.tick_label(p)).collect::<Vec<_>>()
+        };
+        assert_eq!(labels((0.1, 10_000.0)), ["0.1", "1", "10", "100", "1000", "10000"]);
+        assert_eq!(labels((10.0, 100_000.0)), ["10¹", "10²", "10³", "10⁴", "10⁵"]);
+    }
 
     #[test]
     fn a_range_grows_to_the_next_tick_only_beyond_what_can_be_seen() {

@@ -74,7 +74,7 @@ pub fn latency_cdf(title: &str, cdfs: &[Cdf]) -> Result<String, FigureError> {
     let y = Axis::linear("Packets within this time (%)", (0.0, 1.0), 100.0, 5, false);
     let logarithmic = positive.0 > 0.0 && positive.1 > 100.0 * positive.0;
     if logarithmic && latencies().any(|v| v < positive.0) {
-        sheet.notes.push(format!("Latencies below {} stand at the left end.", brief(positive.0)));
+        sheet.notes.push(format!("Latencies below {} are drawn at the left end.", brief(positive.0)));
     }
     let (factor, unit) = time_unit(if logarithmic { positive.0 } else { longest });
     let x = if logarithmic {

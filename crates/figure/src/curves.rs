@@ -58,6 +58,10 @@ pub struct CurveChart {
 /// Below this part of the highest panel, a panel has an axis of its own.
 const OWN_AXIS: f64 = 0.4;
 const IDEAL: (i32, i32) = (12, 8);
+/// Marks this near, in parts of the axes, cover each other.
+const NEAR: (f64, f64) = (0.008, 0.02);
+/// Then they stand this far apart, in parts of the axis.
+const APART: f64 = 0.012;
 
 /// Measured points joined by lines, whiskers of confidence, dashed ideal lines; axes from zero, the same in all panels
 /// but those that would be pressed to the ground.
@@ -91,7 +95,7 @@ pub fn curves(spec: &CurveChart) -> Result<String, FigureError> {
         return sheet.render(|areas| areas.iter().try_for_each(|area| no_data(area, "")));
     };
     // Room for the last points and their whiskers.
-    let right = xs.1.max(0.0) + 0.01 * (xs.1 - xs.0.min(0.0));
+    let right = xs.1.max(0.0) + 0.015 * (xs.1 - xs.0.min(0.0));
     let x = Axis::linear(&spec.x.label, (xs.0.min(0.0), right), spec.x.factor, 8, false);
     let heights: Vec<(f64, f64)> = panels.iter().map(height).collect();
     let common = extent(heights.iter().flat_map(|h| [h.0, h.1])).unwrap_or((0.0, 1.0));
@@ -108,10 +112,12 @@ pub fn curves(spec: &CurveChart) -> Result<String, FigureError> {
     sheet.render(|areas| {
         for ((area, panel), y) in areas.iter().zip(panels).zip(&axes) {
             let mut chart = chart(area, &panel.heading, &x, y)?;
+            let mut places = Vec::new();
             for one in &panel.curves {
                 let Some(index) = names.iter().position(|n| *n == one.name) else { continue };
-                draw(&mut chart, (&x, y), one, index)?;
+                places.extend(draw(&mut chart, (&x, y), one, index)?.into_iter().map(|place| (index, place)));
             }
+            marks(&chart, (&x, y), &places)?;
         }
         Ok(())
     })
@@ -125,7 +131,8 @@ fn height(panel: &CurvePanel) -> (f64, f64) {
     extent(ends.chain([0.0])).unwrap_or((0.0, 1.0))
 }
 
-fn draw(chart: &mut Chart<'_, '_>, (x, y): (&Axis, &Axis), one: &Curve, index: usize) -> Drawn {
+/// The lines and whiskers of a curve; returns where its marks belong.
+fn draw(chart: &mut Chart<'_, '_>, (x, y): (&Axis, &Axis), one: &Curve, index: usize) -> Drawn<Vec<(f64, f64)>> {
     let look = look(index);
     let ideal = clean(&one.ideal);
     if !ideal.is_empty() {
@@ -149,7 +156,22 @@ fn draw(chart: &mut Chart<'_, '_>, (x, y): (&Axis, &Axis), one: &Curve, index: u
         ];
         chart.draw_series(whisker.map(|line| PathElement::new(line, look.color.stroke_width(2))))?;
     }
-    points.iter().try_for_each(|&(px, py)| mark(chart.plotting_area(), index, at(px, py)))
+    Ok(points.iter().map(|&(px, py)| at(px, py)).collect())
+}
+
+/// Marks of curves in their places; those of different curves that would cover each other stand side by side.
+fn marks(chart: &Chart<'_, '_>, (x, y): (&Axis, &Axis), places: &[(usize, (f64, f64))]) -> Drawn {
+    let (width, height) = (x.hi - x.lo, y.hi - y.lo);
+    for &(index, (px, py)) in places {
+        let near = |&(_, (qx, qy)): &(usize, (f64, f64))| {
+            (qx - px).abs() < NEAR.0 * width && (qy - py).abs() < NEAR.1 * height
+        };
+        let beside = || places.iter().filter(|other| other.0 != index && near(other));
+        let before = beside().filter(|other| other.0 < index).count();
+        let shift = (before as f64 - beside().count() as f64 / 2.0) * APART * width;
+        mark(chart.plotting_area(), index, ((px + shift).clamp(x.lo, x.hi), py))?;
+    }
+    Ok(())
 }
 
 fn usable(v: f64) -> bool {

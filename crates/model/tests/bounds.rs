@@ -19,6 +19,15 @@ fn service_deviation_follows_equation_26() {
 }
 
 #[test]
+fn what_theorems_4_and_5_become_with_more_resources() {
+    assert_eq!(tracking_makespan_of_many_s(10.0, 2, 4, 0.5), tracking_makespan_s(10.0, 4, 0.5));
+    assert_eq!(tracking_makespan_of_many_s(10.0, 3, 4, 0.5), 14.0);
+    assert_eq!(tracking_deviation_of_many(2, 4, 0.5, false), tracking_deviation_any_flow(4, 0.5));
+    assert_eq!(tracking_deviation_of_many(3, 4, 0.5, true), ServiceDeviation { behind_s: 5.5, ahead_s: 0.5 });
+    assert_eq!(tracking_deviation_of_many(3, 0, 0.5, true).behind_s, 0.0);
+}
+
+#[test]
 fn drfq_bounds_add_weighted_packets_and_take_the_worst_resource() {
     let flow = |weight, longest_dominant_s| DrfqFlow { weight, longest_dominant_s };
     assert_eq!(drfq_relative_fairness_s(flow(2.0, 3.0), flow(1.0, 4.0)), 5.5);

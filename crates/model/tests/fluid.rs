@@ -261,6 +261,17 @@ fn theorem_2_fails_where_early_flows_hide_what_the_link_could_have() {
     assert!((makespan(11.0) - 116.0).abs() < 1e-9, "{}", makespan(11.0));
 }
 
+/// `docs/theory/tradeoff-many.md`: with three resources the greedy fluid serves A and B, which take 5/6 each, until 12
+/// and then C until 22; all three evenly take 19, the time that resource 1 is needed for.
+#[test]
+fn theorem_2_fails_for_three_resources_with_all_packets_there_at_the_start() {
+    let ten = |times: [f64; 3]| (0..10).map(|_| (0.0, times.to_vec())).collect::<Vec<_>>();
+    let flows: Flows = [[1.0, 0.2, 0.2], [0.2, 1.0, 0.2], [0.7, 0.7, 1.0]].map(|times| (1.0, ten(times))).to_vec();
+    let makespan = |alpha| run(&input(3, &flows), &tradeoff(alpha, Ties::Rotate)).expect("served").makespan_s();
+    assert!((makespan(0.0) - 22.0).abs() < 1e-6, "{}", makespan(0.0));
+    assert!((makespan(1.0) - 19.0).abs() < 1e-6, "{}", makespan(1.0));
+}
+
 proptest! {
     /// The corrected condition: the packets of each early flow, which all need the CPU more, have one ratio of link to
     /// CPU; then those of a link-bound flow and of others come while two flows of different kinds wait. The makespan is

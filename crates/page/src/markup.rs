@@ -130,7 +130,7 @@ fn picker(page: &Page) -> Markup {
     html! {
         @if !page.names.is_empty() {
             nav.picker hidden aria-label="Show one alone in tables and pictures" {
-                p { "Point at a name to see it alone, press it to keep it so:" }
+                p { "Point at a name to see only that one; press it to keep it:" }
                 @for (kind, label) in [(Kind::Scheduler, "Scheduler"), (Kind::Group, "Group"), (Kind::Flow, "Flow")] {
                     @if of(kind).next().is_some() {
                         div role="group" aria-label=(label) {

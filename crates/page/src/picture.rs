@@ -70,7 +70,7 @@ pub struct PictureError {
 
 impl fmt::Display for PictureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is no picture (SVG) that a page can hold: {}", self.name, self.reason)
+        write!(f, "{} is not a picture (SVG) that a page can hold: {}", self.name, self.reason)
     }
 }
 
@@ -197,7 +197,7 @@ mod tests {
         ];
         for svg in wrong {
             let said = element(svg).expect_err(svg);
-            assert!(said.starts_with("p.svg is no picture (SVG) that a page can hold: "), "{svg}: {said}");
+            assert!(said.starts_with("p.svg is not a picture (SVG) that a page can hold: "), "{svg}: {said}");
         }
     }
 }

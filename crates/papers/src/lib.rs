@@ -212,10 +212,14 @@ fn known(id: &str) -> Result<(), String> {
     if item(id).is_some() || PAPERS.iter().any(|(paper, _)| *paper == id) {
         return Ok(());
     }
-    Err(match nearest(id, list().iter().map(|i| i.id).chain(PAPERS.map(|p| p.0))) {
-        Some(name) => format!("there is no table or figure {id:?}; did you mean {name:?}?"),
-        None => format!("there is no table or figure {id:?}; --list shows all"),
-    })
+    let ids = || list().iter().map(|i| i.id);
+    let named: Vec<&str> = ids().filter(|known| known.ends_with(&format!("-{id}"))).collect();
+    let hint = match (named.as_slice(), nearest(id, ids().chain(PAPERS.map(|p| p.0)))) {
+        (&[name], _) | (&[], Some(name)) => format!("did you mean {name:?}?"),
+        (&[], None) => "--list shows all".into(),
+        (names, _) => format!("did you mean one of {}?", names.join(", ")),
+    };
+    Err(format!("there is no table or figure {id:?}; {hint}"))
 }
 
 #[cfg(test)]

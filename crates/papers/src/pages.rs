@@ -34,24 +34,57 @@ fn digits(value: f64) -> String {
 /// The paper's value with its tolerance, or the limit that the claim is taken as.
 fn asked(paper: Option<f64>, criterion: Criterion, unit: &str) -> String {
     let value = paper.map_or(String::new(), |paper| format!("{} ", digits(paper)));
-    let criterion = match (criterion, criterion.tolerance(paper)) {
+    let limit = match (criterion, criterion.tolerance(paper)) {
+        // What rounding may do is not worth a word.
+        (_, Some(tolerance)) if tolerance <= 1e-6 * paper.unwrap_or(0.0).abs() => String::new(),
         // Per cent of per cent read as points.
-        (Criterion::WithinPercent(_), Some(points)) if unit.starts_with('%') => Criterion::Within(points),
-        _ => criterion,
+        (Criterion::WithinPercent(_), Some(points)) if unit.starts_with('%') => format!("± {points} "),
+        (Criterion::WithinPercent(percent), _) => format!("± {percent} % "),
+        (Criterion::Within(tolerance), _) => format!("± {tolerance} "),
+        (Criterion::AtMost(most), _) if (0.0..=1e-6).contains(&most) => "0 ".into(),
+        (Criterion::AtMost(most), _) => format!("≤ {most} "),
+        (Criterion::AtLeast(least), _) => format!("≥ {least} "),
+        (Criterion::Between(least, most), _) => format!("{least} to {most} "),
     };
-    format!("{value}{criterion} {unit}").trim().to_string()
+    format!("{value}{limit}{unit}").trim().to_string()
 }
 
-/// The first columns of each claim of a paper: these do not depend on what is found.
-fn claims(paper: &str) -> Vec<(String, String)> {
+/// A difference is to be seen at a glance.
+fn shown(verdict: &str) -> String {
+    match verdict {
+        "differs" => "**differs**".into(),
+        other => other.replace('-', " "),
+    }
+}
+
+/// A claim in a table.
+struct Row {
+    /// The first columns: these do not depend on what is found.
+    begins: String,
+    /// If it differs, its cause is told.
+    explained: bool,
+}
+
+/// Those of a paper, in the order of its figures.
+fn claims(paper: &str) -> Vec<Row> {
     let expected = expected::all().unwrap();
     let figure = |id: &str| item(id).filter(|item| item.paper == paper).map(|item| item.figure);
     let claim = |e: &expected::Expected| {
-        let (figure, criterion) = (figure(&e.id)?, e.criterion?);
-        Some((figure.to_string(), format!("{} | {}", e.quantity, asked(e.paper, criterion, &e.unit))))
+        let (figure, asked) = (figure(&e.id)?, asked(e.paper, e.criterion?, &e.unit));
+        Some(Row { begins: format!("| {figure} | {} | {asked} | ", e.quantity), explained: e.cause.is_some() })
     };
     let own = super::list().iter().filter(|item| item.paper == paper);
     own.flat_map(|item| expected.iter().filter(move |e| e.id == item.id)).filter_map(claim).collect()
+}
+
+/// What the rows come to, in a line above them.
+fn counted(rows: &[&str]) -> String {
+    let [reproduced, differ, neither] = ["reproduced", "differs", "not-comparable"].map(|verdict| {
+        let ending = format!("| {} |", shown(verdict));
+        rows.iter().filter(|row| row.ends_with(&ending)).count()
+    });
+    let others = if neither == 0 { String::new() } else { format!(", {neither} cannot be compared") };
+    format!("{} claims: {reproduced} reproduced, {differ} differ{others}.\n\n", rows.len())
 }
 
 #[test]
@@ -61,10 +94,12 @@ fn every_claim_stands_in_the_table_of_its_paper_once() {
         let rows: Vec<&str> = parts(&page)[1].lines().filter(|line| line.starts_with("| ")).skip(1).collect();
         let claims = claims(paper);
         assert_eq!(rows.len(), claims.len(), "{paper}");
-        for (row, (figure, claim)) in rows.iter().zip(claims) {
-            assert!(row.starts_with(&format!("| {figure} | {claim} | ")), "{paper}:\n{row}\n| {figure} | {claim} | ");
+        assert!(parts(&page)[1].contains(&counted(&rows)), "{paper}: {}", counted(&rows));
+        for (row, claim) in rows.iter().zip(claims) {
+            assert!(row.starts_with(&claim.begins), "{paper}:\n{row}\n{}", claim.begins);
             let verdict = row.trim_end_matches(" |").rsplit("| ").next().unwrap();
-            assert!(["reproduced", "differs", "not comparable"].contains(&verdict), "{row}");
+            assert!(["reproduced", "not-comparable", "differs"].map(shown).iter().any(|v| v == verdict), "{row}");
+            assert!(claim.explained || verdict != shown("differs"), "without a cause: {row}");
         }
     }
 }
@@ -84,16 +119,17 @@ fn the_tables_are_written() {
         }
         let claims = claims(paper);
         assert_eq!(own.len(), claims.len(), "{paper}: not all of it was reproduced");
-        let row = |((figure, claim), check): (&(String, String), &&&Value)| {
+        let row = |(claim, check): (&Row, &&&Value)| {
             let unit = check["unit"].as_str().unwrap();
             let ours = check["ours"].as_f64().map_or("-".into(), |ours| format!("{} {unit}", digits(ours)));
-            let verdict = check["verdict"].as_str().unwrap().replace('-', " ");
-            format!("| {figure} | {claim} | {} | {verdict} |\n", ours.trim())
+            let verdict = shown(check["verdict"].as_str().unwrap());
+            format!("{}{} | {verdict} |\n", claim.begins, ours.trim())
         };
         let rows: String = claims.iter().zip(&own).map(row).collect();
         let page = fs::read_to_string(path(paper)).unwrap();
         let [before, _, after] = parts(&page);
-        fs::write(path(paper), format!("{before}{BEGIN}\n{HEADER}{rows}{END}{after}")).unwrap();
+        let counted = counted(&rows.lines().collect::<Vec<_>>());
+        fs::write(path(paper), format!("{before}{BEGIN}\n{counted}{HEADER}{rows}{END}{after}")).unwrap();
     }
 }
 

@@ -158,6 +158,21 @@ fn every_expected_value_belongs_to_something_that_is_done() {
     }
 }
 
+/// A cause names the independent program that confirms it, in parentheses.
+#[test]
+fn every_cause_is_confirmed_by_a_program_that_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for value in expected::all().unwrap() {
+        let Some(cause) = &value.cause else { continue };
+        let named = cause.split("(crates/testkit/tests/").skip(1).filter_map(|rest| rest.split(')').next());
+        let named: Vec<&str> = named.collect();
+        assert!(!named.is_empty(), "{} {:?}: {cause}", value.id, value.key);
+        for name in named {
+            assert!(root.join("crates/testkit/tests").join(name).exists(), "{} {:?}: {name}", value.id, value.key);
+        }
+    }
+}
+
 /// One claim, one check: no quantity decides two of them, and no two read alike.
 #[test]
 fn no_claim_stands_twice() {

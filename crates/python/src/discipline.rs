@@ -80,7 +80,7 @@ impl Scripted {
             method(method_name).ok_or_else(|| {
                 let found = shown(&object);
                 let message = format!(
-                    "{found} is no discipline: it has no method {method_name}; expected a scheduler's name, or an \
+                    "{found} is not a discipline: it has no method {method_name}; expected a scheduler's name, or an \
                      object with added, arrived, choose and served (see dovetail.Discipline)"
                 );
                 Wrong::new("SchedulerError", message).about(&found)

@@ -104,15 +104,15 @@ pub fn toml_value(value: &Bound<'_, PyAny>, path: &str) -> Result<Value, Wrong> 
         return Ok(Value::String(text.to_string()));
     }
     if value.is_instance_of::<PyFloat>() {
-        return value.extract().map(Value::Float).map_err(|_| wrong("it is no number"));
+        return value.extract().map(Value::Float).map_err(|_| wrong("it is not a number"));
     }
     if let Ok(table) = value.cast::<PyDict>() {
         return toml_table(table, path).map(Value::Table);
     }
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
-        let members = value.try_iter().map_err(|_| wrong("it is no list"))?.enumerate();
+        let members = value.try_iter().map_err(|_| wrong("it is not a list"))?.enumerate();
         let one = |(k, member): (usize, PyResult<Bound<'_, PyAny>>)| {
-            toml_value(&member.map_err(|_| wrong("it is no list"))?, &format!("{path}.{k}"))
+            toml_value(&member.map_err(|_| wrong("it is not a list"))?, &format!("{path}.{k}"))
         };
         return members.map(one).collect::<Result<_, _>>().map(Value::Array);
     }
@@ -125,7 +125,7 @@ pub fn toml_value(value: &Bound<'_, PyAny>, path: &str) -> Result<Value, Wrong> 
     }
     if value.hasattr("__fspath__").unwrap_or(false) {
         let path = value.call_method0("__fspath__").and_then(|path| path.extract::<String>());
-        return path.map(Value::String).map_err(|_| wrong("its name is no text"));
+        return path.map(Value::String).map_err(|_| wrong("its name is not a text"));
     }
     Err(wrong("expected a text, a number, True or False, a list or a dict"))
 }

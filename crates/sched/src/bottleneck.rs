@@ -41,11 +41,11 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::charge::Charge;
 use crate::contract::{Progress, Ticket};
+use crate::flow_tags::StartTags;
 use crate::gain::{Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
 use crate::per_flow::{Choice, Discipline};
-use crate::queues::Queues;
-use crate::sfq::{Sfq, SfqFlow};
+use crate::sfq::{FlowQueues, Sfq};
 use crate::spec::{Spec, SpecError};
 
 const INTERVAL: Parameter = Parameter {
@@ -83,8 +83,6 @@ pub const ENTRY: Entry = Entry {
         paper: "SIGCOMM 2012",
     },
 };
-
-type FlowQueues<const M: usize, P> = Queues<M, P, SfqFlow, ()>;
 
 /// Fair queueing of the resource in most demand.
 #[derive(Clone, Debug)]
@@ -140,13 +138,19 @@ fn parse_interval(value: &str) -> Result<Duration, SpecError> {
 }
 
 impl<const M: usize> Discipline<M> for Bottleneck<M> {
-    type Flow = SfqFlow;
+    type Flow = StartTags;
     type Stamp = ();
 
+    fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
+        self.sfq.added(flow, queues);
+    }
+
+    #[inline]
     fn arrived<P>(&mut self, now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         self.sfq.arrived(now, flow, slot, queues);
     }
 
+    #[inline]
     fn choose<P>(&mut self, now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
         if now >= self.ends && self.sfq.is_tagged() && self.demand.iter().any(|&time| time > 0) {
             self.look(now, queues);
@@ -154,6 +158,7 @@ impl<const M: usize> Discipline<M> for Bottleneck<M> {
         self.sfq.choose(now, queues)
     }
 
+    #[inline]
     fn served<P>(
         &mut self,
         now: Time,
@@ -168,12 +173,14 @@ impl<const M: usize> Discipline<M> for Bottleneck<M> {
         (tags, self.epoch())
     }
 
+    #[inline]
     fn progressed(&mut self, now: Time, ticket: &Ticket<M>, resource: usize, event: Progress) {
         if ticket.epoch == self.epoch() {
             self.sfq.progressed(now, ticket, resource, event);
         }
     }
 
+    #[inline]
     fn corrected<P>(
         &mut self,
         flow: u32,
@@ -184,6 +191,7 @@ impl<const M: usize> Discipline<M> for Bottleneck<M> {
         self.sfq.corrected(flow, before, after, queues);
     }
 
+    #[inline]
     fn place<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.sfq.place(flow, queues);
     }

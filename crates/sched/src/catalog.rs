@@ -11,6 +11,7 @@ use crate::gain::{Gain, ORDINARY, Strategy};
 use crate::one_resource::RESOURCE;
 use crate::per_flow::PerFlow;
 use crate::spec::{Spec, SpecError};
+use crate::tradeoff::{Tradeoff, TradeoffOfMany};
 
 /// A parameter of a discipline.
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +35,18 @@ pub enum Resources {
     Any,
     /// The one whose queue it manages.
     One,
-    /// Exactly two.
-    Two,
+    /// From two to four.
+    Several,
+}
+
+impl Resources {
+    /// Whether a pipeline of so many will do.
+    pub const fn allow(self, resources: usize) -> bool {
+        match self {
+            Self::Any | Self::One => true,
+            Self::Several => resources >= 2 && resources <= 4,
+        }
+    }
 }
 
 /// Which of a flow's weights count.
@@ -138,10 +149,10 @@ impl Entry {
         SpecError::unknown_parameter(self, parameter)
     }
 
-    /// How many resources it shares: `one` of the pipeline's, `two`, or `any` number.
+    /// How many resources it shares: `one` of the pipeline's, `2 to 4`, or `any` number.
     pub fn shared_resources(&self) -> &'static str {
         match self.resources {
-            Resources::Two => "two",
+            Resources::Several => "2 to 4",
             Resources::One => "one",
             Resources::Any if self.has(RESOURCE.name) => "one",
             Resources::Any => "any",
@@ -207,7 +218,7 @@ pub fn build<const M: usize, P: Send + 'static>(
     if let Some((name, _)) = spec.parameters.iter().find(|(n, _)| !entry.has(n)) {
         return Err(SpecError::unknown_parameter(entry, name));
     }
-    if entry.resources == Resources::Two && M != 2 {
+    if !entry.resources.allow(M) {
         return Err(wrong_number_of_resources(entry, M));
     }
     match entry.name {
@@ -227,8 +238,12 @@ pub fn build<const M: usize, P: Send + 'static>(
         "bf" => Ok(Box::new(PerFlow::new(crate::bottleneck::Bottleneck::<M>::from_spec(spec)?))),
         "drfq" => Ok(Box::new(PerFlow::new(crate::drfq::Drfq::<M>::from_spec(spec, shape)?))),
         "atfq" => Ok(Box::new(PerFlow::new(crate::atfq::Atfq::<M>::from_spec(spec, shape)?))),
-        "tradeoff" => for_two(Box::new(PerFlow::new(crate::tradeoff::Tradeoff::from_spec(spec, shape)?)))
-            .ok_or_else(|| wrong_number_of_resources(entry, M)),
+        "tradeoff" => match M {
+            2 => narrow::<M, 2, P>(PerFlow::new(Tradeoff::<2>::from_spec(spec, shape)?)),
+            3 => narrow::<M, 3, P>(PerFlow::new(TradeoffOfMany::<3>::from_spec(spec, shape)?)),
+            _ => narrow::<M, 4, P>(PerFlow::new(TradeoffOfMany::<4>::from_spec(spec, shape)?)),
+        }
+        .ok_or_else(|| wrong_number_of_resources(entry, M)),
         name => Err(SpecError::unknown_name(name, names())),
     }
 }
@@ -293,12 +308,15 @@ fn several(spec: &Spec, parts: &[&Entry]) -> SpecError {
 }
 
 fn wrong_number_of_resources(entry: &Entry, resources: usize) -> SpecError {
-    let message = format!("{} is defined for two resources; this pipeline has {resources}", entry.name);
+    let message = format!("{} is defined for two to four resources; this pipeline has {resources}", entry.name);
     SpecError::new(entry.name, message)
 }
 
-/// A scheduler of two resources as one of `M`: only if `M` is two.
-fn for_two<const M: usize, P: Send + 'static>(scheduler: Box<dyn Scheduler<2, P>>) -> Option<Box<dyn Scheduler<M, P>>> {
-    let any: Box<dyn Any> = Box::new(scheduler);
+/// A scheduler of `K` resources as one of `M`: only if that is the same number.
+fn narrow<const M: usize, const K: usize, P: Send + 'static>(
+    scheduler: impl Scheduler<K, P> + 'static,
+) -> Option<Box<dyn Scheduler<M, P>>> {
+    let boxed: Box<dyn Scheduler<K, P>> = Box::new(scheduler);
+    let any: Box<dyn Any> = Box::new(boxed);
     any.downcast::<Box<dyn Scheduler<M, P>>>().ok().map(|inner| *inner)
 }

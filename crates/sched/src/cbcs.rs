@@ -64,7 +64,7 @@ use crate::queues::Queues;
 use crate::spec::{Spec, SpecError};
 use crate::tag::virtual_time;
 use crate::touch::Ahead;
-use crate::turns::{Account, InVain, Turns};
+use crate::turns::{Account, InVain, LONGEST_QUANTUM, Turns};
 
 /// Why false estimates gain.
 const LATE: &str = "by search, estimates up to 16 times too low: what a packet took is known when it leaves the \
@@ -110,6 +110,8 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Credit {
     account: Account,
+    /// What the first waiting packet is charged, in nanoseconds; of a flow without packets anything.
+    head: i64,
     /// Holds since no packet waited for this time.
     epoch: u32,
 }
@@ -154,26 +156,29 @@ impl Cbcs {
         self.turns.visits
     }
 
+    #[inline]
     fn quantum(&self) -> i128 {
         self.fixed.unwrap_or(self.longest)
     }
 
     /// A packet of this total time came, or turned out to take it.
+    #[inline]
     fn provide_for(&mut self, time: Duration, weight: Weight) {
         self.longest = self.longest.max(rounded_up(time, weight));
     }
 
-    /// By how much the flow's credit is too small for its first packet.
-    fn short<const M: usize, P>(&self, flow: u32, queues: &Queues<M, P, Credit, ()>) -> i128 {
-        let record = queues.flow(flow);
-        let needed = match (self.newcomers, queues.head(flow)) {
-            (Newcomers::Pay, Some(head)) => record.state.account.ticks_of(charged(total(&head.cost)), record.weight()),
-            _ => 1,
+    /// By how much the credit of the first flow, whose turn has begun, is too small for its first packet.
+    #[inline]
+    fn short(&self, credit: &Credit, weight: Weight) -> i128 {
+        let needed = match self.newcomers {
+            Newcomers::Pay => credit.account.ticks_of(credit.head, weight),
+            Newcomers::Free => 1,
         };
-        needed - self.turns.credit(&record.state.account)
+        needed - self.turns.credit_in_turn(&credit.account)
     }
 
     /// A flow that is in the list leaves it.
+    #[inline]
     fn leave(&mut self, flow: u32, credit: &mut Credit) {
         self.turns.leave(flow, &mut credit.account);
         if self.turns.is_empty() {
@@ -184,13 +189,14 @@ impl Cbcs {
 }
 
 /// Virtual time by a weight, in ticks.
+#[inline]
 fn rounded_up(time: Duration, weight: Weight) -> i128 {
     let (ticks, part) = virtual_time(charged(time), weight, 0);
     ticks + i128::from(part > 0)
 }
 
 fn in_ticks(time: Duration) -> i128 {
-    rounded_up(time, Weight::ONE)
+    rounded_up(time.min(LONGEST_QUANTUM), Weight::ONE)
 }
 
 fn parse_quantum(value: &str) -> Result<Option<Duration>, SpecError> {
@@ -210,6 +216,7 @@ impl<const M: usize> Discipline<M> for Cbcs {
         self.turns.ahead(packets, ahead);
     }
 
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Credit, ()>) {
         let time = total(&queues.slot(slot).cost);
         let record = queues.flow_mut(flow);
@@ -220,15 +227,18 @@ impl<const M: usize> Discipline<M> for Cbcs {
         if record.state.epoch != self.epoch {
             record.state = Credit { epoch: self.epoch, ..Credit::default() };
         }
+        record.state.head = charged(time);
         self.turns.join(flow, &mut record.state.account);
     }
 
+    #[inline]
     fn choose<P>(&mut self, _now: Time, queues: &mut Queues<M, P, Credit, ()>) -> Choice {
         let quantum = self.quantum();
         let mut vain = InVain::default();
         while let Some(flow) = self.turns.first() {
-            self.turns.begin(&mut queues.flow_mut(flow).state.account, quantum);
-            let short = self.short(flow, queues);
+            let record = queues.flow_mut(flow);
+            self.turns.begin(&mut record.state.account, quantum);
+            let short = self.short(&record.state, record.weight());
             if short <= 0 || self.turns.in_vain(&mut vain, short, Some(quantum)) {
                 return Choice::Flow(flow);
             }
@@ -236,30 +246,37 @@ impl<const M: usize> Discipline<M> for Cbcs {
         Choice::AwaitProgress
     }
 
+    #[inline]
     fn served<P>(
         &mut self,
         _now: Time,
         flow: u32,
-        cost: &ResourceVec<M>,
+        _cost: &ResourceVec<M>,
         queues: &mut Queues<M, P, Credit, ()>,
     ) -> ([u64; M], u32) {
         let epoch = self.epoch;
+        let head = queues.head(flow).map(|slot| charged(total(&slot.cost)));
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        record.state.account.pay(charged(total(cost)), weight);
-        if record.packets == 0 {
+        record.state.account.pay(record.state.head, weight);
+        let Some(head) = head else {
             self.leave(flow, &mut record.state);
-        } else if self.short(flow, queues) > 0 {
+            return ([0; M], epoch);
+        };
+        record.state.head = head;
+        if self.short(&record.state, weight) > 0 {
             self.turns.pass();
         }
         ([0; M], epoch)
     }
 
+    #[inline]
     fn progressed(&mut self, _now: Time, ticket: &Ticket<M>, _resource: usize, _event: Progress) {
         // A correction follows at once, if any.
         self.reported = ticket.epoch;
     }
 
+    #[inline]
     fn corrected<P>(
         &mut self,
         flow: u32,
@@ -276,7 +293,7 @@ impl<const M: usize> Discipline<M> for Cbcs {
         record.state.account.pay(charged(total(after)) - charged(total(before)), weight);
         if record.packets == 0 {
             record.state.account.owe_no_less_than_nothing();
-        } else if self.turns.in_turn(flow) && self.short(flow, queues) > 0 {
+        } else if self.turns.in_turn(flow) && self.short(&record.state, weight) > 0 {
             self.turns.pass();
         }
     }

@@ -27,7 +27,7 @@ impl FlowId {
     }
 }
 
-/// The most that may wait in one flow's queue. `None` is no limit.
+/// The most that may wait in one flow's queue. `None` means no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Limit {
     /// Packets waiting.
@@ -42,7 +42,7 @@ pub struct Limit {
 /// the packet that brings it above `upper` is the last one admitted until it is below `lower`, or no packet waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimeLimit {
-    /// On which resource, counted from 0 along the pipeline; on one that is not there no time waits.
+    /// On which resource, counted from 0 along the pipeline. A resource that does not exist never limits.
     pub resource: usize,
     /// Above this much the queue closes (c_t^UL).
     pub upper: Duration,
@@ -56,9 +56,9 @@ pub struct TimeLimit {
 pub struct FlowConfig<const M: usize> {
     /// The flow's weight: its fair share is proportional to it.
     pub weight: Weight,
-    /// Its weights on the resources one by one, where they differ. [`Entry::weights`](crate::catalog::Entry::weights)
-    /// says what a discipline makes of them: those that keep one weight for all resources look at `weight` only.
-    /// `None` is `weight` on every resource.
+    /// Its weight on each resource, if these differ; `None` means `weight` on every resource.
+    /// [`Entry::weights`](crate::catalog::Entry::weights) says how a discipline uses them: those that keep one weight
+    /// for all resources look only at `weight`.
     pub weight_on: Option<[Weight; M]>,
     /// The limit of the flow's queue; packets beyond it are refused.
     pub limit: Limit,
@@ -71,8 +71,8 @@ impl<const M: usize> FlowConfig<M> {
     }
 }
 
-/// The longest processing time that is told apart from longer ones: some 18 minutes. No clock of a discipline can
-/// overflow by it.
+/// The longest processing time that is told apart from longer ones: about 18 minutes. It cannot overflow the clock of
+/// any discipline.
 pub const LONGEST_TIME: Duration = Duration::from_nanos(1 << 40);
 
 /// A packet on its way into the scheduler.
@@ -82,12 +82,12 @@ pub struct Packet<const M: usize, P> {
     pub flow: FlowId,
     /// Its length in bytes.
     pub size: u32,
-    /// Its estimated processing time on every resource, divided by the number of the resource's parallel servers. More
-    /// than [`LONGEST_TIME`] counts as that. No time on the first of several resources says that the packet needs
-    /// no processing there, for certain, and may [`bypass`](Scheduler::bypass) it: where something is merely not
-    /// known yet, estimate a nanosecond.
+    /// Its estimated processing time on every resource, divided by the number of the resource's parallel servers. A
+    /// longer time than [`LONGEST_TIME`] counts as that. Zero on the first of several resources means that the packet
+    /// certainly needs no processing there and may [`bypass`](Scheduler::bypass) it. If the time is merely unknown,
+    /// estimate a nanosecond.
     pub cost: ResourceVec<M>,
-    /// The caller's own: a frame, an index, a request.
+    /// The caller's own data: a frame, an index, a request.
     pub payload: P,
 }
 
@@ -100,7 +100,7 @@ pub enum DropReason {
     QueueBytes,
     /// There is no such flow.
     UnknownFlow,
-    /// More processing time waits, or waited and has not shrunk enough since, than may.
+    /// Too much processing time waits, or waited and has not shrunk enough since.
     QueueTime,
 }
 
@@ -122,16 +122,16 @@ impl DropReason {
 /// The reason, in reports, of a packet that a scheduler dropped from the head of its queue ([`Next::Drop`]).
 pub const DROPPED_AT_HEAD: &str = "aqm-head";
 
-/// A packet that was not admitted comes back with the reason.
+/// A packet that was not admitted, with the reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refused<P> {
     /// Why.
     pub reason: DropReason,
-    /// The caller's own, unchanged.
+    /// The caller's own data, unchanged.
     pub payload: P,
 }
 
-/// There is no flow of this id (any more).
+/// There is no flow with this id, or no longer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnknownFlow;
 
@@ -150,19 +150,19 @@ pub struct Ticket<const M: usize> {
 }
 
 impl<const M: usize> Ticket<M> {
-    /// For schedulers outside this crate: a ticket that notes any `tags`.
+    /// For schedulers outside this crate: a ticket with any `tags`.
     pub const fn new(flow: FlowId, charged: ResourceVec<M>, tags: [u64; M]) -> Self {
         Self { flow, charged, tags, epoch: 0, reached: 0 }
     }
 
-    /// How far a packet is of which this is reported: grows along the pipeline, 0 is handed out, and left unfinished is
-    /// beyond all.
+    /// How far a packet is of which this is reported on one of the resources: grows along the pipeline, 0 is handed
+    /// out, and left unfinished is beyond all.
     #[inline]
     pub(crate) fn stage(resource: usize, event: Progress) -> u32 {
-        let before = u32::try_from(resource).unwrap_or(u32::MAX).saturating_mul(2);
+        let before = 2 * resource as u32;
         match event {
-            Progress::Started => before.saturating_add(1),
-            Progress::Finished { .. } => before.saturating_add(2),
+            Progress::Started => before + 1,
+            Progress::Finished { .. } => before + 2,
             Progress::Abandoned => u32::MAX,
         }
     }
@@ -192,7 +192,7 @@ pub struct Served<const M: usize, P> {
     pub ticket: Ticket<M>,
     /// Its length in bytes.
     pub size: u32,
-    /// The caller's own.
+    /// The caller's own data.
     pub payload: P,
 }
 
@@ -201,14 +201,14 @@ pub struct Served<const M: usize, P> {
 pub enum Next<const M: usize, P> {
     /// Put this packet into the first resource now.
     Serve(Served<M, P>),
-    /// The first packet of this flow is dropped now, since it waited for too long or too many wait: here it is. Ask
-    /// again. Only disciplines that manage their queues give this answer.
+    /// The first packet of this flow is dropped now, because it has waited for too long or too many wait. Here it is;
+    /// ask again. Only disciplines that manage their queues give this answer.
     Drop {
         /// Its flow.
         flow: FlowId,
         /// Its length in bytes.
         size: u32,
-        /// The caller's own.
+        /// The caller's own data.
         payload: P,
     },
     /// Packets wait, but none may start before this instant, which is later than `now`.
@@ -224,9 +224,9 @@ pub enum Next<const M: usize, P> {
 pub enum Progress {
     /// Processing began on the resource.
     Started,
-    /// Processing ended on the resource, having taken `used` (divided by its number of servers).
+    /// Processing on the resource ended after `used` (divided by its number of servers).
     Finished {
-        /// The measured processing time. More than [`LONGEST_TIME`] counts as that.
+        /// The measured processing time. A longer time than [`LONGEST_TIME`] counts as that.
         used: Duration,
     },
     /// The packet left the pipeline unfinished (dropped in a buffer before the resource).
@@ -240,35 +240,34 @@ pub struct Stats {
     pub offered: u64,
     /// Of these, put into a queue.
     pub admitted: u64,
-    /// Of these, given back, by [`DropReason`] in the order of [`DropReason::ALL`].
+    /// Of these, refused, by [`DropReason`] in the order of [`DropReason::ALL`].
     pub refused: [u64; DropReason::ALL.len()],
     /// Admitted packets that were handed out by [`Scheduler::next`].
     pub served: u64,
     /// Admitted packets that were given back later: their flow was removed, or [`Next::Drop`].
     pub dropped: u64,
-    /// Admitted packets that wait now.
+    /// Admitted packets that are waiting now.
     pub queued: u64,
-    /// Bytes of the packets that wait now.
+    /// Bytes of the packets that are waiting now.
     pub queued_bytes: u64,
 }
 
 /// A packet scheduler over `M` resources in series (resource 0 first) with payloads `P`.
 ///
 /// The caller owns time and the resources. Whenever the first resource could take a packet, it asks
-/// [`next`](Self::next); it then tells the scheduler how the packet gets on with [`progress`](Self::progress).
+/// [`next`](Self::next). With [`progress`](Self::progress) it then reports what becomes of the packet.
 ///
 /// * `now` must not run backwards; an earlier `now` is treated as the latest one seen.
-/// * What changes the answer of `next`: `enqueue`, `progress`, `set`, the passing of the instant in [`Next::At`], flow
-///   set-up and tear-down. After any of these, ask again; between them the answer stays, but that a packet may be
-///   dropped instead of served as time passes.
+/// * The answer of `next` can change by `enqueue`, `progress`, `set`, when the instant in [`Next::At`] has passed, and
+///   when flows are set up or torn down. After any of these, ask again. Otherwise the answer stays the same, except
+///   that a packet may be dropped instead of served as time passes.
 /// * Packets of one flow come out in the order in which they went in.
-/// * Some disciplines (see [`catalog`](crate::catalog())) count packets in the pipeline and answer
-///   [`Next::AwaitProgress`] until `progress` says that one finished on the last resource or was abandoned. Others
-///   ignore `progress`.
+/// * Some disciplines (see [`catalog`](crate::catalog())) count packets in the pipeline. They answer
+///   [`Next::AwaitProgress`] until `progress` reports that one has finished on the last resource or was abandoned.
 /// * Cost per call: O(1) or O(log n) in the number of backlogged flows n, as the discipline states, amortised over
 ///   packets. No call blocks, waits or allocates in the steady state.
-/// * Calls for many packets do what single calls in a row do, and may be mixed with them.
-/// * A scheduler may move to another thread, as its packets may.
+/// * Calls for many packets do the same as single calls one after another, and may be mixed with them.
+/// * A scheduler may move to another thread if its packets may.
 ///
 /// ```
 /// use dovetail_sched::{FlowConfig, Next, Packet, Shape, build};
@@ -301,11 +300,11 @@ pub trait Scheduler<const M: usize, P>: Send {
     /// What to put into the first resource now.
     fn next(&mut self, now: Time) -> Next<M, P>;
 
-    /// [`enqueue`](Self::enqueue) for all these packets, in order; none is left in `packets`. Those that are not
-    /// admitted come back through `refused`.
+    /// [`enqueue`](Self::enqueue) for all these packets, in order, which empties `packets`. Those that are not admitted
+    /// come back through `refused`.
     ///
-    /// The same as single calls, but with very many flows it takes less time: what the packets of a burst need from
-    /// memory comes at the same time. 8 to 32 packets are best.
+    /// The result is that of single calls, but with very many flows it takes less time, because what the packets of a
+    /// burst need is fetched from memory at the same time. 8 to 32 packets are best.
     fn enqueue_many(&mut self, now: Time, packets: &mut Vec<Packet<M, P>>, refused: &mut dyn FnMut(Refused<P>)) {
         for packet in packets.drain(..) {
             if let Err(back) = self.enqueue(now, packet) {
@@ -314,12 +313,12 @@ pub trait Scheduler<const M: usize, P>: Send {
         }
     }
 
-    /// [`next`](Self::next) as often as it hands out a packet, at most `most` times; the packets are appended to
-    /// `served` in order. If there are fewer, returns the answer that came instead of the next one.
+    /// [`next`](Self::next) as long as it hands out packets, at most `most` times. The packets are appended to `served`
+    /// in order. If there are fewer, returns the answer that came instead of a packet.
     ///
-    /// The same as single calls between which nothing is reported and nothing comes, but faster:
-    /// [`enqueue_many`](Self::enqueue_many) says why. What reports would change does not: in a pipeline that holds few
-    /// packets, ask for few.
+    /// The result is that of single calls between which nothing is reported or enqueued, but faster, as with
+    /// [`enqueue_many`](Self::enqueue_many). Reports about the first packets cannot influence the choice of later ones,
+    /// so ask for few if the pipeline holds few.
     fn next_many(&mut self, now: Time, most: usize, served: &mut Vec<Served<M, P>>) -> Option<Next<M, P>> {
         for _ in 0..most {
             match self.next(now) {
@@ -330,30 +329,30 @@ pub trait Scheduler<const M: usize, P>: Send {
         None
     }
 
-    /// What may go past the first resource while that is busy: the packet that [`next`](Self::next) would hand out, if
-    /// it needs nothing there (PCFQ paper, section 2.2: "packets that do not require processing can bypass the
-    /// CPU"), and of a [composition](crate::composition) the first packet of any flow that needs nothing. Hand it
-    /// to the next resource, in its order of arrival there.
+    /// The packet that may pass the first resource while that is busy (PCFQ paper, section 2.2: "packets that do not
+    /// require processing can bypass the CPU"). It is the packet that [`next`](Self::next) would hand out, if that
+    /// needs nothing on the first resource; in a [composition](crate::composition) it is the first packet of any flow
+    /// that needs nothing there. Hand it to the next resource, in the order of arrival there.
     ///
-    /// `may_pass` says of a packet that needs nothing whether there is room for it and no packet of its flow on the
+    /// `may_pass` says whether such a packet may go: whether there is room for it, and no packet of its flow is on the
     /// first resource, which it would overtake. When the answer is [`Next::AwaitProgress`], a packet that needs the
-    /// first resource may still wait for it.
+    /// first resource may still be waiting for it.
     ///
-    /// Nothing is dropped here. Without an implementation of its own a scheduler lets nothing pass. Cost as of `next`.
+    /// Nothing is dropped here. The default implementation lets nothing pass. A call costs as much as `next`.
     fn bypass(&mut self, _now: Time, _may_pass: &mut dyn FnMut(&P) -> bool) -> Next<M, P> {
         Next::AwaitProgress
     }
 
-    /// Hear what became of a packet on `resource`. Charges are corrected by what was measured, and the ticket notes it.
+    /// Report what became of a packet on `resource`. Measured times correct the charges, and the ticket records them.
     ///
-    /// Reports of a packet go along the pipeline, starts before ends. The start on resource 0 need not be reported. A
-    /// report that says no more than an earlier one of the same ticket changes nothing, whatever it measured; nor
-    /// does one of a resource that is not there.
+    /// Reports about a packet must go along the pipeline, starts before ends. The start on resource 0 need not be
+    /// reported. A report that repeats what the ticket already has changes nothing, even with another measurement; nor
+    /// does one about a resource that does not exist.
     fn progress(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress);
 
-    /// [`progress`](Self::progress) of many packets on one resource: of each ticket the event at the same place, in
-    /// order; what one of the two has more is left out. The same as single calls, but faster:
-    /// [`enqueue_many`](Self::enqueue_many) says why.
+    /// [`progress`](Self::progress) for many packets on one resource: to each ticket belongs the event at the same
+    /// place. If one list is longer, its rest is ignored. The result is that of single calls, but faster, as with
+    /// [`enqueue_many`](Self::enqueue_many).
     fn progress_many(&mut self, now: Time, tickets: &mut [Ticket<M>], resource: usize, events: &[Progress]) {
         for (ticket, &event) in tickets.iter_mut().zip(events) {
             self.progress(now, ticket, resource, event);
@@ -366,6 +365,6 @@ pub trait Scheduler<const M: usize, P>: Send {
     /// The books of the whole scheduler.
     fn stats(&self) -> Stats;
 
-    /// Packets of this flow that wait; 0 for an unknown flow.
+    /// How many packets of this flow wait; 0 for an unknown flow.
     fn queued(&self, flow: FlowId) -> u32;
 }

@@ -48,8 +48,8 @@
 //! * `dovetail` is the largest delta that can be written: some 584 years.
 //! * A packet that needs no time at all counts as one nanosecond.
 
-use alloc::boxed::Box;
 use alloc::format;
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
@@ -58,12 +58,12 @@ use crate::catalog::{Brief, Entry, Parameter, Resources, Shape, Weights};
 use crate::contract::{Progress, Ticket};
 use crate::flow_tags::StartTags;
 use crate::newcomers::{self, Newcomers};
-use crate::one_resource::charges;
+use crate::one_resource::{charged, charges};
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{Queues, TagTournament, Tournament};
 use crate::spec::{Spec, SpecError};
 use crate::tag::{TICK_BITS, Tag};
-use crate::touch::{self, Ahead};
+use crate::touch::Ahead;
 pub use crate::window::Window;
 use crate::window::{self, Inside};
 
@@ -114,7 +114,7 @@ const TICKET_SHIFT: u32 = TICK_BITS - 12;
 
 /// One for each resource, in ticks.
 type Ticks<const M: usize> = [u128; M];
-type FlowQueues<const M: usize, P> = Queues<M, P, Tags, Floors<M>>;
+type FlowQueues<const M: usize, P> = Queues<M, P, StartTags, Floors<M>>;
 
 /// V at a packet's arrival, with `newcomers=free`.
 #[derive(Clone, Copy, Debug)]
@@ -126,28 +126,12 @@ impl<const M: usize> Default for Floors<M> {
     }
 }
 
-/// A flow's tags on one resource.
+/// A flow's tags on one resource, with memory.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     tags: StartTags,
-    /// The first waiting packet starts no earlier, as of its arrival.
-    floor: Tag,
-}
-
-/// A flow's tags: on the first resource, or the only ones in memoryless mode, and apart on each resource behind it.
-#[derive(Clone, Debug, Default)]
-pub struct Tags {
-    first: Place,
-    others: Box<[Place]>,
-}
-
-impl Tags {
-    /// Those in use, by resource.
-    #[inline]
-    fn each(&mut self, mut change: impl FnMut(usize, &mut Place)) {
-        change(0, &mut self.first);
-        self.others.iter_mut().enumerate().for_each(|(k, place)| change(k + 1, place));
-    }
+    /// U of the first waiting packet.
+    start: Tag,
 }
 
 /// Dominant resource fair queueing over `M` resources.
@@ -155,6 +139,8 @@ impl Tags {
 pub struct Drfq<const M: usize> {
     /// In ticks. `None`: memoryless, and only tag 0 is used.
     delta: Option<u128>,
+    /// With memory: by flow and resource.
+    places: Vec<[Place; M]>,
     newcomers: Newcomers,
     inside: Inside,
     virtual_time: Ticks<M>,
@@ -168,6 +154,7 @@ impl<const M: usize> Drfq<M> {
     pub fn new(delta: Duration, window: Window, newcomers: Newcomers) -> Self {
         Self {
             delta: (delta != Duration::ZERO).then(|| u128::from(delta.as_nanos()) << TICK_BITS),
+            places: Vec::new(),
             newcomers,
             inside: Inside::new(window),
             virtual_time: [0; M],
@@ -196,11 +183,6 @@ impl<const M: usize> Drfq<M> {
         Ok(Self::new(delta, window, Newcomers::from_spec(spec)?))
     }
 
-    /// Tags in use: one in memoryless mode.
-    fn width(&self) -> usize {
-        if self.delta.is_some() { M } else { 1 }
-    }
-
     /// The least that B makes of any of these tags.
     fn remembered(&self, tags: &Ticks<M>) -> u128 {
         self.delta.map_or(0, |delta| tags.iter().copied().max().unwrap_or(0).saturating_sub(delta))
@@ -215,26 +197,37 @@ impl<const M: usize> Drfq<M> {
     }
 
     /// Compute the tags of the flow's first waiting packet and put it among the heads.
+    #[inline]
     fn place_head<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
-        let Some(charge) = queues.head(flow).map(|head| self.charge(&head.cost)) else { return self.leave(flow) };
-        if self.newcomers == Newcomers::Free {
-            let Floors(floors) = queues.stamp(queues.flow(flow).head);
-            queues.flow_mut(flow).state.each(|k, place| place.floor = floors[k]);
-        }
+        let Some(cost) = queues.head(flow).map(|head| head.cost) else { return self.leave(flow) };
+        let came_at = match self.newcomers {
+            Newcomers::Pay => None,
+            Newcomers::Free => Some(queues.stamp(queues.flow(flow).head)),
+        };
         let record = queues.flow_mut(flow);
-        let weight = record.weight();
-        if self.delta.is_none() {
-            let Place { tags, floor } = &mut record.state.first;
-            tags.tag_head(floor.ticks(), charge[0], self.newcomers);
-            return self.heads.set(flow, tags.head(weight));
+        let (weight, tags) = (record.weight(), &mut record.state);
+        if self.delta.is_some() {
+            return self.place_with_memory(flow, came_at, &cost, weight);
         }
-        let mut key = [0; M];
-        record.state.each(|k, place| key[k] = place.tags.finish());
+        if let Some(Floors(floors)) = came_at {
+            tags.set_floor(floors[0]);
+        }
+        tags.tag_head(dominant(&cost), self.newcomers);
+        self.heads.set(flow, tags.head(tags.start(0), weight));
+    }
+
+    fn place_with_memory(&mut self, flow: u32, came_at: Option<Floors<M>>, cost: &ResourceVec<M>, weight: Weight) {
+        let charge = charges(cost.0);
+        let mut key = self.places[flow as usize].map(|place| place.tags.finish());
         let least = self.remembered(&key);
-        record.state.each(|k, Place { tags, floor }| {
-            tags.tag_head(floor.ticks().max(least), charge[k], self.newcomers);
-            key[k] = tags.head(weight);
-        });
+        for (k, Place { tags, start }) in self.places[flow as usize].iter_mut().enumerate() {
+            if let Some(Floors(floors)) = came_at {
+                tags.set_floor(floors[k]);
+            }
+            tags.tag_head(charge[k], self.newcomers);
+            *start = tags.start(least);
+            key[k] = tags.head(*start, weight);
+        }
         self.heads_by_all.set(flow, descending(key));
     }
 
@@ -253,16 +246,23 @@ impl<const M: usize> Drfq<M> {
         }
     }
 
-    /// What a packet adds to a flow's tags, in nanoseconds, from its processing times.
-    fn charge(&self, cost: &ResourceVec<M>) -> [i64; M] {
-        let charges = charges(cost.0);
-        if self.delta.is_some() {
-            return charges;
+    /// [`served`](Discipline::served) with memory: the tags of the packet.
+    fn serve_with_memory(&mut self, flow: u32, cost: &ResourceVec<M>, weight: Weight) -> Ticks<M> {
+        let charge = charges(cost.0);
+        let mut served = [0; M];
+        for (k, Place { tags, start }) in self.places[flow as usize].iter_mut().enumerate() {
+            served[k] = tags.head(*start, weight);
+            tags.serve_head(*start, served[k], charge[k], weight);
         }
-        let mut charge = [0; M];
-        charge[0] = charges.into_iter().max().unwrap_or(0);
-        charge
+        self.advance_virtual_time(&served, if self.newcomers == Newcomers::Pay { 0..M } else { 0..1 });
+        served
     }
+}
+
+/// What a packet adds to a flow's only tag in memoryless mode, in nanoseconds.
+#[inline]
+fn dominant<const M: usize>(cost: &ResourceVec<M>) -> i64 {
+    charged(cost.dominant_time())
 }
 
 fn descending<const M: usize>(mut tags: Ticks<M>) -> Ticks<M> {
@@ -288,18 +288,20 @@ fn unwrapped(noted: u64, near: u128) -> u128 {
 }
 
 impl<const M: usize> Discipline<M> for Drfq<M> {
-    type Flow = Tags;
+    type Flow = StartTags;
     /// The packet's tags are no less than these.
     type Stamp = Floors<M>;
 
-    fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
-        queues.flow_mut(flow).state.others = (1..self.width()).map(|_| Place::default()).collect();
+    fn added<P>(&mut self, flow: u32, _queues: &mut FlowQueues<M, P>) {
+        if self.delta.is_some() {
+            self.places.resize(self.places.len().max(flow as usize + 1), [Place::default(); M]);
+            self.places[flow as usize] = [Place::default(); M];
+        }
     }
 
     #[inline]
-    fn touch(&self, flow: u32, state: &Self::Flow) {
+    fn touch(&self, flow: u32, _tags: &Self::Flow) {
         self.heads.touch(flow);
-        touch::word(&state.first.floor);
     }
 
     #[inline]
@@ -307,6 +309,7 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         self.heads.ahead(packets, ahead);
     }
 
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         if self.newcomers == Newcomers::Free {
             *queues.stamp_mut(slot) = Floors(self.virtual_time.map(Tag::at));
@@ -318,10 +321,16 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         }
         let weight = record.weight();
         let now = &self.virtual_time;
-        record.state.each(|k, Place { tags, floor }| *floor = Tag::at(tags.floor(now[k], weight)));
+        if self.delta.is_some() {
+            let places = self.places[flow as usize].iter_mut().zip(now);
+            places.for_each(|(place, &now)| place.tags.come(now, weight));
+        } else {
+            record.state.come(now[0], weight);
+        }
         queues.mark_moved(flow);
     }
 
+    #[inline]
     fn choose<P>(&mut self, _now: Time, _queues: &mut FlowQueues<M, P>) -> Choice {
         match self.first() {
             Some((flow, heads)) if self.inside.has_room(heads) => Choice::Flow(flow),
@@ -329,6 +338,7 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         }
     }
 
+    #[inline]
     fn served<P>(
         &mut self,
         _now: Time,
@@ -337,20 +347,23 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         queues: &mut FlowQueues<M, P>,
     ) -> ([u64; M], u32) {
         self.inside.enter();
-        let charge = self.charge(cost);
+        queues.mark_moved(flow);
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        let mut served = [0; M];
-        record.state.each(|k, Place { tags, floor }| {
-            served[k] = tags.serve_head(charge[k], weight);
-            *floor = Tag::default();
-        });
-        let resources = if self.newcomers == Newcomers::Pay { 0..self.width() } else { 0..1 };
-        self.advance_virtual_time(&served, resources);
-        queues.mark_moved(flow);
-        (served.map(|t| (t >> TICKET_SHIFT) as u64), 0)
+        if self.delta.is_some() {
+            let served = self.serve_with_memory(flow, cost, weight);
+            return (served.map(|t| (t >> TICKET_SHIFT) as u64), 0);
+        }
+        let at = self.heads.peek().map_or(0, |(at, _)| at);
+        let start = record.state.start(0);
+        record.state.serve_head(start, at, dominant(cost), weight);
+        self.virtual_time[0] = self.virtual_time[0].max(at);
+        let mut tags = [0; M];
+        tags[0] = (at >> TICKET_SHIFT) as u64;
+        (tags, 0)
     }
 
+    #[inline]
     fn progressed(&mut self, _now: Time, ticket: &Ticket<M>, resource: usize, event: Progress) {
         if event == Progress::Started && self.delta.is_some() && self.newcomers == Newcomers::Free {
             let tags = core::array::from_fn(|j| unwrapped(ticket.tags[j], self.virtual_time[j]));
@@ -359,6 +372,7 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         self.inside.progressed::<M>(resource, event);
     }
 
+    #[inline]
     fn corrected<P>(
         &mut self,
         flow: u32,
@@ -366,16 +380,23 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         after: &ResourceVec<M>,
         queues: &mut FlowQueues<M, P>,
     ) {
-        let (before, after) = (self.charge(before), self.charge(after));
-        if before == after {
-            return;
-        }
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        record.state.each(|k, place| place.tags.correct(after[k] - before[k], weight));
+        if self.delta.is_some() {
+            let (before, after) = (charges(before.0), charges(after.0));
+            let places = self.places[flow as usize].iter_mut().enumerate();
+            places.for_each(|(k, place)| place.tags.correct(after[k] - before[k], weight));
+        } else {
+            let more = dominant(after) - dominant(before);
+            if more == 0 {
+                return;
+            }
+            record.state.correct(more, weight);
+        }
         queues.mark_moved(flow);
     }
 
+    #[inline]
     fn place<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.place_head(flow, queues);
     }
@@ -385,10 +406,13 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         let weight = record.weight();
         if record.packets > 0 && weight != old && self.newcomers == Newcomers::Pay {
             let now = &self.virtual_time;
-            record.state.each(|k, Place { tags, floor }| {
-                tags.reweigh(now[k], old, weight);
-                *floor = Tag::default();
-            });
+            if self.delta.is_some() {
+                let places = self.places[flow as usize].iter_mut().zip(now);
+                places.for_each(|(Place { tags, start }, &now)| tags.reweigh(*start, now, old, weight));
+            } else {
+                let start = record.state.start(0);
+                record.state.reweigh(start, now[0], old, weight);
+            }
         }
         self.place_head(flow, queues);
     }

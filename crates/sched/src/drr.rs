@@ -45,7 +45,7 @@ use crate::queues::Queues;
 use crate::spec::{Spec, SpecError};
 use crate::tag::virtual_time;
 use crate::touch::Ahead;
-use crate::turns::{Account, InVain, Turns};
+use crate::turns::{Account, InVain, LONGEST_QUANTUM, Turns};
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -83,7 +83,20 @@ pub const ENTRY: Entry = Entry {
 };
 
 /// A flow's deficit.
-pub type Deficit = Account;
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Deficit {
+    account: Account,
+    /// What the first waiting packet is charged, in nanoseconds; of a flow without packets anything.
+    head: i64,
+}
+
+impl Deficit {
+    /// Time by weight of the first packet, in ticks.
+    #[inline]
+    fn time(&self, weight: Weight) -> i128 {
+        self.account.ticks_of(self.head, weight)
+    }
+}
 
 /// Deficit round robin over one resource.
 #[derive(Clone, Debug)]
@@ -113,24 +126,23 @@ impl Drr {
         self.turns.visits
     }
 
-    /// Time by weight of the flow's first packet, and the flow's credit.
+    /// The next round's quantum must do for a packet of this time for which a flow is so much short: it also owes that
+    /// if it has less than no credit.
     #[inline]
-    fn head<const M: usize, P>(&self, flow: u32, queues: &Queues<M, P, Deficit, ()>) -> [i128; 2] {
-        let (record, head) = queues.flow_and_head(flow);
-        let cost = head.map_or(Duration::ZERO, |slot| slot.cost[self.resource]);
-        [record.state.ticks_of(charged(cost), record.weight()), self.turns.credit(&record.state)]
+    fn provide(&mut self, time: i128, short: i128) {
+        self.next_quantum = self.next_quantum.max(time).max(short);
     }
 
     /// The next round's quantum must do for the flow's first packet, and for what the flow owes.
     #[inline]
-    fn provide_for<const M: usize, P>(&mut self, flow: u32, queues: &Queues<M, P, Deficit, ()>) {
-        let [time, credit] = self.head(flow, queues);
-        self.next_quantum = self.next_quantum.max(time.saturating_add(credit.min(0).saturating_neg()));
+    fn provide_for(&mut self, deficit: &Deficit, weight: Weight) {
+        let time = deficit.time(weight);
+        self.provide(time, time - self.turns.credit(&deficit.account));
     }
 }
 
 fn in_ticks(time: Duration) -> i128 {
-    virtual_time(charged(time), Weight::ONE, 0).0
+    virtual_time(charged(time.min(LONGEST_QUANTUM)), Weight::ONE, 0).0
 }
 
 fn parse_quantum(value: &str) -> Result<Option<Duration>, SpecError> {
@@ -154,26 +166,33 @@ impl<const M: usize> Discipline<M> for Drr {
         self.turns.ahead(packets, ahead);
     }
 
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Deficit, ()>) {
         if queues.flow(flow).head == slot {
-            self.turns.join(flow, &mut queues.flow_mut(flow).state);
-            self.provide_for(flow, queues);
+            let head = charged(queues.slot(slot).cost[self.resource]);
+            let record = queues.flow_mut(flow);
+            let weight = record.weight();
+            record.state.head = head;
+            self.turns.join(flow, &mut record.state.account);
+            self.provide_for(&record.state, weight);
         }
     }
 
+    #[inline]
     fn choose<P>(&mut self, _now: Time, queues: &mut Queues<M, P, Deficit, ()>) -> Choice {
         let mut vain = InVain::default();
         while let Some(flow) = self.turns.first() {
             let quantum = self.fixed.unwrap_or(self.next_quantum);
-            if self.turns.begin(&mut queues.flow_mut(flow).state, quantum) {
+            let record = queues.flow_mut(flow);
+            if self.turns.begin(&mut record.state.account, quantum) {
                 self.next_quantum = 1;
             }
-            let [time, credit] = self.head(flow, queues);
-            let short = time - credit;
+            let time = record.state.time(record.weight());
+            let short = time - self.turns.credit_in_turn(&record.state.account);
             if short <= 0 {
                 return Choice::Flow(flow);
             }
-            self.next_quantum = self.next_quantum.max(time.saturating_add(credit.min(0).saturating_neg()));
+            self.provide(time, short);
             if self.turns.in_vain(&mut vain, short, self.fixed) {
                 return Choice::Flow(flow);
             }
@@ -181,22 +200,26 @@ impl<const M: usize> Discipline<M> for Drr {
         Choice::AwaitProgress
     }
 
+    #[inline]
     fn served<P>(
         &mut self,
         _now: Time,
         flow: u32,
-        cost: &ResourceVec<M>,
+        _cost: &ResourceVec<M>,
         queues: &mut Queues<M, P, Deficit, ()>,
     ) -> ([u64; M], u32) {
+        let head = queues.head(flow).map(|slot| charged(slot.cost[self.resource]));
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        record.state.pay(charged(cost[self.resource]), weight);
-        if record.packets == 0 {
-            self.turns.leave(flow, &mut record.state);
+        record.state.account.pay(record.state.head, weight);
+        match head {
+            Some(head) => record.state.head = head,
+            None => self.turns.leave(flow, &mut record.state.account),
         }
         ([0; M], 0)
     }
 
+    #[inline]
     fn corrected<P>(
         &mut self,
         flow: u32,
@@ -209,29 +232,31 @@ impl<const M: usize> Discipline<M> for Drr {
         }
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        record.state.pay(charged(after[self.resource]) - charged(before[self.resource]), weight);
+        let Deficit { account, .. } = &mut record.state;
+        account.pay(charged(after[self.resource]) - charged(before[self.resource]), weight);
         if record.packets == 0 {
-            record.state.owe_no_less_than_nothing();
+            account.owe_no_less_than_nothing();
         } else {
-            self.provide_for(flow, queues);
+            self.provide_for(&record.state, weight);
         }
     }
 
     fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut Queues<M, P, Deficit, ()>) {
         let record = queues.flow_mut(flow);
         let weight = record.weight();
+        let Deficit { account, .. } = &mut record.state;
         if record.packets > 0 {
-            self.turns.reweigh(&mut record.state, old, weight);
-            self.provide_for(flow, queues);
+            self.turns.reweigh(account, old, weight);
+            self.provide_for(&record.state, weight);
         } else {
-            record.state.reweigh_debt(old, weight);
+            account.reweigh_debt(old, weight);
         }
     }
 
     fn removed<P>(&mut self, flow: u32, queues: &mut Queues<M, P, Deficit, ()>) {
         let record = queues.flow_mut(flow);
         if record.packets > 0 {
-            self.turns.leave(flow, &mut record.state);
+            self.turns.leave(flow, &mut record.state.account);
         }
     }
 

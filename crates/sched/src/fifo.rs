@@ -63,14 +63,17 @@ impl<const M: usize> Discipline<M> for Fifo {
     type Flow = ();
     type Stamp = ();
 
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, _slot: u32, queues: &mut Queues<M, P, (), ()>) {
         self.order.push_back(queues.id(flow), ());
     }
 
+    #[inline]
     fn choose<P>(&mut self, _now: Time, queues: &mut Queues<M, P, (), ()>) -> Choice {
         self.order.front(queues).map_or(Choice::AwaitProgress, |(flow, ())| Choice::Flow(flow.index))
     }
 
+    #[inline]
     fn served<P>(
         &mut self,
         _now: Time,
@@ -82,6 +85,7 @@ impl<const M: usize> Discipline<M> for Fifo {
         ([0; M], 0)
     }
 
+    #[inline]
     fn corrected<P>(
         &mut self,
         _flow: u32,

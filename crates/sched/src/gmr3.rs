@@ -357,6 +357,7 @@ impl Gmr3 {
 }
 
 /// In nanoseconds.
+#[inline]
 fn charge<const M: usize>(cost: &ResourceVec<M>) -> i64 {
     charged(cost.dominant_time())
 }
@@ -375,6 +376,12 @@ impl<const M: usize> Discipline<M> for Gmr3 {
     type Flow = Standing;
     type Stamp = ();
 
+    #[inline]
+    fn touch(&self, flow: u32, _standing: &Standing) {
+        self.outstanding.touch(flow);
+    }
+
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Standing, ()>) {
         let record = queues.flow_mut(flow);
         if record.head != slot {
@@ -394,6 +401,7 @@ impl<const M: usize> Discipline<M> for Gmr3 {
         self.join(flow, weight, standing);
     }
 
+    #[inline]
     fn choose<P>(&mut self, _now: Time, queues: &mut Queues<M, P, Standing, ()>) -> Choice {
         // Flows in debt pass their turns: at most one for each measurement that put them there.
         let mut passed = 0;
@@ -421,6 +429,7 @@ impl<const M: usize> Discipline<M> for Gmr3 {
         }
     }
 
+    #[inline]
     fn served<P>(
         &mut self,
         _now: Time,
@@ -447,12 +456,14 @@ impl<const M: usize> Discipline<M> for Gmr3 {
         (tags, activation)
     }
 
+    #[inline]
     fn progressed(&mut self, _now: Time, ticket: &Ticket<M>, resource: usize, event: Progress) {
         // A correction follows at once, if any.
         self.reported = ticket.epoch;
         self.outstanding.progressed(ticket, resource, event);
     }
 
+    #[inline]
     fn corrected<P>(
         &mut self,
         flow: u32,

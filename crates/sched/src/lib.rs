@@ -1,11 +1,13 @@
 //! The packet schedulers: one contract ([`Scheduler`]), one file per discipline.
 //!
-//! Sans-I/O: time comes in as an argument, packets are opaque payloads, and nothing here reads a clock, allocates
-//! per packet in the steady state, or draws a random number. The same code runs in the simulator and on live traffic.
+//! Time comes in as an argument and packets are opaque payloads. Nothing here does I/O, reads a clock, draws a random
+//! number, or allocates per packet in the steady state. The same code runs in the simulator and on live traffic.
 //!
-//! * [`contract`]: what a scheduler is asked and what it answers.
-//! * [`per_flow`]: per-flow queues, limits and books, once for all disciplines; a [`Discipline`] only decides whose
-//!   head packet is next.
+//! Start with [`Scheduler`], which has an example, [`build`] and [`mod@catalog`].
+//!
+//! * [`contract`]: what callers ask a scheduler, and what it answers.
+//! * [`per_flow`]: queues, limits and books of flows, implemented once for all disciplines. A [`Discipline`] only
+//!   decides whose first packet is next.
 //! * [`fifo`], [`drfq`], [`mr3`], [`gmr3`], [`drgps`], [`tradeoff`], [`atfq`]: the disciplines.
 //! * [`drr`], [`wfq`], [`wf2q_plus`], [`sfq`], [`scfq`]: disciplines that share one resource; [`one_resource`] is what
 //!   they have in common.
@@ -16,12 +18,13 @@
 //! * [`bottleneck`]: shares whichever resource is in most demand, for comparison.
 //! * [`composition`]: one single-resource discipline in front of each resource, such as `drr+drr`; [`gate`] before
 //!   each.
-//! * [`tag`]: virtual time, exactly; [`flow_tags`]: where a flow stands in it. [`newcomers`]: where a flow stands that
-//!   becomes backlogged. [`gain`]: what a flow can gain by playing.
-//! * [`touch`]: what a burst of packets needs from memory, all at once.
+//! * [`tag`]: exact virtual time; [`flow_tags`]: a flow's position in it; [`newcomers`]: the position of a flow that
+//!   becomes backlogged. [`gain`]: what a flow can gain by strategy.
+//! * [`touch`]: fetches what a burst of packets needs from memory at once.
 //! * [`steps`]: how much a call does, counted in tests.
-//! * [`cost`]: estimates of a packet's processing times, learnt as it goes.
-//! * [`aqm`]: active queue management, which decides about single packets of a queue: RED and DRQ.
+//! * [`cost`]: estimates of packets' processing times, learnt from measurements.
+//! * [`aqm`]: active queue management, which decides about single packets of a queue: RED and DRQ. [`codel`]: CoDel and
+//!   FQ-CoDel.
 #![no_std]
 
 extern crate alloc;

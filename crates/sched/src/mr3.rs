@@ -125,6 +125,7 @@ pub struct Standing {
 
 impl Standing {
     /// Ticks for so many nanoseconds.
+    #[inline]
     fn take(&mut self, nanos: i64, weight: Weight) -> i128 {
         let (ticks, part) = virtual_time(nanos, weight, self.part);
         self.part = part;
@@ -171,11 +172,13 @@ impl Mr3 {
         Ok(Self::new(Control::from_spec(spec)?, Newcomers::from_spec(spec)?, shape))
     }
 
+    #[inline]
     fn newcomers_pay(&self) -> bool {
         self.newcomers == Newcomers::Pay
     }
 
     /// The first flow's turn begins, and with the first turn a round.
+    #[inline]
     fn begin_turn(&mut self, flow: u32, standing: &mut Standing) -> i128 {
         if standing.due != self.round {
             self.round = standing.due;
@@ -190,6 +193,7 @@ impl Mr3 {
     }
 
     /// The first flow's turn is over.
+    #[inline]
     fn end_turn(&mut self, balance: i128, standing: &mut Standing) {
         standing.excess = balance.saturating_neg();
         standing.due = self.round + 1;
@@ -198,17 +202,19 @@ impl Mr3 {
     }
 
     /// The first flow's turn is over and packets of it wait.
-    fn end_turn_of(&mut self, flow: u32, balance: i128, standing: &mut Standing) {
+    #[inline]
+    fn end_turn_of_backlogged(&mut self, balance: i128, standing: &mut Standing) {
         self.end_turn(balance, standing);
-        self.links.remove(&mut self.backlogged, flow);
-        self.links.push_back(&mut self.backlogged, flow);
+        self.links.rotate(&mut self.backlogged);
     }
 
     /// A flow that has had its turn of this round counts for its MaxEC.
+    #[inline]
     fn count(&mut self, standing: &Standing) {
         self.most = self.most.max(standing.excess);
     }
 
+    #[inline]
     fn leave(&mut self, flow: u32) {
         if self.backlogged.first() == Some(flow) {
             self.turn = None;
@@ -222,6 +228,7 @@ impl Mr3 {
     }
 
     /// Whether a correction of a packet counts that was served in the last reported activation, and takes so much more.
+    #[inline]
     fn counts(&self, packets: u32, standing: &Standing, more: i64) -> bool {
         let same = standing.activation == self.reported;
         match self.newcomers {
@@ -231,6 +238,7 @@ impl Mr3 {
     }
 }
 
+#[inline]
 fn charge<const M: usize>(cost: &ResourceVec<M>) -> i64 {
     charged(cost.dominant_time())
 }
@@ -240,10 +248,16 @@ impl<const M: usize> Discipline<M> for Mr3 {
     type Stamp = ();
 
     #[inline]
+    fn touch(&self, flow: u32, _standing: &Standing) {
+        self.outstanding.touch(flow);
+    }
+
+    #[inline]
     fn ahead(&self, packets: usize, ahead: &mut Ahead) {
         self.links.ahead(&self.backlogged, packets, ahead);
     }
 
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Standing, ()>) {
         let record = queues.flow_mut(flow);
         if record.head != slot {
@@ -258,6 +272,7 @@ impl<const M: usize> Discipline<M> for Mr3 {
         self.links.push_back(&mut self.backlogged, flow);
     }
 
+    #[inline]
     fn choose<P>(&mut self, _now: Time, queues: &mut Queues<M, P, Standing, ()>) -> Choice {
         // Flows in debt pass their turns, each once in a row: the round after, MaxEC covers it.
         let mut passed = 0;
@@ -275,12 +290,13 @@ impl<const M: usize> Discipline<M> for Mr3 {
             } else {
                 steps::take(1);
                 passed += 1;
-                self.end_turn_of(flow, balance, standing);
+                self.end_turn_of_backlogged(balance, standing);
             }
         }
         Choice::AwaitProgress
     }
 
+    #[inline]
     fn served<P>(
         &mut self,
         _now: Time,
@@ -299,17 +315,19 @@ impl<const M: usize> Discipline<M> for Mr3 {
             }
             self.leave(flow);
         } else if balance < 0 {
-            self.end_turn_of(flow, balance, &mut record.state);
+            self.end_turn_of_backlogged(balance, &mut record.state);
         }
         (tags, record.state.activation)
     }
 
+    #[inline]
     fn progressed(&mut self, _now: Time, ticket: &Ticket<M>, resource: usize, event: Progress) {
         // A correction follows at once, if any.
         self.reported = ticket.epoch;
         self.outstanding.progressed(ticket, resource, event);
     }
 
+    #[inline]
     fn corrected<P>(
         &mut self,
         flow: u32,
@@ -329,7 +347,7 @@ impl<const M: usize> Discipline<M> for Mr3 {
                 let balance = balance.saturating_sub(more);
                 self.turn = Some(balance);
                 if balance < 0 {
-                    self.end_turn_of(flow, balance, &mut record.state);
+                    self.end_turn_of_backlogged(balance, &mut record.state);
                 }
             }
             _ => {

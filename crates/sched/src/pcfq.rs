@@ -179,12 +179,16 @@ impl Pcfq {
     }
 
     /// Virtual time passes up to `now`: (5), with what is left below a tick carried.
+    #[inline]
     fn advance(&mut self, now: Time) {
+        if self.clock == Clock::Paper {
+            self.advance_by_load(now);
+        }
+    }
+
+    fn advance_by_load(&mut self, now: Time) {
         let elapsed = now.since(self.settled).as_nanos();
         self.settled = now;
-        if self.clock != Clock::Paper {
-            return;
-        }
         let time = u128::from(elapsed) * (1000 << TICK_BITS) + self.rest;
         let ticks = time.checked_div(self.load).unwrap_or(0);
         self.rest = time.checked_rem(self.load).unwrap_or(0);
@@ -251,6 +255,7 @@ impl<const M: usize> Discipline<M> for Pcfq {
         self.heads.ahead(packets, ahead);
     }
 
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         if self.clock == Clock::Paper {
             *queues.stamp_mut(slot) = Tag::at(self.virtual_time);
@@ -264,10 +269,12 @@ impl<const M: usize> Discipline<M> for Pcfq {
         self.place_head(flow, queues);
     }
 
+    #[inline]
     fn choose<P>(&mut self, _now: Time, _queues: &mut FlowQueues<M, P>) -> Choice {
         self.heads.peek().map_or(Choice::AwaitProgress, |(_, flow)| Choice::Flow(flow))
     }
 
+    #[inline]
     fn served<P>(
         &mut self,
         now: Time,
@@ -290,6 +297,7 @@ impl<const M: usize> Discipline<M> for Pcfq {
         ([0; M], 0)
     }
 
+    #[inline]
     fn corrected<P>(
         &mut self,
         flow: u32,
@@ -306,10 +314,12 @@ impl<const M: usize> Discipline<M> for Pcfq {
         self.moved(flow, queues);
     }
 
+    #[inline]
     fn place<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.place_head(flow, queues);
     }
 
+    #[inline]
     fn settle<P>(&mut self, now: Time, _queues: &mut FlowQueues<M, P>) {
         self.advance(now);
     }

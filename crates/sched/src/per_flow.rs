@@ -8,7 +8,7 @@ use crate::contract::{
     DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket,
     UnknownFlow,
 };
-use crate::queues::Queues;
+use crate::queues::{Popped, Queues};
 use crate::spec::SpecError;
 use crate::touch::{self, Ahead};
 
@@ -139,19 +139,27 @@ pub trait Discipline<const M: usize>: Sized + Send {
     ) -> Result<(), SpecError>;
 }
 
+/// What [`Stats`] says that is not seen in the queues.
+#[derive(Clone, Copy, Debug, Default)]
+struct Books {
+    refused: [u64; DropReason::ALL.len()],
+    served: u64,
+    dropped: u64,
+}
+
 /// Per-flow queues under the discipline `D`: a [`Scheduler`] of `M` resources for payloads `P`.
 #[derive(Clone, Debug)]
 pub struct PerFlow<const M: usize, P, D: Discipline<M>> {
     queues: Queues<M, P, D::Flow, D::Stamp>,
     discipline: D,
     now: Time,
-    stats: Stats,
+    books: Books,
 }
 
 impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
     /// A scheduler without flows.
     pub fn new(discipline: D) -> Self {
-        Self { queues: Queues::new(), discipline, now: Time::ZERO, stats: Stats::default() }
+        Self { queues: Queues::new(), discipline, now: Time::ZERO, books: Books::default() }
     }
 
     /// The discipline, for what only it knows.
@@ -167,24 +175,22 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
         }
     }
 
+    #[inline]
     fn clock(&mut self, now: Time) -> Time {
         self.now = self.now.max(now);
         self.now
     }
 
-    /// Read ahead the records of these flows, then one of the packets of each.
+    /// Whether there are so many flows that reading ahead pays.
     #[inline]
-    fn touch_all(
-        &self,
-        flows: impl Iterator<Item = u32> + Clone,
-        packet: impl Fn(&Queues<M, P, D::Flow, D::Stamp>, u32),
-    ) {
-        if self.queues.flows() >= touch::WORTH {
-            for flow in flows.clone() {
-                self.queues.touch(flow, |flow, state| self.discipline.touch(flow, state));
-            }
-            flows.for_each(|flow| packet(&self.queues, flow));
-        }
+    fn reads_ahead(&self) -> bool {
+        self.queues.flows() >= touch::WORTH
+    }
+
+    /// Read ahead the records of these flows.
+    #[inline]
+    fn touch_records(&self, flows: impl Iterator<Item = u32>) {
+        flows.for_each(|flow| self.queues.touch(flow, |flow, state| self.discipline.touch(flow, state)));
     }
 
     /// Hand out the first packet of the flow that was chosen.
@@ -196,24 +202,25 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
             Choice::At(time) => return Next::At(time),
             Choice::AwaitProgress => return Next::AwaitProgress,
         };
-        let Some((size, charged, payload)) = self.queues.pop(flow) else { return Next::Empty };
-        self.stats.served += 1;
-        let (tags, epoch) = self.discipline.served(now, flow, &charged, &mut self.queues);
-        let ticket = Ticket { flow: self.queues.id(flow), charged, tags, epoch, reached: 0 };
+        let Some(Popped { flow: id, size, cost, payload }) = self.queues.pop(flow) else { return Next::Empty };
+        self.books.served += 1;
+        let (tags, epoch) = self.discipline.served(now, flow, &cost, &mut self.queues);
+        let ticket = Ticket { flow: id, charged: cost, tags, epoch, reached: 0 };
         Next::Serve(Served { ticket, size, payload })
     }
 
     /// Give back the first packet of the flow that was chosen for that.
     #[cold]
     fn drop_first(&mut self, flow: u32) -> Next<M, P> {
-        let Some((size, _, payload)) = self.queues.pop(flow) else { return Next::Empty };
-        self.stats.dropped += 1;
+        let Some(Popped { flow: id, size, payload, .. }) = self.queues.pop(flow) else { return Next::Empty };
+        self.books.dropped += 1;
         self.discipline.dropped(flow, size, &mut self.queues);
-        Next::Drop { flow: self.queues.id(flow), size, payload }
+        Next::Drop { flow: id, size, payload }
     }
 
+    #[cold]
     fn refuse(&mut self, reason: DropReason, payload: P) -> Result<(), Refused<P>> {
-        self.stats.refused[reason as usize] += 1;
+        self.books.refused[reason as usize] += 1;
         Err(Refused { reason, payload })
     }
 }
@@ -244,8 +251,8 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         self.place_moved();
         self.discipline.settle(now, &mut self.queues);
         self.discipline.removed(flow.index, &mut self.queues);
-        while let Some((_, _, payload)) = self.queues.pop(flow.index) {
-            self.stats.dropped += 1;
+        while let Some(Popped { payload, .. }) = self.queues.pop(flow.index) {
+            self.books.dropped += 1;
             dropped(payload);
         }
         self.queues.remove_flow(flow);
@@ -253,20 +260,19 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     }
 
     #[inline]
-    fn enqueue(&mut self, now: Time, mut packet: Packet<M, P>) -> Result<(), Refused<P>> {
+    fn enqueue(&mut self, now: Time, packet: Packet<M, P>) -> Result<(), Refused<P>> {
         let now = self.clock(now);
-        self.stats.offered += 1;
-        if let Some(reason) = self.queues.refusal(&packet) {
-            return self.refuse(reason, packet.payload);
-        }
-        self.stats.admitted += 1;
-        packet.cost.0 = packet.cost.0.map(|time| time.min(LONGEST_TIME));
-        let flow = packet.flow.index;
+        let waiting = match self.queues.admit(packet.flow, packet.size) {
+            Ok(waiting) => waiting,
+            Err(reason) => return self.refuse(reason, packet.payload),
+        };
+        let Packet { flow: FlowId { index: flow, .. }, size, cost, payload } = packet;
+        let cost = ResourceVec(cost.0.map(|time| time.min(LONGEST_TIME)));
         self.discipline.settle(now, &mut self.queues);
-        if self.queues.flow(flow).packets == 0 {
+        if waiting == 0 {
             self.place_moved();
         }
-        let slot = self.queues.push(packet);
+        let slot = self.queues.push(flow, size, cost, payload);
         self.discipline.arrived(now, flow, slot, &mut self.queues);
         Ok(())
     }
@@ -284,7 +290,10 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     }
 
     fn enqueue_many(&mut self, now: Time, packets: &mut Vec<Packet<M, P>>, refused: &mut dyn FnMut(Refused<P>)) {
-        self.touch_all(packets.iter().map(|packet| packet.flow.index), Queues::touch_tail);
+        if self.reads_ahead() {
+            self.touch_records(packets.iter().map(|packet| packet.flow.index));
+            packets.iter().for_each(|packet| self.queues.touch_tail(packet.flow.index));
+        }
         for packet in packets.drain(..) {
             if let Err(back) = self.enqueue(now, packet) {
                 refused(back);
@@ -293,11 +302,13 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     }
 
     fn next_many(&mut self, now: Time, most: usize, served: &mut Vec<Served<M, P>>) -> Option<Next<M, P>> {
-        if self.queues.flows() >= touch::WORTH {
+        if self.reads_ahead() {
             self.place_moved();
             let mut ahead = Ahead::default();
             self.discipline.ahead(most, &mut ahead);
-            self.touch_all(ahead.flows().iter().copied(), Queues::touch_head);
+            self.touch_records(ahead.flows().iter().copied());
+            ahead.flows().iter().for_each(|&flow| self.queues.touch_head(flow));
+            ahead.flows().iter().for_each(|&flow| self.queues.touch_second(flow));
         }
         for _ in 0..most {
             match self.next(now) {
@@ -309,7 +320,9 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     }
 
     fn progress_many(&mut self, now: Time, tickets: &mut [Ticket<M>], resource: usize, events: &[Progress]) {
-        self.touch_all(tickets.iter().map(|ticket| ticket.flow.index), Queues::touch_head);
+        if self.reads_ahead() {
+            self.touch_records(tickets.iter().map(|ticket| ticket.flow.index));
+        }
         for (ticket, &event) in tickets.iter_mut().zip(events) {
             self.progress(now, ticket, resource, event);
         }
@@ -332,8 +345,11 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     #[inline]
     fn progress(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress) {
         let now = self.clock(now);
+        if resource >= M {
+            return;
+        }
         let stage = Ticket::<M>::stage(resource, event);
-        if resource >= M || stage <= ticket.reached {
+        if stage <= ticket.reached {
             return;
         }
         self.discipline.progressed_among(now, ticket, resource, event, &mut self.queues);
@@ -351,7 +367,11 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     }
 
     fn stats(&self) -> Stats {
-        Stats { queued: self.queues.packets(), queued_bytes: self.queues.bytes(), ..self.stats }
+        let Books { refused, served, dropped } = self.books;
+        let queued = self.queues.packets();
+        let admitted = served + dropped + queued;
+        let offered = admitted + refused.iter().sum::<u64>();
+        Stats { offered, admitted, refused, served, dropped, queued, queued_bytes: self.queues.bytes() }
     }
 
     fn queued(&self, flow: FlowId) -> u32 {
@@ -360,6 +380,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
 }
 
 impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
+    #[inline]
     fn correct(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, used: Duration) {
         let before = ticket.charged;
         if before[resource] == used {

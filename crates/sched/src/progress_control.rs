@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use crate::catalog::{Parameter, Shape};
 use crate::contract::{Progress, Ticket};
 use crate::spec::{Spec, SpecError};
+use crate::touch;
 
 /// What a flow's turn waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -59,6 +60,7 @@ struct Batch {
 
 impl Batch {
     /// Packets that are not through.
+    #[inline]
     fn outstanding(self, control: Control) -> u64 {
         let through = match control {
             Control::Finished => self.finished,
@@ -105,6 +107,7 @@ impl Outstanding {
     ///
     /// A flow with more than half of all turns has them `next_to_each_other`, and need not wait in the second one as
     /// long as there is room.
+    #[inline]
     pub fn may_begin(&self, flow: u32, alone: bool, next_to_each_other: bool) -> bool {
         let batch = self.batch(flow);
         let free = self.control == Control::None || batch.outstanding(self.control) == 0;
@@ -116,6 +119,7 @@ impl Outstanding {
     }
 
     /// A turn of the flow begins.
+    #[inline]
     pub fn begin(&mut self, flow: u32) {
         self.last = flow;
         if self.batch(flow).outstanding(Control::Finished) == 0 {
@@ -124,6 +128,7 @@ impl Outstanding {
     }
 
     /// Forget the flow's packets in the pipeline: their tickets count no more.
+    #[inline]
     pub fn forget(&mut self, flow: u32) {
         if self.flows.len() <= flow as usize {
             self.flows.resize(flow as usize + 1, Batch::default());
@@ -134,6 +139,7 @@ impl Outstanding {
     }
 
     /// A packet of the flow, whose turn has begun, enters the pipeline; returns its ticket's tags.
+    #[inline]
     pub fn sent<const M: usize>(&mut self, flow: u32) -> [u64; M] {
         let batch = &mut self.flows[flow as usize];
         batch.sent += 1;
@@ -147,21 +153,34 @@ impl Outstanding {
         tags
     }
 
+    /// Read ahead what is counted of the flow.
+    #[inline]
+    pub fn touch(&self, flow: u32) {
+        if let Some(batch) = self.flows.get(flow as usize) {
+            touch::word(&batch.number);
+        }
+    }
+
     /// As [`Discipline::progressed`](crate::Discipline::progressed).
+    #[inline]
     pub fn progressed<const M: usize>(&mut self, ticket: &Ticket<M>, resource: usize, event: Progress) {
+        let is_last = resource + 1 == M;
+        if !is_last && event != Progress::Abandoned {
+            return;
+        }
         let number = ticket.tags.first().copied();
         let batch = self.flows.get_mut(ticket.flow.index()).filter(|batch| Some(batch.number) == number);
         let Some(batch) = batch else { return };
         let before = batch.outstanding(Control::Finished);
         match event {
             Progress::Abandoned => batch.abandoned += 1,
-            Progress::Started if resource > 0 && resource + 1 == M => batch.started += 1,
-            Progress::Finished { .. } if resource + 1 == M => batch.finished += 1,
-            _ => {}
+            Progress::Started => batch.started += u64::from(resource > 0),
+            Progress::Finished { .. } => batch.finished += 1,
         }
         self.unfinished -= before - batch.outstanding(Control::Finished);
     }
 
+    #[inline]
     fn batch(&self, flow: u32) -> Batch {
         self.flows.get(flow as usize).copied().unwrap_or_default()
     }

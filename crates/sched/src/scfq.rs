@@ -122,6 +122,7 @@ impl<const M: usize> Discipline<M> for Scfq {
         self.heads.ahead(packets, ahead);
     }
 
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         // Behind a packet that is not served yet, F of the one before is at least v anyway.
         if queues.flow(flow).head == slot {
@@ -130,10 +131,12 @@ impl<const M: usize> Discipline<M> for Scfq {
         }
     }
 
+    #[inline]
     fn choose<P>(&mut self, _now: Time, _queues: &mut FlowQueues<M, P>) -> Choice {
         self.heads.peek().map_or(Choice::AwaitProgress, |(_, flow)| Choice::Flow(flow))
     }
 
+    #[inline]
     fn served<P>(
         &mut self,
         _now: Time,
@@ -149,6 +152,7 @@ impl<const M: usize> Discipline<M> for Scfq {
         ([0; M], 0)
     }
 
+    #[inline]
     fn corrected<P>(
         &mut self,
         flow: u32,
@@ -166,6 +170,7 @@ impl<const M: usize> Discipline<M> for Scfq {
         queues.mark_moved(flow);
     }
 
+    #[inline]
     fn place<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.place_head(flow, queues);
     }

@@ -40,6 +40,8 @@
 //!   most its own last packet.
 //! * A packet that needs no time on the resource counts as one nanosecond.
 
+use alloc::vec::Vec;
+
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
@@ -52,8 +54,7 @@ use crate::per_flow::{Choice, Discipline};
 use crate::queues::{Queues, TagTournament};
 use crate::spec::{Spec, SpecError};
 use crate::steps;
-use crate::tag::Tag;
-use crate::touch::{self, Ahead};
+use crate::touch::Ahead;
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -83,17 +84,7 @@ pub const ENTRY: Entry = Entry {
 /// Flows that [`Sfq::restart`] leaves without tags get them so many at a time.
 const TAGGED_AT_ONCE: usize = 4;
 
-/// A flow's tags.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SfqFlow {
-    tags: StartTags,
-    /// The first waiting packet starts no earlier, as of its arrival.
-    floor: Tag,
-    /// Tags of another epoch than the discipline's count as zero.
-    epoch: u64,
-}
-
-type FlowQueues<const M: usize, P> = Queues<M, P, SfqFlow, ()>;
+pub(crate) type FlowQueues<const M: usize, P> = Queues<M, P, StartTags, ()>;
 
 /// Start-time fair queueing of one resource.
 #[derive(Clone, Debug)]
@@ -112,6 +103,8 @@ pub struct Sfq {
     untagged: TagTournament,
     /// How often the resource has changed.
     epoch: u64,
+    /// By flow: tags of another epoch count as zero.
+    epochs: Vec<u64>,
 }
 
 impl Sfq {
@@ -127,6 +120,7 @@ impl Sfq {
             heads: TagTournament::default(),
             untagged: TagTournament::default(),
             epoch: 0,
+            epochs: Vec::new(),
         }
     }
 
@@ -134,12 +128,20 @@ impl Sfq {
         Ok(Self::new(resource::<M>(spec)?, Charge::from_spec(spec)?, Newcomers::from_spec(spec)?))
     }
 
-    /// The flow's state, anew if it is of an earlier epoch, and its weight.
-    fn state<'a, const M: usize, P>(&self, flow: u32, queues: &'a mut FlowQueues<M, P>) -> (&'a mut SfqFlow, Weight) {
+    /// The flow's tags, anew if they are of an earlier epoch, and its weight.
+    #[inline]
+    fn tags<'a, const M: usize, P>(
+        &mut self,
+        flow: u32,
+        queues: &'a mut FlowQueues<M, P>,
+    ) -> (&'a mut StartTags, Weight) {
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        if record.state.epoch != self.epoch {
-            record.state = SfqFlow { epoch: self.epoch, ..SfqFlow::default() };
+        if self.epoch != 0 {
+            let before = core::mem::replace(&mut self.epochs[flow as usize], self.epoch);
+            if before != self.epoch {
+                record.state = StartTags::default();
+            }
         }
         (&mut record.state, weight)
     }
@@ -153,9 +155,9 @@ impl Sfq {
             return self.heads.remove(flow);
         };
         let newcomers = self.newcomers;
-        let (state, weight) = self.state(flow, queues);
-        state.tags.tag_head(state.floor.ticks(), charged(cost), newcomers);
-        let tag = state.tags.head(weight);
+        let (tags, weight) = self.tags(flow, queues);
+        tags.tag_head(charged(cost), newcomers);
+        let tag = tags.head(tags.start(0), weight);
         self.heads.set(flow, tag);
     }
 
@@ -169,6 +171,7 @@ impl Sfq {
     }
 
     /// Tag some flows that wait for it since the resource changed.
+    #[inline]
     fn tag_some<const M: usize, P>(&mut self, queues: &mut FlowQueues<M, P>) {
         for _ in 0..TAGGED_AT_ONCE {
             let Some((_, flow)) = self.untagged.peek() else { return };
@@ -188,6 +191,7 @@ impl Sfq {
     }
 
     /// Whether every flow has its tags since the resource changed.
+    #[inline]
     pub(crate) fn is_tagged(&self) -> bool {
         self.untagged.is_empty()
     }
@@ -204,17 +208,22 @@ impl Sfq {
 }
 
 impl<const M: usize> Discipline<M> for Sfq {
-    type Flow = SfqFlow;
+    type Flow = StartTags;
     type Stamp = ();
+
+    fn added<P>(&mut self, flow: u32, _queues: &mut FlowQueues<M, P>) {
+        if self.epochs.len() <= flow as usize {
+            self.epochs.resize(flow as usize + 1, 0);
+        }
+    }
 
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
         config.weights()[self.resource]
     }
 
     #[inline]
-    fn touch(&self, flow: u32, state: &Self::Flow) {
+    fn touch(&self, flow: u32, _tags: &Self::Flow) {
         self.heads.touch(flow);
-        touch::word(&state.epoch);
     }
 
     #[inline]
@@ -222,23 +231,26 @@ impl<const M: usize> Discipline<M> for Sfq {
         self.heads.ahead(packets, ahead);
     }
 
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         if queues.flow(flow).head == slot {
             if self.heads.is_empty() && self.in_service == 0 {
                 self.virtual_time = self.virtual_time.max(self.latest_finish);
             }
             let now = self.virtual_time;
-            let (state, weight) = self.state(flow, queues);
-            state.floor = Tag::at(state.tags.floor(now, weight));
+            let (tags, weight) = self.tags(flow, queues);
+            tags.come(now, weight);
             self.place_head(flow, queues);
         }
         self.tag_some(queues);
     }
 
+    #[inline]
     fn choose<P>(&mut self, _now: Time, _queues: &mut FlowQueues<M, P>) -> Choice {
         self.heads.peek().map_or(Choice::AwaitProgress, |(_, flow)| Choice::Flow(flow))
     }
 
+    #[inline]
     fn served<P>(
         &mut self,
         _now: Time,
@@ -248,9 +260,10 @@ impl<const M: usize> Discipline<M> for Sfq {
     ) -> ([u64; M], u32) {
         self.in_service = self.in_service.saturating_add(1);
         let nanos = charged(cost[self.resource]);
-        let (state, weight) = self.state(flow, queues);
-        state.floor = Tag::default();
-        let (tag, finish) = (state.tags.serve_head(nanos, weight), state.tags.finish());
+        let tag = self.heads.peek().map_or(0, |(tag, _)| tag);
+        let (tags, weight) = self.tags(flow, queues);
+        tags.serve_head(tags.start(0), tag, nanos, weight);
+        let finish = tags.finish();
         // Only a correction downwards can put it below v.
         self.virtual_time = self.virtual_time.max(tag);
         self.latest_finish = self.latest_finish.max(finish);
@@ -259,6 +272,7 @@ impl<const M: usize> Discipline<M> for Sfq {
         ([0; M], 0)
     }
 
+    #[inline]
     fn progressed(&mut self, _now: Time, _ticket: &Ticket<M>, at: usize, event: Progress) {
         let leaves = match event {
             Progress::Started => false,
@@ -268,6 +282,7 @@ impl<const M: usize> Discipline<M> for Sfq {
         self.in_service = self.in_service.saturating_sub(u32::from(leaves));
     }
 
+    #[inline]
     fn corrected<P>(
         &mut self,
         flow: u32,
@@ -282,13 +297,14 @@ impl<const M: usize> Discipline<M> for Sfq {
         if more == 0 && self.is_tagged() {
             return;
         }
-        let (state, weight) = self.state(flow, queues);
-        state.tags.correct(more, weight);
-        let finish = state.tags.finish();
+        let (tags, weight) = self.tags(flow, queues);
+        tags.correct(more, weight);
+        let finish = tags.finish();
         self.latest_finish = self.latest_finish.max(finish);
         self.moved(flow, queues);
     }
 
+    #[inline]
     fn place<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.place_head(flow, queues);
     }
@@ -296,10 +312,9 @@ impl<const M: usize> Discipline<M> for Sfq {
     fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<M, P>) {
         let tagged = self.heads.get(flow).is_some() && self.newcomers == Newcomers::Pay;
         let now = self.virtual_time;
-        let (state, weight) = self.state(flow, queues);
+        let (tags, weight) = self.tags(flow, queues);
         if tagged && weight != old {
-            state.tags.reweigh(now, old, weight);
-            state.floor = Tag::default();
+            tags.reweigh(tags.start(0), now, old, weight);
         }
         self.place_head(flow, queues);
     }

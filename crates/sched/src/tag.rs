@@ -5,6 +5,8 @@
 //! times. With the smallest weight (0.001) and nothing else backlogged a tag passes its range after 584 years; it stays
 //! there then.
 
+use core::hint::cold_path;
+
 use dovetail_units::Weight;
 
 /// A tag counts 2^-22 ns.
@@ -18,8 +20,8 @@ const LAST: u128 = (1 << 96) - 1;
 /// tick.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tag {
-    high: u64,
-    low: u32,
+    low: u64,
+    high: u32,
     /// What is left below a tick, in thousandths of the weight by which was last divided.
     part: u32,
 }
@@ -35,13 +37,13 @@ impl Tag {
     #[inline]
     pub fn at_tick(self, ticks: u128) -> Self {
         let ticks = ticks.min(LAST);
-        Self { high: (ticks >> 32) as u64, low: ticks as u32, part: self.part }
+        Self { low: ticks as u64, high: (ticks >> 64) as u32, part: self.part }
     }
 
     /// Whole ticks: below 2^96.
     #[inline]
     pub fn ticks(self) -> u128 {
-        u128::from(self.high) << 32 | u128::from(self.low)
+        u128::from(self.high) << 64 | u128::from(self.low)
     }
 
     /// Moved by `nanos / weight`, which may be negative; `nanos` is less than 2^62 either way.
@@ -49,7 +51,20 @@ impl Tag {
     #[inline]
     pub fn moved(self, nanos: i64, weight: Weight) -> Self {
         let (ticks, part) = virtual_time(nanos, weight, self.part);
-        Self { part, ..self }.at_tick(self.ticks().saturating_add_signed(ticks))
+        Self { part, ..self.further(ticks) }
+    }
+
+    /// So many whole ticks further on, which are less than 2^100 either way.
+    #[must_use]
+    #[inline]
+    pub fn further(self, ticks: i128) -> Self {
+        let mut ticks = self.ticks() as i128 + ticks;
+        // As unsigned, what is below zero is beyond the last one too.
+        if ticks as u128 > LAST {
+            cold_path();
+            ticks = ticks.clamp(0, LAST as i128);
+        }
+        Self { low: ticks as u64, high: (ticks >> 64) as u32, part: self.part }
     }
 
     /// No earlier than `ticks`.
@@ -64,13 +79,15 @@ impl Tag {
 /// weight. `nanos` is less than 2^62 either way.
 #[inline]
 pub fn virtual_time(nanos: i64, weight: Weight, part: u32) -> (i128, u32) {
-    if weight == Weight::ONE && part < weight.as_milli() {
-        // What is left stays.
-        return (i128::from(nanos) << TICK_BITS, part);
+    if weight != Weight::ONE || part >= Weight::ONE.as_milli() {
+        cold_path();
+        return divided(nanos, weight.as_milli(), part);
     }
-    divided(nanos, weight.as_milli(), part)
+    // What is left stays.
+    (i128::from(nanos) << TICK_BITS, part)
 }
 
+#[inline(never)]
 fn divided(nanos: i64, milli: u32, part: u32) -> (i128, u32) {
     let part = part.min(milli - 1);
     match u64::try_from(nanos).ok().and_then(|nanos| nanos.checked_mul(PER_NANO as u64)?.checked_add(part.into())) {

@@ -8,13 +8,15 @@
 //! G and what was spent of it wrap; their differences are less than 2^126 ticks of 2^-22 ns, with exact remainders (see
 //! [`tag`](crate::tag)).
 
-use dovetail_units::Weight;
+use dovetail_units::{Duration, Weight};
 
 use crate::queues::{Links, List};
 use crate::steps;
 use crate::tag::virtual_time;
 use crate::touch::Ahead;
 
+/// The longest quantum that is told apart from longer ones: 146 years.
+pub(crate) const LONGEST_QUANTUM: Duration = Duration::from_nanos(1 << 62);
 /// Turns in vain after which a decision raises its round's quantum to what the next flow needs.
 const MOST_IN_VAIN: u32 = 256;
 
@@ -145,6 +147,12 @@ impl Turns {
         self.granted.wrapping_sub(to_come).wrapping_sub(account.spent())
     }
 
+    /// The credit of the first flow, whose turn has begun, in ticks.
+    #[inline]
+    pub fn credit_in_turn(&self, account: &Account) -> i128 {
+        self.granted.wrapping_sub(account.spent())
+    }
+
     /// A flow in the list has another weight: credit is a time and stays.
     pub fn reweigh(&self, account: &mut Account, old: Weight, new: Weight) {
         let credit = self.credit(account);
@@ -174,15 +182,13 @@ impl Turns {
     #[inline]
     pub fn pass(&mut self) {
         self.under_way = false;
-        if let Some(flow) = self.first() {
-            self.links.remove(&mut self.list, flow);
-            self.links.push_back(&mut self.list, flow);
-        }
+        self.links.rotate(&mut self.list);
     }
 
     /// The first flow's credit is `short` of what it needs in its turn. If that was so for everybody, rounds of this
     /// quantum, if one is given, are skipped that would be in vain. Returns whether the flow shall be served
     /// nevertheless: this round's quantum is raised.
+    #[inline]
     pub fn in_vain(&mut self, vain: &mut InVain, short: i128, quantum: Option<i128>) -> bool {
         steps::take(1);
         vain.turns += 1;
@@ -191,20 +197,25 @@ impl Turns {
             self.granted = self.granted.wrapping_add(short);
             return true;
         }
+        self.pass();
+        if let Some(quantum) = quantum {
+            self.skip_rounds(vain, short, quantum);
+        }
+        false
+    }
+
+    /// One more flow was `short` of what it needs. If that was so for everybody, rounds of this quantum are skipped but
+    /// for the last one of those in vain.
+    fn skip_rounds(&mut self, vain: &mut InVain, short: i128, quantum: i128) {
         if vain.in_a_row == 0 || short < vain.least.wrapping_sub(self.granted) {
             vain.least = self.granted.wrapping_add(short);
         }
         vain.in_a_row += 1;
-        self.pass();
         if vain.in_a_row == self.list.len() {
             vain.in_a_row = 0;
-            if let Some(quantum) = quantum {
-                // The last of these rounds is not skipped.
-                let rounds = (vain.least.wrapping_sub(self.granted) - 1).max(0) / quantum;
-                self.granted = self.granted.wrapping_add(rounds * quantum);
-            }
+            let rounds = (vain.least.wrapping_sub(self.granted) - 1).max(0) / quantum;
+            self.granted = self.granted.wrapping_add(rounds * quantum);
         }
-        false
     }
 }
 

@@ -212,6 +212,7 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
         queues.flow_mut(flow).state.is_new = self.newest.is_new(queues.packets());
     }
 
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         if queues.flow(flow).head != slot {
             return;
@@ -226,6 +227,7 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
         self.place_head(flow, queues);
     }
 
+    #[inline]
     fn choose<P>(&mut self, now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
         self.settled = now;
         self.work(self.pending.max(0), queues);
@@ -238,6 +240,7 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
         self.eligible.peek().map_or(Choice::AwaitProgress, |(_, flow)| Choice::Flow(flow))
     }
 
+    #[inline]
     fn served<P>(
         &mut self,
         _now: Time,
@@ -259,6 +262,7 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
         ([0; M], 0)
     }
 
+    #[inline]
     fn corrected<P>(
         &mut self,
         flow: u32,

@@ -201,6 +201,7 @@ impl<const M: usize> Discipline<M> for Wfq {
         self.heads.ahead(packets, ahead);
     }
 
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         *queues.stamp_mut(slot) = self.gps.virtual_time();
         let cost = queues.slot(slot).cost[self.resource];
@@ -218,6 +219,7 @@ impl<const M: usize> Discipline<M> for Wfq {
         }
     }
 
+    #[inline]
     fn choose<P>(&mut self, now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
         if self.gps.lags() {
             self.run(now, queues);
@@ -225,6 +227,7 @@ impl<const M: usize> Discipline<M> for Wfq {
         self.heads.peek().map_or(Choice::AwaitProgress, |(_, flow)| Choice::Flow(flow))
     }
 
+    #[inline]
     fn served<P>(
         &mut self,
         _now: Time,
@@ -242,6 +245,7 @@ impl<const M: usize> Discipline<M> for Wfq {
         ([0; M], 0)
     }
 
+    #[inline]
     fn corrected<P>(
         &mut self,
         flow: u32,

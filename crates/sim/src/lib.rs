@@ -1,15 +1,16 @@
 //! The packet-level simulator: sources send packets of flows through a scheduler into a pipeline of resources, and
-//! recorders hear of every packet.
+//! recorders are told about every packet.
 //!
 //! * [`Workload`]: flows with their costs and weights; sources: [`Generator`] (constant rate, Poisson, on/off) and
 //!   [`List`] (fixed arrivals, replayed captures).
-//! * [`Pipeline`]: resources in series with parallel servers and the buffers between them, or with no waiting between
-//!   them at all.
-//! * [`simulate`]: the event loop, with any [`Recorder`]; [`run`]: with the standard one, which gives a [`RunResult`];
-//!   [`simulate_all`]: with schedulers also between the resources.
+//! * [`Pipeline`]: resources in series, with parallel servers and buffers between them, or without any waiting between
+//!   them.
+//! * [`run`]: a simulation that gives a [`RunResult`]. [`simulate`] takes any [`Recorder`] instead; [`simulate_all`]
+//!   also puts schedulers between the resources.
+//! * [`network`]: TCP flows over networks of CPUs and links.
 //!
-//! No I/O, no clock. Times are integer nanoseconds; events are ordered by (time, sequence); every random source draws
-//! from its own named [`stream`]: equal inputs give equal results to the last bit.
+//! There is no I/O and no clock. Times are integer nanoseconds, events are ordered by (time, sequence), and every
+//! random source draws from its own named [`stream`]. So equal inputs give equal results to the last bit.
 //!
 //! ```
 //! use dovetail_sched::{Shape, build};

@@ -1,9 +1,9 @@
 //! Single calls of a scheduler with very many flows, one by one: for how long the longest one takes, in steps or by the
 //! clock.
 //!
-//! Seven workloads follow each other on one scheduler of two resources whose tables are warm: every flow has been
-//! backlogged and served, and every list has been as long as it will be. Half of the flows need the CPU most, half the
-//! link; weights are 1 to 16; measured times are a little other than estimated.
+//! Seven workloads follow each other on one scheduler whose tables are warm: every flow has been backlogged and served,
+//! and every list has been as long as it will be. Every resource is the one that as many flows need most; weights are 1
+//! to 16; measured times are a little other than estimated.
 
 use dovetail_sched::catalog::Entry;
 use dovetail_sched::{FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Shape, Spec, build, catalog};
@@ -57,15 +57,15 @@ pub trait Meter {
     fn end(&mut self, workload: Workload);
 }
 
-/// Every workload on a scheduler with so many flows; of each at most some `turns` packets, where it need not be one of
-/// every flow.
+/// Every workload on a scheduler of `M` resources with so many flows; of each at most some `turns` packets, where it
+/// need not be one of every flow.
 ///
 /// # Errors
 ///
 /// If `spec` is wrong.
-pub fn run(spec: &str, flows: usize, turns: usize, meter: &mut dyn Meter) -> Result<(), String> {
+pub fn run<const M: usize>(spec: &str, flows: usize, turns: usize, meter: &mut dyn Meter) -> Result<(), String> {
     let spec: Spec = spec.parse().map_err(|e| format!("{spec}: {e}"))?;
-    let scheduler = build::<2, u64>(&spec, Shape::default()).map_err(|e| e.to_string())?;
+    let scheduler = build::<M, u64>(&spec, Shape { servers: M as u32 }).map_err(|e| e.to_string())?;
     let entry = catalog().iter().find(|e| e.name == spec.name).ok_or_else(|| format!("there is no {spec}"))?;
     let (ids, now, random) = (Vec::with_capacity(2 * flows), Time::ZERO, Random::new(1));
     let mut calls = Calls { scheduler, flows: ids, now, random, slow: false, meter, workload: None };
@@ -86,8 +86,8 @@ const DEPTH: usize = 2;
 /// New flows of a burst, of the turns.
 const BURSTS: usize = 4;
 
-struct Calls<'a> {
-    scheduler: Box<dyn Scheduler<2, u64>>,
+struct Calls<'a, const M: usize> {
+    scheduler: Box<dyn Scheduler<M, u64>>,
     flows: Vec<FlowId>,
     now: Time,
     random: Random,
@@ -98,9 +98,9 @@ struct Calls<'a> {
     workload: Option<Workload>,
 }
 
-impl Calls<'_> {
+impl<const M: usize> Calls<'_, M> {
     /// One call, measured.
-    fn call<R>(&mut self, call: impl FnOnce(&mut dyn Scheduler<2, u64>, Time) -> R) -> R {
+    fn call<R>(&mut self, call: impl FnOnce(&mut dyn Scheduler<M, u64>, Time) -> R) -> R {
         let Some(workload) = self.workload else { return call(&mut *self.scheduler, self.now) };
         self.meter.begin();
         let result = call(&mut *self.scheduler, self.now);
@@ -151,7 +151,7 @@ impl Calls<'_> {
         self.flows.push(flow);
     }
 
-    fn config(&mut self) -> FlowConfig<2> {
+    fn config(&mut self) -> FlowConfig<M> {
         let weight = Weight::from_milli(1000 << self.random.below(5)).unwrap_or_default();
         FlowConfig { weight, ..FlowConfig::default() }
     }
@@ -162,7 +162,8 @@ impl Calls<'_> {
 
     fn send(&mut self, flow: FlowId) {
         let (long, short) = (self.random.between(LONGEST / 2, LONGEST), self.random.between(LONGEST / 10, LONGEST / 3));
-        let cost = ResourceVec::from_nanos(if flow.index().is_multiple_of(2) { [long, short] } else { [short, long] });
+        let on = |r: usize| if r == flow.index() % M { long } else { short };
+        let cost = ResourceVec::from_nanos(std::array::from_fn(on));
         let packet = Packet { flow, size: 800, cost, payload: 0 };
         // No limits, so nothing is refused.
         let _ = self.call(|scheduler, now| scheduler.enqueue(now, packet));

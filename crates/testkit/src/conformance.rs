@@ -3,7 +3,7 @@
 //! [`check`] runs it for one spec; [`fuzz`] applies a sequence of [`Operation`]s made from bytes to a scheduler under a
 //! [`Model`] of its books, and is what a coverage-guided fuzzer calls.
 
-use dovetail_sched::catalog::{Entry, Resources, Weights};
+use dovetail_sched::catalog::{Entry, Weights};
 use dovetail_sched::{FlowConfig, Next, Packet, Progress, Scheduler, Shape, Spec, build, catalog};
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
@@ -23,12 +23,12 @@ type Boxed<const M: usize> = Box<dyn Scheduler<M, u64>>;
 pub fn check(spec: &str) -> Result<(), String> {
     let parsed: Spec = spec.parse().map_err(|e| format!("{spec}: {e}"))?;
     let entry = entry(&parsed)?;
-    if entry.resources == Resources::Any {
+    if entry.resources.allow(1) {
         check_for::<1>(&parsed, entry)?;
-        check_for::<3>(&parsed, entry)?;
-        check_for::<4>(&parsed, entry)?;
     }
-    check_for::<2>(&parsed, entry)
+    check_for::<2>(&parsed, entry)?;
+    check_for::<3>(&parsed, entry)?;
+    check_for::<4>(&parsed, entry)
 }
 
 /// Specs beyond the bare names, so that every branch that a parameter opens is run: values of parameters that change
@@ -94,9 +94,8 @@ pub fn fuzz(spec: &str, resources: usize, bytes: &[u8]) -> Result<(), String> {
     let parsed: Spec = spec.parse().map_err(|e| format!("{spec}: {e}"))?;
     let mut bytes = bytes.iter().copied();
     let result = match resources {
-        _ if entry(&parsed)?.resources == Resources::Two => operations::<2>(&parsed, &mut bytes),
-        0 | 1 => operations::<1>(&parsed, &mut bytes),
-        2 => operations::<2>(&parsed, &mut bytes),
+        0 | 1 if entry(&parsed)?.resources.allow(1) => operations::<1>(&parsed, &mut bytes),
+        0..=2 => operations::<2>(&parsed, &mut bytes),
         3 => operations::<3>(&parsed, &mut bytes),
         _ => operations::<4>(&parsed, &mut bytes),
     };

@@ -54,13 +54,22 @@ fn table(flows: usize, turns: usize) {
     println!("\nsteps of the longest call with {flows} flows:\n");
     println!("{:<20}{}", "", Workload::ALL.map(|w| format!("{:>14}", w.name())).concat());
     let mut above = Vec::new();
-    for spec in catalog().iter().map(|e| e.name).chain(["drgps:order=start", "tradeoff:alpha=1", "cbcs:quantum=1 us"]) {
-        let mut longest = Longest::default();
-        run(spec, flows, turns, &mut longest).unwrap();
+    let mut tell = |spec: &str, longest: Longest| {
         println!("{spec:<20}{}", longest.steps.map(|steps| format!("{steps:>14}")).concat());
         let long = Workload::ALL.iter().zip(longest.steps).filter(|(_, steps)| *steps > MOST);
         above.extend(long.map(|(workload, steps)| format!("{spec}, {}: {steps} steps", workload.name())));
+    };
+    for spec in catalog().iter().map(|e| e.name).chain(["drgps:order=start", "tradeoff:alpha=1", "cbcs:quantum=1 us"]) {
+        let mut longest = Longest::default();
+        run::<2>(spec, flows, turns, &mut longest).unwrap();
+        tell(spec, longest);
     }
+    // The only one that is another with more resources.
+    let (mut three, mut four) = (Longest::default(), Longest::default());
+    run::<3>("tradeoff", flows, turns, &mut three).unwrap();
+    tell("tradeoff, of three", three);
+    run::<4>("tradeoff", flows, turns, &mut four).unwrap();
+    tell("tradeoff, of four", four);
     assert!(above.is_empty(), "more than {MOST} steps in one call with {flows} flows:\n{}", above.join("\n"));
 }
 

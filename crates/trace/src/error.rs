@@ -32,7 +32,7 @@ impl fmt::Display for TraceError {
             Self::Read { name, source } => write!(f, "cannot read {name}: {source}"),
             Self::Empty { name } => write!(f, "{name} is empty (0 bytes): expected a pcap or pcapng capture"),
             Self::NotACapture { name, found } => {
-                write!(f, "{name} is no capture: it {found}; expected pcap or pcapng, gzipped or not")
+                write!(f, "{name} is not a capture: it {found}; expected pcap or pcapng, gzipped or not")
             }
         }
     }

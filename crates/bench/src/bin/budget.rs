@@ -12,8 +12,8 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// The catalogue's disciplines, and yardsticks for comparison.
-const SUBJECTS: [&str; 19] = [
+/// The catalogue's disciplines, and yardsticks for comparison; of two resources unless said.
+const SUBJECTS: [&str; 21] = [
     "(bare FIFO)",
     "(textbook DRR)",
     "(textbook QFQ)",
@@ -33,6 +33,8 @@ const SUBJECTS: [&str; 19] = [
     "atfq:loop=1",
     "tradeoff:alpha=1",
     "tradeoff:alpha=0.85",
+    "tradeoff:alpha=0.85 of 3",
+    "tradeoff:alpha=0.85 of 4",
 ];
 const BURSTS: [u32; 2] = [1, 32];
 const FLOWS: &str = "32768";
@@ -62,7 +64,7 @@ fn run(keep: bool) -> Result<bool, String> {
     let bench = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("dovetail-bench");
     let before = std::fs::read_to_string(BUDGETS).unwrap_or_default();
     let (mut text, mut kept) = (format!("{HEADER}\n"), true);
-    println!("{:<22} {:>5} {:>14} {:>9} {:>12}", "scheduler", "burst", "instructions", "misses", "mispredicted");
+    println!("{:<24} {:>5} {:>14} {:>9} {:>12}", "scheduler", "burst", "instructions", "misses", "mispredicted");
     for subject in SUBJECTS {
         for burst in BURSTS {
             let counts = per_packet(&bench, subject, burst)?;
@@ -72,7 +74,7 @@ fn run(keep: bool) -> Result<bool, String> {
             let [instructions, misses, branches] = counts;
             let remark =
                 if over { format!("  over its budget {:?}", budget.unwrap_or_default()) } else { String::new() };
-            println!("{subject:<22} {burst:>5} {instructions:>14.0} {misses:>9.1} {branches:>12.1}{remark}");
+            println!("{subject:<24} {burst:>5} {instructions:>14.0} {misses:>9.1} {branches:>12.1}{remark}");
             let _ = writeln!(text, "{subject}\t{burst}\t{instructions:.0}\t{misses:.1}\t{branches:.1}");
         }
     }

@@ -42,7 +42,8 @@ const ADVISE_EXAMPLES: &str = "Examples:
   dovetail advise scenario.toml --target \"cpu 95 %\"
   dovetail advise scenario.toml --protect call --p99 \"5 ms\"
 
-`dovetail run` shows more of each scheduler.";
+In the table, starving counts flows further behind their share than waiting for a turn explains;
+the other columns are those of `dovetail run`, which shows more of each scheduler.";
 
 const SWEEP_EXAMPLE: &str = "Example of a plan:
   scenario = \"scenarios/demo.toml\"
@@ -184,8 +185,14 @@ pub struct Reproduce {
     pub threads: Option<u32>,
 }
 
+const BOUNDS_HELP: &str = "Columns of the table:
+  at most        what the guarantee allows
+  seen           the most that the run showed; - where the guarantee does not apply
+  ratio          seen divided by at most: above 1 the guarantee is broken";
+
 /// `dovetail bounds`.
 #[derive(Args, Debug)]
+#[command(after_help = BOUNDS_HELP)]
 pub struct Bounds {
     /// What to look at.
     #[command(flatten)]

@@ -130,7 +130,7 @@ fn html(advice: &Advice, scenario: &Scenario) -> Result<String, Failure> {
         words: words(&tables, &[&advise::COLUMNS[..], &COLUMNS].concat()),
         tables,
         pictures: vec![Picture {
-            heading: "What each made of it".into(),
+            heading: "What each gives".into(),
             explanation: "Bits delivered per second, use of each resource, and the latency of each group.".into(),
             name: "the picture".into(),
             svg: advise::picture(advice).map_err(Failure::run)?,

@@ -40,7 +40,7 @@ impl<'a> PageFile<'a> {
         }
         let target = Place::open(path, inputs).map_err(Failure::Input)?.target();
         if path.is_file() && !is_page(path) {
-            return Err(wrong("a file that is no page of dovetail is there; give another name"));
+            return Err(wrong("there is a file of this name that dovetail did not write; give another name"));
         }
         Ok(Self { path, target, inputs: inputs.iter().map(|path| path.to_path_buf()).collect() })
     }

@@ -129,36 +129,37 @@ pub fn tell_about(scenario: &Scenario) {
     if report.clamped_times > 0 {
         let clamped = report.clamped_times;
         terminal::say(&format!(
-            "warning: {clamped} packets had a time before the one ahead of them; they arrive with it"
+            "warning: {clamped} packets have an earlier time stamp than the packet before them; they arrive with it"
         ));
     }
     let (packets, no_flow) = (report.records, report.no_flow_packets());
     let speed = scenario.replay_speed().unwrap_or(1.0);
     let load = scenario
         .replay_load()
-        .map_or(String::new(), |load| format!(", to offer the busiest resource {load} times what it can do"));
+        .map_or(String::new(), |load| format!(", to load the busiest resource to {load} times its capacity"));
+    let without = if no_flow > 0 { format!(" ({no_flow} without a flow)") } else { String::new() };
+    let faster = if speed == 1.0 { String::new() } else { format!("{} times ", table::digits(speed)) };
     say(&format!(
-        "{packets} packet{}, {no_flow} of them without a flow, replayed {} times as fast as recorded{load}",
+        "{packets} packet{}{without}, replayed {faster}as fast as recorded{load}",
         if packets == 1 { "" } else { "s" },
-        table::digits(speed)
     ));
     if packets == 0 {
         terminal::say("warning: the capture holds no packets");
     }
 }
 
-/// That pauses were cut, or that most of the capture is pauses.
+/// Says that pauses were shortened, or that most of the capture is pauses.
 fn say_pauses(pauses: &Pauses, scenario: &Scenario) {
     let Pauses { longest, count, more, cut } = *pauses;
     let in_all = table::seconds(more.as_secs_f64());
     let plural = if count == 1 { "pause" } else { "pauses" };
     let text = match cut {
         _ if count == 0 => return,
-        true => format!("{count} {plural} of more than {longest} cut to that, {in_all} in all (trace.gap)"),
+        true => format!("{count} {plural} shortened to {longest}, which leaves out {in_all} (trace.gap)"),
         false if more.as_secs_f64() < scenario.recorded_s() / 2.0 => return,
         false => format!(
-            "note: {count} {plural} of more than {longest} are most of the recorded time, {in_all}; \
-             --set trace.gap=\"{longest}\" cuts them to that"
+            "note: {count} {plural} longer than {longest} make up most of the recorded time ({in_all}); \
+             --set trace.gap=\"{longest}\" shortens them to that"
         ),
     };
     terminal::say(&table::wrapped(&text, terminal::width()));

@@ -49,7 +49,7 @@ pub fn top(args: Top) -> Result<(), Failure> {
         return once(path, every);
     }
     if !io::stdout().is_terminal() {
-        return Err(Failure::Input("the output is no terminal; for one screen as text: dovetail top --once".into()));
+        return Err(Failure::Input("the output is not a terminal; for one screen as text: dovetail top --once".into()));
     }
     let stop = terminal::on_interrupt();
     let mut watch = Watch { path, client: None, clock: Clock::start(), answered: None };

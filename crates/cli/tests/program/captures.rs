@@ -1,4 +1,5 @@
-//! A file that is no capture: exit code 2 and what it is instead. A capture with nothing or damage in it: exit code 0.
+//! A file that is not a capture: exit code 2 and what it is instead. A capture with nothing or damage in it: exit code
+//! 0.
 
 use crate::support::{Folder, SCENARIO};
 

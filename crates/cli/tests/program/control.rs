@@ -179,7 +179,7 @@ fn where_no_box_runs_there_is_an_error_that_says_where_it_was_looked_for() {
     let folder = Folder::new();
     ctl(&folder, &["set", "alpha=1"]).fails(1, &["no box answers at run/box.sock"]);
     folder.dovetail(&["top", "--once", "--socket", "nowhere"]).fails(1, &["no box answers at nowhere"]);
-    folder.dovetail(&["top", "--socket", "nowhere"]).fails(2, &["no terminal", "--once"]);
+    folder.dovetail(&["top", "--socket", "nowhere"]).fails(2, &["not a terminal", "--once"]);
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn a_capture_alone_runs_with_the_defaults_and_says_which() {
     folder.dovetail(&["trace", "synth", "t.pcap", "--packets", "300", "--flows", "20"]).succeeds();
     let said = folder.dovetail(&["run", "t.pcap"]).succeeds();
     assert!(said.err.contains("profile firewall-ids (the default): one CPU and a 500 Mbps link"), "{}", said.err);
-    let pace = "as fast as recorded, to offer the busiest resource 1.2 times what it can do";
+    let pace = "as fast as recorded, to load the busiest resource to 1.2 times its capacity";
     let in_a_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(in_a_line(&said.err).contains(pace), "{}", said.err);
     let faster = folder.dovetail(&["run", "t.pcap", "--set", "resource.link.rate=1 Gbps", "--json"]).succeeds();
@@ -54,7 +54,7 @@ fn a_capture_alone_runs_with_the_defaults_and_says_which() {
     );
     assert!(!own.err.contains("to offer"), "{}", own.err);
     let half = folder.dovetail(&["run", "t.pcap", "--set", "trace.load=0.5"]).succeeds();
-    assert!(in_a_line(&half.err).contains("the busiest resource 0.5 times"), "{}", half.err);
+    assert!(in_a_line(&half.err).contains("the busiest resource to 0.5 times"), "{}", half.err);
     let both = ["run", "t.pcap", "--set", "trace.speed=2", "--set", "trace.load=0.5"];
     folder.dovetail(&both).fails(2, &["give speed or load, not both"]);
 }

@@ -205,7 +205,7 @@ fn wrong_words_about_captures_are_refused() {
     let piped = "$dovetail run - --scheduler drq --pcap box.link=net.toml < net.toml";
     folder.shell(piped).fails(2, &["--pcap: cannot write net.toml: it is read"]);
     std::fs::create_dir(folder.path("out")).unwrap();
-    refused("box.link=out", &["--pcap: cannot write out: it is no ordinary file"]);
+    refused("box.link=out", &["--pcap: cannot write out: it is not an ordinary file"]);
     let beside = [&one[..], &["box.link=out/summary.json", "--out", "out"]].concat();
     folder.dovetail(&beside).fails(2, &["--pcap: out/summary.json is written twice"]);
     assert_eq!((folder.list("."), folder.list("out")), (vec!["file".into(), "net.toml".into(), "out".into()], vec![]));

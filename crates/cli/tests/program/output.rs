@@ -30,7 +30,7 @@ fn a_capture_replaces_files_only() {
     folder.shell("mkfifo pipe && mkdir folder && echo old > t.pcap").succeeds();
     let synth = |name: &str| folder.dovetail(&["trace", "synth", name, "--packets", "50", "--flows", "5"]);
     for name in ["pipe", "folder"] {
-        synth(name).fails(2, &[&format!("cannot write {name}: it is no ordinary file")]);
+        synth(name).fails(2, &[&format!("cannot write {name}: it is not an ordinary file")]);
     }
     folder.shell("ln -s t.pcap link && ln -s nowhere broken").succeeds();
     for link in ["link", "broken"] {
@@ -74,27 +74,27 @@ fn a_folder_that_cannot_be_written_is_found_before_the_run() {
     refused("s.toml/deeper", &["s.toml/deeper"]);
     refused("/proc/nowhere", &["/proc/nowhere"]);
     refused("/proc", &["cannot write into the output directory /proc"]);
-    refused("taken", &["taken/latency.svg", "no ordinary file"]);
+    refused("taken", &["taken/latency.svg", "not an ordinary file"]);
     folder.dovetail(&["trace", "synth", "/proc/t.pcap"]).fails(2, &["/proc/t.pcap", "the folder /proc takes no files"]);
     folder.dovetail(&["reproduce", "tradeoff-fig1", "--out", "s.toml"]).fails(2, &["s.toml", "not a directory"]);
     folder.dovetail(&["man", "s.toml"]).fails(2, &["s.toml", "not a directory"]);
     for name in ["checks.json", "tradeoff-fig5b.svg"] {
         std::fs::create_dir_all(folder.path(&format!("taken/{name}"))).unwrap();
         let wanted = ["reproduce", "tradeoff-fig5", "--out", "taken"];
-        folder.dovetail(&wanted).fails(2, &[&format!("taken/{name}"), "no ordinary file"]);
+        folder.dovetail(&wanted).fails(2, &[&format!("taken/{name}"), "not an ordinary file"]);
         std::fs::remove_dir(folder.path(&format!("taken/{name}"))).unwrap();
     }
     std::fs::create_dir_all(folder.path("pages/dovetail-run.1")).unwrap();
-    folder.dovetail(&["man", "pages"]).fails(2, &["pages/dovetail-run.1", "no ordinary file"]);
+    folder.dovetail(&["man", "pages"]).fails(2, &["pages/dovetail-run.1", "not an ordinary file"]);
     assert_eq!(folder.list("pages"), ["dovetail-run.1"]);
     std::fs::remove_dir_all(folder.path("pages")).unwrap();
     assert_eq!(folder.list("."), ["s.toml", "taken"]);
     assert_eq!(folder.list("taken"), ["latency.svg"]);
 }
 
-/// With 50 packets, so that every file is written.
+/// With 60 packets in many intervals, so that every file is written.
 fn small() -> String {
-    SCENARIO.replace("50 ms", "5 ms")
+    SCENARIO.replace("50 ms", "5 ms").replace("10 ms", "100 us")
 }
 
 #[test]

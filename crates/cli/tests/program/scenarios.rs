@@ -276,7 +276,7 @@ fn a_text_that_is_not_in_utf_8_is_named_by_its_line() {
     let folder = crate::support::Folder::new();
     folder.write("s.toml", b"seed = 1\ntitle = \"caf\xe9\"\n");
     for command in ["run", "live"] {
-        let words = ["s.toml", "line 2 is no text in UTF-8: it has the byte 0xe9", "save the file in UTF-8"];
+        let words = ["s.toml", "line 2 is not UTF-8 text: it has the byte 0xe9", "save the file in UTF-8"];
         folder.dovetail(&[command, "s.toml"]).fails(2, &words);
     }
 }

@@ -232,7 +232,7 @@ impl Config {
 
 fn faulty(port: Box<dyn Port>, faults: Option<&PortFaults>, seed: u64) -> Result<Box<dyn Port>, InputError> {
     let Some(faults) = faults else { return Ok(port) };
-    let wrong = |key: &str| InputError::new("faults", format!("`{key}` is no probability"));
+    let wrong = |key: &str| InputError::new("faults", format!("`{key}` is not a probability"));
     Ok(Box::new(Faulty::new(port, &faults.faults(), seed).map_err(wrong)?))
 }
 

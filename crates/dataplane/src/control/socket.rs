@@ -41,7 +41,7 @@ impl Bound {
     /// is missing.
     ///
     /// # Errors
-    /// Another box listens there, something that is no socket is there, or the socket cannot be made.
+    /// Another box listens there, something that is not a socket is there, or the socket cannot be made.
     pub fn at(path: &Path) -> io::Result<Self> {
         make_room(path)?;
         Ok(Self { path: path.to_path_buf(), listener: bind(path)? })
@@ -81,7 +81,7 @@ fn make_room(path: &Path) -> io::Result<()> {
         Err(error) => return Err(error),
     };
     if !there.file_type().is_socket() {
-        return Err(io::Error::new(ErrorKind::AlreadyExists, "it exists and is no socket; nothing was removed"));
+        return Err(io::Error::new(ErrorKind::AlreadyExists, "it exists and is not a socket; nothing was removed"));
     }
     match UnixStream::connect(path) {
         Ok(_) => {

@@ -22,7 +22,7 @@ impl AtomicFile {
     /// Nothing has the name `path` yet.
     ///
     /// # Errors
-    /// No file can be made beside it, it is the name of a folder, or what is there is no ordinary file: a device, a
+    /// No file can be made beside it, it is the name of a folder, or what is there is not an ordinary file: a device, a
     /// pipe or a link of this name would be gone in the end.
     pub fn create(path: &Path) -> Result<Self, OpenError> {
         let cannot = |why| OpenError::failed(&path.display().to_string(), "cannot be written", why);
@@ -36,7 +36,7 @@ impl AtomicFile {
             return Err(cannot(io::Error::other("it is a link, which would be replaced: name the file itself")));
         }
         if path.exists() && !path.is_file() {
-            return Err(cannot(io::Error::other("it is no ordinary file")));
+            return Err(cannot(io::Error::other("it is not an ordinary file")));
         }
         if !folder.is_dir() {
             return Err(cannot(io::Error::other(format!("there is no folder {}", folder.display()))));

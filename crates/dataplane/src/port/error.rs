@@ -8,7 +8,7 @@ use dovetail_trace::TraceError;
 /// Why a port could not be opened.
 #[derive(Debug)]
 pub enum OpenError {
-    /// The text is no port.
+    /// The text is not a port.
     NotAPort {
         /// The text.
         text: String,
@@ -88,7 +88,7 @@ impl OpenError {
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotAPort { text, problem } => write!(f, "{text:?} is no port: {problem}"),
+            Self::NotAPort { text, problem } => write!(f, "{text:?} is not a port: {problem}"),
             Self::NoInterface { name, there } => {
                 let there: Vec<&str> = there.iter().map(String::as_str).collect();
                 f.write_str(&unknown("interface", name, &there))

@@ -106,8 +106,8 @@ fn files_of_modules_are_ordinary_and_have_an_end() {
         (key.clone(), key.replace("key_file", "pattern_file"))
     };
     for (file, problem) in [
-        (&*pipe, "it is no ordinary file"),
-        (folder.path(), "it is no ordinary file"),
+        (&*pipe, "it is not an ordinary file"),
+        (folder.path(), "it is not an ordinary file"),
         (&long, "it is longer than 1 MiB"),
     ] {
         let (of_key, of_patterns) = key(file);
@@ -115,7 +115,7 @@ fn files_of_modules_are_ordinary_and_have_an_end() {
         assert_eq!(refused_soon("esp", file), format!("{of_key}{problem}"));
     }
     let device = Path::new("/dev/zero");
-    assert_eq!(refused_soon("match", device), "`pattern_file`: /dev/zero: it is no ordinary file");
+    assert_eq!(refused_soon("match", device), "`pattern_file`: /dev/zero: it is not an ordinary file");
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn what_is_damaged_or_somebody_elses_is_refused_and_left_as_it_is() {
     assert!(refused(folder.path()).contains("it is damaged: no text"));
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
-    assert!(refused(folder.path()).contains("it is no ordinary file"));
+    assert!(refused(folder.path()).contains("it is not an ordinary file"));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_folder_that_cannot_be_written_is_refused() {
     assert!(refused(&folder.path().join("none")).contains("No such file"));
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    assert!(refused(&file).contains("it is no folder"));
+    assert!(refused(&file).contains("it is not a folder"));
     // Also for root: what stands in the way of the new file cannot be removed.
     drop(opened(folder.path()).unwrap());
     let state = self::file(folder.path(), "state").unwrap();

@@ -172,7 +172,7 @@ fn behind(run: &Recorded) -> Option<Bound> {
     let promised = run.promises.iter().all(|&(_, part)| part > 0.0);
     let all = run.flows.iter().map(|flow| flow.behind.due);
     let worst = all.max_by(|a, b| a.rounds.total_cmp(&b.rounds)).filter(|_| shares && promised)?;
-    let remark = "no theorem but for mr3: what taking turns explains, on any traffic; more is called starvation";
+    let remark = "what waiting for a turn explains, on any traffic; more is called starvation; a theorem for mr3 only";
     let row = Bound::new(run, "a packet behind its due share <= 3 rounds", "docs/theory/behind.md", remark);
     Some(if worst.round_s > 0.0 { row.with(ROUNDS * worst.round_s, worst.rounds * worst.round_s) } else { row })
 }

@@ -3,7 +3,6 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use dovetail_sched::catalog;
-use dovetail_sched::catalog::Resources;
 
 use super::pairs::{Event, Pairs};
 use super::*;
@@ -50,7 +49,7 @@ fn runs(scenario: &Scenario, schedulers: &[&str]) -> Vec<Recorded> {
 /// Every discipline for so many resources, and those of one resource also on the first.
 fn schedulers(resources: usize) -> Vec<String> {
     let mut all = Vec::new();
-    for entry in catalog().iter().filter(|e| resources == 2 || e.resources == Resources::Any) {
+    for entry in catalog().iter().filter(|e| e.resources.allow(resources)) {
         all.push(entry.name.to_string());
         if entry.parameters.iter().any(|p| p.name == "resource") {
             all.push(format!("{}:resource=0", entry.name));

@@ -54,7 +54,7 @@ impl Base {
     pub fn scenario(path: &Path) -> Result<Self, ScenarioError> {
         let label = path.display().to_string();
         let Given::Scenario(text) = open_input(&label)? else {
-            return Err(ScenarioError::new(&label, "it is no scenario; for a capture write capture = \"...\""));
+            return Err(ScenarioError::new(&label, "it is not a scenario; for a capture write capture = \"...\""));
         };
         Self::text(label, text, path.parent().map(Path::to_path_buf).unwrap_or_default())
     }
@@ -77,7 +77,7 @@ impl Base {
     pub fn capture(path: &Path, profile: Option<&str>, keys: &[String]) -> Result<Self, ScenarioError> {
         let label = path.display().to_string();
         if let Given::Scenario(_) = open_input(&label)? {
-            return Err(ScenarioError::new(&label, "it is no capture; for a scenario write scenario = \"...\""));
+            return Err(ScenarioError::new(&label, "it is not a capture; for a scenario write scenario = \"...\""));
         }
         let profile = Profile::find(profile.unwrap_or(PROFILES[0]))?;
         let text = profile.text_for(&keys.iter().map(|key| format!("{key}=")).collect::<Vec<_>>());

@@ -88,7 +88,7 @@ impl Plan {
     /// The text of the plan in this file.
     ///
     /// # Errors
-    /// It cannot be read, or is no text.
+    /// It cannot be read, or is not a text.
     pub fn text(path: &Path) -> Result<String, ScenarioError> {
         let name = path.display().to_string();
         let bytes =
@@ -323,8 +323,11 @@ impl Plan {
         let specs = specs.into_iter().flat_map(|key| key.choices.iter().filter_map(|c| plain(&c.value).parse().ok()));
         let parameters: BTreeSet<&str> = specs.flat_map(|spec: Spec| self.base.parameters(&spec)).collect();
         let all = known.iter().copied().chain(parameters.iter().copied()).chain([SCHEDULER]);
-        let message =
-            format!("{:?} is no key of {} and no parameter of the plan's schedulers", key.name, self.base.label());
+        let message = format!(
+            "{:?} is neither a key of {} nor a parameter of the plan's schedulers",
+            key.name,
+            self.base.label()
+        );
         let error = self.at(key.span.clone(), message);
         match nearest(&key.name, all) {
             Some(near) => error.with_help(format!("did you mean {near:?}?")),

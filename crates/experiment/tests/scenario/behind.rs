@@ -52,7 +52,7 @@ fn the_demos_call_starves_under_fifo_and_under_no_fair_scheduler() {
         assert_eq!(who(&run), [""; 0], "{scheduler}");
     }
     let said = starving(&[fifo, run(&demo, "drfq")]);
-    assert!(said[0].starts_with("Under fifo all 20 flows of forwarding"), "{said:?}");
+    assert!(said[0].starts_with("Under fifo, all 20 forwarding flows"), "{said:?}");
     assert_eq!(said[1..], ["Nobody starves under drfq."]);
 }
 

@@ -12,3 +12,4 @@ mod sharing;
 mod strawmen;
 mod summary;
 mod support;
+mod third_resource;

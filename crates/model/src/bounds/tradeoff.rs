@@ -42,3 +42,23 @@ pub fn tracking_deviation(flows: usize, longest_time_s: f64) -> ServiceDeviation
 pub fn tracking_deviation_any_flow(flows: usize, longest_time_s: f64) -> ServiceDeviation {
     ServiceDeviation { behind_s: 2.0 * flows as f64 * longest_time_s, ahead_s: longest_time_s }
 }
+
+/// Theorem 4 for `resources` in series: start-time tracking finishes at most `(m - 1) n tau_max` after its fluid. With
+/// two it is [`tracking_makespan_s`]; for more that is too little. Proof and counterexample:
+/// `docs/theory/tradeoff-many.md`. Arguments and conditions as there.
+pub fn tracking_makespan_of_many_s(fluid_makespan_s: f64, resources: usize, flows: usize, longest_time_s: f64) -> f64 {
+    fluid_makespan_s + (resources.saturating_sub(1) * flows) as f64 * longest_time_s
+}
+
+/// Theorem 5 for `resources` in series: `(m n - 1) tau_max` behind for flows that keep their dominant resource,
+/// `m n tau_max` otherwise, and `tau_max` ahead. Proof and counterexample: `docs/theory/tradeoff-many.md`. For two
+/// resources see [`tracking_deviation`].
+pub fn tracking_deviation_of_many(
+    resources: usize,
+    flows: usize,
+    longest_time_s: f64,
+    keeps_dominant: bool,
+) -> ServiceDeviation {
+    let packets = (resources * flows).saturating_sub(usize::from(keeps_dominant));
+    ServiceDeviation { behind_s: packets as f64 * longest_time_s, ahead_s: longest_time_s }
+}

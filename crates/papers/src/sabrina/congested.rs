@@ -109,7 +109,7 @@ pub fn fig2(runs: &[Recorded]) -> Result<Findings, ReproduceError> {
     let demand = |group| mean(&of_group(drr, group, demanded_s));
     findings.found("drr-demand-ratio", f64::min(demand(GROUPS[1]), demand(GROUPS[2])) / demand(GROUPS[0]));
     for (run, part) in [(cbcs, "a"), (drr, "b")] {
-        let title = format!("Fig. 2{part}: CPU allocated and link time demanded, {}", run.scheduler);
+        let title = format!("Fig. 2{part}: CPU allocated and link time demanded, {}", super::name(run));
         findings.picture(&format!("cbcs-fig2{part}.svg"), picture(run, title, "link, demanded", demanded_s)?);
     }
     Ok(findings)
@@ -131,7 +131,7 @@ pub fn fig3(bench: &Bench<'_>, runs: &[Recorded]) -> Result<Findings, ReproduceE
     findings.found("drr-below-share", extent(&asked).1 * drr.flows.len() as f64 / drr.nonempty.as_secs_f64());
     stretch::cbcs(&mut findings, bench)?;
     for (run, part) in [(cbcs, "a"), (drr, "b")] {
-        let title = format!("Fig. 3{part}: CPU and link received, {}", run.scheduler);
+        let title = format!("Fig. 3{part}: CPU and link received, {}", super::name(run));
         findings.picture(&format!("cbcs-fig3{part}.svg"), picture(run, title, "link", |f| f.service[LINK])?);
     }
     Ok(findings)

@@ -200,5 +200,5 @@ pub(super) fn panel(run: &Recorded, group: &str) -> UtilizationPanel {
     };
     let points = run.packets.iter().enumerate().filter_map(delay).collect();
     let resources = vec![Series { name: "delay of each packet".into(), points }];
-    UtilizationPanel { scheduler: run.scheduler.to_string(), resources }
+    UtilizationPanel { scheduler: super::name(run), resources }
 }

@@ -164,7 +164,7 @@ fn picture(
         let run = under(case.runs.first(), name)?;
         let whole = report::gini_panel(run);
         let resources: Vec<Series> = whole.resources.into_iter().skip(resource).take(1).collect();
-        Ok(UtilizationPanel { resources, ..whole })
+        Ok(UtilizationPanel { scheduler: super::name(run), resources })
     };
     let panels = names.iter().map(panel).collect::<Result<Vec<_>, ReproduceError>>()?;
     let number = id.rsplit("fig").next().unwrap_or_default();

@@ -124,5 +124,16 @@ fn under<'a>(runs: &'a [Recorded], name: &str) -> Result<&'a Recorded, Reproduce
     found.ok_or_else(|| ReproduceError::Expected(format!("no run under {name}")))
 }
 
+/// As the papers call the run's scheduler.
+fn name(run: &Recorded) -> String {
+    match run.scheduler.name.as_str() {
+        "cbcs" => "CBCS".into(),
+        "pcfq" => "PCFQ".into(),
+        "drr+drr" => "separate DRR".into(),
+        "wfq+wfq" => "separate WFQ".into(),
+        other => other.into(),
+    }
+}
+
 #[cfg(test)]
 mod tests;

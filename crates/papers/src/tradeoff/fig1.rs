@@ -4,6 +4,7 @@
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
+use super::level;
 use dovetail_experiment::recorded::Recorded;
 use dovetail_experiment::report;
 use dovetail_figure::{Schedule, gantt};
@@ -67,7 +68,7 @@ impl Steady {
 }
 
 fn beginning(run: &Recorded) -> Schedule {
-    let mut schedule = report::schedule(run, UNITS);
+    let mut schedule = Schedule { scheduler: level(run), ..report::schedule(run, UNITS) };
     for row in &mut schedule.rows {
         row.services.retain(|service| service.end <= SHOWN);
     }

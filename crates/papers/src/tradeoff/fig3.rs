@@ -2,11 +2,11 @@
 
 use super::super::ReproduceError;
 use super::super::expected::Findings;
-use super::at;
 use super::seconds::{CPU, LINK, full, least, most, spread, used};
+use super::{at, level};
 use dovetail_experiment::recorded::{Interval, Recorded};
 use dovetail_experiment::report;
-use dovetail_figure::utilization;
+use dovetail_figure::{UtilizationPanel, utilization};
 
 /// The levels that are drawn.
 const LEVELS: [f64; 4] = [1.0, 0.95, 0.9, 0.85];
@@ -25,7 +25,8 @@ pub fn reproduce(runs: &[Recorded]) -> Result<Findings, ReproduceError> {
     }
     let steps: Vec<f64> = shown.windows(2).map(|w| beginning(w[1], CPU).0 - beginning(w[0], CPU).0).collect();
     findings.noted("cpu-grows", least(&steps), format!("steps of {}", points(&steps)));
-    let panels: Vec<_> = shown.iter().map(|run| report::utilization_panel(run)).collect();
+    let panel = |run: &&Recorded| UtilizationPanel { scheduler: level(run), ..report::utilization_panel(run) };
+    let panels: Vec<_> = shown.iter().map(panel).collect();
     findings.picture("tradeoff-fig3.svg", utilization("Fig. 3: utilisation over time", &panels)?);
     Ok(findings)
 }

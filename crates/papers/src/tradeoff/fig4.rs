@@ -3,7 +3,7 @@
 use super::super::ReproduceError;
 use super::super::expected::Findings;
 use super::seconds::{full, least, most};
-use super::{alpha, at};
+use super::{alpha, at, level};
 use dovetail_experiment::recorded::Recorded;
 use dovetail_experiment::report;
 use dovetail_figure::{SharePanel, dominant_shares};
@@ -53,7 +53,7 @@ fn distances(run: &Recorded) -> Vec<f64> {
 }
 
 fn beginning(run: &Recorded) -> SharePanel {
-    let mut panel = report::share_panel(run);
+    let mut panel = SharePanel { scheduler: level(run), ..report::share_panel(run) };
     let shown = |&(second, _): &(f64, f64)| second < SECONDS as f64;
     panel.flows.iter_mut().for_each(|flow| flow.points.retain(shown));
     panel.fair_share.retain(shown);

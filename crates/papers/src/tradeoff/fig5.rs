@@ -5,11 +5,11 @@ use super::super::bench::Bench;
 use super::super::expected::{Findings, papers_values};
 use super::baselines::{self, MR3};
 use super::seconds::{CPU, LINK, flows_of, full, least, mean_latency_s, spread, used};
-use super::{alpha, at};
+use super::{alpha, at, level};
 use dovetail_experiment::recorded::Recorded;
 use dovetail_experiment::report;
 use dovetail_experiment::scenario::Scenario;
-use dovetail_figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error, latency_cdf};
+use dovetail_figure::{Bar, BarChart, BarSeries, Cdf, STANDARD_DEVIATION, SharePanel, bars_with_error, latency_cdf};
 
 const SCENARIO: &str = include_str!("../../../../scenarios/papers/tradeoff/fig5.toml");
 
@@ -47,12 +47,14 @@ pub fn compare(bench: &Bench<'_>, scenario: &Scenario) -> Result<Findings, Repro
         findings.found("further-cpu", gain(CPU));
     }
     findings.picture("tradeoff-fig5a.svg", utilization_picture(&runs)?);
-    let panels: Vec<_> = runs.iter().map(report::share_panel).collect();
+    let panel = |run: &Recorded| SharePanel { scheduler: level(run), ..report::share_panel(run) };
+    let panels: Vec<_> = runs.iter().map(panel).collect();
     findings.picture(
         "tradeoff-fig5b.svg",
         dovetail_figure::dominant_shares("Fig. 5b: dominant share per second", &panels)?,
     );
-    let cdfs: Vec<_> = runs.iter().map(report::cdf).collect();
+    let cdf = |run: &Recorded| Cdf { scheduler: level(run), ..report::cdf(run) };
+    let cdfs: Vec<_> = runs.iter().map(cdf).collect();
     findings.picture("tradeoff-fig5c.svg", latency_cdf("Fig. 5c: latency", &cdfs)?);
     Ok(findings)
 }

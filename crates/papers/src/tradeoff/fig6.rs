@@ -4,7 +4,7 @@ use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::seconds::{least, most};
-use super::{alpha, at};
+use super::{at, level};
 use dovetail_experiment::recorded::Recorded;
 use dovetail_experiment::scenario::Scenario;
 use dovetail_figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
@@ -60,7 +60,7 @@ fn changes(fair: &Recorded, run: &Recorded) -> Vec<f64> {
 
 fn picture(runs: &[Recorded], kind: &str, title: &str) -> Result<String, ReproduceError> {
     let series = runs.iter().map(|run| BarSeries {
-        name: format!("alpha = {:.2}", alpha(run)),
+        name: level(run),
         values: means_s(run, kind).map(|(_, mean, std)| Some(Bar { mean: 1e3 * mean, std: 1e3 * std })).collect(),
         ..Default::default()
     });

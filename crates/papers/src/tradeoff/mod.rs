@@ -67,6 +67,11 @@ fn alpha(run: &Recorded) -> f64 {
     run.promised().unwrap_or(f64::NAN)
 }
 
+/// The fairness level in words.
+fn level(run: &Recorded) -> String {
+    format!("alpha = {:.2}", alpha(run))
+}
+
 /// The run at this fairness level.
 fn at(runs: &[Recorded], level: f64) -> Option<&Recorded> {
     runs.iter().find(|run| alpha(run) == level)

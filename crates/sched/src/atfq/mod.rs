@@ -273,6 +273,7 @@ impl<const M: usize> Atfq<M> {
     }
 
     /// Put the flow among those with packets outside the loop, by the F of the first; or take it out.
+    #[inline]
     fn place<P>(&mut self, flow: u32, queues: &FlowQueues<M, P>) {
         match self.entry(flow, queues) {
             Some(entry) => self.outside.set(flow, entry.finish.ticks()),
@@ -360,6 +361,7 @@ impl<const M: usize> Discipline<M> for Atfq<M> {
     type Flow = Chain<M>;
     type Stamp = ();
 
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow_mut(flow);
         let chain = &mut record.state;
@@ -379,6 +381,7 @@ impl<const M: usize> Discipline<M> for Atfq<M> {
         }
     }
 
+    #[inline]
     fn choose<P>(&mut self, _now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
         if !self.has_room() {
             return Choice::AwaitProgress;
@@ -396,6 +399,7 @@ impl<const M: usize> Discipline<M> for Atfq<M> {
         next.map_or(Choice::AwaitProgress, Choice::Flow)
     }
 
+    #[inline]
     fn served<P>(
         &mut self,
         _now: Time,
@@ -417,6 +421,7 @@ impl<const M: usize> Discipline<M> for Atfq<M> {
     }
 
     /// When a packet leaves the pipeline all its times are known, and those of its flow's packet before it.
+    #[inline]
     fn progressed_among<P>(
         &mut self,
         _now: Time,
@@ -441,6 +446,7 @@ impl<const M: usize> Discipline<M> for Atfq<M> {
     }
 
     /// Charges are corrected when the packet leaves the pipeline.
+    #[inline]
     fn corrected<P>(
         &mut self,
         _flow: u32,

@@ -17,7 +17,8 @@ pub(crate) const INTERVAL: Parameter = Parameter {
     name: "interval",
     value: "a time above 0 s",
     default: "100 ms",
-    meaning: "so long may packets wait longer before the first one is dropped; about the longest usual round trip",
+    meaning: "how long packets may wait for longer than target until the first is dropped; about the longest usual \
+              round trip",
     settable: false,
 };
 

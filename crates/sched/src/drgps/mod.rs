@@ -197,6 +197,7 @@ impl<const M: usize> Discipline<M> for Drgps<M> {
         queues.flow_mut(flow).state.visit = self.fluid.anteroom.visit(flow, queues.packets());
     }
 
+    #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         // Behind others that have not started the fluid need not know yet.
         if !queues.flow(flow).state.has_next() {
@@ -204,6 +205,7 @@ impl<const M: usize> Discipline<M> for Drgps<M> {
         }
     }
 
+    #[inline]
     fn choose<P>(&mut self, now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
         self.fluid.settle(now, queues, &mut self.eligible);
         if self.fluid.lags() && self.eligible.first(queues).is_none() {
@@ -215,6 +217,7 @@ impl<const M: usize> Discipline<M> for Drgps<M> {
         }
     }
 
+    #[inline]
     fn served<P>(
         &mut self,
         _now: Time,
@@ -229,6 +232,7 @@ impl<const M: usize> Discipline<M> for Drgps<M> {
         ([0; M], 0)
     }
 
+    #[inline]
     fn corrected<P>(
         &mut self,
         flow: u32,

@@ -32,16 +32,17 @@ pub(crate) fn resource<const M: usize>(spec: &Spec) -> Result<usize, SpecError> 
     value.parse().ok().filter(|&r| r <= last).ok_or_else(|| SpecError::bad_value(RESOURCE.name, value, &expected))
 }
 
-/// What a packet of this processing time is charged, in nanoseconds: at least one.
+/// What a packet of this processing time is charged, in nanoseconds: at least one. No packet takes 2^62.
 #[inline]
 pub(crate) fn charged(time: Duration) -> i64 {
-    time.as_nanos().clamp(1, 1 << 62) as i64
+    time.as_nanos().max(1) as i64
 }
 
-/// What a packet is charged on `R` resources, in nanoseconds: one on the first if it needs no time at all.
+/// What a packet is charged on `R` resources, in nanoseconds: one on the first if it needs no time at all. No packet
+/// takes 2^62.
 #[inline]
 pub(crate) fn charges<const R: usize>(times: [Duration; R]) -> [i64; R] {
-    let mut nanos = times.map(|time| time.as_nanos().min(1 << 62) as i64);
+    let mut nanos = times.map(|time| time.as_nanos() as i64);
     if let (Some(first), true) = (nanos.first_mut(), times.iter().all(|&time| time == Duration::ZERO)) {
         *first = 1;
     }

@@ -79,6 +79,20 @@ impl Links {
         self.of(list).take(flows).for_each(|flow| ahead.push(flow));
     }
 
+    /// Let the first flow be the last. O(1).
+    #[inline]
+    pub fn rotate(&mut self, list: &mut List) {
+        let (first, last) = (list.head, list.tail);
+        if first == last {
+            return;
+        }
+        let second = self.around[first as usize][1];
+        self.around[second as usize][0] = NIL;
+        self.around[first as usize] = [last, NIL];
+        self.around[last as usize][1] = first;
+        (list.head, list.tail) = (second, first);
+    }
+
     /// Take out a flow that is in this list. O(1).
     #[inline]
     pub fn remove(&mut self, list: &mut List, flow: u32) {

@@ -13,5 +13,6 @@ pub use entry::{Entry, Key, Packed, Unfinished};
 pub use heap::{IndexedHeap, TagHeap};
 pub use links::{Links, List};
 pub use order::Order;
+pub(crate) use store::Popped;
 pub use store::{FlowRecord, NIL, Queues, Slot};
 pub use tournament::{TagTournament, Tournament};

@@ -132,7 +132,7 @@ impl<N: Copy> Order<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::{FlowConfig, Packet};
+    use crate::contract::FlowConfig;
     use alloc::collections::VecDeque;
     use dovetail_units::{ResourceVec, Weight};
 
@@ -148,7 +148,7 @@ mod tests {
         let mut order = Order::default();
         let join = |queues: &mut Few, order: &mut Order| {
             let flow = add(queues);
-            queues.push(Packet { flow, size: 1, cost: ResourceVec::ZERO, payload: () });
+            queues.push(flow.index, 1, ResourceVec::ZERO, ());
             order.push_back(flow, ());
             flow
         };

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use dovetail_units::{Bytes, Duration, ResourceVec, Weight};
 
 use super::time_limit::WaitingTime;
-use crate::contract::{DropReason, FlowConfig, FlowId, Limit, Packet, UnknownFlow};
+use crate::contract::{DropReason, FlowConfig, FlowId, Limit, UnknownFlow};
 use crate::{steps, touch};
 
 /// No slot.
@@ -42,6 +42,14 @@ impl<const M: usize, P> Slot<M, P> {
     pub(crate) fn may_bypass(&self, may_pass: &mut dyn FnMut(&P) -> bool) -> bool {
         self.needs_no_processing() && self.payload.as_ref().is_some_and(may_pass)
     }
+}
+
+/// A packet that no longer waits.
+pub(crate) struct Popped<const M: usize, P> {
+    pub flow: FlowId,
+    pub size: u32,
+    pub cost: ResourceVec<M>,
+    pub payload: P,
 }
 
 /// What every packet touches of its flow: the queue, the weight, and what the discipline keeps for it. The record
@@ -267,6 +275,14 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
         head.iter().for_each(|slot| touch::word(&slot.next));
     }
 
+    /// Read ahead the packet behind the first one of a flow, which is first when that is served.
+    #[inline]
+    pub(crate) fn touch_second(&self, flow: u32) {
+        let head = self.flows.get(flow as usize).and_then(|record| self.slots.get(record.head as usize));
+        let second = head.and_then(|slot| self.slots.get(slot.next as usize));
+        second.iter().for_each(|slot| touch::word(&slot.next));
+    }
+
     /// What the discipline has noted of a waiting packet.
     pub fn stamp(&self, slot: u32) -> S {
         self.stamps.get(slot as usize).copied().unwrap_or_default()
@@ -367,35 +383,35 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
         self.free_flows.push(flow.index);
     }
 
-    /// Why this packet may not join its flow's queue, if so.
+    /// Whether a packet of so many bytes may join the flow's queue: how many packets wait there, or why not.
     #[inline]
-    pub(crate) fn refusal(&self, packet: &Packet<M, P>) -> Option<DropReason> {
-        let Some(flow) = self.get(packet.flow) else { return Some(DropReason::UnknownFlow) };
-        if flow.has_room() {
-            return None;
-        }
-        match &self.terms[packet.flow.index()].limits {
-            Some(limits) => limits.refusal(flow.packets, packet.size),
-            None => Some(DropReason::QueuePackets),
+    pub(crate) fn admit(&self, flow: FlowId, size: u32) -> Result<u32, DropReason> {
+        match self.get(flow) {
+            Some(record) if record.has_room() => Ok(record.packets),
+            record => self.admit_by_terms(record, flow, size),
         }
     }
 
-    /// Append a packet to its (live) flow's queue; returns its slot.
+    #[cold]
+    fn admit_by_terms(&self, record: Option<&FlowRecord<F>>, flow: FlowId, size: u32) -> Result<u32, DropReason> {
+        let packets = record.ok_or(DropReason::UnknownFlow)?.packets;
+        let limits = self.terms[flow.index()].limits.as_ref().ok_or(DropReason::QueuePackets)?;
+        limits.refusal(packets, size).map_or(Ok(packets), Err)
+    }
+
+    /// Append a packet to a live flow's queue; returns its slot.
     #[inline]
-    pub(crate) fn push(&mut self, packet: Packet<M, P>) -> u32 {
-        let Packet { flow, size, cost, payload } = packet;
+    pub(crate) fn push(&mut self, flow: u32, size: u32, cost: ResourceVec<M>, payload: P) -> u32 {
         let filled = Slot { cost, size, next: NIL, payload: Some(payload) };
         self.unprocessed += u64::from(filled.needs_no_processing());
-        let slot = if self.free_slot == NIL {
-            self.slots.push(filled);
-            self.slots.len() as u32 - 1
-        } else {
-            let slot = self.free_slot;
-            self.free_slot = self.slots[slot as usize].next;
-            self.slots[slot as usize] = filled;
-            slot
+        let slot = match self.slots.get_mut(self.free_slot as usize) {
+            Some(free) => {
+                let next = core::mem::replace(free, filled).next;
+                core::mem::replace(&mut self.free_slot, next)
+            }
+            None => self.add_slot(filled),
         };
-        let record = &mut self.flows[flow.index()];
+        let record = &mut self.flows[flow as usize];
         if record.packets == 0 {
             record.head = slot;
         } else {
@@ -404,16 +420,23 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
         record.tail = slot;
         record.packets += 1;
         if record.is_counted() {
-            self.count_in(flow.index, &cost, size);
+            self.count_in(flow, &cost, size);
         }
         self.packets += 1;
         self.bytes += u64::from(size);
         slot
     }
 
-    /// Take the flow's first packet: its size, cost and payload.
+    /// All slots are in use: one more.
+    #[cold]
+    fn add_slot(&mut self, filled: Slot<M, P>) -> u32 {
+        self.slots.push(filled);
+        self.slots.len() as u32 - 1
+    }
+
+    /// Take the flow's first packet.
     #[inline]
-    pub(crate) fn pop(&mut self, flow: u32) -> Option<(u32, ResourceVec<M>, P)> {
+    pub(crate) fn pop(&mut self, flow: u32) -> Option<Popped<M, P>> {
         let record = &mut self.flows[flow as usize];
         let at = record.head;
         let slot = self.slots.get_mut(at as usize)?;
@@ -423,12 +446,13 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
         record.head = core::mem::replace(&mut slot.next, self.free_slot);
         self.free_slot = at;
         record.packets -= 1;
+        let generation = record.generation;
         if record.is_counted() {
             self.count_out(flow, &cost, size);
         }
         self.packets -= 1;
         self.bytes -= u64::from(size);
-        Some((size, cost, payload))
+        Some(Popped { flow: FlowId { index: flow, generation }, size, cost, payload })
     }
 
     /// A packet of these times and so many bytes has joined the flow.
@@ -485,7 +509,7 @@ mod tests {
             _ => usize::MAX,
         };
         let few = |name| match name {
-            "fifo" | "codel" | "drr" | "cbcs" | "mr3" | "gmr3" | "tradeoff" => 1,
+            "fifo" | "codel" | "drr" | "cbcs" | "mr3" | "gmr3" | "tradeoff" | "drfq" | "sfq" | "bf" => 1,
             "atfq" => 4,
             _ => 2,
         };

@@ -178,9 +178,21 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
     }
 
     /// Change the entry of a flow for which there is room: the one before. It is carried up to where it makes no
-    /// difference.
+    /// difference; that of the first flow, the usual case, makes one everywhere.
     #[inline]
     fn put(&mut self, flow: u32, entry: E) -> E {
+        match self.least {
+            Some(first) if first.flow() == flow => {
+                self.carry(flow, entry, |_, _| false);
+                first
+            }
+            _ => self.carry(flow, entry, |replaced, carried| replaced == carried),
+        }
+    }
+
+    /// [`put`](Self::put), where `is_same` tells whether an entry that is to be replaced by the one carried is equal.
+    #[inline]
+    fn carry(&mut self, flow: u32, entry: E, is_same: impl Fn(E, E) -> bool) -> E {
         let (mut at, mut carried) = (flow as usize, entry);
         let (mut before, mut is_leaf) = (E::NONE, true);
         for level in &mut self.levels {
@@ -194,11 +206,11 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
             if is_leaf {
                 (before, is_leaf) = (replaced, false);
             }
-            if replaced == carried {
+            if is_same(replaced, carried) {
                 return before;
             }
             entries[own] = carried;
-            let [a, b, c] = [1, 2, 3].map(|step| &entries[(own + step) % ARITY]);
+            let [a, b, c] = [1, 2, 3].map(|other| &entries[own ^ other]);
             let other = *least(a, least(b, c));
             carried = select_unpredictable(other.precedes(&carried), other, carried);
             at = node;

@@ -11,32 +11,33 @@ pub(super) const ONE: u64 = 1 << 32;
 
 /// A flow in the fluid schedule. Service is in virtual time: dominant processing time divided by the flow's weight.
 #[derive(Clone, Copy, Debug)]
-pub struct FluidFlow {
+pub struct FluidFlow<const M: usize, L> {
     /// The first packet that has not come to the flow's head in the fluid, or `NIL`.
     pub(super) next: u32,
     /// The busy period of the fluid in which the flow is, or was last, backlogged there; 0 is none.
     pub(super) period: u32,
-    /// Place of the head packet in order (23).
-    pub(super) ratio: Ratio,
+    /// In which proportions the head packet needs the resources.
+    pub(super) place: L,
     /// Measured less estimated times of earlier packets on each resource, nanoseconds.
-    correction: [i64; 2],
+    correction: [i64; M],
     /// Whether the head packet has started: at once when it comes to the head, but with alpha = 0 when first favoured.
     pub(super) started: bool,
     pub(super) visit: Visit,
 }
 
-impl Default for FluidFlow {
+impl<const M: usize, L: Default> Default for FluidFlow<M, L> {
     fn default() -> Self {
-        Self { next: NIL, period: 0, started: false, visit: Visit::default(), ratio: Ratio(0), correction: [0; 2] }
+        let (visit, place) = (Visit::default(), L::default());
+        Self { next: NIL, period: 0, started: false, visit, place, correction: [0; M] }
     }
 }
 
-impl FluidFlow {
+impl<const M: usize, L> FluidFlow<M, L> {
     pub(super) fn has_next(&self) -> bool {
         self.next != NIL
     }
 
-    pub(super) fn correct(&mut self, before: &ResourceVec<2>, after: &ResourceVec<2>) {
+    pub(super) fn correct(&mut self, before: &ResourceVec<M>, after: &ResourceVec<M>) {
         for (r, correction) in self.correction.iter_mut().enumerate() {
             let [before, after] = [before, after].map(|cost| cost[r].as_nanos() as i64);
             *correction = correction.saturating_add(after - before);
@@ -45,7 +46,7 @@ impl FluidFlow {
 
     /// What a head packet takes in the fluid, with what earlier packets took more or less than estimated: at least a
     /// nanosecond of what it was to take at all.
-    pub(super) fn corrected(&mut self, mut cost: ResourceVec<2>) -> ResourceVec<2> {
+    pub(super) fn corrected(&mut self, mut cost: ResourceVec<M>) -> ResourceVec<M> {
         for (correction, time) in self.correction.iter_mut().zip(&mut cost.0) {
             if *correction != 0 {
                 let total = (time.as_nanos() as i64).saturating_add(*correction);
@@ -60,13 +61,13 @@ impl FluidFlow {
 
 /// Whether two packets' times differ by no more than a link's rounding to nanoseconds: that shall not keep equals from
 /// taking turns.
-pub(super) fn are_near(a: &ResourceVec<2>, b: &ResourceVec<2>) -> bool {
+pub(super) fn are_near<const M: usize>(a: &ResourceVec<M>, b: &ResourceVec<M>) -> bool {
     a.0.iter().zip(&b.0).all(|(a, b)| a.as_nanos().abs_diff(b.as_nanos()) <= (a.as_nanos() >> 12).max(1))
 }
 
 /// tbar_1 / tbar_2 of order (23), as a number of the same order: tbar_1 while that is below one, then 2 - tbar_2.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Ratio(pub(super) u64);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub struct Ratio(pub(super) u64);
 
 impl Ratio {
     pub(super) fn of(cost: &ResourceVec<2>) -> Self {
@@ -86,6 +87,23 @@ impl Ratio {
     /// How far the packet is from each end of order (23).
     pub(super) fn places(self) -> [u64; 2] {
         [2 * ONE - self.0, self.0]
+    }
+}
+
+/// Normalised processing times of a packet on any number of resources, in units of 2^-32.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Times<const M: usize>(pub(super) [u64; M]);
+
+impl<const M: usize> Default for Times<M> {
+    fn default() -> Self {
+        Self([ONE; M])
+    }
+}
+
+impl<const M: usize> Times<M> {
+    pub(super) fn of(cost: &ResourceVec<M>) -> Self {
+        let longest = cost.dominant_time().as_nanos();
+        Self(cost.0.map(|time| part(time.as_nanos(), longest)))
     }
 }
 

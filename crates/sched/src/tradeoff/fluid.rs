@@ -1,8 +1,8 @@
 //! The fluid schedule in the background, kept in virtual time (section 5.3).
 //!
 //! Flows that get only the guaranteed share are *regular*: all of them advance at the rate of the virtual time V, and a
-//! heap of virtual finish times tells which head packet ends first. The at most two *favoured* flows are tracked one by
-//! one.
+//! heap of virtual finish times tells which head packet ends first. The *favoured* flows, at most as many as there are
+//! resources, are tracked one by one.
 //!
 //! No call handles more than [`EVENTS_PER_CALL`] of the fluid's events. What is then left is handled by the calls that
 //! follow, and what comes meanwhile comes in the fluid where that stands: see *Longest call* in the discipline's
@@ -14,10 +14,10 @@ use alloc::vec::Vec;
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
-use super::flow::{FluidFlow, Ratio, are_near};
+use super::bonus::Bonus;
+use super::flow::{FluidFlow, are_near};
 use super::pace::{Latest, Pace};
 use super::ticks::{in_ticks, in_time, to_f64, whole_ticks};
-use super::turns::Turns;
 use crate::anteroom::{Anteroom, Visit};
 use crate::catalog::Shape;
 use crate::newcomers::Newcomers;
@@ -31,8 +31,9 @@ use crate::tag::{self, TICK_BITS, Tag};
 /// which a call moves no more than 48: at most 12, so that this never ends a call.
 pub const EVENTS_PER_CALL: usize = 10;
 
-pub(super) type FlowQueues<P> = Queues<2, P, FluidFlow, ()>;
-pub(super) type Started = Order<Latest>;
+/// Queues of `M` resources under the rule `B`, and packets that have started.
+pub(super) type FlowQueues<const M: usize, B, P> = Queues<M, P, FluidFlow<M, <B as Bonus<M>>::Place>, ()>;
+pub(super) type Started<const M: usize> = Order<Latest<M>>;
 
 /// A flow with a bonus.
 #[derive(Clone, Copy, Debug)]
@@ -48,11 +49,11 @@ struct Favoured {
 
 /// The fluid schedule.
 #[derive(Clone, Debug)]
-pub(super) struct Fluid {
+pub(super) struct Fluid<const M: usize, B> {
     alpha: f64,
     /// How far the fluid has run, in ticks.
     clock: u128,
-    pace: Pace,
+    pace: Pace<M>,
     /// When the first head packet ends if nothing else happens before, in ticks.
     due: u128,
     /// Heads that end at `clock` may be left.
@@ -70,12 +71,12 @@ pub(super) struct Fluid {
     rate: f64,
     /// Of a tick that was served beyond the virtual time, and of the bonus at each end of order (23).
     part: f64,
-    bonus_part: [f64; 2],
+    bonus_part: [f64; M],
     /// Sum over backlogged flows of weight (thousandths) times normalised processing time (2^-32), per resource.
-    load: [u128; 2],
-    favoured: [Option<Favoured>; 2],
+    load: [u128; M],
+    favoured: [Option<Favoured>; M],
     /// By flow: what it is charged for a head packet that has not started; with alpha = 0 only.
-    charges: Vec<ResourceVec<2>>,
+    charges: Vec<ResourceVec<M>>,
     /// The flows of such packets in the order in which they came to the head.
     unstarted: List,
     links: Links,
@@ -87,11 +88,11 @@ pub(super) struct Fluid {
     settled: bool,
     /// Regular flows by the virtual finish times of their head packets (eq. 28).
     finishes: TagTournament,
-    turns: Turns,
+    turns: B,
     switches: u64,
 }
 
-impl Fluid {
+impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     pub(super) fn new(alpha: f64, tolerance: f64, shape: Shape) -> Self {
         Self {
             alpha,
@@ -106,9 +107,9 @@ impl Fluid {
             virtual_time: 0,
             rate: 0.0,
             part: 0.0,
-            bonus_part: [0.0; 2],
-            load: [0; 2],
-            favoured: [None; 2],
+            bonus_part: [0.0; M],
+            load: [0; M],
+            favoured: [None; M],
             charges: Vec::new(),
             unstarted: List::default(),
             links: Links::default(),
@@ -116,13 +117,18 @@ impl Fluid {
             stale: false,
             settled: false,
             finishes: TagTournament::default(),
-            turns: Turns::new(tolerance),
+            turns: B::new(tolerance),
             switches: 0,
         }
     }
 
     pub(super) fn switches(&self) -> u64 {
         self.switches
+    }
+
+    pub(super) fn share(&self, flow: u32, weight: f64) -> f64 {
+        let favoured = self.favoured.iter().flatten().find(|f| f.flow == flow);
+        weight * (self.rate + favoured.map_or(0.0, |f| f.bonus))
     }
 
     pub(super) fn stood_still(&self) -> Duration {
@@ -136,7 +142,7 @@ impl Fluid {
 
     /// Every event until `now`, but no more than a call may. In between nothing is brought up to date, so that nothing
     /// is rounded.
-    pub(super) fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<P>, started: &mut Started) {
+    pub(super) fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
         self.turns.next_call();
         if self.settled && now == self.pace.now_in_real_time() {
             return;
@@ -145,7 +151,7 @@ impl Fluid {
         self.hold(queues, started);
         self.clear_if_over(queues);
         self.start_waiting(queues, started);
-        let mut events = EVENTS_PER_CALL;
+        let mut events = B::EVENTS;
         while self.step(&mut events, queues, started) {
             self.hold(queues, started);
         }
@@ -172,7 +178,7 @@ impl Fluid {
     }
 
     /// Fluid time stands still while the packet that has started first and waits for the CPU is late.
-    fn hold<P>(&mut self, queues: &FlowQueues<P>, started: &Started) {
+    fn hold<P>(&mut self, queues: &FlowQueues<M, B, P>, started: &Started<M>) {
         if let Some((_, latest)) = started.front(queues) {
             self.pace.hold(latest);
         }
@@ -181,19 +187,19 @@ impl Fluid {
     /// When all packets have been handed out and there was time enough for those in the fluid one after another on CPU
     /// and link, then that one is empty: with one resource always in full use it takes no longer. So much more is
     /// allowed for rounding: four ticks for each head, and the 2^30th part.
-    fn clear_if_over<P>(&mut self, queues: &FlowQueues<P>) {
+    fn clear_if_over<P>(&mut self, queues: &FlowQueues<M, B, P>) {
         if self.work == 0 || queues.packets() > 0 {
             return;
         }
         let heads = self.finishes.len() as u128 + 2;
-        if self.now() - self.clock <= self.work + (self.work >> 30) + 4 * heads {
+        if self.now() - self.clock <= self.work + (self.work >> B::SPARE) + 4 * heads {
             return;
         }
         let Some(next) = self.period.checked_add(1) else { return };
         self.period = next;
         self.finishes.clear();
         self.turns.clear();
-        (self.work, self.load, self.favoured) = (0, [0; 2], [None; 2]);
+        (self.work, self.load, self.favoured) = (0, [0; M], [None; M]);
         (self.ending, self.stale) = (false, false);
         self.stop();
     }
@@ -201,38 +207,42 @@ impl Fluid {
     /// Nobody is backlogged.
     fn stop(&mut self) {
         self.due = u128::MAX;
-        (self.rate, self.part, self.bonus_part) = (0.0, 0.0, [0.0; 2]);
+        (self.rate, self.part, self.bonus_part) = (0.0, 0.0, [0.0; M]);
     }
 
-    fn is_backlogged<P>(&self, flow: u32, queues: &FlowQueues<P>) -> bool {
+    fn is_backlogged<P>(&self, flow: u32, queues: &FlowQueues<M, B, P>) -> bool {
         queues.flow(flow).state.period == self.period
     }
 
     /// The packet of this cost and these latest starts, which was the first to wait, is handed out: its number.
-    pub(super) fn hand_out(&mut self, now: Time, cost: &ResourceVec<2>, latest: Latest) -> u64 {
+    pub(super) fn hand_out(&mut self, now: Time, cost: &ResourceVec<M>, latest: Latest<M>) -> u64 {
         self.pace.pass(now);
         self.pace.hold(latest);
         self.pace.hand_out(cost)
     }
 
-    /// A packet that was handed out under this number, with this latest start on the link, has left the CPU: its latest
-    /// start now.
-    pub(super) fn leaves_cpu(&self, number: u64, latest: Time) -> Time {
-        self.pace.leaves_cpu(number, latest)
+    /// A packet that was handed out under this number has left the CPU: how much later it may start on each link.
+    pub(super) fn leaves_cpu(&self, number: u64) -> [Duration; M] {
+        self.pace.leaves_cpu(number)
     }
 
-    /// A packet that was handed out under this number starts on the link, with this latest start. Settled before.
-    pub(super) fn starts_on_link(&mut self, number: u64, latest: Time) {
-        self.pace.on_link(number, latest);
+    /// A packet that was handed out under this number starts on this link, with this latest start. Settled before.
+    pub(super) fn starts_on_link(&mut self, link: usize, number: u64, latest: Time) {
+        self.pace.on_link(link, number, latest);
     }
 
-    /// A packet that was handed out under this number has left the link, or never comes to it. Settled before.
+    /// A packet that was handed out under this number has left the last link, or comes to no further one. Settled
+    /// before.
     pub(super) fn leaves(&mut self, number: u64) {
         self.pace.left(number);
     }
 
     /// What to wait for if no packet has started: settled before, and what came at this instant is looked at.
-    pub(super) fn find_start<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) -> Option<Choice> {
+    pub(super) fn find_start<P>(
+        &mut self,
+        queues: &mut FlowQueues<M, B, P>,
+        started: &mut Started<M>,
+    ) -> Option<Choice> {
         self.refresh(queues, started);
         if !started.is_empty() {
             return None;
@@ -246,7 +256,7 @@ impl Fluid {
 
     /// Whether the answer at this instant was that events are left to later calls, and it still is: asking once more is
     /// to get the same one.
-    pub(super) fn puts_off(&self, now: Time, started: &Started) -> Option<Choice> {
+    pub(super) fn puts_off(&self, now: Time, started: &Started<M>) -> Option<Choice> {
         (self.put_off == Some(now) && started.is_empty() && self.is_behind()).then(|| Choice::At(self.pace.soon()))
     }
 
@@ -260,7 +270,13 @@ impl Fluid {
     }
 
     /// A packet has arrived at a flow without unstarted packets. Settled before.
-    pub(super) fn arrive<P>(&mut self, flow: u32, slot: u32, queues: &mut FlowQueues<P>, started: &mut Started) {
+    pub(super) fn arrive<P>(
+        &mut self,
+        flow: u32,
+        slot: u32,
+        queues: &mut FlowQueues<M, B, P>,
+        started: &mut Started<M>,
+    ) {
         queues.flow_mut(flow).state.next = slot;
         if self.is_backlogged(flow, queues) {
             return;
@@ -275,7 +291,7 @@ impl Fluid {
     }
 
     /// A flow with a packet that has not started becomes backlogged in the fluid, which has run to now.
-    fn enter<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>, started: &mut Started) {
+    fn enter<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
         queues.flow_mut(flow).state.period = self.period;
         self.turns.join(flow);
         if let Some(service) = self.take_head(flow, queues, started) {
@@ -286,13 +302,13 @@ impl Fluid {
     /// Whether the flow that has waited longest in front of the fluid may enter: V is there, nobody is backlogged, or V
     /// stands, as no share is guaranteed.
     fn may_enter(&self) -> bool {
-        let stands = self.load == [0; 2] || self.alpha == 0.0;
+        let stands = self.load == [0; M] || self.alpha == 0.0;
         self.anteroom.opens().is_some_and(|opens| opens <= self.virtual_time || stands)
     }
 
     /// The flow that has waited longest enters.
-    fn let_in<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) {
-        if let (true, Some(opens)) = (self.load == [0; 2], self.anteroom.opens()) {
+    fn let_in<P>(&mut self, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
+        if let (true, Some(opens)) = (self.load == [0; M], self.anteroom.opens()) {
             self.virtual_time = self.virtual_time.max(opens);
         }
         if let Some(flow) = self.anteroom.let_in() {
@@ -302,7 +318,7 @@ impl Fluid {
     }
 
     /// A packet of the flow has been handed out.
-    pub(super) fn handed_out_of<P>(&mut self, flow: u32, queues: &FlowQueues<P>) {
+    pub(super) fn handed_out_of<P>(&mut self, flow: u32, queues: &FlowQueues<M, B, P>) {
         if queues.flow(flow).packets == 0
             && let Some(finish) = self.finish_of(flow, queues)
         {
@@ -312,7 +328,7 @@ impl Fluid {
     }
 
     /// When the head of the flow ends in virtual time, if it is backlogged and gets no bonus from now on.
-    fn finish_of<P>(&self, flow: u32, queues: &FlowQueues<P>) -> Option<u128> {
+    fn finish_of<P>(&self, flow: u32, queues: &FlowQueues<M, B, P>) -> Option<u128> {
         if !self.is_backlogged(flow, queues) {
             return None;
         }
@@ -323,7 +339,7 @@ impl Fluid {
     /// The shares are to be allocated anew. Of all that comes at one instant the last decides: with alpha > 0 a flow
     /// that was favoured for no time at all has neither started by it nor been served. A burst of packets for idle
     /// flows would else ask for every one. With alpha = 0 who is favoured at once starts at once.
-    fn changed<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) {
+    fn changed<P>(&mut self, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
         (self.stale, self.settled) = (true, false);
         if self.alpha == 0.0 {
             self.refresh(queues, started);
@@ -331,7 +347,7 @@ impl Fluid {
     }
 
     /// Allocate the shares if something has changed since.
-    fn refresh<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) {
+    fn refresh<P>(&mut self, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
         if self.stale && !self.ending {
             self.settled = false;
             self.stale = self.reallocate(queues, started).is_err();
@@ -339,7 +355,7 @@ impl Fluid {
     }
 
     /// The flow leaves with all its packets. Settled before.
-    pub(super) fn remove<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>, started: &mut Started) {
+    pub(super) fn remove<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
         self.turns.forget(flow);
         let is_backlogged = self.is_backlogged(flow, queues);
         if is_backlogged {
@@ -363,14 +379,20 @@ impl Fluid {
     }
 
     /// The flow's weight was `old` until now. Settled before.
-    pub(super) fn reweigh<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<P>, started: &mut Started) {
+    pub(super) fn reweigh<P>(
+        &mut self,
+        flow: u32,
+        old: Weight,
+        queues: &mut FlowQueues<M, B, P>,
+        started: &mut Started<M>,
+    ) {
         let (state, new) = (queues.flow(flow).state, queues.flow(flow).weight());
         if !self.is_backlogged(flow, queues) {
             return;
         }
         self.run_to_now();
-        self.add_load(state.ratio, old, false);
-        self.add_load(state.ratio, new, true);
+        self.add_load(state.place, old, false);
+        self.add_load(state.place, new, true);
         let scale = |left: i128| (left * i128::from(old.as_milli()) / i128::from(new.as_milli())).clamp(0, 1 << 95);
         if let Some(tag) = self.finishes.get(flow) {
             let left = scale(tag as i128 - self.virtual_time as i128);
@@ -387,7 +409,7 @@ impl Fluid {
     }
 
     /// Change the knob. Settled before.
-    pub(super) fn set_alpha<P>(&mut self, alpha: f64, queues: &mut FlowQueues<P>, started: &mut Started) {
+    pub(super) fn set_alpha<P>(&mut self, alpha: f64, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
         self.run_to_now();
         (self.alpha, self.settled) = (alpha, false);
         self.start_waiting(queues, started);
@@ -395,9 +417,9 @@ impl Fluid {
     }
 
     /// With alpha above 0 every head has started, those that waited for it as fast as calls allow.
-    fn start_waiting<P>(&mut self, queues: &mut FlowQueues<P>, started: &mut Started) {
+    fn start_waiting<P>(&mut self, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
         if self.alpha > 0.0 {
-            for _ in 0..EVENTS_PER_CALL {
+            for _ in 0..B::EVENTS {
                 let Some(flow) = self.unstarted.first() else { return };
                 steps::take(1);
                 self.start(flow, self.pace.now(), queues, started);
@@ -406,7 +428,7 @@ impl Fluid {
     }
 
     /// Handle what ends at `clock`, or run to the next event; whether there may be more to do until `now`.
-    fn step<P>(&mut self, events: &mut usize, queues: &mut FlowQueues<P>, started: &mut Started) -> bool {
+    fn step<P>(&mut self, events: &mut usize, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) -> bool {
         if self.ending {
             if !self.finish_due(events, queues, started) {
                 return false;
@@ -453,10 +475,15 @@ impl Fluid {
 
     /// Every head packet that has ended gives way to the flow's next packet, which gets what was served beyond the end,
     /// and new flows enter; whether none is left.
-    fn finish_due<P>(&mut self, events: &mut usize, queues: &mut FlowQueues<P>, started: &mut Started) -> bool {
+    fn finish_due<P>(
+        &mut self,
+        events: &mut usize,
+        queues: &mut FlowQueues<M, B, P>,
+        started: &mut Started<M>,
+    ) -> bool {
         loop {
             let regular = self.finishes.peek().filter(|&(tag, _)| tag <= self.virtual_time);
-            let favoured = (0..2).find_map(|end| self.favoured[end].filter(|f| f.left <= 0).map(|f| (end, f)));
+            let favoured = (0..M).find_map(|end| self.favoured[end].filter(|f| f.left <= 0).map(|f| (end, f)));
             let enters = self.may_enter();
             if regular.is_none() && favoured.is_none() && !enters {
                 return true;
@@ -493,14 +520,14 @@ impl Fluid {
     }
 
     /// The flow's head packet has ended: take its next packet as the head, if there is one: its virtual service time.
-    fn next_head<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>, started: &mut Started) -> Option<u128> {
+    fn next_head<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) -> Option<u128> {
         self.start(flow, self.known_at(), queues, started);
         self.take_off(flow, queues);
         self.take_head(flow, queues, started)
     }
 
     /// Make the flow's next packet its head in the fluid; returns its virtual service time.
-    fn take_head<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>, started: &mut Started) -> Option<u128> {
+    fn take_head<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) -> Option<u128> {
         let slot = queues.flow(flow).state.next;
         if slot == NIL {
             return None;
@@ -509,15 +536,15 @@ impl Fluid {
         let record = queues.flow_mut(flow);
         let charged = record.state.corrected(cost);
         record.state.next = following;
-        record.state.ratio = Ratio::of(if are_near(&cost, &charged) { &cost } else { &charged });
-        record.state.started = false;
-        let (ratio, weight) = (record.state.ratio, record.weight());
+        let place = B::place(if are_near(&cost, &charged) { &cost } else { &charged });
+        (record.state.place, record.state.started) = (place, false);
+        let weight = record.weight();
         let used: u64 = charged.0.iter().map(|time| time.as_nanos()).sum();
         // What is rounded up to a tick takes no more than a weight of them.
         let work = (u128::from(used) << TICK_BITS) + u128::from(weight.as_milli());
-        let service = self.turns.take_head(flow, ratio, (charged.dominant_time(), weight), work);
+        let service = self.turns.take_head(flow, place, (charged.dominant_time(), weight), work);
         self.work += work;
-        self.add_load(ratio, weight, true);
+        self.add_load(place, weight, true);
         if self.alpha > 0.0 {
             self.begin(flow, &charged, self.known_at(), queues, started);
         } else {
@@ -527,19 +554,20 @@ impl Fluid {
     }
 
     /// The head of the flow has ended, or leaves.
-    fn take_off<P>(&mut self, flow: u32, queues: &FlowQueues<P>) {
+    fn take_off<P>(&mut self, flow: u32, queues: &FlowQueues<M, B, P>) {
         self.work -= self.turns.work(flow);
-        self.add_load(queues.flow(flow).state.ratio, queues.flow(flow).weight(), false);
+        self.add_load(queues.flow(flow).state.place, queues.flow(flow).weight(), false);
     }
 
     /// Take a flow out whose head is already taken off.
-    fn leave<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>) {
+    fn leave<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, B, P>) {
         let state = &mut queues.flow_mut(flow).state;
         state.period = 0;
         if !core::mem::replace(&mut state.started, true) {
             self.links.remove(&mut self.unstarted, flow);
         }
         self.finishes.remove(flow);
+        self.turns.leave(flow);
         for favoured in &mut self.favoured {
             *favoured = favoured.filter(|f| f.flow != flow);
         }
@@ -551,7 +579,7 @@ impl Fluid {
     }
 
     /// The flow's head packet starts in the fluid, if it has not before.
-    fn start<P>(&mut self, flow: u32, at: Time, queues: &mut FlowQueues<P>, started: &mut Started) {
+    fn start<P>(&mut self, flow: u32, at: Time, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
         if !queues.flow(flow).state.started {
             self.links.remove(&mut self.unstarted, flow);
             let charged = self.charges[flow as usize];
@@ -563,17 +591,17 @@ impl Fluid {
     fn begin<P>(
         &mut self,
         flow: u32,
-        charged: &ResourceVec<2>,
+        charged: &ResourceVec<M>,
         at: Time,
-        queues: &mut FlowQueues<P>,
-        started: &mut Started,
+        queues: &mut FlowQueues<M, B, P>,
+        started: &mut Started<M>,
     ) {
         queues.flow_mut(flow).state.started = true;
         started.push_back(queues.id(flow), self.pace.plan(at, charged));
     }
 
     /// The flow's head packet, which is charged so much, does not start yet.
-    fn keep_unstarted(&mut self, flow: u32, charged: ResourceVec<2>) {
+    fn keep_unstarted(&mut self, flow: u32, charged: ResourceVec<M>) {
         self.charges[flow as usize] = charged;
         self.links.push_back(&mut self.unstarted, flow);
     }

@@ -1,30 +1,33 @@
 //! `tradeoff`: fairness against efficiency by one knob alpha (Wang, Feng, Li, Liang, CoNEXT 2014).
 //!
 //! Shares: every flow gets at least alpha of its fair dominant share; what is left goes, in turns and by weight, to the
-//! flows that use the remaining CPU and link best. Lower alpha fills both resources at the price of some flows' shares.
+//! flows that use the remaining resources best. Lower alpha fills all resources at the price of some flows' shares.
 //!
 //! * Parameters: `alpha` in [0, 1], default 0.85; settable while running. 1 is strict fairness (DRGPS), 0 is efficiency
-//!   only. `tolerance` in [0, 0.5], default 0.06: flows whose ratios of CPU to link differ by no more than about this
-//!   part take turns; 0 is the published order (23), in which only equals do. `newcomers` = `pay` (default): a flow
+//!   only. `tolerance` in [0, 0.5], default 0.06: flows whose ratios of resources differ by about this part at most
+//!   take turns; 0 is the published order (23), in which only equals do. `newcomers` = `pay` (default): a flow
 //!   that is set up while packets wait enters the fluid when the last such one has ended there; or `free`, as
 //!   published: it enters when it comes.
-//! * Two resources.
+//! * Two to four resources.
 //! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight). Weights that differ by resource
 //!   are ignored.
-//! * Cost per packet: O(log n) amortised for n flows that are or were backlogged (section 5.3).
+//! * Cost per packet: O(log n) amortised for n flows that are or were backlogged (section 5.3). With more than two
+//!   resources a look at each kind of packet that waits as well, a few hundred a call at most ([`Cells`]).
 //! * Guarantees against the fluid schedule, for alpha > 0, n concurrently backlogged flows and L the longest time of
 //!   any packet on any resource: makespan T <= T_fluid + n L (Theorem 4); dominant service D_fluid - 2(n-1) L <= D <=
 //!   D_fluid + L (Theorem 5, for n of 2 and more; a lone flow may be L behind, one whose packets are overtaken by
 //!   others that bypass the CPU more); in the fluid every backlogged flow has d_i >= alpha w_i d (eq. 19). At every
-//!   instant the fluid's bonus is at least the largest possible one (Theorem 3) divided by 1 + `tolerance`. See
-//!   `dovetail_model::bounds`, `dovetail_model::tradeoff` and `docs/theory/weighted-tradeoff.md`.
+//!   instant the fluid's bonus is at least the largest possible one (Theorem 3) divided by 1 + `tolerance`. With m > 2
+//!   resources: T <= T_fluid + (m - 1) n L, D_fluid - (m n - 1) L <= D <= D_fluid + L. See `dovetail_model::bounds`,
+//!   `dovetail_model::tradeoff`, `docs/theory/weighted-tradeoff.md` and `docs/theory/tradeoff-many.md`.
 //! * A flow can gain nothing by what it does: at most 1.05 by search, for alpha above 0; by false estimates up to 1.25.
 //!   As published (`newcomers=free`) what its own number is worth, without bound, where the link is short, the CPU is
 //!   not, and it sends from a new flow for every packet or few: the first packet of a flow starts in the fluid when it
 //!   comes (section 4.1), so the CPU hands out as many as it can, and each is a flow to the fluid. No turn comes
 //!   earlier by it: a new flow is counted to have had as much bonus as anybody.
 //! * Longest call: 10 of the fluid's events (ends of packets, and instants at which some end), 48 flows moved in the
-//!   heaps of order (23), and what is handed back of a removed flow. See *Lag* below.
+//!   heaps of order (23), and what is handed back of a removed flow; with more than two resources 4 events and looks at
+//!   300 cells. See *Lag* below.
 //! * Not work conserving: a packet waits until it has started in the fluid schedule ([`Next::At`](crate::Next::At)),
 //!   which keeps the buffer between the resources short.
 //! * Example: `tradeoff:alpha=0.85`.
@@ -45,6 +48,7 @@
 //! Differences from the paper, with reasons:
 //! * Weights: flow i is guaranteed alpha w_i d with d = 1 / max_r sum_i w_i tbar_ir. The bonus is awarded as in Theorem
 //!   3, which holds unchanged because the bonus problem has no weights in it.
+//! * More than two resources, which the paper leaves open: (21) is solved as a linear program ([`Cells`]).
 //! * Ties in order (23), which the paper leaves open, and near ties, where it gives all to one flow for a byte's
 //!   difference: these flows take turns, packet by packet, by what they have had of the bonus divided by their weight
 //!   (`turns`).
@@ -65,9 +69,13 @@
 //!   report its starts; without that the fluid waits for the CPU only. See `docs/theory/tradeoff-pace.md`.
 //! * Virtual time is an integer, of which divisions by weights lose nothing ([`tag`](crate::tag)).
 
+mod bonus;
+mod cells;
 mod flow;
 mod fluid;
+mod forest;
 mod pace;
+mod program;
 mod share;
 mod ticks;
 mod turns;
@@ -82,11 +90,14 @@ use crate::newcomers::{self, Newcomers};
 use crate::per_flow::{Choice, Discipline};
 use crate::spec::{Spec, SpecError};
 
+use bonus::Bonus;
+pub use cells::{Cells, EVENTS_OF_MANY, Grid};
 pub use flow::FluidFlow;
 pub use fluid::EVENTS_PER_CALL;
 use fluid::{FlowQueues, Fluid, Started};
+pub use program::gain;
 pub use share::{Shares, allocate};
-pub use turns::near_end;
+pub use turns::{Turns, near_end};
 
 /// Why false estimates gain.
 const LATE: &str =
@@ -96,9 +107,9 @@ const LATE: &str =
 pub const ENTRY: Entry = Entry {
     name: "tradeoff",
     summary: "Fairness against efficiency, with one knob",
-    shares: "at least alpha of the fair dominant share to each flow; the rest, by weight, to those that fill both \
+    shares: "at least alpha of the fair dominant share to each flow; the rest, by weight, to those that fill all \
         resources",
-    resources: Resources::Two,
+    resources: Resources::Several,
     parameters: &[
         Parameter {
             name: "alpha",
@@ -111,16 +122,18 @@ pub const ENTRY: Entry = Entry {
             name: "tolerance",
             value: "0 to 0.5",
             default: "0.06",
-            meaning: "flows whose ratios of CPU to link differ by at most about this part share the bonus by weight; \
+            meaning: "flows whose ratios of resources differ by at most about this part share the bonus by weight; \
                 with 0, as published, only equal ones do",
             settable: false,
         },
         newcomers::PARAMETER,
     ],
     complexity: "O(log n)",
-    worst_call: "10 ends of packets in the fluid and 48 moves in its heaps; later calls do the rest",
+    worst_call: "10 ends of packets in the fluid and 48 moves in its heaps (with more than two resources 4, and looks \
+        at 300 kinds of packets); later calls do the rest",
     gains: &[Gain { strategy: Strategy::FalseEstimates, most: 1.25, reason: LATE }],
-    guarantee: "D_fluid - 2(n-1)L <= D <= D_fluid + L; makespan <= T_fluid + nL",
+    guarantee: "D_fluid - 2(n-1)L <= D <= D_fluid + L; makespan <= T_fluid + nL; with m > 2 \
+        resources (mn-1)L behind and (m-1)nL",
     weights: Weights::One,
     work_conserving: "no: it waits for the fluid schedule",
     costs: "on arrival; corrected by measurement",
@@ -140,10 +153,10 @@ pub const DEFAULT_TOLERANCE: f64 = 0.06;
 
 /// The tradeoff discipline: the fluid schedule, and the packets that have started in it.
 #[derive(Clone, Debug)]
-pub struct Tradeoff {
-    fluid: Fluid,
+pub struct Tradeoff<const M: usize = 2, B = Turns> {
+    fluid: Fluid<M, B>,
     /// One entry per packet that has started in the fluid schedule and was not served yet.
-    started: Started,
+    started: Started<M>,
 }
 
 impl Tradeoff {
@@ -162,8 +175,14 @@ impl Tradeoff {
     pub fn with_tolerance(alpha: f64, tolerance: f64) -> Option<Self> {
         Self::with(alpha, tolerance, Shape::default())
     }
+}
 
-    fn with(alpha: f64, tolerance: f64, shape: Shape) -> Option<Self> {
+/// The discipline for three resources and more.
+pub type TradeoffOfMany<const M: usize> = Tradeoff<M, Cells<M>>;
+
+impl<const M: usize, B: Bonus<M>> Tradeoff<M, B> {
+    /// With this `alpha` in [0, 1] and this `tolerance` in [0, 0.5], for a pipeline of this shape. `None` outside.
+    pub fn with(alpha: f64, tolerance: f64, shape: Shape) -> Option<Self> {
         let is_sound = (0.0..=1.0).contains(&alpha) && (0.0..=0.5).contains(&tolerance);
         is_sound.then(|| Self { fluid: Fluid::new(alpha, tolerance, shape), started: Started::default() })
     }
@@ -197,6 +216,11 @@ impl Tradeoff {
         self.fluid.stood_still()
     }
 
+    /// The dominant share of a flow of this index and weight that is backlogged in the fluid, since its last event.
+    pub fn share(&self, flow: u32, weight: f64) -> f64 {
+        self.fluid.share(flow, weight)
+    }
+
     /// How often a flow became favoured so far.
     pub fn identity_switches(&self) -> u64 {
         self.fluid.switches()
@@ -211,16 +235,16 @@ fn parse_alpha(value: &str) -> Result<f64, SpecError> {
     value.parse().ok().filter(|a| (0.0..=1.0).contains(a)).ok_or_else(|| bad_alpha(value))
 }
 
-impl Discipline<2> for Tradeoff {
-    type Flow = FluidFlow;
+impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
+    type Flow = FluidFlow<M, B::Place>;
     type Stamp = ();
 
-    fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>) {
+    fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, B, P>) {
         self.fluid.added(flow);
         queues.flow_mut(flow).state.visit = self.fluid.anteroom.visit(flow, queues.packets());
     }
 
-    fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<P>) {
+    fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, B, P>) {
         if queues.flow(flow).state.has_next() {
             // An earlier packet of the flow starts first: the fluid need not know yet.
             return;
@@ -228,7 +252,7 @@ impl Discipline<2> for Tradeoff {
         self.fluid.arrive(flow, slot, queues, &mut self.started);
     }
 
-    fn choose<P>(&mut self, now: Time, queues: &mut FlowQueues<P>) -> Choice {
+    fn choose<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>) -> Choice {
         if let Some(wait) = self.fluid.puts_off(now, &self.started) {
             return wait;
         }
@@ -247,53 +271,68 @@ impl Discipline<2> for Tradeoff {
         &mut self,
         now: Time,
         flow: u32,
-        cost: &ResourceVec<2>,
-        queues: &mut FlowQueues<P>,
-    ) -> ([u64; 2], u32) {
+        cost: &ResourceVec<M>,
+        queues: &mut FlowQueues<M, B, P>,
+    ) -> ([u64; M], u32) {
         self.fluid.handed_out_of(flow, queues);
-        let Some(latest) = self.started.pop_front() else { return ([0; 2], 0) };
-        ([self.fluid.hand_out(now, cost, latest), latest.link.as_nanos()], 0)
+        let Some(latest) = self.started.pop_front() else { return ([0; M], 0) };
+        let mut tags = latest.map(Time::as_nanos);
+        tags[0] = self.fluid.hand_out(now, cost, latest);
+        (tags, 0)
     }
 
     fn progressed_among<P>(
         &mut self,
         now: Time,
-        ticket: &mut Ticket<2>,
+        ticket: &mut Ticket<M>,
         resource: usize,
         event: Progress,
-        queues: &mut FlowQueues<P>,
+        queues: &mut FlowQueues<M, B, P>,
     ) {
-        let [number, latest] = ticket.tags;
-        let latest = Time::from_nanos(latest);
-        if resource == 1 || event == Progress::Abandoned {
+        let number = ticket.tags[0];
+        if resource > 0 || event == Progress::Abandoned {
             self.fluid.settle(now, queues, &mut self.started);
         }
-        match (event, resource) {
-            (Progress::Finished { .. }, 0) => ticket.tags[1] = self.fluid.leaves_cpu(number, latest).as_nanos(),
-            (Progress::Started, 1) => self.fluid.starts_on_link(number, latest),
-            (Progress::Finished { .. }, 1) | (Progress::Abandoned, _) => self.fluid.leaves(number),
-            _ => {}
+        match event {
+            Progress::Finished { .. } if resource == 0 => {
+                let later = self.fluid.leaves_cpu(number);
+                for (latest, later) in ticket.tags.iter_mut().zip(later).skip(1) {
+                    *latest = (Time::from_nanos(*latest) + later).as_nanos();
+                }
+            }
+            Progress::Started if resource > 0 => {
+                self.fluid.starts_on_link(resource, number, Time::from_nanos(ticket.tags[resource]));
+            }
+            Progress::Finished { .. } if resource + 1 < M => {}
+            Progress::Finished { .. } | Progress::Abandoned => self.fluid.leaves(number),
+            Progress::Started => {}
         }
     }
 
-    fn corrected<P>(&mut self, flow: u32, before: &ResourceVec<2>, after: &ResourceVec<2>, queues: &mut FlowQueues<P>) {
+    fn corrected<P>(
+        &mut self,
+        flow: u32,
+        before: &ResourceVec<M>,
+        after: &ResourceVec<M>,
+        queues: &mut FlowQueues<M, B, P>,
+    ) {
         queues.flow_mut(flow).state.correct(before, after);
     }
 
-    fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<P>) {
+    fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>) {
         self.fluid.settle(now, queues, &mut self.started);
     }
 
-    fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<P>) {
+    fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<M, B, P>) {
         self.fluid.reweigh(flow, old, queues, &mut self.started);
     }
 
-    fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<P>) {
+    fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, B, P>) {
         self.fluid.remove(flow, queues, &mut self.started);
         self.started.forget(flow, queues);
     }
 
-    fn set<P>(&mut self, parameter: &str, value: &str, queues: &mut FlowQueues<P>) -> Result<(), SpecError> {
+    fn set<P>(&mut self, parameter: &str, value: &str, queues: &mut FlowQueues<M, B, P>) -> Result<(), SpecError> {
         if parameter != "alpha" {
             return Err(ENTRY.cannot_change(parameter));
         }

@@ -1,31 +1,26 @@
-//! Fluid time: it passes as real time does, but stands still while the CPU or the link is late.
+//! Fluid time: it passes as real time does, but stands still while a resource is late. The first resource is called the
+//! CPU here, each later one a link.
 //!
 //! Late by what? The paper's packet schedule of the fluid (section 4.1) is known as soon as a packet starts: packets
-//! have the CPU and then the link in the order of their starts, each for what the fluid is charged for it. A resource
-//! is late while a packet has not started on it although it might have been through with both by now if it had started
+//! have the CPU and then the links in the order of their starts, each for what the fluid is charged for it. A resource
+//! is late while a packet has not started on it although it might have been through with all by now if it had started
 //! when planned: so a packet is allowed as much again as it is planned to take in all. One that is overtaken on the
-//! CPU, by packets that bypass it, is allowed their times on the link too. With exact times nothing is late, and the
-//! fluid never stands still.
+//! CPU, by packets that bypass it, is allowed their times on the links up to there too. With exact times nothing is
+//! late, and the fluid never stands still.
 //!
-//! That is the plan of one CPU and one link. Of several servers each has a packet for longer than the plan says, and
-//! the others go on: nothing is late then, and fluid time is real time.
+//! That is the plan of one server for each resource. Of several servers each has a packet for longer than the plan
+//! says, and the others go on: nothing is late then, and fluid time is real time.
 
 use dovetail_units::{Duration, ResourceVec, Time};
 
 use crate::catalog::Shape;
 
-/// Up to when the fluid goes on if a packet has not started on CPU and link, in fluid time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Latest {
-    /// On the CPU.
-    pub cpu: Time,
-    /// On the link.
-    pub link: Time,
-}
+/// By resource: up to when the fluid goes on if a packet has not started there, in fluid time.
+pub(super) type Latest<const M: usize> = [Time; M];
 
 /// The clock of the fluid, and the plan.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Pace {
+#[derive(Clone, Debug)]
+pub(super) struct Pace<const M: usize> {
     /// Whether fluid time is real time, whatever happens.
     by_the_clock: bool,
     /// The latest instant that was heard of, in real time.
@@ -33,26 +28,38 @@ pub(super) struct Pace {
     /// What that is in fluid time, and the one before.
     fluid: Time,
     before: Time,
-    /// When CPU and link are through with all that has started, as planned.
-    planned: [Time; 2],
+    /// When each resource is through with all that has started, as planned.
+    planned: [Time; M],
     /// For how long fluid time stands still for flows that were removed.
     pause: Duration,
-    /// Whether the last packet that started on the link was late, and others follow.
-    link_is_late: bool,
+    /// By link: whether the last packet that started there was late, and others follow. Never the CPU.
+    is_late: [bool; M],
     /// Packets that were handed out: the number of the last one.
     handed_out: u64,
     /// The number of the last one for the CPU, and for how long those handed out since, which bypass it, have the
-    /// link.
+    /// links up to each.
     on_cpu: u64,
-    overtaking: Duration,
-    /// The highest number of those that have come to the link, or never will.
-    through: u64,
+    overtaking: [Duration; M],
+    /// By link: the highest number of those that have come there, or never will.
+    through: [u64; M],
 }
 
-impl Pace {
+impl<const M: usize> Pace<M> {
     /// For a pipeline of this shape.
     pub(super) fn new(shape: Shape) -> Self {
-        Self { by_the_clock: shape.servers > 2, ..Self::default() }
+        Self {
+            by_the_clock: shape.servers as usize > M,
+            real: Time::ZERO,
+            fluid: Time::ZERO,
+            before: Time::ZERO,
+            planned: [Time::ZERO; M],
+            pause: Duration::ZERO,
+            is_late: [false; M],
+            handed_out: 0,
+            on_cpu: 0,
+            overtaking: [Duration::ZERO; M],
+            through: [0; M],
+        }
     }
 
     /// The present in fluid time.
@@ -65,9 +72,13 @@ impl Pace {
         self.real.since(self.fluid)
     }
 
-    /// When an instant in fluid time comes if nothing is late until then; `None` if the link is late now.
+    fn a_link_is_late(&self) -> bool {
+        self.is_late.contains(&true)
+    }
+
+    /// When an instant in fluid time comes if nothing is late until then; `None` if a link is late now.
     pub(super) fn real(&self, fluid: Time) -> Option<Time> {
-        (!self.link_is_late).then(|| self.real + self.pause + fluid.since(self.fluid))
+        (!self.a_link_is_late()).then(|| self.real + self.pause + fluid.since(self.fluid))
     }
 
     /// The present in real time.
@@ -83,7 +94,7 @@ impl Pace {
     /// Time has passed until `now`; [`hold`](Self::hold) what must not have.
     pub(super) fn pass(&mut self, now: Time) {
         self.before = self.fluid;
-        if !self.link_is_late {
+        if !self.a_link_is_late() {
             let passed = now.since(self.real);
             let paused = passed.min(self.pause);
             self.pause = self.pause.saturating_sub(paused);
@@ -98,54 +109,59 @@ impl Pace {
     }
 
     /// A packet with these latest starts was the first to wait for the CPU, for as long as has passed since it started.
-    pub(super) fn hold(&mut self, first: Latest) {
-        self.fluid = self.fluid.min(first.cpu).max(self.before);
+    pub(super) fn hold(&mut self, first: Latest<M>) {
+        self.fluid = self.fluid.min(first[0]).max(self.before);
     }
 
     /// A packet starts in the fluid, at this instant of fluid time, which is charged these times for it.
-    pub(super) fn plan(&mut self, now: Time, charged: &ResourceVec<2>) -> Latest {
+    pub(super) fn plan(&mut self, now: Time, charged: &ResourceVec<M>) -> Latest<M> {
         if self.by_the_clock {
-            return Latest { cpu: Time::MAX, link: Time::MAX };
+            return [Time::MAX; M];
         }
         let mut ready = now;
-        let starts = [0, 1].map(|r| {
+        let starts: [Time; M] = core::array::from_fn(|r| {
             let start = ready.max(self.planned[r]);
             ready = start + charged[r];
             self.planned[r] = ready;
             start
         });
-        let [cpu, link] = starts.map(|start| start + ready.since(now));
-        Latest { cpu, link }
+        starts.map(|start| start + ready.since(now))
     }
 
     /// A packet of this cost is handed out: its number.
-    pub(super) fn hand_out(&mut self, cost: &ResourceVec<2>) -> u64 {
+    pub(super) fn hand_out(&mut self, cost: &ResourceVec<M>) -> u64 {
         self.handed_out += 1;
         if cost[0] == Duration::ZERO {
-            self.overtaking += cost[1];
+            let mut until = Duration::ZERO;
+            for (overtaking, time) in self.overtaking.iter_mut().zip(cost.iter()) {
+                until += *time;
+                *overtaking += until;
+            }
         } else {
-            (self.on_cpu, self.overtaking) = (self.handed_out, Duration::ZERO);
+            (self.on_cpu, self.overtaking) = (self.handed_out, [Duration::ZERO; M]);
         }
         self.handed_out
     }
 
-    /// The packet of this number, which was to start on the link by `latest`, has left the CPU: by when it is to start
-    /// there behind those that have overtaken it.
-    pub(super) fn leaves_cpu(&self, number: u64, latest: Time) -> Time {
-        if number == self.on_cpu { latest + self.overtaking } else { latest }
+    /// The packet of this number has left the CPU: how much later it may start on each link behind those that have
+    /// overtaken it.
+    pub(super) fn leaves_cpu(&self, number: u64) -> [Duration; M] {
+        if number == self.on_cpu { self.overtaking } else { [Duration::ZERO; M] }
     }
 
-    /// The packet of this number, which was to start on the link by `latest`, does so. Time has [passed](Self::pass)
+    /// The packet of this number, which was to start on this link by `latest`, does so. Time has [passed](Self::pass)
     /// until then. With several CPUs others may have overtaken it.
-    pub(super) fn on_link(&mut self, number: u64, latest: Time) {
-        self.through = self.through.max(number);
-        self.link_is_late = self.fluid > latest && self.through < self.handed_out;
+    pub(super) fn on_link(&mut self, link: usize, number: u64, latest: Time) {
+        self.through[link] = self.through[link].max(number);
+        self.is_late[link] = self.fluid > latest && self.through[link] < self.handed_out;
     }
 
-    /// The packet of this number has left. Time has [passed](Self::pass) until then.
+    /// The packet of this number has left, or comes to no further link. Time has [passed](Self::pass) until then.
     pub(super) fn left(&mut self, number: u64) {
-        self.through = self.through.max(number);
-        self.link_is_late &= self.through < self.handed_out;
+        for (through, is_late) in self.through.iter_mut().zip(&mut self.is_late) {
+            *through = (*through).max(number);
+            *is_late &= *through < self.handed_out;
+        }
     }
 }
 
@@ -159,19 +175,19 @@ mod tests {
 
     #[test]
     fn packets_are_planned_on_cpu_and_link_in_the_order_of_their_starts() {
-        let mut pace = Pace::default();
+        let mut pace = Pace::<2>::new(Shape::default());
         let mut plan = |at, times| pace.plan(ns(at), &ResourceVec::from_nanos(times));
         // By hand: CPU 0 to 2, link 2 to 5, 5 in all.
-        assert_eq!(plan(0, [2, 3]), Latest { cpu: ns(5), link: ns(7) });
+        assert_eq!(plan(0, [2, 3]), [ns(5), ns(7)]);
         // CPU 2 to 11, link 11 to 12, 11 in all.
-        assert_eq!(plan(1, [9, 1]), Latest { cpu: ns(13), link: ns(22) });
+        assert_eq!(plan(1, [9, 1]), [ns(13), ns(22)]);
         // Both are idle again.
-        assert_eq!(plan(20, [1, 1]), Latest { cpu: ns(22), link: ns(23) });
+        assert_eq!(plan(20, [1, 1]), [ns(22), ns(23)]);
     }
 
     #[test]
     fn fluid_time_stands_still_while_the_first_packet_waits_and_is_late() {
-        let mut pace = Pace::default();
+        let mut pace = Pace::<2>::new(Shape::default());
         let first = pace.plan(ns(0), &ResourceVec::from_nanos([2, 3]));
         for (at, fluid) in [(4, 4), (5, 5), (9, 5), (10, 5)] {
             pace.pass(ns(at));
@@ -185,28 +201,28 @@ mod tests {
 
     #[test]
     fn fluid_time_stands_still_from_a_late_start_on_the_link_until_one_that_is_not_or_the_last() {
-        let mut pace = Pace::default();
+        let mut pace = Pace::<2>::new(Shape::default());
         let [first, second, _] = [(); 3].map(|()| pace.hand_out(&ResourceVec::from_nanos([1, 1])));
         pace.pass(ns(10));
-        pace.on_link(first, ns(9));
+        pace.on_link(1, first, ns(9));
         pace.pass(ns(15));
         assert_eq!((pace.now(), pace.real(ns(11))), (ns(10), None));
-        pace.on_link(second, ns(10));
+        pace.on_link(1, second, ns(10));
         pace.pass(ns(16));
         assert_eq!(pace.now(), ns(11));
         // Nothing is left that could start.
-        pace.on_link(3, ns(0));
-        pace.on_link(2, ns(0));
+        pace.on_link(1, 3, ns(0));
+        pace.on_link(1, 2, ns(0));
         assert_eq!(pace.real(ns(12)), Some(ns(17)));
     }
 
     #[test]
     fn a_packet_may_start_on_the_link_later_by_the_times_of_those_that_overtake_it_on_the_cpu() {
-        let mut pace = Pace::default();
+        let mut pace = Pace::<2>::new(Shape::default());
         let mut hand_out = |times| pace.hand_out(&ResourceVec::from_nanos(times));
         let [before, overtaken, passing, _] = [[5, 1], [5, 1], [0, 3], [0, 4]].map(&mut hand_out);
-        assert_eq!([before, overtaken, passing].map(|number| pace.leaves_cpu(number, ns(9))), [ns(9), ns(16), ns(9)]);
+        assert_eq!([before, overtaken, passing].map(|number| pace.leaves_cpu(number)[1].as_nanos()), [0, 7, 0]);
         let next = pace.hand_out(&ResourceVec::from_nanos([5, 1]));
-        assert_eq!(pace.leaves_cpu(next, ns(9)), ns(9));
+        assert_eq!(pace.leaves_cpu(next)[1], Duration::ZERO);
     }
 }

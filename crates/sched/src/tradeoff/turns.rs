@@ -11,9 +11,11 @@
 
 use alloc::vec::Vec;
 
-use dovetail_units::{Duration, Weight};
+use dovetail_units::{Duration, ResourceVec, Weight};
 
+use super::bonus::{Bonus, Favours};
 use super::flow::{ONE, Ratio};
+use super::share;
 use crate::queues::{Tournament, Unfinished};
 use crate::tag;
 
@@ -49,7 +51,7 @@ struct Turn {
 
 /// Order (23) with the turns of those near its ends.
 #[derive(Clone, Debug)]
-pub(super) struct Turns {
+pub struct Turns {
     /// Of a class; 0 where only equals are near.
     width: u64,
     flows: Vec<Turn>,
@@ -62,9 +64,21 @@ pub(super) struct Turns {
     moves: usize,
 }
 
-impl Turns {
+impl Bonus<2> for Turns {
+    type Place = Ratio;
+    const SPARE: u32 = 30;
+    const EVENTS: usize = super::EVENTS_PER_CALL;
+
+    fn place(cost: &ResourceVec<2>) -> Ratio {
+        Ratio::of(cost)
+    }
+
+    fn normalised(place: Ratio) -> [u64; 2] {
+        place.normalised()
+    }
+
     /// Flows whose ratios differ by this part are near.
-    pub(super) fn new(tolerance: f64) -> Self {
+    fn new(tolerance: f64) -> Self {
         // No more than the natural logarithm of 1 + tolerance, and the rounding of two logarithms less.
         let logarithm = tolerance - tolerance * tolerance / 2.0;
         let width = (logarithm * LEAST_SLOPE * f64::from(1 << LOG_BITS)) as u64;
@@ -78,19 +92,22 @@ impl Turns {
     }
 
     /// The next call has begun.
-    pub(super) fn next_call(&mut self) {
+    fn next_call(&mut self) {
         self.moves = MOVES;
     }
 
     /// The flow is removed.
-    pub(super) fn forget(&mut self, flow: u32) {
+    fn forget(&mut self, flow: u32) {
         if let Some(turn) = self.flows.get_mut(flow as usize) {
             turn.part = 0;
         }
     }
 
+    /// Who leaves stands where it was until it comes first.
+    fn leave(&mut self, _flow: u32) {}
+
     /// The flow becomes backlogged.
-    pub(super) fn join(&mut self, flow: u32) {
+    fn join(&mut self, flow: u32) {
         if self.flows.len() <= flow as usize {
             self.flows.resize(flow as usize + 1, Turn::default());
         }
@@ -100,13 +117,7 @@ impl Turns {
 
     /// The backlogged flow has another head, for which CPU and link are used for `work` ticks: its virtual service
     /// time.
-    pub(super) fn take_head(
-        &mut self,
-        flow: u32,
-        ratio: Ratio,
-        (time, weight): (Duration, Weight),
-        work: u128,
-    ) -> u128 {
+    fn take_head(&mut self, flow: u32, ratio: Ratio, (time, weight): (Duration, Weight), work: u128) -> u128 {
         let turn = &mut self.flows[flow as usize];
         let (service, part) = tag::virtual_time(time.as_nanos() as i64, weight, turn.part);
         let service = (service as u128).max(1);
@@ -121,25 +132,25 @@ impl Turns {
             let is_up = turn.had[end] + service >= self.most[end];
             turn.longest[end] = if is_up { service } else { turn.longest[end].max(service) };
         }
-        self.place(flow);
+        self.set_place(flow);
         service
     }
 
     /// [`take_head`](Self::take_head)'s `work`.
-    pub(super) fn work(&self, flow: u32) -> u128 {
+    fn work(&self, flow: u32) -> u128 {
         self.flows[flow as usize].work
     }
 
     /// What is left of services and finishes is to be scaled: the flow's weight has changed.
-    pub(super) fn scale(&mut self, flow: u32, scale: impl Fn(i128) -> i128) {
+    fn scale(&mut self, flow: u32, scale: impl Fn(i128) -> i128) {
         let turn = &mut self.flows[flow as usize];
         turn.head = scale(turn.head as i128) as u128;
-        self.place(flow);
+        self.set_place(flow);
     }
 
     /// The flow has had so much of an end's bonus. Who was long not near an end, and had nothing meanwhile, is not
     /// given it now.
-    pub(super) fn charge(&mut self, flow: u32, end: usize, bonus: u128) {
+    fn charge(&mut self, flow: u32, end: usize, bonus: u128) {
         if bonus > 0 {
             let turn = &mut self.flows[flow as usize];
             let least = self.most[end].saturating_sub(turn.longest[end]);
@@ -148,9 +159,34 @@ impl Turns {
         }
     }
 
+    /// Nobody is backlogged any more. O(1).
+    fn clear(&mut self) {
+        self.heaps.iter_mut().flatten().for_each(Tournament::clear);
+    }
+
+    /// Theorem 3 for the flows whose turn it is at the ends.
+    fn allocate(
+        &mut self,
+        alpha: f64,
+        load: [f64; 2],
+        place: impl Fn(u32) -> Option<Ratio>,
+    ) -> Result<Favours<2>, Unfinished> {
+        let mut at_end = [Ok(None); 2];
+        let shares = share::allocate(alpha, load, |end| {
+            at_end[end] = self.first(end, |flow| place(flow).is_some());
+            at_end[end].ok().flatten().and_then(&place).map_or([1.0; 2], Ratio::normalised_f64)
+        });
+        let [first, last] = at_end;
+        let with_bonus = |(flow, bonus): (Option<u32>, f64)| flow.filter(|_| bonus > 0.0).map(|flow| (flow, bonus));
+        let favoured = [(first?, shares.first_bonus), (last?, shares.last_bonus)].map(with_bonus);
+        Ok(Favours { guaranteed: shares.guaranteed, favoured })
+    }
+}
+
+impl Turns {
     /// Whose turn it is at this end, if anybody is backlogged; the error is that too many flows had to be moved for one
     /// call.
-    pub(super) fn first(&mut self, end: usize, is_backlogged: impl Fn(u32) -> bool) -> Result<Option<u32>, Unfinished> {
+    fn first(&mut self, end: usize, is_backlogged: impl Fn(u32) -> bool) -> Result<Option<u32>, Unfinished> {
         let mut least = None;
         for (grid, heap) in self.heaps[end].iter_mut().enumerate().take(if self.width > 0 { 2 } else { 1 }) {
             let key = |flow: u32| is_backlogged(flow).then(|| self.flows[flow as usize].key(end, grid));
@@ -162,12 +198,7 @@ impl Turns {
         Ok(least.map(|(_, flow)| flow))
     }
 
-    /// Nobody is backlogged any more. O(1).
-    pub(super) fn clear(&mut self) {
-        self.heaps.iter_mut().flatten().for_each(Tournament::clear);
-    }
-
-    fn place(&mut self, flow: u32) {
+    fn set_place(&mut self, flow: u32) {
         let turn = &self.flows[flow as usize];
         for (end, heaps) in self.heaps.iter_mut().enumerate() {
             for (grid, heap) in heaps.iter_mut().enumerate().take(if self.width > 0 { 2 } else { 1 }) {

@@ -11,8 +11,8 @@ use dovetail_units::{Duration, ResourceVec, Time};
 
 use super::{DirectTradeoff, Flow, in_time};
 
-impl<P: Send> Scheduler<2, P> for DirectTradeoff<P> {
-    fn add_flow(&mut self, config: FlowConfig<2>) -> FlowId {
+impl<const M: usize, P: Send> Scheduler<M, P> for DirectTradeoff<M, P> {
+    fn add_flow(&mut self, config: FlowConfig<M>) -> FlowId {
         let flow = |generation| Flow {
             generation,
             live: true,
@@ -22,9 +22,11 @@ impl<P: Send> Scheduler<2, P> for DirectTradeoff<P> {
             head: None,
             had: [0; 2],
             longest: [0; 2],
+            had_of_all: 0,
+            most_near: 0,
             uncharged: 0,
             part: 0,
-            owed: [0; 2],
+            owed: [0; M],
         };
         let at = self.free.pop().map_or(self.flows.len(), |at| at as usize);
         if at == self.flows.len() {
@@ -35,7 +37,7 @@ impl<P: Send> Scheduler<2, P> for DirectTradeoff<P> {
         self.id(at)
     }
 
-    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig<2>) -> Result<(), UnknownFlow> {
+    fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig<M>) -> Result<(), UnknownFlow> {
         self.hear(now);
         let at = self.find(flow).ok_or(UnknownFlow)?;
         self.handle_events();
@@ -72,14 +74,15 @@ impl<P: Send> Scheduler<2, P> for DirectTradeoff<P> {
         }
         if self.flows[at].head.is_some() {
             self.run_to_now();
-            self.flows[at].head = None;
+            let ended = self.flows[at].head.take();
+            self.move_cell(at, ended.as_ref());
             self.favoured = self.favoured.map(|f| f.filter(|&(i, _)| i != at));
             self.changed();
         }
         Ok(())
     }
 
-    fn enqueue(&mut self, now: Time, packet: Packet<2, P>) -> Result<(), Refused<P>> {
+    fn enqueue(&mut self, now: Time, packet: Packet<M, P>) -> Result<(), Refused<P>> {
         self.hear(now);
         self.stats.offered += 1;
         let Packet { flow, size, cost, payload } = packet;
@@ -103,13 +106,13 @@ impl<P: Send> Scheduler<2, P> for DirectTradeoff<P> {
         if self.flows[at].head.is_none() {
             self.run_to_now();
             (self.flows[at].had, self.flows[at].longest) = (self.most, [0; 2]);
-            self.take_head(at, 0);
+            self.take_head(at, None);
             self.changed();
         }
         Ok(())
     }
 
-    fn next(&mut self, now: Time) -> Next<2, P> {
+    fn next(&mut self, now: Time) -> Next<M, P> {
         self.hear(now);
         if self.stats.queued == 0 {
             return Next::Empty;
@@ -122,54 +125,65 @@ impl<P: Send> Scheduler<2, P> for DirectTradeoff<P> {
         if self.stale && !self.ending && self.find_started().is_none() {
             self.reallocate();
         }
-        while let Some((flow, [_, late_on_link])) = self.started.pop_front() {
+        while let Some((flow, latest)) = self.started.pop_front() {
             let Some(at) = self.find(flow) else { continue };
             let Some((size, charged, payload)) = self.flows[at].waiting.pop_front() else { continue };
             self.stats.served += 1;
             self.stats.queued -= 1;
             self.stats.queued_bytes -= u64::from(size);
-            self.handed_out.push((charged[0] == Duration::ZERO).then_some(charged[1]));
-            let ticket = Ticket::new(flow, charged, [self.handed_out.len() as u64, late_on_link.as_nanos()]);
+            let until = |r: usize| charged.0[..=r].iter().copied().sum();
+            self.handed_out.push((charged[0] == Duration::ZERO).then(|| std::array::from_fn(until)));
+            let mut tags = latest.map(Time::as_nanos);
+            tags[0] = self.handed_out.len() as u64;
+            let ticket = Ticket::new(flow, charged, tags);
             return Next::Serve(Served { ticket, size, payload });
         }
         if self.lags() {
             self.put_off = Some(self.now);
             return soon;
         }
-        if self.link_is_late {
+        if self.a_link_is_late() {
             return Next::AwaitProgress;
         }
         let event = in_time(self.clock + self.until_event().unwrap_or(0));
         Next::At(self.now + event.since(self.fluid_now))
     }
 
-    fn progress(&mut self, now: Time, ticket: &mut Ticket<2>, resource: usize, event: Progress) {
+    fn progress(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress) {
         self.hear(now);
-        let [number, late_on_link] = ticket.tags();
-        if resource == 1 || event == Progress::Abandoned {
+        let mut tags = ticket.tags();
+        let number = tags[0];
+        if resource > 0 || event == Progress::Abandoned {
             self.handle_events();
         }
-        if resource == 1 || event == Progress::Abandoned {
-            self.through = self.through.max(number);
+        let leaves = event == Progress::Abandoned || (resource + 1 == M && event != Progress::Started);
+        for link in 1..M {
+            if leaves || (link == resource && event == Progress::Started) {
+                self.through[link] = self.through[link].max(number);
+            }
         }
-        if resource == 1 && event == Progress::Started {
-            self.link_is_late = self.fluid_now > Time::from_nanos(late_on_link);
+        if resource > 0 && event == Progress::Started {
+            self.is_late[resource] = self.fluid_now > Time::from_nanos(tags[resource]);
         }
-        // Nothing that was handed out later is on its way to the link.
-        self.link_is_late &= self.through < self.handed_out.len() as u64;
+        // Nothing that was handed out later is on its way there.
+        for link in 1..M {
+            self.is_late[link] &= self.through[link] < self.handed_out.len() as u64;
+        }
         let Progress::Finished { used } = event else { return };
         let before = ticket.charged();
         let mut after = before;
         if let Some(time) = after.0.get_mut(resource) {
             *time = used.min(LONGEST_TIME);
         }
-        let overtaking = if resource == 0 { self.overtaking(number) } else { Duration::ZERO };
-        let late_on_link = Time::from_nanos(late_on_link) + overtaking;
-        *ticket = Ticket::new(ticket.flow(), after, [number, late_on_link.as_nanos()]);
+        if resource == 0 {
+            let later = self.overtaking(number);
+            (1..M).for_each(|r| tags[r] = (Time::from_nanos(tags[r]) + later[r]).as_nanos());
+        }
+        *ticket = Ticket::new(ticket.flow(), after, tags);
         if let Some(at) = self.find(ticket.flow()).filter(|_| after != before) {
             self.handle_events();
             let record = &mut self.flows[at];
-            for r in 0..2 {
+            for r in 0..M {
                 record.owed[r] += after[r].as_nanos() as i64 - before[r].as_nanos() as i64;
             }
         }

@@ -2,9 +2,10 @@
 //! and what remains of its head packet R_i, and at each event a visit to every flow. No heap, no virtual time, no
 //! running sums.
 //!
-//! It takes Theorem 3 from [`allocate`] (which `dovetail_model` checks by a linear program), who is near an end of
-//! order (23) from [`near_end`], and the *numbers* of [`dovetail_sched::tradeoff`], so that the two can be compared
-//! decision by decision:
+//! For two resources it takes Theorem 3 from [`allocate`] (which `dovetail_model` checks by a linear program) and who
+//! is near an end of order (23) from [`near_end`]. For more, `many` solves the linear program (21) by its vertices, and
+//! takes the classes of times from [`Grid`]. It has the *numbers* of [`dovetail_sched::tradeoff`], so that the two can
+//! be compared decision by decision:
 //!
 //! * Time in ticks of 2^-22 ns. R_i is in ticks of dominant time per weight, at least one. What a division by the
 //!   weight leaves below a tick is kept for the flow's next packet, what guaranteed service, and the bonus at either
@@ -34,17 +35,19 @@
 //!   there, their times on the link are added to that.
 //! * Between two events R_i is brought up to date, and so rounded, when a flow becomes backlogged in the fluid or is
 //!   removed from it, and at a change of a weight or alpha; at no other time.
-//! * A call handles [`EVENTS_PER_CALL`] ends and instants of ends, and as many starts that alpha = 0 had kept back.
+//! * A call handles [`EVENTS_PER_CALL`] ends and instants of ends (of more than two resources [`EVENTS_OF_MANY`]), and
+//!   as many starts that alpha = 0 had kept back.
 //!   What is left is left to the next calls: packets that come meanwhile come where the fluid stands, and what starts
 //!   is planned from the last call that left something.
 //!
 //! Cost per call: O(n) for each event, n flows.
 
 mod contract;
+mod many;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use dovetail_sched::tradeoff::{DEFAULT_TOLERANCE, EVENTS_PER_CALL, allocate, near_end};
+use dovetail_sched::tradeoff::{DEFAULT_TOLERANCE, EVENTS_OF_MANY, EVENTS_PER_CALL, Grid, allocate, near_end};
 use dovetail_sched::{DropReason, FlowConfig, FlowId, LONGEST_TIME, Refused, Stats};
 use dovetail_units::{Duration, ResourceVec, Time};
 
@@ -52,10 +55,10 @@ const TICK_BITS: u32 = 22;
 const ONE: u64 = 1 << 32;
 
 #[derive(Clone, Debug)]
-struct Head {
-    cost: ResourceVec<2>,
+struct Head<const M: usize> {
+    cost: ResourceVec<M>,
     /// With what earlier packets took more or less than they said.
-    charged: ResourceVec<2>,
+    charged: ResourceVec<M>,
     /// R_i.
     left: i128,
     /// Of the whole packet.
@@ -66,31 +69,35 @@ struct Head {
 }
 
 #[derive(Clone, Debug)]
-struct Flow<P> {
+struct Flow<const M: usize, P> {
     generation: u32,
     live: bool,
-    config: FlowConfig<2>,
+    config: FlowConfig<M>,
     /// Packets that were not served.
-    waiting: VecDeque<(u32, ResourceVec<2>, P)>,
+    waiting: VecDeque<(u32, ResourceVec<M>, P)>,
     /// Costs of the packets that have not come to the head in the fluid.
-    unstarted: VecDeque<ResourceVec<2>>,
+    unstarted: VecDeque<ResourceVec<M>>,
     /// The head packet in the fluid; none if the flow is not backlogged there.
-    head: Option<Head>,
+    head: Option<Head<M>>,
     /// By end of order (23): what it is counted to have had of the bonus, per weight, and its longest head since it
     /// was up to the others.
     had: [u128; 2],
     longest: [u128; 2],
+    /// Of more than two resources: what it is counted to have had of all bonuses, and the most that a flow near it had
+    /// when it was last favoured.
+    had_of_all: u128,
+    most_near: u128,
     /// What it has had besides since it was charged.
     uncharged: u128,
     /// Of a tick that divisions by the weight have left, in thousandths of the weight.
     part: u128,
     /// What earlier packets took more than they said on each resource, nanoseconds.
-    owed: [i64; 2],
+    owed: [i64; M],
 }
 
 /// The tradeoff discipline, directly.
 #[derive(Clone, Debug)]
-pub struct DirectTradeoff<P> {
+pub struct DirectTradeoff<const M: usize, P> {
     alpha: f64,
     tolerance: f64,
     /// The latest time that was heard.
@@ -100,14 +107,14 @@ pub struct DirectTradeoff<P> {
     fluid_now: Time,
     /// The instant up to which the fluid's events were handled, in ticks.
     clock: u128,
-    flows: Vec<Flow<P>>,
+    flows: Vec<Flow<M, P>>,
     free: Vec<u32>,
     /// Guaranteed dominant share per weight, and what of a tick it has left.
     rate: f64,
     part: f64,
-    /// The favoured flows near the start and the end of order (23): their bonus per weight.
-    favoured: [Option<(usize, f64)>; 2],
-    bonus_part: [f64; 2],
+    /// The favoured flows, of two resources those near the start and the end of order (23): their bonus per weight.
+    favoured: [Option<(usize, f64)>; M],
+    bonus_part: [f64; M],
     /// Packets that end at `clock` may be left.
     ending: bool,
     /// Something has happened at `clock` since the shares were allocated.
@@ -116,22 +123,30 @@ pub struct DirectTradeoff<P> {
     put_off: Option<Time>,
     /// The last call that left events to others.
     unknown_until: Time,
-    /// Packets that have started, and when each is late on CPU and link.
-    started: VecDeque<(FlowId, [Time; 2])>,
-    /// When CPU and link are through with each packet that has started, as planned.
-    planned: Vec<[Time; 2]>,
-    /// Packets that were handed out: for how long each has the link if it bypasses the CPU.
-    handed_out: Vec<Option<Duration>>,
-    /// The highest number of those that have come to the link or left.
-    through: u64,
-    link_is_late: bool,
+    /// Packets that have started, and when each is late on every resource.
+    started: VecDeque<(FlowId, [Time; M])>,
+    /// When each resource is through with each packet that has started, as planned.
+    planned: Vec<[Time; M]>,
+    /// Packets that were handed out: for how long each has the links up to every one if it bypasses the CPU.
+    handed_out: Vec<Option<[Duration; M]>>,
+    /// By link: the highest number of those that have come there or left.
+    through: [u64; M],
+    is_late: [bool; M],
     /// By end of order (23): the most that a flow has had of the bonus.
     most: [u128; 2],
+    /// Of more than two resources.
+    cells: many::Occupied<M>,
     heads: u64,
     stats: Stats,
+    /// Of every packet that has ended in the fluid: its flow's index and when, in the order of ends.
+    pub finishes: Vec<(usize, Time)>,
+    /// The most flows that were backlogged in the fluid at one time.
+    pub most_backlogged: usize,
 }
 
-impl<P> DirectTradeoff<P> {
+impl<const M: usize, P> DirectTradeoff<M, P> {
+    const EVENTS: usize = if M == 2 { EVENTS_PER_CALL } else { EVENTS_OF_MANY };
+
     /// With this `alpha` in [0, 1] and the default tolerance.
     pub fn new(alpha: f64) -> Self {
         Self::with_tolerance(alpha, DEFAULT_TOLERANCE)
@@ -150,8 +165,8 @@ impl<P> DirectTradeoff<P> {
             free: Vec::new(),
             rate: 0.0,
             part: 0.0,
-            favoured: [None; 2],
-            bonus_part: [0.0; 2],
+            favoured: [None; M],
+            bonus_part: [0.0; M],
             ending: false,
             stale: false,
             unknown_until: Time::ZERO,
@@ -159,11 +174,14 @@ impl<P> DirectTradeoff<P> {
             started: VecDeque::new(),
             planned: Vec::new(),
             handed_out: Vec::new(),
-            through: 0,
-            link_is_late: false,
+            through: [0; M],
+            is_late: [false; M],
             most: [0; 2],
+            cells: many::Occupied { grid: Grid::new(tolerance), most: BTreeMap::new(), guess: None },
             heads: 0,
             stats: Stats::default(),
+            finishes: Vec::new(),
+            most_backlogged: 0,
         }
     }
 
@@ -177,7 +195,7 @@ impl<P> DirectTradeoff<P> {
         FlowId::new(at as u32, self.flows[at].generation)
     }
 
-    fn backlogged(&self) -> impl Iterator<Item = (usize, &Flow<P>, &Head)> {
+    fn backlogged(&self) -> impl Iterator<Item = (usize, &Flow<M, P>, &Head<M>)> {
         self.flows.iter().enumerate().filter_map(|(i, f)| f.head.as_ref().map(|h| (i, f, h)))
     }
 
@@ -191,10 +209,10 @@ impl<P> DirectTradeoff<P> {
         let passed = self.heard.since(self.now);
         self.now = self.heard;
         let stood = self.fluid_now;
-        let wanted = if self.link_is_late { stood } else { stood + passed };
+        let wanted = if self.a_link_is_late() { stood } else { stood + passed };
         self.hold(stood, wanted);
         self.start_kept_back();
-        let mut events = EVENTS_PER_CALL;
+        let mut events = Self::EVENTS;
         loop {
             self.hold(stood, wanted);
             if self.ending {
@@ -223,14 +241,23 @@ impl<P> DirectTradeoff<P> {
         }
     }
 
+    /// Every event until this instant, in as many calls as that takes.
+    pub fn run_until(&mut self, time: Time) {
+        self.hear(time);
+        self.handle_events();
+        while self.lags() {
+            self.handle_events();
+        }
+    }
+
     /// The CPU is late as soon as the packet that is first is.
     fn hold(&mut self, stood: Time, wanted: Time) {
         let late = self.find_started().map(|latest| latest[0]);
         self.fluid_now = late.map_or(wanted, |late| wanted.min(late)).max(stood);
     }
 
-    /// When the first packet that has started and waits is late on CPU and link.
-    fn find_started(&self) -> Option<[Time; 2]> {
+    /// When the first packet that has started and waits is late on every resource.
+    fn find_started(&self) -> Option<[Time; M]> {
         self.started.iter().find(|(flow, _)| self.find(*flow).is_some()).map(|(_, latest)| *latest)
     }
 
@@ -261,7 +288,7 @@ impl<P> DirectTradeoff<P> {
 
     /// Near which end the flow is favoured, and with how much per weight.
     fn bonus_of(&self, flow: usize) -> Option<(usize, f64)> {
-        (0..2).find_map(|end| self.favoured[end].filter(|f| f.0 == flow).map(|f| (end, f.1)))
+        (0..M).find_map(|end| self.favoured[end].filter(|f| f.0 == flow).map(|f| (end, f.1)))
     }
 
     fn until_event(&self) -> Option<u128> {
@@ -269,7 +296,7 @@ impl<P> DirectTradeoff<P> {
             rate if rate > 0.0 => ((left.max(0) as f64 - part) / rate) as u128,
             _ => u128::MAX,
         };
-        let of_flow = |(i, _, h): (usize, &Flow<P>, &Head)| match self.bonus_of(i) {
+        let of_flow = |(i, _, h): (usize, &Flow<M, P>, &Head<M>)| match self.bonus_of(i) {
             None => ticks(h.left, self.part, self.rate),
             Some((end, bonus)) => {
                 // Without a floor only the bonus serves, and what the floor has below a tick stays there.
@@ -291,7 +318,7 @@ impl<P> DirectTradeoff<P> {
         for head in self.flows.iter_mut().filter_map(|flow| flow.head.as_mut()) {
             head.left -= guaranteed;
         }
-        for end in 0..2 {
+        for end in 0..M {
             let Some((flow, rate)) = self.favoured[end] else { continue };
             let bonus = whole(&mut self.bonus_part[end], rate);
             self.flows[flow].uncharged += bonus as u128;
@@ -302,13 +329,13 @@ impl<P> DirectTradeoff<P> {
     /// End what has ended; whether none is left.
     fn end_due(&mut self, events: &mut usize) -> bool {
         loop {
-            let due = |&(_, _, h): &(usize, &Flow<P>, &Head)| h.left <= 0;
+            let due = |&(_, _, h): &(usize, &Flow<M, P>, &Head<M>)| h.left <= 0;
             let regular = self.backlogged().filter(due).filter(|&(i, ..)| self.bonus_of(i).is_none());
             let regular = regular.map(|(i, _, h)| (h.left, i)).min().map(|(_, i)| i);
             let favoured = || {
                 let of_end =
                     |end| self.backlogged().filter(due).find(|&(i, ..)| self.bonus_of(i).map(|b| b.0) == Some(end));
-                [0, 1].into_iter().find_map(of_end).map(|(i, ..)| i)
+                (0..M).find_map(of_end).map(|(i, ..)| i)
             };
             let Some(flow) = regular.or_else(favoured) else { return true };
             if *events == 0 {
@@ -325,8 +352,9 @@ impl<P> DirectTradeoff<P> {
         if let Some((end, _)) = self.bonus_of(flow) {
             self.charge(flow, end);
         }
-        let left = self.flows[flow].head.take().map_or(0, |h| h.left);
-        self.take_head(flow, left);
+        let ended = self.flows[flow].head.take();
+        self.finishes.push((flow, in_time(self.clock)));
+        self.take_head(flow, ended.as_ref());
         if self.flows[flow].head.is_none() {
             self.favoured = self.favoured.map(|f| f.filter(|&(i, _)| i != flow));
         }
@@ -334,6 +362,9 @@ impl<P> DirectTradeoff<P> {
 
     /// The flow pays for what it has had of the bonus near this end.
     fn charge(&mut self, flow: usize, end: usize) {
+        if M > 2 {
+            return self.charge_in_cell(flow);
+        }
         let record = &mut self.flows[flow];
         let bonus = std::mem::take(&mut record.uncharged);
         if bonus > 0 {
@@ -343,12 +374,12 @@ impl<P> DirectTradeoff<P> {
         }
     }
 
-    /// Make the flow's next packet its head, less what is `credit`ed to it (not above zero).
-    fn take_head(&mut self, flow: usize, credit: i128) {
+    /// Make the flow's next packet its head, less what the one that has ended was served too much.
+    fn take_head(&mut self, flow: usize, ended: Option<&Head<M>>) {
         let record = &mut self.flows[flow];
-        let Some(cost) = record.unstarted.pop_front() else { return };
+        let Some(cost) = record.unstarted.pop_front() else { return self.move_cell(flow, ended) };
         let mut charged = cost;
-        for r in 0..2 {
+        for r in 0..M {
             let said = cost[r].as_nanos() as i64;
             // A packet that takes something takes a nanosecond at least; what is owed beyond that is kept for the next.
             let least = if said > 0 { 1 } else { 0 };
@@ -365,14 +396,15 @@ impl<P> DirectTradeoff<P> {
             let is_up = record.had[end] + service >= self.most[end];
             record.longest[end] = if is_up { service } else { service.max(record.longest[end]) };
         }
-        let left = service as i128 + credit;
+        let left = service as i128 + ended.map_or(0, |h| h.left);
         let left = if self.alpha == 0.0 { left.max(1) } else { left };
         // Rounding on a link leaves equals equal.
         let rounded =
-            (0..2).all(|r| charged[r].as_nanos().abs_diff(cost[r].as_nanos()) <= (cost[r].as_nanos() / 4096).max(1));
+            (0..M).all(|r| charged[r].as_nanos().abs_diff(cost[r].as_nanos()) <= (cost[r].as_nanos() / 4096).max(1));
         let cost = if rounded { cost } else { charged };
         self.heads += 1;
         record.head = Some(Head { cost, charged, left, service, started: false, number: self.heads });
+        self.move_cell(flow, ended);
         if self.alpha > 0.0 {
             self.start(flow, self.known_at());
         }
@@ -386,7 +418,7 @@ impl<P> DirectTradeoff<P> {
     /// Heads that alpha = 0 has kept from starting do so now.
     fn start_kept_back(&mut self) {
         if self.alpha > 0.0 {
-            for _ in 0..EVENTS_PER_CALL {
+            for _ in 0..Self::EVENTS {
                 let kept_back = self.backlogged().filter(|(_, _, h)| !h.started).min_by_key(|(_, _, h)| h.number);
                 let Some((flow, ..)) = kept_back else { return };
                 self.start(flow, self.fluid_now);
@@ -403,54 +435,60 @@ impl<P> DirectTradeoff<P> {
         self.started.push_back((id, latest));
     }
 
-    /// A packet that starts at `now` is planned behind all others on CPU and link; it is late when it could have been
+    /// A packet that starts at `now` is planned behind all others on every resource; it is late when it could have been
     /// through instead of starting.
-    fn plan(&mut self, now: Time, charged: ResourceVec<2>) -> [Time; 2] {
-        self.planned.retain(|ends| ends[1] > now);
-        let free = |r: usize| self.planned.iter().map(|ends| ends[r]).fold(now, Time::max);
-        let on_cpu = free(0);
-        let on_link = free(1).max(on_cpu + charged[0]);
-        let end = on_link + charged[1];
-        self.planned.push([on_cpu + charged[0], end]);
-        [on_cpu, on_link].map(|start| start + end.since(now))
+    fn plan(&mut self, now: Time, charged: ResourceVec<M>) -> [Time; M] {
+        self.planned.retain(|ends| ends[M - 1] > now);
+        let (mut starts, mut ends, mut ready) = ([now; M], [now; M], now);
+        for r in 0..M {
+            starts[r] = self.planned.iter().map(|ends| ends[r]).fold(ready, Time::max);
+            ends[r] = starts[r] + charged[r];
+            ready = ends[r];
+        }
+        self.planned.push(ends);
+        starts.map(|start| start + ready.since(now))
     }
 
-    /// For how long those have the link that have passed this packet on the CPU; nothing if another has come to the CPU
-    /// since, or it needs none itself.
-    fn overtaking(&self, number: u64) -> Duration {
+    /// For how long those have the links up to each that have passed this packet on the CPU; nothing if another has
+    /// come to the CPU since, or it needs none itself.
+    fn overtaking(&self, number: u64) -> [Duration; M] {
         let on_cpu = self.handed_out.iter().rposition(Option::is_none);
-        let later = self.handed_out[number as usize..].iter().flatten().copied();
-        if on_cpu.map(|at| at as u64 + 1) == Some(number) { later.sum() } else { Duration::ZERO }
+        if on_cpu.map(|at| at as u64 + 1) != Some(number) {
+            return [Duration::ZERO; M];
+        }
+        let later = self.handed_out[number as usize..].iter().flatten();
+        std::array::from_fn(|r| later.clone().map(|passed| passed[r]).sum())
+    }
+
+    fn a_link_is_late(&self) -> bool {
+        self.is_late.contains(&true)
     }
 
     /// Whose turn it is near this end of order (23).
     fn of_turn(&self, end: usize) -> Option<usize> {
-        let ratios: Vec<_> = self.backlogged().map(|(_, _, h)| normalised(&h.cost)).collect();
+        let times = |h: &Head<M>| normalised(&h.cost);
+        let ratios: Vec<_> = self.backlogged().map(|(_, _, h)| [times(h)[0], times(h)[1]]).collect();
         let near = near_end(&ratios, end, self.tolerance);
         let flows = self.backlogged().zip(near).filter(|(_, near)| *near);
         flows.map(|((i, f, h), _)| (f.had[end] + h.service, i)).min().map(|(_, i)| i)
     }
 
-    /// Every flow's d_i by Theorem 3.
+    /// Every flow's d_i by (19).
     fn reallocate(&mut self) {
         self.stale = false;
-        let flows = [0, 1].map(|end| self.of_turn(end));
-        let [Some(first), Some(last)] = flows else {
-            (self.rate, self.part, self.bonus_part) = (0.0, 0.0, [0.0; 2]);
+        self.most_backlogged = self.most_backlogged.max(self.backlogged().count());
+        if self.backlogged().next().is_none() {
+            (self.rate, self.part, self.bonus_part) = (0.0, 0.0, [0.0; M]);
             return;
-        };
-        let cost = |flow: usize| self.flows[flow].head.as_ref().map_or(ResourceVec::ZERO, |h| h.cost);
-        let unit = |flow: usize| normalised(&cost(flow)).map(|t| t as f64 / ONE as f64);
-        let load = [0, 1].map(|r| {
-            let weighted = |(_, f, h): (usize, &Flow<P>, &Head)| {
+        }
+        let load = std::array::from_fn(|r| {
+            let weighted = |(_, f, h): (usize, &Flow<M, P>, &Head<M>)| {
                 u128::from(normalised(&h.cost)[r]) * u128::from(f.config.weight.as_milli())
             };
             self.backlogged().map(weighted).sum::<u128>() as f64 / (1000.0 * ONE as f64)
         });
-        let shares = allocate(self.alpha, load, |end| unit([first, last][end]));
-        self.rate = shares.guaranteed;
-        let wanted = [(first, shares.first_bonus), (last, shares.last_bonus)];
-        let wanted = wanted.map(|(flow, bonus)| (bonus > 0.0).then_some((flow, bonus)));
+        let (rate, wanted) = if M == 2 { self.by_theorem_3(load) } else { self.by_vertices(load) };
+        self.rate = rate;
         for (end, wanted) in wanted.iter().enumerate() {
             let Some((flow, _)) = self.favoured[end] else { continue };
             if wanted.is_none_or(|w| w.0 != flow) {
@@ -461,6 +499,22 @@ impl<P> DirectTradeoff<P> {
         for (flow, _) in wanted.into_iter().flatten() {
             self.start(flow, self.known_at());
         }
+    }
+
+    /// The guaranteed share and the bonuses of two resources.
+    fn by_theorem_3(&self, load: [f64; M]) -> (f64, [Option<(usize, f64)>; M]) {
+        let flows = [0, 1].map(|end| self.of_turn(end));
+        let unit = |flow: Option<usize>| {
+            let cost = flow.and_then(|flow| self.flows[flow].head.as_ref()).map_or(ResourceVec::ZERO, |h| h.cost);
+            let times = normalised(&cost).map(|t| t as f64 / ONE as f64);
+            [times[0], times[1]]
+        };
+        let shares = allocate(self.alpha, [load[0], load[1]], |end| unit(flows[end]));
+        let mut wanted = [None; M];
+        for (end, bonus) in [shares.first_bonus, shares.last_bonus].into_iter().enumerate() {
+            wanted[end] = flows[end].filter(|_| bonus > 0.0).map(|flow| (flow, bonus));
+        }
+        (shares.guaranteed, wanted)
     }
 
     fn refuse(&mut self, reason: DropReason, payload: P) -> Result<(), Refused<P>> {
@@ -475,7 +529,7 @@ fn in_time(ticks: u128) -> Time {
 }
 
 /// Normalised processing times (eq. 12) in units of 2^-32, to the nearest; of a packet that takes no time at all, one.
-fn normalised(cost: &ResourceVec<2>) -> [u64; 2] {
+fn normalised<const M: usize>(cost: &ResourceVec<M>) -> [u64; M] {
     let longest = u128::from(cost.dominant_time().as_nanos());
     cost.0.map(|time| match longest {
         0 => ONE,

@@ -16,7 +16,7 @@ mod play;
 
 use std::fmt;
 
-use dovetail_sched::catalog::{Entry, Resources};
+use dovetail_sched::catalog::Entry;
 use dovetail_sched::gain::Strategy;
 use dovetail_sched::{Spec, catalog};
 
@@ -226,7 +226,7 @@ pub fn largest(spec: &str, strategy: Strategy, effort: Effort) -> Found {
 
 /// The case as one about which the discipline makes a promise.
 fn fitting(mut case: Case, entry: &Entry) -> Option<Case> {
-    if entry.resources == Resources::Two {
+    if !entry.resources.allow(case.resources) {
         case.resources = 2;
     }
     // Where it matters how the flows' resources differ, or that they do, by design: efficiency, and the bottleneck.

@@ -268,8 +268,8 @@ pub struct Flow {
     /// On CPU and link.
     pub times: [f64; 2],
     pub delays: Vec<f64>,
-    /// When the CPU began and ended its packets.
-    pub on_cpu: Vec<[f64; 2]>,
+    /// When CPU and link began and ended its packets.
+    pub on: [Vec<[f64; 2]>; 2],
 }
 
 impl Machine {
@@ -310,7 +310,7 @@ impl Machine {
                 let (flow, unit) = (&mut flows[packet.flow], if self.per_packet { 1.0 } else { packet.bytes });
                 flow.processed += 1;
                 flow.times[0] += packet.times[0];
-                flow.on_cpu.push([now - packet.times[0], now]);
+                flow.on[0].push([now - packet.times[0], now]);
                 let observed = packet.times[0] / unit;
                 let smoothed = per_byte[packet.flow].map_or(observed, |old: f64| 0.4 * observed + 0.6 * old);
                 per_byte[packet.flow] = Some(smoothed);
@@ -323,6 +323,7 @@ impl Machine {
                 let flow = &mut flows[packet.flow];
                 flow.received += 1;
                 flow.times[1] += packet.times[1];
+                flow.on[1].push([now - packet.times[1], now]);
                 flow.delays.push(now - packet.at);
             }
             while next < packets.len() && packets[next].at <= now {

@@ -120,8 +120,8 @@ fn loaded(decryption: f64) -> [Group; 3] {
 }
 
 /// The largest delay of the three groups, the mean, and the standard deviation, under these two schemes.
-fn delays(groups: &[Group; 3], schemes: [Scheme; 2], gaps: Gaps) -> [[[f64; 3]; 3]; 2] {
-    let arrivals = packets(groups, TEN_MBPS, gaps, 300.0, 1);
+fn delays(groups: &[Group; 3], schemes: [Scheme; 2], gaps: Gaps, seed: u64) -> [[[f64; 3]; 3]; 2] {
+    let arrivals = packets(groups, TEN_MBPS, gaps, 300.0, seed);
     schemes.map(|scheme| {
         let flows = machine(scheme, Charge::AtArrival).run(groups, &arrivals, 300.0);
         [0, 1, 2].map(|group| {
@@ -134,8 +134,8 @@ fn delays(groups: &[Group; 3], schemes: [Scheme; 2], gaps: Gaps) -> [[[f64; 3]; 
 }
 
 /// The same of the first scheme in per cent of the second's.
-fn ratios(groups: &[Group; 3], schemes: [Scheme; 2], gaps: Gaps) -> [[f64; 3]; 3] {
-    let [first, second] = delays(groups, schemes, gaps);
+fn ratios(groups: &[Group; 3], schemes: [Scheme; 2], gaps: Gaps, seed: u64) -> [[f64; 3]; 3] {
+    let [first, second] = delays(groups, schemes, gaps, seed);
     [0, 1, 2].map(|group| [0, 1, 2].map(|of| 100.0 * first[group][of] / second[group][of]))
 }
 
@@ -145,12 +145,12 @@ fn ratios(groups: &[Group; 3], schemes: [Scheme; 2], gaps: Gaps) -> [[f64; 3]; 3
 #[test]
 fn table_2_comes_out_with_other_quanta() {
     for decryption in [3.0, 16.083] {
-        let table = ratios(&loaded(decryption), ROUNDS, Gaps::Equal);
+        let table = ratios(&loaded(decryption), ROUNDS, Gaps::Equal, 1);
         println!("{decryption}: {table:.1?}");
         within("decryption, mean", 93.0..=102.0, table[1][1]);
         within("encryption, standard deviation", 79.5..=101.5, table[2][2]);
     }
-    let poisson = ratios(&loaded(16.083), ROUNDS, Gaps::Poisson);
+    let poisson = ratios(&loaded(16.083), ROUNDS, Gaps::Poisson, 1);
     within("decryption, mean, Poisson arrivals", 0.0..=80.0, poisson[1][1]);
 }
 
@@ -158,24 +158,24 @@ fn table_2_comes_out_with_other_quanta() {
 /// and 245 % of that under PCFQ), and wait longer the fewer they are, where PCFQ is at no disadvantage.
 #[test]
 fn decryption_hardly_waits_under_separate_wfq_unless_it_is_rare() {
-    let [pcfq, wfq] = delays(&loaded(16.083), TAGS, Gaps::Equal);
+    let [pcfq, wfq] = delays(&loaded(16.083), TAGS, Gaps::Equal, 1);
     within("mean under WFQ", 0.025..=0.04, wfq[1][1]);
     within("PCFQ in per cent of it", 200.0..=300.0, 100.0 * pcfq[1][1] / wfq[1][1]);
-    within("at 3 per second", 90.0..=125.0, ratios(&loaded(3.0), TAGS, Gaps::Equal)[1][1]);
-    let rare = ratios(&loaded(0.5), TAGS, Gaps::Poisson);
+    within("at 3 per second", 90.0..=125.0, ratios(&loaded(3.0), TAGS, Gaps::Equal, 1)[1][1]);
+    let rare = ratios(&loaded(0.5), TAGS, Gaps::Poisson, 1);
     within("at 0.5 per second, Poisson arrivals", 60.0..=95.0, rare[1][1]);
     // The standard deviations of all groups, of which the paper says that they are lower.
     within("standard deviations then", 0.0..=99.0, rare.iter().map(|group| group[2]).fold(0.0, f64::max));
 }
 
-/// PCFQ, Table 4: what the rates and the arrivals make of encryption's delays (paper: largest 32 +- 15, mean 77 +- 3.2
-/// %), and what they do not make of MPEG2's mean delay (42 +- 3.2 %): for that no cause is known.
+/// PCFQ, Table 4: what the rates and the arrivals make of encryption's mean delay (paper: 77 +- 3.2 %) with the
+/// reserved rates as weights. MPEG2's (42 +- 3.2 %) does not come near.
 #[test]
-fn rates_and_arrivals_decide_encryption_but_not_mpeg2() {
+fn rates_and_arrivals_decide_encryptions_mean() {
     let mut found = Vec::new();
     for decryption in [3.0, 16.083, 24.0] {
         for gaps in [Gaps::Equal, Gaps::Poisson] {
-            let table = ratios(&loaded(decryption), TAGS, gaps);
+            let table = ratios(&loaded(decryption), TAGS, gaps, 1);
             println!("{decryption}, Poisson {}: {table:.1?}", gaps == Gaps::Poisson);
             found.push(table);
         }
@@ -186,8 +186,29 @@ fn rates_and_arrivals_decide_encryption_but_not_mpeg2() {
     };
     let [low, high] = extent(2, 1);
     assert!(low < 77.0 && high > 120.0, "encryption, mean: {low} to {high}");
-    println!("encryption, largest: {:.1?}", extent(2, 0));
     assert!(extent(0, 1)[0] > 65.0, "MPEG2, mean: {:?}", extent(0, 1));
+}
+
+/// PCFQ, Table 4: the weights, which are not legible in the text at hand, decide encryption's largest delay (paper: 32
+/// +- 15 %) and MPEG2's mean (42 +- 3.2 %). With the same weight for all, 24 decryption packets per second and Poisson
+/// streams they are 36 and 40 % in the mean of three seeds; at the same rate with the reserved rates as weights
+/// 88 and 78 %. The other numbers of the table do not come out with these weights.
+#[test]
+fn weights_decide_encryptions_largest_and_mpeg2s_mean() {
+    let of = |equal: bool| {
+        let mut groups = loaded(24.0);
+        if equal {
+            groups.iter_mut().for_each(|group| group.weights = [1.0; 2]);
+        }
+        let tables: Vec<_> = SEEDS.map(|seed| ratios(&groups, TAGS, Gaps::Poisson, seed)).collect();
+        println!("equal weights {equal}: {tables:.0?}");
+        [(2, 0), (0, 1)].map(|(group, of)| mean(tables.iter().map(|table| table[group][of])))
+    };
+    let (equal, reserved) = (of(true), of(false));
+    within("encryption, largest", 17.0..=47.0, equal[0]);
+    within("MPEG2, mean", 25.0..=55.0, equal[1]);
+    within("encryption, largest, reserved rates", 70.0..=110.0, reserved[0]);
+    within("MPEG2, mean, reserved rates", 65.0..=90.0, reserved[1]);
 }
 
 /// CBCS, Table 4: sixteen flows of alike rates that ask for this part of 50 Mb/s.

@@ -155,7 +155,7 @@ impl CaptureReader<'static> {
     /// Opens the file at `path`; `-` is standard input.
     ///
     /// # Errors
-    /// If it cannot be read, is empty, or is no capture.
+    /// If it cannot be read, is empty, or is not a capture.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         if path == Path::new("-") {
             return Self::new(io::stdin(), "standard input");
@@ -172,7 +172,7 @@ impl<'a> CaptureReader<'a> {
     /// Reads a capture from `stream`; `name` is what errors call it.
     ///
     /// # Errors
-    /// If it cannot be read, is empty, or is no capture.
+    /// If it cannot be read, is empty, or is not a capture.
     pub fn new(stream: impl Read + Send + 'a, name: &str) -> Result<Self, TraceError> {
         let name = name.to_owned();
         let (mut source, gzip) = match Source::open(stream) {
@@ -279,7 +279,7 @@ impl<'a> CaptureReader<'a> {
     }
 }
 
-/// What a file that is no capture starts like.
+/// What a file that is not a capture starts like.
 fn looks_like(head: &[u8], gzip: bool) -> String {
     const MAGICS: [(&[u8], &str); 7] = [
         (b"\x28\xb5\x2f\xfd", "is zstd-compressed (unpack it first)"),

@@ -49,7 +49,7 @@ impl Store {
         let of_folder = |error: io::Error| StateError::new(folder, error);
         let open = File::open(folder).map_err(of_folder)?;
         if !open.metadata().map_err(of_folder)?.is_dir() {
-            return Err(StateError::new(folder, "it is no folder"));
+            return Err(StateError::new(folder, "it is not a folder"));
         }
         let path = file_in(folder, association);
         let lock_path = path.with_extension("lock");

@@ -160,7 +160,7 @@ fn a_device_a_pipe_or_a_link_stays() {
     let link = folder.path().join("link.pcap");
     std::os::unix::fs::symlink("nowhere.pcap", &link).unwrap();
     let other = "it is a link, which would be replaced: name the file itself";
-    for (path, why) in [(Path::new("/dev/null"), "it is no ordinary file"), (&link, other)] {
+    for (path, why) in [(Path::new("/dev/null"), "it is not an ordinary file"), (&link, other)] {
         let message = CapturePort::open("out", None, Some(path), Time::ZERO).err().unwrap().to_string();
         assert_eq!(message, format!("{}: cannot be written: {why}", path.display()));
     }
@@ -191,7 +191,7 @@ fn what_cannot_be_read_is_said_and_damage_is_counted() {
         CapturePort::open("in", Some(&pipe), None, Time::ZERO).err().unwrap().to_string(),
         super::first_time(&pipe).unwrap_err().to_string(),
     ] {
-        assert_eq!(message, format!("{}: cannot be read: it is no ordinary file", pipe.display()));
+        assert_eq!(message, format!("{}: cannot be read: it is not an ordinary file", pipe.display()));
     }
     let path = written(folder.path(), "cut.pcap", LinkType::ETHERNET, &[(0, b"whole", 5), (1, b"cut off", 7)]);
     let bytes = std::fs::read(&path).unwrap();

@@ -32,7 +32,7 @@ fn schedulers_and_their_parameters() {
     refused(&format!("{tradeoff}alpha = [0.5, 2]\n"), &["plan.toml:4:15", "alpha=2: expected a number from 0"]);
     refused(
         &format!("{tradeoff}alhpa = [0.5]\n"),
-        &["plan.toml:4:1", "\"alhpa\" is no key", "did you mean \"alpha\"?"],
+        &["plan.toml:4:1", "\"alhpa\" is neither a key", "did you mean \"alpha\"?"],
     );
     refused(
         "[grid]\nscheduler = [\"tradeoff:alpha=0.5\"]\nalpha = [1]\n",

@@ -1,43 +1,42 @@
-//! Everybody's rate in the fluid: Theorem 3's shares, the flows that become favoured or regular by them, and when the
+//! Everybody's rate in the fluid: the shares by (19), the flows that become favoured or regular by them, and when the
 //! next head ends at these rates.
 
 use dovetail_units::Weight;
 
-use super::super::flow::{ONE, Ratio};
-use super::super::share::allocate;
+use super::super::bonus::{Bonus, Favours};
+use super::super::flow::ONE;
 use super::super::ticks::{to_f64, to_u128};
 use super::{Favoured, FlowQueues, Fluid, Started};
 use crate::queues::Unfinished;
 
-impl Fluid {
-    /// Theorem 3: who is favoured from now on, and everybody's rate. The error is that too many flows had to be moved
+impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
+    /// Who is favoured from now on, and everybody's rate. The error is that too many flows had to be moved
     /// for one call; nothing has changed then.
     pub(super) fn reallocate<P>(
         &mut self,
-        queues: &mut FlowQueues<P>,
-        started: &mut Started,
+        queues: &mut FlowQueues<M, B, P>,
+        started: &mut Started<M>,
     ) -> Result<(), Unfinished> {
-        if self.load == [0; 2] {
+        if self.load == [0; M] {
             self.stop();
             return Ok(());
         }
         let load = self.load.map(|l| to_f64(l) / (1000.0 * ONE as f64));
-        let mut at_end = [Ok(None); 2];
-        let shares = allocate(self.alpha, load, |end| {
-            at_end[end] = self.turns.first(end, |flow| queues.flow(flow).state.period == self.period);
-            at_end[end].ok().flatten().map_or([1.0; 2], |flow| queues.flow(flow).state.ratio.normalised_f64())
-        });
-        let [first, last] = at_end;
-        let (first, last) = (first?, last?);
-        self.rate = shares.guaranteed;
-        let with_bonus = |(flow, bonus): (Option<u32>, f64)| flow.filter(|_| bonus > 0.0).map(|flow| (flow, bonus));
-        self.favour([(first, shares.first_bonus), (last, shares.last_bonus)].map(with_bonus), queues, started);
+        let place = |flow: u32| Some(queues.flow(flow).state).filter(|s| s.period == self.period).map(|s| s.place);
+        let Favours { guaranteed, favoured } = self.turns.allocate(self.alpha, load, place)?;
+        self.rate = guaranteed;
+        self.favour(favoured, queues, started);
         self.due = self.clock + self.ticks_to_event();
         Ok(())
     }
 
     /// These flows are favoured from now on, with so much bonus.
-    fn favour<P>(&mut self, wanted: [Option<(u32, f64)>; 2], queues: &mut FlowQueues<P>, started: &mut Started) {
+    fn favour<P>(
+        &mut self,
+        wanted: [Option<(u32, f64)>; M],
+        queues: &mut FlowQueues<M, B, P>,
+        started: &mut Started<M>,
+    ) {
         let before = self.favoured;
         let is_wanted = |flow: u32| wanted.iter().flatten().any(|&(f, _)| f == flow);
         for (end, old) in before.iter().enumerate() {
@@ -52,9 +51,9 @@ impl Fluid {
         }
         for (end, wanted) in wanted.into_iter().enumerate() {
             self.favoured[end] = wanted.map(|(flow, bonus)| {
-                let old = |end: usize| before[end].filter(|f| f.flow == flow);
-                let left = old(0).or(old(1)).map_or_else(|| self.left_of_regular(flow), |f| f.left);
-                let had = old(end).map_or(0, |f| f.had);
+                let old = before.iter().flatten().find(|f| f.flow == flow);
+                let left = old.map_or_else(|| self.left_of_regular(flow), |f| f.left);
+                let had = before[end].filter(|f| f.flow == flow).map_or(0, |f| f.had);
                 Favoured { flow, left, had, bonus: bonus / queues.flow(flow).weight().as_f64() }
             });
             if let Some((flow, _)) = wanted {
@@ -93,8 +92,8 @@ impl Fluid {
         to_u128(favoured.fold(regular.min(opens), f64::min)).min(1 << 100) + 1
     }
 
-    pub(super) fn add_load(&mut self, ratio: Ratio, weight: Weight, joins: bool) {
-        for (load, part) in self.load.iter_mut().zip(ratio.normalised()) {
+    pub(super) fn add_load(&mut self, place: B::Place, weight: Weight, joins: bool) {
+        for (load, part) in self.load.iter_mut().zip(B::normalised(place)) {
             let weighted = u128::from(part) * u128::from(weight.as_milli());
             *load = if joins { *load + weighted } else { *load - weighted };
         }

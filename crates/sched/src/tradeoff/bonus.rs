@@ -1,0 +1,74 @@
+//! Who has the bonus: what the fluid asks of the rule for two resources ([`Turns`](super::turns::Turns)) and of that
+//! for more ([`Cells`](super::cells::Cells)).
+
+use core::fmt::Debug;
+
+use dovetail_units::{Duration, ResourceVec, Weight};
+
+use crate::queues::Unfinished;
+
+/// The outcome of the tradeoff problem (19).
+#[derive(Clone, Copy, Debug)]
+pub struct Favours<const M: usize> {
+    /// alpha * d: the guaranteed dominant share per unit of weight, which is V' (eq. 27).
+    pub guaranteed: f64,
+    /// The flows with a bonus, each in the slot for which it is charged, and their bonus dominant shares.
+    pub favoured: [Option<(u32, f64)>; M],
+}
+
+/// Backlogged flows with their heads, and whose turn it is to have a bonus.
+pub trait Bonus<const M: usize>: Clone + Debug + Send {
+    /// In which proportions a head needs the resources.
+    type Place: Copy + Default + Debug + Send;
+    /// A head's bonus leaves up to 2^-SPARE of what it could use unused.
+    const SPARE: u32;
+    /// So many ends of packets, and instants at which some end, are handled by a call.
+    const EVENTS: usize;
+
+    /// With this tolerance, between 0 and 0.5.
+    fn new(tolerance: f64) -> Self;
+
+    /// Of a packet with this cost.
+    fn place(cost: &ResourceVec<M>) -> Self::Place;
+
+    /// Its normalised processing times, in units of 2^-32.
+    fn normalised(place: Self::Place) -> [u64; M];
+
+    /// The next call has begun.
+    fn next_call(&mut self);
+
+    /// The flow is removed.
+    fn forget(&mut self, flow: u32);
+
+    /// The flow becomes backlogged.
+    fn join(&mut self, flow: u32);
+
+    /// The flow is not backlogged any more.
+    fn leave(&mut self, flow: u32);
+
+    /// The backlogged flow has another head, which takes so long on its dominant resource, and in all `work` ticks: its
+    /// virtual service time.
+    fn take_head(&mut self, flow: u32, place: Self::Place, time: (Duration, Weight), work: u128) -> u128;
+
+    /// [`take_head`](Self::take_head)'s `work`.
+    fn work(&self, flow: u32) -> u128;
+
+    /// What is left of services and finishes is to be scaled: the flow's weight has changed.
+    fn scale(&mut self, flow: u32, scale: impl Fn(i128) -> i128);
+
+    /// The flow has had so much bonus in this slot.
+    fn charge(&mut self, flow: u32, slot: usize, bonus: u128);
+
+    /// Nobody is backlogged any more. O(1).
+    fn clear(&mut self);
+
+    /// Solve (19) for this `load`: the sum over backlogged flows of weight times normalised processing time, by
+    /// resource, one of them above zero. `place` tells a flow's, if it is backlogged. The error is that too many flows
+    /// had to be moved for one call; nothing has changed then.
+    fn allocate(
+        &mut self,
+        alpha: f64,
+        load: [f64; M],
+        place: impl Fn(u32) -> Option<Self::Place>,
+    ) -> Result<Favours<M>, Unfinished>;
+}
