@@ -48,7 +48,13 @@ class TheSameAsTheProgram(unittest.TestCase):
             self.assertEqual(advice.json, program("advise", path, "--today", "drr", "--json"))
             goal = dovetail.advise(path, target="cpu 1 %")
             self.assertEqual(goal.json, program("advise", path, "--target", "cpu 1 %", "--json"))
-            self.assertIn(advice.sentences[0].split()[1], str(advice))
+            self.assertIn(advice.sentences[0].split()[1].strip(":"), str(advice))
+        small = ["hop.box.cpu=1 Mcycles/s", "hop.box.rate=2 Mbps", "until=7 s", "warm_up=5 s"]
+        arguments = [argument for key in small for argument in ("--set", key)]
+        with working_directory(ROOT):
+            network = dovetail.advise("scenarios/tcp.toml", **dict(key.split("=") for key in small))
+        self.assertEqual(network.json, program("advise", "scenarios/tcp.toml", "--json", *arguments))
+        self.assertEqual([point.scheduler for point in network.points], ["fifo", "red+red", "drq", "drr+red"])
         made = dovetail.reproduce("tradeoff-fig1")
         self.assertEqual(made.json, program("reproduce", "tradeoff-fig1", "--json"))
         self.assertTrue(all(svg.startswith("<svg") for svg in made.pictures.values()))
@@ -139,7 +145,8 @@ class Mistakes(unittest.TestCase):
         self.wrong(dovetail.ArgumentError, lambda: dovetail.run(DEMO, threads=-1), says="threads: -1")
         self.wrong(dovetail.ArgumentError, lambda: dovetail.run(DEMO, packets=1.5), says="packets: 1.5")
         self.wrong(dovetail.ArgumentError, lambda: dovetail.run(DEMO, progress=3), says="progress: 3")
-        self.wrong(dovetail.InputError, lambda: dovetail.advise(str(ROOT / "scenarios/tcp.toml")), says="network")
+        tcp = str(ROOT / "scenarios/tcp.toml")
+        self.wrong(dovetail.ArgumentError, lambda: dovetail.advise(tcp, target="cpu 95 %"), says="network")
 
     def test_the_same_message_as_the_programs(self):
         with self.assertRaises(AssertionError) as theirs:

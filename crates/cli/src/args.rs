@@ -84,7 +84,8 @@ pub struct Info {
     /// pcap or pcapng, gzipped or not; - is standard input
     #[arg(value_name = "CAPTURE")]
     pub file: PathBuf,
-    /// What makes packets a flow: 5-tuple, prefix+port or prefix+port:24/48
+    /// What makes packets a flow: 5-tuple; host or prefix of the sender, to-host or to-prefix of the receiver;
+    /// prefix+port; with lengths, prefix:24/48
     #[arg(long, value_name = "KEY", default_value_t)]
     pub key: KeyKind,
     /// How many of the largest flows to list

@@ -26,6 +26,8 @@ pub struct Page {
     pub tables: Vec<Table>,
     /// Pictures.
     pub pictures: Vec<Picture>,
+    /// Longer matter, in chapters, which a list at the top leads to.
+    pub chapters: Vec<Chapter>,
     /// Rules of style within `@media (prefers-color-scheme: dark)` for the pictures.
     pub dark_pictures: &'static str,
     /// Words, most often heads of columns, and what they mean.
@@ -54,6 +56,34 @@ pub struct Name {
     pub kind: Kind,
     /// Its name.
     pub name: String,
+}
+
+/// Sections that belong together.
+#[derive(Clone, Debug, Default)]
+pub struct Chapter {
+    /// Heading.
+    pub heading: String,
+    /// Its sections.
+    pub sections: Vec<Section>,
+}
+
+/// A section: what it comes to, numbers, and pictures.
+#[derive(Clone, Debug, Default)]
+pub struct Section {
+    /// What links call it: letters, digits and dashes.
+    pub id: String,
+    /// What it is called in the list of sections.
+    pub name: String,
+    /// Heading.
+    pub heading: String,
+    /// What it comes to, in a sentence.
+    pub sentence: String,
+    /// Numbers.
+    pub table: Table,
+    /// Remarks below the numbers.
+    pub notes: Vec<String>,
+    /// Pictures.
+    pub pictures: Vec<Picture>,
 }
 
 /// A table. Its first columns are texts, the others numbers.

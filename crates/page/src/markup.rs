@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::{Cell, Fact, Form, GENERATOR, Kind, Page, Picture, PictureError, Table};
+use crate::{Cell, Chapter, Fact, Form, GENERATOR, Kind, Page, Picture, PictureError, Section, Table};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -12,7 +12,9 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
                       script-src 'sha256-UArDdiRXXqBgmL4B/cqJzD7yTbxO4aL2wM9CUExWxjI=';";
 
 pub fn page(page: &Page) -> Result<String, PictureError> {
-    let pictures: Vec<String> = page.pictures.iter().map(Picture::element).collect::<Result<_, _>>()?;
+    let pictures = page.pictures.iter().map(|picture| self::picture(picture, html! { h2 { (picture.heading) } }));
+    let pictures = pictures.collect::<Result<Vec<Markup>, _>>()?;
+    let chapters = page.chapters.iter().map(chapter).collect::<Result<Vec<Markup>, _>>()?;
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -35,12 +37,9 @@ pub fn page(page: &Page) -> Result<String, PictureError> {
                     (picker(page))
                     @for table in &page.tables { (self::table(table)) }
                     (words(page))
-                    @for (picture, element) in page.pictures.iter().zip(&pictures) {
-                        figure {
-                            figcaption { h2 { (picture.heading) } p { (picture.explanation) } }
-                            (scrolled(&picture.heading, PreEscaped(element.clone())))
-                        }
-                    }
+                    (contents(page))
+                    @for picture in &pictures { (picture) }
+                    @for chapter in &chapters { (chapter) }
                 }
                 (made(page))
                 script { (PreEscaped(SCRIPT)) }
@@ -48,6 +47,54 @@ pub fn page(page: &Page) -> Result<String, PictureError> {
         }
     };
     Ok(markup.into_string())
+}
+
+/// A picture below its heading.
+fn picture(picture: &Picture, heading: Markup) -> Result<Markup, PictureError> {
+    let element = PreEscaped(picture.element()?);
+    Ok(html! {
+        figure {
+            figcaption { (heading) p { (picture.explanation) } }
+            (scrolled(&picture.heading, element))
+        }
+    })
+}
+
+/// Where the sections are.
+fn contents(page: &Page) -> Markup {
+    html! {
+        @if !page.chapters.is_empty() {
+            nav.contents aria-label="Contents" {
+                @for chapter in &page.chapters {
+                    p {
+                        (chapter.heading)
+                        @for section in &chapter.sections { " " a href={ "#" (section.id) } { (section.name) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn chapter(chapter: &Chapter) -> Result<Markup, PictureError> {
+    let sections = chapter.sections.iter().map(section).collect::<Result<Vec<Markup>, _>>()?;
+    Ok(html! { section { h2 { (chapter.heading) } @for section in &sections { (section) } } })
+}
+
+fn section(section: &Section) -> Result<Markup, PictureError> {
+    let pictures = section.pictures.iter().map(|picture| self::picture(picture, html! {}));
+    let pictures = pictures.collect::<Result<Vec<Markup>, _>>()?;
+    Ok(html! {
+        section.figure id=(section.id) {
+            h3 { (section.heading) }
+            p { (unbroken(&section.sentence)) }
+            @for picture in &pictures { (picture) }
+            (table(&section.table))
+            @if !section.notes.is_empty() {
+                ul { @for note in &section.notes { li { (unbroken(note)) } } }
+            }
+        }
+    })
 }
 
 fn decision(page: &Page) -> Markup {

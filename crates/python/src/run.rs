@@ -65,16 +65,6 @@ impl Given {
             Self::Text(name, text) => open_text(name, text, overrides, PathBuf::new())?,
         })
     }
-
-    fn pipeline(&self, overrides: &[String], profile: Option<&str>) -> Result<Scenario, Wrong> {
-        match self.open(overrides, profile)? {
-            Opened::Pipeline(scenario) => Ok(*scenario),
-            Opened::Network(_) => {
-                let message = "scenario: it describes a network ([[hop]]); this needs a pipeline ([[resource]])";
-                Err(Wrong::new("InputError", message))
-            }
-        }
-    }
 }
 
 /// Keys and values as `--set` takes them.
@@ -302,13 +292,24 @@ pub fn advise(
     let goals = goals(&target, protect)?;
     let threads = thread_count(threads, "threads")?;
     in_background(py, progress, |watch: &Watch<'_>| {
-        let scenario = given.pipeline(&overrides, profile.as_deref())?;
-        watch.total(scenario.expected_packets() * advice::most_runs() as f64);
-        let settings =
-            Settings { threads, cancel: watch.cancel, progress: &|packets| watch.done(packets), packet_log: 0 };
-        let found = advice::advise(&scenario, &today, &goals, &settings)?;
-        let json = serde_json::to_string_pretty(&found).map_err(|error| Wrong::new("RunError", error))?;
-        Ok((json, advice::text(&found, 100)))
+        let progress = |packets| watch.done(packets);
+        let written = |error: serde_json::Error| Wrong::new("RunError", error);
+        match given.open(&overrides, profile.as_deref())? {
+            Opened::Pipeline(scenario) => {
+                watch.total(scenario.expected_packets() * advice::most_runs() as f64);
+                let settings = Settings { threads, cancel: watch.cancel, progress: &progress, packet_log: 0 };
+                let found = advice::advise(&scenario, &today, &goals, &settings)?;
+                Ok((serde_json::to_string_pretty(&found).map_err(written)?, advice::text(&found, 100)))
+            }
+            Opened::Network(_) if !goals.is_empty() => {
+                Err(Wrong::argument("target and protect are for pipelines ([[resource]]): this is a network ([[hop]])"))
+            }
+            Opened::Network(network) => {
+                let settings = network::Settings { threads, cancel: watch.cancel, progress: &progress };
+                let found = advice::network::advise(&network, &today, &settings)?;
+                Ok((serde_json::to_string_pretty(&found).map_err(written)?, advice::network::text(&found, 100)))
+            }
+        }
     })
 }
 

@@ -97,9 +97,13 @@ pub enum FlowKey {
         /// The receiver's port; `None` where the packet carries no port, as in [`FiveTuple::ports`].
         port: Option<u16>,
     },
+    /// All packets from one address block.
+    From(Prefix),
+    /// All packets to one address block.
+    To(Prefix),
 }
 
-/// Prefix lengths in bits for [`KeyKind::PrefixPort`].
+/// Prefix lengths in bits for IPv4 and IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrefixLengths {
     v4: u8,
@@ -107,6 +111,9 @@ pub struct PrefixLengths {
 }
 
 impl PrefixLengths {
+    /// One address each.
+    const HOST: Self = Self { v4: 32, v6: 128 };
+
     /// `v4` in 0 to 32 and `v6` in 0 to 128; `None` outside.
     pub const fn new(v4: u8, v6: u8) -> Option<Self> {
         if v4 <= 32 && v6 <= 128 { Some(Self { v4, v6 }) } else { None }
@@ -125,7 +132,8 @@ impl Default for PrefixLengths {
     }
 }
 
-/// How flows are told apart. Written `5-tuple`, `prefix+port` or `prefix+port:24/48`.
+/// How flows are told apart. Written `5-tuple`; `host` and `prefix` of the sender, `to-host` and `to-prefix` of the
+/// receiver; or `prefix+port`. Those with a prefix may have its lengths, as in `prefix:24/48`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum KeyKind {
     /// By source, destination, protocol and ports.
@@ -135,6 +143,10 @@ pub enum KeyKind {
     /// Here: the *sender's* prefix, since the sender is who shares the box, and the *receiver's* port, since that
     /// names the service by which the paper's flow class table picks the processing.
     PrefixPort(PrefixLengths),
+    /// By the sender's address block, whatever it sends: with whole addresses, what CAKE calls `srchost`.
+    From(PrefixLengths),
+    /// By the receiver's address block: with whole addresses, what CAKE calls `dsthost`.
+    To(PrefixLengths),
 }
 
 impl KeyKind {
@@ -146,6 +158,8 @@ impl KeyKind {
             Self::PrefixPort(lengths) => {
                 FlowKey::PrefixPort { src: lengths.prefix(tuple.src), port: tuple.ports.map(|p| p.dst) }
             }
+            Self::From(lengths) => FlowKey::From(lengths.prefix(tuple.src)),
+            Self::To(lengths) => FlowKey::To(lengths.prefix(tuple.dst)),
         }
     }
 }
@@ -156,7 +170,10 @@ pub struct KeyKindError;
 
 impl fmt::Display for KeyKindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("expected `5-tuple`, `prefix+port`, or with prefix lengths `prefix+port:24/48` (0-32/0-128 bits)")
+        f.write_str(
+            "expected `5-tuple`, `host` or `prefix` (of the sender), `to-host` or `to-prefix` (of the receiver), \
+             `prefix+port`, or with prefix lengths `prefix:24/48` (0-32/0-128 bits)",
+        )
     }
 }
 
@@ -165,14 +182,23 @@ impl core::error::Error for KeyKindError {}
 impl FromStr for KeyKind {
     type Err = KeyKindError;
     fn from_str(text: &str) -> Result<Self, KeyKindError> {
-        match text {
-            "5-tuple" => return Ok(Self::FiveTuple),
-            "prefix+port" => return Ok(Self::PrefixPort(PrefixLengths::default())),
-            _ => {}
-        }
-        let lengths = text.strip_prefix("prefix+port:").and_then(|l| l.split_once('/')).ok_or(KeyKindError)?;
+        let (name, lengths) = text.split_once(':').map_or((text, None), |(name, lengths)| (name, Some(lengths)));
         let bits = |s: &str| s.parse::<u8>().map_err(|_| KeyKindError);
-        PrefixLengths::new(bits(lengths.0)?, bits(lengths.1)?).map(Self::PrefixPort).ok_or(KeyKindError)
+        let written = |text: &str| {
+            let (v4, v6) = text.split_once('/').ok_or(KeyKindError)?;
+            PrefixLengths::new(bits(v4)?, bits(v6)?).ok_or(KeyKindError)
+        };
+        let lengths = lengths.map(written).transpose()?;
+        let block = lengths.unwrap_or_default();
+        match (name, lengths) {
+            ("5-tuple", None) => Ok(Self::FiveTuple),
+            ("host", None) => Ok(Self::From(PrefixLengths::HOST)),
+            ("to-host", None) => Ok(Self::To(PrefixLengths::HOST)),
+            ("prefix", _) => Ok(Self::From(block)),
+            ("to-prefix", _) => Ok(Self::To(block)),
+            ("prefix+port", _) => Ok(Self::PrefixPort(block)),
+            _ => Err(KeyKindError),
+        }
     }
 }
 
@@ -180,6 +206,10 @@ impl fmt::Display for KeyKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::FiveTuple => f.write_str("5-tuple"),
+            Self::From(PrefixLengths::HOST) => f.write_str("host"),
+            Self::To(PrefixLengths::HOST) => f.write_str("to-host"),
+            Self::From(l) => write!(f, "prefix:{}/{}", l.v4, l.v6),
+            Self::To(l) => write!(f, "to-prefix:{}/{}", l.v4, l.v6),
             Self::PrefixPort(l) => write!(f, "prefix+port:{}/{}", l.v4, l.v6),
         }
     }
@@ -263,12 +293,17 @@ impl fmt::Display for FiveTuple {
 }
 
 impl fmt::Display for FlowKey {
-    /// As [`FiveTuple`], or `192.0.2.0/24 > :53`.
+    /// As [`FiveTuple`], `192.0.2.0/24 > :53`, `from 192.0.2.7` or `to 192.0.2.0/24`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::FiveTuple(tuple) => tuple.fmt(f),
             Self::PrefixPort { src, port: Some(port) } => write!(f, "{src} > :{port}"),
             Self::PrefixPort { src, port: None } => write!(f, "{src} > no port"),
+            Self::From(block) | Self::To(block) => {
+                let which = if matches!(self, Self::From(_)) { "from" } else { "to" };
+                let whole = block.len == if block.addr.is_ipv4() { 32 } else { 128 };
+                if whole { write!(f, "{which} {}", block.addr) } else { write!(f, "{which} {block}") }
+            }
         }
     }
 }

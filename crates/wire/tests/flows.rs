@@ -192,11 +192,31 @@ fn a_prefix_key_is_the_senders_block_and_the_receivers_port() {
 }
 
 #[test]
+fn keys_of_hosts_and_prefixes_leave_out_all_else() {
+    let key = |kind: &str, tuple: &FiveTuple| kind.parse::<KeyKind>().unwrap().key(tuple).to_string();
+    let (v4, v6) = (udp4_flow(), tuple(true, 6, Some((1, 2))));
+    assert_eq!(
+        ["host", "to-host", "prefix", "to-prefix"].map(|kind| key(kind, &v4)),
+        ["from 192.0.2.77", "to 198.51.100.9", "from 192.0.2.0/24", "to 198.51.100.0/24"]
+    );
+    assert_eq!(["host", "to-prefix:8/32"].map(|kind| key(kind, &v6)), ["from 2001:db8:5::1", "to 2001:db8::/32"]);
+    // Other protocols and ports are the same flow, another host is not.
+    let kind: KeyKind = "host".parse().unwrap();
+    assert_eq!(kind.key(&tuple(false, 1, None)), kind.key(&v4));
+    let other = FiveTuple { src: Ipv4Addr::new(192, 0, 2, 78).into(), ..v4 };
+    assert_ne!(kind.key(&other), kind.key(&v4));
+    assert_eq!("prefix".parse::<KeyKind>().unwrap().key(&other), "prefix".parse::<KeyKind>().unwrap().key(&v4));
+}
+
+#[test]
 fn key_kinds_are_written_as_they_are_read() {
-    for text in ["5-tuple", "prefix+port:24/48", "prefix+port:0/0", "prefix+port:32/128"] {
+    let written = ["5-tuple", "prefix+port:24/48", "prefix+port:0/0", "prefix+port:32/128"];
+    for text in written.into_iter().chain(["host", "to-host", "prefix:24/48", "to-prefix:20/40"]) {
         assert_eq!(text.parse::<KeyKind>().unwrap().to_string(), text);
     }
-    for text in ["", "prefix", "prefix+port:", "prefix+port:33/48", "prefix+port:24/129", "prefix+port:24"] {
+    assert_eq!("prefix:32/128".parse::<KeyKind>(), "host".parse());
+    let wrong = ["", "hosts", "host:24/48", "prefix+port:", "prefix+port:33/48", "prefix+port:24/129", "prefix:24"];
+    for text in wrong.into_iter().chain(["5-tuple:24/48", "prefix: 24/48"]) {
         assert!(text.parse::<KeyKind>().is_err(), "{text:?}");
     }
     assert!(PrefixLengths::new(33, 0).is_none());

@@ -171,6 +171,9 @@ pub struct Reproduce {
     /// Write pictures (SVG) and the checks (JSON) into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Write all of it as one page for a browser (HTML) that needs no network
+    #[arg(long, value_name = "FILE", conflicts_with = "list")]
+    pub page: Option<PathBuf>,
     /// List every claim, and also explanations and the same quantities by other readings
     #[arg(long, conflicts_with_all = ["list", "json"])]
     pub all: bool,

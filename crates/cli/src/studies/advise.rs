@@ -2,18 +2,20 @@
 
 use std::path::Path;
 
-use dovetail_experiment::advise::{
-    Advice, AdviseError, advise as find, certainty, grid, most_runs, otherwise, picture, text,
-};
+use dovetail_experiment::advise::network::{self, NetworkAdvice};
+use dovetail_experiment::advise::{self, Advice, AdviseError};
 use dovetail_experiment::compare::Settings;
+use dovetail_experiment::network as networks;
+use dovetail_experiment::network::NetworkScenario;
 use dovetail_experiment::results::Made;
-use dovetail_experiment::scenario::Scenario;
+use dovetail_experiment::scenario::{self, Opened, Scenario};
 use dovetail_experiment::table::COLUMNS;
 use dovetail_figure::DARK;
 use dovetail_page::{Kind, Page, Picture};
+use serde::Serialize;
 
 use super::page::{PageFile, Written, arguments, made as facts, names, table, text as fact, words};
-use super::run::{open_source, tell_about, threads};
+use super::run::{seeded, tell_about, threads};
 use super::{ending, progress};
 use crate::args::Advise;
 use crate::failure::Failure;
@@ -21,30 +23,77 @@ use crate::terminal;
 
 /// Find out which scheduler to use, and say why.
 pub fn advise(args: Advise) -> Result<(), Failure> {
+    let source = &args.source;
+    match scenario::open(&source.file, &source.overrides, source.profile.as_deref()).map_err(Failure::input)? {
+        Opened::Pipeline(scenario) => of_pipeline(&args, &seeded(*scenario, source.seed)?),
+        Opened::Network(network) => of_network(&args, *network),
+    }
+}
+
+fn of_pipeline(args: &Advise, scenario: &Scenario) -> Result<(), Failure> {
     let cancel = ending::end_on_interrupt();
-    let scenario = open_source(&args.source)?;
-    let capture = scenario.capture_file();
-    let inputs: Vec<&Path> = capture.as_deref().into_iter().chain([Path::new(&args.source.file)]).collect();
-    let page = args.page.as_deref().map(|file| PageFile::new(file, &inputs)).transpose()?;
-    tell_about(&scenario);
-    let bar = progress::packets(scenario.expected_packets() * most_runs() as f64);
+    let page = page_file(args, scenario.capture_file().as_deref())?;
+    tell_about(scenario);
+    let bar = progress::packets(scenario.expected_packets() * advise::most_runs() as f64);
     let settings = Settings {
         threads: threads(args.source.threads),
         cancel,
         progress: &|packets| bar.set_position(packets),
         packet_log: 0,
     };
-    let advice = find(&scenario, &args.today, &args.goals(), &settings);
+    let advice = advise::advise(scenario, &args.today, &args.goals(), &settings);
     bar.finish_and_clear();
-    let advice = advice.map_err(|error| match error {
+    let advice = advice.map_err(failure)?;
+    let page = page.map(|page| page.write(&html(&advice, scenario)?)).transpose()?;
+    tell(args, &advice, |width| advise::text(&advice, width), page)
+}
+
+fn of_network(args: &Advise, mut scenario: NetworkScenario) -> Result<(), Failure> {
+    if !args.goals().is_empty() {
+        let message = "--target and --protect are for pipelines ([[resource]]): this is a network ([[hop]])";
+        return Err(Failure::Input(message.into()));
+    }
+    if let Some(seed) = args.source.seed {
+        scenario = scenario.with_seed(seed);
+    }
+    let cancel = ending::end_on_interrupt();
+    let page = page_file(args, None)?;
+    let bar = progress::spinner();
+    let settings = networks::Settings {
+        threads: threads(args.source.threads),
+        cancel,
+        progress: &|packets| bar.set_position(packets),
+    };
+    let advice = network::advise(&scenario, &args.today, &settings);
+    bar.finish_and_clear();
+    let advice = advice.map_err(failure)?;
+    let page = page.map(|page| page.write(&network_html(&advice, &scenario)?)).transpose()?;
+    tell(args, &advice, |width| network::text(&advice, width), page)
+}
+
+fn failure(error: AdviseError) -> Failure {
+    match error {
         AdviseError::Input(error) => Failure::input(error),
         AdviseError::Run(error) => error.into(),
-    })?;
-    let page = page.map(|page| page.write(&html(&advice, &scenario)?)).transpose()?;
+    }
+}
+
+fn page_file<'a>(args: &'a Advise, capture: Option<&Path>) -> Result<Option<PageFile<'a>>, Failure> {
+    let inputs: Vec<&Path> = capture.into_iter().chain([Path::new(&args.source.file)]).collect();
+    args.page.as_deref().map(|file| PageFile::new(file, &inputs)).transpose()
+}
+
+/// Put the page in its place, and print the advice.
+fn tell(
+    args: &Advise,
+    advice: &impl Serialize,
+    text: impl Fn(u16) -> String,
+    page: Option<Written<'_>>,
+) -> Result<(), Failure> {
     let placed = ending::uninterrupted(|| page.map(Written::place).transpose())?;
     match args.json {
-        true => terminal::print(&serde_json::to_string_pretty(&advice).map_err(Failure::run)?)?,
-        false => terminal::print(&text(&advice, terminal::width()))?,
+        true => terminal::print(&serde_json::to_string_pretty(advice).map_err(Failure::run)?)?,
+        false => terminal::print(&text(terminal::width()))?,
     }
     if let Some(page) = placed {
         terminal::say(&format!("wrote {page}"));
@@ -55,34 +104,79 @@ pub fn advise(args: Advise) -> Result<(), Failure> {
 /// The advice as a page.
 fn html(advice: &Advice, scenario: &Scenario) -> Result<String, Failure> {
     let made = Made::new(arguments(), scenario.text());
-    let seeds: Vec<String> = advice.seeds.iter().map(ToString::to_string).collect();
-    let groups = advice.points.first().map_or(&[][..], |point| &point.groups);
-    let mut notes = otherwise(advice);
-    notes.extend([certainty(advice), format!("For a live box: {}", advice.configuration)]);
-    let tables = vec![table(
-        &format!("All that was tried; the advice is {}", advice.scheduler),
-        grid(advice),
-        &[Some(Kind::Scheduler)],
-    )];
+    let of_groups = advice.points.first().map_or(&[][..], |tried| &tried.point.groups);
+    let mut notes = advise::otherwise(advice);
+    notes.extend([advise::certainty(advice), format!("For a live box: {}", advice.configuration)]);
+    let tables = vec![
+        table(
+            &format!("All that was tried: {} is advised", advice.scheduler),
+            advise::grid(advice),
+            &[Some(Kind::Scheduler)],
+        ),
+        table(
+            "Who gains and who pays",
+            advise::groups(advice, usize::MAX),
+            &[Some(Kind::Group), Some(Kind::Scheduler)],
+        ),
+    ];
     let page = Page {
         title: format!("Which scheduler? {}", scenario.title()),
-        sentences: advice.sentences.to_vec(),
+        sentences: std::iter::once(&advice.short).chain(&advice.sentences).cloned().collect(),
         notes,
-        names: names(advice.points.iter().map(|point| &*point.scheduler), groups.iter().map(|group| &*group.group)),
-        words: words(&tables, &COLUMNS),
+        names: names(
+            advice.points.iter().map(|tried| &*tried.point.scheduler),
+            of_groups.iter().map(|group| &*group.group),
+        ),
+        words: words(&tables, &[&advise::COLUMNS[..], &COLUMNS].concat()),
         tables,
         pictures: vec![Picture {
             heading: "What each gives".into(),
             explanation: "Bits delivered per second, use of each resource, and the latency of each group.".into(),
             name: "the picture".into(),
-            svg: picture(advice).map_err(Failure::run)?,
+            svg: advise::picture(advice).map_err(Failure::run)?,
         }],
         dark_pictures: DARK,
-        made: [fact("Scenario", &advice.input), fact("Seeds", &seeds.join(", "))]
+        made: [fact("Scenario", &advice.input), fact("Runs of each", &advice.runs.to_string())]
             .into_iter()
             .chain(facts(&made))
             .collect(),
         version: made.version,
+        ..Page::default()
+    };
+    page.html().map_err(Failure::run)
+}
+
+/// The advice for a network as a page.
+fn network_html(advice: &NetworkAdvice, scenario: &NetworkScenario) -> Result<String, Failure> {
+    let made = Made::new(arguments(), scenario.text());
+    let groups = advice.points.first().map_or(&[][..], |point| &point.groups);
+    let mut notes = network::notes(advice);
+    notes.push(format!("For a live box: {}", advice.configuration));
+    let tables = vec![
+        table(
+            &format!("All that was tried: {} is advised", advice.scheduler),
+            network::grid(advice),
+            &[Some(Kind::Scheduler)],
+        ),
+        table(
+            "Who gains and who pays",
+            network::groups(advice, usize::MAX),
+            &[Some(Kind::Group), Some(Kind::Scheduler)],
+        ),
+    ];
+    let page = Page {
+        title: format!("Which scheduler? {}", scenario.title()),
+        sentences: std::iter::once(&advice.short).chain(&advice.sentences).cloned().collect(),
+        notes,
+        names: names(advice.points.iter().map(|point| &*point.scheduler), groups.iter().map(|group| &*group.group)),
+        words: words(&tables, &[&network::COLUMNS[..], &COLUMNS].concat()),
+        tables,
+        made: [fact("Scenario", &advice.input), fact("Runs of each", &advice.runs.to_string())]
+            .into_iter()
+            .chain(facts(&made))
+            .collect(),
+        version: made.version,
+        ..Page::default()
     };
     page.html().map_err(Failure::run)
 }

@@ -9,6 +9,7 @@ mod progress;
 mod report;
 mod reproduce;
 mod run;
+mod showcase;
 mod sweep;
 
 use crate::args::Study;

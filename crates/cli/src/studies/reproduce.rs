@@ -11,8 +11,9 @@ use dovetail_papers::{Item, ReproduceError, Reproduction, Settings};
 use indicatif::ProgressBar;
 use serde_json::json;
 
+use super::page::{PageFile, Written};
 use super::run::threads;
-use super::{ending, progress};
+use super::{ending, progress, showcase};
 use crate::args::Reproduce;
 use crate::checks::{self, Columns};
 use crate::failure::Failure;
@@ -32,6 +33,8 @@ pub fn reproduce(args: Reproduce) -> Result<(), Failure> {
         open_capture(trace).map_err(Failure::input)?;
     }
     let cancel = ending::end_on_interrupt();
+    let inputs: Vec<&Path> = args.trace.iter().map(PathBuf::as_path).collect();
+    let page = args.page.as_deref().map(|file| page(file, &inputs, &args)).transpose()?;
     let output = args.out.as_deref().map(|out| output(out, &args)).transpose()?;
     ending::leave_nothing(output.as_ref());
     let items = dovetail_papers::listed(&args.ids).map_err(failure)?;
@@ -60,13 +63,15 @@ pub fn reproduce(args: Reproduce) -> Result<(), Failure> {
     let result = dovetail_papers::run(&args.ids, &settings);
     far.bar.finish_and_clear();
     let result = result.map_err(failure)?;
-    let written = output.map(|o| write(o, &result)).transpose()?;
+    let page = page.map(|page| page.write(&showcase::html(&result, &items)?)).transpose()?;
+    let mut written = output.map(|o| write(o, &result)).transpose()?.unwrap_or_default();
+    written.extend(ending::uninterrupted(|| page.map(Written::place).transpose())?);
     if args.json {
         terminal::print(&result.to_json())?
     } else {
         terminal::print(&text(&result.checks, args.all))?
     }
-    for path in written.iter().flatten() {
+    for path in written {
         terminal::say(&format!("wrote {path}"));
     }
     Ok(())
@@ -103,10 +108,27 @@ impl Far {
 }
 
 fn output(folder: &Path, args: &Reproduce) -> Result<Output, Failure> {
-    let pictures = dovetail_papers::pictures(&args.ids).map_err(failure)?;
-    let names: Vec<&str> = [CHECKS].into_iter().chain(pictures.iter().map(String::as_str)).collect();
+    let names = names(args)?;
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let inputs: Vec<&Path> = args.trace.iter().map(PathBuf::as_path).collect();
     Output::create(folder, &names, &inputs).map_err(Failure::input)
+}
+
+/// The files of `--out`.
+fn names(args: &Reproduce) -> Result<Vec<String>, Failure> {
+    let pictures = dovetail_papers::pictures(&args.ids).map_err(failure)?;
+    Ok([CHECKS.to_string()].into_iter().chain(pictures).collect())
+}
+
+/// Where the page goes: not where one of these files does.
+fn page<'a>(file: &'a Path, inputs: &[&Path], args: &Reproduce) -> Result<PageFile<'a>, Failure> {
+    let page = PageFile::new(file, inputs)?;
+    let out = args.out.as_ref().and_then(|out| out.canonicalize().ok());
+    let of_results = |name: &String| out.as_ref().is_some_and(|out| out.join(name) == page.target());
+    match names(args)?.iter().any(of_results) {
+        true => Err(page.twice()),
+        false => Ok(page),
+    }
 }
 
 fn failure(error: ReproduceError) -> Failure {
@@ -160,7 +182,7 @@ fn text(checks: &[Check], all: bool) -> String {
 }
 
 /// The paper's value and ours.
-fn values(check: &Check) -> String {
+pub(super) fn values(check: &Check) -> String {
     let ours = check.ours.map_or_else(|| "-".into(), |value| format!("{value:.4}"));
     let of_unit = if check.unit.is_empty() { String::new() } else { format!(" {}", check.unit) };
     match check.paper {
@@ -183,7 +205,7 @@ fn figures(checks: &[Check]) -> String {
 }
 
 /// The claims of a table or figure in a few words.
-fn counted(checks: &[Check]) -> String {
+pub(super) fn counted(checks: &[Check]) -> String {
     let [reproduced, differ, neither] = checks::verdicts(checks);
     let others = if neither == 0 { String::new() } else { format!(", {neither} not comparable") };
     format!("{reproduced} reproduced, {differ} differ{others}")

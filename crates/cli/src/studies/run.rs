@@ -96,7 +96,8 @@ pub fn open_source(source: &Source) -> Result<Scenario, Failure> {
     seeded(scenario.map_err(Failure::input)?, source.seed)
 }
 
-fn seeded(scenario: Scenario, seed: Option<u64>) -> Result<Scenario, Failure> {
+/// The scenario under this seed, if one is given.
+pub fn seeded(scenario: Scenario, seed: Option<u64>) -> Result<Scenario, Failure> {
     match seed {
         Some(seed) => scenario.with_seed(seed).map_err(Failure::input),
         None => Ok(scenario),

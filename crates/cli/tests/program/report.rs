@@ -59,10 +59,14 @@ fn parsed(html: &str) -> Vec<Element> {
 /// Nothing is loaded, and nothing but the page's own script runs.
 fn harmless(elements: &[Element]) {
     assert_eq!(elements.iter().filter(|e| e.name == "script").count(), 1);
-    let loading = ["link", "img", "image", "iframe", "object", "embed", "base", "use", "a", "form", "foreignobject"];
+    let loading = ["link", "img", "image", "iframe", "object", "embed", "base", "use", "form", "foreignobject"];
     for element in elements {
         assert!(!loading.contains(&element.name.as_str()), "{element:?}");
         for (key, value) in &element.attributes {
+            if element.name == "a" && key == "href" {
+                assert!(value.starts_with('#'), "{value} leads elsewhere");
+                continue;
+            }
             assert!(!key.starts_with("on") && !["src", "href", "xlink:href", "style"].contains(&key.as_str()), "{key}");
             assert!(!value.contains("url("), "{value}");
         }
@@ -96,6 +100,8 @@ fn rows(elements: &[Element], table: usize) -> Vec<(Vec<String>, Vec<f64>)> {
 /// Whether a text says a number, to half a unit of its last digit.
 fn is_rounded(text: &str, number: f64) -> bool {
     let (digits, unit) = text.split_once(' ').unwrap_or((text, ""));
+    // With an interval, the unit stands behind that.
+    let unit = if unit.starts_with('±') { unit.rsplit(' ').next().unwrap_or("") } else { unit };
     let units = [
         ("", 1.0),
         ("flow", 1.0),
@@ -240,8 +246,9 @@ fn advice_has_a_page() {
     let (_, elements) = page(&folder, "a.html");
     harmless(&elements);
     let items: Vec<&str> = elements.iter().filter(|e| e.name == "li").map(|e| e.text.as_str()).collect();
-    for (item, sentence) in items.iter().zip(advice["sentences"].as_array().unwrap()) {
-        assert_eq!(sentence, item);
+    let sentences = std::iter::once(&advice["short"]).chain(advice["sentences"].as_array().unwrap());
+    for (item, sentence) in items.iter().zip(sentences) {
+        assert_eq!(sentence, &item.replace('\u{a0}', " "));
     }
     let configuration = advice["configuration"].as_str().unwrap();
     assert!(items.contains(&&*format!("For a live box: {configuration}")), "{items:?}");
@@ -250,7 +257,16 @@ fn advice_has_a_page() {
     assert_eq!(rows.len(), points.len());
     for (row, point) in rows.iter().zip(points) {
         assert_eq!(row.0, [point["scheduler"].as_str().unwrap()]);
-        let all = ["/throughput_bps", "/utilization/0", "/utilization/1", "/lost", "/p99_s", "/starving"];
+        let all = [
+            "/throughput_bps",
+            "/gain_over_fair/mean",
+            "/utilization/0",
+            "/utilization/1",
+            "/lost",
+            "/p99_s",
+            "/starving",
+            "/behind_s",
+        ];
         assert_eq!(row.1, all.map(|key| point.pointer(key).unwrap().as_f64().unwrap()));
     }
     // The same, without the page.
@@ -361,4 +377,49 @@ fn many_packets_make_no_larger_page() {
     };
     let (few, many) = (size("8000 pps"), size("200000 pps"));
     assert!(many < 2 * few, "{few} bytes of 1,200 packets, {many} bytes of 30,000");
+}
+
+#[test]
+fn advice_on_a_network_has_a_page() {
+    let folder = Folder::new();
+    let tcp = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/tcp.toml")).unwrap();
+    folder.write("net.toml", tcp);
+    let small = ["hop.box.cpu=1 Mcycles/s", "hop.box.rate=2 Mbps", "until=6 s", "warm_up=5 s"];
+    let small: Vec<&str> = small.iter().flat_map(|key| ["--set", key]).collect();
+    let told =
+        folder.dovetail(&[&["advise", "net.toml", "--json", "--page", "a.html"], &small[..]].concat()).succeeds();
+    let advice: Value = serde_json::from_str(&told.out).unwrap();
+    let (_, elements) = page(&folder, "a.html");
+    harmless(&elements);
+    let rows = rows(&elements, 1);
+    assert_eq!(rows.len(), advice["points"].as_array().unwrap().len());
+    folder.dovetail(&["advise", "net.toml", "--target", "box.cpu 95 %"]).fails(2, &["this is a network"]);
+}
+
+#[test]
+fn reproductions_have_a_page() {
+    let folder = Folder::new();
+    let told = folder.dovetail(&["reproduce", "tradeoff-fig1", "drfq-lie", "--json", "--page", "p.html"]).succeeds();
+    let checks: Value = serde_json::from_str(&told.out).unwrap();
+    let (html, elements) = page(&folder, "p.html");
+    harmless(&elements);
+    // Every claim with both numbers, below the picture of its figure.
+    let claims: Vec<&Value> =
+        checks["checks"].as_array().unwrap().iter().filter(|check| check["kind"] == "claim").collect();
+    assert!(!claims.is_empty());
+    for check in claims {
+        let quantity = check["quantity"].as_str().unwrap();
+        assert!(elements.iter().any(|e| e.name == "th" && e.text == quantity), "{quantity}");
+        for number in [&check["paper"], &check["ours"]].into_iter().filter_map(Value::as_f64) {
+            assert!(html.contains(&format!("<data value=\"{number}\">")), "{quantity}: {number}");
+        }
+    }
+    assert!(
+        html.contains("<section class=\"figure\" id=\"tradeoff-fig1\">") && html.contains("href=\"#tradeoff-fig1\"")
+    );
+    assert!(elements.iter().any(|e| e.name == "svg"));
+    folder
+        .dovetail(&["reproduce", "tradeoff-fig1", "--out", "o", "--page", "o/checks.json"])
+        .fails(2, &["checks.json"]);
+    folder.dovetail(&["reproduce", "--list", "--page", "p.html"]).fails(2, &["--page"]);
 }

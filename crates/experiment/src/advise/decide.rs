@@ -1,6 +1,6 @@
-//! Which of several schedulers to use, by what each made of the same packets.
+//! Which of several schedulers to use, by what each made of the same packets, several times.
 
-use super::Point;
+use super::point::Runs;
 
 /// So much of the most that can be gained is enough: a lower alpha pays more and more for less and less.
 pub const ENOUGH: f64 = 0.9;
@@ -11,7 +11,8 @@ const FASTER: f64 = 0.5;
 /// Of schedulers that share fairly, one is as good as the best if its throughput is at least this part of the best
 /// one's.
 const AS_MUCH: f64 = 0.99;
-/// And if no group waits longer than this many times its shortest wait under any.
+/// And if no group waits longer than this many times its shortest wait under any, unless it waits less than half of what
+/// it waits today.
 const AS_SOON: f64 = 1.25;
 
 /// What to use.
@@ -51,116 +52,172 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// The points with alphas from 1 down.
-    pub fn in_order(&self, points: &[Point]) -> Vec<Point> {
-        let others = (0..points.len()).filter(|&index| index == self.today || !self.alphas.contains(&index));
-        let alphas = self.alphas.iter().copied().filter(|&index| index != self.today);
-        others.chain(alphas).map(|index| points[index].clone()).collect()
+    /// The indices of so many points, with alphas from 1 down.
+    pub fn in_order(&self, count: usize) -> impl Iterator<Item = usize> {
+        let others = (0..count).filter(|&index| index == self.today || !self.alphas.contains(&index));
+        others.chain(self.alphas.iter().copied().filter(|&index| index != self.today))
     }
 
-    /// The one of those that share fairly that moves most; of equal ones the first.
-    pub fn strict(&self, points: &[Point]) -> usize {
-        let more = |a: usize, b: usize| if points[b].throughput_bps > points[a].throughput_bps { b } else { a };
+    /// The one of those that share fairly that moves most bits on average; of equal ones the first.
+    pub fn strict(&self, runs: &Runs) -> usize {
+        let more = |a: usize, b: usize| if runs.gain(b, self.today) > runs.gain(a, self.today) { b } else { a };
         self.fair.iter().copied().reduce(more).unwrap_or(self.today)
     }
 
-    /// Throughput of strict fairness at its best, and the largest of any alpha, no less than that.
-    pub fn range(&self, points: &[Point]) -> [f64; 2] {
-        let strict = points[self.strict(points)].throughput_bps;
-        [strict, self.alphas.iter().map(|&index| points[index].throughput_bps).fold(strict, f64::max)]
+    /// The alpha below 1 that moves most bits on average, if there is one.
+    pub fn fastest(&self, runs: &Runs) -> Option<usize> {
+        let alphas = self.alphas.iter().copied().filter(|index| !self.fair.contains(index));
+        alphas.max_by(|&a, &b| runs.gain(a, self.today).total_cmp(&runs.gain(b, self.today)))
     }
 
-    /// * Today's, if its throughput is within [`WORTH`] of the best, nobody starves, and strict fairness halves no
+    /// What counts is what every run shows.
+    ///
+    /// * Today's stays, if in most runs nobody starves, nothing moves [`WORTH`] more bits, and strict fairness halves no
     ///   group's latency.
-    /// * Else the largest alpha that reaches [`ENOUGH`] of the way from strict fairness to the best throughput, if that
-    ///   is at least [`WORTH`] more.
+    /// * Else the largest alpha that reaches [`ENOUGH`] of the most that any gains over the best of those that share
+    ///   fairly, of all that gain at least [`WORTH`].
     /// * Else the first of the fair ones that is as good as the best of them.
-    pub fn decide(&self, points: &[Point]) -> Choice {
-        let [strict, best] = self.range(points);
-        let today = &points[self.today];
-        let faster = self.fair.iter().any(|&index| halves(today, &points[index]));
-        if today.throughput_bps >= (1.0 - WORTH) * best && today.starving == 0 && !faster {
+    pub fn decide(&self, runs: &Runs) -> Choice {
+        let moves_more = |&index: &usize| runs.gains(index, self.today);
+        let faster = |&index: &usize| halves(runs, self.today, index);
+        let better = self.fair.iter().chain(&self.alphas).any(moves_more) || self.fair.iter().any(faster);
+        if !runs.starves(self.today) && !better {
             return Choice::Today;
         }
-        if best >= (1.0 + WORTH) * strict {
-            let enough = |&&index: &&usize| points[index].throughput_bps >= strict + ENOUGH * (best - strict);
-            if let Some(&index) = self.alphas.iter().find(enough) {
-                return Choice::Efficient(index);
-            }
+        match self.knee(runs) {
+            Some(index) => Choice::Efficient(index),
+            None => Choice::Fair(self.cheapest(runs)),
         }
-        Choice::Fair(self.fairest(points))
     }
 
-    fn fairest(&self, points: &[Point]) -> usize {
-        let fair = || self.fair.iter().map(|&index| &points[index]);
-        let most = fair().map(|point| point.throughput_bps).fold(0.0, f64::max);
-        let least_p99 = |group: usize| fair().filter_map(|point| point.groups[group].p99_s).fold(f64::MAX, f64::min);
-        let good = |point: &Point| {
-            let soon =
-                |(k, group): (usize, &super::GroupPoint)| group.p99_s.is_none_or(|p99| p99 <= AS_SOON * least_p99(k));
-            point.starving == 0 && point.throughput_bps >= AS_MUCH * most && point.groups.iter().enumerate().all(soon)
+    fn knee(&self, runs: &Runs) -> Option<usize> {
+        let gain = |index: usize| runs.gain(index, self.strict(runs));
+        Some(*self.worthwhile(runs).iter().find(|&&index| gain(index) >= ENOUGH * self.most(runs))?)
+    }
+
+    /// The most that any alpha gains over strict fairness, if that is worthwhile; else 0.
+    pub fn most(&self, runs: &Runs) -> f64 {
+        self.worthwhile(runs).iter().map(|&index| runs.gain(index, self.strict(runs))).fold(0.0, f64::max)
+    }
+
+    fn worthwhile(&self, runs: &Runs) -> Vec<usize> {
+        let strict = self.strict(runs);
+        self.alphas.iter().copied().filter(|&index| runs.gains(index, strict)).collect()
+    }
+
+    fn cheapest(&self, runs: &Runs) -> usize {
+        let strict = self.strict(runs);
+        let groups = runs.first().first().map_or(0, |point| point.groups.len());
+        let waits = |index: usize, group: usize| {
+            runs.always(|run| {
+                let p99 = |index: usize| run[index].groups[group].p99_s;
+                let least = self.fair.iter().filter_map(|&index| p99(index)).fold(f64::MAX, f64::min);
+                let enough = FASTER * p99(self.today).unwrap_or(0.0);
+                p99(index).is_some_and(|p99| p99 > f64::max(AS_SOON * least, enough))
+            })
         };
-        let last = self.fair.last().copied().unwrap_or(self.today);
-        self.fair.iter().copied().find(|&index| good(&points[index])).unwrap_or(last)
+        let good = |&&index: &&usize| {
+            let less = runs.always(|run| run[index].throughput_bps < AS_MUCH * run[strict].throughput_bps);
+            !runs.starves(index) && !less && (0..groups).all(|group| !waits(index, group))
+        };
+        self.fair.iter().find(good).or(self.fair.last()).copied().unwrap_or(self.today)
     }
 }
 
-/// Whether some group's latency falls to half of itself or less.
-fn halves(from: &Point, to: &Point) -> bool {
-    let latencies = from.groups.iter().zip(&to.groups).filter_map(|(from, to)| Some((from.p99_s?, to.p99_s?)));
-    latencies.into_iter().any(|(from, to)| to <= FASTER * from)
+/// Whether some group's latency falls to half of itself or less in every run.
+fn halves(runs: &Runs, from: usize, to: usize) -> bool {
+    let groups = runs.first().first().map_or(0, |point| point.groups.len());
+    (0..groups).any(|group| {
+        runs.always(|run| {
+            let [from, to] = [from, to].map(|index| run[index].groups[group].p99_s);
+            from.zip(to).is_some_and(|(from, to)| to <= FASTER * from)
+        })
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::advise::GroupPoint;
+    use crate::advise::point::{GroupPoint, Point};
 
     /// Throughputs of fifo, mr3, and alpha = 1, 0.9, 0.8, 0.5; one group with this latency under each.
-    fn points(throughputs: [f64; 6], p99_s: [f64; 6]) -> (Vec<Point>, Candidates) {
+    fn points(throughputs: [f64; 6], p99_s: [f64; 6]) -> Vec<Point> {
         let point = |(throughput_bps, p99): (f64, f64)| Point {
             throughput_bps,
             groups: vec![GroupPoint { p99_s: Some(p99), ..GroupPoint::default() }],
             ..Point::default()
         };
-        let points = throughputs.into_iter().zip(p99_s).map(point).collect();
-        (points, Candidates { today: 0, fair: vec![1, 2], alphas: vec![2, 3, 4, 5] })
+        throughputs.into_iter().zip(p99_s).map(point).collect()
+    }
+
+    fn candidates() -> Candidates {
+        Candidates { today: 0, fair: vec![1, 2], alphas: vec![2, 3, 4, 5] }
+    }
+
+    fn decide(runs: &[Vec<Point>]) -> Choice {
+        candidates().decide(&Runs::new(runs.to_vec()))
     }
 
     #[test]
     fn the_largest_alpha_with_nine_tenths_of_the_gain_is_used() {
-        // Of the 20 to gain 0.9 gives 10, 0.8 gives 18.
-        let (points, candidates) = points([95.0, 99.0, 100.0, 110.0, 118.0, 120.0], [1.0; 6]);
-        assert_eq!(candidates.decide(&points), Choice::Efficient(4));
+        // Of the 20 to gain 0.9 gives 10, 0.8 gives a little more than 18.
+        let points = points([95.0, 99.0, 100.0, 110.0, 118.01, 120.0], [1.0; 6]);
+        assert_eq!(decide(&[points]), Choice::Efficient(4));
     }
 
     #[test]
     fn fairness_is_not_given_up_for_nothing() {
-        let (points, candidates) = points([90.0, 99.5, 100.0, 101.0, 101.5, 101.9], [1.0; 6]);
-        assert_eq!(candidates.decide(&points), Choice::Fair(1));
+        let points = points([90.0, 99.5, 100.0, 101.0, 101.5, 101.9], [1.0; 6]);
+        assert_eq!(decide(&[points]), Choice::Fair(1));
+    }
+
+    #[test]
+    fn nor_for_what_not_every_run_shows() {
+        let gains = points([90.0, 99.5, 100.0, 105.0, 106.0, 107.0], [1.0; 6]);
+        let not = points([90.0, 99.5, 100.0, 101.0, 101.0, 101.0], [1.0; 6]);
+        assert_eq!(decide(&[gains.clone(), not]), Choice::Fair(1));
+        // Of 0.9 and 0.5, which every run shows to gain, 0.5 gains 7.5 on average. What 0.8 gains does not count.
+        let other = points([90.0, 99.5, 100.0, 107.0, 90.0, 108.0], [1.0; 6]);
+        let runs = [gains, other];
+        assert_eq!(decide(&runs), Choice::Efficient(5));
+        let most = candidates().most(&Runs::new(runs.to_vec()));
+        assert!((most - 0.075).abs() < 1e-12, "{most}");
+    }
+
+    #[test]
+    fn gains_are_over_the_best_that_shares_fairly() {
+        // 0.5 moves 3 % more than alpha = 1, but 1 % more than mr3.
+        let points = points([90.0, 102.0, 100.0, 101.0, 102.0, 103.0], [1.0; 6]);
+        assert_eq!(decide(&[points]), Choice::Fair(1));
     }
 
     #[test]
     fn of_fair_ones_a_slow_one_or_one_under_which_somebody_starves_is_not_used() {
-        let (mut slow, candidates) = points([90.0, 98.0, 100.0, 100.0, 100.0, 100.0], [1.0; 6]);
-        assert_eq!(candidates.decide(&slow), Choice::Fair(2));
+        let mut slow = points([90.0, 98.0, 100.0, 100.0, 100.0, 100.0], [1.0; 6]);
+        assert_eq!(decide(&[slow.clone()]), Choice::Fair(2));
+        let other = points([90.0, 100.0, 100.0, 100.0, 100.0, 100.0], [1.0; 6]);
+        assert_eq!(decide(&[slow.clone(), other.clone()]), Choice::Fair(1), "not every run shows it");
         slow[1].throughput_bps = 100.0;
-        assert_eq!(candidates.decide(&slow), Choice::Fair(1));
+        assert_eq!(decide(&[slow.clone()]), Choice::Fair(1));
         slow[1].starving = 1;
-        assert_eq!(candidates.decide(&slow), Choice::Fair(2));
-        let (waits, candidates) = points([90.0, 100.0, 100.0, 100.0, 100.0, 100.0], [1.0, 1.3, 1.0, 1.0, 1.0, 1.0]);
-        assert_eq!(candidates.decide(&waits), Choice::Fair(2));
+        assert_eq!(decide(&[slow.clone()]), Choice::Fair(2));
+        assert_eq!(decide(&[slow, other]), Choice::Fair(1), "not in most runs");
+        let mut waits = points([90.0, 100.0, 100.0, 100.0, 100.0, 100.0], [1.0, 1.3, 1.0, 1.0, 1.0, 1.0]);
+        assert_eq!(decide(&[waits.clone()]), Choice::Fair(2));
+        waits[0].groups[0].p99_s = Some(2.6);
+        assert_eq!(decide(&[waits]), Choice::Fair(1), "half of what it waits today is soon enough");
     }
 
     #[test]
     fn today_stays_unless_somebody_gains() {
-        let (mut same, candidates) = points([100.0; 6], [1.0; 6]);
-        assert_eq!(candidates.decide(&same), Choice::Today);
+        let mut same = points([100.0; 6], [1.0; 6]);
+        assert_eq!(decide(&[same.clone()]), Choice::Today);
+        let faster = points([100.0; 6], [1.0, 0.5, 0.5, 0.5, 0.5, 0.5]);
+        assert_eq!(decide(&[faster.clone()]), Choice::Fair(1));
+        assert_eq!(decide(&[faster, same.clone()]), Choice::Today, "not every run shows it");
         same[0].starving = 1;
-        assert_eq!(candidates.decide(&same), Choice::Fair(1));
-        let (faster, candidates) = points([100.0; 6], [1.0, 0.5, 0.5, 0.5, 0.5, 0.5]);
-        assert_eq!(candidates.decide(&faster), Choice::Fair(1));
-        let (more, candidates) = points([100.0, 100.0, 100.0, 103.0, 103.0, 103.0], [1.0; 6]);
-        assert_eq!(candidates.decide(&more), Choice::Efficient(3));
+        assert_eq!(decide(&[same]), Choice::Fair(1));
+        let more = points([100.0, 100.0, 100.0, 103.0, 103.0, 103.0], [1.0; 6]);
+        assert_eq!(decide(&[more]), Choice::Efficient(3));
     }
 }

@@ -7,8 +7,9 @@ use dovetail_sched::Spec;
 use dovetail_units::Duration;
 use serde::Serialize;
 
+use super::AdviseError;
 use super::decide::{Candidates, Choice};
-use super::{AdviseError, Point};
+use super::point::{Chance, Point, Runs};
 use crate::scenario::{Scenario, ScenarioError};
 use crate::statistics::Estimate;
 use crate::table::{percent, seconds};
@@ -67,9 +68,9 @@ impl fmt::Display for Goal {
 pub struct Outcome {
     /// The goal in words.
     pub goal: String,
-    /// Whether it is reached in the first run.
+    /// Whether it is reached on average over the runs.
     pub reached: bool,
-    /// Over the seeds: the part of the time, or the latency in seconds.
+    /// Over the runs: the part of the time, or the latency in seconds.
     pub value: Estimate,
 }
 
@@ -108,31 +109,37 @@ impl Wanted {
         }
     }
 
-    /// By which part of itself the goal is missed: nothing or less where it is reached.
-    fn missed(&self, point: &Point) -> f64 {
-        self.value(point).map_or(f64::INFINITY, |value| match self.goal {
-            Goal::Use { part, .. } => 1.0 - value / part,
-            Goal::Protect { p99, .. } => value / p99.as_secs_f64() - 1.0,
-        })
+    /// Its mean over the runs; NaN if some run has none.
+    fn mean(&self, runs: &Runs, index: usize) -> f64 {
+        runs.values(index, |point| self.value(point).unwrap_or(f64::NAN)).sum::<f64>() / runs.count() as f64
+    }
+
+    /// By which part of itself the goal is missed on average: nothing or less where it is reached.
+    fn missed(&self, runs: &Runs, index: usize) -> f64 {
+        let missed = match self.goal {
+            Goal::Use { part, .. } => 1.0 - self.mean(runs, index) / part,
+            Goal::Protect { p99, .. } => self.mean(runs, index) / p99.as_secs_f64() - 1.0,
+        };
+        if missed.is_nan() { f64::INFINITY } else { missed }
     }
 
     /// What the runs of the advised scheduler came to.
-    pub(super) fn outcome<'a>(&self, runs: impl Iterator<Item = &'a Point> + Clone) -> Outcome {
-        let reached = runs.clone().next().is_some_and(|first| self.missed(first) <= 0.0);
-        let values: Vec<f64> = runs.filter_map(|point| self.value(point)).collect();
-        Outcome { goal: self.goal.to_string(), reached, value: Estimate::of(&values) }
+    pub(super) fn outcome(&self, runs: &Runs, index: usize, chance: Chance) -> Outcome {
+        let values: Vec<f64> = runs.values(index, |point| self.value(point).unwrap_or(f64::NAN)).collect();
+        let reached = self.missed(runs, index) <= 0.0;
+        Outcome { goal: self.goal.to_string(), reached, value: chance.estimate(&values) }
     }
 }
 
 /// By which part of itself the goal is missed that is missed most.
-fn missed(wanted: &[Wanted], point: &Point) -> f64 {
-    wanted.iter().map(|wanted| wanted.missed(point)).fold(f64::NEG_INFINITY, f64::max)
+fn missed(wanted: &[Wanted], runs: &Runs, index: usize) -> f64 {
+    wanted.iter().map(|wanted| wanted.missed(runs, index)).fold(f64::NEG_INFINITY, f64::max)
 }
 
 /// The first of those that share fairly, or else the largest alpha, that reaches all goals; or what comes nearest.
-pub(super) fn decide(wanted: &[Wanted], points: &[Point], candidates: &Candidates) -> Choice {
+pub(super) fn decide(wanted: &[Wanted], runs: &Runs, candidates: &Candidates) -> Choice {
     let order = || candidates.fair.iter().chain(&candidates.alphas).copied();
-    let missed = |index: usize| missed(wanted, &points[index]);
+    let missed = |index: usize| missed(wanted, runs, index);
     match order().find(|&index| missed(index) <= 0.0) {
         Some(index) => Choice::Reaching(index),
         None => {
@@ -142,16 +149,16 @@ pub(super) fn decide(wanted: &[Wanted], points: &[Point], candidates: &Candidate
     }
 }
 
-/// [`decide`], with alphas in between to a hundredth: each is run, and joins specs, points and candidates.
+/// [`decide`], with alphas in between to a hundredth: each is run, and joins specs, runs and candidates.
 pub(super) fn refined(
     wanted: &[Wanted],
     specs: &mut Vec<Spec>,
-    points: &mut Vec<Point>,
+    runs: &mut Runs,
     candidates: &mut Candidates,
-    run: impl Fn(&Spec) -> Result<Point, AdviseError>,
+    run: impl Fn(&Spec) -> Result<Vec<Point>, AdviseError>,
 ) -> Result<Choice, AdviseError> {
     loop {
-        let choice = decide(wanted, points, candidates);
+        let choice = decide(wanted, runs, candidates);
         let Choice::Reaching(index) = choice else { return Ok(choice) };
         let place = candidates.alphas.iter().position(|&other| other == index);
         let Some(place) = place.filter(|&place| place > 0) else { return Ok(choice) };
@@ -161,9 +168,9 @@ pub(super) fn refined(
         }
         let alpha = format!("{}", f64::from((above + below) / 2) / 100.0);
         let spec = Spec { name: "tradeoff".into(), parameters: vec![("alpha".into(), alpha)] };
-        points.push(run(&spec)?);
+        runs.add(run(&spec)?);
         specs.push(spec);
-        candidates.alphas.insert(place, points.len() - 1);
+        candidates.alphas.insert(place, specs.len() - 1);
     }
 }
 
@@ -173,33 +180,45 @@ fn hundredths(spec: &Spec) -> u32 {
 }
 
 /// Which scheduler reaches the goals; or that none does, what comes nearest, and why it is not more.
-pub(super) fn sentence(wanted: &[Wanted], scenario: &Scenario, point: &Point, choice: Choice, fair: bool) -> String {
-    let goals: Vec<String> = wanted.iter().map(|wanted| format!("{} ({})", wanted.goal, wanted.told(point))).collect();
+pub(super) fn sentence(
+    wanted: &[Wanted],
+    scenario: &Scenario,
+    (runs, candidates): (&Runs, &Candidates),
+    choice: Choice,
+) -> String {
+    let index = choice.index(candidates.today);
+    let goals: Vec<String> =
+        (wanted.iter()).map(|wanted| format!("{} ({})", wanted.goal, wanted.told(runs, index))).collect();
     let goals = goals.join(" and ");
-    let scheduler = &point.scheduler;
+    let scheduler = &runs.first()[index].scheduler;
     match choice {
         Choice::Nearest(_) => {
-            format!("Nothing tried has {goals}: {scheduler} comes nearest{}.", why_not(wanted, scenario, point))
+            format!("Nothing tried has {goals}: {scheduler} comes nearest{}.", why_not(wanted, scenario, runs, index))
         }
-        _ if fair => format!("Use {scheduler}: it shares fairly, and has {goals}."),
+        _ if candidates.fair.contains(&index) => format!("Use {scheduler}: it shares fairly, and has {goals}."),
         _ => format!("Use {scheduler}: of all that has {goals}, it is the fairest."),
     }
 }
 
 impl Wanted {
-    fn told(&self, point: &Point) -> String {
-        let value = self.value(point);
-        value.map_or("no packet".into(), |value| match self.goal {
-            Goal::Use { .. } => percent(value),
-            Goal::Protect { .. } => seconds(value),
-        })
+    fn told(&self, runs: &Runs, index: usize) -> String {
+        match self.mean(runs, index) {
+            none if none.is_nan() => "no packet".into(),
+            value => match self.goal {
+                Goal::Use { .. } => percent(value),
+                Goal::Protect { .. } => seconds(value),
+            },
+        }
     }
 }
 
 /// What keeps a resource from being used more.
-fn why_not(wanted: &[Wanted], scenario: &Scenario, point: &Point) -> String {
-    let uses = wanted.iter().filter(|wanted| matches!(wanted.goal, Goal::Use { .. }) && wanted.missed(point) > 0.0);
-    let Some(missed) = uses.into_iter().next() else { return String::new() };
+fn why_not(wanted: &[Wanted], scenario: &Scenario, runs: &Runs, index: usize) -> String {
+    let uses =
+        wanted.iter().filter(|wanted| matches!(wanted.goal, Goal::Use { .. }) && wanted.missed(runs, index) > 0.0);
+    let (Some(missed), Some(point)) = (uses.into_iter().next(), runs.first().get(index)) else {
+        return String::new();
+    };
     let names = scenario.resource_names();
     let full = point.utilization.iter().enumerate().find(|&(k, &part)| k != missed.place && part >= FULL);
     match full {
@@ -218,11 +237,11 @@ mod tests {
     }
 
     /// The CPU's use under mr3 and alpha = 1, 0.9 and 0.5, at each of which it is 1.3 less alpha.
-    fn points() -> (Vec<Spec>, Vec<Point>, Candidates) {
+    fn runs() -> (Vec<Spec>, Runs, Candidates) {
         let specs = ["mr3", "tradeoff:alpha=1", "tradeoff:alpha=0.9", "tradeoff:alpha=0.5"];
         let specs: Vec<Spec> = specs.map(|spec| spec.parse().unwrap()).into();
-        let points = specs.iter().map(point).collect();
-        (specs, points, Candidates { today: 0, fair: vec![0, 1], alphas: vec![1, 2, 3] })
+        let runs = Runs::new(vec![specs.iter().map(point).collect()]);
+        (specs, runs, Candidates { today: 0, fair: vec![0, 1], alphas: vec![1, 2, 3] })
     }
 
     fn point(spec: &Spec) -> Point {
@@ -231,9 +250,9 @@ mod tests {
     }
 
     fn refine(part: f64) -> (Choice, Vec<Spec>) {
-        let (mut specs, mut points, mut candidates) = points();
-        let run = |spec: &Spec| Ok(point(spec));
-        let choice = refined(&[cpu(part)], &mut specs, &mut points, &mut candidates, run).unwrap();
+        let (mut specs, mut runs, mut candidates) = runs();
+        let run = |spec: &Spec| Ok(vec![point(spec)]);
+        let choice = refined(&[cpu(part)], &mut specs, &mut runs, &mut candidates, run).unwrap();
         (choice, specs)
     }
 

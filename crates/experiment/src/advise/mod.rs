@@ -1,94 +1,50 @@
 //! Which scheduler and which alpha for an input: what it gains, who pays, and how sure that is.
 //!
-//! Every candidate gets the same packets. [`decide`] chooses among them. The chosen one, strict fairness and what runs
-//! today are repeated with other seeds, and the choice is made again with other costs and more load.
+//! Every candidate gets the same packets, [`RUNS`] times: as they are, and as chance might have had them ([`Chance`]).
+//! [`decide`] chooses among the candidates by what every run shows. The choice is made again with other costs and more
+//! load.
 
+mod again;
 pub mod decide;
 pub mod goal;
+pub mod network;
+mod pays;
+pub mod point;
+mod short;
+mod show;
 mod words;
 
 use dovetail_sched::Spec;
 use serde::Serialize;
 
-use crate::compare::{RunError, Settings, compare};
+use crate::compare::{RunError, Settings};
 use crate::scenario::{Scenario, ScenarioError, Variation};
 use crate::statistics::Estimate;
-use crate::summary::{Run, Summary};
-use crate::table::{percent, rate, seconds};
-use decide::Candidates;
-use dovetail_figure::{Column, FigureError, Overview, overview};
+use decide::{Candidates, Choice};
 use goal::{Goal, Outcome, Wanted};
+use point::{Chance, Moved, Point, Runs};
 
-pub use words::{certainty, change, grid, otherwise, text};
+pub use show::{COLUMNS, certainty, grid, groups, otherwise, picture, text};
+pub use words::change;
 
 /// Version of the document.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 /// What runs today unless something else is said.
 pub const TODAY: &str = "fifo";
 /// Those that share fairly without an alpha, the cheapest to run first.
 const FAIR: [&str; 2] = ["mr3", "drfq"];
 /// Down to where a flow keeps some of its share.
 const ALPHAS: [&str; 9] = ["1", "0.99", "0.95", "0.9", "0.85", "0.8", "0.7", "0.5", "0.3"];
-/// Runs of the chosen one, with a seed each.
-pub const SEEDS: u64 = 5;
+/// Runs of every candidate.
+pub const RUNS: usize = 5;
+/// Runs of every candidate under each of the other circumstances.
+const RUNS_OTHERWISE: usize = 3;
 /// With what the choice is made again.
 const VARIATIONS: [(&str, Variation); 3] = [
     ("processing takes 30 % less", Variation { costs: 0.7, load: 1.0 }),
     ("processing takes 30 % more", Variation { costs: 1.3, load: 1.0 }),
     ("twice as much comes", Variation { costs: 1.0, load: 2.0 }),
 ];
-
-/// What a scheduler made of the input.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Point {
-    /// The scheduler.
-    pub scheduler: String,
-    /// Delivered bits per second of makespan.
-    pub throughput_bps: f64,
-    /// Busy part of each resource while anything was in the box, 0 to 1.
-    pub utilization: Vec<f64>,
-    /// Part of the packets that was lost.
-    pub lost: f64,
-    /// 99 % quantile of all latencies.
-    pub p99_s: Option<f64>,
-    /// Flows that starve.
-    pub starving: usize,
-    /// The groups, in the order of the input.
-    pub groups: Vec<GroupPoint>,
-}
-
-/// What it made of a group of flows.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct GroupPoint {
-    /// The group.
-    pub group: String,
-    /// Delivered bits per second of makespan, all flows together.
-    pub throughput_bps: f64,
-    /// 99 % quantile of its packets' latencies.
-    pub p99_s: Option<f64>,
-}
-
-impl Point {
-    fn of(run: &Run) -> Self {
-        let packets = &run.packets;
-        Self {
-            scheduler: run.scheduler.clone(),
-            throughput_bps: run.groups.iter().map(|group| group.throughput_bps).sum(),
-            utilization: run.resources.0.iter().map(|(_, resource)| resource.utilization).collect(),
-            lost: packets.lost() as f64 / packets.offered.max(1) as f64,
-            p99_s: run.latency_s.map(|latency| latency.p99),
-            starving: run.starving,
-            groups: run.groups.iter().map(GroupPoint::of).collect(),
-        }
-    }
-}
-
-impl GroupPoint {
-    fn of(group: &crate::summary::Group) -> Self {
-        let p99_s = group.latency_s.map(|latency| latency.p99);
-        Self { group: group.group.clone(), throughput_bps: group.throughput_bps, p99_s }
-    }
-}
 
 /// The choice under other circumstances.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -97,8 +53,18 @@ pub struct Otherwise {
     pub circumstances: &'static str,
     /// What would be advised.
     pub scheduler: String,
-    /// Its throughput over today's, less 1.
+    /// How many bits more it would move than today's there, as a part of these.
     pub gain: f64,
+}
+
+/// One candidate.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Tried {
+    /// What it made of the input as it is.
+    #[serde(flatten)]
+    pub point: Point,
+    /// How many bits more it moves than the best that shares fairly, over all runs.
+    pub gain_over_fair: Estimate,
 }
 
 /// The answer.
@@ -110,22 +76,28 @@ pub struct Advice {
     pub input: String,
     /// The names of the resources.
     pub resources: Vec<String>,
+    /// Whether anything is short, and where from the input is as it is: a sentence or two.
+    pub short: String,
     /// What to use.
     pub scheduler: String,
     /// What runs today.
     pub today: String,
+    /// The one of those that share fairly that moves most.
+    pub fair: String,
     /// The goals, and how far the advised one comes.
     pub goals: Vec<Outcome>,
     /// What to use, what that gains, and who pays: a sentence or two each.
     pub sentences: [String; 3],
-    /// Throughput of the advised one over today's, less 1, over [`seeds`](Self::seeds).
-    pub gain: Estimate,
-    /// The same over that one of those that share fairly which moves most.
-    pub gain_over_fair: Estimate,
-    /// Seeds of the runs that the estimates are of: one if another seed changes nothing.
-    pub seeds: Vec<u64>,
-    /// What every candidate made of the input.
-    pub points: Vec<Point>,
+    /// What the advised one moves more than today's.
+    pub gain: Moved,
+    /// What it moves more than [`fair`](Self::fair).
+    pub gain_over_fair: Moved,
+    /// How often everything was run.
+    pub runs: usize,
+    /// In what the runs differ.
+    pub differ_in: Chance,
+    /// Every candidate.
+    pub points: Vec<Tried>,
     /// The choice under other circumstances.
     pub otherwise: Vec<Otherwise>,
     /// Lines for the configuration of a live box.
@@ -153,11 +125,40 @@ impl From<ScenarioError> for AdviseError {
     }
 }
 
-/// Runs in all, at most: for a progress bar.
+/// Runs in all, about: for a progress bar.
 pub fn most_runs() -> usize {
-    let candidates = 1 + FAIR.len() + ALPHAS.len();
-    // The chosen one, strict fairness and today's. What goals need besides is little.
-    candidates * (1 + VARIATIONS.len()) + 3 * (SEEDS as usize - 1)
+    // One to see what is short. What goals need besides is little, and so is what shows that nothing is random.
+    1 + (1 + FAIR.len() + ALPHAS.len()) * (RUNS + VARIATIONS.len() * RUNS_OTHERWISE)
+}
+
+/// What was found out, for those who put it into words.
+struct Found<'a> {
+    scenario: &'a Scenario,
+    runs: Runs,
+    chance: Chance,
+    candidates: Candidates,
+    wanted: Vec<Wanted>,
+    choice: Choice,
+}
+
+impl Found<'_> {
+    fn chosen(&self) -> usize {
+        self.choice.index(self.candidates.today)
+    }
+
+    fn strict(&self) -> usize {
+        self.candidates.strict(&self.runs)
+    }
+
+    /// The point of a candidate in the input as it is.
+    fn point(&self, index: usize) -> &Point {
+        &self.runs.first()[index]
+    }
+
+    /// What a candidate moves more than another one.
+    fn moved(&self, index: usize, base: usize) -> Moved {
+        self.runs.moved(index, base, self.chance)
+    }
 }
 
 /// Find out what to use for this input instead of `today`: what [`decide`] says, or, with goals, the fairest that
@@ -173,73 +174,65 @@ pub fn advise(
     settings: &Settings<'_>,
 ) -> Result<Advice, AdviseError> {
     check(scenario)?;
+    let comparer = again::Comparer::new(settings);
+    let short = short::sentence(scenario, today, &comparer)?;
     let (mut specs, mut candidates) = candidates(today);
-    let mut points = points(scenario, &specs, settings)?;
-    let wanted = Wanted::all(goals, scenario, &points[0])?;
-    let run = |spec: &Spec| Ok(self::points(scenario, std::slice::from_ref(spec), settings)?.remove(0));
-    let choice = match goals {
-        [] => candidates.decide(&points),
-        _ => goal::refined(&wanted, &mut specs, &mut points, &mut candidates, run)?,
+    let (mut runs, chance) = again::all(scenario, &specs, &comparer)?;
+    let wanted = Wanted::all(goals, scenario, &runs.first()[0])?;
+    let varied = |variation: Variation, specs: &[Spec], count: usize| {
+        again::varied(scenario, (variation, chance), specs, &comparer, count)
     };
-    let chosen = choice.index(candidates.today);
-    let (seeds, runs) = repeated(scenario, &specs, &candidates, chosen, &points, settings)?;
-    let [gain, gain_over_fair] =
-        [0, 1].map(|base| Estimate::of(&runs.iter().map(|run| over(run, 2, base)).collect::<Vec<_>>()));
+    let choice = match goals {
+        [] => candidates.decide(&runs),
+        _ => {
+            let run = |spec: &Spec| {
+                let runs = varied(Variation::NONE, std::slice::from_ref(spec), RUNS)?;
+                Ok(runs.of(0))
+            };
+            goal::refined(&wanted, &mut specs, &mut runs, &mut candidates, run)?
+        }
+    };
     let otherwise = VARIATIONS.map(|(circumstances, variation)| -> Result<_, AdviseError> {
-        let points = self::points(&scenario.clone().varied(variation), &specs, settings)?;
+        let runs = varied(variation, &specs, RUNS_OTHERWISE)?;
         let choice = match goals {
-            [] => candidates.decide(&points),
-            _ => goal::decide(&wanted, &points, &candidates),
+            [] => candidates.decide(&runs),
+            _ => goal::decide(&wanted, &runs, &candidates),
         };
         let chosen = choice.index(candidates.today);
-        let gain = over(&points, chosen, candidates.today);
-        Ok(Otherwise { circumstances, scheduler: points[chosen].scheduler.clone(), gain })
+        let gain = runs.gain(chosen, candidates.today);
+        Ok(Otherwise { circumstances, scheduler: specs[chosen].to_string(), gain })
     });
-    Ok(Advice {
-        schema: SCHEMA,
-        input: scenario.name.clone(),
-        resources: scenario.resource_names(),
-        scheduler: points[chosen].scheduler.clone(),
-        today: today.to_string(),
-        goals: wanted.iter().map(|wanted| wanted.outcome(runs.iter().map(|run| &run[2]))).collect(),
-        sentences: words::sentences(scenario, &points, &candidates, (choice, &wanted), [gain, gain_over_fair]),
-        gain,
-        gain_over_fair,
-        seeds,
-        configuration: format!("scheduler = \"{}\"", points[chosen].scheduler),
-        points: candidates.in_order(&points),
-        otherwise: otherwise.into_iter().collect::<Result<_, _>>()?,
-    })
+    let otherwise = otherwise.into_iter().collect::<Result<_, _>>()?;
+    let found = Found { scenario, runs, chance, candidates, wanted, choice };
+    Ok(found.advice(today, short, otherwise))
 }
 
-/// What every candidate made of the input, as a picture: bars with their numbers.
-///
-/// # Errors
-/// If it cannot be drawn.
-pub fn picture(advice: &Advice) -> Result<String, FigureError> {
-    let column = |heading: String, group: Option<&str>, full, value: &dyn Fn(&Point) -> Option<f64>, shown: Shown| {
-        let values = advice.points.iter().map(|point| value(point).map(|v| (v, shown(v))));
-        Column { heading, group: group.map(String::from), full, values: values.collect() }
-    };
-    let mut totals = vec![column("throughput".into(), None, None, &|point| Some(point.throughput_bps), rate)];
-    totals.extend(advice.resources.iter().enumerate().map(|(k, name)| {
-        column(format!("{name} used"), None, Some(1.0), &|point| point.utilization.get(k).copied(), percent)
-    }));
-    let groups = advice.points.first().map_or(&[][..], |point| &point.groups);
-    let p99 = groups.iter().enumerate().map(|(k, group)| {
-        let value = |point: &Point| point.groups.get(k).and_then(|group| group.p99_s);
-        column(format!("{}: p99", group.group), Some(&group.group), None, &value, seconds)
-    });
-    overview(&Overview {
-        title: advice.input.clone(),
-        schedulers: advice.points.iter().map(|point| point.scheduler.clone()).collect(),
-        bands: vec![totals, p99.collect()],
-        note: Some("p99: the time within which 99 of 100 packets of a group left.".into()),
-    })
+impl Found<'_> {
+    fn advice(&self, today: &Spec, short: String, otherwise: Vec<Otherwise>) -> Advice {
+        let (chosen, strict) = (self.chosen(), self.strict());
+        let tried =
+            |index: usize| Tried { point: self.point(index).clone(), gain_over_fair: self.moved(index, strict).bits };
+        let scheduler = self.point(chosen).scheduler.clone();
+        Advice {
+            schema: SCHEMA,
+            input: self.scenario.name.clone(),
+            resources: self.scenario.resource_names(),
+            short,
+            today: today.to_string(),
+            fair: self.point(strict).scheduler.clone(),
+            goals: self.wanted.iter().map(|wanted| wanted.outcome(&self.runs, chosen, self.chance)).collect(),
+            sentences: words::sentences(self),
+            gain: self.moved(chosen, self.candidates.today),
+            gain_over_fair: self.moved(chosen, strict),
+            runs: self.runs.count(),
+            differ_in: self.chance,
+            points: self.candidates.in_order(self.runs.first().len()).map(tried).collect(),
+            otherwise,
+            configuration: format!("scheduler = \"{scheduler}\""),
+            scheduler,
+        }
+    }
 }
-
-/// How a number is written.
-type Shown = fn(f64) -> String;
 
 fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     let resources = scenario.resources();
@@ -270,43 +263,6 @@ fn candidates(today: &Spec) -> (Vec<Spec>, Candidates) {
     let alphas: Vec<usize> = ALPHAS.iter().map(|alpha| add(tradeoff(alpha))).collect();
     fair.extend(alphas.first());
     (specs, Candidates { today: 0, fair, alphas })
-}
-
-fn points(scenario: &Scenario, specs: &[Spec], settings: &Settings<'_>) -> Result<Vec<Point>, RunError> {
-    let runs = compare(scenario, specs, settings)?;
-    Ok(Summary::new(scenario, &runs).runs.iter().map(Point::of).collect())
-}
-
-fn over(points: &[Point], index: usize, base: usize) -> f64 {
-    points[index].throughput_bps / points[base].throughput_bps - 1.0
-}
-
-/// Today's, strict fairness and the chosen one, for each seed.
-fn repeated(
-    scenario: &Scenario,
-    specs: &[Spec],
-    candidates: &Candidates,
-    chosen: usize,
-    first: &[Point],
-    settings: &Settings<'_>,
-) -> Result<(Vec<u64>, Vec<[Point; 3]>), AdviseError> {
-    let three = [candidates.today, candidates.strict(first), chosen];
-    let mut wanted = three.to_vec();
-    wanted.sort_unstable();
-    wanted.dedup();
-    let place = |index: usize| wanted.iter().position(|&other| other == index).unwrap_or(0);
-    let short: Vec<Spec> = wanted.iter().map(|&index| specs[index].clone()).collect();
-    let (mut seeds, mut runs) = (vec![scenario.seed()], vec![three.map(|index| first[index].clone())]);
-    for more in 1..SEEDS {
-        let seed = scenario.seed().wrapping_add(more);
-        let points = points(&scenario.clone().with_seed(seed)?, &short, settings)?;
-        if wanted.iter().zip(&points).all(|(&index, point)| first[index] == *point) {
-            break;
-        }
-        seeds.push(seed);
-        runs.push(three.map(|index| points[place(index)].clone()));
-    }
-    Ok((seeds, runs))
 }
 
 #[cfg(test)]

@@ -49,10 +49,18 @@ const COMPLEMENTARY: &str = r#"
 fn where_flows_need_different_things_efficiency_pays() {
     let advice = advice(COMPLEMENTARY).unwrap();
     assert!(advice.scheduler.starts_with("tradeoff:alpha=0."), "{advice:#?}");
-    assert!(advice.gain_over_fair.mean > decide::WORTH, "{advice:#?}");
+    assert!(advice.gain_over_fair.bits.mean > decide::WORTH, "{advice:#?}");
     let [what, gains, pays] = &advice.sentences;
     assert!(what.contains(&advice.scheduler) && gains.contains("fifo") && pays.contains("crypto"), "{advice:#?}");
-    assert_eq!(advice.seeds, [1], "nothing is random");
+    // Bits and packets are told apart.
+    assert!(what.contains("bits and") && gains.contains("packets ("), "{advice:#?}");
+    assert_eq!((advice.runs, advice.differ_in), (RUNS, Chance::Loads), "nothing is random");
+    assert!(advice.short.starts_with("As it is, cpu is short: under fifo cpu works 100.0 %"), "{}", advice.short);
+    // Gains are over the best that shares fairly, which gains nothing over itself.
+    let fair = advice.points.iter().find(|tried| tried.point.scheduler == advice.fair).unwrap();
+    assert_eq!(fair.gain_over_fair, Estimate { mean: 0.0, ci95: Some(0.0) });
+    let own = advice.points.iter().find(|tried| tried.point.scheduler == advice.scheduler).unwrap();
+    assert_eq!(own.gain_over_fair, advice.gain_over_fair.bits);
     assert_eq!(advice.configuration, format!("scheduler = \"{}\"", advice.scheduler));
 }
 
@@ -61,7 +69,9 @@ fn where_nobody_waits_nothing_changes() {
     let idle = COMPLEMENTARY.replace("count = 4", "count = 1\n    arrivals = \"poisson\"");
     let idle = idle.replace("3000 pps", "100 pps").replace("4000 pps", "100 pps");
     let advice = advice(&idle).unwrap();
-    assert_eq!((advice.scheduler.as_str(), advice.seeds.len() as u64), ("fifo", SEEDS), "{advice:#?}");
+    assert_eq!((advice.scheduler.as_str(), advice.differ_in), ("fifo", Chance::Seeds), "{advice:#?}");
+    assert!(advice.short.starts_with("As it is, nothing is short: "), "{}", advice.short);
+    assert_eq!(advice.sentences[1..], ["Nothing else moves more.", "Nobody pays."]);
 }
 
 #[test]
@@ -91,4 +101,112 @@ fn what_cannot_be_reached_is_said_with_what_comes_nearest() {
     let nobody = Goal::Protect { group: "cripto".into(), p99: dovetail_units::Duration::from_nanos(1000) };
     let error = advice_for(COMPLEMENTARY, &[nobody]).unwrap_err();
     assert!(error.contains("no group \"cripto\"") && error.contains("did you mean \"crypto\"?"), "{error}");
+}
+
+/// Two kinds of flows, in a capture of this many packets of which every tenth is large; every second flow goes to port
+/// 443, which is another class.
+fn capture(path: &std::path::Path, packets: u64) {
+    let mut writer =
+        dovetail_trace::PcapWriter::new(std::fs::File::create(path).unwrap(), dovetail_wire::LinkType::RAW).unwrap();
+    let mut random = dovetail_sim::stream(7, "a capture of a test");
+    for number in 0..packets {
+        use rand::RngExt;
+        let flow = random.random_range(0..8_u8);
+        let size: u16 = if random.random_range(0..10) == 0 { 1200 } else { 200 };
+        let port: u16 = if flow % 2 == 0 { 443 } else { 80 };
+        let mut packet = vec![0; usize::from(size)];
+        packet[0] = 0x45;
+        packet[2..4].copy_from_slice(&size.to_be_bytes());
+        packet[8..10].copy_from_slice(&[64, 17]);
+        packet[12..16].copy_from_slice(&[192, 0, 2, flow]);
+        packet[16..20].copy_from_slice(&[198, 51, 100, 1]);
+        packet[20..22].copy_from_slice(&1000_u16.to_be_bytes());
+        packet[22..24].copy_from_slice(&port.to_be_bytes());
+        packet[24..26].copy_from_slice(&(size - 20).to_be_bytes());
+        let time = dovetail_units::Time::from_nanos(number * 1_000_000 + random.random_range(0..900_000));
+        writer.write(time, &packet, u32::from(size)).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+#[test]
+fn a_capture_is_put_together_anew_and_its_recorded_speed_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.pcap");
+    capture(&path, 400);
+    let scenario = Scenario::open(path.to_str().unwrap(), &[]).unwrap();
+    let cancel = AtomicBool::new(false);
+    let settings = Settings { threads: 2, cancel: &cancel, progress: &|_| (), packet_log: 0 };
+    let advice = advise(&scenario, &TODAY.parse().unwrap(), &[], &settings).unwrap();
+    assert_eq!((advice.runs, advice.differ_in), (RUNS, Chance::Pieces));
+    assert!(advice.short.starts_with("At the speed of the recording nothing is short: "), "{}", advice.short);
+    assert!(advice.short.contains("times that speed"), "{}", advice.short);
+
+    // Pieces have as many packets as the capture, of the same flows, at the load that was asked for, and others than it.
+    let work = |scenario: &Scenario| {
+        let workload = scenario.workload::<2>();
+        let dovetail_sim::Source::List(list) = &workload.sources[0] else { panic!("no list") };
+        list.arrivals.clone()
+    };
+    let (whole, again) = (work(&scenario), work(&scenario.clone().with_pieces(3).unwrap()));
+    assert_eq!(whole.len(), again.len());
+    assert_ne!(whole, again);
+    assert_eq!(again, work(&scenario.clone().with_pieces(3).unwrap()), "the seed decides");
+    assert!(again.windows(2).all(|pair| pair[0].time <= pair[1].time));
+    // A piece of twenty packets that stands at a place stood somewhere in the capture.
+    for piece in again.chunks(20) {
+        let same = |at: &usize| {
+            let from = &whole[*at..*at + 20];
+            from.iter().zip(piece).all(|(a, b)| (a.flow, a.size) == (b.flow, b.size))
+                && from[19].time.since(from[0].time) == piece[19].time.since(piece[0].time)
+        };
+        assert!((0..400).step_by(20).any(|at| same(&at)));
+    }
+}
+
+#[test]
+fn a_network_is_advised_on_by_its_fair_rates() {
+    let text = r#"
+        until = "6 s"
+        warm_up = "2 s"
+        [[hop]]
+        name = "box"
+        cpu = "2 Mcycles/s"
+        rate = "4 Mbps"
+        delay = "10 ms"
+        [[class]]
+        name = "light"
+        density = "0.25 cycles/bit"
+        [[class]]
+        name = "heavy"
+        density = "2 cycles/bit"
+        [[tcp]]
+        class = "light"
+        count = 4
+        route = ["box"]
+        rtt = "40 ms"
+        packet = "500 B"
+        [[tcp]]
+        class = "heavy"
+        count = 4
+        route = ["box"]
+        rtt = "40 ms"
+        packet = "500 B"
+    "#;
+    let scenario = crate::network::NetworkScenario::parse("test.toml", text, &[]).unwrap();
+    let cancel = AtomicBool::new(false);
+    let settings = crate::network::Settings { threads: 2, cancel: &cancel, progress: &|_| () };
+    let advice = network::advise(&scenario, &TODAY.parse().unwrap(), &settings).unwrap();
+    let tried: Vec<&str> = advice.points.iter().map(|point| &*point.scheduler).collect();
+    assert_eq!(tried, ["fifo", "red+red", "drq", "drr+red"]);
+    // First come, first served gives both the same rate; fair would be eight times as much for the light ones.
+    let of = |name: &str| advice.points.iter().find(|point| point.scheduler == name).unwrap();
+    let advised = of(&advice.scheduler);
+    assert!(["drq", "drr+red"].contains(&&*advice.scheduler), "{advice:#?}");
+    assert!(advised.least_fair > of("fifo").least_fair && advised.throughput_bps > of("fifo").throughput_bps);
+    let [what, gains, pays] = &advice.sentences;
+    assert!(what.contains("the group that is worst off gets") && gains.contains("more bits"), "{advice:#?}");
+    assert!(pays.contains("a flow of heavy ("), "{pays}");
+    assert!(advice.short.starts_with("As it is, box.cpu is short: under fifo box.cpu is busy"), "{}", advice.short);
+    assert_eq!((advice.runs, advice.otherwise.len()), (RUNS, 3));
 }

@@ -1,68 +1,117 @@
 //! Advice in words.
 
-use super::decide::{Candidates, Choice};
-use super::goal::{self, Wanted};
-use super::{Advice, GroupPoint, Otherwise, Point};
-use crate::scenario::Scenario;
+use super::decide::{Choice, WORTH};
+use super::point::{GroupPoint, Moved};
+use super::{Found, goal, pays};
 use crate::statistics::Estimate;
-use crate::table::{Cell, Grid, percent, rate, seconds, wrapped};
+use crate::table::{percent, seconds};
 
 /// A part below this is nothing.
 const LEAST: f64 = 1e-3;
-/// A throughput or latency that changes by no more than this part is the same.
-const SAME: f64 = 0.05;
+/// A latency that falls to less than this part of itself is worth a word.
+const FASTER: f64 = 0.9;
 
 /// What to use, what it gains against today's, and who pays.
-pub(super) fn sentences(
-    scenario: &Scenario,
-    points: &[Point],
-    candidates: &Candidates,
-    (choice, wanted): (Choice, &[Wanted]),
-    [gain, over_fair]: [Estimate; 2],
-) -> [String; 3] {
-    let (today, chosen) = (&points[candidates.today], &points[choice.index(candidates.today)]);
-    let strict = &points[candidates.strict(points)];
-    let [least, most] = candidates.range(points);
-    let to_gain = if least > 0.0 { most / least - 1.0 } else { 0.0 };
-    match choice {
+pub(super) fn sentences(found: &Found<'_>) -> [String; 3] {
+    let (today, strict) = (found.candidates.today, found.strict());
+    let scheduler = &found.point(found.chosen()).scheduler;
+    let both: &[usize] = if today == strict { &[today] } else { &[today, strict] };
+    match found.choice {
         Choice::Today => [
             format!(
-                "Keep {}: nobody starves, and nothing else moves noticeably more or halves anybody's latency.",
-                today.scheduler
+                "Keep {scheduler}: {}, and nothing else tried moves {} more bits or halves anybody's latency in every \
+                 run.",
+                if found.point(today).starving == 0 { "nobody starves" } else { "in most runs nobody starves" },
+                percent(WORTH),
             ),
-            format!(
-                "The most that another scheduler moves is {} more.",
-                percent((most / today.throughput_bps - 1.0).max(0.0))
-            ),
+            most(found),
             "Nobody pays.".into(),
         ],
         Choice::Fair(_) => [
-            format!(
-                "Use {}: it shares fairly, and giving up fairness would move {}.",
-                chosen.scheduler,
-                if to_gain < LEAST { "nothing more".into() } else { format!("only {} more", percent(to_gain)) }
-            ),
-            gains(scenario, today, chosen, gain),
-            pays(today, &[(today, chosen)]),
+            format!("Use {scheduler}: it shares fairly, and {}.", instead_of_fairness(found)),
+            gains(found),
+            pays::sentence(found, &[today]),
         ],
-        Choice::Efficient(_) => [
-            format!(
-                "Use {}: it moves {} more than strict fairness ({}), {:.0} % of what any alpha gains here, and keeps \
-                 {} of its fair share for each flow.",
-                chosen.scheduler,
-                change(over_fair),
-                strict.scheduler,
-                100.0 * (over_fair.mean / to_gain).min(1.0),
-                alpha(&chosen.scheduler).map_or("all".into(), |part| format!("at least {part}")),
-            ),
-            gains(scenario, today, chosen, gain),
-            pays(today, &[(today, chosen), (strict, chosen)]),
+        Choice::Efficient(_) => [efficient(found), gains(found), pays::sentence(found, both)],
+        Choice::Reaching(_) | Choice::Nearest(_) => [
+            goal::sentence(&found.wanted, found.scenario, (&found.runs, &found.candidates), found.choice),
+            gains(found),
+            pays::sentence(found, both),
         ],
-        Choice::Reaching(index) | Choice::Nearest(index) => [
-            goal::sentence(wanted, scenario, chosen, choice, candidates.fair.contains(&index)),
-            gains(scenario, today, chosen, gain),
-            pays(today, &[(today, chosen), (strict, chosen)]),
-        ],
+    }
+}
+
+/// A relative change with its interval, such as `12.3 ± 0.4 %`.
+pub fn change(estimate: Estimate) -> String {
+    // Nothing has no sign.
+    let mean = (1000.0 * estimate.mean).round() / 10.0 + 0.0;
+    match estimate.ci95 {
+        Some(half) => format!("{mean:.1} ± {:.1} %", 100.0 * half),
+        None => format!("{mean:.1} %"),
+    }
+}
+
+/// Such as "1.3 ± 0.4 % more bits and 0.8 ± 0.2 % fewer packets".
+fn more(moved: Moved) -> String {
+    let part = |estimate: Estimate| match estimate.mean {
+        x if x >= LEAST => format!("{} more", change(estimate)),
+        x if x <= -LEAST => format!("{} fewer", change(Estimate { mean: -x, ..estimate })),
+        _ => "as many".into(),
+    };
+    match [moved.bits, moved.packets].map(part) {
+        [bits, packets] if bits == packets => format!("{bits} bits and packets"),
+        [bits, packets] => format!("{bits} bits and {packets} packets"),
+    }
+}
+
+/// What the advised alpha has over strict fairness.
+fn efficient(found: &Found<'_>) -> String {
+    let (chosen, strict) = (found.chosen(), found.strict());
+    let part = found.runs.gain(chosen, strict) / found.candidates.most(&found.runs);
+    format!(
+        "Use {}: it moves {} than the best that shares fairly ({}), {:.0} % of what any alpha gains here in every run. \
+         Each flow keeps {} of its fair share.",
+        found.point(chosen).scheduler,
+        more(found.moved(chosen, strict)),
+        found.point(strict).scheduler,
+        100.0 * part.min(1.0),
+        alpha(&found.point(chosen).scheduler).map_or("all".into(), |part| format!("at least {part}")),
+    )
+}
+
+/// What an alpha below 1 would have brought.
+fn instead_of_fairness(found: &Found<'_>) -> String {
+    let fastest = found.candidates.fastest(&found.runs);
+    let Some(fastest) = fastest else { return "no alpha was tried".into() };
+    let (strict, chosen) = (found.strict(), found.chosen());
+    let bits = found.moved(fastest, strict).bits;
+    let scheduler = &found.point(fastest).scheduler;
+    let than = if strict == chosen { String::new() } else { format!(" than {}", found.point(strict).scheduler) };
+    match bits.mean {
+        mean if mean < LEAST => format!("giving up fairness would move no more{than}"),
+        mean if mean < WORTH => {
+            format!("giving up fairness would move only {} more bits{than} ({scheduler})", change(bits))
+        }
+        _ => format!(
+            "this traffic cannot tell whether giving up fairness moves more: {scheduler} moves {} more bits{than}, but \
+             not {} more in every run",
+            change(bits),
+            percent(WORTH)
+        ),
+    }
+}
+
+/// The most that anything else moves more than today's.
+fn most(found: &Found<'_>) -> String {
+    let today = found.candidates.today;
+    let others = found.candidates.in_order(found.runs.first().len()).filter(|&index| index != today);
+    let best = others.max_by(|&a, &b| found.runs.gain(a, today).total_cmp(&found.runs.gain(b, today)));
+    let best = best.filter(|&best| found.runs.gain(best, today) >= LEAST);
+    match best {
+        Some(best) => {
+            format!("What moves most, {}, moves {}.", found.point(best).scheduler, more(found.moved(best, today)))
+        }
+        None => "Nothing else moves more.".into(),
     }
 }
 
@@ -72,156 +121,74 @@ fn alpha(scheduler: &str) -> Option<String> {
     (part < 1.0).then(|| format!("{:.0} %", 100.0 * part))
 }
 
-/// A relative change with its interval, such as `12.3 ± 0.4 %`.
-pub fn change(estimate: Estimate) -> String {
-    match estimate.ci95 {
-        Some(half) => format!("{:.1} ± {:.1} %", 100.0 * estimate.mean, 100.0 * half),
-        None => format!("{:.1} %", 100.0 * estimate.mean),
-    }
-}
-
-fn gains(scenario: &Scenario, today: &Point, chosen: &Point, gain: Estimate) -> String {
-    let more = match gain.mean {
-        x if x > SAME / 5.0 => format!("moves {} more", change(gain)),
-        x if x < -SAME / 5.0 => format!("moves {} less", change(Estimate { mean: -gain.mean, ..gain })),
-        _ => "moves as much".into(),
-    };
-    let names = scenario.resource_names();
+fn gains(found: &Found<'_>) -> String {
+    let (today, chosen) = (found.point(found.candidates.today), found.point(found.chosen()));
+    let names = found.scenario.resource_names();
     let used = names.iter().zip(chosen.utilization.iter().zip(&today.utilization));
     let used: Vec<String> = used
-        .map(|(name, (now, before))| match [now, before].map(|part| format!("{:.0} %", 100.0 * part)) {
+        .map(|(name, (&now, &before))| match [now, before].map(percent) {
             [now, before] if now == before => format!("{name} {now} busy, as before"),
             [now, before] => format!("{name} {now} busy instead of {before}"),
         })
         .collect();
-    let shorter = most_changed(today, chosen, |before, after| before / after);
-    let shorter = shorter.map_or(String::new(), |(group, [before, after])| {
-        format!(" The 99th percentile of {group}'s latency falls from {} to {}.", seconds(before), seconds(after))
-    });
-    let starving = match (today.starving, chosen.starving) {
-        (before, after) if before <= after => String::new(),
-        (before, 0) => match alpha(&chosen.scheduler) {
-            Some(part) => format!(" {before} starved; now every flow keeps {part} of its fair share."),
-            None => format!(" {} no longer starve{}.", flows(before), if before == 1 { "s" } else { "" }),
-        },
-        (before, after) => format!(" {} starve instead of {before}.", flows(after)),
-    };
-    format!("Against {} it {more} ({}).{starving}{shorter}", today.scheduler, used.join("; "))
+    format!(
+        "Against {} it moves {} ({}).{}{}",
+        today.scheduler,
+        more(found.moved(found.chosen(), found.candidates.today)),
+        used.join("; "),
+        starving(found),
+        faster(found),
+    )
 }
 
-fn flows(count: usize) -> String {
+/// Who starves no longer, and by how much flows are behind their whole fair share where less is promised.
+fn starving(found: &Found<'_>) -> String {
+    let (today, chosen) = (found.point(found.candidates.today), found.point(found.chosen()));
+    let promised = alpha(&chosen.scheduler);
+    let mut told = match (today.starving, chosen.starving) {
+        (before, after) if before <= after => String::new(),
+        (before, after) => {
+            let after = if after == 0 { "none".into() } else { after.to_string() };
+            let each =
+                promised.as_ref().map_or(String::new(), |part| format!(", held against {part} of the fair share"));
+            let verb = if before == 1 { "starves" } else { "starve" };
+            format!(" {} {verb} under {}, {after} under it{each}.", flows(before), today.scheduler)
+        }
+    };
+    if promised.is_some() && chosen.short > 0 {
+        let [worst, before] = [chosen, today].map(|point| seconds(point.behind_s));
+        let verb = if chosen.short == 1 { "falls" } else { "fall" };
+        told.push_str(&format!(
+            " Held against all of it, {} {verb} behind, at worst by {worst} ({}: {before}).",
+            flows(chosen.short),
+            today.scheduler
+        ));
+    }
+    told
+}
+
+/// A number of flows.
+pub(super) fn flows(count: usize) -> String {
     if count == 1 { "1 flow".into() } else { format!("{count} flows") }
 }
 
-/// The group whose latency changes by the largest factor, if that is noticeable.
-fn most_changed(from: &Point, to: &Point, factor: fn(f64, f64) -> f64) -> Option<(String, [f64; 2])> {
-    let pairs = from.groups.iter().zip(&to.groups);
-    let changed = pairs.filter_map(|(from, to)| Some((to.group.clone(), [from.p99_s?, to.p99_s?])));
-    let noticeable = changed.filter(|(_, [before, after])| factor(*before, *after) > 1.0 + 2.0 * SAME);
-    noticeable.max_by(|(_, a), (_, b)| factor(a[0], a[1]).total_cmp(&factor(b[0], b[1])))
-}
-
-/// For each pair: whose throughput falls most, or else whose latency rises most, from the first to the second.
-fn pays(today: &Point, pairs: &[(&Point, &Point)]) -> String {
-    let parts: Vec<String> = pairs
-        .iter()
-        .filter_map(|(from, to)| {
-            let base = if *from == today { today.scheduler.clone() } else { "strict fairness".into() };
-            Some(format!("against {base}, {}", loss(from, to)?))
+/// The group whose latency falls by the largest factor, of those whose latency falls in every run.
+fn faster(found: &Found<'_>) -> String {
+    let (today, chosen) = (found.candidates.today, found.chosen());
+    let pair = |before: &GroupPoint, after: &GroupPoint| before.p99_s.zip(after.p99_s);
+    let falls = |&group: &usize| {
+        found.runs.always(|run| {
+            let pair = pair(&run[today].groups[group], &run[chosen].groups[group]);
+            pair.is_some_and(|(before, after)| after < FASTER * before)
         })
-        .collect();
-    match parts.is_empty() {
-        true => "Nobody pays noticeably.".into(),
-        false => format!("Who pays: {}.", parts.join("; ")),
-    }
-}
-
-fn loss(from: &Point, to: &Point) -> Option<String> {
-    let lost = (to.lost > from.lost + LEAST)
-        .then(|| format!("{} of all packets are lost instead of {}", percent(to.lost), percent(from.lost)));
-    let parts: Vec<String> = slower(from, to).into_iter().chain(lost).collect();
-    (!parts.is_empty()).then(|| parts.join(", and "))
-}
-
-fn slower(from: &Point, to: &Point) -> Option<String> {
-    let moved = |(from, to): (&GroupPoint, &GroupPoint)| {
-        (to.group.clone(), 1.0 - to.throughput_bps / from.throughput_bps.max(f64::MIN_POSITIVE))
     };
-    let least = from.groups.iter().zip(&to.groups).map(moved).max_by(|a, b| a.1.total_cmp(&b.1));
-    if let Some((group, less)) = least.filter(|(_, less)| *less > SAME) {
-        return Some(format!("{group} moves {} less", percent(less)));
-    }
-    let (group, [before, after]) = most_changed(from, to, |before, after| after / before)?;
-    let [before, after] = [before, after].map(seconds);
-    Some(format!("the 99th percentile of {group}'s latency rises from {before} to {after}"))
-}
-
-/// All of it, for a terminal of this width.
-pub fn text(advice: &Advice, width: u16) -> String {
-    let mut text: String = advice.sentences.iter().map(|sentence| wrapped(sentence, width) + "\n").collect();
-    text.push('\n');
-    text.push_str(&marked(advice).fitted(width));
-    text.push_str("\n\n");
-    for line in otherwise(advice) {
-        text.push_str(&wrapped(&line, width));
-        text.push('\n');
-    }
-    let certainty = wrapped(&certainty(advice), width);
-    text.push_str(&format!("{certainty}\n\nFor a live box:\n\n  {}", advice.configuration));
-    text
-}
-
-/// How the answer changes under other circumstances, a sentence each.
-pub fn otherwise(advice: &Advice) -> Vec<String> {
-    let sentence = |otherwise: &Otherwise| {
-        let then = match &otherwise.scheduler {
-            scheduler if *scheduler == advice.today => format!("keep {scheduler}"),
-            scheduler => {
-                let name = if *scheduler == advice.scheduler { "the same" } else { scheduler };
-                match otherwise.gain {
-                    gain if gain.abs() < 5e-4 => format!("{name} (as much as {})", advice.today),
-                    gain => format!("{name} ({:+.1} % against {})", 100.0 * gain, advice.today),
-                }
-            }
-        };
-        format!("If {}: {then}.", otherwise.circumstances)
+    let of_group = |group: usize| {
+        let groups = [today, chosen].map(|index| &found.point(index).groups[group]);
+        Some((&groups[0].group, pair(groups[0], groups[1])?))
     };
-    advice.otherwise.iter().map(sentence).collect()
-}
-
-/// What is known of chance.
-pub fn certainty(advice: &Advice) -> String {
-    match advice.seeds.len() {
-        1 => {
-            "The input has no randomness, so nothing says how much of this is chance: ask again with another load or a \
-              longer capture."
-                .to_string()
-        }
-        seeds => format!("± is the 95 % confidence interval over {seeds} seeds."),
-    }
-}
-
-/// A row per candidate.
-pub fn grid(advice: &Advice) -> Grid {
-    let mut header = vec!["scheduler".to_string(), "throughput".into()];
-    header.extend(advice.resources.iter().map(|name| format!("{name} used")));
-    header.extend(["lost", "p99", "starving"].map(String::from));
-    let rows = advice.points.iter().map(|point| {
-        let mut row = vec![Cell::text(&point.scheduler), Cell::number(point.throughput_bps, rate)];
-        row.extend(point.utilization.iter().map(|&part| Cell::number(part, percent)));
-        row.extend([Cell::number(point.lost, percent), Cell::number(point.p99_s, seconds)]);
-        row.push(Cell { text: flows(point.starving), exact: Some(point.starving as f64) });
-        row
-    });
-    Grid { header, texts: 1, rows: rows.collect(), optional: vec!["lost", "p99"] }
-}
-
-/// The same with a mark at what is advised.
-fn marked(advice: &Advice) -> Grid {
-    let mut grid = grid(advice);
-    for (row, point) in grid.rows.iter_mut().zip(&advice.points) {
-        let mark = if point.scheduler == advice.scheduler { "> " } else { "  " };
-        row[0].text.insert_str(0, mark);
-    }
-    grid
+    let fallen = (0..found.point(today).groups.len()).filter(falls).filter_map(of_group);
+    let most = fallen.max_by(|(_, a), (_, b)| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
+    most.map_or(String::new(), |(group, (before, after))| {
+        format!(" The 99th percentile of {group}'s latency falls from {} to {}.", seconds(before), seconds(after))
+    })
 }

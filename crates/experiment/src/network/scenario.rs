@@ -16,8 +16,8 @@ use super::file::{Ecn, File, Hop, Tcp, Variant};
 use super::value::{Access, FlowRate, Packets, RoundTrips};
 use super::{build, limits};
 use crate::check::twice;
-use crate::scenario::{ScenarioError, check_name, unknown};
-use dovetail_config::{Read, Span, Text, number};
+use crate::scenario::{ScenarioError, Variation, check_name, unknown};
+use dovetail_config::{Read, Span, Text, Whole, number};
 
 /// Packets that wait in front of a CPU or a link if the scenario does not say: somewhat more than where RED drops
 /// everything.
@@ -163,6 +163,36 @@ impl NetworkScenario {
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.file.seed = seed;
         self
+    }
+
+    /// The same with so many seeds.
+    pub fn with_seeds(mut self, count: u32) -> Self {
+        self.file.seeds = Some(Whole(count));
+        self
+    }
+
+    /// The same, with other processing costs and with more flows.
+    ///
+    /// # Errors
+    /// There would be too many flows, or a CPU too fast.
+    pub fn varied(mut self, variation: Variation) -> Result<Self, ScenarioError> {
+        let wrong = |what: &str| ScenarioError::new(&self.name, format!("it cannot be varied: {what}"));
+        for resource in &mut self.resources {
+            let Capacity::Cpu(rate) = &mut resource.capacity else { continue };
+            let faster = (rate.as_cycles_per_second() as f64 / variation.costs).round() as u64;
+            *rate = CycleRate::from_cycles_per_second(faster).ok_or_else(|| wrong("its CPU would be too slow"))?;
+        }
+        for group in &mut self.groups {
+            match &mut group.traffic {
+                Traffic::LongLived { count, .. } => *count = (f64::from(*count) * variation.load).round() as u32,
+                Traffic::Web { rate, .. } => *rate *= variation.load,
+            }
+        }
+        let flows: u64 = self.groups.iter().filter_map(Group::long_lived).map(u64::from).sum();
+        if flows > u64::from(MOST_FLOWS) {
+            return Err(wrong(&format!("{flows} long-lived flows; expected at most {MOST_FLOWS}")));
+        }
+        Ok(self)
     }
 
     /// The seeds of the runs.

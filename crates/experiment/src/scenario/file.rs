@@ -186,7 +186,8 @@ pub struct Trace {
     pub speed: Option<Spanned<f64>>,
     /// Or: as fast as it takes to offer the busiest resource this part of its capacity.
     pub load: Option<Spanned<f64>>,
-    /// What makes packets a flow: `5-tuple` (default), or `prefix+port` as in the tradeoff paper.
+    /// What makes packets a flow: `5-tuple` (default), `host`, `prefix`, `to-host`, `to-prefix`, or `prefix+port` as in
+    /// the tradeoff paper.
     pub key: Option<Text<KeyKind>>,
     /// Pauses between packets that are longer are cut to this, as they were recorded. Default: none is cut.
     pub gap: Option<Text<Span>>,

@@ -231,6 +231,24 @@ impl Scenario {
         self.prepared()
     }
 
+    /// The same scenario under another seed, with the capture cut into pieces of which this seed draws as many: traffic
+    /// like it. Without a capture: [`with_seed`](Self::with_seed).
+    pub fn with_pieces(mut self, seed: u64) -> Result<Self, ScenarioError> {
+        if let Some(capture) = &mut self.capture {
+            capture.draw_pieces(seed);
+        }
+        self.with_seed(seed)
+    }
+
+    /// The same scenario with its capture replayed as fast as it was recorded; `None` if there is none, or if it is
+    /// anyway.
+    pub fn at_recorded_speed(&self) -> Option<Self> {
+        let mut recorded = self.clone();
+        let capture = recorded.capture.as_mut()?;
+        let speed = std::mem::replace(&mut capture.speed, 1.0);
+        (speed != 1.0).then_some(recorded)
+    }
+
     fn prepared(mut self) -> Result<Self, ScenarioError> {
         if let (Some(mut capture), Some(trace)) = (self.capture.take(), &self.file.trace) {
             capture.prepare(&self, trace.get_ref())?;

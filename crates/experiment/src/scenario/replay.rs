@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use dovetail_sim::stream;
 use dovetail_sim::{Arrival, List, Source, TimeScale, Workload};
 use dovetail_trace::{CaptureReader, FlowEntry, Packets, Record, load_by_class};
-use dovetail_units::Duration;
+use dovetail_units::{Duration, Time};
 use dovetail_wire::{IpPacket, Marks, NonFlow, Rule, Vital};
 use rand::RngExt;
 
@@ -50,10 +50,42 @@ pub struct Pauses {
 /// Pauses that are worth a word if nobody says how long they may be.
 const LONG_PAUSE: Duration = Duration::from_secs(1);
 
+/// Into so many pieces a capture is cut to draw others like it. Fewer would hardly differ from the capture, more would
+/// cut through what belongs together.
+const PIECES: usize = 20;
+
 /// Of a packet that no class's rules match.
 const NO_CLASS: u16 = u16::MAX;
 
 impl Capture {
+    /// Put it together anew from [`PIECES`] of as many packets each, drawn at random: some come twice, some never (block
+    /// bootstrap, Kuensch 1989). A piece lasts until the next one begins.
+    pub fn draw_pieces(&mut self, seed: u64) {
+        let old = &self.packets;
+        let count = old.arrivals.len();
+        let pieces = PIECES.min(count);
+        let end = old.last() + Duration::from_nanos(old.last().as_nanos() / count.max(1) as u64);
+        let border = |piece: usize| {
+            let at = piece * count / pieces;
+            (at, old.arrivals.get(at).map_or(end, |arrival| arrival.time))
+        };
+        let mut random = stream(seed, "pieces of a capture");
+        let mut begin = Time::ZERO;
+        let mut arrivals = Vec::with_capacity(count);
+        for _ in 0..pieces {
+            let piece = random.random_range(0..pieces);
+            let ((from, start), (to, next)) = (border(piece), border(piece + 1));
+            let moved = |arrival: &dovetail_trace::Arrival| dovetail_trace::Arrival {
+                time: begin + arrival.time.since(start),
+                ..*arrival
+            };
+            arrivals.extend(old.arrivals[from..to].iter().map(moved));
+            begin += next.since(start);
+        }
+        let packets = Packets { arrivals, flows: old.flows.clone(), report: old.report.clone() };
+        self.packets = packets.into();
+    }
+
     /// Draw classes and speed for the scenario's seed.
     pub fn prepare(&mut self, scenario: &Scenario, trace: &Trace) -> Result<(), ScenarioError> {
         self.classes = assign_classes(scenario, trace, &self.packets)?;

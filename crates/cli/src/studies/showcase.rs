@@ -1,0 +1,126 @@
+//! The page of `dovetail reproduce --page`: every table and figure, the paper's numbers beside ours.
+
+use dovetail_experiment::claim::{Check, Criterion, Kind, Verdict};
+use dovetail_experiment::results::Made;
+use dovetail_figure::DARK;
+use dovetail_page::{Cell, Chapter, Page, Picture, Section, Table};
+use dovetail_papers::{Item, PAPERS, Reproduction, Status};
+
+use super::page::{arguments, made};
+use super::reproduce::{counted, values};
+use crate::checks::verdicts;
+use crate::failure::Failure;
+
+/// What the columns of numbers mean.
+const WORDS: [(&str, &str); 4] = [
+    (
+        "reproduced",
+        "ours is within the tolerance, which was set before it was computed, or on the right side of the limit",
+    ),
+    ("differs", "it is not; why is said below the numbers"),
+    ("not-comparable", "there is nothing of ours to compare"),
+    ("allowed", "how far ours may be from the paper's value, or the limit that it must keep"),
+];
+
+/// The page of these items.
+pub fn html(result: &Reproduction, items: &[&Item]) -> Result<String, Failure> {
+    let chapters = PAPERS.iter().map(|(paper, citation)| {
+        let of_paper = items.iter().filter(|item| item.paper == *paper && item.status == Status::Done);
+        let sections = of_paper.map(|item| section(item, result)).collect::<Result<Vec<_>, Failure>>()?;
+        Ok(Chapter { heading: citation.to_string(), sections })
+    });
+    let chapters = chapters.collect::<Result<Vec<Chapter>, Failure>>()?;
+    let made_by = Made::new(arguments(), "");
+    let [version, command, _] = made(&made_by);
+    let page = Page {
+        title: "What six papers print, and what Dovetail makes of it".into(),
+        sentences: vec![sentence(&result.checks)],
+        notes: drawings(items).into_iter().collect(),
+        words: WORDS.map(|(word, meaning)| (word.into(), meaning.into())).into(),
+        chapters: chapters.into_iter().filter(|chapter| !chapter.sections.is_empty()).collect(),
+        dark_pictures: DARK,
+        made: vec![version, command],
+        version: made_by.version,
+        ..Page::default()
+    };
+    page.html().map_err(Failure::run)
+}
+
+fn sentence(checks: &[Check]) -> String {
+    let [reproduced, differ, neither] = verdicts(checks);
+    format!(
+        "Of {} claims {reproduced} are reproduced, {differ} differ, and {neither} cannot be compared.",
+        reproduced + differ + neither
+    )
+}
+
+/// What is not on the page.
+fn drawings(items: &[&Item]) -> Option<String> {
+    let left_out: Vec<&str> = items.iter().filter(|item| item.status == Status::DrawingOnly).map(|i| i.id).collect();
+    (!left_out.is_empty()).then(|| format!("Drawings without results are left out: {}.", left_out.join(", ")))
+}
+
+fn section(item: &Item, result: &Reproduction) -> Result<Section, Failure> {
+    let checks: Vec<Check> = result.checks.iter().filter(|check| check.id == item.id).cloned().collect();
+    let names = dovetail_papers::pictures(&[item.id.to_string()]).map_err(Failure::run)?;
+    let pictures = result.pictures.iter().filter(|(name, _)| names.contains(name));
+    let picture = |(name, svg): &(String, String)| Picture {
+        heading: format!("{}: {}", item.figure, item.shows),
+        explanation: String::new(),
+        name: name.clone(),
+        svg: svg.clone(),
+    };
+    let differs = |check: &&Check| check.verdict == Some(Verdict::Differs);
+    Ok(Section {
+        id: item.id.into(),
+        name: item.figure.into(),
+        heading: format!("{}: {}", item.figure, item.shows),
+        sentence: format!("{}.", counted(&checks)),
+        table: table(item, &checks),
+        notes: checks.iter().filter(differs).map(reason).collect(),
+        pictures: pictures.map(picture).collect(),
+    })
+}
+
+fn reason(check: &Check) -> String {
+    format!("Why {} differs ({}): {}", check.quantity, values(check), check.why)
+}
+
+/// A row per claim.
+fn table(item: &Item, checks: &[Check]) -> Table {
+    let number = |value: Option<f64>, check: &Check| Cell {
+        text: value.map_or("-".into(), |value| match check.unit.as_str() {
+            "" => shortest(value),
+            unit => format!("{} {unit}", shortest(value)),
+        }),
+        exact: value,
+    };
+    let text = |text: &str| Cell { text: text.into(), exact: None };
+    let row = |check: &Check| {
+        vec![
+            text(&check.quantity),
+            text(check.verdict.map_or("", Verdict::name)),
+            number(check.paper, check),
+            number(check.ours, check),
+            text(&check.criterion.map_or_else(|| "-".into(), allowed)),
+        ]
+    };
+    Table {
+        caption: format!("{}, claim by claim", item.figure),
+        header: ["claim", "verdict", "paper", "here", "allowed"].map(String::from).into(),
+        texts: 2,
+        kinds: Vec::new(),
+        rows: checks.iter().filter(|check| check.kind == Kind::Claim).map(row).collect(),
+    }
+}
+
+/// A criterion as a page shows it.
+fn allowed(criterion: Criterion) -> String {
+    criterion.to_string().replace("+-", "±").replace("<=", "at most").replace(">=", "at least")
+}
+
+/// Up to four decimals.
+fn shortest(value: f64) -> String {
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}

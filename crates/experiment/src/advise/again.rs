@@ -1,0 +1,88 @@
+//! The same input several times, as chance might have had it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dovetail_sched::Spec;
+
+use super::AdviseError;
+use super::point::{Chance, Point, Runs};
+use crate::compare::{Settings, compare};
+use crate::recorded::Recorded;
+use crate::scenario::{Scenario, Variation};
+use crate::summary::Summary;
+
+/// Loads of the runs of an input in which nothing is random.
+const LOADS: [f64; super::RUNS] = [1.0, 0.98, 1.02, 0.99, 1.01];
+
+/// Compares one input after another; progress is that of all together.
+pub(super) struct Comparer<'a> {
+    settings: &'a Settings<'a>,
+    packets: AtomicU64,
+}
+
+impl<'a> Comparer<'a> {
+    pub(super) fn new(settings: &'a Settings<'a>) -> Self {
+        Self { settings, packets: AtomicU64::new(0) }
+    }
+
+    /// What each scheduler makes of the input.
+    pub(super) fn recorded(&self, scenario: &Scenario, specs: &[Spec]) -> Result<Vec<Recorded>, AdviseError> {
+        let before = self.packets.load(Ordering::Relaxed);
+        let progress = |packets: u64| {
+            self.packets.fetch_max(before + packets, Ordering::Relaxed);
+            (self.settings.progress)(before + packets);
+        };
+        Ok(compare(scenario, specs, &Settings { progress: &progress, ..*self.settings })?)
+    }
+
+    fn points(&self, scenario: &Scenario, specs: &[Spec]) -> Result<Vec<Point>, AdviseError> {
+        let recorded = self.recorded(scenario, specs)?;
+        let summary = Summary::new(scenario, &recorded);
+        Ok(recorded.iter().zip(&summary.runs).map(|(recorded, run)| Point::of(recorded, run)).collect())
+    }
+}
+
+/// What each made of it [`RUNS`](super::RUNS) times, and in what these differ.
+pub(super) fn all(scenario: &Scenario, specs: &[Spec], comparer: &Comparer<'_>) -> Result<(Runs, Chance), AdviseError> {
+    let mut runs = vec![comparer.points(scenario, specs)?];
+    let mut chance = Chance::Pieces;
+    if scenario.capture_report().is_none() {
+        let other = comparer.points(&again(scenario, Chance::Seeds, 1)?, specs)?;
+        chance = if other == runs[0] { Chance::Loads } else { Chance::Seeds };
+        runs.extend((chance == Chance::Seeds).then_some(other));
+    }
+    for number in runs.len()..super::RUNS {
+        runs.push(comparer.points(&again(scenario, chance, number)?, specs)?);
+    }
+    Ok((Runs::new(runs), chance))
+}
+
+/// What each makes of it under other circumstances, so many times.
+pub(super) fn varied(
+    scenario: &Scenario,
+    (variation, chance): (Variation, Chance),
+    specs: &[Spec],
+    comparer: &Comparer<'_>,
+    count: usize,
+) -> Result<Runs, AdviseError> {
+    let run = |number: usize| {
+        let again = again(scenario, chance, number)?;
+        let load = if chance == Chance::Loads { LOADS[number] } else { 1.0 };
+        comparer.points(&again.varied(Variation { load: variation.load * load, ..variation }), specs)
+    };
+    Ok(Runs::new((0..count).map(run).collect::<Result<_, AdviseError>>()?))
+}
+
+/// The input for the run with this number; 0 is the input itself.
+fn again(scenario: &Scenario, chance: Chance, number: usize) -> Result<Scenario, AdviseError> {
+    let scenario = scenario.clone();
+    if number == 0 {
+        return Ok(scenario);
+    }
+    let seed = scenario.seed().wrapping_add(number as u64);
+    Ok(match chance {
+        Chance::Seeds => scenario.with_seed(seed)?,
+        Chance::Pieces => scenario.with_pieces(seed)?,
+        Chance::Loads => scenario.varied(Variation { costs: 1.0, load: LOADS[number] }),
+    })
+}

@@ -1,0 +1,59 @@
+//! Whether anything is short: without that, any scheduler will do.
+
+use dovetail_sched::Spec;
+
+use super::AdviseError;
+use super::again::Comparer;
+use crate::behind::listed;
+use crate::scenario::Scenario;
+use crate::summary::{Run, Summary};
+use crate::table::{percent, seconds};
+
+/// A resource is short that works for this part of the time.
+const FULL: f64 = 0.97;
+
+/// What is short of a capture as it was recorded, and by how much faster it is replayed; of other inputs, what is short
+/// as they are.
+pub(super) fn sentence(scenario: &Scenario, today: &Spec, comparer: &Comparer<'_>) -> Result<String, AdviseError> {
+    let recorded = scenario.at_recorded_speed();
+    let input = recorded.as_ref().unwrap_or(scenario);
+    let summary = Summary::new(input, &comparer.recorded(input, std::slice::from_ref(today))?);
+    let Some(run) = summary.runs.first() else { return Ok(String::new()) };
+    let (short, told) = (shortage(run), told(run));
+    Ok(match (&recorded, scenario.replay_speed()) {
+        (Some(_), Some(speed)) => {
+            let speed = crate::table::digits(speed);
+            format!("At the speed of the recording {short}: {told}. What follows is for {speed} times that speed.")
+        }
+        _ => format!("As it is, {short}: {told}."),
+    })
+}
+
+/// What is short in this run.
+fn shortage(run: &Run) -> String {
+    let full = works(run).filter(|(_, part)| *part >= FULL).map(|(name, _)| name.to_string());
+    match full.collect::<Vec<_>>() {
+        full if full.is_empty() && run.packets.lost() == 0 && run.starving == 0 => "nothing is short".into(),
+        full if full.is_empty() => "something is short at times, but not on average".into(),
+        full => format!("{} {} short", listed(&full, "and"), if full.len() == 1 { "is" } else { "are" }),
+    }
+}
+
+/// For which part of all time each resource works.
+fn works(run: &Run) -> impl Iterator<Item = (&str, f64)> {
+    let makespan_s = run.makespan_s.unwrap_or(0.0).max(f64::MIN_POSITIVE);
+    run.resources.0.iter().map(move |(name, r)| (name.as_str(), r.busy_s / f64::from(r.servers) / makespan_s))
+}
+
+fn told(run: &Run) -> String {
+    let scheduler = &run.scheduler;
+    let some = |part: f64| if part > 0.0 && part < 5e-4 { "less than 0.1 %".into() } else { percent(part) };
+    let mut parts: Vec<String> = works(run).map(|(name, part)| format!("{name} works {}", some(part))).collect();
+    if let Some(first) = parts.first_mut() {
+        *first = format!("under {scheduler} {first} of the time");
+    }
+    parts.extend(run.latency_s.map(|latency| format!("99 of 100 packets leave within {}", seconds(latency.p99))));
+    let lost = run.packets.part_lost();
+    parts.extend((lost > 0.0).then(|| format!("{} of them are lost", some(lost))));
+    listed(&parts, "and")
+}

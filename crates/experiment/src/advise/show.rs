@@ -1,0 +1,159 @@
+//! Advice as text, tables and a picture.
+
+use dovetail_figure::{Column, FigureError, Overview, overview};
+
+use super::point::{Chance, Point};
+use super::words::{change, flows};
+use super::{Advice, Otherwise};
+use crate::table::{Cell, Grid, percent, rate, seconds, wrapped};
+
+/// A throughput that changes by less than this part is the same.
+const LEAST: f64 = 1e-3;
+/// Most groups in the table of groups.
+pub(super) const MOST_GROUPS: usize = 12;
+
+/// All of it, for a terminal of this width.
+pub fn text(advice: &Advice, width: u16) -> String {
+    let lines = std::iter::once(&advice.short).chain(&advice.sentences);
+    let mut text: String = lines.map(|line| wrapped(line, width) + "\n").collect();
+    for grid in [marked(grid(advice), &advice.scheduler), groups(advice, MOST_GROUPS)] {
+        text.push_str(&format!("\n{}\n", grid.fitted(width)));
+    }
+    let meanings: Vec<String> = COLUMNS.iter().map(|(word, meaning)| format!("{word}: {meaning}.")).collect();
+    for note in otherwise(advice).into_iter().chain([certainty(advice)]).chain(meanings) {
+        text.push_str(&format!("\n{}", wrapped(&note, width)));
+    }
+    text.push_str(&format!("\n\nFor a live box:\n\n  {}", advice.configuration));
+    text
+}
+
+/// What the columns mean that tables of runs do not have.
+pub const COLUMNS: [(&str, &str); 3] = [
+    ("gain", "bits moved over the best that shares fairly, in all runs; other columns are of the input as it is"),
+    ("starving", "flows that are behind what the scheduler promises: the fair share, or alpha of it"),
+    ("behind", "how much later than by its whole fair share a packet left, at worst"),
+];
+
+/// How the answer changes under other circumstances, a sentence each.
+pub fn otherwise(advice: &Advice) -> Vec<String> {
+    changed(&advice.otherwise, &advice.scheduler, &advice.today)
+}
+
+pub(super) fn changed(otherwise: &[Otherwise], advised: &str, today: &str) -> Vec<String> {
+    let sentence = |otherwise: &Otherwise| {
+        let then = match &*otherwise.scheduler {
+            scheduler if scheduler == today => format!("keep {scheduler}"),
+            scheduler => {
+                let name = if scheduler == advised { "the same" } else { scheduler };
+                let gain = otherwise.gain;
+                let moves = match gain.abs() {
+                    nothing if nothing < LEAST => "as many bits as".into(),
+                    some if gain > 0.0 => format!("{:.1} % more bits than", 100.0 * some),
+                    some => format!("{:.1} % fewer bits than", 100.0 * some),
+                };
+                format!("{name} ({moves} {today})")
+            }
+        };
+        format!("If {}: {then}.", otherwise.circumstances)
+    };
+    otherwise.iter().map(sentence).collect()
+}
+
+/// What is known of chance.
+pub fn certainty(advice: &Advice) -> String {
+    let runs = advice.runs;
+    match advice.differ_in {
+        Chance::Seeds => format!(
+            "Each was run {runs} times, with a seed each; what counts is what every run shows. ±: the 95 % confidence \
+             interval over them."
+        ),
+        Chance::Pieces => format!(
+            "Each was run {runs} times: with the capture as it is, and put together anew from twentieths drawn at random. \
+             What counts is what every run shows. ±: how far off another such capture may be (95 %)."
+        ),
+        Chance::Loads => format!(
+            "Nothing here is random, so each was run {runs} times with loads within 2 %. What counts is what every run \
+             shows. ±: how far off another such load may be (95 %)."
+        ),
+    }
+}
+
+/// A row per candidate.
+pub fn grid(advice: &Advice) -> Grid {
+    let mut header = vec!["scheduler".to_string(), "throughput".into(), "gain".into()];
+    header.extend(advice.resources.iter().map(|name| format!("{name} used")));
+    header.extend(["lost", "p99", "starving", "behind"].map(String::from));
+    let rows = advice.points.iter().map(|tried| {
+        let (point, gain) = (&tried.point, tried.gain_over_fair);
+        let mut row = vec![Cell::text(&point.scheduler), Cell::number(point.throughput_bps, rate)];
+        row.push(Cell { text: change(gain), exact: Some(gain.mean) });
+        row.extend(point.utilization.iter().map(|&part| Cell::number(part, percent)));
+        row.extend([Cell::number(point.lost, percent), Cell::number(point.p99_s, seconds)]);
+        row.push(Cell { text: flows(point.starving), exact: Some(point.starving as f64) });
+        row.push(Cell::number(point.behind_s, seconds));
+        row
+    });
+    Grid { header, texts: 1, rows: rows.collect(), optional: vec!["behind", "lost", "p99"] }
+}
+
+/// A table with a mark at what is advised.
+pub(super) fn marked(mut grid: Grid, advised: &str) -> Grid {
+    for name in grid.rows.iter_mut().filter_map(|row| row.first_mut()) {
+        let mark = if name.text == advised { "> " } else { "  " };
+        name.text.insert_str(0, mark);
+    }
+    grid
+}
+
+/// A row per group, of at most so many, under today's, the best that shares fairly, and the advised one.
+pub fn groups(advice: &Advice, most: usize) -> Grid {
+    let header = ["group", "scheduler", "throughput", "lost", "latency mean", "p99"].map(String::from);
+    let shown = [&advice.today, &advice.fair, &advice.scheduler];
+    let points: Vec<&Point> =
+        (advice.points.iter().map(|tried| &tried.point)).filter(|point| shown.contains(&&point.scheduler)).collect();
+    let groups = points.first().map_or(&[][..], |point| &point.groups);
+    let mut rows = Vec::new();
+    for (index, group) in groups.iter().enumerate().take(most) {
+        for (k, point) in points.iter().enumerate() {
+            let values = &point.groups[index];
+            rows.push(vec![
+                Cell::text(if k == 0 { &*group.group } else { "" }),
+                Cell::text(&point.scheduler),
+                Cell::number(values.throughput_bps, rate),
+                Cell::number(values.lost, percent),
+                Cell::number(values.mean_s, seconds),
+                Cell::number(values.p99_s, seconds),
+            ]);
+        }
+    }
+    Grid { header: header.into(), texts: 2, rows, optional: vec!["p99", "lost"] }
+}
+
+/// What every candidate made of the input, as a picture: bars with their numbers.
+///
+/// # Errors
+/// If it cannot be drawn.
+pub fn picture(advice: &Advice) -> Result<String, FigureError> {
+    let column = |heading: String, group: Option<&str>, full, value: &dyn Fn(&Point) -> Option<f64>, shown: Shown| {
+        let values = advice.points.iter().map(|tried| value(&tried.point).map(|v| (v, shown(v))));
+        Column { heading, group: group.map(String::from), full, values: values.collect() }
+    };
+    let mut totals = vec![column("throughput".into(), None, None, &|point| Some(point.throughput_bps), rate)];
+    totals.extend(advice.resources.iter().enumerate().map(|(k, name)| {
+        column(format!("{name} used"), None, Some(1.0), &|point| point.utilization.get(k).copied(), percent)
+    }));
+    let groups = advice.points.first().map_or(&[][..], |tried| &tried.point.groups);
+    let p99 = groups.iter().enumerate().map(|(k, group)| {
+        let value = |point: &Point| point.groups.get(k).and_then(|group| group.p99_s);
+        column(format!("{}: p99", group.group), Some(&group.group), None, &value, seconds)
+    });
+    overview(&Overview {
+        title: advice.input.clone(),
+        schedulers: advice.points.iter().map(|tried| tried.point.scheduler.clone()).collect(),
+        bands: vec![totals, p99.collect()],
+        note: Some("p99: the time within which 99 of 100 packets of a group left.".into()),
+    })
+}
+
+/// How a number is written.
+type Shown = fn(f64) -> String;
