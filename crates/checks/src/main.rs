@@ -16,8 +16,11 @@ use std::process::{Command, ExitCode, Stdio};
 
 use counted::Counted;
 
+/// Whether this machine has something.
+type Has = fn() -> bool;
+
 /// What some tests need, and whether it is here.
-const NEEDS: [(&str, fn() -> bool); 6] = [
+const NEEDS: [(&str, Has); 6] = [
     ("needs root", may_make_namespaces),
     ("needs root and ping", || may_make_namespaces() && runs("ping", &["-V"])),
     ("needs root and setpriv", || may_make_namespaces() && runs("setpriv", &["--version"])),

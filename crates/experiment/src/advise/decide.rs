@@ -194,16 +194,16 @@ mod tests {
     #[test]
     fn of_fair_ones_a_slow_one_or_one_under_which_somebody_starves_is_not_used() {
         let mut slow = points([90.0, 98.0, 100.0, 100.0, 100.0, 100.0], [1.0; 6]);
-        assert_eq!(decide(&[slow.clone()]), Choice::Fair(2));
+        assert_eq!(decide(std::slice::from_ref(&slow)), Choice::Fair(2));
         let other = points([90.0, 100.0, 100.0, 100.0, 100.0, 100.0], [1.0; 6]);
         assert_eq!(decide(&[slow.clone(), other.clone()]), Choice::Fair(1), "not every run shows it");
         slow[1].throughput_bps = 100.0;
-        assert_eq!(decide(&[slow.clone()]), Choice::Fair(1));
+        assert_eq!(decide(std::slice::from_ref(&slow)), Choice::Fair(1));
         slow[1].starving = 1;
-        assert_eq!(decide(&[slow.clone()]), Choice::Fair(2));
+        assert_eq!(decide(std::slice::from_ref(&slow)), Choice::Fair(2));
         assert_eq!(decide(&[slow, other]), Choice::Fair(1), "not in most runs");
         let mut waits = points([90.0, 100.0, 100.0, 100.0, 100.0, 100.0], [1.0, 1.3, 1.0, 1.0, 1.0, 1.0]);
-        assert_eq!(decide(&[waits.clone()]), Choice::Fair(2));
+        assert_eq!(decide(std::slice::from_ref(&waits)), Choice::Fair(2));
         waits[0].groups[0].p99_s = Some(2.6);
         assert_eq!(decide(&[waits]), Choice::Fair(1), "half of what it waits today is soon enough");
     }
@@ -211,9 +211,9 @@ mod tests {
     #[test]
     fn today_stays_unless_somebody_gains() {
         let mut same = points([100.0; 6], [1.0; 6]);
-        assert_eq!(decide(&[same.clone()]), Choice::Today);
+        assert_eq!(decide(std::slice::from_ref(&same)), Choice::Today);
         let faster = points([100.0; 6], [1.0, 0.5, 0.5, 0.5, 0.5, 0.5]);
-        assert_eq!(decide(&[faster.clone()]), Choice::Fair(1));
+        assert_eq!(decide(std::slice::from_ref(&faster)), Choice::Fair(1));
         assert_eq!(decide(&[faster, same.clone()]), Choice::Today, "not every run shows it");
         same[0].starving = 1;
         assert_eq!(decide(&[same]), Choice::Fair(1));

@@ -413,10 +413,10 @@ mod tests {
     #[test]
     fn the_cheapest_that_is_as_good_as_the_fairest_is_used() {
         let clear = run([50.0, 55.0, 90.0, 90.0], [0.2, 0.3, 0.92, 0.95]);
-        assert_eq!(decide(&[clear.clone()]), 2);
+        assert_eq!(decide(std::slice::from_ref(&clear)), 2);
         // That drr+red is fairer by a tenth counts only if every run shows it.
         let other = run([50.0, 55.0, 90.0, 90.0], [0.2, 0.3, 0.8, 0.95]);
-        assert_eq!(decide(&[other.clone()]), 3);
+        assert_eq!(decide(std::slice::from_ref(&other)), 3);
         assert_eq!(decide(&[clear, other]), 2);
     }
 
@@ -424,7 +424,7 @@ mod tests {
     fn today_stays_unless_every_run_shows_better() {
         let same = run([50.0; 4], [0.9, 0.9, 0.95, 0.95]);
         let better = run([50.0, 50.0, 60.0, 60.0], [0.9, 0.9, 0.95, 0.95]);
-        assert_eq!(decide(&[same.clone()]), 0);
+        assert_eq!(decide(std::slice::from_ref(&same)), 0);
         assert_eq!(decide(&[same, better.clone()]), 0);
         // red+red moves 2 % less than the fairest.
         assert_eq!(decide(&[better]), 2);

@@ -58,12 +58,12 @@ fn loss(
         let factor = (1.0 - before.lost) / (1.0 - after.lost).max(f64::MIN_POSITIVE);
         parts.push((factor, format!("losses {} to {}", percent(before.lost), percent(after.lost))));
     }
-    let latencies: [(&str, fn(&GroupPoint) -> Option<f64>, bool); 2] = [
-        ("mean latency", |group| group.mean_s, always(|a, b| later(a.mean_s, b.mean_s))),
-        ("p99", |group| group.p99_s, always(|a, b| later(a.p99_s, b.p99_s))),
+    let latencies = [
+        ("mean latency", before.mean_s.zip(after.mean_s), always(|a, b| later(a.mean_s, b.mean_s))),
+        ("p99", before.p99_s.zip(after.p99_s), always(|a, b| later(a.p99_s, b.p99_s))),
     ];
-    for (name, value, noticeable) in latencies {
-        if let (true, Some(from), Some(to)) = (noticeable, value(before), value(after)) {
+    for (name, latency, noticeable) in latencies {
+        if let (true, Some((from, to))) = (noticeable, latency) {
             parts.push((to / from, format!("{name} {} to {}", seconds(from), seconds(to))));
         }
     }
