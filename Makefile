@@ -78,6 +78,7 @@ ns2:
 others:
 	$(CARGO) build --release --locked -p dovetail-cli
 	python3 crates/bench/others/beside.py
+	python3 crates/bench/others/causes.py
 
 reproduce:
 	$(CARGO) run --release --locked -- reproduce --out out/reproduce

@@ -11,7 +11,6 @@ import argparse
 import importlib.util
 import json
 import os
-import random
 import re
 import resource
 import shutil
@@ -20,22 +19,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from traffic import ONE_LINK, traffic
+
 HERE = Path(__file__).resolve().parent
 ROUNDS = 3
-
-
-def traffic(seed, until_s, groups):
-    """Packets (nanoseconds, flow, bytes) in order; a group is a number of flows, bytes, and packets per second."""
-    packets, flow = [], 0
-    draw = random.Random(seed)
-    for count, size, rate in groups:
-        for _ in range(count):
-            time = draw.expovariate(rate)
-            while time < until_s:
-                packets.append((round(time * 1e9), flow, size))
-                time += draw.expovariate(rate)
-            flow += 1
-    return sorted(packets)
 
 
 def scenario(rate_bps, packets):
@@ -126,9 +113,7 @@ def main():
             print(f"{missing} is not installed: left out")
         if not has_ns_py and not ns3:
             return 1
-        # Sixty flows of three sizes ask 1.2 times what the link can do; nothing is lost.
-        groups = [(20, 1400, 180), (20, 700, 180), (20, 200, 1000)]
-        beside(given, folder, 100_000_000, 1.0, groups, [
+        beside(given, folder, 100_000_000, 1.0, ONE_LINK, [
             ("fifo", "fifo", has_ns_py and "fifo", ns3 and "fifo"),
             ("drr", "drr:quantum=120 us", has_ns_py and "drr", None),
             ("wfq", "wfq", has_ns_py and "wfq", None),
