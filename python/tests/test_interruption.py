@@ -16,6 +16,8 @@ LONG = {"flows.0.stop": "2000 s", "flows.0.rate": "20 kpps"}
 
 CHILD = """
     import sys, threading, os, signal, dovetail
+    # What a shell starts in the background ignores it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.path.insert(0, {tests!r})
     from disciplines import Drr
     def told(done, total):

@@ -124,7 +124,7 @@ class Mistakes(unittest.TestCase):
             with self.assertRaises(dovetail.SchedulerError):
                 dovetail.Scheduler(name)
         with self.assertRaises(dovetail.SchedulerError):
-            dovetail.Scheduler("tradeoff", resources=3)
+            dovetail.Scheduler("tradeoff", resources=1)
 
     def test_a_discipline_that_calls_its_own_scheduler(self):
         class Loop(dovetail.Discipline):

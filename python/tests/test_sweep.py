@@ -19,6 +19,8 @@ GRID = {"scheduler": ["fifo", "tradeoff"], "alpha": [0.5, 1], "load": [0.8, 1.3]
 
 CHILD = """
     import os, signal, dovetail
+    # What a shell starts in the background ignores it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     def told(done, total):
         if done > 0:
             os.kill(os.getpid(), signal.SIGINT)
