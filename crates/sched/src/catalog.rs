@@ -1,6 +1,6 @@
 //! The list of disciplines, and how to make one from a text such as `tradeoff:alpha=0.85`.
 //!
-//! A program can add disciplines of other crates to it: [`mod@register`].
+//! A program can add disciplines of other crates to it: [`register`](fn@register).
 
 use alloc::boxed::Box;
 use alloc::format;

@@ -1,7 +1,7 @@
 //! The guarantees that are known for a scheduler, and how near a run came to them.
 //!
 //! `facts` says what is true of a run, `measure` and `pairs` what happened in it; each discipline's file lists its
-//! guarantees, with why one does not apply where it does not. [`OURS`] says which discipline has which; one that was
+//! guarantees, with why one does not apply where it does not. `OURS` says which discipline has which; one that was
 //! registered brings its own, as the fact [`Guarantees`] of its entry.
 
 mod composite;
