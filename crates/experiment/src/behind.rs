@@ -175,6 +175,11 @@ fn group_in_words(&(name, starving, flows): &(&str, usize, usize)) -> String {
     }
 }
 
+/// A group, in words.
+pub(crate) fn group_named(group: &str) -> Cow<'_, str> {
+    if group == NO_FLOW { NO_FLOW_PACKETS.into() } else { quoted(group) }
+}
+
 /// A packet of this group, in words.
 pub(crate) fn a_packet_of(group: &str) -> String {
     match group {

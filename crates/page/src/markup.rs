@@ -156,7 +156,7 @@ fn scrolled(label: &str, content: Markup) -> Markup {
 fn table(table: &Table) -> Markup {
     let content = html! {
         table {
-            caption { (table.caption) }
+            caption { span { (table.caption) } }
             thead {
                 tr {
                     @for (k, head) in table.header.iter().enumerate() {

@@ -89,4 +89,6 @@ fn what_is_wrong_is_said_before_anything_is_made() {
     folder.write("plan.toml", PLAN);
     folder.write("file", "");
     folder.dovetail(&["sweep", "plan.toml", "--out", "file"]).fails(2, &["file"]);
+    folder.dovetail(&["trace", "synth", "c.pcap", "--packets", "10", "--flows", "2"]).succeeds();
+    folder.dovetail(&["sweep", "c.pcap"]).fails(2, &["c.pcap: is a capture; a sweep takes a plan"]);
 }

@@ -2,6 +2,7 @@
 
 use super::Found;
 use super::point::GroupPoint;
+use crate::behind::group_named;
 use crate::table::{percent, rate, seconds};
 
 /// A group pays whose throughput falls by more than this part.
@@ -69,7 +70,7 @@ fn loss(
     }
     let worst = parts.iter().map(|(factor, _)| *factor).reduce(f64::max)?;
     let parts: Vec<String> = parts.into_iter().map(|(_, part)| part).collect();
-    Some((worst, format!("{} ({})", after.group, parts.join(", "))))
+    Some((worst, format!("{} ({})", group_named(&after.group), parts.join(", "))))
 }
 
 fn later(before: Option<f64>, after: Option<f64>) -> bool {

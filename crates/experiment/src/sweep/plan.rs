@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use dovetail_config::Whole;
 use dovetail_sched::Spec;
+use dovetail_trace::CaptureReader;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::de::{DeTable, DeValue};
@@ -93,7 +94,11 @@ impl Plan {
         let name = path.display().to_string();
         let bytes =
             std::fs::read(path).map_err(|error| ScenarioError::new(&name, format!("cannot be read: {error}")))?;
-        dovetail_config::decode(&name, bytes)
+        dovetail_config::decode(&name, bytes).map_err(|error| match CaptureReader::open(path) {
+            Ok(_) => ScenarioError::new(&name, "is a capture; a sweep takes a plan")
+                .with_help("a plan names a scenario, and its [trace] the capture: see `dovetail sweep --help`"),
+            Err(_) => error,
+        })
     }
 
     /// The plan in this text, which messages call `name`; files are looked for in `folder`.
