@@ -1,7 +1,7 @@
 """Pictures of results with matplotlib: one function each, onto given axes or new ones.
 
 They draw what the program draws into `--out`, for papers: no title, units at the axes, one colour per scheduler or
-group throughout. `matplotlib` is needed for these alone (`pip install 'dovetail[plot]'`).
+group throughout. `matplotlib` is needed for these alone (`pip install '.[plot]'` in a checkout).
 """
 
 from __future__ import annotations

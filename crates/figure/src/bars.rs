@@ -11,7 +11,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 const MOST_CATEGORIES: usize = 40;
 
-/// What most whiskers are.
+/// What the whiskers of most charts mean.
 pub const STANDARD_DEVIATION: &str = "one standard deviation to each side";
 
 /// A mean and its spread.

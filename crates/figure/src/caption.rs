@@ -3,8 +3,8 @@
 use super::sheet::{CAPTION_ROW, MARGIN, WIDTH};
 use super::style::{TICK_SIZE, UNITS_PER_PIXEL, wrap};
 
-/// The picture with these paragraphs below it, in lines that fit its width. Anything but a picture of this module comes
-/// back as it is.
+/// The picture with these paragraphs below it, in lines that fit its width. Anything but a picture of this crate is
+/// returned unchanged.
 pub fn captioned(svg: &str, paragraphs: &[String]) -> String {
     let lines: Vec<String> = paragraphs.iter().flat_map(|p| wrap(p, WIDTH - 2 * MARGIN, TICK_SIZE)).collect();
     let height = number(svg, &format!("viewBox=\"0 0 {WIDTH} "));

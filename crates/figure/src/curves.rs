@@ -18,11 +18,11 @@ pub struct Measured {
     pub x: f64,
     /// The mean.
     pub y: f64,
-    /// Half the width of its confidence interval; `None` or not finite is not known.
+    /// Half the width of its confidence interval; `None`, or a value that is not finite, means unknown.
     pub half: Option<f64>,
 }
 
-/// What was measured of one thing, and what would be ideal.
+/// The measured points of one thing, and its ideal curve.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curve {
     /// The name shown in the legend; curves of one name look the same in all panels.
@@ -51,7 +51,7 @@ pub struct CurveChart {
     pub x: Quantity,
     /// Along y.
     pub y: Quantity,
-    /// The panels, with the same axes unless one would be pressed to the ground.
+    /// The panels. They have the same axes, except one whose curves would lie flat at the bottom.
     pub panels: Vec<CurvePanel>,
 }
 
@@ -63,8 +63,8 @@ const NEAR: (f64, f64) = (0.008, 0.02);
 /// Then they stand this far apart, in parts of the axis.
 const APART: f64 = 0.012;
 
-/// Measured points joined by lines, whiskers of confidence, dashed ideal lines; axes from zero, the same in all panels
-/// but those that would be pressed to the ground.
+/// Measured points joined by lines, whiskers of confidence, and dashed ideal lines. The axes begin at zero and are the
+/// same in all panels, except in those whose curves would lie flat at the bottom.
 pub fn curves(spec: &CurveChart) -> Result<String, FigureError> {
     let mut sheet = Sheet::grid(&spec.title, spec.panels.len().min(MOST_PANELS));
     sheet.notes.extend(left_out(spec.panels.len()));

@@ -16,9 +16,9 @@ pub const GENERATOR: &str = "Dovetail";
 pub struct Page {
     /// Title.
     pub title: String,
-    /// What it comes to, a sentence each.
+    /// The results in words, a sentence each.
     pub sentences: Vec<String>,
-    /// What a reader should know of it besides.
+    /// What else a reader should know.
     pub notes: Vec<String>,
     /// Names that the reader may pick to see them alone in all pictures and tables.
     pub names: Vec<Name>,
@@ -26,11 +26,11 @@ pub struct Page {
     pub tables: Vec<Table>,
     /// Pictures.
     pub pictures: Vec<Picture>,
-    /// Longer matter, in chapters, which a list at the top leads to.
+    /// Longer material, in chapters. A list at the top links to them.
     pub chapters: Vec<Chapter>,
     /// Rules of style within `@media (prefers-color-scheme: dark)` for the pictures.
     pub dark_pictures: &'static str,
-    /// Words, most often heads of columns, and what they mean.
+    /// Words, mostly heads of columns, and what they mean.
     pub words: Vec<(String, String)>,
     /// How it was made.
     pub made: Vec<Fact>,
@@ -38,7 +38,7 @@ pub struct Page {
     pub version: String,
 }
 
-/// What a name names. Elements of pictures carry it as an attribute `data-KIND`.
+/// What a [`Name`] stands for. Elements of pictures carry it as an attribute `data-KIND`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A scheduler.
@@ -67,16 +67,16 @@ pub struct Chapter {
     pub sections: Vec<Section>,
 }
 
-/// A section: what it comes to, numbers, and pictures.
+/// A section: its result in words, numbers, and pictures.
 #[derive(Clone, Debug, Default)]
 pub struct Section {
-    /// What links call it: letters, digits and dashes.
+    /// Its name in links: letters, digits and dashes.
     pub id: String,
     /// What it is called in the list of sections.
     pub name: String,
     /// Heading.
     pub heading: String,
-    /// What it comes to, in a sentence.
+    /// The result, in a sentence.
     pub sentence: String,
     /// Numbers.
     pub table: Table,
@@ -93,9 +93,9 @@ pub struct Table {
     pub caption: String,
     /// Heads of the columns.
     pub header: Vec<String>,
-    /// Number of columns of texts. An empty text means the one above.
+    /// Number of columns of texts. An empty text repeats the one above.
     pub texts: usize,
-    /// What the columns of texts name.
+    /// What the names in the columns of texts stand for.
     pub kinds: Vec<Option<Kind>>,
     /// Rows, as long as the header.
     pub rows: Vec<Vec<Cell>>,
@@ -110,7 +110,7 @@ pub struct Cell {
     pub exact: Option<f64>,
 }
 
-/// A line of how a page was made.
+/// A line that says how a page was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
     /// What.

@@ -61,7 +61,7 @@ pub struct Picture {
     pub svg: String,
 }
 
-/// A picture that is none.
+/// Why a file is not accepted as a picture.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PictureError {
     name: String,

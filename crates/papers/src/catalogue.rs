@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What there is of a table or figure.
+/// Whether a table or figure is computed here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
@@ -13,7 +13,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// For a listing.
+    /// The status in words, for a listing.
     pub fn name(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -33,7 +33,7 @@ pub struct Item {
     pub figure: &'static str,
     /// What it shows.
     pub shows: &'static str,
-    /// What there is of it here.
+    /// Whether it is computed here.
     pub status: Status,
 }
 
@@ -43,7 +43,7 @@ impl Item {
         matches!(self.id, "tradeoff-fig7" | "tradeoff-fig8" | "tradeoff-fig9")
     }
 
-    /// About how long it takes, in seconds of two cores: what several look at counts for the first of them.
+    /// About how long it takes on two cores, in seconds. Runs that several figures share count for the first of them.
     pub fn weight(&self) -> f64 {
         match self.id {
             "tradeoff-fig7" => 120.0,
@@ -58,7 +58,7 @@ impl Item {
     }
 }
 
-/// The papers: short name, and who, where, when.
+/// The papers: short name, then authors, title, and where and when it was published.
 pub const PAPERS: [(&str, &str); 6] = [
     ("tradeoff", "Wang, Feng, Li, Liang: On the Fairness-Efficiency Tradeoff for Packet Processing, CoNEXT 2014"),
     (
@@ -71,8 +71,8 @@ pub const PAPERS: [(&str, &str); 6] = [
     ("drfq", "Ghodsi, Sekar, Zaharia, Stoica: Multi-Resource Fair Queueing for Packet Processing (DRFQ), SIGCOMM 2012"),
 ];
 
-/// All tables and figures, paper by paper in the order of [`PAPERS`]; of each paper the figures and then the tables, by
-/// number, then other statements.
+/// All tables and figures, paper by paper in the order of [`PAPERS`]. Within a paper the figures come first, then the
+/// tables, each by number, then other statements.
 pub fn list() -> &'static [Item] {
     ITEMS
 }

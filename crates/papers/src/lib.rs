@@ -34,23 +34,24 @@ pub use catalogue::{Item, PAPERS, Status, item, list};
 /// Version of the JSON document.
 pub const SCHEMA: u32 = 2;
 
-/// How a reproduction is carried out. Only `capture` changes its results.
+/// How a reproduction is carried out. Only `capture`, `load` and `wrong` change its results.
 pub struct Settings<'a> {
-    /// Runs at the same time, at least 1.
+    /// How many runs may go on at the same time, at least 1.
     pub threads: usize,
     /// When it becomes true, the reproduction ends with [`RunError::Cancelled`].
     pub cancel: &'a AtomicBool,
     /// Called from time to time with the id of the table or figure under way and the packets simulated so far, all
     /// runs together.
     pub progress: &'a (dyn Fn(&str, u64) + Sync),
-    /// Called when a table or figure is through, with its checks.
+    /// Called with the checks of a table or figure when it is finished.
     pub through: &'a dyn Fn(&'static Item, &[Check]),
     /// For the trace-driven figures: replay this capture instead of synthesised traffic.
     pub capture: Option<&'a Path>,
-    /// For the same: how many times what it can do the busier resource is offered; the scenario's if nothing is said.
+    /// For these figures too: the load of the busier resource, in multiples of what it can do. `None` keeps the
+    /// scenario's.
     pub load: Option<f64>,
-    /// Exchange every discipline for a wrong one, under which no claim should hold: a packet scheduler for order of
-    /// arrival; of networks DRQ and DRR-RED for RED-RED, and RED-RED for DRR-RED.
+    /// Replace every discipline by a wrong one, under which no claim should hold: packet schedulers by order of
+    /// arrival; in networks DRQ and DRR-RED by RED-RED, and RED-RED by DRR-RED.
     pub wrong: bool,
 }
 

@@ -1,7 +1,8 @@
 //! `least`: whoever will have had the least dominant time by weight is next.
 //!
 //! Self-clocked fair queueing of dominant times: a flow's first packet has a tag, the flow's dominant time up to its
-//! end by weight. The smallest tag is served, and a flow that becomes backlogged begins at the tag that was served last.
+//! end by weight. The smallest tag is served, and a flow that becomes backlogged begins at the tag that was served
+//! last.
 
 use std::collections::BTreeSet;
 

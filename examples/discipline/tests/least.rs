@@ -1,4 +1,5 @@
-//! `least` passes the suite, and is a scheduler like any other in scenarios, on captures, in `bounds` and in a live box.
+//! `least` passes the suite, and is a scheduler like any other in scenarios, on captures, in `bounds` and in a live
+//! box.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! Labs of what happens on real networks, from the command line. They need root. What they tell of rates and times is for
-//! a machine that has nothing else to do.
+//! Labs of what happens on real networks, from the command line. They need root. What they tell of rates and times is
+//! for a machine that has nothing else to do.
 
 use serde_json::Value;
 

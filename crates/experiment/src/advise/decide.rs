@@ -11,8 +11,8 @@ const FASTER: f64 = 0.5;
 /// Of schedulers that share fairly, one is as good as the best if its throughput is at least this part of the best
 /// one's.
 const AS_MUCH: f64 = 0.99;
-/// And if no group waits longer than this many times its shortest wait under any, unless it waits less than half of what
-/// it waits today.
+/// And if no group waits longer than this many times its shortest wait under any, unless it waits less than half of
+/// what it waits today.
 const AS_SOON: f64 = 1.25;
 
 /// What to use.
@@ -72,8 +72,8 @@ impl Candidates {
 
     /// What counts is what every run shows.
     ///
-    /// * Today's stays, if in most runs nobody starves, nothing moves [`WORTH`] more bits, and strict fairness halves no
-    ///   group's latency.
+    /// * Today's stays, if in most runs nobody starves, nothing moves [`WORTH`] more bits, and strict fairness halves
+    ///   no group's latency.
     /// * Else the largest alpha that reaches [`ENOUGH`] of the most that any gains over the best of those that share
     ///   fairly, of all that gain at least [`WORTH`].
     /// * Else the first of the fair ones that is as good as the best of them.

@@ -93,7 +93,8 @@ impl Wanted {
             let place = known.iter().position(|known| known == name);
             let known: Vec<&str> = known.iter().map(String::as_str).collect();
             let unknown = || {
-                let message = format!("there is no {kind} {name:?} here, but {}", known.join(", "));
+                let quoted: Vec<String> = known.iter().map(|known| format!("{known:?}")).collect();
+                let message = format!("there is no {kind} {name:?}; there are {}", quoted.join(", "));
                 ScenarioError::new(&scenario.name, message).suggesting(name, &known)
             };
             place.map(|place| Self { goal: goal.clone(), place }).ok_or_else(unknown)

@@ -237,8 +237,10 @@ impl Found<'_> {
 fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     let resources = scenario.resources();
     if resources != 2 {
-        let message =
-            format!("advice is about alpha, which tradeoff has for two resources; this pipeline has {resources}");
+        let message = format!(
+            "advice is for two resources, such as a CPU and a link, and this pipeline has {resources}: `dovetail run` \
+             compares schedulers on it"
+        );
         return Err(ScenarioError::new(&scenario.name, message));
     }
     match scenario.changes().is_empty() {

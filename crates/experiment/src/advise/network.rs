@@ -191,8 +191,8 @@ fn all(
 }
 
 /// Today's, which is the first, unless every run shows that another one moves [`MORE`] bits, or gives the group that is
-/// worst off [`FAIRER`] more of its fair rate. Else the first of the others that is as good as the fairest: unless every
-/// run shows that it is not.
+/// worst off [`FAIRER`] more of its fair rate. Else the first of the others that is as good as the fairest: unless
+/// every run shows that it is not.
 fn decide(runs: &[Vec<NetworkPoint>]) -> usize {
     let count = runs.first().map_or(0, Vec::len);
     let always = |is_so: &dyn Fn(&[NetworkPoint]) -> bool| runs.iter().all(|run| is_so(run));

@@ -68,8 +68,8 @@ pub fn certainty(advice: &Advice) -> String {
              interval over them."
         ),
         Chance::Pieces => format!(
-            "Each was run {runs} times: with the capture as it is, and put together anew from twentieths drawn at random. \
-             What counts is what every run shows. ±: how far off another such capture may be (95 %)."
+            "Each was run {runs} times: on the capture as it is, and on others made of twenty pieces of it, drawn at \
+             random. What counts is what every run shows. ±: how far off another such capture may be (95 %)."
         ),
         Chance::Loads => format!(
             "Nothing here is random, so each was run {runs} times with loads within 2 %. What counts is what every run \

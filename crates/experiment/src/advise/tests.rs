@@ -142,7 +142,8 @@ fn a_capture_is_put_together_anew_and_its_recorded_speed_is_told() {
     assert!(advice.short.starts_with("At the speed of the recording nothing is short: "), "{}", advice.short);
     assert!(advice.short.contains("times that speed"), "{}", advice.short);
 
-    // Pieces have as many packets as the capture, of the same flows, at the load that was asked for, and others than it.
+    // Pieces have as many packets as the capture, of the same flows, at the load that was asked for, and others than
+    // it.
     let work = |scenario: &Scenario| {
         let workload = scenario.workload::<2>();
         let dovetail_sim::Source::List(list) = &workload.sources[0] else { panic!("no list") };

@@ -90,7 +90,7 @@ fn instead_of_fairness(found: &Found<'_>) -> String {
     match bits.mean {
         mean if mean < LEAST => format!("giving up fairness would move no more{than}"),
         mean if mean < WORTH => {
-            format!("giving up fairness would move only {} more bits{than} ({scheduler})", change(bits))
+            format!("giving up fairness ({scheduler}) would move only {} more bits{than}", change(bits))
         }
         _ => format!(
             "this traffic cannot tell whether giving up fairness moves more: {scheduler} moves {} more bits{than}, but \

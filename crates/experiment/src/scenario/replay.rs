@@ -58,8 +58,8 @@ const PIECES: usize = 20;
 const NO_CLASS: u16 = u16::MAX;
 
 impl Capture {
-    /// Put it together anew from [`PIECES`] of as many packets each, drawn at random: some come twice, some never (block
-    /// bootstrap, Kuensch 1989). A piece lasts until the next one begins.
+    /// Put it together anew from [`PIECES`] of as many packets each, drawn at random: some come twice, some never
+    /// (block bootstrap, Kuensch 1989). A piece lasts until the next one begins.
     pub fn draw_pieces(&mut self, seed: u64) {
         let old = &self.packets;
         let count = old.arrivals.len();

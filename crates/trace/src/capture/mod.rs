@@ -136,7 +136,7 @@ enum Decoder {
 /// one behind it; what was skipped is counted in [`damage`](Self::damage).
 ///
 /// Time stamps that go backwards are clamped to the previous one and counted: a stream cannot be sorted. So a single
-/// stamp far in the future draws all later packets to itself, and the count is nearly that of the packets.
+/// stamp far in the future moves all later packets to that time, and the count is nearly the number of packets.
 pub struct CaptureReader<'a> {
     source: Source<'a>,
     decoder: Decoder,
