@@ -104,6 +104,9 @@ pub use turns::{Turns, near_end};
 const LATE: &str =
     "by search, estimates up to 16 times too low: what a packet took is known when it leaves the pipeline";
 
+const SHORT: &str = "by search, with three resources: a rival that keeps only two packets can run out of them in the \
+                     fluid while it has the bonus; one that keeps four does not";
+
 /// Which part of the fair share every flow is promised.
 const ALPHA: Parameter = Parameter {
     name: "alpha",
@@ -135,7 +138,10 @@ pub const ENTRY: Entry = Entry {
     complexity: "O(log n)",
     worst_call: "10 ends of packets in the fluid and 48 moves in its heaps (with more than two resources 4, and looks \
         at 300 kinds of packets); later calls do the rest",
-    gains: &[Gain { strategy: Strategy::FalseEstimates, most: 1.25, reason: LATE }],
+    gains: &[
+        Gain { strategy: Strategy::QueueDepth, most: 1.06, reason: SHORT },
+        Gain { strategy: Strategy::FalseEstimates, most: 1.25, reason: LATE },
+    ],
     guarantee: "D_fluid - 2(n-1)L <= D <= D_fluid + L; makespan <= T_fluid + nL; with m > 2 \
         resources (mn-1)L behind and (m-1)nL",
     weights: Weights::One,
