@@ -30,6 +30,7 @@ pub fn ctl(args: Ctl) -> Result<(), Failure> {
         CtlCommand::Watch { every, count, flows } => return watch(&mut client, every, count, flows),
         CtlCommand::Set { change: (parameter, value) } => Request::Set { parameter, value },
         CtlCommand::Weight { change: (class, weight) } => Request::Weight { class, weight },
+        CtlCommand::Alpha { change: (class, alpha) } => Request::Alpha { class, alpha },
         CtlCommand::Queue { change: (class, limit) } => Request::Queue { class, limit },
         CtlCommand::Budget { budget } => Request::Budget { budget },
         CtlCommand::Rate { rate } => Request::Rate { rate },

@@ -139,6 +139,10 @@ fn weight(class: &str, weight: &str) -> Request {
     Request::Weight { class: class.into(), weight: weight.into() }
 }
 
+fn alpha(class: &str, alpha: &str) -> Request {
+    Request::Alpha { class: class.into(), alpha: alpha.into() }
+}
+
 fn queue(class: &str, limit: &str) -> Request {
     Request::Queue { class: class.into(), limit: limit.into() }
 }
@@ -167,6 +171,11 @@ fn changes_are_seen_in_the_next_snapshot() {
     assert_eq!(running.change(rate("10 Mbps")), "rate=10 Mbps");
     let expected = ("tradeoff:alpha=0.5".to_string(), vec![2.5, 1.0], [Some(0.4), Some(1e7)]);
     assert_eq!(settings(&running.snapshot()), expected);
+    assert_eq!(running.change(alpha("cheap", "0.7")), "alpha of cheap=0.7");
+    let alphas = || running.snapshot().classes.iter().map(|class| class.alpha).collect::<Vec<_>>();
+    assert_eq!(alphas(), [None, Some(0.7)]);
+    assert_eq!(running.change(alpha("cheap", "none")), "alpha of cheap=none");
+    assert_eq!(alphas(), [None, None]);
     running.change(rate("unlimited"));
     assert_eq!(running.snapshot().resources["link"].capacity, None);
 }
@@ -196,6 +205,9 @@ fn a_wrong_request_names_the_nearest_and_changes_nothing() {
     running.refuses(weight("daer", "2"), "there is no class \"daer\"; did you mean \"dear\"?");
     running.refuses(weight("dear", "-1"), "-1");
     running.refuses(weight("dear", "heavy"), "heavy");
+    running.refuses(alpha("daer", "0.5"), "there is no class \"daer\"; did you mean \"dear\"?");
+    running.refuses(alpha("dear", "1.5"), "\"1.5\": it is out of range; expected a number from 0 to 1");
+    running.refuses(alpha("dear", "off"), "or none for what all are guaranteed");
     running.refuses(queue("dear", "many"), "expected \"unlimited\", \"200 packets\"");
     running.refuses(queue("cheep", "unlimited"), "did you mean \"cheap\"?");
     running.refuses(budget("120 %"), "up to \"100 %\"");
@@ -203,6 +215,12 @@ fn a_wrong_request_names_the_nearest_and_changes_nothing() {
     running.refuses(rate("40"), "40");
     running.refuses(rate("0 Mbps"), "0 Mbps");
     assert_eq!(settings(&running.snapshot()), before);
+}
+
+#[test]
+fn a_scheduler_without_an_alpha_takes_none_of_a_class() {
+    let running = Running::start(|| middlebox(&CONFIG.replace("tradeoff:alpha=0.85", "drfq")));
+    running.refuses(alpha("dear", "0.7"), "drfq guarantees no parts of fair shares; tradeoff does");
 }
 
 #[test]
@@ -456,7 +474,7 @@ fn the_examples_of_the_reference_are_understood() {
     for line in &answers {
         Answer::from_line(line.as_bytes()).unwrap_or_else(|error| panic!("{line}: {error}"));
     }
-    assert_eq!((requests.len(), answers.len()), (8, 3));
+    assert_eq!((requests.len(), answers.len()), (9, 3));
 }
 
 #[test]

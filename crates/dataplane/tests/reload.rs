@@ -7,7 +7,7 @@ use dovetail_dataplane::core::{Middlebox, Snapshot};
 use dovetail_dataplane::frame::Frame;
 use dovetail_dataplane::live::Live;
 use dovetail_dataplane::port::memory::pair;
-use dovetail_units::{Duration, Time};
+use dovetail_units::{Duration, Part, Time};
 use dovetail_wire::LinkType;
 use etherparse::PacketBuilder;
 use proptest::prelude::*;
@@ -222,6 +222,39 @@ fn a_flow_is_of_the_class_and_the_weight_that_its_next_frame_has() {
     (0..=15).for_each(|k| middlebox.advance(us(100 * k)));
     let heavy = out(&mut middlebox).iter().filter(|frame| mark(frame).0 == 5000).count();
     assert!((11..=14).contains(&heavy), "{heavy}");
+}
+
+/// Under alpha = 0 only those are served that use the link best. A class of alpha 1 has its fair share all the same: half
+/// of the CPU, which all of them need most.
+#[test]
+fn a_class_has_the_alpha_of_the_configuration_and_that_of_a_change() {
+    let classes = |alpha: &str| {
+        format!(
+            "[link]\nrate = \"160 Mbps\"\n\
+             [[class]]\nname = \"dear\"\nmatch = [{{ protocol = \"udp\", dport = \"5000\" }}]\ncost = \"90 us\"\n{alpha}\n\
+             [[class]]\nname = \"lean\"\ncost = \"45 us\"\n"
+        )
+    };
+    // How many of the first class leave in 1.8 ms.
+    let dear = |middlebox: &mut Middlebox, from: u64| {
+        (0..=36).for_each(|k| middlebox.advance(us(from + 50 * k)));
+        out(middlebox).iter().filter(|frame| mark(frame).0 == 5000).count()
+    };
+    let mut middlebox = middlebox(&config("tradeoff:alpha=0", &classes("")));
+    (0..320).for_each(|k| put(&mut middlebox, us(0), 5000 + (k % 2) as u16, k));
+    // The flow that came first may have a packet before the other comes.
+    assert!(dear(&mut middlebox, 0) <= 2);
+    middlebox.set_alpha(us(1900), "dear", Some(Part::WHOLE)).unwrap();
+    // Ten, and a packet or two either way.
+    let served = dear(&mut middlebox, 1900);
+    assert!((8..=12).contains(&served), "{served}");
+    reload(&mut middlebox, us(4000), &config("tradeoff:alpha=0", &classes("")));
+    let served = dear(&mut middlebox, 4000);
+    assert!(served <= 2, "{served}");
+    reload(&mut middlebox, us(6000), &config("tradeoff:alpha=0", &classes("alpha = 1")));
+    assert_eq!(middlebox.snapshot(us(6000)).classes[0].alpha, Some(1.0));
+    let served = dear(&mut middlebox, 6000);
+    assert!((8..=12).contains(&served), "{served}");
 }
 
 const CONFIGS: [(&str, &str); 6] = [

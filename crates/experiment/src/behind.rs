@@ -17,8 +17,8 @@ pub use dovetail_model::fluid::behind::{Behind, ROUNDS};
 pub struct FlowBehind {
     /// Behind the fair fluid.
     pub fair: Behind,
-    /// Behind what its scheduler promises: alpha times the fair share, where it has an alpha that is not 0; else the
-    /// same.
+    /// Behind what its scheduler promises: alpha times the fair share, the flow's own if it has one, where that is not
+    /// 0; else the same.
     pub due: Behind,
 }
 
@@ -36,19 +36,26 @@ pub struct Watch<const M: usize> {
 }
 
 impl<const M: usize> Watch<M> {
-    /// For a scheduler that promises these parts of the fair share, from these seconds on.
-    pub fn new(workload: &Workload<M>, pipeline: &Pipeline<M>, promises: &[(f64, f64)]) -> Self {
+    /// For a scheduler that promises these parts of the fair share, from these seconds on; and to some flows a part of
+    /// their own, in the order of the flows.
+    pub fn new(
+        workload: &Workload<M>,
+        pipeline: &Pipeline<M>,
+        promises: &[(f64, f64)],
+        own: impl IntoIterator<Item = Option<f64>>,
+    ) -> Self {
         let weights = || workload.flows.iter().map(|flow| flow.weight.as_f64());
         let counts = workload.flows.iter().map(|flow| flow.weights().map(|on| flow.weight.as_f64() / on.as_f64()));
         // Where nothing is promised, the fair share is what a flow would have had.
         let speed = |part: f64| if part > 0.0 { part.min(1.0) } else { 1.0 };
         let changes: Vec<(f64, f64)> = promises.iter().rev().map(|&(at, part)| (at, speed(part))).collect();
-        let lower = changes.iter().any(|&(_, speed)| speed < 1.0);
+        let own: Vec<Option<f64>> = own.into_iter().map(|part| part.map(speed)).collect();
+        let lower = changes.iter().map(|&(_, speed)| speed).chain(own.iter().copied().flatten()).any(|s| s < 1.0);
         Self {
             servers: pipeline.servers().map(f64::from),
             counts: counts.collect(),
             fair: Reference::new(Due::Fair, weights()),
-            due: lower.then(|| Reference::new(Due::Part, weights())),
+            due: lower.then(|| Reference::with_parts(Due::Part, weights().zip(own))),
             changes,
             now_s: 0.0,
         }
@@ -145,8 +152,8 @@ fn sentence(run: &Recorded) -> String {
     let Some(worst) = worst else { return String::new() };
     let no_flow = worst.name == NO_FLOW;
     let verb = if one && !no_flow { "starves" } else { "starve" };
-    let due = match run.promises.as_slice() {
-        [(_, part)] if (f64::MIN_POSITIVE..1.0).contains(part) => format!("what alpha={part} promises"),
+    let due = match run.promised_to(worst) {
+        Some(part) if (f64::MIN_POSITIVE..1.0).contains(&part) => format!("what alpha={part} promises"),
         _ if no_flow => "their fair share".into(),
         _ => "its fair share".into(),
     };

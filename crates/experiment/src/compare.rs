@@ -10,6 +10,7 @@ use dovetail_sim::record::PacketLog;
 use dovetail_sim::{
     Change, End, Metrics, MetricsOptions, Options, Outcome, Pipeline, SimError, Workload, simulate, simulate_all,
 };
+use dovetail_units::Part;
 
 use crate::behind::Watch;
 use crate::check::{check_over, has_parameter, of_spec, shape};
@@ -189,7 +190,8 @@ fn record<const M: usize>(
     let gini = workload.flows.len() <= MOST_GINI_FLOWS;
     let metrics = MetricsOptions { interval: scenario.interval(), gini, ..MetricsOptions::default() };
     let kept = (PacketLog::new(settings.packet_log), Entrances::new(settings.packet_log));
-    let watch = Watch::new(workload, pipeline, &promises(spec, &changes));
+    let own = own_parts(spec, workload);
+    let watch = Watch::new(workload, pipeline, &promises(spec, &changes), own.iter().copied());
     let mut recorder = (Metrics::new(workload, pipeline, metrics), (kept, watch));
     let outcome = run(&mut recorder, options).map_err(failed)?;
     if outcome.end == End::Cancelled {
@@ -197,7 +199,7 @@ fn record<const M: usize>(
     }
     let (metrics, ((log, entrances), watch)) = recorder;
     let kept = (&log, entrances.into_order());
-    Ok(recorded(spec, promises(spec, &changes), workload, metrics.finish(outcome), kept, watch.finish()))
+    Ok(recorded(spec, (promises(spec, &changes), own), workload, metrics.finish(outcome), kept, watch.finish()))
 }
 
 fn changes_for(scenario: &Scenario, spec: &Spec) -> Vec<Change> {
@@ -206,9 +208,20 @@ fn changes_for(scenario: &Scenario, spec: &Spec) -> Vec<Change> {
     own.map(|(at, parameter, value)| Change { at, parameter, value }).collect()
 }
 
+/// The scheduler's alpha, if it has one.
+fn alpha(spec: &Spec) -> Option<&'static Alpha> {
+    parts(&spec.name).unwrap_or_default().iter().find_map(|entry| entry.fact::<Alpha>())
+}
+
+/// The flows' own parts of their fair shares, where the scheduler takes them.
+fn own_parts<const M: usize>(spec: &Spec, workload: &Workload<M>) -> Vec<Option<f64>> {
+    let takes = alpha(spec).is_some();
+    workload.flows.iter().map(|flow| flow.alpha.filter(|_| takes).map(Part::as_f64)).collect()
+}
+
 /// Part of its fair share that a scheduler promises a flow, and since when: alpha where it has that, else all of it.
 fn promises(spec: &Spec, changes: &[Change]) -> Vec<(f64, f64)> {
-    let alpha = parts(&spec.name).unwrap_or_default().iter().find_map(|entry| entry.fact::<Alpha>());
+    let alpha = alpha(spec);
     let mut steps = vec![(0.0, alpha.and_then(|alpha| alpha.of(spec)).unwrap_or(1.0))];
     let later = changes.iter().filter(|c| alpha.is_some_and(|alpha| alpha.0.name == c.parameter));
     steps.extend(later.filter_map(|c| Some((c.at.as_secs_f64(), c.value.parse().ok()?))));

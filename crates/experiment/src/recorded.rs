@@ -35,8 +35,8 @@ pub struct Recorded {
     pub truncated: bool,
     /// Fairness among flows that were backlogged together; `None` if no two ever were for a whole interval.
     pub fairness: Option<Fairness>,
-    /// Part of its fair share that a backlogged flow is promised, and since when (seconds): alpha where the scheduler
-    /// has that, else 1.
+    /// Part of its fair share that a backlogged flow without one of its own is promised, and since when (seconds):
+    /// alpha where the scheduler has that, else 1.
     pub promises: Vec<(f64, f64)>,
     /// The worst shortfall of a backlogged flow below what it is promised, if that did not change.
     pub shortfall: Option<Shortfall>,
@@ -56,9 +56,15 @@ impl Recorded {
         (self.packets, self.services, self.entrances) = (Vec::new(), Vec::new(), Vec::new());
     }
 
-    /// Part of its fair share that a backlogged flow is promised; `None` if it changed during the run.
+    /// Part of its fair share that a backlogged flow without one of its own is promised; `None` if it changed during
+    /// the run.
     pub fn promised(&self) -> Option<f64> {
         constant(&self.promises)
+    }
+
+    /// Part of its fair share that this flow is promised while it is backlogged; `None` if it changed during the run.
+    pub fn promised_to(&self, flow: &FlowTotal) -> Option<f64> {
+        flow.alpha.or(self.promised())
     }
 
     /// Service of the `packet`-th packet that was kept on a resource, if it got any.
@@ -105,6 +111,8 @@ pub struct FlowTotal {
     pub group: String,
     /// Its weight.
     pub weight: f64,
+    /// Part of its fair share that it is promised instead of what all are, where the scheduler has an alpha.
+    pub alpha: Option<f64>,
     /// Its weight on each resource, for schedulers that look at them one by one.
     pub weights: Vec<f64>,
     /// Packets that arrived.
@@ -198,7 +206,7 @@ fn sees_new_length(spec: &Spec, estimate: &Estimate, resource: usize) -> bool {
 /// What `result` says, in plain numbers, with the packets that were kept and how far each flow was behind.
 pub(crate) fn recorded<const M: usize>(
     spec: &Spec,
-    promises: Vec<(f64, f64)>,
+    (promises, own): (Vec<(f64, f64)>, Vec<Option<f64>>),
     workload: &Workload<M>,
     result: RunResult<M>,
     (log, entrances): (&PacketLog<M>, Vec<Option<u64>>),
@@ -206,7 +214,12 @@ pub(crate) fn recorded<const M: usize>(
 ) -> Recorded {
     let servers: Vec<f64> = result.resources.iter().map(|r| f64::from(r.servers)).collect();
     let fairness = result.fairness(0..u64::MAX);
-    let shortfall = constant(&promises).and_then(|part| result.shortfall(part, 0..u64::MAX));
+    let of_all = constant(&promises);
+    // Where that changed, a flow with a part of its own could be held against it, but not the others.
+    let shortfall = of_all.and_then(|part| {
+        let part_of = |flow: u32| own.get(flow as usize).copied().flatten().unwrap_or(part);
+        result.shortfall(part_of, 0..u64::MAX)
+    });
     let intervals = (result.series.iter())
         .map(|(row, shares)| {
             let length = row.length.as_secs_f64();
@@ -222,11 +235,12 @@ pub(crate) fn recorded<const M: usize>(
             }
         })
         .collect();
-    let flows = (workload.flows.iter().zip(&result.flows).zip(behind))
-        .map(|((flow, total), behind)| FlowTotal {
+    let flows = (workload.flows.iter().zip(&result.flows).zip(own).zip(behind))
+        .map(|(((flow, total), alpha), behind)| FlowTotal {
             name: flow.name.clone(),
             group: flow.group.clone(),
             weight: flow.weight.as_f64(),
+            alpha,
             weights: flow.weights().iter().map(|weight| weight.as_f64()).collect(),
             offered: total.offered,
             delivered: total.delivered,

@@ -230,10 +230,14 @@ pub fn share_panel(run: &Recorded) -> SharePanel {
     let fair: Vec<(f64, f64)> = run.intervals.iter().map(|i| (middle(i), i.fair / i.length)).collect();
     let promised =
         |time: f64| run.promises.iter().rev().find(|(since, _)| *since <= time).map_or(1.0, |&(_, part)| part);
-    let guaranteed = match run.promises.iter().all(|&(_, part)| part >= 1.0) {
-        true => Vec::new(),
-        false => fair.iter().map(|&(time, share)| (time, promised(time) * share)).collect(),
-    };
+    let mut guaranteed: Vec<Vec<(f64, f64)>> = Vec::new();
+    if run.flows.iter().any(|flow| flow.alpha.is_none()) && run.promises.iter().any(|&(_, part)| part < 1.0) {
+        guaranteed.push(fair.iter().map(|&(time, share)| (time, promised(time) * share)).collect());
+    }
+    let mut own: Vec<f64> = run.flows.iter().filter_map(|flow| flow.alpha).filter(|&part| part < 1.0).collect();
+    own.sort_by(f64::total_cmp);
+    own.dedup();
+    guaranteed.extend(own.into_iter().map(|part| fair.iter().map(|&(time, share)| (time, part * share)).collect()));
     SharePanel { scheduler: run.scheduler.to_string(), flows, fair_share: fair, guaranteed }
 }
 

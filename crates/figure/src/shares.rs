@@ -38,8 +38,8 @@ pub struct SharePanel {
     pub flows: Vec<FlowShares>,
     /// The fair share over time (it changes with the set of backlogged flows); empty for none.
     pub fair_share: Vec<(f64, f64)>,
-    /// The guaranteed part of the fair share, alpha times it; empty for none.
-    pub guaranteed: Vec<(f64, f64)>,
+    /// The guaranteed parts of the fair share, alpha times it: a line for each alpha below 1.
+    pub guaranteed: Vec<Vec<(f64, f64)>>,
 }
 
 /// Dominant share of every flow in every interval: one panel per scheduler with the same axes, one dot per flow and
@@ -102,7 +102,8 @@ fn draw_panel(area: &Area, panel: &Cleaned, marks: &Marks, groups: &[&str], x: &
         let dot = |&place: &(f64, f64)| Circle::new(place, 5, look(group).color.filled());
         part(area, Kind::Group, groups[group], || chart.draw_series(dots.iter().map(dot)).map(drop))?;
     }
-    for (line, look) in [(&panel.fair, FAIR), (&panel.guaranteed, GUARANTEED)] {
+    let guaranteed = panel.guaranteed.iter().map(|line| (line, GUARANTEED));
+    for (line, look) in [(&panel.fair, FAIR)].into_iter().chain(guaranteed) {
         for piece in pieces(line, y.hi / y.factor()) {
             curve(&mut chart, x, y, piece, look)?;
         }
@@ -126,7 +127,7 @@ const GUARANTEED: Look = Look { color: INK, width: 3, dash: None };
 fn legend(groups: &[&str], panels: &[Cleaned]) -> Vec<Entry> {
     let mut entries = Vec::new();
     let line = |name: &str, look| Entry { name: name.into(), look, mark: Mark::Line };
-    if panels.iter().any(|p| !p.guaranteed.is_empty()) {
+    if panels.iter().any(|p| p.guaranteed.iter().any(|line| !line.is_empty())) {
         entries.push(line("guaranteed part of the fair share", GUARANTEED));
     }
     if panels.iter().any(|p| !p.fair.is_empty()) {
@@ -142,7 +143,7 @@ struct Cleaned<'a> {
     name: &'a str,
     flows: Vec<(&'a str, Vec<(f64, f64)>)>,
     fair: Vec<(f64, f64)>,
-    guaranteed: Vec<(f64, f64)>,
+    guaranteed: Vec<Vec<(f64, f64)>>,
 }
 
 impl<'a> Cleaned<'a> {
@@ -154,7 +155,7 @@ impl<'a> Cleaned<'a> {
             name: &panel.scheduler,
             flows: panel.flows.iter().map(|f| (f.group.as_str(), positive(&f.points))).collect(),
             fair: positive(&panel.fair_share),
-            guaranteed: positive(&panel.guaranteed),
+            guaranteed: panel.guaranteed.iter().map(|line| positive(line)).collect(),
         }
     }
 
@@ -163,7 +164,7 @@ impl<'a> Cleaned<'a> {
     }
 
     fn points(&self) -> impl Iterator<Item = &(f64, f64)> {
-        self.dots().chain(&self.fair).chain(&self.guaranteed)
+        self.dots().chain(&self.fair).chain(self.guaranteed.iter().flatten())
     }
 }
 

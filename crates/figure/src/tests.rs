@@ -27,7 +27,8 @@ fn pictures(name: &str, number: f64, things: usize) -> Vec<String> {
     let points: Vec<(f64, f64)> = (0..things).map(|k| (k as f64 * number, number)).collect();
     let all = |n: usize| (0..n).map(|k| series(&format!("{k}{name}"), &points)).collect::<Vec<_>>();
     let flows = (0..things).map(|_| FlowShares { group: name.into(), points: points.clone() }).collect();
-    let share = SharePanel { scheduler: name.into(), flows, fair_share: points.clone(), guaranteed: points.clone() };
+    let share =
+        SharePanel { scheduler: name.into(), flows, fair_share: points.clone(), guaranteed: vec![points.clone()] };
     let service = |k: usize| Service { start: k as f64, end: k as f64 + number, flow: name.into(), label: name.into() };
     let row = Row { name: name.into(), services: (0..things).map(service).collect() };
     let bar = BarSeries {

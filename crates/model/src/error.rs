@@ -99,6 +99,11 @@ pub(crate) fn weight(value: f64) -> Result<f64, ModelError> {
     in_range("weight", value, 1e-9..=1e9, "a number from 1e-9 to 1e9")
 }
 
+/// `value` if it is a part of the fair share.
+pub(crate) fn alpha(value: f64) -> Result<f64, ModelError> {
+    in_range("alpha", value, 0.0..=1.0, "a number from 0 to 1")
+}
+
 /// `value` if it is a time that sums of many packets keep finite: up to 1e9 seconds, some thirty years.
 pub(crate) fn seconds(what: &'static str, value: f64) -> Result<f64, ModelError> {
     in_range(what, value, 0.0..=1e9, "a number from 0 to 1e9")

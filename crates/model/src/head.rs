@@ -12,6 +12,7 @@ pub struct Head {
     dominant_s: f64,
     normalised: Vec<f64>,
     seniority: u64,
+    alpha: Option<f64>,
 }
 
 impl Head {
@@ -39,7 +40,8 @@ impl Head {
     /// As [`Head::new`] for times already known to be valid, with a positive maximum.
     pub(crate) fn of_valid(times_s: &[f64], weight: f64, seniority: u64) -> Self {
         let dominant_s = dominant(times_s);
-        Self { weight, dominant_s, normalised: times_s.iter().map(|time| time / dominant_s).collect(), seniority }
+        let normalised = times_s.iter().map(|time| time / dominant_s).collect();
+        Self { weight, dominant_s, normalised, seniority, alpha: None }
     }
 
     /// Puts the next packet of the flow in this one's place, with times known to be valid.
@@ -57,6 +59,27 @@ impl Head {
     pub fn with_seniority(mut self, seniority: u64) -> Self {
         self.seniority = seniority;
         self
+    }
+
+    /// The head of a flow that is guaranteed this part of its fair share, 0 to 1, instead of what a
+    /// [`Tradeoff`](crate::Tradeoff) guarantees to all.
+    ///
+    /// # Errors
+    /// [`ModelError::Value`] if `alpha` is outside `[0, 1]`.
+    pub fn with_alpha(self, alpha: f64) -> Result<Self, ModelError> {
+        error::alpha(alpha)?;
+        Ok(self.guaranteed(Some(alpha)))
+    }
+
+    /// As [`Head::with_alpha`] for a valid one, or none.
+    pub(crate) fn guaranteed(mut self, alpha: Option<f64>) -> Self {
+        self.alpha = alpha;
+        self
+    }
+
+    /// The flow's own alpha, if it has one.
+    pub fn alpha(&self) -> Option<f64> {
+        self.alpha
     }
 
     /// The flow's weight, above 0.

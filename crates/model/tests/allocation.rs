@@ -110,6 +110,28 @@ fn bad_input_is_refused_with_a_reason() {
     assert_eq!(policy.allocate(&three), Err(ModelError::ClosedForm { resources: 3 }));
 }
 
+/// The table of `docs/theory/tradeoff-floors.md`: who has to give way.
+#[test]
+fn guarantees_by_flow_leave_a_bonus_to_whoever_makes_most_of_it() {
+    let of = |alphas: [f64; 2]| {
+        let [p, q] = [[3.0, 1.0], [1.0, 2.0]].map(|times| Head::new(&times, 1.0).expect("valid times"));
+        let heads = [p.with_alpha(alphas[0]), q.with_alpha(alphas[1])].map(|head| head.expect("valid alpha"));
+        // The scheduler's own alpha is nobody's.
+        Tradeoff::new(0.3, Ties::Rotate).and_then(|policy| policy.allocate(&heads)).expect("valid input")
+    };
+    for (alphas, shares, link) in [
+        ([1.0, 1.0], [2.0 / 3.0, 2.0 / 3.0], 8.0 / 9.0),
+        ([1.0, 0.7], [2.0 / 3.0, 2.0 / 3.0], 8.0 / 9.0),
+        ([0.7, 1.0], [0.6, 0.8], 1.0),
+        ([0.7, 0.7], [0.6, 0.8], 1.0),
+    ] {
+        let Allocation { shares: found, utilisation, .. } = of(alphas);
+        assert_close(&found, &shares);
+        assert_close(&utilisation, &[1.0, link]);
+    }
+    assert!(matches!(heads(&[&[1.0]])[0].clone().with_alpha(1.1), Err(ModelError::Value { what: "alpha", .. })));
+}
+
 /// Times from 0 to 20 in whole numbers: equal ratios, zeros and equal dominant resources all occur often, and
 /// normalised times are within the solver's recommended range of six orders of magnitude.
 fn any_heads(resources: usize) -> impl Strategy<Value = Vec<Head>> {

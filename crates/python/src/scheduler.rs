@@ -66,7 +66,7 @@ struct Of<const M: usize>(Box<dyn Contract<M, Payload>>);
 impl<const M: usize> Of<M> {
     fn config(config: &Config) -> FlowConfig<M> {
         let on = config.weights.as_ref().and_then(|weights| weights.clone().try_into().ok());
-        FlowConfig { weight: config.weight, weight_on: on, limit: config.limit }
+        FlowConfig { weight: config.weight, weight_on: on, limit: config.limit, ..FlowConfig::default() }
     }
 
     fn answer(next: Next<M, Payload>) -> Answer {

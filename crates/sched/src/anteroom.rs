@@ -15,6 +15,9 @@
 //! So the packets of the stream end in the fluid one after another, as those of one flow that is backlogged throughout.
 //! Flows that were set up when nothing waited, and those that come again, enter at once, as published: k of them are
 //! worth k flows.
+//!
+//! A fluid may have several virtual times, of which a flow is served by one. Then it opens when all have come to the
+//! last F in each.
 
 use crate::newcomers::Newcomers;
 use crate::queues::{Links, List};
@@ -35,18 +38,18 @@ pub enum Visit {
 
 /// New flows that wait to be let into a fluid, in the order in which they came.
 #[derive(Clone, Debug)]
-pub struct Anteroom {
+pub struct Anteroom<const CLOCKS: usize = 1> {
     newcomers: Newcomers,
-    /// V at which the fluid opens.
-    opens: u128,
+    /// V at which the fluid opens, by clock.
+    opens: [u128; CLOCKS],
     waiting: List,
     links: Links,
 }
 
-impl Anteroom {
+impl<const CLOCKS: usize> Anteroom<CLOCKS> {
     /// By which new flows are let in so.
     pub fn new(newcomers: Newcomers) -> Self {
-        Self { newcomers, opens: 0, waiting: List::default(), links: Links::default() }
+        Self { newcomers, opens: [0; CLOCKS], waiting: List::default(), links: Links::default() }
     }
 
     /// What a flow is that is set up while so many packets wait. Makes room for it, so that no packet has to wait for
@@ -57,13 +60,14 @@ impl Anteroom {
     }
 
     /// V at which a flow that waits may enter, if one does.
-    pub fn opens(&self) -> Option<u128> {
+    pub fn opens(&self) -> Option<[u128; CLOCKS]> {
         (!self.waiting.is_empty()).then_some(self.opens)
     }
 
     /// A flow has a packet and is not in the fluid, whose virtual time this is: whether it enters now, or waits. O(1).
-    pub fn admits(&mut self, flow: u32, visit: &mut Visit, virtual_time: u128) -> bool {
-        let closed = self.opens > virtual_time || !self.waiting.is_empty();
+    pub fn admits(&mut self, flow: u32, visit: &mut Visit, virtual_time: [u128; CLOCKS]) -> bool {
+        let is_shut = self.opens.iter().zip(virtual_time).any(|(opens, now)| *opens > now);
+        let closed = is_shut || !self.waiting.is_empty();
         *visit = match *visit {
             Visit::New if closed => Visit::Waits,
             Visit::New => Visit::First,
@@ -82,21 +86,27 @@ impl Anteroom {
         Some(flow)
     }
 
-    /// The last packet of a flow that is in the fluid, and ends there at `finish`, is handed out. O(1).
-    pub fn handed_out(&mut self, visit: Visit, finish: u128) {
+    /// The last packet of a flow that is in the fluid, and ends there at `finish`, which is 0 by the clocks that do not
+    /// serve it, is handed out. O(1).
+    pub fn handed_out(&mut self, visit: Visit, finish: [u128; CLOCKS]) {
         if visit == Visit::First {
-            self.opens = self.opens.max(finish);
+            self.close_until(finish);
         }
     }
 
-    /// A flow that stands so is removed; its head would end in the fluid at `finish`, if it is there. Whether the fluid
-    /// is to work off what is left of a head that was handed out, before it goes on. O(1).
-    pub fn removed(&mut self, flow: u32, visit: Visit, finish: Option<u128>) -> bool {
+    fn close_until(&mut self, finish: [u128; CLOCKS]) {
+        self.opens.iter_mut().zip(finish).for_each(|(opens, finish)| *opens = finish.max(*opens));
+    }
+
+    /// A flow that stands so is removed; its head would end in the fluid at `finish`, if it is there, as in
+    /// [`handed_out`](Self::handed_out). Whether the fluid is to work off what is left of a head that was handed out,
+    /// before it goes on. O(1).
+    pub fn removed(&mut self, flow: u32, visit: Visit, finish: Option<[u128; CLOCKS]>) -> bool {
         if visit == Visit::Waits {
             self.links.remove(&mut self.waiting, flow);
         }
         let Some(finish) = finish.filter(|_| self.newcomers == Newcomers::Pay) else { return false };
-        self.opens = self.opens.max(finish);
+        self.close_until(finish);
         true
     }
 }

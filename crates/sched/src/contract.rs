@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use dovetail_units::{Bytes, Duration, ResourceVec, Time, Weight};
+use dovetail_units::{Bytes, Duration, Part, ResourceVec, Time, Weight};
 
 use crate::spec::SpecError;
 
@@ -60,6 +60,9 @@ pub struct FlowConfig<const M: usize> {
     /// [`Entry::weights`](crate::catalog::Entry::weights) says how a discipline uses them: those that keep one weight
     /// for all resources look only at `weight`.
     pub weight_on: Option<[Weight; M]>,
+    /// Which part of its fair share the flow is guaranteed, instead of what the discipline guarantees to all:
+    /// [`tradeoff`](crate::tradeoff) with its `alpha`. No other discipline looks at it.
+    pub alpha: Option<Part>,
     /// The limit of the flow's queue; packets beyond it are refused.
     pub limit: Limit,
 }
@@ -288,7 +291,7 @@ pub trait Scheduler<const M: usize, P>: Send {
     /// Set up a flow.
     fn add_flow(&mut self, config: FlowConfig<M>) -> FlowId;
 
-    /// Change a flow's weights and limit from now on. Packets beyond a lowered limit stay.
+    /// Change a flow's weights, alpha and limit from now on. Packets beyond a lowered limit stay.
     fn set_flow(&mut self, now: Time, flow: FlowId, config: FlowConfig<M>) -> Result<(), UnknownFlow>;
 
     /// Tear a flow down; the payloads of its waiting packets go to `dropped` in order.

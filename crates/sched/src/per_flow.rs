@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use dovetail_units::{Duration, ResourceVec, Time, Weight};
+use dovetail_units::{Duration, Part, ResourceVec, Time, Weight};
 
 use crate::contract::{
     DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket,
@@ -127,6 +127,11 @@ pub trait Discipline<const M: usize>: Sized + Send {
     /// change.
     fn reweighed<P>(&mut self, _flow: u32, _old: Weight, _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>) {}
 
+    /// The flow, which has been added or changed, has this [`alpha`](FlowConfig::alpha) from now on, which may be the
+    /// one before. Settled before, unless it has just been added.
+    fn guaranteed<P>(&mut self, _flow: u32, _alpha: Option<Part>, _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>) {
+    }
+
     /// The flow is about to be removed with all its packets. Settled before.
     fn removed<P>(&mut self, flow: u32, queues: &mut Queues<M, P, Self::Flow, Self::Stamp>);
 
@@ -229,6 +234,9 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     fn add_flow(&mut self, config: FlowConfig<M>) -> FlowId {
         let flow = self.queues.add_flow(config, self.discipline.weight_of(&config));
         self.discipline.added(flow.index, &mut self.queues);
+        if config.alpha.is_some() {
+            self.discipline.guaranteed(flow.index, config.alpha, &mut self.queues);
+        }
         flow
     }
 
@@ -242,6 +250,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         if old != weight || before.weight_on != config.weight_on {
             self.discipline.reweighed(flow.index, old, &mut self.queues);
         }
+        self.discipline.guaranteed(flow.index, config.alpha, &mut self.queues);
         Ok(())
     }
 

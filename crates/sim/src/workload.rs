@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dovetail_sched::cost::{Linear, Prediction};
 use dovetail_sched::{FlowConfig, Limit};
-use dovetail_units::{BitRate, Duration, PacketRate, ResourceVec, Time, Weight};
+use dovetail_units::{BitRate, Duration, PacketRate, Part, ResourceVec, Time, Weight};
 
 /// How long a packet really takes on one server of a resource.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,6 +90,9 @@ pub struct Flow<const M: usize> {
     pub weight: Weight,
     /// Its weights on the resources, for those that look at them one by one. `None` is `weight` everywhere.
     pub weight_on: Option<[Weight; M]>,
+    /// Which part of its fair share it is guaranteed, instead of what the scheduler guarantees to all, if that is one
+    /// that guarantees parts.
+    pub alpha: Option<Part>,
     /// The limit of its queue in the scheduler.
     pub limit: Limit,
     /// Its class: predictions can be made per class.
@@ -114,6 +117,7 @@ impl<const M: usize> Flow<M> {
             group: String::new(),
             weight: Weight::ONE,
             weight_on: None,
+            alpha: None,
             limit: Limit::default(),
             class: 0,
             cost,
@@ -132,7 +136,7 @@ impl<const M: usize> Flow<M> {
 
     /// What a scheduler is told of it; its queue there has this limit.
     pub(crate) fn config(&self, limit: Limit) -> FlowConfig<M> {
-        FlowConfig { weight: self.weight, weight_on: self.weight_on, limit }
+        FlowConfig { weight: self.weight, weight_on: self.weight_on, alpha: self.alpha, limit }
     }
 }
 

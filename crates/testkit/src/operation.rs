@@ -1,7 +1,7 @@
 //! What a scheduler's owner may do, as data.
 
 use dovetail_sched::{FlowConfig, Limit, TimeLimit};
-use dovetail_units::{Bytes, Duration, Weight};
+use dovetail_units::{Bytes, Duration, Part, Weight};
 
 /// Most resources that an operation has costs for.
 pub const MAX_RESOURCES: usize = 4;
@@ -106,7 +106,7 @@ fn resource(code: u8) -> usize {
 /// The same over fewer resources.
 pub fn of_resources<const M: usize>(config: FlowConfig<MAX_RESOURCES>) -> FlowConfig<M> {
     let weight_on = config.weight_on.map(|on| std::array::from_fn(|r| on[r]));
-    FlowConfig { weight: config.weight, weight_on, limit: config.limit }
+    FlowConfig { weight: config.weight, weight_on, alpha: config.alpha, limit: config.limit }
 }
 
 fn config(bytes: &mut impl Iterator<Item = u8>) -> Option<FlowConfig<MAX_RESOURCES>> {
@@ -121,6 +121,14 @@ fn config(bytes: &mut impl Iterator<Item = u8>) -> Option<FlowConfig<MAX_RESOURC
         248..=251 => 1,
         _ => 1_000_000_000,
     };
+    let alpha = match limit {
+        0..=119 => None,
+        120..=127 => Some(Part::NONE),
+        128..=135 => Some(Part::WHOLE),
+        136..=143 => Part::from_milli(1),
+        144..=199 => Part::from_milli(u16::from(limit - 143) * 17),
+        _ => None,
+    };
     let limit = match limit {
         0..=199 => Limit::default(),
         200..=223 => Limit { packets: Some(u32::from(limit - 200)), ..Limit::default() },
@@ -130,7 +138,7 @@ fn config(bytes: &mut impl Iterator<Item = u8>) -> Option<FlowConfig<MAX_RESOURC
     let one = |milli| Weight::from_milli(milli).unwrap_or_default();
     // As different as three times more and less than one on the average.
     let weight_on = (220..=247).contains(&weight).then(|| [one(milli), one(3000), one(350), one(u32::from(weight))]);
-    Some(FlowConfig { weight: one(milli), weight_on, limit })
+    Some(FlowConfig { weight: one(milli), weight_on, alpha, limit })
 }
 
 /// Some packets' time on one of two resources; the lower limit may be 0, and above the upper one.

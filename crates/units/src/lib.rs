@@ -1,4 +1,4 @@
-//! Quantities with units: time, data, rates, weights, and vectors over resources.
+//! Quantities with units: time, data, rates, weights, parts, and vectors over resources.
 //!
 //! Everything is an integer: two runs of the same scenario agree to the last bit, and no value loses
 //! precision with uptime. Each quantity prints and parses as people write it: `"200 Mbps"`, `"84.5 us"`.
@@ -14,6 +14,6 @@ mod time;
 
 pub use cycles::{CycleRate, Density};
 pub use decimal::ParseError;
-pub use quantity::{BitRate, Bytes, PacketRate, Weight};
+pub use quantity::{BitRate, Bytes, PacketRate, Part, Weight};
 pub use resource::ResourceVec;
 pub use time::{Duration, Time};

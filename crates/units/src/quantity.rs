@@ -1,4 +1,4 @@
-//! Amounts of data, rates and weights.
+//! Amounts of data, rates, weights and parts.
 
 use core::fmt;
 use core::str::FromStr;
@@ -21,6 +21,10 @@ pub struct PacketRate(u64);
 /// A flow's weight in thousandths: 0.001 to 1,000,000. The default is 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Weight(u32);
+
+/// A part of a whole in thousandths: 0 to 1. The default is nothing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Part(u16);
 
 impl BitRate {
     /// `bps` bits per second; `None` for zero.
@@ -89,6 +93,28 @@ impl Weight {
     }
 }
 
+impl Part {
+    /// Nothing: 0.
+    pub const NONE: Self = Self(0);
+    /// The whole: 1.
+    pub const WHOLE: Self = Self(1000);
+
+    /// `milli` thousandths; `None` above 1000.
+    pub const fn from_milli(milli: u16) -> Option<Self> {
+        if milli > Self::WHOLE.0 { None } else { Some(Self(milli)) }
+    }
+
+    /// The part in thousandths.
+    pub const fn as_milli(self) -> u16 {
+        self.0
+    }
+
+    /// The part as a number from 0 to 1.
+    pub fn as_f64(self) -> f64 {
+        f64::from(self.0) / 1000.0
+    }
+}
+
 impl Default for Weight {
     fn default() -> Self {
         Self::ONE
@@ -120,6 +146,8 @@ const BIT_RATE_UNITS: &[Unit] = &[
 const PACKET_RATE_UNITS: &[Unit] = &[Unit::new("pps", 1, 6), Unit::new("kpps", 1, 9), Unit::new("Mpps", 1, 12)];
 
 const WEIGHT_UNITS: &[Unit] = &[Unit::new("", 1, 3)];
+
+const PART_UNITS: &[Unit] = &[Unit::new("", 1, 3)];
 
 impl FromStr for Bytes {
     type Err = ParseError;
@@ -158,6 +186,16 @@ impl FromStr for Weight {
     }
 }
 
+impl FromStr for Part {
+    type Err = ParseError;
+    /// `"0.7"`, `"1"`: 0 to 1, to the nearest thousandth.
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        const EXPECTED: &str = "a number from 0 to 1 such as \"0.7\"";
+        let milli = parse_quantity(text, PART_UNITS, EXPECTED)?;
+        u16::try_from(milli).ok().and_then(Self::from_milli).ok_or_else(|| ParseError::out_of_range(text, EXPECTED))
+    }
+}
+
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_scaled(f, self.0, &[(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"), (1, "B")])
@@ -177,6 +215,12 @@ impl fmt::Display for PacketRate {
 }
 
 impl fmt::Display for Weight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.as_f64())
+    }
+}
+
+impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.as_f64())
     }

@@ -14,6 +14,7 @@ const CTL_EXAMPLES: &str = "Examples:
   dovetail live ctl show
   dovetail live ctl set alpha=0.9
   dovetail live ctl weight video=2
+  dovetail live ctl alpha bulk=0.7
   dovetail live ctl budget \"20 %\"
   dovetail live ctl reload
   dovetail live ctl watch --every \"10 s\" >> box.jsonl
@@ -262,6 +263,12 @@ pub enum CtlCommand {
     Weight {
         /// The class and the weight
         #[arg(value_name = "CLASS=WEIGHT", value_parser = pair)]
+        change: (String, String),
+    },
+    /// Change the guaranteed part of the fair share of each flow of a class, such as bulk=0.7
+    Alpha {
+        /// The class and the part, from 0 to 1; none is what the scheduler guarantees to all
+        #[arg(value_name = "CLASS=ALPHA", value_parser = pair)]
         change: (String, String),
     },
     /// Change the limit of the queue of each flow of a class, such as video="200 packets, 64 kB"

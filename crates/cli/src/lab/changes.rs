@@ -53,7 +53,7 @@ fn of_resource(resource: &str, old: Option<&Value>, new: Option<&Value>) -> Opti
     Some(requests)
 }
 
-/// The same classes with other weights and limits.
+/// The same classes with other weights, guarantees and limits.
 fn of_classes(old: &[Value], new: &[Value]) -> Option<Vec<Request>> {
     if old.len() != new.len() {
         return None;
@@ -66,6 +66,9 @@ fn of_classes(old: &[Value], new: &[Value]) -> Option<Vec<Request>> {
             requests.push(match (key, new.get(key)) {
                 ("weight", value) => {
                     Request::Weight { class, weight: value.map_or("1".to_string(), ToString::to_string) }
+                }
+                ("alpha", value) => {
+                    Request::Alpha { class, alpha: value.map_or("none".to_string(), ToString::to_string) }
                 }
                 ("queue", Some(Value::String(limit))) => Request::Queue { class, limit: limit.clone() },
                 _ => return None,
@@ -108,6 +111,8 @@ mod tests {
         let weight = Request::Weight { class: text("voice"), weight: text("2.5") };
         let queue = Request::Queue { class: text("voice"), limit: text("9 packets") };
         assert_eq!(after(&["class.voice.weight=2.5", "class.voice.queue=9 packets"]), Some(vec![queue, weight]));
+        let alpha = Request::Alpha { class: text("voice"), alpha: text("0.7") };
+        assert_eq!(after(&["class.voice.alpha=0.7"]), Some(vec![alpha]));
     }
 
     #[test]

@@ -243,6 +243,8 @@ fn of_flows(group: &Group, place: Place, class: Option<&Table>, queue: &str) -> 
     flows.extend([entry(("jitter", &part(1)))]);
     let of_class = |key: &str| class.and_then(|class| class.get(key)).cloned();
     flows.insert("queue".into(), of_class("queue").unwrap_or_else(|| queue.into()));
-    flows.extend(of_class("weight").map(|weight| ("weight".to_string(), weight)));
+    for key in ["weight", "alpha"] {
+        flows.extend(of_class(key).map(|value| (key.to_string(), value)));
+    }
     flows.into()
 }

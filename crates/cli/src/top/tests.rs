@@ -91,7 +91,7 @@ fn snapshot(s: f64) -> Snapshot {
     flows.push(flow(20, "mice", 0, frames(s, 10, 60, 0.0005, 0.0001, 0)));
     let class = |name: &str, weight| {
         let of: Vec<FlowSnapshot> = flows.iter().filter(|flow| flow.class == name).cloned().collect();
-        ClassSnapshot { class: name.to_string(), weight, flows: of.len() as u64, frames: sum(&of) }
+        ClassSnapshot { class: name.to_string(), weight, alpha: None, flows: of.len() as u64, frames: sum(&of) }
     };
     let classes = vec![class("ipsec", 1.0), class("forward", 1.0), class("mice", 2.0)];
     let total = sum(&flows);

@@ -77,6 +77,7 @@ fn a_box_is_watched_changed_and_stopped() {
     let done = |arguments: &[&str]| ctl(&folder, arguments).succeeds().out;
     assert_eq!(done(&["set", "alpha=0.5"]), "alpha=0.5\n");
     assert_eq!(done(&["weight", "dear=2"]), "weight of dear=2\n");
+    assert_eq!(done(&["alpha", "cheap=0.7"]), "alpha of cheap=0.7\n");
     assert_eq!(done(&["queue", "dear=5 packets, 9 kB"]), "queue of dear=5 packets, 9 kB\n");
     assert_eq!(done(&["budget", "20 %"]), "budget=20 %\n");
     assert_eq!(done(&["rate", "10 Mbps"]), "rate=10 Mbps\n");

@@ -16,7 +16,7 @@ use dovetail_config::{InputError, Span, Text, Whole, unknown, value_of};
 use dovetail_sched::aqm::Encoding;
 use dovetail_sched::cost::{Linear, Prediction};
 use dovetail_sched::{Limit, Spec};
-use dovetail_units::{BitRate, Duration, Time, Weight};
+use dovetail_units::{BitRate, Duration, Part, Time, Weight};
 use dovetail_wire::KeyKind;
 use serde::Deserialize;
 use toml::Spanned;
@@ -188,6 +188,8 @@ struct Class {
     rules: Rules,
     /// Weight of each flow. Default 1.
     weight: Option<Spanned<f64>>,
+    /// Which part of its fair share each flow is guaranteed. Default: what the scheduler guarantees to all.
+    alpha: Option<Spanned<f64>>,
     /// Limit of each flow's queue. Default that of `[flows]`.
     queue: Option<Spanned<Text<Room>>>,
     /// What is done to its packets: names of modules, in order. Default nothing.
@@ -405,6 +407,7 @@ impl Config {
                 return Err(self.at(span, message));
             }
             self.weight(class)?;
+            self.alpha(class)?;
         }
         let rules =
             self.file.class.iter().map(|class| (class.get_ref().name.get_ref().as_str(), &class.get_ref().rules));
@@ -432,6 +435,12 @@ impl Config {
         let Some(weight) = &class.weight else { return Ok(Weight::ONE) };
         let text = weight.get_ref().to_string();
         text.parse().map_err(|error: dovetail_units::ParseError| self.at(weight.span(), error.to_string()))
+    }
+
+    fn alpha(&self, class: &Class) -> Result<Option<Part>, InputError> {
+        let Some(alpha) = &class.alpha else { return Ok(None) };
+        let parsed = alpha.get_ref().to_string().parse();
+        parsed.map(Some).map_err(|error: dovetail_units::ParseError| self.at(alpha.span(), error.to_string()))
     }
 
     /// The places of a class's modules.
@@ -485,6 +494,7 @@ impl Config {
             classes.push(SetupClass {
                 name: class.name.get_ref().clone(),
                 weight: self.weight(class)?,
+                alpha: self.alpha(class)?,
                 limit: class.queue.as_ref().map_or(common, |queue| queue.get_ref().0.0),
                 charge: class.cost.map_or(Charge::Measured, |cost| Charge::Linear(cost.0)),
                 modules: self.chain(class)?,
@@ -499,6 +509,7 @@ impl Config {
             classes.push(SetupClass {
                 name: name.to_string(),
                 weight: Weight::ONE,
+                alpha: None,
                 limit: common,
                 charge: Charge::Measured,
                 modules: Vec::new(),

@@ -4,7 +4,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dovetail_config::{InputError, nearest, unknown};
-use dovetail_units::{BitRate, Duration, Time, Weight};
+use dovetail_sched::catalog::{Entry, catalog};
+use dovetail_sched::composition::parts;
+use dovetail_sched::promise::Alpha;
+use dovetail_units::{BitRate, Duration, Part, Time, Weight};
 use log::{info, warn};
 
 use super::protocol::{Answer, MOST_FLOWS, Request};
@@ -164,6 +167,7 @@ fn reply(now: Time, live: &mut Live, request: Request) -> Answer {
         }
         Request::Set { parameter, value } => set(now, middlebox, &parameter, &value),
         Request::Weight { class, weight } => set_weight(now, middlebox, &class, &weight),
+        Request::Alpha { class, alpha } => set_alpha(now, middlebox, &class, &alpha),
         Request::Queue { class, limit } => set_limit(now, middlebox, &class, &limit),
         Request::Budget { budget } => budget.parse().map(|Percent(share)| {
             middlebox.set_budget(share);
@@ -191,6 +195,23 @@ fn set_weight(now: Time, middlebox: &mut Middlebox, class: &str, text: &str) -> 
     let weight: Weight = text.parse().map_err(|error: dovetail_units::ParseError| error.to_string())?;
     match middlebox.set_weight(now, class, weight) {
         Some(()) => Ok(format!("weight of {class}={text}")),
+        None => Err(no_class(middlebox, class)),
+    }
+}
+
+fn set_alpha(now: Time, middlebox: &mut Middlebox, class: &str, text: &str) -> Result<String, String> {
+    let takes = |entry: &Entry| entry.fact::<Alpha>().is_some();
+    let scheduler = &middlebox.scheduler().name;
+    if !parts(scheduler).unwrap_or_default().into_iter().any(takes) {
+        let able: Vec<&str> = catalog().iter().filter(|entry| takes(entry)).map(|entry| entry.name).collect();
+        return Err(format!("{scheduler} guarantees no parts of fair shares; {} does", able.join(", ")));
+    }
+    let alpha = match text {
+        "none" => None,
+        text => Some(text.parse::<Part>().map_err(|error| format!("{error}, or none for what all are guaranteed"))?),
+    };
+    match middlebox.set_alpha(now, class, alpha) {
+        Some(()) => Ok(format!("alpha of {class}={text}")),
         None => Err(no_class(middlebox, class)),
     }
 }

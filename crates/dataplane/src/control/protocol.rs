@@ -39,6 +39,13 @@ pub enum Request {
         /// From 0.001 to 1000000, as in the configuration.
         weight: String,
     },
+    /// Which part of its fair share each flow of a class is guaranteed.
+    Alpha {
+        /// The class.
+        class: String,
+        /// From 0 to 1, as in the configuration; or `none`: what the scheduler guarantees to all.
+        alpha: String,
+    },
     /// The limit of the queue of each flow of a class.
     Queue {
         /// The class.
@@ -63,10 +70,10 @@ pub enum Request {
     Stop {},
 }
 
-const REQUESTS: [&str; 8] = ["snapshot", "set", "weight", "queue", "budget", "rate", "reload", "stop"];
+const REQUESTS: [&str; 9] = ["snapshot", "set", "weight", "alpha", "queue", "budget", "rate", "reload", "stop"];
 
 /// Keys of which the values are texts.
-const TEXTS: [&str; 7] = ["parameter", "value", "class", "weight", "limit", "budget", "rate"];
+const TEXTS: [&str; 8] = ["parameter", "value", "class", "weight", "alpha", "limit", "budget", "rate"];
 
 /// What the box answers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -170,6 +177,7 @@ mod tests {
             Request::Snapshot { flows: 7 },
             Request::Set { parameter: text("alpha"), value: text("0.9") },
             Request::Weight { class: text("dear \"quoted\"\n"), weight: text("2") },
+            Request::Alpha { class: text("cheap"), alpha: text("0.7") },
             Request::Queue { class: text("cheap"), limit: text("unlimited") },
             Request::Budget { budget: text("20 %") },
             Request::Rate { rate: text("40 Mbps") },

@@ -1,7 +1,7 @@
 //! What of a box can be changed while it runs.
 
-use dovetail_sched::{FlowConfig, Limit, SpecError};
-use dovetail_units::{BitRate, Time, Weight};
+use dovetail_sched::{FlowConfig, Limit, Spec, SpecError};
+use dovetail_units::{BitRate, Part, Time, Weight};
 
 use super::cpu::Budget;
 use super::link::Pace;
@@ -54,6 +54,20 @@ impl Middlebox {
         Some(())
     }
 
+    /// Guarantee this part of its fair share to each of a class's flows, those that exist and those to come; none
+    /// instead of what the scheduler guarantees to all. `None` if there is no such class.
+    pub fn set_alpha(&mut self, now: Time, class: &str, alpha: Option<Part>) -> Option<()> {
+        let index = self.class_index(class)?;
+        self.classes[index].setup.alpha = alpha;
+        self.reconfigure(now, index as u16);
+        Some(())
+    }
+
+    /// The scheduler, as it is now.
+    pub fn scheduler(&self) -> &Spec {
+        &self.scheduler
+    }
+
     /// Set the limit of the queue of a class's flows. `None` if there is no such class.
     pub fn set_limit(&mut self, now: Time, class: &str, limit: Limit) -> Option<()> {
         let index = self.class_index(class)?;
@@ -93,7 +107,8 @@ impl Middlebox {
 
     pub(super) fn configs(&self, class: u16) -> [FlowConfig<RESOURCES>; RESOURCES] {
         let setup = &self.classes[usize::from(class)].setup;
-        let entrance = FlowConfig { weight: setup.weight, limit: setup.limit, ..FlowConfig::default() };
+        let entrance =
+            FlowConfig { weight: setup.weight, alpha: setup.alpha, limit: setup.limit, ..FlowConfig::default() };
         let limit = match self.between {
             Some(Between::Each(limit)) => limit,
             Some(Between::Own) => setup.limit,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dovetail_sched::cost::{Estimator, Per};
-use dovetail_sched::{FlowConfig, Limit, Spec, SpecError};
+use dovetail_sched::{FlowConfig, Spec, SpecError};
 use dovetail_units::{ResourceVec, Time};
 
 use super::middlebox::{CPU, Class, Middlebox};
@@ -175,8 +175,8 @@ impl Middlebox {
     fn take_queues(&mut self, now: Time, Queues { mut entrance, mut before_link, between }: Queues) {
         // What was accepted stays, whatever the limits.
         for (flow, of) in self.flows.iter() {
-            let weight = self.classes[usize::from(of.class)].setup.weight;
-            let config = FlowConfig { weight, limit: Limit::default(), ..FlowConfig::default() };
+            let SetupClass { weight, alpha, .. } = self.classes[usize::from(of.class)].setup;
+            let config = FlowConfig { weight, alpha, ..FlowConfig::default() };
             entrance.add_flow(flow, config);
             before_link.add_flow(flow, config);
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use dovetail_sched::aqm::Encoding;
 use dovetail_sched::cost::Prediction;
 use dovetail_sched::{Limit, Spec};
-use dovetail_units::{BitRate, Duration, Weight};
+use dovetail_units::{BitRate, Duration, Part, Weight};
 use dovetail_wire::KeyKind;
 
 use super::cpu::{Budget, Charge};
@@ -22,6 +22,9 @@ pub struct SetupClass {
     pub name: String,
     /// The weight of each of its flows.
     pub weight: Weight,
+    /// Which part of its fair share each of its flows is guaranteed, instead of what the scheduler guarantees to all;
+    /// a scheduler without an alpha does not look at it.
+    pub alpha: Option<Part>,
     /// The limit of each flow's queue.
     pub limit: Limit,
     /// What its frames are charged on the CPU.

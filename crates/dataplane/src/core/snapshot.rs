@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use dovetail_units::Time;
+use dovetail_units::{Part, Time};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
@@ -204,6 +204,9 @@ pub struct ClassSnapshot {
     pub class: String,
     /// The weight of each of its flows.
     pub weight: f64,
+    /// Which part of its fair share each of its flows is guaranteed, if it was given one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
     /// Its flows that are kept.
     pub flows: u64,
     /// What became of its frames.
@@ -316,6 +319,7 @@ impl Middlebox {
             ClassSnapshot {
                 class: class.setup.name.clone(),
                 weight: class.setup.weight.as_f64(),
+                alpha: class.setup.alpha.map(Part::as_f64),
                 flows,
                 frames: queue(&class.books.account, &stays),
             }

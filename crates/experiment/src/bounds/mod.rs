@@ -209,7 +209,8 @@ fn makespan(run: &Recorded, scenario: &Scenario, facts: &Facts) -> Bound {
 /// What is kept of a flow's due share by the disciplines that share dominant resources, in rounds.
 fn behind(run: &Recorded) -> Option<Bound> {
     let shares = matches!(parts_of(run)[..], [entry] if entry.promise.counted == Counted::Dominant);
-    let promised = run.promises.iter().all(|&(_, part)| part > 0.0);
+    let some = run.promises.iter().all(|&(_, part)| part > 0.0);
+    let promised = run.flows.iter().all(|flow| flow.alpha.map_or(some, |part| part > 0.0));
     let all = run.flows.iter().map(|flow| flow.behind.due);
     let worst = all.max_by(|a, b| a.rounds.total_cmp(&b.rounds)).filter(|_| shares && promised)?;
     let remark = "what waiting for a turn explains, on any traffic; more is called starvation; a theorem for mr3 only";

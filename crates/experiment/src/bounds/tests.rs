@@ -305,6 +305,32 @@ fn what_a_full_queue_refused_never_came() {
     assert!(row.ratio.is_some_and(|ratio| ratio <= 1.0), "two busy periods: {row:#?}");
 }
 
+/// The flow that needs most of the CPU has all of its fair share, the other 30 % at least: both are held against that.
+#[test]
+fn a_flow_is_held_against_its_own_alpha() {
+    let class = |name: &str, cost: &str, alpha: &str| {
+        format!(
+            "[[class]]\nname = '{name}'\ncost = {cost}\n[[flows]]\nclass = '{name}'\n{alpha}\n\
+             list = [{{ at = '0 s', size = '100 B', count = 200 }}]\n"
+        )
+    };
+    let of = |own: &str| {
+        let heavy = class("a", "{ cpu = '3 us', link = '1 us' }", own);
+        [heavy, class("b", "{ cpu = '1 us', link = '2 us' }", "")].concat()
+    };
+    for guarantee in ["fluid's + n", "behind the fluid's", "ahead of the fluid's", "due share"] {
+        for scheduler in ["tradeoff:alpha=0.3", "tradeoff:alpha=1"] {
+            for own in ["alpha = 1", "alpha = 0.9", "alpha = 0.05"] {
+                let row = row_of(&of(own), scheduler, guarantee);
+                assert!(row.ratio.is_some_and(|ratio| ratio <= 1.0), "{scheduler}, {own}: {row:#?}");
+            }
+        }
+    }
+    // Without the model's knowledge of it, the fluid would be another one.
+    let row = row_of(&of("alpha = 0"), "tradeoff:alpha=0.3", "fluid's + n");
+    assert!(row.ratio.is_none() && row.remark.contains("alpha is 0"), "{row:#?}");
+}
+
 /// The fluid of three packets that need 1 us on both resources, one of which it starts between two nanoseconds.
 #[test]
 fn the_next_nanosecond_after_an_instant_of_the_fluid_is_allowed_for() {

@@ -22,14 +22,12 @@ pub fn tradeoff(run: &Recorded, facts: &Facts) -> Vec<Bound> {
     let row = |guarantee: Guarantee, applies: Result<(), &'static str>, seen: &dyn Fn(&Tracked) -> Option<Worst>| {
         guarantee.row(applies, || seen(tracked.as_ref().ok()?))
     };
-    let alike = match run.promised() {
-        // Nothing is left to favour anyone with.
-        Some(1.0) => None,
-        _ => most_alike(run),
-    };
+    // Nothing is left to favour anyone with.
+    let is_strict = run.flows.iter().all(|flow| run.promised_to(flow) == Some(1.0));
+    let alike = if is_strict { None } else { most_alike(run) };
     // Of more than two resources the model's linear program has no turns, and other ties.
     let applies = applies.and_then(|()| match run.promised() {
-        Some(alpha) if alpha < 1.0 && run.resources.len() > 2 => Err(MANY),
+        Some(_) if !is_strict && run.resources.len() > 2 => Err(MANY),
         _ => Ok(()),
     });
     let unique =
@@ -85,7 +83,7 @@ impl<'a> Tracked<'a> {
     fn new(run: &'a Recorded, facts: &'a Facts) -> Result<Self, &'static str> {
         facts.obstacle.map_or(Ok(()), Err)?;
         let alpha = run.promised().ok_or("does not apply: alpha changes")?;
-        if alpha <= 0.0 {
+        if run.flows.iter().any(|flow| run.promised_to(flow).is_some_and(|alpha| alpha <= 0.0)) {
             return Err("does not apply: alpha is 0");
         }
         facts.regular()?;
@@ -147,7 +145,10 @@ fn most_alike(run: &Recorded) -> Option<f64> {
 fn fluid(run: &Recorded, alpha: f64) -> Option<Outcome> {
     let mut input = Input::new(run.resources.len()).ok()?;
     for flow in &run.flows {
-        input.add_flow(flow.weight).ok()?;
+        let index = input.add_flow(flow.weight).ok()?;
+        if let Some(alpha) = flow.alpha {
+            input.set_alpha(index, alpha).ok()?;
+        }
     }
     for (k, PacketWay { flow, arrival, .. }) in run.packets.iter().enumerate() {
         // What was refused never came to the scheduler.

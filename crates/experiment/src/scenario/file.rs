@@ -103,6 +103,8 @@ pub struct Class {
     /// What schedulers are told; by default the truth.
     #[serde(default = "no_estimates")]
     pub estimate: Spanned<Told>,
+    /// Which part of its fair share each of its flows is guaranteed. Default: what the scheduler guarantees to all.
+    pub alpha: Option<Spanned<f64>>,
 }
 
 /// How many servers a resource may have.
@@ -120,6 +122,8 @@ pub struct Flows {
     pub count: Option<Whole<1, MAX_FLOWS>>,
     /// Weight of each flow. Default 1.
     pub weight: Option<Spanned<Weights>>,
+    /// Which part of its fair share each flow is guaranteed. Default: as its class says.
+    pub alpha: Option<Spanned<f64>>,
     /// Limit of each flow's queue. Default unlimited.
     pub queue: Option<Spanned<Text<QueueLimit>>>,
     /// Packet length.

@@ -10,7 +10,7 @@ use toml::Spanned;
 use super::Scenario;
 use super::ScenarioError;
 use super::file::{Arrivals, Flows, Listed};
-use super::names::{ClassCost, check_name};
+use super::names::{self, ClassCost, check_name};
 use super::unknown;
 use dovetail_config::{Span, Text, number};
 
@@ -59,6 +59,7 @@ fn check_group(scenario: &Scenario, group: &Flows) -> Result<(), Wrong> {
     check_name(label(group)).map_err(|m| (None, m))?;
     scenario.names.class(group.class.get_ref()).map_err(|m| (Some(group.class.span()), m))?;
     weights(scenario, group)?;
+    group.alpha.as_ref().map(names::alpha).transpose()?;
     queue_limit(scenario, &group.queue)?;
     let on_off = group.on.is_some() && group.off.is_some();
     let spells = group.on.is_some() || group.off.is_some();
@@ -68,9 +69,9 @@ fn check_group(scenario: &Scenario, group: &Flows) -> Result<(), Wrong> {
         let times = group.start.is_some() || group.spread.is_some() || group.stop.is_some();
         let timed = times || spells || group.jitter.is_some() || group.arrivals != Arrivals::Constant;
         return match generated || timed {
-            true => {
-                whole("list says size and time of every packet: only name, class, count, weight and queue go with it")
-            }
+            true => whole(
+                "list says size and time of every packet: only name, class, count, weight, alpha and queue go with it",
+            ),
             false => check_list(scenario, group, list),
         };
     }
@@ -238,6 +239,7 @@ pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
             let mut flow = flow_of_class(scenario, class, name, label, limit);
             let (one, several) = weights(scenario, group).unwrap_or_default();
             (flow.weight, flow.weight_on) = (one, several.map(|on| std::array::from_fn(|r| on[r])));
+            flow.alpha = group.alpha.as_ref().and_then(|alpha| names::alpha(alpha).ok()).or(flow.alpha);
             let source = match &group.list {
                 Some(list) => {
                     let own = |r: usize| list.iter().any(|p| p.cost.contains_key(&resources[r]));
@@ -273,6 +275,7 @@ pub fn flow_of_class<const M: usize>(
         group: group.to_string(),
         weight: Weight::ONE,
         weight_on: None,
+        alpha: class.alpha,
         limit,
         class: index as u32,
         cost: std::array::from_fn(|r| class.cost[r]),

@@ -1,9 +1,9 @@
 //! What refers to what: resources and classes by name.
 
-use dovetail_config::Whole;
+use dovetail_config::{Whole, number};
 use dovetail_sched::cost::{Linear, Prediction};
 use dovetail_sim::{Cost, Estimate, Resize};
-use dovetail_units::Duration;
+use dovetail_units::{Duration, Part};
 
 use super::MAX_RESOURCES;
 use super::file::{Class, File, Overflow, Resource};
@@ -30,6 +30,8 @@ pub struct ClassCost {
     pub resize: Resize,
     /// What schedulers are told.
     pub estimate: Vec<Estimate>,
+    /// Which part of its fair share each of its flows is guaranteed, if not that of all.
+    pub alpha: Option<Part>,
 }
 
 impl ClassCost {
@@ -140,6 +142,16 @@ fn check_no_wait(file: &File) -> Result<(), (std::ops::Range<usize>, String)> {
 
 type Wrong = (Option<std::ops::Range<usize>>, String);
 
+/// Which part of its fair share a flow is guaranteed, to the nearest thousandth.
+pub fn alpha(written: &toml::Spanned<f64>) -> Result<Part, Wrong> {
+    let value = *written.get_ref();
+    let milli = (0.0..=1.0).contains(&value).then(|| (value * 1000.0).round() as u16);
+    milli.and_then(Part::from_milli).ok_or_else(|| {
+        let expected = "a number from 0 (no guarantee) to 1 (all of the fair share)";
+        (Some(written.span()), format!("alpha = {}: expected {expected}", number(value)))
+    })
+}
+
 fn class_cost(class: &Class, file: &File) -> Result<ClassCost, Wrong> {
     let resources: Vec<&Resource> = file.resource.iter().map(|r| r.get_ref()).collect();
     let known: Vec<&str> = resources.iter().map(|r| r.name.as_str()).collect();
@@ -159,7 +171,8 @@ fn class_cost(class: &Class, file: &File) -> Result<ClassCost, Wrong> {
     }
     let resize = class.resize.as_ref().map_or(Resize::NONE, |r| r.get_ref().0.0);
     let (cost, spread, estimate) = (Vec::new(), Vec::new(), estimates(class, &known));
-    let mut own = ClassCost { name: class.name.clone(), cost, spread, resize, estimate };
+    let alpha = class.alpha.as_ref().map(alpha).transpose()?;
+    let mut own = ClassCost { name: class.name.clone(), cost, spread, resize, estimate, alpha };
     for resource in resources {
         let linear: Option<Linear> = class.cost.get_ref().get(&resource.name).map(|l| l.0);
         own.cost.push(match (linear, resource.rate) {

@@ -1,6 +1,6 @@
 //! What a scenario says of weights, estimates and changes reaches the schedulers.
 
-use crate::support::{CPU_AND_LINK, read, run, run_all};
+use crate::support::{CPU_AND_LINK, read, refusal, run, run_all, workload};
 
 /// Two flows that are always backlogged: 96 us and 7 us on the CPU, 32 us on the link.
 fn contest(keys: [&str; 2], rest: &str) -> String {
@@ -23,6 +23,34 @@ fn weights_reach_the_scheduler() {
         assert!((by_weight[0] - by_weight[1]).abs() < 6.0 * 96e-6, "{scheduler}: {by_weight:?}");
         assert!(by_weight[0] > 0.2, "{scheduler}: {by_weight:?}");
     }
+}
+
+#[test]
+fn an_alpha_of_a_class_or_of_flows_reaches_the_scheduler() {
+    let service = |keys: [&str; 2], rest: &str, scheduler: &str| {
+        run(&read(&contest(keys, rest)), scheduler).flows.iter().map(|f| f.dominant_service).collect::<Vec<_>>()
+    };
+    // The fair share is 3/4 of a second. With alpha = 0.2 for both the heavy one has less: case 3 fills both.
+    let [cheap, kept, other] = [["", ""], ["alpha = 1", ""], ["", "alpha = 1"]]
+        .map(|keys| service(keys, "", "tradeoff:alpha=0.2"))
+        .map(|services| [services[0], services[1]]);
+    assert!(kept[0] > 0.75 - 6.0 * 96e-6 && kept[0] > cheap[0] - 6.0 * 96e-6, "{kept:?} {cheap:?}");
+    assert!(other[1] > 0.75 - 6.0 * 96e-6, "{other:?}");
+    // Strict fairness for both, by what the flows or all have.
+    let both = service(["alpha = 1", "alpha = 1"], "", "tradeoff:alpha=0.2");
+    let strict = service(["", ""], "", "tradeoff:alpha=1");
+    assert_eq!(both, strict);
+    // Others do not look at it.
+    assert_eq!(service(["alpha = 0", ""], "", "drfq"), service(["", ""], "", "drfq"));
+    // A class's is that of its flows, unless they have another.
+    let class = |flows: &str| {
+        let text = contest([flows, ""], "").replace("name = \"heavy\"", "name = \"heavy\"\nalpha = 0.7");
+        let flow = workload(&read(&text)).flows[0].clone();
+        flow.alpha.map(|alpha| alpha.as_f64())
+    };
+    assert_eq!((class(""), class("alpha = 0.25")), (Some(0.7), Some(0.25)));
+    let wrong = refusal(&contest(["alpha = 1.5", ""], ""));
+    assert!(wrong.contains("s.toml:") && wrong.contains("alpha = 1.5: expected a number from 0"), "{wrong}");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! How far packets are behind the fair fluid, while they come and go: `docs/theory/behind.md` derives the measure.
 //!
 //! The reference is DRGPS, fed with the same packets. It is kept in virtual time V: all backlogged flows advance at the
-//! rate w V', so their head packets end in the order of their finish tags. O(m + log n) per packet for m resources and
+//! rate w V', so their head packets end in the order of their finish tags; those that are promised a part of their own
+//! have a second V. O(m + log n) per packet for m resources and
 //! n flows; some numbers per packet that waits in the fluid, and per packet that has left it and not the machine.
 //!
 //! Floating point, for reports only. V begins anew whenever the fluid is empty.
@@ -63,6 +64,8 @@ struct Done {
 #[derive(Clone, Debug)]
 struct Flow<const M: usize> {
     weight: f64,
+    /// Its own part of the fair share, instead of the speed of all.
+    part: Option<f64>,
     /// Its packets in the machine.
     inside: u64,
     /// In the fluid; the first is the head.
@@ -95,16 +98,24 @@ struct Load<const M: usize> {
     count: usize,
 }
 
+/// Flows whose heads end in the order of their tags.
+#[derive(Clone, Debug)]
+struct Clock {
+    /// Part of the full speed.
+    speed: f64,
+    virtual_s: f64,
+    /// Finish tags (bits of numbers that are not negative are in their order) of the heads, and their flows.
+    heads: BinaryHeap<Reverse<(u64, usize)>>,
+}
+
 /// The fluid, and who is behind it.
 #[derive(Clone, Debug)]
 pub struct Reference<const M: usize> {
     flows: Vec<Flow<M>>,
     least_weight: f64,
-    speed: f64,
     now_s: f64,
-    virtual_s: f64,
-    /// Finish tags (bits of numbers that are not negative are in their order) of the heads, and their flows.
-    heads: BinaryHeap<Reverse<(u64, usize)>>,
+    /// Of the flows at the speed of all, and of those with a part of their own, which is in their tags.
+    clocks: [Clock; 2],
     /// The heads in the fluid, and those in the machine (of each flow the packet that entered last), where they count.
     load: Load<M>,
     machine: Option<Load<M>>,
@@ -118,8 +129,15 @@ pub struct Reference<const M: usize> {
 impl<const M: usize> Reference<M> {
     /// Of flows with these positive weights, at full speed.
     pub fn new(due: Due, weights: impl IntoIterator<Item = f64>) -> Self {
-        let flow = |weight| Flow {
+        Self::with_parts(due, weights.into_iter().map(|weight| (weight, None)))
+    }
+
+    /// Of flows with these positive weights, at full speed, of which some keep a part in (0, 1] of it whatever the
+    /// [speed](Self::set_speed) of the others.
+    pub fn with_parts(due: Due, flows: impl IntoIterator<Item = (f64, Option<f64>)>) -> Self {
+        let flow = |(weight, part)| Flow {
             weight,
+            part,
             inside: 0,
             waiting: VecDeque::new(),
             met: 0.0,
@@ -128,27 +146,26 @@ impl<const M: usize> Reference<M> {
             worst: Behind::default(),
             worst_turn: (0.0, 0.0),
         };
-        let flows: Vec<_> = weights.into_iter().map(flow).collect();
+        let flows: Vec<_> = flows.into_iter().map(flow).collect();
+        let clock = Clock { speed: 1.0, virtual_s: 0.0, heads: BinaryHeap::new() };
         let load = Load { heads: vec![None; flows.len()], sums: [0.0; M], count: 0 };
         Self {
             machine: (due == Due::Part).then(|| load.clone()),
             load,
             least_weight: flows.iter().map(|flow| flow.weight).fold(f64::INFINITY, f64::min),
             flows,
-            speed: 1.0,
             now_s: 0.0,
-            virtual_s: 0.0,
-            heads: BinaryHeap::new(),
+            clocks: [clock.clone(), clock],
             weights: 0.0,
             lead_s: 0.0,
             longest_s: 0.0,
         }
     }
 
-    /// All advance at this positive part of the speed from now on.
+    /// All without a part of their own advance at this positive part of the speed from now on.
     pub fn set_speed(&mut self, now_s: f64, speed: f64) {
         self.advance(now_s);
-        self.speed = speed;
+        self.clocks[0].speed = speed;
     }
 
     /// A packet comes.
@@ -205,20 +222,23 @@ impl<const M: usize> Reference<M> {
     /// Let the time pass. The fluid stands still while it leads the machine by more than a packet of each flow: what
     /// the machine loses in all is not lost by one flow to another.
     fn advance(&mut self, to_s: f64) {
-        while let Some(&Reverse((tag, flow))) = self.heads.peek() {
+        while self.clocks.iter().any(|clock| !clock.heads.is_empty()) {
             if self.lead_s > (self.flows_by_weight() + 1.0) * self.longest_s {
                 break;
             }
-            let rate = self.speed / self.machine.as_ref().map_or(0.0, Load::most).max(self.load.most());
-            let end_s = self.now_s + ((f64::from_bits(tag) - self.virtual_s) / rate).max(0.0);
+            let load = self.machine.as_ref().map_or(0.0, Load::most).max(self.load.most());
+            let ends = [0, 1].map(|clock| self.clocks[clock].first_end_s(self.now_s, load));
+            let first = usize::from(ends[1] < ends[0]);
+            let end_s = ends[first];
             if end_s > to_s {
-                self.virtual_s += (to_s - self.now_s).max(0.0) * rate;
+                self.clocks.iter_mut().for_each(|clock| clock.run((to_s - self.now_s).max(0.0), load));
                 break;
             }
+            self.clocks[1 - first].run(end_s - self.now_s, load);
             self.now_s = end_s;
-            self.virtual_s = self.virtual_s.max(f64::from_bits(tag));
-            self.heads.pop();
-            self.leave(flow);
+            if let Some(flow) = self.clocks[first].pop() {
+                self.leave(flow);
+            }
         }
         self.now_s = self.now_s.max(to_s);
     }
@@ -241,9 +261,10 @@ impl<const M: usize> Reference<M> {
         }
         self.weights -= flow.weight;
         self.load.set(index, flow.weight, None);
-        if self.heads.is_empty() {
+        if self.clocks.iter().all(|clock| clock.heads.is_empty()) {
             // Rounding does not outlive a busy period.
-            (self.weights, self.virtual_s) = (0.0, 0.0);
+            self.weights = 0.0;
+            self.clocks.iter_mut().for_each(|clock| clock.virtual_s = 0.0);
         }
     }
 
@@ -254,7 +275,9 @@ impl<const M: usize> Reference<M> {
         let Some(head) = flow.waiting.front() else { return };
         self.load.set(index, flow.weight, Some(head.profile));
         flow.met = with;
-        self.heads.push(Reverse(((self.virtual_s + head.dominant_s / flow.weight).to_bits(), index)));
+        let (clock, by) = flow.part.map_or((0, flow.weight), |part| (1, flow.weight * part));
+        let Clock { virtual_s, heads, .. } = &mut self.clocks[clock];
+        heads.push(Reverse(((*virtual_s + head.dominant_s / by).to_bits(), index)));
     }
 
     fn set_machine(&mut self, flow: usize, profile: Option<[f64; M]>) {
@@ -266,6 +289,29 @@ impl<const M: usize> Reference<M> {
     /// Backlogged flows; one of twice the least weight counts twice.
     fn flows_by_weight(&self) -> f64 {
         self.weights / self.least_weight
+    }
+}
+
+impl Clock {
+    /// When the first head ends, if all goes on under this load; never, if there is none.
+    fn first_end_s(&self, now_s: f64, load: f64) -> f64 {
+        let until = |&Reverse((tag, _)): &Reverse<(u64, usize)>| {
+            now_s + ((f64::from_bits(tag) - self.virtual_s) / (self.speed / load)).max(0.0)
+        };
+        self.heads.peek().map_or(f64::INFINITY, until)
+    }
+
+    fn run(&mut self, seconds: f64, load: f64) {
+        if !self.heads.is_empty() {
+            self.virtual_s += seconds * (self.speed / load);
+        }
+    }
+
+    /// The first head ends now: its flow.
+    fn pop(&mut self) -> Option<usize> {
+        let Reverse((tag, flow)) = self.heads.pop()?;
+        self.virtual_s = self.virtual_s.max(f64::from_bits(tag));
+        Some(flow)
     }
 }
 

@@ -110,7 +110,8 @@ impl<'a> Engine<'a> {
             if let Some(packet) = self.take_packet(flow) {
                 let times = self.input.times_s(flow, packet);
                 let at = self.active.partition_point(|active| active.flow < flow);
-                let head = Head::of_valid(times, self.input.flows[flow].weight, self.seniority);
+                let of = &self.input.flows[flow];
+                let head = Head::of_valid(times, of.weight, self.seniority).guaranteed(of.alpha);
                 self.active.insert(at, Active { flow, remaining_s: head.dominant_s(), share: 0.0, started: false });
                 self.heads.insert(at, head);
                 self.seniority += 1;

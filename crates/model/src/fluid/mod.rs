@@ -58,6 +58,7 @@ pub struct Input {
 #[derive(Clone, Debug, PartialEq)]
 struct Flow {
     weight: f64,
+    alpha: Option<f64>,
     arrivals_s: Vec<f64>,
     times_s: Vec<f64>,
 }
@@ -80,8 +81,19 @@ impl Input {
     /// [`ModelError::Value`] if `weight` is outside 1e-9 to 1e9.
     pub fn add_flow(&mut self, weight: f64) -> Result<usize, ModelError> {
         error::weight(weight)?;
-        self.flows.push(Flow { weight, arrivals_s: Vec::new(), times_s: Vec::new() });
+        self.flows.push(Flow { weight, alpha: None, arrivals_s: Vec::new(), times_s: Vec::new() });
         Ok(self.flows.len() - 1)
+    }
+
+    /// Guarantees this part of its fair share to `flow`, instead of what a [`Policy::Tradeoff`] guarantees to all.
+    ///
+    /// # Errors
+    /// [`ModelError::UnknownFlow`]; [`ModelError::Value`] if `alpha` is outside `[0, 1]`.
+    pub fn set_alpha(&mut self, flow: usize, alpha: f64) -> Result<(), ModelError> {
+        error::alpha(alpha)?;
+        let flows = self.flows.len();
+        self.flows.get_mut(flow).ok_or(ModelError::UnknownFlow { flow, flows })?.alpha = Some(alpha);
+        Ok(())
     }
 
     /// Adds a packet behind the others of `flow`: its arrival in seconds and its processing time on each resource in

@@ -13,11 +13,14 @@ const STAGE_SLACK: f64 = 1e-9;
 /// and the first stage's corner is then the more accurate answer.
 const STAGE_GAIN: f64 = 1e-6;
 
-/// Adds the optimal bonus for remaining shares `mu` (each above 0) to `shares`: first the largest sum (19), then among
+/// Adds the optimal bonus for remaining shares `mu` (none below 0) to `shares`: first the largest sum (19), then among
 /// those the largest total utilisation (18). The remaining shares are scaled to a largest of 1, because the solver's
 /// tolerance is absolute. Flows with equal normalised times are one variable, shared out by `ties`.
 pub(super) fn add_bonus(heads: &[Head], mu: &[f64], ties: Ties, shares: &mut [f64]) -> Result<(), ModelError> {
     let scale = mu.iter().copied().fold(0.0, f64::max);
+    if scale == 0.0 {
+        return Ok(());
+    }
     let mu: Vec<f64> = mu.iter().map(|left| left / scale).collect();
     let mu = mu.as_slice();
     let profiles = distinct_profiles(heads);

@@ -1,6 +1,8 @@
 //! The tradeoff problem (19) of the paper with weights: as much dominant throughput as possible, while flow i keeps
 //! `alpha * w_i * d`, where `d` is the fair share of [`drgps`].
 //!
+//! A flow may have an alpha of its own ([`Head::with_alpha`]), which takes the place of `alpha` for it.
+//!
 //! After the guarantee, `mu_r = 1 - alpha * d * sum_i w_i * tbar_ir` of resource r is left (equation (22) with weights)
 //! and is given away as bonus shares so that their sum is the largest. The bonus problem has no weights in it, so order
 //! (23) and the three cases of Theorem 3 stand as printed; the derivation is in `docs/theory/weighted-tradeoff.md`.
@@ -15,7 +17,7 @@ mod closed_form;
 mod linear_program;
 
 use crate::drgps;
-use crate::error::ModelError;
+use crate::error::{self, ModelError};
 use crate::head::{Head, resources};
 
 /// Who gets the bonus among flows whose head packets have equal normalised times.
@@ -84,11 +86,8 @@ impl Tradeoff {
     /// # Errors
     /// [`ModelError::Value`] if `alpha` is outside `[0, 1]`.
     pub fn new(alpha: f64, ties: Ties) -> Result<Self, ModelError> {
-        if (0.0..=1.0).contains(&alpha) {
-            Ok(Self { alpha, ties, solver: Solver::Auto })
-        } else {
-            Err(ModelError::Value { what: "alpha", value: alpha, expected: "a number from 0 to 1" })
-        }
+        error::alpha(alpha)?;
+        Ok(Self { alpha, ties, solver: Solver::Auto })
     }
 
     /// The same with a chosen way of solving.
@@ -127,21 +126,32 @@ impl Tradeoff {
         let fair = drgps::fair_share(&allocation.utilisation);
         allocation.fair_share = fair;
         allocation.shares.clear();
-        allocation.shares.extend(heads.iter().map(|head| self.alpha * (head.weight() * fair)));
-        if self.alpha < 1.0 {
-            self.turn_loads_into_remaining(&mut allocation.utilisation);
+        allocation.shares.extend(heads.iter().map(|head| self.alpha_of(head) * (head.weight() * fair)));
+        if heads.iter().any(|head| self.alpha_of(head) < 1.0) {
+            self.turn_loads_into_remaining(heads, &mut allocation.utilisation);
             self.add_bonus(heads, &allocation.utilisation, &mut allocation.shares)?;
         }
         allocation.measure(heads);
         Ok(())
     }
 
+    /// What the flow is guaranteed: its own alpha, or that of all.
+    fn alpha_of(&self, head: &Head) -> f64 {
+        head.alpha().unwrap_or(self.alpha)
+    }
+
     /// `mu_r = 1 - alpha * load_r / max load`, equation (22). The bottleneck's is `1 - alpha` without rounding, and no
-    /// other is below it: a quotient of at most 1 stays at most 1 in floating point.
-    fn turn_loads_into_remaining(&self, loads: &mut [f64]) {
+    /// other is below it: a quotient of at most 1 stays at most 1 in floating point. Where flows have an alpha of their
+    /// own, `mu_r = 1 - sum_i alpha_i w_i tbar_ir / max load`.
+    fn turn_loads_into_remaining(&self, heads: &[Head], loads: &mut [f64]) {
         let bottleneck = loads.iter().copied().fold(0.0, f64::max);
-        for load in loads {
-            *load = 1.0 - self.alpha * (*load / bottleneck);
+        let alike = heads.iter().all(|head| head.alpha().is_none());
+        for (r, load) in loads.iter_mut().enumerate() {
+            let floor = |head: &Head| self.alpha_of(head) * head.weight() * head.normalised()[r];
+            *load = match alike {
+                true => 1.0 - self.alpha * (*load / bottleneck),
+                false => (1.0 - heads.iter().map(floor).sum::<f64>() / bottleneck).max(0.0),
+            };
         }
     }
 

@@ -57,6 +57,6 @@ fn beginning(run: &Recorded) -> SharePanel {
     let shown = |&(second, _): &(f64, f64)| second < SECONDS as f64;
     panel.flows.iter_mut().for_each(|flow| flow.points.retain(shown));
     panel.fair_share.retain(shown);
-    panel.guaranteed.retain(shown);
+    panel.guaranteed.iter_mut().for_each(|line| line.retain(shown));
     panel
 }

@@ -242,7 +242,7 @@ impl<const M: usize> Fluid<M> {
         }
         self.bring_up_to_date();
         let visit = &mut queues.flow_mut(flow).state.visit;
-        if self.anteroom.admits(flow, visit, self.virtual_time) {
+        if self.anteroom.admits(flow, visit, [self.virtual_time]) {
             self.enter(flow, queues, eligible);
         } else if self.is_empty() {
             self.let_in(queues, eligible);
@@ -252,7 +252,7 @@ impl<const M: usize> Fluid<M> {
 
     /// The flow that has waited longest in front of the fluid enters.
     fn let_in<P>(&mut self, queues: &mut FlowQueues<M, P>, eligible: &mut Eligible) {
-        let Some(opens) = self.anteroom.opens() else { return };
+        let Some([opens]) = self.anteroom.opens() else { return };
         self.virtual_time = self.virtual_time.max(opens);
         if let Some(flow) = self.anteroom.let_in() {
             queues.flow_mut(flow).state.visit = Visit::First;
@@ -281,7 +281,7 @@ impl<const M: usize> Fluid<M> {
     /// The flow leaves with all its packets. Settled before.
     pub(super) fn remove<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>, eligible: &mut Eligible) {
         let (state, active) = (queues.flow(flow).state, self.is_active(flow, queues));
-        let counts = self.anteroom.removed(flow, state.visit, active.then(|| state.finish.ticks()));
+        let counts = self.anteroom.removed(flow, state.visit, active.then(|| [state.finish.ticks()]));
         if active {
             self.bring_up_to_date();
             if counts && state.started == 0 {
@@ -305,7 +305,7 @@ impl<const M: usize> Fluid<M> {
         self.busy = self.busy.saturating_add(planned);
         if queues.flow(flow).packets == 0 && self.is_active(flow, queues) {
             let state = &queues.flow(flow).state;
-            self.anteroom.handed_out(state.visit, state.finish.ticks());
+            self.anteroom.handed_out(state.visit, [state.finish.ticks()]);
         }
     }
 
@@ -384,7 +384,7 @@ impl<const M: usize> Fluid<M> {
     /// The first head packet ends and gives way to the flow's next one; or a new flow enters, if that is first.
     fn end_first<P>(&mut self, queues: &mut FlowQueues<M, P>, eligible: &mut Eligible) {
         self.work -= self.due;
-        let Some((finish, flow)) = self.first().filter(|&(end, _)| self.anteroom.opens().is_none_or(|o| end <= o))
+        let Some((finish, flow)) = self.first().filter(|&(end, _)| self.anteroom.opens().is_none_or(|[o]| end <= o))
         else {
             self.let_in(queues, eligible);
             return self.find_due();
@@ -478,7 +478,8 @@ impl<const M: usize> Fluid<M> {
     }
 
     fn find_due(&mut self) {
-        let first = self.first().map(|(finish, _)| finish).into_iter().chain(self.anteroom.opens()).min();
+        let first =
+            self.first().map(|(finish, _)| finish).into_iter().chain(self.anteroom.opens().map(|[opens]| opens)).min();
         self.due = first.map_or(u128::MAX, |at| at.saturating_sub(self.virtual_time).saturating_mul(self.bottleneck()));
     }
 }

@@ -308,7 +308,7 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
     pub fn weights(&self, flow: u32) -> FlowConfig<M> {
         let weight_on = self.terms[flow as usize].weight_on.as_ref();
         let weight_on = weight_on.map(|on| core::array::from_fn(|r| on[r]));
-        FlowConfig { weight: self.flow(flow).weight, weight_on, limit: Limit::default() }
+        FlowConfig { weight: self.flow(flow).weight, weight_on, ..FlowConfig::default() }
     }
 
     /// A new flow, for a discipline that gives it this weight.

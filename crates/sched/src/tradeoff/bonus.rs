@@ -7,14 +7,8 @@ use dovetail_units::{Duration, ResourceVec, Weight};
 
 use crate::queues::Unfinished;
 
-/// The outcome of the tradeoff problem (19).
-#[derive(Clone, Copy, Debug)]
-pub struct Favours<const M: usize> {
-    /// alpha * d: the guaranteed dominant share per unit of weight, which is V' (eq. 27).
-    pub guaranteed: f64,
-    /// The flows with a bonus, each in the slot for which it is charged, and their bonus dominant shares.
-    pub favoured: [Option<(u32, f64)>; M],
-}
+/// The flows with a bonus, each in the slot for which it is charged, and their bonus dominant shares.
+pub type Favours<const M: usize> = [Option<(u32, f64)>; M];
 
 /// Backlogged flows with their heads, and whose turn it is to have a bonus.
 pub trait Bonus<const M: usize>: Clone + Debug + Send {
@@ -62,13 +56,11 @@ pub trait Bonus<const M: usize>: Clone + Debug + Send {
     /// Nobody is backlogged any more. O(1).
     fn clear(&mut self);
 
-    /// Solve (19) for this `load`: the sum over backlogged flows of weight times normalised processing time, by
-    /// resource, one of them above zero. `place` tells a flow's, if it is backlogged. The error is that too many flows
-    /// had to be moved for one call; nothing has changed then.
+    /// Solve (21), where floors leave so much of every resource. `place` tells a flow's, if it is backlogged. The error
+    /// is that too many flows had to be moved for one call; nothing has changed then.
     fn allocate(
         &mut self,
-        alpha: f64,
-        load: [f64; M],
+        left: [f64; M],
         place: impl Fn(u32) -> Option<Self::Place>,
     ) -> Result<Favours<M>, Unfinished>;
 }

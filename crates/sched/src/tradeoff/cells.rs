@@ -255,22 +255,11 @@ impl<const M: usize> Bonus<M> for Cells<M> {
         (self.basis, self.is_best) = (Basis::new(), false);
     }
 
-    fn allocate(
-        &mut self,
-        alpha: f64,
-        load: [f64; M],
-        _place: impl Fn(u32) -> Option<Times<M>>,
-    ) -> Result<Favours<M>, Unfinished> {
-        let bottleneck = load.iter().copied().fold(0.0, f64::max);
-        let guaranteed = alpha / bottleneck;
-        if alpha >= 1.0 {
-            // Strict fairness, also towards a flow that could have more without anybody having less.
-            return Ok(Favours { guaranteed, favoured: [None; M] });
-        }
+    fn allocate(&mut self, left: [f64; M], _place: impl Fn(u32) -> Option<Times<M>>) -> Result<Favours<M>, Unfinished> {
         const SHARE: f64 = (1_u64 << SHARE_BITS) as f64;
-        let left = load.map(|load| ((bottleneck - alpha * load) / bottleneck * SHARE) as i64);
+        let left = left.map(|left| (left * SHARE) as i64);
         self.improve(&left);
-        Ok(Favours { guaranteed, favoured: self.favoured(&left) })
+        Ok(self.favoured(&left))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the fluid keeps with every flow, and the place of a packet in order (23).
 
-use dovetail_units::{Duration, ResourceVec};
+use dovetail_units::{Duration, Part, ResourceVec};
 
 use crate::anteroom::Visit;
 use crate::contract::LONGEST_TIME;
@@ -9,7 +9,47 @@ use crate::queues::NIL;
 /// Normalised processing times are in units of 2^-32; the dominant one is 2^32.
 pub(super) const ONE: u64 = 1 << 32;
 
-/// A flow in the fluid schedule. Service is in virtual time: dominant processing time divided by the flow's weight.
+/// By which clock the fluid serves a flow's floor, `alpha_i w_i d`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Floor {
+    /// By V, which runs at alpha d for all flows without an alpha of their own. Service is dominant processing time
+    /// divided by the weight.
+    Common,
+    /// By U, which runs at d. Service is that divided by the flow's own alpha too: so many thousandths, above 0.
+    Own(u16),
+    /// By none: its own alpha is 0. Service is as in `Common`.
+    Nothing,
+}
+
+impl Floor {
+    fn milli(self) -> u16 {
+        if let Self::Own(milli) = self { milli } else { Part::WHOLE.as_milli() }
+    }
+
+    /// Service that is left here, as it is with another floor.
+    pub(super) fn convert(self, left: i128, to: Self) -> i128 {
+        (left * i128::from(self.milli()) / i128::from(to.milli())).clamp(0, 1 << 95)
+    }
+
+    /// The service in time by weight, rounded up.
+    pub(super) fn by_weight(self, service: u128) -> u128 {
+        match self {
+            Self::Own(milli) => (service * u128::from(milli)).div_ceil(u128::from(Part::WHOLE.as_milli())),
+            Self::Common | Self::Nothing => service,
+        }
+    }
+
+    /// By what a dominant share is divided, with this weight, as a rate of service.
+    pub(super) fn scale(self, weight: f64) -> f64 {
+        match self {
+            Self::Own(milli) => weight * f64::from(milli) / 1000.0,
+            Self::Common | Self::Nothing => weight,
+        }
+    }
+}
+
+/// A flow in the fluid schedule. Service is in virtual time: dominant processing time divided by the flow's weight, and
+/// by its own alpha if it has one.
 #[derive(Clone, Copy, Debug)]
 pub struct FluidFlow<const M: usize, L> {
     /// The first packet that has not come to the flow's head in the fluid, or `NIL`.
@@ -23,18 +63,38 @@ pub struct FluidFlow<const M: usize, L> {
     /// Whether the head packet has started: at once when it comes to the head, but with alpha = 0 when first favoured.
     pub(super) started: bool,
     pub(super) visit: Visit,
+    /// Its own alpha, if it was given one.
+    pub(super) alpha: Option<Part>,
+    /// Of a tick that divisions by its own alpha have left, in thousandths of that.
+    rest: u16,
 }
 
 impl<const M: usize, L: Default> Default for FluidFlow<M, L> {
     fn default() -> Self {
         let (visit, place) = (Visit::default(), L::default());
-        Self { next: NIL, period: 0, started: false, visit, place, correction: [0; M] }
+        Self { next: NIL, period: 0, started: false, visit, place, correction: [0; M], alpha: None, rest: 0 }
     }
 }
 
 impl<const M: usize, L> FluidFlow<M, L> {
     pub(super) fn has_next(&self) -> bool {
         self.next != NIL
+    }
+
+    pub(super) fn floor(&self) -> Floor {
+        match self.alpha {
+            None => Floor::Common,
+            Some(Part::NONE) => Floor::Nothing,
+            Some(part) => Floor::Own(part.as_milli()),
+        }
+    }
+
+    /// A head's service by weight as the flow's floor has it. What is left below a tick counts for the next head.
+    pub(super) fn by_floor(&mut self, service: u128) -> u128 {
+        let Floor::Own(milli) = self.floor() else { return service };
+        let total = service * u128::from(Part::WHOLE.as_milli()) + u128::from(self.rest.min(milli - 1));
+        self.rest = (total % u128::from(milli)) as u16;
+        total / u128::from(milli)
     }
 
     pub(super) fn correct(&mut self, before: &ResourceVec<M>, after: &ResourceVec<M>) {

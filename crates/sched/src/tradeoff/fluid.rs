@@ -1,30 +1,32 @@
 //! The fluid schedule in the background, kept in virtual time (section 5.3).
 //!
 //! Flows that get only the guaranteed share are *regular*: all of them advance at the rate of the virtual time V, and a
-//! heap of virtual finish times tells which head packet ends first. The *favoured* flows, at most as many as there are
-//! resources, are tracked one by one.
+//! heap of virtual finish times tells which head packet ends first. Those with an alpha of their own have a second
+//! virtual time and heap ([`floors`]). The *favoured* flows, at most as many as there are resources, are tracked one by
+//! one.
 //!
 //! No call handles more than [`EVENTS_PER_CALL`] of the fluid's events. What is then left is handled by the calls that
 //! follow, and what comes meanwhile comes in the fluid where that stands: see *Longest call* in the discipline's
 //! header.
 
+mod floors;
 mod rates;
 
 use alloc::vec::Vec;
 
-use dovetail_units::{Duration, ResourceVec, Time, Weight};
+use dovetail_units::{Duration, Part, ResourceVec, Time, Weight};
 
 use super::bonus::Bonus;
-use super::flow::{FluidFlow, are_near};
+use super::flow::{Floor, FluidFlow, are_near};
 use super::pace::{Latest, Pace};
 use super::ticks::{in_ticks, in_time, to_f64, whole_ticks};
 use crate::anteroom::{Anteroom, Visit};
 use crate::catalog::Shape;
 use crate::newcomers::Newcomers;
 use crate::per_flow::Choice;
-use crate::queues::{Links, List, NIL, Order, Queues, TagTournament};
-use crate::steps;
-use crate::tag::{self, TICK_BITS, Tag};
+use crate::queues::{Links, List, NIL, Order, Queues};
+use crate::tag::{self, TICK_BITS};
+use floors::{Clock, Floors};
 
 /// So many ends of packets, and instants at which some end, are handled by a call; and so many packets start in one
 /// that were not to start before alpha was above 0. An event moves up to four flows in the heaps of order (23), of
@@ -39,6 +41,7 @@ pub(super) type Started<const M: usize> = Order<Latest<M>>;
 #[derive(Clone, Copy, Debug)]
 struct Favoured {
     flow: u32,
+    floor: Floor,
     /// What is left of its head packet.
     left: i128,
     /// What it has had of the bonus since it was last charged for it.
@@ -66,28 +69,26 @@ pub(super) struct Fluid<const M: usize, B> {
     period: u32,
     /// For how long the heads of this busy period use CPU and link, in all, at most: ticks of time.
     work: u128,
-    virtual_time: u128,
-    /// V': virtual service of a regular flow per unit of time (eq. 27).
-    rate: f64,
-    /// Of a tick that was served beyond the virtual time, and of the bonus at each end of order (23).
-    part: f64,
+    /// V and its regular flows.
+    common: Clock,
+    /// What flows with an alpha of their own have instead.
+    floors: Floors<M>,
+    /// Of a tick that was served of the bonus at each end of order (23).
     bonus_part: [f64; M],
     /// Sum over backlogged flows of weight (thousandths) times normalised processing time (2^-32), per resource.
     load: [u128; M],
     favoured: [Option<Favoured>; M],
-    /// By flow: what it is charged for a head packet that has not started; with alpha = 0 only.
+    /// By flow: what it is charged for a head packet that has not started; with alpha = 0, or its own, only.
     charges: Vec<ResourceVec<M>>,
-    /// The flows of such packets in the order in which they came to the head.
+    /// The flows of such packets that have no alpha of their own, in the order in which they came to the head.
     unstarted: List,
     links: Links,
     /// New flows that are not in it yet.
-    pub(super) anteroom: Anteroom,
+    pub(super) anteroom: Anteroom<2>,
     /// Flows have come at `clock` since the shares were last allocated.
     stale: bool,
     /// Nothing is left to do until later than the present.
     settled: bool,
-    /// Regular flows by the virtual finish times of their head packets (eq. 28).
-    finishes: TagTournament,
     turns: B,
     switches: u64,
 }
@@ -104,9 +105,8 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
             put_off: None,
             period: 1,
             work: 0,
-            virtual_time: 0,
-            rate: 0.0,
-            part: 0.0,
+            common: Clock::default(),
+            floors: Floors::default(),
             bonus_part: [0.0; M],
             load: [0; M],
             favoured: [None; M],
@@ -116,7 +116,6 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
             anteroom: Anteroom::new(Newcomers::default()),
             stale: false,
             settled: false,
-            finishes: TagTournament::default(),
             turns: B::new(tolerance),
             switches: 0,
         }
@@ -126,9 +125,10 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         self.switches
     }
 
-    pub(super) fn share(&self, flow: u32, weight: f64) -> f64 {
+    pub(super) fn share(&self, flow: u32, weight: f64, alpha: Option<Part>) -> f64 {
+        let rate = if alpha.is_some() { self.floors.clock.rate } else { self.common.rate };
         let favoured = self.favoured.iter().flatten().find(|f| f.flow == flow);
-        weight * (self.rate + favoured.map_or(0.0, |f| f.bonus))
+        weight * alpha.map_or(1.0, Part::as_f64) * rate + favoured.map_or(0.0, |f| f.bonus * f.floor.scale(weight))
     }
 
     pub(super) fn stood_still(&self) -> Duration {
@@ -191,13 +191,14 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         if self.work == 0 || queues.packets() > 0 {
             return;
         }
-        let heads = self.finishes.len() as u128 + 2;
+        let heads = (self.common.finishes.len() + self.floors.heads()) as u128 + 2;
         if self.now() - self.clock <= self.work + (self.work >> B::SPARE) + 4 * heads {
             return;
         }
         let Some(next) = self.period.checked_add(1) else { return };
         self.period = next;
-        self.finishes.clear();
+        self.common.finishes.clear();
+        self.floors.clear();
         self.turns.clear();
         (self.work, self.load, self.favoured) = (0, [0; M], [None; M]);
         (self.ending, self.stale) = (false, false);
@@ -207,7 +208,9 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     /// Nobody is backlogged.
     fn stop(&mut self) {
         self.due = u128::MAX;
-        (self.rate, self.part, self.bonus_part) = (0.0, 0.0, [0.0; M]);
+        self.common.stop();
+        self.floors.clock.stop();
+        self.bonus_part = [0.0; M];
     }
 
     fn is_backlogged<P>(&self, flow: u32, queues: &FlowQueues<M, B, P>) -> bool {
@@ -282,7 +285,8 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
             return;
         }
         self.run_to_now();
-        if self.anteroom.admits(flow, &mut queues.flow_mut(flow).state.visit, self.virtual_time) {
+        let now = [self.common.time, self.floors.clock.time];
+        if self.anteroom.admits(flow, &mut queues.flow_mut(flow).state.visit, now) {
             self.enter(flow, queues, started);
         } else if self.may_enter() {
             self.let_in(queues, started);
@@ -292,24 +296,30 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
 
     /// A flow with a packet that has not started becomes backlogged in the fluid, which has run to now.
     fn enter<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
-        queues.flow_mut(flow).state.period = self.period;
+        let state = &mut queues.flow_mut(flow).state;
+        state.period = self.period;
+        let floor = state.floor();
+        self.floors.count(floor, true);
         self.turns.join(flow);
         if let Some(service) = self.take_head(flow, queues, started) {
-            self.set_finish(flow, self.virtual_time + service);
+            self.set_regular(flow, floor, service as i128);
         }
     }
 
-    /// Whether the flow that has waited longest in front of the fluid may enter: V is there, nobody is backlogged, or V
-    /// stands, as no share is guaranteed.
+    /// Whether the flow that has waited longest in front of the fluid may enter: V and U are there, nobody is
+    /// backlogged, or V stands, as no share is guaranteed.
     fn may_enter(&self) -> bool {
-        let stands = self.load == [0; M] || self.alpha == 0.0;
-        self.anteroom.opens().is_some_and(|opens| opens <= self.virtual_time || stands)
+        self.anteroom.opens().is_some_and(|[common, own]| {
+            let is_there = common <= self.common.time || self.alpha == 0.0;
+            self.load == [0; M] || (is_there && own <= self.floors.clock.time)
+        })
     }
 
     /// The flow that has waited longest enters.
     fn let_in<P>(&mut self, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
-        if let (true, Some(opens)) = (self.load == [0; M], self.anteroom.opens()) {
-            self.virtual_time = self.virtual_time.max(opens);
+        if let (true, Some([common, own])) = (self.load == [0; M], self.anteroom.opens()) {
+            self.common.time = self.common.time.max(common);
+            self.floors.clock.time = self.floors.clock.time.max(own);
         }
         if let Some(flow) = self.anteroom.let_in() {
             queues.flow_mut(flow).state.visit = Visit::First;
@@ -320,28 +330,21 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     /// A packet of the flow has been handed out.
     pub(super) fn handed_out_of<P>(&mut self, flow: u32, queues: &FlowQueues<M, B, P>) {
         if queues.flow(flow).packets == 0
-            && let Some(finish) = self.finish_of(flow, queues)
+            && let Some(left) = self.left_of(flow, queues)
         {
             self.settled = false;
-            self.anteroom.handed_out(queues.flow(flow).state.visit, finish);
+            let state = queues.flow(flow).state;
+            self.anteroom.handed_out(state.visit, self.finish(state.floor(), left));
         }
-    }
-
-    /// When the head of the flow ends in virtual time, if it is backlogged and gets no bonus from now on.
-    fn finish_of<P>(&self, flow: u32, queues: &FlowQueues<M, B, P>) -> Option<u128> {
-        if !self.is_backlogged(flow, queues) {
-            return None;
-        }
-        let favoured = self.favoured.iter().flatten().find(|f| f.flow == flow);
-        favoured.map_or_else(|| self.finishes.get(flow), |f| Some(self.virtual_time.saturating_add_signed(f.left)))
     }
 
     /// The shares are to be allocated anew. Of all that comes at one instant the last decides: with alpha > 0 a flow
     /// that was favoured for no time at all has neither started by it nor been served. A burst of packets for idle
-    /// flows would else ask for every one. With alpha = 0 who is favoured at once starts at once.
+    /// flows would else ask for every one. With alpha = 0, or that of a backlogged flow, who is favoured at once starts
+    /// at once.
     fn changed<P>(&mut self, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
         (self.stale, self.settled) = (true, false);
-        if self.alpha == 0.0 {
+        if self.alpha == 0.0 || self.floors.idlers > 0 {
             self.refresh(queues, started);
         }
     }
@@ -361,12 +364,13 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         if is_backlogged {
             self.run_to_now();
         }
-        let (record, finish) = (queues.flow(flow), self.finish_of(flow, queues));
+        let (record, left) = (queues.flow(flow), self.left_of(flow, queues));
+        let (state, weight) = (record.state, record.weight());
         self.settled = false;
-        let counts = self.anteroom.removed(flow, record.state.visit, finish);
-        if counts && record.state.started && record.head == record.state.next {
-            let left = finish.map_or(0, |finish| finish.saturating_sub(self.virtual_time));
-            self.pace.stand_still(Duration::from_nanos(tag::nanos(left, record.weight())));
+        let finish = left.map(|left| self.finish(state.floor(), left));
+        if self.anteroom.removed(flow, state.visit, finish) && state.started && record.head == state.next {
+            let left = state.floor().by_weight(left.map_or(0, |left| left.max(0) as u128));
+            self.pace.stand_still(Duration::from_nanos(tag::nanos(left, weight)));
         }
         if is_backlogged {
             self.take_off(flow, queues);
@@ -391,19 +395,10 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
             return;
         }
         self.run_to_now();
-        self.add_load(state.place, old, false);
-        self.add_load(state.place, new, true);
+        self.add_load(&state, old, false);
+        self.add_load(&state, new, true);
         let scale = |left: i128| (left * i128::from(old.as_milli()) / i128::from(new.as_milli())).clamp(0, 1 << 95);
-        if let Some(tag) = self.finishes.get(flow) {
-            let left = scale(tag as i128 - self.virtual_time as i128);
-            self.set_finish(flow, self.virtual_time + left as u128);
-        }
-        for (end, favoured) in self.favoured.iter_mut().enumerate() {
-            if let Some(favoured) = favoured.as_mut().filter(|f| f.flow == flow) {
-                self.turns.charge(flow, end, core::mem::take(&mut favoured.had));
-                favoured.left = scale(favoured.left);
-            }
-        }
+        self.change_left(flow, state.floor(), state.floor(), scale);
         self.turns.scale(flow, scale);
         self.changed(queues, started);
     }
@@ -414,17 +409,6 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         (self.alpha, self.settled) = (alpha, false);
         self.start_waiting(queues, started);
         self.changed(queues, started);
-    }
-
-    /// With alpha above 0 every head has started, those that waited for it as fast as calls allow.
-    fn start_waiting<P>(&mut self, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
-        if self.alpha > 0.0 {
-            for _ in 0..B::EVENTS {
-                let Some(flow) = self.unstarted.first() else { return };
-                steps::take(1);
-                self.start(flow, self.pace.now(), queues, started);
-            }
-        }
     }
 
     /// Handle what ends at `clock`, or run to the next event; whether there may be more to do until `now`.
@@ -462,11 +446,16 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     fn run(&mut self, ticks: u128) {
         self.clock += ticks;
         let ticks = to_f64(ticks);
-        let regular = whole_ticks(&mut self.part, ticks * self.rate);
-        self.virtual_time += regular;
+        let common = self.common.run(ticks);
+        let own = if self.floors.are_used { self.floors.clock.run(ticks) } else { 0 };
         for (favoured, part) in self.favoured.iter_mut().zip(&mut self.bonus_part) {
             if let Some(favoured) = favoured {
                 let bonus = whole_ticks(part, ticks * favoured.bonus);
+                let regular = match favoured.floor {
+                    Floor::Common => common,
+                    Floor::Own(_) => own,
+                    Floor::Nothing => 0,
+                };
                 favoured.had += bonus;
                 favoured.left -= (regular + bonus) as i128;
             }
@@ -482,7 +471,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         started: &mut Started<M>,
     ) -> bool {
         loop {
-            let regular = self.finishes.peek().filter(|&(tag, _)| tag <= self.virtual_time);
+            let regular = self.common.ended().or_else(|| self.floors.ended());
             let favoured = (0..M).find_map(|end| self.favoured[end].filter(|f| f.left <= 0).map(|f| (end, f)));
             let enters = self.may_enter();
             if regular.is_none() && favoured.is_none() && !enters {
@@ -492,18 +481,18 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
                 return false;
             }
             *events -= 1;
-            if let Some((tag, flow)) = regular {
+            if let Some((flow, left)) = regular {
                 match self.next_head(flow, queues, started) {
-                    Some(service) => self.set_finish(flow, tag + service),
+                    Some(service) => self.set_regular(flow, queues.flow(flow).state.floor(), left + service as i128),
                     None => self.leave(flow, queues),
                 }
-            } else if let Some((end, Favoured { flow, left, had, .. })) = favoured {
-                self.turns.charge(flow, end, had);
+            } else if let Some((end, Favoured { flow, floor, left, had, .. })) = favoured {
+                self.turns.charge(flow, end, floor.by_weight(had));
                 match self.next_head(flow, queues, started) {
                     Some(service) => {
                         let left = left + service as i128;
-                        // With alpha = 0 the next one has not started, so it has not ended.
-                        let left = if self.alpha == 0.0 { left.max(1) } else { left };
+                        // Without a floor the next one has not started, so it has not ended.
+                        let left = if queues.flow(flow).state.started { left } else { left.max(1) };
                         self.favoured[end].iter_mut().for_each(|f| (f.left, f.had) = (left, 0));
                     }
                     None => self.leave(flow, queues),
@@ -512,11 +501,6 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
                 self.let_in(queues, started);
             }
         }
-    }
-
-    /// The head of a regular flow ends at this virtual time.
-    fn set_finish(&mut self, flow: u32, finish: u128) {
-        self.finishes.set(flow, Tag::at(finish).ticks());
     }
 
     /// The flow's head packet has ended: take its next packet as the head, if there is one: its virtual service time.
@@ -543,12 +527,14 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         // What is rounded up to a tick takes no more than a weight of them.
         let work = (u128::from(used) << TICK_BITS) + u128::from(weight.as_milli());
         let service = self.turns.take_head(flow, place, (charged.dominant_time(), weight), work);
+        let service = record.state.by_floor(service);
+        let state = record.state;
         self.work += work;
-        self.add_load(place, weight, true);
-        if self.alpha > 0.0 {
+        self.add_load(&state, weight, true);
+        if self.is_served(state.floor()) {
             self.begin(flow, &charged, self.known_at(), queues, started);
         } else {
-            self.keep_unstarted(flow, charged);
+            self.keep_unstarted(flow, state.floor(), charged);
         }
         Some(service)
     }
@@ -556,17 +542,19 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     /// The head of the flow has ended, or leaves.
     fn take_off<P>(&mut self, flow: u32, queues: &FlowQueues<M, B, P>) {
         self.work -= self.turns.work(flow);
-        self.add_load(queues.flow(flow).state.place, queues.flow(flow).weight(), false);
+        self.add_load(&queues.flow(flow).state, queues.flow(flow).weight(), false);
     }
 
     /// Take a flow out whose head is already taken off.
     fn leave<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, B, P>) {
         let state = &mut queues.flow_mut(flow).state;
         state.period = 0;
+        let floor = state.floor();
         if !core::mem::replace(&mut state.started, true) {
-            self.links.remove(&mut self.unstarted, flow);
+            self.forget_unstarted(flow, floor);
         }
-        self.finishes.remove(flow);
+        self.floors.count(floor, false);
+        self.take_from_clock(flow, floor);
         self.turns.leave(flow);
         for favoured in &mut self.favoured {
             *favoured = favoured.filter(|f| f.flow != flow);
@@ -580,8 +568,9 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
 
     /// The flow's head packet starts in the fluid, if it has not before.
     fn start<P>(&mut self, flow: u32, at: Time, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
-        if !queues.flow(flow).state.started {
-            self.links.remove(&mut self.unstarted, flow);
+        let state = queues.flow(flow).state;
+        if !state.started {
+            self.forget_unstarted(flow, state.floor());
             let charged = self.charges[flow as usize];
             self.begin(flow, &charged, at, queues, started);
         }
@@ -598,11 +587,5 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     ) {
         queues.flow_mut(flow).state.started = true;
         started.push_back(queues.id(flow), self.pace.plan(at, charged));
-    }
-
-    /// The flow's head packet, which is charged so much, does not start yet.
-    fn keep_unstarted(&mut self, flow: u32, charged: ResourceVec<M>) {
-        self.charges[flow as usize] = charged;
-        self.links.push_back(&mut self.unstarted, flow);
     }
 }

@@ -8,18 +8,20 @@
 //!   take turns; 0 is the published order (23), in which only equals do. `newcomers` = `pay` (default): a flow
 //!   that is set up while packets wait enters the fluid when the last such one has ended there; or `free`, as
 //!   published: it enters when it comes.
+//!   A flow may have an alpha of its own, [`FlowConfig::alpha`](crate::FlowConfig::alpha), which may change any time.
 //! * Two to four resources.
 //! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight). Weights that differ by resource
 //!   are ignored.
 //! * Cost per packet: O(log n) amortised for n flows that are or were backlogged (section 5.3). With more than two
 //!   resources a look at each kind of packet that waits as well, a few hundred a call at most ([`Cells`]).
-//! * Guarantees against the fluid schedule, for alpha > 0, n concurrently backlogged flows and L the longest time of
+//! * Guarantees against the fluid schedule, for any alpha, n concurrently backlogged flows and L the longest time of
 //!   any packet on any resource: makespan T <= T_fluid + n L (Theorem 4); dominant service D_fluid - 2(n-1) L <= D <=
 //!   D_fluid + L (Theorem 5, for n of 2 and more; a lone flow may be L behind, one whose packets are overtaken by
-//!   others that bypass the CPU more); in the fluid every backlogged flow has d_i >= alpha w_i d (eq. 19). At every
+//!   others that bypass the CPU more); in the fluid every backlogged flow has d_i >= alpha_i w_i d (eq. 19). At every
 //!   instant the fluid's bonus is at least the largest possible one (Theorem 3) divided by 1 + `tolerance`. With m > 2
 //!   resources: T <= T_fluid + (m - 1) n L, D_fluid - (m n - 1) L <= D <= D_fluid + L. See `dovetail_model::bounds`,
-//!   `dovetail_model::tradeoff`, `docs/theory/weighted-tradeoff.md` and `docs/theory/tradeoff-many.md`.
+//!   `dovetail_model::tradeoff`, `docs/theory/weighted-tradeoff.md`, `docs/theory/tradeoff-floors.md` and
+//!   `docs/theory/tradeoff-many.md`.
 //! * A flow can gain nothing by what it does: at most 1.05 by search, for alpha above 0; by false estimates up to 1.25.
 //!   As published (`newcomers=free`) what its own number is worth, without bound, where the link is short, the CPU is
 //!   not, and it sends from a new flow for every packet or few: the first packet of a flow starts in the fluid when it
@@ -46,15 +48,17 @@
 //! come as packets do, of which each makes two at least.
 //!
 //! Differences from the paper, with reasons:
+//! * Guarantees by flow: with alpha_i of flow i in the place of alpha in (19), (22) has mu_r = 1 - d sum alpha_i w_i
+//!   tbar_ir, and no guarantee depends on another's. A flow's own alpha is in thousandths.
 //! * Weights: flow i is guaranteed alpha w_i d with d = 1 / max_r sum_i w_i tbar_ir. The bonus is awarded as in Theorem
 //!   3, which holds unchanged because the bonus problem has no weights in it.
 //! * More than two resources, which the paper leaves open: (21) is solved as a linear program ([`Cells`]).
 //! * Ties in order (23), which the paper leaves open, and near ties, where it gives all to one flow for a byte's
 //!   difference: these flows take turns, packet by packet, by what they have had of the bonus divided by their weight
 //!   (`turns`).
-//! * alpha = 0: a packet starts in the fluid when its flow is first favoured. Theorems 4 and 5 do not cover it, and a
-//!   flow may starve. When alpha rises, the packets at the heads start in the order in which they came there, 10 a
-//!   call.
+//! * alpha = 0: a packet starts in the fluid when its flow is first favoured. Theorems 4 and 5 hold for this fluid too,
+//!   but a flow may starve in it. When alpha rises, the packets at the heads start in the order in which they came
+//!   there, 10 a call.
 //! * A packet that ends between two clock ticks (2^-22 ns) leaves the rest of its tick to the flow's next packet, so no
 //!   service is lost to rounding; with alpha = 0 it leaves that a tick at least, as it has not started.
 //! * Wrong cost estimates: on each resource the difference to the measured time is added to the flow's next packet in
@@ -80,7 +84,7 @@ mod share;
 mod ticks;
 mod turns;
 
-use dovetail_units::{Duration, ResourceVec, Time, Weight};
+use dovetail_units::{Duration, Part, ResourceVec, Time, Weight};
 
 use crate::anteroom::Anteroom;
 use crate::catalog::{Brief, Entry, Parameter, Resources, Shape, Weights};
@@ -97,7 +101,7 @@ pub use flow::FluidFlow;
 pub use fluid::EVENTS_PER_CALL;
 use fluid::{FlowQueues, Fluid, Started};
 pub use program::gain;
-pub use share::{Shares, allocate};
+pub use share::allocate;
 pub use turns::{Turns, near_end};
 
 /// Why false estimates gain.
@@ -235,9 +239,10 @@ impl<const M: usize, B: Bonus<M>> Tradeoff<M, B> {
         self.fluid.stood_still()
     }
 
-    /// The dominant share of a flow of this index and weight that is backlogged in the fluid, since its last event.
-    pub fn share(&self, flow: u32, weight: f64) -> f64 {
-        self.fluid.share(flow, weight)
+    /// The dominant share of a flow of this index, weight and own alpha that is backlogged in the fluid, since its last
+    /// event.
+    pub fn share(&self, flow: u32, weight: f64, alpha: Option<Part>) -> f64 {
+        self.fluid.share(flow, weight, alpha)
     }
 
     /// How often a flow became favoured so far.
@@ -344,6 +349,10 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
 
     fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<M, B, P>) {
         self.fluid.reweigh(flow, old, queues, &mut self.started);
+    }
+
+    fn guaranteed<P>(&mut self, flow: u32, alpha: Option<Part>, queues: &mut FlowQueues<M, B, P>) {
+        self.fluid.guarantee(flow, alpha, queues, &mut self.started);
     }
 
     fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, B, P>) {

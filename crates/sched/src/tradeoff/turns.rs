@@ -165,21 +165,15 @@ impl Bonus<2> for Turns {
     }
 
     /// Theorem 3 for the flows whose turn it is at the ends.
-    fn allocate(
-        &mut self,
-        alpha: f64,
-        load: [f64; 2],
-        place: impl Fn(u32) -> Option<Ratio>,
-    ) -> Result<Favours<2>, Unfinished> {
+    fn allocate(&mut self, left: [f64; 2], place: impl Fn(u32) -> Option<Ratio>) -> Result<Favours<2>, Unfinished> {
         let mut at_end = [Ok(None); 2];
-        let shares = share::allocate(alpha, load, |end| {
+        let [first_bonus, last_bonus] = share::allocate(left, |end| {
             at_end[end] = self.first(end, |flow| place(flow).is_some());
             at_end[end].ok().flatten().and_then(&place).map_or([1.0; 2], Ratio::normalised_f64)
         });
         let [first, last] = at_end;
         let with_bonus = |(flow, bonus): (Option<u32>, f64)| flow.filter(|_| bonus > 0.0).map(|flow| (flow, bonus));
-        let favoured = [(first?, shares.first_bonus), (last?, shares.last_bonus)].map(with_bonus);
-        Ok(Favours { guaranteed: shares.guaranteed, favoured })
+        Ok([(first?, first_bonus), (last?, last_bonus)].map(with_bonus))
     }
 }
 

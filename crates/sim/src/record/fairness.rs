@@ -66,15 +66,15 @@ impl<const M: usize> RunResult<M> {
         (sum.intervals > 0).then(|| Fairness { jain: sum.jain / count, gini: sum.gini / count, ..sum })
     }
 
-    /// The worst shortfall below `alpha` times the fair dominant service (weight times integral of the fair share) of
-    /// any flow backlogged throughout one of these intervals together with another; `None` as for
+    /// The worst shortfall below a flow's `alpha` times the fair dominant service (weight times integral of the fair
+    /// share) of any flow backlogged throughout one of these intervals together with another; `None` as for
     /// [`RunResult::fairness`]. For the check of the alpha-portion fairness (tradeoff paper, Theorem 5 and Fig. 4).
     /// O(rows).
-    pub fn shortfall(&self, alpha: f64, intervals: Range<u64>) -> Option<Shortfall> {
+    pub fn shortfall(&self, alpha: impl Fn(u32) -> f64, intervals: Range<u64>) -> Option<Shortfall> {
         let mut worst: Option<Shortfall> = None;
         for (row, shares) in self.contended(intervals) {
             for share in shares {
-                let seconds = alpha * self.weight(share.flow) * row.fair - share.service;
+                let seconds = alpha(share.flow) * self.weight(share.flow) * row.fair - share.service;
                 let packet = self.flows[share.flow as usize].mean_dominant_time;
                 let packets = if packet > 0.0 { seconds / packet } else { 0.0 };
                 let here = ShortfallBy { flow: share.flow, interval: row.index, seconds, packets };

@@ -91,17 +91,17 @@ fn fairness_and_shortfall_of_two_weighted_flows_by_hand() {
     // Divided by the weights: 30 and 10. Jain 1600 / (2 * 1000), Gini (30 - 10) / (2 * 40).
     close(fairness.jain, 0.8);
     close(fairness.gini, 0.25);
-    let shortfall = result.shortfall(0.6, 0..u64::MAX).unwrap();
+    let shortfall = result.shortfall(|_| 0.6, 0..u64::MAX).unwrap();
     assert_eq!((shortfall.by_time.flow, shortfall.by_packets.flow), (1, 1));
     close(shortfall.by_time.seconds, 5e-9);
     close(shortfall.by_packets.packets, 0.5);
-    assert_eq!(result.shortfall(0.6, 3..u64::MAX), None);
+    assert_eq!(result.shortfall(|_| 0.6, 3..u64::MAX), None);
 }
 
 #[test]
 fn a_shortfall_below_zero_says_how_much_more_there_was() {
     // 80 and 20 of the fair 75 and 25, of which half is guaranteed: the worse is flow 1 with 7.5 ns to spare.
-    let shortfall = skewed(2).shortfall(0.5, 0..1).unwrap().by_time;
+    let shortfall = skewed(2).shortfall(|_| 0.5, 0..1).unwrap().by_time;
     assert_eq!(shortfall.flow, 1);
     assert!((shortfall.seconds + 7.5e-9).abs() < 1e-20, "{shortfall:?}");
 }

@@ -26,8 +26,10 @@ impl<const M: usize, P: Send> Scheduler<M, P> for DirectTradeoff<M, P> {
             most_near: 0,
             uncharged: 0,
             part: 0,
+            rest: 0,
             owed: [0; M],
         };
+        self.has_own |= config.alpha.is_some();
         let at = self.free.pop().map_or(self.flows.len(), |at| at as usize);
         if at == self.flows.len() {
             self.flows.push(flow(0));
@@ -53,8 +55,12 @@ impl<const M: usize, P: Send> Scheduler<M, P> for DirectTradeoff<M, P> {
                 head.left = scale(head.left);
                 head.service = scale(head.service as i128) as u128;
             }
-            self.flows[at].config = config;
+            self.flows[at].config = FlowConfig { alpha: self.flows[at].config.alpha, ..config };
             self.changed();
+        }
+        self.has_own |= self.flows[at].config.alpha != config.alpha;
+        if self.flows[at].config.alpha != config.alpha && self.flows[at].head.is_some() {
+            self.give_alpha(at, config.alpha);
         }
         self.flows[at].config = config;
         Ok(())
@@ -118,7 +124,7 @@ impl<const M: usize, P: Send> Scheduler<M, P> for DirectTradeoff<M, P> {
             return Next::Empty;
         }
         let soon = Next::At(self.heard + Duration::from_nanos(1));
-        if self.put_off == Some(self.heard) && self.find_started().is_none() && self.lags() {
+        if self.put_off == Some(self.heard) && self.find_started().is_none() && (self.stale || self.lags()) {
             return soon;
         }
         self.handle_events();

@@ -60,8 +60,8 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
 
     /// The flow pays for what it has had.
     pub(super) fn charge_in_cell(&mut self, flow: usize) {
+        let bonus = self.take_uncharged(flow);
         let record = &mut self.flows[flow];
-        let bonus = std::mem::take(&mut record.uncharged);
         let Some(head) = record.head.as_ref().filter(|_| bonus > 0) else { return };
         let had = record.had_of_all.max(record.most_near.saturating_sub(head.service)) + bonus;
         record.had_of_all = had;
@@ -71,14 +71,10 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
         }
     }
 
-    /// The guaranteed share, and the favoured flows in the order of the basic cells.
-    pub(super) fn by_vertices(&mut self, load: [f64; M]) -> (f64, [Option<(usize, f64)>; M]) {
-        let bottleneck = load.iter().copied().fold(0.0, f64::max);
-        let (guaranteed, mut favoured) = (self.alpha / bottleneck, [None; M]);
-        if self.alpha == 1.0 {
-            return (guaranteed, favoured);
-        }
-        let left = load.map(|load| ((bottleneck - self.alpha * load) / bottleneck * 4_294_967_296.0) as i128);
+    /// The favoured flows in the order of the basic cells.
+    pub(super) fn by_vertices(&mut self, left: [f64; M]) -> [Option<(usize, f64)>; M] {
+        let mut favoured = [None; M];
+        let left = left.map(|left| (left * 4_294_967_296.0) as i128);
         let cells: Vec<[u32; M]> = self.cells.most.keys().copied().collect();
         let corners: Vec<_> = cells.iter().map(|cell| cell.map(|class| self.cells.grid.least(class))).collect();
         let (basis, solution) = best(&corners, &left, self.cells.guess.take());
@@ -100,7 +96,7 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
         for (slot, (flow, bonus)) in flows.into_iter().zip(shares).enumerate().filter(|(_, (_, bonus))| *bonus > 0.0) {
             favoured[slot] = Some((flow, bonus));
         }
-        (guaranteed, favoured)
+        favoured
     }
 }
 

@@ -19,6 +19,12 @@
 //! * With alpha = 0 a packet starts when its flow is favoured, as (17) and (18) say, and never ends before: what was
 //!   served beyond the end of the one before leaves a tick of it at least. When alpha rises, those that have not
 //!   started do so in the order in which they came to the head.
+//! * The R_i of a flow with an alpha of its own above 0 is divided by that too, of which what is left below a tick is
+//!   kept for the next packet; for what it is charged for bonus it is multiplied by it, rounded up. Of packets that end
+//!   in one tick, those of regular flows with an alpha of their own come after those of other regular flows, and those
+//!   with one of 0 last of these. With one
+//!   of 0 a flow stands as with alpha = 0, whatever that is, and shares are allocated after each thing while such a
+//!   flow is backlogged.
 //! * Of the flows near an end the favoured one has the least sum of what it has had of that end's bonus and its whole
 //!   head packet, both in time per weight; equals go by index. It has had as much as the one that has had most when it
 //!   becomes backlogged; and when it is charged for bonus, no less than that one less its longest head since it was up
@@ -43,13 +49,14 @@
 //! Cost per call: O(n) for each event, n flows.
 
 mod contract;
+mod floors;
 mod many;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use dovetail_sched::tradeoff::{DEFAULT_TOLERANCE, EVENTS_OF_MANY, EVENTS_PER_CALL, Grid, allocate, near_end};
 use dovetail_sched::{DropReason, FlowConfig, FlowId, LONGEST_TIME, Refused, Stats};
-use dovetail_units::{Duration, ResourceVec, Time};
+use dovetail_units::{Duration, Part, ResourceVec, Time};
 
 const TICK_BITS: u32 = 22;
 const ONE: u64 = 1 << 32;
@@ -89,8 +96,9 @@ struct Flow<const M: usize, P> {
     most_near: u128,
     /// What it has had besides since it was charged.
     uncharged: u128,
-    /// Of a tick that divisions by the weight have left, in thousandths of the weight.
+    /// Of a tick that divisions by the weight have left, in thousandths of the weight; and those by its own alpha.
     part: u128,
+    rest: u128,
     /// What earlier packets took more than they said on each resource, nanoseconds.
     owed: [i64; M],
 }
@@ -109,10 +117,16 @@ pub struct DirectTradeoff<const M: usize, P> {
     clock: u128,
     flows: Vec<Flow<M, P>>,
     free: Vec<u32>,
-    /// Guaranteed dominant share per weight, and what of a tick it has left.
+    /// Guaranteed dominant share per weight of flows without an alpha of their own, and what of a tick it has left; and
+    /// per weight and alpha of those with one.
     rate: f64,
     part: f64,
-    /// The favoured flows, of two resources those near the start and the end of order (23): their bonus per weight.
+    own_rate: f64,
+    own_part: f64,
+    /// Whether a flow has had an alpha of its own: before, nothing is served by that rate.
+    has_own: bool,
+    /// The favoured flows, of two resources those near the start and the end of order (23): their bonus per weight,
+    /// and per alpha of their own if they have one above 0.
     favoured: [Option<(usize, f64)>; M],
     bonus_part: [f64; M],
     /// Packets that end at `clock` may be left.
@@ -165,6 +179,9 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
             free: Vec::new(),
             rate: 0.0,
             part: 0.0,
+            own_rate: 0.0,
+            own_part: 0.0,
+            has_own: false,
             favoured: [None; M],
             bonus_part: [0.0; M],
             ending: false,
@@ -281,7 +298,8 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
     /// The shares are to be allocated anew.
     fn changed(&mut self) {
         self.stale = true;
-        if self.alpha == 0.0 && !self.ending {
+        let without_floor = |(_, f, _): (usize, &Flow<M, P>, &Head<M>)| f.config.alpha == Some(Part::NONE);
+        if (self.alpha == 0.0 || self.backlogged().any(without_floor)) && !self.ending {
             self.reallocate();
         }
     }
@@ -296,12 +314,15 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
             rate if rate > 0.0 => ((left.max(0) as f64 - part) / rate) as u128,
             _ => u128::MAX,
         };
-        let of_flow = |(i, _, h): (usize, &Flow<M, P>, &Head<M>)| match self.bonus_of(i) {
-            None => ticks(h.left, self.part, self.rate),
-            Some((end, bonus)) => {
-                // Without a floor only the bonus serves, and what the floor has below a tick stays there.
-                let (spare, part) = if self.rate > 0.0 { (1, self.part) } else { (0, 0.0) };
-                ticks(h.left + spare, part + self.bonus_part[end], self.rate + bonus)
+        let of_flow = |(i, f, h): (usize, &Flow<M, P>, &Head<M>)| {
+            let (rate, part) = self.floor_of(f);
+            match self.bonus_of(i) {
+                None => ticks(h.left, part, rate),
+                Some((end, bonus)) => {
+                    // Without a floor only the bonus serves, and what the floor has below a tick stays there.
+                    let (spare, part) = if rate > 0.0 { (1, part) } else { (0, 0.0) };
+                    ticks(h.left + spare, part + self.bonus_part[end], rate + bonus)
+                }
             }
         };
         self.backlogged().map(|head| of_flow(head).min(1 << 100) + 1).min()
@@ -315,8 +336,14 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
             served as i128
         };
         let guaranteed = whole(&mut self.part, self.rate);
-        for head in self.flows.iter_mut().filter_map(|flow| flow.head.as_mut()) {
-            head.left -= guaranteed;
+        let own = whole(&mut self.own_part, self.own_rate);
+        for flow in &mut self.flows {
+            let floor = match flow.config.alpha {
+                None => guaranteed,
+                Some(Part::NONE) => 0,
+                Some(_) => own,
+            };
+            flow.head.iter_mut().for_each(|head| head.left -= floor);
         }
         for end in 0..M {
             let Some((flow, rate)) = self.favoured[end] else { continue };
@@ -331,7 +358,12 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
         loop {
             let due = |&(_, _, h): &(usize, &Flow<M, P>, &Head<M>)| h.left <= 0;
             let regular = self.backlogged().filter(due).filter(|&(i, ..)| self.bonus_of(i).is_none());
-            let regular = regular.map(|(i, _, h)| (h.left, i)).min().map(|(_, i)| i);
+            let class = |f: &Flow<M, P>| match f.config.alpha {
+                None => 0,
+                Some(Part::NONE) => 2,
+                Some(_) => 1,
+            };
+            let regular = regular.map(|(i, f, h)| (class(f), h.left, i)).min().map(|(.., i)| i);
             let favoured = || {
                 let of_end =
                     |end| self.backlogged().filter(due).find(|&(i, ..)| self.bonus_of(i).map(|b| b.0) == Some(end));
@@ -365,8 +397,8 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
         if M > 2 {
             return self.charge_in_cell(flow);
         }
+        let bonus = self.take_uncharged(flow);
         let record = &mut self.flows[flow];
-        let bonus = std::mem::take(&mut record.uncharged);
         if bonus > 0 {
             let least = self.most[end].saturating_sub(record.longest[end]);
             record.had[end] = record.had[end].max(least) + bonus;
@@ -396,8 +428,18 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
             let is_up = record.had[end] + service >= self.most[end];
             record.longest[end] = if is_up { service } else { service.max(record.longest[end]) };
         }
-        let left = service as i128 + ended.map_or(0, |h| h.left);
-        let left = if self.alpha == 0.0 { left.max(1) } else { left };
+        let whole = match record.config.alpha {
+            Some(alpha) if alpha > Part::NONE => {
+                let alpha = u128::from(alpha.as_milli());
+                let service = service * 1000 + record.rest.min(alpha - 1);
+                record.rest = service % alpha;
+                service / alpha
+            }
+            _ => service,
+        };
+        let has_floor = record.config.alpha.map_or(self.alpha > 0.0, |alpha| alpha > Part::NONE);
+        let left = whole as i128 + ended.map_or(0, |h| h.left);
+        let left = if has_floor { left } else { left.max(1) };
         // Rounding on a link leaves equals equal.
         let rounded =
             (0..M).all(|r| charged[r].as_nanos().abs_diff(cost[r].as_nanos()) <= (cost[r].as_nanos() / 4096).max(1));
@@ -405,7 +447,7 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
         self.heads += 1;
         record.head = Some(Head { cost, charged, left, service, started: false, number: self.heads });
         self.move_cell(flow, ended);
-        if self.alpha > 0.0 {
+        if has_floor {
             self.start(flow, self.known_at());
         }
     }
@@ -419,7 +461,8 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
     fn start_kept_back(&mut self) {
         if self.alpha > 0.0 {
             for _ in 0..Self::EVENTS {
-                let kept_back = self.backlogged().filter(|(_, _, h)| !h.started).min_by_key(|(_, _, h)| h.number);
+                let kept_back = self.backlogged().filter(|(_, f, h)| f.config.alpha.is_none() && !h.started);
+                let kept_back = kept_back.min_by_key(|(_, _, h)| h.number);
                 let Some((flow, ..)) = kept_back else { return };
                 self.start(flow, self.fluid_now);
             }
@@ -479,42 +522,49 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
         self.most_backlogged = self.most_backlogged.max(self.backlogged().count());
         if self.backlogged().next().is_none() {
             (self.rate, self.part, self.bonus_part) = (0.0, 0.0, [0.0; M]);
+            (self.own_rate, self.own_part) = (0.0, 0.0);
             return;
         }
-        let load = std::array::from_fn(|r| {
-            let weighted = |(_, f, h): (usize, &Flow<M, P>, &Head<M>)| {
-                u128::from(normalised(&h.cost)[r]) * u128::from(f.config.weight.as_milli())
-            };
-            self.backlogged().map(weighted).sum::<u128>() as f64 / (1000.0 * ONE as f64)
-        });
-        let (rate, wanted) = if M == 2 { self.by_theorem_3(load) } else { self.by_vertices(load) };
-        self.rate = rate;
+        let (bottleneck, left) = self.after_floors();
+        let wanted = match left {
+            None => [None; M],
+            Some(left) if M == 2 => self.by_theorem_3(left),
+            Some(left) => self.by_vertices(left),
+        };
+        self.rate = self.alpha / bottleneck;
+        self.own_rate = if self.has_own { 1.0 / bottleneck } else { 0.0 };
         for (end, wanted) in wanted.iter().enumerate() {
             let Some((flow, _)) = self.favoured[end] else { continue };
             if wanted.is_none_or(|w| w.0 != flow) {
                 self.charge(flow, end);
             }
         }
-        self.favoured = wanted.map(|w| w.map(|(flow, bonus)| (flow, bonus / self.flows[flow].config.weight.as_f64())));
+        let rate = |(flow, bonus): (usize, f64)| {
+            let FlowConfig { weight, alpha, .. } = self.flows[flow].config;
+            let alpha = alpha.filter(|alpha| *alpha > Part::NONE);
+            let unit = alpha.map_or(weight.as_f64(), |alpha| weight.as_f64() * f64::from(alpha.as_milli()) / 1000.0);
+            (flow, bonus / unit)
+        };
+        self.favoured = wanted.map(|w| w.map(rate));
         for (flow, _) in wanted.into_iter().flatten() {
             self.start(flow, self.known_at());
         }
     }
 
-    /// The guaranteed share and the bonuses of two resources.
-    fn by_theorem_3(&self, load: [f64; M]) -> (f64, [Option<(usize, f64)>; M]) {
+    /// The bonuses of two resources.
+    fn by_theorem_3(&self, left: [f64; M]) -> [Option<(usize, f64)>; M] {
         let flows = [0, 1].map(|end| self.of_turn(end));
         let unit = |flow: Option<usize>| {
             let cost = flow.and_then(|flow| self.flows[flow].head.as_ref()).map_or(ResourceVec::ZERO, |h| h.cost);
             let times = normalised(&cost).map(|t| t as f64 / ONE as f64);
             [times[0], times[1]]
         };
-        let shares = allocate(self.alpha, [load[0], load[1]], |end| unit(flows[end]));
         let mut wanted = [None; M];
-        for (end, bonus) in [shares.first_bonus, shares.last_bonus].into_iter().enumerate() {
+        let bonuses = allocate([left[0], left[1]], |end| unit(flows[end]));
+        for (end, bonus) in bonuses.into_iter().enumerate() {
             wanted[end] = flows[end].filter(|_| bonus > 0.0).map(|flow| (flow, bonus));
         }
-        (shares.guaranteed, wanted)
+        wanted
     }
 
     fn refuse(&mut self, reason: DropReason, payload: P) -> Result<(), Refused<P>> {

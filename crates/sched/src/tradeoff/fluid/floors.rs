@@ -1,0 +1,258 @@
+//! Floors: alpha w_i d of most flows, alpha_i w_i d of those with an alpha of their own.
+//!
+//! A regular flow's service, divided by alpha_i w_i, grows at the rate d whatever its alpha_i. So the flows with an
+//! alpha of their own have one more virtual time U with U' = d, however many alphas there are, and a head that takes s
+//! of service by weight takes s / alpha_i there. Those of which it is 0 are served by a bonus only: they have a clock
+//! that stands. V stays what it is, for all others: the alpha of all can change in O(1).
+
+use dovetail_units::{Part, ResourceVec};
+
+use super::super::bonus::Bonus;
+use super::super::flow::Floor;
+use super::super::ticks::whole_ticks;
+use super::{FlowQueues, Fluid, Started};
+use crate::queues::{List, TagTournament};
+use crate::steps;
+use crate::tag::Tag;
+
+/// A virtual time and the regular flows that are served by it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clock {
+    pub time: u128,
+    /// Virtual service of a regular flow per unit of time (eq. 27).
+    pub rate: f64,
+    /// Of a tick that was served beyond the virtual time.
+    pub part: f64,
+    /// The flows by the virtual finish times of their head packets (eq. 28).
+    pub finishes: TagTournament,
+}
+
+impl Clock {
+    /// Nobody is backlogged.
+    pub fn stop(&mut self) {
+        (self.rate, self.part) = (0.0, 0.0);
+    }
+
+    /// Time passes: whole ticks of virtual time.
+    pub fn run(&mut self, ticks: f64) -> u128 {
+        let regular = whole_ticks(&mut self.part, ticks * self.rate);
+        self.time += regular;
+        regular
+    }
+
+    /// The flow whose head has ended first, if one has, and what is left of that: nothing or less.
+    pub fn ended(&self) -> Option<(u32, i128)> {
+        let (tag, flow) = self.finishes.peek().filter(|&(tag, _)| tag <= self.time)?;
+        Some((flow, self.left(tag)))
+    }
+
+    /// One that stands in the middle of what tags can be.
+    fn standing() -> Self {
+        Self { time: 1 << 95, ..Self::default() }
+    }
+
+    /// Until this virtual time.
+    pub fn left(&self, tag: u128) -> i128 {
+        tag as i128 - self.time as i128
+    }
+}
+
+/// What there is for flows with an alpha of their own.
+#[derive(Clone, Debug)]
+pub(super) struct Floors<const M: usize> {
+    /// Whether any flow has had one.
+    pub are_used: bool,
+    /// U and its regular flows.
+    pub clock: Clock,
+    /// The regular flows whose own alpha is 0.
+    pub still: Clock,
+    /// Of the load, what is theirs; and the same times their alpha in thousandths.
+    pub load: [u128; M],
+    pub guaranteed: [u128; M],
+    /// The flows of heads that have not started as their own alpha is 0, in the order in which they came.
+    pub unstarted: List,
+    /// Backlogged flows whose own alpha is 0.
+    pub idlers: usize,
+}
+
+impl<const M: usize> Default for Floors<M> {
+    fn default() -> Self {
+        Self {
+            are_used: false,
+            clock: Clock::default(),
+            still: Clock::standing(),
+            load: [0; M],
+            guaranteed: [0; M],
+            unstarted: List::default(),
+            idlers: 0,
+        }
+    }
+}
+
+impl<const M: usize> Floors<M> {
+    /// A flow becomes backlogged, or is so no more.
+    pub fn count(&mut self, floor: Floor, enters: bool) {
+        if floor == Floor::Nothing {
+            self.idlers = if enters { self.idlers + 1 } else { self.idlers - 1 };
+        }
+    }
+
+    /// Regular flows with an alpha of their own.
+    pub fn heads(&self) -> usize {
+        self.clock.finishes.len() + self.still.finishes.len()
+    }
+
+    /// As [`Clock::ended`], of flows with an alpha of their own.
+    pub fn ended(&self) -> Option<(u32, i128)> {
+        self.clock.ended().or_else(|| self.still.ended())
+    }
+
+    /// Nobody is backlogged any more. O(1).
+    pub fn clear(&mut self) {
+        self.clock.finishes.clear();
+        self.still.finishes.clear();
+        (self.load, self.guaranteed, self.idlers) = ([0; M], [0; M], 0);
+    }
+}
+
+impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
+    /// Whether a flow with this floor is served while it is regular.
+    pub(super) fn is_served(&self, floor: Floor) -> bool {
+        match floor {
+            Floor::Common => self.alpha > 0.0,
+            Floor::Own(_) => true,
+            Floor::Nothing => false,
+        }
+    }
+
+    /// The clock that serves flows with this floor.
+    pub(super) fn clock(&self, floor: Floor) -> &Clock {
+        match floor {
+            Floor::Common => &self.common,
+            Floor::Own(_) => &self.floors.clock,
+            Floor::Nothing => &self.floors.still,
+        }
+    }
+
+    fn clock_mut(&mut self, floor: Floor) -> &mut Clock {
+        match floor {
+            Floor::Common => &mut self.common,
+            Floor::Own(_) => &mut self.floors.clock,
+            Floor::Nothing => &mut self.floors.still,
+        }
+    }
+
+    /// So much is left of the head of a regular flow.
+    pub(super) fn set_regular(&mut self, flow: u32, floor: Floor, left: i128) {
+        let clock = self.clock_mut(floor);
+        clock.finishes.set(flow, Tag::at(clock.time.saturating_add_signed(left)).ticks());
+    }
+
+    /// A flow with this floor is regular no more.
+    pub(super) fn take_from_clock(&mut self, flow: u32, floor: Floor) {
+        self.clock_mut(floor).finishes.remove(flow);
+    }
+
+    /// What is left of the head of a regular flow.
+    pub(super) fn left_of_regular(&self, flow: u32, floor: Floor) -> Option<i128> {
+        let clock = self.clock(floor);
+        clock.finishes.get(flow).map(|tag| clock.left(tag))
+    }
+
+    /// What is left of the head of a flow, if it is backlogged.
+    pub(super) fn left_of<P>(&self, flow: u32, queues: &FlowQueues<M, B, P>) -> Option<i128> {
+        if !self.is_backlogged(flow, queues) {
+            return None;
+        }
+        let favoured = self.favoured.iter().flatten().find(|f| f.flow == flow);
+        let floor = queues.flow(flow).state.floor();
+        favoured.map_or_else(|| self.left_of_regular(flow, floor), |favoured| Some(favoured.left))
+    }
+
+    /// When a head of which so much is left ends by V and by U, if its flow gets no bonus from now on.
+    pub(super) fn finish(&self, floor: Floor, left: i128) -> [u128; 2] {
+        match floor {
+            Floor::Common => [self.common.time.saturating_add_signed(left), 0],
+            Floor::Own(_) => [0, self.floors.clock.time.saturating_add_signed(left)],
+            Floor::Nothing => [0; 2],
+        }
+    }
+
+    /// What is left of the head of a backlogged flow, which had the floor `old`, becomes another as it gets the floor
+    /// `new`. If it is favoured, it is charged for its bonus.
+    pub(super) fn change_left(&mut self, flow: u32, old: Floor, new: Floor, change: impl Fn(i128) -> i128) {
+        for (slot, favoured) in self.favoured.iter_mut().enumerate() {
+            if let Some(favoured) = favoured.as_mut().filter(|f| f.flow == flow) {
+                self.turns.charge(flow, slot, old.by_weight(core::mem::take(&mut favoured.had)));
+                (favoured.floor, favoured.left) = (new, change(favoured.left));
+                return;
+            }
+        }
+        if let Some(left) = self.left_of_regular(flow, old) {
+            self.take_from_clock(flow, old);
+            self.set_regular(flow, new, change(left));
+        }
+    }
+
+    /// The flow has this alpha of its own from now on, or none. Settled before, if it is backlogged.
+    pub(in super::super) fn guarantee<P>(
+        &mut self,
+        flow: u32,
+        alpha: Option<Part>,
+        queues: &mut FlowQueues<M, B, P>,
+        started: &mut Started<M>,
+    ) {
+        let before = queues.flow(flow).state;
+        if before.alpha == alpha {
+            return;
+        }
+        self.floors.are_used = true;
+        if !self.is_backlogged(flow, queues) {
+            queues.flow_mut(flow).state.alpha = alpha;
+            return;
+        }
+        self.run_to_now();
+        let weight = queues.flow(flow).weight();
+        self.add_load(&before, weight, false);
+        let record = queues.flow_mut(flow);
+        record.state.alpha = alpha;
+        let after = record.state;
+        self.add_load(&after, weight, true);
+        let (old, new) = (before.floor(), after.floor());
+        self.floors.count(old, false);
+        self.floors.count(new, true);
+        self.change_left(flow, old, new, |left| old.convert(left, new));
+        if !after.started {
+            self.forget_unstarted(flow, old);
+            self.keep_unstarted(flow, new, self.charges[flow as usize]);
+            if self.is_served(new) {
+                self.start(flow, self.pace.now(), queues, started);
+            }
+        }
+        self.changed(queues, started);
+    }
+
+    /// With alpha above 0 every head has started, those that waited for it as fast as calls allow.
+    pub(super) fn start_waiting<P>(&mut self, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
+        if self.alpha > 0.0 {
+            for _ in 0..B::EVENTS {
+                let Some(flow) = self.unstarted.first() else { return };
+                steps::take(1);
+                self.start(flow, self.pace.now(), queues, started);
+            }
+        }
+    }
+
+    /// The flow's head packet, which is charged so much, does not start yet.
+    pub(super) fn keep_unstarted(&mut self, flow: u32, floor: Floor, charged: ResourceVec<M>) {
+        self.charges[flow as usize] = charged;
+        let list = if floor == Floor::Nothing { &mut self.floors.unstarted } else { &mut self.unstarted };
+        self.links.push_back(list, flow);
+    }
+
+    /// The flow's head packet has started, or is no more.
+    pub(super) fn forget_unstarted(&mut self, flow: u32, floor: Floor) {
+        let list = if floor == Floor::Nothing { &mut self.floors.unstarted } else { &mut self.unstarted };
+        self.links.remove(list, flow);
+    }
+}
