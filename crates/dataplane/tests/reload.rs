@@ -224,14 +224,15 @@ fn a_flow_is_of_the_class_and_the_weight_that_its_next_frame_has() {
     assert!((11..=14).contains(&heavy), "{heavy}");
 }
 
-/// Under alpha = 0 only those are served that use the link best. A class of alpha 1 has its fair share all the same: half
-/// of the CPU, which all of them need most.
+/// Under alpha = 0 only those are served that use the link best. A class of alpha 1 has its fair share all the same:
+/// half of the CPU, which all of them need most.
 #[test]
 fn a_class_has_the_alpha_of_the_configuration_and_that_of_a_change() {
     let classes = |alpha: &str| {
         format!(
             "[link]\nrate = \"160 Mbps\"\n\
-             [[class]]\nname = \"dear\"\nmatch = [{{ protocol = \"udp\", dport = \"5000\" }}]\ncost = \"90 us\"\n{alpha}\n\
+             [[class]]\nname = \"dear\"\nmatch = [{{ protocol = \"udp\", dport = \"5000\" }}]\n\
+             cost = \"90 us\"\n{alpha}\n\
              [[class]]\nname = \"lean\"\ncost = \"45 us\"\n"
         )
     };

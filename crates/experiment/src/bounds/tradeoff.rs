@@ -82,6 +82,10 @@ impl<'a> Tracked<'a> {
     /// The run's fluid, or why Theorems 4 and 5 do not apply.
     fn new(run: &'a Recorded, facts: &'a Facts) -> Result<Self, &'static str> {
         facts.obstacle.map_or(Ok(()), Err)?;
+        let turns = run.scheduler.value("target").is_some_and(|target| target != "none");
+        if turns || facts.changed.iter().any(|parameter| parameter == "target") {
+            return Err("not computed: alpha turns itself");
+        }
         let alpha = run.promised().ok_or("does not apply: alpha changes")?;
         if run.flows.iter().any(|flow| run.promised_to(flow).is_some_and(|alpha| alpha <= 0.0)) {
             return Err("does not apply: alpha is 0");

@@ -131,6 +131,12 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         weight * alpha.map_or(1.0, Part::as_f64) * rate + favoured.map_or(0.0, |f| f.bonus * f.floor.scale(weight))
     }
 
+    /// What every resource would be used for under strict fairness among those that are backlogged, 0 to 1: `d L_r`.
+    pub(super) fn fair_use(&self) -> [f64; M] {
+        let bottleneck = self.load.iter().copied().max().unwrap_or(0);
+        self.load.map(|load| if bottleneck > 0 { to_f64(load) / to_f64(bottleneck) } else { 0.0 })
+    }
+
     pub(super) fn stood_still(&self) -> Duration {
         self.pace.stood_still()
     }
@@ -401,6 +407,11 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         self.change_left(flow, state.floor(), state.floor(), scale);
         self.turns.scale(flow, scale);
         self.changed(queues, started);
+    }
+
+    /// The knob, before there is any flow.
+    pub(super) fn begin_with(&mut self, alpha: f64) {
+        self.alpha = alpha;
     }
 
     /// Change the knob. Settled before.

@@ -9,6 +9,9 @@
 //!   that is set up while packets wait enters the fluid when the last such one has ended there; or `free`, as
 //!   published: it enters when it comes.
 //!   A flow may have an alpha of its own, [`FlowConfig::alpha`](crate::FlowConfig::alpha), which may change any time.
+//!   `target` = such as `95 %`, default `none`, settable: alpha turns itself between 1 and its value so that every
+//!   resource is used so much while packets wait, at the highest alpha that does it ([`Steer`]); what is promised is
+//!   alpha's value.
 //! * Two to four resources.
 //! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight). Weights that differ by resource
 //!   are ignored.
@@ -81,6 +84,7 @@ mod forest;
 mod pace;
 mod program;
 mod share;
+mod steer;
 mod ticks;
 mod turns;
 
@@ -88,7 +92,7 @@ use dovetail_units::{Duration, Part, ResourceVec, Time, Weight};
 
 use crate::anteroom::Anteroom;
 use crate::catalog::{Brief, Entry, Parameter, Resources, Shape, Weights};
-use crate::contract::{Progress, Ticket};
+use crate::contract::{LONGEST_TIME, Progress, Ticket};
 use crate::gain::{Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
 use crate::per_flow::{Choice, Discipline};
@@ -102,6 +106,7 @@ pub use fluid::EVENTS_PER_CALL;
 use fluid::{FlowQueues, Fluid, Started};
 pub use program::gain;
 pub use share::allocate;
+pub use steer::{PERIOD, Steer, Steering};
 pub use turns::{Turns, near_end};
 
 /// Why false estimates gain.
@@ -136,6 +141,14 @@ pub const ENTRY: Entry = Entry {
             meaning: "flows whose ratios of resources differ by at most about this part share the bonus by weight; \
                 with 0, as published, only equal ones do",
             settable: false,
+        },
+        Parameter {
+            name: "target",
+            value: "none | 95 %",
+            default: "none",
+            meaning: "every resource is to be used so much, 0 to 100 %, while packets wait: alpha turns itself, from 1 \
+                down to the value that it is given, which stays guaranteed",
+            settable: true,
         },
         newcomers::PARAMETER,
     ],
@@ -178,6 +191,9 @@ pub const DEFAULT_TOLERANCE: f64 = 0.06;
 #[derive(Clone, Debug)]
 pub struct Tradeoff<const M: usize = 2, B = Turns> {
     fluid: Fluid<M, B>,
+    /// The least alpha; with a target, another one may hold.
+    alpha: f64,
+    steer: Option<Steer<M>>,
     /// One entry per packet that has started in the fluid schedule and was not served yet.
     started: Started<M>,
 }
@@ -207,7 +223,21 @@ impl<const M: usize, B: Bonus<M>> Tradeoff<M, B> {
     /// With this `alpha` in [0, 1] and this `tolerance` in [0, 0.5], for a pipeline of this shape. `None` outside.
     pub fn with(alpha: f64, tolerance: f64, shape: Shape) -> Option<Self> {
         let is_sound = (0.0..=1.0).contains(&alpha) && (0.0..=0.5).contains(&tolerance);
-        is_sound.then(|| Self { fluid: Fluid::new(alpha, tolerance, shape), started: Started::default() })
+        is_sound.then(|| Self {
+            fluid: Fluid::new(alpha, tolerance, shape),
+            alpha,
+            steer: None,
+            started: Started::default(),
+        })
+    }
+
+    /// With an alpha that turns itself so that every resource is used for this part of the time while packets wait, 0
+    /// to 1, before there is any flow: from 1 down to the alpha that was given, which stays guaranteed.
+    #[must_use]
+    pub fn target(mut self, target: f64) -> Self {
+        self.fluid.begin_with(1.0);
+        self.steer = Some(Steer::new(target, self.alpha));
+        self
     }
 
     /// With new flows let into the fluid so, before there is any flow.
@@ -223,14 +253,29 @@ impl<const M: usize, B: Bonus<M>> Tradeoff<M, B> {
         let tolerance = given.map_or(Ok(DEFAULT_TOLERANCE), str::parse).unwrap_or(f64::NAN);
         let expected = "a number from 0 (only equals share the bonus) to 0.5";
         let newcomers = Newcomers::from_spec(spec)?;
+        let target = spec.value("target").map_or(Ok(None), parse_target)?;
         Self::with(alpha, tolerance, shape)
             .map(|tradeoff| tradeoff.newcomers(newcomers))
+            .map(|tradeoff| if let Some(target) = target { tradeoff.target(target) } else { tradeoff })
             .ok_or_else(|| SpecError::bad_value("tolerance", given.unwrap_or_default(), expected))
     }
 
     /// By how much the fluid's events that were left to later calls lie back: nothing where it has caught up.
     pub fn lag(&self) -> Duration {
         self.fluid.lag()
+    }
+
+    /// What a target has come to; `None` without one.
+    pub fn steering(&self) -> Option<Steering> {
+        self.steer.as_ref().map(Steer::seen)
+    }
+
+    /// Time has passed until now, and the fluid with it: a target may turn alpha.
+    fn turn<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>) {
+        let Some(steer) = &mut self.steer else { return };
+        if let Some(alpha) = steer.pass(now, queues.packets() > 0, self.fluid.fair_use()) {
+            self.fluid.set_alpha(alpha, queues, &mut self.started);
+        }
     }
 
     /// For how long the fluid has stood still because the CPU or the link was late: never with exact times and a system
@@ -259,6 +304,18 @@ fn parse_alpha(value: &str) -> Result<f64, SpecError> {
     value.parse().ok().filter(|a| (0.0..=1.0).contains(a)).ok_or_else(|| bad_alpha(value))
 }
 
+/// A part of the time, or none.
+fn parse_target(value: &str) -> Result<Option<f64>, SpecError> {
+    if value == "none" {
+        return Ok(None);
+    }
+    let percent = value.strip_suffix('%').and_then(|number| number.trim_end().parse().ok());
+    let part = percent.filter(|percent| (0.0..=100.0).contains(percent)).map(|percent: f64| percent / 100.0);
+    part.map(Some).ok_or_else(|| {
+        SpecError::bad_value("target", value, "how much every resource is to be used, such as 95 %, or none")
+    })
+}
+
 impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
     type Flow = FluidFlow<M, B::Place>;
     type Stamp = ();
@@ -281,6 +338,7 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
             return wait;
         }
         self.fluid.settle(now, queues, &mut self.started);
+        self.turn(now, queues);
         loop {
             if let Some((flow, _)) = self.started.front(queues) {
                 return Choice::Flow(flow.index);
@@ -315,7 +373,10 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
     ) {
         let number = ticket.tags[0];
         if resource > 0 || event == Progress::Abandoned {
-            self.fluid.settle(now, queues, &mut self.started);
+            self.settle(now, queues);
+        }
+        if let (Some(steer), Progress::Finished { used }) = (&mut self.steer, event) {
+            steer.used(resource, used.min(LONGEST_TIME));
         }
         match event {
             Progress::Finished { .. } if resource == 0 => {
@@ -345,6 +406,7 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
 
     fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>) {
         self.fluid.settle(now, queues, &mut self.started);
+        self.turn(now, queues);
     }
 
     fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<M, B, P>) {
@@ -361,10 +423,27 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
     }
 
     fn set<P>(&mut self, parameter: &str, value: &str, queues: &mut FlowQueues<M, B, P>) -> Result<(), SpecError> {
-        if parameter != "alpha" {
-            return Err(ENTRY.cannot_change(parameter));
-        }
-        let alpha = parse_alpha(value)?;
+        let alpha = match (parameter, &mut self.steer) {
+            ("alpha", steer) => {
+                self.alpha = parse_alpha(value)?;
+                steer.as_mut().map_or(self.alpha, |steer| steer.limit(self.alpha))
+            }
+            ("target", steer) => match (parse_target(value)?, steer) {
+                (None, steer) => {
+                    *steer = None;
+                    self.alpha
+                }
+                (Some(target), Some(steer)) => {
+                    steer.aim(target);
+                    return Ok(());
+                }
+                (Some(target), steer) => {
+                    *steer = Some(Steer::new(target, self.alpha));
+                    1.0
+                }
+            },
+            _ => return Err(ENTRY.cannot_change(parameter)),
+        };
         self.fluid.set_alpha(alpha, queues, &mut self.started);
         Ok(())
     }
