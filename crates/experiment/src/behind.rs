@@ -170,7 +170,7 @@ fn sentence(run: &Recorded) -> String {
     )
 }
 
-const NO_FLOW_PACKETS: &str = "the packets without a flow";
+pub(crate) const NO_FLOW_PACKETS: &str = "the packets without a flow";
 
 fn group_in_words(&(name, starving, flows): &(&str, usize, usize)) -> String {
     let how_many = if starving == flows { format!("all {flows}") } else { format!("{starving} of {flows}") };
@@ -180,11 +180,6 @@ fn group_in_words(&(name, starving, flows): &(&str, usize, usize)) -> String {
         _ if is_plain(name) => format!("{how_many} {name} flows"),
         _ => format!("{how_many} flows of {}", quoted(name)),
     }
-}
-
-/// A group, in words.
-pub(crate) fn group_named(group: &str) -> Cow<'_, str> {
-    if group == NO_FLOW { NO_FLOW_PACKETS.into() } else { quoted(group) }
 }
 
 /// A packet of this group, in words.
@@ -200,7 +195,7 @@ fn is_plain(name: &str) -> bool {
     !name.contains(',')
 }
 
-fn quoted(name: &str) -> Cow<'_, str> {
+pub(crate) fn quoted(name: &str) -> Cow<'_, str> {
     if is_plain(name) { name.into() } else { format!("\"{name}\"").into() }
 }
 

@@ -2,7 +2,8 @@
 
 use super::Found;
 use super::point::GroupPoint;
-use crate::behind::group_named;
+use crate::behind::{NO_FLOW_PACKETS, quoted};
+use crate::scenario::NO_FLOW;
 use crate::table::{percent, rate, seconds};
 
 /// A group pays whose throughput falls by more than this part.
@@ -70,7 +71,8 @@ fn loss(
     }
     let worst = parts.iter().map(|(factor, _)| *factor).reduce(f64::max)?;
     let parts: Vec<String> = parts.into_iter().map(|(_, part)| part).collect();
-    Some((worst, format!("{} ({})", group_named(&after.group), parts.join(", "))))
+    let group = if after.group == NO_FLOW { NO_FLOW_PACKETS.into() } else { quoted(&after.group) };
+    Some((worst, format!("{group} ({})", parts.join(", "))))
 }
 
 fn later(before: Option<f64>, after: Option<f64>) -> bool {
