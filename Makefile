@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out/demo
 FUZZ_SECONDS ?= 600
 
-.PHONY: demo test documents book search soak bench budget throughput ns2 others reproduce pages falsify breaks lab fuzz fuzz-merge rust
+.PHONY: demo test documents book search soak bench budget throughput ns2 others example reproduce pages falsify breaks lab fuzz fuzz-merge rust
 
 demo: rust
 	@echo "Building takes some minutes the first time."
@@ -73,6 +73,10 @@ ns2:
 	$(CARGO) test --release --locked -p dovetail-tcp --test ns2 -- --include-ignored --nocapture
 	$(CARGO) test --release --locked -p dovetail-sim --test dumbbell -- --include-ignored --nocapture --test-threads 1
 	$(CARGO) run --release --locked -p dovetail-bench --bin beside-ns2
+
+# The crate with a discipline of its own, outside of the workspace: its tests, and all that builds on them.
+example: rust
+	$(CARGO) test --locked -p dovetail-cli --test outside -- --include-ignored
 
 # Beside ns.py and ns-3, where they are installed.
 others:
