@@ -157,6 +157,8 @@ pub const ENTRY: Entry = Entry {
         at 300 kinds of packets); later calls do the rest",
     gains: &[
         Gain { strategy: Strategy::QueueDepth, most: 1.06, reason: SHORT },
+        Gain { strategy: Strategy::SetupOrder, most: 1.06, reason: SHORT },
+        Gain { strategy: Strategy::Refill, most: 1.06, reason: SHORT },
         Gain { strategy: Strategy::FalseEstimates, most: 1.25, reason: LATE },
     ],
     guarantee: "D_fluid - 2(n-1)L <= D <= D_fluid + L; makespan <= T_fluid + nL; with m > 2 \
