@@ -139,6 +139,7 @@ class Scheduler:
         *,
         weight: float | None = None,
         weights: Sequence[float] | None = None,
+        alpha: float | None = None,
         packets: SupportsIndex | None = None,
         bytes: SupportsIndex | None = None,
         time: tuple[int, int, int] | None = None,
@@ -146,8 +147,9 @@ class Scheduler:
         """Set up a flow.
 
         Its `weight` is 1 if left out, kept to a thousandth; `weights` are those on the resources one by one, where
-        they differ. At most `packets` and `bytes` wait in its queue; `time` is (resource, upper, lower): processing
-        time above `upper` closes the queue until it is below `lower`.
+        they differ. `alpha` is the part of its fair share that tradeoff guarantees it, 0 to 1, if not that of all. At
+        most `packets` and `bytes` wait in its queue; `time` is (resource, upper, lower): processing time above `upper`
+        closes the queue until it is below `lower`.
         """
     def set_flow(
         self,
@@ -156,6 +158,7 @@ class Scheduler:
         *,
         weight: float | None = None,
         weights: Sequence[float] | None = None,
+        alpha: float | None = None,
         packets: SupportsIndex | None = None,
         bytes: SupportsIndex | None = None,
         time: tuple[int, int, int] | None = None,

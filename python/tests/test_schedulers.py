@@ -51,6 +51,33 @@ class Operations(unittest.TestCase):
             scheduler.set(0, "alhpa", 0.5)
         self.assertIn("alpha", raised.exception.hint)
 
+    def test_a_flow_has_an_alpha_of_its_own(self):
+        def served(alpha):
+            """How often each flow is served: the third needs much of both resources, and alpha = 0 leaves it out."""
+            scheduler = dovetail.Scheduler("tradeoff:alpha=0")
+            costs = [(10_000, 1_000), (1_000, 10_000), (10_000, 10_000)]
+            flows = [scheduler.add_flow(), scheduler.add_flow(), scheduler.add_flow(alpha=alpha)]
+            for flow, cost in list(zip(flows, costs)) * 4:
+                scheduler.enqueue(0, flow, 100, cost, cost)
+            now, count = 0, [0, 0, 0]
+            while sum(count) < 600:
+                packet = scheduler.next(now)
+                if isinstance(packet, dovetail.At):
+                    now = packet.time
+                    continue
+                for resource, time in enumerate(packet.payload):
+                    scheduler.progress(now, packet, resource, "finished", used=time)
+                scheduler.enqueue(now, packet.flow, 100, packet.payload, packet.payload)
+                count[flows.index(packet.flow)] += 1
+            return count
+
+        self.assertEqual(served(None), [300, 300, 0])
+        self.assertEqual(served(1), [200, 200, 200])
+        # The CPU has room for 21 rounds of (10, 1, 10): the third flow has half a round of it, and the first 16 of 11.
+        self.assertEqual(served(0.5), [256, 256, 88])
+        with self.assertRaisesRegex(dovetail.ArgumentError, "alpha: 2: expected a number from 0 to 1"):
+            served(2)
+
     def test_bypass(self):
         scheduler = dovetail.Scheduler("drfq")
         flow = scheduler.add_flow()

@@ -8,14 +8,14 @@ use dovetail_sched::{
     DropReason, FlowConfig, FlowId, Limit, Next, Packet, PerFlow, Progress, Scheduler as Contract, Shape, Spec,
     SpecError, Stats, Ticket, UnknownFlow, build,
 };
-use dovetail_units::{Duration, ResourceVec, Time, Weight};
+use dovetail_units::{Duration, Part, ResourceVec, Time, Weight};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::answers::{At, AwaitProgress, Dropped, Empty, Flow, Served};
 use crate::discipline::{Raised, Scripted};
 use crate::error::{Wrong, guarded};
-use crate::values::{limit, shown, span, spans, time, weight, whole};
+use crate::values::{limit, part, shown, span, spans, time, weight, whole};
 
 /// The most resources a pipeline can have.
 const MOST_RESOURCES: u64 = 4;
@@ -26,6 +26,7 @@ type Payload = Py<PyAny>;
 struct Config {
     weight: Weight,
     weights: Option<Vec<Weight>>,
+    alpha: Option<Part>,
     limit: Limit,
 }
 
@@ -66,7 +67,7 @@ struct Of<const M: usize>(Box<dyn Contract<M, Payload>>);
 impl<const M: usize> Of<M> {
     fn config(config: &Config) -> FlowConfig<M> {
         let on = config.weights.as_ref().and_then(|weights| weights.clone().try_into().ok());
-        FlowConfig { weight: config.weight, weight_on: on, limit: config.limit, ..FlowConfig::default() }
+        FlowConfig { weight: config.weight, weight_on: on, alpha: config.alpha, limit: config.limit }
     }
 
     fn answer(next: Next<M, Payload>) -> Answer {
@@ -188,8 +189,9 @@ impl Scheduler {
 
     fn config(
         &self,
-        share: &Bound<'_, PyAny>,
+        all: Option<&Bound<'_, PyAny>>,
         weights: Option<&Bound<'_, PyAny>>,
+        alpha: Option<&Bound<'_, PyAny>>,
         limit: Limit,
     ) -> Result<Config, Wrong> {
         let each = |all: &Bound<'_, PyAny>| {
@@ -202,7 +204,9 @@ impl Scheduler {
             let read: Vec<Weight> = list.iter().map(|one| weight(one, "weights")).collect::<Result<_, _>>()?;
             if read.len() == self.resources { Ok(read) } else { Err(wrong()) }
         };
-        Ok(Config { weight: weight(share, "weight")?, weights: weights.map(each).transpose()?, limit })
+        let weight = all.map_or(Ok(Weight::ONE), |all| weight(all, "weight"))?;
+        let alpha = alpha.map(|alpha| part(alpha, "alpha")).transpose()?;
+        Ok(Config { weight, weights: weights.map(each).transpose()?, alpha, limit })
     }
 
     fn answer(&self, py: Python<'_>, answer: Answer) -> PyResult<Py<PyAny>> {
@@ -262,38 +266,36 @@ impl Scheduler {
     }
 
     /// Set up a flow. Weights are kept to a thousandth.
-    #[pyo3(signature = (*, weight=None, weights=None, packets=None, bytes=None, time=None))]
+    #[pyo3(signature = (*, weight=None, weights=None, alpha=None, packets=None, bytes=None, time=None))]
     fn add_flow(
         &self,
-        py: Python<'_>,
-        weight: Option<Bound<'_, PyAny>>,
+        weight: Option<&Bound<'_, PyAny>>,
         weights: Option<&Bound<'_, PyAny>>,
+        alpha: Option<&Bound<'_, PyAny>>,
         packets: Option<&Bound<'_, PyAny>>,
         bytes: Option<&Bound<'_, PyAny>>,
         time: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Flow> {
-        let weight = weight.map_or_else(|| Ok(1.0_f64.into_pyobject(py)?.into_any()), PyResult::Ok)?;
-        let config = self.config(&weight, weights, limit(packets, bytes, time)?)?;
+        let config = self.config(weight, weights, alpha, limit(packets, bytes, time)?)?;
         let id = self.with(|inner| inner.add_flow(&config))?;
         Ok(Flow { owner: self.number, id })
     }
 
     /// Change a flow's weights and limit from now on. Packets beyond a lowered limit stay.
-    #[pyo3(signature = (now, flow, *, weight=None, weights=None, packets=None, bytes=None, time=None))]
+    #[pyo3(signature = (now, flow, *, weight=None, weights=None, alpha=None, packets=None, bytes=None, time=None))]
     #[allow(clippy::too_many_arguments, reason = "Python has them by name")]
     fn set_flow(
         &self,
-        py: Python<'_>,
         now: &Bound<'_, PyAny>,
         flow: &Flow,
-        weight: Option<Bound<'_, PyAny>>,
+        weight: Option<&Bound<'_, PyAny>>,
         weights: Option<&Bound<'_, PyAny>>,
+        alpha: Option<&Bound<'_, PyAny>>,
         packets: Option<&Bound<'_, PyAny>>,
         bytes: Option<&Bound<'_, PyAny>>,
         time: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let weight = weight.map_or_else(|| Ok(1.0_f64.into_pyobject(py)?.into_any()), PyResult::Ok)?;
-        let config = self.config(&weight, weights, limit(packets, bytes, time)?)?;
+        let config = self.config(weight, weights, alpha, limit(packets, bytes, time)?)?;
         let (now, id) = (self::time(now, "now")?, self.id(flow)?);
         Ok(self.with(|inner| inner.set_flow(now, id, &config))?.map_err(Wrong::from)?)
     }

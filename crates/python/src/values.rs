@@ -1,7 +1,7 @@
 //! Python's values, checked, as what they stand for.
 
 use dovetail_sched::{LONGEST_TIME, Limit, TimeLimit};
-use dovetail_units::{Bytes, Duration, Time, Weight};
+use dovetail_units::{Bytes, Duration, Part, Time, Weight};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use toml::{Table, Value};
@@ -57,15 +57,26 @@ pub fn spans(value: &Bound<'_, PyAny>, name: &str, resources: usize) -> Result<V
 
 /// A weight.
 pub fn weight(value: &Bound<'_, PyAny>, name: &str) -> Result<Weight, Wrong> {
-    let number = match value.is_instance_of::<PyBool>() {
-        true => None,
-        false => value.extract::<f64>().ok(),
-    };
-    let within = number.filter(|number| (0.001..=1e6).contains(number));
-    within.and_then(|number| Weight::from_milli((number * 1000.0).round() as u32)).ok_or_else(|| {
-        let found = shown(value);
-        Wrong::argument(format!("{name}: {found}: expected a number from 0.001 to 1000000")).about(&found)
-    })
+    let number = number(value).filter(|number| (0.001..=1e6).contains(number));
+    let milli = number.map(|number| (number * 1000.0).round() as u32);
+    milli.and_then(Weight::from_milli).ok_or_else(|| unlike(value, name, "a number from 0.001 to 1000000"))
+}
+
+/// A part of a whole.
+pub fn part(value: &Bound<'_, PyAny>, name: &str) -> Result<Part, Wrong> {
+    let number = number(value).filter(|number| (0.0..=1.0).contains(number));
+    let milli = number.map(|number| (number * 1000.0).round() as u16);
+    milli.and_then(Part::from_milli).ok_or_else(|| unlike(value, name, "a number from 0 to 1"))
+}
+
+/// A number, which Python's truth values are no more than its texts.
+fn number(value: &Bound<'_, PyAny>) -> Option<f64> {
+    if value.is_instance_of::<PyBool>() { None } else { value.extract().ok() }
+}
+
+fn unlike(value: &Bound<'_, PyAny>, name: &str, expected: &str) -> Wrong {
+    let found = shown(value);
+    Wrong::argument(format!("{name}: {found}: expected {expected}")).about(&found)
 }
 
 /// The limit of a queue: of packets, bytes, and processing time as (resource, upper, lower).
