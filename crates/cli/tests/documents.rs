@@ -14,6 +14,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// The longest line, in characters.
 const COLUMNS: usize = 120;
@@ -166,77 +168,128 @@ fn excerpt(shown: &[&str], text: &str) -> Vec<String> {
 
 #[test]
 fn commands_of_the_documents_do_what_is_said() {
-    let (mut worked, mut shown, mut drawn) = (0, 0, 0);
-    // What does not depend on the page's other commands is run once for all pages.
-    let mut known: BTreeMap<String, String> = BTreeMap::new();
-    let mut different = Vec::new();
-    for path in documents() {
-        let page = read(&path);
-        let folder = checkout();
-        let mut lines: Vec<String> = page.lines().map(String::from).collect();
-        let mut blocks = Vec::new();
-        let mut own: BTreeMap<String, String> = BTreeMap::new();
-        for claim in claims(&page) {
-            match claim {
-                Claim::Works(command) => {
-                    let everywhere = independent(&command);
-                    let said = match known.get(&command).filter(|_| everywhere) {
-                        Some(said) => said.clone(),
-                        None => run(&command, folder.path(), &path),
-                    };
-                    if everywhere { &mut known } else { &mut own }.insert(command, said);
-                    worked += 1;
-                }
-                Claim::Shows(command, from, to) => {
-                    let said = match known.get(&command).or(own.get(&command)) {
-                        Some(said) => said.clone(),
-                        None => run(&command, folder.path(), &path),
-                    };
-                    let block: Vec<&str> = lines[from..to].iter().map(String::as_str).collect();
-                    let made = excerpt(&block, &said);
-                    if made != block {
-                        different.push(format!("{}:{from}: {command} prints\n{}", path.display(), made.join("\n")));
-                    }
-                    blocks.push((from, to, made));
-                    if independent(&command) {
-                        known.insert(command, said);
-                    }
-                    shown += 1;
-                }
-                Claim::Says(command, from, to) => {
-                    let block: Vec<&str> = lines[from..to].iter().map(String::as_str).collect();
-                    let made = excerpt(&block, &refused(&command, folder.path(), &path));
-                    if made != block {
-                        different.push(format!("{}:{from}: {command} says\n{}", path.display(), made.join("\n")));
-                    }
-                    blocks.push((from, to, made));
-                    shown += 1;
-                }
-                Claim::Draws { command, file, line } => {
-                    let image = links(&lines[line])[0].to_string();
-                    let picture = path.parent().unwrap().join(image);
-                    let out = folder.path().join("drawn");
-                    run(&format!("{command} --out {}", out.display()), folder.path(), &path);
-                    let made = std::fs::read(out.join(&file)).unwrap();
-                    if writing() {
-                        std::fs::create_dir_all(picture.parent().unwrap()).unwrap();
-                        std::fs::write(&picture, made).unwrap();
-                    } else if std::fs::read(&picture).ok() != Some(made) {
-                        different.push(format!("{}:{line}: {command} draws another picture", path.display()));
-                    }
-                    drawn += 1;
-                }
+    let pages = documents();
+    let next = AtomicUsize::new(0);
+    let known = Known::default();
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut found = Found::default();
+    std::thread::scope(|scope| {
+        let work = || {
+            let mut found = Found::default();
+            while let Some(path) = pages.get(next.fetch_add(1, Ordering::Relaxed)) {
+                try_page(path, &known, &mut found);
             }
+            found
+        };
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        for worker in workers {
+            found.add(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
-        if writing() && !blocks.is_empty() {
-            for (from, to, made) in blocks.into_iter().rev() {
-                lines.splice(from..to, made);
-            }
-            std::fs::write(&path, lines.join("\n") + "\n").unwrap();
-        }
-    }
+    });
+    let Found { worked, shown, drawn, different } = found;
     assert!(writing() || different.is_empty(), "`make documents` writes:\n{}", different.join("\n\n"));
     assert!(worked >= 40 && shown >= 20 && drawn >= 5, "only {worked}, {shown} and {drawn} claims found");
+}
+
+/// What the pages claim, by kind, and what is not as they say.
+#[derive(Default)]
+struct Found {
+    worked: usize,
+    shown: usize,
+    drawn: usize,
+    different: Vec<String>,
+}
+
+impl Found {
+    fn add(&mut self, other: Found) {
+        self.worked += other.worked;
+        self.shown += other.shown;
+        self.drawn += other.drawn;
+        self.different.extend(other.different);
+    }
+}
+
+/// What commands print. One that does not depend on its page runs once for all pages.
+#[derive(Default)]
+struct Known(Mutex<BTreeMap<String, Arc<OnceLock<String>>>>);
+
+impl Known {
+    /// What a line of a page prints; `own` is what those of the same page have printed.
+    fn run(&self, line: &str, folder: &Path, page: &Path, own: &mut BTreeMap<String, String>, again: bool) -> String {
+        if independent(line) {
+            let said = self.0.lock().unwrap().entry(line.into()).or_default().clone();
+            return said.get_or_init(|| run(line, folder, page)).clone();
+        }
+        match own.get(line) {
+            Some(said) if !again => said.clone(),
+            _ => {
+                let said = run(line, folder, page);
+                own.insert(line.into(), said.clone());
+                said
+            }
+        }
+    }
+}
+
+/// Does what a page says, and writes the page anew if asked to.
+fn try_page(path: &Path, known: &Known, found: &mut Found) {
+    let page = read(path);
+    let folder = checkout();
+    let mut lines: Vec<String> = page.lines().map(String::from).collect();
+    let mut blocks = Vec::new();
+    let mut own = BTreeMap::new();
+    for claim in claims(&page) {
+        match claim {
+            Claim::Works(command) => {
+                known.run(&command, folder.path(), path, &mut own, true);
+                found.worked += 1;
+            }
+            Claim::Shows(command, from, to) => {
+                let said = known.run(&command, folder.path(), path, &mut own, false);
+                let block: Vec<&str> = lines[from..to].iter().map(String::as_str).collect();
+                let made = excerpt(&block, &said);
+                if made != block {
+                    found.different.push(format!("{}:{from}: {command} prints\n{}", path.display(), made.join("\n")));
+                }
+                blocks.push((from, to, made));
+                found.shown += 1;
+            }
+            Claim::Says(command, from, to) => {
+                let block: Vec<&str> = lines[from..to].iter().map(String::as_str).collect();
+                let made = excerpt(&block, &refused(&command, folder.path(), path));
+                if made != block {
+                    found.different.push(format!("{}:{from}: {command} says\n{}", path.display(), made.join("\n")));
+                }
+                blocks.push((from, to, made));
+                found.shown += 1;
+            }
+            Claim::Draws { command, file, line } => {
+                let picture = path.parent().unwrap().join(links(&lines[line])[0]);
+                if !draws(&command, &file, &picture, folder.path(), path) {
+                    found.different.push(format!("{}:{line}: {command} draws another picture", path.display()));
+                }
+                found.drawn += 1;
+            }
+        }
+    }
+    if writing() && !blocks.is_empty() {
+        for (from, to, made) in blocks.into_iter().rev() {
+            lines.splice(from..to, made);
+        }
+        std::fs::write(path, lines.join("\n") + "\n").unwrap();
+    }
+}
+
+/// Whether a command draws this picture; writes it if asked to.
+fn draws(command: &str, file: &str, picture: &Path, folder: &Path, page: &Path) -> bool {
+    let out = folder.join("drawn");
+    run(&format!("{command} --out {}", out.display()), folder, page);
+    let made = std::fs::read(out.join(file)).unwrap();
+    if writing() {
+        std::fs::create_dir_all(picture.parent().unwrap()).unwrap();
+        std::fs::write(picture, &made).unwrap();
+    }
+    std::fs::read(picture).ok() == Some(made)
 }
 
 /// Whether a command gives the same in every folder: it reads only what is in every checkout, and writes nothing.
