@@ -18,6 +18,9 @@ pub fn with_tip(mut error: clap::Error) -> clap::Error {
     let (command, argument) = (word(ContextKind::InvalidSubcommand), word(ContextKind::InvalidArg));
     let tip = command.as_deref().and_then(|word| for_command(word, &typed));
     if let Some(tip) = tip.or_else(|| argument.as_deref().and_then(|option| for_option(option, &typed))) {
+        // Two tips would be one too many.
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     } else if let Some(word) = command
         && error.get(ContextKind::SuggestedSubcommand).is_none()
@@ -55,14 +58,27 @@ fn ports(first: &str, second: &str) -> String {
     format!("interfaces stand in a configuration: [ports] in = \"packet:{first}\", out = \"packet:{second}\"")
 }
 
-/// For an option that does not exist.
+/// For an option, or a further word, that does not exist.
 fn for_option(option: &str, typed: &[String]) -> Option<String> {
+    let words: Vec<&str> = typed.iter().map(String::as_str).collect();
+    if let ["live", "ctl", "set", key, value, ..] = words[..]
+        && value == option
+    {
+        return Some(format!("a parameter and its value are one word: {key}={value}"));
+    }
     let name = option.trim_start_matches('-');
     let inside = typed.iter().find_map(|arg| arg.strip_prefix(option)?.strip_prefix('='));
     let after = typed.iter().skip_while(|arg| !arg.starts_with(option)).nth(1).map(String::as_str);
     let value = inside.or(after.filter(|arg| !arg.starts_with('-'))).unwrap_or("...");
     if typed.first().is_some_and(|command| command == "advise") && ["s", "scheduler"].contains(&name) {
         return Some(format!("what runs today is --today {value}; dovetail run compares schedulers that you name"));
+    }
+    match (words.first(), name) {
+        (Some(&("run" | "advise")), "rate") => {
+            return Some(format!("rates are keys of the scenario: --set resource.link.rate='\"{value}\"'"));
+        }
+        (Some(&"report"), "page") => return Some(format!("a report is a page: --out {value}")),
+        _ => {}
     }
     let entry = dovetail_sched::catalog().iter().find(|entry| entry.name == "tradeoff" && entry.has(name));
     let entry = entry.or_else(|| dovetail_sched::catalog().iter().find(|entry| entry.has(name)))?;

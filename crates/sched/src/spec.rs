@@ -138,7 +138,7 @@ impl FromStr for Spec {
         let mut parameters: Vec<(String, String)> = Vec::new();
         for part in rest.into_iter().flat_map(|r| r.split(',')) {
             let Some((key, value)) = part.split_once('=') else {
-                return Err(SpecError::new(part, format!("{text:?}: {part:?} is not of the form key=value")));
+                return Err(SpecError::new(part, no_pair(text, part, parameters.last())));
             };
             let (key, value) = (key.trim(), value.trim());
             if parameters.iter().any(|(k, _)| k == key) {
@@ -147,6 +147,17 @@ impl FromStr for Spec {
             parameters.push((key.to_string(), value.to_string()));
         }
         Ok(Self { name: name.to_string(), parameters })
+    }
+}
+
+/// What is wrong with a part without an equals sign, which may be the decimals of the value `before` it.
+fn no_pair(text: &str, part: &str, before: Option<&(String, String)>) -> String {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match before {
+        Some((key, value)) if number(value) && number(part.trim_end_matches([' ', '%'])) => {
+            format!("{text:?}: a decimal point belongs where the comma is: {key}={value}.{part}")
+        }
+        _ => format!("{text:?}: {part:?} is not of the form key=value"),
     }
 }
 

@@ -34,7 +34,7 @@ fn numbers() {
 fn schedulers() {
     refused(&["run", "s.toml", "-s", "traedoff"], &["\"traedoff\"", "did you mean \"tradeoff\"?"]);
     refused(&["run", "s.toml", "-s", "tradeoff:alpha=2"], &["scheduler tradeoff:alpha=2", "from 0"]);
-    refused(&["run", "s.toml", "-s", "tradeoff:alpha=0,85"], &["\"85\"", "key=value"]);
+    refused(&["run", "s.toml", "-s", "tradeoff:alpha=0,85"], &["decimal point", "alpha=0.85"]);
     refused(&["run", "s.toml", "-s", "fifo,drfq"], &["once for each scheduler"]);
     refused(&["run", "s.toml", "-s", "drr", "-s", "fifo", "-s", "drr"], &["scheduler drr: it is named twice"]);
     let spelt = ["run", "s.toml", "-s", "tradeoff", "-s", "tradeoff:alpha=0.85"];

@@ -34,6 +34,18 @@ fn a_schedulers_parameter_as_an_option() {
     says(&["run", "s.toml", "--quantum", "5 us"], &["--quantum", "a scheduler's parameter"]);
     says(&["advise", "s.toml", "-s", "drr"], &["--today drr"]);
     says(&["live", "ctl", "alpha=0.9"], &["dovetail live ctl set alpha=0.9"]);
+    says(&["live", "ctl", "set", "alpha", "0.9"], &["one word: alpha=0.9"]);
+}
+
+#[test]
+fn a_scenario_of_the_repository_elsewhere() {
+    says(&["run", "scenarios/first.toml"], &["a folder of Dovetail's repository"]);
+}
+
+#[test]
+fn an_option_of_another_command() {
+    says(&["run", "s.toml", "--rate", "500 Mbps"], &["--set resource.link.rate='\"500 Mbps\"'"]);
+    says(&["report", "out", "--page", "p.html"], &["--out p.html"]);
 }
 
 #[test]

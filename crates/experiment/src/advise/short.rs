@@ -33,8 +33,11 @@ pub(super) fn sentence(scenario: &Scenario, today: &Spec, comparer: &Comparer<'_
 fn shortage(run: &Run) -> String {
     let full = works(run).filter(|(_, part)| *part >= FULL).map(|(name, _)| name.to_string());
     match full.collect::<Vec<_>>() {
-        full if full.is_empty() && run.packets.lost() == 0 && run.starving == 0 => "nothing is short".into(),
-        full if full.is_empty() => "something is short at times, but not on average".into(),
+        full if full.is_empty() => match (run.packets.lost() > 0, run.starving > 0) {
+            (false, false) => "nothing is short".into(),
+            (true, _) => "nothing is short on average, but packets are lost at times".into(),
+            (false, true) => "nothing is short on average, but flows starve at times".into(),
+        },
         full => format!("{} {} short", listed(&full, "and"), if full.len() == 1 { "is" } else { "are" }),
     }
 }

@@ -66,6 +66,9 @@ fn cannot_read(path: &str, error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::IsADirectory {
         return "it is a folder: expected a scenario (TOML) or a capture (pcap or pcapng, gzipped or not)".into();
     }
+    if path.starts_with("scenarios/") && !Path::new("scenarios").exists() {
+        return format!("cannot be read: {error}; scenarios/ is a folder of Dovetail's repository: run this there");
+    }
     format!("cannot be read: {error}{}", or_nearby(Path::new(path)))
 }
 

@@ -92,6 +92,11 @@ impl Plan {
     /// It cannot be read, or is not a text.
     pub fn text(path: &Path) -> Result<String, ScenarioError> {
         let name = path.display().to_string();
+        if path.is_dir() {
+            let goes_on =
+                format!("a sweep whose results are there goes on by its plan: dovetail sweep PLAN --out {name}");
+            return Err(ScenarioError::new(&name, "is a folder; a sweep takes a plan").with_help(goes_on));
+        }
         let bytes =
             std::fs::read(path).map_err(|error| ScenarioError::new(&name, format!("cannot be read: {error}")))?;
         dovetail_config::decode(&name, bytes).map_err(|error| match CaptureReader::open(path) {
