@@ -59,7 +59,7 @@ fn asking_often_does_not_change_the_schedule() {
 
 #[test]
 fn with_alpha_zero_packets_that_end_within_one_tick_are_served_all_the_same() {
-    // A packet of no time takes one tick of 2^-20 ns, less than the fluid's clock may overshoot: it ends as soon as it
+    // A packet of no time takes one tick of 2^-22 ns, less than the fluid's clock may overshoot: it ends as soon as it
     // comes to the head.
     for alpha in [0.0, 0.5, 1.0] {
         let mut scheduler = PerFlow::new(Tradeoff::new(alpha).unwrap());

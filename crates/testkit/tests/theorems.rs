@@ -5,7 +5,7 @@
 //! dominant resources: a packet counts while it is processed there, not when it is admitted. n is the largest number of
 //! flows backlogged in the fluid at one time, tau_max the longest time of any packet on any resource.
 //!
-//! Slack: the product follows the fluid in ticks of 2^-20 ns and is woken at whole nanoseconds, up to 1 ns late; its
+//! Slack: the product follows the fluid in ticks of 2^-22 ns and is woken at whole nanoseconds, up to 1 ns late; its
 //! fluid is otherwise behind by up to half a tick per event. A run has at most 2 * PACKETS events, so the two fluids
 //! are within 1 us + 1 ns of each other while they make the same choices; 2 us is allowed (tau_max is 100 us).
 

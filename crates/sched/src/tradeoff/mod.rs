@@ -25,7 +25,8 @@
 //!   resources: T <= T_fluid + (m - 1) n L, D_fluid - (m n - 1) L <= D <= D_fluid + L. See `dovetail_model::bounds`,
 //!   `dovetail_model::tradeoff`, `docs/theory/weighted-tradeoff.md`, `docs/theory/tradeoff-floors.md` and
 //!   `docs/theory/tradeoff-many.md`.
-//! * A flow can gain nothing by what it does: at most 1.05 by search, for alpha above 0; by false estimates up to 1.25.
+//! * A flow can gain nothing by what it does: at most 1.05 by search, for alpha above 0; by false estimates up to 1.25;
+//!   with three resources up to 1.06 by deep queues, the order of set-up and refilling.
 //!   As published (`newcomers=free`) what its own number is worth, without bound, where the link is short, the CPU is
 //!   not, and it sends from a new flow for every packet or few: the first packet of a flow starts in the fluid when it
 //!   comes (section 4.1), so the CPU hands out as many as it can, and each is a flow to the fluid. No turn comes
