@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use dovetail_sched::composition::parts;
 use dovetail_sched::promise::Alpha;
-use dovetail_sched::{Scheduler, Spec, SpecError, build_all};
+use dovetail_sched::{Scheduler, Spec, SpecError, build_all, numbered};
 use dovetail_sim::record::PacketLog;
 use dovetail_sim::{
     Change, End, Metrics, MetricsOptions, Options, Outcome, Pipeline, SimError, Workload, simulate, simulate_all,
@@ -153,7 +153,8 @@ fn run_one<const M: usize>(
     settings: &Settings<'_>,
     done: &AtomicU64,
 ) -> Result<Recorded, RunError> {
-    let mut schedulers = build_all::<M, u32>(spec, shape::<M>(scenario))?;
+    let numbered = spec.numbered(&scenario.resource_names());
+    let mut schedulers = build_all::<M, u32>(&numbered, shape::<M>(scenario))?;
     record(scenario, workload, pipeline, spec, settings, done, |recorder, options| {
         simulate_all(workload, pipeline, &mut schedulers, recorder, options)
     })
@@ -205,7 +206,8 @@ fn record<const M: usize>(
 fn changes_for(scenario: &Scenario, spec: &Spec) -> Vec<Change> {
     let all = scenario.changes().into_iter();
     let own = all.filter(|(_, parameter, _)| has_parameter(spec, parameter));
-    own.map(|(at, parameter, value)| Change { at, parameter, value }).collect()
+    let names = scenario.resource_names();
+    own.map(|(at, parameter, value)| Change { at, parameter, value: numbered(&value, &names) }).collect()
 }
 
 /// The scheduler's alpha, if it has one.

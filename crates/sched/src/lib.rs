@@ -79,4 +79,4 @@ pub use contract::{
     Served, Stats, Ticket, TimeLimit, UnknownFlow,
 };
 pub use per_flow::{Choice, Discipline, PerFlow};
-pub use spec::{Spec, SpecError};
+pub use spec::{Spec, SpecError, numbered};

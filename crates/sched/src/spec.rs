@@ -106,6 +106,25 @@ impl Spec {
     }
 }
 
+impl Spec {
+    /// The same with resources that values name first, such as `cpu 95 %`, by their number along the pipeline, as the
+    /// disciplines know them.
+    #[must_use]
+    pub fn numbered<N: AsRef<str>>(&self, resources: &[N]) -> Self {
+        let numbered = |(name, value): &(String, String)| (name.clone(), numbered(value, resources));
+        Self { name: self.name.clone(), parameters: self.parameters.iter().map(numbered).collect() }
+    }
+}
+
+/// The value of a parameter with the resource that it names first, if it does, by its number.
+pub fn numbered<N: AsRef<str>>(value: &str, resources: &[N]) -> String {
+    let named = value.split_once(' ').and_then(|(first, rest)| {
+        let number = resources.iter().position(|name| name.as_ref() == first)?;
+        Some(format!("{number} {rest}"))
+    });
+    named.unwrap_or_else(|| value.to_string())
+}
+
 /// What the value of a parameter stands for that has so few.
 pub(crate) fn choice<T, const N: usize>(
     parameter: &str,

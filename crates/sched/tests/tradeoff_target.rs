@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use dovetail_sched::tradeoff::{PERIOD, Steering, Tradeoff};
+use dovetail_sched::tradeoff::{PERIOD, Steering, Target, Tradeoff};
 use dovetail_sched::{FlowConfig, FlowId, Limit, Next, Packet, PerFlow, Progress, Scheduler, Ticket};
 use dovetail_units::{ResourceVec, Time};
 
@@ -190,7 +190,7 @@ fn settled(seen: &[([f64; 2], f64)]) -> Settled {
 fn use_settles_after_steps_of_load_and_costs_and_does_not_swing() {
     for flows in [12, 30, 60, 99] {
         let mut own = Box::new(
-            Tradeoff::new(0.2).unwrap().target(TARGET),
+            Tradeoff::new(0.2).unwrap().target(Target::every(TARGET)),
             flows,
             &[
                 (0, 0.8, 1.0),
@@ -226,7 +226,7 @@ fn use_settles_after_steps_of_load_and_costs_and_does_not_swing() {
 /// A flow that was promised more has that throughout, as nothing below the least alpha is ever yielded.
 #[test]
 fn alpha_is_never_below_its_value_and_what_cannot_be_had_is_said() {
-    let mut own = Box::new(Tradeoff::new(0.97).unwrap().target(TARGET), 30, &[(0, 1.5, 1.0)]);
+    let mut own = Box::new(Tradeoff::new(0.97).unwrap().target(Target::every(TARGET)), 30, &[(0, 1.5, 1.0)]);
     let seen = own.record(3 * SECOND);
     assert!(seen.iter().all(|(_, alpha)| *alpha >= 0.97 - 1e-12));
     let Steering { alpha, used, resource, is_out_of_reach } = own.steering();
@@ -241,7 +241,12 @@ fn alpha_is_never_below_its_value_and_what_cannot_be_had_is_said() {
     let seen = own.record(10 * SECOND);
     let last: f64 = least(&seen)[60..].iter().sum::<f64>() / (least(&seen).len() - 60) as f64;
     assert!((last - 0.9).abs() <= 0.02, "{last}");
-    for (parameter, value, words) in [("target", "95", "such as 95 %"), ("target", "101 %", "such as 95 %")] {
+    own.scheduler.set(Time::from_nanos(own.now), "target", "0 90 %").unwrap();
+    for (parameter, value, words) in [
+        ("target", "2 90 %", "such as cpu 95 %"),
+        ("target", "95", "such as 95 %"),
+        ("target", "101 %", "such as 95 %"),
+    ] {
         let error = own.scheduler.set(Time::from_nanos(own.now), parameter, value).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }

@@ -24,6 +24,8 @@ use crate::module::segment;
 
 pub(super) const CPU: usize = 0;
 pub(super) const LINK: usize = 1;
+/// What the resources are called in the values of parameters.
+pub(super) const NAMES: [&str; RESOURCES] = ["cpu", "link"];
 
 /// Flows that are looked at, at a time, for idle ones.
 const LOOKS: usize = 64;

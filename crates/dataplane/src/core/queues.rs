@@ -9,7 +9,7 @@ use dovetail_sched::composition::Part;
 use dovetail_sched::{Limit, Shape, Spec, SpecError, build, build_all};
 
 use super::managed::Managed;
-use super::middlebox::{CPU, LINK};
+use super::middlebox::{CPU, LINK, NAMES};
 use super::queue::{Queue, RESOURCES};
 use super::setup::Setup;
 use crate::frame::Frame;
@@ -35,7 +35,7 @@ pub(super) fn queues(setup: &Setup) -> Result<Queues, SpecError> {
     if manages(&setup.scheduler.name)? {
         return managed(setup, &Scheme::new(&setup.scheduler)?);
     }
-    let mut schedulers = build_all::<RESOURCES, Frame>(&setup.scheduler, Shape::default())?;
+    let mut schedulers = build_all::<RESOURCES, Frame>(&setup.scheduler.numbered(&NAMES), Shape::default())?;
     let (before_link, between) = match schedulers.between[LINK].take() {
         Some(part) => (Queue::scheduled(part, LINK), Some(Between::Each(schedulers.buffer))),
         None => (Queue::InOrder(VecDeque::new()), None),

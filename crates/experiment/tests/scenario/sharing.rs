@@ -53,6 +53,23 @@ fn an_alpha_of_a_class_or_of_flows_reaches_the_scheduler() {
     assert!(wrong.contains("s.toml:") && wrong.contains("alpha = 1.5: expected a number from 0"), "{wrong}");
 }
 
+/// Under strict fairness the link is full, and the CPU works 91.4 % of the time.
+#[test]
+fn a_target_may_name_its_resource() {
+    let service = |rest: &str, scheduler: &str| {
+        run(&read(&contest(["", ""], rest)), scheduler).flows.iter().map(|f| f.dominant_service).collect::<Vec<_>>()
+    };
+    let strict = service("", "tradeoff:alpha=1");
+    for enough in ["link 97 %", "cpu 90 %"] {
+        assert_eq!(service("", &format!("tradeoff:alpha=0.2,target={enough}")), strict, "{enough}");
+    }
+    let more = service("", "tradeoff:alpha=0.2,target=cpu 97 %");
+    assert!(more[0] < strict[0] && more[1] > strict[1] || more[0] > strict[0] && more[1] < strict[1], "{more:?}");
+    // Also by a change.
+    let change = "[[change]]\nat = \"0 s\"\nset = \"target=cpu 90 %\"\n";
+    assert_eq!(service(change, "tradeoff:alpha=0.2,target=97 %"), strict);
+}
+
 #[test]
 fn a_change_of_alpha_takes_effect() {
     // Shares of d each: the link carries d / 3 + d = 1, so d = 3/4, and the CPU d + 7 d / 32 = 0.914. With alpha = 0.2

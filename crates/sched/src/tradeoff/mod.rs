@@ -107,7 +107,7 @@ pub use fluid::EVENTS_PER_CALL;
 use fluid::{FlowQueues, Fluid, Started};
 pub use program::gain;
 pub use share::allocate;
-pub use steer::{PERIOD, Steer, Steering};
+pub use steer::{PERIOD, Steer, Steering, Target};
 pub use turns::{Turns, near_end};
 
 /// Why false estimates gain.
@@ -145,10 +145,10 @@ pub const ENTRY: Entry = Entry {
         },
         Parameter {
             name: "target",
-            value: "none | 95 %",
+            value: "none | 95 % | cpu 95 %",
             default: "none",
-            meaning: "every resource is to be used so much, 0 to 100 %, while packets wait: alpha turns itself, from 1 \
-                down to the value that it is given, which stays guaranteed",
+            meaning: "every resource, or the named one, is to be used so much, 0 to 100 %, while packets wait: alpha \
+                turns itself, from 1 down to the value that it is given, which stays guaranteed",
             settable: true,
         },
         newcomers::PARAMETER,
@@ -234,10 +234,10 @@ impl<const M: usize, B: Bonus<M>> Tradeoff<M, B> {
         })
     }
 
-    /// With an alpha that turns itself so that every resource is used for this part of the time while packets wait, 0
-    /// to 1, before there is any flow: from 1 down to the alpha that was given, which stays guaranteed.
+    /// With an alpha that turns itself to reach a target, before there is any flow: from 1 down to the alpha that was
+    /// given, which stays guaranteed.
     #[must_use]
-    pub fn target(mut self, target: f64) -> Self {
+    pub fn target(mut self, target: Target) -> Self {
         self.fluid.begin_with(1.0);
         self.steer = Some(Steer::new(target, self.alpha));
         self
@@ -256,7 +256,7 @@ impl<const M: usize, B: Bonus<M>> Tradeoff<M, B> {
         let tolerance = given.map_or(Ok(DEFAULT_TOLERANCE), str::parse).unwrap_or(f64::NAN);
         let expected = "a number from 0 (only equals share the bonus) to 0.5";
         let newcomers = Newcomers::from_spec(spec)?;
-        let target = spec.value("target").map_or(Ok(None), parse_target)?;
+        let target = spec.value("target").map_or(Ok(None), parse_target::<M>)?;
         Self::with(alpha, tolerance, shape)
             .map(|tradeoff| tradeoff.newcomers(newcomers))
             .map(|tradeoff| if let Some(target) = target { tradeoff.target(target) } else { tradeoff })
@@ -307,16 +307,25 @@ fn parse_alpha(value: &str) -> Result<f64, SpecError> {
     value.parse().ok().filter(|a| (0.0..=1.0).contains(a)).ok_or_else(|| bad_alpha(value))
 }
 
-/// A part of the time, or none.
-fn parse_target(value: &str) -> Result<Option<f64>, SpecError> {
+/// What a target may be.
+const TARGET: &str = "how much every resource is to be used, such as 95 %, or the named one, such as cpu 95 %, or none";
+
+/// A part of the time, maybe with the number of a resource before it, or none.
+fn parse_target<const M: usize>(value: &str) -> Result<Option<Target>, SpecError> {
     if value == "none" {
         return Ok(None);
     }
-    let percent = value.strip_suffix('%').and_then(|number| number.trim_end().parse().ok());
+    let (resource, part) = match value.split_once(' ').filter(|(_, part)| part.trim() != "%") {
+        Some((resource, part)) => (Some(resource.parse().ok().filter(|&resource: &usize| resource < M)), part),
+        None => (None, value),
+    };
+    let percent = part.strip_suffix('%').and_then(|number| number.trim().parse().ok());
     let part = percent.filter(|percent| (0.0..=100.0).contains(percent)).map(|percent: f64| percent / 100.0);
-    part.map(Some).ok_or_else(|| {
-        SpecError::bad_value("target", value, "how much every resource is to be used, such as 95 %, or none")
-    })
+    match (resource, part) {
+        (None, Some(part)) => Ok(Some(Target::every(part))),
+        (Some(Some(resource)), Some(part)) => Ok(Some(Target { resource: Some(resource), part })),
+        _ => Err(SpecError::bad_value("target", value, TARGET)),
+    }
 }
 
 impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
@@ -431,7 +440,7 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
                 self.alpha = parse_alpha(value)?;
                 steer.as_mut().map_or(self.alpha, |steer| steer.limit(self.alpha))
             }
-            ("target", steer) => match (parse_target(value)?, steer) {
+            ("target", steer) => match (parse_target::<M>(value)?, steer) {
                 (None, steer) => {
                     *steer = None;
                     self.alpha

@@ -1,4 +1,5 @@
-//! `target`: alpha turns itself, so that every resource is used as much as wanted, at the highest alpha that does it.
+//! `target`: alpha turns itself, so that every resource, or a named one, is used as much as wanted, at the highest
+//! alpha that does it.
 //!
 //! With two resources the one that is short is always in full use; the other's use is `min(1, u_0 + k x)`, where
 //! `x = 1 - alpha` is what flows may have to yield, `u_0` its use under strict fairness, which the fluid knows, and
@@ -22,12 +23,32 @@ const BUSY: f64 = 0.9;
 /// By how much use may stay below the target where alpha is at its least.
 const SHORT: f64 = 0.02;
 
+/// What is wanted.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Target {
+    /// The resource that is meant, counted along the pipeline from 0; none means every one.
+    pub resource: Option<usize>,
+    /// For which part of the time it is to be used while packets wait, 0 to 1.
+    pub part: f64,
+}
+
+impl Target {
+    /// This part of the time for every resource.
+    pub const fn every(part: f64) -> Self {
+        Self { resource: None, part }
+    }
+
+    fn means(&self, resource: usize) -> bool {
+        self.resource.is_none_or(|named| named == resource)
+    }
+}
+
 /// What was seen in the last period in which packets waited, and what came of it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Steering {
     /// The alpha that holds now.
     pub alpha: f64,
-    /// The resource that was used least, counted along the pipeline from 0.
+    /// The resource that the target names, or else the one that was used least, counted along the pipeline from 0.
     pub resource: usize,
     /// Its use, 0 to 1; 1 before the first such period.
     pub used: f64,
@@ -39,7 +60,7 @@ pub struct Steering {
 /// The controller. It hears of time, of packets that wait and of what resources did, and has no clock itself.
 #[derive(Clone, Debug)]
 pub struct Steer<const M: usize> {
-    target: f64,
+    target: Target,
     least: f64,
     /// When the period began; none before the first call.
     since: Option<Time>,
@@ -56,9 +77,8 @@ pub struct Steer<const M: usize> {
 }
 
 impl<const M: usize> Steer<M> {
-    /// From strict fairness on: every resource is to be used for this part of the time, from 0 to 1, with an alpha of
-    /// `least` or more.
-    pub fn new(target: f64, least: f64) -> Self {
+    /// From strict fairness on, with an alpha of `least` or more.
+    pub fn new(target: Target, least: f64) -> Self {
         Self {
             target,
             least,
@@ -73,7 +93,7 @@ impl<const M: usize> Steer<M> {
     }
 
     /// Another target, without a start from strict fairness.
-    pub fn aim(&mut self, target: f64) {
+    pub fn aim(&mut self, target: Target) {
         self.target = target;
     }
 
@@ -127,24 +147,25 @@ impl<const M: usize> Steer<M> {
             return None;
         }
         let use_of = |r: usize| (self.busy[r].as_nanos() as f64 / period).min(1.0);
-        let resource = (0..M).min_by(|&a, &b| use_of(a).total_cmp(&use_of(b)))?;
+        let meant = || (0..M).filter(|&r| self.target.means(r));
+        let resource = meant().min_by(|&a, &b| use_of(a).total_cmp(&use_of(b)))?;
         let used = use_of(resource);
         let before = self.yielded;
         // What every one needs, the most of any.
-        let wanted = (0..M).map(|r| self.step(use_of(r), self.fair[r] / waited)).fold(0.0, f64::max);
+        let wanted = meant().map(|r| self.step(use_of(r), self.fair[r] / waited)).fold(0.0, f64::max);
         self.yielded = wanted.clamp(0.0, 1.0 - self.least);
         let alpha = 1.0 - self.yielded;
         let is_least = self.yielded >= 1.0 - self.least && before >= 1.0 - self.least;
-        self.seen = Steering { alpha, resource, used, is_out_of_reach: is_least && used < self.target - SHORT };
+        self.seen = Steering { alpha, resource, used, is_out_of_reach: is_least && used < self.target.part - SHORT };
         (self.yielded != before).then_some(alpha)
     }
 
     /// What is to be yielded for a resource whose use was `used` and would be `fair` if nothing were.
     fn step(&self, used: f64, fair: f64) -> f64 {
-        if fair >= self.target {
+        if fair >= self.target.part {
             return self.yielded * (1.0 - GAIN);
         }
-        let error = self.target - used;
+        let error = self.target.part - used;
         if error.abs() < DEAD {
             return self.yielded;
         }
@@ -194,7 +215,7 @@ mod tests {
     #[test]
     fn use_comes_to_the_target_from_below_and_never_passes_it_by_more_than_the_first_step_does() {
         for plants in PLANTS {
-            let mut steer = Steer::<2>::new(0.95, 0.0);
+            let mut steer = Steer::<2>::new(Target::every(0.95), 0.0);
             let seen = run(&mut steer, plants, 80, |_| 0.0);
             let first = use_of(plants, FIRST).max(0.95);
             let settled = seen.iter().rposition(|used| (used - 0.95).abs() > 0.02).map_or(0, |k| k + 1);
@@ -208,7 +229,7 @@ mod tests {
     #[test]
     fn after_a_step_of_costs_use_comes_to_the_target_without_passing_it() {
         for (before, after) in [((0.7, 1.0), (0.55, 1.0)), ((0.55, 1.0), (0.7, 1.0)), ((0.8, 0.4), (0.6, 4.0))] {
-            let mut steer = Steer::<2>::new(0.95, 0.0);
+            let mut steer = Steer::<2>::new(Target::every(0.95), 0.0);
             run(&mut steer, &[before], 60, |_| 0.0);
             let start = use_of(&[after], 1.0 - steer.seen().alpha);
             let seen = run(&mut steer, &[after], 160, |_| 0.0);
@@ -224,7 +245,7 @@ mod tests {
         // Of one point, in no order.
         let noise = |k: u64| ((k * 7919 + 13) % 101) as f64 / 50.5 * 0.017 - 0.017;
         for plants in PLANTS.iter().filter(|plants| use_of(plants, 1.0) >= 0.95) {
-            let mut steer = Steer::<2>::new(0.95, 0.0);
+            let mut steer = Steer::<2>::new(Target::every(0.95), 0.0);
             run(&mut steer, plants, 60, noise);
             let seen = run(&mut steer, plants, 400, noise);
             let mean = seen.iter().sum::<f64>() / 400.0;
@@ -233,8 +254,19 @@ mod tests {
     }
 
     #[test]
+    fn a_resource_that_is_not_named_may_idle() {
+        let mut steer = Steer::<2>::new(Target { resource: Some(0), part: 0.95 }, 0.0);
+        run(&mut steer, &[(0.6, 1.0)], 60, |_| 0.0);
+        assert_eq!((steer.seen().alpha, steer.seen().resource), (1.0, 0));
+        steer.aim(Target { resource: Some(1), part: 0.9 });
+        run(&mut steer, &[(0.6, 1.0)], 60, |_| 0.0);
+        let seen = steer.seen();
+        assert!((seen.used - 0.9).abs() < 0.02 && seen.resource == 1, "{seen:?}");
+    }
+
+    #[test]
     fn where_nothing_waits_alpha_rests() {
-        let mut steer = Steer::<2>::new(0.95, 0.0);
+        let mut steer = Steer::<2>::new(Target::every(0.95), 0.0);
         for _ in 0..100 {
             assert_eq!(steer.pass(steer.passed + PERIOD, false, [0.0; 2]), None);
         }
@@ -243,7 +275,7 @@ mod tests {
 
     #[test]
     fn alpha_stays_at_or_above_its_least_and_says_so() {
-        let mut steer = Steer::<2>::new(0.95, 0.8);
+        let mut steer = Steer::<2>::new(Target::every(0.95), 0.8);
         run(&mut steer, &[(0.6, 1.0)], 60, |_| 0.0);
         let seen = steer.seen();
         assert!((seen.alpha - 0.8).abs() < 1e-9 && seen.is_out_of_reach && (seen.used - 0.8).abs() < 1e-6, "{seen:?}");
