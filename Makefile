@@ -45,7 +45,7 @@ book:
 # playing, as a table of disciplines and strategies; and the longest call with a million flows, by steps, which only
 # builds with debug assertions count.
 search:
-	$(CARGO) test --release --locked -p dovetail-testkit -- --ignored --nocapture --skip without_a_remedy
+	$(CARGO) test --profile search --locked -p dovetail-testkit -- --ignored --nocapture --skip without_a_remedy
 	$(CARGO) test --locked -p dovetail-testkit --test longest_call -- --ignored --nocapture
 
 # Ten minutes of bad treatment of the live box, in network namespaces of its own; needs root.

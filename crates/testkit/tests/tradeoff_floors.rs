@@ -74,6 +74,10 @@ fn decides_as_the_direct_implementation_of_three_and_four_resources() {
     search::<3, _, _>(0..250, |alpha, tolerance| {
         (of_many(alpha, tolerance), DirectTradeoff::with_tolerance(alpha, tolerance))
     });
+    // A pause in which more packets end than a call handles.
+    search::<3, _, _>(13_664..13_665, |alpha, tolerance| {
+        (of_many(alpha, tolerance), DirectTradeoff::with_tolerance(alpha, tolerance))
+    });
     search::<4, _, _>(0..60, |alpha, tolerance| {
         (of_many(alpha, tolerance), DirectTradeoff::with_tolerance(alpha, tolerance))
     });
