@@ -19,7 +19,8 @@
 //!   each resource make another the bottleneck, it changes after every interval.
 //! * A flow can gain: while the bottleneck stays, what it can under `sfq`, which is nothing; with every change of it,
 //!   at most a packet of what others paid before. By asking for more than it needs it can move the bottleneck; that is
-//!   no strategy of [`gain`](crate::gain). By estimates 16 times too low, which are corrected late, up to 1.6.
+//!   no strategy of [`gain`](crate::gain). By estimates 16 times too low, which are corrected late, up to 1.6, and in
+//!   ever new flows by that factor.
 //! * Times need not be known in advance but as with `sfq`: only the next packet's tags depend on them, and they are
 //!   corrected by measurement.
 //! * Example: `bf`, `bf:interval=30 s`, `bf:newcomers=free`.
@@ -42,7 +43,7 @@ use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::charge::Charge;
 use crate::contract::{Progress, Ticket};
 use crate::flow_tags::StartTags;
-use crate::gain::{Gain, Strategy};
+use crate::gain::{AS_TOLD, Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{Counted, Promise};
@@ -70,7 +71,7 @@ pub const ENTRY: Entry = Entry {
     parameters: &[INTERVAL, newcomers::PARAMETER],
     complexity: "O(log n)",
     worst_call: "O(log n): new tags after a change of the bottleneck, four per packet",
-    gains: &[Gain { strategy: Strategy::FalseEstimates, most: 1.6, reason: LATE }],
+    gains: &[Gain { strategy: Strategy::FalseEstimates, most: 1.6, reason: LATE }, AS_TOLD],
     guarantee: "that of sfq on the bottleneck while it stays the same; can be gamed, and can oscillate",
     weights: Weights::One,
     work_conserving: "yes",

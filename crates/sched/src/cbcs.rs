@@ -13,10 +13,10 @@
 //! * Longest call: 256 turns without a packet, if the quantum is small or was changed, or if many flows are in debt.
 //!   The round's quantum is then raised to what the next flow needs. With up to 85 backlogged flows that never happens.
 //! * A flow can gain: at most 1.05 times its share by any of the strategies listed in [`gain`](crate::gain) but false
-//!   estimates: 3.0 by ones 16 times too low, where corrections come late, in a pipeline whose first resource is not
-//!   the short one. Nobody pays for underestimated packets of flows that do not come back. With `newcomers=free` a
-//!   stream of new flows gets 1.9 times a flow's share, and Ptc / Q times with a small quantum: each has its first
-//!   packet in advance.
+//!   estimates: 3.0 by ones 16 times too low, in new flows or not, where corrections come late, in a pipeline whose
+//!   first resource is not the short one. Nobody pays for underestimated packets of flows that do not come back. With
+//!   `newcomers=free` a stream of new flows gets 1.9 times a flow's share, and Ptc / Q times with a small quantum: each
+//!   has its first packet in advance.
 //! * Guarantees, with exact times: |W_i/w_i - W_j/w_j| <= Q + C_i/w_i + C_j/w_j over any interval in which flows i and
 //!   j are backlogged, W the total time received as of the decisions, C the longest of a packet, Q the largest quantum
 //!   meanwhile. That is at most 3 Ptc_max with equal weights and Q = Ptc_max (Theorem 3).
@@ -91,7 +91,10 @@ pub const ENTRY: Entry = Entry {
     ],
     complexity: "O(1)",
     worst_call: "O(1); up to 256 turns without a packet if the quantum is too small",
-    gains: &[Gain { strategy: Strategy::FalseEstimates, most: 3.0, reason: LATE }],
+    gains: &[
+        Gain { strategy: Strategy::FalseEstimates, most: 3.0, reason: LATE },
+        Gain { strategy: Strategy::FalseAndNew, most: 3.0, reason: LATE },
+    ],
     guarantee: "|W_i/w_i - W_j/w_j| <= Q + C_i/w_i + C_j/w_j in total time; C: the longest packet, Q: the largest \
         quantum",
     weights: Weights::One,

@@ -19,7 +19,8 @@
 //! * A flow can gain: memoryless nothing by queue depth, scale, order, new flows, refilling or small packets first; see
 //!   [`flow_tags`](crate::flow_tags). With memory, what delta says: a flow that comes back to a resource that was less
 //!   in use than others may have up to that much of it first. By `newcomers=free` new flows starve all others. A flow
-//!   that is removed before its packets are measured is charged their estimates only, and gains if these are too low.
+//!   that is new, or removed, before its packets are measured is charged their estimates only: by ever new flows it
+//!   gains the factor by which these are too low.
 //! * Example: `drfq:mode=dovetail,window=8`, `drfq:delta=5 ms`, `drfq:newcomers=free`.
 //!
 //! Tags of packet p of flow i on resource j (paper, section 5; a packet's time on j is s_j, the flow's weight w):
@@ -57,6 +58,7 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 use crate::catalog::{Brief, Entry, Parameter, Resources, Shape, Weights};
 use crate::contract::{Progress, Ticket};
 use crate::flow_tags::StartTags;
+use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::{charged, charges};
 use crate::per_flow::{Choice, Discipline};
@@ -95,7 +97,7 @@ pub const ENTRY: Entry = Entry {
     ],
     complexity: "O(log n)",
     worst_call: "O(log n)",
-    gains: &[],
+    gains: &[AS_TOLD],
     guarantee: "|D_i/w_i - D_j/w_j| <= s_i/w_i + s_j/w_j at the entrance",
     weights: Weights::One,
     work_conserving: "if the window is large enough",

@@ -12,7 +12,7 @@
 //! * Longest call: 256 turns without a packet, if the quantum is small or was changed, or if many flows are in debt.
 //!   The round's quantum is then raised to what the next flow needs. With up to 85 backlogged flows that never happens.
 //! * A flow can gain: at most 1.05 times its share by any of the strategies listed in [`gain`](crate::gain). But nobody
-//!   pays for underestimated packets of flows that do not come back.
+//!   pays for underestimated packets of flows that do not come back: new flows gain the factor by which they are.
 //! * Guarantees: |W_i/w_i - W_j/w_j| <= Q + s_i/w_i + s_j/w_j over any interval in which flows i and j are backlogged,
 //!   W the time received on the resource, s the longest of a packet, and Q the largest quantum meanwhile (the paper's 2
 //!   Max + Q); one that was raised is at most the longest packet by weight and what flows owe.
@@ -39,6 +39,7 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::charge::{self, Charge};
 use crate::contract::FlowConfig;
+use crate::gain::AS_TOLD;
 use crate::one_resource::{RESOURCE, charged, resource};
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{Counted, Promise, unless_quantum};
@@ -68,7 +69,7 @@ pub const ENTRY: Entry = Entry {
     ],
     complexity: "O(1)",
     worst_call: "O(1); up to 256 turns without a packet if the quantum is too small",
-    gains: &[],
+    gains: &[AS_TOLD],
     guarantee: "|W_i/w_i - W_j/w_j| <= Q + s_i/w_i + s_j/w_j on that resource; Q: the largest quantum",
     weights: Weights::Shared,
     work_conserving: "yes",

@@ -50,6 +50,7 @@ pub(crate) const NOTHING_IS_SHARED: &[Gain] = &[
     without_limit(Strategy::OnOff),
     without_limit(Strategy::FalseEstimates),
     without_limit(Strategy::SmallFirst),
+    without_limit(Strategy::FalseAndNew),
 ];
 
 const fn without_limit(strategy: Strategy) -> Gain {

@@ -19,9 +19,9 @@
 //!   (`dovetail_model::bounds_composite::pcfq_delay_s` says why).
 //! * A flow can gain: nothing by queue depth, scale, order, new flows, refilling or small packets first: F is paid
 //!   before the packet is served, and V is F then. By `clock=tags`, and at times by `clock=paper`, a stream of ever new
-//!   flows starves all others. A flow that is removed before its packets are measured is charged their estimates only,
-//!   and gains if these are too low; one that stays gains up to 3.0 by estimates 16 times too low, where corrections
-//!   come late: in a pipeline whose first resource is not the short one.
+//!   flows starves all others. A flow that sends no more when its packets are measured is charged their estimates only:
+//!   ever new flows gain the factor by which these are too low; one that stays gains up to 3.0 by estimates 16 times
+//!   too low, where corrections come late: in a pipeline whose first resource is not the short one.
 //! * Times must be known, or predicted, on arrival.
 //! * Example: `pcfq`, `pcfq:clock=tags`, `pcfq:charge=estimated,clock=paper`.
 //!
@@ -60,7 +60,7 @@ use dovetail_units::{ResourceVec, Time, Weight};
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::charge::{self, Charge};
 use crate::flow_tags::FinishTags;
-use crate::gain::{Gain, Strategy};
+use crate::gain::{AS_TOLD, Gain, Strategy};
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{Counted, Promise};
 use crate::queues::{Queues, TagTournament};
@@ -90,7 +90,7 @@ pub const ENTRY: Entry = Entry {
     ],
     complexity: "O(log n)",
     worst_call: "O(log n)",
-    gains: &[Gain { strategy: Strategy::FalseEstimates, most: 3.0, reason: LATE }],
+    gains: &[Gain { strategy: Strategy::FalseEstimates, most: 3.0, reason: LATE }, AS_TOLD],
     guarantee: "N_i - N_j <= C_i + C_j; N: sum of time by weight, C: the longest packet's",
     weights: Weights::Each,
     work_conserving: "yes",

@@ -11,8 +11,8 @@
 //! * Guarantees: |W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j over any interval in which flows i and j are backlogged, W
 //!   the time received on the resource and s the longest of a packet.
 //! * A flow can gain: nothing by queue depth, scale, order, new flows, refilling or small packets first: F is paid
-//!   before the packet is served, and v is F then. A flow that is removed before its packets are measured is charged
-//!   their estimates only, and gains if these are too low.
+//!   before the packet is served, and v is F then. A flow that sends no more when its packets are measured is charged
+//!   their estimates only: ever new flows gain the factor by which these are too low.
 //! * Times must be known in advance. Wrong ones are corrected in the flow's next tag, unless `charge=estimated`.
 //! * Example: `scfq`, `scfq:resource=0`, `scfq:charge=estimated`.
 //!
@@ -37,6 +37,7 @@ use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge::{self, Charge};
 use crate::contract::FlowConfig;
 use crate::flow_tags::FinishTags;
+use crate::gain::AS_TOLD;
 use crate::one_resource::{RESOURCE, resource};
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{Counted, Promise};
@@ -54,7 +55,7 @@ pub const ENTRY: Entry = Entry {
     parameters: &[RESOURCE, charge::PARAMETER],
     complexity: "O(log n)",
     worst_call: "O(log n)",
-    gains: &[],
+    gains: &[AS_TOLD],
     guarantee: "|W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j on that resource",
     weights: Weights::Shared,
     work_conserving: "yes",

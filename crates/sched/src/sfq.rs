@@ -14,8 +14,9 @@
 //!   packet at its own part of the speed, plus a longest packet of every other flow (`newcomers=free`: its own packet
 //!   at full speed instead).
 //! * A flow can gain: nothing by queue depth, scale, order, new flows, refilling or small packets first; see
-//!   [`flow_tags`](crate::flow_tags). By `newcomers=free` new flows starve all others. A flow that is removed before
-//!   its packets are measured is charged their estimates only, and gains if these are too low.
+//!   [`flow_tags`](crate::flow_tags). By `newcomers=free` new flows starve all others. A flow that sends no more when
+//!   its packets are measured is charged their estimates only: ever new flows gain the factor by which these are too
+//!   low.
 //! * Times need not be known in advance but for a flow's first packet, and by how much another is its largest so far:
 //!   else only the next packet's tags depend on them, and they are corrected by measurement, unless `charge=estimated`.
 //! * Example: `sfq`, `sfq:resource=0`, `sfq:charge=estimated`, `sfq:newcomers=free`.
@@ -48,6 +49,7 @@ use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge::{self, Charge};
 use crate::contract::{FlowConfig, Progress, Ticket};
 use crate::flow_tags::StartTags;
+use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::{RESOURCE, charged, resource};
 use crate::per_flow::{Choice, Discipline};
@@ -66,7 +68,7 @@ pub const ENTRY: Entry = Entry {
     parameters: &[RESOURCE, charge::PARAMETER, newcomers::PARAMETER],
     complexity: "O(log n)",
     worst_call: "O(log n)",
-    gains: &[],
+    gains: &[AS_TOLD],
     guarantee: "|W_i/w_i - W_j/w_j| <= s_i/w_i + s_j/w_j on that resource, at whatever speed",
     weights: Weights::Shared,
     work_conserving: "yes",

@@ -13,9 +13,9 @@
 //!   whose first packets come to their starts. Flows that still count make V slower, not below what the guarantees
 //!   need. Packets beyond that are looked at by the next calls in the order of their starts: where E come to them at
 //!   once, up to E / (most - 1) packets may go first.
-//! * A flow can gain nothing, whatever it plays: at most 1.05 by search. As published (`newcomers=free`), without limit
-//!   by a new flow for every tiny packet: each counts in W until V comes to its F; with ever more of them V hardly
-//!   moves.
+//! * A flow can gain nothing with true estimates: at most 1.05 by search. New flows gain the factor by which theirs are
+//!   too low: a flow is gone when they are corrected. As published (`newcomers=free`), without limit by a new flow for
+//!   every tiny packet: each counts in W until V comes to its F; with ever more of them V hardly moves.
 //! * Guarantees at a resource that is never kept waiting, with r_i = w_i / (sum of the weights of all flows), s_i the
 //!   longest time of a packet of flow i and L of any: a packet that arrives when its flow has work Q in the system, its
 //!   own included, ends at most Q/r_i + s_i/r_i + L - s_i later (worst-case fair); it ends at most L after it does at a
@@ -53,6 +53,7 @@ use dovetail_units::{ResourceVec, Time, Weight};
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge::{self, Charge};
 use crate::contract::FlowConfig;
+use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers, Newest};
 use crate::one_resource::{FluidClock, RESOURCE, charged, most_events, resource};
 use crate::per_flow::{Choice, Discipline};
@@ -71,7 +72,7 @@ pub const ENTRY: Entry = Entry {
     parameters: &[RESOURCE, charge::PARAMETER, newcomers::PARAMETER],
     complexity: "O(log n)",
     worst_call: "O(log n) and up to 2 * 256 flows that end or start, 2 * 16 with 10^6 flows; later calls do the rest",
-    gains: &[],
+    gains: &[AS_TOLD],
     guarantee: "a packet of a flow with work Q in the system ends within (Q + s_i)/r_i + L - s_i; r_i = w_i / sum of \
         all w",
     weights: Weights::Shared,

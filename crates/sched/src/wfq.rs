@@ -16,9 +16,10 @@
 //! * Guarantees: with times known and the resource never kept waiting, every packet finishes at most one longest packet
 //!   time after it does in GPS (Parekh, Gallager, Theorem 1), and the most by which GPS has lagged. It may finish far
 //!   earlier.
-//! * A flow can gain nothing, whatever it plays: at most 1.05 by search. As published (`newcomers=free`), without limit
-//!   by a new flow for every tiny packet: in GPS each of them is still owed a share when its packet has long been
-//!   served; with ever more of them V hardly moves, and the next new flow's F is before the F of all who wait.
+//! * A flow can gain nothing with true estimates: at most 1.05 by search. New flows gain the factor by which theirs are
+//!   too low: a flow is gone when they are corrected. As published (`newcomers=free`), without limit by a new flow for
+//!   every tiny packet: in GPS each of them is still owed a share when its packet has long been served; with ever more
+//!   of them V hardly moves, and the next new flow's F is before the F of all who wait.
 //! * Times must be known in advance; wrong ones are corrected in the flow's next tag and in GPS, unless
 //!   `charge=estimated`.
 //! * Example: `wfq`, `wfq:resource=0`, `wfq:charge=estimated`.
@@ -49,6 +50,7 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge::{self, Charge};
 use crate::contract::FlowConfig;
+use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers, Newest};
 use crate::one_resource::{FluidClock, RESOURCE, charged, resource};
 use crate::per_flow::{Choice, Discipline};
@@ -67,7 +69,7 @@ pub const ENTRY: Entry = Entry {
     parameters: &[RESOURCE, charge::PARAMETER, newcomers::PARAMETER],
     complexity: "O(log n)",
     worst_call: "O(log n) and up to 256 ends of flows in GPS, 16 with 10^6 flows; later calls do the rest",
-    gains: &[],
+    gains: &[AS_TOLD],
     guarantee: "every packet finishes at most one longest packet time after its finish in GPS",
     weights: Weights::Shared,
     work_conserving: "yes",

@@ -63,6 +63,11 @@ fn nothing_is_gained_by_a_small_packet_first() {
     hold(Strategy::SmallFirst);
 }
 
+#[test]
+fn false_estimates_in_new_flows_gain_no_more_than_their_error() {
+    hold(Strategy::FalseAndNew);
+}
+
 /// A gain for the table.
 fn shown(gain: f64) -> String {
     if gain > 99.0 { "starves".to_string() } else { format!("{gain:.3}") }

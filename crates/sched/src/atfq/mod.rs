@@ -28,8 +28,9 @@
 //!   formed. Proofs, and what a flow may gain by lying: `docs/theory/atfq.md`.
 //! * A flow can gain: nothing beyond 1.05 by the depth of its queue, new flows, refilling, pauses, small packets first
 //!   or false estimates (the most that a search finds is 1.03, by false estimates;
-//!   `crates/testkit/tests/atfq_gains.rs`). As published 17 by a deep queue, 4.0 by removing and adding flows, and with
-//!   loops of one packet new flows starve all others.
+//!   `crates/testkit/tests/atfq_gains.rs`). New flows gain the factor by which their estimates are too low. As
+//!   published 17 by a deep queue, 4.0 by removing and adding flows, and with loops of one packet new flows starve all
+//!   others.
 //! * Work conserving if the window is large enough, and there are buffers between the resources.
 //! * Example: `atfq`, `atfq:loop=1`, `atfq:domain=500 us,gamma=20`, `atfq:per-flow=1,fill=all,newcomers=free`.
 //!
@@ -90,6 +91,7 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{self, Brief, Parameter, Resources, Shape, Weights};
 use crate::contract::{FlowId, LONGEST_TIME, Progress, Ticket};
+use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers};
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{Apart, Counted, Promise};
@@ -202,7 +204,7 @@ pub const ENTRY: catalog::Entry = catalog::Entry {
     complexity: "O(log n + log x)",
     worst_call: "forms a loop of x packets: O(x log n), and O(x min(x, 32)) for its order if packets of a flow differ \
         or there are more than two resources; x is 20 by default",
-    gains: &[],
+    gains: &[AS_TOLD],
     guarantee: "active times by weight of n busy flows differ by at most (x/n + 2)L at the entrance, whatever the \
         queues hold; L: the longest total time of a packet by weight",
     weights: Weights::One,

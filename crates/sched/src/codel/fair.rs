@@ -77,6 +77,7 @@ pub const ENTRY: Entry = Entry {
         new_ones_first(Strategy::Refill),
         new_ones_first(Strategy::OnOff),
         new_ones_first(Strategy::SmallFirst),
+        new_ones_first(Strategy::FalseAndNew),
         Gain {
             strategy: Strategy::QueueDepth,
             most: f64::INFINITY,

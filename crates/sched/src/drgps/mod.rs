@@ -13,8 +13,9 @@
 //!   flows and 16 of 10^6 ([`most_events`](crate::one_resource::most_events)); see *The fluid may lag*.
 //! * `newcomers` = `pay` (default): a flow that is set up while packets wait enters the fluid when the last such one
 //!   has ended there; or `free`, as published: it enters when it comes, and ever new flows starve all others.
-//! * A flow can gain nothing by what it does: at most 1.05 by search. As published, without limit by a new flow for
-//!   every tiny packet: the fluid still owes each of them a share when its packet has long left.
+//! * A flow can gain nothing with true estimates: at most 1.05 by search. New flows gain the factor by which theirs are
+//!   too low: a flow is gone when they are corrected. As published, without limit by a new flow for every tiny packet:
+//!   the fluid still owes each of them a share when its packet has long left.
 //! * Guarantees with exact times, S and F a packet's start and finish in the fluid, L the longest time of any packet on
 //!   any resource, L_0 on the first, n flows, resource 0 of one server that takes a packet whenever there is one. No
 //!   packet enters before S. `finish`: it leaves resource 0 by F + L_0, however many flows there are, and resource r by
@@ -91,6 +92,7 @@ mod fluid;
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
+use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::charged;
 use crate::per_flow::{Choice, Discipline};
@@ -121,7 +123,7 @@ pub const ENTRY: Entry = Entry {
     ],
     complexity: "O(log n + m)",
     worst_call: "O(log n + m) and up to 256 ends of packets in the fluid, 16 with 10^6 flows; later calls do the rest",
-    gains: &[],
+    gains: &[AS_TOLD],
     guarantee: "order=finish: a packet leaves resource 0 at most L after its finish in the fluid; order=start: it \
         enters at most (n-1)L after its start there",
     weights: Weights::One,

@@ -26,7 +26,8 @@
 //!   `dovetail_model::tradeoff`, `docs/theory/weighted-tradeoff.md`, `docs/theory/tradeoff-floors.md` and
 //!   `docs/theory/tradeoff-many.md`.
 //! * A flow can gain nothing by what it does: at most 1.05 by search, for alpha above 0; by false estimates up to 1.25;
-//!   with three resources up to 1.06 by deep queues, the order of set-up and refilling.
+//!   with three resources up to 1.06 by deep queues, the order of set-up and refilling. New flows gain the factor by
+//!   which their estimates are too low: a flow is gone when they are corrected.
 //!   As published (`newcomers=free`) what its own number is worth, without bound, where the link is short, the CPU is
 //!   not, and it sends from a new flow for every packet or few: the first packet of a flow starts in the fluid when it
 //!   comes (section 4.1), so the CPU hands out as many as it can, and each is a flow to the fluid. No turn comes
@@ -94,7 +95,7 @@ use dovetail_units::{Duration, Part, ResourceVec, Time, Weight};
 use crate::anteroom::Anteroom;
 use crate::catalog::{Brief, Entry, Parameter, Resources, Shape, Weights};
 use crate::contract::{LONGEST_TIME, Progress, Ticket};
-use crate::gain::{Gain, Strategy};
+use crate::gain::{AS_TOLD, Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{self, Alpha, Apart, Counted, Lag, Promise};
@@ -161,6 +162,7 @@ pub const ENTRY: Entry = Entry {
         Gain { strategy: Strategy::SetupOrder, most: 1.06, reason: SHORT },
         Gain { strategy: Strategy::Refill, most: 1.06, reason: SHORT },
         Gain { strategy: Strategy::FalseEstimates, most: 1.25, reason: LATE },
+        AS_TOLD,
     ],
     guarantee: "D_fluid - 2(n-1)L <= D <= D_fluid + L; makespan <= T_fluid + nL; with m > 2 \
         resources (mn-1)L behind and (m-1)nL",

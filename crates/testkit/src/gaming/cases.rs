@@ -101,7 +101,19 @@ pub fn known(strategy: Strategy) -> Vec<Case> {
             let plays = plays.map(|(packets, identity)| first(equal, packets, identity));
             [&plays[..], &[first(small, (2, 3), Identity::Again)]].concat()
         }
+        Strategy::FalseAndNew => [Identity::New, Identity::Again].into_iter().flat_map(false_and_new).collect(),
     }
+}
+
+/// Bursts that are said to take a 16th, and some that are said to take more.
+fn false_and_new(identity: Identity) -> Vec<Case> {
+    let equal = plain(SIZES[0](USUAL));
+    let of = |packets: u64, factor| Case {
+        player: Traffic { estimates: Estimates::Times256th(factor), ..equal.player },
+        feed: bursts((packets, packets), (0, 0), identity),
+        ..equal
+    };
+    vec![of(1, 16), of(2, 16), of(8, 16), of(1, 128), of(2, 4096)]
 }
 
 /// The same flow sends so many packets, and again after a pause when none waits.
@@ -211,6 +223,12 @@ pub fn random(strategy: Strategy, base: Option<Case>, random: &mut Random) -> Ca
             case.player.sizes = Sizes::FirstAndRest(least(longest / random.between(2, 100)), longest);
             let identity = if random.below(2) == 0 { Identity::New } else { Identity::Again };
             case.feed = Feed::Bursts { packets: within(random, 4), pause: moment(random), after_exit: false, identity };
+        }
+        Strategy::FalseAndNew => {
+            let fixed = Estimates::Times256th(16 << random.below(9));
+            case.player.estimates = if random.below(3) == 0 { Estimates::Any } else { fixed };
+            let identity = if random.below(2) == 0 { Identity::New } else { Identity::Again };
+            case.feed = renewed(random, identity);
         }
     }
     case
