@@ -155,9 +155,11 @@ fn run_one<const M: usize>(
 ) -> Result<Recorded, RunError> {
     let numbered = spec.numbered(&scenario.resource_names());
     let mut schedulers = build_all::<M, u32>(&numbered, shape::<M>(scenario))?;
-    record(scenario, workload, pipeline, spec, settings, done, |recorder, options| {
+    let mut recorded = record(scenario, workload, pipeline, spec, settings, done, |recorder, options| {
         simulate_all(workload, pipeline, &mut schedulers, recorder, options)
-    })
+    })?;
+    recorded.steering = schedulers.entrance.scheduler.steering();
+    Ok(recorded)
 }
 
 /// What hears of a run.

@@ -29,6 +29,7 @@ pub mod report;
 pub mod results;
 pub mod scenario;
 pub mod statistics;
+pub mod steered;
 mod story;
 pub mod summary;
 #[cfg(feature = "files")]

@@ -1,7 +1,7 @@
 //! What one run gave.
 
 use dovetail_sched::composition;
-use dovetail_sched::{DROPPED_AT_HEAD, DropReason, Spec};
+use dovetail_sched::{DROPPED_AT_HEAD, DropReason, Spec, Steering};
 use dovetail_sim::record::{Latencies, PacketLog, PacketOutcome, PacketRecord, Shortfall};
 use dovetail_sim::{Estimate, Outcome, RunResult, Workload};
 use dovetail_units::{Duration, Time};
@@ -40,6 +40,8 @@ pub struct Recorded {
     pub promises: Vec<(f64, f64)>,
     /// The worst shortfall of a backlogged flow below what it is promised, if that did not change.
     pub shortfall: Option<Shortfall>,
+    /// What an alpha that turns itself came to.
+    pub steering: Option<Steering>,
     /// All latencies.
     pub latencies: Latencies,
     /// The first packets' ways, in order of arrival.
@@ -281,6 +283,7 @@ pub(crate) fn recorded<const M: usize>(
         fairness,
         promises,
         shortfall,
+        steering: None,
         latencies: result.latencies.unwrap_or_default(),
         packets: log.records().iter().map(packet_way).collect(),
         services: log.records().iter().flat_map(services).collect(),

@@ -114,6 +114,7 @@ pub fn notes(summary: &Summary, runs: &[Recorded]) -> Vec<String> {
     if runs.iter().any(|r| r.truncated) {
         notes.push("too many intervals to keep: pictures and fairness show only the beginning".into());
     }
+    notes.extend(summary.runs.iter().filter_map(|r| Some(r.steering.as_ref()?.told(&r.scheduler))));
     let cut_off = summary.runs.iter().filter(|r| r.end != "drained");
     notes.extend(
         cut_off.map(|r| format!("{}: cut off with {} packets still in the box", r.scheduler, r.packets.unfinished)),

@@ -13,6 +13,7 @@ use std::{fmt, io};
 use crate::behind::{FlowBehind, starving as starving_in_words};
 use crate::recorded::{FlowTotal, LatencySummary, PredictionError, Recorded};
 use crate::scenario::Scenario;
+use crate::steered::Steering;
 use crate::story::{notes, story};
 
 /// Version of the document.
@@ -103,6 +104,9 @@ pub struct Run {
     pub behind: Behind,
     /// How many flows starve.
     pub starving: usize,
+    /// What an alpha that turns itself came to; absent without a target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steering: Option<Steering>,
 }
 
 /// How far behind the fair fluid of the same packets flows were at worst.
@@ -478,6 +482,7 @@ impl Run {
             }),
             behind: Behind::worst(run.flows.iter()),
             starving: starving(run.flows.iter()),
+            steering: Steering::of(run),
         }
     }
 }

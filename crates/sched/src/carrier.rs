@@ -7,7 +7,8 @@ use dovetail_units::Time;
 
 use crate::catalog::Token;
 use crate::contract::{
-    DropReason, FlowConfig, FlowId, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket, UnknownFlow,
+    DropReason, FlowConfig, FlowId, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Steering, Ticket,
+    UnknownFlow,
 };
 use crate::spec::SpecError;
 
@@ -157,5 +158,9 @@ impl<const M: usize, P: Send> Scheduler<M, P> for Carrier<M, P> {
 
     fn queued(&self, flow: FlowId) -> u32 {
         self.inner.queued(flow)
+    }
+
+    fn steering(&self) -> Option<Steering> {
+        self.inner.steering()
     }
 }

@@ -255,6 +255,20 @@ pub struct Stats {
     pub queued_bytes: u64,
 }
 
+/// What an alpha that turns itself to reach a target has come to, by the last period in which packets waited.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Steering {
+    /// The alpha that holds now.
+    pub alpha: f64,
+    /// The resource that the target names, or else the one that was used least, counted along the pipeline from 0.
+    pub resource: usize,
+    /// Its use, 0 to 1; 1 before the first such period.
+    pub used: f64,
+    /// Whether the target cannot be had: alpha is as low as it may be, and the use is more than 2 points below. `used`
+    /// is then the nearest to it.
+    pub is_out_of_reach: bool,
+}
+
 /// A packet scheduler over `M` resources in series (resource 0 first) with payloads `P`.
 ///
 /// The caller owns time and the resources. Whenever the first resource could take a packet, it asks
@@ -370,4 +384,9 @@ pub trait Scheduler<const M: usize, P>: Send {
 
     /// How many packets of this flow wait; 0 for an unknown flow.
     fn queued(&self, flow: FlowId) -> u32;
+
+    /// What a parameter that turns itself has come to; `None` if none does.
+    fn steering(&self) -> Option<Steering> {
+        None
+    }
 }

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use dovetail_units::{Duration, Part, ResourceVec, Time, Weight};
 
 use crate::contract::{
-    DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Ticket,
-    UnknownFlow,
+    DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Steering,
+    Ticket, UnknownFlow,
 };
 use crate::queues::{Popped, Queues};
 use crate::spec::SpecError;
@@ -70,6 +70,11 @@ pub trait Discipline<const M: usize>: Sized + Send {
             Choice::Drop(_) => Choice::AwaitProgress,
             choice => choice,
         }
+    }
+
+    /// As [`Scheduler::steering`].
+    fn steering(&self) -> Option<Steering> {
+        None
     }
 
     /// The first resource could take a packet, and none waits.
@@ -385,6 +390,10 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
 
     fn queued(&self, flow: FlowId) -> u32 {
         self.queues.get(flow).map_or(0, |f| f.packets)
+    }
+
+    fn steering(&self) -> Option<Steering> {
+        self.discipline.steering()
     }
 }
 

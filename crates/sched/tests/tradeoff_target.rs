@@ -4,8 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use dovetail_sched::tradeoff::{PERIOD, Steering, Target, Tradeoff};
-use dovetail_sched::{FlowConfig, FlowId, Limit, Next, Packet, PerFlow, Progress, Scheduler, Ticket};
+use dovetail_sched::tradeoff::{PERIOD, Target, Tradeoff};
+use dovetail_sched::{FlowConfig, FlowId, Limit, Next, Packet, PerFlow, Progress, Scheduler, Steering, Ticket};
 use dovetail_units::{ResourceVec, Time};
 
 const TARGET: f64 = 0.95;
@@ -129,7 +129,7 @@ impl Box {
     }
 
     fn steering(&self) -> Steering {
-        self.scheduler.discipline().steering().unwrap()
+        self.scheduler.steering().unwrap()
     }
 
     /// Uses of CPU and link and the alpha after each period until then.
@@ -251,5 +251,5 @@ fn alpha_is_never_below_its_value_and_what_cannot_be_had_is_said() {
         assert!(error.contains(words), "{error}");
     }
     own.scheduler.set(Time::from_nanos(own.now), "target", "none").unwrap();
-    assert_eq!(own.scheduler.discipline().steering(), None);
+    assert_eq!(own.scheduler.steering(), None);
 }

@@ -1,5 +1,6 @@
 //! What is above the tables: what is wrong, how busy CPU and link are, what is fair, what is dropped.
 
+use dovetail_dataplane::core::SteeringSnapshot;
 use dovetail_dataplane::trouble::{Silent, What};
 use dovetail_experiment::table::wrapped;
 use dovetail_units::BitRate;
@@ -87,7 +88,7 @@ fn few(app: &App, interval: &Interval) -> Vec<Line<'static>> {
     let (cpu, link) = (interval.busy.cpu, interval.busy.link);
     let verdict = Verdict::of(cpu, link);
     let fair = interval.fair.map_or(String::new(), |fair| format!("  fair {} %", percent(fair)));
-    let alpha = app.alpha().map_or(String::new(), |alpha| format!("  alpha {alpha:.2}"));
+    let alpha = alpha(app).map_or(String::new(), |alpha| format!("  alpha {alpha:.2}"));
     vec![
         Line::from(vec![
             Span::raw("CPU "),
@@ -111,13 +112,34 @@ fn all(app: &App, interval: &Interval, width: u16) -> Vec<Line<'static>> {
         None => "no flow is backlogged".to_string(),
     };
     let over = format!(", over {:.1} s", interval.length_s);
-    let alpha = app.alpha().map_or(String::new(), |alpha| format!("  alpha {alpha:.2} (+/-)"));
-    vec![
+    let steering = steering(app);
+    let alpha = app.alpha().filter(|_| steering.is_none());
+    let alpha = alpha.map_or(String::new(), |alpha| format!("  alpha {alpha:.2} (+/-)"));
+    let lines = [
         bar("CPU ", cpu, width, limit(app, "cpu")),
         bar("link", link, width, limit(app, "link")),
         Line::from(vec![Span::styled(verdict.name(), verdict_style(verdict, interval)), Span::raw(numbers)]),
         Line::from(fair + &over + &alpha),
-    ]
+    ];
+    lines.into_iter().chain(steering).collect()
+}
+
+/// The scheduler's alpha: what it has come to, where it turns itself.
+fn alpha(app: &App) -> Option<f64> {
+    let steering = app.snapshot.as_ref().and_then(|snapshot| snapshot.steering.as_ref());
+    steering.map(|now| now.alpha).or_else(|| app.alpha())
+}
+
+/// What an alpha that turns itself has come to.
+fn steering(app: &App) -> Option<Line<'static>> {
+    let now = app.snapshot.as_ref()?.steering.as_ref()?;
+    let SteeringSnapshot { resource, used, out_of_reach, .. } = now;
+    let least = app.alpha().map_or(String::new(), |least| format!(", at least {least:.2} (+/-)"));
+    let text = format!("alpha turns itself: {:.2}{least}; {resource} {} % used", now.alpha, percent(*used));
+    Some(match out_of_reach {
+        true => Line::styled(format!("{text}, OUT OF REACH"), Style::new().fg(Color::Yellow)),
+        false => Line::from(text),
+    })
 }
 
 fn drops(interval: &Interval, small: bool) -> Line<'static> {

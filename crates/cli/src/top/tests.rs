@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dovetail_dataplane::core::{
     BufferSnapshot, ClassSnapshot, FlowSnapshot, LateSnapshot, Latency, PortSnapshot, QueueSnapshot, ResourceSnapshot,
-    SCHEMA, Snapshot,
+    SCHEMA, Snapshot, SteeringSnapshot,
 };
 use dovetail_dataplane::port::LinkState;
 use ratatui::Terminal;
@@ -102,6 +102,7 @@ fn snapshot(s: f64) -> Snapshot {
         schema: SCHEMA,
         time_s: 1.0 + s,
         scheduler: "tradeoff:alpha=0.85".to_string(),
+        steering: None,
         resources: BTreeMap::from([("cpu".to_string(), cpu), ("link".to_string(), link)]),
         total,
         classes,
@@ -354,6 +355,23 @@ fn plus_and_minus_turn_alpha_within_its_range() {
         assert_eq!(press(&mut app, plus), Action::Draw);
         assert!(text(&app, 80, 24).contains("this scheduler has no alpha"));
     }
+}
+
+#[test]
+fn an_alpha_that_turns_itself_is_shown_beside_the_least() {
+    let steering = SteeringSnapshot { alpha: 0.913, resource: "link".into(), used: 0.95, out_of_reach: false };
+    let scheduler = "tradeoff:alpha=0.5,target=95 %".to_string();
+    let with = |steering| App {
+        snapshot: Some(Snapshot { scheduler: scheduler.clone(), steering: Some(steering), ..snapshot(62.0) }),
+        ..app()
+    };
+    let reached = text(&with(steering.clone()), 80, 24);
+    let told = "alpha turns itself: 0.91, at least 0.50 (+/-); link 95.0 % used";
+    assert!(reached.contains(told) && !reached.contains("REACH"), "{reached}");
+    let small = text(&with(steering.clone()), 50, 12);
+    assert!(small.contains("alpha 0.91"), "{small}");
+    let not = text(&with(SteeringSnapshot { alpha: 0.5, used: 0.9, out_of_reach: true, ..steering }), 80, 24);
+    assert!(not.contains("link 90.0 % used, OUT OF REACH"), "{not}");
 }
 
 #[test]

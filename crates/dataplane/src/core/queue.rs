@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use dovetail_sched::catalog::Entry;
 use dovetail_sched::composition::Part;
-use dovetail_sched::{DropReason, FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Served, SpecError};
+use dovetail_sched::{DropReason, FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Served, SpecError, Steering};
 use dovetail_units::{BitRate, Duration, ResourceVec, Time};
 
 use super::managed::Managed;
@@ -225,6 +225,14 @@ impl Queue {
         match self {
             Self::InOrder(_) | Self::Managed(_) => 0,
             Self::Scheduled(queue) => queue.id(flow).map_or(0, |id| queue.scheduler.queued(id)),
+        }
+    }
+
+    /// What a parameter of the scheduler that turns itself has come to.
+    pub fn steering(&self) -> Option<Steering> {
+        match self {
+            Self::InOrder(_) | Self::Managed(_) => None,
+            Self::Scheduled(queue) => queue.scheduler.steering(),
         }
     }
 

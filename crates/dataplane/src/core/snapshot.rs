@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use dovetail_sched::Steering;
 use dovetail_units::{Part, Time};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::account::Account;
 use super::flows::name;
 use super::latency::Stays;
-use super::middlebox::Middlebox;
+use super::middlebox::{Middlebox, NAMES};
 use super::resources::OUTGOING;
 use super::setup::NamedModule;
 use crate::port::{LinkState, Port, PortCounters};
@@ -27,6 +28,9 @@ pub struct Snapshot {
     pub time_s: f64,
     /// The scheduler, with parameters as they are.
     pub scheduler: String,
+    /// What an alpha that turns itself has come to; absent without a target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steering: Option<SteeringSnapshot>,
     /// The CPU and the link.
     pub resources: BTreeMap<String, ResourceSnapshot>,
     /// All frames together.
@@ -56,6 +60,27 @@ pub struct Snapshot {
     pub lost_time_s: f64,
     /// How much later than due frames left the link.
     pub late_s: LateSnapshot,
+}
+
+/// What an alpha that turns itself has come to, by the last 50 ms in which frames waited.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SteeringSnapshot {
+    /// That alpha.
+    pub alpha: f64,
+    /// The resource that the target names, or else the one that was used least.
+    pub resource: String,
+    /// Its use, 0 to 1.
+    pub used: f64,
+    /// Whether the target cannot be had with the least alpha that is allowed.
+    pub out_of_reach: bool,
+}
+
+impl SteeringSnapshot {
+    fn of(steering: Steering) -> Self {
+        let Steering { alpha, resource, used, is_out_of_reach } = steering;
+        let resource = NAMES.get(resource).copied().unwrap_or_default().to_string();
+        Self { alpha, resource, used, out_of_reach: is_out_of_reach }
+    }
 }
 
 /// From the instant at which a frame was through by the rate of the link, where its latency ends, to that at which the
@@ -280,6 +305,7 @@ impl Middlebox {
             schema: SCHEMA,
             time_s: now.as_secs_f64(),
             scheduler: self.scheduler.to_string(),
+            steering: self.entrance.steering().map(SteeringSnapshot::of),
             resources: [("cpu".to_string(), cpu), ("link".to_string(), link)].into(),
             total: queue(&total, &stays),
             classes,

@@ -355,6 +355,20 @@ fn what_cannot_change_is_refused_and_nothing_is_written_down() {
 }
 
 #[test]
+fn a_target_names_cpu_or_link_and_the_snapshot_says_what_alpha_has_come_to() {
+    let scheduler = "tradeoff:alpha=0.5,target=link 90 %";
+    let mut middlebox = middlebox(&TWO_CLASSES.replace("tradeoff:alpha=1", scheduler));
+    let steering = middlebox.snapshot(us(0)).steering.unwrap();
+    assert_eq!((steering.alpha, steering.out_of_reach), (1.0, false));
+    middlebox.set(us(0), "target", "cpu 95 %").unwrap();
+    assert_eq!(middlebox.snapshot(us(0)).scheduler, "tradeoff:alpha=0.5,target=cpu 95 %");
+    let error = middlebox.set(us(0), "target", "gpu 95 %").unwrap_err().to_string();
+    assert!(error.contains("such as cpu 95 %"), "{error}");
+    middlebox.set(us(0), "target", "none").unwrap();
+    assert!(middlebox.snapshot(us(0)).steering.is_none());
+}
+
+#[test]
 fn what_classes_tell_apart_is_not_one_flow() {
     // By the sender's prefix and the destination port they are alike; the protocol tells the classes.
     let config = r#"

@@ -65,6 +65,11 @@ fn a_target_may_name_its_resource() {
     }
     let more = service("", "tradeoff:alpha=0.2,target=cpu 97 %");
     assert!(more[0] < strict[0] && more[1] > strict[1] || more[0] > strict[0] && more[1] < strict[1], "{more:?}");
+    // The run says what alpha came to.
+    let record = run(&read(&contest(["", ""], "")), "tradeoff:alpha=0.2,target=cpu 97 %");
+    let came = record.steering.unwrap();
+    assert!(came.resource == 0 && (0.95..0.99).contains(&came.used) && came.alpha < 1.0, "{came:?}");
+    assert_eq!(run(&read(&contest(["", ""], "")), "tradeoff:alpha=0.2").steering, None);
     // Also by a change.
     let change = "[[change]]\nat = \"0 s\"\nset = \"target=cpu 90 %\"\n";
     assert_eq!(service(change, "tradeoff:alpha=0.2,target=97 %"), strict);

@@ -94,7 +94,7 @@ use dovetail_units::{Duration, Part, ResourceVec, Time, Weight};
 
 use crate::anteroom::Anteroom;
 use crate::catalog::{Brief, Entry, Parameter, Resources, Shape, Weights};
-use crate::contract::{LONGEST_TIME, Progress, Ticket};
+use crate::contract::{LONGEST_TIME, Progress, Steering, Ticket};
 use crate::gain::{AS_TOLD, Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
 use crate::per_flow::{Choice, Discipline};
@@ -108,7 +108,7 @@ pub use fluid::EVENTS_PER_CALL;
 use fluid::{FlowQueues, Fluid, Started};
 pub use program::gain;
 pub use share::allocate;
-pub use steer::{PERIOD, Steer, Steering, Target};
+pub use steer::{PERIOD, Steer, Target};
 pub use turns::{Turns, near_end};
 
 /// Why false estimates gain.
@@ -270,11 +270,6 @@ impl<const M: usize, B: Bonus<M>> Tradeoff<M, B> {
         self.fluid.lag()
     }
 
-    /// What a target has come to; `None` without one.
-    pub fn steering(&self) -> Option<Steering> {
-        self.steer.as_ref().map(Steer::seen)
-    }
-
     /// Time has passed until now, and the fluid with it: a target may turn alpha.
     fn turn<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>) {
         let Some(steer) = &mut self.steer else { return };
@@ -333,6 +328,10 @@ fn parse_target<const M: usize>(value: &str) -> Result<Option<Target>, SpecError
 impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
     type Flow = FluidFlow<M, B::Place>;
     type Stamp = ();
+
+    fn steering(&self) -> Option<Steering> {
+        self.steer.as_ref().map(Steer::seen)
+    }
 
     fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, B, P>) {
         self.fluid.added(flow);

@@ -10,6 +10,8 @@
 
 use dovetail_units::{Duration, Time};
 
+use crate::contract::Steering;
+
 /// Alpha is turned once in such a time.
 pub const PERIOD: Duration = Duration::from_millis(50);
 /// Part of the step that would be right if use were a straight line.
@@ -41,20 +43,6 @@ impl Target {
     fn means(&self, resource: usize) -> bool {
         self.resource.is_none_or(|named| named == resource)
     }
-}
-
-/// What was seen in the last period in which packets waited, and what came of it.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Steering {
-    /// The alpha that holds now.
-    pub alpha: f64,
-    /// The resource that the target names, or else the one that was used least, counted along the pipeline from 0.
-    pub resource: usize,
-    /// Its use, 0 to 1; 1 before the first such period.
-    pub used: f64,
-    /// Whether the target cannot be had: alpha is as low as it may be, and the use is more than 2 points below. `used`
-    /// is then the nearest to it.
-    pub is_out_of_reach: bool,
 }
 
 /// The controller. It hears of time, of packets that wait and of what resources did, and has no clock itself.
