@@ -6,7 +6,8 @@ use dovetail_sched::Spec;
 
 use super::AdviseError;
 use super::point::{Chance, Point, Runs};
-use crate::compare::{Settings, compare};
+use crate::compare::{RunError, Settings, compare};
+use crate::parallel::in_parallel;
 use crate::recorded::Recorded;
 use crate::scenario::{Scenario, Variation};
 use crate::summary::Summary;
@@ -27,10 +28,10 @@ impl<'a> Comparer<'a> {
 
     /// What each scheduler makes of the input.
     pub(super) fn recorded(&self, scenario: &Scenario, specs: &[Spec]) -> Result<Vec<Recorded>, AdviseError> {
-        let before = self.packets.load(Ordering::Relaxed);
+        let seen = AtomicU64::new(0);
         let progress = |packets: u64| {
-            self.packets.fetch_max(before + packets, Ordering::Relaxed);
-            (self.settings.progress)(before + packets);
+            let more = packets.saturating_sub(seen.fetch_max(packets, Ordering::Relaxed));
+            (self.settings.progress)(self.packets.fetch_add(more, Ordering::Relaxed) + more);
         };
         Ok(compare(scenario, specs, &Settings { progress: &progress, ..*self.settings })?)
     }
@@ -70,7 +71,12 @@ pub(super) fn varied(
         let load = if chance == Chance::Loads { LOADS[number] } else { 1.0 };
         comparer.points(&again.varied(Variation { load: variation.load * load, ..variation }), specs)
     };
-    Ok(Runs::new((0..count).map(run).collect::<Result<_, AdviseError>>()?))
+    // Few schedulers would leave threads idle.
+    let settings = comparer.settings;
+    let threads = if specs.len() < settings.threads { settings.threads } else { 1 };
+    let numbers: Vec<usize> = (0..count).collect();
+    let runs = in_parallel(threads, settings.cancel, &numbers, |&number| run(number));
+    Ok(Runs::new(runs.into_iter().map(|run| run.unwrap_or(Err(RunError::Cancelled.into()))).collect::<Result<_, _>>()?))
 }
 
 /// The input for the run with this number; 0 is the input itself.
