@@ -19,7 +19,7 @@ pub fn reproduce(patterns: &Patterns) -> Result<Findings, ReproduceError> {
         if pairs.is_empty() {
             let reason = format!("no assignment of flows to modules makes this traffic {name}");
             findings.missing(format!("{name}-drops"), reason.clone());
-            findings.missing(format!("{name}-bytes"), reason.clone());
+            findings.missing(format!("{name}-throughput"), reason.clone());
             findings.missing(format!("{name}-latency"), reason.clone());
             findings.missing(format!("{name}-mr3-latency"), reason.clone());
             findings.missing(format!("{name}-mr3-drops"), reason);
@@ -60,15 +60,15 @@ type Over<'a> = dyn Fn(&dyn Fn(&(&Run, &Run)) -> f64) -> Spread + 'a;
 fn drops(findings: &mut Findings, name: &str, pairs: &[(&Run, &Run)], over: &Over<'_>) {
     if pairs.iter().any(|(fair, _)| fair.drop_rate == 0.0) {
         findings.missing(format!("{name}-drops"), "a run drops no packet at alpha = 1");
-        findings.missing(format!("{name}-bytes"), "a run drops no packet at alpha = 1");
+        findings.missing(format!("{name}-throughput"), "a run drops no packet at alpha = 1");
         return;
     }
     let each: Vec<f64> = pairs.iter().map(|(f, r)| 100.0 * (1.0 - r.drop_rate / f.drop_rate)).collect();
     let decrease = Estimate::of(&each);
     let (fair, relaxed) = (over(&|p| 100.0 * p.0.drop_rate), over(&|p| 100.0 * p.1.drop_rate));
-    let more: Vec<f64> = pairs.iter().map(|(f, r)| 100.0 * (r.bytes as f64 / f.bytes as f64 - 1.0)).collect();
-    let bytes = Estimate::of(&more);
-    findings.noted(format!("{name}-bytes"), bytes.least(), format!("{bytes} %"));
+    let more: Vec<f64> = pairs.iter().map(|(f, r)| 100.0 * (r.bytes_per_s / f.bytes_per_s - 1.0)).collect();
+    let throughput = Estimate::of(&more);
+    findings.noted(format!("{name}-throughput"), throughput.least(), format!("{throughput} %"));
     let note = format!(
         "{:.1} % of the packets at alpha = 1, {:.1} % at 0.8; decrease {decrease} points",
         fair.mean, relaxed.mean

@@ -149,8 +149,8 @@ pub struct Run {
     pub drop_rate: f64,
     /// Mean over all delivered packets.
     pub mean_latency_s: f64,
-    /// Delivered bytes.
-    pub bytes: u64,
+    /// Delivered bytes by the time from the first arrival to the last departure.
+    pub bytes_per_s: f64,
     /// The latencies' distribution.
     pub cdf: Cdf,
 }
@@ -165,7 +165,8 @@ impl Run {
             utilization: [0, 1].map(|r| run.resources.get(r).map_or(f64::NAN, |u| 100.0 * u.utilization)),
             drop_rate: (tally.refused + tally.dropped) as f64 / tally.offered as f64,
             mean_latency_s: super::seconds::mean_latency_s(run, &flows),
-            bytes: run.flows.iter().map(|f| f.bytes).sum(),
+            bytes_per_s: run.flows.iter().map(|f| f.bytes).sum::<u64>() as f64
+                / run.outcome.makespan().map_or(f64::NAN, |makespan| makespan.as_secs_f64()),
             cdf: report::cdf(run),
         }
     }
