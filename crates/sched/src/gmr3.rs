@@ -63,7 +63,7 @@
 //!   turn, by emptying the queue at the right moment or with ever new flows. With `newcomers=pay` it pays in advance.
 //!   All bounds hold, since 0 <= EC_i <= L.
 //! * Progress control, a flow that is alone, and measured costs: as for [`mr3`](crate::mr3). A flow in debt (EC_i >
-//!   c_i) passes turns, all at once if it is alone.
+//!   c_i) passes turns.
 //! * The turn of a flow that also had the turn before begins as soon as fewer than 2 m packets of all flows are in the
 //!   pipeline: a flow with more than half of R has turns next to each other, and the first resource would idle between
 //!   them. The delay holds, since so few packets are less than the turns that it allows for.

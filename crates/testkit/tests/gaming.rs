@@ -1,5 +1,8 @@
 //! What a flow gains by playing is at most what its discipline's entry in the catalogue says.
 
+use std::fs;
+use std::path::Path;
+
 use dovetail_sched::catalog;
 use dovetail_sched::catalog::{Entry, find};
 use dovetail_sched::gain::Strategy;
@@ -66,6 +69,37 @@ fn nothing_is_gained_by_a_small_packet_first() {
 #[test]
 fn false_estimates_in_new_flows_gain_no_more_than_their_error() {
     hold(Strategy::FalseAndNew);
+}
+
+/// What the header of a discipline's source says of what a flow can gain.
+fn header(name: &str) -> String {
+    let file = match name {
+        "wf2q+" => "wf2q_plus.rs".to_string(),
+        "bf" => "bottleneck.rs".to_string(),
+        "atfq" | "drgps" | "tradeoff" => format!("{name}/mod.rs"),
+        _ => format!("{name}.rs"),
+    };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sched/src").join(file);
+    let source = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let lines = source.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim_start);
+    let from = lines.skip_while(|line| !line.starts_with("* A flow can gain"));
+    from.enumerate().take_while(|(k, line)| *k == 0 || !line.starts_with("* ")).map(|(_, line)| line).collect()
+}
+
+/// Every number of the catalogue beyond what whole packets leave open.
+#[test]
+fn headers_say_what_the_catalogue_says() {
+    for entry in catalog().iter().filter(|entry| entry.shares_time()) {
+        let header = header(entry.name);
+        for gain in entry.gains {
+            let said = if gain.reason.starts_with("the factor") {
+                header.contains("the factor") || header.contains("that factor")
+            } else {
+                header.contains(&format!("{:?}", gain.most)) || header.contains(&format!("up to {} ", gain.most))
+            };
+            assert!(said, "{}, {}: {} is not in: {header}", entry.name, gain.strategy.name(), gain.most);
+        }
+    }
 }
 
 /// A gain for the table.

@@ -1,4 +1,9 @@
 //! Good orders for more than two resources, where the best one is NP-hard to find.
+//!
+//! Random loops of 4 to 10 packets on three or four resources end 0.1 to 0.9 % later in the mean than in the best order
+//! of all, and at most 14 % (`crates/testkit/tests/atfq_orders.rs`). A second round of moves would make the mean 0.5 %
+//! and leave the 14 %, a loop of four packets. It would take as long as the first, in calls that take 80 us of the 100
+//! that a call may take.
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;

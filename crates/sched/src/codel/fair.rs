@@ -10,7 +10,8 @@
 //! * Longest call: O(log n) and 256 turns without a packet. If these do not do, the answer is to ask again a nanosecond
 //!   later. Each drop is an answer of its own ([`Next::Drop`](crate::Next::Drop)).
 //! * A flow can gain: without limit by packets that need more processing or are longer to process per byte, since bytes
-//!   are what is shared; and by ever new flows, which come before the others.
+//!   are what is shared; and by ever new flows, which come before the others. Both are the RFC's, and stay: it is here
+//!   to be compared with. A box that strangers send to is safe under any other discipline but `fifo` and `codel`.
 //! * Guarantees: between flows that are backlogged throughout, bytes differ by at most a quantum and the two longest
 //!   packets, as in DRR, but for what is dropped.
 //! * Processing times are ignored.

@@ -182,8 +182,9 @@ pub const ENTRY: Entry = Entry {
         fluid: Some(promise::Fluid::Tradeoff),
         // Equation (26) of the paper: so many behind the fluid.
         lag: Lag::PerOther(2.0),
-        // The same at two flows: 2 L behind the fluid and L ahead of it, of either; below alpha = 1 another promise.
-        apart: |spec, _| (Alpha(ALPHA).of(spec) == Some(1.0)).then_some(Apart::Longest(3.0)),
+        // The same at two flows: 2 L behind the fluid and L ahead of it, of either. Flows whose ratios are near share
+        // the bonus in turns, in which one is ahead by a head packet of either.
+        apart: |spec, _| Some(Apart::Longest(if Alpha(ALPHA).of(spec) == Some(1.0) { 3.0 } else { 4.0 })),
     },
     facts: &[&Alpha(ALPHA)],
 };
