@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from traffic import ONE_LINK, traffic
+from traffic import ONE_LINK, SLOW_LINK, traffic
 
 HERE = Path(__file__).resolve().parent
 ROUNDS = 3
@@ -118,9 +118,7 @@ def main():
             ("drr", "drr:quantum=120 us", has_ns_py and "drr", None),
             ("wfq", "wfq", has_ns_py and "wfq", None),
         ], ns3)
-        # Four flows send four times their share of a slow link, four a quarter of it.
-        groups = [(4, 1200, 525), (4, 200, 200)]
-        beside(given, folder, 10_000_000, 4.0, groups, [
+        beside(given, folder, 10_000_000, 4.0, SLOW_LINK, [
             ("fq_codel", "fq_codel", None, ns3 and "fq_codel"),
         ], ns3)
     return 0

@@ -5,6 +5,9 @@ import random
 # Sixty flows of three sizes on 100 Mbps: a number of flows, bytes, and packets per second.
 ONE_LINK = [(20, 1400, 180), (20, 700, 180), (20, 200, 1000)]
 
+# Four flows that send four times their share of 10 Mbps, four a quarter of it.
+SLOW_LINK = [(4, 1200, 525), (4, 200, 200)]
+
 
 def traffic(seed, until_s, groups):
     """Packets (nanoseconds, flow, bytes) in order; a group is a number of flows, bytes, and packets per second."""

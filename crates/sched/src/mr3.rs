@@ -16,7 +16,8 @@
 //!   rounds, and who stays gets that sum in the rounds after. With `newcomers=free` a flow that empties its queue of
 //!   two packets and refills it gets 2.0 times its rivals' service, and a stream of new flows 1.9 times, or with larger
 //!   packets than theirs as many times as these are larger. Nobody pays for underestimated packets of flows that are
-//!   removed before they are measured.
+//!   removed before they are measured: by being removed and added a flow gains the factor by which they are, if its
+//!   packets are longer than its rivals'.
 //! * Guarantees for equal weights and flows whose dominant resource does not change, with L the longest time of any
 //!   packet on any resource, m resources of one server each and n flows: service on the dominant resources of two flows
 //!   that are both backlogged differs by at most 6 L over any interval (m up to 3; beyond, (m + 3) L); a flow that
@@ -68,6 +69,7 @@ use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Shape, Weights};
 use crate::contract::{Progress, Ticket};
+use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::charged;
 use crate::per_flow::{Choice, Discipline};
@@ -89,7 +91,7 @@ pub const ENTRY: Entry = Entry {
     parameters: &[PARAMETER, newcomers::PARAMETER],
     complexity: "O(1)",
     worst_call: "O(1); passes over at most 64 flows in debt",
-    gains: &[],
+    gains: &[AS_TOLD],
     guarantee: "|D_i - D_j| <= 6L up to m = 3, else (m+3)L; start-up <= 2(m+n-1)L; packet delay <= (4m+4n-2)L, for \
         equal weights",
     weights: Weights::One,
