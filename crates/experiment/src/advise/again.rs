@@ -43,8 +43,8 @@ impl<'a> Comparer<'a> {
     }
 }
 
-/// What each made of it [`RUNS`](super::RUNS) times, and in what these differ.
-pub(super) fn all(scenario: &Scenario, specs: &[Spec], comparer: &Comparer<'_>) -> Result<(Runs, Chance), AdviseError> {
+/// What each made of it [`RUNS`](super::RUNS) times.
+pub(super) fn all(scenario: &Scenario, specs: &[Spec], comparer: &Comparer<'_>) -> Result<Runs, AdviseError> {
     let mut runs = vec![comparer.points(scenario, specs)?];
     let mut chance = Chance::Pieces;
     if scenario.capture_report().is_none() {
@@ -55,7 +55,7 @@ pub(super) fn all(scenario: &Scenario, specs: &[Spec], comparer: &Comparer<'_>) 
     for number in runs.len()..super::RUNS {
         runs.push(comparer.points(&again(scenario, chance, number)?, specs)?);
     }
-    Ok((Runs::new(runs), chance))
+    Ok(Runs::new(runs, chance))
 }
 
 /// What each makes of it under other circumstances, so many times.
@@ -76,7 +76,8 @@ pub(super) fn varied(
     let threads = if specs.len() < settings.threads { settings.threads } else { 1 };
     let numbers: Vec<usize> = (0..count).collect();
     let runs = in_parallel(threads, settings.cancel, &numbers, |&number| run(number));
-    Ok(Runs::new(runs.into_iter().map(|run| run.unwrap_or(Err(RunError::Cancelled.into()))).collect::<Result<_, _>>()?))
+    let runs = runs.into_iter().map(|run| run.unwrap_or(Err(RunError::Cancelled.into())));
+    Ok(Runs::new(runs.collect::<Result<_, _>>()?, chance))
 }
 
 /// The input for the run with this number; 0 is the input itself.

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::AdviseError;
 use super::decide::{Candidates, Choice};
-use super::point::{Chance, Point, Runs};
+use super::point::{Point, Runs};
 use crate::scenario::{Scenario, ScenarioError};
 use crate::statistics::Estimate;
 use crate::table::{percent, seconds};
@@ -125,10 +125,10 @@ impl Wanted {
     }
 
     /// What the runs of the advised scheduler came to.
-    pub(super) fn outcome(&self, runs: &Runs, index: usize, chance: Chance) -> Outcome {
+    pub(super) fn outcome(&self, runs: &Runs, index: usize) -> Outcome {
         let values: Vec<f64> = runs.values(index, |point| self.value(point).unwrap_or(f64::NAN)).collect();
         let reached = self.missed(runs, index) <= 0.0;
-        Outcome { goal: self.goal.to_string(), reached, value: chance.estimate(&values) }
+        Outcome { goal: self.goal.to_string(), reached, value: runs.chance().estimate(&values) }
     }
 }
 
@@ -232,6 +232,7 @@ fn why_not(wanted: &[Wanted], scenario: &Scenario, runs: &Runs, index: usize) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::advise::point::Chance;
 
     fn cpu(part: f64) -> Wanted {
         Wanted { goal: Goal::Use { resource: "cpu".into(), part }, place: 0 }
@@ -241,7 +242,7 @@ mod tests {
     fn runs() -> (Vec<Spec>, Runs, Candidates) {
         let specs = ["mr3", "tradeoff:alpha=1", "tradeoff:alpha=0.9", "tradeoff:alpha=0.5"];
         let specs: Vec<Spec> = specs.map(|spec| spec.parse().unwrap()).into();
-        let runs = Runs::new(vec![specs.iter().map(point).collect()]);
+        let runs = Runs::new(vec![specs.iter().map(point).collect()], Chance::Seeds);
         (specs, runs, Candidates { today: 0, fair: vec![0, 1], alphas: vec![1, 2, 3] })
     }
 

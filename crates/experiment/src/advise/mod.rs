@@ -135,7 +135,6 @@ pub fn most_runs() -> usize {
 struct Found<'a> {
     scenario: &'a Scenario,
     runs: Runs,
-    chance: Chance,
     candidates: Candidates,
     wanted: Vec<Wanted>,
     choice: Choice,
@@ -157,7 +156,7 @@ impl Found<'_> {
 
     /// What a candidate moves more than another one.
     fn moved(&self, index: usize, base: usize) -> Moved {
-        self.runs.moved(index, base, self.chance)
+        self.runs.moved(index, base)
     }
 }
 
@@ -177,7 +176,8 @@ pub fn advise(
     let comparer = again::Comparer::new(settings);
     let short = short::sentence(scenario, today, &comparer)?;
     let (mut specs, mut candidates) = candidates(today);
-    let (mut runs, chance) = again::all(scenario, &specs, &comparer)?;
+    let mut runs = again::all(scenario, &specs, &comparer)?;
+    let chance = runs.chance();
     let wanted = Wanted::all(goals, scenario, &runs.first()[0])?;
     let varied = |variation: Variation, specs: &[Spec], count: usize| {
         again::varied(scenario, (variation, chance), specs, &comparer, count)
@@ -203,7 +203,7 @@ pub fn advise(
         Ok(Otherwise { circumstances, scheduler: specs[chosen].to_string(), gain })
     });
     let otherwise = otherwise.into_iter().collect::<Result<_, _>>()?;
-    let found = Found { scenario, runs, chance, candidates, wanted, choice };
+    let found = Found { scenario, runs, candidates, wanted, choice };
     Ok(found.advice(today, short, otherwise))
 }
 
@@ -220,12 +220,12 @@ impl Found<'_> {
             short,
             today: today.to_string(),
             fair: self.point(strict).scheduler.clone(),
-            goals: self.wanted.iter().map(|wanted| wanted.outcome(&self.runs, chosen, self.chance)).collect(),
+            goals: self.wanted.iter().map(|wanted| wanted.outcome(&self.runs, chosen)).collect(),
             sentences: words::sentences(self),
             gain: self.moved(chosen, self.candidates.today),
             gain_over_fair: self.moved(chosen, strict),
             runs: self.runs.count(),
-            differ_in: self.chance,
+            differ_in: self.runs.chance(),
             points: self.candidates.in_order(self.runs.first().len()).map(tried).collect(),
             otherwise,
             configuration: format!("scheduler = \"{scheduler}\""),

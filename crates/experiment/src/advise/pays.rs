@@ -20,6 +20,7 @@ const MOST: usize = 3;
 pub(super) fn sentence(found: &Found<'_>, bases: &[usize]) -> String {
     let parts: Vec<String> = bases.iter().filter_map(|&base| against(found, base)).collect();
     match parts.is_empty() {
+        true if found.runs.count() > 1 => "Nobody pays noticeably in every run.".into(),
         true => "Nobody pays noticeably.".into(),
         false => format!("Who pays {}.", parts.join("; ")),
     }

@@ -79,49 +79,57 @@ impl GroupPoint {
 }
 
 /// What every candidate made of the input, several times; the first time of the input as it is.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Runs(Vec<Vec<Point>>);
+#[derive(Clone, PartialEq, Debug)]
+pub struct Runs {
+    runs: Vec<Vec<Point>>,
+    chance: Chance,
+}
 
 impl Runs {
     /// Of these runs, in each of which every candidate has its point.
-    pub fn new(runs: Vec<Vec<Point>>) -> Self {
-        Self(runs)
+    pub fn new(runs: Vec<Vec<Point>>, chance: Chance) -> Self {
+        Self { runs, chance }
+    }
+
+    /// In what they differ.
+    pub fn chance(&self) -> Chance {
+        self.chance
     }
 
     /// How many.
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.runs.len()
     }
 
     /// The points of the input as it is.
     pub fn first(&self) -> &[Point] {
-        self.0.first().map_or(&[], Vec::as_slice)
+        self.runs.first().map_or(&[], Vec::as_slice)
     }
 
     /// The points of one candidate, run by run.
     pub fn of(&self, index: usize) -> Vec<Point> {
-        self.0.iter().map(|run| run[index].clone()).collect()
+        self.runs.iter().map(|run| run[index].clone()).collect()
     }
 
     /// One candidate more, with a point for each run.
     pub fn add(&mut self, points: Vec<Point>) {
-        self.0.iter_mut().zip(points).for_each(|(run, point)| run.push(point));
+        self.runs.iter_mut().zip(points).for_each(|(run, point)| run.push(point));
     }
 
     /// Whether this is so in every run.
     pub fn always(&self, is_so: impl Fn(&[Point]) -> bool) -> bool {
-        !self.0.is_empty() && self.0.iter().all(|run| is_so(run))
+        !self.runs.is_empty() && self.runs.iter().all(|run| is_so(run))
     }
 
     /// Whether somebody starves under this candidate in most runs.
     pub fn starves(&self, index: usize) -> bool {
-        let starving = self.0.iter().filter(|run| run[index].starving > 0).count();
-        2 * starving > self.0.len()
+        let starving = self.runs.iter().filter(|run| run[index].starving > 0).count();
+        2 * starving > self.runs.len()
     }
 
     /// The values of one candidate, run by run.
     pub fn values<'a>(&'a self, index: usize, value: impl Fn(&Point) -> f64 + 'a) -> impl Iterator<Item = f64> + 'a {
-        self.0.iter().map(move |run| value(&run[index]))
+        self.runs.iter().map(move |run| value(&run[index]))
     }
 
     /// A candidate's value over another one's in the same run, less 1.
@@ -136,13 +144,16 @@ impl Runs {
         changes.iter().sum::<f64>() / changes.len().max(1) as f64
     }
 
-    /// Whether it moves [`WORTH`] more in every run.
+    /// Whether it moves [`WORTH`] more in every run, and more for certain: zero is outside the interval.
     pub fn gains(&self, index: usize, base: usize) -> bool {
-        self.always(|run| run[index].throughput_bps >= (1.0 + WORTH) * run[base].throughput_bps)
+        let bits = self.moved(index, base).bits;
+        let certain = bits.ci95.is_none_or(|half| bits.mean > half);
+        certain && self.always(|run| run[index].throughput_bps >= (1.0 + WORTH) * run[base].throughput_bps)
     }
 
     /// How much more it moves, in bits and in packets.
-    pub fn moved(&self, index: usize, base: usize, chance: Chance) -> Moved {
+    pub fn moved(&self, index: usize, base: usize) -> Moved {
+        let chance = self.chance;
         Moved {
             bits: chance.estimate(&self.changes(index, base, |point| point.throughput_bps)),
             packets: chance.estimate(&self.changes(index, base, |point| point.throughput_pps)),

@@ -64,16 +64,17 @@ pub fn certainty(advice: &Advice) -> String {
     let runs = advice.runs;
     match advice.differ_in {
         Chance::Seeds => format!(
-            "Each was run {runs} times, with a seed each; what counts is what every run shows. ±: the 95 % confidence \
-             interval over them."
+            "Each was run {runs} times, with a seed each; what counts is what every run shows, and a gain that is \
+             larger than its ±, the 95 % confidence interval over them."
         ),
         Chance::Pieces => format!(
             "Each was run {runs} times: on the capture as it is, and on others made of twenty pieces of it, drawn at \
-             random. What counts is what every run shows. ±: how far off another such capture may be (95 %)."
+             random. What counts is what every run shows, and a gain that is larger than its ±: how far off another \
+             such capture may be (95 %)."
         ),
         Chance::Loads => format!(
             "Nothing here is random, so each was run {runs} times with loads within 2 %. What counts is what every run \
-             shows. ±: how far off another such load may be (95 %)."
+             shows, and a gain that is larger than its ±: how far off another such load may be (95 %)."
         ),
     }
 }

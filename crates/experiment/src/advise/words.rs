@@ -92,12 +92,16 @@ fn instead_of_fairness(found: &Found<'_>) -> String {
         mean if mean < WORTH => {
             format!("giving up fairness ({scheduler}) would move only {} more bits{than}", change(bits))
         }
-        _ => format!(
-            "this traffic cannot tell whether giving up fairness moves more: {scheduler} moves {} more bits{than}, but \
-             not {} more in every run",
-            change(bits),
-            percent(WORTH)
-        ),
+        mean => {
+            let but = match bits.ci95 {
+                Some(half) if half >= mean => String::new(),
+                _ => format!(", but not {} more in every run", percent(WORTH)),
+            };
+            format!(
+                "this traffic cannot tell whether giving up fairness moves more: {scheduler} moves {} more bits{than}{but}",
+                change(bits)
+            )
+        }
     }
 }
 
