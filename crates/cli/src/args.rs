@@ -129,6 +129,9 @@ pub struct Synth {
     #[arg(long, value_name = "PERCENT", default_value_t = 65)]
     #[arg(value_parser = whole(0..=100_u8), allow_negative_numbers = true)]
     pub large: u8,
+    /// Replace the file if it is there
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// `dovetail calibrate`.

@@ -79,9 +79,10 @@ fn overview(costs: &[(&str, Cost)]) -> String {
     table(&header, 1, rows.collect(), terminal::width()).to_string()
 }
 
-/// Classes that cost as much, for a scenario whose first resource is called `cpu`.
+/// Classes that cost as much, for a scenario whose first resource is called `cpu`. A box takes the quoted text alone.
 fn scenario(costs: &[(&str, Cost)]) -> String {
-    let class =
-        |(name, cost): &(&str, Cost)| format!("\n[[class]]\nname = \"{name}\"\ncost = {{ cpu = \"{}\" }}\n", cost.line);
+    let class = |(name, Cost { line, .. }): &(&str, Cost)| {
+        format!("\n[[class]]\nname = \"{name}\"\ncost = {{ cpu = \"{line}\" }}    # in a live box: cost = \"{line}\"\n")
+    };
     costs.iter().map(class).collect()
 }

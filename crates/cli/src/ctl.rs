@@ -1,6 +1,7 @@
 //! `dovetail live ctl`.
 
 use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -20,7 +21,7 @@ pub const START_S: f64 = 1.0;
 pub const NO_BOX: &str = "does it run, with [control] socket = ... in its configuration?";
 
 /// What to do then.
-pub const OTHER_BOX: &str = "Another path: --socket PATH";
+pub const OTHER_BOX: &str = "Another path: --socket PATH.";
 
 /// Talk to a running box.
 pub fn ctl(args: Ctl) -> Result<(), Failure> {
@@ -42,8 +43,22 @@ pub fn ctl(args: Ctl) -> Result<(), Failure> {
 
 /// Connect to the box at this socket.
 pub fn connect(path: &Path) -> Result<Client, Failure> {
-    Client::connect(path)
-        .map_err(|error| Failure::run(format!("no box answers at {}: {error}\n{NO_BOX} {OTHER_BOX}", path.display())))
+    Client::connect(path).map_err(|error| {
+        let others = others(path).map(|others| format!(" There are {others}.")).unwrap_or_default();
+        Failure::run(format!("no box answers at {}: {error}\n{NO_BOX} {OTHER_BOX}{others}", path.display()))
+    })
+}
+
+/// Other sockets in the folder of this one, if there are some.
+fn others(path: &Path) -> Option<String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(folder).ok()?.flatten();
+    let mut sockets: Vec<String> = entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_socket()) && entry.path() != path)
+        .map(|entry| entry.path().display().to_string())
+        .collect();
+    sockets.sort();
+    (!sockets.is_empty()).then(|| sockets.join(", "))
 }
 
 /// A wrong request is wrong input.

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use clap::CommandFactory;
 use dovetail_config::{InputError, decode};
 use dovetail_dataplane::config::{Config, EPOCH};
 use dovetail_dataplane::confine::confine;
@@ -21,6 +22,7 @@ use dovetail_dataplane::metrics::Metrics;
 use dovetail_dataplane::report::Report;
 use dovetail_dataplane::trouble;
 use dovetail_dataplane::watch::Watch;
+use dovetail_experiment::scenario::or_nearby;
 use dovetail_experiment::table::{seconds, table};
 use dovetail_trace::CaptureReader;
 use log::{LevelFilter, error, info, warn};
@@ -81,7 +83,17 @@ fn read(file: &str) -> Result<String, Failure> {
     if let Some(error) = other_than_configuration(file, read.is_ok()) {
         return Err(Failure::input(error));
     }
-    match read.map_err(|error| wrong(format!("cannot be read: {error}")))? as u64 {
+    let unread = |error| {
+        let error = InputError::new(file, format!("cannot be read: {error}{}", or_nearby(Path::new(file))));
+        let ctl = args::Cli::command().find_subcommand("live").and_then(|live| live.find_subcommand("ctl").cloned());
+        let is_order = ctl.is_some_and(|ctl| ctl.find_subcommand(file).is_some());
+        Failure::input(if is_order {
+            error.with_help(format!("to ask a box: dovetail live ctl {file}"))
+        } else {
+            error
+        })
+    };
+    match read.map_err(unread)? as u64 {
         0..=LONGEST => decode(file, bytes).map_err(Failure::input),
         _ => Err(wrong("it is longer than 1 MiB: no configuration is".into())),
     }

@@ -43,11 +43,15 @@ fn for_command(word: &str, typed: &[String]) -> Option<String> {
     let before: Vec<&str> = typed.iter().map(String::as_str).take_while(|arg| *arg != word).collect();
     match before[..] {
         ["live", "ctl", ..] if word.contains('=') => Some(format!("to change it: dovetail live ctl set {word}")),
+        ["live", _] if word.contains('=') => Some(format!("to change the configuration: --set {word}")),
         ["trace", ..] if Path::new(word).is_file() => Some(format!("to look at it: dovetail trace info {word}")),
         [] if cfg!(not(feature = "studies")) && STUDIES.contains(&word) => {
             Some("this program is built without what simulates; all of it: cargo install --path crates/cli".into())
         }
         [] if Path::new(word).is_file() => Some(format!("to run it: dovetail run {word}")),
+        [] if word == "simulate" || word == "compare" => Some("dovetail run simulates and compares".into()),
+        [] if word == "ctl" => Some("a box is asked with dovetail live ctl".into()),
+        ["live", "ctl"] => None,
         ["live", first] if !Path::new(first).is_file() => Some(ports(first, word)),
         _ => None,
     }
@@ -61,7 +65,7 @@ fn ports(first: &str, second: &str) -> String {
 /// For an option, or a further word, that does not exist.
 fn for_option(option: &str, typed: &[String]) -> Option<String> {
     let words: Vec<&str> = typed.iter().map(String::as_str).collect();
-    if let ["live", "ctl", "set", key, value, ..] = words[..]
+    if let ["live", "ctl", "set" | "weight" | "alpha" | "queue", key, value, ..] = words[..]
         && value == option
     {
         return Some(format!("a parameter and its value are one word: {key}={value}"));
@@ -72,6 +76,9 @@ fn for_option(option: &str, typed: &[String]) -> Option<String> {
     let value = inside.or(after.filter(|arg| !arg.starts_with('-'))).unwrap_or("...");
     if typed.first().is_some_and(|command| command == "advise") && ["s", "scheduler"].contains(&name) {
         return Some(format!("what runs today is --today {value}; dovetail run compares schedulers that you name"));
+    }
+    if words.first() == Some(&"run") && dovetail_sched::catalog::find(option).is_some() {
+        return Some(format!("once for each scheduler: --scheduler {option}"));
     }
     match (words.first(), name) {
         (Some(&("run" | "advise")), "rate") => {

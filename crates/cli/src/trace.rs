@@ -119,6 +119,10 @@ fn synth(args: Synth) -> Result<(), Failure> {
         let out = BufWriter::new(io::stdout().lock());
         return Ok(mixture.generate().map_err(Failure::input)?.write_pcap(out)?.flush()?);
     }
+    // It may be a capture that nobody can take again.
+    if args.file.symlink_metadata().is_ok_and(|there| there.is_file()) && !args.force {
+        return Err(Failure::Input(format!("{} is there already; --force replaces it", args.file.display())));
+    }
     // Before the work, so that an unusable folder costs no time; a signal during it leaves nothing there.
     drop(Place::open(&args.file, &[]).map_err(Failure::input)?);
     write_capture(&mixture.generate().map_err(Failure::input)?, &args.file)?;

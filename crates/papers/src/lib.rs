@@ -217,7 +217,7 @@ fn known(id: &str) -> Result<(), String> {
     let named: Vec<&str> = ids().filter(|known| known.ends_with(&format!("-{id}"))).collect();
     let hint = match (named.as_slice(), nearest(id, ids().chain(PAPERS.map(|p| p.0)))) {
         (&[name], _) | (&[], Some(name)) => format!("did you mean {name:?}?"),
-        (&[], None) => "--list shows all".into(),
+        (&[], None) => format!("papers are {}; --list shows all", PAPERS.map(|(paper, _)| paper).join(", ")),
         (names, _) => format!("did you mean one of {}?", names.join(", ")),
     };
     Err(format!("there is no table or figure {id:?}; {hint}"))

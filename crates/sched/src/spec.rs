@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-use crate::catalog::Entry;
+use crate::catalog::{Entry, find};
 
 /// A discipline's name and parameters, as written; [`build`](crate::build) checks them.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -157,7 +157,7 @@ impl FromStr for Spec {
         let mut parameters: Vec<(String, String)> = Vec::new();
         for part in rest.into_iter().flat_map(|r| r.split(',')) {
             let Some((key, value)) = part.split_once('=') else {
-                return Err(SpecError::new(part, no_pair(text, part, parameters.last())));
+                return Err(SpecError::new(part, no_pair(text, name, part, parameters.last())));
             };
             let (key, value) = (key.trim(), value.trim());
             if parameters.iter().any(|(k, _)| k == key) {
@@ -169,12 +169,16 @@ impl FromStr for Spec {
     }
 }
 
-/// What is wrong with a part without an equals sign, which may be the decimals of the value `before` it.
-fn no_pair(text: &str, part: &str, before: Option<&(String, String)>) -> String {
+/// What is wrong with a part without an equals sign, which may be the decimals of the value `before` it, or an alpha.
+fn no_pair(text: &str, name: &str, part: &str, before: Option<&(String, String)>) -> String {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let part_of_one = part.trim().parse().is_ok_and(|value: f64| (0.0..=1.0).contains(&value));
     match before {
         Some((key, value)) if number(value) && number(part.trim_end_matches([' ', '%'])) => {
             format!("{text:?}: a decimal point belongs where the comma is: {key}={value}.{part}")
+        }
+        None if part_of_one && find(name).is_some_and(|entry| entry.has("alpha")) => {
+            format!("{text:?}: {part:?} is not of the form key=value; did you mean {name}:alpha={part}?")
         }
         _ => format!("{text:?}: {part:?} is not of the form key=value"),
     }

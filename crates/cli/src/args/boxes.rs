@@ -308,6 +308,15 @@ pub struct Top {
     /// Print one screen as text, after one interval, and stop
     #[arg(long)]
     pub once: bool,
+    /// What flows are sorted by, as by the key: d dominant share, c CPU, l link, w waiting, p p99, x drops, n name
+    #[arg(long, value_name = "KEY", default_value = "d", value_parser = sort_key)]
+    pub sort: char,
+}
+
+/// A key by which `top` sorts.
+fn sort_key(text: &str) -> Result<char, String> {
+    let key = text.chars().next().filter(|key| text.len() == 1 && "dclwpxn".contains(*key));
+    key.ok_or_else(|| "expected one of d, c, l, w, p, x, n".into())
 }
 
 /// From one look at a box to the next.

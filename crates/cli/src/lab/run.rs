@@ -126,6 +126,9 @@ fn open(name: &str, overrides: &[String]) -> Result<(Scenario, Source), Failure>
     let text = std::fs::read_to_string(name).map_err(|error| {
         let known: Vec<&str> = BUILT_IN.iter().map(|built_in| built_in.name).chain([real::NAME]).collect();
         let message = match error.kind() {
+            std::io::ErrorKind::NotFound if name == real::NAME => {
+                format!("it has no steps that could be simulated; dovetail lab run {name} runs it")
+            }
             std::io::ErrorKind::NotFound => unknown("scenario", name, &known),
             _ => format!("cannot be read: {error}"),
         };

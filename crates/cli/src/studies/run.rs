@@ -136,6 +136,7 @@ pub fn tell_about(scenario: &Scenario) {
     let speed = scenario.replay_speed().unwrap_or(1.0);
     let load = scenario
         .replay_load()
+        .filter(|_| scenario.recorded_s() > 0.0)
         .map_or(String::new(), |load| format!(", to load the busiest resource to {load} times its capacity"));
     let without = if no_flow > 0 { format!(" ({no_flow} without a flow)") } else { String::new() };
     let faster = if speed == 1.0 { String::new() } else { format!("{} times ", table::digits(speed)) };

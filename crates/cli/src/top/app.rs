@@ -96,6 +96,12 @@ impl App {
         }
     }
 
+    /// Sorted as by the key of this letter, if it is one.
+    pub fn sorted(mut self, letter: char) -> Self {
+        self.order = order(letter).unwrap_or(self.order);
+        self
+    }
+
     /// A new snapshot has come.
     pub fn update(&mut self, snapshot: Snapshot) {
         self.link = Link::Up;

@@ -46,13 +46,13 @@ pub fn top(args: Top) -> Result<(), Failure> {
     let path = &args.socket.socket;
     let every = Duration::from_nanos(args.every.as_nanos());
     if args.once {
-        return once(path, every);
+        return once(path, every, args.sort);
     }
     if !io::stdout().is_terminal() {
         return Err(Failure::Input("the output is not a terminal; for one screen as text: dovetail top --once".into()));
     }
     let stop = terminal::on_interrupt();
-    let mut watch = Watch { path, client: None, clock: Clock::start(), answered: None };
+    let mut watch = Watch { path, sort: args.sort, client: None, clock: Clock::start(), answered: None };
     // Also restores the terminal if there is a panic.
     let mut terminal = ratatui::try_init().map_err(Failure::run)?;
     let done = watch.run(&mut terminal, &events(), every, stop);
@@ -73,14 +73,17 @@ fn events() -> Receiver<io::Result<Event>> {
 
 /// What happens in one interval, as text.
 #[expect(clippy::disallowed_methods, reason = "the box is given time to do something")]
-fn once(path: &Path, every: Duration) -> Result<(), Failure> {
+fn once(path: &Path, every: Duration, sort: char) -> Result<(), Failure> {
     let mut client = ctl::connect(path)?;
-    let mut app = App::new(path.display().to_string());
+    let mut app = App::new(path.display().to_string()).sorted(sort);
     app.update(client.snapshot(FLOWS).map_err(ctl::failure)?);
     std::thread::sleep(every);
     app.update(client.snapshot(FLOWS).map_err(ctl::failure)?);
     let (width, height) = terminal_size::terminal_size().map_or(PLAIN, |(width, height)| (width.0, height.0));
-    terminal::print(&text(&app, width, height))
+    let screen = text(&app, width, height);
+    // Keys are of no use in a text.
+    let lines = screen.trim_end().rsplit_once('\n').map_or("", |(lines, _)| lines);
+    terminal::print(&format!("{}\n", lines.trim_end()))
 }
 
 /// A screen of this size as text.
@@ -95,6 +98,7 @@ fn text(app: &App, width: u16, height: u16) -> String {
 /// Looks at a box that may come and go.
 struct Watch<'a> {
     path: &'a Path,
+    sort: char,
     client: Option<Client>,
     clock: Clock,
     answered: Option<Time>,
@@ -108,7 +112,7 @@ impl Watch<'_> {
         every: Duration,
         stop: &AtomicBool,
     ) -> io::Result<()> {
-        let mut app = App::new(self.path.display().to_string());
+        let mut app = App::new(self.path.display().to_string()).sorted(self.sort);
         let every = dovetail_units::Duration::from_nanos(every.as_nanos() as u64);
         let mut due = self.clock.now();
         let mut stale = true;

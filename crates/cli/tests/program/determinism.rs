@@ -99,6 +99,8 @@ fn a_synthetic_capture() {
     }
     let read = |name| std::fs::read(folder.path(name)).unwrap();
     assert!(read("a.pcap") == read("b.pcap"));
-    folder.dovetail(&["trace", "synth", "b.pcap", "--packets", "2000", "--flows", "100", "--seed", "4"]).succeeds();
+    folder
+        .dovetail(&["trace", "synth", "b.pcap", "--packets", "2000", "--flows", "100", "--seed", "4", "--force"])
+        .succeeds();
     assert!(read("a.pcap") != read("b.pcap"));
 }

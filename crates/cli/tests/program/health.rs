@@ -266,7 +266,7 @@ fn every_change_is_in_the_log_with_time_and_level() {
     let log: Vec<&str> = said.err.lines().collect();
     for words in [
         " INFO  dovetail 0.1.0 starts: box.toml: packet:inside -> ",
-        " INFO  gave up all capabilities and new privileges; ",
+        " INFO  confined: no capabilities, no new privileges; ",
         " INFO  alpha=0.5 (control socket)",
         " INFO  weight of all=2 (control socket)",
         " INFO  queue of all=5 packets (control socket)",

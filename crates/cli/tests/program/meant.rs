@@ -35,6 +35,34 @@ fn a_schedulers_parameter_as_an_option() {
     says(&["advise", "s.toml", "-s", "drr"], &["--today drr"]);
     says(&["live", "ctl", "alpha=0.9"], &["dovetail live ctl set alpha=0.9"]);
     says(&["live", "ctl", "set", "alpha", "0.9"], &["one word: alpha=0.9"]);
+    says(&["live", "ctl", "weight", "backup", "0.2"], &["one word: backup=0.2"]);
+    says(&["run", "s.toml", "-s", "tradeoff:0.85"], &["0.85", "did you mean tradeoff:alpha=0.85?"]);
+    says(&["run", "s.toml", "-s", "fifo", "drfq"], &["once for each scheduler: --scheduler drfq"]);
+    says(&["run", "s.toml", "-s", "drr:0.85"], &["not of the form key=value"]);
+}
+
+#[test]
+fn words_of_a_box_in_another_place() {
+    says(&["live", "show"], &["cannot be read", "dovetail live ctl show"]);
+    says(&["ctl", "show"], &["dovetail live ctl"]);
+    says(&["live", "s.tom"], &["did you mean \"s.toml\"?"]);
+    says(&["simulate", "s.toml"], &["dovetail run"]);
+    says(&["live", "box.toml", "ports.in=packet:lo"], &["--set ports.in=packet:lo"]);
+}
+
+#[test]
+fn a_goal_without_its_percent() {
+    says(&["advise", "s.toml", "--target", "cpu 95"], &["did you mean \"cpu 95 %\"?"]);
+}
+
+#[test]
+fn a_capture_that_is_there_is_not_replaced() {
+    let folder = Folder::with_scenario();
+    folder.write("monday.pcap", HEADER);
+    folder.dovetail(&["trace", "synth", "monday.pcap"]).fails(2, &["monday.pcap", "--force replaces it"]);
+    assert_eq!(std::fs::read(folder.path("monday.pcap")).unwrap(), HEADER);
+    folder.dovetail(&["trace", "synth", "monday.pcap", "--force", "--packets", "10", "--flows", "2"]).succeeds();
+    says(&["trace", "synth", "t.pcap", "--packets", "10"], &["--flows"]);
 }
 
 #[test]

@@ -46,7 +46,8 @@ fn a_capture_replaces_files_only() {
     synth("new/t.pcap").fails(2, &["cannot write new/t.pcap: there is no folder new"]);
     synth("t.pcap/t.pcap").fails(2, &["cannot write t.pcap/t.pcap: there is no folder t.pcap"]);
     assert_eq!(folder.list("."), ["folder", "pipe", "t.pcap"]);
-    synth("t.pcap").succeeds();
+    synth("t.pcap").fails(2, &["t.pcap is there already; --force replaces it"]);
+    folder.dovetail(&["trace", "synth", "t.pcap", "--packets", "50", "--flows", "5", "--force"]).succeeds();
     folder.shell("$dovetail trace synth - --packets 50 --flows 5 > piped.pcap").succeeds();
     let read = |name| std::fs::read(folder.path(name)).unwrap();
     assert!(read("piped.pcap") == read("t.pcap"), "- is standard output");

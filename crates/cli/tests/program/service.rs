@@ -110,7 +110,7 @@ fn with_the_rights_of_the_unit_a_box_starts_gives_them_all_up_and_goes_on_after_
     assert_eq!((of("NoNewPrivs"), of("Seccomp")), ("1", "2"));
     assert!(of("Uid").split_whitespace().all(|user| user == USER.to_string()), "{}", of("Uid"));
     let log = fs::read_to_string(folder.path("log")).unwrap();
-    assert!(log.contains("gave up all capabilities and new privileges"), "{log}");
+    assert!(log.contains("confined: no capabilities, no new privileges; "), "{log}");
     assert!(!log.contains("set state.folder"), "the unit's folder is taken: {log}");
     let left = sequence_numbers_left(&folder);
     running.kill().unwrap();

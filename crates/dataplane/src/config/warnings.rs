@@ -22,7 +22,27 @@ impl Config {
     /// What would break a network or a tunnel. Each is a sentence that names the place.
     fn within_the_box(&self) -> Vec<String> {
         let classes = self.file.class.iter().map(Spanned::get_ref);
-        classes.flat_map(|class| self.of_vital(class)).chain(self.of_tunnels()).collect()
+        classes.flat_map(|class| self.of_vital(class)).chain(self.in_clear()).chain(self.of_tunnels()).collect()
+    }
+
+    /// That what a class without modules takes would be encrypted in a class below it.
+    fn in_clear(&self) -> Option<String> {
+        let classes: Vec<&Class> = self.file.class.iter().map(Spanned::get_ref).collect();
+        let encrypts = |class: &&Class| self.modules_of(class).any(|(_, kind)| matches!(kind, Kind::Esp(_)));
+        let last = classes.iter().rposition(encrypts)?;
+        let clear: Vec<String> = classes[..last]
+            .iter()
+            .filter(|class| class.modules.is_empty())
+            .map(|class| format!("{:?}", class.name.get_ref()))
+            .collect();
+        let below = classes[last].name.get_ref();
+        (!clear.is_empty()).then(|| {
+            format!(
+                "packets of class {} leave in clear, also those that class {below:?} below would encrypt; modules in a \
+                 class say what is done to its packets",
+                clear.join(", ")
+            )
+        })
     }
 
     /// That a tunnel would not survive the box, is too narrow for IPv6, or makes packets that the way out does not

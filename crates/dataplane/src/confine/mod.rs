@@ -88,19 +88,19 @@ impl fmt::Display for Confinement {
     /// One line for the operator.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.bounding {
-            0 => f.write_str("gave up all capabilities and new privileges; ")?,
+            0 => f.write_str("confined: no capabilities, no new privileges; ")?,
             left => write!(
                 f,
-                "gave up its capabilities and new privileges, but not the bounding set (CapBnd {left:016x}): that \
+                "confined: no capabilities, no new privileges, but for the bounding set (CapBnd {left:016x}): that \
                  takes CAP_SETPCAP; "
             )?,
         }
         match &self.read {
             None => f.write_str("files are not limited, since this kernel has no Landlock")?,
-            Some(read) => write!(f, "reads files in {}, makes files in {}", list(read), list(&self.written))?,
+            Some(read) => write!(f, "reads files only in {}, makes files only in {}", list(read), list(&self.written))?,
         }
         match &self.calls {
-            Ok(count) => write!(f, "; {count} system calls are left"),
+            Ok(count) => write!(f, "; {count} system calls allowed"),
             Err(error) => write!(f, "; system calls are not limited: {error}"),
         }
     }

@@ -90,8 +90,16 @@ impl fmt::Display for OpenError {
         match self {
             Self::NotAPort { text, problem } => write!(f, "{text:?} is not a port: {problem}"),
             Self::NoInterface { name, there } => {
-                let there: Vec<&str> = there.iter().map(String::as_str).collect();
-                f.write_str(&unknown("interface", name, &there))
+                // Of names that differ in a number none is meant rather than another.
+                let stem = |name: &str| name.trim_end_matches(|digit: char| digit.is_ascii_digit()).to_string();
+                let is_another = |other: &&String| stem(other) == stem(name);
+                match there.iter().any(|other| is_another(&other)) {
+                    true => write!(f, "there is no interface {name:?}; there are {}", there.join(", ")),
+                    false => {
+                        let there: Vec<&str> = there.iter().map(String::as_str).collect();
+                        f.write_str(&unknown("interface", name, &there))
+                    }
+                }
             }
             Self::NotPermitted { name, capability } => {
                 write!(f, "{name}: not permitted; run as root, or give the program {capability}")

@@ -41,7 +41,9 @@ impl FromStr for Goal {
 
     /// `cpu 95 %`: [`Goal::Use`].
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || format!("{text:?} is not a resource and a percentage such as \"cpu 95 %\"");
+        let lacks = text.trim().rsplit_once(' ').is_some_and(|(_, number)| number.parse::<f64>().is_ok());
+        let hint = if lacks { format!("; did you mean \"{} %\"?", text.trim()) } else { String::new() };
+        let expected = || format!("{text:?} is not a resource and a percentage such as \"cpu 95 %\"{hint}");
         let (resource, number) =
             text.trim().strip_suffix('%').and_then(|rest| rest.trim().rsplit_once(' ')).ok_or_else(expected)?;
         let part = number.parse::<f64>().map_err(|_| expected())? / 100.0;

@@ -64,17 +64,18 @@ fn more(moved: Moved) -> String {
     }
 }
 
+const MOST: &str = "and no other alpha moves noticeably more";
+
 /// What the advised alpha has over strict fairness.
 fn efficient(found: &Found<'_>) -> String {
     let (chosen, strict) = (found.chosen(), found.strict());
     let part = found.runs.gain(chosen, strict) / found.candidates.most(&found.runs);
     format!(
-        "Use {}: it moves {} than the best that shares fairly ({}), {:.0} % of what any alpha gains here in every run. \
-         Each flow keeps {} of its fair share.",
+        "Use {}: it moves {} than the best that shares fairly ({}), {}. Each flow keeps {} of its fair share.",
         found.point(chosen).scheduler,
         more(found.moved(chosen, strict)),
         found.point(strict).scheduler,
-        100.0 * part.min(1.0),
+        if part < 0.995 { format!("{:.0} % of the most that any alpha gains", 100.0 * part) } else { MOST.into() },
         alpha(&found.point(chosen).scheduler).map_or("all".into(), |part| format!("at least {part}")),
     )
 }

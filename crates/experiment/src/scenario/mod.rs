@@ -28,9 +28,10 @@ use crate::network::{NetworkScenario, is_network};
 pub use dovetail_config::{InputError as ScenarioError, nearest, unknown};
 use file::{File, Overflow};
 pub(crate) use input::Given;
-pub use input::open_capture;
 #[cfg(feature = "files")]
-pub(crate) use input::{open as open_input, or_nearby};
+pub(crate) use input::open as open_input;
+pub use input::open_capture;
+pub use input::or_nearby;
 use names::Names;
 pub use names::check_name;
 pub use profile::NAMES as PROFILES;

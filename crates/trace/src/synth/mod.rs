@@ -96,7 +96,8 @@ impl fmt::Display for MixtureError {
             Self::Packets { packets, flows } => {
                 write!(
                     f,
-                    "{packets} packets of {flows} flows: expected at least one for each flow, at most {MAX_PACKETS}"
+                    "{packets} packets of {flows} flows: expected at least one for each flow, at most {MAX_PACKETS}; \
+                     --flows makes fewer flows"
                 )
             }
             Self::Heaviest(part) => write!(f, "{part} % of the packets in one flow: expected 0 to {MOST_OF_ONE} %"),
