@@ -98,9 +98,10 @@ fn instead_of_fairness(found: &Found<'_>) -> String {
                 Some(half) if half >= mean => String::new(),
                 _ => format!(", but not {} more in every run", percent(WORTH)),
             };
+            let gain = change(bits);
             format!(
-                "this traffic cannot tell whether giving up fairness moves more: {scheduler} moves {} more bits{than}{but}",
-                change(bits)
+                "this traffic cannot tell whether giving up fairness moves more: \
+                 {scheduler} moves {gain} more bits{than}{but}"
             )
         }
     }
