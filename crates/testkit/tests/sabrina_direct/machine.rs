@@ -42,6 +42,13 @@ pub struct Packet {
     tag: f64,
 }
 
+impl Packet {
+    /// Of which the CPU time is known.
+    pub fn exact(flow: usize, at: f64, times: [f64; 2]) -> Self {
+        Self { flow, at, bytes: 1.0, times, predicted: times[0], tag: 0.0 }
+    }
+}
+
 /// Xorshift: Marsaglia 2003.
 pub struct Random(pub u64);
 

@@ -1,8 +1,10 @@
 //! The causes of what differs from the CBCS and PCFQ papers, by a direct model that shares nothing with our schedulers
 //! but the input: a queue per flow, rounds, tags and predictions as the papers' text has them.
 
+mod delay;
 mod gini;
 mod machine;
+mod unknown;
 
 use machine::{Charge, Flow, Gaps, Group, Machine, Random, Rule, Scheme, packets};
 
