@@ -10,8 +10,8 @@ type Arrival = (f64, [f64; 2]);
 struct Traffic(Vec<Vec<Arrival>>);
 
 impl Traffic {
-    /// Under PCFQ, with exact times. Of what the CPU is through with one packet may wait for the link, and a further one
-    /// stays on the CPU until there is room.
+    /// Under PCFQ, with exact times. Of what the CPU is through with one packet may wait for the link, and a further
+    /// one stays on the CPU until there is room.
     fn run(&self, scheme: Scheme) -> Vec<Flow> {
         let group = Group {
             flows: self.0.len(),
@@ -62,8 +62,8 @@ impl Traffic {
     }
 }
 
-/// The two flows of `overlap.toml`, of which `dovetail reproduce pcfq-table2` has 2.405: the second one's packet of 1 us
-/// each waits behind the one on the link, one in the buffer and one on the CPU, and leaves 252.5 us after it came. By
+/// The two flows of `overlap.toml`, of which `dovetail reproduce pcfq-table2` has 2.405: the second one's packet of 1
+/// us each waits behind the one on the link, one in the buffer and one on the CPU, and leaves 252.5 us after it came. By
 /// (17) it is 105 us.
 #[test]
 fn two_flows_by_hand_exceed_the_guarantee() {
