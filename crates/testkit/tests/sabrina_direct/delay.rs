@@ -63,8 +63,8 @@ impl Traffic {
 }
 
 /// The two flows of `overlap.toml`, of which `dovetail reproduce pcfq-table2` has 2.405: the second one's packet of 1
-/// us each waits behind the one on the link, one in the buffer and one on the CPU, and leaves 252.5 us after it came. By
-/// (17) it is 105 us.
+/// us each waits behind the one on the link, one in the buffer and one on the CPU, and leaves 252.5 us after it came.
+/// By (17) it is 105 us.
 #[test]
 fn two_flows_by_hand_exceed_the_guarantee() {
     let long = vec![(0.0, [1e-6, 100e-6]); 60];
