@@ -261,7 +261,7 @@ fn text(report: &Report) -> String {
     let mut text = overview(&report.forward, report.ran_s);
     for (name, port) in &report.forward.ports {
         text.push_str(&format!(
-            "\nport {name}: received {}, missed {}, oversize {}, sent {}, refused {}",
+            "\nport {name}: received {}, missed {}, oversize {}, sent {}, unsent {}",
             port.received, port.missed, port.oversize, port.sent, port.unsent
         ));
     }

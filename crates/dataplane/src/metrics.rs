@@ -203,7 +203,7 @@ fn ports(snapshot: &Snapshot, encoder: &mut DescriptorEncoder<'_>) -> Wrote {
             ConstCounter::new(count(counted)).encode(metric.encode_family(&[("port", port.as_str())])?)?;
         }
     }
-    let help = "Frames that the port refused for good";
+    let help = "Frames that were never sent, by reason";
     let mut unsent = encoder.encode_descriptor("port_unsent_frames", help, None, counter)?;
     for (port, counted) in &snapshot.ports {
         let PortSnapshot { unsent: all, too_long, down, full, short, .. } = *counted;

@@ -22,8 +22,8 @@ pub enum What {
     Full,
     /// Frames were too short, or no packets.
     Short,
-    /// Frames were refused for another reason.
-    Refused,
+    /// Frames were not sent for another reason.
+    Unsent,
     /// Very many frames wait for it.
     Waiting,
 }
@@ -61,11 +61,11 @@ impl What {
             Self::Link(Silent::Gone) => "the interface is gone",
             Self::Oversize => "oversize",
             Self::Missed => "missed",
-            Self::TooLong => "refused as too long",
-            Self::Down => "refused, link down",
-            Self::Full => "refused, queue full",
-            Self::Short => "refused as too short",
-            Self::Refused => "refused",
+            Self::TooLong => "unsent, too long",
+            Self::Down => "unsent, link down",
+            Self::Full => "unsent, queue full",
+            Self::Short => "unsent, too short",
+            Self::Unsent => "unsent",
             Self::Waiting => "wait for it",
         }
     }
@@ -82,7 +82,7 @@ impl What {
             Self::TooLong => format!("a greater MTU (ip link set {name} mtu N), or a smaller one where they come from"),
             Self::Full => format!("the interface takes less than link.rate: {}", self.brief_remedy(name)),
             Self::Short => format!("frames without a link header, or no packets: {}", self.brief_remedy(name)),
-            Self::Refused => format!("a filter may drop them: {}", self.brief_remedy(name)),
+            Self::Unsent => format!("a filter may drop them: {}", self.brief_remedy(name)),
             Self::Waiting => format!("the interface takes less than the link brings: {}", self.brief_remedy(name)),
             Self::Link(_) | Self::Down => self.brief_remedy(name),
         }
@@ -99,7 +99,7 @@ impl What {
             Self::TooLong => format!("ip link set {name} mtu N"),
             Self::Full => format!("tc qdisc show dev {name}"),
             Self::Short => "look at who sends them".into(),
-            Self::Refused => format!("tc filter show dev {name} egress"),
+            Self::Unsent => format!("tc filter show dev {name} egress"),
             Self::Waiting => format!("lower link.rate, or tc qdisc show dev {name}"),
         }
     }
@@ -147,7 +147,7 @@ fn counts(port: &PortSnapshot) -> [(What, u64); 7] {
         (What::Down, down),
         (What::Full, full),
         (What::Short, short),
-        (What::Refused, others),
+        (What::Unsent, others),
     ]
 }
 
@@ -234,6 +234,6 @@ mod tests {
         assert_eq!(lines.len(), 8, "{lines:#?}");
         assert!(lines[0].starts_with("port in (eth0): the link has no carrier: "), "{}", lines[0]);
         assert!(lines[1].contains(" 7 oversize: ") && lines[1].contains("ethtool -K eth0 gro off"), "{}", lines[1]);
-        assert!(lines[7].contains(" 5 refused: "), "what has no reason of its own: {}", lines[7]);
+        assert!(lines[7].contains(" 5 unsent: "), "what has no reason of its own: {}", lines[7]);
     }
 }

@@ -222,18 +222,18 @@ fn links_that_go_down_and_frames_that_are_refused_are_told_of() {
     lab.until_logged(" WARN  port out: the link outside is down");
     lab.until(|| lab.send(100), |snapshot| count(snapshot, "out", "down") > 0);
     let shown = lab.show();
-    for words in ["port out (outside): the link is down: ip link set outside up", " refused, link down: "] {
+    for words in ["port out (outside): the link is down: ip link set outside up", " unsent, link down: "] {
         assert!(shown.contains(words), "{words:?} is missing in\n{shown}");
     }
-    lab.until_logged(" refused, link down: ip link set outside up");
+    lab.until_logged(" unsent, link down: ip link set outside up");
     ip("box", &["outside", "up"]);
     lab.until(|| {}, link("up"));
     // What the way out does not take.
     ip("box", &["outside", "mtu", "1000"]);
     let snapshot = lab.until(|| lab.send(1400), |snapshot| count(snapshot, "out", "too_long") > 0);
     assert_eq!(snapshot["unaccounted"], 0);
-    assert!(lab.show().contains(" refused as too long: a greater MTU (ip link set outside mtu N)"), "{}", lab.show());
-    lab.until_logged(" refused as too long: ");
+    assert!(lab.show().contains(" unsent, too long: a greater MTU (ip link set outside mtu N)"), "{}", lab.show());
+    lab.until_logged(" unsent, too long: ");
     lab.end();
 }
 

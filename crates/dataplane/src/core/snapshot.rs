@@ -134,7 +134,7 @@ pub struct PortSnapshot {
     pub oversize: u64,
     /// Frames that it sent.
     pub sent: u64,
-    /// Frames that the interface refused.
+    /// Frames that were never sent: the interface refused them.
     pub unsent: u64,
     /// Of these, frames longer than its MTU allows.
     #[serde(default)]

@@ -54,7 +54,7 @@ pub struct PortCounters {
     pub oversize: u64,
     /// Frames taken by [`Port::send`] and accepted by the interface.
     pub sent: u64,
-    /// Frames taken by [`Port::send`] that the interface refused for good: it is down, or the frame is longer than its
+    /// Frames taken by [`Port::send`] that will never be sent: the interface is down, or the frame is longer than its
     /// MTU allows.
     pub unsent: u64,
     /// Of the unsent frames, those longer than the interface's MTU allows.

@@ -176,7 +176,7 @@ fn counts(end: &Snapshot) -> String {
     let mut text = String::new();
     for (name, port) in &end.ports {
         text.push_str(&format!(
-            "port {name}: received {}, missed {}, sent {}, refused {}\n",
+            "port {name}: received {}, missed {}, sent {}, unsent {}\n",
             port.received, port.missed, port.sent, port.unsent
         ));
     }
