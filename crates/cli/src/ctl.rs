@@ -45,7 +45,7 @@ pub fn ctl(args: Ctl) -> Result<(), Failure> {
 pub fn connect(path: &Path) -> Result<Client, Failure> {
     Client::connect(path).map_err(|error| {
         let others = others(path).map(|others| format!(" There are {others}.")).unwrap_or_default();
-        Failure::run(format!("no box answers at {}: {error}\n{NO_BOX} {OTHER_BOX}{others}", path.display()))
+        Failure::run(format!("no box answers at {}: {error}\nhelp: {NO_BOX} {OTHER_BOX}{others}", path.display()))
     })
 }
 

@@ -2,18 +2,18 @@
 //! that show the place, the text and the nearest valid name.
 
 mod error;
+mod kind;
 mod overrides;
 mod patch;
 mod place;
 pub mod rules;
 mod text;
 
-use std::ops::Range;
-
 use serde::de::DeserializeOwned;
 
 use error::table_for_list;
 pub use error::{InputError, nearest, number, unknown};
+use kind::{belongs, no_toml, other_kind, section_of, words};
 pub use overrides::{apply as apply_overrides, apply_to as override_table};
 pub use place::value_of;
 pub use text::{Span, Text, Whole};
@@ -51,6 +51,9 @@ pub fn read<T: DeserializeOwned>(name: &str, text: &str, overrides: &[String]) -
         [] => name.to_string(),
         changes => format!("{name} (with --set {})", changes.join(" --set ")),
     };
+    if let Some(wrong) = no_toml::<T>(name, text) {
+        return Err(wrong);
+    }
     let changed = overrides::changed(name, text, overrides)?;
     let wrong = |error: toml::de::Error| {
         if let Some(kind) = other_kind::<T>(&changed.text) {
@@ -59,7 +62,13 @@ pub fn read<T: DeserializeOwned>(name: &str, text: &str, overrides: &[String]) -
         let of = |entry: &str, message: String| InputError::new(&format!("--set {entry}"), message);
         let made = table_for_list(&changed.text, &error).and_then(|key| Some((key, changed.made(key)?)));
         if let Some((key, entry)) = made {
-            return of(entry, format!("there is no [[{key}]] in {name}, and --set adds none"));
+            let told = of(entry, format!("there is no [[{key}]] in {name}, and --set adds none"));
+            let (path, value) = entry.split_once('=').unwrap_or((entry, ""));
+            let last = path.trim().rsplit('.').next().unwrap_or_default();
+            return match section_of::<T>(last, &toml::Value::String(value.trim().to_string())) {
+                Some(help) => told.with_help(help),
+                None => told,
+            };
         }
         if let Some((entry, list)) = overrides::without_list(&changed, &error) {
             let (name, key) = (entry.split(['.', '=']).next().unwrap_or_default(), entry.split('=').next());
@@ -73,42 +82,17 @@ pub fn read<T: DeserializeOwned>(name: &str, text: &str, overrides: &[String]) -
         }
         match words::<T>(&changed.text, &error) {
             Some((span, message)) => InputError::at(&label, &changed.text, span, message),
-            None => InputError::from_toml(&label, &changed.text, &error),
+            None => {
+                let told = InputError::from_toml(&label, &changed.text, &error);
+                match belongs::<T>(&changed.text, &error) {
+                    Some((help, outside)) if outside || told.help().is_none() => told.with_help(help),
+                    _ => told,
+                }
+            }
         }
     };
     let file = toml::from_str(&changed.text).map_err(wrong)?;
     Ok(Read { label, text: changed.text, file })
-}
-
-/// Files that are told by a key which no file of another kind has, and who takes them.
-const KINDS: [(&str, &str); 6] = [
-    ("grid", "it is the plan of a sweep ([grid]): `dovetail sweep` takes that"),
-    ("random", "it is the plan of a sweep ([random]): `dovetail sweep` takes that"),
-    ("ports", "it configures a box ([ports]): `dovetail live` takes that"),
-    ("live", "it is a scenario of the lab (live = ...): `dovetail lab run` takes that"),
-    ("resource", "it describes a pipeline ([[resource]]): `dovetail run` takes that"),
-    ("hop", "it describes a network ([[hop]]): `dovetail run` takes that"),
-];
-
-/// Whether the text, which is no `T`, is something else.
-fn other_kind<T: DeserializeOwned>(text: &str) -> Option<&'static str> {
-    let table: toml::Table = toml::from_str(text).ok()?;
-    let unknown = |key: &str| {
-        let told = toml::from_str::<T>(&format!("{key} = 0")).err();
-        told.is_some_and(|error| error.message().contains(&format!("unknown field `{key}`")))
-    };
-    let mut kinds = KINDS.iter().filter(|(key, _)| table.contains_key(*key));
-    kinds.clone().all(|(key, _)| unknown(key)).then(|| kinds.next())?.map(|(_, kind)| *kind)
-}
-
-/// The TOML reader says which words a key takes only if the value is a text. For another value, this asks with a text.
-fn words<T: DeserializeOwned>(text: &str, error: &toml::de::Error) -> Option<(Range<usize>, String)> {
-    let span = error.span().filter(|_| error.message().trim() == "wanted string or table")?;
-    let value = &text[span.clone()];
-    let quoted = toml::Value::String(value.to_string()).to_string();
-    let told = toml::from_str::<T>(&[&text[..span.start], &quoted, &text[span.end..]].concat()).err()?;
-    let (_, expected) = told.message().split_once(", expected ")?;
-    Some((span, format!("`{value}`: expected a quoted text, {expected}")))
 }
 
 #[cfg(test)]
@@ -201,6 +185,31 @@ mod tests {
         wrong("[trace.rule.x]\nseed = 3\n", &[], &["net.toml:1:8", "write [[trace.rule]]"]);
         let inline = read::<Lists>("net.toml", "[trace]\nrule = { seed = 3 }\n", &[]).unwrap_err().to_string();
         assert!(inline.contains("expected a list") && !inline.contains("help"), "{inline}");
+    }
+
+    #[test]
+    fn a_file_that_is_no_toml_is_not_told_of_one_letter_in_it() {
+        let notes = "# Notes\n\nThe box is slow. [Why](why.md)?\n\n* alpha = what?\n\n```toml\nseed = 3\n```\n";
+        for text in [notes, "{\"seed\": 3}\n", "seed: 3\n", "hello\n"] {
+            for overrides in [&[][..], &["trace.rule=[]"]] {
+                wrong(text, overrides, &["net.toml: it does not look like TOML", "the keys are web, trace"]);
+            }
+        }
+        for text in ["seed = \n", "[trace\nseed = 3\n", "[trace] # here\nx\n", "web.0.seed = 08\n"] {
+            let message = read::<Lists>("net.toml", text, &[]).unwrap_err().to_string();
+            assert!(message.contains("net.toml:") && !message.contains("look like"), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_key_of_a_section_that_stands_outside_of_it_is_told_where_it_belongs() {
+        wrong("rule = 3\n", &[], &["unknown key `rule`", "did you mean `trace.rule`?"]);
+        wrong("", &["rule=3"], &["--set rule=3", "did you mean `trace.rule`?"]);
+        wrong("seed = 3\n", &[], &["`seed` is a key of each [[web]]"]);
+        wrong("[trace]\nseed = 3\n", &[], &["`seed` is a key of each [[web]]"]);
+        wrong("", &["web.rule=3"], &["there is no [[web]]", "did you mean `trace.rule`?"]);
+        let message = read::<Lists>("net.toml", "other = 3\n", &[]).unwrap_err().to_string();
+        assert!(!message.contains("help"), "{message}");
     }
 
     #[test]

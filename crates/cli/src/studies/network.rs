@@ -20,6 +20,10 @@ use crate::terminal;
 
 /// Compare schedulers on one network.
 pub fn run(mut scenario: NetworkScenario, args: &Run) -> Result<(), Failure> {
+    if args.schedule {
+        let message = "--schedule is for pipelines ([[resource]]): of a network, --pcap HOP=FILE shows the packets";
+        return Err(Failure::Input(message.into()));
+    }
     if let Some(seed) = args.input.source.seed {
         scenario = scenario.with_seed(seed);
     }

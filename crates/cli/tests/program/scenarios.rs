@@ -267,6 +267,29 @@ fn overrides() {
     refused("title=3", &["expected a quoted text"]);
     refused("resource.rate=1 Mbps", &["there is no \"rate\" in the list resource; there are cpu, link"]);
     refused("flows.ipsec.count=many", &["\"many\"", "whole number"]);
+    refused("class.ipsec.cost=10 us", &["expected processing times by resource, such as { cpu = \"10 us\" }"]);
+    refused("class.ipsec.cost=10", &["`10`: expected processing times by resource"]);
+    refused("load=120 %", &["\"120 %\": expected a number", "write 1.2 for 120 %"]);
+    refused("load=high", &["\"high\": expected a number, a multiple of the capacity"]);
+    refused("rate=1 Mbps", &["unknown key `rate`", "`rate` is a key of each [[resource]] and [[flows]]"]);
+    refused("speed=2", &["unknown key `speed`", "did you mean `trace.speed`?"]);
+}
+
+#[test]
+fn what_is_no_toml_at_all_is_told_so_and_what_was_expected() {
+    let folder = Folder::new();
+    folder.write("notes.md", "# The box\n\nIt is slow, [as they say](they.md).\n");
+    let words = ["notes.md: it does not look like TOML: expected lines such as key = \"value\" and [section]"];
+    folder.dovetail(&["run", "notes.md"]).fails(2, &[&words[..], &["the keys are title, seed, "]].concat());
+    folder.dovetail(&["live", "notes.md"]).fails(2, &[&words[..], &["scheduler, ports, cpu, link"]].concat());
+    folder.dovetail(&["sweep", "notes.md"]).fails(2, &[&words[..], &["scenario, capture, "]].concat());
+}
+
+#[test]
+fn a_network_has_no_schedule_to_print() {
+    let folder = Folder::new();
+    folder.write("net.toml", include_str!("../../../../scenarios/tcp.toml"));
+    folder.dovetail(&["run", "net.toml", "--schedule"]).fails(2, &["--schedule is for pipelines ([[resource]])"]);
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! The scenario file as it is written. Every key that exists stands here; an unknown key is an error.
 
-use std::collections::BTreeMap;
-
 use dovetail_sched::Spec;
 use dovetail_sched::cost::Linear;
 use dovetail_units::{BitRate, Duration, PacketRate, Time};
@@ -13,7 +11,7 @@ use dovetail_config::rules::Rules;
 use dovetail_config::{Span, Text, Whole};
 
 use super::flows::MAX_FLOWS;
-use super::value::{Factors, Parts, QueueLimit, Room, Sizes, Told, Weights};
+use super::value::{Costs, Factors, Load, Parts, QueueLimit, Room, Sizes, Told, Weights};
 
 /// A whole scenario.
 #[derive(Clone, Debug, Deserialize)]
@@ -31,7 +29,7 @@ pub struct File {
     pub interval: Option<Spanned<Text<Span>>>,
     /// All rates of flows are multiplied alike, so that they offer the busiest resource this multiple of what it can
     /// do.
-    pub load: Option<Spanned<f64>>,
+    pub load: Option<Spanned<Load>>,
     /// What to compare if the command line names no scheduler.
     #[serde(default)]
     pub schedulers: Vec<Spanned<Text<Spec>>>,
@@ -80,9 +78,6 @@ pub enum Overflow {
     Drop,
 }
 
-/// Processing time per resource.
-pub type Costs = Spanned<BTreeMap<String, Text<Linear>>>;
-
 /// A kind of processing.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -94,7 +89,7 @@ pub struct Class {
     pub rules: Rules,
     /// Processing time per resource; a resource with a rate needs none.
     #[serde(default = "no_costs")]
-    pub cost: Costs,
+    pub cost: Spanned<Costs<Linear>>,
     /// How far true times may be from that, per resource.
     #[serde(default = "no_spreads")]
     pub spread: Spanned<Parts>,
@@ -174,7 +169,7 @@ pub struct Listed {
     pub size: Text<Sizes>,
     /// Its processing time per resource, instead of the class's.
     #[serde(default)]
-    pub cost: BTreeMap<String, Text<Duration>>,
+    pub cost: Costs<Duration>,
     /// How many such packets arrive then. Default 1.
     #[serde(default = "one")]
     pub count: u64,
@@ -189,7 +184,7 @@ pub struct Trace {
     /// Replay this many times as fast. Default 1.
     pub speed: Option<Spanned<f64>>,
     /// Or: as fast as it takes to offer the busiest resource this part of its capacity.
-    pub load: Option<Spanned<f64>>,
+    pub load: Option<Spanned<Load>>,
     /// What makes packets a flow: `5-tuple` (default), `host`, `prefix`, `to-host`, `to-prefix`, or `prefix+port` as in
     /// the tradeoff paper.
     pub key: Option<Text<KeyKind>>,
@@ -222,8 +217,8 @@ fn one_server() -> Spanned<Servers> {
     Spanned::new(0..0, Whole(1))
 }
 
-fn no_costs() -> Costs {
-    Spanned::new(0..0, BTreeMap::new())
+fn no_costs() -> Spanned<Costs<Linear>> {
+    Spanned::new(0..0, Costs::default())
 }
 
 fn no_spreads() -> Spanned<Parts> {

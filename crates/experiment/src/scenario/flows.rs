@@ -139,12 +139,12 @@ fn check_list(scenario: &Scenario, group: &Flows, list: &[Listed]) -> Result<(),
     if packets > MAX_LISTED {
         return whole(format!("these lists have {packets} packets: at most {MAX_LISTED} are possible"));
     }
-    if let Some(name) = list.iter().flat_map(|p| p.cost.keys()).find(|k| !known.contains(&k.as_str())) {
+    if let Some(name) = list.iter().flat_map(|p| p.cost.0.keys()).find(|k| !known.contains(&k.as_str())) {
         return whole(unknown("resource", name, &known));
     }
     let class = scenario.names.class(group.class.get_ref()).map_err(|m| (Some(group.class.span()), m))?;
     let some = |name: &&&str| {
-        let given = list.iter().filter(|p| p.cost.contains_key(**name)).count();
+        let given = list.iter().filter(|p| p.cost.0.contains_key(**name)).count();
         given > 0 && given < list.len()
     };
     match known.iter().skip(1).find(some).filter(|_| !class.resize.is_none()) {
@@ -242,7 +242,7 @@ pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
             flow.alpha = group.alpha.as_ref().and_then(|alpha| names::alpha(alpha).ok()).or(flow.alpha);
             let source = match &group.list {
                 Some(list) => {
-                    let own = |r: usize| list.iter().any(|p| p.cost.contains_key(&resources[r]));
+                    let own = |r: usize| list.iter().any(|p| p.cost.0.contains_key(&resources[r]));
                     flow.cost = std::array::from_fn(|r| if own(r) { Cost::PerPacket } else { flow.cost[r] });
                     flow.spread = std::array::from_fn(|r| if own(r) { 0 } else { flow.spread[r] });
                     Source::List(listed(list, class, id, scenario))
@@ -319,7 +319,7 @@ fn listed<const M: usize>(list: &[Listed], class: &ClassCost, flow: u32, scenari
     for packet in list {
         let size = packet.size.0.least;
         let cost = ResourceVec(std::array::from_fn(|r| {
-            own_cost(&packet.cost, &resources[r]).unwrap_or_else(|| class_time(&class.cost[r], size))
+            own_cost(&packet.cost.0, &resources[r]).unwrap_or_else(|| class_time(&class.cost[r], size))
         }));
         for _ in 0..packet.count {
             arrivals.push(Arrival { time: packet.at.0, flow, size });

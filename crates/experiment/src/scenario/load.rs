@@ -15,7 +15,7 @@ use super::{Scenario, ScenarioError, flows};
 /// it.
 pub fn apply(scenario: &mut Scenario) -> Result<(), ScenarioError> {
     let Some(written) = &scenario.file.load else { return Ok(()) };
-    let load = *written.get_ref();
+    let load = written.get_ref().0;
     if !(0.001..=1000.0).contains(&load) {
         let number = dovetail_config::number(load);
         return Err(scenario.error(written.span(), format!("load = {number}: expected a number from 0.001 to 1000")));

@@ -326,7 +326,7 @@ impl Scenario {
 
     /// What the replayed packets ask of the busiest resource over what it can do, if that sets the speed.
     pub fn replay_load(&self) -> Option<f64> {
-        self.file.trace.as_ref()?.get_ref().load.as_ref().map(|load| *load.get_ref())
+        self.file.trace.as_ref()?.get_ref().load.as_ref().map(|load| load.get_ref().0)
     }
 
     /// Packets of one run, as far as can be told in advance; infinite if unknown.

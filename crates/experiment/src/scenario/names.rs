@@ -160,7 +160,7 @@ fn class_cost(class: &Class, file: &File) -> Result<ClassCost, Wrong> {
         Told::Named(named) => named.keys().collect(),
     };
     let named = [
-        ("cost", class.cost.span(), class.cost.get_ref().keys().collect()),
+        ("cost", class.cost.span(), class.cost.get_ref().0.keys().collect()),
         ("spread", class.spread.span(), class.spread.get_ref().0.keys().collect()),
         ("estimate", class.estimate.span(), told),
     ];
@@ -174,7 +174,7 @@ fn class_cost(class: &Class, file: &File) -> Result<ClassCost, Wrong> {
     let alpha = class.alpha.as_ref().map(alpha).transpose()?;
     let mut own = ClassCost { name: class.name.clone(), cost, spread, resize, estimate, alpha };
     for resource in resources {
-        let linear: Option<Linear> = class.cost.get_ref().get(&resource.name).map(|l| l.0);
+        let linear: Option<Linear> = class.cost.get_ref().0.get(&resource.name).map(|l| l.0);
         own.cost.push(match (linear, resource.rate) {
             (Some(linear), _) => Cost::Linear(linear),
             (None, Some(rate)) => Cost::Link(rate.0),

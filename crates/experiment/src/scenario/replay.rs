@@ -173,13 +173,12 @@ pub fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
         let span = scenario.file.trace.as_ref().map_or(0..0, |t| t.span());
         return Err(scenario.error(span, "the flows of a capture need at least one [[class]]"));
     }
-    for number in [&trace.speed, &trace.load].into_iter().flatten() {
-        let value = *number.get_ref();
+    let speed = trace.speed.as_ref().map(|speed| (speed.span(), *speed.get_ref()));
+    let load = trace.load.as_ref().map(|load| (load.span(), load.get_ref().0));
+    for (span, value) in speed.into_iter().chain(load) {
         if !(1e-6..=1e9).contains(&value) {
-            return Err(scenario.error(
-                number.span(),
-                format!("{}: expected a number from 0.000001 to 1e9", dovetail_config::number(value)),
-            ));
+            return Err(scenario
+                .error(span, format!("{}: expected a number from 0.000001 to 1e9", dovetail_config::number(value))));
         }
     }
     if let (Some(_), Some(load)) = (&trace.speed, &trace.load) {
@@ -242,7 +241,7 @@ fn speed(scenario: &Scenario, trace: &Trace, capture: &Capture) -> f64 {
     let recorded = capture.packets.last().as_secs_f64();
     let servers = scenario.file.resource.iter().map(|r| f64::from(r.get_ref().servers.get_ref().0));
     let busiest = work_s(scenario, capture).iter().zip(servers).map(|(t, s)| t / s).fold(0.0, f64::max);
-    let speed = load.get_ref() * recorded / busiest;
+    let speed = load.get_ref().0 * recorded / busiest;
     // One packet, or packets of one instant, have no rate to scale.
     if speed.is_finite() && speed > 0.0 { speed.clamp(1.0 / SPEED_STEPS, 1e12) } else { 1.0 }
 }

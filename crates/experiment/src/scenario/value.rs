@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::marker::PhantomData;
 use std::str::FromStr;
 
 use dovetail_sched::cost::Prediction;
@@ -10,7 +11,7 @@ use dovetail_sim::Resize;
 use dovetail_units::{Bytes, Duration};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
-use dovetail_config::{Text, nearest, unknown};
+use dovetail_config::{Text, nearest, number, unknown};
 
 /// Packet lengths: one length, or any between two with equal probability. At least 1 byte, at most 1 GiB.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -163,6 +164,87 @@ impl FromStr for Part {
         valid
             .map(|percent| Self((percent * 1e4).round() as u32))
             .ok_or_else(|| format!("{text:?}: expected a percentage from \"0 %\" to \"100 %\""))
+    }
+}
+
+/// Processing times by the names of resources.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Costs<T>(pub BTreeMap<String, Text<T>>);
+
+impl<T> Default for Costs<T> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<'de, T> Deserialize<'de> for Costs<T>
+where
+    T: FromStr,
+    T::Err: fmt::Display,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(CostsVisitor(PhantomData))
+    }
+}
+
+struct CostsVisitor<T>(PhantomData<T>);
+
+impl<'de, T> Visitor<'de> for CostsVisitor<T>
+where
+    T: FromStr,
+    T::Err: fmt::Display,
+{
+    type Value = Costs<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("processing times by resource, such as { cpu = \"10 us\" }")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Costs<T>, E> {
+        Err(E::custom(format!("{text:?}: expected processing times by resource, such as {{ cpu = {text:?} }}")))
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Costs<T>, A::Error> {
+        BTreeMap::deserialize(de::value::MapAccessDeserializer::new(map)).map(Costs)
+    }
+}
+
+/// What is asked of a resource, as a multiple of what it can do.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Load(pub f64);
+
+impl<'de> Deserialize<'de> for Load {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LoadVisitor)
+    }
+}
+
+struct LoadVisitor;
+
+impl Visitor<'_> for LoadVisitor {
+    type Value = Load;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number, a multiple of the capacity: 1.2 for 120 %")
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Load, E> {
+        Ok(Load(number as f64))
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Load, E> {
+        Ok(Load(number))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Load, E> {
+        let percent: Option<f64> = text.trim().strip_suffix('%').and_then(|number| number.trim().parse().ok());
+        match percent.filter(|percent| percent.is_finite()) {
+            Some(percent) => Err(E::custom(format!(
+                "{text:?}: expected a number, a multiple of the capacity: write {} for {text}",
+                number(percent / 100.0)
+            ))),
+            None => Err(E::invalid_type(de::Unexpected::Str(text), &self)),
+        }
     }
 }
 
