@@ -112,6 +112,7 @@ def latency(result: Result, group: str | None = None, axes: Axes | None = None) 
         known = ", ".join(repr(name) for name in dict.fromkeys(groups.values()))
         raise ArgumentError(f"there is no group {group!r}; there are {known}", text=group)
     last = [name for name in result.packets.columns if name.endswith("_end_ns")][-1]
+    shortest, longest = float("inf"), 0.0
     for run in result.runs:
         rows = _rows(result.packets, run.scheduler)
         stayed = sorted(
@@ -120,9 +121,13 @@ def latency(result: Result, group: str | None = None, axes: Axes | None = None) 
             if outcome == "delivered" and (group is None or groups[flow] == group)
         )
         if stayed:
+            shortest, longest = min(shortest, stayed[0]), max(longest, stayed[-1])
             below = [100 * (k + 1) / len(stayed) for k in range(len(stayed))]
             axes.step(stayed, below, where="post", label=run.scheduler)
-    axes.set(xlabel="Latency (ms)", ylabel="Packets (%)", xscale="log", ylim=(0, 103))
+    axes.set(xlabel="Latency (ms)", ylabel="Packets within this time (%)", ylim=(0, 103))
+    if longest > 100 * shortest:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
     axes.legend()
     return axes
 

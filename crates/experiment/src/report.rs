@@ -7,6 +7,7 @@ use crate::output::{Output, OutputError};
 use crate::recorded::{Interval, Recorded};
 use crate::results::{COMMAND, Documents, SUMMARY};
 use crate::scenario::Scenario;
+use crate::table::digits;
 use crate::timetable::{label, time_unit};
 use dovetail_figure::{
     Cdf, Column, FigureError, FlowShares, Overview, Row, Schedule, Series, Service, SharePanel, UtilizationPanel,
@@ -95,7 +96,7 @@ pub fn place(out: Output) -> Result<Vec<String>, ReportError> {
 pub fn pictures(scenario: &Scenario, runs: &[Recorded]) -> Result<Vec<(&'static str, String)>, FigureError> {
     let title = &picture_title(scenario);
     let mut pictures = vec![
-        ("overview.svg", overview(&at_a_glance(title, runs))?),
+        ("overview.svg", overview(&at_a_glance(title, scenario, runs))?),
         ("utilization.svg", utilization(title, &runs.iter().map(utilization_panel).collect::<Vec<_>>())?),
         ("latency.svg", latency_cdf(title, &by_group(runs))?),
     ];
@@ -126,7 +127,7 @@ fn picture_title(scenario: &Scenario) -> String {
 }
 
 /// How much of each resource is used, when everything is done, and how long the packets of each group stay.
-fn at_a_glance(title: &str, runs: &[Recorded]) -> Overview {
+fn at_a_glance(title: &str, scenario: &Scenario, runs: &[Recorded]) -> Overview {
     let makespan = |r: &Recorded| r.outcome.makespan().map(|t| (t.as_secs_f64(), brief(t.as_secs_f64())));
     let used = |k: usize, r: &Recorded| {
         r.resources.get(k).map(|total| (total.utilization, format!("{:.0} %", 100.0 * total.utilization)))
@@ -148,7 +149,19 @@ fn at_a_glance(title: &str, runs: &[Recorded]) -> Overview {
         title: title.into(),
         schedulers: runs.iter().map(|r| r.scheduler.to_string()).collect(),
         bands: vec![totals, waits.collect()],
-        note: Some("Latency: mean time of a group's packets from arrival to leaving the last resource.".into()),
+        note: Some(format!(
+            "Latency: mean time of a group's packets from arrival to leaving the last resource.{}",
+            replayed(scenario)
+        )),
+    }
+}
+
+/// How fast the capture was replayed, if there is one.
+fn replayed(scenario: &Scenario) -> String {
+    match scenario.replay_speed() {
+        Some(1.0) => " The capture was replayed as fast as it was recorded.".into(),
+        Some(speed) => format!(" The capture was replayed {} times as fast as it was recorded.", digits(speed)),
+        None => String::new(),
     }
 }
 
@@ -183,7 +196,7 @@ fn brief(s: f64) -> String {
 }
 
 /// What [`gini_panel`] shows.
-pub const GINI: &str = "Unfairness, Gini index (s)";
+pub const GINI: &str = "Gini index, 0 is ideal (s)";
 
 /// The Gini index of every resource at the end of every interval; it stays as it is while nothing is served.
 pub fn gini_panel(run: &Recorded) -> UtilizationPanel {

@@ -11,6 +11,8 @@ pub(super) struct Axis {
     pub ticks: Vec<f64>,
     pub minor: Vec<f64>,
     pub log: bool,
+    /// Whether values are seconds, and ticks times, each in the unit that suits it.
+    times: bool,
     factor: f64,
     decimals: usize,
 }
@@ -40,7 +42,7 @@ impl Axis {
             .map(|v| if v.abs() < step * 1e-6 { 0.0 } else { v })
             .collect();
         let decimals = (-step.log10().floor()).clamp(0.0, 12.0) as usize;
-        Axis { label: label.into(), lo, hi, ticks, minor: Vec::new(), log: false, factor, decimals }
+        Axis { label: label.into(), lo, hi, ticks, minor: Vec::new(), log: false, times: false, factor, decimals }
     }
 
     /// A logarithmic axis over positive values; whole decades if `round` is set.
@@ -60,7 +62,18 @@ impl Axis {
         } else {
             (first - 1..=last).flat_map(inner).filter(|&v| v > lo && v < hi).collect()
         };
-        Axis { label: label.into(), lo, hi, ticks, minor, log: true, factor: 1.0, decimals: 0 }
+        Axis { label: label.into(), lo, hi, ticks, minor, log: true, times: false, factor: 1.0, decimals: 0 }
+    }
+
+    /// A logarithmic axis over times above zero, in seconds. Where it has few decades, 2 and 5 times each have ticks, too.
+    pub fn logarithmic_times(label: &str, range: (f64, f64)) -> Axis {
+        let mut axis = Axis { times: true, ..Axis::logarithmic(&format!("{label}, logarithmic"), range, false) };
+        if axis.ticks.len() < 3 {
+            let decades = axis.lo.floor() as i32..=axis.hi.floor() as i32;
+            let places = decades.flat_map(|d| [1.0_f64, 2.0, 5.0].map(|k| f64::from(d) + k.log10()));
+            axis.ticks = places.filter(|&v| v >= axis.lo - 1e-9 && v <= axis.hi + 1e-9).collect();
+        }
+        axis
     }
 
     /// A seconds axis from zero (or below) in the unit that suits its end.
@@ -95,6 +108,9 @@ impl Axis {
 
     /// The label of the tick at position `p`.
     pub fn tick_label(&self, p: f64) -> String {
+        if self.times {
+            return time(p);
+        }
         if self.log {
             // Digits at all ticks or at none.
             let few_digits = self.ticks.iter().all(|tick| (-3..=4).contains(&(tick.round() as i32)));
@@ -149,6 +165,13 @@ fn decade(p: f64) -> String {
     format!("{:.*}", exponent.min(0).unsigned_abs() as usize, 10f64.powi(exponent))
 }
 
+/// A time of one digit, in the unit that suits it.
+fn time(p: f64) -> String {
+    let seconds = 10f64.powf(p);
+    let (factor, unit) = time_unit(seconds * (1.0 + 1e-9));
+    format!("{:.0} {unit}", seconds * factor)
+}
+
 fn power(p: f64) -> String {
     let digits = (p.round() as i32).to_string();
     let raised = digits.chars().map(|c| c.to_digit(10).map_or('⁻', |d| SUPERSCRIPT[d as usize]));
@@ -186,6 +209,20 @@ mod tests {
         };
         assert_eq!(labels((0.1, 10_000.0)), ["0.1", "1", "10", "100", "1000", "10000"]);
         assert_eq!(labels((10.0, 100_000.0)), ["10¹", "10²", "10³", "10⁴", "10⁵"]);
+    }
+
+    #[test]
+    fn times_have_the_unit_that_suits_each() {
+        let labels = |range| {
+            let axis = Axis::logarithmic_times("", range);
+            axis.ticks.iter().map(|&p| axis.tick_label(p)).collect::<Vec<_>>()
+        };
+        assert_eq!(labels((2e-6, 20.0)), ["10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s", "10 s"]);
+        assert_eq!(
+            labels((1.5e-4, 0.025)),
+            ["200 µs", "500 µs", "1 ms", "2 ms", "5 ms", "10 ms", "20 ms"],
+            "two decades"
+        );
     }
 
     #[test]

@@ -76,10 +76,8 @@ pub fn latency_cdf(title: &str, cdfs: &[Cdf]) -> Result<String, FigureError> {
     if logarithmic && latencies().any(|v| v < positive.0) {
         sheet.notes.push(format!("Latencies below {} are drawn at the left end.", brief(positive.0)));
     }
-    let (factor, unit) = time_unit(if logarithmic { positive.0 } else { longest });
     let x = if logarithmic {
-        let range = (positive.0 * factor / 1.2, positive.1 * factor);
-        Axis::logarithmic(&format!("Latency ({unit}), logarithmic"), range, false)
+        Axis::logarithmic_times("Latency", (positive.0 / 1.2, positive.1))
     } else {
         Axis::seconds("Latency", (shortest.min(0.0), longest), 8)
     };
@@ -92,7 +90,7 @@ pub fn latency_cdf(title: &str, cdfs: &[Cdf]) -> Result<String, FigureError> {
                     return no_data(area, heading);
                 }
                 let mut chart = chart(area, heading, &x, &y)?;
-                let line = |(k, points): &Line| (*k, steps(points, positive.0, longest, logarithmic.then_some(factor)));
+                let line = |(k, points): &Line| (*k, steps(points, logarithmic.then_some(positive.0), longest));
                 let lines: Vec<Line> = lines.iter().map(line).collect();
                 for (index, points) in &lines {
                     let draw = || curve(&mut chart, &x, &y, points, look_of(*index));
@@ -123,8 +121,9 @@ fn brief(seconds: f64) -> String {
 type Line = (usize, Vec<(f64, f64)>);
 
 /// The distribution as a line: it rises from zero at its smallest value and stays at its end to the right border.
-fn steps(points: &[(f64, f64)], least: f64, longest: f64, log_factor: Option<f64>) -> Vec<(f64, f64)> {
-    let place = |v: f64| log_factor.map_or(v, |factor| v.max(least) * factor);
+/// Nothing is left of `least`.
+fn steps(points: &[(f64, f64)], least: Option<f64>, longest: f64) -> Vec<(f64, f64)> {
+    let place = |v: f64| least.map_or(v, |least| v.max(least));
     let fraction = |f: f64| f.clamp(0.0, 1.0);
     let mut line = Vec::with_capacity(points.len() + 2);
     line.extend(points.first().map(|p| (place(p.0), 0.0)));

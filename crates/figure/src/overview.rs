@@ -2,7 +2,7 @@
 
 use super::FigureError;
 use super::part::{Kind, part};
-use super::sheet::{Area, Drawn, Sheet, draw_heading, no_data};
+use super::sheet::{Area, Drawn, MARGIN, Sheet, no_data};
 use super::style::*;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -103,8 +103,7 @@ fn draw_column(area: &Area, schedulers: &[String], column: &Column, c: usize) ->
     let (width, _) = area.dim_in_pixel();
     let slot = (width as i32 - NAME_WIDTH) / ACROSS as i32;
     let (from, room) = (NAME_WIDTH + slot * c as i32, slot - NUMBER_WIDTH - 24);
-    let heading = area.clone().shrink((from - 28, 0), (slot, ABOVE));
-    draw_heading(&heading, &column.heading)?;
+    draw_column_heading(area, &column.heading, from, slot - 2 * MARGIN)?;
     let largest = column.values.iter().flatten().map(|(v, _)| *v).filter(|v| shown(*v)).fold(0.0, f64::max);
     let full = column.full.unwrap_or(largest).max(largest);
     for (k, (value, written)) in column.values.iter().take(schedulers.len()).enumerate().filter_map(present) {
@@ -124,6 +123,23 @@ fn draw_column(area: &Area, schedulers: &[String], column: &Column, c: usize) ->
         })?;
     }
     Ok(())
+}
+
+/// A column's heading in one line, or in two where it is long, which must not cost it its end.
+fn draw_column_heading(area: &Area, heading: &str, from: i32, width: i32) -> Drawn {
+    let line = |heading: &str, top: i32, most: i32| {
+        let (heading, size) = fitting(heading, width, TICK_SIZE, most);
+        let style = text(size, INK, true, Pos::new(HPos::Left, VPos::Top));
+        area.draw(&Text::new(heading, (from, top), style))
+    };
+    // Bold letters are a tenth wider.
+    match wrap(heading, width * 10 / 11, TICK_SIZE).split_first() {
+        Some((first, rest)) if !rest.is_empty() => {
+            line(first, 2, TICK_SIZE)?;
+            line(&rest.join(" "), 30, TICK_SIZE)
+        }
+        _ => line(heading, 12, PANEL_TITLE_SIZE),
+    }
 }
 
 /// The value of a row, if it has one that can be shown.

@@ -73,6 +73,7 @@ pub fn dominant_shares(title: &str, panels: &[SharePanel]) -> Result<String, Fig
     let budget = MOST_MARKS / panels.len().max(1);
     let scale = Cells::new(&x, &y, panels.len());
     let marks: Vec<Marks> = panels.iter().map(|p| Marks::fitting(p, &groups, &scale, budget)).collect();
+    sheet.notes.push("A dot: one flow in one interval in which it always had packets waiting or in the box.".into());
     sheet.notes.extend(notes(&panels, &marks));
 
     sheet.render(|areas| {

@@ -125,9 +125,9 @@ pub(super) fn shorten(s: &str, width: i32, size: i32) -> String {
 /// `s` at the largest size from `least` to `most` that fits `width`, or cut at the least; bold letters are a tenth
 /// wider.
 pub(super) fn fitting(s: &str, width: i32, least: i32, most: i32) -> (String, i32) {
-    let fits = |&size: &i32| text_width(s, size) * 11 / 10 <= width;
-    let size = (least..=most).rfind(fits).unwrap_or(least);
-    (shorten(s, width * 10 / 11, size), size)
+    let width = width * 10 / 11;
+    let size = (least..=most).rfind(|&size| text_width(s, size) <= width).unwrap_or(least);
+    (shorten(s, width, size), size)
 }
 
 pub(super) fn shows(c: char) -> bool {

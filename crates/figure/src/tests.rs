@@ -99,6 +99,20 @@ fn any_input_gives_a_picture() {
 }
 
 #[test]
+fn the_heading_of_a_column_is_not_cut_where_two_lines_hold_it() {
+    for group in ["call", "mouse, ipsec", "elephant, monitoring", "premium customers", "twentyone-letters-abc"] {
+        let heading = format!("{group}: latency");
+        let values = vec![Some((1.0, "1 s".to_string()))];
+        let column = Column { heading: heading.clone(), group: Some(group.into()), full: None, values };
+        let bands = vec![vec![column]];
+        let svg =
+            overview(&Overview { title: "x".into(), schedulers: vec!["fifo".into()], bands, note: None }).unwrap();
+        let said = texts(&svg).join(" ");
+        assert!(said.contains(&heading), "{group}: {said}");
+    }
+}
+
+#[test]
 fn without_usable_data_a_picture_says_so() {
     for svg in pictures("x", f64::NAN, 2).into_iter().chain(pictures("x", 1.0, 0)) {
         assert!(texts(&svg).iter().any(|t| t == "no data"), "{svg}");
