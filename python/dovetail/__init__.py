@@ -14,7 +14,7 @@ import sys as _sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Union, cast
 
-from . import _native, model
+from . import _native, model, plot
 from ._discipline import Discipline
 from ._errors import (
     ArgumentError,
@@ -28,7 +28,7 @@ from ._errors import (
     SchedulerError,
     UnknownFlow,
 )
-from ._native import At, AwaitProgress, Dropped, Empty, Flow, Scheduler, Served, Table
+from ._native import At, AwaitProgress, Dropped, Empty, Flow, Scheduler, Served, Table, __version__
 
 __all__ = [
     "Advice",
@@ -55,9 +55,11 @@ __all__ = [
     "Sweep",
     "Table",
     "UnknownFlow",
+    "__version__",
     "advise",
     "model",
     "packets",
+    "plot",
     "reproduce",
     "run",
     "schedulers",
@@ -126,22 +128,22 @@ class Result:
 
     @property
     def packets(self) -> Table:
-        """A row per scheduler and packet; of pipelines."""
+        """A row per scheduler and packet; for pipelines only."""
         return self._table("packets")
 
     @property
     def utilization(self) -> Table:
-        """A row per scheduler, interval and resource; of pipelines."""
+        """A row per scheduler, interval and resource; for pipelines only."""
         return self._table("utilization")
 
     @property
     def shares(self) -> Table:
-        """A row per scheduler, interval and flow; of pipelines."""
+        """A row per scheduler, interval and flow; for pipelines only."""
         return self._table("shares")
 
     @property
     def hops(self) -> Table:
-        """A row per scheduler, seed and CPU or link; of networks."""
+        """A row per scheduler, seed and CPU or link; for networks only."""
         return self._table("hops")
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -240,7 +242,7 @@ def run(
         scenario: a scenario or capture by its path, the text of a scenario (several lines), or a dict with its keys.
         schedulers: names with parameters such as "tradeoff:alpha=0.85", and disciplines written in Python (an object
             is used as it is, a class makes a new one); the scenario's own if left out.
-        profile: what the box around a capture is like.
+        profile: what box a capture went through, as `--profile`: a name or a file.
         threads: runs at the same time; as many as there are processors if left out. Changes no result.
         packets: how many packets to keep in the table, over all runs, at about 100 bytes each.
         progress: True for a bar (tqdm's if that is installed), or a function of packets done and in all (0: unknown).
@@ -275,12 +277,12 @@ def advise(
 ) -> Advice:
     """Which scheduler and which alpha to use for a scenario or capture, what it gains over `today`, and who pays.
 
-    Other arguments and exceptions as those of `run`.
+    The other arguments and the exceptions are those of `run`.
 
     Args:
         today: what runs now.
-        target: the fairest scheduler that uses a resource so much: "cpu 95 %", or several.
-        protect: the fairest scheduler under which the 99th percentile of this group's latency is at most `p99`.
+        target: a goal, or several: find the fairest scheduler that uses a resource so much, such as "cpu 95 %".
+        protect: a goal: find the fairest one under which the 99th percentile of this group's latency is at most `p99`.
         p99: a time such as "5 ms".
     """
     if (protect is None) != (p99 is None):
@@ -377,7 +379,8 @@ def reproduce(
     threads: int | None = None,
     progress: Progress = None,
 ) -> Reproduction:
-    """Compute tables and figures of the papers, by their ids or a paper's name; all if none is given, in minutes."""
+    """Compute tables and figures of the papers, by their ids or a paper's name. Without any, it computes all, which
+    takes some ten minutes."""
     tell, end = _teller(progress)
     try:
         document, pictures = _native.reproduce(list(ids), capture, load, threads, tell)
@@ -387,7 +390,7 @@ def reproduce(
 
 
 def schedulers(name: str | None = None) -> list[Record]:
-    """All about every scheduler, or about that of this name (the parts, if it is a composition)."""
+    """Describe all schedulers, or the one of this name (its parts, if it is a composition)."""
     document = _json.loads(_native.schedulers(name), object_hook=Record)
     return cast("list[Record]", document["schedulers"])
 

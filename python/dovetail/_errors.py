@@ -62,4 +62,4 @@ class DisciplineError(RunError):
 
 
 class InternalError(Error, RuntimeError):
-    """A mistake in this package."""
+    """A bug in this package: please report it."""

@@ -19,6 +19,7 @@ __all__ = [
     "Served",
     "Sweep",
     "Table",
+    "__version__",
     "advise",
     "model",
     "packets",
@@ -26,6 +27,8 @@ __all__ = [
     "run",
     "schedulers",
 ]
+
+__version__: str
 
 @final
 class Table:
@@ -65,15 +68,15 @@ class Served:
         """Its length in bytes."""
     @property
     def payload(self) -> Any:
-        """The caller's own."""
+        """What the caller gave to `enqueue` with it."""
     @property
     def charged(self) -> tuple[int, ...]:
         """What the flow is charged for it, in nanoseconds on every resource: estimates, replaced by measurements."""
 
 @final
 class Dropped:
-    """The first packet of a flow is dropped, since it waited for too long or too many wait: ask again. False. Only
-    schedulers that manage their queues give it, such as "fq_codel"."""
+    """The first packet of a flow is dropped, because it waited for too long or too many wait: ask again. It counts as false.
+    Only schedulers that manage their queues give it, such as "fq_codel"."""
 
     @property
     def flow(self) -> Flow:
@@ -83,12 +86,12 @@ class Dropped:
         """Its length in bytes."""
     @property
     def payload(self) -> Any:
-        """The caller's own."""
+        """What the caller gave to `enqueue` with it."""
     def __bool__(self) -> Literal[False]: ...
 
 @final
 class At:
-    """Packets wait, but none may start before `time`. False, as no packet is served."""
+    """Packets wait, but none may start before `time`. It counts as false: no packet is served."""
 
     __match_args__ = ("time",)
     def __new__(cls, time: SupportsIndex) -> Self: ...
@@ -101,7 +104,7 @@ class At:
 
 @final
 class AwaitProgress:
-    """Packets wait, but none may start before some packet in the pipeline makes progress. False."""
+    """Packets wait, but none may start before some packet in the pipeline makes progress. It counts as false."""
 
     def __bool__(self) -> Literal[False]: ...
     def __hash__(self) -> int: ...
@@ -109,7 +112,7 @@ class AwaitProgress:
 
 @final
 class Empty:
-    """No packet waits. False."""
+    """No packet waits. It counts as false."""
 
     def __bool__(self) -> Literal[False]: ...
     def __hash__(self) -> int: ...
@@ -129,7 +132,8 @@ class Scheduler:
     ) -> Self:
         """A scheduler by its name, such as "tradeoff:alpha=0.85", or by a discipline.
 
-        `resources` are 1 to 4, two if left out; `servers` are those of all resources together, one each if left out.
+        There are 1 to 4 `resources`, two if left out. `servers` counts those of all resources together; each resource
+        has one if left out.
         """
     @property
     def resources(self) -> int:
@@ -163,7 +167,8 @@ class Scheduler:
         bytes: SupportsIndex | None = None,
         time: tuple[int, int, int] | None = None,
     ) -> None:
-        """Change all of a flow's set-up from now on. Packets beyond a lowered limit stay."""
+        """Set a flow up anew, from now on: what is left out is as `add_flow` has it. Packets beyond a lowered limit
+        stay."""
     def remove_flow(self, now: SupportsIndex, flow: Flow) -> list[Any]:
         """Tear a flow down; returns the payloads of its waiting packets in order."""
     def enqueue(
@@ -178,7 +183,7 @@ class Scheduler:
     def next(self, now: SupportsIndex) -> Served | Dropped | At | AwaitProgress | Empty:
         """What to put into the first resource now."""
     def next_many(self, now: SupportsIndex, most: SupportsIndex) -> list[Served | Dropped]:
-        """As `next` as often as it hands out or drops a packet, at most `most` times."""
+        """What `next` gives, called until it neither hands out nor drops a packet, at most `most` times."""
     def bypass(self, now: SupportsIndex, may_pass: Callable[[Any], object]) -> Served | At | AwaitProgress | Empty:
         """What may go past the first resource while that is busy; `may_pass` says of a payload whether there is room
         for its packet further on."""
@@ -195,7 +200,7 @@ class Scheduler:
     def set(self, now: SupportsIndex, parameter: str, value: object) -> None:
         """Change a parameter while running, such as "alpha"."""
     def stats(self) -> dict[str, Any]:
-        """The books: offered = admitted + refused, admitted = served + dropped + queued; `refused` is by reason."""
+        """The counts: offered = admitted + refused, admitted = served + dropped + queued; `refused` is by reason."""
     def queued(self, flow: Flow) -> int:
         """Packets of this flow that wait; 0 for an unknown one."""
 

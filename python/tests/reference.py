@@ -12,8 +12,9 @@ from support import ROOT
 PACKAGE = ROOT / "python/dovetail"
 HEADER = """# Python
 
-Made of the package's stubs; `help(dovetail.run)` says the same. A [tutorial](../tutorial/python.md) comes first. Times
-of schedulers are whole nanoseconds; documents are those of [the program](json.md).
+Begin with the [tutorial](../tutorial/python.md). This page lists everything, as `help(dovetail.run)` does. Schedulers
+take and give times in whole nanoseconds. Documents are those of [the program](json.md). `dovetail.__version__` is the
+version.
 """
 FUNCTIONS = ["run", "advise", "sweep", "reproduce", "schedulers", "packets"]
 RESULTS = ["Result", "Record", "Advice", "Sweep", "Reproduction", "Table"]
@@ -127,7 +128,7 @@ def page():
     for name, node in definitions("_errors.py").items():
         bases = ", ".join(f"`{ast.unparse(base)}`" for base in node.bases)
         parts.append(f"### {name}\n\nIs {bases}. {described_text(node)}\n")
-    listed = {*FUNCTIONS, *RESULTS, *SCHEDULING, *definitions("_errors.py"), "model"}
+    listed = {*FUNCTIONS, *RESULTS, *SCHEDULING, *definitions("_errors.py"), "__version__", "model", "plot"}
     missing = set(dovetail.__all__) - listed
     if missing:
         raise AssertionError(f"not in the reference: {missing}")

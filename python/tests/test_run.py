@@ -143,6 +143,8 @@ class Mistakes(unittest.TestCase):
         self.wrong(dovetail.InputError, lambda: dovetail.run({"flows": [{"size": {3}}]}), says="flows.0.size")
         self.wrong(dovetail.ArgumentError, lambda: dovetail.run(3), says="scenario: 3")
         self.wrong(dovetail.ArgumentError, lambda: dovetail.run(DEMO, threads=-1), says="threads: -1")
+        self.wrong(dovetail.ArgumentError, lambda: dovetail.run(DEMO, threads=0), says="threads from 1 to 1024")
+        self.wrong(dovetail.InputError, lambda: dovetail.run(DEMO, rate="5 Mbps"), hint="a key of each [[resource]]")
         self.wrong(dovetail.ArgumentError, lambda: dovetail.run(DEMO, packets=1.5), says="packets: 1.5")
         self.wrong(dovetail.ArgumentError, lambda: dovetail.run(DEMO, progress=3), says="progress: 3")
         tcp = str(ROOT / "scenarios/tcp.toml")

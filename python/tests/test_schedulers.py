@@ -119,8 +119,12 @@ class Mistakes(unittest.TestCase):
             with self.assertRaises(dovetail.ArgumentError):
                 self.scheduler.enqueue(0, self.flow, 100, cost)
         for count in (0, 5, -1, "2"):
-            with self.assertRaises(dovetail.ArgumentError):
+            with self.assertRaisesRegex(dovetail.ArgumentError, f"resources: {count!r}: expected .* from 1 to 4$"):
                 dovetail.Scheduler("drfq", resources=count)
+        with self.assertRaisesRegex(dovetail.ArgumentError, "servers: 0: expected a whole number of servers from 1 "):
+            dovetail.Scheduler("drfq", servers=0)
+        with self.assertRaisesRegex(dovetail.ArgumentError, "packets: 0: expected a whole number of packets from 1 "):
+            self.scheduler.add_flow(packets=0)
 
     def test_flows_and_packets_of_others(self):
         other = dovetail.Scheduler("drfq", resources=3)

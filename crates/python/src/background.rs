@@ -79,7 +79,7 @@ pub fn in_background<T: Send>(
 /// How many runs at the same time: all processors unless something else is said.
 pub fn threads(wanted: Option<u64>) -> usize {
     match wanted {
-        Some(wanted) => wanted.clamp(1, 1024) as usize,
+        Some(wanted) => wanted as usize,
         None => thread::available_parallelism().map_or(1, usize::from),
     }
 }

@@ -37,4 +37,8 @@ mod _native {
     use crate::sweep::{Plan, Sweep};
     #[pymodule_export]
     use crate::table::Table;
+
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "Python's name for it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
 }

@@ -154,7 +154,7 @@ pub fn run(
 ) -> PyResult<Runs> {
     let (given, overrides) = (Given::new(scenario, "scenario")?, self::overrides(overrides)?);
     let threads = thread_count(threads, "threads")?;
-    let packets = whole(packets, "packets", "packets", 1 << 40)? as usize;
+    let packets = whole(packets, "packets", "packets", 0..=1 << 40)? as usize;
     let schedulers = schedulers.map(compared).transpose()?;
     // Read first, by itself: what follows depends on what it is.
     let opened = in_background(py, None, |_| given.open(&overrides, profile.as_deref()))?;
@@ -170,7 +170,7 @@ pub fn run(
 
 /// How many runs at the same time, by the argument of this name.
 pub fn thread_count(given: Option<&Bound<'_, PyAny>>, name: &str) -> Result<usize, Wrong> {
-    Ok(threads(given.map(|n| whole(n, name, name, 1024)).transpose()?))
+    Ok(threads(given.map(|n| whole(n, name, name, 1..=1024)).transpose()?))
 }
 
 fn pipeline(

@@ -236,8 +236,8 @@ impl Scheduler {
         servers: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let resources = resources.map_or(Ok(2), |n| whole(n, "resources", "resources", MOST_RESOURCES))?;
-        let servers = servers.map_or(Ok(resources), |n| whole(n, "servers", "servers", u64::from(u32::MAX)))?;
+        let resources = resources.map_or(Ok(2), |n| whole(n, "resources", "resources", 1..=MOST_RESOURCES))?;
+        let servers = servers.map_or(Ok(resources), |n| whole(n, "servers", "servers", 1..=u64::from(u32::MAX)))?;
         let (origin, name, raised) = match scheduler.extract::<String>() {
             Ok(text) => {
                 let spec: Spec = text.parse().map_err(Wrong::from)?;
@@ -254,11 +254,7 @@ impl Scheduler {
             1 => origin.build::<1>(),
             2 => origin.build::<2>(),
             3 => origin.build::<3>(),
-            4 => origin.build::<4>(),
-            other => {
-                let message = format!("resources: {other}: expected a whole number from 1 to {MOST_RESOURCES}");
-                return Err(Wrong::argument(message).about(&other.to_string()).into());
-            }
+            _ => origin.build::<4>(),
         };
         let inner = Mutex::new(inner.map_err(Wrong::from)?);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -320,7 +316,7 @@ impl Scheduler {
         payload: Option<Py<PyAny>>,
     ) -> PyResult<Option<&'static str>> {
         let (now, id) = (time(now, "now")?, self.id(flow)?);
-        let size = whole(size, "size", "bytes", u64::from(u32::MAX))? as u32;
+        let size = whole(size, "size", "bytes", 0..=u64::from(u32::MAX))? as u32;
         let cost = spans(cost, "cost", self.resources)?;
         let payload = payload.unwrap_or_else(|| py.None());
         let result = self.with(|inner| inner.enqueue(now, id, size, &cost, payload))?;
@@ -345,7 +341,7 @@ impl Scheduler {
         now: &Bound<'py, PyAny>,
         most: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let (now, most) = (time(now, "now")?, whole(most, "most", "packets", u64::from(u32::MAX))?);
+        let (now, most) = (time(now, "now")?, whole(most, "most", "packets", 0..=u64::from(u32::MAX))?);
         let served = PyList::empty(py);
         for _ in 0..most {
             match self.with(|inner| inner.next(now))? {
@@ -386,7 +382,7 @@ impl Scheduler {
         used: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let now = time(now, "now")?;
-        let resource = whole(resource, "resource", "the resource", self.resources as u64 - 1)? as usize;
+        let resource = whole(resource, "resource", "", 0..=self.resources as u64 - 1)? as usize;
         let event = match (event.extract::<String>().as_deref(), used) {
             (Ok("started"), None) => Progress::Started,
             (Ok("finished"), Some(used)) => Progress::Finished { used: span(used, "used")? },

@@ -1,5 +1,7 @@
 //! Python's values, checked, as what they stand for.
 
+use std::ops::RangeInclusive;
+
 use dovetail_sched::{LONGEST_TIME, Limit, TimeLimit};
 use dovetail_units::{Bytes, Duration, Part, Time, Weight};
 use pyo3::prelude::*;
@@ -17,27 +19,29 @@ pub fn shown(value: &Bound<'_, PyAny>) -> String {
     }
 }
 
-/// A whole number up to `most`, of what is called `name` and counts in `unit`.
-pub fn whole(value: &Bound<'_, PyAny>, name: &str, unit: &str, most: u64) -> Result<u64, Wrong> {
+/// A whole number in this range, of what is called `name` and counts in `unit`, which is empty if it counts nothing.
+pub fn whole(value: &Bound<'_, PyAny>, name: &str, unit: &str, range: RangeInclusive<u64>) -> Result<u64, Wrong> {
     let number = match value.is_instance_of::<PyBool>() {
         true => None,
         // Also the whole numbers of other libraries.
         false => value.call_method0("__index__").ok().and_then(|number| number.extract::<u64>().ok()),
     };
-    number.filter(|&number| number <= most).ok_or_else(|| {
+    number.filter(|number| range.contains(number)).ok_or_else(|| {
         let found = shown(value);
-        Wrong::argument(format!("{name}: {found}: expected a whole number of {unit} from 0 to {most}")).about(&found)
+        let of = if unit.is_empty() { String::new() } else { format!(" of {unit}") };
+        let (least, most) = (range.start(), range.end());
+        Wrong::argument(format!("{name}: {found}: expected a whole number{of} from {least} to {most}")).about(&found)
     })
 }
 
 /// A point in time.
 pub fn time(value: &Bound<'_, PyAny>, name: &str) -> Result<Time, Wrong> {
-    whole(value, name, "nanoseconds", u64::MAX).map(Time::from_nanos)
+    whole(value, name, "nanoseconds", 0..=u64::MAX).map(Time::from_nanos)
 }
 
 /// A span of time.
 pub fn span(value: &Bound<'_, PyAny>, name: &str) -> Result<Duration, Wrong> {
-    whole(value, name, "nanoseconds", LONGEST_TIME.as_nanos()).map(Duration::from_nanos)
+    whole(value, name, "nanoseconds", 0..=LONGEST_TIME.as_nanos()).map(Duration::from_nanos)
 }
 
 /// Processing times, one for each of so many resources.
@@ -85,8 +89,8 @@ pub fn limit(
     bytes: Option<&Bound<'_, PyAny>>,
     time: Option<&Bound<'_, PyAny>>,
 ) -> Result<Limit, Wrong> {
-    let packets = packets.map(|most| whole(most, "packets", "packets", u64::from(u32::MAX))).transpose()?;
-    let bytes = bytes.map(|most| whole(most, "bytes", "bytes", u64::MAX)).transpose()?;
+    let packets = packets.map(|most| whole(most, "packets", "packets", 1..=u64::from(u32::MAX))).transpose()?;
+    let bytes = bytes.map(|most| whole(most, "bytes", "bytes", 1..=u64::MAX)).transpose()?;
     let time = time.map(time_limit).transpose()?;
     Ok(Limit { packets: packets.map(|most| most as u32), bytes: bytes.map(Bytes), time })
 }
@@ -98,7 +102,7 @@ fn time_limit(value: &Bound<'_, PyAny>) -> Result<TimeLimit, Wrong> {
         let expected = "expected (resource, upper, lower), the two in nanoseconds";
         return Err(Wrong::argument(format!("time: {found}: {expected}")).about(&found));
     };
-    let resource = whole(resource, "time[0]", "the resource", 3)? as usize;
+    let resource = whole(resource, "time[0]", "", 0..=3)? as usize;
     Ok(TimeLimit { resource, upper: span(upper, "time[1]")?, lower: span(lower, "time[2]")? })
 }
 
