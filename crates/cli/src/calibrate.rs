@@ -74,8 +74,7 @@ fn overview(costs: &[(&str, Cost)]) -> String {
         ];
         std::iter::once(name.to_string()).chain(shown).chain(fit).collect()
     });
-    let header =
-        ["module", "64 B, ns", "800 B, ns", "1400 B, ns", "ns/B", "ns/packet", "R^2", "95 % within", "preempted"];
+    let header = ["module", "64 B, ns", "800 B, ns", "1400 B, ns", "ns/B", "ns/packet", "R^2", "p95 off", "preempted"];
     table(&header, 1, rows.collect(), terminal::width()).to_string()
 }
 

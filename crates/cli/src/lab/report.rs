@@ -19,7 +19,7 @@ const SCHEMA: u32 = 2;
 const NOTABLE: f64 = 0.01;
 
 /// Columns that a narrow terminal goes without.
-const OPTIONAL: [&str; 4] = ["each flow", "99 % latency", "flows", "link %"];
+const OPTIONAL: [&str; 4] = ["each flow", "p99 latency", "flows", "link %"];
 
 /// All steps.
 #[derive(Clone, Debug, Serialize)]
@@ -184,7 +184,7 @@ pub fn text(report: &StepReport, Verdicts { checks, hindered, remarks }: &Verdic
     let tcp = report.groups.iter().any(|group| group.rtt_s.is_some());
     let mut header = vec!["class", "flows", "goodput Mbit/s", "each flow"];
     if udp {
-        header.extend(["lost %", "median latency", "99 % latency"]);
+        header.extend(["lost %", "median latency", "p99 latency"]);
     }
     if tcp {
         header.push("RTT");
@@ -195,7 +195,7 @@ pub fn text(report: &StepReport, Verdicts { checks, hindered, remarks }: &Verdic
     let mut title = vec![report.step.clone()];
     let set = report.set.join(", ");
     title.extend((!set.is_empty() && set != report.step).then(|| format!("({set})")));
-    title.extend(report.turned.then(|| "turned while it ran".to_string()));
+    title.extend(report.turned.then(|| "changed while it ran".to_string()));
     let title = format!("{}, {:.1} s", title.join(" "), report.measured_s);
     let missed: u64 = report.groups.iter().map(|group| group.missed).sum();
     let mut text = format!("{title}\n\n{}\n", fitted(&header, 1, &rows, terminal::width(), &OPTIONAL));

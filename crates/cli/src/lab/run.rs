@@ -31,6 +31,9 @@ pub fn run(args: RunLab) -> Result<(), Failure> {
         drafted.iter().map(|step| Draft::new(&scenario, &source, step)).collect::<Result<_, Failure>>()?;
     let stop = terminal::on_interrupt();
     let lab = Lab::up(&Options { name: args.name.clone(), ..scenario.options.clone() })?;
+    let takes: f64 = scenario.steps.iter().map(|step| (scenario.warm_up + step.time).as_secs_f64()).sum();
+    let (steps, takes) = (scenario.steps.len(), if args.predict { 2.0 * takes } else { takes });
+    terminal::say(&format!("lab: {steps} step{}, about {takes:.0} s", if steps == 1 { "" } else { "s" }));
     let mut run = Run::new(&lab, &scenario, &source, stop);
     let mut document = Document::new(&scenario.title);
     for (k, step) in scenario.steps.iter().enumerate() {

@@ -150,7 +150,7 @@ fn write(mut output: Output, result: &Reproduction) -> Result<Vec<String>, Failu
 
 fn list(items: &[&Item]) -> String {
     let rows = items.iter().map(|i| [i.id, i.figure, i.shows, i.status.name()].map(String::from).to_vec());
-    table(&["id", "", "what it shows", "here"], 4, rows.collect(), terminal::width()).to_string()
+    table(&["id", "figure", "what it shows", "computed"], 4, rows.collect(), terminal::width()).to_string()
 }
 
 fn list_json(items: &[&Item]) -> String {

@@ -221,7 +221,7 @@ fn a_lab_runs_the_middlebox_and_leaves_nothing() {
     for word in [
         "A short one",
         "strict, 0.",
-        "lenient (scheduler=tradeoff:alpha=0.5) turned while it ran",
+        "lenient (scheduler=tradeoff:alpha=0.5) changed while it ran",
         "tunnel",
         "fair",
         "RTT",

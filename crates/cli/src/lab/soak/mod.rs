@@ -57,12 +57,24 @@ pub fn soak(args: Soak) -> Result<(), Failure> {
     let folder = tempfile::tempdir().map_err(Failure::run)?;
     let mut inside = Inside::start(&lab, folder.path())?;
     let traffic = Traffic::start(&lab, &scenario)?;
+    let (_, changes) = rhythm(args.duration);
+    terminal::say(&format!(
+        "soak: takes {:.0} s, or longer on a slow machine: {changes} reloads, and every third time a link goes down; \
+         Ctrl-C ends it without a verdict",
+        args.duration.as_secs_f64()
+    ));
     let watched = inside.treat_badly(&lab, args.duration, stop)?;
     drop(traffic);
     let done = inside.end()?;
     let (text, passed) = watched.verdict(&done);
     terminal::print(&text)?;
     if passed { Ok(()) } else { Err(Failure::Run("the box did not keep its promises".into())) }
+}
+
+/// The time between two changes, and how many there are in this time.
+fn rhythm(time: Duration) -> (Duration, u64) {
+    let period = time.divided_by(PERIODS).min(LONGEST);
+    (period, time.as_nanos().div_ceil(period.as_nanos().max(1)))
 }
 
 /// The box, and who talks to it.
@@ -99,8 +111,7 @@ impl Inside {
     /// Look at the box, reload its configuration, and take its interfaces down in turn. Takes longer than the time
     /// where the machine is too slow for all changes.
     fn treat_badly(&mut self, lab: &Lab, time: Duration, stop: &AtomicBool) -> Result<Watched, Failure> {
-        let period = time.divided_by(PERIODS).min(LONGEST);
-        let changes = time.as_nanos().div_ceil(period.as_nanos().max(1));
+        let (period, changes) = rhythm(time);
         let (begun, mut watched) = (now(), Watched::new(changes));
         for count in 0..changes {
             self.reload(count as usize, &mut watched)?;
