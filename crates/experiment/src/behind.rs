@@ -186,7 +186,7 @@ fn group_in_words(&(name, starving, flows): &(&str, usize, usize)) -> String {
 pub(crate) fn a_packet_of(group: &str) -> String {
     match group {
         NO_FLOW => "a packet without a flow".into(),
-        _ => format!("a packet of {}", quoted(group)),
+        _ => format!("a packet of the group {}", quoted(group)),
     }
 }
 

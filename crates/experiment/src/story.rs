@@ -142,12 +142,15 @@ mod tests {
     fn the_story_has_the_numbers_of_the_run() {
         let demo = include_str!("../../../scenarios/demo.toml").replace("2 s", "0.2 s");
         let [waits, work, price] = &told(&demo)[..] else { panic!() };
-        assert!(waits.starts_with("On average a packet of call takes ") && waits.contains(" under fifo, "), "{waits}");
+        assert!(
+            waits.starts_with("On average a packet of the group call takes ") && waits.contains(" under fifo, "),
+            "{waits}"
+        );
         assert!(
             work.starts_with("tradeoff:alpha=0.85 finishes after ") && work.contains("it keeps the cpu busy"),
             "{work}"
         );
-        assert!(price.starts_with("The price: on average a packet of monitoring takes "), "{price}");
+        assert!(price.starts_with("The price: on average a packet of the group monitoring takes "), "{price}");
     }
 
     #[test]

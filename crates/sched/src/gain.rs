@@ -74,7 +74,7 @@ pub struct Gain {
 pub(crate) const AS_TOLD: Gain = Gain {
     strategy: Strategy::FalseAndNew,
     most: 16.0 * ORDINARY,
-    reason: "the factor by which estimates are too low, in the search 16: when they are corrected the flow is gone",
+    reason: "the factor by which it understates its times, 16 in the search: it is gone before they are corrected",
 };
 
 /// The gain that a discipline need not list: what whole packets leave open in a finite run.
