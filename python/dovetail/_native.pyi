@@ -75,8 +75,8 @@ class Served:
 
 @final
 class Dropped:
-    """The first packet of a flow is dropped, because it waited for too long or too many wait: ask again. It counts as false.
-    Only schedulers that manage their queues give it, such as "fq_codel"."""
+    """The first packet of a flow is dropped, because it waited for too long or too many wait: ask again. It counts as
+    false. Only schedulers that manage their queues give it, such as "fq_codel"."""
 
     @property
     def flow(self) -> Flow:

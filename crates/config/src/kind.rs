@@ -37,8 +37,8 @@ pub fn words<T: DeserializeOwned>(text: &str, error: &toml::de::Error) -> Option
     Some((span, format!("`{value}`: expected a quoted text, {expected}")))
 }
 
-/// The error of a text that has neither a key nor the head of a section in any line: it is no TOML at all, and the place
-/// at which the TOML reader gave up says nothing.
+/// The error of a text that has neither a key nor the head of a section in any line: it is no TOML at all, and the
+/// place at which the TOML reader gave up says nothing.
 pub fn no_toml<T: DeserializeOwned>(name: &str, text: &str) -> Option<InputError> {
     // What stands in Markdown as an example does not make it TOML.
     let mut fenced = false;
@@ -76,8 +76,8 @@ fn keys<T: DeserializeOwned>() -> Vec<String> {
     listed.unwrap_or_default().split('`').skip(1).step_by(2).map(str::to_string).collect()
 }
 
-/// Where a key belongs that the file has elsewhere; with what hint, and whether it stands outside of every section, where
-/// no other key can be meant.
+/// Where a key belongs that the file has elsewhere; with what hint, and whether it stands outside of every section,
+/// where no other key can be meant.
 pub fn belongs<T: DeserializeOwned>(text: &str, error: &toml::de::Error) -> Option<(String, bool)> {
     let (key, _) = error.message().strip_prefix("unknown field `")?.split_once('`')?;
     let table: toml::Table = toml::from_str(text).ok()?;

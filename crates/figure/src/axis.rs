@@ -65,7 +65,7 @@ impl Axis {
         Axis { label: label.into(), lo, hi, ticks, minor, log: true, times: false, factor: 1.0, decimals: 0 }
     }
 
-    /// A logarithmic axis over times above zero, in seconds. Where it has few decades, 2 and 5 times each have ticks, too.
+    /// A logarithmic axis over times above zero, in seconds. If it has few decades, 2 and 5 times each have ticks, too.
     pub fn logarithmic_times(label: &str, range: (f64, f64)) -> Axis {
         let mut axis = Axis { times: true, ..Axis::logarithmic(&format!("{label}, logarithmic"), range, false) };
         if axis.ticks.len() < 3 {
