@@ -227,7 +227,7 @@ fn a_text_that_is_no_scenario() {
     refused_text("", &["s.toml", "it is empty", "scenario (TOML)"]);
     refused_text("\n\n", &["s.toml", "no [[resource]]"]);
     refused_text("seed = \n", &["s.toml:1:8"]);
-    refused_text("<html></html>\n", &["s.toml:1:1"]);
+    refused_text("<html></html>\n", &["s.toml: it does not look like TOML", "the keys are title, seed"]);
     refused_text(&SCENARIO[..SCENARIO.find("[[flows]]").unwrap()], &["s.toml", "nothing comes in", "[[flows]]"]);
 }
 
