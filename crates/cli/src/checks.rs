@@ -1,6 +1,6 @@
 //! Comparisons and their verdicts, as tables.
 
-use dovetail_experiment::claim::{Check, Verdict};
+use dovetail_experiment::claim::{Check, Kind, Verdict};
 use dovetail_experiment::table::{fitted, table};
 
 use crate::terminal;
@@ -44,14 +44,22 @@ pub fn lines(checks: &[Check], columns: Columns) -> String {
     fitted(&header, 2, &rows, terminal::width(), &["tolerance", "unit"])
 }
 
-/// How many have which verdict.
+/// How many claims have which verdict, and apart from them how many derived values.
 pub fn count(checks: &[Check]) -> String {
-    let [reproduced, differ, neither] = verdicts(checks);
-    format!("{reproduced} reproduced, {differ} differ, {neither} not comparable; --json has the reasons")
+    let of = |kind| {
+        let [reproduced, differ, neither] = verdicts(checks, kind);
+        format!("{reproduced} reproduced, {differ} differ, {neither} not comparable")
+    };
+    let derived = verdicts(checks, Kind::Derived).iter().sum::<usize>();
+    match (derived, checks.iter().any(|check| check.kind == Kind::Claim)) {
+        (0, _) => format!("{}; --json has the reasons", of(Kind::Claim)),
+        (_, false) => format!("derived by hand, no claims: {}; --json has the reasons", of(Kind::Derived)),
+        _ => format!("{}; --json has the reasons\nderived by hand, no claims: {}", of(Kind::Claim), of(Kind::Derived)),
+    }
 }
 
-/// How many claims are reproduced, differ, and are not comparable.
-pub fn verdicts(checks: &[Check]) -> [usize; 3] {
+/// How many of this kind are reproduced, differ, and are not comparable.
+pub fn verdicts(checks: &[Check], kind: Kind) -> [usize; 3] {
     [Verdict::Reproduced, Verdict::Differs, Verdict::NotComparable]
-        .map(|verdict| checks.iter().filter(|c| c.verdict == Some(verdict)).count())
+        .map(|verdict| checks.iter().filter(|c| c.kind == kind && c.verdict == Some(verdict)).count())
 }

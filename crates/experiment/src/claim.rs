@@ -8,9 +8,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// A number or a sentence of the paper as it is printed, by the paper's own algorithm. Only these have verdicts.
+    /// A number or a sentence of the paper as it is printed, by the paper's own algorithm.
     #[default]
     Claim,
+    /// What follows by hand from an example of which no printed number is at hand. It has a verdict too, and is counted
+    /// by itself.
+    Derived,
     /// What we measured beside it, to see why.
     Explanation,
     /// The same quantity by another reading, or under another variant of the algorithm.
@@ -18,10 +21,16 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Whether there is a verdict on it.
+    pub fn judged(self) -> bool {
+        matches!(self, Self::Claim | Self::Derived)
+    }
+
     /// As in the JSON document.
     pub fn name(self) -> &'static str {
         match self {
             Self::Claim => "claim",
+            Self::Derived => "derived",
             Self::Explanation => "explanation",
             Self::Sensitivity => "sensitivity",
         }
@@ -128,7 +137,7 @@ pub struct Claim {
     pub unit: String,
     /// The value, if the claim has one.
     pub paper: Option<f64>,
-    /// When it counts as reproduced; `None` of what is no claim.
+    /// When it counts as reproduced; `None` of what has no verdict.
     pub criterion: Option<Criterion>,
     /// What it is.
     pub kind: Kind,
@@ -193,7 +202,7 @@ pub struct Check {
     pub tolerance: Option<f64>,
     /// What it is.
     pub kind: Kind,
-    /// Computed from the numbers by [`Criterion::verdict`]; `None` of what is no claim.
+    /// Computed from the numbers by [`Criterion::verdict`]; `None` unless its kind is judged.
     pub verdict: Option<Verdict>,
     /// Of a claim that also holds where every discipline is exchanged for a wrong one: why.
     pub blind: Option<String>,

@@ -11,11 +11,12 @@ const MOST_VALUES: usize = 6;
 pub(super) fn signed(svg: &str, item: &Item, checks: &[Check]) -> String {
     let paper = PAPERS.iter().find(|(name, _)| *name == item.paper).map_or("", |(_, citation)| citation);
     let mut paragraphs = vec![format!("{} of {paper}.", item.figure)];
-    let claims = checks.iter().filter(|c| c.kind == Kind::Claim);
+    let claims = checks.iter().filter(|c| c.kind.judged());
     let values: Vec<String> = claims.filter_map(beside).collect();
     if !values.is_empty() {
-        let mut text =
-            format!("The paper's values (ours in brackets): {}", values[..values.len().min(MOST_VALUES)].join("; "));
+        let derived = checks.iter().any(|c| c.kind == Kind::Derived);
+        let whose = if derived { "Derived by hand" } else { "The paper's values" };
+        let mut text = format!("{whose} (ours in brackets): {}", values[..values.len().min(MOST_VALUES)].join("; "));
         if values.len() > MOST_VALUES {
             text.push_str(&format!("; and {} more in checks.json", values.len() - MOST_VALUES));
         }

@@ -37,7 +37,7 @@ pub(super) struct Expected {
     /// Of the values; empty for a bare number.
     #[serde(default)]
     pub unit: String,
-    /// When it counts as reproduced: of a claim, and of nothing else.
+    /// When it counts as reproduced: of a claim or what is derived, and of nothing else.
     pub criterion: Option<Criterion>,
     /// What it is: a claim unless it says something else.
     #[serde(default)]

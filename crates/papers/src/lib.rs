@@ -32,7 +32,7 @@ use dovetail_figure::FigureError;
 pub use catalogue::{Item, PAPERS, Status, item, list};
 
 /// Version of the JSON document.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// How a reproduction is carried out. Only `capture`, `load` and `wrong` change its results.
 pub struct Settings<'a> {

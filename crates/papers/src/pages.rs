@@ -6,12 +6,19 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{PAPERS, expected, item};
-use dovetail_experiment::claim::Criterion;
+use dovetail_experiment::claim::{Criterion, Kind};
 
 /// The lines around a table.
 const BEGIN: &str = "<!-- claims: written by `make pages` -->";
 const END: &str = "<!-- end of claims -->";
-const HEADER: &str = "| | Claim | Paper | Here | Verdict |\n|---|---|---|---|---|\n";
+
+/// The first lines of a table.
+fn header(derived: bool) -> &'static str {
+    match derived {
+        true => "| | Example | By hand | Here | Verdict |\n|---|---|---|---|---|\n",
+        false => "| | Claim | Paper | Here | Verdict |\n|---|---|---|---|---|\n",
+    }
+}
 
 fn path(paper: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/reproductions/{paper}.md"))
@@ -68,6 +75,8 @@ struct Row {
     explained: bool,
     /// It says nothing of the scheduler: it also holds under wrong ones.
     blind: bool,
+    /// It is no claim, but derived.
+    derived: bool,
 }
 
 impl Row {
@@ -88,6 +97,7 @@ fn claims(paper: &str) -> Vec<Row> {
             begins: format!("| {figure} | {} | {asked} | ", e.quantity),
             explained: e.cause.is_some(),
             blind: e.blind.is_some(),
+            derived: e.kind == Kind::Derived,
         })
     };
     let own = super::list().iter().filter(|item| item.paper == paper);
@@ -95,7 +105,7 @@ fn claims(paper: &str) -> Vec<Row> {
 }
 
 /// What the rows come to, in a line above them.
-fn counted(rows: &[&str]) -> String {
+fn counted(rows: &[&str], derived: bool) -> String {
     let ending = |verdict: String| rows.iter().filter(|row| row.ends_with(&format!("| {verdict} |"))).count();
     let any = ending(format!("reproduced{ANY}"));
     let [reproduced, differ, neither] =
@@ -105,7 +115,8 @@ fn counted(rows: &[&str]) -> String {
         0 => String::new(),
         any => format!("\nOf those reproduced, {any} are marked *any*: they also hold under a wrong scheduler."),
     };
-    format!("{} claims: {} reproduced, {differ} differ{others}.{marked}\n\n", rows.len(), reproduced + any)
+    let what = if derived { "derived values, no claims" } else { "claims" };
+    format!("{} {what}: {} reproduced, {differ} differ{others}.{marked}\n\n", rows.len(), reproduced + any)
 }
 
 #[test]
@@ -115,7 +126,8 @@ fn every_claim_stands_in_the_table_of_its_paper_once() {
         let rows: Vec<&str> = parts(&page)[1].lines().filter(|line| line.starts_with("| ")).skip(1).collect();
         let claims = claims(paper);
         assert_eq!(rows.len(), claims.len(), "{paper}");
-        assert!(parts(&page)[1].contains(&counted(&rows)), "{paper}: {}", counted(&rows));
+        let count = counted(&rows, claims.iter().all(|claim| claim.derived));
+        assert!(parts(&page)[1].contains(&count), "{paper}: {count}");
         for (row, claim) in rows.iter().zip(claims) {
             assert!(row.starts_with(&claim.begins), "{paper}:\n{row}\n{}", claim.begins);
             let verdict = row.trim_end_matches(" |").rsplit("| ").next().unwrap();
@@ -132,7 +144,8 @@ fn every_claim_stands_in_the_table_of_its_paper_once() {
 fn the_tables_are_written() {
     let checks = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(std::env::var("CHECKS").unwrap());
     let document: Value = serde_json::from_str(&fs::read_to_string(checks).unwrap()).unwrap();
-    let found: Vec<&Value> = document["checks"].as_array().unwrap().iter().filter(|c| c["kind"] == "claim").collect();
+    let found: Vec<&Value> =
+        document["checks"].as_array().unwrap().iter().filter(|c| !c["verdict"].is_null()).collect();
     for (paper, _) in PAPERS {
         let own = found.iter().filter(|c| item(c["id"].as_str().unwrap()).is_some_and(|item| item.paper == paper));
         let own: Vec<&&Value> = own.collect();
@@ -150,8 +163,9 @@ fn the_tables_are_written() {
         let rows: String = claims.iter().zip(&own).map(row).collect();
         let page = fs::read_to_string(path(paper)).unwrap();
         let [before, _, after] = parts(&page);
-        let counted = counted(&rows.lines().collect::<Vec<_>>());
-        fs::write(path(paper), format!("{before}{BEGIN}\n{counted}{HEADER}{rows}{END}{after}")).unwrap();
+        let derived = claims.iter().all(|claim| claim.derived);
+        let (counted, header) = (counted(&rows.lines().collect::<Vec<_>>(), derived), header(derived));
+        fs::write(path(paper), format!("{before}{BEGIN}\n{counted}{header}{rows}{END}{after}")).unwrap();
     }
 }
 

@@ -54,7 +54,7 @@ fn the_document_has_the_documented_shape() {
     let document: serde_json::Value = serde_json::from_str(&result.to_json()).unwrap();
     let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(keys(&document), ["checks", "schema"]);
-    assert_eq!(document["schema"], 2);
+    assert_eq!(document["schema"], 3);
     for check in document["checks"].as_array().unwrap() {
         let expected =
             ["blind", "figure", "id", "kind", "ours", "paper", "quantity", "tolerance", "unit", "verdict", "why"];
@@ -138,8 +138,8 @@ fn every_expected_value_belongs_to_something_that_is_done() {
         assert!(!value.key.all().is_empty(), "{name}");
         assert_eq!(
             value.criterion.is_some(),
-            value.kind == Kind::Claim,
-            "{name}: claims have verdicts, and nothing else"
+            value.kind.judged(),
+            "{name}: claims and what is derived have verdicts, and nothing else"
         );
         let Some(criterion) = value.criterion else {
             assert!(value.cause.is_none() && value.blind.is_none(), "{name}");
@@ -147,6 +147,7 @@ fn every_expected_value_belongs_to_something_that_is_done() {
             continue;
         };
         assert!(!value.varied, "{name}: a reading that was varied until it fitted is no claim");
+        assert_eq!(value.kind == Kind::Derived, value.id.starts_with("drfq"), "{name}: its numbers are not printed");
         let near = matches!(criterion, Criterion::Within(_) | Criterion::WithinPercent(_));
         assert_eq!(near, value.paper.is_some(), "{name}: a tolerance needs a value, a limit a sentence");
         let sentence = ['"', '%'].iter().any(|mark| value.why.contains(*mark));
@@ -177,7 +178,7 @@ fn every_cause_is_confirmed_by_a_program_that_is_there() {
 #[test]
 fn no_claim_stands_twice() {
     let expected = expected::all().unwrap();
-    let claims: Vec<_> = expected.iter().filter(|e| e.kind == Kind::Claim).collect();
+    let claims: Vec<_> = expected.iter().filter(|e| e.kind.judged()).collect();
     let keys: Vec<_> = claims.iter().flat_map(|e| e.key.all().iter().map(|key| (&e.id, key))).collect();
     let quantities: Vec<_> = claims.iter().map(|e| (&e.id, &e.quantity)).collect();
     for mut all in [keys, quantities] {
@@ -197,7 +198,7 @@ fn every_claim_fails_under_wrong_disciplines_or_says_why_it_cannot() {
         std::env::var("CLAIMS").map_or(Vec::new(), |ids| ids.split_whitespace().map(String::from).collect());
     let result = run(&ids, &Settings { wrong: true, ..settings(2, &cancel, &|_, _| ()) }).unwrap();
     let mut wrong = Vec::new();
-    for check in result.checks.iter().filter(|c| c.kind == Kind::Claim) {
+    for check in result.checks.iter().filter(|c| c.kind.judged()) {
         let fails = check.verdict != Some(Verdict::Reproduced);
         match (&check.blind, fails) {
             (None, false) => wrong.push(format!("{}, {}: holds with {:?}", check.id, check.quantity, check.ours)),

@@ -163,14 +163,19 @@ fn list_json(items: &[&Item]) -> String {
 /// A line per table or figure with what its claims come to, the claims that differ with the reasons, and, if `all` is
 /// wanted, every claim and what stands beside the claims.
 fn text(checks: &[Check], all: bool) -> String {
-    let mut text = format!("{}\n\n{}", figures(checks), checks::count(checks));
+    let tables = [Kind::Claim, Kind::Derived].map(|kind| figures(checks, kind));
+    let tables: Vec<String> = tables.into_iter().flatten().collect();
+    let mut text = format!("{}\n\n{}", tables.join("\n\n"), checks::count(checks));
     for check in checks.iter().filter(|c| c.verdict == Some(Verdict::Differs)) {
         text.push_str(&format!("\n\ndiffers: {}, {}: {}: {}", check.id, check.quantity, values(check), check.why));
     }
     if all {
-        for (kind, title) in
-            [(Kind::Claim, "Claims"), (Kind::Explanation, "Explanations"), (Kind::Sensitivity, "Other readings")]
-        {
+        for (kind, title) in [
+            (Kind::Claim, "Claims"),
+            (Kind::Derived, "Derived by hand"),
+            (Kind::Explanation, "Explanations"),
+            (Kind::Sensitivity, "Other readings"),
+        ] {
             let of_kind: Vec<Check> = checks.iter().filter(|c| c.kind == kind).cloned().collect();
             if !of_kind.is_empty() {
                 let lines = checks::lines(&of_kind, Columns { id: true, claim: "paper", found: "ours" });
@@ -191,22 +196,28 @@ pub(super) fn values(check: &Check) -> String {
     }
 }
 
-/// A line per table or figure.
-fn figures(checks: &[Check]) -> String {
+/// A line per table or figure that has checks of this kind; of claims also where they stand with another figure.
+fn figures(checks: &[Check], kind: Kind) -> Option<String> {
+    let derived = |own: &[Check]| own.iter().any(|check| check.kind == Kind::Derived);
     let rows = dovetail_papers::list().iter().filter_map(|item| {
         let own: Vec<Check> = checks.iter().filter(|c| c.id == item.id).cloned().collect();
-        let [reproduced, differ, neither] = checks::verdicts(&own);
+        let [reproduced, differ, neither] = checks::verdicts(&own, kind);
         let numbers = [reproduced + differ + neither, reproduced, differ, neither];
         let texts = [item.id.to_string(), item.shows.to_string()];
-        (!own.is_empty()).then(|| texts.into_iter().chain(numbers.map(|n| n.to_string())).collect())
+        let wanted = !own.is_empty() && derived(&own) == (kind == Kind::Derived);
+        wanted.then(|| texts.into_iter().chain(numbers.map(|n| n.to_string())).collect())
     });
-    let header = ["id", "what it shows", "claims", "reproduced", "differ", "not comparable"];
-    table(&header, 2, rows.collect(), terminal::width()).to_string()
+    let rows: Vec<Vec<String>> = rows.collect();
+    let counts = if kind == Kind::Derived { "derived" } else { "claims" };
+    let header = ["id", "what it shows", counts, "reproduced", "differ", "not comparable"];
+    (!rows.is_empty()).then(|| table(&header, 2, rows, terminal::width()).to_string())
 }
 
-/// The claims of a table or figure in a few words.
+/// The claims of a table or figure in a few words, or its derived values.
 pub(super) fn counted(checks: &[Check]) -> String {
-    let [reproduced, differ, neither] = checks::verdicts(checks);
+    let kind = if checks.iter().any(|check| check.kind == Kind::Derived) { Kind::Derived } else { Kind::Claim };
+    let [reproduced, differ, neither] = checks::verdicts(checks, kind);
     let others = if neither == 0 { String::new() } else { format!(", {neither} not comparable") };
-    format!("{reproduced} reproduced, {differ} differ{others}")
+    let mark = if kind == Kind::Derived { " (derived)" } else { "" };
+    format!("{reproduced} reproduced, {differ} differ{others}{mark}")
 }

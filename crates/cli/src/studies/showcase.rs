@@ -47,11 +47,15 @@ pub fn html(result: &Reproduction, items: &[&Item]) -> Result<String, Failure> {
 }
 
 fn sentence(checks: &[Check]) -> String {
-    let [reproduced, differ, neither] = verdicts(checks);
-    format!(
-        "Of {} claims {reproduced} are reproduced, {differ} differ, and {neither} cannot be compared.",
-        reproduced + differ + neither
-    )
+    let of = |kind, what: &str| {
+        let [reproduced, differ, neither] = verdicts(checks, kind);
+        let all = reproduced + differ + neither;
+        (all > 0).then(|| {
+            format!("Of {all} {what} {reproduced} are reproduced, {differ} differ, and {neither} cannot be compared.")
+        })
+    };
+    let sentences = [of(Kind::Claim, "claims"), of(Kind::Derived, "values derived by hand, which are no claims,")];
+    sentences.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 /// What is not on the page.
@@ -110,7 +114,7 @@ fn table(item: &Item, checks: &[Check]) -> Table {
         header: ["claim", "verdict", "paper", "here", "allowed"].map(String::from).into(),
         texts: 2,
         kinds: Vec::new(),
-        rows: checks.iter().filter(|check| check.kind == Kind::Claim).map(row).collect(),
+        rows: checks.iter().filter(|check| check.kind.judged()).map(row).collect(),
     }
 }
 

@@ -1,17 +1,18 @@
 //! Fig. 8: when the packets of flow 1 are complete.
 
 use super::super::ReproduceError;
+use super::super::bench::Bench;
 use super::super::expected::Findings;
 use super::seconds::{least, most};
-use super::twenty::{LOOP, Twenty, completions};
-use super::{MEMORYLESS, STRICT, in_loops, name, under};
+use super::twenty::{self, LOOP, ORDERS, Twenty, completions};
+use super::{MEMORYLESS, STRICT, atfq, in_loops, name, spec, under};
 use dovetail_experiment::recorded::Recorded;
 use dovetail_figure::{LineChart, LinePanel, Quantity, Series, lines};
 
 /// The flow of the figure.
 const FLOW: usize = 0;
 /// So many of its packets are timed.
-const PACKETS: usize = 10_000;
+pub const PACKETS: usize = 10_000;
 /// So long its packets are counted, in nanoseconds.
 const COUNTED_NS: u64 = 18_000_000_000;
 
@@ -35,6 +36,34 @@ pub fn reproduce(Twenty { runs, .. }: &Twenty) -> Result<Findings, ReproduceErro
     let shown: Vec<&Recorded> = runs.iter().filter(|run| run.scheduler.to_string() != MEMORYLESS).collect();
     findings.picture("atfq-fig8.svg", picture(&shown)?);
     Ok(findings)
+}
+
+/// How far the completion time depends on the order in which the flows stand, which the paper does not give. `packets`
+/// are all that are timed.
+pub fn by_order(
+    findings: &mut Findings,
+    bench: &Bench<'_>,
+    packets: usize,
+    overrides: &[String],
+) -> Result<(), ReproduceError> {
+    let names = [("strict", spec(STRICT)?), ("memoryless", spec(MEMORYLESS)?), ("atfq-20", atfq(LOOP)?)];
+    let schedulers = names.clone().map(|(_, spec)| spec);
+    let mut found = vec![Vec::new(); names.len()];
+    for order in 0..ORDERS {
+        let mut all = twenty::in_order(order);
+        all.push("until=\"19 s\"".into());
+        let scenario = twenty::scenario(bench, &[&all[..], overrides].concat())?;
+        let flow = twenty::place(order, FLOW);
+        for (run, found) in bench.run_with(&scenario, &schedulers, 0)?.iter().zip(&mut found) {
+            found.push(completion_s(run, flow, packets).unwrap_or(f64::NAN));
+        }
+    }
+    for ((key, _), found) in names.iter().zip(&found) {
+        let (first, last) = (least(found), most(found));
+        let note = format!("{first:.3} to {last:.3} s over {ORDERS} orders of the flows");
+        findings.noted(format!("order-{key}"), last - first, note);
+    }
+    Ok(())
 }
 
 /// When so many packets of the flow are complete.

@@ -4,7 +4,7 @@ use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::{Findings, papers_values};
 use super::seconds::{CPU, LINK, least, most};
-use super::twenty::{self, Twenty};
+use super::twenty::{self, ORDERS, Twenty};
 use super::{MEMORYLESS, STRICT, atfq, in_loops, name, spec, under};
 use dovetail_experiment::recorded::Recorded;
 use dovetail_figure::{Bar, BarChart, BarSeries, STANDARD_DEVIATION, bars_with_error};
@@ -31,9 +31,6 @@ pub fn reproduce(Twenty { runs, .. }: &Twenty) -> Result<Findings, ReproduceErro
     findings.picture("atfq-fig9.svg", picture(runs)?);
     Ok(findings)
 }
-
-/// Orders of the flows: the scenario's, and random ones.
-const ORDERS: u64 = 10;
 
 /// How far utilisation depends on the order in which the flows stand, which the paper does not give: of memoryless DRFQ
 /// it decides which of equal stamps comes first.

@@ -56,7 +56,11 @@ pub fn reproduce(id: &str, bench: &Bench<'_>, shared: &Shared) -> Result<Finding
         }
         "atfq-fig6" => fig6::reproduce(shared.twenty(bench)?),
         "atfq-fig7" => fig7::reproduce(shared.twenty(bench)?),
-        "atfq-fig8" => fig8::reproduce(shared.twenty(bench)?),
+        "atfq-fig8" => {
+            let mut findings = fig8::reproduce(shared.twenty(bench)?)?;
+            fig8::by_order(&mut findings, bench, fig8::PACKETS, &[])?;
+            Ok(findings)
+        }
         "atfq-fig9" => {
             let mut findings = fig9::reproduce(shared.twenty(bench)?)?;
             fig9::by_order(&mut findings, bench, &[])?;

@@ -24,15 +24,34 @@ pub(super) fn scenario(bench: &Bench<'_>, overrides: &[String]) -> Result<Scenar
     bench.scenario("atfq/fig6-10.toml", SCENARIO, overrides)
 }
 
-/// Overrides that put the flows into another order: the first is the scenario's own, the others are random.
-pub(super) fn in_order(order: u64) -> Vec<String> {
+/// Orders of the flows: the scenario's, and random ones.
+pub(super) const ORDERS: u64 = 10;
+
+/// The flows by their places in this order: the first is the scenario's own, the others are random.
+fn order_of_flows(order: u64) -> Vec<usize> {
     let mut flows: Vec<usize> = (0..20).collect();
     if order > 0 {
         flows.shuffle(&mut stream(order, "order of the flows"));
     }
+    flows
+}
+
+/// Where this flow of the scenario stands in this order.
+pub(super) fn place(order: u64, flow: usize) -> usize {
+    order_of_flows(order).iter().position(|&at| at == flow).unwrap_or(flow)
+}
+
+/// Overrides that put the flows into another order.
+pub(super) fn in_order(order: u64) -> Vec<String> {
+    let flows = order_of_flows(order);
     let place = |(place, flow): (usize, usize)| {
-        let (class, size) = (["IPSE", "SM", "BF", "RE"][flow / 5], 200 * (flow % 5 + 1));
-        [format!("flows.{place}.class='{class}'"), format!("flows.{place}.list.0.size='{size} B'")]
+        let (class, count) = [("IPSE", 20_000), ("SM", 110_000), ("BF", 200_000), ("RE", 110_000)][flow / 5];
+        let size = 200 * (flow % 5 + 1);
+        [
+            format!("flows.{place}.class='{class}'"),
+            format!("flows.{place}.list.0.size='{size} B'"),
+            format!("flows.{place}.list.0.count={count}"),
+        ]
     };
     flows.into_iter().enumerate().flat_map(place).collect()
 }

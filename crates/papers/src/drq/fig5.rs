@@ -48,6 +48,8 @@ pub fn reproduce(points: &[Point], by_weight: &ByWeight, room: &[Point]) -> Resu
     let wide = distances(points, "drr+red", |window| window >= LEAST_WINDOW);
     let below = worst(&distances(points, "drr+red", |window| window < LEAST_WINDOW));
     let (largest, note) = worst(&wide);
+    let (largest_of_all, class) = curve(points, "drr+red");
+    findings.noted("drr-curve", largest_of_all, class);
     findings.noted("drr-worst", largest, format!("{note}; where the fair window is smaller: {}", below.1));
     findings.found("drr-mean", 100.0 * wide.iter().map(|d| d.part.abs()).sum::<f64>() / wide.len() as f64);
     let (largest, note) = worst(&distances(room, "drr+red", |window| window >= LEAST_WINDOW));
@@ -58,6 +60,8 @@ pub fn reproduce(points: &[Point], by_weight: &ByWeight, room: &[Point]) -> Resu
     let far = shares.iter().map(|d| d.part.abs());
     findings.noted("drr-shares", 100.0 * far.sum::<f64>() / shares.len() as f64, note);
     let drq = by_weight.as_printed();
+    let (largest, class) = curve(drq, "drq");
+    findings.noted("drq-curve", largest, class);
     let indices = |points: &[Point], scheme: &str| -> Vec<f64> {
         points.iter().filter(|p| p.x <= CPU_ALONE).map(|p| jain(p, scheme)).collect()
     };
@@ -68,6 +72,23 @@ pub fn reproduce(points: &[Point], by_weight: &ByWeight, room: &[Point]) -> Resu
     findings.noted("red-equal", largest, at);
     findings.picture("drq-fig5.svg", picture(points, drq)?);
     Ok(findings)
+}
+
+/// Of all groups the largest mean distance from the fair rate over all capacities, in per cent, and whose it is.
+fn curve(points: &[Point], scheme: &str) -> (f64, String) {
+    let groups: Vec<&str> =
+        points.first().into_iter().flat_map(|p| &p.scenario.groups).map(|g| g.name.as_str()).collect();
+    let mean = |group: &&str| {
+        let at = |point: &Point| {
+            let own = point.run(scheme)?.groups.iter().find(|g| g.group == **group)?;
+            Some((own.throughput_bps.mean / own.fair_bps? - 1.0).abs())
+        };
+        let all: Vec<f64> = points.iter().filter_map(at).collect();
+        100.0 * all.iter().sum::<f64>() / all.len() as f64
+    };
+    let far: Vec<f64> = groups.iter().map(mean).collect();
+    let told: Vec<String> = groups.iter().zip(&far).map(|(group, far)| format!("{group} {far:.1} %")).collect();
+    (most(far.iter().copied()), told.join(", "))
 }
 
 /// A group at one capacity: how far from what it should have, as a part of it.

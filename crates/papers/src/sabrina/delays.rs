@@ -161,7 +161,7 @@ fn ratios(
 }
 
 /// The standard deviation of what these are a sample of.
-fn deviation(values: &[f64]) -> f64 {
+pub(super) fn deviation(values: &[f64]) -> f64 {
     let mean = mean(values);
     (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0)).sqrt()
 }
@@ -175,6 +175,12 @@ pub fn figure(id: &str, delays: &Delays) -> Result<Findings, ReproduceError> {
         _ => (GROUPS[2], 4),
     };
     findings.found("alike", mean(&delays.each("pcfq", |run| apart(run, group))?));
+    if number == 2 {
+        // One sentence, about the groups of all three figures.
+        for group in GROUPS {
+            findings.found(format!("{group}-alike"), mean(&delays.each("pcfq", |run| apart(run, group))?));
+        }
+    }
     let panels = ["pcfq", "wfq+wfq"].map(|name| under(delays.first(), name).map(|run| panel(run, group)));
     let panels: Vec<UtilizationPanel> = panels.into_iter().collect::<Result<_, _>>()?;
     let title = format!("Fig. {number}: delay of one {group} flow");

@@ -4,7 +4,7 @@ use super::super::ReproduceError;
 use super::super::expected::Findings;
 use super::delays::Delays;
 use super::stats::mean;
-use super::under;
+use super::{CPU, LINK, under};
 use dovetail_experiment::recorded::Recorded;
 use dovetail_experiment::report;
 use dovetail_experiment::statistics::Estimate;
@@ -138,6 +138,13 @@ fn of(cases: &[Case<'_>], id: &str, names: [&str; 2], resource: usize) -> Result
         let all = compare(&of_all_flows(case.runs, names, resource)?, names);
         if case.key == PRINTED {
             findings.noted("spikes", sessions.more.least(), sessions.told.clone());
+            if resource == CPU {
+                // One sentence, about both figures.
+                for (key, resource) in [("cpu-spikes", CPU), ("link-spikes", LINK)] {
+                    let of_it = compare(&of_sessions(case.runs, names, resource)?, names);
+                    findings.noted(key, of_it.more.least(), of_it.told);
+                }
+            }
             match id {
                 // Of the CPU it says that the index is similar, of the link that it is higher with separate WFQ.
                 "pcfq-fig5" => findings.noted("ratio", sessions.ratio.mean, sessions.told),
@@ -168,7 +175,7 @@ fn picture(
     };
     let panels = names.iter().map(panel).collect::<Result<Vec<_>, ReproduceError>>()?;
     let number = id.rsplit("fig").next().unwrap_or_default();
-    let of = if resource == super::CPU { "CPU" } else { "link" };
+    let of = if resource == CPU { "CPU" } else { "link" };
     let title = format!("Fig. {number}: Gini index of the {of}'s service, against an ideal fluid, {}", case.words);
     let suffix = if case.key == PRINTED { String::new() } else { format!("-{}", case.key) };
     findings.picture(&format!("{id}{suffix}.svg"), over_time(&title, report::GINI, &panels)?);

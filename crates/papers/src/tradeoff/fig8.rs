@@ -2,7 +2,7 @@
 
 use super::super::ReproduceError;
 use super::super::expected::Findings;
-use super::baselines::MR3;
+use super::baselines::{MR3, NAMED};
 use super::seconds::{Spread, spread};
 use super::trace::{PatternRuns, Patterns, Run};
 use dovetail_experiment::statistics::Estimate;
@@ -21,11 +21,15 @@ pub fn reproduce(patterns: &Patterns) -> Result<Findings, ReproduceError> {
             findings.missing(format!("{name}-drops"), reason.clone());
             findings.missing(format!("{name}-throughput"), reason.clone());
             findings.missing(format!("{name}-latency"), reason.clone());
-            findings.missing(format!("{name}-mr3-latency"), reason.clone());
-            findings.missing(format!("{name}-mr3-drops"), reason);
+            for scheduler in NAMED {
+                findings.missing(format!("{name}-{scheduler}-latency"), reason.clone());
+                findings.missing(format!("{name}-{scheduler}-drops"), reason.clone());
+            }
         } else {
             compare(&mut findings, name, &pairs);
-            round_robin(&mut findings, name, &runs.beside(MR3));
+            for scheduler in NAMED {
+                beside(&mut findings, name, scheduler, &runs.beside(scheduler));
+            }
         }
         let first = pairs.first().into_iter().flat_map(|(fair, relaxed)| [*fair, *relaxed]);
         let shown = first.chain(runs.beside(MR3).first().map(|(_, mr3)| *mr3));
@@ -76,20 +80,21 @@ fn drops(findings: &mut Findings, name: &str, pairs: &[(&Run, &Run)], over: &Ove
     findings.noted(format!("{name}-drops"), decrease.mean, note);
 }
 
-/// MR3 beside full fairness, over the same assignments.
-fn round_robin(findings: &mut Findings, name: &str, pairs: &[(&Run, &Run)]) {
+/// This scheduler beside full fairness, over the same assignments.
+fn beside(findings: &mut Findings, name: &str, scheduler: &str, pairs: &[(&Run, &Run)]) {
     let over = |value: &dyn Fn(&(&Run, &Run)) -> f64| spread(&pairs.iter().map(value).collect::<Vec<_>>()).mean;
-    let (fair, mr3) = (over(&|p| 1e3 * p.0.mean_latency_s), over(&|p| 1e3 * p.1.mean_latency_s));
-    let latency = over(&|(fair, mr3)| mr3.mean_latency_s / fair.mean_latency_s);
-    findings.noted(format!("{name}-mr3-latency"), latency, format!("{fair:.1} ms at alpha = 1, {mr3:.1} ms under MR3"));
-    let key = format!("{name}-mr3-drops");
+    let (fair, other) = (over(&|p| 1e3 * p.0.mean_latency_s), over(&|p| 1e3 * p.1.mean_latency_s));
+    let latency = over(&|(fair, other)| other.mean_latency_s / fair.mean_latency_s);
+    let note = format!("{fair:.1} ms at alpha = 1, {other:.1} ms under {scheduler}");
+    findings.noted(format!("{name}-{scheduler}-latency"), latency, note);
+    let key = format!("{name}-{scheduler}-drops");
     if pairs.iter().any(|(fair, _)| fair.drop_rate == 0.0) {
         findings.missing(key, "a run drops no packet at alpha = 1");
         return;
     }
-    let drops = over(&|(fair, mr3)| mr3.drop_rate / fair.drop_rate);
-    let (fair, mr3) = (over(&|p| 100.0 * p.0.drop_rate), over(&|p| 100.0 * p.1.drop_rate));
-    findings.noted(key, drops, format!("{fair:.1} % of the packets at alpha = 1, {mr3:.1} % under MR3"));
+    let drops = over(&|(fair, other)| other.drop_rate / fair.drop_rate);
+    let (fair, other) = (over(&|p| 100.0 * p.0.drop_rate), over(&|p| 100.0 * p.1.drop_rate));
+    findings.noted(key, drops, format!("{fair:.1} % of the packets at alpha = 1, {other:.1} % under {scheduler}"));
 }
 
 fn picture(patterns: &Patterns) -> Result<String, ReproduceError> {

@@ -8,6 +8,7 @@ use super::super::expected::Findings;
 use super::seconds::mean_latency_s;
 use super::trace::{Pattern, Traffic};
 use dovetail_experiment::recorded::Recorded;
+use dovetail_experiment::statistics::Estimate;
 use dovetail_figure::{Scatter, Series, scatter_loglog};
 
 /// Enough synthesised packets for the first 20 seconds at this load.
@@ -17,39 +18,56 @@ const FLOWS: u32 = 3_600;
 const SMALL: u64 = 100;
 /// A latency that changes by less is not counted as changed.
 const CHANGED: f64 = 0.05;
+/// Of each pattern.
+pub const ASSIGNMENTS: usize = 5;
 
 /// The first 20 seconds of the packets to replay.
 pub fn traffic(bench: &Bench<'_>) -> Result<Traffic, ReproduceError> {
     Traffic::open(bench, PACKETS, FLOWS, &["until=\"20 s\""])
 }
 
-/// An assignment of each pattern at full and at 80 % fairness, the CPU-bound one by sizes.
-pub fn compare(bench: &Bench<'_>, traffic: &Traffic) -> Result<Findings, ReproduceError> {
-    let drawn = traffic.draw(bench, [1; 3])?;
+/// Some assignments of each pattern at full and at 80 % fairness, the CPU-bound ones by sizes.
+pub fn compare(bench: &Bench<'_>, traffic: &Traffic, assignments: usize) -> Result<Findings, ReproduceError> {
+    let drawn = traffic.draw(bench, [assignments; 3])?;
     let mut findings = Findings::default();
     let levels: Vec<Spec> = ["1", "0.8"].map(level).into();
     for (pattern, found) in Pattern::ALL.into_iter().zip(&drawn.found) {
         let by_size = pattern == Pattern::CpuBound;
         let small = if by_size { "small".into() } else { format!("{}-small", pattern.name()) };
-        let runs = match found.first() {
-            Some(&draw) => bench.run_with(&traffic.assignment(draw)?, &levels, 0)?,
-            None => Vec::new(),
-        };
-        if let [fair, relaxed] = runs.as_slice() {
-            of_small(&mut findings, &small, fair, relaxed);
-            if by_size {
-                of_large(&mut findings, fair, relaxed);
+        let keys = [small.as_str()].into_iter().chain(by_size.then_some(["longer", "shorter"]).into_iter().flatten());
+        let mut seen = Vec::new();
+        for (k, &draw) in found.iter().take(assignments).enumerate() {
+            let runs = bench.run_with(&traffic.assignment(draw)?, &levels, 0)?;
+            if by_size && k == 0 {
+                findings.picture("tradeoff-fig9.svg", picture(&runs)?);
             }
-        } else {
-            let none = format!("no assignment of flows to modules makes this traffic {}", pattern.name());
-            for key in
-                [small.as_str()].into_iter().chain(by_size.then_some(["longer", "shorter"]).into_iter().flatten())
-            {
-                findings.missing(key, none.clone());
+            if let [fair, relaxed] = runs.as_slice() {
+                seen.push(Seen::of(fair, relaxed));
             }
         }
+        if seen.is_empty() {
+            let none = format!("no assignment of flows to modules makes this traffic {}", pattern.name());
+            keys.for_each(|key| findings.missing(key, none.clone()));
+            if by_size {
+                findings.picture("tradeoff-fig9.svg", picture(&[])?);
+            }
+            continue;
+        }
+        let over = |value: &dyn Fn(&Seen) -> f64| Estimate::of(&seen.iter().map(value).collect::<Vec<f64>>());
+        let (ratio, [before, after]) =
+            (over(&|s| s.small_s[1] / s.small_s[0]), [0, 1].map(|k| over(&|s| s.small_s[k])));
+        let note = format!(
+            "{ratio}; {:.2} ms at alpha = 1, {:.2} ms at 0.8; {} assignments, of the first {} small flows",
+            1e3 * before.mean,
+            1e3 * after.mean,
+            seen.len(),
+            seen.first().map_or(0, |s| s.flows)
+        );
+        findings.noted(small.as_str(), ratio.mean, note);
         if by_size {
-            findings.picture("tradeoff-fig9.svg", picture(&runs)?);
+            let (longer, shorter) = (over(&|s| s.longer), over(&|s| s.shorter));
+            findings.noted("longer", longer.mean, format!("{longer} %, of flows with {SMALL} packets or more"));
+            findings.noted("shorter", shorter.mean, format!("{shorter} %"));
         }
     }
     Ok(findings)
@@ -66,22 +84,33 @@ fn flows(run: &Recorded, small: bool) -> Vec<usize> {
     (0..run.flows.len()).filter(sent).collect()
 }
 
-fn of_small(findings: &mut Findings, key: &str, fair: &Recorded, relaxed: &Recorded) {
-    let small = flows(fair, true);
-    let (before, after) = (mean_latency_s(fair, &small), mean_latency_s(relaxed, &small));
-    let note = format!("{} flows; {:.2} ms at alpha = 1, {:.2} ms at 0.8", small.len(), 1e3 * before, 1e3 * after);
-    findings.noted(key, after / before, note);
+/// What one assignment shows.
+struct Seen {
+    /// Mean latency of small flows at full and at 80 % fairness.
+    small_s: [f64; 2],
+    /// How many they are.
+    flows: usize,
+    /// Of the other flows, in per cent, those whose mean latency gets longer.
+    longer: f64,
+    /// And shorter.
+    shorter: f64,
 }
 
-fn of_large(findings: &mut Findings, fair: &Recorded, relaxed: &Recorded) {
-    let large = flows(fair, false);
-    let mean = |run: &Recorded, flow: usize| run.flows[flow].latency.map(|l| l.mean);
-    let ratios: Vec<f64> = large.iter().filter_map(|&f| Some(mean(relaxed, f)? / mean(fair, f)?)).collect();
-    let part =
-        |fits: &dyn Fn(f64) -> bool| 100.0 * ratios.iter().filter(|r| fits(**r)).count() as f64 / ratios.len() as f64;
-    let note = format!("of {} flows with {SMALL} packets or more", ratios.len());
-    findings.noted("longer", part(&|r| r > 1.0 + CHANGED), note);
-    findings.found("shorter", part(&|r| r < 1.0 - CHANGED));
+impl Seen {
+    fn of(fair: &Recorded, relaxed: &Recorded) -> Self {
+        let (small, large) = (flows(fair, true), flows(fair, false));
+        let mean = |run: &Recorded, flow: usize| run.flows[flow].latency.map(|l| l.mean);
+        let ratios: Vec<f64> = large.iter().filter_map(|&f| Some(mean(relaxed, f)? / mean(fair, f)?)).collect();
+        let part = |fits: &dyn Fn(f64) -> bool| {
+            100.0 * ratios.iter().filter(|r| fits(**r)).count() as f64 / ratios.len() as f64
+        };
+        Self {
+            small_s: [fair, relaxed].map(|run| mean_latency_s(run, &small)),
+            flows: small.len(),
+            longer: part(&|r| r > 1.0 + CHANGED),
+            shorter: part(&|r| r < 1.0 - CHANGED),
+        }
+    }
 }
 
 fn picture(runs: &[Recorded]) -> Result<String, ReproduceError> {

@@ -53,7 +53,7 @@ pub fn reproduce(id: &str, bench: &Bench<'_>, shared: &Shared) -> Result<Finding
         "tradeoff-fig6" => fig6::compare(bench, &fig6::scenario(bench, &[])?),
         "tradeoff-fig7" => fig7::reproduce(shared.patterns(bench)?),
         "tradeoff-fig8" => fig8::reproduce(shared.patterns(bench)?),
-        "tradeoff-fig9" => fig9::compare(bench, &fig9::traffic(bench)?),
+        "tradeoff-fig9" => fig9::compare(bench, &fig9::traffic(bench)?, fig9::ASSIGNMENTS),
         "tradeoff-table2" => table2::compare(bench, &table2::scenario(bench, &[])?, shared.table2(bench)?),
         other => Err(ReproduceError::Id(format!("{other} is not reproduced yet"))),
     }
