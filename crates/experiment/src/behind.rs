@@ -25,7 +25,7 @@ pub struct FlowBehind {
 /// Holds a run against the fluids.
 pub struct Watch<const M: usize> {
     servers: [f64; M],
-    /// Of each flow, how much more than by its weight a time counts on each resource.
+    /// Of each flow, how much more than by its weight a time counts on each resource; none if no flow's weights differ.
     counts: Vec<[f64; M]>,
     fair: Reference<M>,
     /// If it differs from the fair one.
@@ -45,7 +45,8 @@ impl<const M: usize> Watch<M> {
         own: impl IntoIterator<Item = Option<f64>>,
     ) -> Self {
         let weights = || workload.flows.iter().map(|flow| flow.weight.as_f64());
-        let counts = workload.flows.iter().map(|flow| flow.weights().map(|on| flow.weight.as_f64() / on.as_f64()));
+        let counts = || workload.flows.iter().map(|flow| flow.weights().map(|on| flow.weight.as_f64() / on.as_f64()));
+        let differ = counts().flatten().any(|count| count != 1.0);
         // Where nothing is promised, the fair share is what a flow would have had.
         let speed = |part: f64| if part > 0.0 { part.min(1.0) } else { 1.0 };
         let changes: Vec<(f64, f64)> = promises.iter().rev().map(|&(at, part)| (at, speed(part))).collect();
@@ -53,7 +54,7 @@ impl<const M: usize> Watch<M> {
         let lower = changes.iter().map(|&(_, speed)| speed).chain(own.iter().copied().flatten()).any(|s| s < 1.0);
         Self {
             servers: pipeline.servers().map(f64::from),
-            counts: counts.collect(),
+            counts: if differ { counts().collect() } else { Vec::new() },
             fair: Reference::new(Due::Fair, weights()),
             due: lower.then(|| Reference::with_parts(Due::Part, weights().zip(own))),
             changes,
@@ -82,7 +83,8 @@ impl<const M: usize> Watch<M> {
     fn times(&self, packet: &SimPacket<M>) -> Times<M> {
         let alone = packet.cost.0.map(|time| time.as_secs_f64());
         let shared_s = std::array::from_fn(|r| alone[r] / self.servers[r]);
-        let by_weight = shared_s.iter().zip(&self.counts[packet.flow as usize]).map(|(time, count)| time * count);
+        let counts = self.counts.get(packet.flow as usize).unwrap_or(&[1.0; M]);
+        let by_weight = shared_s.iter().zip(counts).map(|(time, count)| time * count);
         Times { shared_s, dominant_s: by_weight.fold(0.0, f64::max), alone_s: alone.into_iter().fold(0.0, f64::max) }
     }
 
@@ -128,10 +130,25 @@ impl<const M: usize> Recorder<M> for Watch<M> {
 
 /// Who starves under which scheduler, a sentence each.
 pub fn starving(runs: &[Recorded]) -> Vec<String> {
-    let (well, ill): (Vec<_>, Vec<_>) = runs.iter().partition(|run| !run.flows.iter().any(|f| f.behind.due.starves()));
-    let names: Vec<String> = well.iter().map(|run| run.scheduler.to_string()).collect();
-    let well = (!names.is_empty()).then(|| format!("Nobody starves under {}.", listed(&names, "or")));
-    ill.into_iter().map(sentence).chain(well).collect()
+    starving_of(runs.iter().map(|run| (run.scheduler.to_string(), starving_under(run))))
+}
+
+/// The sentences, of schedulers and who [starves under](starving_under) each.
+pub(crate) fn starving_of(runs: impl IntoIterator<Item = (String, Option<String>)>) -> Vec<String> {
+    let (mut sentences, mut well) = (Vec::new(), Vec::new());
+    for (scheduler, sentence) in runs {
+        match sentence {
+            Some(sentence) => sentences.push(sentence),
+            None => well.push(scheduler),
+        }
+    }
+    sentences.extend((!well.is_empty()).then(|| format!("Nobody starves under {}.", listed(&well, "or"))));
+    sentences
+}
+
+/// Who starves under this scheduler, in a sentence; nothing if nobody does.
+pub(crate) fn starving_under(run: &Recorded) -> Option<String> {
+    run.flows.iter().any(|flow| flow.behind.due.starves()).then(|| sentence(run))
 }
 
 fn sentence(run: &Recorded) -> String {

@@ -1,6 +1,7 @@
 //! The same input through several schedulers.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use dovetail_sched::composition::parts;
@@ -15,8 +16,9 @@ use dovetail_units::Part;
 use crate::behind::Watch;
 use crate::check::{check_over, has_parameter, of_spec, shape};
 use crate::entrances::Entrances;
+use crate::memory::Load;
 use crate::parallel::in_parallel;
-use crate::recorded::{MOST_GINI_FLOWS, Recorded, recorded};
+use crate::recorded::{FlowFacts, MOST_GINI_FLOWS, Recorded, recorded};
 use crate::scenario::{Scenario, ScenarioError};
 
 /// How a comparison is carried out; nothing here changes its results.
@@ -34,7 +36,7 @@ pub struct Settings<'a> {
 /// Why there is no result.
 #[derive(Clone, Debug)]
 pub enum RunError {
-    /// A scheduler's description, or a parameter change, is wrong.
+    /// A scheduler's description, or a parameter change, is wrong; or there is not enough memory.
     Spec(Box<ScenarioError>),
     /// The run failed.
     Sim {
@@ -98,7 +100,18 @@ macro_rules! with_resources {
 /// Put the scenario's input through each of `schedulers`, several at a time; results in their order, the same for any
 /// number of threads.
 pub fn compare(scenario: &Scenario, schedulers: &[Spec], settings: &Settings<'_>) -> Result<Vec<Recorded>, RunError> {
-    with_resources!(scenario.resources(), M => compare_over::<M>(scenario, schedulers, settings))
+    let kept = schedulers.len();
+    with_resources!(scenario.resources(), M => compare_over::<M, _>(scenario, schedulers, settings, kept, &|run| run))
+}
+
+/// As [`compare`], of each run only what `keep` makes of it: the runs need not be in memory together.
+pub fn compare_each<T: Send>(
+    scenario: &Scenario,
+    schedulers: &[Spec],
+    settings: &Settings<'_>,
+    keep: impl Fn(Recorded) -> T + Sync,
+) -> Result<Vec<T>, RunError> {
+    with_resources!(scenario.resources(), M => compare_over::<M, T>(scenario, schedulers, settings, 0, &keep))
 }
 
 /// A scheduler that is not in the catalogue.
@@ -118,8 +131,9 @@ pub fn run_own(scenario: &Scenario, own: &impl Own, settings: &Settings<'_>) -> 
     with_resources!(scenario.resources(), M => {
         let (workload, pipeline) = (scenario.workload::<M>(), scenario.pipeline::<M>());
         let spec = Spec { name: own.name().to_string(), parameters: Vec::new() };
+        let facts = FlowFacts::of(&workload);
         let mut scheduler = own.build::<M>();
-        record(scenario, &workload, &pipeline, &spec, settings, &AtomicU64::new(0), |recorder, options| {
+        record(scenario, (&workload, &facts), &pipeline, &spec, settings, &AtomicU64::new(0), |recorder, options| {
             simulate(&workload, &pipeline, scheduler.as_mut(), recorder, options)
         })
     })
@@ -132,22 +146,27 @@ pub fn check(scenario: &Scenario, schedulers: &[Spec]) -> Result<Vec<String>, Ru
     with_resources!(scenario.resources(), M => check_over::<M>(scenario, schedulers))
 }
 
-fn compare_over<const M: usize>(
+fn compare_over<const M: usize, T: Send>(
     scenario: &Scenario,
     schedulers: &[Spec],
     settings: &Settings<'_>,
-) -> Result<Vec<Recorded>, RunError> {
+    kept: usize,
+    keep: &(impl Fn(Recorded) -> T + Sync),
+) -> Result<Vec<T>, RunError> {
     check_over::<M>(scenario, schedulers)?;
     let (workload, pipeline) = (scenario.workload::<M>(), scenario.pipeline::<M>());
+    let together = settings.threads.min(schedulers.len());
+    Load { packets: scenario.expected_packets(), flows: workload.flows.len(), together, kept }.check()?;
+    let facts = FlowFacts::of(&workload);
     let done = AtomicU64::new(0);
-    let one = |spec: &Spec| run_one(scenario, &workload, &pipeline, spec, settings, &done);
+    let one = |spec: &Spec| run_one(scenario, (&workload, &facts), &pipeline, spec, settings, &done).map(keep);
     let results = in_parallel(settings.threads, settings.cancel, schedulers, one);
     results.into_iter().map(|result| result.unwrap_or(Err(RunError::Cancelled))).collect()
 }
 
 fn run_one<const M: usize>(
     scenario: &Scenario,
-    workload: &Workload<M>,
+    (workload, facts): (&Workload<M>, &[Arc<FlowFacts>]),
     pipeline: &Pipeline<M>,
     spec: &Spec,
     settings: &Settings<'_>,
@@ -155,7 +174,7 @@ fn run_one<const M: usize>(
 ) -> Result<Recorded, RunError> {
     let numbered = spec.numbered(&scenario.resource_names());
     let mut schedulers = build_all::<M, u32>(&numbered, shape::<M>(scenario))?;
-    let mut recorded = record(scenario, workload, pipeline, spec, settings, done, |recorder, options| {
+    let mut recorded = record(scenario, (workload, facts), pipeline, spec, settings, done, |recorder, options| {
         simulate_all(workload, pipeline, &mut schedulers, recorder, options)
     })?;
     recorded.steering = schedulers.entrance.scheduler.steering();
@@ -168,7 +187,7 @@ type Recorders<const M: usize> = (Metrics<M>, ((PacketLog<M>, Entrances), Watch<
 /// Record what `run` does, of the scheduler that `spec` names.
 fn record<const M: usize>(
     scenario: &Scenario,
-    workload: &Workload<M>,
+    (workload, facts): (&Workload<M>, &[Arc<FlowFacts>]),
     pipeline: &Pipeline<M>,
     spec: &Spec,
     settings: &Settings<'_>,
@@ -202,7 +221,14 @@ fn record<const M: usize>(
     }
     let (metrics, ((log, entrances), watch)) = recorder;
     let kept = (&log, entrances.into_order());
-    Ok(recorded(spec, (promises(spec, &changes), own), workload, metrics.finish(outcome), kept, watch.finish()))
+    Ok(recorded(
+        spec,
+        (promises(spec, &changes), own),
+        (workload, facts),
+        metrics.finish(outcome),
+        kept,
+        watch.finish(),
+    ))
 }
 
 fn changes_for(scenario: &Scenario, spec: &Spec) -> Vec<Change> {

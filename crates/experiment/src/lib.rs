@@ -16,9 +16,12 @@ pub(crate) mod check;
 pub mod claim;
 #[cfg(feature = "files")]
 pub mod columns;
+mod compact;
 pub mod compare;
 mod entrances;
 pub mod family;
+mod lines;
+mod memory;
 pub mod network;
 pub mod output;
 pub mod parallel;

@@ -1,15 +1,20 @@
 //! What one run gave.
 
+use std::ops::Deref;
+use std::sync::Arc;
+
+use arrayvec::ArrayVec;
 use dovetail_sched::composition;
 use dovetail_sched::{DROPPED_AT_HEAD, DropReason, Spec, Steering};
-use dovetail_sim::record::{Latencies, PacketLog, PacketOutcome, PacketRecord, Shortfall};
-use dovetail_sim::{Estimate, Outcome, RunResult, Workload};
+use dovetail_sim::record::{FlowResult, Latencies, PacketLog, PacketOutcome, PacketRecord, Shortfall};
+use dovetail_sim::{Estimate, Flow, Outcome, RunResult, Workload};
 use dovetail_units::{Duration, Time};
 
 pub use dovetail_sched::cost::PredictionError;
 pub use dovetail_sim::record::{Fairness, LatencySummary, ShareRow, jain};
 
 use crate::behind::FlowBehind;
+use crate::scenario::MAX_RESOURCES;
 
 /// With more flows than this the Gini index over time, whose cost grows with them, is left out.
 pub const MOST_GINI_FLOWS: usize = 1000;
@@ -104,19 +109,42 @@ pub struct ResourceTotal {
     pub utilization: f64,
 }
 
-/// A flow over the whole run.
+/// What a flow is, whatever the scheduler.
 #[derive(Clone, Debug)]
-pub struct FlowTotal {
+pub struct FlowFacts {
     /// Its name.
     pub name: String,
     /// Its group.
     pub group: String,
     /// Its weight.
     pub weight: f64,
+    /// Its weight on each resource, for schedulers that look at them one by one.
+    pub weights: PerResource<f64>,
+}
+
+/// A value for each resource.
+pub type PerResource<T> = ArrayVec<T, MAX_RESOURCES>;
+
+impl FlowFacts {
+    /// Of every flow, to be shared by the runs.
+    pub(crate) fn of<const M: usize>(workload: &Workload<M>) -> Vec<Arc<Self>> {
+        let facts = |flow: &Flow<M>| Self {
+            name: flow.name.clone(),
+            group: flow.group.clone(),
+            weight: flow.weight.as_f64(),
+            weights: flow.weights().iter().map(|weight| weight.as_f64()).collect(),
+        };
+        workload.flows.iter().map(|flow| Arc::new(facts(flow))).collect()
+    }
+}
+
+/// A flow over the whole run.
+#[derive(Clone, Debug)]
+pub struct FlowTotal {
+    /// What it is.
+    facts: Arc<FlowFacts>,
     /// Part of its fair share that it is promised instead of what all are, where the scheduler has an alpha.
     pub alpha: Option<f64>,
-    /// Its weight on each resource, for schedulers that look at them one by one.
-    pub weights: Vec<f64>,
     /// Packets that arrived.
     pub offered: u64,
     /// Packets that left the last resource.
@@ -134,9 +162,9 @@ pub struct FlowTotal {
     /// Bytes that left the last resource.
     pub bytes: u64,
     /// Seconds of service on each resource, over all servers.
-    pub service: Vec<f64>,
+    pub service: PerResource<f64>,
     /// Seconds that packets lost between resources would have needed on each resource from there on.
-    pub lost_service: Vec<f64>,
+    pub lost_service: PerResource<f64>,
     /// Seconds of service on the packets' dominant resources.
     pub dominant_service: f64,
     /// Mean dominant time of its packets, seconds.
@@ -147,11 +175,29 @@ pub struct FlowTotal {
     pub behind: FlowBehind,
     /// Latencies of its packets.
     pub latency: Option<LatencySummary>,
-    /// How far predictions of its times were off on each resource; `None` where the truth was told.
-    pub prediction: Vec<Option<PredictionError>>,
+    /// By resource; empty where only the truth was told.
+    predictions: Vec<Option<PredictionError>>,
+}
+
+impl Deref for FlowTotal {
+    type Target = FlowFacts;
+
+    fn deref(&self) -> &FlowFacts {
+        &self.facts
+    }
 }
 
 impl FlowTotal {
+    /// What it is, shared by all runs.
+    pub(crate) fn facts(&self) -> Arc<FlowFacts> {
+        Arc::clone(&self.facts)
+    }
+
+    /// How far predictions of its times were off on this resource; `None` where the truth was told.
+    pub fn prediction(&self, resource: usize) -> Option<PredictionError> {
+        self.predictions.get(resource).copied().flatten()
+    }
+
     /// Dominant service per second of a run of this makespan.
     pub fn dominant_share(&self, makespan_s: f64) -> f64 {
         if makespan_s > 0.0 { self.dominant_service / makespan_s } else { 0.0 }
@@ -205,11 +251,19 @@ fn sees_new_length(spec: &Spec, estimate: &Estimate, resource: usize) -> bool {
     separate && resource > 0 && matches!(estimate, Estimate::Resized { .. })
 }
 
+/// How far predictions for a flow were off, if anything was predicted that somebody used.
+fn predictions<const M: usize>(spec: &Spec, flow: &Flow<M>, total: &FlowResult<M>) -> Vec<Option<PredictionError>> {
+    if total.prediction.iter().all(Option::is_none) {
+        return Vec::new();
+    }
+    (0..M).map(|r| total.prediction[r].filter(|_| !sees_new_length(spec, &flow.estimate[r], r))).collect()
+}
+
 /// What `result` says, in plain numbers, with the packets that were kept and how far each flow was behind.
 pub(crate) fn recorded<const M: usize>(
     spec: &Spec,
     (promises, own): (Vec<(f64, f64)>, Vec<Option<f64>>),
-    workload: &Workload<M>,
+    (workload, facts): (&Workload<M>, &[Arc<FlowFacts>]),
     result: RunResult<M>,
     (log, entrances): (&PacketLog<M>, Vec<Option<u64>>),
     behind: Vec<FlowBehind>,
@@ -237,13 +291,10 @@ pub(crate) fn recorded<const M: usize>(
             }
         })
         .collect();
-    let flows = (workload.flows.iter().zip(&result.flows).zip(own).zip(behind))
-        .map(|(((flow, total), alpha), behind)| FlowTotal {
-            name: flow.name.clone(),
-            group: flow.group.clone(),
-            weight: flow.weight.as_f64(),
+    let flows = (workload.flows.iter().zip(facts).zip(&result.flows).zip(own).zip(behind))
+        .map(|((((flow, facts), total), alpha), behind)| FlowTotal {
+            facts: Arc::clone(facts),
             alpha,
-            weights: flow.weights().iter().map(|weight| weight.as_f64()).collect(),
             offered: total.offered,
             delivered: total.delivered,
             refused: total.refused,
@@ -259,9 +310,7 @@ pub(crate) fn recorded<const M: usize>(
             backlogged: total.backlogged.as_secs_f64(),
             behind,
             latency: total.latency,
-            prediction: (0..M)
-                .map(|r| total.prediction[r].filter(|_| !sees_new_length(spec, &flow.estimate[r], r)))
-                .collect(),
+            predictions: predictions(spec, flow, total),
         })
         .collect();
     Recorded {

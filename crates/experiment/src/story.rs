@@ -2,7 +2,6 @@
 //! costs to use that.
 
 use crate::behind::{a_packet_of, listed};
-use crate::recorded::Recorded;
 use crate::summary::{Group, Run, Summary};
 use crate::table::{percent, seconds};
 
@@ -97,12 +96,12 @@ fn mean(group: &Group) -> Option<f64> {
     group.latency_s.map(|latency| latency.mean)
 }
 
-/// What a reader should know besides.
-pub fn notes(summary: &Summary, runs: &[Recorded]) -> Vec<String> {
+/// What a reader should know besides: of one flow that is `alone`, or of series that are `truncated`.
+pub fn notes(summary: &Summary, alone: bool, truncated: bool) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     if summary.runs.iter().all(|r| r.packets.offered == 0) {
         notes.push("no packets arrived".into());
-    } else if runs.iter().all(|r| r.flows.len() < 2) {
+    } else if alone {
         notes.push("only one flow, so jain has nothing to compare".into());
     } else if summary.runs.iter().all(|r| r.fairness.is_none()) {
         let interval = seconds(summary.scenario.interval_s);
@@ -111,7 +110,7 @@ pub fn notes(summary: &Summary, runs: &[Recorded]) -> Vec<String> {
              smaller interval may help)"
         ));
     }
-    if runs.iter().any(|r| r.truncated) {
+    if truncated {
         notes.push("too many intervals to keep: pictures and fairness show only the beginning".into());
     }
     notes.extend(summary.runs.iter().filter_map(|r| Some(r.steering.as_ref()?.told(&r.scheduler))));

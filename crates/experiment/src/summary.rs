@@ -1,26 +1,25 @@
 //! The JSON summary of a comparison: `docs/reference/json.md` describes it.
 
-use dovetail_sched::{DROPPED_AT_HEAD, DropReason};
 use dovetail_sim::End;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::ser::Formatter;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::marker::PhantomData;
-use std::{fmt, io};
 
-use crate::behind::{FlowBehind, starving as starving_in_words};
-use crate::recorded::{FlowTotal, LatencySummary, PredictionError, Recorded};
+pub use crate::compact::AFTER_PROCESSING;
+
+use crate::behind::{FlowBehind, starving_of, starving_under};
+use crate::compact::{Dropped, Named, by_resource};
+use crate::lines::Lines;
+use crate::recorded::{FlowTotal, LatencySummary, PerResource, PredictionError, Recorded};
 use crate::scenario::Scenario;
 use crate::steered::Steering;
 use crate::story::{notes, story};
 
 /// Version of the document.
 pub const SCHEMA: u32 = 2;
-
-/// Reason under which packets lost between resources are counted.
-pub const AFTER_PROCESSING: &str = "after-processing";
 
 /// The whole document.
 #[derive(Debug, Serialize, Deserialize)]
@@ -149,7 +148,7 @@ pub struct Packets {
     /// Left the last resource.
     pub delivered: u64,
     /// Lost, by reason; `after-processing` are those that had already been worked on.
-    pub dropped: BTreeMap<Cow<'static, str>, u64>,
+    pub dropped: Dropped,
     /// In the system when the run ended.
     pub unfinished: u64,
 }
@@ -256,12 +255,9 @@ pub struct Group {
 /// One flow.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Flow {
-    /// Its name.
-    pub flow: String,
-    /// Its group.
-    pub group: String,
-    /// Its weight.
-    pub weight: f64,
+    /// Its name, group and weight.
+    #[serde(flatten)]
+    pub named: Named,
     /// Its packets.
     #[serde(flatten)]
     pub packets: Packets,
@@ -270,9 +266,11 @@ pub struct Flow {
     /// Dominant service per second of makespan.
     pub dominant_share: f64,
     /// Service on each resource, seconds over all servers.
-    pub service_s: Vec<f64>,
+    #[serde(with = "by_resource")]
+    pub service_s: PerResource<f64>,
     /// What its packets that were lost after processing would have needed there.
-    pub lost_service_s: Vec<f64>,
+    #[serde(with = "by_resource")]
+    pub lost_service_s: PerResource<f64>,
     /// `null` if nothing was delivered.
     pub latency_s: Option<Latency>,
     /// How far behind it was.
@@ -319,9 +317,37 @@ impl From<LatencySummary> for Latency {
     }
 }
 
+/// What a summary says of one run. Much less than the run itself.
+#[derive(Debug)]
+pub struct Told {
+    run: Run,
+    /// Who starves, in a sentence.
+    starving: Option<String>,
+    /// Number of its flows.
+    flows: usize,
+    /// Whether there were too many intervals to keep.
+    truncated: bool,
+}
+
+impl Told {
+    /// Of this run; with a record of each flow, or without, where only tables are wanted.
+    pub fn new(run: &Recorded, with_flows: bool) -> Self {
+        let mut told = Run::new(run);
+        if with_flows {
+            told.flows = flows(run);
+        }
+        Self { run: told, starving: starving_under(run), flows: run.flows.len(), truncated: run.truncated }
+    }
+}
+
 impl Summary {
     /// Of a comparison.
     pub fn new(scenario: &Scenario, runs: &[Recorded]) -> Self {
+        Self::of(scenario, runs.iter().map(|run| Told::new(run, true)).collect())
+    }
+
+    /// Of a comparison of which this is told.
+    pub fn of(scenario: &Scenario, runs: Vec<Told>) -> Self {
         let capture = scenario.capture_report().map(|report| Capture {
             records: report.records,
             flow_packets: report.flow_packets,
@@ -340,16 +366,18 @@ impl Summary {
             profile: scenario.profile.clone(),
             capture,
         };
-        let of_runs = runs.iter().map(Run::new).collect();
-        let mut summary = Self {
-            schema: SCHEMA,
-            scenario: input,
-            sentences: starving_in_words(runs),
-            notes: Vec::new(),
-            runs: of_runs,
+        let alone = runs.iter().all(|told| told.flows < 2);
+        let truncated = runs.iter().any(|told| told.truncated);
+        let mut starving = Vec::new();
+        let told = |told: Told| {
+            starving.push((told.run.scheduler.clone(), told.starving));
+            told.run
         };
+        let runs = runs.into_iter().map(told).collect();
+        let sentences = starving_of(starving);
+        let mut summary = Self { schema: SCHEMA, scenario: input, sentences, notes: Vec::new(), runs };
         summary.sentences.extend(story(&summary));
-        summary.notes = notes(&summary, runs);
+        summary.notes = notes(&summary, alone, truncated);
         summary
     }
 }
@@ -363,99 +391,35 @@ impl Summary {
         let mut out = Vec::new();
         let mut serializer = serde_json::Serializer::with_formatter(&mut out, Lines::default());
         self.serialize(&mut serializer)?;
-        Ok(String::from_utf8_lossy(&out).into_owned())
+        String::from_utf8(out).map_err(serde::ser::Error::custom)
     }
 }
 
-/// Deeper than this everything stands on one line.
-const DEEP: usize = 4;
-
-/// Members on lines of their own down to [`DEEP`].
-#[derive(Default)]
-struct Lines {
-    depth: usize,
-    empty: bool,
+/// Bits per second of makespan.
+fn rate(run: &Recorded, bytes: u64) -> f64 {
+    let makespan = run.outcome.makespan().map(|m| m.as_secs_f64());
+    makespan.filter(|&m| m > 0.0).map_or(0.0, |m| bytes as f64 * 8.0 / m)
 }
 
-impl Lines {
-    fn open<W: ?Sized + io::Write>(&mut self, out: &mut W, bracket: &[u8]) -> io::Result<()> {
-        self.depth += 1;
-        self.empty = true;
-        out.write_all(bracket)
-    }
-
-    fn member<W: ?Sized + io::Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        if !first {
-            out.write_all(if self.depth > DEEP { b", " } else { b"," })?;
-        }
-        self.empty = false;
-        self.line(out, self.depth)
-    }
-
-    fn line<W: ?Sized + io::Write>(&self, out: &mut W, indent: usize) -> io::Result<()> {
-        if self.depth > DEEP {
-            return Ok(());
-        }
-        out.write_all(b"\n")?;
-        (0..indent).try_for_each(|_| out.write_all(b"  "))
-    }
-
-    fn close<W: ?Sized + io::Write>(&mut self, out: &mut W, bracket: &[u8]) -> io::Result<()> {
-        if !std::mem::take(&mut self.empty) {
-            self.line(out, self.depth - 1)?;
-        }
-        self.depth -= 1;
-        out.write_all(bracket)
-    }
-}
-
-impl Formatter for Lines {
-    fn begin_array<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.open(out, b"[")
-    }
-
-    fn end_array<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.close(out, b"]")
-    }
-
-    fn begin_array_value<W: ?Sized + io::Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        self.member(out, first)
-    }
-
-    fn begin_object<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.open(out, b"{")
-    }
-
-    fn end_object<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.close(out, b"}")
-    }
-
-    fn begin_object_key<W: ?Sized + io::Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        self.member(out, first)
-    }
-
-    fn begin_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        out.write_all(b": ")
-    }
+fn flows(run: &Recorded) -> Vec<Flow> {
+    let makespan = run.outcome.makespan().map_or(0.0, |m| m.as_secs_f64());
+    let flow = |f: &FlowTotal| Flow {
+        named: Named(f.facts()),
+        packets: Packets::of(f),
+        throughput_bps: rate(run, f.bytes),
+        dominant_share: f.dominant_share(makespan),
+        service_s: f.service.clone(),
+        lost_service_s: f.lost_service.clone(),
+        latency_s: f.latency.map(Latency::from),
+        behind: Behind::of(&f.behind),
+        starves: f.behind.due.starves(),
+    };
+    run.flows.iter().map(flow).collect()
 }
 
 impl Run {
+    /// Without a record of each flow.
     fn new(run: &Recorded) -> Self {
-        let makespan = run.outcome.makespan().map(|m| m.as_secs_f64());
-        let rate = |bytes: u64| makespan.filter(|&m| m > 0.0).map_or(0.0, |m| bytes as f64 * 8.0 / m);
-        let flow = |f: &FlowTotal| Flow {
-            flow: f.name.clone(),
-            group: f.group.clone(),
-            weight: f.weight,
-            packets: Packets::of(f),
-            throughput_bps: rate(f.bytes),
-            dominant_share: f.dominant_share(makespan.unwrap_or(0.0)),
-            service_s: f.service.clone(),
-            lost_service_s: f.lost_service.clone(),
-            latency_s: f.latency.map(Latency::from),
-            behind: Behind::of(&f.behind),
-            starves: f.behind.due.starves(),
-        };
         let resource = |(k, r): (usize, &crate::recorded::ResourceTotal)| Resource {
             utilization: r.utilization,
             busy_s: r.busy.as_secs_f64(),
@@ -464,15 +428,15 @@ impl Run {
         };
         Self {
             scheduler: run.scheduler.to_string(),
-            makespan_s: makespan,
+            makespan_s: run.outcome.makespan().map(|m| m.as_secs_f64()),
             nonempty_s: run.nonempty.as_secs_f64(),
             end: if run.outcome.end == End::Drained { "drained" } else { "horizon" }.into(),
-            packets: run.flows.iter().map(Packets::of).fold(Packets::none(), Packets::and),
+            packets: run.flows.iter().map(Packets::of).fold(Packets::default(), Packets::and),
             resources: InOrder(run.resources.iter().enumerate().map(|r| (r.1.name.clone(), resource(r))).collect()),
             latency_s: LatencySummary::of_sorted(&run.latencies.of_all()).map(Latency::from),
             prediction: prediction(run, 0..run.flows.len()),
-            groups: groups(run, rate),
-            flows: run.flows.iter().map(flow).collect(),
+            groups: groups(run, |bytes| rate(run, bytes)),
+            flows: Vec::new(),
             fairness: run.fairness.map(|f| Fairness {
                 intervals: f.intervals,
                 jain: f.jain,
@@ -498,8 +462,8 @@ fn gini(run: &Recorded, resource: usize) -> Option<Gini> {
 pub fn prediction(run: &Recorded, flows: impl IntoIterator<Item = usize>) -> Option<Predictions> {
     let mut errors = vec![PredictionError::default(); run.resources.len()];
     for flow in flows {
-        for (sum, own) in errors.iter_mut().zip(&run.flows[flow].prediction) {
-            own.iter().for_each(|own| sum.add(own));
+        for (r, sum) in errors.iter_mut().enumerate() {
+            run.flows[flow].prediction(r).iter().for_each(|own| sum.add(own));
         }
     }
     let predicted = |error: &PredictionError| {
@@ -516,39 +480,23 @@ pub fn prediction(run: &Recorded, flows: impl IntoIterator<Item = usize>) -> Opt
 }
 
 impl Packets {
-    fn none() -> Self {
-        let reasons = DropReason::ALL.iter().map(|r| r.name()).filter(|&n| n != DropReason::UnknownFlow.name());
-        Self { dropped: reasons.chain([AFTER_PROCESSING]).map(|name| (name.into(), 0)).collect(), ..Self::default() }
-    }
-
     fn of(flow: &FlowTotal) -> Self {
-        let mut own =
-            Self { offered: flow.offered, delivered: flow.delivered, unfinished: flow.unfinished, ..Self::none() };
-        for (reason, count) in DropReason::ALL.iter().zip(flow.refused) {
-            if let Some(total) = own.dropped.get_mut(reason.name()) {
-                *total += count;
-            }
-        }
-        own.dropped.insert(AFTER_PROCESSING.into(), flow.dropped);
-        if flow.dropped_waiting > 0 {
-            own.dropped.insert(DROPPED_AT_HEAD.into(), flow.dropped_waiting);
-        }
-        own
+        let FlowTotal { offered, delivered, unfinished, .. } = *flow;
+        Self { offered, delivered, unfinished, dropped: Dropped::of(flow) }
     }
 
-    fn and(mut self, other: Self) -> Self {
-        self.offered += other.offered;
-        self.delivered += other.delivered;
-        self.unfinished += other.unfinished;
-        for (reason, count) in other.dropped {
-            *self.dropped.entry(reason).or_default() += count;
+    fn and(self, other: Self) -> Self {
+        Self {
+            offered: self.offered + other.offered,
+            delivered: self.delivered + other.delivered,
+            unfinished: self.unfinished + other.unfinished,
+            dropped: self.dropped.and(&other.dropped),
         }
-        self
     }
 
     /// Lost packets of all reasons.
     pub fn lost(&self) -> u64 {
-        self.dropped.values().sum()
+        self.dropped.sum()
     }
 
     /// The same per offered packet.
@@ -574,7 +522,7 @@ fn groups(run: &Recorded, rate: impl Fn(u64) -> f64) -> Vec<Group> {
         Group {
             group: name.to_string(),
             flows: ids.len(),
-            packets: flows().map(Packets::of).fold(Packets::none(), Packets::and),
+            packets: flows().map(Packets::of).fold(Packets::default(), Packets::and),
             throughput_bps: rate(flows().map(|f| f.bytes).sum()),
             dominant_share: flows().map(|f| f.dominant_share(makespan_s)).sum::<f64>() / ids.len() as f64,
             latency_s: LatencySummary::of_sorted(&run.latencies.of_flows(ids.iter().copied())).map(Latency::from),

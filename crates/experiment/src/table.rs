@@ -4,8 +4,6 @@ use comfy_table::{
     Cell as Laid, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
 };
 
-use crate::recorded::Recorded;
-use crate::scenario::Scenario;
 use crate::summary::{Group, Summary};
 
 /// A line below the header and nothing else.
@@ -184,12 +182,11 @@ impl Grid {
 }
 
 /// What a comparison comes to, for people: a line per scheduler, then a line per scheduler and group.
-pub fn comparison(scenario: &Scenario, runs: &[Recorded], width: u16) -> String {
-    let summary = Summary::new(scenario, runs);
-    let mut text = format!("{}\n\n", overview(&summary).fitted(width));
-    text.push_str(&groups(&summary, MOST_GROUPS).fitted(width));
+pub fn comparison(summary: &Summary, width: u16) -> String {
+    let mut text = format!("{}\n\n", overview(summary).fitted(width));
+    text.push_str(&groups(summary, MOST_GROUPS).fitted(width));
     if summary.runs.iter().any(|run| run.prediction.is_some()) {
-        text.push_str(&format!("\n\n{}", predictions(&summary).fitted(width)));
+        text.push_str(&format!("\n\n{}", predictions(summary).fitted(width)));
     }
     text.push('\n');
     for sentence in &summary.sentences {

@@ -39,7 +39,7 @@ fn facts(flow: &FlowEntry) -> [Option<String>; 3] {
 }
 
 fn table(packets: &Packets) -> Result<Table, Wrong> {
-    let flows = packets.flows.entries();
+    let flows: Vec<FlowEntry> = packets.flows.entries().collect();
     let ports: Vec<Option<(u16, u16)>> = (flows.iter())
         .map(|flow| match flow.key {
             Some(FlowKey::FiveTuple(tuple)) => tuple.ports.map(|ports| (ports.src, ports.dst)),

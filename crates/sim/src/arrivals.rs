@@ -4,12 +4,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
+use dovetail_trace::Arrival;
 use dovetail_units::{Duration, PacketRate, ResourceVec, Time};
 use rand::RngExt;
 use rand_distr::{Distribution, Exp1};
 
 use crate::random::{Stream, stream};
-use crate::workload::{Generator, List, Pattern, Size, Source, Spell, Workload};
+use crate::workload::{Generator, List, ListedIter, Pattern, Size, Source, Spell, Workload};
 
 /// A packet that arrives.
 pub(crate) struct Emitted<const M: usize> {
@@ -51,19 +52,19 @@ impl<'w, const M: usize> Arrivals<'w, M> {
                 PeekMut::pop(top);
             }
         }
-        Some(packet)
+        packet
     }
 }
 
 enum Running<'w, const M: usize> {
-    List { list: &'w List<M>, next: usize },
+    List(Listing<'w, M>),
     Generator(Box<Generating<'w>>),
 }
 
 impl<'w, const M: usize> Running<'w, M> {
     fn new(source: &'w Source<M>, seed: u64) -> Self {
         match source {
-            Source::List(list) => Self::List { list, next: 0 },
+            Source::List(list) => Self::List(Listing { list, packets: list.arrivals.iter(), next: None, emitted: 0 }),
             Source::Generator(generator) => Self::Generator(Box::new(Generating::new(generator, seed))),
         }
     }
@@ -71,24 +72,42 @@ impl<'w, const M: usize> Running<'w, M> {
     /// When the packet after the last emitted one comes.
     fn advance(&mut self) -> Option<Time> {
         match self {
-            Self::List { list, next } => list.arrivals.get(*next).map(|a| list.scale.apply(a.time)),
+            Self::List(listing) => listing.advance(),
             Self::Generator(generating) => generating.advance(),
         }
     }
 
     /// The packet whose time `advance` told.
-    fn emit(&mut self) -> Emitted<M> {
+    fn emit(&mut self) -> Option<Emitted<M>> {
         match self {
-            Self::List { list, next } => {
-                let arrival = list.arrivals[*next];
-                let cost = list.costs.as_ref().map(|costs| costs[*next]);
-                *next += 1;
-                Emitted { flow: arrival.flow, size: arrival.size, cost }
-            }
+            Self::List(listing) => listing.emit(),
             Self::Generator(generating) => {
-                Emitted { flow: generating.spec.flow, size: generating.sizes.draw(), cost: None }
+                Some(Emitted { flow: generating.spec.flow, size: generating.sizes.draw(), cost: None })
             }
         }
+    }
+}
+
+struct Listing<'w, const M: usize> {
+    list: &'w List<M>,
+    /// Those behind the next.
+    packets: ListedIter<'w>,
+    next: Option<Arrival>,
+    emitted: usize,
+}
+
+impl<const M: usize> Listing<'_, M> {
+    fn advance(&mut self) -> Option<Time> {
+        self.next = self.packets.next();
+        self.next.map(|arrival| self.list.scale.apply(arrival.time))
+    }
+
+    /// The next packet, if `advance` told of one.
+    fn emit(&mut self) -> Option<Emitted<M>> {
+        let Arrival { flow, size, .. } = self.next.take()?;
+        let cost = self.list.costs.as_ref().map(|costs| costs[self.emitted]);
+        self.emitted += 1;
+        Some(Emitted { flow, size, cost })
     }
 }
 

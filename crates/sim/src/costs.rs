@@ -15,15 +15,15 @@ pub(crate) struct FlowCosts<const M: usize> {
     spread: [u32; M],
     resize: Resize,
     /// For what differs from packet to packet; the streams are the flow's own, so every scheduler sees the same
-    /// packets.
-    lengths: Option<Stream>,
-    times: [Option<Stream>; M],
+    /// packets. Boxed, as few flows have any.
+    lengths: Option<Box<Stream>>,
+    times: [Option<Box<Stream>>; M],
 }
 
 impl<const M: usize> FlowCosts<M> {
     pub fn new(flow: &Flow<M>, id: FlowId, seed: u64) -> Self {
         let name = &flow.name;
-        let own = |wanted: bool, what: &str| wanted.then(|| stream(seed, &format!("{name} {what}")));
+        let own = |wanted: bool, what: &str| wanted.then(|| Box::new(stream(seed, &format!("{name} {what}"))));
         Self {
             id,
             cost: flow.cost,

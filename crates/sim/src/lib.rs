@@ -47,6 +47,7 @@ mod stage;
 mod validate;
 mod workload;
 
+pub use dovetail_trace::Arrival;
 pub use engine::{Change, End, Options, Outcome, Tally, run, simulate, simulate_all};
 pub use error::SimError;
 pub use pipeline::{Buffer, Pipeline, Resource};
@@ -54,5 +55,6 @@ pub use random::{Stream, stream};
 pub use record::{Metrics, MetricsOptions, RunResult};
 pub use recorder::{Recorder, SimPacket};
 pub use workload::{
-    Arrival, Cost, Estimate, Flow, Generator, List, Pattern, Resize, Size, Source, Spell, TimeScale, Workload,
+    Cost, Estimate, Flow, Generator, List, Listed, ListedIter, Pattern, Resize, Size, Source, Spell, TimeScale,
+    Workload,
 };

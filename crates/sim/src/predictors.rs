@@ -8,13 +8,12 @@ use crate::workload::{Cost, Estimate, Flow};
 
 /// Every estimator of a run.
 pub(crate) struct Predictors<const M: usize> {
+    /// None at all if everybody is told the truth.
     flows: Vec<[Told; M]>,
     /// One for each kind of prediction on each resource; flows and classes are its keys.
     estimators: Vec<(usize, Prediction, Estimator)>,
     /// One for each alpha; flows are its keys.
     resizes: Vec<(u32, Resize)>,
-    /// Whether anything is learnt at all.
-    learns: bool,
 }
 
 /// What is told of a flow's packets on a resource.
@@ -35,13 +34,14 @@ enum Told {
 
 impl<const M: usize> Predictors<M> {
     pub fn new(flows: &[Flow<M>]) -> Self {
-        let mut own =
-            Self { flows: Vec::with_capacity(flows.len()), estimators: Vec::new(), resizes: Vec::new(), learns: false };
+        let mut own = Self { flows: Vec::with_capacity(flows.len()), estimators: Vec::new(), resizes: Vec::new() };
         for (index, flow) in (0..).zip(flows) {
             let told = std::array::from_fn(|r| own.told(r, index, flow));
             own.flows.push(told);
         }
-        own.learns = own.flows.iter().flatten().any(|told| !matches!(told, Told::Truth));
+        if own.flows.iter().flatten().all(|told| matches!(told, Told::Truth)) {
+            own.flows = Vec::new();
+        }
         own
     }
 
@@ -70,7 +70,7 @@ impl<const M: usize> Predictors<M> {
 
     /// What is predicted of a packet on its arrival: its time on one server of each resource.
     pub fn on_arrival(&self, flow: u32, size: u32, truth: &ResourceVec<M>) -> ResourceVec<M> {
-        let told = &self.flows[flow as usize];
+        let Some(told) = self.flows.get(flow as usize) else { return *truth };
         ResourceVec(std::array::from_fn(|r| match told[r] {
             Told::Truth => truth[r],
             Told::Estimated { estimator, key } => self.estimators[estimator].2.estimate(key, size, truth[r]),
@@ -81,7 +81,7 @@ impl<const M: usize> Predictors<M> {
     /// What is known of a packet in front of a further resource: the truth of what lies behind it, its length, and
     /// predictions for the rest.
     pub fn in_front_of(&self, resource: usize, packet: &SimPacket<M>) -> ResourceVec<M> {
-        let told = &self.flows[packet.flow as usize];
+        let Some(told) = self.flows.get(packet.flow as usize) else { return packet.cost };
         ResourceVec(std::array::from_fn(|r| match told[r] {
             Told::Estimated { estimator, key } if r >= resource => {
                 self.estimators[estimator].2.estimate(key, packet.size, packet.cost[r])
@@ -92,10 +92,7 @@ impl<const M: usize> Predictors<M> {
 
     /// A packet is through with a resource.
     pub fn observe(&mut self, resource: usize, packet: &SimPacket<M>) {
-        if !self.learns {
-            return;
-        }
-        let told = self.flows[packet.flow as usize];
+        let Some(&told) = self.flows.get(packet.flow as usize) else { return };
         if let Told::Estimated { estimator, key } = told[resource] {
             self.estimators[estimator].2.observe(key, packet.size, packet.cost[resource]);
         }

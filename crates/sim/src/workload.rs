@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use dovetail_sched::cost::{Linear, Prediction};
 use dovetail_sched::{FlowConfig, Limit};
+use dovetail_trace::{Arrival, Arrivals, ArrivalsIter};
 use dovetail_units::{BitRate, Duration, PacketRate, Part, ResourceVec, Time, Weight};
 
 /// How long a packet really takes on one server of a resource.
@@ -217,15 +218,63 @@ impl Generator {
     }
 }
 
-/// One packet of a [`List`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Arrival {
-    /// When it comes, before time scaling.
-    pub time: Time,
-    /// Index of its flow in [`Workload::flows`].
-    pub flow: u32,
-    /// Its length in bytes; at least 1.
-    pub size: u32,
+/// Packets of a [`List`], shared between runs; in few bytes each, so that they can only be read from the first to the
+/// last.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Listed {
+    packets: Arc<Arrivals>,
+    first_flow: u32,
+}
+
+impl Listed {
+    /// Packets of whose flows the one of number 0 is the `first_flow`-th of [`Workload::flows`].
+    pub fn of_flows_from(first_flow: u32, packets: Arc<Arrivals>) -> Self {
+        Self { packets, first_flow }
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// In their order, with the index of their flow in [`Workload::flows`]. O(1) each.
+    pub fn iter(&self) -> ListedIter<'_> {
+        ListedIter { packets: self.packets.iter(), first_flow: self.first_flow }
+    }
+}
+
+impl FromIterator<Arrival> for Listed {
+    fn from_iter<I: IntoIterator<Item = Arrival>>(packets: I) -> Self {
+        Self::of_flows_from(0, Arc::new(packets.into_iter().collect()))
+    }
+}
+
+impl From<Vec<Arrival>> for Listed {
+    fn from(packets: Vec<Arrival>) -> Self {
+        packets.into_iter().collect()
+    }
+}
+
+/// The packets of [`Listed`].
+#[derive(Clone, Debug)]
+pub struct ListedIter<'a> {
+    packets: ArrivalsIter<'a>,
+    first_flow: u32,
+}
+
+impl Iterator for ListedIter<'_> {
+    type Item = Arrival;
+
+    #[inline]
+    fn next(&mut self) -> Option<Arrival> {
+        let packet = self.packets.next()?;
+        Some(Arrival { flow: self.first_flow.saturating_add(packet.flow), ..packet })
+    }
 }
 
 /// Speeds a list up or slows it down: times are multiplied by `numerator / denominator`, rounded down. Five times
@@ -252,8 +301,8 @@ impl TimeScale {
 /// A fixed list of packets of any flows, shared between runs: a replayed capture, or what a test wrote down.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct List<const M: usize> {
-    /// The packets; times must not fall.
-    pub arrivals: Arc<[Arrival]>,
+    /// The packets; times, before scaling, must not fall.
+    pub arrivals: Listed,
     /// Per packet, its time on one server of each resource; used where the flow's cost is [`Cost::PerPacket`].
     pub costs: Option<Arc<[ResourceVec<M>]>>,
     /// Applied to the times.
@@ -262,7 +311,7 @@ pub struct List<const M: usize> {
 
 impl<const M: usize> List<M> {
     /// A list without costs, as it is.
-    pub fn new(arrivals: impl Into<Arc<[Arrival]>>) -> Self {
+    pub fn new(arrivals: impl Into<Listed>) -> Self {
         Self { arrivals: arrivals.into(), costs: None, scale: TimeScale::ONE }
     }
 }

@@ -6,7 +6,8 @@ use dovetail_units::{Duration, Time};
 use dovetail_wire::{KeyKind, LinkType, NonFlow, parse, wire_length};
 
 use crate::capture::{CaptureReader, Format};
-use crate::packets::{FlowEntry, FlowTable, Origin, Report};
+use crate::flows::{FlowEntry, FlowTable};
+use crate::packets::{Origin, Report};
 
 /// Largest packet size, in bytes, of each bucket of the size distribution.
 pub const SIZE_BUCKETS: [u32; 8] = [63, 127, 255, 511, 1023, 1518, 9018, u32::MAX];
@@ -77,7 +78,7 @@ impl CaptureInfo {
             survey.last = time;
             survey.captured_bytes += record.data.len() as u64;
             survey.cut_packets += u64::from(size as usize > record.data.len());
-            *survey.links.entry(record.link).or_default() += 1;
+            survey.count_link(record.link);
             let packet = parse(record.link, record.data);
             survey.report.count(packet.map(|_| ()));
             survey.fragments += u64::from(packet.is_ok_and(|p| p.fragment));
@@ -92,7 +93,8 @@ impl CaptureInfo {
 
 #[derive(Default)]
 struct Survey {
-    links: BTreeMap<LinkType, u64>,
+    /// The latest one last.
+    links: Vec<(LinkType, u64)>,
     captured_bytes: u64,
     cut_packets: u64,
     fragments: u64,
@@ -107,6 +109,20 @@ struct Survey {
 }
 
 impl Survey {
+    #[inline]
+    fn count_link(&mut self, link: LinkType) {
+        match self.links.last_mut() {
+            Some((latest, packets)) if *latest == link => *packets += 1,
+            _ => self.count_other_link(link),
+        }
+    }
+
+    fn count_other_link(&mut self, link: LinkType) {
+        let known = self.links.iter().position(|(other, _)| *other == link);
+        let (_, packets) = known.map_or((link, 0), |at| self.links.remove(at));
+        self.links.push((link, packets + 1));
+    }
+
     fn classify(&mut self, protocol: Result<u8, NonFlow>, size: u32) {
         let place = protocol.map_or_else(|reason| PROTOCOLS + reason as usize, usize::from);
         if self.protocols.is_empty() {
@@ -121,15 +137,19 @@ impl Survey {
         let seen = self.protocols.iter().enumerate().filter(|(_, total)| total.packets > 0);
         let mut protocols: Vec<_> = seen.map(|(place, total)| (protocol_label(place), *total)).collect();
         protocols.sort_by(|a, b| b.1.packets.cmp(&a.1.packets).then_with(|| a.0.cmp(&b.0)));
-        let mut flows: Vec<_> = self.flows.entries().iter().filter(|f| f.key.is_some()).copied().collect();
+        let mut flows: Vec<_> = self.flows.entries().filter(|f| f.key.is_some()).collect();
         let flow_count = flows.len() as u64;
-        flows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then(a.key.cmp(&b.key)));
-        flows.truncate(top);
+        let largest_first = |a: &FlowEntry, b: &FlowEntry| b.bytes.cmp(&a.bytes).then(a.key.cmp(&b.key));
+        if top < flows.len() {
+            flows.select_nth_unstable_by(top, largest_first);
+            flows.truncate(top);
+        }
+        flows.sort_unstable_by(largest_first);
         CaptureInfo {
             format: reader.format(),
             gzip: reader.is_gzip(),
-            links: self.links,
-            total: Total { packets: self.report.records, bytes: self.flows.entries().iter().map(|f| f.bytes).sum() },
+            links: self.links.into_iter().collect(),
+            total: Total { packets: self.report.records, bytes: self.flows.bytes() },
             captured_bytes: self.captured_bytes,
             cut_packets: self.cut_packets,
             fragments: self.fragments,

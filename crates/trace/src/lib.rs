@@ -1,7 +1,7 @@
 //! Capture files, flow tables and synthetic traffic.
 //!
 //! * [`CaptureReader`] streams the packets of a pcap or pcapng capture, gzipped or not, damaged or not.
-//! * [`load`] turns a capture into [`Packets`]: arrivals of 16 bytes each, the flow table, and a [`Report`] that
+//! * [`load`] turns a capture into [`Packets`]: arrivals of some 7 bytes each, the flow table, and a [`Report`] that
 //!   accounts for every record.
 //! * [`CaptureInfo`] summarises a capture without keeping its packets.
 //! * [`PcapWriter`] writes captures.
@@ -21,16 +21,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod arrivals;
 mod capture;
 mod error;
+mod flows;
 mod info;
 mod packets;
 mod synth;
 mod writer;
 
+pub use arrivals::{Arrival, Arrivals, ArrivalsIter};
 pub use capture::{CaptureReader, Damage, Format, Record};
 pub use error::TraceError;
+pub use flows::{FlowEntry, FlowTable};
 pub use info::{CaptureInfo, SIZE_BUCKETS, SizeBucket, Total};
-pub use packets::{Arrival, FlowEntry, FlowTable, Packets, Report, load, load_by_class};
+pub use packets::{Packets, Report, TooLarge, load, load_by_class};
 pub use synth::{MAX_FLOWS, MAX_PACKETS, Mixture, MixtureError, Pace, Synthetic};
 pub use writer::PcapWriter;

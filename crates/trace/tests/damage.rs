@@ -165,10 +165,10 @@ fn check_accounts(bytes: &[u8]) -> Result<(), TestCaseError> {
     prop_assert_eq!(report.records, packets.arrivals.len() as u64);
     prop_assert_eq!(report.records, report.flow_packets + report.no_flow_packets());
     prop_assert_eq!(report.no_flow_packets(), NonFlow::ALL.iter().map(|r| report.no_flow(*r)).sum::<u64>());
-    let flows = packets.flows.entries();
-    prop_assert_eq!(report.records, flows.iter().map(|f| f.packets).sum::<u64>());
+    let flows = &packets.flows;
+    prop_assert_eq!(report.records, flows.entries().map(|f| f.packets).sum::<u64>());
     prop_assert_eq!(packets.bytes(), packets.arrivals.iter().map(|a| u64::from(a.size)).sum::<u64>());
-    prop_assert!(packets.arrivals.is_sorted_by_key(|a| a.time));
+    prop_assert!(packets.arrivals.iter().is_sorted_by_key(|a| a.time));
     prop_assert!(packets.arrivals.iter().all(|a| a.size > 0 && (a.flow as usize) < flows.len()));
     let info = CaptureInfo::read(&mut CaptureReader::new(bytes, "fuzz").unwrap(), KeyKind::FiveTuple, 5);
     prop_assert_eq!(info.report, packets.report.clone());

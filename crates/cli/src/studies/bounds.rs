@@ -13,7 +13,7 @@ use crate::terminal;
 pub fn bounds(args: Bounds) -> Result<(), Failure> {
     let cancel = ending::end_on_interrupt();
     let (scenario, schedulers) = open(&args.input)?;
-    let runs = compare_with_progress(&scenario, &schedulers, &args.input, cancel, PACKETS)?;
+    let runs = compare_with_progress(&scenario, &schedulers, &args.input, cancel, PACKETS, |run| run)?;
     let document = find(&scenario, &runs);
     if args.json {
         return terminal::print(&serde_json::to_string_pretty(&document).map_err(Failure::run)?);

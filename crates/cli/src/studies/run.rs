@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use dovetail_experiment::compare::{Settings, compare};
+use dovetail_experiment::compare::{Settings, compare_each};
 use dovetail_experiment::output::Output;
+use dovetail_experiment::recorded::Recorded;
 use dovetail_experiment::scenario::{self, Opened, PROFILES, Pauses, Scenario};
-use dovetail_experiment::summary::Summary;
+use dovetail_experiment::summary::{Summary, Told};
 use dovetail_experiment::timetable::{MOST_PACKETS, timetable};
 use dovetail_experiment::{report, table};
 use dovetail_sched::Spec;
@@ -52,9 +53,17 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
     // One packet more than the schedule is shown of, so that more of them are noticed.
     let few = if args.schedule || page.is_some() { MOST_PACKETS + 1 } else { 0 };
     let log = if output.is_some() { PACKET_LOG / schedulers.len() } else { few };
-    let runs = compare_with_progress(&scenario, &schedulers, &args.input, cancel, log)?;
-    let json = Summary::new(&scenario, &runs).to_json().map_err(Failure::run)?;
     let kept = output.is_some() || page.is_some();
+    let (summary, runs) = if kept || args.schedule {
+        let runs = compare_with_progress(&scenario, &schedulers, &args.input, cancel, log, |run| run)?;
+        (Summary::new(&scenario, &runs), runs)
+    } else {
+        // Nobody needs more of a run: no two runs are in memory as a whole unless they run at the same time.
+        let told = |run: Recorded| Told::new(&run, args.json);
+        let told = compare_with_progress(&scenario, &schedulers, &args.input, cancel, log, told)?;
+        (Summary::of(&scenario, told), Vec::new())
+    };
+    let json = if kept || args.json { summary.to_json().map_err(Failure::run)? } else { String::new() };
     let pictures = if kept { report::pictures(&scenario, &runs).map_err(Failure::run)? } else { Vec::new() };
     let documents = documents(json, scenario.text(), pictures)?;
     if let Some(output) = &mut output {
@@ -69,7 +78,7 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
     if args.json {
         terminal::print(&documents.summary)?;
     } else {
-        terminal::print(&table::comparison(&scenario, &runs, terminal::width()))?;
+        terminal::print(&table::comparison(&summary, terminal::width()))?;
         if args.schedule {
             match timetable(&runs, terminal::width()) {
                 Some(text) => terminal::print(&format!("\n{text}"))?,
@@ -166,14 +175,15 @@ fn say_pauses(pauses: &Pauses, scenario: &Scenario) {
     terminal::say(&table::wrapped(&text, terminal::width()));
 }
 
-/// Run the comparison, with a progress bar on a terminal.
-pub fn compare_with_progress(
+/// Run the comparison, with a progress bar on a terminal; of each run what `keep` makes of it.
+pub fn compare_with_progress<T: Send>(
     scenario: &Scenario,
     schedulers: &[Spec],
     input: &Input,
     cancel: &AtomicBool,
     packet_log: usize,
-) -> Result<Vec<dovetail_experiment::recorded::Recorded>, Failure> {
+    keep: impl Fn(Recorded) -> T + Sync,
+) -> Result<Vec<T>, Failure> {
     let bar = progress::packets(scenario.expected_packets() * schedulers.len() as f64);
     let settings = Settings {
         threads: threads(input.source.threads),
@@ -181,7 +191,7 @@ pub fn compare_with_progress(
         progress: &|packets| bar.set_position(packets),
         packet_log,
     };
-    let result = compare(scenario, schedulers, &settings);
+    let result = compare_each(scenario, schedulers, &settings, keep);
     bar.finish_and_clear();
     result.map_err(Failure::from)
 }

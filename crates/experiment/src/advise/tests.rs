@@ -147,7 +147,7 @@ fn a_capture_is_put_together_anew_and_its_recorded_speed_is_told() {
     let work = |scenario: &Scenario| {
         let workload = scenario.workload::<2>();
         let dovetail_sim::Source::List(list) = &workload.sources[0] else { panic!("no list") };
-        list.arrivals.clone()
+        list.arrivals.iter().collect::<Vec<_>>()
     };
     let (whole, again) = (work(&scenario), work(&scenario.clone().with_pieces(3).unwrap()));
     assert_eq!(whole.len(), again.len());

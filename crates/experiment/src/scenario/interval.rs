@@ -4,7 +4,6 @@ use dovetail_units::{Duration, Time};
 
 use super::file::Flows;
 use super::flows::{expected_packets, last_start};
-use super::replay;
 use super::{Scenario, ScenarioError};
 
 /// The longest interval: as in the tradeoff paper.
@@ -67,7 +66,7 @@ fn length_s(scenario: &Scenario) -> f64 {
 
 fn last_arrival_s(scenario: &Scenario) -> f64 {
     let generated = scenario.file.flows.iter().map(|g| end_s(scenario, g.get_ref()));
-    let replayed = scenario.capture.iter().map(|c| c.packets.last().as_secs_f64() / c.speed);
+    let replayed = scenario.capture.iter().map(|c| c.arrivals.last().as_secs_f64() / c.speed);
     generated.chain(replayed).fold(0.0, f64::max)
 }
 
@@ -94,7 +93,7 @@ fn work_s(scenario: &Scenario) -> f64 {
         }
     }
     if let Some(capture) = &scenario.capture {
-        work.iter_mut().zip(replay::work_s(scenario, capture)).for_each(|(sum, replayed)| *sum += replayed);
+        work.iter_mut().zip(&capture.work_s).for_each(|(sum, replayed)| *sum += replayed);
     }
     let servers = scenario.file.resource.iter().map(|r| f64::from(r.get_ref().servers.get_ref().0));
     work.iter().zip(servers).map(|(w, s)| w / s).fold(0.0, f64::max)

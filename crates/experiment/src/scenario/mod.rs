@@ -213,7 +213,7 @@ impl Scenario {
 
     /// Seconds from the capture's first packet to its last, as replayed at speed 1; 0 without one.
     pub fn recorded_s(&self) -> f64 {
-        self.capture.as_ref().map_or(0.0, |capture| capture.packets.last().as_secs_f64())
+        self.capture.as_ref().map_or(0.0, |capture| capture.arrivals.last().as_secs_f64())
     }
 
     /// Long pauses of the capture that is replayed, if one is.
@@ -316,7 +316,7 @@ impl Scenario {
 
     /// What the capture's reader had to say, if a capture is replayed.
     pub fn capture_report(&self) -> Option<&Report> {
-        self.capture.as_ref().map(|c| &c.packets.report)
+        self.capture.as_ref().map(|c| &c.report)
     }
 
     /// How many times as fast as recorded the capture is replayed, if one is.
@@ -331,7 +331,7 @@ impl Scenario {
 
     /// Packets of one run, as far as can be told in advance; infinite if unknown.
     pub fn expected_packets(&self) -> f64 {
-        let replayed = self.capture.as_ref().map_or(0, |c| c.packets.arrivals.len());
+        let replayed = self.capture.as_ref().map_or(0, |c| c.arrivals.len());
         self.file.flows.iter().map(|f| flows::expected_packets(self, f.get_ref())).sum::<f64>() + replayed as f64
     }
 

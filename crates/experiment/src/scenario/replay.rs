@@ -2,10 +2,11 @@
 
 use std::io::Read;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use dovetail_sim::stream;
-use dovetail_sim::{Arrival, List, Source, TimeScale, Workload};
-use dovetail_trace::{CaptureReader, FlowEntry, Packets, Record, load_by_class};
+use dovetail_sim::{Arrival, List, Listed, Source, TimeScale, Workload};
+use dovetail_trace::{Arrivals, CaptureReader, FlowEntry, FlowTable, Packets, Record, Report, TooLarge, load_by_class};
 use dovetail_units::{Duration, Time};
 use dovetail_wire::{IpPacket, Marks, NonFlow, Rule, Vital};
 use rand::RngExt;
@@ -15,6 +16,7 @@ use super::file::Trace;
 use super::flows::{flow_of_class, queue_limit};
 use super::input::open_capture;
 use super::{REPLAY_LIMIT, Scenario};
+use crate::memory::{amount, free};
 
 /// Group of the packets that carry no flow.
 pub const NO_FLOW: &str = "no flow";
@@ -25,9 +27,15 @@ const SPEED_STEPS: f64 = 1e6;
 #[derive(Clone, Debug)]
 pub struct Capture {
     /// Its packets.
-    pub packets: std::sync::Arc<Packets>,
+    pub arrivals: Arc<Arrivals>,
+    /// Their flows.
+    flows: Arc<FlowTable>,
+    /// Where every record went.
+    pub report: Report,
     /// Class of each flow, an index into the scenario's classes.
     classes: Vec<usize>,
+    /// Seconds that all packets together need on each resource.
+    pub work_s: Vec<f64>,
     /// Replayed this many times as fast as recorded.
     pub speed: f64,
     /// Its long pauses.
@@ -61,34 +69,31 @@ impl Capture {
     /// Put it together anew from [`PIECES`] of as many packets each, drawn at random: some come twice, some never
     /// (block bootstrap, Kuensch 1989). A piece lasts until the next one begins.
     pub fn draw_pieces(&mut self, seed: u64) {
-        let old = &self.packets;
-        let count = old.arrivals.len();
+        let (old, all) = (&self.arrivals, self.arrivals.iter().collect::<Vec<Arrival>>());
+        let count = all.len();
         let pieces = PIECES.min(count);
         let end = old.last() + Duration::from_nanos(old.last().as_nanos() / count.max(1) as u64);
         let border = |piece: usize| {
             let at = piece * count / pieces;
-            (at, old.arrivals.get(at).map_or(end, |arrival| arrival.time))
+            (at, all.get(at).map_or(end, |arrival| arrival.time))
         };
         let mut random = stream(seed, "pieces of a capture");
         let mut begin = Time::ZERO;
-        let mut arrivals = Vec::with_capacity(count);
+        let mut arrivals = Arrivals::new();
         for _ in 0..pieces {
             let piece = random.random_range(0..pieces);
             let ((from, start), (to, next)) = (border(piece), border(piece + 1));
-            let moved = |arrival: &dovetail_trace::Arrival| dovetail_trace::Arrival {
-                time: begin + arrival.time.since(start),
-                ..*arrival
-            };
-            arrivals.extend(old.arrivals[from..to].iter().map(moved));
+            let moved = |arrival: &Arrival| Arrival { time: begin + arrival.time.since(start), ..*arrival };
+            arrivals.extend(all[from..to].iter().map(moved));
             begin += next.since(start);
         }
-        let packets = Packets { arrivals, flows: old.flows.clone(), report: old.report.clone() };
-        self.packets = packets.into();
+        self.arrivals = arrivals.into();
     }
 
     /// Draw classes and speed for the scenario's seed.
     pub fn prepare(&mut self, scenario: &Scenario, trace: &Trace) -> Result<(), ScenarioError> {
-        self.classes = assign_classes(scenario, trace, &self.packets)?;
+        self.classes = assign_classes(scenario, trace, &self.flows)?;
+        self.work_s = work_s(scenario, self);
         self.speed = speed(scenario, trace, self);
         Ok(())
     }
@@ -112,9 +117,19 @@ pub fn load(scenario: &Scenario, given: Option<Box<dyn Read + Send>>) -> Result<
     };
     let rules = rules(scenario);
     let kind = trace.key.map_or_else(Default::default, |k| k.0);
-    let mut packets = load_by_class(&mut reader, kind, |record, parsed| ruled(&rules, record, parsed));
+    let free = free();
+    let loaded = load_by_class(&mut reader, kind, free, |record, parsed| ruled(&rules, record, parsed));
+    let mut packets = loaded.map_err(|TooLarge { packets, flows }| {
+        let free = amount(free as f64);
+        let message = format!(
+            "the first {packets} packets of the capture, of {flows} flows, take the {free} of memory that are free"
+        );
+        scenario.error(spanned.span(), message).with_help("run a part of it: editcap -r CAPTURE PART 1-1000000")
+    })?;
     let pauses = pauses(&mut packets, trace);
-    let mut capture = Capture { packets: packets.into(), classes: Vec::new(), speed: 1.0, pauses };
+    let Packets { arrivals, flows, report } = packets;
+    let (arrivals, flows) = (arrivals.into(), flows.into());
+    let mut capture = Capture { arrivals, flows, report, classes: Vec::new(), work_s: Vec::new(), speed: 1.0, pauses };
     capture.prepare(scenario, trace)?;
     Ok(Some(capture))
 }
@@ -149,7 +164,8 @@ fn pauses(packets: &mut Packets, trace: &Trace) -> Pauses {
             Pauses { longest: gap.0.0, count, more, cut: true }
         }
         None => {
-            let all = packets.arrivals.windows(2).map(|pair| pair[1].time.since(pair[0].time));
+            let times = || packets.arrivals.iter().map(|arrival| arrival.time);
+            let all = times().zip(times().skip(1)).map(|(before, time)| time.since(before));
             let long = all.filter(|&pause| pause > LONG_PAUSE).map(|pause| pause.as_nanos() - LONG_PAUSE.as_nanos());
             let (count, more) = long.fold((0, 0), |(count, sum), pause| (count + 1, sum + pause));
             Pauses { longest: LONG_PAUSE, count, more: Duration::from_nanos(more), cut: false }
@@ -200,7 +216,7 @@ pub fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     })
 }
 
-fn assign_classes(scenario: &Scenario, trace: &Trace, packets: &Packets) -> Result<Vec<usize>, ScenarioError> {
+fn assign_classes(scenario: &Scenario, trace: &Trace, flows: &FlowTable) -> Result<Vec<usize>, ScenarioError> {
     let position = |name: &str| scenario.names.classes().iter().position(|c| c.name == name).unwrap_or(0);
     let named = |class: &Option<toml::Spanned<String>>| class.as_ref().map(|c| position(c.get_ref()));
     let mut random = stream(scenario.seed(), "classes of flows");
@@ -210,10 +226,10 @@ fn assign_classes(scenario: &Scenario, trace: &Trace, packets: &Packets) -> Resu
         .map(|(index, _)| index)
         .collect();
     let rest = named(&trace.class).or(if has_rules && without.len() == 1 { without.first().copied() } else { None });
-    let mut classes = Vec::with_capacity(packets.flows.len());
-    for FlowEntry { key, class, .. } in packets.flows.entries() {
-        if *class != NO_CLASS {
-            classes.push(usize::from(*class));
+    let mut classes = Vec::with_capacity(flows.len());
+    for FlowEntry { key, class, .. } in flows.entries() {
+        if class != NO_CLASS {
+            classes.push(usize::from(class));
             continue;
         }
         let Some(key) = key else {
@@ -238,18 +254,18 @@ fn speed(scenario: &Scenario, trace: &Trace, capture: &Capture) -> f64 {
         return *speed.get_ref();
     }
     let Some(load) = &trace.load else { return 1.0 };
-    let recorded = capture.packets.last().as_secs_f64();
+    let recorded = capture.arrivals.last().as_secs_f64();
     let servers = scenario.file.resource.iter().map(|r| f64::from(r.get_ref().servers.get_ref().0));
-    let busiest = work_s(scenario, capture).iter().zip(servers).map(|(t, s)| t / s).fold(0.0, f64::max);
+    let busiest = capture.work_s.iter().zip(servers).map(|(t, s)| t / s).fold(0.0, f64::max);
     let speed = load.get_ref().0 * recorded / busiest;
     // One packet, or packets of one instant, have no rate to scale.
     if speed.is_finite() && speed > 0.0 { speed.clamp(1.0 / SPEED_STEPS, 1e12) } else { 1.0 }
 }
 
 /// Seconds that all packets together need on each resource.
-pub fn work_s(scenario: &Scenario, capture: &Capture) -> Vec<f64> {
+fn work_s(scenario: &Scenario, capture: &Capture) -> Vec<f64> {
     let mut total = vec![0.0; scenario.resources()];
-    for arrival in &capture.packets.arrivals {
+    for arrival in capture.arrivals.iter() {
         let class = &scenario.names.classes()[capture.classes[arrival.flow as usize]];
         for (resource, sum) in total.iter_mut().enumerate() {
             *sum += class.mean_time(resource, arrival.size).as_secs_f64();
@@ -264,7 +280,7 @@ pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
     let queue = &trace.get_ref().queue;
     let limit = if queue.is_some() { queue_limit(scenario, queue).unwrap_or_default() } else { REPLAY_LIMIT };
     let first = workload.flows.len() as u32;
-    for (entry, &class) in capture.packets.flows.entries().iter().zip(&capture.classes) {
+    for (entry, &class) in capture.flows.entries().zip(&capture.classes) {
         let class = &scenario.names.classes()[class];
         let (name, group) = match entry.key {
             Some(key) => (key.to_string(), class.name.as_str()),
@@ -272,11 +288,9 @@ pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
         };
         workload.flows.push(flow_of_class(scenario, class, name, group, limit));
     }
-    let arrivals: Vec<Arrival> = (capture.packets.arrivals.iter())
-        .map(|a| Arrival { time: a.time, flow: first + a.flow, size: a.size })
-        .collect();
+    let arrivals = Listed::of_flows_from(first, Arc::clone(&capture.arrivals));
     let scale = time_scale(capture.speed);
-    workload.sources.push(Source::List(List { arrivals: arrivals.into(), costs: None, scale }));
+    workload.sources.push(Source::List(List { arrivals, costs: None, scale }));
 }
 
 /// Times are divided by `speed`, which is kept to a millionth of itself or finer.

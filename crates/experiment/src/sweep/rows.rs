@@ -65,7 +65,7 @@ impl Line {
     }
 
     fn packets(&mut self, packets: Option<&Packets>) {
-        let lost = |reason: &'static str| move |p: &Packets| p.dropped.get(reason).copied().unwrap_or(0);
+        let lost = |reason: &'static str| move |p: &Packets| p.dropped.get(reason).unwrap_or(0);
         let (worked, waiting) = (lost(AFTER_PROCESSING), lost(DROPPED_AT_HEAD));
         self.count("offered", packets.map(|p| p.offered));
         self.count("delivered", packets.map(|p| p.delivered));

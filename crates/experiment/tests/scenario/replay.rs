@@ -89,7 +89,7 @@ fn rules_leave_nothing_to_the_seed() {
     let groups = |seed| {
         let scenario = Scenario::parse("s.toml", &ruled("{ dport = 53 }"), &[], folder.path().to_path_buf());
         let scenario = scenario.unwrap().with_seed(seed).unwrap();
-        run(&scenario, "fifo").flows.into_iter().map(|f| f.group).collect::<Vec<_>>()
+        run(&scenario, "fifo").flows.iter().map(|f| f.group.clone()).collect::<Vec<_>>()
     };
     assert_eq!(groups(1), groups(2));
 }
@@ -135,7 +135,7 @@ fn without_rules_classes_are_drawn_by_the_seed() {
     let folder = folder();
     let groups = |seed| {
         let scenario = replay(folder.path(), "").with_seed(seed).unwrap();
-        run(&scenario, "fifo").flows.into_iter().map(|f| f.group).collect::<Vec<_>>()
+        run(&scenario, "fifo").flows.iter().map(|f| f.group.clone()).collect::<Vec<_>>()
     };
     assert_eq!(groups(1), groups(1));
     assert_ne!(groups(1), groups(2));

@@ -8,7 +8,9 @@
 //! Floating point, for reports only. V begins anew whenever the fluid is empty.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
+
+use super::fifos::{Fifo, Pool};
 
 /// What packets that are handed out one at a time explain, in rounds: more than this behind is starvation.
 pub const ROUNDS: f64 = 3.0;
@@ -62,20 +64,22 @@ struct Done {
 }
 
 #[derive(Clone, Debug)]
-struct Flow<const M: usize> {
+struct Flow {
     weight: f64,
     /// Its own part of the fair share, instead of the speed of all.
     part: Option<f64>,
     /// Its packets in the machine.
     inside: u64,
     /// In the fluid; the first is the head.
-    waiting: VecDeque<Packet<M>>,
+    waiting: Fifo,
     /// Flows by weight that were in the fluid when the head became it.
     met: f64,
-    done: VecDeque<Done>,
+    done: Fifo,
     /// Packets that have left the machine and not the fluid.
     ahead: u64,
-    worst: Behind,
+    /// At worst, in time and in packets.
+    worst_s: f64,
+    worst_packets: u64,
     /// The largest of time / (flows + 1), and that number of flows.
     worst_turn: (f64, f64),
 }
@@ -111,7 +115,9 @@ struct Clock {
 /// The fluid, and who is behind it.
 #[derive(Clone, Debug)]
 pub struct Reference<const M: usize> {
-    flows: Vec<Flow<M>>,
+    flows: Vec<Flow>,
+    waiting: Pool<Packet<M>>,
+    done: Pool<Done>,
     least_weight: f64,
     now_s: f64,
     /// Of the flows at the speed of all, and of those with a part of their own, which is in their tags.
@@ -139,11 +145,12 @@ impl<const M: usize> Reference<M> {
             weight,
             part,
             inside: 0,
-            waiting: VecDeque::new(),
+            waiting: Fifo::EMPTY,
             met: 0.0,
-            done: VecDeque::new(),
+            done: Fifo::EMPTY,
             ahead: 0,
-            worst: Behind::default(),
+            worst_s: 0.0,
+            worst_packets: 0,
             worst_turn: (0.0, 0.0),
         };
         let flows: Vec<_> = flows.into_iter().map(flow).collect();
@@ -154,6 +161,8 @@ impl<const M: usize> Reference<M> {
             load,
             least_weight: flows.iter().map(|flow| flow.weight).fold(f64::INFINITY, f64::min),
             flows,
+            waiting: Pool::new(),
+            done: Pool::new(),
             now_s: 0.0,
             clocks: [clock.clone(), clock],
             weights: 0.0,
@@ -177,7 +186,7 @@ impl<const M: usize> Reference<M> {
         if self.flows[flow].inside == 1 {
             self.set_machine(flow, Some(profile));
         }
-        self.flows[flow].waiting.push_back(Packet { dominant_s, profile });
+        self.waiting.push(&mut self.flows[flow].waiting, Packet { dominant_s, profile });
         if self.flows[flow].waiting.len() == 1 {
             self.weights += self.flows[flow].weight;
             self.enter(flow);
@@ -199,7 +208,7 @@ impl<const M: usize> Reference<M> {
             self.set_machine(flow, None);
         }
         let flow = &mut self.flows[flow];
-        match flow.done.pop_front() {
+        match self.done.pop(&mut flow.done) {
             Some(done) => flow.note(now_s, done),
             None => flow.ahead += 1,
         }
@@ -208,13 +217,15 @@ impl<const M: usize> Reference<M> {
     /// How far each flow was behind at worst, if the run ends now.
     pub fn finish(mut self, now_s: f64) -> Vec<Behind> {
         self.advance(now_s);
-        let longest_s = self.longest_s;
-        let worst = |mut flow: Flow<M>| {
-            std::mem::take(&mut flow.done).into_iter().for_each(|done| flow.note(now_s, done));
+        let (longest_s, mut done) = (self.longest_s, self.done);
+        let worst = |mut flow: Flow| {
+            while let Some(done) = done.pop(&mut flow.done) {
+                flow.note(now_s, done);
+            }
             let (turn_s, flows) = flow.worst_turn;
             let round_s = M as f64 * longest_s * (flows + 1.0);
             let rounds = if longest_s > 0.0 { turn_s / (M as f64 * longest_s) } else { 0.0 };
-            Behind { rounds, round_s, ..flow.worst }
+            Behind { time_s: flow.worst_s, packets: flow.worst_packets, rounds, round_s }
         };
         self.flows.into_iter().map(worst).collect()
     }
@@ -247,14 +258,14 @@ impl<const M: usize> Reference<M> {
     fn leave(&mut self, index: usize) {
         let with = self.flows_by_weight();
         let flow = &mut self.flows[index];
-        let Some(head) = flow.waiting.pop_front() else { return };
+        let Some(head) = self.waiting.pop(&mut flow.waiting) else { return };
         self.lead_s += head.dominant_s;
         let done = Done { at_s: self.now_s, flows: flow.met.max(with) };
         match flow.ahead {
-            0 => flow.done.push_back(done),
+            0 => self.done.push(&mut flow.done, done),
             _ => flow.ahead -= 1,
         }
-        flow.worst.packets = flow.worst.packets.max(flow.done.len() as u64);
+        flow.worst_packets = flow.worst_packets.max(flow.done.len());
         if !flow.waiting.is_empty() {
             self.enter(index);
             return;
@@ -272,7 +283,7 @@ impl<const M: usize> Reference<M> {
     fn enter(&mut self, index: usize) {
         let with = self.flows_by_weight();
         let flow = &mut self.flows[index];
-        let Some(head) = flow.waiting.front() else { return };
+        let Some(head) = self.waiting.first(&flow.waiting) else { return };
         self.load.set(index, flow.weight, Some(head.profile));
         flow.met = with;
         let (clock, by) = flow.part.map_or((0, flow.weight), |part| (1, flow.weight * part));
@@ -340,10 +351,10 @@ impl<const M: usize> Load<M> {
     }
 }
 
-impl<const M: usize> Flow<M> {
+impl Flow {
     fn note(&mut self, now_s: f64, done: Done) {
         let late_s = (now_s - done.at_s).max(0.0);
-        self.worst.time_s = self.worst.time_s.max(late_s);
+        self.worst_s = self.worst_s.max(late_s);
         let turn_s = late_s / (done.flows + 1.0);
         if turn_s > self.worst_turn.0 {
             self.worst_turn = (turn_s, done.flows);

@@ -30,6 +30,7 @@
 
 pub mod behind;
 mod engine;
+mod fifos;
 mod outcome;
 
 pub use engine::run;

@@ -57,7 +57,7 @@ struct Differences {
 
 impl Differences {
     fn of(run: &Recorded, times: &[[f64; 2]]) -> Self {
-        let ends = |flow: usize| completions(run, flow).iter().map(move |&end| (end, flow));
+        let ends = |flow: usize| completions(run, flow).into_iter().map(move |end| (end, flow));
         let mut events: Vec<(u64, usize)> = (0..times.len()).flat_map(ends).collect();
         events.sort_unstable();
         let mut received = vec![0.0; times.len()];

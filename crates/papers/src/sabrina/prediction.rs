@@ -126,14 +126,14 @@ fn predicted(bench: &Bench<'_>, alpha: &str) -> Result<Recorded, ReproduceError>
 fn error(run: &Recorded, groups: &[&str]) -> f64 {
     let mut sum = PredictionError::default();
     let flows = groups.iter().flat_map(|group| members(run, group));
-    flows.filter_map(|f| run.flows[f].prediction[CPU]).for_each(|own| sum.add(&own));
+    flows.filter_map(|f| run.flows[f].prediction(CPU)).for_each(|own| sum.add(&own));
     sum.mean_relative().unwrap_or(f64::NAN)
 }
 
 /// Sum of the errors of all CPU times over the sum of these; `None` if nothing was predicted.
 pub(super) fn error_of_all(run: &Recorded) -> Option<f64> {
     let mut sum = PredictionError::default();
-    run.flows.iter().filter_map(|f| f.prediction[CPU]).for_each(|own| sum.add(&own));
+    run.flows.iter().filter_map(|f| f.prediction(CPU)).for_each(|own| sum.add(&own));
     sum.weighted_relative()
 }
 

@@ -1,7 +1,5 @@
 //! Exact latency distributions.
 
-use std::ops::Range;
-
 /// What is known of a set of latencies, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LatencySummary {
@@ -42,72 +40,93 @@ impl LatencySummary {
     }
 }
 
-/// Latencies of delivered packets in nanoseconds, per flow in ascending order.
+/// Latencies of delivered packets in nanoseconds, per flow in ascending order: 4 bytes each, and 8 more of those from
+/// 4.3 s on.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Latencies {
     starts: Vec<usize>,
-    values: Vec<u64>,
+    /// [`LARGE`] stands for a value in `large`.
+    values: Vec<u32>,
+    /// By flow and value.
+    large: Vec<(u32, u64)>,
 }
 
+/// From here on latencies do not fit beside the others.
+const LARGE: u32 = u32::MAX;
+
 impl Latencies {
-    /// Those of one flow, ascending; empty for an unknown flow.
-    pub fn of_flow(&self, flow: usize) -> &[u64] {
-        let range = self.range(flow).unwrap_or(0..0);
-        &self.values[range]
+    /// Those of one flow, ascending; none for an unknown flow.
+    pub fn of_flow(&self, flow: usize) -> impl Iterator<Item = u64> {
+        let range = self.starts.get(flow).zip(self.starts.get(flow + 1)).map_or(0..0, |(&from, &to)| from..to);
+        let values = &self.values[range];
+        let small = values.partition_point(|&value| value < LARGE);
+        let first = match values.len() - small {
+            0 => 0,
+            _ => self.large.partition_point(|&(other, _)| (other as usize) < flow),
+        };
+        let large = self.large[first..].iter().take(values.len() - small).map(|&(_, value)| value);
+        values[..small].iter().map(|&value| value.into()).chain(large)
     }
 
     /// Those of several flows together, ascending.
     pub fn of_flows(&self, flows: impl IntoIterator<Item = usize>) -> Vec<u64> {
-        let mut merged: Vec<u64> = flows.into_iter().flat_map(|flow| self.of_flow(flow)).copied().collect();
+        let mut merged: Vec<u64> = flows.into_iter().flat_map(|flow| self.of_flow(flow)).collect();
         merged.sort_unstable();
         merged
     }
 
     /// Those of all flows together, ascending.
     pub fn of_all(&self) -> Vec<u64> {
-        let mut all = self.values.clone();
-        all.sort_unstable();
-        all
-    }
-
-    fn range(&self, flow: usize) -> Option<Range<usize>> {
-        Some(*self.starts.get(flow)?..*self.starts.get(flow + 1)?)
+        let mut small: Vec<u32> = self.values.iter().copied().filter(|&value| value < LARGE).collect();
+        small.sort_unstable();
+        let mut large: Vec<u64> = self.large.iter().map(|&(_, value)| value).collect();
+        large.sort_unstable();
+        small.into_iter().map(u64::from).chain(large).collect()
     }
 }
 
-/// Collects one latency per delivered packet.
+/// Collects one latency per delivered packet, in 8 bytes, or 24 from 4.3 s on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LatencySamples {
-    flows: Vec<u32>,
-    latencies: Vec<u64>,
+    samples: Vec<(u32, u32)>,
+    large: Vec<(u32, u64)>,
 }
 
 impl LatencySamples {
+    #[inline]
     pub fn push(&mut self, flow: u32, latency: u64) {
-        self.flows.push(flow);
-        self.latencies.push(latency);
+        let small = u32::try_from(latency).unwrap_or(LARGE);
+        if small == LARGE {
+            self.large.push((flow, latency));
+        }
+        self.samples.push((flow, small));
     }
 
     /// Sort by flow (counting), then each flow's.
     pub fn into_latencies(self, flows: usize) -> Latencies {
+        let Self { samples, mut large } = self;
         let mut starts = vec![0; flows + 1];
-        for &flow in &self.flows {
+        for &(flow, _) in &samples {
             starts[flow as usize + 1] += 1;
         }
         for i in 0..flows {
             starts[i + 1] += starts[i];
         }
-        let mut next = starts.clone();
-        let mut values = vec![0; self.latencies.len()];
-        for (&flow, &latency) in self.flows.iter().zip(&self.latencies) {
-            let at = &mut next[flow as usize];
+        let mut values = vec![0; samples.len()];
+        // Each start moves on to the next flow's.
+        for &(flow, latency) in &samples {
+            let at = &mut starts[flow as usize];
             values[*at] = latency;
             *at += 1;
         }
+        drop(samples);
+        starts.rotate_right(1);
+        starts[0] = 0;
         for flow in 0..flows {
             values[starts[flow]..starts[flow + 1]].sort_unstable();
         }
-        Latencies { starts, values }
+        large.sort_unstable();
+        Latencies { starts, values, large }
     }
 }
 
@@ -132,10 +151,27 @@ mod tests {
             samples.push(flow, latency);
         }
         let latencies = samples.into_latencies(3);
-        assert_eq!(latencies.of_flow(0), [3, 4]);
-        assert_eq!(latencies.of_flow(1), []);
-        assert_eq!(latencies.of_flow(2), [1, 5]);
-        assert_eq!(latencies.of_flow(3), []);
+        let of_flow = |flow| latencies.of_flow(flow).collect::<Vec<_>>();
+        assert_eq!([0, 1, 2, 3].map(of_flow), [vec![3, 4], vec![], vec![1, 5], vec![]]);
         assert_eq!(latencies.of_flows([0, 2]), [1, 3, 4, 5]);
+        assert_eq!(latencies.of_all(), [1, 3, 4, 5]);
+    }
+
+    #[test]
+    fn latencies_are_exact_whatever_their_size() {
+        let most = u64::from(u32::MAX);
+        let all = [(1, most + 7), (0, most - 1), (1, 2), (0, u64::MAX), (1, most), (3, most + 1), (0, most + 3)];
+        let mut samples = LatencySamples::default();
+        all.iter().for_each(|&(flow, latency)| samples.push(flow, latency));
+        let latencies = samples.into_latencies(4);
+        for flow in 0..4 {
+            let mut own: Vec<u64> = all.iter().filter(|(f, _)| *f == flow).map(|&(_, latency)| latency).collect();
+            own.sort_unstable();
+            assert_eq!(latencies.of_flow(flow as usize).collect::<Vec<_>>(), own);
+        }
+        let mut sorted = all.map(|(_, latency)| latency);
+        sorted.sort_unstable();
+        assert_eq!(latencies.of_all(), sorted);
+        assert_eq!(latencies.of_flows([3, 1]), [2, most, most + 1, most + 7]);
     }
 }

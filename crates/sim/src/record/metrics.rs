@@ -23,7 +23,7 @@ pub struct MetricsOptions {
     /// Most rows of [`Series::intervals`] and of [`Series::shares`], so that a run of absurd length ends without
     /// filling the memory.
     pub rows: usize,
-    /// Keep every latency in [`RunResult::latencies`] (8 bytes per packet).
+    /// Keep every latency in [`RunResult::latencies`] (4 bytes per packet).
     pub latencies: bool,
     /// Compare services with those of an ideal fluid in [`IntervalRow::gini`]: O(log flows) more per packet, O(flows
     /// log flows) per interval.
@@ -39,7 +39,8 @@ impl Default for MetricsOptions {
 
 /// The standard recorder: books per flow and resource, exact latencies, service and fair share per interval.
 ///
-/// Memory: 12 bytes per delivered packet for its latency, and a row per interval and flow with packets in the system.
+/// Memory: 8 bytes per delivered packet for its latency (12 while it finishes), and a row per interval and flow with
+/// packets in the system.
 #[derive(Clone, Debug)]
 pub struct Metrics<const M: usize> {
     options: MetricsOptions,
@@ -140,7 +141,12 @@ impl<const M: usize> Metrics<M> {
     pub fn finish(self, outcome: Outcome) -> RunResult<M> {
         let latencies = self.latencies.into_latencies(self.flows.len());
         let books = self.flows.into_iter().enumerate();
-        let flows = books.map(|(i, flow)| flow.result(&self.servers, LatencySummary::of_sorted(latencies.of_flow(i))));
+        let mut own = Vec::new();
+        let flows = books.map(|(i, flow)| {
+            own.clear();
+            own.extend(latencies.of_flow(i));
+            flow.result(&self.servers, LatencySummary::of_sorted(&own))
+        });
         let mut names = self.names.into_iter();
         let resources = std::array::from_fn(|r| ResourceResult {
             name: names.next().unwrap_or_default(),

@@ -177,7 +177,6 @@ impl Synthetic {
     /// writes.
     pub fn packets(&self, kind: KeyKind) -> Packets {
         let mut packets = Packets::default();
-        packets.arrivals.reserve_exact(self.packets.len());
         for packet in &self.packets {
             let key = kind.key(&self.flows[packet.flow as usize].tuple);
             packets.push(packet.time, Ok(key), 0, packet.size);
