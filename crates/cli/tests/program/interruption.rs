@@ -60,7 +60,7 @@ fn filled(folder: &Folder, name: &str) -> bool {
 #[test]
 fn a_long_run() {
     let folder = Folder::new();
-    folder.write("s.toml", SCENARIO.replace("50 ms", "1000 h").replace("10 ms", "1 min"));
+    folder.write("s.toml", SCENARIO.replace("50 ms", "20 min").replace("10 ms", "1 min"));
     let run = ["run", "s.toml", "--out", "new/out"];
     interrupted(&folder, &run, |f| filled(f, "new/out")).fails(130, &["interrupted", "nothing was written"]);
     assert_eq!(folder.list("."), ["s.toml"]);
@@ -82,7 +82,7 @@ fn after(before: &str, folder: &Folder) -> Command {
 #[test]
 fn a_long_run_that_is_told_to_end_or_loses_its_terminal() {
     let folder = Folder::new();
-    folder.write("s.toml", SCENARIO.replace("50 ms", "1000 h").replace("10 ms", "1 min"));
+    folder.write("s.toml", SCENARIO.replace("50 ms", "20 min").replace("10 ms", "1 min"));
     for (signal, before) in [("TERM", "exec"), ("HUP", "exec env --default-signal=HUP")] {
         let said = ended_by(signal, after(before, &folder), || filled(&folder, "out"));
         said.fails(130, &["interrupted", "nothing was written"]);
