@@ -12,7 +12,7 @@ import dovetail
 
 from support import DEMO
 
-LONG = {"flows.0.stop": "2000 s", "flows.0.rate": "20 kpps"}
+LONG = {"flows.0.stop": "40 s", "flows.0.rate": "20 kpps"}
 
 CHILD = """
     import sys, threading, os, signal, dovetail
@@ -33,7 +33,7 @@ CHILD = """
 class Interruption(unittest.TestCase):
     def interrupted(self, schedulers):
         text = CHILD.format(tests=os.path.dirname(__file__), demo=DEMO, schedulers=schedulers, long=LONG)
-        # Without the interruption it would take hours.
+        # Without the interruption it would take much longer.
         child = subprocess.run(
             [sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=120, check=False
         )
