@@ -27,7 +27,7 @@ test: rust
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy -p dovetail-cli --no-default-features --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
-	$(CARGO) run --quiet --locked -p dovetail-checks
+	$(CARGO) run --quiet --locked -p dovetail-checks -- --no-fail-fast
 
 # The outputs and pictures that README and book show, written anew. The tests compare them.
 documents: rust
@@ -108,6 +108,7 @@ lab:
 .PHONY: lab-run
 lab-run:
 	$(LAB) click --predict
+	$(LAB) steer
 	$(LAB) elephants --predict
 	$(LAB) gateway --predict
 	$(LAB) tcp-drq

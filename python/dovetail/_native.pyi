@@ -144,6 +144,7 @@ class Scheduler:
         weight: float | None = None,
         weights: Sequence[float] | None = None,
         alpha: float | None = None,
+        class_number: SupportsIndex | None = None,
         packets: SupportsIndex | None = None,
         bytes: SupportsIndex | None = None,
         time: tuple[int, int, int] | None = None,
@@ -151,7 +152,8 @@ class Scheduler:
         """Set up a flow.
 
         Its `weight` is 1 if left out, kept to a thousandth; `weights` are those on the resources one by one, where
-        they differ. `alpha` is the part of its fair share that tradeoff guarantees it, 0 to 1, if not that of all. At
+        they differ. `alpha` is the part of its fair share that tradeoff guarantees it, 0 to 1, if not that of all.
+        `class_number` is the class that tradeoff's `protect` names, as in "tradeoff:protect=0 5 ms". At
         most `packets` and `bytes` wait in its queue; `time` is (resource, upper, lower): processing time above `upper`
         closes the queue until it is below `lower`.
         """
@@ -163,6 +165,7 @@ class Scheduler:
         weight: float | None = None,
         weights: Sequence[float] | None = None,
         alpha: float | None = None,
+        class_number: SupportsIndex | None = None,
         packets: SupportsIndex | None = None,
         bytes: SupportsIndex | None = None,
         time: tuple[int, int, int] | None = None,
@@ -197,6 +200,13 @@ class Scheduler:
     ) -> None:
         """Tell what became of a packet on a resource: it "started", "finished" after `used` nanoseconds, or was
         "abandoned" before it. Charges are corrected by what was measured."""
+    def left(self, now: SupportsIndex, flow: Flow, stayed: SupportsIndex) -> None:
+        """A packet of this flow has left the last resource, `stayed` nanoseconds after it came. Only tradeoff with
+        `protect` looks at it."""
+    def steering(self) -> dict[str, Any] | None:
+        """What an alpha that turns itself has come to, with `alpha` and `out_of_reach`; None if none does. With a
+        `target` also `resource` (its number) and `used`; with `protect` `class_number`, `late` (the part of its packets
+        that are) and `p99` in nanoseconds."""
     def set(self, now: SupportsIndex, parameter: str, value: object) -> None:
         """Change a parameter while running, such as "alpha"."""
     def stats(self) -> dict[str, Any]:

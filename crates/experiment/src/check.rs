@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dovetail_sched::catalog::Parameter;
 use dovetail_sched::composition::{self, parameters};
-use dovetail_sched::{Shape, Spec, SpecError, build_all, catalog, numbered};
+use dovetail_sched::{Shape, Spec, SpecError, build_all, catalog};
 use dovetail_units::Time;
 
 use crate::compare::RunError;
@@ -52,11 +52,13 @@ pub(crate) fn check_over<const M: usize>(scenario: &Scenario, schedulers: &[Spec
 fn check_one<const M: usize>(scenario: &Scenario, spec: &Spec) -> Result<(), RunError> {
     let place = |e: SpecError| of_spec(&e, |message| scenario.scheduler_error(spec, message));
     let change = |index: usize, e: SpecError| of_spec(&e, |message| scenario.change_error(index, message));
-    let names = scenario.resource_names();
-    let mut schedulers = build_all::<M, u32>(&spec.numbered(&names), shape::<M>(scenario)).map_err(place)?;
+    let names = scenario.names_in_values();
+    let numbered = names.number_all(spec).map_err(place)?;
+    let mut schedulers = build_all::<M, u32>(&numbered, shape::<M>(scenario)).map_err(place)?;
     for (index, (_, parameter, value)) in scenario.changes().iter().enumerate() {
         if has_parameter(spec, parameter) {
-            schedulers.set(Time::ZERO, parameter, &numbered(value, &names)).map_err(|e| change(index, e))?;
+            let set = |value: String| schedulers.set(Time::ZERO, parameter, &value);
+            names.number(parameter, value).and_then(set).map_err(|e| change(index, e))?;
         }
     }
     Ok(())

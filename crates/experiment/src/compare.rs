@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use dovetail_sched::composition::parts;
 use dovetail_sched::promise::Alpha;
-use dovetail_sched::{Scheduler, Spec, SpecError, build_all, numbered};
+use dovetail_sched::{Scheduler, Spec, SpecError, build_all};
 use dovetail_sim::record::PacketLog;
 use dovetail_sim::{
-    Change, End, Metrics, MetricsOptions, Options, Outcome, Pipeline, SimError, Workload, simulate, simulate_all,
+    Change, End, Flow, Metrics, MetricsOptions, Options, Outcome, Pipeline, SimError, Workload, simulate, simulate_all,
 };
 use dovetail_units::Part;
 
@@ -20,6 +20,7 @@ use crate::memory::Load;
 use crate::parallel::in_parallel;
 use crate::recorded::{FlowFacts, MOST_GINI_FLOWS, Recorded, recorded};
 use crate::scenario::{Scenario, ScenarioError};
+use crate::steered::Steering;
 
 /// How a comparison is carried out; nothing here changes its results.
 pub struct Settings<'a> {
@@ -172,12 +173,13 @@ fn run_one<const M: usize>(
     settings: &Settings<'_>,
     done: &AtomicU64,
 ) -> Result<Recorded, RunError> {
-    let numbered = spec.numbered(&scenario.resource_names());
+    let names = scenario.names_in_values();
+    let numbered = names.number_all(spec)?;
     let mut schedulers = build_all::<M, u32>(&numbered, shape::<M>(scenario))?;
     let mut recorded = record(scenario, (workload, facts), pipeline, spec, settings, done, |recorder, options| {
         simulate_all(workload, pipeline, &mut schedulers, recorder, options)
     })?;
-    recorded.steering = schedulers.entrance.scheduler.steering();
+    recorded.steering = schedulers.entrance.scheduler.steering().and_then(|told| Steering::of(told, &names));
     Ok(recorded)
 }
 
@@ -201,7 +203,7 @@ fn record<const M: usize>(
         seen = tally.offered;
         (settings.progress)(total);
     };
-    let changes = changes_for(scenario, spec);
+    let changes = changes_for(scenario, spec)?;
     let options = Options {
         seed: scenario.seed(),
         horizon: scenario.until(),
@@ -212,7 +214,7 @@ fn record<const M: usize>(
     let gini = workload.flows.len() <= MOST_GINI_FLOWS;
     let metrics = MetricsOptions { interval: scenario.interval(), gini, ..MetricsOptions::default() };
     let kept = (PacketLog::new(settings.packet_log), Entrances::new(settings.packet_log));
-    let own = own_parts(spec, workload);
+    let own = own_parts(&scenario.names_in_values().number_all(spec)?, workload);
     let watch = Watch::new(workload, pipeline, &promises(spec, &changes), own.iter().copied());
     let mut recorder = (Metrics::new(workload, pipeline, metrics), (kept, watch));
     let outcome = run(&mut recorder, options).map_err(failed)?;
@@ -231,11 +233,15 @@ fn record<const M: usize>(
     ))
 }
 
-fn changes_for(scenario: &Scenario, spec: &Spec) -> Vec<Change> {
+fn changes_for(scenario: &Scenario, spec: &Spec) -> Result<Vec<Change>, SpecError> {
     let all = scenario.changes().into_iter();
     let own = all.filter(|(_, parameter, _)| has_parameter(spec, parameter));
-    let names = scenario.resource_names();
-    own.map(|(at, parameter, value)| Change { at, parameter, value: numbered(&value, &names) }).collect()
+    let names = scenario.names_in_values();
+    own.map(|(at, parameter, value)| {
+        let value = names.number(&parameter, &value)?;
+        Ok(Change { at, parameter, value })
+    })
+    .collect()
 }
 
 /// The scheduler's alpha, if it has one.
@@ -243,10 +249,15 @@ fn alpha(spec: &Spec) -> Option<&'static Alpha> {
     parts(&spec.name).unwrap_or_default().iter().find_map(|entry| entry.fact::<Alpha>())
 }
 
-/// The flows' own parts of their fair shares, where the scheduler takes them.
-fn own_parts<const M: usize>(spec: &Spec, workload: &Workload<M>) -> Vec<Option<f64>> {
-    let takes = alpha(spec).is_some();
-    workload.flows.iter().map(|flow| flow.alpha.filter(|_| takes).map(Part::as_f64)).collect()
+/// The flows' own parts of their fair shares, where the scheduler takes them: of a protected class, all of them.
+fn own_parts<const M: usize>(numbered: &Spec, workload: &Workload<M>) -> Vec<Option<f64>> {
+    let takes = alpha(numbered).is_some();
+    let protected = numbered.value("protect").and_then(|value| value.split_once(' ')?.0.parse::<u32>().ok());
+    let part = |flow: &Flow<M>| match protected == Some(flow.class) {
+        true => Some(Part::WHOLE),
+        false => flow.alpha.filter(|_| takes),
+    };
+    workload.flows.iter().map(|flow| part(flow).map(Part::as_f64)).collect()
 }
 
 /// Part of its fair share that a scheduler promises a flow, and since when: alpha where it has that, else all of it.

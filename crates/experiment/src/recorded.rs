@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 use dovetail_sched::composition;
-use dovetail_sched::{DROPPED_AT_HEAD, DropReason, Spec, Steering};
+use dovetail_sched::{DROPPED_AT_HEAD, DropReason, Spec};
 use dovetail_sim::record::{FlowResult, Latencies, PacketLog, PacketOutcome, PacketRecord, Shortfall};
 use dovetail_sim::{Estimate, Flow, Outcome, RunResult, Workload};
 use dovetail_units::{Duration, Time};
@@ -15,6 +15,7 @@ pub use dovetail_sim::record::{Fairness, LatencySummary, ShareRow, jain};
 
 use crate::behind::FlowBehind;
 use crate::scenario::MAX_RESOURCES;
+use crate::steered::Steering;
 
 /// With more flows than this the Gini index over time, whose cost grows with them, is left out.
 pub const MOST_GINI_FLOWS: usize = 1000;

@@ -1,35 +1,71 @@
 //! What an alpha that turns itself came to.
 
+use dovetail_sched::{Names, Seen};
 use serde::{Deserialize, Serialize};
 
-use crate::recorded::Recorded;
 use crate::table::percent;
 
-/// By the last 50 ms of a run in which packets waited.
+/// At the end of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Steering {
     /// That alpha.
     pub alpha: f64,
-    /// The resource that the target names, or else the one that was used least.
-    pub resource: String,
-    /// Its use, 0 to 1.
-    pub used: f64,
-    /// Whether the target cannot be had with the least alpha that is allowed.
+    /// What was wanted, and what there was of it.
+    #[serde(flatten)]
+    pub seen: Reached,
+    /// Whether what is wanted cannot be had with the least alpha that is allowed.
     pub out_of_reach: bool,
 }
 
+/// What an alpha turned itself for.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Reached {
+    /// The use of a resource, by the last 50 ms in which packets waited.
+    Use {
+        /// The resource that the target names, or else the one that was used least.
+        resource: String,
+        /// Its use, 0 to 1.
+        used: f64,
+    },
+    /// The latency of a class, by its last thousand packets or so.
+    Latency {
+        /// The class.
+        class: String,
+        /// The part of its packets that came too late, 0 to 1.
+        late: f64,
+        /// About the 99th percentile, seconds.
+        p99_s: f64,
+    },
+}
+
 impl Steering {
-    /// Of a run with a target.
-    pub(crate) fn of(run: &Recorded) -> Option<Self> {
-        let dovetail_sched::Steering { alpha, resource, used, is_out_of_reach } = run.steering?;
-        let resource = run.resources.get(resource)?.name.clone();
-        Some(Self { alpha, resource, used, out_of_reach: is_out_of_reach })
+    /// With the names of what it tells by number.
+    pub(crate) fn of(told: dovetail_sched::Steering, names: &Names) -> Option<Self> {
+        let dovetail_sched::Steering { alpha, seen, is_out_of_reach } = told;
+        let seen = match seen {
+            Seen::Use { resource, used } => Reached::Use { resource: names.resources.get(resource)?.clone(), used },
+            Seen::Latency { class, late, p99 } => {
+                let class = names.classes.get(usize::from(class))?.clone();
+                Reached::Latency { class, late, p99_s: p99.as_secs_f64() }
+            }
+        };
+        Some(Self { alpha, seen, out_of_reach: is_out_of_reach })
     }
 
     /// In a sentence about this scheduler.
     pub(crate) fn told(&self, scheduler: &str) -> String {
-        let Self { alpha, resource, used, out_of_reach } = self;
-        let (used, reach) = (percent(*used), if *out_of_reach { ", which is the most that can be had" } else { "" });
-        format!("{scheduler}: alpha came to {alpha:.3}, where {resource} works {used} of the time{reach}")
+        let Self { alpha, seen, out_of_reach } = self;
+        let came = format!("{scheduler}: alpha came to {alpha:.3}, where");
+        let nearest =
+            |what| if *out_of_reach { format!(", which is the {what} that can be had") } else { String::new() };
+        match seen {
+            Reached::Use { resource, used } => {
+                format!("{came} {resource} works {} of the time{}", percent(*used), nearest("most"))
+            }
+            Reached::Latency { class, late, .. } => {
+                format!("{came} {} of the packets of {class} are late{}", percent(*late), nearest("least"))
+            }
+        }
     }
 }

@@ -446,7 +446,7 @@ impl Run {
             }),
             behind: Behind::worst(run.flows.iter()),
             starving: starving(run.flows.iter()),
-            steering: Steering::of(run),
+            steering: run.steering.clone(),
         }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use dovetail_sched::{
-    DropReason, FlowConfig, FlowId, Limit, Next, Packet, PerFlow, Progress, Scheduler as Contract, Shape, Spec,
-    SpecError, Stats, Ticket, UnknownFlow, build,
+    DropReason, FlowConfig, FlowId, Limit, Next, Packet, PerFlow, Progress, Scheduler as Contract, Seen, Shape, Spec,
+    SpecError, Stats, Steering, Ticket, UnknownFlow, build,
 };
 use dovetail_units::{Duration, Part, ResourceVec, Time, Weight};
 use pyo3::prelude::*;
@@ -27,6 +27,7 @@ struct Config {
     weight: Weight,
     weights: Option<Vec<Weight>>,
     alpha: Option<Part>,
+    class: Option<u16>,
     limit: Limit,
 }
 
@@ -56,7 +57,9 @@ trait Any1To4: Send {
     fn bypass(&mut self, now: Time, may_pass: &mut dyn FnMut(&Payload) -> bool) -> Answer;
     /// What the ticket says is charged now; `None` if it is none of these.
     fn progress(&mut self, now: Time, ticket: &mut dyn Any, resource: usize, event: Progress) -> Option<Vec<u64>>;
+    fn left(&mut self, now: Time, flow: FlowId, stayed: Duration);
     fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError>;
+    fn steering(&self) -> Option<Steering>;
     fn stats(&self) -> Stats;
     fn queued(&self, flow: FlowId) -> u32;
 }
@@ -67,7 +70,8 @@ struct Of<const M: usize>(Box<dyn Contract<M, Payload>>);
 impl<const M: usize> Of<M> {
     fn config(config: &Config) -> FlowConfig<M> {
         let on = config.weights.as_ref().and_then(|weights| weights.clone().try_into().ok());
-        FlowConfig { weight: config.weight, weight_on: on, alpha: config.alpha, limit: config.limit }
+        let Config { weight, alpha, class, limit, .. } = *config;
+        FlowConfig { weight, weight_on: on, alpha, class, limit }
     }
 
     fn answer(next: Next<M, Payload>) -> Answer {
@@ -128,6 +132,14 @@ impl<const M: usize> Any1To4 for Of<M> {
         let ticket = ticket.downcast_mut::<Ticket<M>>()?;
         self.0.progress(now, ticket, resource, event);
         Some(nanos(ticket))
+    }
+
+    fn left(&mut self, now: Time, flow: FlowId, stayed: Duration) {
+        self.0.left(now, flow, stayed);
+    }
+
+    fn steering(&self) -> Option<Steering> {
+        self.0.steering()
     }
 
     fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
@@ -192,6 +204,7 @@ impl Scheduler {
         all: Option<&Bound<'_, PyAny>>,
         weights: Option<&Bound<'_, PyAny>>,
         alpha: Option<&Bound<'_, PyAny>>,
+        class: Option<&Bound<'_, PyAny>>,
         limit: Limit,
     ) -> Result<Config, Wrong> {
         let each = |all: &Bound<'_, PyAny>| {
@@ -206,7 +219,9 @@ impl Scheduler {
         };
         let weight = all.map_or(Ok(Weight::ONE), |all| weight(all, "weight"))?;
         let alpha = alpha.map(|alpha| part(alpha, "alpha")).transpose()?;
-        Ok(Config { weight, weights: weights.map(each).transpose()?, alpha, limit })
+        let number = |class| whole(class, "class_number", "", 0..=u64::from(u16::MAX)).map(|number| number as u16);
+        let class = class.map(number).transpose()?;
+        Ok(Config { weight, weights: weights.map(each).transpose()?, alpha, class, limit })
     }
 
     fn answer(&self, py: Python<'_>, answer: Answer) -> PyResult<Py<PyAny>> {
@@ -262,23 +277,28 @@ impl Scheduler {
     }
 
     /// Set up a flow. Weights are kept to a thousandth.
-    #[pyo3(signature = (*, weight=None, weights=None, alpha=None, packets=None, bytes=None, time=None))]
+    #[pyo3(signature = (
+        *, weight=None, weights=None, alpha=None, class_number=None, packets=None, bytes=None, time=None
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "Python has them by name")]
     fn add_flow(
         &self,
         weight: Option<&Bound<'_, PyAny>>,
         weights: Option<&Bound<'_, PyAny>>,
         alpha: Option<&Bound<'_, PyAny>>,
+        class_number: Option<&Bound<'_, PyAny>>,
         packets: Option<&Bound<'_, PyAny>>,
         bytes: Option<&Bound<'_, PyAny>>,
         time: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Flow> {
-        let config = self.config(weight, weights, alpha, limit(packets, bytes, time)?)?;
+        let config = self.config(weight, weights, alpha, class_number, limit(packets, bytes, time)?)?;
         let id = self.with(|inner| inner.add_flow(&config))?;
         Ok(Flow { owner: self.number, id })
     }
 
     /// Change a flow's weights and limit from now on. Packets beyond a lowered limit stay.
-    #[pyo3(signature = (now, flow, *, weight=None, weights=None, alpha=None, packets=None, bytes=None, time=None))]
+    #[pyo3(signature = (now, flow, *, weight=None, weights=None, alpha=None, class_number=None, packets=None,
+        bytes=None, time=None))]
     #[allow(clippy::too_many_arguments, reason = "Python has them by name")]
     fn set_flow(
         &self,
@@ -287,11 +307,12 @@ impl Scheduler {
         weight: Option<&Bound<'_, PyAny>>,
         weights: Option<&Bound<'_, PyAny>>,
         alpha: Option<&Bound<'_, PyAny>>,
+        class_number: Option<&Bound<'_, PyAny>>,
         packets: Option<&Bound<'_, PyAny>>,
         bytes: Option<&Bound<'_, PyAny>>,
         time: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let config = self.config(weight, weights, alpha, limit(packets, bytes, time)?)?;
+        let config = self.config(weight, weights, alpha, class_number, limit(packets, bytes, time)?)?;
         let (now, id) = (self::time(now, "now")?, self.id(flow)?);
         Ok(self.with(|inner| inner.set_flow(now, id, &config))?.map_err(Wrong::from)?)
     }
@@ -407,6 +428,35 @@ impl Scheduler {
         let charged = self.with(|inner| inner.progress(now, ticket, resource, event))?;
         served.charged = charged.unwrap_or_default();
         Ok(())
+    }
+
+    /// A packet of this flow has left the last resource, so long after it came.
+    fn left(&self, now: &Bound<'_, PyAny>, flow: &Flow, stayed: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (now, id) = (time(now, "now")?, self.id(flow)?);
+        let stayed = whole(stayed, "stayed", "nanoseconds", 0..=u64::MAX).map(Duration::from_nanos)?;
+        self.with(|inner| inner.left(now, id, stayed))
+    }
+
+    /// What an alpha that turns itself has come to; None if none does.
+    fn steering<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(Steering { alpha, seen, is_out_of_reach }) = self.with(|inner| inner.steering())? else {
+            return Ok(None);
+        };
+        let state = PyDict::new(py);
+        state.set_item("alpha", alpha)?;
+        match seen {
+            Seen::Use { resource, used } => {
+                state.set_item("resource", resource)?;
+                state.set_item("used", used)?;
+            }
+            Seen::Latency { class, late, p99 } => {
+                state.set_item("class_number", class)?;
+                state.set_item("late", late)?;
+                state.set_item("p99", p99.as_nanos())?;
+            }
+        }
+        state.set_item("out_of_reach", is_out_of_reach)?;
+        Ok(Some(state))
     }
 
     /// Change a parameter while running.

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use dovetail_units::Time;
+use dovetail_units::{Duration, Time};
 
 use crate::catalog::Token;
 use crate::contract::{
@@ -158,6 +158,10 @@ impl<const M: usize, P: Send> Scheduler<M, P> for Carrier<M, P> {
 
     fn queued(&self, flow: FlowId) -> u32 {
         self.inner.queued(flow)
+    }
+
+    fn left(&mut self, now: Time, flow: FlowId, stayed: Duration) {
+        self.inner.left(now, flow, stayed);
     }
 
     fn steering(&self) -> Option<Steering> {

@@ -63,6 +63,9 @@ pub struct FlowConfig<const M: usize> {
     /// Which part of its fair share the flow is guaranteed, instead of what the discipline guarantees to all:
     /// [`tradeoff`](crate::tradeoff) with its `alpha`. No other discipline looks at it.
     pub alpha: Option<Part>,
+    /// The number of its class, if it has one, for parameters that name a class: `protect` of
+    /// [`tradeoff`](crate::tradeoff). No other discipline looks at it.
+    pub class: Option<u16>,
     /// The limit of the flow's queue; packets beyond it are refused.
     pub limit: Limit,
 }
@@ -255,18 +258,37 @@ pub struct Stats {
     pub queued_bytes: u64,
 }
 
-/// What an alpha that turns itself to reach a target has come to, by the last period in which packets waited.
+/// What an alpha that turns itself has come to.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Steering {
     /// The alpha that holds now.
     pub alpha: f64,
-    /// The resource that the target names, or else the one that was used least, counted along the pipeline from 0.
-    pub resource: usize,
-    /// Its use, 0 to 1; 1 before the first such period.
-    pub used: f64,
-    /// Whether the target cannot be had: alpha is as low as it may be, and the use is more than 2 points below. `used`
-    /// is then the nearest to it.
+    /// What is wanted, and what there is of it.
+    pub seen: Seen,
+    /// Whether what is wanted cannot be had: alpha is as low as it may be, and it is missed by more than 2 points. What
+    /// was seen is then the nearest to it.
     pub is_out_of_reach: bool,
+}
+
+/// What an alpha turns itself for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Seen {
+    /// The use of a resource, by the last period in which packets waited.
+    Use {
+        /// The resource that the target names, or else the one that was used least, counted along the pipeline from 0.
+        resource: usize,
+        /// Its use, 0 to 1; 1 before the first such period.
+        used: f64,
+    },
+    /// The latency of a class, by its last few hundred packets.
+    Latency {
+        /// The number of the class.
+        class: u16,
+        /// The part of its packets that came too late, 0 to 1.
+        late: f64,
+        /// About its 99th percentile; the wanted one before the first packet.
+        p99: Duration,
+    },
 }
 
 /// A packet scheduler over `M` resources in series (resource 0 first) with payloads `P`.
@@ -375,6 +397,11 @@ pub trait Scheduler<const M: usize, P>: Send {
             self.progress(now, ticket, resource, event);
         }
     }
+
+    /// A packet of this flow has left the last resource, so long after it came. Only a discipline that steers by
+    /// latency ([`tradeoff`](crate::tradeoff) with `protect`) looks at it; without these calls it sees no latency.
+    /// O(1).
+    fn left(&mut self, _now: Time, _flow: FlowId, _stayed: Duration) {}
 
     /// Change a parameter while running, by the name and in the form it has in a [`Spec`](crate::Spec).
     fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError>;

@@ -76,7 +76,7 @@ pub use catalog::{Shape, build, catalog};
 pub use composition::{Schedulers, build_all};
 pub use contract::{
     DROPPED_AT_HEAD, DropReason, FlowConfig, FlowId, LONGEST_TIME, Limit, Next, Packet, Progress, Refused, Scheduler,
-    Served, Stats, Steering, Ticket, TimeLimit, UnknownFlow,
+    Seen, Served, Stats, Steering, Ticket, TimeLimit, UnknownFlow,
 };
 pub use per_flow::{Choice, Discipline, PerFlow};
-pub use spec::{Spec, SpecError, numbered};
+pub use spec::{Names, Spec, SpecError};

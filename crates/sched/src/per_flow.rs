@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use dovetail_units::{Duration, Part, ResourceVec, Time, Weight};
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::contract::{
     DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Steering,
@@ -132,9 +132,26 @@ pub trait Discipline<const M: usize>: Sized + Send {
     /// change.
     fn reweighed<P>(&mut self, _flow: u32, _old: Weight, _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>) {}
 
-    /// The flow, which has been added or changed, has this [`alpha`](FlowConfig::alpha) from now on, which may be the
-    /// one before. Settled before, unless it has just been added.
-    fn guaranteed<P>(&mut self, _flow: u32, _alpha: Option<Part>, _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>) {
+    /// The flow, which has been added or changed, has this [`alpha`](FlowConfig::alpha) and this
+    /// [`class`](FlowConfig::class) from now on, which may be those before. Settled before, unless it has just been
+    /// added.
+    fn guaranteed<P>(
+        &mut self,
+        _flow: u32,
+        _config: &FlowConfig<M>,
+        _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>,
+    ) {
+    }
+
+    /// A packet of the flow, which may be gone, has left the last resource so long after it came.
+    #[inline]
+    fn left<P>(
+        &mut self,
+        _now: Time,
+        _flow: FlowId,
+        _stayed: Duration,
+        _queues: &Queues<M, P, Self::Flow, Self::Stamp>,
+    ) {
     }
 
     /// The flow is about to be removed with all its packets. Settled before.
@@ -239,8 +256,8 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     fn add_flow(&mut self, config: FlowConfig<M>) -> FlowId {
         let flow = self.queues.add_flow(config, self.discipline.weight_of(&config));
         self.discipline.added(flow.index, &mut self.queues);
-        if config.alpha.is_some() {
-            self.discipline.guaranteed(flow.index, config.alpha, &mut self.queues);
+        if config.alpha.is_some() || config.class.is_some() {
+            self.discipline.guaranteed(flow.index, &config, &mut self.queues);
         }
         flow
     }
@@ -255,7 +272,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         if old != weight || before.weight_on != config.weight_on {
             self.discipline.reweighed(flow.index, old, &mut self.queues);
         }
-        self.discipline.guaranteed(flow.index, config.alpha, &mut self.queues);
+        self.discipline.guaranteed(flow.index, &config, &mut self.queues);
         Ok(())
     }
 
@@ -371,6 +388,12 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         if let Progress::Finished { used } = event {
             self.correct(now, ticket, resource, used.min(LONGEST_TIME));
         }
+    }
+
+    #[inline]
+    fn left(&mut self, now: Time, flow: FlowId, stayed: Duration) {
+        let now = self.clock(now);
+        self.discipline.left(now, flow, stayed, &self.queues);
     }
 
     fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {

@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
+use dovetail_units::Duration;
+
 use crate::catalog::{Entry, find};
 
 /// A discipline's name and parameters, as written; [`build`](crate::build) checks them.
@@ -106,23 +108,47 @@ impl Spec {
     }
 }
 
-impl Spec {
-    /// The same with resources that values name first, such as `cpu 95 %`, by their number along the pipeline, as the
-    /// disciplines know them.
-    #[must_use]
-    pub fn numbered<N: AsRef<str>>(&self, resources: &[N]) -> Self {
-        let numbered = |(name, value): &(String, String)| (name.clone(), numbered(value, resources));
-        Self { name: self.name.clone(), parameters: self.parameters.iter().map(numbered).collect() }
-    }
+/// What values of parameters may name, such as `cpu 95 %` and `calls 5 ms`. Disciplines know both by number only.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Names {
+    /// The resources along the pipeline.
+    pub resources: Vec<String>,
+    /// The classes, in the order of [`FlowConfig::class`](crate::FlowConfig::class).
+    pub classes: Vec<String>,
 }
 
-/// The value of a parameter with the resource that it names first, if it does, by its number.
-pub fn numbered<N: AsRef<str>>(value: &str, resources: &[N]) -> String {
-    let named = value.split_once(' ').and_then(|(first, rest)| {
-        let number = resources.iter().position(|name| name.as_ref() == first)?;
-        Some(format!("{number} {rest}"))
-    });
-    named.unwrap_or_else(|| value.to_string())
+impl Names {
+    /// The same scheduler with numbers instead of names.
+    ///
+    /// # Errors
+    /// As [`number`](Self::number).
+    pub fn number_all(&self, spec: &Spec) -> Result<Spec, SpecError> {
+        let number = |(name, value): &(String, String)| Ok((name.clone(), self.number(name, value)?));
+        let parameters = spec.parameters.iter().map(number).collect::<Result<_, _>>()?;
+        Ok(Spec { name: spec.name.clone(), parameters })
+    }
+
+    /// The value of this parameter with what it names first, if it does, by its number.
+    ///
+    /// # Errors
+    /// It names a class that is not there.
+    pub fn number(&self, parameter: &str, value: &str) -> Result<String, SpecError> {
+        let of_class = parameter == "protect";
+        let names = if of_class { &self.classes } else { &self.resources };
+        let rest = |name: &str| value.strip_prefix(name).and_then(|rest| rest.strip_prefix(' '));
+        // A name may begin with another one and a space.
+        let named = names.iter().enumerate().filter_map(|(number, name)| Some((number, rest(name)?)));
+        let named = named.min_by_key(|(_, rest)| rest.len());
+        match named.filter(|(_, rest)| !of_class || rest.parse::<Duration>().is_ok()) {
+            Some((number, rest)) => Ok(format!("{number} {rest}")),
+            None if of_class && value != "none" => {
+                let known = names.join(", ");
+                let expected = format!("one of the classes {known}, and a time, as in calls 5 ms");
+                Err(SpecError::bad_value(parameter, value, &expected))
+            }
+            None => Ok(value.to_string()),
+        }
+    }
 }
 
 /// What the value of a parameter stands for that has so few.

@@ -137,7 +137,8 @@ impl<const M: usize> Flow<M> {
 
     /// What a scheduler is told of it; its queue there has this limit.
     pub(crate) fn config(&self, limit: Limit) -> FlowConfig<M> {
-        FlowConfig { weight: self.weight, weight_on: self.weight_on, alpha: self.alpha, limit }
+        let class = u16::try_from(self.class).ok();
+        FlowConfig { weight: self.weight, weight_on: self.weight_on, alpha: self.alpha, class, limit }
     }
 }
 

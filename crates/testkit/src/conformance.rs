@@ -55,6 +55,7 @@ pub const VARIANTS: &[&str] = &[
     "tradeoff:alpha=0.1",
     "tradeoff:alpha=1",
     "tradeoff:alpha=0.2,target=95 %",
+    "tradeoff:alpha=0.2,protect=1 1 ms",
     "drr:quantum=1 us",
     "drr:resource=0",
     "drr:charge=estimated",

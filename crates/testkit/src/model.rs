@@ -307,6 +307,8 @@ impl<const M: usize> Model<M> {
         self.scheduler.progress(self.now, ticket, resource, event);
         let leaves = event == Progress::Abandoned || event != Progress::Started && resource == M - 1;
         if leaves && resource < M {
+            let stayed = Duration::from_nanos(charged.as_nanos() << (packet % 16));
+            self.scheduler.left(self.now, ticket.flow(), stayed);
             self.pipeline.swap_remove(at);
         }
     }

@@ -106,7 +106,7 @@ fn resource(code: u8) -> usize {
 /// The same over fewer resources.
 pub fn of_resources<const M: usize>(config: FlowConfig<MAX_RESOURCES>) -> FlowConfig<M> {
     let weight_on = config.weight_on.map(|on| std::array::from_fn(|r| on[r]));
-    FlowConfig { weight: config.weight, weight_on, alpha: config.alpha, limit: config.limit }
+    FlowConfig { weight: config.weight, weight_on, alpha: config.alpha, class: config.class, limit: config.limit }
 }
 
 fn config(bytes: &mut impl Iterator<Item = u8>) -> Option<FlowConfig<MAX_RESOURCES>> {
@@ -138,7 +138,8 @@ fn config(bytes: &mut impl Iterator<Item = u8>) -> Option<FlowConfig<MAX_RESOURC
     let one = |milli| Weight::from_milli(milli).unwrap_or_default();
     // As different as three times more and less than one on the average.
     let weight_on = (220..=247).contains(&weight).then(|| [one(milli), one(3000), one(350), one(u32::from(weight))]);
-    Some(FlowConfig { weight: one(milli), weight_on, alpha, limit })
+    let class = Some(u16::from(weight) % 3);
+    Some(FlowConfig { weight: one(milli), weight_on, alpha, class, limit })
 }
 
 /// Some packets' time on one of two resources; the lower limit may be 0, and above the upper one.

@@ -1,6 +1,6 @@
 //! What is above the tables: what is wrong, how busy CPU and link are, what is fair, what is dropped.
 
-use dovetail_dataplane::core::SteeringSnapshot;
+use dovetail_dataplane::core::{SeenSnapshot, SteeringSnapshot};
 use dovetail_dataplane::trouble::{Silent, What};
 use dovetail_experiment::table::wrapped;
 use dovetail_units::BitRate;
@@ -133,9 +133,13 @@ fn alpha(app: &App) -> Option<f64> {
 /// What an alpha that turns itself has come to.
 fn steering(app: &App) -> Option<Line<'static>> {
     let now = app.snapshot.as_ref()?.steering.as_ref()?;
-    let SteeringSnapshot { resource, used, out_of_reach, .. } = now;
+    let SteeringSnapshot { alpha, seen, out_of_reach } = now;
     let least = app.alpha().map_or(String::new(), |least| format!(", at least {least:.2} (+/-)"));
-    let text = format!("alpha turns itself: {:.2}{least}; {resource} {} % used", now.alpha, percent(*used));
+    let seen = match seen {
+        SeenSnapshot::Use { resource, used } => format!("{resource} {} % used", percent(*used)),
+        SeenSnapshot::Latency { class, late, .. } => format!("{} % of {class} late", percent(*late)),
+    };
+    let text = format!("alpha turns itself: {alpha:.2}{least}; {seen}");
     Some(match out_of_reach {
         true => Line::styled(format!("{text}, OUT OF REACH"), Style::new().fg(Color::Yellow)),
         false => Line::from(text),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dovetail_dataplane::core::{
     BufferSnapshot, ClassSnapshot, FlowSnapshot, LateSnapshot, Latency, PortSnapshot, QueueSnapshot, ResourceSnapshot,
-    SCHEMA, Snapshot, SteeringSnapshot,
+    SCHEMA, SeenSnapshot, Snapshot, SteeringSnapshot,
 };
 use dovetail_dataplane::port::LinkState;
 use ratatui::Terminal;
@@ -359,7 +359,8 @@ fn plus_and_minus_turn_alpha_within_its_range() {
 
 #[test]
 fn an_alpha_that_turns_itself_is_shown_beside_the_least() {
-    let steering = SteeringSnapshot { alpha: 0.913, resource: "link".into(), used: 0.95, out_of_reach: false };
+    let used = |used| SeenSnapshot::Use { resource: "link".into(), used };
+    let steering = SteeringSnapshot { alpha: 0.913, seen: used(0.95), out_of_reach: false };
     let scheduler = "tradeoff:alpha=0.5,target=95 %".to_string();
     let with = |steering| App {
         snapshot: Some(Snapshot { scheduler: scheduler.clone(), steering: Some(steering), ..snapshot(62.0) }),
@@ -370,8 +371,11 @@ fn an_alpha_that_turns_itself_is_shown_beside_the_least() {
     assert!(reached.contains(told) && !reached.contains("REACH"), "{reached}");
     let small = text(&with(steering.clone()), 50, 12);
     assert!(small.contains("alpha 0.91"), "{small}");
-    let not = text(&with(SteeringSnapshot { alpha: 0.5, used: 0.9, out_of_reach: true, ..steering }), 80, 24);
+    let not = text(&with(SteeringSnapshot { alpha: 0.5, seen: used(0.9), out_of_reach: true }), 80, 24);
     assert!(not.contains("link 90.0 % used, OUT OF REACH"), "{not}");
+    let calls = SeenSnapshot::Latency { class: "calls".into(), late: 0.012, p99_s: 0.0053 };
+    let calls = text(&with(SteeringSnapshot { alpha: 0.71, seen: calls, out_of_reach: false }), 80, 24);
+    assert!(calls.contains("alpha turns itself: 0.71, at least 0.50 (+/-); 1.2 % of calls late"), "{calls}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use dovetail_sched::aqm::{Congestion, Encoding};
 use dovetail_sched::cost::{Estimator, FitParameters, Per, Prediction};
-use dovetail_sched::{Spec, SpecError};
+use dovetail_sched::{Names, Spec, SpecError};
 use dovetail_units::{Duration, ResourceVec, Time};
 use dovetail_wire::{FiveTuple, IpView, KeyKind, Ports};
 
@@ -26,6 +26,11 @@ pub(super) const CPU: usize = 0;
 pub(super) const LINK: usize = 1;
 /// What the resources are called in the values of parameters.
 pub(super) const NAMES: [&str; RESOURCES] = ["cpu", "link"];
+
+/// What values of parameters may name, with these classes by number.
+pub(super) fn names<'a>(classes: impl Iterator<Item = &'a String>) -> Names {
+    Names { resources: NAMES.map(String::from).into(), classes: classes.cloned().collect() }
+}
 
 /// Flows that are looked at, at a time, for idle ones.
 const LOOKS: usize = 64;
@@ -103,7 +108,8 @@ impl Middlebox {
     /// # Errors
     /// The scheduler is none, or not for a CPU and a link.
     pub fn new(setup: Setup) -> Result<Self, SpecError> {
-        let Queues { entrance, before_link, between } = queues(&setup)?;
+        let Queues { entrance, before_link, between } =
+            queues(&setup, &names(setup.classes.iter().map(|class| &class.name)))?;
         let ecn = looked_at(&setup);
         Ok(Self {
             classes: setup.classes.into_iter().map(Class::new).collect(),

@@ -35,5 +35,5 @@ pub(crate) use resources::OUTGOING;
 pub use setup::{NamedModule, Setup, SetupClass};
 pub use snapshot::{
     BufferSnapshot, ClassSnapshot, FlowSnapshot, HeavySnapshot, LateSnapshot, Latency, ModuleSnapshot, PortSnapshot,
-    QueueSnapshot, ResourceSnapshot, SCHEMA, Snapshot, SteeringSnapshot,
+    QueueSnapshot, ResourceSnapshot, SCHEMA, SeenSnapshot, Snapshot, SteeringSnapshot,
 };

@@ -1,11 +1,11 @@
 //! What of a box can be changed while it runs.
 
-use dovetail_sched::{FlowConfig, Limit, Spec, SpecError, numbered};
+use dovetail_sched::{FlowConfig, Limit, Spec, SpecError};
 use dovetail_units::{BitRate, Part, Time, Weight};
 
 use super::cpu::Budget;
 use super::link::Pace;
-use super::middlebox::{LINK, Middlebox, NAMES, lengths};
+use super::middlebox::{LINK, Middlebox, lengths, names};
 use super::queue::RESOURCES;
 use super::queues::Between;
 
@@ -16,7 +16,7 @@ impl Middlebox {
     /// It has none of this name that can change, or the value is wrong. Nothing is changed then.
     pub fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
         let queues = [&mut self.entrance, &mut self.before_link];
-        let numbered = numbered(value, &NAMES);
+        let numbered = names(self.classes.iter().map(|class| &class.setup.name)).number(parameter, value)?;
         let taken = queues.map(|queue| queue.set(now, parameter, &numbered));
         if !taken.into_iter().try_fold(false, |any, taken| Ok(any | taken?))? {
             return Err(self.cannot_change(parameter));
@@ -108,8 +108,8 @@ impl Middlebox {
 
     pub(super) fn configs(&self, class: u16) -> [FlowConfig<RESOURCES>; RESOURCES] {
         let setup = &self.classes[usize::from(class)].setup;
-        let entrance =
-            FlowConfig { weight: setup.weight, alpha: setup.alpha, limit: setup.limit, ..FlowConfig::default() };
+        let (weight, alpha, limit) = (setup.weight, setup.alpha, setup.limit);
+        let entrance = FlowConfig { weight, alpha, class: Some(class), limit, ..FlowConfig::default() };
         let limit = match self.between {
             Some(Between::Each(limit)) => limit,
             Some(Between::Own) => setup.limit,

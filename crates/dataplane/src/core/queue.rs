@@ -204,6 +204,15 @@ impl Queue {
         }
     }
 
+    /// A frame of the flow has left the link, so long after it came.
+    pub fn left(&mut self, now: Time, flow: u32, stayed: Duration) {
+        if let Self::Scheduled(queue) = self
+            && let Some(id) = queue.id(flow)
+        {
+            queue.scheduler.left(queue.clock(now), id, stayed);
+        }
+    }
+
     /// The rate of the link changes.
     pub fn set_rate(&mut self, rate: Option<BitRate>) {
         if let Self::Managed(queue) = self {

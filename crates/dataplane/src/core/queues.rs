@@ -6,10 +6,10 @@ use dovetail_sched::aqm::scheme::manages;
 use dovetail_sched::aqm::{AqmError, Scheme, Standing};
 use dovetail_sched::catalog::find;
 use dovetail_sched::composition::Part;
-use dovetail_sched::{Limit, Shape, Spec, SpecError, build, build_all};
+use dovetail_sched::{Limit, Names, Shape, Spec, SpecError, build, build_all};
 
 use super::managed::Managed;
-use super::middlebox::{CPU, LINK, NAMES};
+use super::middlebox::{CPU, LINK};
 use super::queue::{Queue, RESOURCES};
 use super::setup::Setup;
 use crate::frame::Frame;
@@ -30,12 +30,12 @@ pub(super) struct Queues {
     pub between: Option<Between>,
 }
 
-/// The queues of a setup.
-pub(super) fn queues(setup: &Setup) -> Result<Queues, SpecError> {
+/// The queues of a setup, whose classes have these names by number.
+pub(super) fn queues(setup: &Setup, names: &Names) -> Result<Queues, SpecError> {
     if manages(&setup.scheduler.name)? {
         return managed(setup, &Scheme::new(&setup.scheduler)?);
     }
-    let mut schedulers = build_all::<RESOURCES, Frame>(&setup.scheduler.numbered(&NAMES), Shape::default())?;
+    let mut schedulers = build_all::<RESOURCES, Frame>(&names.number_all(&setup.scheduler)?, Shape::default())?;
     let (before_link, between) = match schedulers.between[LINK].take() {
         Some(part) => (Queue::scheduled(part, LINK), Some(Between::Each(schedulers.buffer))),
         None => (Queue::InOrder(VecDeque::new()), None),

@@ -7,7 +7,7 @@ use dovetail_sched::cost::{Estimator, Per};
 use dovetail_sched::{FlowConfig, Spec, SpecError};
 use dovetail_units::{ResourceVec, Time};
 
-use super::middlebox::{CPU, Class, Middlebox};
+use super::middlebox::{CPU, Class, Middlebox, names};
 use super::queue::{Queue, RESOURCES};
 use super::queues::{Queues, is_managed, queues};
 use super::setup::{NamedModule, Setup, SetupClass, looked_at};
@@ -84,7 +84,9 @@ impl Middlebox {
     /// # Errors
     /// The scheduler is none, or there have been too many classes. Nothing has changed then.
     pub fn reload(&mut self, now: Time, setup: Setup) -> Result<(), SpecError> {
-        let queues = queues(&setup)?;
+        let there = self.classes.iter().map(|class| &class.setup.name);
+        let new = setup.classes.iter().map(|class| &class.name).filter(|name| !there.clone().any(|old| old == *name));
+        let queues = queues(&setup, &names(there.clone().chain(new)))?;
         let ecn = looked_at(&setup);
         if self.classes.len() + setup.classes.len() > MOST_CLASSES {
             let message = format!("there have been {} classes since the box started; restart it", self.classes.len());
@@ -176,7 +178,7 @@ impl Middlebox {
         // What was accepted stays, whatever the limits.
         for (flow, of) in self.flows.iter() {
             let SetupClass { weight, alpha, .. } = self.classes[usize::from(of.class)].setup;
-            let config = FlowConfig { weight, alpha, ..FlowConfig::default() };
+            let config = FlowConfig { weight, alpha, class: Some(of.class), ..FlowConfig::default() };
             entrance.add_flow(flow, config);
             before_link.add_flow(flow, config);
         }

@@ -229,6 +229,7 @@ impl Middlebox {
             self.estimators[LINK].observe(u32::from(frame.class), frame.size_in, used);
         }
         let stayed = due.since(frame.received);
+        self.entrance.left(now, frame.flow, stayed);
         self.each_account(&frame, |books| {
             books.made(frames - 1);
             books.left(now, bytes, stayed, used, marked);

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use dovetail_sched::Steering;
+use dovetail_sched::{Seen, Steering};
 use dovetail_units::{Part, Time};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -62,25 +62,38 @@ pub struct Snapshot {
     pub late_s: LateSnapshot,
 }
 
-/// What an alpha that turns itself has come to, by the last 50 ms in which frames waited.
+/// What an alpha that turns itself has come to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SteeringSnapshot {
     /// That alpha.
     pub alpha: f64,
-    /// The resource that the target names, or else the one that was used least.
-    pub resource: String,
-    /// Its use, 0 to 1.
-    pub used: f64,
-    /// Whether the target cannot be had with the least alpha that is allowed.
+    /// What is wanted, and what there is of it.
+    #[serde(flatten)]
+    pub seen: SeenSnapshot,
+    /// Whether what is wanted cannot be had with the least alpha that is allowed.
     pub out_of_reach: bool,
 }
 
-impl SteeringSnapshot {
-    fn of(steering: Steering) -> Self {
-        let Steering { alpha, resource, used, is_out_of_reach } = steering;
-        let resource = NAMES.get(resource).copied().unwrap_or_default().to_string();
-        Self { alpha, resource, used, out_of_reach: is_out_of_reach }
-    }
+/// What an alpha turns itself for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum SeenSnapshot {
+    /// The use of a resource, by the last 50 ms in which frames waited.
+    Use {
+        /// The resource that the target names, or else the one that was used least.
+        resource: String,
+        /// Its use, 0 to 1.
+        used: f64,
+    },
+    /// The latency of a class, by its last thousand frames or so.
+    Latency {
+        /// The class.
+        class: String,
+        /// The part of its frames that came too late, 0 to 1.
+        late: f64,
+        /// About the 99th percentile, seconds.
+        p99_s: f64,
+    },
 }
 
 /// From the instant at which a frame was through by the rate of the link, where its latency ends, to that at which the
@@ -282,6 +295,21 @@ pub struct HeavySnapshot {
 const BESIDES: u64 = 64;
 
 impl Middlebox {
+    fn steering(&self, steering: Steering) -> SteeringSnapshot {
+        let Steering { alpha, seen, is_out_of_reach } = steering;
+        let seen = match seen {
+            Seen::Use { resource, used } => {
+                let resource = NAMES.get(resource).copied().unwrap_or_default().to_string();
+                SeenSnapshot::Use { resource, used }
+            }
+            Seen::Latency { class, late, p99 } => {
+                let class = self.classes.get(usize::from(class)).map(|class| class.setup.name.clone());
+                SeenSnapshot::Latency { class: class.unwrap_or_default(), late, p99_s: p99.as_secs_f64() }
+            }
+        };
+        SteeringSnapshot { alpha, seen, out_of_reach: is_out_of_reach }
+    }
+
     /// What was done until `now`, with all flows. O(flows).
     pub fn snapshot(&self, now: Time) -> Snapshot {
         self.snapshot_of(now, usize::MAX)
@@ -305,7 +333,7 @@ impl Middlebox {
             schema: SCHEMA,
             time_s: now.as_secs_f64(),
             scheduler: self.scheduler.to_string(),
-            steering: self.entrance.steering().map(SteeringSnapshot::of),
+            steering: self.entrance.steering().map(|steering| self.steering(steering)),
             resources: [("cpu".to_string(), cpu), ("link".to_string(), link)].into(),
             total: queue(&total, &stays),
             classes,

@@ -82,8 +82,9 @@ impl<'a> Tracked<'a> {
     /// The run's fluid, or why Theorems 4 and 5 do not apply.
     fn new(run: &'a Recorded, facts: &'a Facts) -> Result<Self, &'static str> {
         facts.obstacle.map_or(Ok(()), Err)?;
-        let turns = run.scheduler.value("target").is_some_and(|target| target != "none");
-        if turns || facts.changed.iter().any(|parameter| parameter == "target") {
+        let turning = ["target", "protect"];
+        let turns = turning.iter().any(|name| run.scheduler.value(name).is_some_and(|wanted| wanted != "none"));
+        if turns || facts.changed.iter().any(|parameter| turning.contains(&parameter.as_str())) {
             return Err("not computed: alpha turns itself");
         }
         let alpha = run.promised().ok_or("does not apply: alpha changes")?;

@@ -289,6 +289,12 @@ impl Scenario {
         self.file.resource.iter().map(|r| r.get_ref().name.clone()).collect()
     }
 
+    /// What values of schedulers' parameters may name.
+    pub fn names_in_values(&self) -> dovetail_sched::Names {
+        let classes = self.names.classes().iter().map(|class| class.name.clone()).collect();
+        dovetail_sched::Names { resources: self.resource_names(), classes }
+    }
+
     /// Whether a buffer between two resources has a limit.
     pub fn has_bounded_buffers(&self) -> bool {
         let room = |r: &file::Resource| r.buffer.as_ref().map_or(Room::Unlimited, |b| b.get_ref().0);

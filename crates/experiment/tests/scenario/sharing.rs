@@ -1,6 +1,9 @@
 //! What a scenario says of weights, estimates and changes reaches the schedulers.
 
-use crate::support::{CPU_AND_LINK, read, refusal, run, run_all, workload};
+use dovetail_experiment::compare::check;
+use dovetail_experiment::steered::Reached;
+
+use crate::support::{CPU_AND_LINK, read, refusal, run, run_all, summary, workload};
 
 /// Two flows that are always backlogged: 96 us and 7 us on the CPU, 32 us on the link.
 fn contest(keys: [&str; 2], rest: &str) -> String {
@@ -68,11 +71,55 @@ fn a_target_may_name_its_resource() {
     // The run says what alpha came to.
     let record = run(&read(&contest(["", ""], "")), "tradeoff:alpha=0.2,target=cpu 97 %");
     let came = record.steering.unwrap();
-    assert!(came.resource == 0 && (0.95..0.99).contains(&came.used) && came.alpha < 1.0, "{came:?}");
+    let Reached::Use { resource, used } = &came.seen else { panic!("{came:?}") };
+    assert!(resource == "cpu" && (0.95..0.99).contains(used) && came.alpha < 1.0, "{came:?}");
     assert_eq!(run(&read(&contest(["", ""], "")), "tradeoff:alpha=0.2").steering, None);
     // Also by a change.
     let change = "[[change]]\nat = \"0 s\"\nset = \"target=cpu 90 %\"\n";
     assert_eq!(service(change, "tradeoff:alpha=0.2,target=97 %"), strict);
+}
+
+/// Thirty flows of three classes that want half as much again as there is of CPU and link.
+fn overloaded() -> String {
+    let class = |name: &str, cpu: &str| {
+        let flows = "count = 10\nsize = \"200 B to 1400 B\"\narrivals = \"poisson\"\nrate = \"1270 pps\"";
+        let class = format!("[[class]]\nname = \"{name}\"\ncost.cpu = \"{cpu}\"\n");
+        format!("{class}[[flows]]\nclass = \"{name}\"\n{flows}\nqueue = \"50 packets\"\n")
+    };
+    let classes =
+        [("calls", "0.00286 us/B + 6.2 us"), ("web", "0.0008 us/B + 12.1 us"), ("vpn", "0.015 us/B + 84.5 us")];
+    let classes: String = classes.iter().map(|(name, cpu)| class(name, cpu)).collect();
+    ["until = \"4 s\"\n", CPU_AND_LINK, &classes].concat()
+}
+
+#[test]
+fn a_protected_class_is_named_and_what_alpha_came_to_is_told() {
+    let scenario = read(&overloaded());
+    let record = run(&scenario, "tradeoff:alpha=0.2,protect=calls 5 ms");
+    let came = record.steering.unwrap();
+    let Reached::Latency { class, late, .. } = &came.seen else { panic!("{came:?}") };
+    assert!(class == "calls" && *late < 0.05 && (0.2..1.0).contains(&came.alpha) && !came.out_of_reach, "{came:?}");
+    let told = summary(&scenario, "tradeoff:alpha=0.2,protect=calls 5 ms");
+    assert_eq!(told["runs"][0]["steering"]["class"], "calls");
+    // By what each is promised: the class its fair share, all others a fifth of theirs.
+    assert_eq!(told["runs"][0]["starving"], 0);
+    let none = run(&scenario, "tradeoff:alpha=0.2,protect=vpn 5 ms").steering.unwrap();
+    assert!(none.out_of_reach && (none.alpha - 0.2).abs() < 1e-9, "{none:?}");
+    for (wrong, words) in [
+        (
+            "voice 5 ms",
+            "protect=voice 5 ms: expected one of the classes plain, calls, web, vpn, and a time, as in calls 5 ms",
+        ),
+        (
+            "calls 5",
+            "protect=calls 5: expected one of the classes plain, calls, web, vpn, and a time, as in calls 5 ms",
+        ),
+        ("calls 5 ms,target=95 %", "protect and target exclude each other: alpha can follow only one"),
+    ] {
+        let spec = format!("tradeoff:protect={wrong}").parse().unwrap();
+        let said = check(&scenario, &[spec]).unwrap_err().to_string();
+        assert!(said.contains(words), "{said}");
+    }
 }
 
 #[test]

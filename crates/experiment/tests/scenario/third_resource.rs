@@ -20,7 +20,8 @@ const OF_TWO: [Option<usize>; 3] = [Some(0), None, Some(1)];
 
 impl Scheduler<3, u32> for Blind {
     fn add_flow(&mut self, config: FlowConfig<3>) -> FlowId {
-        self.0.add_flow(FlowConfig { weight: config.weight, weight_on: None, alpha: config.alpha, limit: config.limit })
+        let FlowConfig { weight, alpha, class, limit, .. } = config;
+        self.0.add_flow(FlowConfig { weight, weight_on: None, alpha, class, limit })
     }
 
     fn set_flow(&mut self, _now: Time, _flow: FlowId, _config: FlowConfig<3>) -> Result<(), UnknownFlow> {

@@ -70,9 +70,10 @@ macro_rules! built_in {
 }
 
 /// All of them.
-pub const BUILT_IN: [BuiltIn; 5] = [
+pub const BUILT_IN: [BuiltIn; 6] = [
     built_in!("starving-tunnel"),
     built_in!("click"),
+    built_in!("steer"),
     built_in!("elephants"),
     built_in!("gateway"),
     built_in!("tcp-drq"),

@@ -19,9 +19,20 @@ pub(super) enum Floor {
     Own(u16),
     /// By none: its own alpha is 0. Service is as in `Common`.
     Nothing,
+    /// By W, which runs at what all others leave: the flow is protected. Service is as in `Common`.
+    First,
 }
 
 impl Floor {
+    /// That of a flow that is not protected and has this alpha of its own, if any.
+    pub(super) fn of(alpha: Option<Part>) -> Self {
+        match alpha {
+            None => Self::Common,
+            Some(Part::NONE) => Self::Nothing,
+            Some(part) => Self::Own(part.as_milli()),
+        }
+    }
+
     fn milli(self) -> u16 {
         if let Self::Own(milli) = self { milli } else { Part::WHOLE.as_milli() }
     }
@@ -35,7 +46,7 @@ impl Floor {
     pub(super) fn by_weight(self, service: u128) -> u128 {
         match self {
             Self::Own(milli) => (service * u128::from(milli)).div_ceil(u128::from(Part::WHOLE.as_milli())),
-            Self::Common | Self::Nothing => service,
+            Self::Common | Self::Nothing | Self::First => service,
         }
     }
 
@@ -43,7 +54,7 @@ impl Floor {
     pub(super) fn scale(self, weight: f64) -> f64 {
         match self {
             Self::Own(milli) => weight * f64::from(milli) / 1000.0,
-            Self::Common | Self::Nothing => weight,
+            Self::Common | Self::Nothing | Self::First => weight,
         }
     }
 }
@@ -63,8 +74,7 @@ pub struct FluidFlow<const M: usize, L> {
     /// Whether the head packet has started: at once when it comes to the head, but with alpha = 0 when first favoured.
     pub(super) started: bool,
     pub(super) visit: Visit,
-    /// Its own alpha, if it was given one.
-    pub(super) alpha: Option<Part>,
+    pub(super) floor: Floor,
     /// Of a tick that divisions by its own alpha have left, in thousandths of that.
     rest: u16,
 }
@@ -72,7 +82,8 @@ pub struct FluidFlow<const M: usize, L> {
 impl<const M: usize, L: Default> Default for FluidFlow<M, L> {
     fn default() -> Self {
         let (visit, place) = (Visit::default(), L::default());
-        Self { next: NIL, period: 0, started: false, visit, place, correction: [0; M], alpha: None, rest: 0 }
+        let floor = Floor::Common;
+        Self { next: NIL, period: 0, started: false, visit, place, correction: [0; M], floor, rest: 0 }
     }
 }
 
@@ -81,17 +92,9 @@ impl<const M: usize, L> FluidFlow<M, L> {
         self.next != NIL
     }
 
-    pub(super) fn floor(&self) -> Floor {
-        match self.alpha {
-            None => Floor::Common,
-            Some(Part::NONE) => Floor::Nothing,
-            Some(part) => Floor::Own(part.as_milli()),
-        }
-    }
-
     /// A head's service by weight as the flow's floor has it. What is left below a tick counts for the next head.
     pub(super) fn by_floor(&mut self, service: u128) -> u128 {
-        let Floor::Own(milli) = self.floor() else { return service };
+        let Floor::Own(milli) = self.floor else { return service };
         let total = service * u128::from(Part::WHOLE.as_milli()) + u128::from(self.rest.min(milli - 1));
         self.rest = (total % u128::from(milli)) as u16;
         total / u128::from(milli)

@@ -84,7 +84,7 @@ pub(super) struct Fluid<const M: usize, B> {
     unstarted: List,
     links: Links,
     /// New flows that are not in it yet.
-    pub(super) anteroom: Anteroom<2>,
+    pub(super) anteroom: Anteroom<3>,
     /// Flows have come at `clock` since the shares were last allocated.
     stale: bool,
     /// Nothing is left to do until later than the present.
@@ -216,6 +216,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         self.due = u128::MAX;
         self.common.stop();
         self.floors.clock.stop();
+        self.floors.first.stop();
         self.bonus_part = [0.0; M];
     }
 
@@ -291,7 +292,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
             return;
         }
         self.run_to_now();
-        let now = [self.common.time, self.floors.clock.time];
+        let now = [self.common.time, self.floors.clock.time, self.floors.first.time];
         if self.anteroom.admits(flow, &mut queues.flow_mut(flow).state.visit, now) {
             self.enter(flow, queues, started);
         } else if self.may_enter() {
@@ -304,7 +305,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     fn enter<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
         let state = &mut queues.flow_mut(flow).state;
         state.period = self.period;
-        let floor = state.floor();
+        let floor = state.floor;
         self.floors.count(floor, true);
         self.turns.join(flow);
         if let Some(service) = self.take_head(flow, queues, started) {
@@ -312,20 +313,21 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         }
     }
 
-    /// Whether the flow that has waited longest in front of the fluid may enter: V and U are there, nobody is
+    /// Whether the flow that has waited longest in front of the fluid may enter: V, U and W are there, nobody is
     /// backlogged, or V stands, as no share is guaranteed.
     fn may_enter(&self) -> bool {
-        self.anteroom.opens().is_some_and(|[common, own]| {
+        self.anteroom.opens().is_some_and(|[common, own, first]| {
             let is_there = common <= self.common.time || self.alpha == 0.0;
-            self.load == [0; M] || (is_there && own <= self.floors.clock.time)
+            let floors = &self.floors;
+            self.load == [0; M] || (is_there && own <= floors.clock.time && first <= floors.first.time)
         })
     }
 
     /// The flow that has waited longest enters.
     fn let_in<P>(&mut self, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
-        if let (true, Some([common, own])) = (self.load == [0; M], self.anteroom.opens()) {
-            self.common.time = self.common.time.max(common);
-            self.floors.clock.time = self.floors.clock.time.max(own);
+        if let (true, Some(opens)) = (self.load == [0; M], self.anteroom.opens()) {
+            let clocks = [&mut self.common, &mut self.floors.clock, &mut self.floors.first];
+            clocks.into_iter().zip(opens).for_each(|(clock, opens)| clock.time = clock.time.max(opens));
         }
         if let Some(flow) = self.anteroom.let_in() {
             queues.flow_mut(flow).state.visit = Visit::First;
@@ -340,7 +342,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         {
             self.settled = false;
             let state = queues.flow(flow).state;
-            self.anteroom.handed_out(state.visit, self.finish(state.floor(), left));
+            self.anteroom.handed_out(state.visit, self.finish(state.floor, left));
         }
     }
 
@@ -373,9 +375,9 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         let (record, left) = (queues.flow(flow), self.left_of(flow, queues));
         let (state, weight) = (record.state, record.weight());
         self.settled = false;
-        let finish = left.map(|left| self.finish(state.floor(), left));
+        let finish = left.map(|left| self.finish(state.floor, left));
         if self.anteroom.removed(flow, state.visit, finish) && state.started && record.head == state.next {
-            let left = state.floor().by_weight(left.map_or(0, |left| left.max(0) as u128));
+            let left = state.floor.by_weight(left.map_or(0, |left| left.max(0) as u128));
             self.pace.stand_still(Duration::from_nanos(tag::nanos(left, weight)));
         }
         if is_backlogged {
@@ -404,7 +406,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         self.add_load(&state, old, false);
         self.add_load(&state, new, true);
         let scale = |left: i128| (left * i128::from(old.as_milli()) / i128::from(new.as_milli())).clamp(0, 1 << 95);
-        self.change_left(flow, state.floor(), state.floor(), scale);
+        self.change_left(flow, state.floor, state.floor, scale);
         self.turns.scale(flow, scale);
         self.changed(queues, started);
     }
@@ -459,6 +461,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         let ticks = to_f64(ticks);
         let common = self.common.run(ticks);
         let own = if self.floors.are_used { self.floors.clock.run(ticks) } else { 0 };
+        let first = if self.floors.first.rate > 0.0 { self.floors.first.run(ticks) } else { 0 };
         for (favoured, part) in self.favoured.iter_mut().zip(&mut self.bonus_part) {
             if let Some(favoured) = favoured {
                 let bonus = whole_ticks(part, ticks * favoured.bonus);
@@ -466,6 +469,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
                     Floor::Common => common,
                     Floor::Own(_) => own,
                     Floor::Nothing => 0,
+                    Floor::First => first,
                 };
                 favoured.had += bonus;
                 favoured.left -= (regular + bonus) as i128;
@@ -494,7 +498,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
             *events -= 1;
             if let Some((flow, left)) = regular {
                 match self.next_head(flow, queues, started) {
-                    Some(service) => self.set_regular(flow, queues.flow(flow).state.floor(), left + service as i128),
+                    Some(service) => self.set_regular(flow, queues.flow(flow).state.floor, left + service as i128),
                     None => self.leave(flow, queues),
                 }
             } else if let Some((end, Favoured { flow, floor, left, had, .. })) = favoured {
@@ -542,10 +546,10 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         let state = record.state;
         self.work += work;
         self.add_load(&state, weight, true);
-        if self.is_served(state.floor()) {
+        if self.is_served(state.floor) {
             self.begin(flow, &charged, self.known_at(), queues, started);
         } else {
-            self.keep_unstarted(flow, state.floor(), charged);
+            self.keep_unstarted(flow, state.floor, charged);
         }
         Some(service)
     }
@@ -560,7 +564,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     fn leave<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, B, P>) {
         let state = &mut queues.flow_mut(flow).state;
         state.period = 0;
-        let floor = state.floor();
+        let floor = state.floor;
         if !core::mem::replace(&mut state.started, true) {
             self.forget_unstarted(flow, floor);
         }
@@ -581,7 +585,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     fn start<P>(&mut self, flow: u32, at: Time, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
         let state = queues.flow(flow).state;
         if !state.started {
-            self.forget_unstarted(flow, state.floor());
+            self.forget_unstarted(flow, state.floor);
             let charged = self.charges[flow as usize];
             self.begin(flow, &charged, at, queues, started);
         }

@@ -83,6 +83,7 @@ mod cells;
 mod flow;
 mod fluid;
 mod forest;
+mod guard;
 mod pace;
 mod program;
 mod share;
@@ -94,7 +95,7 @@ use dovetail_units::{Duration, Part, ResourceVec, Time, Weight};
 
 use crate::anteroom::Anteroom;
 use crate::catalog::{Brief, Entry, Parameter, Resources, Shape, Weights};
-use crate::contract::{LONGEST_TIME, Progress, Steering, Ticket};
+use crate::contract::{FlowConfig, FlowId, LONGEST_TIME, Progress, Steering, Ticket};
 use crate::gain::{AS_TOLD, Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
 use crate::per_flow::{Choice, Discipline};
@@ -103,9 +104,11 @@ use crate::spec::{Spec, SpecError};
 
 use bonus::Bonus;
 pub use cells::{Cells, EVENTS_OF_MANY, Grid};
+use flow::Floor;
 pub use flow::FluidFlow;
 pub use fluid::EVENTS_PER_CALL;
 use fluid::{FlowQueues, Fluid, Started};
+pub use guard::{Guard, Protect};
 pub use program::gain;
 pub use share::allocate;
 pub use steer::{PERIOD, Steer, Target};
@@ -151,6 +154,14 @@ pub const ENTRY: Entry = Entry {
             meaning: "every resource, or the named one, is to be used so much, 0 to 100 %, while packets wait: alpha \
                 turns itself, from 1 down to the value that it is given, which stays guaranteed",
             settable: true,
+        },
+        Parameter {
+            name: "protect",
+            value: "none | calls 5 ms",
+            default: "none",
+            meaning: "99 of 100 packets of the named class are to be through in this time: alpha turns itself, from 1 \
+                down to the value that it is given, which stays guaranteed; what others yield goes to the class first",
+            settable: false,
         },
         newcomers::PARAMETER,
     ],
@@ -200,6 +211,7 @@ pub struct Tradeoff<const M: usize = 2, B = Turns> {
     /// The least alpha; with a target, another one may hold.
     alpha: f64,
     steer: Option<Steer<M>>,
+    guard: Option<Guard>,
     /// One entry per packet that has started in the fluid schedule and was not served yet.
     started: Started<M>,
 }
@@ -233,6 +245,7 @@ impl<const M: usize, B: Bonus<M>> Tradeoff<M, B> {
             fluid: Fluid::new(alpha, tolerance, shape),
             alpha,
             steer: None,
+            guard: None,
             started: Started::default(),
         })
     }
@@ -243,6 +256,15 @@ impl<const M: usize, B: Bonus<M>> Tradeoff<M, B> {
     pub fn target(mut self, target: Target) -> Self {
         self.fluid.begin_with(1.0);
         self.steer = Some(Steer::new(target, self.alpha));
+        self
+    }
+
+    /// With an alpha that turns itself so that a class's packets come in time, before there is any flow: from 1 down to
+    /// the alpha that was given, which stays guaranteed to all other flows. What they yield goes to the class first.
+    #[must_use]
+    pub fn protect(mut self, wanted: Protect) -> Self {
+        self.fluid.begin_with(1.0);
+        self.guard = Some(Guard::new(wanted, self.alpha));
         self
     }
 
@@ -260,9 +282,15 @@ impl<const M: usize, B: Bonus<M>> Tradeoff<M, B> {
         let expected = "a number from 0 (only equals share the bonus) to 0.5";
         let newcomers = Newcomers::from_spec(spec)?;
         let target = spec.value("target").map_or(Ok(None), parse_target::<M>)?;
+        let protect = spec.value("protect").map_or(Ok(None), parse_protect)?;
+        if target.is_some() && protect.is_some() {
+            let message = "protect and target exclude each other: alpha can follow only one";
+            return Err(SpecError::new("protect", message));
+        }
         Self::with(alpha, tolerance, shape)
             .map(|tradeoff| tradeoff.newcomers(newcomers))
             .map(|tradeoff| if let Some(target) = target { tradeoff.target(target) } else { tradeoff })
+            .map(|tradeoff| if let Some(protect) = protect { tradeoff.protect(protect) } else { tradeoff })
             .ok_or_else(|| SpecError::bad_value("tolerance", given.unwrap_or_default(), expected))
     }
 
@@ -271,10 +299,14 @@ impl<const M: usize, B: Bonus<M>> Tradeoff<M, B> {
         self.fluid.lag()
     }
 
-    /// Time has passed until now, and the fluid with it: a target may turn alpha.
+    /// Time has passed until now, and the fluid with it: what is wanted may turn alpha.
     fn turn<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>) {
-        let Some(steer) = &mut self.steer else { return };
-        if let Some(alpha) = steer.pass(now, queues.packets() > 0, self.fluid.fair_use()) {
+        let alpha = match (&mut self.steer, &mut self.guard) {
+            (None, None) => return,
+            (Some(steer), _) => steer.pass(now, queues.packets() > 0, self.fluid.fair_use()),
+            (None, Some(guard)) => guard.pass(now),
+        };
+        if let Some(alpha) = alpha {
             self.fluid.set_alpha(alpha, queues, &mut self.started);
         }
     }
@@ -326,12 +358,36 @@ fn parse_target<const M: usize>(value: &str) -> Result<Option<Target>, SpecError
     }
 }
 
+/// What a protection may be.
+const PROTECT: &str = "a class and the 99th percentile of its latency, such as calls 5 ms, or none";
+
+/// The number of a class and a time, or none.
+fn parse_protect(value: &str) -> Result<Option<Protect>, SpecError> {
+    if value == "none" {
+        return Ok(None);
+    }
+    let parts = value.split_once(' ').and_then(|(class, time)| {
+        let p99 = time.parse::<Duration>().ok().filter(|&p99| p99 > Duration::ZERO)?;
+        Some(Protect { class: class.parse().ok()?, p99 })
+    });
+    parts.map(Some).ok_or_else(|| SpecError::bad_value("protect", value, PROTECT))
+}
+
 impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
     type Flow = FluidFlow<M, B::Place>;
     type Stamp = ();
 
     fn steering(&self) -> Option<Steering> {
-        self.steer.as_ref().map(Steer::seen)
+        self.steer.as_ref().map(Steer::seen).or_else(|| self.guard.as_ref().map(Guard::seen))
+    }
+
+    #[inline]
+    fn left<P>(&mut self, now: Time, flow: FlowId, stayed: Duration, queues: &FlowQueues<M, B, P>) {
+        if let Some(guard) = &mut self.guard
+            && queues.get(flow).is_some_and(|record| record.state.floor == Floor::First)
+        {
+            guard.left(now, stayed);
+        }
     }
 
     fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, B, P>) {
@@ -427,8 +483,11 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
         self.fluid.reweigh(flow, old, queues, &mut self.started);
     }
 
-    fn guaranteed<P>(&mut self, flow: u32, alpha: Option<Part>, queues: &mut FlowQueues<M, B, P>) {
-        self.fluid.guarantee(flow, alpha, queues, &mut self.started);
+    fn guaranteed<P>(&mut self, flow: u32, config: &FlowConfig<M>, queues: &mut FlowQueues<M, B, P>) {
+        let protected = self.guard.as_ref().map(|guard| guard.wanted().class);
+        let is_protected = protected.is_some() && config.class == protected;
+        let floor = if is_protected { Floor::First } else { Floor::of(config.alpha) };
+        self.fluid.guarantee(flow, floor, queues, &mut self.started);
     }
 
     fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, B, P>) {
@@ -440,7 +499,15 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
         let alpha = match (parameter, &mut self.steer) {
             ("alpha", steer) => {
                 self.alpha = parse_alpha(value)?;
-                steer.as_mut().map_or(self.alpha, |steer| steer.limit(self.alpha))
+                match (steer, &mut self.guard) {
+                    (Some(steer), _) => steer.limit(self.alpha),
+                    (None, Some(guard)) => guard.limit(self.alpha),
+                    (None, None) => self.alpha,
+                }
+            }
+            ("target", _) if self.guard.is_some() => {
+                let none = parse_target::<M>(value)?.is_none();
+                return if none { Ok(()) } else { Err(SpecError::bad_value("target", value, "none beside protect")) };
             }
             ("target", steer) => match (parse_target::<M>(value)?, steer) {
                 (None, steer) => {

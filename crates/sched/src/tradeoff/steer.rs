@@ -10,7 +10,7 @@
 
 use dovetail_units::{Duration, Time};
 
-use crate::contract::Steering;
+use crate::contract::{Seen, Steering};
 
 /// Alpha is turned once in such a time.
 pub const PERIOD: Duration = Duration::from_millis(50);
@@ -76,7 +76,7 @@ impl<const M: usize> Steer<M> {
             busy: [Duration::ZERO; M],
             fair: [0.0; M],
             yielded: 0.0,
-            seen: Steering { alpha: 1.0, resource: 0, used: 1.0, is_out_of_reach: false },
+            seen: Steering { alpha: 1.0, seen: Seen::Use { resource: 0, used: 1.0 }, is_out_of_reach: false },
         }
     }
 
@@ -144,7 +144,8 @@ impl<const M: usize> Steer<M> {
         self.yielded = wanted.clamp(0.0, 1.0 - self.least);
         let alpha = 1.0 - self.yielded;
         let is_least = self.yielded >= 1.0 - self.least && before >= 1.0 - self.least;
-        self.seen = Steering { alpha, resource, used, is_out_of_reach: is_least && used < self.target.part - SHORT };
+        let is_out_of_reach = is_least && used < self.target.part - SHORT;
+        self.seen = Steering { alpha, seen: Seen::Use { resource, used }, is_out_of_reach };
         (self.yielded != before).then_some(alpha)
     }
 
@@ -189,6 +190,11 @@ mod tests {
             steer.pass(steer.passed + PERIOD, true, [1.0, fair]);
         }
         seen
+    }
+
+    fn used(steer: &Steer<2>) -> (usize, f64) {
+        let Seen::Use { resource, used } = steer.seen().seen else { panic!("{:?}", steer.seen()) };
+        (resource, used)
     }
 
     const PLANTS: [&[(f64, f64)]; 6] = [
@@ -245,11 +251,11 @@ mod tests {
     fn a_resource_that_is_not_named_may_idle() {
         let mut steer = Steer::<2>::new(Target { resource: Some(0), part: 0.95 }, 0.0);
         run(&mut steer, &[(0.6, 1.0)], 60, |_| 0.0);
-        assert_eq!((steer.seen().alpha, steer.seen().resource), (1.0, 0));
+        assert_eq!((steer.seen().alpha, used(&steer).0), (1.0, 0));
         steer.aim(Target { resource: Some(1), part: 0.9 });
         run(&mut steer, &[(0.6, 1.0)], 60, |_| 0.0);
-        let seen = steer.seen();
-        assert!((seen.used - 0.9).abs() < 0.02 && seen.resource == 1, "{seen:?}");
+        let (resource, used) = used(&steer);
+        assert!((used - 0.9).abs() < 0.02 && resource == 1, "{:?}", steer.seen());
     }
 
     #[test]
@@ -266,10 +272,13 @@ mod tests {
         let mut steer = Steer::<2>::new(Target::every(0.95), 0.8);
         run(&mut steer, &[(0.6, 1.0)], 60, |_| 0.0);
         let seen = steer.seen();
-        assert!((seen.alpha - 0.8).abs() < 1e-9 && seen.is_out_of_reach && (seen.used - 0.8).abs() < 1e-6, "{seen:?}");
+        assert!(
+            (seen.alpha - 0.8).abs() < 1e-9 && seen.is_out_of_reach && (used(&steer).1 - 0.8).abs() < 1e-6,
+            "{seen:?}"
+        );
         // A lower one is enough.
         steer.limit(0.6);
         run(&mut steer, &[(0.6, 1.0)], 60, |_| 0.0);
-        assert!(!steer.seen().is_out_of_reach && (steer.seen().used - 0.95).abs() < 0.02, "{:?}", steer.seen());
+        assert!(!steer.seen().is_out_of_reach && (used(&steer).1 - 0.95).abs() < 0.02, "{:?}", steer.seen());
     }
 }

@@ -37,6 +37,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
             return;
         }
         stage.release(server);
+        self.scheduler.left(now, job.ticket.flow(), now.since(packet.arrival));
         self.recorder.delivered(now, &packet);
         self.leave(job.packet);
         self.tally.delivered += 1;

@@ -29,7 +29,7 @@ impl<const M: usize, P: Send> Scheduler<M, P> for DirectTradeoff<M, P> {
             rest: 0,
             owed: [0; M],
         };
-        self.has_own |= config.alpha.is_some();
+        self.has(self.floor(&config));
         let at = self.free.pop().map_or(self.flows.len(), |at| at as usize);
         if at == self.flows.len() {
             self.flows.push(flow(0));
@@ -55,12 +55,14 @@ impl<const M: usize, P: Send> Scheduler<M, P> for DirectTradeoff<M, P> {
                 head.left = scale(head.left);
                 head.service = scale(head.service as i128) as u128;
             }
-            self.flows[at].config = FlowConfig { alpha: self.flows[at].config.alpha, ..config };
+            let FlowConfig { alpha, class, .. } = self.flows[at].config;
+            self.flows[at].config = FlowConfig { alpha, class, ..config };
             self.changed();
         }
-        self.has_own |= self.flows[at].config.alpha != config.alpha;
-        if self.flows[at].config.alpha != config.alpha && self.flows[at].head.is_some() {
-            self.give_alpha(at, config.alpha);
+        let is_other = self.floor(&self.flows[at].config) != self.floor(&config);
+        self.has(self.floor(&config));
+        if is_other && self.flows[at].head.is_some() {
+            self.give_floor(at, config.alpha, config.class);
         }
         self.flows[at].config = config;
         Ok(())
@@ -200,10 +202,7 @@ impl<const M: usize, P: Send> Scheduler<M, P> for DirectTradeoff<M, P> {
         self.handle_events();
         let bad = || SpecError::bad_value(parameter, value, "alpha from 0 to 1");
         let alpha = value.parse().ok().filter(|a| parameter == "alpha" && (0.0..=1.0).contains(a)).ok_or_else(bad)?;
-        self.run_to_now();
-        self.alpha = alpha;
-        self.start_kept_back();
-        self.changed();
+        self.set_alpha(alpha);
         Ok(())
     }
 

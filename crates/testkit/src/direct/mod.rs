@@ -25,6 +25,7 @@
 //!   with one of 0 last of these. With one
 //!   of 0 a flow stands as with alpha = 0, whatever that is, and shares are allocated after each thing while such a
 //!   flow is backlogged.
+//! * Of packets that end in one tick, those of regular flows of a protected class come last.
 //! * Of the flows near an end the favoured one has the least sum of what it has had of that end's bonus and its whole
 //!   head packet, both in time per weight; equals go by index. It has had as much as the one that has had most when it
 //!   becomes backlogged; and when it is charged for bonus, no less than that one less its longest head since it was up
@@ -56,7 +57,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use dovetail_sched::tradeoff::{DEFAULT_TOLERANCE, EVENTS_OF_MANY, EVENTS_PER_CALL, Grid, allocate, near_end};
 use dovetail_sched::{DropReason, FlowConfig, FlowId, LONGEST_TIME, Refused, Stats};
-use dovetail_units::{Duration, Part, ResourceVec, Time};
+use dovetail_units::{Duration, ResourceVec, Time};
+use floors::{Floor, Floors};
 
 const TICK_BITS: u32 = 22;
 const ONE: u64 = 1 << 32;
@@ -125,6 +127,13 @@ pub struct DirectTradeoff<const M: usize, P> {
     own_part: f64,
     /// Whether a flow has had an alpha of its own: before, nothing is served by that rate.
     has_own: bool,
+    /// The class that is protected, and whether a flow of it has been there; its flows' share per weight.
+    protected: Option<u16>,
+    has_first: bool,
+    first_rate: f64,
+    first_part: f64,
+    /// The alpha that holds after the next events.
+    turns_to: Option<f64>,
     /// The favoured flows, of two resources those near the start and the end of order (23): their bonus per weight,
     /// and per alpha of their own if they have one above 0.
     favoured: [Option<(usize, f64)>; M],
@@ -182,6 +191,11 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
             own_rate: 0.0,
             own_part: 0.0,
             has_own: false,
+            protected: None,
+            has_first: false,
+            first_rate: 0.0,
+            first_part: 0.0,
+            turns_to: None,
             favoured: [None; M],
             bonus_part: [0.0; M],
             ending: false,
@@ -200,6 +214,17 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
             finishes: Vec::new(),
             most_backlogged: 0,
         }
+    }
+
+    /// With a class whose flows have first what all others leave, before there is any flow.
+    #[must_use]
+    pub fn protecting(self, class: u16) -> Self {
+        Self { protected: Some(class), ..self }
+    }
+
+    /// Alpha turns itself in the call that follows, once the fluid's events are handled.
+    pub fn turn_to(&mut self, alpha: f64) {
+        self.turns_to = Some(alpha);
     }
 
     fn find(&self, flow: FlowId) -> Option<usize> {
@@ -268,6 +293,16 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
         if self.lags() {
             self.unknown_until = self.fluid_now;
         }
+        if let Some(alpha) = self.turns_to.take() {
+            self.set_alpha(alpha);
+        }
+    }
+
+    fn set_alpha(&mut self, alpha: f64) {
+        self.run_to_now();
+        self.alpha = alpha;
+        self.start_kept_back();
+        self.changed();
     }
 
     /// Every event until this instant, in as many calls as that takes.
@@ -310,7 +345,7 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
     /// The shares are to be allocated anew.
     fn changed(&mut self) {
         self.stale = true;
-        let without_floor = |(_, f, _): (usize, &Flow<M, P>, &Head<M>)| f.config.alpha == Some(Part::NONE);
+        let without_floor = |(_, f, _): (usize, &Flow<M, P>, &Head<M>)| self.floor(&f.config) == Floor::Nothing;
         if (self.alpha == 0.0 || self.backlogged().any(without_floor)) && !self.ending {
             self.reallocate();
         }
@@ -349,11 +384,14 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
         };
         let guaranteed = whole(&mut self.part, self.rate);
         let own = whole(&mut self.own_part, self.own_rate);
+        let first = whole(&mut self.first_part, self.first_rate);
+        let protected = self.protected;
         for flow in &mut self.flows {
-            let floor = match flow.config.alpha {
-                None => guaranteed,
-                Some(Part::NONE) => 0,
-                Some(_) => own,
+            let floor = match Floor::of(&flow.config, protected) {
+                Floor::Common => guaranteed,
+                Floor::Own(_) => own,
+                Floor::Nothing => 0,
+                Floor::First => first,
             };
             flow.head.iter_mut().for_each(|head| head.left -= floor);
         }
@@ -370,10 +408,11 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
         loop {
             let due = |&(_, _, h): &(usize, &Flow<M, P>, &Head<M>)| h.left <= 0;
             let regular = self.backlogged().filter(due).filter(|&(i, ..)| self.bonus_of(i).is_none());
-            let class = |f: &Flow<M, P>| match f.config.alpha {
-                None => 0,
-                Some(Part::NONE) => 2,
-                Some(_) => 1,
+            let class = |f: &Flow<M, P>| match self.floor(&f.config) {
+                Floor::Common => 0,
+                Floor::Own(_) => 1,
+                Floor::Nothing => 2,
+                Floor::First => 3,
             };
             let regular = regular.map(|(i, f, h)| (class(f), h.left, i)).min().map(|(.., i)| i);
             let favoured = || {
@@ -420,6 +459,7 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
 
     /// Make the flow's next packet its head, less what the one that has ended was served too much.
     fn take_head(&mut self, flow: usize, ended: Option<&Head<M>>) {
+        let floor = self.floor(&self.flows[flow].config);
         let record = &mut self.flows[flow];
         let Some(cost) = record.unstarted.pop_front() else { return self.move_cell(flow, ended) };
         let mut charged = cost;
@@ -440,16 +480,15 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
             let is_up = record.had[end] + service >= self.most[end];
             record.longest[end] = if is_up { service } else { service.max(record.longest[end]) };
         }
-        let whole = match record.config.alpha {
-            Some(alpha) if alpha > Part::NONE => {
-                let alpha = u128::from(alpha.as_milli());
+        let whole = match floor {
+            Floor::Own(alpha) => {
                 let service = service * 1000 + record.rest.min(alpha - 1);
                 record.rest = service % alpha;
                 service / alpha
             }
             _ => service,
         };
-        let has_floor = record.config.alpha.map_or(self.alpha > 0.0, |alpha| alpha > Part::NONE);
+        let has_floor = floor.serves(self.alpha);
         let left = whole as i128 + ended.map_or(0, |h| h.left);
         let left = if has_floor { left } else { left.max(1) };
         // Rounding on a link leaves equals equal.
@@ -473,7 +512,8 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
     fn start_kept_back(&mut self) {
         if self.alpha > 0.0 {
             for _ in 0..Self::EVENTS {
-                let kept_back = self.backlogged().filter(|(_, f, h)| f.config.alpha.is_none() && !h.started);
+                let kept_back =
+                    self.backlogged().filter(|(_, f, h)| self.floor(&f.config) == Floor::Common && !h.started);
                 let kept_back = kept_back.min_by_key(|(_, _, h)| h.number);
                 let Some((flow, ..)) = kept_back else { return };
                 self.start(flow, self.fluid_now);
@@ -535,9 +575,10 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
         if self.backlogged().next().is_none() {
             (self.rate, self.part, self.bonus_part) = (0.0, 0.0, [0.0; M]);
             (self.own_rate, self.own_part) = (0.0, 0.0);
+            (self.first_rate, self.first_part) = (0.0, 0.0);
             return;
         }
-        let (bottleneck, left) = self.after_floors();
+        let Floors { bottleneck, gamma, left } = self.after_floors();
         let wanted = match left {
             None => [None; M],
             Some(left) if M == 2 => self.by_theorem_3(left),
@@ -545,6 +586,7 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
         };
         self.rate = self.alpha / bottleneck;
         self.own_rate = if self.has_own { 1.0 / bottleneck } else { 0.0 };
+        self.first_rate = if self.has_first { gamma / bottleneck } else { 0.0 };
         for (end, wanted) in wanted.iter().enumerate() {
             let Some((flow, _)) = self.favoured[end] else { continue };
             if wanted.is_none_or(|w| w.0 != flow) {
@@ -552,9 +594,11 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
             }
         }
         let rate = |(flow, bonus): (usize, f64)| {
-            let FlowConfig { weight, alpha, .. } = self.flows[flow].config;
-            let alpha = alpha.filter(|alpha| *alpha > Part::NONE);
-            let unit = alpha.map_or(weight.as_f64(), |alpha| weight.as_f64() * f64::from(alpha.as_milli()) / 1000.0);
+            let weight = self.flows[flow].config.weight.as_f64();
+            let unit = match self.floor(&self.flows[flow].config) {
+                Floor::Own(alpha) => weight * alpha as f64 / 1000.0,
+                _ => weight,
+            };
             (flow, bonus / unit)
         };
         self.favoured = wanted.map(|w| w.map(rate));

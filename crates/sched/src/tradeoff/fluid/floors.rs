@@ -1,11 +1,13 @@
-//! Floors: alpha w_i d of most flows, alpha_i w_i d of those with an alpha of their own.
+//! Floors: alpha w_i d of most flows, alpha_i w_i d of those with an alpha of their own, and of protected flows what
+//! the floors of all others leave, gamma w_i d with a gamma of 1 or more.
 //!
 //! A regular flow's service, divided by alpha_i w_i, grows at the rate d whatever its alpha_i. So the flows with an
 //! alpha of their own have one more virtual time U with U' = d, however many alphas there are, and a head that takes s
 //! of service by weight takes s / alpha_i there. Those of which it is 0 are served by a bonus only: they have a clock
-//! that stands. V stays what it is, for all others: the alpha of all can change in O(1).
+//! that stands. Protected flows have a virtual time W with W' = gamma d. V stays what it is, for all others: the alpha
+//! of all can change in O(1), and gamma with it.
 
-use dovetail_units::{Part, ResourceVec};
+use dovetail_units::ResourceVec;
 
 use super::super::bonus::Bonus;
 use super::super::flow::Floor;
@@ -62,10 +64,16 @@ impl Clock {
 pub(super) struct Floors<const M: usize> {
     /// Whether any flow has had one.
     pub are_used: bool,
+    /// Whether any flow has been protected.
+    pub protects: bool,
     /// U and its regular flows.
     pub clock: Clock,
     /// The regular flows whose own alpha is 0.
     pub still: Clock,
+    /// W and its regular flows.
+    pub first: Clock,
+    /// Of the load, what is that of protected flows.
+    pub first_load: [u128; M],
     /// Of the load, what is theirs; and the same times their alpha in thousandths.
     pub load: [u128; M],
     pub guaranteed: [u128; M],
@@ -79,8 +87,11 @@ impl<const M: usize> Default for Floors<M> {
     fn default() -> Self {
         Self {
             are_used: false,
+            protects: false,
             clock: Clock::default(),
             still: Clock::standing(),
+            first: Clock::default(),
+            first_load: [0; M],
             load: [0; M],
             guaranteed: [0; M],
             unstarted: List::default(),
@@ -97,21 +108,22 @@ impl<const M: usize> Floors<M> {
         }
     }
 
-    /// Regular flows with an alpha of their own.
+    /// Regular flows that are not served by V.
     pub fn heads(&self) -> usize {
-        self.clock.finishes.len() + self.still.finishes.len()
+        self.clock.finishes.len() + self.still.finishes.len() + self.first.finishes.len()
     }
 
-    /// As [`Clock::ended`], of flows with an alpha of their own.
+    /// As [`Clock::ended`], of flows that are not served by V.
     pub fn ended(&self) -> Option<(u32, i128)> {
-        self.clock.ended().or_else(|| self.still.ended())
+        self.clock.ended().or_else(|| self.still.ended()).or_else(|| self.first.ended())
     }
 
     /// Nobody is backlogged any more. O(1).
     pub fn clear(&mut self) {
         self.clock.finishes.clear();
         self.still.finishes.clear();
-        (self.load, self.guaranteed, self.idlers) = ([0; M], [0; M], 0);
+        self.first.finishes.clear();
+        (self.load, self.guaranteed, self.first_load, self.idlers) = ([0; M], [0; M], [0; M], 0);
     }
 }
 
@@ -120,7 +132,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     pub(super) fn is_served(&self, floor: Floor) -> bool {
         match floor {
             Floor::Common => self.alpha > 0.0,
-            Floor::Own(_) => true,
+            Floor::Own(_) | Floor::First => true,
             Floor::Nothing => false,
         }
     }
@@ -131,6 +143,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
             Floor::Common => &self.common,
             Floor::Own(_) => &self.floors.clock,
             Floor::Nothing => &self.floors.still,
+            Floor::First => &self.floors.first,
         }
     }
 
@@ -139,6 +152,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
             Floor::Common => &mut self.common,
             Floor::Own(_) => &mut self.floors.clock,
             Floor::Nothing => &mut self.floors.still,
+            Floor::First => &mut self.floors.first,
         }
     }
 
@@ -165,16 +179,18 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
             return None;
         }
         let favoured = self.favoured.iter().flatten().find(|f| f.flow == flow);
-        let floor = queues.flow(flow).state.floor();
+        let floor = queues.flow(flow).state.floor;
         favoured.map_or_else(|| self.left_of_regular(flow, floor), |favoured| Some(favoured.left))
     }
 
-    /// When a head of which so much is left ends by V and by U, if its flow gets no bonus from now on.
-    pub(super) fn finish(&self, floor: Floor, left: i128) -> [u128; 2] {
+    /// When a head of which so much is left ends by V, by U and by W, if its flow gets no bonus from now on.
+    pub(super) fn finish(&self, floor: Floor, left: i128) -> [u128; 3] {
+        let end = self.clock(floor).time.saturating_add_signed(left);
         match floor {
-            Floor::Common => [self.common.time.saturating_add_signed(left), 0],
-            Floor::Own(_) => [0, self.floors.clock.time.saturating_add_signed(left)],
-            Floor::Nothing => [0; 2],
+            Floor::Common => [end, 0, 0],
+            Floor::Own(_) => [0, end, 0],
+            Floor::Nothing => [0; 3],
+            Floor::First => [0, 0, end],
         }
     }
 
@@ -194,31 +210,32 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         }
     }
 
-    /// The flow has this alpha of its own from now on, or none. Settled before, if it is backlogged.
+    /// The flow has this floor from now on. Settled before, if it is backlogged.
     pub(in super::super) fn guarantee<P>(
         &mut self,
         flow: u32,
-        alpha: Option<Part>,
+        new: Floor,
         queues: &mut FlowQueues<M, B, P>,
         started: &mut Started<M>,
     ) {
         let before = queues.flow(flow).state;
-        if before.alpha == alpha {
+        let old = before.floor;
+        if old == new {
             return;
         }
-        self.floors.are_used = true;
+        self.floors.are_used |= matches!(new, Floor::Own(_) | Floor::Nothing);
+        self.floors.protects |= new == Floor::First;
         if !self.is_backlogged(flow, queues) {
-            queues.flow_mut(flow).state.alpha = alpha;
+            queues.flow_mut(flow).state.floor = new;
             return;
         }
         self.run_to_now();
         let weight = queues.flow(flow).weight();
         self.add_load(&before, weight, false);
         let record = queues.flow_mut(flow);
-        record.state.alpha = alpha;
+        record.state.floor = new;
         let after = record.state;
         self.add_load(&after, weight, true);
-        let (old, new) = (before.floor(), after.floor());
         self.floors.count(old, false);
         self.floors.count(new, true);
         self.change_left(flow, old, new, |left| old.convert(left, new));

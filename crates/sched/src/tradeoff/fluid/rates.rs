@@ -6,7 +6,7 @@ use dovetail_units::{Part, Weight};
 use super::super::bonus::Bonus;
 use super::super::flow::{Floor, FluidFlow, ONE};
 use super::super::ticks::{to_f64, to_u128};
-use super::floors::Clock;
+use super::floors::{Clock, Floors};
 use super::{Favoured, FlowQueues, Fluid, Started};
 use crate::queues::Unfinished;
 
@@ -24,7 +24,8 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         }
         let load = self.load.map(in_units);
         let bottleneck = load.iter().copied().fold(0.0, f64::max);
-        let favoured = match self.left(load, bottleneck) {
+        let first = self.first_part(load, bottleneck);
+        let favoured = match self.left(load, bottleneck, first) {
             Some(left) => {
                 let period = self.period;
                 let place = |flow: u32| Some(queues.flow(flow).state).filter(|s| s.period == period).map(|s| s.place);
@@ -34,24 +35,52 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         };
         self.common.rate = self.alpha / bottleneck;
         self.floors.clock.rate = if self.floors.are_used { 1.0 / bottleneck } else { 0.0 };
+        self.floors.first.rate = first / bottleneck;
         self.favour(favoured, queues, started);
         self.due = self.clock + self.ticks_to_event();
         Ok(())
     }
 
+    /// `sum alpha_i w_i tbar_ir` of the backlogged flows that are not protected, on resource r.
+    fn guaranteed(&self, load: [f64; M], r: usize) -> f64 {
+        let whole = to_f64(u128::from(Part::WHOLE.as_milli()));
+        match (self.floors.load[r], self.floors.first_load[r]) {
+            (0, 0) => self.alpha * load[r],
+            (own, first) => {
+                self.alpha * in_units(self.load[r] - own - first) + in_units(self.floors.guaranteed[r]) / whole
+            }
+        }
+    }
+
+    /// Whether all flows that are not protected are guaranteed all of their shares.
+    fn is_strict(&self) -> bool {
+        let Floors { load, guaranteed, first_load, .. } = &self.floors;
+        let all_by_own = *guaranteed == load.map(|load| load * u128::from(Part::WHOLE.as_milli()));
+        let are_all = || (0..M).all(|r| load[r] + first_load[r] == self.load[r]);
+        all_by_own && (self.alpha >= 1.0 || are_all())
+    }
+
+    /// gamma: so many of their fair shares the protected flows have, 1 or more, which is all that the floors of the
+    /// others leave of the resource that is short for them. W goes on at d while none of them is backlogged.
+    fn first_part(&self, load: [f64; M], bottleneck: f64) -> f64 {
+        let first = self.floors.first_load;
+        if first == [0; M] || self.is_strict() {
+            return f64::from(u8::from(self.floors.protects));
+        }
+        let most = |r: usize| (bottleneck - self.guaranteed(load, r)) / in_units(first[r]);
+        (0..M).filter(|&r| first[r] > 0).map(most).fold(f64::INFINITY, f64::min).max(1.0)
+    }
+
     /// mu_r of (22), what the floors leave of every resource: `1 - d sum alpha_i w_i tbar_ir`. None where all of the
     /// backlogged flows are guaranteed all of their shares: that is strict fairness, also towards a flow that could
     /// have more without anybody having less.
-    fn left(&self, load: [f64; M], bottleneck: f64) -> Option<[f64; M]> {
-        let floors = &self.floors;
-        let whole = u128::from(Part::WHOLE.as_milli());
-        let all_by_own = floors.guaranteed == floors.load.map(|load| load * whole);
-        if all_by_own && (self.alpha >= 1.0 || floors.load == self.load) {
+    fn left(&self, load: [f64; M], bottleneck: f64, first: f64) -> Option<[f64; M]> {
+        if self.is_strict() {
             return None;
         }
-        let guaranteed = |r: usize| match floors.load[r] {
-            0 => self.alpha * load[r],
-            own => self.alpha * in_units(self.load[r] - own) + in_units(floors.guaranteed[r]) / to_f64(whole),
+        let guaranteed = |r: usize| match self.floors.first_load[r] {
+            0 => self.guaranteed(load, r),
+            of_first => self.guaranteed(load, r) + first * in_units(of_first),
         };
         // A sum of several may be rounded to more than all.
         Some(core::array::from_fn(|r| ((bottleneck - guaranteed(r)) / bottleneck).max(0.0)))
@@ -78,7 +107,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         }
         for (end, wanted) in wanted.into_iter().enumerate() {
             self.favoured[end] = wanted.map(|(flow, share)| {
-                let (weight, floor) = (queues.flow(flow).weight().as_f64(), queues.flow(flow).state.floor());
+                let (weight, floor) = (queues.flow(flow).weight().as_f64(), queues.flow(flow).state.floor);
                 let old = before.iter().flatten().find(|f| f.flow == flow);
                 let left = old.map_or_else(|| self.favour_regular(flow, floor), |f| f.left);
                 let had = before[end].filter(|f| f.flow == flow).map_or(0, |f| f.had);
@@ -106,7 +135,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         };
         let until = |clock: &Clock, tag: u128| ticks(clock.left(tag), clock.part, clock.rate);
         let first = |clock: &Clock| clock.finishes.peek().map_or(f64::INFINITY, |(tag, _)| until(clock, tag));
-        let regular = first(&self.common).min(first(&self.floors.clock));
+        let regular = first(&self.common).min(first(&self.floors.clock)).min(first(&self.floors.first));
         // Two parts of a tick may be left over; that of a rate of nothing never becomes a whole one.
         let favoured = self.favoured.iter().zip(self.bonus_part).filter_map(|(favoured, part)| {
             favoured.map(|f| match self.clock(f.floor) {
@@ -118,9 +147,9 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         let open = |clock: &Clock, tag: u128| {
             if tag <= clock.time || clock.rate == 0.0 { 0.0 } else { until(clock, tag) }
         };
-        let opens = self.anteroom.opens().map_or(f64::INFINITY, |[common, own]| match self.may_enter() {
+        let opens = self.anteroom.opens().map_or(f64::INFINITY, |[common, own, first]| match self.may_enter() {
             true => 0.0,
-            false => open(&self.common, common).max(open(&self.floors.clock, own)),
+            false => open(&self.common, common).max(open(&self.floors.clock, own)).max(open(&self.floors.first, first)),
         });
         to_u128(favoured.fold(regular.min(opens), f64::min)).min(1 << 100) + 1
     }
@@ -131,9 +160,14 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         for (r, part) in B::normalised(flow.place).into_iter().enumerate() {
             let weighted = u128::from(part) * u128::from(weight.as_milli());
             add(&mut self.load[r], weighted);
-            if let Some(alpha) = flow.alpha {
-                add(&mut self.floors.load[r], weighted);
-                add(&mut self.floors.guaranteed[r], weighted * u128::from(alpha.as_milli()));
+            match flow.floor {
+                Floor::Common => {}
+                Floor::Own(milli) => {
+                    add(&mut self.floors.load[r], weighted);
+                    add(&mut self.floors.guaranteed[r], weighted * u128::from(milli));
+                }
+                Floor::Nothing => add(&mut self.floors.load[r], weighted),
+                Floor::First => add(&mut self.floors.first_load[r], weighted),
             }
         }
     }
