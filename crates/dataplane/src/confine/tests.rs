@@ -153,7 +153,7 @@ fn a_box_that_cannot_empty_the_bounding_set_does_not_say_that_it_has() {
     let of = |set: &str| rights.iter().find(|(name, _)| name == set).unwrap().1.clone();
     assert_eq!(of("CapEff"), "0000000000000000");
     assert_ne!(of("CapBnd"), "0000000000000000");
-    let expected = format!("but not the bounding set (CapBnd {}): that takes CAP_SETPCAP", of("CapBnd"));
+    let expected = format!("but for the bounding set (CapBnd {}): that takes CAP_SETPCAP", of("CapBnd"));
     assert!(told.contains(&expected) && !told.contains("all capabilities"), "{told}");
 }
 
