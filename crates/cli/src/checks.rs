@@ -27,7 +27,7 @@ pub fn lines(checks: &[Check], columns: Columns) -> String {
         let mut row = vec![
             c.quantity.clone(),
             c.verdict.map_or_else(|| c.kind.name(), Verdict::name).to_string(),
-            value(c.paper),
+            c.criterion.filter(|_| c.paper.is_none()).map_or_else(|| value(c.paper), |limit| limit.to_string()),
             value(c.ours),
             value(c.tolerance),
             c.unit.clone(),

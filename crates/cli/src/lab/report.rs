@@ -4,6 +4,7 @@ use dovetail_experiment::claim::{Check, Verdict};
 use dovetail_experiment::table::{fitted, seconds, wrapped};
 use dovetail_lab::scenario::{Demand, Group, GroupReport, Step, fair_shares};
 use dovetail_units::Duration;
+use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::slices::Slice;
@@ -91,6 +92,9 @@ pub struct GroupSummary {
     pub retransmitted: u64,
     /// Connections that use ECN, by the client's kernel.
     pub ecn: usize,
+    /// One-way latency of UDP frames, nanoseconds.
+    #[serde(skip)]
+    latency: Option<Histogram<u64>>,
     /// What theory goes by.
     #[serde(skip)]
     pub demand: Demand,
@@ -138,8 +142,8 @@ fn used(group: &Group, inside: &Window) -> (Demand, Usage) {
 impl GroupSummary {
     fn new(group: GroupReport, demand: Demand, usage: Usage, fair_share: f64) -> Self {
         let (goodput_bps, lost) = (group.goodput(), group.lost_part());
-        let latency = group.latency.filter(|latency| !latency.is_empty());
-        let latency = |quantile| latency.as_ref().map(|l| l.value_at_quantile(quantile) as f64 / 1e9);
+        let histogram = group.latency.filter(|latency| !latency.is_empty());
+        let latency = |quantile| histogram.as_ref().map(|l| l.value_at_quantile(quantile) as f64 / 1e9);
         let [cpu_share, link_share] = usage.shares;
         Self {
             class: group.class,
@@ -148,6 +152,7 @@ impl GroupSummary {
             lost,
             latency_p50_s: latency(0.5),
             latency_p99_s: latency(0.99),
+            latency: histogram.clone(),
             rtt_s: group.rtt.map(Duration::as_secs_f64),
             box_latency_mean_s: usage.latency,
             cpu_share,
@@ -165,6 +170,12 @@ impl GroupSummary {
     /// Bits per second of all flows.
     pub fn goodput(&self) -> f64 {
         self.goodput_bps.iter().sum()
+    }
+
+    /// The part of its UDP frames that took longer than `limit`, to the histogram's 1 %; `None` if none came.
+    pub fn late(&self, limit: Duration) -> Option<f64> {
+        let latency = self.latency.as_ref()?;
+        Some(1.0 - latency.count_between(0, limit.as_nanos()) as f64 / latency.len() as f64)
     }
 
     /// Parts of CPU and link.

@@ -3,12 +3,13 @@
 use dovetail_experiment::claim::{self, Check, Claim, Criterion, Verdict};
 use dovetail_experiment::recorded::jain;
 use dovetail_lab::scenario::{Scenario, Theory};
-use dovetail_sched::Spec;
 use dovetail_sched::catalog::find;
 use dovetail_sched::promise::{Alpha, Fluid};
+use dovetail_sched::{Names, Spec};
 
 use super::predict::{Lack, Predicted, Prediction};
 use super::report::{GroupSummary, StepReport};
+use steered::Steered;
 
 /// How far a measurement may be from what theory says, per cent.
 const NEAR: f64 = 5.0;
@@ -80,6 +81,11 @@ pub fn of_step(id: &str, scenario: &Scenario, report: &StepReport, prediction: O
 }
 
 fn by_theory(id: &str, scenario: &Scenario, report: &StepReport) -> Verdicts {
+    if let Some(steered) = steered(report) {
+        let mut step = StepChecks::new(id, report, &[]);
+        step.of_steered(&steered);
+        return Verdicts { checks: step.checks, hindered: step.hindered.err(), remarks: Vec::new() };
+    }
     let tcp = scenario.groups.iter().filter(|group| !group.tcp.is_empty()).count();
     let kind = match tcp {
         0 => Kind::Udp,
@@ -96,6 +102,16 @@ fn by_theory(id: &str, scenario: &Scenario, report: &StepReport) -> Verdicts {
         Kind::Tcp => step.of_tcp(&shares, expectation, scenario.options.ecn),
     }
     Verdicts { checks: step.checks, hindered: step.hindered.err(), remarks: Vec::new() }
+}
+
+/// What the alpha of a step turns itself for, if it does.
+fn steered(report: &StepReport) -> Option<Steered> {
+    let until = report.inside.until();
+    let names = Names {
+        resources: ["cpu", "link"].map(String::from).into(),
+        classes: until.classes.iter().map(|class| class.class.clone()).collect(),
+    };
+    Steered::of(&until.scheduler.parse().ok()?, &names)
 }
 
 /// Parts of CPU and link; of a group that was not simulated, none.
@@ -449,5 +465,6 @@ fn mean_and_deviation(values: &[f64]) -> Option<(f64, f64)> {
     Some((mean, (squares / (values.len() - 1) as f64).sqrt()))
 }
 
+mod steered;
 #[cfg(test)]
 mod tests;
