@@ -294,25 +294,30 @@ fn nothing_came(report: &Report) -> Option<&'static str> {
 
 /// Classes in a table, and drops, of a box that has run for so many seconds.
 pub fn overview(forward: &Snapshot, ran_s: f64) -> String {
-    let header =
-        ["class", "flows", "packets in", "packets out", "dropped", "cpu", "link", "Mbit/s", "mean delay", "p99 delay"];
+    let mut header = vec!["class", "flows", "packets in", "packets out", "dropped", "cpu"];
+    header.extend(forward.third());
+    header.extend(["link", "Mbit/s", "mean delay", "p99 delay"]);
     let row = |name: &str, flows: u64, frames: &QueueSnapshot| {
         // A capture without frames takes no time.
         let per_second = |amount: f64| if ran_s > 0.0 { amount / ran_s } else { 0.0 };
         let share = |busy: f64| format!("{:.1} %", 100.0 * per_second(busy));
         let delay = |time: Option<f64>| time.map_or("-".into(), seconds);
-        vec![
+        let mut row = vec![
             name.to_string(),
             flows.to_string(),
             frames.frames_in.to_string(),
             frames.frames_out.to_string(),
             frames.dropped.values().sum::<u64>().to_string(),
             share(frames.cpu_s),
+        ];
+        row.extend(frames.third_s.map(share));
+        row.extend([
             share(frames.link_s),
             format!("{:.3}", per_second(frames.bytes_out as f64 * 8e-6)),
             delay(frames.latency_s.mean),
             delay(frames.latency_s.p99),
-        ]
+        ]);
+        row
     };
     let classes = forward.classes.iter().map(|class| row(&class.class, class.flows, &class.frames));
     let flows = forward.classes.iter().map(|class| class.flows).sum();

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use crate::InputError;
 
-/// Files that are told by a key which no file of another kind has, and who takes them.
+/// Files that are told by a key which no file of another kind has, but for `resource`, and who takes them.
 const KINDS: [(&str, &str); 6] = [
     ("grid", "it is the plan of a sweep ([grid]): `dovetail sweep` takes that"),
     ("random", "it is the plan of a sweep ([random]): `dovetail sweep` takes that"),
@@ -23,8 +23,10 @@ pub fn other_kind<T: DeserializeOwned>(text: &str) -> Option<&'static str> {
         let told = toml::from_str::<T>(&format!("{key} = 0")).err();
         told.is_some_and(|error| error.message().contains(&format!("unknown field `{key}`")))
     };
+    // A box may have a resource as well, and then has ports.
+    let told = |key: &str| unknown(key) || key == "resource" && !unknown("ports") && !table.contains_key("ports");
     let mut kinds = KINDS.iter().filter(|(key, _)| table.contains_key(*key));
-    kinds.clone().all(|(key, _)| unknown(key)).then(|| kinds.next())?.map(|(_, kind)| *kind)
+    kinds.clone().all(|(key, _)| told(key)).then(|| kinds.next())?.map(|(_, kind)| *kind)
 }
 
 /// The TOML reader says which words a key takes only if the value is a text. For another value, this asks with a text.

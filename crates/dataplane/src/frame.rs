@@ -2,12 +2,11 @@
 
 use std::ops::{Deref, DerefMut};
 
-use dovetail_sched::Ticket;
 use dovetail_sched::aqm::Congestion;
 use dovetail_units::Time;
 use dovetail_wire::LinkType;
 
-use crate::core::RESOURCES;
+use crate::core::{Handed, MOST_RESOURCES};
 
 /// Bytes of a buffer. Enough for a frame of 1522 bytes, an outer header and a trailer of a tunnel.
 pub const BUFFER: usize = 2048;
@@ -41,7 +40,7 @@ pub struct Record {
     /// Whether its sender understands congestion marks.
     pub ecn_capable: bool,
     /// Of the schedulers that handed it out.
-    pub(crate) tickets: [Option<Ticket<RESOURCES>>; RESOURCES],
+    pub(crate) tickets: [Option<Handed>; MOST_RESOURCES],
     /// What it was cut into besides, which goes with it until it has left the link.
     pub tail: Option<Frame>,
     start: u16,
@@ -77,7 +76,7 @@ impl Frame {
             flow: 0,
             congestion: Congestion::Initial,
             ecn_capable: false,
-            tickets: [None; RESOURCES],
+            tickets: [None; MOST_RESOURCES],
             tail: None,
             start: HEADROOM as u16,
             end: HEADROOM as u16,

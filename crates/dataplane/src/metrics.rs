@@ -153,6 +153,10 @@ fn counters(classes: &[(&str, &QueueSnapshot)], encoder: &mut DescriptorEncoder<
     each_class(classes, cpu, |frames| ConstCounter::new(frames.cpu_s))?;
     let link = encoder.encode_descriptor("link", "Time on the link", Some(&Unit::Seconds), kind)?;
     each_class(classes, link, |frames| ConstCounter::new(frames.link_s))?;
+    if classes.iter().any(|(_, frames)| frames.third_s.is_some()) {
+        let third = encoder.encode_descriptor("third", "Time on the third resource", Some(&Unit::Seconds), kind)?;
+        each_class(classes, third, |frames| ConstCounter::new(frames.third_s.unwrap_or(0.0)))?;
+    }
     let mut drops = encoder.encode_descriptor("dropped_frames", "Frames that were dropped", None, kind)?;
     for (class, frames) in classes {
         for (reason, &count) in &frames.dropped {

@@ -155,8 +155,8 @@ pub struct FloodLab {
 #[derive(Args, Debug)]
 #[command(after_help = RUN_LAB_EXAMPLES)]
 pub struct RunLab {
-    /// A scenario (TOML), or starving-tunnel, click, steer, elephants, gateway, tcp-drq or gateway-real, which come
-    /// with the program
+    /// A scenario (TOML), or starving-tunnel, click, steer, elephants, gateway, tcp-drq, accelerator or gateway-real,
+    /// which come with the program
     #[arg(value_name = "SCENARIO", default_value = "starving-tunnel")]
     pub scenario: String,
     /// Name of the lab: a-z, 0-9 and -

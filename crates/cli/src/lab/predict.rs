@@ -8,7 +8,7 @@ use dovetail_dataplane::core::{Charge, Setup};
 use dovetail_experiment::compare::{Settings, compare};
 use dovetail_experiment::recorded::{LatencySummary, Recorded};
 use dovetail_experiment::scenario::Scenario as Simulation;
-use dovetail_lab::scenario::{Group, Scenario, Step};
+use dovetail_lab::scenario::{Group, RESOURCES, Scenario, Step};
 use dovetail_sched::cost::Linear;
 use dovetail_units::Duration;
 
@@ -24,8 +24,8 @@ const RUNS: u64 = 8;
 /// What a group has averaged over all simulations.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Predicted {
-    /// Parts of CPU and link.
-    pub shares: [f64; 2],
+    /// Parts of CPU, link and third resource.
+    pub shares: [f64; RESOURCES],
     /// Frames per second that leave.
     pub frames: f64,
     /// Seconds from arrival to the end on the link, the mean over the frames that leave, of each simulation; `None` if
@@ -75,6 +75,8 @@ pub struct Draft<'a> {
     flows: Vec<Value>,
     /// What the configuration says that frames of each group cost.
     costs: Vec<Option<Linear>>,
+    /// The third resource's name, and for how long frames of each group occupy it.
+    third: Option<(String, Vec<Linear>)>,
 }
 
 impl<'a> Draft<'a> {
@@ -113,7 +115,13 @@ impl<'a> Draft<'a> {
         file.extend([entry(("until", &(scenario.warm_up + step.time).to_string()))]);
         let schedulers = at(&["scheduler"]).into_iter().map(Value::from).collect();
         file.insert("schedulers".into(), Value::Array(schedulers));
-        let resources = vec![Table::from_iter([entry(("name", "cpu"))]).into(), link.into()];
+        let mut resources = vec![Table::from_iter([entry(("name", "cpu"))]).into()];
+        let third = table.get("resource").and_then(|third| third.as_array()?.first()?.as_table().cloned());
+        resources.extend(third.map(|mut third| {
+            third.entry("buffer").or_insert("64 packets".into());
+            Value::from(third)
+        }));
+        resources.push(link.into());
         file.insert("resource".into(), Value::Array(resources));
         let all = scenario.groups.iter().map(|group| group.udp.len()).sum();
         let mut before = 0;
@@ -123,7 +131,9 @@ impl<'a> Draft<'a> {
             of_flows(group, place, class(group), queue)
         });
         let flows = flows.collect();
-        Ok(Self { scenario, step, file, flows, costs: given(scenario, source, step)? })
+        let setup = source.config(&step.set).and_then(|config| config.setup()).map_err(Failure::input)?;
+        let (costs, third) = (given(scenario, &setup), third_costs(scenario, &setup));
+        Ok(Self { scenario, step, file, flows, costs, third })
     }
 
     /// Whether the configuration does not say of every class what its frames cost, so that it must be measured.
@@ -143,8 +153,9 @@ impl<'a> Draft<'a> {
     /// What can never be written.
     pub fn text(&self, costs: &[Cost]) -> Result<String, Failure> {
         let mut file = self.file.clone();
-        let groups = self.scenario.groups.iter().zip(costs);
-        let classes = groups.filter_map(|(group, cost)| Some(of_class(group, (*cost).ok()?))).collect();
+        let groups = self.scenario.groups.iter().zip(costs).enumerate();
+        let third = |k: usize| self.third.as_ref().map(|(name, costs)| (name.as_str(), costs[k]));
+        let classes = groups.filter_map(|(k, (group, cost))| Some(of_class(group, (*cost).ok()?, third(k)))).collect();
         file.insert("class".into(), Value::Array(classes));
         let flows = self.flows.iter().zip(costs).filter(|(_, cost)| cost.is_ok());
         file.insert("flows".into(), Value::Array(flows.map(|(flows, _)| flows.clone()).collect()));
@@ -189,7 +200,9 @@ fn predicted(runs: &[Recorded], group: &str, seconds: f64, measured: Option<f64>
         let sum: f64 = runs.iter().flat_map(|run| flows(run).into_iter().map(move |flow| of_flow(run, flow))).sum();
         sum / (runs.len() as f64 * seconds)
     };
-    let shares = [0, 1].map(|r| mean(&|run, flow| run.flows[flow].service[r]));
+    let third = runs.iter().any(|run| run.resources.len() == RESOURCES);
+    let places = if third { [Some(0), Some(2), Some(1)] } else { [Some(0), Some(1), None] };
+    let shares = places.map(|r| r.map_or(0.0, |r| mean(&|run, flow| run.flows[flow].service[r])));
     let latency = |run: &Recorded| Some(LatencySummary::of_sorted(&run.latencies.of_flows(flows(run)))?.mean);
     let frames = mean(&|run, flow| run.flows[flow].delivered as f64);
     Predicted { shares, frames, latencies: runs.iter().map(latency).collect(), measured }
@@ -200,9 +213,7 @@ fn entry((key, value): (&str, &str)) -> (String, Value) {
 }
 
 /// For how long a frame of each group's class occupies the CPU, with the budget, where the configuration says so.
-fn given(scenario: &Scenario, source: &Source, step: &Step) -> Result<Vec<Option<Linear>>, Failure> {
-    let setup = source.config(&step.set).and_then(|config| config.setup()).map_err(Failure::input)?;
-    let Setup { classes, budget, .. } = setup;
+fn given(scenario: &Scenario, Setup { classes, budget, .. }: &Setup) -> Vec<Option<Linear>> {
     let budget = u64::from(budget.as_millionths());
     let with_budget = |line: Linear| {
         let (per_byte, fixed) = line.as_picos();
@@ -216,12 +227,21 @@ fn given(scenario: &Scenario, source: &Source, step: &Step) -> Result<Vec<Option
         },
         None => Some(Linear::default()),
     };
-    Ok(scenario.groups.iter().map(given).collect())
+    scenario.groups.iter().map(given).collect()
 }
 
-fn of_class(group: &Group, cost: Linear) -> Value {
+fn third_costs(scenario: &Scenario, Setup { classes, third, .. }: &Setup) -> Option<(String, Vec<Linear>)> {
+    let name = third.as_ref()?.name.clone();
+    let class = |group: &Group| classes.iter().find(|class| class.name == group.class);
+    let cost = |group: &Group| class(group).and_then(|class| class.third).unwrap_or_default();
+    Some((name, scenario.groups.iter().map(cost).collect()))
+}
+
+fn of_class(group: &Group, cost: Linear, third: Option<(&str, Linear)>) -> Value {
     let mut class = Table::from_iter([entry(("name", &group.class))]);
-    class.insert("cost".into(), Table::from_iter([entry(("cpu", &cost.to_string()))]).into());
+    let cpu = entry(("cpu", &cost.to_string()));
+    let third = third.map(|(name, cost)| entry((name, &cost.to_string())));
+    class.insert("cost".into(), [cpu].into_iter().chain(third).collect::<Table>().into());
     class.into()
 }
 

@@ -2,7 +2,7 @@
 
 use dovetail_experiment::claim::{Check, Verdict};
 use dovetail_experiment::table::{fitted, seconds, wrapped};
-use dovetail_lab::scenario::{Demand, Group, GroupReport, Step, fair_shares};
+use dovetail_lab::scenario::{Demand, Group, GroupReport, RESOURCES, Step, fair_shares};
 use dovetail_units::Duration;
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -85,6 +85,9 @@ pub struct GroupSummary {
     pub box_latency_mean_s: Option<f64>,
     cpu_share: f64,
     link_share: f64,
+    /// Of a third resource, if the box has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    third_share: Option<f64>,
     pub dominant_share: f64,
     pub fair_share: f64,
     /// Frames that the generator was too slow for.
@@ -133,7 +136,7 @@ fn used(group: &Group, inside: &Window) -> (Demand, Usage) {
     let demand = Demand {
         flows: (group.udp.len() + group.tcp.len()) as u32,
         weight: class.map_or(1.0, |class| class.weight),
-        times: [usage.cpu_each, usage.link_each].map(Option::unwrap_or_default),
+        times: [usage.cpu_each, usage.link_each, usage.third_each].map(Option::unwrap_or_default),
         rate: group.offered(),
     };
     (demand, usage)
@@ -144,7 +147,7 @@ impl GroupSummary {
         let (goodput_bps, lost) = (group.goodput(), group.lost_part());
         let histogram = group.latency.filter(|latency| !latency.is_empty());
         let latency = |quantile| histogram.as_ref().map(|l| l.value_at_quantile(quantile) as f64 / 1e9);
-        let [cpu_share, link_share] = usage.shares;
+        let [cpu_share, link_share, third_share] = usage.shares;
         Self {
             class: group.class,
             goodput_bps,
@@ -157,7 +160,8 @@ impl GroupSummary {
             box_latency_mean_s: usage.latency,
             cpu_share,
             link_share,
-            dominant_share: cpu_share.max(link_share),
+            third_share: usage.third_each.map(|_| third_share),
+            dominant_share: cpu_share.max(link_share).max(third_share),
             fair_share,
             missed: group.missed,
             retransmitted: group.retransmitted,
@@ -178,14 +182,15 @@ impl GroupSummary {
         Some(1.0 - latency.count_between(0, limit.as_nanos()) as f64 / latency.len() as f64)
     }
 
-    /// Parts of CPU and link.
-    pub fn shares(&self) -> [f64; 2] {
-        [self.cpu_share, self.link_share]
+    /// Parts of CPU, link and third resource.
+    pub fn shares(&self) -> [f64; RESOURCES] {
+        [self.cpu_share, self.link_share, self.third_share.unwrap_or(0.0)]
     }
 
-    /// Of which of the two a frame needs more.
+    /// Of which resource a frame needs most.
     pub fn dominant(&self) -> usize {
-        usize::from(self.demand.times[1] > self.demand.times[0])
+        let times = self.demand.times;
+        (1..RESOURCES).fold(0, |most, r| if times[r] > times[most] { r } else { most })
     }
 }
 
@@ -200,7 +205,10 @@ pub fn text(report: &StepReport, Verdicts { checks, hindered, remarks }: &Verdic
     if tcp {
         header.push("RTT");
     }
-    header.extend(["cpu %", "link %", "dominant share %", "fair share %"]);
+    let third = report.inside.third().map(|name| format!("{name} %"));
+    header.push("cpu %");
+    header.extend(third.as_deref());
+    header.extend(["link %", "dominant share %", "fair share %"]);
     let rows =
         report.groups.iter().map(|group| row(group, udp, tcp)).chain([total(report, udp, tcp)]).collect::<Vec<_>>();
     let mut title = vec![report.step.clone()];
@@ -271,7 +279,9 @@ fn row(group: &GroupSummary, udp: bool, tcp: bool) -> Vec<String> {
     if tcp {
         row.push(time(group.rtt_s));
     }
-    row.extend([group.cpu_share, group.link_share, group.dominant_share, group.fair_share].map(percent));
+    row.push(percent(group.cpu_share));
+    row.extend(group.third_share.map(percent));
+    row.extend([group.link_share, group.dominant_share, group.fair_share].map(percent));
     row
 }
 
@@ -283,11 +293,9 @@ fn total(report: &StepReport, udp: bool, tcp: bool) -> Vec<String> {
     let mut row = vec!["all".to_string(), flows.to_string(), megabits(goodput)];
     let empty = 1 + if udp { 3 } else { 0 } + usize::from(tcp);
     row.extend(std::iter::repeat_n(String::new(), empty));
-    row.extend([
-        percent(sum(|group| group.cpu_share)),
-        percent(sum(|group| group.link_share)),
-        String::new(),
-        String::new(),
-    ]);
+    row.push(percent(sum(|group| group.cpu_share)));
+    let third = groups.iter().any(|group| group.third_share.is_some());
+    row.extend(third.then(|| percent(sum(|group| group.third_share.unwrap_or(0.0)))));
+    row.extend([percent(sum(|group| group.link_share)), String::new(), String::new()]);
     row
 }

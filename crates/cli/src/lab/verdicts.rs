@@ -2,9 +2,9 @@
 
 use dovetail_experiment::claim::{self, Check, Claim, Criterion, Verdict};
 use dovetail_experiment::recorded::jain;
-use dovetail_lab::scenario::{Scenario, Theory};
+use dovetail_lab::scenario::{RESOURCES, Scenario, Theory};
 use dovetail_sched::catalog::find;
-use dovetail_sched::promise::{Alpha, Fluid};
+use dovetail_sched::promise::{Alpha, Counted, Fluid};
 use dovetail_sched::{Names, Spec};
 
 use super::predict::{Lack, Predicted, Prediction};
@@ -108,15 +108,15 @@ fn by_theory(id: &str, scenario: &Scenario, report: &StepReport) -> Verdicts {
 fn steered(report: &StepReport) -> Option<Steered> {
     let until = report.inside.until();
     let names = Names {
-        resources: ["cpu", "link"].map(String::from).into(),
+        resources: report.inside.resources().map(String::from).collect(),
         classes: until.classes.iter().map(|class| class.class.clone()).collect(),
     };
     Steered::of(&until.scheduler.parse().ok()?, &names)
 }
 
-/// Parts of CPU and link; of a group that was not simulated, none.
-fn simulated_shares(groups: &[Option<Predicted>]) -> Vec<[f64; 2]> {
-    groups.iter().map(|predicted| predicted.as_ref().map_or([0.0; 2], |predicted| predicted.shares)).collect()
+/// Parts of CPU, link and third resource; of a group that was not simulated, none.
+fn simulated_shares(groups: &[Option<Predicted>]) -> Vec<[f64; RESOURCES]> {
+    groups.iter().map(|predicted| predicted.as_ref().map_or([0.0; RESOURCES], |predicted| predicted.shares)).collect()
 }
 
 /// What all groups send.
@@ -130,8 +130,14 @@ fn expectation(scheduler: &str, kind: Kind) -> Option<Expectation> {
     let spec: Spec = scheduler.parse().ok()?;
     let of = |theory, marks| Some(Expectation { theory, marks });
     if kind == Kind::Udp {
-        let entry = find(&spec.name).filter(|entry| entry.promise.fluid == Some(Fluid::Tradeoff))?;
-        return of(Theory::Tradeoff(entry.fact::<Alpha>()?.of(&spec)?), false);
+        let entry = find(&spec.name)?;
+        let alpha = match (entry.promise.fluid, entry.promise.counted) {
+            (Some(Fluid::Tradeoff), _) => entry.fact::<Alpha>()?.of(&spec)?,
+            // Equal dominant shares.
+            (_, Counted::Dominant) => 1.0,
+            _ => return None,
+        };
+        return of(Theory::Tradeoff(alpha), false);
     }
     match spec.name.as_str() {
         "drq" | "drq+drq" => of(Theory::Proportional, true),
@@ -151,7 +157,7 @@ struct StepChecks<'a> {
 
 /// Why what happened in this window cannot be held against what would have if everybody had had a core whenever it was
 /// due.
-fn hindered(report: &StepReport, shares: &[[f64; 2]]) -> Result<(), &'static str> {
+fn hindered(report: &StepReport, shares: &[[f64; RESOURCES]]) -> Result<(), &'static str> {
     if 100.0 * report.inside.lost() > NEAR {
         return Err("the box did not run for more than 5 % of the time: this machine is busy");
     }
@@ -178,7 +184,7 @@ struct Value<'a> {
 }
 
 impl<'a> StepChecks<'a> {
-    fn new(id: &'a str, report: &'a StepReport, shares: &[[f64; 2]]) -> Self {
+    fn new(id: &'a str, report: &'a StepReport, shares: &[[f64; RESOURCES]]) -> Self {
         Self { id, report, hindered: hindered(report, shares), checks: Vec::new() }
     }
 
@@ -199,7 +205,7 @@ impl<'a> StepChecks<'a> {
         verdict
     }
 
-    fn of_udp(&mut self, shares: &[[f64; 2]]) {
+    fn of_udp(&mut self, shares: &[[f64; RESOURCES]]) {
         self.utilisation("", shares, "the fluid schedule of the same flows, within 5 %");
         for (group, &share) in self.report.groups.iter().zip(shares) {
             let dominant = group.dominant();
@@ -239,8 +245,8 @@ impl<'a> StepChecks<'a> {
         let why = "the simulation of the same flows and box, within 5 %";
         self.utilisation("simulated: ", &simulated_shares(predicted), why);
         for (group, predicted) in simulated(self.report, predicted) {
-            let [cpu, link] = predicted.shares;
-            self.share_and_goodput("simulated: ", group, (cpu.max(link), predicted.frames), why);
+            let dominant = predicted.shares.into_iter().fold(0.0, f64::max);
+            self.share_and_goodput("simulated: ", group, (dominant, predicted.frames), why);
         }
         self.simulated_mice(predicted);
     }
@@ -266,11 +272,11 @@ impl<'a> StepChecks<'a> {
         }
     }
 
-    fn utilisation(&mut self, prefix: &str, shares: &[[f64; 2]], why: &str) {
+    fn utilisation(&mut self, prefix: &str, shares: &[[f64; RESOURCES]], why: &str) {
         let used = self.report.inside.total().shares;
-        for (r, name) in ["CPU", "link"].into_iter().enumerate() {
+        for (r, name) in self.report.inside.resources().enumerate() {
             let theory = 100.0 * shares.iter().map(|share| share[r]).sum::<f64>();
-            let quantity = format!("{prefix}{name} utilisation");
+            let quantity = format!("{prefix}{} utilisation", if name == "cpu" { "CPU" } else { name });
             let value =
                 Value { quantity, unit: "%", theory: Some(theory), criterion: Criterion::WithinPercent(NEAR), why };
             self.hold(value, self.hindered.map(|()| (100.0 * used[r], "")));
@@ -307,8 +313,7 @@ impl<'a> StepChecks<'a> {
     /// The groups of flows that ask for more than they get, and of those that ask for next to nothing beside them.
     fn elephants_and_mice(&self) -> Option<[Vec<usize>; 2]> {
         let groups = &self.report.groups;
-        let asks =
-            |group: &GroupSummary| group.demand.rate.unwrap_or(0.0) * group.demand.times[0].max(group.demand.times[1]);
+        let asks = |group: &GroupSummary| group.demand.rate.unwrap_or(0.0) * group.demand.dominant_time();
         // All flows have the fair share of the one that asks for most.
         let greedy = |group: &GroupSummary| asks(group) > group.fair_share * 1.001;
         let per_flow = |group: &GroupSummary| group.fair_share / f64::from(group.demand.flows);
@@ -364,7 +369,7 @@ impl<'a> StepChecks<'a> {
         self.hold(value, self.hindered.map(|()| (ratio, note.as_str())));
     }
 
-    fn of_tcp(&mut self, shares: &[[f64; 2]], expectation: Expectation, ecn: bool) {
+    fn of_tcp(&mut self, shares: &[[f64; RESOURCES]], expectation: Expectation, ecn: bool) {
         self.utilisation("", shares, "full where theory has it full, within 5 %");
         let why = match expectation.theory {
             Theory::EqualRates => {
@@ -395,7 +400,7 @@ impl<'a> StepChecks<'a> {
             };
             self.hold(value, self.hindered.and(known));
         }
-        let cpu = |share: &[f64; 2]| share[0];
+        let cpu = |share: &[f64; RESOURCES]| share[0];
         let value = Value {
             quantity: "Jain index of the classes' CPU shares".into(),
             unit: "",

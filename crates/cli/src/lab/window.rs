@@ -2,6 +2,7 @@
 
 use dovetail_dataplane::core::{QueueSnapshot, Snapshot};
 use dovetail_experiment::statistics::Estimate;
+use dovetail_lab::scenario::RESOURCES;
 use serde::Serialize;
 
 /// What a box did in parts of its time, which may stand apart.
@@ -42,6 +43,9 @@ struct Work {
     cpu_s: f64,
     /// Time on the link of those that left, seconds.
     link_s: f64,
+    /// Time on a third resource of those that it was done with, seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    third_s: Option<f64>,
     /// How long those that left had stayed.
     stayed_s: f64,
 }
@@ -49,12 +53,14 @@ struct Work {
 /// What a box did with frames, on average.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Usage {
-    /// Parts of CPU and link.
-    pub shares: [f64; 2],
+    /// Parts of CPU, link and third resource.
+    pub shares: [f64; RESOURCES],
     /// Seconds that a frame occupied the CPU, averaged over those that were processed; `None` of none.
     pub cpu_each: Option<f64>,
     /// Seconds that a frame occupied the link, averaged over those that left; `None` of none.
     pub link_each: Option<f64>,
+    /// The same of a third resource, if there is one.
+    pub third_each: Option<f64>,
     /// Seconds that a frame stayed, averaged over those that left.
     pub latency: Option<f64>,
     /// Frames that got a congestion mark.
@@ -69,6 +75,7 @@ impl Work {
             marked: until.marked - since.marked,
             cpu_s: until.cpu_s - since.cpu_s,
             link_s: until.link_s - since.link_s,
+            third_s: until.third_s.zip(since.third_s).map(|(until, since)| until - since),
             stayed_s: until.stayed_s() - since.stayed_s(),
         }
     }
@@ -80,6 +87,7 @@ impl Work {
             marked: self.marked + other.marked,
             cpu_s: self.cpu_s + other.cpu_s,
             link_s: self.link_s + other.link_s,
+            third_s: self.third_s.into_iter().chain(other.third_s).reduce(|a, b| a + b),
             stayed_s: self.stayed_s + other.stayed_s,
         }
     }
@@ -87,9 +95,10 @@ impl Work {
     fn in_time(self, seconds: f64) -> Usage {
         let each = |time: f64, frames: u64| (frames > 0).then(|| time / frames as f64);
         Usage {
-            shares: [self.cpu_s, self.link_s].map(|time| time / seconds),
+            shares: [self.cpu_s, self.link_s, self.third_s.unwrap_or(0.0)].map(|time| time / seconds),
             cpu_each: each(self.cpu_s, self.frames_processed),
             link_each: each(self.link_s, self.frames_out),
+            third_each: self.third_s.and_then(|time| each(time, self.frames_out)),
             latency: each(self.stayed_s, self.frames_out),
             marked: self.marked,
         }
@@ -151,6 +160,16 @@ impl Window {
     /// What it has done after the last part.
     pub fn until(&self) -> &Snapshot {
         &self.until
+    }
+
+    /// The name of the box's third resource.
+    pub fn third(&self) -> Option<&str> {
+        self.until.third()
+    }
+
+    /// The names of the box's resources, in the order of shares and times.
+    pub fn resources(&self) -> impl Iterator<Item = &str> {
+        ["cpu", "link"].into_iter().chain(self.third())
     }
 
     /// Of all classes.

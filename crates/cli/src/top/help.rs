@@ -16,7 +16,8 @@ const TEXT: [&str; 21] = [
     "space     stand still, and go on",
     "arrows, PgUp, PgDn, Home   scroll",
     "",
-    "cpu% and link% are parts of the CPU budget and of the link's rate since the look before. dom% is the larger.",
+    "cpu% and link% are parts of the CPU budget and of the link's rate since the look before. dom% is the \
+     largest.",
     "",
     "x fair is that by the fair share of the flow's weight, of flows that are backlogged.",
     "",

@@ -9,7 +9,7 @@ use ratatui::widgets::{Cell, Row as TableRow, Table, Widget};
 use super::app::Order;
 use super::shares::Row;
 use super::words::{cut, flow, percent, short, time};
-use Content::{Class, Fair, Name, Number};
+use Content::{Class, Fair, Name, Number, Third};
 
 /// A wider screen has further columns as long as this much is left for the first one: as for most flows of IPv4.
 const NAME: u16 = 44;
@@ -28,6 +28,8 @@ enum Content {
     Class,
     /// Its share by what is fair, with a colour.
     Fair,
+    /// Its part of the third resource, if the box has one.
+    Third,
     /// What stands under this title.
     Number(&'static str, fn(&Row) -> String),
 }
@@ -36,10 +38,11 @@ enum Content {
 /// there.
 type Column = (Content, u16, Option<Order>, u16);
 
-const NARROW: [Column; 9] = [
+const NARROW: [Column; 10] = [
     (Name, 0, Some(Order::Name), 0),
     (Class, CLASS[0], None, 70),
     (Number("cpu%", |row| percent(row.shares.cpu)), 5, Some(Order::Cpu), 0),
+    (Third, 7, None, 0),
     (Number("link%", |row| percent(row.shares.link)), 5, Some(Order::Link), 0),
     (Number("dom%", |row| percent(row.shares.dominant())), 5, Some(Order::Dominant), 90),
     (Fair, 6, None, 0),
@@ -106,13 +109,16 @@ pub struct List<'a> {
     pub from: usize,
     /// How they are judged.
     pub judge: Judge,
+    /// The name of the box's third resource.
+    pub third: Option<&'a str>,
 }
 
 impl List<'_> {
     /// Columns and their widths; 0 is what is left.
     fn columns(&self, width: u16) -> Vec<(&'static Column, u16)> {
         let of_one_class = matches!(self.of, Of::Flows(Some(_), _));
-        let narrow = NARROW.iter().filter(|column| width >= column.3);
+        let there = |column: &&Column| self.third.is_some() || !matches!(column.0, Third);
+        let narrow = NARROW.iter().filter(there).filter(|column| width >= column.3);
         let mut columns: Vec<(&Column, u16)> = narrow.map(|column| (column, column.1)).collect();
         for column in &FURTHER {
             if beside_first(&columns) + column.1 + 1 + NAME > width {
@@ -160,6 +166,7 @@ impl List<'_> {
                 Class if classes => right("flows"),
                 Class => left("class"),
                 Fair => right("x fair"),
+                Third => right(&format!("{}%", cut(self.third.unwrap_or_default(), 6))),
                 Number(title, _) => right(title),
             };
             cell.style(self.heading(column))
@@ -173,6 +180,7 @@ impl List<'_> {
                 Class => left(&cut(&row.class, usize::from(width))),
                 Fair => right(&row.over_fair.map_or("-".into(), |over| format!("{over:.2}")))
                     .style(self.judge.fair_style(row)),
+                Third => right(&percent(row.shares.third)),
                 Number(_, text) => right(&text(row)),
             });
             TableRow::new(cells).style(self.row_style(row))

@@ -1,4 +1,4 @@
-//! What happened between two snapshots of a box: who had which share of CPU and link, and what was due to whom.
+//! What happened between two snapshots of a box: who had which share of its resources, and what was due to whom.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,13 @@ use dovetail_dataplane::trouble;
 /// A resource that is busy for this part of the time or more bounds the throughput.
 pub const BOUND: f64 = 0.95;
 
-/// What a flow had of the CPU and of the link, as parts of each, and its weight.
+/// What a flow had of the resources, as parts of each, and its weight.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Use {
     /// Part of the CPU, 0 to 1.
     pub cpu: f64,
+    /// Part of the third resource, 0 to 1; 0 where there is none.
+    pub third: f64,
     /// Part of the link, 0 to 1.
     pub link: f64,
     /// The weight of the flow, above 0.
@@ -20,9 +22,13 @@ pub struct Use {
 }
 
 impl Use {
-    /// The larger share.
+    fn parts(&self) -> [f64; 3] {
+        [self.cpu, self.third, self.link]
+    }
+
+    /// The largest share.
     pub fn dominant(&self) -> f64 {
-        self.cpu.max(self.link)
+        self.parts().into_iter().fold(0.0, f64::max)
     }
 }
 
@@ -30,58 +36,50 @@ impl Use {
 /// tbar_ir over the backlogged flows, where tbar_ir is what flow i uses of resource r for a unit of its dominant
 /// resource (DRGPS). Flows that used nothing do not count; `None` if none did.
 pub fn fair_share(backlogged: impl IntoIterator<Item = Use>) -> Option<f64> {
-    let (mut cpu, mut link) = (0.0, 0.0);
+    let mut used = [0.0; 3];
     for flow in backlogged.into_iter().filter(|flow| flow.dominant() > 0.0) {
-        cpu += flow.weight * flow.cpu / flow.dominant();
-        link += flow.weight * flow.link / flow.dominant();
+        used.iter_mut().zip(flow.parts()).for_each(|(used, part)| *used += flow.weight * part / flow.dominant());
     }
-    let largest = f64::max(cpu, link);
+    let largest = used.into_iter().fold(0.0, f64::max);
     (largest > 0.0).then(|| 1.0 / largest)
 }
 
-/// What bounds the throughput.
+/// Which of CPU, third resource and link bound the throughput, since they are always busy. If none does, there is not
+/// enough traffic, or the scheduler leaves all idle at times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
-    /// Only the CPU is always busy.
-    Cpu,
-    /// Only the link is.
-    Link,
-    /// Both are.
-    Both,
-    /// Neither is: there is not enough traffic, or the scheduler leaves both idle at times.
-    Neither,
-}
+pub struct Verdict([bool; 3]);
 
 impl Verdict {
-    /// From the parts of the time for which CPU and link were busy.
-    pub fn of(cpu: f64, link: f64) -> Self {
+    /// From the parts of the time for which they were busy.
+    pub fn of(busy: &Use) -> Self {
         // As they are shown.
-        let bound = |busy: f64| (1e3 * busy).round() >= 1e3 * BOUND;
-        match (bound(cpu), bound(link)) {
-            (true, true) => Self::Both,
-            (true, false) => Self::Cpu,
-            (false, true) => Self::Link,
-            (false, false) => Self::Neither,
-        }
+        Self(busy.parts().map(|busy| (1e3 * busy).round() >= 1e3 * BOUND))
     }
 
-    /// In one or two words.
-    pub fn short(self) -> &'static str {
-        match self {
-            Self::Cpu => "CPU-bound",
-            Self::Link => "link-bound",
-            Self::Both => "both bound",
-            Self::Neither => "neither bound",
+    /// Whether nothing bounds it.
+    pub fn is_none(self) -> bool {
+        self.0 == [false; 3]
+    }
+
+    /// In one or two words, of a box with this third resource.
+    pub fn short(self, third: Option<&str>) -> String {
+        match (self.0, third) {
+            ([true, _, true], None) => "both bound".to_string(),
+            ([false, _, false], None) => "neither bound".to_string(),
+            _ => self.name(third),
         }
     }
 
     /// In words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cpu => "CPU-bound",
-            Self::Link => "link-bound",
-            Self::Both => "both CPU-bound and link-bound",
-            Self::Neither => "neither CPU-bound nor link-bound",
+    pub fn name(self, third: Option<&str>) -> String {
+        let bound = ["CPU", third.unwrap_or_default(), "link"].into_iter().zip(self.0);
+        let bound: Vec<String> = bound.filter(|(_, is)| *is).map(|(name, _)| format!("{name}-bound")).collect();
+        match (bound.len(), third) {
+            (0, None) => "neither CPU-bound nor link-bound".to_string(),
+            (2, None) => format!("both {}", bound.join(" and ")),
+            (0, Some(_)) => "bound by none".to_string(),
+            (1, _) => bound.concat(),
+            _ => format!("bound by {}", bound.join(", ").replace("-bound", "")),
         }
     }
 }
@@ -133,7 +131,7 @@ pub struct Row {
 pub struct Interval {
     /// Its length, seconds.
     pub length_s: f64,
-    /// The parts of the time for which CPU and link were busy.
+    /// The parts of the time for which the resources were busy.
     pub busy: Use,
     /// The fair share of a flow of weight 1.
     pub fair: Option<f64>,
@@ -174,7 +172,12 @@ impl Rates<'_> {
     }
 
     fn shares(&self, weight: f64) -> Use {
-        Use { cpu: self.of(|frames| frames.cpu_s), link: self.of(|frames| frames.link_s), weight }
+        Use {
+            cpu: self.of(|frames| frames.cpu_s),
+            third: self.of(|frames| frames.third_s.unwrap_or(0.0)),
+            link: self.of(|frames| frames.link_s),
+            weight,
+        }
     }
 
     fn cpu_each(&self) -> Option<f64> {
@@ -287,7 +290,7 @@ mod tests {
     use super::*;
 
     fn used(cpu: f64, link: f64, weight: f64) -> Use {
-        Use { cpu, link, weight }
+        Use { cpu, third: 0.0, link, weight }
     }
 
     #[test]
@@ -321,9 +324,20 @@ mod tests {
 
     #[test]
     fn what_is_nearly_always_busy_is_the_bound() {
-        assert_eq!(Verdict::of(0.9495, 0.9494), Verdict::Cpu);
-        assert_eq!(Verdict::of(0.2, 1.0), Verdict::Link);
-        assert_eq!(Verdict::of(1.0, 1.0), Verdict::Both);
-        assert_eq!(Verdict::of(0.94, 0.94), Verdict::Neither);
+        let name = |cpu, third, link, of| Verdict::of(&Use { third, ..used(cpu, link, 1.0) }).name(of);
+        assert_eq!(name(0.9495, 0.0, 0.9494, None), "CPU-bound");
+        assert_eq!(name(0.2, 0.0, 1.0, None), "link-bound");
+        assert_eq!(name(1.0, 0.0, 1.0, None), "both CPU-bound and link-bound");
+        assert_eq!(name(0.94, 0.0, 0.94, None), "neither CPU-bound nor link-bound");
+        assert_eq!(name(0.2, 1.0, 0.94, Some("crypto")), "crypto-bound");
+        assert_eq!(name(1.0, 1.0, 1.0, Some("crypto")), "bound by CPU, crypto, link");
+        assert_eq!(name(0.2, 0.2, 0.2, Some("crypto")), "bound by none");
+    }
+
+    /// Three flows of 1, 1/2 and 1/4 of the time on each: all share the one that all need most.
+    #[test]
+    fn a_third_resource_counts_as_the_others_do() {
+        let fair = fair_share([Use { third: 0.4, ..used(0.1, 0.2, 1.0) }; 3]).unwrap();
+        assert!((fair - 1.0 / 3.0).abs() < 1e-12, "{fair}");
     }
 }

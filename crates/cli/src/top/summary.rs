@@ -76,35 +76,38 @@ fn busy_style(busy: f64) -> Style {
 
 /// Something waits and nothing is in full use: the scheduler leaves both idle at times.
 fn verdict_style(verdict: Verdict, interval: &Interval) -> Style {
-    let color = match (verdict, interval.backlogged) {
-        (Verdict::Neither, 0) => return Style::new().add_modifier(Modifier::BOLD),
-        (Verdict::Neither, _) => Color::Yellow,
-        _ => Color::Green,
+    let color = match (verdict.is_none(), interval.backlogged) {
+        (true, 0) => return Style::new().add_modifier(Modifier::BOLD),
+        (true, _) => Color::Yellow,
+        (false, _) => Color::Green,
     };
     Style::new().fg(color).add_modifier(Modifier::BOLD)
 }
 
 fn few(app: &App, interval: &Interval) -> Vec<Line<'static>> {
-    let (cpu, link) = (interval.busy.cpu, interval.busy.link);
-    let verdict = Verdict::of(cpu, link);
+    let verdict = Verdict::of(&interval.busy);
     let fair = interval.fair.map_or(String::new(), |fair| format!("  fair {} %", percent(fair)));
     let alpha = alpha(app).map_or(String::new(), |alpha| format!("  alpha {alpha:.2}"));
+    let of = |(_, name, busy): (String, String, f64)| {
+        [Span::raw(format!("{name} ")), Span::styled(format!("{} %  ", percent(busy)), busy_style(busy))]
+    };
+    let used = busy(app, interval).into_iter().flat_map(of);
+    let short = verdict.short(third(app).as_deref());
     vec![
-        Line::from(vec![
-            Span::raw("CPU "),
-            Span::styled(format!("{} %", percent(cpu)), busy_style(cpu)),
-            Span::raw("  link "),
-            Span::styled(format!("{} %", percent(link)), busy_style(link)),
-            Span::raw(format!("  late {}", time(interval.late))),
-        ]),
-        Line::from(vec![Span::styled(verdict.short(), verdict_style(verdict, interval)), Span::raw(fair + &alpha)]),
+        Line::from(used.chain([Span::raw(format!("late {}", time(interval.late)))]).collect::<Vec<_>>()),
+        Line::from(vec![Span::styled(short, verdict_style(verdict, interval)), Span::raw(fair + &alpha)]),
     ]
 }
 
 fn all(app: &App, interval: &Interval, width: u16) -> Vec<Line<'static>> {
-    let (cpu, link) = (interval.busy.cpu, interval.busy.link);
-    let verdict = Verdict::of(cpu, link);
-    let numbers = format!(": CPU {} % busy, link {} %; bound is {:.0} %", percent(cpu), percent(link), 100.0 * BOUND);
+    let verdict = Verdict::of(&interval.busy);
+    let used = busy(app, interval);
+    let numbers = used
+        .iter()
+        .enumerate()
+        .map(|(k, (_, name, busy))| format!("{name} {} %{}", percent(*busy), if k == 0 { " busy" } else { "" }));
+    let numbers = format!(": {}; bound is {:.0} %", numbers.collect::<Vec<_>>().join(", "), 100.0 * BOUND);
+    let wide = used.iter().map(|(_, name, _)| name.chars().count()).max().unwrap_or(0);
     let fair = match interval.fair {
         Some(fair) => {
             format!("fair share {} % of {}", percent(fair), counted(interval.backlogged as u64, "backlogged flow"))
@@ -115,13 +118,30 @@ fn all(app: &App, interval: &Interval, width: u16) -> Vec<Line<'static>> {
     let steering = steering(app);
     let alpha = app.alpha().filter(|_| steering.is_none());
     let alpha = alpha.map_or(String::new(), |alpha| format!("  alpha {alpha:.2} (+/-)"));
+    let bars = used.iter().map(|(key, name, busy)| bar(&format!("{name:wide$}"), *busy, width, limit(app, key)));
+    let name = verdict.name(third(app).as_deref());
     let lines = [
-        bar("CPU ", cpu, width, limit(app, "cpu")),
-        bar("link", link, width, limit(app, "link")),
-        Line::from(vec![Span::styled(verdict.name(), verdict_style(verdict, interval)), Span::raw(numbers)]),
+        Line::from(vec![Span::styled(name, verdict_style(verdict, interval)), Span::raw(numbers)]),
         Line::from(fair + &over + &alpha),
     ];
-    lines.into_iter().chain(steering).collect()
+    bars.chain(lines).chain(steering).collect()
+}
+
+/// The longest name of a resource in front of its bar.
+const LABEL: usize = 12;
+
+/// The name of the box's third resource.
+pub fn third(app: &App) -> Option<String> {
+    app.snapshot.as_ref()?.third().map(str::to_string)
+}
+
+/// The resources as packets pass them: their names in snapshots and on the screen, and for which part of the time they
+/// were busy.
+fn busy(app: &App, interval: &Interval) -> Vec<(String, String, f64)> {
+    let busy = &interval.busy;
+    let named = |key: &str, name: &str, busy: f64| (key.to_string(), name.to_string(), busy);
+    let third = third(app).map(|name| named(&name, &super::words::cut(&name, LABEL), busy.third));
+    [named("cpu", "CPU", busy.cpu)].into_iter().chain(third).chain([named("link", "link", busy.link)]).collect()
 }
 
 /// The scheduler's alpha: what it has come to, where it turns itself.
@@ -166,7 +186,8 @@ fn limit(app: &App, name: &str) -> String {
     let of = match (name, resource.capacity) {
         ("cpu", Some(part)) => format!("of {} % of a core", (1e4 * part).round() / 100.0),
         (_, Some(rate)) => BitRate::from_bps(rate as u64).map_or(String::new(), |rate| format!("of {rate}")),
-        (_, None) => "as fast as it takes".to_string(),
+        ("link", None) => "as fast as it takes".to_string(),
+        (_, None) => "as classes say".to_string(),
     };
     format!("{of}, {} wait", short(resource.waiting as f64))
 }

@@ -37,6 +37,7 @@ fn frames(s: f64, per_s: u64, bytes: u64, cpu: f64, link: f64, dropped: u64) -> 
         held: 0,
         cpu_s: s * cpu,
         link_s: s * link,
+        third_s: None,
         // Since the start ten times as long as in the last second, and in the last minute twice.
         latency_s: stayed(10.0 * ms),
         latency_minute_s: stayed(2.0 * ms),
@@ -155,6 +156,28 @@ fn a_small_and_a_large_screen() {
     golden("help-40x12.txt", &text(&help, 40, 12));
 }
 
+/// The same box with an accelerator, which "ipsec" keeps busy for 97 % of the time.
+fn with_accelerator(s: f64) -> Snapshot {
+    let mut snapshot = snapshot(s);
+    let of = |class: &str, flows: f64| Some(if class == "ipsec" { flows * s * 0.097 } else { 0.0 });
+    snapshot.classes.iter_mut().for_each(|class| class.frames.third_s = of(&class.class, 10.0));
+    snapshot.flows.iter_mut().for_each(|flow| flow.frames.third_s = of(&flow.class, 1.0));
+    snapshot.total.third_s = of("ipsec", 10.0);
+    let accelerator = ResourceSnapshot { busy_s: s * 0.97, waiting: 40, capacity: None };
+    snapshot.resources.insert("accelerator".into(), accelerator);
+    snapshot
+}
+
+#[test]
+fn a_third_resource_has_a_bar_and_a_column() {
+    let mut app = App::new("/run/dovetail/box.sock".to_string());
+    app.update(with_accelerator(60.0));
+    app.update(with_accelerator(61.0));
+    for (width, height) in [(40, 12), (100, 24)] {
+        golden(&format!("third-{width}x{height}.txt"), &text(&app, width, height));
+    }
+}
+
 #[test]
 fn a_terminal_shows_what_the_text_says() {
     let app = app();
@@ -255,7 +278,7 @@ fn shares_are_those_of_the_interval_and_add_up() {
     assert_eq!(interval.flows[20].over_fair, None, "it is not backlogged");
     // 300 a second left, and 350 were lost when the CPU was done with them.
     assert!((interval.flows[0].cpu_each.unwrap() - 0.0768 / 650.0).abs() < 1e-9);
-    assert_eq!(Verdict::of(interval.busy.cpu, interval.busy.link), Verdict::Both);
+    assert_eq!(Verdict::of(&interval.busy).short(None), "both bound");
     let dropped = interval.drops.iter().find(|(reason, _)| reason == "queue-full").unwrap().1;
     assert!((dropped - 7_400.0).abs() < 1e-6, "{dropped}");
     assert!(

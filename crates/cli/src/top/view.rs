@@ -55,9 +55,11 @@ pub fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
 fn draw_rows(app: &App, interval: &Interval, [class_area, flow_area]: [Rect; 2], buffer: &mut Buffer) {
     let judge = Judge::of(app.enough(), &interval.flows);
     let rows: Vec<&Row> = interval.classes.iter().collect();
-    List { of: Of::Classes, rows: &rows, from: 0, judge }.render(class_area, buffer);
+    let third = summary::third(app);
+    let third = third.as_deref();
+    List { of: Of::Classes, rows: &rows, from: 0, judge, third }.render(class_area, buffer);
     let (of, rows) = (Of::Flows(app.class.as_deref(), app.order), app.flows());
-    List { of, rows: &rows, from: app.scroll.min(rows.len()), judge }.render(flow_area, buffer);
+    List { of, rows: &rows, from: app.scroll.min(rows.len()), judge, third }.render(flow_area, buffer);
 }
 
 fn nothing_yet(app: &App) -> String {

@@ -281,7 +281,7 @@ fn what_is_no_toml_at_all_is_told_so_and_what_was_expected() {
     folder.write("notes.md", "# The box\n\nIt is slow, [as they say](they.md).\n");
     let words = ["notes.md: it does not look like TOML: expected lines such as key = \"value\" and [section]"];
     folder.dovetail(&["run", "notes.md"]).fails(2, &[&words[..], &["the keys are title, seed, "]].concat());
-    folder.dovetail(&["live", "notes.md"]).fails(2, &[&words[..], &["scheduler, ports, cpu, link"]].concat());
+    folder.dovetail(&["live", "notes.md"]).fails(2, &[&words[..], &["scheduler, ports, cpu, resource, link"]].concat());
     folder.dovetail(&["sweep", "notes.md"]).fails(2, &[&words[..], &["scenario, capture, "]].concat());
 }
 

@@ -5,6 +5,7 @@ mod fragments;
 mod rehearsal;
 mod reread;
 mod state;
+mod third;
 mod values;
 mod warnings;
 
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use dovetail_config::rules::{self, Match, Rules};
 use dovetail_config::{InputError, Span, Text, Whole, unknown, value_of};
 use dovetail_sched::aqm::Encoding;
-use dovetail_sched::cost::{Linear, Prediction};
+use dovetail_sched::cost::Prediction;
 use dovetail_sched::{Limit, Spec};
 use dovetail_units::{BitRate, Duration, Part, Time, Weight};
 use dovetail_wire::KeyKind;
@@ -22,7 +23,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::classes::ClassTable;
-use crate::core::{Budget, Charge, FlowLimits, LinkBuffer, Middlebox, NamedModule, Overflow, Setup, SetupClass};
+use crate::core::{Budget, Buffer, Charge, FlowLimits, Middlebox, NamedModule, Overflow, Setup, SetupClass};
 use crate::driver::since_1970;
 use crate::module::ModuleConfig;
 use crate::port::{self, Kind, OpenError, Options, Port};
@@ -30,6 +31,7 @@ use crate::port::{self, Kind, OpenError, Options, Port};
 use around::{FaultTable, FileTable};
 use fragments::{FRAGMENTS, FragmentTable};
 use state::StateTable;
+use third::{Costs, ResourceTable};
 use values::{Frames, Key, Listen, file_name};
 pub(crate) use values::{Percent, Room};
 
@@ -45,6 +47,9 @@ struct File {
     ports: Ports,
     #[serde(default)]
     cpu: Cpu,
+    /// What packets pass between CPU and link.
+    #[serde(default)]
+    resource: Vec<Spanned<ResourceTable>>,
     #[serde(default)]
     link: Link,
     #[serde(default)]
@@ -195,8 +200,9 @@ struct Class {
     /// What is done to its packets: names of modules, in order. Default nothing.
     #[serde(default)]
     modules: Vec<Spanned<String>>,
-    /// What its packets are charged on the CPU instead of what processing took.
-    cost: Option<Text<Linear>>,
+    /// What its packets are charged on the CPU instead of what processing took, and for how long they occupy a third
+    /// resource.
+    cost: Option<Spanned<Costs>>,
 }
 
 impl Class {
@@ -428,6 +434,7 @@ impl Config {
                 .at(listen.span(), message)
                 .with_help("for this machine only: \"127.0.0.1:9100\"; for all who reach it: remote = true"));
         }
+        self.check_resources()?;
         self.middlebox().map(|_| ())
     }
 
@@ -487,6 +494,7 @@ impl Config {
         let File { cpu, link, flows, .. } = &self.file;
         let common =
             flows.queue.as_ref().map_or(Limit { packets: Some(QUEUE), ..Limit::default() }, |q| q.get_ref().0.0);
+        let third = self.third();
         let mut classes = Vec::new();
         let mut rules = Vec::new();
         let mut otherwise = None;
@@ -496,7 +504,8 @@ impl Config {
                 weight: self.weight(class)?,
                 alpha: self.alpha(class)?,
                 limit: class.queue.as_ref().map_or(common, |queue| queue.get_ref().0.0),
-                charge: class.cost.map_or(Charge::Measured, |cost| Charge::Linear(cost.0)),
+                charge: class.cpu_cost().map_or(Charge::Measured, Charge::Linear),
+                third: class.third_cost(third.as_ref()),
                 modules: self.chain(class)?,
                 built_in: false,
             });
@@ -512,6 +521,7 @@ impl Config {
                 alpha: None,
                 limit: common,
                 charge: Charge::Measured,
+                third: None,
                 modules: Vec::new(),
                 built_in,
             });
@@ -539,8 +549,9 @@ impl Config {
             frames: flows.limit.as_ref().map_or(Some(FRAMES), |limit| limit.0.0),
             budget: cpu.budget.as_ref().map_or(Budget::WHOLE, |budget| budget.get_ref().0.0),
             predict: cpu.predict.as_ref().map_or_else(default_prediction, |predict| predict.get_ref().0),
+            third,
             rate: link.rate.as_ref().map(|rate| rate.0),
-            buffer: LinkBuffer { frames, overflow: link.overflow },
+            buffer: Buffer { frames, overflow: link.overflow },
             state: self.state_folder(),
         })
     }
@@ -571,6 +582,7 @@ impl std::fmt::Display for Config {
         let rate = link.rate.as_ref().map_or("as fast as the port takes them".to_string(), |rate| rate.0.to_string());
         writeln!(f, "{} -> {} -> {}", ports.inside.get_ref(), scheduler.get_ref().0, ports.outside.get_ref())?;
         writeln!(f, "cpu: {} % of a core", f64::from(budget) / 1e4)?;
+        self.third().iter().try_for_each(|third| writeln!(f, "{}: as classes say", third.name))?;
         writeln!(f, "link: {rate}")?;
         class.iter().try_for_each(|class| writeln!(f, "class {}", class.get_ref()))?;
         writeln!(f, "class {NETWORK}: ARP, neighbour discovery and what is not IP pass as they are")?;
@@ -594,6 +606,6 @@ impl std::fmt::Display for Class {
         let modules: Vec<&str> = self.modules.iter().map(|module| module.get_ref().as_str()).collect();
         let done = if modules.is_empty() { "passes as it is".to_string() } else { modules.join(", then ") };
         write!(f, "{}: {done}", self.name.get_ref())?;
-        self.cost.as_ref().map_or(Ok(()), |cost| write!(f, "; charged {}", cost.0))
+        self.cost.as_ref().map_or(Ok(()), |cost| write!(f, "; charged {}", cost.get_ref()))
     }
 }

@@ -37,6 +37,7 @@ impl Config {
         let listen = |config: &Self| config.metrics();
         let shown = |path: Option<&Path>| path.map_or("none".to_string(), |path| format!("{:?}", path.display()));
         let (faults, record, trace) = (&self.file.faults, &self.file.record, &self.file.trace);
+        let third = |config: &Self| config.third().map(|third| third.name);
         let others = "those of its start".to_string();
         let fixed = [
             ("[faults]", *faults == new.file.faults, others.clone()),
@@ -45,6 +46,7 @@ impl Config {
             ("control.socket", socket(self) == socket(new), shown(socket(self).as_deref())),
             ("metrics.listen", listen(self) == listen(new), listen(self).map_or("none".into(), |at| format!("{at}"))),
             ("state.folder", self.state_folder() == new.state_folder(), shown(self.state_folder().as_deref())),
+            ("[[resource]]", third(self) == third(new), third(self).unwrap_or("none".to_string())),
             ("reverse.delay", self.reverse_delay() == new.reverse_delay(), self.reverse_delay().to_string()),
         ];
         match fixed.into_iter().find(|(_, same, _)| !same) {

@@ -58,6 +58,8 @@ pub struct Account {
     pub marked: u64,
     /// Time for which the processed frames occupy the CPU.
     pub cpu: Duration,
+    /// Time that frames occupied the third resource, of those that are done there.
+    pub third: Duration,
     /// Time that the frames that left occupied the link.
     pub link: Duration,
     /// Frames that were dropped, by reason.
@@ -76,6 +78,7 @@ impl Account {
             bytes_out,
             marked,
             cpu,
+            third,
             link,
             drops,
         } = other;
@@ -87,6 +90,7 @@ impl Account {
         self.bytes_out += bytes_out;
         self.marked += marked;
         self.cpu += *cpu;
+        self.third += *third;
         self.link += *link;
         self.drops.add_all(drops);
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use dovetail_sched::aqm::{Congestion, Encoding};
 use dovetail_sched::cost::{Estimator, FitParameters, Per, Prediction};
 use dovetail_sched::{Names, Spec, SpecError};
-use dovetail_units::{Duration, ResourceVec, Time};
+use dovetail_units::{Duration, Time};
 use dovetail_wire::{FiveTuple, IpView, KeyKind, Ports};
 
 use super::account::{Account, Books, Drops};
@@ -14,22 +14,23 @@ use super::flows::{Flows, Key, Seen};
 use super::fragments::Fragments;
 use super::latency::Detail;
 use super::link::{Lateness, Pace};
-use super::queue::{LinkBuffer, Queue, RESOURCES};
+use super::queue::{Buffer, MOST_RESOURCES, Queue};
 use super::queues::{Between, Queues, queues};
 use super::resources::{OUTGOING, Serving};
-use super::setup::{NamedModule, Setup, SetupClass, looked_at};
+use super::setup::{NamedModule, Setup, SetupClass, ThirdResource, looked_at};
 use crate::classes::ClassTable;
 use crate::frame::{Frame, Pool};
 use crate::module::segment;
 
+/// Places of the resources. Without a third one its place is empty, and schedulers count the link as the second.
 pub(super) const CPU: usize = 0;
-pub(super) const LINK: usize = 1;
-/// What the resources are called in the values of parameters.
-pub(super) const NAMES: [&str; RESOURCES] = ["cpu", "link"];
+pub(super) const THIRD: usize = 1;
+pub(super) const LINK: usize = 2;
 
-/// What values of parameters may name, with these classes by number.
-pub(super) fn names<'a>(classes: impl Iterator<Item = &'a String>) -> Names {
-    Names { resources: NAMES.map(String::from).into(), classes: classes.cloned().collect() }
+/// What values of parameters may name: the resources of a box with this third one, and these classes by number.
+pub(super) fn names<'a>(third: Option<&ThirdResource>, classes: impl Iterator<Item = &'a String>) -> Names {
+    let names = [Some("cpu"), third.map(|third| third.name.as_str()), Some("link")];
+    Names { resources: names.into_iter().flatten().map(String::from).collect(), classes: classes.cloned().collect() }
 }
 
 /// Flows that are looked at, at a time, for idle ones.
@@ -66,8 +67,8 @@ impl Class {
 pub struct Middlebox {
     pub(super) classes: Vec<Class>,
     pub(super) flows: Flows,
-    pub(super) entrance: Queue,
-    pub(super) before_link: Queue,
+    /// In front of the resources.
+    pub(super) queues: [Queue; MOST_RESOURCES],
     pub(super) budget: Budget,
     pub(super) pace: Pace,
     pub(super) meter: Meter,
@@ -80,11 +81,14 @@ pub struct Middlebox {
     pub(super) key: KeyKind,
     pub(super) ecn: Option<Encoding>,
     pub(super) predict: Prediction,
-    pub(super) estimators: [Estimator; RESOURCES],
-    pub(super) buffer: LinkBuffer,
+    /// Of the time on the CPU, and of lengths after it.
+    pub(super) estimator: Estimator,
+    pub(super) lengths: Estimator,
+    pub(super) third: Option<ThirdResource>,
+    pub(super) buffer: Buffer,
     pub(super) between: Option<Between>,
-    pub(super) on_cpu: Option<Serving>,
-    pub(super) on_link: Option<Serving>,
+    /// On the resources.
+    pub(super) serving: [Option<Serving>; MOST_RESOURCES],
     /// Frames that are in the box, and the most that may be.
     pub(super) inside: usize,
     pub(super) most: Option<u32>,
@@ -94,10 +98,10 @@ pub struct Middlebox {
     pub answers: VecDeque<Frame>,
     /// Frames that have left the link, for the port.
     pub outgoing: VecDeque<Frame>,
-    /// When the CPU and the link became free.
-    pub(super) free: [Time; RESOURCES],
+    /// When the resources became free.
+    pub(super) free: [Time; MOST_RESOURCES],
     /// When a scheduler wants to be asked again.
-    pub(super) wake: [Option<Time>; RESOURCES],
+    pub(super) wake: [Option<Time>; MOST_RESOURCES],
     /// Where frames come from and go to.
     pub pool: Pool,
 }
@@ -106,16 +110,15 @@ impl Middlebox {
     /// Make the box.
     ///
     /// # Errors
-    /// The scheduler is none, or not for a CPU and a link.
+    /// The scheduler is none, or not for these resources.
     pub fn new(setup: Setup) -> Result<Self, SpecError> {
-        let Queues { entrance, before_link, between } =
-            queues(&setup, &names(setup.classes.iter().map(|class| &class.name)))?;
+        let names = names(setup.third.as_ref(), setup.classes.iter().map(|class| &class.name));
+        let Queues { queues, between } = queues(&setup, &names)?;
         let ecn = looked_at(&setup);
         Ok(Self {
             classes: setup.classes.into_iter().map(Class::new).collect(),
             flows: Flows::new(setup.flows),
-            entrance,
-            before_link,
+            queues,
             budget: setup.budget,
             pace: Pace::new(setup.rate),
             meter: Meter::default(),
@@ -128,18 +131,19 @@ impl Middlebox {
             table: setup.table,
             key: setup.key,
             predict: setup.predict,
-            estimators: [Estimator::new(&setup.predict), lengths()],
+            estimator: Estimator::new(&setup.predict),
+            lengths: lengths(),
+            third: setup.third,
             buffer: setup.buffer,
             between,
-            on_cpu: None,
-            on_link: None,
+            serving: [const { None }; MOST_RESOURCES],
             inside: 0,
             most: setup.frames,
             tails: 0,
             answers: VecDeque::new(),
             outgoing: VecDeque::with_capacity(OUTGOING),
-            free: [Time::ZERO; RESOURCES],
-            wake: [None; RESOURCES],
+            free: [Time::ZERO; MOST_RESOURCES],
+            wake: [None; MOST_RESOURCES],
             pool: Pool::new(),
         })
     }
@@ -148,7 +152,7 @@ impl Middlebox {
     /// reason that is counted.
     pub(super) fn admit(&mut self, now: Time, mut frame: Frame, class: u16, key: Key) {
         let flow = self.place(now, key, class);
-        (frame.class, frame.flow, frame.tickets) = (class, flow, [None; RESOURCES]);
+        (frame.class, frame.flow, frame.tickets) = (class, flow, [None; MOST_RESOURCES]);
         self.each_account(&frame, |books| books.came(frame.size_in));
         let full = self.is_full(flow);
         self.inside += 1;
@@ -212,14 +216,14 @@ impl Middlebox {
     fn is_full(&self, flow: u32) -> bool {
         let room = |most: u32| (most as usize).saturating_sub(self.inside + self.tails);
         // No queue is longer than all that is in the box: while that is less than the room there is no need to look.
-        self.most.is_some_and(|most| self.inside >= room(most) && self.entrance.queued(flow) as usize >= room(most))
+        self.most.is_some_and(|most| self.inside >= room(most) && self.queues[CPU].queued(flow) as usize >= room(most))
     }
 
     /// The frame is queued, if its queue takes it; whether it does.
     fn enter(&mut self, now: Time, mut frame: Frame) -> bool {
         self.read_congestion(&mut frame);
         let cost = self.estimate(&frame);
-        let Err((reason, frame)) = self.entrance.enqueue(now, frame, cost) else { return true };
+        let Err((reason, frame)) = self.queues[CPU].enqueue(now, frame, self.numbered(cost)) else { return true };
         let reason = if self.flows.is_of_first(frame.flow) { CROWD } else { reason };
         self.drop_frame(frame, reason);
         false
@@ -233,14 +237,13 @@ impl Middlebox {
             while let Some((resource, at)) = self.next_due().filter(|&(_, at)| at <= now) {
                 match resource {
                     CPU => self.cpu_due(at),
+                    THIRD => self.third_due(at),
                     _ => self.link_due(at, now),
                 }
-                self.start_link(at);
-                self.start_cpu(at);
+                self.start_all(at);
             }
             // What came since may have changed what schedulers say.
-            self.start_link(now);
-            self.start_cpu(now);
+            self.start_all(now);
             if self.next_due().is_none_or(|(_, at)| at > now) {
                 return;
             }
@@ -268,23 +271,21 @@ impl Middlebox {
         self.classes.iter().map(|class| class.books.account.held()).sum()
     }
 
-    /// Frames that are in the box by looking: in queues, on the CPU and on the link.
+    /// Frames that are in the box by looking: in queues and on resources.
     pub(super) fn found(&self) -> u64 {
-        let served = [&self.on_cpu, &self.on_link].into_iter().flatten().count();
-        (self.entrance.len() + self.before_link.len() + served) as u64
+        let waiting: usize = self.queues.iter().map(Queue::len).sum();
+        (waiting + self.serving.iter().flatten().count()) as u64
     }
 
     fn add_flow(&mut self, flow: u32, class: u16) {
-        let [entrance, before_link] = self.configs(class);
-        self.entrance.add_flow(flow, entrance);
-        self.before_link.add_flow(flow, before_link);
+        let configs = self.configs(class);
+        self.queues.iter_mut().zip(configs).for_each(|(queue, config)| queue.add_flow(flow, config));
     }
 
     fn forget(&mut self, now: Time, flow: u32) {
-        self.entrance.remove_flow(now, flow);
-        self.before_link.remove_flow(now, flow);
+        self.queues.iter_mut().for_each(|queue| queue.remove_flow(now, flow));
         if self.predict.per() == Per::Flow {
-            self.estimators[CPU].forget(flow);
+            self.estimator.forget(flow);
         }
         self.flows.forget(flow);
     }
@@ -297,21 +298,27 @@ impl Middlebox {
         }
     }
 
-    pub(super) fn estimate(&self, frame: &Frame) -> ResourceVec<RESOURCES> {
+    /// For how long it will occupy the resources, by their places.
+    pub(super) fn estimate(&self, frame: &Frame) -> [Duration; MOST_RESOURCES] {
         let class = &self.classes[usize::from(frame.class)];
         let cpu = if class.setup.needs_cpu(frame.size_in) {
-            let learnt = || self.estimators[CPU].estimate(self.key_of(frame), frame.size_in, Duration::ZERO);
+            let learnt = || self.estimator.estimate(self.key_of(frame), frame.size_in, Duration::ZERO);
             // Zero would say that it needs nothing.
             class.setup.charge.known(frame.size_in).unwrap_or_else(learnt).max(Duration::from_nanos(1))
         } else {
             Duration::ZERO
         };
         let link = if class.resizes {
-            self.estimators[LINK].estimate(u32::from(frame.class), frame.size_in, Duration::ZERO)
+            self.lengths.estimate(u32::from(frame.class), frame.size_in, Duration::ZERO)
         } else {
             self.pace.estimate(frame.len())
         };
-        ResourceVec([self.budget.occupied(cpu), link])
+        [self.budget.occupied(cpu), class.setup.third_time(frame.size_in), link]
+    }
+
+    /// Times by the places of resources, as schedulers count them.
+    pub(super) fn numbered(&self, [cpu, third, link]: [Duration; MOST_RESOURCES]) -> [Duration; MOST_RESOURCES] {
+        if self.third.is_some() { [cpu, third, link] } else { [cpu, link, Duration::ZERO] }
     }
 
     pub(super) fn each_account(&mut self, frame: &Frame, change: impl Fn(&mut Books)) {
@@ -370,10 +377,9 @@ impl Middlebox {
 
     /// The box ends: what it still has is dropped, for the reason `stopped`. It takes no frames any more.
     pub fn give_up(&mut self, now: Time) {
-        let served = [self.on_cpu.take(), self.on_link.take()].into_iter().flatten().map(|serving| serving.frame);
+        let served = self.serving.iter_mut().filter_map(Option::take).map(|serving| serving.frame);
         let mut frames: Vec<Frame> = served.collect();
-        frames.append(&mut self.before_link.take_all(now));
-        frames.append(&mut self.entrance.take_all(now));
+        self.queues.iter_mut().rev().for_each(|queue| frames.append(&mut queue.take_all(now)));
         frames.into_iter().for_each(|frame| self.drop_frame(frame, STOPPED));
         self.fragments.take_all().into_iter().for_each(|frame| self.refuse(now, frame, STOPPED));
     }

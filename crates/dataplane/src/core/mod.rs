@@ -20,6 +20,7 @@ mod queues;
 mod reload;
 mod resources;
 mod setup;
+mod sized;
 mod snapshot;
 
 pub use account::{Account, Books, Drops};
@@ -28,11 +29,12 @@ pub use flows::{FlowLimits, Flows};
 pub use fragments::FragmentLimits;
 pub use middlebox::Middlebox;
 pub(crate) use middlebox::STOPPED;
-pub(crate) use queue::RESOURCES;
-pub use queue::{LinkBuffer, Overflow};
+pub(crate) use queue::MOST_RESOURCES;
+pub use queue::{Buffer, Overflow};
 pub use reload::ModuleState;
 pub(crate) use resources::OUTGOING;
-pub use setup::{NamedModule, Setup, SetupClass};
+pub use setup::{NamedModule, Setup, SetupClass, ThirdResource};
+pub(crate) use sized::Handed;
 pub use snapshot::{
     BufferSnapshot, ClassSnapshot, FlowSnapshot, HeavySnapshot, LateSnapshot, Latency, ModuleSnapshot, PortSnapshot,
     QueueSnapshot, ResourceSnapshot, SCHEMA, SeenSnapshot, Snapshot, SteeringSnapshot,

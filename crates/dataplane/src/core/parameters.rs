@@ -5,8 +5,8 @@ use dovetail_units::{BitRate, Part, Time, Weight};
 
 use super::cpu::Budget;
 use super::link::Pace;
-use super::middlebox::{LINK, Middlebox, lengths, names};
-use super::queue::RESOURCES;
+use super::middlebox::{Middlebox, lengths, names};
+use super::queue::{MOST_RESOURCES, Queue};
 use super::queues::Between;
 
 impl Middlebox {
@@ -15,9 +15,9 @@ impl Middlebox {
     /// # Errors
     /// It has none of this name that can change, or the value is wrong. Nothing is changed then.
     pub fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
-        let queues = [&mut self.entrance, &mut self.before_link];
-        let numbered = names(self.classes.iter().map(|class| &class.setup.name)).number(parameter, value)?;
-        let taken = queues.map(|queue| queue.set(now, parameter, &numbered));
+        let names = names(self.third.as_ref(), self.classes.iter().map(|class| &class.setup.name));
+        let numbered = names.number(parameter, value)?;
+        let taken = self.queues.each_mut().map(|queue| queue.set(now, parameter, &numbered));
         if !taken.into_iter().try_fold(false, |any, taken| Ok(any | taken?))? {
             return Err(self.cannot_change(parameter));
         }
@@ -30,7 +30,7 @@ impl Middlebox {
     }
 
     fn cannot_change(&self, parameter: &str) -> SpecError {
-        let mut known = [self.entrance.settable(), self.before_link.settable()].concat();
+        let mut known: Vec<&str> = self.queues.iter().flat_map(Queue::settable).collect();
         known.sort_unstable();
         known.dedup();
         let able = if known.is_empty() { "none".to_string() } else { known.join(", ") };
@@ -85,10 +85,9 @@ impl Middlebox {
     /// Set the rate of the link, from the next frame on.
     pub fn set_rate(&mut self, rate: Option<BitRate>) {
         self.pace = Pace::new(rate);
-        self.estimators[LINK] = lengths();
+        self.lengths = lengths();
         self.classes.iter_mut().for_each(|class| class.resizes = false);
-        self.entrance.set_rate(rate);
-        self.before_link.set_rate(rate);
+        self.queues.iter_mut().for_each(|queue| queue.set_rate(rate));
     }
 
     fn class_index(&self, name: &str) -> Option<usize> {
@@ -101,12 +100,11 @@ impl Middlebox {
     }
 
     pub(super) fn set_flow(&mut self, now: Time, flow: u32, class: u16) {
-        let [entrance, before_link] = self.configs(class);
-        self.entrance.set_flow(now, flow, entrance);
-        self.before_link.set_flow(now, flow, before_link);
+        let configs = self.configs(class);
+        self.queues.iter_mut().zip(configs).for_each(|(queue, config)| queue.set_flow(now, flow, config));
     }
 
-    pub(super) fn configs(&self, class: u16) -> [FlowConfig<RESOURCES>; RESOURCES] {
+    pub(super) fn configs(&self, class: u16) -> [FlowConfig<MOST_RESOURCES>; MOST_RESOURCES] {
         let setup = &self.classes[usize::from(class)].setup;
         let (weight, alpha, limit) = (setup.weight, setup.alpha, setup.limit);
         let entrance = FlowConfig { weight, alpha, class: Some(class), limit, ..FlowConfig::default() };
@@ -115,6 +113,7 @@ impl Middlebox {
             Some(Between::Own) => setup.limit,
             None => Limit::default(),
         };
-        [entrance, FlowConfig { limit, ..entrance }]
+        let behind = FlowConfig { limit, ..entrance };
+        [entrance, behind, behind]
     }
 }

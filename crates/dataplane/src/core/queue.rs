@@ -1,32 +1,32 @@
-//! What waits in front of the CPU and in front of the link.
+//! What waits in front of a resource.
 
 use std::collections::VecDeque;
 
 use dovetail_sched::catalog::Entry;
-use dovetail_sched::composition::Part;
-use dovetail_sched::{DropReason, FlowConfig, FlowId, Next, Packet, Progress, Scheduler, Served, SpecError, Steering};
-use dovetail_units::{BitRate, Duration, ResourceVec, Time};
+use dovetail_sched::{DropReason, FlowConfig, FlowId, Progress, SpecError, Steering};
+use dovetail_units::{BitRate, Duration, Time};
 
 use super::managed::Managed;
+use super::sized::{SizedPart, SizedScheduler};
 use crate::frame::Frame;
 
-/// The CPU, then the link.
-pub const RESOURCES: usize = 2;
+/// The CPU, maybe a third resource, and the link.
+pub const MOST_RESOURCES: usize = 3;
 
-/// What a full buffer in front of the link does.
+/// What a full buffer in front of a resource does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Overflow {
-    /// The frame keeps the CPU, which can do nothing else meanwhile.
+    /// The frame keeps the resource before, which can do nothing else meanwhile.
     #[default]
     Block,
     /// The frame is lost, with the processing spent on it.
     Drop,
 }
 
-/// The buffer in front of the link where no scheduler stands there: in order of arrival.
+/// The buffer in front of a resource behind the CPU where no scheduler stands there: in order of arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LinkBuffer {
+pub struct Buffer {
     /// The most frames that wait, from 1; `None` is no limit.
     pub frames: Option<u32>,
     /// What happens beyond.
@@ -53,7 +53,7 @@ pub(super) enum Queue {
 }
 
 pub(super) struct Scheduled {
-    pub scheduler: Box<dyn Scheduler<RESOURCES, Frame>>,
+    scheduler: SizedScheduler,
     entry: &'static Entry,
     /// Ids of the box's flows here.
     ids: Vec<Option<FlowId>>,
@@ -63,8 +63,8 @@ pub(super) struct Scheduled {
 }
 
 impl Queue {
-    pub fn scheduled(part: Part<RESOURCES, Frame>, resource: usize) -> Self {
-        let Part { entry, scheduler } = part;
+    pub fn scheduled(part: SizedPart, resource: usize) -> Self {
+        let SizedPart { entry, scheduler } = part;
         Self::Scheduled(Scheduled { scheduler, entry, ids: Vec::new(), resource, behind: Duration::ZERO })
     }
 
@@ -77,7 +77,7 @@ impl Queue {
         }
     }
 
-    pub fn add_flow(&mut self, flow: u32, config: FlowConfig<RESOURCES>) {
+    pub fn add_flow(&mut self, flow: u32, config: FlowConfig<MOST_RESOURCES>) {
         let Self::Scheduled(queue) = self else { return };
         let place = flow as usize;
         if queue.ids.len() <= place {
@@ -86,12 +86,11 @@ impl Queue {
         queue.ids[place] = Some(queue.scheduler.add_flow(config));
     }
 
-    pub fn set_flow(&mut self, now: Time, flow: u32, config: FlowConfig<RESOURCES>) {
+    pub fn set_flow(&mut self, now: Time, flow: u32, config: FlowConfig<MOST_RESOURCES>) {
         if let Self::Scheduled(queue) = self
             && let Some(id) = queue.id(flow)
         {
-            // The id is a live one.
-            let _ = queue.scheduler.set_flow(queue.clock(now), id, config);
+            queue.scheduler.set_flow(queue.clock(now), id, config);
         }
     }
 
@@ -101,7 +100,7 @@ impl Queue {
             && let Some(id) = queue.ids.get_mut(flow as usize).and_then(Option::take)
         {
             // Nothing waits, so nothing is given back.
-            let _ = queue.scheduler.remove_flow(queue.clock(now), id, &mut |_| ());
+            queue.scheduler.remove_flow(queue.clock(now), id, &mut |_| ());
         }
     }
 
@@ -110,7 +109,7 @@ impl Queue {
         &mut self,
         now: Time,
         frame: Frame,
-        cost: ResourceVec<RESOURCES>,
+        cost: [Duration; MOST_RESOURCES],
     ) -> Result<(), (&'static str, Frame)> {
         match self {
             Self::Managed(queue) => queue.enqueue(now, frame),
@@ -120,11 +119,7 @@ impl Queue {
             }
             Self::Scheduled(queue) => {
                 let Some(flow) = queue.id(frame.flow) else { return Err((DropReason::UnknownFlow.name(), frame)) };
-                let packet = Packet { flow, size: frame.whole().1 as u32, cost, payload: frame };
-                queue
-                    .scheduler
-                    .enqueue(queue.clock(now), packet)
-                    .map_err(|refused| (refused.reason.name(), refused.payload))
+                queue.scheduler.enqueue(queue.clock(now), flow, frame, cost)
             }
         }
     }
@@ -137,8 +132,7 @@ impl Queue {
             Self::Managed(queue) => frames.extend(std::iter::from_fn(|| queue.next())),
             Self::Scheduled(queue) => {
                 for id in queue.ids.iter_mut().filter_map(Option::take) {
-                    // The id is a live one.
-                    let _ = queue.scheduler.remove_flow(now, id, &mut |frame| frames.push(frame));
+                    queue.scheduler.remove_flow(now, id, &mut |frame| frames.push(frame));
                 }
             }
         }
@@ -150,7 +144,7 @@ impl Queue {
         &mut self,
         now: Time,
         frame: Frame,
-        cost: ResourceVec<RESOURCES>,
+        cost: [Duration; MOST_RESOURCES],
     ) -> Result<(), (&'static str, Frame)> {
         match self {
             Self::Managed(queue) => {
@@ -166,14 +160,9 @@ impl Queue {
         match self {
             Self::InOrder(waiting) => waiting.pop_front().map_or(Offer::Nothing, Offer::Serve),
             Self::Managed(queue) => queue.next().map_or(Offer::Nothing, Offer::Serve),
-            Self::Scheduled(queue) => match queue.scheduler.next(queue.clock(now)) {
-                Next::Serve(Served { ticket, payload: mut frame, .. }) => {
-                    frame.tickets[queue.resource] = Some(ticket);
-                    Offer::Serve(frame)
-                }
-                Next::Drop { payload, .. } => Offer::Drop(payload),
-                Next::At(time) => Offer::At(time + queue.behind),
-                Next::AwaitProgress | Next::Empty => Offer::Nothing,
+            Self::Scheduled(queue) => match queue.scheduler.next(queue.clock(now), queue.resource) {
+                Offer::At(time) => Offer::At(time + queue.behind),
+                offer => offer,
             },
         }
     }
@@ -181,11 +170,8 @@ impl Queue {
     /// A frame that the scheduler lets go past its busy resource, if `may_pass` says so of it.
     pub fn bypass(&mut self, now: Time, may_pass: &mut dyn FnMut(&Frame) -> bool) -> Option<Frame> {
         let Self::Scheduled(queue) = self else { return None };
-        match queue.scheduler.bypass(queue.clock(now), may_pass) {
-            Next::Serve(Served { ticket, payload: mut frame, .. }) => {
-                frame.tickets[queue.resource] = Some(ticket);
-                Some(frame)
-            }
+        match queue.scheduler.bypass(queue.clock(now), queue.resource, may_pass) {
+            Offer::Serve(frame) => Some(frame),
             _ => None,
         }
     }
@@ -225,7 +211,7 @@ impl Queue {
         match self {
             Self::InOrder(waiting) => waiting.len(),
             Self::Managed(queue) => queue.len(),
-            Self::Scheduled(queue) => queue.scheduler.stats().queued as usize,
+            Self::Scheduled(queue) => queue.scheduler.queued_in_all(),
         }
     }
 

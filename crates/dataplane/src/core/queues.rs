@@ -1,20 +1,19 @@
-//! What a scheduler's spec puts in front of CPU and link.
+//! What a scheduler's spec puts in front of the resources.
 
 use std::collections::VecDeque;
 
 use dovetail_sched::aqm::scheme::manages;
 use dovetail_sched::aqm::{AqmError, Scheme, Standing};
 use dovetail_sched::catalog::find;
-use dovetail_sched::composition::Part;
-use dovetail_sched::{Limit, Names, Shape, Spec, SpecError, build, build_all};
+use dovetail_sched::{Limit, Names, Spec, SpecError};
 
 use super::managed::Managed;
 use super::middlebox::{CPU, LINK};
-use super::queue::{Queue, RESOURCES};
+use super::queue::{MOST_RESOURCES, Queue};
 use super::setup::Setup;
-use crate::frame::Frame;
+use super::sized::{SizedPart, SizedParts, build_single, build_sized};
 
-/// What limits a flow's queue in front of the link.
+/// What limits a flow's queue behind the CPU.
 pub(super) enum Between {
     /// A composition's buffer, alike for all.
     Each(Limit),
@@ -22,11 +21,10 @@ pub(super) enum Between {
     Own,
 }
 
-/// What stands in front of CPU and link.
+/// What stands in front of the CPU, of the third resource (where there is none, nothing comes) and of the link.
 pub(super) struct Queues {
-    pub entrance: Queue,
-    pub before_link: Queue,
-    /// What limits flows' queues in front of the link, where each has one.
+    pub queues: [Queue; MOST_RESOURCES],
+    /// What limits flows' queues behind the CPU, where each has one.
     pub between: Option<Between>,
 }
 
@@ -35,12 +33,17 @@ pub(super) fn queues(setup: &Setup, names: &Names) -> Result<Queues, SpecError> 
     if manages(&setup.scheduler.name)? {
         return managed(setup, &Scheme::new(&setup.scheduler)?);
     }
-    let mut schedulers = build_all::<RESOURCES, Frame>(&names.number_all(&setup.scheduler)?, Shape::default())?;
-    let (before_link, between) = match schedulers.between[LINK].take() {
-        Some(part) => (Queue::scheduled(part, LINK), Some(Between::Each(schedulers.buffer))),
-        None => (Queue::InOrder(VecDeque::new()), None),
-    };
-    Ok(Queues { entrance: Queue::scheduled(schedulers.entrance, CPU), before_link, between })
+    let resources = names.resources.len();
+    let place = |number: usize| if number + 1 == resources { LINK } else { number };
+    let SizedParts { parts, buffer } = build_sized(&names.number_all(&setup.scheduler)?, resources)?;
+    let between = parts.iter().skip(1).any(Option::is_some).then_some(Between::Each(buffer));
+    let mut queues = [const { Queue::InOrder(VecDeque::new()) }; MOST_RESOURCES];
+    for (number, part) in parts.into_iter().enumerate() {
+        if let Some(part) = part {
+            queues[place(number)] = Queue::scheduled(part, place(number));
+        }
+    }
+    Ok(Queues { queues, between })
 }
 
 /// Whether a queue is under active queue management; not where the name is wrong.
@@ -51,29 +54,36 @@ pub(super) fn is_managed(scheduler: &Spec) -> bool {
 /// Queues of which at least one is under active queue management. None blocks another: what finds a full queue is
 /// dropped.
 fn managed(setup: &Setup, scheme: &Scheme) -> Result<Queues, SpecError> {
+    if let Some(third) = &setup.third {
+        let (name, third) = (&setup.scheduler.name, &third.name);
+        let message = format!("{name} manages the queues of a CPU and a link; this box has {third:?} as well");
+        return Err(SpecError::new(name, message));
+    }
     let wrong = |error: AqmError| SpecError::new(&setup.scheduler.name, format!("{}: {error}", setup.scheduler));
-    let queue = |standing: &Standing, resource: usize| -> Result<Queue, SpecError> {
+    let queue = |standing: &Standing, place: usize| -> Result<Queue, SpecError> {
+        let number = usize::from(place == LINK);
         let managed = match standing.clone() {
             Standing::Fifo => {
                 let spec = Spec { name: "fifo".to_string(), parameters: Vec::new() };
-                return Ok(Queue::scheduled(per_flow(spec, resource)?, resource));
+                return Ok(Queue::scheduled(per_flow(spec, place)?, place));
             }
-            Standing::PerFlow(spec) => return Ok(Queue::scheduled(per_flow(spec, resource)?, resource)),
-            Standing::Red(config) => Managed::red(config, resource, setup.rate),
-            Standing::Drq(config) if resource == LINK => Managed::drq_link(config, resource, setup.rate),
-            Standing::Drq(config) => Managed::drq_cpu(config, resource, setup.classes.len(), setup.rate),
+            Standing::PerFlow(spec) => return Ok(Queue::scheduled(per_flow(spec, place)?, place)),
+            Standing::Red(config) => Managed::red(config, number, setup.rate),
+            Standing::Drq(config) if place == LINK => Managed::drq_link(config, number, setup.rate),
+            Standing::Drq(config) => Managed::drq_cpu(config, number, setup.classes.len(), setup.rate),
         };
         managed.map(|queue| Queue::Managed(Box::new(queue))).map_err(wrong)
     };
     let between = Some(Between::Own);
-    Ok(Queues { entrance: queue(&scheme.cpu, CPU)?, before_link: queue(&scheme.link, LINK)?, between })
+    let nothing = Queue::InOrder(VecDeque::new());
+    Ok(Queues { queues: [queue(&scheme.cpu, CPU)?, nothing, queue(&scheme.link, LINK)?], between })
 }
 
 /// The scheduler of one resource that a part of a composition names.
-fn per_flow(mut spec: Spec, resource: usize) -> Result<Part<RESOURCES, Frame>, SpecError> {
+fn per_flow(mut spec: Spec, place: usize) -> Result<SizedPart, SpecError> {
     let entry = find(&spec.name).ok_or_else(|| SpecError::unknown_name(&spec.name, Vec::new()))?;
     if entry.has("resource") {
-        spec.parameters.push(("resource".to_string(), resource.to_string()));
+        spec.parameters.push(("resource".to_string(), usize::from(place == LINK).to_string()));
     }
-    Ok(Part { entry, scheduler: build(&spec, Shape::default())? })
+    build_single(entry, &spec)
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use dovetail_sched::cost::{Estimator, Per};
 use dovetail_sched::{FlowConfig, Spec, SpecError};
-use dovetail_units::{ResourceVec, Time};
+use dovetail_units::{Duration, Time};
 
-use super::middlebox::{CPU, Class, Middlebox, names};
-use super::queue::{Queue, RESOURCES};
+use super::middlebox::{CPU, Class, LINK, Middlebox, THIRD, names};
+use super::queue::{MOST_RESOURCES, Queue};
 use super::queues::{Queues, is_managed, queues};
-use super::setup::{NamedModule, Setup, SetupClass, looked_at};
+use super::setup::{NamedModule, Setup, SetupClass, ThirdResource, looked_at};
 use crate::frame::Frame;
 use crate::module::StateError;
 
@@ -86,23 +86,30 @@ impl Middlebox {
     pub fn reload(&mut self, now: Time, setup: Setup) -> Result<(), SpecError> {
         let there = self.classes.iter().map(|class| &class.setup.name);
         let new = setup.classes.iter().map(|class| &class.name).filter(|name| !there.clone().any(|old| old == *name));
-        let queues = queues(&setup, &names(there.clone().chain(new)))?;
+        let queues = queues(&setup, &names(setup.third.as_ref(), there.clone().chain(new)))?;
+        let third = |third: Option<&ThirdResource>| third.map(|third| third.name.clone());
+        if third(self.third.as_ref()) != third(setup.third.as_ref()) {
+            let message = "resources cannot change while the box runs; restart it";
+            return Err(SpecError::new("resource", message));
+        }
         let ecn = looked_at(&setup);
         if self.classes.len() + setup.classes.len() > MOST_CLASSES {
             let message = format!("there have been {} classes since the box started; restart it", self.classes.len());
             return Err(SpecError::new("class", message));
         }
         self.fragments.limits = setup.fragments;
-        let Setup { scheduler, classes, modules, table, key, flows, frames, budget, predict, rate, buffer, .. } = setup;
+        let Setup { scheduler, classes, modules, table, key, flows, frames, budget, predict, .. } = setup;
+        let Setup { third, rate, buffer, .. } = setup;
         let as_many = self.classes.iter().filter(|class| !class.retired).count() == classes.len();
         let same_rate = self.pace.rate() == rate;
         self.take_modules(modules, &classes);
         self.table = table.renamed(&self.take_classes(classes));
         self.flows.reclass(flows);
-        (self.key, self.ecn, self.buffer, self.budget, self.most) = (key, ecn, buffer, budget, frames);
+        (self.key, self.ecn, self.budget, self.most) = (key, ecn, budget, frames);
+        (self.third, self.buffer) = (third, buffer);
         if self.predict != predict {
             self.predict = predict;
-            self.estimators[CPU] = Estimator::new(&predict);
+            self.estimator = Estimator::new(&predict);
         }
         if !same_rate {
             self.set_rate(rate);
@@ -117,7 +124,7 @@ impl Middlebox {
         self.scheduler = scheduler;
         let flows: Vec<(u32, u16)> = self.flows.iter().map(|(index, flow)| (index, flow.class)).collect();
         flows.into_iter().for_each(|(flow, class)| self.set_flow(now, flow, class));
-        self.wake = [Some(now); RESOURCES];
+        self.wake = [Some(now); MOST_RESOURCES];
         Ok(())
     }
 
@@ -152,7 +159,7 @@ impl Middlebox {
             let place = place.unwrap_or(self.classes.len());
             if self.predict.per() == Per::Class {
                 // Other work takes another time.
-                self.estimators[CPU].forget(place as u32);
+                self.estimator.forget(place as u32);
             }
             match self.classes.get_mut(place) {
                 Some(class) => class.setup = setup,
@@ -174,33 +181,32 @@ impl Middlebox {
     }
 
     /// Other queues take over what waits.
-    fn take_queues(&mut self, now: Time, Queues { mut entrance, mut before_link, between }: Queues) {
+    fn take_queues(&mut self, now: Time, Queues { mut queues, between }: Queues) {
         // What was accepted stays, whatever the limits.
         for (flow, of) in self.flows.iter() {
             let SetupClass { weight, alpha, .. } = self.classes[usize::from(of.class)].setup;
             let config = FlowConfig { weight, alpha, class: Some(of.class), ..FlowConfig::default() };
-            entrance.add_flow(flow, config);
-            before_link.add_flow(flow, config);
+            queues.iter_mut().for_each(|queue| queue.add_flow(flow, config));
         }
-        for frame in self.entrance.take_all(now) {
-            let cost = self.estimate(&frame);
-            self.put_back(now, &mut entrance, frame, cost);
+        for place in [CPU, THIRD, LINK] {
+            for frame in self.queues[place].take_all(now) {
+                let mut cost = self.estimate(&frame);
+                if place != CPU {
+                    cost[LINK] = self.pace.estimate(frame.whole().1);
+                }
+                self.put_back(now, &mut queues[place], frame, cost);
+            }
         }
-        for frame in self.before_link.take_all(now) {
-            let [cpu, _] = self.estimate(&frame).0;
-            let cost = ResourceVec([cpu, self.pace.estimate(frame.whole().1)]);
-            self.put_back(now, &mut before_link, frame, cost);
+        for serving in self.serving.iter_mut().flatten() {
+            serving.frame.tickets = [None; MOST_RESOURCES];
         }
-        for serving in [&mut self.on_cpu, &mut self.on_link].into_iter().flatten() {
-            serving.frame.tickets = [None; RESOURCES];
-        }
-        (self.entrance, self.before_link, self.between) = (entrance, before_link, between);
+        (self.queues, self.between) = (queues, between);
     }
 
-    fn put_back(&mut self, now: Time, queue: &mut Queue, mut frame: Frame, cost: ResourceVec<RESOURCES>) {
+    fn put_back(&mut self, now: Time, queue: &mut Queue, mut frame: Frame, cost: [Duration; MOST_RESOURCES]) {
         // The scheduler that handed it out is no more.
-        frame.tickets = [None; RESOURCES];
-        if let Err((reason, frame)) = queue.put_back(now, frame, cost) {
+        frame.tickets = [None; MOST_RESOURCES];
+        if let Err((reason, frame)) = queue.put_back(now, frame, self.numbered(cost)) {
             self.drop_frame(frame, reason);
         }
     }

@@ -1,11 +1,11 @@
-//! The CPU and the link at work: who is on them, until when, and who is next.
+//! The resources at work: who is on them, until when, and who is next.
 
 use dovetail_sched::{DROPPED_AT_HEAD, Progress};
-use dovetail_units::{Duration, ResourceVec, Time};
+use dovetail_units::{Duration, Time};
 
 use super::cpu::cycles;
-use super::middlebox::{CPU, LINK, Middlebox};
-use super::queue::{Offer, Overflow, Queue};
+use super::middlebox::{CPU, LINK, Middlebox, THIRD};
+use super::queue::{Buffer, Offer, Overflow, Queue};
 use crate::frame::Frame;
 use crate::module::{Around, ModuleDrop, run};
 
@@ -34,29 +34,57 @@ impl Serving {
 
 impl Middlebox {
     pub(super) fn next_due(&self) -> Option<(usize, Time)> {
-        let serving = |serving: &Option<Serving>| serving.as_ref().map(|s| s.until);
-        let cpu = if self.blocked() { None } else { serving(&self.on_cpu).or(self.wake[CPU]) };
-        let link = serving(&self.on_link).or(self.wake[LINK].filter(|_| self.outgoing.len() < OUTGOING));
-        // Of two at the same time the link goes first, to make room.
-        let due = [(LINK, link), (CPU, cpu)];
-        due.into_iter().filter_map(|(resource, at)| Some((resource, at?))).min_by_key(|&(_, at)| at)
+        let due = |place: usize| match &self.serving[place] {
+            Some(_) if self.blocked(place) => None,
+            Some(serving) => Some(serving.until),
+            None => self.wake[place].filter(|_| place != LINK || self.outgoing.len() < OUTGOING),
+        };
+        // Of two at the same time the later in the box goes first, to make room.
+        let places = [LINK, THIRD, CPU].into_iter();
+        places.filter_map(|place| Some((place, due(place)?))).min_by_key(|&(_, at)| at)
     }
 
-    /// Whether the frame on the CPU waits for room in front of the link.
-    fn blocked(&self) -> bool {
-        self.buffer.overflow == Overflow::Block && self.on_cpu.is_some() && self.link_is_full()
+    /// As schedulers count this resource.
+    fn number(&self, place: usize) -> usize {
+        if place == LINK && self.third.is_none() { 1 } else { place }
     }
 
-    /// Whether there is no room in the one buffer in front of the link, where there is one.
-    fn link_is_full(&self) -> bool {
-        self.between.is_none() && self.buffer.frames.is_some_and(|most| self.before_link.len() >= most as usize)
+    /// Where the frame goes after the CPU.
+    fn after_cpu(&self, frame: &Frame) -> usize {
+        let third = self.third.is_some()
+            && self.classes[usize::from(frame.class)].setup.third_time(frame.size_in) > Duration::ZERO;
+        if third { THIRD } else { LINK }
+    }
+
+    /// Where the frame goes that is on this resource.
+    fn after(&self, place: usize, frame: &Frame) -> usize {
+        if place == CPU { self.after_cpu(frame) } else { LINK }
+    }
+
+    /// Whether the frame on this resource waits for room in front of the one that it needs next.
+    fn blocked(&self, place: usize) -> bool {
+        let Some(serving) = self.serving[place].as_ref().filter(|_| place != LINK) else { return false };
+        let next = self.after(place, &serving.frame);
+        self.buffer_of(next).overflow == Overflow::Block && self.is_full_before(next)
+    }
+
+    fn buffer_of(&self, place: usize) -> Buffer {
+        self.third.as_ref().filter(|_| place == THIRD).map_or(self.buffer, |third| third.buffer)
+    }
+
+    /// Whether there is no room in the one buffer in front of a resource behind the CPU, where there is one.
+    fn is_full_before(&self, place: usize) -> bool {
+        let most = self.buffer_of(place).frames;
+        self.between.is_none() && most.is_some_and(|most| self.queues[place].len() >= most as usize)
     }
 
     pub(super) fn give_up_lost_time(&mut self, now: Time) {
         let earliest = Time::from_nanos(now.as_nanos().saturating_sub(CATCH_UP.as_nanos()));
-        let blocked = self.blocked();
+        let blocked = [CPU, THIRD, LINK].map(|place| self.blocked(place));
         let mut lost = Duration::ZERO;
-        for serving in [&mut self.on_link, &mut self.on_cpu].into_iter().take(if blocked { 1 } else { 2 }).flatten() {
+        for serving in
+            self.serving.iter_mut().zip(blocked).filter(|(_, blocked)| !blocked).filter_map(|(s, _)| s.as_mut())
+        {
             if serving.until < earliest {
                 lost = lost.max(earliest - serving.until);
                 serving.until = earliest;
@@ -64,16 +92,22 @@ impl Middlebox {
         }
         if lost > Duration::ZERO {
             self.lost_time += lost;
-            self.entrance.skip(lost);
-            self.before_link.skip(lost);
+            self.queues.iter_mut().for_each(|queue| queue.skip(lost));
         }
     }
 
+    /// Every resource takes a frame, if it is idle and there is one.
+    pub(super) fn start_all(&mut self, now: Time) {
+        self.start_link(now);
+        self.start_third(now);
+        self.start_cpu(now);
+    }
+
     /// The CPU takes a frame, if it is idle and there is one. What needs nothing of it passes by.
-    pub(super) fn start_cpu(&mut self, now: Time) {
-        while self.on_cpu.is_none() && self.free[CPU] <= now {
+    fn start_cpu(&mut self, now: Time) {
+        while self.serving[CPU].is_none() && self.free[CPU] <= now {
             self.wake[CPU] = None;
-            match self.entrance.next(now) {
+            match self.queues[CPU].next(now) {
                 Offer::Serve(frame) if self.may_pass(&frame) => self.pass_by(now, frame),
                 Offer::Serve(frame) => self.process(now, frame),
                 Offer::Drop(frame) => self.drop_frame(frame, DROPPED_AT_HEAD),
@@ -81,7 +115,7 @@ impl Middlebox {
                 Offer::Nothing => return,
             }
         }
-        if self.on_cpu.is_none() {
+        if self.serving[CPU].is_none() {
             self.wake[CPU] = Some(self.free[CPU]);
         }
         while let Some(frame) = self.next_that_passes(now) {
@@ -89,20 +123,24 @@ impl Middlebox {
         }
     }
 
-    /// Whether the frame needs nothing of the CPU, and there is room for it in front of the link.
+    /// Whether the frame needs nothing of the CPU, and there is room for it where it goes then.
     fn may_pass(&self, frame: &Frame) -> bool {
-        !self.classes[usize::from(frame.class)].setup.needs_cpu(frame.size_in) && !self.link_is_full()
+        let needs_cpu = self.classes[usize::from(frame.class)].setup.needs_cpu(frame.size_in);
+        !needs_cpu && !self.is_full_before(self.after_cpu(frame))
     }
 
     /// What the scheduler lets go past the busy CPU. No frame overtakes one of its flow.
     fn next_that_passes(&mut self, now: Time) -> Option<Frame> {
-        if self.link_is_full() {
+        let room = [CPU, THIRD, LINK].map(|place| !self.is_full_before(place));
+        if !(room[LINK] || room[THIRD] && self.third.is_some()) {
             return None;
         }
-        let (classes, on_cpu) = (&self.classes, self.on_cpu.as_ref().map(|serving| serving.frame.flow));
-        self.entrance.bypass(now, &mut |frame| {
+        let (classes, has_third) = (&self.classes, self.third.is_some());
+        let on_cpu = self.serving[CPU].as_ref().map(|serving| serving.frame.flow);
+        self.queues[CPU].bypass(now, &mut |frame| {
             let class = &classes[usize::from(frame.class)].setup;
-            !class.needs_cpu(frame.size_in) && on_cpu != Some(frame.flow)
+            let third = has_third && class.third_time(frame.size_in) > Duration::ZERO;
+            !class.needs_cpu(frame.size_in) && on_cpu != Some(frame.flow) && room[if third { THIRD } else { LINK }]
         })
     }
 
@@ -110,8 +148,9 @@ impl Middlebox {
         let used = Duration::ZERO;
         self.each_account(&frame, |books| books.processed(used));
         self.tell(now, &mut frame, CPU, Progress::Finished { used });
-        self.go_to_link(now, frame, used);
+        self.leave_cpu(now, frame, used);
         self.start_link(now);
+        self.start_third(now);
     }
 
     fn process(&mut self, now: Time, mut frame: Frame) {
@@ -140,7 +179,7 @@ impl Middlebox {
             self.drop_frame(frame, reason.0);
             return;
         }
-        self.on_cpu = Some(Serving::new(frame, start, used));
+        self.serving[CPU] = Some(Serving::new(frame, start, used));
     }
 
     /// What a frame was cut into needs room in the box as well.
@@ -152,72 +191,113 @@ impl Middlebox {
 
     fn observe(&mut self, frame: &Frame, took: Duration) -> Duration {
         let key = self.key_of(frame);
-        let estimator = &mut self.estimators[CPU];
+        let estimator = &mut self.estimator;
         let believed = self.meter.believe(took, || estimator.estimate(key, frame.size_in, Duration::ZERO));
         estimator.observe(key, frame.size_in, believed);
         believed
     }
 
-    fn tell(&mut self, now: Time, frame: &mut Frame, resource: usize, event: Progress) {
-        self.entrance.progress(now, frame, resource, event);
-        self.before_link.progress(now, frame, resource, event);
+    fn tell(&mut self, now: Time, frame: &mut Frame, place: usize, event: Progress) {
+        let number = self.number(place);
+        self.queues.iter_mut().for_each(|queue| queue.progress(now, frame, number, event));
     }
 
     /// The frame on the CPU is done, or a scheduler wanted to be asked now.
     pub(super) fn cpu_due(&mut self, now: Time) {
-        let Some(Serving { mut frame, used, .. }) = self.on_cpu.take() else { return };
+        let Some(Serving { mut frame, used, .. }) = self.serving[CPU].take() else { return };
         self.free[CPU] = now;
         self.tell(now, &mut frame, CPU, Progress::Finished { used });
-        self.go_to_link(now, frame, used);
+        self.leave_cpu(now, frame, used);
     }
 
     /// A frame has had of the CPU what it needs.
-    fn go_to_link(&mut self, now: Time, mut frame: Frame, used: Duration) {
-        if self.link_is_full() {
-            self.tell(now, &mut frame, LINK, Progress::Abandoned);
-            return self.drop_frame(frame, "link-buffer");
+    fn leave_cpu(&mut self, now: Time, mut frame: Frame, used: Duration) {
+        let next = self.after_cpu(&frame);
+        if self.third.is_some() && next == LINK {
+            self.tell(now, &mut frame, THIRD, Progress::Finished { used: Duration::ZERO });
         }
-        let cost = ResourceVec([used, self.pace.estimate(frame.whole().1)]);
-        if let Err((reason, mut frame)) = self.before_link.enqueue(now, frame, cost) {
+        self.go_to(now, next, frame, used);
+    }
+
+    /// A frame that occupied the CPU for so long goes to a resource behind it.
+    fn go_to(&mut self, now: Time, place: usize, mut frame: Frame, cpu: Duration) {
+        let full = if place == LINK { "link-buffer" } else { "resource-buffer" };
+        if self.is_full_before(place) {
             self.tell(now, &mut frame, LINK, Progress::Abandoned);
-            // A flow's buffer in front of the link is full: its packets were processed in vain. Queue management has
+            return self.drop_frame(frame, full);
+        }
+        let third = self.classes[usize::from(frame.class)].setup.third_time(frame.size_in);
+        let cost = self.numbered([cpu, third, self.pace.estimate(frame.whole().1)]);
+        if let Err((reason, mut frame)) = self.queues[place].enqueue(now, frame, cost) {
+            self.tell(now, &mut frame, LINK, Progress::Abandoned);
+            // A flow's buffer behind the CPU is full: its packets were processed in vain. Queue management has
             // reasons of its own.
-            let reason = if matches!(self.before_link, Queue::Scheduled(_)) { "link-buffer" } else { reason };
+            let reason = if matches!(self.queues[place], Queue::Scheduled(_)) { full } else { reason };
             self.drop_frame(frame, reason);
         }
     }
 
-    /// The link takes a frame, if it is idle, the port takes frames, and there is one.
-    pub(super) fn start_link(&mut self, now: Time) {
-        if self.on_link.is_some() || self.outgoing.len() >= OUTGOING {
+    /// What the queue in front of an idle resource behind the CPU hands out, unless it wants to be asked later.
+    fn offered(&mut self, now: Time, place: usize) -> Option<Frame> {
+        self.wake[place] = None;
+        loop {
+            match self.queues[place].next(now) {
+                Offer::Drop(frame) => self.drop_frame(frame, DROPPED_AT_HEAD),
+                Offer::Serve(frame) => return Some(frame),
+                Offer::At(time) => {
+                    self.wake[place] = Some(time);
+                    return None;
+                }
+                Offer::Nothing => return None,
+            }
+        }
+    }
+
+    /// A resource behind the CPU takes a frame, which occupies it for so long.
+    fn take(&mut self, now: Time, place: usize, mut frame: Frame, used: Duration) {
+        // Room for the frames that kept a resource.
+        for waiting in self.serving[..place].iter_mut().flatten() {
+            waiting.until = waiting.until.max(now);
+        }
+        self.tell(now, &mut frame, place, Progress::Started);
+        let start = now.max(self.free[place]).max(frame.received);
+        self.serving[place] = Some(Serving::new(frame, start, used));
+    }
+
+    /// The third resource takes a frame, if there is one and it is idle.
+    fn start_third(&mut self, now: Time) {
+        if self.serving[THIRD].is_some() {
             return;
         }
-        self.wake[LINK] = None;
-        let offer = loop {
-            match self.before_link.next(now) {
-                Offer::Drop(frame) => self.drop_frame(frame, DROPPED_AT_HEAD),
-                offer => break offer,
-            }
-        };
-        match offer {
-            Offer::Serve(mut frame) => {
-                // Room for the frame that kept the CPU.
-                if let Some(waiting) = &mut self.on_cpu {
-                    waiting.until = waiting.until.max(now);
-                }
-                let used = self.pace.take(frame.whole().1);
-                self.tell(now, &mut frame, LINK, Progress::Started);
-                let start = now.max(self.free[LINK]).max(frame.received);
-                self.on_link = Some(Serving::new(frame, start, used));
-            }
-            Offer::At(time) => self.wake[LINK] = Some(time),
-            Offer::Nothing | Offer::Drop(_) => {}
+        if let Some(frame) = self.offered(now, THIRD) {
+            let used = self.classes[usize::from(frame.class)].setup.third_time(frame.size_in);
+            self.take(now, THIRD, frame, used);
+        }
+    }
+
+    /// The frame on the third resource is done, or a scheduler wanted to be asked now.
+    pub(super) fn third_due(&mut self, now: Time) {
+        let Some(Serving { mut frame, used, .. }) = self.serving[THIRD].take() else { return };
+        self.free[THIRD] = now;
+        self.tell(now, &mut frame, THIRD, Progress::Finished { used });
+        self.each_account(&frame, |books| books.account.third += used);
+        self.go_to(now, LINK, frame, Duration::ZERO);
+    }
+
+    /// The link takes a frame, if it is idle, the port takes frames, and there is one.
+    fn start_link(&mut self, now: Time) {
+        if self.serving[LINK].is_some() || self.outgoing.len() >= OUTGOING {
+            return;
+        }
+        if let Some(frame) = self.offered(now, LINK) {
+            let used = self.pace.take(frame.whole().1);
+            self.take(now, LINK, frame, used);
         }
     }
 
     /// The frame on the link is through, and the worker looks at `seen`; or a scheduler wanted to be asked now.
     pub(super) fn link_due(&mut self, now: Time, seen: Time) {
-        let Some(Serving { mut frame, used, due, .. }) = self.on_link.take() else { return };
+        let Some(Serving { mut frame, used, due, .. }) = self.serving[LINK].take() else { return };
         self.lateness.left(seen.since(due));
         self.free[LINK] = now;
         self.tell(now, &mut frame, LINK, Progress::Finished { used });
@@ -226,10 +306,10 @@ impl Middlebox {
         let class = &mut self.classes[usize::from(frame.class)];
         class.resizes |= bytes != frame.size_in as usize;
         if class.resizes {
-            self.estimators[LINK].observe(u32::from(frame.class), frame.size_in, used);
+            self.lengths.observe(u32::from(frame.class), frame.size_in, used);
         }
         let stayed = due.since(frame.received);
-        self.entrance.left(now, frame.flow, stayed);
+        self.queues[CPU].left(now, frame.flow, stayed);
         self.each_account(&frame, |books| {
             books.made(frames - 1);
             books.left(now, bytes, stayed, used, marked);

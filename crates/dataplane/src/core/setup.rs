@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use dovetail_sched::aqm::Encoding;
-use dovetail_sched::cost::Prediction;
+use dovetail_sched::cost::{Linear, Prediction};
 use dovetail_sched::{Limit, Spec};
 use dovetail_units::{BitRate, Duration, Part, Weight};
 use dovetail_wire::KeyKind;
@@ -11,7 +11,7 @@ use dovetail_wire::KeyKind;
 use super::cpu::{Budget, Charge};
 use super::flows::FlowLimits;
 use super::fragments::FragmentLimits;
-use super::queue::LinkBuffer;
+use super::queue::Buffer;
 use super::queues::is_managed;
 use crate::classes::ClassTable;
 use crate::module::{Module, Origin};
@@ -29,6 +29,8 @@ pub struct SetupClass {
     pub limit: Limit,
     /// What its frames are charged on the CPU.
     pub charge: Charge,
+    /// For how long its frames occupy the third resource; `None` is not at all.
+    pub third: Option<Linear>,
     /// What is done to its frames, in order: places in [`Setup::modules`].
     pub modules: Vec<usize>,
     /// Nobody has asked for it: reports tell of it once it has had a frame.
@@ -43,6 +45,15 @@ pub struct NamedModule {
     pub origin: Origin,
     /// What it does.
     pub module: Box<dyn Module>,
+}
+
+/// A resource between CPU and link, which frames occupy one after another for as long as their class says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ThirdResource {
+    /// Its name.
+    pub name: String,
+    /// The buffer in front of it, if the scheduler is none for each resource.
+    pub buffer: Buffer,
 }
 
 /// What a box is made of.
@@ -67,10 +78,12 @@ pub struct Setup {
     pub budget: Budget,
     /// How processing times are predicted.
     pub predict: Prediction,
+    /// What frames pass between CPU and link; `None` is nothing.
+    pub third: Option<ThirdResource>,
     /// The rate of the link; `None` is as fast as the port takes frames.
     pub rate: Option<BitRate>,
     /// The buffer in front of the link, if the scheduler is none for each resource.
-    pub buffer: LinkBuffer,
+    pub buffer: Buffer,
     /// Where modules keep what the next box has to know; `None` is nowhere.
     pub state: Option<PathBuf>,
     /// How congestion is told to senders that understand it; `None` drops instead.
@@ -82,6 +95,11 @@ impl SetupClass {
     pub(super) fn known_work(&self, size: u32) -> Option<Duration> {
         let nothing = self.modules.is_empty().then_some(Duration::ZERO);
         self.charge.known(size).or(nothing)
+    }
+
+    /// For how long its frame of this length occupies the third resource.
+    pub(super) fn third_time(&self, size: u32) -> Duration {
+        self.third.map_or(Duration::ZERO, |line| line.time(u64::from(size)))
     }
 
     /// Whether its frames of this length occupy the CPU at all.

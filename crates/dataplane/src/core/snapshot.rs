@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::account::Account;
 use super::flows::name;
 use super::latency::Stays;
-use super::middlebox::{Middlebox, NAMES};
+use super::middlebox::{CPU, LINK, Middlebox, THIRD, names};
 use super::resources::OUTGOING;
 use super::setup::NamedModule;
 use crate::port::{LinkState, Port, PortCounters};
@@ -31,7 +31,7 @@ pub struct Snapshot {
     /// What an alpha that turns itself has come to; absent without a target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steering: Option<SteeringSnapshot>,
-    /// The CPU and the link.
+    /// The CPU, the link, and a third resource if there is one.
     pub resources: BTreeMap<String, ResourceSnapshot>,
     /// All frames together.
     pub total: QueueSnapshot,
@@ -60,6 +60,13 @@ pub struct Snapshot {
     pub lost_time_s: f64,
     /// How much later than due frames left the link.
     pub late_s: LateSnapshot,
+}
+
+impl Snapshot {
+    /// The name of the third resource, if there is one.
+    pub fn third(&self) -> Option<&str> {
+        self.resources.keys().map(String::as_str).find(|name| !["cpu", "link"].contains(name))
+    }
 }
 
 /// What an alpha that turns itself has come to.
@@ -126,7 +133,7 @@ pub struct ResourceSnapshot {
     pub busy_s: f64,
     /// Frames that wait in front of it.
     pub waiting: u64,
-    /// Of the CPU the part of a core, of the link bits per second; `null` is no limit.
+    /// Of the CPU the part of a core, of the link bits per second; `null` is no limit. Of a third resource `null`.
     pub capacity: Option<f64>,
 }
 
@@ -202,6 +209,9 @@ pub struct QueueSnapshot {
     pub cpu_s: f64,
     /// Time on the link of the frames that left, seconds.
     pub link_s: f64,
+    /// Time on the third resource of the frames that it is done with, seconds; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub third_s: Option<f64>,
     /// How long frames stayed, of all since the start.
     pub latency_s: Latency,
     /// The same of those that left in the last minute.
@@ -299,8 +309,8 @@ impl Middlebox {
         let Steering { alpha, seen, is_out_of_reach } = steering;
         let seen = match seen {
             Seen::Use { resource, used } => {
-                let resource = NAMES.get(resource).copied().unwrap_or_default().to_string();
-                SeenSnapshot::Use { resource, used }
+                let names = names(self.third.as_ref(), std::iter::empty()).resources;
+                SeenSnapshot::Use { resource: names.get(resource).cloned().unwrap_or_default(), used }
             }
             Seen::Latency { class, late, p99 } => {
                 let class = self.classes.get(usize::from(class)).map(|class| class.setup.name.clone());
@@ -324,18 +334,21 @@ impl Middlebox {
         let rate = self.pace.rate().map(|rate| rate.as_bps() as f64);
         let cpu = ResourceSnapshot {
             busy_s: total.cpu.as_secs_f64(),
-            waiting: self.entrance.len() as u64,
+            waiting: self.queues[CPU].len() as u64,
             capacity: Some(f64::from(self.budget.as_millionths()) / 1e6),
         };
-        let waiting = self.before_link.len() as u64;
+        let waiting = self.queues[LINK].len() as u64;
         let link = ResourceSnapshot { busy_s: total.link.as_secs_f64(), waiting, capacity: rate };
+        let waiting = self.queues[THIRD].len() as u64;
+        let third = ResourceSnapshot { busy_s: total.third.as_secs_f64(), waiting, capacity: None };
+        let third = self.third.as_ref().map(|resource| (resource.name.clone(), third));
         Snapshot {
             schema: SCHEMA,
             time_s: now.as_secs_f64(),
             scheduler: self.scheduler.to_string(),
-            steering: self.entrance.steering().map(|steering| self.steering(steering)),
-            resources: [("cpu".to_string(), cpu), ("link".to_string(), link)].into(),
-            total: queue(&total, &stays),
+            steering: self.queues[CPU].steering().map(|steering| self.steering(steering)),
+            resources: [("cpu".to_string(), cpu), ("link".to_string(), link)].into_iter().chain(third).collect(),
+            total: self.frames(&total, &stays),
             classes,
             flows: self.flow_snapshots(now, flows),
             modules: self.modules.iter().map(|module| module_snapshot(module, flows > 0)).collect(),
@@ -375,7 +388,7 @@ impl Middlebox {
                 weight: class.setup.weight.as_f64(),
                 alpha: class.setup.alpha.map(Part::as_f64),
                 flows,
-                frames: queue(&class.books.account, &stays),
+                frames: self.frames(&class.books.account, &stays),
             }
         };
         classes.map(snapshot).collect()
@@ -386,8 +399,8 @@ impl Middlebox {
             flow: name(&flow.key),
             index,
             class: self.classes[usize::from(flow.class)].setup.name.clone(),
-            queued: u64::from(self.entrance.queued(index)),
-            frames: queue(&flow.books.account, &flow.books.latency.at(now)),
+            queued: u64::from(self.queues[CPU].queued(index)),
+            frames: self.frames(&flow.books.account, &flow.books.latency.at(now)),
         };
         if most >= self.flows.len() {
             return self.flows.iter().map(snapshot).collect();
@@ -396,7 +409,7 @@ impl Middlebox {
             if most == 0 { Vec::new() } else { self.flows.iter().collect() };
         let rank = |&(index, flow): &(u32, &super::flows::Flow)| {
             let account = &flow.books.account;
-            Reverse((self.entrance.queued(index), account.cpu + account.link))
+            Reverse((self.queues[CPU].queued(index), account.cpu + account.third + account.link))
         };
         if most > 0 {
             flows.select_nth_unstable_by_key(most - 1, rank);
@@ -404,6 +417,10 @@ impl Middlebox {
             flows.sort_unstable_by_key(|&(index, _)| index);
         }
         flows.into_iter().map(snapshot).collect()
+    }
+
+    fn frames(&self, account: &Account, stays: &Stays) -> QueueSnapshot {
+        QueueSnapshot { third_s: self.third.as_ref().map(|_| account.third.as_secs_f64()), ..queue(account, stays) }
     }
 }
 
@@ -432,6 +449,7 @@ fn queue(account: &Account, stays: &Stays) -> QueueSnapshot {
         held: account.held(),
         cpu_s: cpu.as_secs_f64(),
         link_s: link.as_secs_f64(),
+        third_s: None,
         latency_s: latency(&stays.all),
         latency_minute_s: latency(&stays.minute),
         latency_second_s: latency(&stays.second),

@@ -5,6 +5,7 @@ mod flood;
 mod fragments;
 mod managed;
 mod support;
+mod third;
 mod vital;
 
 use dovetail_dataplane::core::Middlebox;

@@ -1,5 +1,8 @@
 //! What each group would have if CPU and link were shared with strict dominant-resource fairness.
 
+/// The CPU, the link, and a third resource that a box may have between them.
+pub const RESOURCES: usize = 3;
+
 /// What a group of flows asks for.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Demand {
@@ -7,15 +10,16 @@ pub struct Demand {
     pub flows: u32,
     /// Weight of each flow, above 0.
     pub weight: f64,
-    /// Seconds that one of its frames occupies each resource.
-    pub times: [f64; 2],
+    /// Seconds that one of its frames occupies the CPU, the link, and a third resource: 0 where there is none.
+    pub times: [f64; RESOURCES],
     /// Frames per second of the whole group; `None` is as many as it can get.
     pub rate: Option<f64>,
 }
 
 impl Demand {
-    pub(super) fn dominant_time(&self) -> f64 {
-        self.times[0].max(self.times[1])
+    /// The longest of these.
+    pub fn dominant_time(&self) -> f64 {
+        self.times.into_iter().fold(0.0, f64::max)
     }
 
     /// The group's dominant share when everybody has `level` per flow and weight, or what it asks for.
@@ -34,7 +38,7 @@ pub fn fair_shares(groups: &[Demand]) -> Vec<f64> {
             let uses = groups.iter().filter(|g| g.dominant_time() > 0.0);
             uses.map(|g| g.share(level) * g.times[r] / g.dominant_time()).sum()
         };
-        used(0) > 1.0 || used(1) > 1.0
+        (0..RESOURCES).any(|r| used(r) > 1.0)
     };
     // No flow has more than all of a resource. Halving reaches the last bit of the level.
     let least = groups.iter().map(|g| g.weight).fold(f64::INFINITY, f64::min);
@@ -50,8 +54,8 @@ pub fn fair_shares(groups: &[Demand]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    fn group(flows: u32, times: [f64; 2], rate: Option<f64>) -> Demand {
-        Demand { flows, weight: 1.0, times, rate }
+    fn group(flows: u32, [cpu, link]: [f64; 2], rate: Option<f64>) -> Demand {
+        Demand { flows, weight: 1.0, times: [cpu, link, 0.0], rate }
     }
 
     fn close(found: &[f64], expected: &[f64]) {
@@ -84,7 +88,7 @@ mod tests {
 
     #[test]
     fn shares_are_by_flow_and_weight() {
-        let of_weight = |flows, weight| Demand { flows, weight, times: [1.0, 0.5], rate: None };
+        let of_weight = |flows, weight| Demand { flows, weight, times: [1.0, 0.5, 0.0], rate: None };
         close(&fair_shares(&[of_weight(2, 1.0), of_weight(1, 2.0), of_weight(1, 1.0)]), &[0.4, 0.4, 0.2]);
     }
 }

@@ -13,7 +13,7 @@ use dovetail_units::Duration;
 use crate::lab::Options;
 use crate::traffic::{TcpFlow, UdpFlow};
 
-pub use fair::{Demand, fair_shares};
+pub use fair::{Demand, RESOURCES, fair_shares};
 pub use groups::{Group, GroupReport, Measured, Traffic};
 pub use theory::Theory;
 
@@ -70,13 +70,14 @@ macro_rules! built_in {
 }
 
 /// All of them.
-pub const BUILT_IN: [BuiltIn; 6] = [
+pub const BUILT_IN: [BuiltIn; 7] = [
     built_in!("starving-tunnel"),
     built_in!("click"),
     built_in!("steer"),
     built_in!("elephants"),
     built_in!("gateway"),
     built_in!("tcp-drq"),
+    built_in!("accelerator"),
 ];
 
 impl Scenario {

@@ -4,7 +4,7 @@ use dovetail_model::drq::Single;
 use dovetail_model::fluid::{Input, Policy, run};
 use dovetail_model::{ModelError, Ties, Tradeoff};
 
-use super::Demand;
+use super::{Demand, RESOURCES};
 
 /// The most packets of a fluid schedule: some tenths of a second of computing.
 const PACKETS: f64 = 40_000.0;
@@ -21,12 +21,12 @@ pub enum Theory {
 }
 
 impl Theory {
-    /// Of each group the parts of CPU and link that it has, 0 to 1 each.
+    /// Of each group the parts of CPU, link and third resource that it has, 0 to 1 each.
     ///
     /// # Errors
     /// A group is without a rate where the theory is for constant rates, or has frames that need no link; or what the
     /// model refuses.
-    pub fn shares(self, groups: &[Demand]) -> Result<Vec<[f64; 2]>, ModelError> {
+    pub fn shares(self, groups: &[Demand]) -> Result<Vec<[f64; RESOURCES]>, ModelError> {
         match self {
             Self::Tradeoff(alpha) => tradeoff(groups, alpha),
             Self::Proportional => single(groups, |single| single.proportional().rates),
@@ -37,10 +37,11 @@ impl Theory {
 
 /// The fluid schedule of what the flows send, long enough that every flow that asks for more than it gets has a queue;
 /// what it serves in the second half.
-fn tradeoff(groups: &[Demand], alpha: f64) -> Result<Vec<[f64; 2]>, ModelError> {
+fn tradeoff(groups: &[Demand], alpha: f64) -> Result<Vec<[f64; RESOURCES]>, ModelError> {
     let rates: Vec<f64> = groups.iter().map(rate).collect::<Result<_, _>>()?;
     let end = PACKETS / rates.iter().sum::<f64>();
-    let mut input = Input::new(2)?;
+    let resources = if groups.iter().all(|group| group.times[2] == 0.0) { 2 } else { RESOURCES };
+    let mut input = Input::new(resources)?;
     let mut flows = Vec::new();
     for (group, rate) in groups.iter().zip(&rates) {
         let interval = f64::from(group.flows) / rate;
@@ -49,7 +50,7 @@ fn tradeoff(groups: &[Demand], alpha: f64) -> Result<Vec<[f64; 2]>, ModelError> 
             let flow = input.add_flow(group.weight)?;
             let start = interval * f64::from(k) / f64::from(group.flows);
             for packet in (0..).map(|n| start + interval * f64::from(n)).take_while(|&at| at < end) {
-                input.push(flow, packet, &group.times)?;
+                input.push(flow, packet, &group.times[..resources])?;
             }
             own.push(flow);
         }
@@ -74,7 +75,7 @@ fn rate(group: &Demand) -> Result<f64, ModelError> {
 }
 
 /// In parts of both resources, so that a cycle is what a bit takes on the link.
-fn single(groups: &[Demand], rates: impl Fn(&Single) -> Vec<f64>) -> Result<Vec<[f64; 2]>, ModelError> {
+fn single(groups: &[Demand], rates: impl Fn(&Single) -> Vec<f64>) -> Result<Vec<[f64; RESOURCES]>, ModelError> {
     let densities: Vec<f64> = groups.iter().map(|group| group.times[0] / group.times[1]).collect();
     let flows =
         groups.iter().zip(&densities).flat_map(|(group, &w)| std::iter::repeat_n((1.0, w), group.flows as usize));
@@ -82,7 +83,7 @@ fn single(groups: &[Demand], rates: impl Fn(&Single) -> Vec<f64>) -> Result<Vec<
     let mut rates = rates.iter();
     let of_group = |(group, density): (&Demand, &f64)| {
         let link: f64 = rates.by_ref().take(group.flows as usize).sum();
-        [link * density, link]
+        [link * density, link, 0.0]
     };
     Ok(groups.iter().zip(&densities).map(of_group).collect())
 }
@@ -91,15 +92,15 @@ fn single(groups: &[Demand], rates: impl Fn(&Single) -> Vec<f64>) -> Result<Vec<
 mod tests {
     use super::*;
 
-    fn close(found: &[[f64; 2]], expected: &[[f64; 2]], within: f64) {
+    fn close(found: &[[f64; RESOURCES]], expected: &[[f64; 2]], within: f64) {
         assert_eq!(found.len(), expected.len());
-        for (f, e) in found.iter().flatten().zip(expected.iter().flatten()) {
+        for (f, e) in found.iter().flat_map(|shares| &shares[..2]).zip(expected.iter().flatten()) {
             assert!((f - e).abs() < within, "{found:?} instead of {expected:?}");
         }
     }
 
-    fn udp(flows: u32, times: [f64; 2], rate: f64) -> Demand {
-        Demand { flows, weight: 1.0, times, rate: Some(rate) }
+    fn udp(flows: u32, [cpu, link]: [f64; 2], rate: f64) -> Demand {
+        Demand { flows, weight: 1.0, times: [cpu, link, 0.0], rate: Some(rate) }
     }
 
     /// A tunnel of 400 us of CPU and nine others of 20 us at a link of 128 us. By hand: with a dominant share of d each
@@ -114,6 +115,24 @@ mod tests {
         close(&Theory::Tradeoff(0.85).shares(&groups).unwrap(), &expected(0.85 * 9.0 * fair), 1e-3);
     }
 
+    /// Three flows, each of which needs another resource most, for 2 where it needs 1 of the others: with a dominant
+    /// share of d each, every resource is full at d + d/2 + d/2 = 1.
+    #[test]
+    fn a_third_resource_is_shared_as_the_others_are() {
+        let needs_most = |r: usize| {
+            let mut times = [1e-4; RESOURCES];
+            times[r] = 2e-4;
+            Demand { flows: 1, weight: 1.0, times, rate: Some(9_000.0) }
+        };
+        let shares = Theory::Tradeoff(1.0).shares(&[0, 1, 2].map(needs_most)).unwrap();
+        for (group, shares) in shares.iter().enumerate() {
+            for (r, share) in shares.iter().enumerate() {
+                let expected = if r == group { 0.5 } else { 0.25 };
+                assert!((share - expected).abs() < 1e-3, "{shares:?}");
+            }
+        }
+    }
+
     #[test]
     fn who_asks_for_little_has_it() {
         let groups = [udp(1, [1e-3, 1e-4], 2.0), udp(1, [1e-3, 1e-4], 5_000.0)];
@@ -126,7 +145,7 @@ mod tests {
     /// equal rates.
     #[test]
     fn connections_share_the_cpu_or_have_equal_rates() {
-        let groups = [1.0, 2.0, 4.0, 8.0].map(|w| Demand { flows: 10, weight: 1.0, times: [w, 1.0], rate: None });
+        let groups = [1.0, 2.0, 4.0, 8.0].map(|w| Demand { flows: 10, weight: 1.0, times: [w, 1.0, 0.0], rate: None });
         let fair = [1.0, 2.0, 4.0, 8.0].map(|w| [0.25, 0.25 / w]);
         close(&Theory::Proportional.shares(&groups).unwrap(), &fair, 1e-9);
         let equal = [1.0, 2.0, 4.0, 8.0].map(|w| [w / 15.0, 1.0 / 15.0]);
@@ -135,8 +154,8 @@ mod tests {
 
     #[test]
     fn flows_without_a_rate_have_no_fluid() {
-        let tcp = Demand { flows: 1, weight: 1.0, times: [1.0, 1.0], rate: None };
+        let tcp = Demand { flows: 1, weight: 1.0, times: [1.0, 1.0, 0.0], rate: None };
         assert!(Theory::Tradeoff(1.0).shares(&[tcp]).is_err());
-        assert!(Theory::Proportional.shares(&[Demand { times: [1.0, 0.0], ..tcp }]).is_err());
+        assert!(Theory::Proportional.shares(&[Demand { times: [1.0, 0.0, 0.0], ..tcp }]).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Steps in which alpha turns itself: whether it reaches what it is for, and what it must leave everybody.
 
 use dovetail_experiment::claim::Criterion;
-use dovetail_lab::scenario::{Demand, Theory};
+use dovetail_lab::scenario::{Demand, RESOURCES, Theory};
 use dovetail_sched::{Names, Spec};
 use dovetail_units::Duration;
 
@@ -26,7 +26,7 @@ pub struct Steered {
 
 #[derive(Clone, PartialEq, Debug)]
 enum Aim {
-    /// A part of the named resource, by number, or of each.
+    /// A part of the named resource, by its place among shares, or of each.
     Use { resource: Option<usize>, wanted: f64 },
     /// The 99th percentile of the class with this number.
     Latency { class: usize, p99: Duration },
@@ -45,7 +45,7 @@ impl Steered {
 fn target(value: &str) -> Option<Aim> {
     let part = value.strip_suffix('%')?.trim();
     let (resource, part) = match part.split_once(' ') {
-        Some((resource, part)) => (Some(resource.parse().ok().filter(|&resource| resource < 2)?), part),
+        Some((resource, part)) => (Some(resource.parse().ok().filter(|&resource| resource < RESOURCES)?), part),
         None => (None, part),
     };
     Some(Aim::Use { resource, wanted: part.parse::<f64>().ok()? / 100.0 })
@@ -70,14 +70,16 @@ impl StepChecks<'_> {
     /// Alpha can do as much as the fluids of its ends: with alpha = 1 the box may be fuller than wanted, and with the
     /// least alpha emptier.
     fn of_use(&mut self, resource: Option<usize>, wanted: f64, least: f64) {
-        let used = |shares: [f64; 2]| resource.map_or(shares[0].min(shares[1]), |r| shares[r]);
+        let names: Vec<&str> = self.report.inside.resources().collect();
+        let least_used = |shares: [f64; RESOURCES]| shares[..names.len()].iter().copied().fold(1.0, f64::min);
+        let used = |shares: [f64; RESOURCES]| resource.map_or_else(|| least_used(shares), |r| shares[r]);
         let (Some(strict), Some(most)) = (of_fluid(self.report, 1.0), of_fluid(self.report, least)) else { return };
         let (low, high) = (wanted.min(used(most)), wanted.max(used(strict)));
         let within = |part: f64, points: f64| (10.0 * (100.0 * part + points)).round() / 10.0;
         let value = Value {
             quantity: match resource {
-                None => "CPU or link utilisation, the lower".into(),
-                Some(r) => format!("{} utilisation", ["CPU", "link"][r]),
+                None => "utilisation of the resource that is used least".into(),
+                Some(r) => format!("{} utilisation", names[r]),
             },
             unit: "%",
             theory: None,
@@ -125,11 +127,11 @@ impl StepChecks<'_> {
     }
 }
 
-/// The parts of CPU and link that are used at this alpha; `None` if nothing came.
-fn of_fluid(report: &StepReport, alpha: f64) -> Option<[f64; 2]> {
+/// The parts of the resources that are used at this alpha; `None` if nothing came.
+fn of_fluid(report: &StepReport, alpha: f64) -> Option<[f64; RESOURCES]> {
     let demands: Vec<Demand> = report.groups.iter().map(|group| group.demand).collect();
     let shares = Theory::Tradeoff(alpha).shares(&demands).ok()?;
-    Some([0, 1].map(|r| shares.iter().map(|share| share[r]).sum()))
+    Some(std::array::from_fn(|r| shares.iter().map(|share| share[r]).sum()))
 }
 
 #[cfg(test)]

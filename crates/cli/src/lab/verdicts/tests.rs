@@ -54,9 +54,10 @@ fn report() -> StepReport {
 fn nothing_is_held_against_a_simulation_of_a_machine_whose_speed_changed() {
     let report = report();
     let of = |us: [f64; 2]| {
-        let of_group =
-            |us| Some(Predicted { shares: [0.0; 2], frames: 1.0, latencies: Vec::new(), measured: Some(us / 1e6) });
-        let mut step = StepChecks::new("lab", &report, &[[0.0; 2]; 2]);
+        let of_group = |us| {
+            Some(Predicted { shares: [0.0; RESOURCES], frames: 1.0, latencies: Vec::new(), measured: Some(us / 1e6) })
+        };
+        let mut step = StepChecks::new("lab", &report, &[[0.0; RESOURCES]; 2]);
         step.of_simulation(&us.map(of_group));
         let verdicts: Vec<Verdict> = step.checks.iter().filter_map(|check| check.verdict).collect();
         let held = verdicts[2..].iter().any(|&verdict| verdict != Verdict::NotComparable);
@@ -72,7 +73,7 @@ fn nothing_is_held_against_a_simulation_of_a_machine_whose_speed_changed() {
 #[test]
 fn a_class_without_frames_hinders_no_other_and_one_whose_frames_wait_all() {
     let (report, scenario) = (report(), scenario());
-    let of_two = Predicted { shares: [0.0; 2], frames: 1.0, latencies: Vec::new(), measured: Some(20e-6) };
+    let of_two = Predicted { shares: [0.0; RESOURCES], frames: 1.0, latencies: Vec::new(), measured: Some(20e-6) };
     let of = |groups: [Option<Predicted>; 2], lack| {
         let prediction = Prediction { groups: groups.into(), lacks: vec![(0, lack)] };
         of_step("lab", &scenario, &report, Some(&prediction))
@@ -94,8 +95,8 @@ fn a_class_without_frames_hinders_no_other_and_one_whose_frames_wait_all() {
 fn a_class_of_which_no_frame_was_processed_says_nothing_of_the_machine() {
     let mut report = report();
     report.groups[0].demand.times[0] = 0.0;
-    let of_group = Predicted { shares: [0.0; 2], frames: 1.0, latencies: Vec::new(), measured: Some(20e-6) };
-    let mut step = StepChecks::new("lab", &report, &[[0.0; 2]; 2]);
+    let of_group = Predicted { shares: [0.0; RESOURCES], frames: 1.0, latencies: Vec::new(), measured: Some(20e-6) };
+    let mut step = StepChecks::new("lab", &report, &[[0.0; RESOURCES]; 2]);
     step.of_simulation(&[Some(of_group.clone()), Some(of_group)]);
     let verdicts: Vec<Verdict> = step.checks.iter().filter_map(|check| check.verdict).collect();
     assert_eq!(verdicts[..2], [Verdict::NotComparable, Verdict::Reproduced]);
@@ -107,7 +108,7 @@ fn a_class_of_which_no_frame_was_processed_says_nothing_of_the_machine() {
 fn a_share_where_no_frame_is_expected_must_be_near() {
     let mut report = report();
     report.groups[0].dominant_share = 0.5;
-    let mut step = StepChecks::new("lab", &report, &[[0.0; 2]; 2]);
+    let mut step = StepChecks::new("lab", &report, &[[0.0; RESOURCES]; 2]);
     step.share_and_goodput("", &report.groups[0], (1.0, 0.0), "");
     assert_eq!(step.checks[0].verdict, Some(Verdict::Differs));
 }
@@ -120,7 +121,7 @@ fn ends_of_pieces_are_off_independently_of_one_another() {
     let second = |time_s| Window::new(&at(time_s), &at(time_s + 1.0));
     report.inside = second(1.0).and(second(3.0)).and(second(5.0)).and(second(7.0));
     report.groups[0].demand.flows = 4;
-    let mut step = StepChecks::new("lab", &report, &[[0.0; 2]; 2]);
+    let mut step = StepChecks::new("lab", &report, &[[0.0; RESOURCES]; 2]);
     step.share_and_goodput("", &report.groups[0], (0.5, 100.0), "");
     assert_eq!(step.checks[0].tolerance, Some(2.0 * 2.0 * 4.0 * 0.5));
 }
@@ -131,16 +132,16 @@ fn ends_of_pieces_are_off_independently_of_one_another() {
 fn the_ratio_may_be_off_as_the_simulated_ones_are() {
     let mut report = report();
     for (group, (rate, time, latency)) in report.groups.iter_mut().zip([(1000.0, 2e-3, 1.0), (1.0, 1e-6, 0.01)]) {
-        (group.demand.rate, group.demand.times) = (Some(rate), [time, 0.0]);
+        (group.demand.rate, group.demand.times) = (Some(rate), [time, 0.0, 0.0]);
         (group.demand.flows, group.fair_share, group.box_latency_mean_s) = (1, 1.0, Some(latency));
     }
     let of = |latencies: [f64; 3]| Predicted {
-        shares: [0.0; 2],
+        shares: [0.0; RESOURCES],
         frames: 1.0,
         latencies: latencies.map(Some).into(),
         measured: None,
     };
-    let mut step = StepChecks::new("lab", &report, &[[0.0; 2]; 2]);
+    let mut step = StepChecks::new("lab", &report, &[[0.0; RESOURCES]; 2]);
     step.simulated_mice(&[Some(of([0.8, 1.0, 1.2])), Some(of([0.01; 3]))]);
     let check = &step.checks[0];
     let near = |found: Option<f64>, by_hand: f64| (found.unwrap() - by_hand).abs() < 1e-9;

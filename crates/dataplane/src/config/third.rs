@@ -1,0 +1,133 @@
+//! A resource between CPU and link, and what packets of a class occupy.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use dovetail_config::{InputError, Text, unknown};
+use dovetail_sched::cost::Linear;
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use toml::Spanned;
+
+use super::values::Frames;
+use super::{BUFFER, Class, Config};
+use crate::core::{Buffer, Overflow, ThirdResource};
+
+/// A resource as it is written.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ResourceTable {
+    /// What costs and parameters of schedulers call it.
+    name: Spanned<String>,
+    /// What may wait in front of it. Default 64 packets.
+    buffer: Option<Text<Frames>>,
+    #[serde(default)]
+    overflow: Overflow,
+}
+
+/// What packets of a class occupy: `"8 us"` is of the CPU, and `{ cpu = "8 us", crypto = "40 us" }` of each resource
+/// that it names.
+#[derive(Clone, Debug)]
+pub(super) struct Costs(pub BTreeMap<String, Text<Linear>>);
+
+const CPU: &str = "cpu";
+
+impl<'de> Deserialize<'de> for Costs {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(CostsVisitor)
+    }
+}
+
+struct CostsVisitor;
+
+impl<'de> Visitor<'de> for CostsVisitor {
+    type Value = Costs;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a time on the CPU such as \"8 us\", or times by resource such as { cpu = \"8 us\" }")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Costs, E> {
+        let time = text.parse().map_err(E::custom)?;
+        Ok(Costs([(CPU.to_string(), Text(time))].into()))
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Costs, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Costs, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Costs, A::Error> {
+        BTreeMap::deserialize(de::value::MapAccessDeserializer::new(map)).map(Costs)
+    }
+}
+
+impl Costs {
+    fn of(&self, resource: &str) -> Option<Linear> {
+        self.0.get(resource).map(|cost| cost.0)
+    }
+}
+
+impl fmt::Display for Costs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of =
+            |name: &String, cost: &Linear| if name == CPU { cost.to_string() } else { format!("{cost} of {name}") };
+        let costs: Vec<String> = self.0.iter().map(|(name, cost)| of(name, &cost.0)).collect();
+        f.write_str(&costs.join(", "))
+    }
+}
+
+impl Class {
+    /// What its packets are charged on the CPU, if that need not be measured.
+    pub(super) fn cpu_cost(&self) -> Option<Linear> {
+        self.cost.as_ref().and_then(|cost| cost.get_ref().of(CPU))
+    }
+
+    /// For how long its packets occupy this resource.
+    pub(super) fn third_cost(&self, third: Option<&ThirdResource>) -> Option<Linear> {
+        self.cost.as_ref().zip(third).and_then(|(cost, third)| cost.get_ref().of(&third.name))
+    }
+}
+
+impl Config {
+    /// The resource between CPU and link.
+    pub(super) fn third(&self) -> Option<ThirdResource> {
+        let ResourceTable { name, buffer, overflow } = self.file.resource.first()?.get_ref();
+        let frames = buffer.as_ref().map_or(Some(BUFFER), |buffer| buffer.0.0);
+        Some(ThirdResource { name: name.get_ref().clone(), buffer: Buffer { frames, overflow: *overflow } })
+    }
+
+    pub(super) fn check_resources(&self) -> Result<(), InputError> {
+        if let Some(second) = self.file.resource.get(1) {
+            return Err(self.at(second.span(), "a box has at most one resource beside cpu and link"));
+        }
+        for resource in &self.file.resource {
+            let name = &resource.get_ref().name;
+            let text = name.get_ref().as_str();
+            if ["cpu", "link"].contains(&text) {
+                let message = format!("{text:?}: every box has it; a third resource needs another name");
+                return Err(self.at(name.span(), message).with_help(format!("[{text}] says what it can do")));
+            }
+            let is_word = !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
+            if !is_word {
+                let message = format!("{text:?}: expected a name of letters, digits, - and _, such as \"crypto\"");
+                return Err(self.at(name.span(), message));
+            }
+        }
+        let third = self.third();
+        let known: Vec<&str> = [CPU].into_iter().chain(third.iter().map(|third| third.name.as_str())).collect();
+        for cost in self.file.class.iter().filter_map(|class| class.get_ref().cost.as_ref()) {
+            match cost.get_ref().0.keys().find(|name| !known.contains(&name.as_str())) {
+                Some(link) if link == "link" => {
+                    let message = "the time on the link follows from its rate";
+                    return Err(self.at(cost.span(), message).with_help("[link] has the rate"));
+                }
+                Some(name) => return Err(self.at(cost.span(), unknown("resource", name, &known))),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+}
