@@ -60,7 +60,11 @@ impl<'de> Visitor<'de> for CostsVisitor {
     }
 
     fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Costs, A::Error> {
-        BTreeMap::deserialize(de::value::MapAccessDeserializer::new(map)).map(Costs)
+        let costs: BTreeMap<String, _> = BTreeMap::deserialize(de::value::MapAccessDeserializer::new(map))?;
+        if costs.is_empty() {
+            return Err(de::Error::custom("{}: expected a time of some resource, such as { cpu = \"8 us\" }"));
+        }
+        Ok(Costs(costs))
     }
 }
 
@@ -72,10 +76,11 @@ impl Costs {
 
 impl fmt::Display for Costs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of =
-            |name: &String, cost: &Linear| if name == CPU { cost.to_string() } else { format!("{cost} of {name}") };
-        let costs: Vec<String> = self.0.iter().map(|(name, cost)| of(name, &cost.0)).collect();
-        f.write_str(&costs.join(", "))
+        let others = self.0.iter().filter(|(name, _)| *name != CPU);
+        let others = others.map(|(name, cost)| format!("{} of {name}", cost.0));
+        let alone = self.0.len() == 1;
+        let cpu = self.of(CPU).map(|cost| if alone { cost.to_string() } else { format!("{cost} of {CPU}") });
+        f.write_str(&cpu.into_iter().chain(others).collect::<Vec<_>>().join(", "))
     }
 }
 

@@ -85,6 +85,8 @@ pub struct Middlebox {
     pub(super) estimator: Estimator,
     pub(super) lengths: Estimator,
     pub(super) third: Option<ThirdResource>,
+    /// After a reload, until the third resource has been idle.
+    pub(super) in_line: bool,
     pub(super) buffer: Buffer,
     pub(super) between: Option<Between>,
     /// On the resources.
@@ -134,6 +136,7 @@ impl Middlebox {
             estimator: Estimator::new(&setup.predict),
             lengths: lengths(),
             third: setup.third,
+            in_line: false,
             buffer: setup.buffer,
             between,
             serving: [const { None }; MOST_RESOURCES],

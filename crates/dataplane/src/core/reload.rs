@@ -97,6 +97,8 @@ impl Middlebox {
             let message = format!("there have been {} classes since the box started; restart it", self.classes.len());
             return Err(SpecError::new("class", message));
         }
+        self.unblock(now);
+        self.in_line = !self.is_idle(THIRD);
         self.fragments.limits = setup.fragments;
         let Setup { scheduler, classes, modules, table, key, flows, frames, budget, predict, .. } = setup;
         let Setup { third, rate, buffer, .. } = setup;

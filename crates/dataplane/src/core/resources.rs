@@ -44,6 +44,16 @@ impl Middlebox {
         places.filter_map(|place| Some((place, due(place)?))).min_by_key(|&(_, at)| at)
     }
 
+    /// The buffers are others from now on: what was blocked until now has not been late.
+    pub(super) fn unblock(&mut self, now: Time) {
+        for place in [CPU, THIRD] {
+            let blocked = self.blocked(place);
+            if let Some(serving) = self.serving[place].as_mut().filter(|_| blocked) {
+                serving.until = serving.until.max(now);
+            }
+        }
+    }
+
     /// As schedulers count this resource.
     fn number(&self, place: usize) -> usize {
         if place == LINK && self.third.is_none() { 1 } else { place }
@@ -51,9 +61,19 @@ impl Middlebox {
 
     /// Where the frame goes after the CPU.
     fn after_cpu(&self, frame: &Frame) -> usize {
-        let third = self.third.is_some()
-            && self.classes[usize::from(frame.class)].setup.third_time(frame.size_in) > Duration::ZERO;
+        let third_time = self.classes[usize::from(frame.class)].setup.third_time(frame.size_in);
+        let third = self.third.is_some() && (third_time > Duration::ZERO || self.passes_in_line());
         if third { THIRD } else { LINK }
+    }
+
+    /// Whether also what needs nothing of the third resource must pass it: a reload may have taken the cost from flows
+    /// of which frames were there, and these have not all gone yet.
+    fn passes_in_line(&self) -> bool {
+        self.in_line && !self.is_idle(THIRD)
+    }
+
+    pub(super) fn is_idle(&self, place: usize) -> bool {
+        self.serving[place].is_none() && self.queues[place].len() == 0
     }
 
     /// Where the frame goes that is on this resource.
@@ -135,11 +155,11 @@ impl Middlebox {
         if !(room[LINK] || room[THIRD] && self.third.is_some()) {
             return None;
         }
-        let (classes, has_third) = (&self.classes, self.third.is_some());
+        let (classes, has_third, in_line) = (&self.classes, self.third.is_some(), self.passes_in_line());
         let on_cpu = self.serving[CPU].as_ref().map(|serving| serving.frame.flow);
         self.queues[CPU].bypass(now, &mut |frame| {
             let class = &classes[usize::from(frame.class)].setup;
-            let third = has_third && class.third_time(frame.size_in) > Duration::ZERO;
+            let third = has_third && (in_line || class.third_time(frame.size_in) > Duration::ZERO);
             !class.needs_cpu(frame.size_in) && on_cpu != Some(frame.flow) && room[if third { THIRD } else { LINK }]
         })
     }
@@ -174,7 +194,8 @@ impl Middlebox {
             // It occupied the CPU all the same: what follows starts later.
             self.free[CPU] = start + used;
             self.tell(start + used, &mut frame, CPU, Progress::Finished { used });
-            self.tell(start + used, &mut frame, LINK, Progress::Abandoned);
+            let next = if self.third.is_some() { THIRD } else { LINK };
+            self.tell(start + used, &mut frame, next, Progress::Abandoned);
             self.wake[CPU] = Some(self.free[CPU]);
             self.drop_frame(frame, reason.0);
             return;
@@ -223,13 +244,13 @@ impl Middlebox {
     fn go_to(&mut self, now: Time, place: usize, mut frame: Frame, cpu: Duration) {
         let full = if place == LINK { "link-buffer" } else { "resource-buffer" };
         if self.is_full_before(place) {
-            self.tell(now, &mut frame, LINK, Progress::Abandoned);
+            self.tell(now, &mut frame, place, Progress::Abandoned);
             return self.drop_frame(frame, full);
         }
         let third = self.classes[usize::from(frame.class)].setup.third_time(frame.size_in);
         let cost = self.numbered([cpu, third, self.pace.estimate(frame.whole().1)]);
         if let Err((reason, mut frame)) = self.queues[place].enqueue(now, frame, cost) {
-            self.tell(now, &mut frame, LINK, Progress::Abandoned);
+            self.tell(now, &mut frame, place, Progress::Abandoned);
             // A flow's buffer behind the CPU is full: its packets were processed in vain. Queue management has
             // reasons of its own.
             let reason = if matches!(self.queues[place], Queue::Scheduled(_)) { full } else { reason };
@@ -281,6 +302,7 @@ impl Middlebox {
         self.free[THIRD] = now;
         self.tell(now, &mut frame, THIRD, Progress::Finished { used });
         self.each_account(&frame, |books| books.account.third += used);
+        self.in_line &= !self.is_idle(THIRD);
         self.go_to(now, LINK, frame, Duration::ZERO);
     }
 

@@ -160,6 +160,25 @@ fn every_frame_is_sent_dropped_or_held_when_the_scheduler_changes_on_the_way() {
     assert!(refused.contains("cannot change while the box runs"), "{refused}");
 }
 
+/// A frame that needs 400 us of it waits there, and the next ones of its flow need nothing any more.
+#[test]
+fn no_frame_overtakes_one_of_its_flow_when_a_reload_takes_the_cost_away() {
+    let setup = |text: &str| {
+        let ports = "[ports]\nin = \"packet:a\"\nout = \"packet:b\"\n[[resource]]";
+        Config::parse("box.toml", &text.replacen("[[resource]]", ports, 1), &[]).unwrap().setup().unwrap()
+    };
+    let mut middlebox = middlebox(&with("fifo"));
+    let sizes = [800, 801, 802, 803, 804];
+    let mut came = sizes.iter();
+    came.by_ref().take(3).for_each(|&size| put(&mut middlebox, us(0), &udp(2000, size)));
+    (0..200).for_each(|us_| middlebox.advance(us(us_)));
+    middlebox.reload(us(200), setup(&with("fifo").replace("crypto = \"400 us\"", "crypto = \"0 us\""))).unwrap();
+    came.for_each(|&size| put(&mut middlebox, us(200), &udp(2000, size)));
+    (200..3_000).for_each(|us_| middlebox.advance(us(us_)));
+    let left: Vec<usize> = middlebox.outgoing.iter().map(|frame| frame.len()).collect();
+    assert_eq!(left, sizes);
+}
+
 fn wrong(text: &str) -> String {
     let ports = "[ports]\nin = \"packet:a\"\nout = \"packet:b\"\n[[resource]]";
     Config::parse("box.toml", &text.replacen("[[resource]]", ports, 1), &[]).unwrap_err().to_string()
@@ -174,6 +193,7 @@ fn what_is_wrong_with_resources_is_said_where_it_stands() {
         (three.replace("crypto = \"400", "crypt = \"400"), "no resource \"crypt\""),
         (three.replace("crypto = \"400", "link = \"400"), "follows from its rate"),
         (three.replace("\"400 us\"", "\"400\""), "400"),
+        (three.replace("{ cpu = \"300 us\" }", "{}"), "expected a time of some resource"),
         (three.replace("[link]", "[[resource]]\nname = \"memory\"\n[link]"), "at most one resource beside"),
         (with("drq"), "manages the queues of a CPU and a link"),
         (with("drr+drr"), "this pipeline has 3"),
