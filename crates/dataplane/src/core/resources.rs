@@ -235,6 +235,7 @@ impl Middlebox {
     fn leave_cpu(&mut self, now: Time, mut frame: Frame, used: Duration) {
         let next = self.after_cpu(&frame);
         if self.third.is_some() && next == LINK {
+            self.tell(now, &mut frame, THIRD, Progress::Started);
             self.tell(now, &mut frame, THIRD, Progress::Finished { used: Duration::ZERO });
         }
         self.go_to(now, next, frame, used);
