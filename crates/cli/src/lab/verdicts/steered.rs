@@ -2,6 +2,8 @@
 
 use dovetail_experiment::claim::Criterion;
 use dovetail_lab::scenario::{Demand, RESOURCES, Theory};
+use dovetail_sched::catalog::find;
+use dovetail_sched::promise::Alpha;
 use dovetail_sched::{Names, Spec};
 use dovetail_units::Duration;
 
@@ -37,7 +39,7 @@ impl Steered {
     pub fn of(spec: &Spec, names: &Names) -> Option<Self> {
         let spec = names.number_all(spec).ok().filter(|spec| spec.name == "tradeoff")?;
         let aim = spec.value("target").and_then(target).or_else(|| spec.value("protect").and_then(protect))?;
-        Some(Self { least: spec.value("alpha").unwrap_or("1").parse().ok()?, aim })
+        Some(Self { least: find(&spec.name)?.fact::<Alpha>()?.of(&spec)?, aim })
     }
 }
 
@@ -150,7 +152,7 @@ mod tests {
     fn an_aim_is_read_as_the_scheduler_reads_it() {
         let used = |resource, wanted, least| Some(Steered { least, aim: Aim::Use { resource, wanted } });
         assert_eq!(of("tradeoff:alpha=0.2,target=95 %"), used(None, 0.95, 0.2));
-        assert_eq!(of("tradeoff:target=95%"), used(None, 0.95, 1.0));
+        assert_eq!(of("tradeoff:target=95%"), used(None, 0.95, 0.85));
         assert_eq!(of("tradeoff:alpha=0.5,target=link 90 %"), used(Some(1), 0.9, 0.5));
         let aim = Aim::Latency { class: 1, p99: Duration::from_millis(5) };
         assert_eq!(of("tradeoff:alpha=0.5,protect=calls abroad 5 ms"), Some(Steered { least: 0.5, aim }));
