@@ -173,6 +173,11 @@ impl<const M: usize> Ticket<M> {
         }
     }
 
+    /// The resource that the packet is on or waits for: the one after the last that is known to be through with it.
+    pub(crate) fn at(&self) -> usize {
+        (self.reached / 2) as usize
+    }
+
     /// What the scheduler noted.
     pub fn tags(&self) -> [u64; M] {
         self.tags

@@ -1,7 +1,9 @@
 //! The fluid of `tradeoff` waits for resources that are late, and for no others.
 
-use dovetail_sched::tradeoff::Tradeoff;
-use dovetail_sched::{FlowConfig, Next, Packet, PerFlow, Scheduler, Shape};
+use std::collections::VecDeque;
+
+use dovetail_sched::tradeoff::{Tradeoff, TradeoffOfMany};
+use dovetail_sched::{FlowConfig, Next, Packet, PerFlow, Progress, Scheduler, Shape, Ticket};
 use dovetail_sim::record::PacketLog;
 use dovetail_sim::{Arrival, Cost, Flow, List, Options, Pipeline, Source, TimeScale, Workload, simulate};
 use dovetail_testkit::random::Random;
@@ -38,6 +40,99 @@ fn with_exact_times_the_fluid_never_stands_still() {
         let (workload, pipeline) = (workload(&mut random, 400, bypassing), Pipeline::new(["cpu", "link"]));
         simulate(&workload, &pipeline, &mut scheduler, &mut log, Options::default()).unwrap();
         assert_eq!(scheduler.discipline().stood_still(), Duration::ZERO, "seed {seed}, one of {bypassing} bypasses");
+    }
+}
+
+/// CPU, accelerator and link, each with a line of packets of which the first is served until then. Packets that need no
+/// accelerator go past it.
+struct Passing {
+    scheduler: PerFlow<3, u32, TradeoffOfMany<3>>,
+    lines: [VecDeque<Ticket<3>>; 3],
+    ends: [Option<Time>; 3],
+}
+
+impl Passing {
+    fn come(&mut self, now: Time, resource: usize, mut ticket: Ticket<3>) {
+        let used = ticket.charged().0.get(resource).copied();
+        match used {
+            None => {}
+            Some(used) if resource == 1 && used == Duration::ZERO => {
+                self.scheduler.progress(now, &mut ticket, 1, Progress::Started);
+                self.scheduler.progress(now, &mut ticket, 1, Progress::Finished { used });
+                self.come(now, 2, ticket);
+            }
+            Some(_) => {
+                self.lines[resource].push_back(ticket);
+                self.start(now, resource);
+            }
+        }
+    }
+
+    fn start(&mut self, now: Time, resource: usize) {
+        if let (None, Some(first)) = (self.ends[resource], self.lines[resource].front_mut()) {
+            self.scheduler.progress(now, first, resource, Progress::Started);
+            self.ends[resource] = Some(now + first.charged()[resource]);
+        }
+    }
+
+    fn end(&mut self, now: Time, resource: usize) {
+        self.ends[resource] = None;
+        let mut ticket = self.lines[resource].pop_front().unwrap();
+        let used = ticket.charged()[resource];
+        self.scheduler.progress(now, &mut ticket, resource, Progress::Finished { used });
+        self.start(now, resource);
+        self.come(now, resource + 1, ticket);
+    }
+
+    /// Serve all of these.
+    fn serve(&mut self, arrivals: Vec<(Time, Packet<3, u32>)>) {
+        let mut arrivals = VecDeque::from(arrivals);
+        let mut wake = None;
+        let mut now = Time::ZERO;
+        loop {
+            while arrivals.front().is_some_and(|(at, _)| *at == now) {
+                self.scheduler.enqueue(now, arrivals.pop_front().unwrap().1).unwrap();
+            }
+            (0..3)
+                .rev()
+                .filter(|&r| self.ends[r] == Some(now))
+                .collect::<Vec<_>>()
+                .iter()
+                .for_each(|&r| self.end(now, r));
+            if self.lines[0].is_empty() {
+                wake = None;
+                match self.scheduler.next(now) {
+                    Next::Serve(served) => self.come(now, 0, served.ticket),
+                    Next::At(at) => wake = Some(at),
+                    _ => {}
+                }
+            }
+            let next = self.ends.iter().copied().chain([wake, arrivals.front().map(|(at, _)| *at)]).flatten().min();
+            let Some(next) = next else { return };
+            now = next;
+        }
+    }
+}
+
+#[test]
+fn what_is_overtaken_on_an_accelerator_is_not_waited_for() {
+    for seed in 0..200 {
+        let mut random = Random::new(seed);
+        let alpha = [1.0, 0.85, 0.5, 0.1, 0.0][seed as usize % 5];
+        let mut scheduler = PerFlow::new(TradeoffOfMany::with(alpha, 0.06, Shape { servers: 3 }).unwrap());
+        let flows = [(); FLOWS as usize].map(|()| scheduler.add_flow(FlowConfig::default()));
+        let mut at = 0;
+        let arrivals = (0..400).map(|payload| {
+            at += if random.below(3) == 0 { random.below(200_000) } else { 0 };
+            let cost = [1 + random.below(50_000), random.below(2) * random.below(100_000), 1 + random.below(100_000)];
+            let flow = flows[random.below(FLOWS.into()) as usize];
+            (Time::from_nanos(at), Packet { flow, size: 1, cost: ResourceVec::from_nanos(cost), payload })
+        });
+        let arrivals = arrivals.collect();
+        let mut passing = Passing { scheduler, lines: Default::default(), ends: [None; 3] };
+        passing.serve(arrivals);
+        assert_eq!(passing.scheduler.stats().served, 400);
+        assert_eq!(passing.scheduler.discipline().stood_still(), Duration::ZERO, "seed {seed}");
     }
 }
 

@@ -101,6 +101,26 @@ fn flows_that_need_different_resources_have_equal_dominant_shares() {
     assert!((shares[0][0] / fair - 1.0).abs() > 0.1, "{shares:?}");
 }
 
+/// 200 frames, of which every other one goes past those in the third resource, need nothing but the link for long.
+#[test]
+fn the_link_has_no_pause_when_frames_go_past_the_third_resource() {
+    let cheap = with("tradeoff").replace("400 us", "40 us").replace("cpu = \"50 us\"", "cpu = \"1 us\"");
+    let mut middlebox = middlebox(&cheap.replace("cost = \"10 us\"", "cost = \"1 us\""));
+    (0..200)
+        .for_each(|k| put(&mut middlebox, us(0), &udp(2000 + k % 2 * 1000 + k % 20, 200 + 100 * usize::from(k % 7))));
+    middlebox.advance(us(0));
+    let mut now = us(0);
+    while let Some(next) = middlebox.next_event() {
+        now = next;
+        middlebox.advance(now);
+    }
+    let snapshot = middlebox.snapshot(now);
+    assert_eq!(out(&mut middlebox).len(), 200);
+    // The link begins when the first frame has passed the others.
+    let idle = now.since(us(0)).as_secs_f64() - snapshot.total.link_s;
+    assert!(idle < 100e-6, "{idle}");
+}
+
 /// Two frames wait in front of it and one is on it, then the next one keeps the CPU; or is lost.
 #[test]
 fn its_full_buffer_keeps_the_cpu_or_loses_the_frame() {

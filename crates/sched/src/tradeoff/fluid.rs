@@ -22,6 +22,7 @@ use super::pace::{Latest, Pace};
 use super::ticks::{in_ticks, in_time, to_f64, whole_ticks};
 use crate::anteroom::{Anteroom, Visit};
 use crate::catalog::Shape;
+use crate::contract::Ticket;
 use crate::newcomers::Newcomers;
 use crate::per_flow::Choice;
 use crate::queues::{Links, List, NIL, Order, Queues};
@@ -231,9 +232,9 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         self.pace.hand_out(cost)
     }
 
-    /// A packet that was handed out under this number has left the CPU: how much later it may start on each link.
-    pub(super) fn leaves_cpu(&self, number: u64) -> [Duration; M] {
-        self.pace.leaves_cpu(number)
+    /// A packet has left a resource, where it needed `used`: its ticket says how much later it may start on each link.
+    pub(super) fn leaves(&mut self, ticket: &mut Ticket<M>, resource: usize, used: Duration) {
+        self.pace.leaves(&mut ticket.tags, resource, &ticket.charged, used);
     }
 
     /// A packet that was handed out under this number starts on this link, with this latest start. Settled before.
@@ -241,10 +242,9 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         self.pace.on_link(link, number, latest);
     }
 
-    /// A packet that was handed out under this number has left the last link, or comes to no further one. Settled
-    /// before.
-    pub(super) fn leaves(&mut self, number: u64) {
-        self.pace.left(number);
+    /// A packet that was handed out under this number comes to no resource from this one on. Settled before.
+    pub(super) fn ends(&mut self, number: u64, resource: usize) {
+        self.pace.ends(number, resource);
     }
 
     /// What to wait for if no packet has started: settled before, and what came at this instant is looked at.

@@ -442,6 +442,11 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
         queues: &mut FlowQueues<M, B, P>,
     ) {
         let number = ticket.tags[0];
+        let at = ticket.at();
+        if event != Progress::Abandoned {
+            // What nobody has reported is over by now.
+            (at..resource).for_each(|before| self.fluid.leaves(ticket, before, Duration::MAX));
+        }
         if resource > 0 || event == Progress::Abandoned {
             self.settle(now, queues);
         }
@@ -449,17 +454,12 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
             steer.used(resource, used.min(LONGEST_TIME));
         }
         match event {
-            Progress::Finished { .. } if resource == 0 => {
-                let later = self.fluid.leaves_cpu(number);
-                for (latest, later) in ticket.tags.iter_mut().zip(later).skip(1) {
-                    *latest = (Time::from_nanos(*latest) + later).as_nanos();
-                }
-            }
+            Progress::Finished { used } if resource + 1 < M => self.fluid.leaves(ticket, resource, used),
             Progress::Started if resource > 0 => {
                 self.fluid.starts_on_link(resource, number, Time::from_nanos(ticket.tags[resource]));
             }
-            Progress::Finished { .. } if resource + 1 < M => {}
-            Progress::Finished { .. } | Progress::Abandoned => self.fluid.leaves(number),
+            Progress::Finished { .. } => self.fluid.ends(number, M),
+            Progress::Abandoned => self.fluid.ends(number, at),
             Progress::Started => {}
         }
     }

@@ -5,8 +5,8 @@
 //! have the CPU and then the links in the order of their starts, each for what the fluid is charged for it. A resource
 //! is late while a packet has not started on it although it might have been through with all by now if it had started
 //! when planned: so a packet is allowed as much again as it is planned to take in all. One that is overtaken on the
-//! CPU, by packets that bypass it, is allowed their times on the links up to there too. With exact times nothing is
-//! late, and the fluid never stands still.
+//! CPU or a link, by packets that need nothing there, is allowed their times on the later links up to there too. With
+//! exact times nothing is late, and the fluid never stands still.
 //!
 //! That is the plan of one server for each resource. Of several servers each has a packet for longer than the plan
 //! says, and the others go on: nothing is late then, and fluid time is real time.
@@ -42,6 +42,10 @@ pub(super) struct Pace<const M: usize> {
     overtaking: [Duration; M],
     /// By link: the highest number of those that have come there, or never will.
     through: [u64; M],
+    /// By resource: how many have left it, or never come.
+    gone: [u64; M],
+    /// By link: for how long those that went past others there have the links up to each. Wraps.
+    past: [[u64; M]; M],
 }
 
 impl<const M: usize> Pace<M> {
@@ -59,6 +63,8 @@ impl<const M: usize> Pace<M> {
             on_cpu: 0,
             overtaking: [Duration::ZERO; M],
             through: [0; M],
+            gone: [0; M],
+            past: [[0; M]; M],
         }
     }
 
@@ -143,10 +149,41 @@ impl<const M: usize> Pace<M> {
         self.handed_out
     }
 
-    /// The packet of this number has left the CPU: how much later it may start on each link behind those that have
-    /// overtaken it.
-    pub(super) fn leaves_cpu(&self, number: u64) -> [Duration; M] {
-        if number == self.on_cpu { self.overtaking } else { [Duration::ZERO; M] }
+    /// The packet of these tags, its number and the latest starts on the links, has left a resource: on later links it
+    /// may start later by the times of those that have overtaken it there. `used` is what it needed there.
+    pub(super) fn leaves(&mut self, tags: &mut [u64; M], resource: usize, cost: &ResourceVec<M>, used: Duration) {
+        let number = tags[0];
+        if M > 2 && resource > 0 {
+            for (latest, past) in tags.iter_mut().zip(self.past[resource]).skip(resource + 1) {
+                *latest = latest.wrapping_add(past);
+            }
+            if used == Duration::ZERO && self.gone[resource] + 1 < number {
+                self.goes_past(resource, cost);
+            }
+        } else if number == self.on_cpu {
+            for (latest, later) in tags.iter_mut().zip(self.overtaking).skip(1) {
+                *latest = (Time::from_nanos(*latest) + later).as_nanos();
+            }
+        }
+        self.gone[resource] += 1;
+        if resource + 2 < M {
+            let next = resource + 1;
+            for (latest, past) in tags.iter_mut().zip(self.past[next]).skip(next + 1) {
+                *latest = latest.wrapping_sub(past);
+            }
+        }
+    }
+
+    /// A packet of this cost needs nothing on a link, and overtakes those that are there.
+    fn goes_past(&mut self, link: usize, cost: &ResourceVec<M>) {
+        if self.by_the_clock {
+            return;
+        }
+        let mut until = 0;
+        for (past, time) in self.past[link].iter_mut().zip(cost.iter()).skip(link + 1) {
+            until = u64::wrapping_add(until, time.as_nanos());
+            *past = past.wrapping_add(until);
+        }
     }
 
     /// The packet of this number, which was to start on this link by `latest`, does so. Time has [passed](Self::pass)
@@ -156,8 +193,9 @@ impl<const M: usize> Pace<M> {
         self.is_late[link] = self.fluid > latest && self.through[link] < self.handed_out;
     }
 
-    /// The packet of this number has left, or comes to no further link. Time has [passed](Self::pass) until then.
-    pub(super) fn left(&mut self, number: u64) {
+    /// The packet of this number comes to no resource from this one on. Time has [passed](Self::pass) until then.
+    pub(super) fn ends(&mut self, number: u64, resource: usize) {
+        self.gone.iter_mut().skip(resource).for_each(|gone| *gone += 1);
         for (through, is_late) in self.through.iter_mut().zip(&mut self.is_late) {
             *through = (*through).max(number);
             *is_late &= *through < self.handed_out;
@@ -221,8 +259,25 @@ mod tests {
         let mut pace = Pace::<2>::new(Shape::default());
         let mut hand_out = |times| pace.hand_out(&ResourceVec::from_nanos(times));
         let [before, overtaken, passing, _] = [[5, 1], [5, 1], [0, 3], [0, 4]].map(&mut hand_out);
-        assert_eq!([before, overtaken, passing].map(|number| pace.leaves_cpu(number)[1].as_nanos()), [0, 7, 0]);
+        let later = |pace: &mut Pace<2>, number| {
+            let mut tags = [number, 1];
+            pace.leaves(&mut tags, 0, &ResourceVec::ZERO, Duration::from_nanos(1));
+            tags[1] - 1
+        };
+        assert_eq!([before, overtaken, passing].map(|number| later(&mut pace, number)), [0, 7, 0]);
         let next = pace.hand_out(&ResourceVec::from_nanos([5, 1]));
-        assert_eq!(pace.leaves_cpu(next)[1], Duration::ZERO);
+        assert_eq!(later(&mut pace, next), 0);
+    }
+
+    #[test]
+    fn a_packet_may_start_on_the_last_link_later_by_the_times_of_those_that_go_past_it_on_the_one_before() {
+        let mut pace = Pace::<3>::new(Shape::default());
+        let times = [[1, 9, 1], [1, 9, 1], [1, 0, 3], [1, 0, 4], [1, 9, 1]].map(ResourceVec::from_nanos);
+        let mut tags = times.map(|times| [pace.hand_out(&times), 0, 100]);
+        // The CPU and the first packet's 9 on the link between: two others come, two go past, and another comes.
+        for [packet, resource] in [[0, 0], [1, 0], [2, 0], [2, 1], [0, 1], [3, 0], [3, 1], [4, 0], [1, 1], [4, 1]] {
+            pace.leaves(&mut tags[packet], resource, &times[packet], times[packet][resource]);
+        }
+        assert_eq!(tags.map(|tags| tags[2]), [103, 107, 100, 100, 100]);
     }
 }

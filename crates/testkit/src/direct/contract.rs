@@ -161,6 +161,10 @@ impl<const M: usize, P: Send> Scheduler<M, P> for DirectTradeoff<M, P> {
         self.hear(now);
         let mut tags = ticket.tags();
         let number = tags[0];
+        for r in 0..if event == Progress::Abandoned { M } else { resource } {
+            // What nobody has reported is over by now.
+            self.leaves(number, r, &ticket.charged(), Duration::MAX, &mut tags);
+        }
         if resource > 0 || event == Progress::Abandoned {
             self.handle_events();
         }
@@ -177,16 +181,16 @@ impl<const M: usize, P: Send> Scheduler<M, P> for DirectTradeoff<M, P> {
         for link in 1..M {
             self.is_late[link] &= self.through[link] < self.handed_out.len() as u64;
         }
-        let Progress::Finished { used } = event else { return };
         let before = ticket.charged();
+        let Progress::Finished { used } = event else {
+            *ticket = Ticket::new(ticket.flow(), before, tags);
+            return;
+        };
         let mut after = before;
         if let Some(time) = after.0.get_mut(resource) {
             *time = used.min(LONGEST_TIME);
         }
-        if resource == 0 {
-            let later = self.overtaking(number);
-            (1..M).for_each(|r| tags[r] = (Time::from_nanos(tags[r]) + later[r]).as_nanos());
-        }
+        self.leaves(number, resource, &before, used, &mut tags);
         *ticket = Ticket::new(ticket.flow(), after, tags);
         if let Some(at) = self.find(ticket.flow()).filter(|_| after != before) {
             self.handle_events();

@@ -39,7 +39,8 @@
 //!   packet is planned to be on CPU and link behind all that started before, for as long as it is charged in the fluid,
 //!   from the first whole nanosecond that is not before its start; it is late when it has not started there after it
 //!   could have been through with both. Of packets that need no CPU and were handed out while it was the last one
-//!   there, their times on the link are added to that.
+//!   there, their times on the link are added to that; and so for those that need nothing on a link between and leave
+//!   that while it is there, before another that was handed out earlier.
 //! * Between two events R_i is brought up to date, and so rounded, when a flow becomes backlogged in the fluid or is
 //!   removed from it, and at a change of a weight or alpha; at no other time.
 //! * A call handles [`EVENTS_PER_CALL`] ends and instants of ends (of more than two resources [`EVENTS_OF_MANY`]), and
@@ -51,9 +52,10 @@
 
 mod contract;
 mod floors;
+mod late;
 mod many;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dovetail_sched::tradeoff::{DEFAULT_TOLERANCE, EVENTS_OF_MANY, EVENTS_PER_CALL, Grid, allocate, near_end};
 use dovetail_sched::{DropReason, FlowConfig, FlowId, LONGEST_TIME, Refused, Stats};
@@ -152,6 +154,12 @@ pub struct DirectTradeoff<const M: usize, P> {
     planned: Vec<[Time; M]>,
     /// Packets that were handed out: for how long each has the links up to every one if it bypasses the CPU.
     handed_out: Vec<Option<[Duration; M]>>,
+    /// The numbers of packets, and the resources with which they are through; and for those to which they have come,
+    /// how many had gone [past](Self::past) others there by then.
+    gone: BTreeSet<(u64, usize)>,
+    came: BTreeMap<(u64, usize), usize>,
+    /// By link: for how long each packet that overtook others there has the later links up to each.
+    past: [Vec<[Duration; M]>; M],
     /// By link: the highest number of those that have come there or left.
     through: [u64; M],
     is_late: [bool; M],
@@ -205,6 +213,9 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
             started: VecDeque::new(),
             planned: Vec::new(),
             handed_out: Vec::new(),
+            gone: BTreeSet::new(),
+            came: BTreeMap::new(),
+            past: std::array::from_fn(|_| Vec::new()),
             through: [0; M],
             is_late: [false; M],
             most: [0; 2],
@@ -528,35 +539,6 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
         let charged = head.charged;
         let latest = self.plan(at, charged);
         self.started.push_back((id, latest));
-    }
-
-    /// A packet that starts at `now` is planned behind all others on every resource; it is late when it could have been
-    /// through instead of starting.
-    fn plan(&mut self, now: Time, charged: ResourceVec<M>) -> [Time; M] {
-        self.planned.retain(|ends| ends[M - 1] > now);
-        let (mut starts, mut ends, mut ready) = ([now; M], [now; M], now);
-        for r in 0..M {
-            starts[r] = self.planned.iter().map(|ends| ends[r]).fold(ready, Time::max);
-            ends[r] = starts[r] + charged[r];
-            ready = ends[r];
-        }
-        self.planned.push(ends);
-        starts.map(|start| start + ready.since(now))
-    }
-
-    /// For how long those have the links up to each that have passed this packet on the CPU; nothing if another has
-    /// come to the CPU since, or it needs none itself.
-    fn overtaking(&self, number: u64) -> [Duration; M] {
-        let on_cpu = self.handed_out.iter().rposition(Option::is_none);
-        if on_cpu.map(|at| at as u64 + 1) != Some(number) {
-            return [Duration::ZERO; M];
-        }
-        let later = self.handed_out[number as usize..].iter().flatten();
-        std::array::from_fn(|r| later.clone().map(|passed| passed[r]).sum())
-    }
-
-    fn a_link_is_late(&self) -> bool {
-        self.is_late.contains(&true)
     }
 
     /// Whose turn it is near this end of order (23).
