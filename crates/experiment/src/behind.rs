@@ -104,8 +104,8 @@ impl<const M: usize> Recorder<M> for Watch<M> {
         }
     }
 
-    fn bypassed(&mut self, now: Time, packet: &SimPacket<M>) {
-        self.started(now, packet, 0, 0);
+    fn bypassed(&mut self, now: Time, packet: &SimPacket<M>, resource: usize) {
+        self.started(now, packet, resource, 0);
     }
 
     fn started(&mut self, now: Time, packet: &SimPacket<M>, resource: usize, _server: u32) {

@@ -34,8 +34,8 @@ impl Entrances {
 }
 
 impl<const M: usize> Recorder<M> for Entrances {
-    fn bypassed(&mut self, _now: Time, packet: &SimPacket<M>) {
-        self.enters(packet.number);
+    fn bypassed(&mut self, now: Time, packet: &SimPacket<M>, resource: usize) {
+        self.started(now, packet, resource, 0);
     }
 
     fn started(&mut self, _now: Time, packet: &SimPacket<M>, resource: usize, _server: u32) {

@@ -177,6 +177,7 @@ fn start_engine<const M: usize, R: Recorder<M>>(
         sequence: 0,
         carries: [Carry::default(); M],
         bypassing: 0,
+        present: std::array::from_fn(|r| if r > 0 && r + 1 < M { vec![0; workload.flows.len()] } else { Vec::new() }),
         wake: None,
         idle_wakes: 0,
         next_change: 0,
@@ -224,6 +225,8 @@ struct Engine<'a, const M: usize, R> {
     carries: [Carry; M],
     /// Packets in the scheduler that need nothing on the first resource.
     bypassing: u64,
+    /// By resource between the first and the last, and flow: packets that are on it or wait for it.
+    present: [Vec<u32>; M],
     /// When the scheduler wants to be asked again.
     wake: Option<Time>,
     idle_wakes: u32,

@@ -27,14 +27,14 @@ pub struct SimPacket<const M: usize> {
 ///
 /// Calls come in order of time; at one instant: ends of service, then arrivals, then starts of service that the
 /// scheduler decides. Every packet is first `admitted` or `refused`; an admitted one is `started` and `finished` on
-/// resource after resource, or `bypassed` the first, until it is `delivered` or `dropped`, or the run ends.
+/// resource after resource, or has `bypassed` one, until it is `delivered` or `dropped`, or the run ends.
 pub trait Recorder<const M: usize> {
     /// The scheduler took the packet into its queue.
     fn admitted(&mut self, _now: Time, _packet: &SimPacket<M>) {}
     /// The scheduler did not take the packet.
     fn refused(&mut self, _now: Time, _packet: &SimPacket<M>, _reason: DropReason) {}
-    /// The packet needs nothing on the first resource, and comes to the second without having been on a server of it.
-    fn bypassed(&mut self, _now: Time, _packet: &SimPacket<M>) {}
+    /// The packet needs nothing on this resource, not the last, and goes on without having been on a server of it.
+    fn bypassed(&mut self, _now: Time, _packet: &SimPacket<M>, _resource: usize) {}
     /// Service begins on a server of the resource.
     fn started(&mut self, _now: Time, _packet: &SimPacket<M>, _resource: usize, _server: u32) {}
     /// Service ends; the packet may stay on the server until there is room downstream.
@@ -61,9 +61,9 @@ impl<const M: usize, A: Recorder<M>, B: Recorder<M>> Recorder<M> for (A, B) {
         self.0.refused(now, packet, reason);
         self.1.refused(now, packet, reason);
     }
-    fn bypassed(&mut self, now: Time, packet: &SimPacket<M>) {
-        self.0.bypassed(now, packet);
-        self.1.bypassed(now, packet);
+    fn bypassed(&mut self, now: Time, packet: &SimPacket<M>, resource: usize) {
+        self.0.bypassed(now, packet, resource);
+        self.1.bypassed(now, packet, resource);
     }
     fn started(&mut self, now: Time, packet: &SimPacket<M>, resource: usize, server: u32) {
         self.0.started(now, packet, resource, server);
@@ -95,8 +95,8 @@ impl<const M: usize, A: Recorder<M>> Recorder<M> for Option<A> {
     fn refused(&mut self, now: Time, packet: &SimPacket<M>, reason: DropReason) {
         self.iter_mut().for_each(|r| r.refused(now, packet, reason));
     }
-    fn bypassed(&mut self, now: Time, packet: &SimPacket<M>) {
-        self.iter_mut().for_each(|r| r.bypassed(now, packet));
+    fn bypassed(&mut self, now: Time, packet: &SimPacket<M>, resource: usize) {
+        self.iter_mut().for_each(|r| r.bypassed(now, packet, resource));
     }
     fn started(&mut self, now: Time, packet: &SimPacket<M>, resource: usize, server: u32) {
         self.iter_mut().for_each(|r| r.started(now, packet, resource, server));

@@ -72,30 +72,65 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
                 self.start(resource, job)?;
                 continue;
             }
-            let Some(&server) = self.stages[resource - 1].finished.front() else { return Ok(()) };
-            let next = &self.stages[resource];
-            // An idle server here means an empty buffer: the packet passes straight through.
-            if !next.has_idle() && next.buffer.len() >= next.capacity && !next.dropping {
+            let before = resource - 1;
+            let Some(&server) = self.stages[before].finished.front() else { return Ok(()) };
+            let Some(job) = self.stages[before].job(server) else { return Ok(()) };
+            let to = self.next_stop(resource, job.packet);
+            if !self.has_room_in_front_of(to) && !self.stages[to].dropping {
                 return Ok(());
             }
-            self.stages[resource - 1].finished.pop_front();
-            if let Some(job) = self.stages[resource - 1].release(server) {
-                self.hand_over(resource, job)?;
+            self.stages[before].finished.pop_front();
+            self.stages[before].release(server);
+            if let Some(present) = self.present_at(before, job.packet) {
+                *present -= 1;
             }
+            self.come(resource, to, job)?;
         }
+    }
+
+    /// Where a packet next waits or is served, from this resource on: what needs nothing on one goes past, unless packets
+    /// of its flow are there. All packets pass the last resource, schedulers between resources, and resources between
+    /// which they must not wait.
+    fn next_stop(&self, resource: usize, packet: u32) -> usize {
+        if self.has_between || self.no_wait.is_some() {
+            return resource;
+        }
+        let SimPacket { cost, flow, .. } = self.packets.get(packet);
+        let passes = |r: usize| cost[r] == Duration::ZERO && self.present[r].get(*flow as usize) == Some(&0);
+        (resource..M).find(|&r| !passes(r)).unwrap_or(resource)
+    }
+
+    /// How many packets of this one's flow are on a resource between others, or wait for it.
+    fn present_at(&mut self, resource: usize, packet: u32) -> Option<&mut u32> {
+        self.present[resource].get_mut(self.packets.get(packet).flow as usize)
+    }
+
+    /// A packet goes past resources up to the one where it stops, which has room or drops.
+    fn come(&mut self, resource: usize, to: usize, mut job: Job<M>) -> Result<(), SimError> {
+        let packet = *self.packets.get(job.packet);
+        for past in resource..to {
+            self.report(&mut job, past, Progress::Started);
+            self.report(&mut job, past, Progress::Finished { used: Duration::ZERO });
+            self.predictors.observe(past, &packet);
+            self.recorder.bypassed(self.tally.now, &packet, past);
+        }
+        self.hand_over(to, job)
     }
 
     /// A packet comes to a resource that has an idle server, or room in its buffer, or drops.
     fn hand_over(&mut self, resource: usize, job: Job<M>) -> Result<(), SimError> {
-        let stage = &mut self.stages[resource];
-        if stage.has_idle() {
+        let has_idle = self.stages[resource].has_idle();
+        if !has_idle && self.stages[resource].buffer.len() >= self.stages[resource].capacity {
+            self.drop_packet(resource, job);
+            return Ok(());
+        }
+        if let Some(present) = self.present_at(resource, job.packet) {
+            *present += 1;
+        }
+        if has_idle {
             return self.start(resource, job);
         }
-        if stage.buffer.len() < stage.capacity {
-            stage.buffer.push_back(job);
-        } else {
-            self.drop_packet(resource, job);
-        }
+        self.stages[resource].buffer.push_back(job);
         Ok(())
     }
 
@@ -155,13 +190,15 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         let packet = *self.packets.get(job.packet);
         self.report(&mut job, 0, Progress::Finished { used: Duration::ZERO });
         self.predictors.observe(0, &packet);
-        self.recorder.bypassed(self.tally.now, &packet);
-        if self.between[1].is_none() {
-            return self.hand_over(1, job);
-        }
+        self.recorder.bypassed(self.tally.now, &packet, 0);
         let has_room = self.has_room_in_front_of(1);
-        self.queue_between(1, job, has_room);
-        Ok(())
+        if self.between[1].is_some() {
+            self.queue_between(1, job, has_room);
+            return Ok(());
+        }
+        let stop = self.next_stop(1, job.packet);
+        let can_stop = self.stages[stop].dropping || self.has_room_in_front_of(stop);
+        self.come(1, if can_stop { stop } else { 1 }, job)
     }
 
     /// Put the packets that are through with the resource before into the queues of this one's scheduler, as far as

@@ -401,8 +401,11 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
         flow.bytes_offered += u64::from(packet.size);
     }
 
-    fn bypassed(&mut self, now: Time, packet: &SimPacket<M>) {
+    fn bypassed(&mut self, now: Time, packet: &SimPacket<M>, resource: usize) {
         self.advance(now);
+        if resource > 0 {
+            return;
+        }
         let cost = self.normalised(&packet.cost);
         let dominant = self.flows[packet.flow as usize].by_weight(&cost).dominant_time();
         self.fair.started(now, packet.flow, &cost, dominant);

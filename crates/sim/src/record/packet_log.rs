@@ -23,9 +23,9 @@ pub enum PacketOutcome {
 pub struct PacketRecord<const M: usize> {
     /// The packet.
     pub packet: SimPacket<M>,
-    /// When service began on each resource; of a packet that bypassed the first, when it did.
+    /// When service began on each resource; of a packet that bypassed it, when it did.
     pub started: [Option<Time>; M],
-    /// When it ended; as `started` of a packet that bypassed the first.
+    /// When it ended; as `started` of a packet that bypassed the resource.
     pub finished: [Option<Time>; M],
     /// On which server of each resource.
     pub server: [u32; M],
@@ -81,9 +81,9 @@ impl<const M: usize> Recorder<M> for PacketLog<M> {
         self.add(packet, PacketOutcome::Refused(reason));
     }
 
-    fn bypassed(&mut self, now: Time, packet: &SimPacket<M>) {
+    fn bypassed(&mut self, now: Time, packet: &SimPacket<M>, resource: usize) {
         if let Some(record) = self.of(packet) {
-            (record.started[0], record.finished[0]) = (Some(now), Some(now));
+            (record.started[resource], record.finished[resource]) = (Some(now), Some(now));
         }
     }
 

@@ -98,6 +98,44 @@ fn a_single_resource_is_never_bypassed() {
     assert_eq!((outcome.tally.delivered, log[1].started[0]), (2, Some(at(10))));
 }
 
+/// When each packet starts on the last of three resources, with a buffer of so many packets in front of it.
+fn past_the_second(packets: &[Given<3>], places: Buffer) -> Vec<u64> {
+    let mut pipeline = pipeline::<3>();
+    pipeline.resources[2].buffer = places;
+    let (_, log) = record(&listed(packets), &pipeline, &mut *fifo(), ns(1000), Options::default());
+    log.iter().map(|p| p.started[2].unwrap().as_nanos()).collect()
+}
+
+#[test]
+fn it_goes_past_those_that_are_on_a_resource_between() {
+    // The second of three resources has the first packet from 1 to 11, the second one waits for it until then; the
+    // third, which is through with the first resource at 3, goes past both.
+    let packets = [(0, 0, [1, 10, 4]), (0, 1, [1, 10, 4]), (0, 2, [1, 0, 4])];
+    assert_eq!(past_the_second(&packets, Buffer::Unlimited), [11, 21, 3]);
+}
+
+#[test]
+fn it_does_not_go_past_packets_of_its_flow() {
+    let packets = [(0, 0, [1, 10, 4]), (0, 1, [1, 10, 4]), (0, 1, [1, 0, 4])];
+    assert_eq!(past_the_second(&packets, Buffer::Unlimited), [11, 21, 25]);
+}
+
+#[test]
+fn it_stays_where_it_is_as_long_as_there_is_no_room_behind() {
+    // The third resource has the first packet until 22. The second one needs nothing on the second resource, and keeps
+    // the first until then; so the third cannot start there before.
+    let packets = [(0, 0, [1, 1, 20]), (0, 1, [1, 0, 4]), (0, 2, [1, 1, 4])];
+    assert_eq!(past_the_second(&packets, Buffer::Blocking(0)), [2, 22, 26]);
+}
+
+#[test]
+fn it_passes_schedulers_in_front_of_every_resource() {
+    let packets = [(0, 0, [1, 10, 4]), (0, 1, [1, 10, 4]), (0, 2, [1, 0, 4])];
+    let mut schedulers = build_all(&"fifo+fifo+fifo".parse().unwrap(), Shape { servers: 3 }).unwrap();
+    let (_, log) = record_all(&listed(&packets), &pipeline(), &mut schedulers, ns(1000), Options::default());
+    assert_eq!(log[2].started[2], Some(at(25)));
+}
+
 #[test]
 fn it_is_nothing_to_the_cpu() {
     let packets = [(0, 0, [10, 1]), (1, 1, [0, 5]), (3, 1, [0, 5])];
@@ -116,6 +154,20 @@ fn packets() -> impl Strategy<Value = Vec<Given<2>>> {
         let mut next = |(gap, flow, cpu, link)| {
             now += gap;
             (now, flow, [cpu, link])
+        };
+        drawn.into_iter().map(&mut next).collect()
+    })
+}
+
+/// Half of the packets need nothing on each resource.
+fn packets_of_four() -> impl Strategy<Value = Vec<Given<4>>> {
+    let time = || prop_oneof![Just(0), 1..20u64];
+    let packet = (0..12u64, 0..3u32, [time(), time(), time(), time()]);
+    proptest::collection::vec(packet, 1..60).prop_map(|drawn| {
+        let mut now = 0;
+        let mut next = |(gap, flow, times)| {
+            now += gap;
+            (now, flow, times)
         };
         drawn.into_iter().map(&mut next).collect()
     })
@@ -176,6 +228,27 @@ proptest! {
         }
         let busy: u64 = packets.iter().map(|p| p.2[0]).sum();
         prop_assert_eq!(result.resources[0].busy, ns(busy));
+    }
+
+    #[test]
+    fn past_resources_between_flows_keep_their_order(
+        spec in proptest::sample::select(vec!["fifo", "drfq", "tradeoff", "mr3", "drgps"]), packets in packets_of_four(),
+        places in proptest::collection::vec(proptest::option::of(0..3u32), 3), drops in any::<bool>(),
+    ) {
+        let mut pipeline = pipeline::<4>();
+        for (resource, places) in pipeline.resources[1..].iter_mut().zip(places) {
+            let limited = if drops { Buffer::Dropping } else { Buffer::Blocking };
+            resource.buffer = places.map_or(Buffer::Unlimited, limited);
+        }
+        let mut schedulers = build_all(&spec.parse().unwrap(), Shape { servers: 4 }).unwrap();
+        let (result, log) = record_all(&listed(&packets), &pipeline, &mut schedulers, ns(1000), Options::default());
+        let t = result.outcome.tally;
+        prop_assert_eq!((result.outcome.end, t.waiting, t.in_pipeline), (End::Drained, 0, 0));
+        prop_assert_eq!((t.offered, t.delivered + t.dropped), (packets.len() as u64, packets.len() as u64));
+        for (flow, resource) in (0..3).flat_map(|flow| (0..4).map(move |r| (flow, r))) {
+            let ends = log.iter().filter(|p| p.packet.flow == flow).filter_map(|p| p.finished[resource]);
+            prop_assert!(ends.is_sorted(), "flow {}, resource {}", flow, resource);
+        }
     }
 
     /// With unlimited buffers: at its arrival, or when the last packet of its flow that needs processing leaves the

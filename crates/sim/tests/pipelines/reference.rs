@@ -39,10 +39,9 @@ fn with_places<const M: usize>(places: &[Option<u32>; M]) -> Pipeline<M> {
     pipeline
 }
 
-/// What needs nothing on the first of several resources bypasses it, which the recursion does not know (`bypass.rs`
-/// does).
+/// What needs nothing on a resource but the last bypasses it, which the recursion does not know (`bypass.rs` does).
 fn needed(resource: usize, resources: usize) -> u64 {
-    u64::from(resource == 0 && resources > 1)
+    u64::from(resource + 1 < resources)
 }
 
 /// Small numbers, so that many things happen at one instant.
