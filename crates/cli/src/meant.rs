@@ -4,6 +4,7 @@ use std::path::Path;
 
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue};
+use dovetail_lab::scenario::BUILT_IN;
 
 use crate::args::Cli;
 
@@ -16,7 +17,7 @@ pub fn with_tip(mut error: clap::Error) -> clap::Error {
         _ => None,
     };
     let (command, argument) = (word(ContextKind::InvalidSubcommand), word(ContextKind::InvalidArg));
-    let tip = command.as_deref().and_then(|word| for_command(word, &typed));
+    let tip = for_all(&typed).or_else(|| command.as_deref().and_then(|word| for_command(word, &typed)));
     if let Some(tip) = tip.or_else(|| argument.as_deref().and_then(|option| for_option(option, &typed))) {
         // Two tips would be one too many.
         error.remove(ContextKind::SuggestedSubcommand);
@@ -35,6 +36,17 @@ pub fn with_tip(mut error: clap::Error) -> clap::Error {
     error
 }
 
+/// For what can be wrong with any command.
+fn for_all(typed: &[String]) -> Option<String> {
+    let words: Vec<&str> = typed.iter().map(String::as_str).collect();
+    let pair = words.windows(3).find(|words| words[0] == "--set" && !words[1].contains('=') && words[2] != "--set");
+    if let Some([_, key, value]) = pair {
+        return Some(format!("a key and its value are one word: --set {key}={value}"));
+    }
+    let page = words.windows(2).find(|words| words[0] == "--page" && Path::new(words[1]).is_file());
+    page.map(|words| format!("--page takes {} for the page to write: put the name of a page between them", words[1]))
+}
+
 /// The commands of the feature `studies`.
 const STUDIES: [&str; 6] = ["run", "advise", "sweep", "report", "reproduce", "bounds"];
 
@@ -44,6 +56,9 @@ fn for_command(word: &str, typed: &[String]) -> Option<String> {
     match before[..] {
         ["live", "ctl", ..] if word.contains('=') => Some(format!("to change it: dovetail live ctl set {word}")),
         ["live", _] if word.contains('=') => Some(format!("to change the configuration: --set {word}")),
+        ["lab"] if BUILT_IN.iter().any(|built_in| built_in.name == word) => {
+            Some(format!("to run it: dovetail lab run {word}"))
+        }
         ["trace", ..] if Path::new(word).is_file() => Some(format!("to look at it: dovetail trace info {word}")),
         [] if cfg!(not(feature = "studies")) && STUDIES.contains(&word) => {
             Some("this program is built without what simulates; all of it: cargo install --path crates/cli".into())
@@ -79,6 +94,20 @@ fn for_option(option: &str, typed: &[String]) -> Option<String> {
     }
     if words.first() == Some(&"run") && dovetail_sched::catalog::find(option).is_some() {
         return Some(format!("once for each scheduler: --scheduler {option}"));
+    }
+    let command = words.first().copied();
+    match (command, words.get(1).copied()) {
+        (Some("live"), _) if ["in", "out", "interface", "i"].contains(&name) => {
+            let port = if name == "out" { "out" } else { "in" };
+            return Some(format!("ports are keys of the configuration: --set ports.{port}=packet:{value}"));
+        }
+        (Some("lab"), Some(to @ ("up" | "down"))) if name == "name" => {
+            return Some(format!("the name is a word of its own: dovetail lab {to} {value}"));
+        }
+        (Some("top"), _) if Path::new(option).is_file() => {
+            return Some("a box is found by its socket, [control] socket in its configuration: --socket PATH".into());
+        }
+        _ => {}
     }
     match (words.first(), name) {
         (Some(&("run" | "advise")), "rate") => {

@@ -23,8 +23,9 @@ pub fn other_kind<T: DeserializeOwned>(text: &str) -> Option<&'static str> {
         let told = toml::from_str::<T>(&format!("{key} = 0")).err();
         told.is_some_and(|error| error.message().contains(&format!("unknown field `{key}`")))
     };
-    // A box may have a resource as well, and then has ports.
-    let told = |key: &str| unknown(key) || key == "resource" && !unknown("ports") && !table.contains_key("ports");
+    // A box may have a resource as well.
+    let is_of_box = || ["ports", "scheduler", "link", "cpu", "control"].iter().any(|key| table.contains_key(*key));
+    let told = |key: &str| unknown(key) || key == "resource" && !unknown("ports") && !is_of_box();
     let mut kinds = KINDS.iter().filter(|(key, _)| table.contains_key(*key));
     kinds.clone().all(|(key, _)| told(key)).then(|| kinds.next())?.map(|(_, kind)| *kind)
 }

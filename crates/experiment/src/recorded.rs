@@ -46,7 +46,7 @@ pub struct Recorded {
     pub promises: Vec<(f64, f64)>,
     /// The worst shortfall of a backlogged flow below what it is promised, if that did not change.
     pub shortfall: Option<Shortfall>,
-    /// What an alpha that turns itself came to.
+    /// What an alpha that adjusts itself came to.
     pub steering: Option<Steering>,
     /// All latencies.
     pub latencies: Latencies,

@@ -1,4 +1,4 @@
-//! What an alpha that turns itself came to.
+//! What an alpha that adjusts itself came to.
 
 use dovetail_sched::{Names, Seen};
 use serde::{Deserialize, Serialize};

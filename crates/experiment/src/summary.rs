@@ -103,7 +103,7 @@ pub struct Run {
     pub behind: Behind,
     /// How many flows starve.
     pub starving: usize,
-    /// What an alpha that turns itself came to; absent without a target.
+    /// What an alpha that adjusts itself came to; absent without a target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steering: Option<Steering>,
 }

@@ -437,7 +437,7 @@ impl Scheduler {
         self.with(|inner| inner.left(now, id, stayed))
     }
 
-    /// What an alpha that turns itself has come to; None if none does.
+    /// What an alpha that adjusts itself has come to; None if none does.
     fn steering<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(Steering { alpha, seen, is_out_of_reach }) = self.with(|inner| inner.steering())? else {
             return Ok(None);

@@ -263,7 +263,7 @@ pub struct Stats {
     pub queued_bytes: u64,
 }
 
-/// What an alpha that turns itself has come to.
+/// What an alpha that adjusts itself has come to.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Steering {
     /// The alpha that holds now.
@@ -275,7 +275,7 @@ pub struct Steering {
     pub is_out_of_reach: bool,
 }
 
-/// What an alpha turns itself for.
+/// What an alpha adjusts itself for.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Seen {
     /// The use of a resource, by the last period in which packets waited.
@@ -417,7 +417,7 @@ pub trait Scheduler<const M: usize, P>: Send {
     /// How many packets of this flow wait; 0 for an unknown flow.
     fn queued(&self, flow: FlowId) -> u32;
 
-    /// What a parameter that turns itself has come to; `None` if none does.
+    /// What a parameter that adjusts itself has come to; `None` if none does.
     fn steering(&self) -> Option<Steering> {
         None
     }

@@ -131,7 +131,7 @@ impl Names {
     /// The value of this parameter with what it names first, if it does, by its number.
     ///
     /// # Errors
-    /// It names a class that is not there.
+    /// It names a class or a resource that is not there.
     pub fn number(&self, parameter: &str, value: &str) -> Result<String, SpecError> {
         let of_class = parameter == "protect";
         let names = if of_class { &self.classes } else { &self.resources };
@@ -144,6 +144,16 @@ impl Names {
             None if of_class && value != "none" => {
                 let known = names.join(", ");
                 let expected = format!("one of the classes {known}, and a time, as in calls 5 ms");
+                Err(SpecError::bad_value(parameter, value, &expected))
+            }
+            // Not a part of the time alone, such as 95 %.
+            None if parameter == "target"
+                && !names.is_empty()
+                && value != "none"
+                && value.starts_with(char::is_alphabetic) =>
+            {
+                let known = names.join(", ");
+                let expected = format!("one of the resources {known}, and how much of it, as in {} 95 %", names[0]);
                 Err(SpecError::bad_value(parameter, value, &expected))
             }
             None => Ok(value.to_string()),

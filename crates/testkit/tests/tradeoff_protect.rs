@@ -1,5 +1,5 @@
 //! `tradeoff` with a protected class: the decisions of the direct implementation on adversarial input, while alpha
-//! turns itself.
+//! adjusts itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

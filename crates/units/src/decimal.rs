@@ -95,6 +95,12 @@ fn unit_problem(name: &str, units: &[Unit]) -> String {
     if name.is_empty() {
         return format!("the unit is missing (one of {known})");
     }
+    let bytes = name.strip_suffix("Bps").or(name.strip_suffix("B/s"));
+    if let Some(bits) = bytes.map(|prefix| format!("{prefix}bps"))
+        && let Some(unit) = units.iter().find(|unit| unit.name.eq_ignore_ascii_case(&bits))
+    {
+        return format!("rates are in bits: 1 {name} is 8 {}", unit.name);
+    }
     match units.iter().find(|u| !u.name.is_empty() && u.name.eq_ignore_ascii_case(name)) {
         Some(unit) => format!("unknown unit {name:?}, did you mean {:?}", unit.name),
         None if known.is_empty() => format!("{name:?} does not belong here"),

@@ -44,6 +44,8 @@ fn errors_name_the_text_the_problem_and_what_is_right() {
         message("200 mbps"),
         r#""200 mbps": unknown unit "mbps", did you mean "Mbps"; expected a rate above zero such as "200 Mbps""#
     );
+    assert!(message("200 MBps").contains("rates are in bits: 1 MBps is 8 Mbps"));
+    assert!(message("200 kB/s").contains("rates are in bits: 1 kB/s is 8 kbps"));
     assert!(message("200").contains("the unit is missing"));
     assert!(message("-3 Mbps").contains("negative"));
     assert!(message("0 bps").contains("zero"));

@@ -104,7 +104,7 @@ fn by_theory(id: &str, scenario: &Scenario, report: &StepReport) -> Verdicts {
     Verdicts { checks: step.checks, hindered: step.hindered.err(), remarks: Vec::new() }
 }
 
-/// What the alpha of a step turns itself for, if it does.
+/// What the alpha of a step adjusts itself for, if it does.
 fn steered(report: &StepReport) -> Option<Steered> {
     let until = report.inside.until();
     let names = Names {

@@ -144,13 +144,13 @@ fn busy(app: &App, interval: &Interval) -> Vec<(String, String, f64)> {
     [named("cpu", "CPU", busy.cpu)].into_iter().chain(third).chain([named("link", "link", busy.link)]).collect()
 }
 
-/// The scheduler's alpha: what it has come to, where it turns itself.
+/// The scheduler's alpha: what it has come to, where it adjusts itself.
 fn alpha(app: &App) -> Option<f64> {
     let steering = app.snapshot.as_ref().and_then(|snapshot| snapshot.steering.as_ref());
     steering.map(|now| now.alpha).or_else(|| app.alpha())
 }
 
-/// What an alpha that turns itself has come to.
+/// What an alpha that adjusts itself has come to.
 fn steering(app: &App) -> Option<Line<'static>> {
     let now = app.snapshot.as_ref()?.steering.as_ref()?;
     let SteeringSnapshot { alpha, seen, out_of_reach } = now;
@@ -159,7 +159,7 @@ fn steering(app: &App) -> Option<Line<'static>> {
         SeenSnapshot::Use { resource, used } => format!("{resource} {} % used", percent(*used)),
         SeenSnapshot::Latency { class, late, .. } => format!("{} % of {class} late", percent(*late)),
     };
-    let text = format!("alpha turns itself: {alpha:.2}{least}; {seen}");
+    let text = format!("alpha adjusts itself: {alpha:.2}{least}; {seen}");
     Some(match out_of_reach {
         true => Line::styled(format!("{text}, OUT OF REACH"), Style::new().fg(Color::Yellow)),
         false => Line::from(text),

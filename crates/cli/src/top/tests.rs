@@ -390,7 +390,7 @@ fn an_alpha_that_turns_itself_is_shown_beside_the_least() {
         ..app()
     };
     let reached = text(&with(steering.clone()), 80, 24);
-    let told = "alpha turns itself: 0.91, at least 0.50 (+/-); link 95.0 % used";
+    let told = "alpha adjusts itself: 0.91, at least 0.50 (+/-); link 95.0 % used";
     assert!(reached.contains(told) && !reached.contains("REACH"), "{reached}");
     let small = text(&with(steering.clone()), 50, 12);
     assert!(small.contains("alpha 0.91"), "{small}");
@@ -398,7 +398,7 @@ fn an_alpha_that_turns_itself_is_shown_beside_the_least() {
     assert!(not.contains("link 90.0 % used, OUT OF REACH"), "{not}");
     let calls = SeenSnapshot::Latency { class: "calls".into(), late: 0.012, p99_s: 0.0053 };
     let calls = text(&with(SteeringSnapshot { alpha: 0.71, seen: calls, out_of_reach: false }), 80, 24);
-    assert!(calls.contains("alpha turns itself: 0.71, at least 0.50 (+/-); 1.2 % of calls late"), "{calls}");
+    assert!(calls.contains("alpha adjusts itself: 0.71, at least 0.50 (+/-); 1.2 % of calls late"), "{calls}");
 }
 
 #[test]

@@ -113,6 +113,10 @@ fn words_that_are_no_arguments() {
     refused(&["reproduce", "--list", "--out", "x"], &["--list", "--out"]);
     refused(&["live", "box.toml", "--dry-run", "--json"], &["--dry-run", "--json"]);
     refused(&["completions", "cmd"], &["'cmd'", "bash"]);
+    refused(&["lab", "accelerator"], &["tip: to run it: dovetail lab run accelerator"]);
+    refused(&["lab", "up", "--name", "two"], &["tip: the name is a word of its own: dovetail lab up two"]);
+    refused(&["live", "box.toml", "--in", "eth0"], &["--set ports.in=packet:eth0"]);
+    refused(&["live", "box.toml", "--set", "ports.in", "packet:eth0"], &["one word: --set ports.in=packet:eth0"]);
 }
 
 #[test]

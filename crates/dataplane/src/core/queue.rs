@@ -223,7 +223,7 @@ impl Queue {
         }
     }
 
-    /// What a parameter of the scheduler that turns itself has come to.
+    /// What a parameter of the scheduler that adjusts itself has come to.
     pub fn steering(&self) -> Option<Steering> {
         match self {
             Self::InOrder(_) | Self::Managed(_) => None,

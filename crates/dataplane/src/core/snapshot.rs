@@ -28,7 +28,7 @@ pub struct Snapshot {
     pub time_s: f64,
     /// The scheduler, with parameters as they are.
     pub scheduler: String,
-    /// What an alpha that turns itself has come to; absent without a target.
+    /// What an alpha that adjusts itself has come to; absent without a target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steering: Option<SteeringSnapshot>,
     /// The CPU, the link, and a third resource if there is one.
@@ -69,7 +69,7 @@ impl Snapshot {
     }
 }
 
-/// What an alpha that turns itself has come to.
+/// What an alpha that adjusts itself has come to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SteeringSnapshot {
     /// That alpha.
@@ -81,7 +81,7 @@ pub struct SteeringSnapshot {
     pub out_of_reach: bool,
 }
 
-/// What an alpha turns itself for.
+/// What an alpha adjusts itself for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum SeenSnapshot {

@@ -85,7 +85,7 @@ impl<'a> Tracked<'a> {
         let turning = ["target", "protect"];
         let turns = turning.iter().any(|name| run.scheduler.value(name).is_some_and(|wanted| wanted != "none"));
         if turns || facts.changed.iter().any(|parameter| turning.contains(&parameter.as_str())) {
-            return Err("not computed: alpha turns itself");
+            return Err("not computed: alpha adjusts itself");
         }
         let alpha = run.promised().ok_or("does not apply: alpha changes")?;
         if run.flows.iter().any(|flow| run.promised_to(flow).is_some_and(|alpha| alpha <= 0.0)) {

@@ -9,7 +9,7 @@
 //!   that is set up while packets wait enters the fluid when the last such one has ended there; or `free`, as
 //!   published: it enters when it comes.
 //!   A flow may have an alpha of its own, [`FlowConfig::alpha`](crate::FlowConfig::alpha), which may change any time.
-//!   `target` = such as `95 %`, default `none`, settable: alpha turns itself between 1 and its value so that every
+//!   `target` = such as `95 %`, default `none`, settable: alpha adjusts itself between 1 and its value so that every
 //!   resource is used so much while packets wait, at the highest alpha that does it ([`Steer`]); what is promised is
 //!   alpha's value.
 //! * Two to four resources.
@@ -152,14 +152,14 @@ pub const ENTRY: Entry = Entry {
             value: "none | 95 % | cpu 95 %",
             default: "none",
             meaning: "every resource, or the named one, is to be used so much, 0 to 100 %, while packets wait: alpha \
-                turns itself, from 1 down to the value that it is given, which stays guaranteed",
+                adjusts itself, from 1 down to the value that it is given, which stays guaranteed",
             settable: true,
         },
         Parameter {
             name: "protect",
             value: "none | calls 5 ms",
             default: "none",
-            meaning: "99 of 100 packets of the named class are to be through in this time: alpha turns itself, from 1 \
+            meaning: "99 of 100 packets of the named class are to be through in this time: alpha adjusts itself, from 1 \
                 down to the value that it is given, which stays guaranteed; what others yield goes to the class first",
             settable: false,
         },
@@ -250,7 +250,7 @@ impl<const M: usize, B: Bonus<M>> Tradeoff<M, B> {
         })
     }
 
-    /// With an alpha that turns itself to reach a target, before there is any flow: from 1 down to the alpha that was
+    /// With an alpha that adjusts itself to reach a target, before there is any flow: from 1 down to the alpha that was
     /// given, which stays guaranteed.
     #[must_use]
     pub fn target(mut self, target: Target) -> Self {
@@ -259,7 +259,7 @@ impl<const M: usize, B: Bonus<M>> Tradeoff<M, B> {
         self
     }
 
-    /// With an alpha that turns itself so that a class's packets come in time, before there is any flow: from 1 down to
+    /// With an alpha that adjusts itself so that a class's packets come in time, before there is any flow: from 1 down to
     /// the alpha that was given, which stays guaranteed to all other flows. What they yield goes to the class first.
     #[must_use]
     pub fn protect(mut self, wanted: Protect) -> Self {

@@ -1,4 +1,4 @@
-//! `target`: alpha turns itself, so that every resource, or a named one, is used as much as wanted, at the highest
+//! `target`: alpha adjusts itself, so that every resource, or a named one, is used as much as wanted, at the highest
 //! alpha that does it.
 //!
 //! With two resources the one that is short is always in full use; the other's use is `min(1, u_0 + k x)`, where

@@ -1,4 +1,4 @@
-//! `tradeoff` with an alpha that turns itself, on a CPU and a link.
+//! `tradeoff` with an alpha that adjusts itself, on a CPU and a link.
 
 mod plant;
 mod protect;

@@ -233,7 +233,7 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
         Self { protected: Some(class), ..self }
     }
 
-    /// Alpha turns itself in the call that follows, once the fluid's events are handled.
+    /// Alpha adjusts itself in the call that follows, once the fluid's events are handled.
     pub fn turn_to(&mut self, alpha: f64) {
         self.turns_to = Some(alpha);
     }

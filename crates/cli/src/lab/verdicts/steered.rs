@@ -1,4 +1,4 @@
-//! Steps in which alpha turns itself: whether it reaches what it is for, and what it must leave everybody.
+//! Steps in which alpha adjusts itself: whether it reaches what it is for, and what it must leave everybody.
 
 use dovetail_experiment::claim::Criterion;
 use dovetail_lab::scenario::{Demand, RESOURCES, Theory};
@@ -19,7 +19,10 @@ const LATE: f64 = 100.0 / 36.0;
 /// Seconds of a turn: one more may fall into a step.
 const TURN: f64 = 0.05;
 
-/// What alpha turns itself for, and the least that it may be.
+/// Why frames were late whatever alpha was.
+const PAUSED: &str = "the box did not run for longer than a turn of alpha: this machine is busy";
+
+/// What alpha adjusts itself for, and the least that it may be.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Steered {
     least: f64,
@@ -106,7 +109,8 @@ impl StepChecks<'_> {
                 or up to 2.8 % where at times all are late; and one turn of alpha more",
         };
         let late = group.late(p99).ok_or("no frame of it came");
-        self.hold(value, self.hindered.and(late.map(|late| (100.0 * late, ""))));
+        let paused = if self.report.inside.lost() * self.report.measured_s > TURN { Err(PAUSED) } else { Ok(()) };
+        self.hold(value, self.hindered.and(paused).and(late.map(|late| (100.0 * late, ""))));
     }
 
     fn floors(&mut self, least: f64) {
