@@ -1,4 +1,5 @@
-//! `protect`: alpha adjusts itself, so that 99 of 100 packets of a class come in time, at the highest alpha that does it.
+//! `protect`: alpha adjusts itself, so that 99 of 100 packets of a class come in time, at the highest alpha that does
+//! it.
 //!
 //! What the other flows yield, `x = 1 - alpha` of their fair shares, goes to the class first, so its latency falls as x
 //! grows. Let p be the part of its packets that are late. Every turn multiplies x by `exp(G (p - 1 %))`, so x rests

@@ -159,8 +159,9 @@ pub const ENTRY: Entry = Entry {
             name: "protect",
             value: "none | calls 5 ms",
             default: "none",
-            meaning: "99 of 100 packets of the named class are to be through in this time: alpha adjusts itself, from 1 \
-                down to the value that it is given, which stays guaranteed; what others yield goes to the class first",
+            meaning: "99 of 100 packets of the named class are to be through in this time: alpha adjusts itself, from \
+                1 down to the value that it is given, which stays guaranteed; what others yield goes to the class \
+                first",
             settable: false,
         },
         newcomers::PARAMETER,
@@ -259,8 +260,8 @@ impl<const M: usize, B: Bonus<M>> Tradeoff<M, B> {
         self
     }
 
-    /// With an alpha that adjusts itself so that a class's packets come in time, before there is any flow: from 1 down to
-    /// the alpha that was given, which stays guaranteed to all other flows. What they yield goes to the class first.
+    /// With an alpha that adjusts itself so that a class's packets come in time, before there is any flow: from 1 down
+    /// to the alpha that was given, which stays guaranteed to all other flows. What they yield goes to the class first.
     #[must_use]
     pub fn protect(mut self, wanted: Protect) -> Self {
         self.fluid.begin_with(1.0);

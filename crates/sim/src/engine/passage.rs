@@ -88,9 +88,9 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         }
     }
 
-    /// Where a packet next waits or is served, from this resource on: what needs nothing on one goes past, unless packets
-    /// of its flow are there. All packets pass the last resource, schedulers between resources, and resources between
-    /// which they must not wait.
+    /// Where a packet next waits or is served, from this resource on: what needs nothing on one goes past, unless
+    /// packets of its flow are there. All packets pass the last resource, schedulers between resources, and resources
+    /// between which they must not wait.
     fn next_stop(&self, resource: usize, packet: u32) -> usize {
         if self.has_between || self.no_wait.is_some() {
             return resource;

@@ -232,7 +232,8 @@ proptest! {
 
     #[test]
     fn past_resources_between_flows_keep_their_order(
-        spec in proptest::sample::select(vec!["fifo", "drfq", "tradeoff", "mr3", "drgps"]), packets in packets_of_four(),
+        spec in proptest::sample::select(vec!["fifo", "drfq", "tradeoff", "mr3", "drgps"]),
+        packets in packets_of_four(),
         places in proptest::collection::vec(proptest::option::of(0..3u32), 3), drops in any::<bool>(),
     ) {
         let mut pipeline = pipeline::<4>();

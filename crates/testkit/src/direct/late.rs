@@ -36,7 +36,8 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
     }
 
     /// A packet leaves a resource, if it has not yet: past others that were handed out before and are not through, if
-    /// it needs nothing there. It may start later on each link by what has overtaken it, and comes to the next resource.
+    /// it needs nothing there. It may start later on each link by what has overtaken it, and comes to the next
+    /// resource.
     pub(super) fn leaves(
         &mut self,
         number: u64,
