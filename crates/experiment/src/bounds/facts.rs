@@ -62,6 +62,9 @@ fn whole(run: &Recorded) -> Result<(), &'static str> {
 /// A resource has several servers.
 pub const PARALLEL: &str = "does not apply: a resource has parallel servers";
 
+/// Packets overtake others that were handed out before.
+const PAST: &str = "does not apply: packets go past a resource between others";
+
 impl Facts {
     /// What is true of this run of the scenario.
     pub fn of(scenario: &Scenario, run: &Recorded) -> Self {
@@ -97,6 +100,10 @@ impl Facts {
             flow.longest_dominant_s = flow.longest_dominant_s.max(longest);
             flow.longest_total_s = flow.longest_total_s.max(times.iter().sum());
             flow.longest_s.iter_mut().zip(times).for_each(|(most, time)| *most = most.max(time));
+        }
+        let overtaken = facts.skipped.iter().rev().skip(1).rev().skip(1).any(|&skipped| skipped);
+        if overtaken && !run.scheduler.name.contains('+') {
+            facts.obstacle = facts.obstacle.or(Some(PAST));
         }
         facts.weights = facts.senders().map(|f| f.weight).sum();
         facts

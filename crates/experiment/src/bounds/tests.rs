@@ -429,6 +429,22 @@ fn tradeoffs_service_may_be_behind_where_packets_bypass_the_cpu() {
     }
 }
 
+/// Theorems are about packets that keep their order.
+#[test]
+fn no_theorem_is_held_against_packets_that_go_past_a_resource_between() {
+    let resources = "[[resource]]\nname = 'cpu'\n[[resource]]\nname = 'aes'\n[[resource]]\nname = 'link'\n";
+    let flows = "[[flows]]\nclass = 'c'\nlist = [{ at = '0 s', size = '1 B', count = 9 }]\n";
+    let with = |time: &str| {
+        format!(
+            "{resources}[[class]]\nname = 'c'\ncost = {{ cpu = '9 us', aes = '{time}', link = '3 us' }}\n{flows}{flows}"
+        )
+    };
+    let row = |time| row_in(&with(time), "mr3", "two flows' difference");
+    assert!(row("4 us").ratio.is_some());
+    let row = row("0 s");
+    assert!(row.ratio.is_none() && row.remark.contains("go past"), "{row:#?}");
+}
+
 /// Weights of 1 and 3 on the CPU, of 3 and 1 on the link: shares of a quarter and of three.
 #[test]
 fn separate_wfqs_have_their_guarantees_with_weights_by_resource() {

@@ -175,7 +175,8 @@ pub fn draw<const M: usize>(random: &mut Random, flows: usize, count: usize) -> 
     Case { weights: vec![1000; flows], packets }
 }
 
-/// Times of a packet, the dominant one the longest.
+/// Times of a packet, the dominant one the longest. It needs a little of each resource between others: what needs
+/// nothing there goes past, and the bounds are of packets that keep their order.
 fn times<const M: usize>(random: &mut Random, dominant: usize, kind: u64, k: usize) -> [u64; M] {
     let long = match kind {
         0 => random.between(2, LONGEST),
@@ -185,12 +186,14 @@ fn times<const M: usize>(random: &mut Random, dominant: usize, kind: u64, k: usi
         _ => LONGEST,
     };
     let others = random.below(3);
-    std::array::from_fn(|r| match others {
+    let mut times = std::array::from_fn(|r| match others {
         _ if r == dominant => long,
         0 => random.below(long),
         1 => 0,
         _ => long - 1,
-    })
+    });
+    (1..M - 1).for_each(|r| times[r] = times[r].max(1));
+    times
 }
 
 /// The case, a little different.
