@@ -96,6 +96,12 @@ fn a_rule_of_which_another_class_takes_everything() {
 }
 
 #[test]
+fn a_box_with_a_third_resource_and_no_ports_is_no_pipeline() {
+    refused("scheduler = \"drr\"\n[[resource]]\nname = \"aes\"\n", &["missing key `ports`"]);
+    refused("[[resource]]\nname = \"cpu\"\n", &["it describes a pipeline"]);
+}
+
+#[test]
 fn ports_between_which_nothing_would_happen() {
     let with = |change: [&str; 2]| BOX.replace(change[0], change[1]);
     refused(
