@@ -13,7 +13,7 @@ use crate::statistics::Estimate;
 use crate::table::{Cell, Grid, percent, rate, wrapped};
 
 /// Version of the document.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 /// What is tried, the cheapest to run first: the last has a queue for each flow.
 const SCHEMES: [&str; 3] = ["red+red", "drq", "drr+red"];
 /// A queue is not changed for less than this part more bits,
@@ -34,10 +34,9 @@ pub struct NetworkPoint {
     pub throughput_bps: f64,
     /// Busy part of each CPU and link.
     pub utilization: Vec<f64>,
-    /// Part of its fair rate that the group of long-lived flows gets that is worst off; `None` where there is none.
+    /// Part of its fair rate that the group of long-lived flows gets that is worst off, on average over the runs;
+    /// `None` where there is none.
     pub least_fair: Option<f64>,
-    /// That group.
-    pub worst_off: String,
     /// The groups, in the order of the input.
     pub groups: Vec<NetworkGroup>,
 }
@@ -95,14 +94,11 @@ impl NetworkPoint {
                     timeouts: group.timeouts.mean,
                 })
                 .collect();
-            let parts = groups.iter().filter_map(|group| Some((group.of_fair?, &group.group)));
-            let worst = parts.min_by(|a, b| a.0.total_cmp(&b.0));
             Self {
                 scheduler: run.scheduler.clone(),
                 throughput_bps: run.throughput_bps.mean,
                 utilization: run.hops.0.iter().map(|(_, hop)| hop.utilization.mean).collect(),
-                least_fair: worst.map(|(part, _)| part),
-                worst_off: worst.map_or_else(String::new, |(_, group)| group.clone()),
+                least_fair: groups.iter().filter_map(|group| group.of_fair).min_by(f64::total_cmp),
                 groups,
             }
         };
@@ -123,14 +119,17 @@ pub fn advise(scenario: &NetworkScenario, today: &Spec, settings: &Settings<'_>)
     let schemes = schemes(scenario, today)?;
     let (runs, mean) = all(scenario, Variation::NONE, &schemes, settings, RUNS)?;
     let chosen = decide(&runs);
+    let as_good = (chosen + 1..schemes.len()).filter(|&other| chosen > 0 && !shows(&runs, chosen, other)).collect();
     let otherwise = VARIATIONS.map(|(circumstances, variation)| -> Result<_, AdviseError> {
         let (runs, _) = all(scenario, variation, &schemes, settings, RUNS_OTHERWISE)?;
         let chosen = decide(&runs);
         let gain = gain(&runs, chosen).mean;
         Ok(Otherwise { circumstances, scheduler: schemes[chosen].spec.to_string(), gain })
     });
-    let points = NetworkPoint::all(&mean);
-    let found = Found { hops: scenario.resources.iter().map(|hop| hop.name.clone()).collect(), points, runs, chosen };
+    let mut points = NetworkPoint::all(&mean);
+    points.iter_mut().enumerate().for_each(|(index, point)| point.least_fair = least_fair(&runs, index));
+    let found =
+        Found { hops: scenario.resources.iter().map(|hop| hop.name.clone()).collect(), points, runs, chosen, as_good };
     let scheduler = found.chosen().scheduler.clone();
     Ok(NetworkAdvice {
         schema: SCHEMA,
@@ -195,18 +194,27 @@ fn all(
 /// every run shows that it is not.
 fn decide(runs: &[Vec<NetworkPoint>]) -> usize {
     let count = runs.first().map_or(0, Vec::len);
-    let always = |is_so: &dyn Fn(&[NetworkPoint]) -> bool| runs.iter().all(|run| is_so(run));
-    let better = |run: &[NetworkPoint], a: usize, b: usize| {
-        let fairer = run[a].least_fair.zip(run[b].least_fair).is_some_and(|(a, b)| a >= FAIRER * b);
-        [run[a].throughput_bps >= MORE * run[b].throughput_bps, fairer]
-    };
-    let shows = |a: usize, b: usize| (0..2).any(|what| always(&|run| better(run, a, b)[what]));
-    if !(1..count).any(|other| shows(other, 0)) {
+    if !(1..count).any(|other| shows(runs, other, 0)) {
         return 0;
     }
-    let fair = |index: usize| runs.iter().map(|run| run[index].least_fair.unwrap_or(0.0)).sum::<f64>();
+    let fair = |index: usize| least_fair(runs, index).unwrap_or(0.0);
     let Some(fairest) = (1..count).max_by(|&a, &b| fair(a).total_cmp(&fair(b))) else { return 0 };
-    (1..count).find(|&index| !shows(fairest, index)).unwrap_or(fairest)
+    (1..count).find(|&index| !shows(runs, fairest, index)).unwrap_or(fairest)
+}
+
+/// Whether every run shows that the one moves [`MORE`] bits than the other, or is [`FAIRER`].
+fn shows(runs: &[Vec<NetworkPoint>], a: usize, b: usize) -> bool {
+    let more = |run: &Vec<NetworkPoint>| run[a].throughput_bps >= MORE * run[b].throughput_bps;
+    let fairer =
+        |run: &Vec<NetworkPoint>| run[a].least_fair.zip(run[b].least_fair).is_some_and(|(a, b)| a >= FAIRER * b);
+    runs.iter().all(more) || runs.iter().all(fairer)
+}
+
+/// Part of its fair rate that the group gets that is worst off in each run, on average over the runs: the group may be
+/// another one in each.
+fn least_fair(runs: &[Vec<NetworkPoint>], index: usize) -> Option<f64> {
+    let parts: Option<Vec<f64>> = runs.iter().map(|run| run[index].least_fair).collect();
+    parts.filter(|parts| !parts.is_empty()).map(|parts| parts.iter().sum::<f64>() / parts.len() as f64)
 }
 
 /// How many bits more a scheme moves than today's.
@@ -221,6 +229,8 @@ struct Found {
     points: Vec<NetworkPoint>,
     runs: Vec<Vec<NetworkPoint>>,
     chosen: usize,
+    /// What comes after it in the order of costs, and is not shown to be worse.
+    as_good: Vec<usize>,
 }
 
 impl Found {
@@ -246,10 +256,6 @@ impl Found {
 
     fn what(&self) -> String {
         let chosen = self.chosen();
-        let fair = |point: &NetworkPoint| {
-            let part = point.least_fair?;
-            Some(format!("{} of its fair rate ({})", percent(part), point.worst_off))
-        };
         if self.chosen == 0 {
             let more = percent(MORE - 1.0);
             let fairer = percent(FAIRER - 1.0);
@@ -259,14 +265,21 @@ impl Found {
                 chosen.scheduler
             );
         }
-        let told = fair(chosen).zip(fair(self.today()));
-        told.map_or(format!("Use {}.", chosen.scheduler), |(now, before)| {
+        let told = chosen.least_fair.zip(self.today().least_fair);
+        let use_it = told.map_or(format!("Use {}.", chosen.scheduler), |(now, before)| {
             format!(
-                "Use {}: the group that is worst off gets {now}; under {} it gets {before}.",
+                "Use {}: the group that is worst off in a run gets {} of its fair rate on average, and {} under {}.",
                 chosen.scheduler,
+                percent(now),
+                percent(before),
                 self.today().scheduler
             )
-        })
+        });
+        let as_good = self.as_good.iter().map(|&index| self.points[index].scheduler.clone()).collect::<Vec<_>>();
+        match as_good.is_empty() {
+            true => use_it,
+            false => format!("{use_it} {} may do as well, but costs more per packet.", listed(&as_good, "and")),
+        }
     }
 
     fn gains(&self) -> String {
@@ -295,7 +308,7 @@ impl Found {
             })
             .collect();
         format!(
-            "Against {} all flows together move {moved} ({} instead of {}; {}).",
+            "Against {} all flows together move {moved} ({} instead of {} on average; {}).",
             today.scheduler,
             rate(chosen.throughput_bps),
             rate(today.throughput_bps),
@@ -367,7 +380,7 @@ pub fn grid(advice: &NetworkAdvice) -> Grid {
 
 /// What the columns mean that tables of runs do not have.
 pub const COLUMNS: [(&str, &str); 4] = [
-    ("worst off", "part of its fair rate that the group gets that gets the smallest part"),
+    ("worst off", "part of its fair rate that the group gets that gets the smallest part, on average over the runs"),
     ("of fair", "throughput as a part of the proportionally fair rate"),
     ("throughput", "data that arrived: of all flows, of one long-lived flow, or of all short flows of a group"),
     ("timeouts", "retransmission timeouts"),
@@ -404,7 +417,6 @@ mod tests {
             throughput_bps,
             utilization: Vec::new(),
             least_fair: Some(part),
-            worst_off: String::new(),
             groups: Vec::new(),
         };
         throughputs.into_iter().zip(fair).map(point).collect()

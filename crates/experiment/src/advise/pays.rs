@@ -20,10 +20,29 @@ const MOST: usize = 3;
 pub(super) fn sentence(found: &Found<'_>, bases: &[usize]) -> String {
     let parts: Vec<String> = bases.iter().filter_map(|&base| against(found, base)).collect();
     match parts.is_empty() {
-        true if found.runs.count() > 1 => "Nobody pays noticeably in every run.".into(),
+        true if found.runs.count() > 1 => format!("No group is worse off in every run.{}", once(found, bases)),
         true => "Nobody pays noticeably.".into(),
-        false => format!("Who pays {}.", parts.join("; ")),
+        false => format!("Who pays {}.{}", parts.join("; "), once(found, bases)),
     }
+}
+
+/// The group that loses more packets in the input as it is, by most, if not in every run.
+fn once(found: &Found<'_>, bases: &[usize]) -> String {
+    let Some(&today) = bases.first() else { return String::new() };
+    let [before, after] = [today, found.chosen()].map(|index| &found.point(index).groups);
+    let more = |group: usize| after[group].lost - before[group].lost;
+    let always = |&group: &usize| {
+        found.runs.always(|run| run[found.chosen()].groups[group].lost > run[today].groups[group].lost + LOST)
+    };
+    let others = (0..before.len()).filter(|&group| more(group) > LOST).filter(|group| !always(group));
+    others.max_by(|&a, &b| more(a).total_cmp(&more(b))).map_or(String::new(), |group| {
+        let [from, to] = [before, after].map(|groups| percent(groups[group].lost));
+        format!(" In the input as it is, {} {to} of its packets instead of {from}.", losing(&after[group].group))
+    })
+}
+
+fn losing(group: &str) -> String {
+    if group == NO_FLOW { format!("{NO_FLOW_PACKETS} lose") } else { format!("{} loses", quoted(group)) }
 }
 
 fn against(found: &Found<'_>, base: usize) -> Option<String> {

@@ -9,6 +9,8 @@ use crate::scenario::Scenario;
 use crate::summary::{Run, Summary};
 use crate::table::{percent, seconds};
 
+const NOTHING: &str = "nothing is short";
+
 /// A resource is short that works for this part of the time.
 const FULL: f64 = 0.97;
 
@@ -23,7 +25,8 @@ pub(super) fn sentence(scenario: &Scenario, today: &Spec, comparer: &Comparer<'_
     Ok(match (&recorded, scenario.replay_speed()) {
         (Some(_), Some(speed)) => {
             let speed = crate::table::digits(speed);
-            format!("At the speed of the recording {short}: {told}. What follows is for {speed} times that speed.")
+            let any = if short == NOTHING { ", so any scheduler will do" } else { "" };
+            format!("At the speed of the recording {short}{any}: {told}. What follows is for {speed} times that speed.")
         }
         _ => format!("As it is, {short}: {told}."),
     })
@@ -34,7 +37,7 @@ fn shortage(run: &Run) -> String {
     let full = works(run).filter(|(_, part)| *part >= FULL).map(|(name, _)| name.to_string());
     match full.collect::<Vec<_>>() {
         full if full.is_empty() => match (run.packets.lost() > 0, run.starving > 0) {
-            (false, false) => "nothing is short".into(),
+            (false, false) => NOTHING.into(),
             (true, _) => "nothing is short on average, but packets are lost at times".into(),
             (false, true) => "nothing is short on average, but flows starve at times".into(),
         },

@@ -28,9 +28,10 @@ pub fn text(advice: &Advice, width: u16) -> String {
 }
 
 /// What the columns mean that tables of runs do not have.
-pub const COLUMNS: [(&str, &str); 3] = [
+pub const COLUMNS: [(&str, &str); 4] = [
     ("gain", "bits moved over the best that shares fairly, in all runs; other columns are of the input as it is"),
-    ("starving", "flows that are behind what the scheduler promises: the fair share, or alpha of it"),
+    ("used", "busy part of the time in which packets were in the box"),
+    ("starving", "flows behind their fair share, or alpha of it, by more than waiting for a turn explains"),
     ("behind", "how much later than by its whole fair share a packet left, at worst"),
 ];
 

@@ -28,7 +28,7 @@ pub(super) fn sentences(found: &Found<'_>) -> [String; 3] {
             "Nobody pays.".into(),
         ],
         Choice::Fair(_) => [
-            format!("Use {scheduler}: it shares fairly, and {}.", instead_of_fairness(found)),
+            format!("Use {scheduler}: it shares fairly{}, and {}.", cheapest(found), instead_of_fairness(found)),
             gains(found),
             pays::sentence(found, &[today]),
         ],
@@ -64,6 +64,14 @@ fn more(moved: Moved) -> String {
     }
 }
 
+/// Why it is this one, where others share as fairly.
+fn cheapest(found: &Found<'_>) -> String {
+    let mut fair = found.candidates.fair.iter();
+    let (first, others) = (fair.next(), fair.len());
+    let is_first = first == Some(&found.chosen());
+    if is_first && others > 0 { " at the least cost per packet".into() } else { String::new() }
+}
+
 const MOST: &str = "and no other alpha moves noticeably more";
 
 /// What the advised alpha has over strict fairness.
@@ -75,7 +83,11 @@ fn efficient(found: &Found<'_>) -> String {
         found.point(chosen).scheduler,
         more(found.moved(chosen, strict)),
         found.point(strict).scheduler,
-        if part < 0.995 { format!("{:.0} % of the most that any alpha gains", 100.0 * part) } else { MOST.into() },
+        if part < 0.995 {
+            format!("{} % of the most that any alpha gains", (100.0 * part) as u32)
+        } else {
+            MOST.into()
+        },
         alpha(&found.point(chosen).scheduler).map_or("all".into(), |part| format!("at least {part}")),
     )
 }
@@ -89,8 +101,8 @@ fn instead_of_fairness(found: &Found<'_>) -> String {
     let scheduler = &found.point(fastest).scheduler;
     let than = if strict == chosen { String::new() } else { format!(" than {}", found.point(strict).scheduler) };
     match bits.mean {
-        mean if mean < LEAST => format!("giving up fairness would move no more{than}"),
-        mean if mean < WORTH => {
+        mean if mean + bits.ci95.unwrap_or(0.0) < LEAST => format!("giving up fairness would move no more{than}"),
+        mean if mean + bits.ci95.unwrap_or(0.0) < WORTH => {
             format!("giving up fairness ({scheduler}) would move only {} more bits{than}", change(bits))
         }
         mean => {
@@ -117,7 +129,7 @@ fn most(found: &Found<'_>) -> String {
         Some(best) => {
             format!("What moves most, {}, moves {}.", found.point(best).scheduler, more(found.moved(best, today)))
         }
-        None => "Nothing else moves more.".into(),
+        None => "Nothing else moves measurably more.".into(),
     }
 }
 
@@ -137,14 +149,14 @@ fn gains(found: &Found<'_>) -> String {
             [now, before] => format!("{name} {now} busy instead of {before}"),
         })
         .collect();
-    format!(
-        "Against {} it moves {} ({}).{}{}",
-        today.scheduler,
-        more(found.moved(found.chosen(), found.candidates.today)),
-        used.join("; "),
-        starving(found),
-        faster(found),
-    )
+    let moved = found.moved(found.chosen(), found.candidates.today);
+    let (told, used) = (format!("{}{}", starving(found), faster(found)), used.join("; "));
+    if [moved.bits, moved.packets].iter().all(|part| part.ci95.is_some_and(|half| part.mean.abs() <= half)) {
+        let moves =
+            format!("Throughput does not differ measurably from {}'s: it moves {}", today.scheduler, more(moved));
+        return format!("{told} {moves} ({used}).").trim_start().to_string();
+    }
+    format!("Against {} it moves {} ({used}).{told}", today.scheduler, more(moved))
 }
 
 /// Who starves no longer, and by how much flows are behind their whole fair share where less is promised.
