@@ -157,7 +157,8 @@ impl<const M: usize> Pace<M> {
             for (latest, past) in tags.iter_mut().zip(self.past[resource]).skip(resource + 1) {
                 *latest = latest.wrapping_add(past);
             }
-            if used == Duration::ZERO && self.gone[resource] + 1 < number {
+            // Others are there: they have left the resource before, and not this one.
+            if used == Duration::ZERO && self.gone[resource] + 1 < self.gone[resource - 1] {
                 self.goes_past(resource, cost);
             }
         } else if number == self.on_cpu {

@@ -35,8 +35,7 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
         from_fn(|r| past.iter().map(|times| times[r]).sum())
     }
 
-    /// A packet leaves a resource, if it has not yet: past others that were handed out before and are not through, if
-    /// it needs nothing there. It may start later on each link by what has overtaken it, and comes to the next
+    /// A packet leaves a resource, if it has not yet: past the others that are there, if it needs nothing. It may start later on each link by what has overtaken it, and comes to the next
     /// resource.
     pub(super) fn leaves(
         &mut self,
@@ -51,7 +50,9 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
         }
         let later = self.overtaking(number, at);
         (at + 1..M).for_each(|r| latest[r] = (Time::from_nanos(latest[r]) + later[r]).as_nanos());
-        if at > 0 && used == Duration::ZERO && (1..number).any(|before| !self.gone.contains(&(before, at))) {
+        let is_there =
+            |other: u64| other != number && self.came.contains_key(&(other, at)) && !self.gone.contains(&(other, at));
+        if at > 0 && used == Duration::ZERO && (1..=self.handed_out.len() as u64).rev().any(is_there) {
             let behind = |r: usize| charged.0.iter().take(r + 1).skip(at + 1).copied().sum();
             self.past[at].push(from_fn(behind));
         }

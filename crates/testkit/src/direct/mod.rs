@@ -40,7 +40,7 @@
 //!   from the first whole nanosecond that is not before its start; it is late when it has not started there after it
 //!   could have been through with both. Of packets that need no CPU and were handed out while it was the last one
 //!   there, their times on the link are added to that; and so for those that need nothing on a link between and leave
-//!   that while it is there, before another that was handed out earlier.
+//!   that while it is there.
 //! * Between two events R_i is brought up to date, and so rounded, when a flow becomes backlogged in the fluid or is
 //!   removed from it, and at a change of a weight or alpha; at no other time.
 //! * A call handles [`EVENTS_PER_CALL`] ends and instants of ends (of more than two resources [`EVENTS_OF_MANY`]), and
