@@ -35,7 +35,8 @@ impl<const M: usize, P> DirectTradeoff<M, P> {
         from_fn(|r| past.iter().map(|times| times[r]).sum())
     }
 
-    /// A packet leaves a resource, if it has not yet: past the others that are there, if it needs nothing. It may start later on each link by what has overtaken it, and comes to the next
+    /// A packet leaves a resource, if it has not yet: past the others that are there, if it needs nothing.
+    /// It may start later on each link by what has overtaken it, and comes to the next
     /// resource.
     pub(super) fn leaves(
         &mut self,
