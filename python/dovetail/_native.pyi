@@ -204,7 +204,7 @@ class Scheduler:
         """A packet of this flow has left the last resource, `stayed` nanoseconds after it came. Only tradeoff with
         `protect` looks at it."""
     def steering(self) -> dict[str, Any] | None:
-        """What an alpha that turns itself has come to, with `alpha` and `out_of_reach`; None if none does. With a
+        """What an alpha that adjusts itself has come to, with `alpha` and `out_of_reach`; None if none does. With a
         `target` also `resource` (its number) and `used`; with `protect` `class_number`, `late` (the part of its packets
         that are) and `p99` in nanoseconds."""
     def set(self, now: SupportsIndex, parameter: str, value: object) -> None:

@@ -153,7 +153,7 @@ impl Names {
                 && value.starts_with(char::is_alphabetic) =>
             {
                 let known = names.join(", ");
-                let expected = format!("one of the resources {known}, and how much of it, as in {} 95 %", names[0]);
+                let expected = format!("one of the resources {known}, and how much of it, such as {} 95 %", names[0]);
                 Err(SpecError::bad_value(parameter, value, &expected))
             }
             None => Ok(value.to_string()),
