@@ -39,7 +39,8 @@ pub fn with_tip(mut error: clap::Error) -> clap::Error {
 /// For what can be wrong with any command.
 fn for_all(typed: &[String]) -> Option<String> {
     let words: Vec<&str> = typed.iter().map(String::as_str).collect();
-    let pair = words.windows(3).find(|words| words[0] == "--set" && !words[1].contains('=') && words[2] != "--set");
+    let is_pair = |words: &[&str]| words[0] == "--set" && !words[1].contains('=') && !words[2].starts_with('-');
+    let pair = words.windows(3).find(|words| is_pair(words));
     if let Some([_, key, value]) = pair {
         return Some(format!("a key and its value are one word: --set {key}={value}"));
     }

@@ -1,7 +1,7 @@
 //! A box with a third resource between CPU and link.
 
 use dovetail_dataplane::config::Config;
-use dovetail_dataplane::core::{Middlebox, QueueSnapshot};
+use dovetail_dataplane::core::{Middlebox, QueueSnapshot, Setup};
 
 use crate::support::{middlebox, out, put, udp, us};
 
@@ -58,6 +58,12 @@ fn who_does_not_need_it_does_not_wait_for_it() {
     assert_eq!(out(&mut middlebox), [3000]);
     middlebox.advance(us(550));
     assert_eq!(out(&mut middlebox), [2000]);
+}
+
+/// What the box is to be like after a reload.
+fn setup(text: &str) -> Setup {
+    let ports = "[ports]\nin = \"packet:a\"\nout = \"packet:b\"\n[link]";
+    Config::parse("box.toml", &text.replacen("[link]", ports, 1), &[]).unwrap().setup().unwrap()
 }
 
 /// Half a second in which all flows have always 20 frames in the box.
@@ -151,10 +157,6 @@ fn a_target_may_name_it_and_the_snapshot_does() {
 
 #[test]
 fn every_frame_is_sent_dropped_or_held_when_the_scheduler_changes_on_the_way() {
-    let setup = |text: &str| {
-        let ports = "[ports]\nin = \"packet:a\"\nout = \"packet:b\"\n[[resource]]";
-        Config::parse("box.toml", &text.replacen("[[resource]]", ports, 1), &[]).unwrap().setup().unwrap()
-    };
     let mut middlebox = middlebox(&with("drfq"));
     let mut left = 0;
     for k in 0..2_000_u64 {
@@ -174,19 +176,13 @@ fn every_frame_is_sent_dropped_or_held_when_the_scheduler_changes_on_the_way() {
     out(&mut middlebox);
     assert_eq!((middlebox.held(), middlebox.pool.in_use()), (0, 0));
     let without = with("drfq").replace("[[resource]]\nname = \"crypto\"\n", "").replace(", crypto = \"400 us\"", "");
-    let ports = "[ports]\nin = \"packet:a\"\nout = \"packet:b\"\n[link]";
-    let without = Config::parse("box.toml", &without.replacen("[link]", ports, 1), &[]).unwrap().setup().unwrap();
-    let refused = middlebox.reload(us(600_000), without).unwrap_err().to_string();
+    let refused = middlebox.reload(us(600_000), setup(&without)).unwrap_err().to_string();
     assert!(refused.contains("cannot change while the box runs"), "{refused}");
 }
 
 /// A frame that needs 400 us of it waits there, and the next ones of its flow need nothing any more.
 #[test]
 fn no_frame_overtakes_one_of_its_flow_when_a_reload_takes_the_cost_away() {
-    let setup = |text: &str| {
-        let ports = "[ports]\nin = \"packet:a\"\nout = \"packet:b\"\n[[resource]]";
-        Config::parse("box.toml", &text.replacen("[[resource]]", ports, 1), &[]).unwrap().setup().unwrap()
-    };
     let mut middlebox = middlebox(&with("fifo"));
     let sizes = [800, 801, 802, 803, 804];
     let mut came = sizes.iter();

@@ -101,8 +101,8 @@ impl Facts {
             flow.longest_total_s = flow.longest_total_s.max(times.iter().sum());
             flow.longest_s.iter_mut().zip(times).for_each(|(most, time)| *most = most.max(time));
         }
-        let overtaken = facts.skipped.iter().rev().skip(1).rev().skip(1).any(|&skipped| skipped);
-        if overtaken && !run.scheduler.name.contains('+') {
+        let between = facts.skipped.get(1..run.resources.len().saturating_sub(1)).unwrap_or_default();
+        if between.contains(&true) && !run.scheduler.name.contains('+') {
             facts.obstacle = facts.obstacle.or(Some(PAST));
         }
         facts.weights = facts.senders().map(|f| f.weight).sum();
