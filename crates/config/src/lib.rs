@@ -1,6 +1,7 @@
 //! Reading the TOML files that people write: quantities as quoted texts, overrides from the command line, and messages
 //! that show the place, the text and the nearest valid name.
 
+mod by_resource;
 mod error;
 mod kind;
 mod overrides;
@@ -11,6 +12,7 @@ mod text;
 
 use serde::de::DeserializeOwned;
 
+pub use by_resource::ByResource;
 use error::table_for_list;
 pub use error::{InputError, nearest, number, unknown};
 use kind::{belongs, no_toml, other_kind, section_of, words};

@@ -23,7 +23,7 @@ fn unknown_keys() {
     refused("seed = 1", "sede = 1", &["unknown key `sede`", "s.toml:1:1", "did you mean `seed`?"]);
     refused("size =", "siez =", &["unknown key `siez`", "s.toml:19:1", "did you mean `size`?"]);
     refused("stop =", "until =", &["unknown key `until`", "s.toml:21:1", "`stop`"]);
-    refused("cost = { cpu", "cost = { gpu", &["no resource \"gpu\"", "s.toml:14:8", "did you mean \"cpu\"?"]);
+    refused("cost = { cpu", "cost = { gpu", &["no resource \"gpu\"", "s.toml:14:10", "did you mean \"cpu\"?"]);
     refused("[[flows]]", "[[flow]]", &["unknown key `flow`", "s.toml:16:3", "did you mean `flows`?"]);
 }
 

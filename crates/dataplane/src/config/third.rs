@@ -1,9 +1,8 @@
 //! A resource between CPU and link, and what packets of a class occupy.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use dovetail_config::{InputError, Text, unknown};
+use dovetail_config::{ByResource, InputError, Text, unknown};
 use dovetail_sched::cost::Linear;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use toml::Spanned;
@@ -27,7 +26,7 @@ pub(super) struct ResourceTable {
 /// What packets of a class occupy: `"8 us"` is of the CPU, and `{ cpu = "8 us", crypto = "40 us" }` of each resource
 /// that it names.
 #[derive(Clone, Debug)]
-pub(super) struct Costs(pub BTreeMap<String, Text<Linear>>);
+pub(super) struct Costs(ByResource<Text<Linear>>);
 
 const CPU: &str = "cpu";
 
@@ -48,7 +47,7 @@ impl<'de> Visitor<'de> for CostsVisitor {
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Costs, E> {
         let time = text.parse().map_err(E::custom)?;
-        Ok(Costs([(CPU.to_string(), Text(time))].into()))
+        Ok(Costs(ByResource::only(CPU, Text(time))))
     }
 
     fn visit_i64<E: de::Error>(self, number: i64) -> Result<Costs, E> {
@@ -60,7 +59,7 @@ impl<'de> Visitor<'de> for CostsVisitor {
     }
 
     fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Costs, A::Error> {
-        let costs: BTreeMap<String, _> = BTreeMap::deserialize(de::value::MapAccessDeserializer::new(map))?;
+        let costs = ByResource::read(map)?;
         if costs.is_empty() {
             return Err(de::Error::custom("{}: expected a time of some resource, such as { cpu = \"8 us\" }"));
         }
@@ -77,8 +76,8 @@ impl Costs {
 impl fmt::Display for Costs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let others = self.0.iter().filter(|(name, _)| *name != CPU);
-        let others = others.map(|(name, cost)| format!("{} of {name}", cost.0));
-        let alone = self.0.len() == 1;
+        let others: Vec<String> = others.map(|(name, cost)| format!("{} of {name}", cost.0)).collect();
+        let alone = others.is_empty();
         let cpu = self.of(CPU).map(|cost| if alone { cost.to_string() } else { format!("{cost} of {CPU}") });
         f.write_str(&cpu.into_iter().chain(others).collect::<Vec<_>>().join(", "))
     }
@@ -124,14 +123,14 @@ impl Config {
         let third = self.third();
         let known: Vec<&str> = [CPU].into_iter().chain(third.iter().map(|third| third.name.as_str())).collect();
         for cost in self.file.class.iter().filter_map(|class| class.get_ref().cost.as_ref()) {
-            match cost.get_ref().0.keys().find(|name| !known.contains(&name.as_str())) {
-                Some(link) if link == "link" => {
+            let Some(name) = cost.get_ref().0.stray(&known) else { continue };
+            return Err(match name.get_ref().as_str() {
+                "link" => {
                     let message = "the time on the link follows from its rate";
-                    return Err(self.at(cost.span(), message).with_help("[link] has the rate"));
+                    self.at(name.span(), message).with_help("[link] has the rate")
                 }
-                Some(name) => return Err(self.at(cost.span(), unknown("resource", name, &known))),
-                None => {}
-            }
+                other => self.at(name.span(), unknown("resource", other, &known)),
+            });
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use super::ScenarioError;
 use super::file::{Arrivals, Flows, Listed};
 use super::names::{self, ClassCost, check_name};
 use super::unknown;
-use dovetail_config::{Span, Text, number};
+use dovetail_config::{ByResource, Span, Text, number};
 
 use super::value::{QueueLimit, Sizes, Weights};
 
@@ -139,12 +139,12 @@ fn check_list(scenario: &Scenario, group: &Flows, list: &[Listed]) -> Result<(),
     if packets > MAX_LISTED {
         return whole(format!("these lists have {packets} packets: at most {MAX_LISTED} are possible"));
     }
-    if let Some(name) = list.iter().flat_map(|p| p.cost.0.keys()).find(|k| !known.contains(&k.as_str())) {
-        return whole(unknown("resource", name, &known));
+    if let Some(name) = list.iter().find_map(|p| p.cost.0.stray(&known)) {
+        return Err((Some(name.span()), unknown("resource", name.get_ref(), &known)));
     }
     let class = scenario.names.class(group.class.get_ref()).map_err(|m| (Some(group.class.span()), m))?;
     let some = |name: &&&str| {
-        let given = list.iter().filter(|p| p.cost.0.contains_key(**name)).count();
+        let given = list.iter().filter(|p| p.cost.0.get(name).is_some()).count();
         given > 0 && given < list.len()
     };
     match known.iter().skip(1).find(some).filter(|_| !class.resize.is_none()) {
@@ -186,13 +186,13 @@ fn weights(scenario: &Scenario, group: &Flows) -> Result<FlowWeights, Wrong> {
         Weights::Named(named) => {
             let names = scenario.resource_names();
             let known: Vec<&str> = names.iter().map(String::as_str).collect();
-            if let Some(name) = named.keys().find(|name| !known.contains(&name.as_str())) {
-                return Err(wrong(format!(": {}", unknown("resource", name, &known))));
+            if let Some(name) = named.stray(&known) {
+                return Err((Some(name.span()), format!("weight: {}", unknown("resource", name.get_ref(), &known))));
             }
-            if let Some(name) = names.iter().find(|name| !named.contains_key(*name)) {
-                return Err(wrong(format!(": none for {name:?}; a weight by resource names every resource")));
-            }
-            let on = |name: &String| weight(named[name]);
+            let on = |name: &String| match named.get(name) {
+                Some(&value) => weight(value),
+                None => Err(format!(": none for {name:?}; a weight by resource names every resource")),
+            };
             let on: Vec<Weight> = names.iter().map(on).collect::<Result<_, _>>().map_err(wrong)?;
             let mean = on.iter().map(|w| w.as_f64()).sum::<f64>() / on.len() as f64;
             Ok((weight(mean).map_err(wrong)?, Some(on)))
@@ -242,7 +242,7 @@ pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
             flow.alpha = group.alpha.as_ref().and_then(|alpha| names::alpha(alpha).ok()).or(flow.alpha);
             let source = match &group.list {
                 Some(list) => {
-                    let own = |r: usize| list.iter().any(|p| p.cost.0.contains_key(&resources[r]));
+                    let own = |r: usize| list.iter().any(|p| p.cost.0.get(&resources[r]).is_some());
                     flow.cost = std::array::from_fn(|r| if own(r) { Cost::PerPacket } else { flow.cost[r] });
                     flow.spread = std::array::from_fn(|r| if own(r) { 0 } else { flow.spread[r] });
                     Source::List(listed(list, class, id, scenario))
@@ -329,7 +329,7 @@ fn listed<const M: usize>(list: &[Listed], class: &ClassCost, flow: u32, scenari
     List { arrivals: arrivals.into(), costs: Some(costs.into()), scale: TimeScale::ONE }
 }
 
-fn own_cost(costs: &BTreeMap<String, Text<Duration>>, resource: &str) -> Option<Duration> {
+fn own_cost(costs: &ByResource<Text<Duration>>, resource: &str) -> Option<Duration> {
     costs.get(resource).map(|c| c.0)
 }
 

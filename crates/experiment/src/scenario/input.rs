@@ -88,9 +88,12 @@ pub fn or_nearby(path: &Path) -> String {
     let folder = path.parent().unwrap_or(Path::new(""));
     let listed = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let wanted = path.file_name().unwrap_or_default().to_string_lossy().to_string();
-    let names: Vec<String> = std::fs::read_dir(listed)
-        .map(|dir| dir.filter_map(|e| Some(e.ok()?.file_name().to_string_lossy().to_string())).collect())
-        .unwrap_or_default();
+    let is_input = |name: &str| has_capture_name(name) || name.ends_with(".toml");
+    // Whoever asks for a capture or a scenario does not mean a file of another kind.
+    let may_be_meant = |name: &String| !is_input(&wanted) || is_input(name);
+    let names = std::fs::read_dir(listed).into_iter().flatten();
+    let names = names.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().to_string()));
+    let names: Vec<String> = names.filter(may_be_meant).collect();
     // An ending that both have says nothing of what was meant.
     let ending =
         Path::new(&wanted).extension().map_or(String::new(), |ending| format!(".{}", ending.to_string_lossy()));

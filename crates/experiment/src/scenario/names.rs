@@ -155,19 +155,17 @@ pub fn alpha(written: &toml::Spanned<f64>) -> Result<Part, Wrong> {
 fn class_cost(class: &Class, file: &File) -> Result<ClassCost, Wrong> {
     let resources: Vec<&Resource> = file.resource.iter().map(|r| r.get_ref()).collect();
     let known: Vec<&str> = resources.iter().map(|r| r.name.as_str()).collect();
-    let told: Vec<&String> = match class.estimate.get_ref() {
-        Told::First(_) => Vec::new(),
-        Told::Named(named) => named.keys().collect(),
+    let estimate = match class.estimate.get_ref() {
+        Told::First(_) => None,
+        Told::Named(named) => named.stray(&known),
     };
-    let named = [
-        ("cost", class.cost.span(), class.cost.get_ref().0.keys().collect()),
-        ("spread", class.spread.span(), class.spread.get_ref().0.keys().collect()),
-        ("estimate", class.estimate.span(), told),
+    let strays = [
+        ("cost", class.cost.get_ref().0.stray(&known)),
+        ("spread", class.spread.get_ref().0.stray(&known)),
+        ("estimate", estimate),
     ];
-    for (key, span, names) in named {
-        if let Some(name) = names.into_iter().find(|n| !known.contains(&n.as_str())) {
-            return Err((Some(span), format!("{key}: {}", unknown("resource", name, &known))));
-        }
+    if let Some((key, name)) = strays.into_iter().find_map(|(key, stray)| Some((key, stray?))) {
+        return Err((Some(name.span()), format!("{key}: {}", unknown("resource", name.get_ref(), &known))));
     }
     let resize = class.resize.as_ref().map_or(Resize::NONE, |r| r.get_ref().0.0);
     let (cost, spread, estimate) = (Vec::new(), Vec::new(), estimates(class, &known));
@@ -201,7 +199,7 @@ fn class_cost(class: &Class, file: &File) -> Result<ClassCost, Wrong> {
 fn estimates(class: &Class, resources: &[&str]) -> Vec<Estimate> {
     let said = |index: usize, name: &&str| match class.estimate.get_ref() {
         Told::First(estimated) => (index == 0).then_some(estimated.0),
-        Told::Named(named) => named.get(*name).map(|e| e.0.0),
+        Told::Named(named) => named.get(name).map(|e| e.0.0),
     };
     let said: Vec<Option<Prediction>> = resources.iter().enumerate().map(|(r, name)| said(r, name)).collect();
     let first = said.first().copied().flatten().unwrap_or_default();

@@ -1,6 +1,5 @@
 //! Quantities in scenario files: strings with a unit, checked where they stand.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
@@ -11,7 +10,7 @@ use dovetail_sim::Resize;
 use dovetail_units::{Bytes, Duration};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
-use dovetail_config::{Text, nearest, number, unknown};
+use dovetail_config::{ByResource, Text, nearest, number, unknown};
 
 /// Packet lengths: one length, or any between two with equal probability. At least 1 byte, at most 1 GiB.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -169,11 +168,11 @@ impl FromStr for Part {
 
 /// Processing times by the names of resources.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Costs<T>(pub BTreeMap<String, Text<T>>);
+pub struct Costs<T>(pub ByResource<Text<T>>);
 
 impl<T> Default for Costs<T> {
     fn default() -> Self {
-        Self(BTreeMap::new())
+        Self(ByResource::default())
     }
 }
 
@@ -205,7 +204,7 @@ where
     }
 
     fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Costs<T>, A::Error> {
-        BTreeMap::deserialize(de::value::MapAccessDeserializer::new(map)).map(Costs)
+        ByResource::read(map).map(Costs)
     }
 }
 
@@ -250,7 +249,7 @@ impl Visitor<'_> for LoadVisitor {
 
 /// [`Part`]s by the names of resources.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Parts(pub BTreeMap<String, Text<Part>>);
+pub struct Parts(pub ByResource<Text<Part>>);
 
 impl<'de> Deserialize<'de> for Parts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -268,7 +267,7 @@ impl<'de> Visitor<'de> for PartsVisitor {
     }
 
     fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Parts, A::Error> {
-        BTreeMap::deserialize(de::value::MapAccessDeserializer::new(map)).map(Parts)
+        ByResource::read(map).map(Parts)
     }
 }
 
@@ -301,12 +300,12 @@ pub enum Told {
     /// Of its time on the first resource; the paper's case of a CPU.
     First(Estimated),
     /// By the names of resources.
-    Named(BTreeMap<String, Text<Estimated>>),
+    Named(ByResource<Text<Estimated>>),
 }
 
 impl Default for Told {
     fn default() -> Self {
-        Self::Named(BTreeMap::new())
+        Self::Named(ByResource::default())
     }
 }
 
@@ -330,7 +329,7 @@ impl<'de> Visitor<'de> for ToldVisitor {
     }
 
     fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Told, A::Error> {
-        BTreeMap::deserialize(de::value::MapAccessDeserializer::new(map)).map(Told::Named)
+        ByResource::read(map).map(Told::Named)
     }
 }
 
@@ -340,7 +339,7 @@ pub enum Weights {
     /// One for all resources.
     Same(f64),
     /// By the names of all resources.
-    Named(BTreeMap<String, f64>),
+    Named(ByResource<f64>),
 }
 
 impl<'de> Deserialize<'de> for Weights {
@@ -367,7 +366,7 @@ impl<'de> Visitor<'de> for WeightsVisitor {
     }
 
     fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Weights, A::Error> {
-        BTreeMap::deserialize(de::value::MapAccessDeserializer::new(map)).map(Weights::Named)
+        ByResource::read(map).map(Weights::Named)
     }
 }
 
