@@ -109,7 +109,7 @@ impl Middlebox {
         let (weight, alpha, limit) = (setup.weight, setup.alpha, setup.limit);
         let entrance = FlowConfig { weight, alpha, class: Some(class), limit, ..FlowConfig::default() };
         let limit = match self.between {
-            Some(Between::Each(limit)) => limit,
+            Some(Between::Each { limit, .. }) => limit,
             Some(Between::Own) => setup.limit,
             None => Limit::default(),
         };

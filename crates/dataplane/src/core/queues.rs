@@ -15,8 +15,8 @@ use super::sized::{SizedPart, SizedParts, build_single, build_sized};
 
 /// What limits a flow's queue behind the CPU.
 pub(super) enum Between {
-    /// A composition's buffer, alike for all.
-    Each(Limit),
+    /// A composition's buffer, alike for all; and whether a scheduler keeps back what finds none of it free.
+    Each { limit: Limit, holds: bool },
     /// As much as at the entrance.
     Own,
 }
@@ -36,7 +36,8 @@ pub(super) fn queues(setup: &Setup, names: &Names) -> Result<Queues, SpecError> 
     let resources = names.resources.len();
     let place = |number: usize| if number + 1 == resources { LINK } else { number };
     let SizedParts { parts, buffer } = build_sized(&names.number_all(&setup.scheduler)?, resources)?;
-    let between = parts.iter().skip(1).any(Option::is_some).then_some(Between::Each(buffer));
+    let holds = setup.scheduler.value("full") == Some("hold");
+    let between = parts.iter().skip(1).any(Option::is_some).then_some(Between::Each { limit: buffer, holds });
     let mut queues = [const { Queue::InOrder(VecDeque::new()) }; MOST_RESOURCES];
     for (number, part) in parts.into_iter().enumerate() {
         if let Some(part) = part {

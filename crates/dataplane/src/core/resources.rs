@@ -6,6 +6,7 @@ use dovetail_units::{Duration, Time};
 use super::cpu::cycles;
 use super::middlebox::{CPU, LINK, Middlebox, THIRD};
 use super::queue::{Buffer, Offer, Overflow, Queue};
+use super::queues::Between;
 use crate::frame::Frame;
 use crate::module::{Around, ModuleDrop, run};
 
@@ -66,10 +67,11 @@ impl Middlebox {
         if third { THIRD } else { LINK }
     }
 
-    /// Whether also what needs nothing of the third resource must pass it: a reload may have taken the cost from flows
-    /// of which frames were there, and these have not all gone yet.
+    /// Whether also what needs nothing of the third resource must pass it. A reload may have taken the cost from flows
+    /// of which frames were there, and these have not all gone yet. And a scheduler that keeps back what would find no
+    /// room counts frames up to the next resource only.
     fn passes_in_line(&self) -> bool {
-        self.in_line && !self.is_idle(THIRD)
+        matches!(self.between, Some(Between::Each { holds: true, .. })) || self.in_line && !self.is_idle(THIRD)
     }
 
     pub(super) fn is_idle(&self, place: usize) -> bool {
