@@ -176,29 +176,41 @@ impl<'a> Draft<'a> {
 
     fn simulate(&self, costs: &[Cost]) -> Result<Vec<Option<Predicted>>, Failure> {
         let text = self.text(costs)?;
-        let simulation = Simulation::parse("prediction", &text, &[], PathBuf::new()).map_err(Failure::run)?;
-        let settings = Settings { threads: 1, cancel: terminal::on_interrupt(), progress: &|_| {}, packet_log: 0 };
-        let with = |seed| {
-            let simulation = simulation.clone().with_seed(seed).map_err(Failure::run)?;
-            compare(&simulation, &simulation.schedulers(), &settings).map_err(Failure::from)
+        let until = |until: Duration| {
+            let until = format!("until={:?}", until.to_string());
+            Simulation::parse("prediction", &text, &[until], PathBuf::new()).map_err(Failure::run)
         };
-        let runs = (1..=RUNS).map(with).collect::<Result<Vec<_>, _>>()?.concat();
-        let seconds = (self.scenario.warm_up + self.step.time).as_secs_f64();
+        let settings = Settings { threads: 1, cancel: terminal::on_interrupt(), progress: &|_| {}, packet_log: 0 };
+        let all = |simulation: &Simulation| -> Result<Vec<Recorded>, Failure> {
+            let with = |seed| {
+                let simulation = simulation.clone().with_seed(seed).map_err(Failure::run)?;
+                compare(&simulation, &simulation.schedulers(), &settings).map_err(Failure::from)
+            };
+            Ok((1..=RUNS).map(with).collect::<Result<Vec<_>, _>>()?.concat())
+        };
+        let Scenario { warm_up, .. } = *self.scenario;
+        // The lab does not count the warm-up, in which queues fill: the same runs, cut off behind it.
+        let before = if warm_up > Duration::ZERO { all(&until(warm_up)?)? } else { Vec::new() };
+        let runs = all(&until(warm_up + self.step.time)?)?;
+        let seconds = self.step.time.as_secs_f64();
         let of_group = |(k, group): (usize, &Group)| {
             let cost = costs[k].ok()?;
             let measured = self.costs[k].is_none().then(|| cost.as_picos().1 as f64 / 1e12);
-            Some(predicted(&runs, &group.class, seconds, measured))
+            Some(predicted([&before, &runs], &group.class, seconds, measured))
         };
         Ok(self.scenario.groups.iter().enumerate().map(of_group).collect())
     }
 }
 
-fn predicted(runs: &[Recorded], group: &str, seconds: f64, measured: Option<f64>) -> Predicted {
+/// What these runs had more at their ends than the same runs `before`, in so many seconds.
+fn predicted([before, runs]: [&[Recorded]; 2], group: &str, seconds: f64, measured: Option<f64>) -> Predicted {
     let flows =
         |run: &Recorded| (0..run.flows.len()).filter(|&flow| run.flows[flow].group == group).collect::<Vec<_>>();
     let mean = |of_flow: &dyn Fn(&Recorded, usize) -> f64| {
-        let sum: f64 = runs.iter().flat_map(|run| flows(run).into_iter().map(move |flow| of_flow(run, flow))).sum();
-        sum / (runs.len() as f64 * seconds)
+        let sum = |runs: &[Recorded]| -> f64 {
+            runs.iter().flat_map(|run| flows(run).into_iter().map(move |flow| of_flow(run, flow))).sum()
+        };
+        (sum(runs) - sum(before)) / (runs.len() as f64 * seconds)
     };
     let third = runs.iter().any(|run| run.resources.len() == RESOURCES);
     let places = if third { [Some(0), Some(2), Some(1)] } else { [Some(0), Some(1), None] };
