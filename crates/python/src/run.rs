@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use dovetail_config::Span;
 use dovetail_experiment::advise as advice;
 use dovetail_experiment::advise::goal::Goal;
 use dovetail_experiment::columns::Tables;
@@ -317,7 +318,7 @@ fn goals(target: &[String], protect: Option<(String, String)>) -> Result<Vec<Goa
     let used = |text: &String| text.parse().map_err(|what| Wrong::argument(format!("target: {what}")).about(text));
     let mut goals = target.iter().map(used).collect::<Result<Vec<Goal>, _>>()?;
     if let Some((group, time)) = protect {
-        let p99 = time.parse().map_err(|what| Wrong::argument(format!("p99: {what}")).about(&time))?;
+        let Span(p99) = time.parse().map_err(|what| Wrong::argument(format!("p99: {what}")).about(&time))?;
         goals.push(Goal::Protect { group, p99 });
     }
     Ok(goals)

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use dovetail_config::Span;
 use dovetail_experiment::advise::goal::Goal;
 use dovetail_sched::Spec;
-use dovetail_units::Duration;
 
 use super::{scheduler, whole};
 use crate::known::{self, Known};
@@ -220,8 +220,8 @@ pub struct Advise {
     #[arg(long, value_name = "GROUP", requires = "p99")]
     pub protect: Option<String>,
     /// See --protect
-    #[arg(long, value_name = "TIME", requires = "protect")]
-    pub p99: Option<Duration>,
+    #[arg(long, value_name = "TIME", requires = "protect", allow_hyphen_values = true)]
+    pub p99: Option<Span>,
     /// Write the advice as one page for a browser (HTML) that needs no network
     #[arg(long, value_name = "FILE")]
     pub page: Option<PathBuf>,
@@ -233,7 +233,8 @@ pub struct Advise {
 impl Advise {
     /// What is to be reached.
     pub fn goals(&self) -> Vec<Goal> {
-        let protect = self.protect.iter().zip(self.p99).map(|(group, p99)| Goal::Protect { group: group.clone(), p99 });
+        let protect = self.protect.iter().zip(self.p99);
+        let protect = protect.map(|(group, Span(p99))| Goal::Protect { group: group.clone(), p99 });
         self.target.iter().cloned().chain(protect).collect()
     }
 }

@@ -84,25 +84,26 @@ impl Candidates {
         if !runs.starves(self.today) && !better {
             return Choice::Today;
         }
-        match self.knee(runs) {
+        match self.knee(runs, self.strict(runs), |_| true) {
             Some(index) => Choice::Efficient(index),
             None => Choice::Fair(self.cheapest(runs)),
         }
     }
 
-    fn knee(&self, runs: &Runs) -> Option<usize> {
-        let gain = |index: usize| runs.gain(index, self.strict(runs));
-        Some(*self.worthwhile(runs).iter().find(|&&index| gain(index) >= ENOUGH * self.most(runs))?)
+    /// The largest alpha that reaches [`ENOUGH`] of the most that any gains over `base`, of those that gain at least
+    /// [`WORTH`] and of which this is so.
+    pub(super) fn knee(&self, runs: &Runs, base: usize, is_so: impl Fn(usize) -> bool) -> Option<usize> {
+        let worthwhile = || self.alphas.iter().copied().filter(|&index| is_so(index) && runs.gains(index, base));
+        let gain = |index: usize| runs.gain(index, base);
+        let most = worthwhile().map(gain).fold(0.0, f64::max);
+        worthwhile().find(|&index| gain(index) >= ENOUGH * most)
     }
 
     /// The most that any alpha gains over strict fairness, if that is worthwhile; else 0.
     pub fn most(&self, runs: &Runs) -> f64 {
-        self.worthwhile(runs).iter().map(|&index| runs.gain(index, self.strict(runs))).fold(0.0, f64::max)
-    }
-
-    fn worthwhile(&self, runs: &Runs) -> Vec<usize> {
         let strict = self.strict(runs);
-        self.alphas.iter().copied().filter(|&index| runs.gains(index, strict)).collect()
+        let worthwhile = self.alphas.iter().filter(|&&index| runs.gains(index, strict));
+        worthwhile.map(|&index| runs.gain(index, strict)).fold(0.0, f64::max)
     }
 
     fn cheapest(&self, runs: &Runs) -> usize {

@@ -28,7 +28,7 @@ pub use show::{COLUMNS, certainty, grid, groups, otherwise, picture, text};
 pub use words::change;
 
 /// Version of the document.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
 /// What runs today unless something else is said.
 pub const TODAY: &str = "fifo";
 /// Those that share fairly without an alpha, the cheapest to run first.
@@ -55,6 +55,8 @@ pub struct Otherwise {
     pub scheduler: String,
     /// How many bits more it would move than today's there, as a part of these.
     pub gain: f64,
+    /// Whether that would reach the goals; `None` without any.
+    pub reached: Option<bool>,
 }
 
 /// One candidate.
@@ -63,7 +65,7 @@ pub struct Tried {
     /// What it made of the input as it is.
     #[serde(flatten)]
     pub point: Point,
-    /// How many bits more it moves than the best that shares fairly, over all runs.
+    /// How many bits more it moves than the best fair scheduler, over all runs.
     pub gain_over_fair: Estimate,
 }
 
@@ -174,11 +176,14 @@ pub fn advise(
 ) -> Result<Advice, AdviseError> {
     check(scenario)?;
     let comparer = again::Comparer::new(settings);
-    let short = short::sentence(scenario, today, &comparer)?;
+    let short::Short { sentence: short, groups } = short::look(scenario, today, &comparer)?;
+    // A wrong name is told before all that is to be run.
+    Wanted::all(goals, scenario, &groups)?;
     let (mut specs, mut candidates) = candidates(today);
     let mut runs = again::all(scenario, &specs, &comparer)?;
     let chance = runs.chance();
-    let wanted = Wanted::all(goals, scenario, &runs.first()[0])?;
+    let groups: Vec<String> = runs.first()[0].groups.iter().map(|group| group.group.clone()).collect();
+    let wanted = Wanted::all(goals, scenario, &groups)?;
     let varied = |variation: Variation, specs: &[Spec], count: usize| {
         again::varied(scenario, (variation, chance), specs, &comparer, count)
     };
@@ -200,7 +205,12 @@ pub fn advise(
         };
         let chosen = choice.index(candidates.today);
         let gain = runs.gain(chosen, candidates.today);
-        Ok(Otherwise { circumstances, scheduler: specs[chosen].to_string(), gain })
+        let reached = match choice {
+            Choice::Reaching(_) => Some(true),
+            Choice::Nearest(_) => Some(false),
+            _ => None,
+        };
+        Ok(Otherwise { circumstances, scheduler: specs[chosen].to_string(), gain, reached })
     });
     let otherwise = otherwise.into_iter().collect::<Result<_, _>>()?;
     let found = Found { scenario, runs, candidates, wanted, choice };

@@ -124,7 +124,7 @@ pub fn advise(scenario: &NetworkScenario, today: &Spec, settings: &Settings<'_>)
         let (runs, _) = all(scenario, variation, &schemes, settings, RUNS_OTHERWISE)?;
         let chosen = decide(&runs);
         let gain = gain(&runs, chosen).mean;
-        Ok(Otherwise { circumstances, scheduler: schemes[chosen].spec.to_string(), gain })
+        Ok(Otherwise { circumstances, scheduler: schemes[chosen].spec.to_string(), gain, reached: None })
     });
     let mut points = NetworkPoint::all(&mean);
     points.iter_mut().enumerate().for_each(|(index, point)| point.least_fair = least_fair(&runs, index));
@@ -260,15 +260,14 @@ impl Found {
             let more = percent(MORE - 1.0);
             let fairer = percent(FAIRER - 1.0);
             return format!(
-                "Keep {}: nothing else tried moves {more} more bits, or gives the group that is worst off {fairer} \
-                 more, in every run.",
+                "Keep {}: no other moves {more} more bits, or gives the worst-off group {fairer} more, in every run.",
                 chosen.scheduler
             );
         }
         let told = chosen.least_fair.zip(self.today().least_fair);
         let use_it = told.map_or(format!("Use {}.", chosen.scheduler), |(now, before)| {
             format!(
-                "Use {}: the group that is worst off in a run gets {} of its fair rate on average, and {} under {}.",
+                "Use {}: the worst-off group of a run gets {} of its fair rate on average, and {} under {}.",
                 chosen.scheduler,
                 percent(now),
                 percent(before),
@@ -308,7 +307,7 @@ impl Found {
             })
             .collect();
         format!(
-            "Against {} all flows together move {moved} ({} instead of {} on average; {}).",
+            "Against {} all flows together move {moved} per second, run by run (on average {} instead of {}; {}).",
             today.scheduler,
             rate(chosen.throughput_bps),
             rate(today.throughput_bps),
@@ -356,8 +355,9 @@ pub fn text(advice: &NetworkAdvice, width: u16) -> String {
 pub fn notes(advice: &NetworkAdvice) -> Vec<String> {
     let mut notes = show::changed(&advice.otherwise, &advice.scheduler, &advice.today);
     notes.push(format!(
-        "Each was run {} times, with a seed each; what counts is what every run shows. The tables have means, ± is the \
-         95 % confidence interval over the runs. Fair is the proportionally fair rate for round trips without queues.",
+        "Each was run {} times, with different seeds. A change counts only if every run shows it. The tables have \
+         means, and ± is the 95 % confidence interval. Fair is the proportionally fair rate for round trips without \
+         queues.",
         advice.runs
     ));
     notes
@@ -379,16 +379,17 @@ pub fn grid(advice: &NetworkAdvice) -> Grid {
 }
 
 /// What the columns mean that tables of runs do not have.
-pub const COLUMNS: [(&str, &str); 4] = [
-    ("worst off", "part of its fair rate that the group gets that gets the smallest part, on average over the runs"),
+pub const COLUMNS: [(&str, &str); 5] = [
+    ("worst off", "part of its fair rate that the worst-off group of a run gets, on average over the runs"),
     ("of fair", "throughput as a part of the proportionally fair rate"),
-    ("throughput", "data that arrived: of all flows, of one long-lived flow, or of all short flows of a group"),
+    ("throughput", "data that arrived, of all flows"),
+    ("per flow", "data that arrived, of one long-lived flow, or of all short flows of a group"),
     ("timeouts", "retransmission timeouts"),
 ];
 
 /// A row per group and candidate, of at most so many groups.
 pub fn groups(advice: &NetworkAdvice, most: usize) -> Grid {
-    let header = ["group", "scheduler", "throughput", "of fair", "timeouts"].map(String::from);
+    let header = ["group", "scheduler", "per flow", "of fair", "timeouts"].map(String::from);
     let mut rows = Vec::new();
     let groups = advice.points.first().map_or(&[][..], |point| &point.groups);
     for (index, group) in groups.iter().enumerate().take(most) {

@@ -18,12 +18,19 @@ const MOST: usize = 3;
 /// Everybody who pays against each of `bases`, the worst first: what every run shows, with the numbers of the input as
 /// it is.
 pub(super) fn sentence(found: &Found<'_>, bases: &[usize]) -> String {
-    let parts: Vec<String> = bases.iter().filter_map(|&base| against(found, base)).collect();
-    match parts.is_empty() {
-        true if found.runs.count() > 1 => format!("No group is worse off in every run.{}", once(found, bases)),
-        true => "Nobody pays noticeably.".into(),
-        false => format!("Who pays {}.{}", parts.join("; "), once(found, bases)),
+    let parts: Vec<Option<String>> = bases.iter().map(|&base| against(found, base)).collect();
+    let none = || format!("by more than {:.0} % of throughput or {:.0} % of latency", 100.0 * LESS, 100.0 * LATER);
+    if parts.iter().all(Option::is_none) {
+        return match found.runs.count() > 1 {
+            true => format!("No group is worse off {} in every run.{}", none(), once(found, bases)),
+            false => format!("No group is worse off {}.", none()),
+        };
     }
+    let told = |(part, &base): (Option<String>, &usize)| {
+        part.unwrap_or_else(|| format!("against {}: nobody {}", found.point(base).scheduler, none()))
+    };
+    let parts: Vec<String> = parts.into_iter().zip(bases).map(told).collect();
+    format!("Who pays {}.{}", parts.join("; "), once(found, bases))
 }
 
 /// The group that loses more packets in the input as it is, by most, if not in every run.
@@ -47,7 +54,7 @@ fn losing(group: &str) -> String {
 
 fn against(found: &Found<'_>, base: usize) -> Option<String> {
     let chosen = found.chosen();
-    let mut losses: Vec<(f64, String)> = (0..found.point(base).groups.len())
+    let mut losses: Vec<(f64, String, String)> = (0..found.point(base).groups.len())
         .filter_map(|group| {
             let always = |is_so: fn(&GroupPoint, &GroupPoint) -> bool| {
                 found.runs.always(|run| is_so(&run[base].groups[group], &run[chosen].groups[group]))
@@ -56,20 +63,21 @@ fn against(found: &Found<'_>, base: usize) -> Option<String> {
         })
         .collect();
     losses.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let more = losses.len().saturating_sub(MOST);
-    let mut told: Vec<String> = losses.into_iter().take(MOST).map(|(_, told)| told).collect();
-    if more > 0 {
-        told.push(format!("{more} more group{}", if more == 1 { "" } else { "s" }));
+    let rest = losses.split_off(losses.len().min(MOST));
+    let mut told: Vec<String> = losses.into_iter().map(|(_, group, parts)| format!("{group} ({parts})")).collect();
+    if !rest.is_empty() {
+        let rest: Vec<String> = rest.into_iter().map(|(_, group, _)| group).collect();
+        told.push(format!("and less so {}", rest.join(", ")));
     }
     (!told.is_empty()).then(|| format!("against {}: {}", found.point(base).scheduler, told.join(", ")))
 }
 
-/// By what factor a group is worse off where that is most, and all in which it is noticeably worse off.
+/// By what factor a group is worse off where that is most, its name, and all in which it is noticeably worse off.
 fn loss(
     before: &GroupPoint,
     after: &GroupPoint,
     always: impl Fn(fn(&GroupPoint, &GroupPoint) -> bool) -> bool,
-) -> Option<(f64, String)> {
+) -> Option<(f64, String, String)> {
     let mut parts: Vec<(f64, String)> = Vec::new();
     if always(|a, b| b.throughput_bps < (1.0 - LESS) * a.throughput_bps) {
         let factor = before.throughput_bps / after.throughput_bps.max(f64::MIN_POSITIVE);
@@ -91,8 +99,8 @@ fn loss(
     }
     let worst = parts.iter().map(|(factor, _)| *factor).reduce(f64::max)?;
     let parts: Vec<String> = parts.into_iter().map(|(_, part)| part).collect();
-    let group = if after.group == NO_FLOW { NO_FLOW_PACKETS.into() } else { quoted(&after.group) };
-    Some((worst, format!("{group} ({})", parts.join(", "))))
+    let group = if after.group == NO_FLOW { NO_FLOW_PACKETS.into() } else { quoted(&after.group).into_owned() };
+    Some((worst, group, parts.join(", ")))
 }
 
 fn later(before: Option<f64>, after: Option<f64>) -> bool {

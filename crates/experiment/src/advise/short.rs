@@ -5,7 +5,7 @@ use dovetail_sched::Spec;
 use super::AdviseError;
 use super::again::Comparer;
 use crate::behind::listed;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, ScenarioError};
 use crate::summary::{Run, Summary};
 use crate::table::{percent, seconds};
 
@@ -14,27 +14,39 @@ const NOTHING: &str = "nothing is short";
 /// A resource is short that works for this part of the time.
 const FULL: f64 = 0.97;
 
-/// What is short of a capture as it was recorded, and by how much faster it is replayed; of other inputs, what is short
-/// as they are.
-pub(super) fn sentence(scenario: &Scenario, today: &Spec, comparer: &Comparer<'_>) -> Result<String, AdviseError> {
+/// What a first run shows.
+pub(super) struct Short {
+    /// Of a capture what is short as it was recorded, and by how much faster it is replayed; of other inputs what is
+    /// short as they are.
+    pub sentence: String,
+    /// The groups of flows.
+    pub groups: Vec<String>,
+}
+
+/// Run the input under today's scheduler, a capture at the speed of the recording.
+pub(super) fn look(scenario: &Scenario, today: &Spec, comparer: &Comparer<'_>) -> Result<Short, AdviseError> {
     let recorded = scenario.at_recorded_speed();
     let input = recorded.as_ref().unwrap_or(scenario);
     let summary = Summary::new(input, &comparer.recorded(input, std::slice::from_ref(today))?);
-    let Some(run) = summary.runs.first() else { return Ok(String::new()) };
+    let Some(run) = summary.runs.first().filter(|run| run.packets.offered > 0) else {
+        return Err(ScenarioError::new(&scenario.name, "there are no packets to advise on").into());
+    };
     let (short, told) = (shortage(run), told(run));
-    Ok(match (&recorded, scenario.replay_speed()) {
+    let groups = run.groups.iter().map(|group| group.group.clone()).collect();
+    let sentence = match (&recorded, scenario.replay_speed()) {
         (Some(_), Some(speed)) => {
             let speed = crate::table::digits(speed);
             let any = if short == NOTHING { ", so any scheduler will do" } else { "" };
             format!("At the speed of the recording {short}{any}: {told}. What follows is for {speed} times that speed.")
         }
         _ => format!("As it is, {short}: {told}."),
-    })
+    };
+    Ok(Short { sentence, groups })
 }
 
 /// What is short in this run.
 fn shortage(run: &Run) -> String {
-    let full = works(run).filter(|(_, part)| *part >= FULL).map(|(name, _)| name.to_string());
+    let full = busy(run).filter(|(_, part)| *part >= FULL).map(|(name, _)| name.to_string());
     match full.collect::<Vec<_>>() {
         full if full.is_empty() => match (run.packets.lost() > 0, run.starving > 0) {
             (false, false) => NOTHING.into(),
@@ -45,8 +57,8 @@ fn shortage(run: &Run) -> String {
     }
 }
 
-/// For which part of all time each resource works.
-fn works(run: &Run) -> impl Iterator<Item = (&str, f64)> {
+/// For which part of all time each resource is busy.
+fn busy(run: &Run) -> impl Iterator<Item = (&str, f64)> {
     let makespan_s = run.makespan_s.unwrap_or(0.0).max(f64::MIN_POSITIVE);
     run.resources.0.iter().map(move |(name, r)| (name.as_str(), r.busy_s / f64::from(r.servers) / makespan_s))
 }
@@ -54,12 +66,12 @@ fn works(run: &Run) -> impl Iterator<Item = (&str, f64)> {
 fn told(run: &Run) -> String {
     let scheduler = &run.scheduler;
     let some = |part: f64| if part > 0.0 && part < 5e-4 { "less than 0.1 %".into() } else { percent(part) };
-    let mut parts: Vec<String> = works(run).map(|(name, part)| format!("{name} works {}", some(part))).collect();
+    let mut parts: Vec<String> = busy(run).map(|(name, part)| format!("{name} is busy {}", some(part))).collect();
     if let Some(first) = parts.first_mut() {
         *first = format!("under {scheduler} {first} of the time");
     }
     parts.extend(run.latency_s.map(|latency| format!("99 of 100 packets leave within {}", seconds(latency.p99))));
     let lost = run.packets.part_lost();
-    parts.extend((lost > 0.0).then(|| format!("{} of them are lost", some(lost))));
+    parts.extend((lost > 0.0).then(|| format!("{} of all packets are lost", some(lost))));
     listed(&parts, "and")
 }

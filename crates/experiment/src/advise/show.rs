@@ -23,13 +23,17 @@ pub fn text(advice: &Advice, width: u16) -> String {
     for note in otherwise(advice).into_iter().chain([certainty(advice)]).chain(meanings) {
         text.push_str(&format!("\n{}", wrapped(&note, width)));
     }
-    text.push_str(&format!("\n\nFor a live box:\n\n  {}", advice.configuration));
+    let heading = match advice.goals.iter().all(|goal| goal.reached) {
+        true => "For a live box:",
+        false => "What comes nearest, for a live box:",
+    };
+    text.push_str(&format!("\n\n{heading}\n\n  {}", advice.configuration));
     text
 }
 
 /// What the columns mean that tables of runs do not have.
 pub const COLUMNS: [(&str, &str); 4] = [
-    ("gain", "bits moved over the best that shares fairly, in all runs; other columns are of the input as it is"),
+    ("gain", "in throughput over the best fair scheduler, on average over the runs; other columns: the input as it is"),
     ("used", "busy part of the time in which packets were in the box"),
     ("starving", "flows behind their fair share, or alpha of it, by more than waiting for a turn explains"),
     ("behind", "how much later than by its whole fair share a packet left, at worst"),
@@ -45,15 +49,19 @@ pub(super) fn changed(otherwise: &[Otherwise], advised: &str, today: &str) -> Ve
         let then = match &*otherwise.scheduler {
             scheduler if scheduler == today => format!("keep {scheduler}"),
             scheduler => {
-                let name = if scheduler == advised { "the same" } else { scheduler };
+                let name = if scheduler == advised { "the same advice" } else { scheduler };
                 let gain = otherwise.gain;
                 let moves = match gain.abs() {
-                    nothing if nothing < LEAST => "as many bits as".into(),
-                    some if gain > 0.0 => format!("{:.1} % more bits than", 100.0 * some),
-                    some => format!("{:.1} % fewer bits than", 100.0 * some),
+                    nothing if nothing < LEAST => "it moves as much as".into(),
+                    some if gain > 0.0 => format!("it moves {:.1} % more than", 100.0 * some),
+                    some => format!("it moves {:.1} % less than", 100.0 * some),
                 };
                 format!("{name} ({moves} {today})")
             }
+        };
+        let then = match otherwise.reached {
+            Some(false) => format!("out of reach; nearest is {then}"),
+            _ => then,
         };
         format!("If {}: {then}.", otherwise.circumstances)
     };
@@ -65,17 +73,18 @@ pub fn certainty(advice: &Advice) -> String {
     let runs = advice.runs;
     match advice.differ_in {
         Chance::Seeds => format!(
-            "Each was run {runs} times, with a seed each; what counts is what every run shows, and a gain that is \
-             larger than its ±, the 95 % confidence interval over them."
+            "Each was run {runs} times, with different seeds. A change counts only if every run shows it, and a gain \
+             only if it is larger than its ±, the 95 % confidence interval."
         ),
         Chance::Pieces => format!(
             "Each was run {runs} times: on the capture as it is, and on others made of twenty pieces of it, drawn at \
-             random. What counts is what every run shows, and a gain that is larger than its ±: how far off another \
-             such capture may be (95 %)."
+             random. A change counts only if every run shows it, and a gain only if it is larger than its ±: how far \
+             off another such capture may be (95 %)."
         ),
         Chance::Loads => format!(
-            "Nothing here is random, so each was run {runs} times with loads within 2 %. What counts is what every run \
-             shows, and a gain that is larger than its ±: how far off another such load may be (95 %)."
+            "Nothing here is random, so each was run {runs} times, with loads that differ by up to 2 %. A change \
+             counts only if every run shows it, and a gain only if it is larger than its ±: how far off another such \
+             load may be (95 %)."
         ),
     }
 }

@@ -19,8 +19,8 @@ pub(super) fn sentences(found: &Found<'_>) -> [String; 3] {
     match found.choice {
         Choice::Today => [
             format!(
-                "Keep {scheduler}: {}, and nothing else tried moves {} more bits or halves anybody's latency in every \
-                 run.",
+                "Keep {scheduler}: {}, and no other moves {} more bits per second or halves the 99th percentile of a \
+                 group's latency in every run.",
                 if found.point(today).starving == 0 { "nobody starves" } else { "in most runs nobody starves" },
                 percent(WORTH),
             ),
@@ -51,7 +51,7 @@ pub fn change(estimate: Estimate) -> String {
     }
 }
 
-/// Such as "1.3 ± 0.4 % more bits and 0.8 ± 0.2 % fewer packets".
+/// Such as "1.3 ± 0.4 % more bits and 0.8 ± 0.2 % fewer packets per second".
 fn more(moved: Moved) -> String {
     let part = |estimate: Estimate| match estimate.mean {
         x if x >= LEAST => format!("{} more", change(estimate)),
@@ -59,8 +59,8 @@ fn more(moved: Moved) -> String {
         _ => "as many".into(),
     };
     match [moved.bits, moved.packets].map(part) {
-        [bits, packets] if bits == packets => format!("{bits} bits and packets"),
-        [bits, packets] => format!("{bits} bits and {packets} packets"),
+        [bits, packets] if bits == packets => format!("{bits} bits and packets per second"),
+        [bits, packets] => format!("{bits} bits and {packets} packets per second"),
     }
 }
 
@@ -69,7 +69,7 @@ fn cheapest(found: &Found<'_>) -> String {
     let mut fair = found.candidates.fair.iter();
     let (first, others) = (fair.next(), fair.len());
     let is_first = first == Some(&found.chosen());
-    if is_first && others > 0 { " at the least cost per packet".into() } else { String::new() }
+    if is_first && others > 0 { " at the lowest cost per packet".into() } else { String::new() }
 }
 
 const MOST: &str = "and no other alpha moves noticeably more";
@@ -79,7 +79,7 @@ fn efficient(found: &Found<'_>) -> String {
     let (chosen, strict) = (found.chosen(), found.strict());
     let part = found.runs.gain(chosen, strict) / found.candidates.most(&found.runs);
     format!(
-        "Use {}: it moves {} than the best that shares fairly ({}), {}. Each flow keeps {} of its fair share.",
+        "Use {}: it moves {} than the best fair scheduler ({}), {}. Each flow keeps {} of its fair share.",
         found.point(chosen).scheduler,
         more(found.moved(chosen, strict)),
         found.point(strict).scheduler,
@@ -100,22 +100,13 @@ fn instead_of_fairness(found: &Found<'_>) -> String {
     let bits = found.moved(fastest, strict).bits;
     let scheduler = &found.point(fastest).scheduler;
     let than = if strict == chosen { String::new() } else { format!(" than {}", found.point(strict).scheduler) };
+    let half = bits.ci95.unwrap_or(0.0);
+    let moves = format!("{scheduler} moves {} more bits per second{than}", change(bits));
     match bits.mean {
-        mean if mean + bits.ci95.unwrap_or(0.0) < LEAST => format!("giving up fairness would move no more{than}"),
-        mean if mean + bits.ci95.unwrap_or(0.0) < WORTH => {
-            format!("giving up fairness ({scheduler}) would move only {} more bits{than}", change(bits))
-        }
-        mean => {
-            let but = match bits.ci95 {
-                Some(half) if half >= mean => String::new(),
-                _ => format!(", but not {} more in every run", percent(WORTH)),
-            };
-            let gain = change(bits);
-            format!(
-                "this traffic cannot tell whether giving up fairness moves more: \
-                 {scheduler} moves {gain} more bits{than}{but}"
-            )
-        }
+        mean if mean + half < LEAST => "giving up fairness would gain nothing".into(),
+        mean if mean + half < WORTH => format!("giving up fairness would gain little: {moves}"),
+        mean if mean <= half => format!("whether giving up fairness would gain anything is uncertain: {moves}"),
+        _ => format!("giving up fairness would not gain {} in every run: {moves}", percent(WORTH)),
     }
 }
 
@@ -152,8 +143,7 @@ fn gains(found: &Found<'_>) -> String {
     let moved = found.moved(found.chosen(), found.candidates.today);
     let (told, used) = (format!("{}{}", starving(found), faster(found)), used.join("; "));
     if [moved.bits, moved.packets].iter().all(|part| part.ci95.is_some_and(|half| part.mean.abs() <= half)) {
-        let moves =
-            format!("Throughput does not differ measurably from {}'s: it moves {}", today.scheduler, more(moved));
+        let moves = format!("Throughput does not differ measurably from {}'s: {}", today.scheduler, more(moved));
         return format!("{told} {moves} ({used}).").trim_start().to_string();
     }
     format!("Against {} it moves {} ({used}).{told}", today.scheduler, more(moved))
@@ -167,17 +157,22 @@ fn starving(found: &Found<'_>) -> String {
         (before, after) if before <= after => String::new(),
         (before, after) => {
             let after = if after == 0 { "none".into() } else { after.to_string() };
-            let each =
-                promised.as_ref().map_or(String::new(), |part| format!(", held against {part} of the fair share"));
             let verb = if before == 1 { "starves" } else { "starve" };
-            format!(" {} {verb} under {}, {after} under it{each}.", flows(before), today.scheduler)
+            let then = match &promised {
+                Some(part) => {
+                    let verb = if chosen.starving > 1 { "get" } else { "gets" };
+                    format!("; under {} {after} {verb} less than {part} of its fair share", chosen.scheduler)
+                }
+                None => format!(", {after} under {}", chosen.scheduler),
+            };
+            format!(" {} {verb} under {}{then}.", flows(before), today.scheduler)
         }
     };
     if promised.is_some() && chosen.short > 0 {
         let [worst, before] = [chosen, today].map(|point| seconds(point.behind_s));
         let verb = if chosen.short == 1 { "falls" } else { "fall" };
         told.push_str(&format!(
-            " Held against all of it, {} {verb} behind, at worst by {worst} ({}: {before}).",
+            " Compared with the whole fair share, {} {verb} behind, at worst by {worst} ({}: {before}).",
             flows(chosen.short),
             today.scheduler
         ));
