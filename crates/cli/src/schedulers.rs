@@ -63,8 +63,8 @@ fn family(width: u16) -> String {
     let (composed, networks) = (composition::note(), composition::network_note());
     let per_packet = match header.contains(&"longest call") {
         true => {
-            "per packet, longest call: with n busy flows, x packets of a loop; the first on average, the second for \
-             any single call"
+            "per packet: the average cost of a packet; longest call: the most that a single call takes; with n busy \
+             flows, and x packets in a loop"
         }
         false => "per packet: n backlogged flows",
     };

@@ -19,7 +19,7 @@ const TEXT: [&str; 21] = [
     "cpu% and link% are parts of the CPU budget and of the link's rate since the look before. dom% is the \
      largest.",
     "",
-    "x fair is that by the fair share of the flow's weight, of flows that are backlogged.",
+    "x fair is dom% divided by the flow's fair share, which goes by weight among the backlogged flows.",
     "",
     "Green: a resource in full use, which is the goal.",
     "Yellow: less than 0.9 of what is due (of alpha's part of the fair share, where the scheduler has alpha).",
@@ -29,8 +29,8 @@ const TEXT: [&str; 21] = [
     "p50, p90, p99 and max are of frames that left in the last second, p99 1m in the last minute, p99 all since the \
      start.",
     "",
-    "late is how long after their time on the link was over frames left, in the mean; lost the part of the time that \
-     the box could not make up for.",
+    "late is how much later than due frames left the link, on average. lost is the part of the time that the box could \
+     not make up for.",
 ];
 
 /// The widest that it gets.

@@ -66,8 +66,8 @@ pub(super) const CURVE: [Parameter; 5] = [
         "mean_packet",
         "a length such as 500 B, or none",
         "none",
-        "the queue counts in bytes, thresholds and limit being of packets so long; with red a longer packet has a \
-         larger chance",
+        "count the queue in bytes; thresholds and limit then mean packets of this length, and under red a longer \
+         packet is marked more often",
     ),
 ];
 
@@ -85,7 +85,12 @@ const PARAMETERS: [Parameter; 8] = {
             "yes",
             "from max to twice max the probability rises to 1; no: it is 1 from max on",
         ),
-        parameter("wait", "yes or no", "no", "keep drops or marks apart"),
+        parameter(
+            "wait",
+            "yes or no",
+            "no",
+            "let 1/p packets pass after a mark or drop before the next one, p the probability",
+        ),
         parameter("rules", "paper or ns2", "paper", "as Floyd and Jacobson have it, or as ns-2"),
     ]
 };
