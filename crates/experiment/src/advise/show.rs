@@ -49,7 +49,8 @@ pub(super) fn changed(otherwise: &[Otherwise], advised: &str, today: &str) -> Ve
         let then = match &*otherwise.scheduler {
             scheduler if scheduler == today => format!("keep {scheduler}"),
             scheduler => {
-                let name = if scheduler == advised { "the same advice" } else { scheduler };
+                let is_same = scheduler == advised && otherwise.reached != Some(false);
+                let name = if is_same { "the same advice" } else { scheduler };
                 let gain = otherwise.gain;
                 let moves = match gain.abs() {
                     nothing if nothing < LEAST => "it moves as much as".into(),
