@@ -6,20 +6,21 @@ use std::process::Command;
 use serde_json::Value;
 
 /// What each product crate may depend on, of our own.
-const MAY_USE: [(&str, &[&str]); 16] = [
+const MAY_USE: [(&str, &[&str]); 17] = [
     ("units", &[]),
     ("sched", &["units"]),
+    ("pipeline", &["units"]),
     ("model", &["units"]),
     ("wire", &["units"]),
     ("trace", &["units", "wire"]),
     ("tcp", &["units"]),
-    ("sim", &["units", "sched", "model", "wire", "trace", "tcp"]),
+    ("sim", &["units", "sched", "pipeline", "model", "wire", "trace", "tcp"]),
     ("figure", &[]),
     ("experiment", &["units", "sched", "model", "wire", "trace", "tcp", "sim", "config", "figure"]),
     ("papers", &["units", "sched", "model", "trace", "sim", "figure", "experiment"]),
     ("config", &["units", "wire"]),
     ("page", &[]),
-    ("dataplane", &["units", "sched", "wire", "trace", "config"]),
+    ("dataplane", &["units", "sched", "pipeline", "wire", "trace", "config"]),
     ("lab", &["units", "model", "config"]),
     ("python", &["units", "sched", "model", "wire", "trace", "sim", "experiment", "papers", "config"]),
     (

@@ -1,25 +1,25 @@
 //! The event loop.
 
-mod passage;
+mod owner;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use dovetail_pipeline::{NoWait, Passage};
 use dovetail_sched::catalog::Entry;
-use dovetail_sched::{Next, Packet, Progress, Scheduler, Schedulers, Served};
+use dovetail_sched::{Packet, Scheduler, Schedulers};
 use dovetail_units::{Duration, Time};
 
 use crate::arrivals::{Arrivals, Emitted};
 use crate::between::Between;
 use crate::costs::{Carry, FlowCosts, all_shared};
 use crate::error::SimError;
-use crate::no_wait::NoWait;
+use crate::packets::{Job, Packets};
 use crate::pipeline::Pipeline;
 use crate::predictors::Predictors;
 use crate::record::{Metrics, MetricsOptions, RunResult};
 use crate::recorder::{Recorder, SimPacket};
-use crate::stage::{Job, Slab, Stage};
 use crate::validate::validate;
 use crate::workload::Workload;
 
@@ -155,7 +155,8 @@ fn start_engine<const M: usize, R: Recorder<M>>(
 ) -> Result<Outcome, SimError> {
     // Stable: changes of one instant keep their order.
     options.changes.sort_by_key(|change| change.at);
-    let has_between = between.iter().any(Option::is_some);
+    let mut stands = pipeline.at_work();
+    stands.in_line = between.iter().any(Option::is_some);
     let flows = workload.flows.iter().map(|flow| {
         let id = scheduler.add_flow(flow.config(flow.limit));
         FlowCosts::new(flow, id, options.seed)
@@ -165,19 +166,16 @@ fn start_engine<const M: usize, R: Recorder<M>>(
         predictors: Predictors::new(&workload.flows),
         arrivals: Arrivals::new(workload, options.seed),
         servers: pipeline.servers(),
-        stages: std::array::from_fn(|r| Stage::new(&pipeline.resources[r])),
+        pipeline: stands,
         scheduler,
         entry,
-        has_between,
         between,
         recorder,
-        no_wait: pipeline.is_no_wait().then(NoWait::new),
-        packets: Slab::new(),
+        packets: Packets::default(),
         completions: BinaryHeap::new(),
         sequence: 0,
         carries: [Carry::default(); M],
         bypassing: 0,
-        present: std::array::from_fn(|r| if r > 0 && r + 1 < M { vec![0; workload.flows.len()] } else { Vec::new() }),
         wake: None,
         idle_wakes: 0,
         next_change: 0,
@@ -209,24 +207,20 @@ struct Engine<'a, const M: usize, R> {
     predictors: Predictors<M>,
     arrivals: Arrivals<'a, M>,
     servers: [u32; M],
-    stages: [Stage<M>; M],
+    /// What stands where; in line as far as a scheduler stands between two resources.
+    pipeline: dovetail_pipeline::Pipeline<M, Job<M>>,
     scheduler: &'a mut dyn Scheduler<M, u32>,
     /// The scheduler's parameters, if it need not have all that change.
     entry: Option<&'static Entry>,
     /// In front of further resources.
     between: [Option<Between<'a, M>>; M],
-    has_between: bool,
     recorder: &'a mut R,
-    /// The entrance, if packets must not wait between resources.
-    no_wait: Option<NoWait<M>>,
-    packets: Slab<M>,
+    packets: Packets<M>,
     completions: BinaryHeap<Completion>,
     sequence: u64,
     carries: [Carry; M],
     /// Packets in the scheduler that need nothing on the first resource.
     bypassing: u64,
-    /// By resource between the first and the last, and flow: packets that are on it or wait for it.
-    present: [Vec<u32>; M],
     /// When the scheduler wants to be asked again.
     wake: Option<Time>,
     idle_wakes: u32,
@@ -270,7 +264,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
     fn next_instant(&self, changes: &[Change]) -> Option<Time> {
         let completion = self.completions.peek().map(|Reverse((time, ..))| *time);
         let between = self.between.iter().flatten().filter_map(|b| b.wake).min();
-        let held = self.no_wait.as_ref().and_then(NoWait::next_start);
+        let held = self.pipeline.no_wait.as_ref().and_then(NoWait::next_start);
         let next = [completion, self.arrivals.next_time(), self.wake, between, held].into_iter().flatten().min();
         // A change alone does not prolong a run, unless packets wait that it might set free.
         let change = changes.get(self.next_change).map(|c| c.at.max(self.tally.now));
@@ -285,7 +279,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         self.tally.now = now;
         let mut happened = false;
         while let Some((resource, server)) = self.pop_completion(now) {
-            self.complete(resource as usize, server);
+            self.finish(resource as usize, server);
             // Ends of one instant are all counted before anything moves, so that a place freed now is found free now.
             if self.completions.peek().is_none_or(|Reverse((time, ..))| *time != now) {
                 self.move_on()?;
@@ -302,7 +296,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
             happened = true;
         }
         self.idle_wakes = if happened { 0 } else { self.idle_wakes + 1 };
-        if self.has_between {
+        if self.pipeline.in_line {
             // Also what set a scheduler free that is not a packet's end: a change, the time.
             self.move_on()?;
         }
@@ -366,117 +360,6 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
                 self.tally.refused += 1;
                 self.recorder.refused(now, &packet, refused.reason);
             }
-        }
-        Ok(())
-    }
-
-    /// Let the scheduler decide what enters the pipeline now.
-    fn dispatch(&mut self) -> Result<(), SimError> {
-        let now = self.tally.now;
-        if let Some(job) = self.no_wait.as_mut().and_then(|entrance| entrance.take(now)) {
-            self.start(0, job)?;
-        }
-        // Packets that bypassed the first resource may start on the next, and leave room for others.
-        while self.hand_out()? {
-            self.move_on()?;
-        }
-        Ok(())
-    }
-
-    /// Ask the scheduler as long as the first resource has an idle server, and nobody stands before it; and as long as
-    /// packets wait that need not wait for it. Whether any bypassed it.
-    fn hand_out(&mut self) -> Result<bool, SimError> {
-        let now = self.tally.now;
-        self.wake = None;
-        let mut bypassed = false;
-        while self.tally.waiting > 0 {
-            let answer = if self.has_room() {
-                self.scheduler.next(now)
-            } else if self.bypassing > 0 {
-                self.ask_for_bypass()
-            } else {
-                break;
-            };
-            match answer {
-                Next::Serve(Served { ticket, payload, .. }) => {
-                    self.tally.waiting -= 1;
-                    self.tally.in_pipeline += 1;
-                    self.idle_wakes = 0;
-                    bypassed |= self.admit(Job { packet: payload, ticket })?;
-                }
-                Next::Drop { payload, .. } => self.dropped(now, payload),
-                Next::At(time) if time > now && self.idle_wakes < MOST_IDLE_WAKES => {
-                    self.wake = Some(time);
-                    break;
-                }
-                Next::At(_) => return Err(self.stalled("\"ask again later\" without end")),
-                Next::AwaitProgress => break,
-                Next::Empty => return Err(self.stalled("\"empty\"")),
-            }
-        }
-        if self.tally.waiting == 0 && self.has_room() {
-            // Some disciplines need to know.
-            self.scheduler.next(now);
-        }
-        Ok(bypassed)
-    }
-
-    /// The scheduler drops a packet that waits.
-    fn dropped(&mut self, now: Time, payload: u32) {
-        let packet = *self.packets.get(payload);
-        self.tally.waiting -= 1;
-        self.tally.dropped += 1;
-        self.bypassing -= u64::from(self.may_bypass(&packet));
-        self.recorder.dropped(now, &packet, 0);
-        self.packets.free(payload);
-    }
-
-    /// A packet that the scheduler handed out bypasses the first resource, or enters it. Whether the former.
-    fn admit(&mut self, job: Job<M>) -> Result<bool, SimError> {
-        let packet = *self.packets.get(job.packet);
-        if self.may_bypass(&packet) {
-            self.bypassing -= 1;
-            if self.is_clear(packet.flow) {
-                self.pass_by(job)?;
-                return Ok(true);
-            }
-        }
-        self.enter(job)?;
-        Ok(false)
-    }
-
-    fn has_room(&self) -> bool {
-        self.stages[0].has_idle() && self.no_wait.as_ref().is_none_or(|entrance| entrance.next_start().is_none())
-    }
-
-    /// A packet that the scheduler handed out starts, or stands at the entrance until it can pass without waiting.
-    fn enter(&mut self, job: Job<M>) -> Result<(), SimError> {
-        let Some(entrance) = &mut self.no_wait else { return self.start(0, job) };
-        let now = self.tally.now;
-        let packet = self.packets.get(job.packet);
-        let start = entrance.reserve(now, &packet.cost).ok_or(SimError::TooLong { flow: packet.flow, at: now })?;
-        if start > now {
-            entrance.hold(start, job);
-            return Ok(());
-        }
-        self.start(0, job)
-    }
-
-    fn start(&mut self, resource: usize, mut job: Job<M>) -> Result<(), SimError> {
-        let now = self.tally.now;
-        let packet = *self.packets.get(job.packet);
-        if resource > 0 {
-            self.report(&mut job, resource, Progress::Started);
-        }
-        let end = now + packet.cost[resource];
-        if end == Time::MAX {
-            return Err(SimError::TooLong { flow: packet.flow, at: now });
-        }
-        if let Some(server) = self.stages[resource].occupy(job) {
-            self.completions.push(Reverse((end, self.sequence, resource as u32, server)));
-            self.sequence += 1;
-            self.idle_wakes = 0;
-            self.recorder.started(now, &packet, resource, server);
         }
         Ok(())
     }

@@ -37,13 +37,12 @@ mod costs;
 mod engine;
 mod error;
 pub mod network;
-mod no_wait;
+mod packets;
 mod pipeline;
 mod predictors;
 mod random;
 pub mod record;
 mod recorder;
-mod stage;
 mod validate;
 mod workload;
 

@@ -1,5 +1,7 @@
 //! The resources that packets pass in series.
 
+use dovetail_pipeline::{NoWait, Stage};
+
 /// Where packets wait between two resources; always in order of arrival there.
 ///
 /// With several parallel servers upstream, packets of one flow may overtake one another; they are delivered as they
@@ -39,6 +41,17 @@ impl Resource {
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), servers: 1, buffer: Buffer::Unlimited }
     }
+
+    fn at_work<J>(&self) -> Stage<J> {
+        let (packets, drops) = match self.buffer {
+            Buffer::Unlimited => (None, false),
+            Buffer::Blocking(packets) => (Some(packets), false),
+            // Packets start when they find room everywhere.
+            Buffer::NoWait => (Some(0), false),
+            Buffer::Dropping(packets) => (Some(packets), true),
+        };
+        Stage::new(self.servers, dovetail_pipeline::Buffer { packets, drops })
+    }
 }
 
 /// `M` resources in series.
@@ -62,5 +75,12 @@ impl<const M: usize> Pipeline<M> {
     /// Servers per resource.
     pub fn servers(&self) -> [u32; M] {
         std::array::from_fn(|r| self.resources[r].servers)
+    }
+
+    /// The pipeline at work, empty.
+    pub(crate) fn at_work<J>(&self) -> dovetail_pipeline::Pipeline<M, J> {
+        let mut pipeline = dovetail_pipeline::Pipeline::new(self.resources.each_ref().map(Resource::at_work));
+        pipeline.no_wait = self.is_no_wait().then(NoWait::default);
+        pipeline
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use dovetail_pipeline::{Pipeline, Stage};
 use dovetail_sched::aqm::{Congestion, Encoding};
 use dovetail_sched::cost::{Estimator, FitParameters, Per, Prediction};
 use dovetail_sched::{Names, Spec, SpecError};
@@ -16,7 +17,7 @@ use super::latency::Detail;
 use super::link::{Lateness, Pace};
 use super::queue::{Buffer, MOST_RESOURCES, Queue};
 use super::queues::{Between, Queues, queues};
-use super::resources::{OUTGOING, Serving};
+use super::resources::{OUTGOING, OnTheWay, resources};
 use super::setup::{NamedModule, Setup, SetupClass, ThirdResource, looked_at};
 use crate::classes::ClassTable;
 use crate::frame::{Frame, Pool};
@@ -85,12 +86,13 @@ pub struct Middlebox {
     pub(super) estimator: Estimator,
     pub(super) lengths: Estimator,
     pub(super) third: Option<ThirdResource>,
-    /// After a reload, until the third resource has been idle.
-    pub(super) in_line: bool,
     pub(super) buffer: Buffer,
     pub(super) between: Option<Between>,
     /// On the resources.
-    pub(super) serving: [Option<Serving>; MOST_RESOURCES],
+    pub(super) pipeline: Pipeline<MOST_RESOURCES, OnTheWay>,
+    /// The instant that is worked on, and when the worker looked.
+    pub(super) clock: Time,
+    pub(super) seen: Time,
     /// Frames that are in the box, and the most that may be.
     pub(super) inside: usize,
     pub(super) most: Option<u32>,
@@ -100,8 +102,6 @@ pub struct Middlebox {
     pub answers: VecDeque<Frame>,
     /// Frames that have left the link, for the port.
     pub outgoing: VecDeque<Frame>,
-    /// When the resources became free.
-    pub(super) free: [Time; MOST_RESOURCES],
     /// When a scheduler wants to be asked again.
     pub(super) wake: [Option<Time>; MOST_RESOURCES],
     /// Where frames come from and go to.
@@ -117,7 +117,7 @@ impl Middlebox {
         let names = names(setup.third.as_ref(), setup.classes.iter().map(|class| &class.name));
         let Queues { queues, between } = queues(&setup, &names)?;
         let ecn = looked_at(&setup);
-        Ok(Self {
+        let mut middlebox = Self {
             classes: setup.classes.into_iter().map(Class::new).collect(),
             flows: Flows::new(setup.flows),
             queues,
@@ -136,19 +136,21 @@ impl Middlebox {
             estimator: Estimator::new(&setup.predict),
             lengths: lengths(),
             third: setup.third,
-            in_line: false,
             buffer: setup.buffer,
             between,
-            serving: [const { None }; MOST_RESOURCES],
+            pipeline: resources(),
+            clock: Time::ZERO,
+            seen: Time::ZERO,
             inside: 0,
             most: setup.frames,
             tails: 0,
             answers: VecDeque::new(),
             outgoing: VecDeque::with_capacity(OUTGOING),
-            free: [Time::ZERO; MOST_RESOURCES],
             wake: [None; MOST_RESOURCES],
             pool: Pool::new(),
-        })
+        };
+        middlebox.set_buffers();
+        Ok(middlebox)
     }
 
     /// A frame of this class, and of the flow that this key tells from others, comes in. It is queued, or dropped for a
@@ -237,16 +239,11 @@ impl Middlebox {
         self.give_up_lost_time(now);
         self.give_up_waiting(now);
         loop {
-            while let Some((resource, at)) = self.next_due().filter(|&(_, at)| at <= now) {
-                match resource {
-                    CPU => self.cpu_due(at),
-                    THIRD => self.third_due(at),
-                    _ => self.link_due(at, now),
-                }
-                self.start_all(at);
+            while let Some((place, at)) = self.next_due().filter(|&(_, at)| at <= now) {
+                self.due(place, at, now);
             }
             // What came since may have changed what schedulers say.
-            self.start_all(now);
+            self.go_on(now);
             if self.next_due().is_none_or(|(_, at)| at > now) {
                 return;
             }
@@ -277,7 +274,8 @@ impl Middlebox {
     /// Frames that are in the box by looking: in queues and on resources.
     pub(super) fn found(&self) -> u64 {
         let waiting: usize = self.queues.iter().map(Queue::len).sum();
-        (waiting + self.serving.iter().flatten().count()) as u64
+        let on_servers = self.pipeline.stages.iter().flat_map(Stage::on_servers).count();
+        (waiting + on_servers) as u64
     }
 
     fn add_flow(&mut self, flow: u32, class: u16) {
@@ -380,8 +378,8 @@ impl Middlebox {
 
     /// The box ends: what it still has is dropped, for the reason `stopped`. It takes no frames any more.
     pub fn give_up(&mut self, now: Time) {
-        let served = self.serving.iter_mut().filter_map(Option::take).map(|serving| serving.frame);
-        let mut frames: Vec<Frame> = served.collect();
+        let served = self.pipeline.stages.iter_mut().flat_map(Stage::clear_servers);
+        let mut frames: Vec<Frame> = served.map(|job| job.frame).collect();
         self.queues.iter_mut().rev().for_each(|queue| frames.append(&mut queue.take_all(now)));
         frames.into_iter().for_each(|frame| self.drop_frame(frame, STOPPED));
         self.fragments.take_all().into_iter().for_each(|frame| self.refuse(now, frame, STOPPED));

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use dovetail_pipeline::Stage;
 use dovetail_sched::cost::{Estimator, Per};
 use dovetail_sched::{FlowConfig, Spec, SpecError};
 use dovetail_units::{Duration, Time};
@@ -97,8 +98,6 @@ impl Middlebox {
             let message = format!("there have been {} classes since the box started; restart it", self.classes.len());
             return Err(SpecError::new("class", message));
         }
-        self.unblock(now);
-        self.in_line = !self.is_idle(THIRD);
         self.fragments.limits = setup.fragments;
         let Setup { scheduler, classes, modules, table, key, flows, frames, budget, predict, .. } = setup;
         let Setup { third, rate, buffer, .. } = setup;
@@ -123,6 +122,7 @@ impl Middlebox {
         } else {
             self.take_queues(now, queues);
         }
+        self.set_buffers();
         self.scheduler = scheduler;
         let flows: Vec<(u32, u16)> = self.flows.iter().map(|(index, flow)| (index, flow.class)).collect();
         flows.into_iter().for_each(|(flow, class)| self.set_flow(now, flow, class));
@@ -196,20 +196,23 @@ impl Middlebox {
                 if place != CPU {
                     cost[LINK] = self.pace.estimate(frame.whole().1);
                 }
-                self.put_back(now, &mut queues[place], frame, cost);
+                let flow = frame.flow;
+                if !self.put_back(now, &mut queues[place], frame, cost) {
+                    self.pipeline.went(place, flow);
+                }
             }
         }
-        for serving in self.serving.iter_mut().flatten() {
-            serving.frame.tickets = [None; MOST_RESOURCES];
+        for job in self.pipeline.stages.iter_mut().flat_map(Stage::on_servers_mut) {
+            job.frame.tickets = [None; MOST_RESOURCES];
         }
         (self.queues, self.between) = (queues, between);
     }
 
-    fn put_back(&mut self, now: Time, queue: &mut Queue, mut frame: Frame, cost: [Duration; MOST_RESOURCES]) {
+    /// Whether the queue takes it.
+    fn put_back(&mut self, now: Time, queue: &mut Queue, mut frame: Frame, cost: [Duration; MOST_RESOURCES]) -> bool {
         // The scheduler that handed it out is no more.
         frame.tickets = [None; MOST_RESOURCES];
-        if let Err((reason, frame)) = queue.put_back(now, frame, self.numbered(cost)) {
-            self.drop_frame(frame, reason);
-        }
+        let refused = queue.put_back(now, frame, self.numbered(cost)).err();
+        refused.map(|(reason, frame)| self.drop_frame(frame, reason)).is_none()
     }
 }

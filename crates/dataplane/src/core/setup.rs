@@ -11,6 +11,7 @@ use dovetail_wire::KeyKind;
 use super::cpu::{Budget, Charge};
 use super::flows::FlowLimits;
 use super::fragments::FragmentLimits;
+use super::middlebox::{CPU, THIRD};
 use super::queue::Buffer;
 use super::queues::is_managed;
 use crate::classes::ClassTable;
@@ -100,6 +101,15 @@ impl SetupClass {
     /// For how long its frame of this length occupies the third resource.
     pub(super) fn third_time(&self, size: u32) -> Duration {
         self.third.map_or(Duration::ZERO, |line| line.time(u64::from(size)))
+    }
+
+    /// Whether its frames of this length may go past the resource at this place; past the link none does.
+    pub(super) fn needs_nothing(&self, place: usize, size: u32) -> bool {
+        match place {
+            CPU => !self.needs_cpu(size),
+            THIRD => self.third_time(size) == Duration::ZERO,
+            _ => false,
+        }
     }
 
     /// Whether its frames of this length occupy the CPU at all.

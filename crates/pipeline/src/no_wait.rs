@@ -1,5 +1,4 @@
-//! The no-wait pipeline: a packet passes all resources without waiting between them
-//! ([`Buffer::NoWait`](crate::Buffer::NoWait)).
+//! The entrance of a no-wait pipeline, in which packets pass all resources without waiting between them.
 //!
 //! This is rule 4 of ATFQ (Zhang et al., section III-B): there are no buffers, and "the processing of a packet cannot
 //! be interrupted before its completion on all the resources". Whenever resource 0 is idle and nobody stands at the
@@ -10,26 +9,27 @@
 //! One after the other without pauses in arrivals, packets start on resource 0 as in equation 3 of the paper:
 //! `S' = S + L_1 + max(0, max_{2<=n<=m} (L_2 + ... + L_n - L'_1 - ... - L'_{n-1}))` with the times `L` of the packet
 //! ahead and `L'` of this one. For two resources the makespan is that of a pipeline where a finished packet blocks its
-//! server ([`Buffer::Blocking(0)`](crate::Buffer::Blocking)); packets start later, never on any resource for nothing.
+//! server and no buffer stands between; packets start later, never on any resource for nothing.
 //! For more resources no-wait may take longer.
 
 use dovetail_units::{Duration, ResourceVec, Time};
 
-use crate::stage::Job;
-
 /// The entrance of a no-wait pipeline of single servers.
-pub(crate) struct NoWait<const M: usize> {
+#[derive(Debug)]
+pub struct NoWait<const M: usize, J> {
     /// When each resource will have finished all packets that were handed out.
     free: [Time; M],
     /// The packet at the entrance, and when it starts.
-    held: Option<(Time, Job<M>)>,
+    held: Option<(Time, J)>,
 }
 
-impl<const M: usize> NoWait<M> {
-    pub fn new() -> Self {
+impl<const M: usize, J> Default for NoWait<M, J> {
+    fn default() -> Self {
         Self { free: [Time::ZERO; M], held: None }
     }
+}
 
+impl<const M: usize, J> NoWait<M, J> {
     /// The earliest start from `now` on of a packet with these true costs; the resources are taken for it. `None` if it
     /// would finish after the last instant there is. Cost: O(M).
     pub fn reserve(&mut self, now: Time, cost: &ResourceVec<M>) -> Option<Time> {
@@ -52,7 +52,7 @@ impl<const M: usize> NoWait<M> {
     }
 
     /// Let the packet stand at the entrance until `start`.
-    pub fn hold(&mut self, start: Time, job: Job<M>) {
+    pub fn hold(&mut self, start: Time, job: J) {
         self.held = Some((start, job));
     }
 
@@ -62,7 +62,7 @@ impl<const M: usize> NoWait<M> {
     }
 
     /// The packet at the entrance if it starts at `now`.
-    pub fn take(&mut self, now: Time) -> Option<Job<M>> {
+    pub fn take(&mut self, now: Time) -> Option<J> {
         self.held.take_if(|(start, _)| *start == now).map(|(_, job)| job)
     }
 }

@@ -1,0 +1,195 @@
+//! The rules by which packets move, one test each.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+
+use dovetail_pipeline::{Buffer, NoWait, Owner, Passage, Pipeline, Stage};
+use dovetail_units::{Duration, ResourceVec, Time};
+
+const M: usize = 3;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Packet {
+    number: u32,
+    flow: u32,
+    /// Milliseconds on each resource.
+    needs: [u64; M],
+}
+
+/// A scheduler in order of arrival in front of three resources, and what it heard.
+struct Toy {
+    pipeline: Pipeline<M, Packet>,
+    now: u64,
+    waiting: VecDeque<Packet>,
+    /// When packets on servers end, with resource and server.
+    ends: Vec<(u64, usize, u32)>,
+    /// A queue of the owner's in front of the last resource.
+    queue: Option<VecDeque<Packet>>,
+    /// Number, what happened, resource, and when.
+    heard: Vec<(u32, &'static str, usize, u64)>,
+}
+
+const ENDLESS: Buffer = Buffer { packets: None, drops: false };
+
+impl Toy {
+    fn new(buffers: [Buffer; M]) -> Self {
+        let pipeline = Pipeline::new(buffers.map(|buffer| Stage::new(1, buffer)));
+        Self { pipeline, now: 0, waiting: VecDeque::new(), ends: Vec::new(), queue: None, heard: Vec::new() }
+    }
+
+    /// All packets are there at 0. When which of them did what, of what is asked for.
+    fn run(mut self, packets: &[(u32, [u64; M])], what: &str) -> Vec<(u32, usize, u64)> {
+        let packets = packets.iter().zip(0..).map(|(&(flow, needs), number)| Packet { number, flow, needs });
+        self.waiting.extend(packets);
+        loop {
+            let Ok(()) = self.move_on();
+            let Ok(()) = self.dispatch();
+            let held = self.pipeline.no_wait.as_ref().and_then(NoWait::next_start).map(|at| at.as_nanos() / 1_000_000);
+            let Some(next) = self.ends.iter().map(|end| end.0).chain(held).min() else { break };
+            self.now = next;
+            let ended: Vec<_> = self.ends.extract_if(.., |end| end.0 == next).collect();
+            ended.into_iter().for_each(|(_, resource, server)| self.finish(resource, server));
+        }
+        let heard = self.heard.iter().filter(|heard| heard.1 == what);
+        heard.map(|&(number, _, resource, at)| (number, resource, at)).collect()
+    }
+
+    fn hear(&mut self, packet: Packet, what: &'static str, resource: usize) {
+        self.heard.push((packet.number, what, resource, self.now));
+    }
+}
+
+impl Owner<M> for Toy {
+    type Job = Packet;
+    type Error = Infallible;
+
+    fn pipeline(&self) -> &Pipeline<M, Packet> {
+        &self.pipeline
+    }
+    fn pipeline_mut(&mut self) -> &mut Pipeline<M, Packet> {
+        &mut self.pipeline
+    }
+    fn now(&self) -> Time {
+        Time::ZERO + Duration::from_millis(self.now)
+    }
+    fn flow(&self, packet: &Packet) -> u32 {
+        packet.flow
+    }
+    fn needs_nothing(&self, resource: usize, packet: &Packet) -> bool {
+        packet.needs[resource] == 0
+    }
+    fn times(&self, packet: &Packet) -> ResourceVec<M> {
+        ResourceVec(packet.needs.map(Duration::from_millis))
+    }
+    fn too_long(&mut self, packet: Packet) -> Result<(), Infallible> {
+        self.hear(packet, "too long", 0);
+        Ok(())
+    }
+    fn next(&mut self) -> Result<Option<Packet>, Infallible> {
+        Ok(self.waiting.pop_front())
+    }
+    fn bypass(&mut self) -> Result<Option<Packet>, Infallible> {
+        let Some(takes) = self.takes_behind_first() else { return Ok(None) };
+        let pipeline = &self.pipeline;
+        Ok(self.waiting.pop_front_if(|packet| {
+            let needs_nothing = |resource: usize| packet.needs[resource] == 0;
+            needs_nothing(0) && pipeline.may_bypass(&takes, packet.flow, needs_nothing, |other| other.flow)
+        }))
+    }
+    fn has_queue(&self, resource: usize) -> bool {
+        resource == 2 && self.queue.is_some()
+    }
+    fn queued(&self, _resource: usize) -> usize {
+        self.queue.as_ref().map_or(0, VecDeque::len)
+    }
+    /// Last in, first out, so that its order shows.
+    fn enqueue(&mut self, _resource: usize, packet: Packet) -> bool {
+        self.queue.as_mut().map(|queue| queue.push_front(packet)).is_some()
+    }
+    fn dequeue(&mut self, _resource: usize) -> Result<Option<Packet>, Infallible> {
+        Ok(self.queue.as_mut().and_then(VecDeque::pop_front))
+    }
+    fn started(&mut self, resource: usize, server: u32, packet: &mut Packet) -> Result<(), Infallible> {
+        self.ends.push((self.now + packet.needs[resource], resource, server));
+        self.hear(*packet, "started", resource);
+        Ok(())
+    }
+    fn finished(&mut self, resource: usize, _server: u32, packet: &mut Packet) -> bool {
+        self.hear(*packet, "finished", resource);
+        resource + 1 < M
+    }
+    fn passed(&mut self, resource: usize, packet: &mut Packet) {
+        self.hear(*packet, "passed", resource);
+    }
+    fn left(&mut self, packet: Packet) {
+        self.hear(packet, "left", M);
+    }
+    fn lost(&mut self, resource: usize, packet: Packet) {
+        self.hear(packet, "lost", resource);
+    }
+}
+
+#[test]
+fn a_finished_packet_keeps_its_server_until_there_is_room_downstream() {
+    let one = Buffer { packets: Some(1), drops: false };
+    // The second resource takes 10 ms: one packet on it, one in front of it, and the third keeps the first resource.
+    let started = Toy::new([ENDLESS, one, ENDLESS]).run(&[(0, [1, 10, 1]); 4], "started");
+    let on_first: Vec<u64> = started.iter().filter(|start| start.1 == 0).map(|start| start.2).collect();
+    assert_eq!(on_first, [0, 1, 2, 11]);
+}
+
+#[test]
+fn a_dropping_buffer_loses_what_finds_it_full() {
+    let one = Buffer { packets: Some(1), drops: true };
+    let lost = Toy::new([ENDLESS, one, ENDLESS]).run(&[(0, [1, 10, 1]); 4], "lost");
+    assert_eq!(lost, [(2, 1, 3), (3, 1, 4)]);
+}
+
+#[test]
+fn what_needs_nothing_in_the_middle_goes_past_unless_its_flow_is_there() {
+    let packets = [(0, [1, 10, 1]), (1, [1, 0, 1]), (0, [1, 0, 1])];
+    let left = Toy::new([ENDLESS; M]).run(&packets, "left");
+    assert_eq!(left, [(1, 3, 3), (0, 3, 12), (2, 3, 13)]);
+}
+
+#[test]
+fn in_line_nothing_goes_past() {
+    let mut toy = Toy::new([ENDLESS; M]);
+    toy.pipeline.in_line = true;
+    let left = toy.run(&[(0, [1, 10, 1]), (1, [1, 0, 1])], "left");
+    assert_eq!(left, [(0, 3, 12), (1, 3, 13)]);
+}
+
+#[test]
+fn what_needs_nothing_of_the_busy_first_resource_bypasses_it_unless_its_flow_is_on_it() {
+    let left = Toy::new([ENDLESS; M]).run(&[(0, [10, 0, 1]), (1, [0, 0, 1]), (0, [0, 0, 1])], "left");
+    assert_eq!(left, [(1, 3, 1), (0, 3, 11), (2, 3, 12)]);
+}
+
+#[test]
+fn it_bypasses_only_where_there_is_room_at_its_next_stop() {
+    let none = Buffer { packets: Some(0), drops: false };
+    // The last resource is taken until 5 ms, the one in the middle free.
+    let packets = [(1, [0, 0, 5]), (0, [10, 1, 1]), (2, [0, 0, 1])];
+    let passed = Toy::new([ENDLESS, none, none]).run(&packets, "passed");
+    assert_eq!(passed.into_iter().filter(|passed| passed.1 == 0).collect::<Vec<_>>(), [(0, 0, 0), (2, 0, 5)]);
+}
+
+#[test]
+fn a_queue_of_the_owner_says_who_is_next() {
+    let mut toy = Toy::new([ENDLESS; M]);
+    toy.queue = Some(VecDeque::new());
+    let left = toy.run(&[(0, [1, 0, 5]), (1, [1, 0, 1]), (2, [1, 0, 1])], "left");
+    assert_eq!(left, [(0, 3, 6), (2, 3, 7), (1, 3, 8)]);
+}
+
+#[test]
+fn without_waiting_a_packet_starts_when_every_resource_will_be_free() {
+    let mut toy = Toy::new([ENDLESS; M]);
+    toy.pipeline.no_wait = Some(NoWait::default());
+    let started = toy.run(&[(0, [1, 10, 1]), (0, [1, 1, 1])], "started");
+    assert_eq!(
+        started.into_iter().filter(|start| start.0 == 1).collect::<Vec<_>>(),
+        [(1, 0, 10), (1, 1, 11), (1, 2, 12)]
+    );
+}

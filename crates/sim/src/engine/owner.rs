@@ -1,0 +1,242 @@
+//! What packets need of the pipeline, and what is noted when they move.
+
+use std::cmp::Reverse;
+use std::ops::ControlFlow::{self, Break, Continue};
+
+use dovetail_pipeline::{Owner, Passage, Pipeline};
+use dovetail_sched::{Next, Progress, Served};
+use dovetail_units::{Duration, ResourceVec, Time};
+
+use super::{Engine, MOST_IDLE_WAKES};
+use crate::between::Offer;
+use crate::costs::{all_shared, shared};
+use crate::error::SimError;
+use crate::packets::Job;
+use crate::recorder::{Recorder, SimPacket};
+
+impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
+    type Job = Job<M>;
+    type Error = SimError;
+
+    #[inline]
+    fn pipeline(&self) -> &Pipeline<M, Job<M>> {
+        &self.pipeline
+    }
+
+    #[inline]
+    fn pipeline_mut(&mut self) -> &mut Pipeline<M, Job<M>> {
+        &mut self.pipeline
+    }
+
+    #[inline]
+    fn now(&self) -> Time {
+        self.tally.now
+    }
+
+    #[inline]
+    fn flow(&self, job: &Job<M>) -> u32 {
+        self.packets.get(job.packet).flow
+    }
+
+    #[inline]
+    fn needs_nothing(&self, resource: usize, job: &Job<M>) -> bool {
+        let packet = self.packets.get(job.packet);
+        if resource == 0 { self.may_bypass(packet) } else { packet.cost[resource] == Duration::ZERO }
+    }
+
+    fn times(&self, job: &Job<M>) -> ResourceVec<M> {
+        self.packets.get(job.packet).cost
+    }
+
+    fn too_long(&mut self, job: Job<M>) -> Result<(), SimError> {
+        Err(SimError::TooLong { flow: self.flow(&job), at: self.tally.now })
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<Option<Job<M>>, SimError> {
+        self.wake = None;
+        while self.tally.waiting > 0 {
+            let answer = self.scheduler.next(self.tally.now);
+            if let Break(job) = self.hear(answer)? {
+                return Ok(job);
+            }
+        }
+        // Some disciplines need to know.
+        self.scheduler.next(self.tally.now);
+        Ok(None)
+    }
+
+    #[inline]
+    fn bypass(&mut self) -> Result<Option<Job<M>>, SimError> {
+        self.wake = None;
+        while self.bypassing > 0
+            && let Some(takes) = self.takes_behind_first()
+        {
+            let Self { scheduler, pipeline, packets, .. } = self;
+            let mut may_pass = |&packet: &u32| {
+                let SimPacket { flow, cost, .. } = packets.get(packet);
+                let needs_nothing = |r: usize| cost[r] == Duration::ZERO;
+                pipeline.may_bypass(&takes, *flow, needs_nothing, |job| packets.get(job.packet).flow)
+            };
+            let answer = scheduler.bypass(self.tally.now, &mut may_pass);
+            if let Break(job) = self.hear(answer)? {
+                return Ok(job);
+            }
+        }
+        Ok(None)
+    }
+
+    #[inline]
+    fn has_queue(&self, resource: usize) -> bool {
+        self.between[resource].is_some()
+    }
+
+    #[inline]
+    fn queued(&self, resource: usize) -> usize {
+        self.between[resource].as_ref().map_or(0, |between| between.waiting)
+    }
+
+    fn enqueue(&mut self, resource: usize, job: Job<M>) -> bool {
+        let packet = self.packets.get_mut(job.packet);
+        packet.predicted = self.predictors.in_front_of(resource, packet);
+        let cost = all_shared(&packet.predicted, &self.servers);
+        let refused = match &mut self.between[resource] {
+            Some(between) => between.enqueue(self.tally.now, packet.flow, packet.resized, cost, job).err(),
+            None => Some(job),
+        };
+        refused.map(|job| self.lost(resource, job)).is_none()
+    }
+
+    fn dequeue(&mut self, resource: usize) -> Result<Option<Job<M>>, SimError> {
+        let now = self.tally.now;
+        let Some(between) = &mut self.between[resource] else { return Ok(None) };
+        match between.next(now) {
+            Offer::Serve(job) => Ok(Some(job)),
+            Offer::At(time) if time > now && self.idle_wakes < MOST_IDLE_WAKES => Ok(None),
+            Offer::At(_) => Err(self.stalled("\"ask again later\" without end")),
+            Offer::Wait => Ok(None),
+            Offer::Empty => Err(self.stalled("\"empty\"")),
+        }
+    }
+
+    #[inline]
+    fn started(&mut self, resource: usize, server: u32, job: &mut Job<M>) -> Result<(), SimError> {
+        let now = self.tally.now;
+        let packet = *self.packets.get(job.packet);
+        if resource > 0 {
+            self.report(job, resource, Progress::Started);
+        }
+        let end = now + packet.cost[resource];
+        if end == Time::MAX {
+            return self.too_long(*job);
+        }
+        self.completions.push(Reverse((end, self.sequence, resource as u32, server)));
+        self.sequence += 1;
+        self.idle_wakes = 0;
+        self.recorder.started(now, &packet, resource, server);
+        Ok(())
+    }
+
+    #[inline]
+    fn finished(&mut self, resource: usize, server: u32, job: &mut Job<M>) -> bool {
+        let packet = *self.packets.get(job.packet);
+        let used = shared(packet.cost[resource], self.servers[resource]);
+        self.report(job, resource, Progress::Finished { used });
+        self.predictors.observe(resource, &packet);
+        self.recorder.finished(self.tally.now, &packet, resource, server);
+        resource + 1 < M
+    }
+
+    fn passed(&mut self, resource: usize, job: &mut Job<M>) {
+        let packet = *self.packets.get(job.packet);
+        if resource > 0 {
+            self.report(job, resource, Progress::Started);
+        }
+        self.report(job, resource, Progress::Finished { used: Duration::ZERO });
+        self.predictors.observe(resource, &packet);
+        self.recorder.bypassed(self.tally.now, &packet, resource);
+    }
+
+    #[inline]
+    fn left(&mut self, job: Job<M>) {
+        let now = self.tally.now;
+        let packet = *self.packets.get(job.packet);
+        self.scheduler.left(now, job.ticket.flow(), now.since(packet.arrival));
+        self.recorder.delivered(now, &packet);
+        self.leave(job.packet);
+        self.tally.delivered += 1;
+        self.last_departure = Some(now);
+    }
+
+    fn lost(&mut self, resource: usize, mut job: Job<M>) {
+        self.report(&mut job, resource, Progress::Abandoned);
+        self.recorder.dropped(self.tally.now, self.packets.get(job.packet), resource);
+        self.leave(job.packet);
+        self.tally.dropped += 1;
+    }
+}
+
+impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
+    /// Tell every scheduler that has handed the packet out.
+    #[inline]
+    fn report(&mut self, job: &mut Job<M>, resource: usize, event: Progress) {
+        let now = self.tally.now;
+        self.scheduler.progress(now, &mut job.ticket, resource, event);
+        if self.pipeline.in_line {
+            for between in self.between[1..=resource].iter_mut().flatten() {
+                between.progress(now, job.packet, resource, event);
+            }
+        }
+    }
+
+    /// The packet at this place is no longer in the pipeline.
+    #[inline]
+    fn leave(&mut self, packet: u32) {
+        self.between.iter_mut().flatten().for_each(|between| between.forget(packet));
+        self.packets.free(packet);
+        self.tally.in_pipeline -= 1;
+    }
+
+    /// Whether a packet needs nothing on the first of several resources. Packets that must not wait between resources
+    /// pass them all in the scheduler's order.
+    #[inline]
+    pub(super) fn may_bypass(&self, packet: &SimPacket<M>) -> bool {
+        M > 1 && packet.cost[0] == Duration::ZERO && self.pipeline.no_wait.is_none()
+    }
+
+    /// What the scheduler at the entrance has answered: the packet that enters, if any; `Continue` asks it again.
+    #[inline]
+    fn hear(&mut self, answer: Next<M, u32>) -> Result<ControlFlow<Option<Job<M>>>, SimError> {
+        let now = self.tally.now;
+        match answer {
+            Next::Serve(Served { ticket, payload: packet, .. }) => {
+                self.tally.waiting -= 1;
+                self.tally.in_pipeline += 1;
+                self.idle_wakes = 0;
+                self.bypassing -= u64::from(self.may_bypass(self.packets.get(packet)));
+                Ok(Break(Some(Job { packet, ticket })))
+            }
+            Next::Drop { payload, .. } => {
+                self.dropped(payload);
+                Ok(Continue(()))
+            }
+            Next::At(time) if time > now && self.idle_wakes < MOST_IDLE_WAKES => {
+                self.wake = Some(time);
+                Ok(Break(None))
+            }
+            Next::At(_) => Err(self.stalled("\"ask again later\" without end")),
+            Next::AwaitProgress => Ok(Break(None)),
+            Next::Empty => Err(self.stalled("\"empty\"")),
+        }
+    }
+
+    /// The scheduler drops a packet that waits.
+    fn dropped(&mut self, payload: u32) {
+        let packet = *self.packets.get(payload);
+        self.tally.waiting -= 1;
+        self.tally.dropped += 1;
+        self.bypassing -= u64::from(self.may_bypass(&packet));
+        self.recorder.dropped(self.tally.now, &packet, 0);
+        self.packets.free(payload);
+    }
+}
