@@ -165,6 +165,7 @@ fn nanos<'py, const M: usize>(py: Python<'py>, cost: &ResourceVec<M>) -> PyResul
 impl<const M: usize> Discipline<M> for Scripted {
     type Flow = ();
     type Stamp = ();
+    type Note = ();
 
     fn added<P>(&mut self, flow: u32, queues: &mut Queues<M, P, (), ()>) {
         let index = flow as usize;
@@ -188,15 +189,8 @@ impl<const M: usize> Discipline<M> for Scripted {
         choice.unwrap_or(Choice::AwaitProgress)
     }
 
-    fn served<P>(
-        &mut self,
-        now: Time,
-        flow: u32,
-        cost: &ResourceVec<M>,
-        _queues: &mut Queues<M, P, (), ()>,
-    ) -> ([u64; M], u32) {
+    fn served<P>(&mut self, now: Time, flow: u32, cost: &ResourceVec<M>, _queues: &mut Queues<M, P, (), ()>) {
         self.ask(|py, methods| methods.served.call1(py, (now.as_nanos(), flow, nanos(py, cost)?)).map(drop));
-        ([0; M], 0)
     }
 
     fn progressed(&mut self, now: Time, ticket: &Ticket<M>, resource: usize, event: Progress) {
@@ -216,12 +210,12 @@ impl<const M: usize> Discipline<M> for Scripted {
     fn corrected<P>(
         &mut self,
         flow: u32,
-        before: &ResourceVec<M>,
+        ticket: &Ticket<M>,
         after: &ResourceVec<M>,
         _queues: &mut Queues<M, P, (), ()>,
     ) {
         let Some(corrected) = &self.methods.corrected else { return };
-        self.ask(|py, _| corrected.call1(py, (flow, nanos(py, before)?, nanos(py, after)?)).map(drop));
+        self.ask(|py, _| corrected.call1(py, (flow, nanos(py, &ticket.charged())?, nanos(py, after)?)).map(drop));
     }
 
     fn reweighed<P>(&mut self, flow: u32, _old: Weight, queues: &mut Queues<M, P, (), ()>) {

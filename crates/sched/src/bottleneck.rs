@@ -45,6 +45,7 @@ use crate::contract::{Progress, Ticket};
 use crate::flow_tags::StartTags;
 use crate::gain::{AS_TOLD, Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
+use crate::note::{Note, Words};
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{Counted, Promise};
 use crate::sfq::{FlowQueues, Sfq};
@@ -130,9 +131,8 @@ impl<const M: usize> Bottleneck<M> {
         }
     }
 
-    /// Names the present bottleneck on tickets: packets of another are not in the books of `sfq`. Wraps.
-    fn epoch(&self) -> u32 {
-        self.sfq.epoch() as u32
+    fn shared_as(&self) -> SharedAs {
+        SharedAs(self.sfq.epoch() as u32)
     }
 }
 
@@ -141,9 +141,25 @@ fn parse_interval(value: &str) -> Result<Duration, SpecError> {
     time.ok_or_else(|| SpecError::bad_value(INTERVAL.name, value, "a time above 0 s such as 100 ms"))
 }
 
+/// The bottleneck under which a packet was served: packets of another one are not in the books of `sfq`. Wraps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SharedAs(u32);
+
+impl<const M: usize> Note<M> for SharedAs {
+    #[inline]
+    fn write(self) -> Words<M> {
+        Words { rest: self.0, ..Words::NONE }
+    }
+    #[inline]
+    fn read(words: Words<M>) -> Self {
+        Self(words.rest)
+    }
+}
+
 impl<const M: usize> Discipline<M> for Bottleneck<M> {
     type Flow = StartTags;
     type Stamp = ();
+    type Note = SharedAs;
 
     fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.sfq.added(flow, queues);
@@ -163,36 +179,24 @@ impl<const M: usize> Discipline<M> for Bottleneck<M> {
     }
 
     #[inline]
-    fn served<P>(
-        &mut self,
-        now: Time,
-        flow: u32,
-        cost: &ResourceVec<M>,
-        queues: &mut FlowQueues<M, P>,
-    ) -> ([u64; M], u32) {
+    fn served<P>(&mut self, now: Time, flow: u32, cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) -> SharedAs {
         for (demand, time) in self.demand.iter_mut().zip(cost.0) {
             *demand = demand.saturating_add(time.as_nanos());
         }
-        let (tags, _) = self.sfq.served(now, flow, cost, queues);
-        (tags, self.epoch())
+        self.sfq.served(now, flow, cost, queues);
+        self.shared_as()
     }
 
     #[inline]
     fn progressed(&mut self, now: Time, ticket: &Ticket<M>, resource: usize, event: Progress) {
-        if ticket.epoch == self.epoch() {
+        if ticket.note::<SharedAs>() == self.shared_as() {
             self.sfq.progressed(now, ticket, resource, event);
         }
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        before: &ResourceVec<M>,
-        after: &ResourceVec<M>,
-        queues: &mut FlowQueues<M, P>,
-    ) {
-        self.sfq.corrected(flow, before, after, queues);
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
+        self.sfq.corrected(flow, ticket, after, queues);
     }
 
     #[inline]

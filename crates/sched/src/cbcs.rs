@@ -55,9 +55,10 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::charge::{self, Charge, total};
-use crate::contract::{Progress, Ticket};
+use crate::contract::Ticket;
 use crate::gain::{Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
+use crate::note::{Note, Words};
 use crate::one_resource::charged;
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{Counted, Promise, unless_quantum};
@@ -134,22 +135,12 @@ pub struct Cbcs {
     turns: Turns,
     /// How often no packet waited any more; wraps.
     epoch: u32,
-    /// The epoch of the packet that was last reported.
-    reported: u32,
 }
 
 impl Cbcs {
     /// With a fixed quantum, or with `None` by the longest packet.
     pub fn new(quantum: Option<Duration>, charge: Charge, newcomers: Newcomers) -> Self {
-        Self {
-            charge,
-            newcomers,
-            fixed: quantum.map(in_ticks),
-            longest: 1,
-            turns: Turns::default(),
-            epoch: 0,
-            reported: 0,
-        }
+        Self { charge, newcomers, fixed: quantum.map(in_ticks), longest: 1, turns: Turns::default(), epoch: 0 }
     }
 
     pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
@@ -213,9 +204,25 @@ fn parse_quantum(value: &str) -> Result<Option<Duration>, SpecError> {
     time.map(Some).ok_or_else(|| SpecError::bad_value("quantum", value, "a time above 0 s such as 40 ms, or auto"))
 }
 
+/// The epoch in which a packet was served.
+#[derive(Clone, Copy, Debug)]
+pub struct InEpoch(u32);
+
+impl<const M: usize> Note<M> for InEpoch {
+    #[inline]
+    fn write(self) -> Words<M> {
+        Words { rest: self.0, ..Words::NONE }
+    }
+    #[inline]
+    fn read(words: Words<M>) -> Self {
+        Self(words.rest)
+    }
+}
+
 impl<const M: usize> Discipline<M> for Cbcs {
     type Flow = Credit;
     type Stamp = ();
+    type Note = InEpoch;
 
     #[inline]
     fn ahead(&self, packets: usize, ahead: &mut Ahead) {
@@ -259,44 +266,38 @@ impl<const M: usize> Discipline<M> for Cbcs {
         flow: u32,
         _cost: &ResourceVec<M>,
         queues: &mut Queues<M, P, Credit, ()>,
-    ) -> ([u64; M], u32) {
-        let epoch = self.epoch;
+    ) -> InEpoch {
+        let epoch = InEpoch(self.epoch);
         let head = queues.head(flow).map(|slot| charged(total(&slot.cost)));
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         record.state.account.pay(record.state.head, weight);
         let Some(head) = head else {
             self.leave(flow, &mut record.state);
-            return ([0; M], epoch);
+            return epoch;
         };
         record.state.head = head;
         if self.short(&record.state, weight) > 0 {
             self.turns.pass();
         }
-        ([0; M], epoch)
-    }
-
-    #[inline]
-    fn progressed(&mut self, _now: Time, ticket: &Ticket<M>, _resource: usize, _event: Progress) {
-        // A correction follows at once, if any.
-        self.reported = ticket.epoch;
+        epoch
     }
 
     #[inline]
     fn corrected<P>(
         &mut self,
         flow: u32,
-        before: &ResourceVec<M>,
+        ticket: &Ticket<M>,
         after: &ResourceVec<M>,
         queues: &mut Queues<M, P, Credit, ()>,
     ) {
-        if self.charge == Charge::Estimated || self.reported != self.epoch {
+        if self.charge == Charge::Estimated || ticket.note::<InEpoch>().0 != self.epoch {
             return;
         }
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         self.provide_for(total(after), weight);
-        record.state.account.pay(charged(total(after)) - charged(total(before)), weight);
+        record.state.account.pay(charged(total(after)) - charged(total(&ticket.charged)), weight);
         if record.packets == 0 {
             record.state.account.owe_no_less_than_nothing();
         } else if self.turns.in_turn(flow) && self.short(&record.state, weight) > 0 {

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use dovetail_units::{Bytes, Duration, Part, ResourceVec, Time, Weight};
 
+use crate::note::{Note, Words};
 use crate::spec::SpecError;
 
 /// Names one flow of one scheduler. The id of a removed flow is reused with another generation, so a stale id is
@@ -148,9 +149,8 @@ pub struct UnknownFlow;
 pub struct Ticket<const M: usize> {
     pub(crate) flow: FlowId,
     pub(crate) charged: ResourceVec<M>,
-    /// The discipline's tags for the packet, and the epoch that they count from.
-    pub(crate) tags: [u64; M],
-    pub(crate) epoch: u32,
+    /// What the scheduler [noted](Note).
+    pub(crate) note: Words<M>,
     /// The latest [`stage`](Self::stage) reported.
     pub(crate) reached: u32,
 }
@@ -158,7 +158,7 @@ pub struct Ticket<const M: usize> {
 impl<const M: usize> Ticket<M> {
     /// For schedulers outside this crate: a ticket with any `tags`.
     pub const fn new(flow: FlowId, charged: ResourceVec<M>, tags: [u64; M]) -> Self {
-        Self { flow, charged, tags, epoch: 0, reached: 0 }
+        Self { flow, charged, note: Words { by_resource: tags, rest: 0 }, reached: 0 }
     }
 
     /// How far a packet is of which this is reported on one of the resources: grows along the pipeline, 0 is handed
@@ -180,7 +180,13 @@ impl<const M: usize> Ticket<M> {
 
     /// What the scheduler noted.
     pub fn tags(&self) -> [u64; M] {
-        self.tags
+        self.note.by_resource
+    }
+
+    /// What the discipline noted when it served the packet.
+    #[inline]
+    pub fn note<N: Note<M>>(&self) -> N {
+        N::read(self.note)
     }
 
     /// The packet's flow.

@@ -60,6 +60,7 @@ use crate::contract::{Progress, Ticket};
 use crate::flow_tags::StartTags;
 use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers};
+use crate::note::{Note, Words};
 use crate::one_resource::{charged, charges};
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{Counted, Promise};
@@ -292,10 +293,26 @@ fn unwrapped(noted: u64, near: u128) -> u128 {
     near.saturating_add_signed(i128::from(noted.wrapping_sub(near as u64) as i64)) << TICKET_SHIFT
 }
 
+/// The start tags of a packet on the resources, or that on all, [shortened](TICKET_SHIFT).
+#[derive(Clone, Copy, Debug)]
+pub struct Starts<const M: usize>([u64; M]);
+
+impl<const M: usize> Note<M> for Starts<M> {
+    #[inline]
+    fn write(self) -> Words<M> {
+        Words { by_resource: self.0, rest: 0 }
+    }
+    #[inline]
+    fn read(words: Words<M>) -> Self {
+        Self(words.by_resource)
+    }
+}
+
 impl<const M: usize> Discipline<M> for Drfq<M> {
     type Flow = StartTags;
     /// The packet's tags are no less than these.
     type Stamp = Floors<M>;
+    type Note = Starts<M>;
 
     fn added<P>(&mut self, flow: u32, _queues: &mut FlowQueues<M, P>) {
         if self.delta.is_some() {
@@ -344,55 +361,44 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
     }
 
     #[inline]
-    fn served<P>(
-        &mut self,
-        _now: Time,
-        flow: u32,
-        cost: &ResourceVec<M>,
-        queues: &mut FlowQueues<M, P>,
-    ) -> ([u64; M], u32) {
+    fn served<P>(&mut self, _now: Time, flow: u32, cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) -> Starts<M> {
         self.inside.enter();
         queues.mark_moved(flow);
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         if self.delta.is_some() {
             let served = self.serve_with_memory(flow, cost, weight);
-            return (served.map(|t| (t >> TICKET_SHIFT) as u64), 0);
+            return Starts(served.map(|t| (t >> TICKET_SHIFT) as u64));
         }
         let at = self.heads.peek().map_or(0, |(at, _)| at);
         let start = record.state.start(0);
         record.state.serve_head(start, at, dominant(cost), weight);
         self.virtual_time[0] = self.virtual_time[0].max(at);
-        let mut tags = [0; M];
-        tags[0] = (at >> TICKET_SHIFT) as u64;
-        (tags, 0)
+        let mut starts = [0; M];
+        starts[0] = (at >> TICKET_SHIFT) as u64;
+        Starts(starts)
     }
 
     #[inline]
     fn progressed(&mut self, _now: Time, ticket: &Ticket<M>, resource: usize, event: Progress) {
         if event == Progress::Started && self.delta.is_some() && self.newcomers == Newcomers::Free {
-            let tags = core::array::from_fn(|j| unwrapped(ticket.tags[j], self.virtual_time[j]));
+            let Starts(starts) = ticket.note();
+            let tags = core::array::from_fn(|j| unwrapped(starts[j], self.virtual_time[j]));
             self.advance_virtual_time(&tags, resource..resource + 1);
         }
         self.inside.progressed::<M>(resource, event);
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        before: &ResourceVec<M>,
-        after: &ResourceVec<M>,
-        queues: &mut FlowQueues<M, P>,
-    ) {
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         if self.delta.is_some() {
-            let (before, after) = (charges(before.0), charges(after.0));
+            let (before, after) = (charges(ticket.charged.0), charges(after.0));
             let places = self.places[flow as usize].iter_mut().enumerate();
             places.for_each(|(k, place)| place.tags.correct(after[k] - before[k], weight));
         } else {
-            let more = dominant(after) - dominant(before);
+            let more = dominant(after) - dominant(&ticket.charged);
             if more == 0 {
                 return;
             }

@@ -38,7 +38,7 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::charge::{self, Charge};
-use crate::contract::FlowConfig;
+use crate::contract::{FlowConfig, Ticket};
 use crate::gain::AS_TOLD;
 use crate::one_resource::{RESOURCE, charged, resource};
 use crate::per_flow::{Choice, Discipline};
@@ -160,6 +160,7 @@ fn parse_quantum(value: &str) -> Result<Option<Duration>, SpecError> {
 impl<const M: usize> Discipline<M> for Drr {
     type Flow = Deficit;
     type Stamp = ();
+    type Note = ();
 
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
         config.weights()[self.resource]
@@ -205,13 +206,7 @@ impl<const M: usize> Discipline<M> for Drr {
     }
 
     #[inline]
-    fn served<P>(
-        &mut self,
-        _now: Time,
-        flow: u32,
-        _cost: &ResourceVec<M>,
-        queues: &mut Queues<M, P, Deficit, ()>,
-    ) -> ([u64; M], u32) {
+    fn served<P>(&mut self, _now: Time, flow: u32, _cost: &ResourceVec<M>, queues: &mut Queues<M, P, Deficit, ()>) {
         let head = queues.head(flow).map(|slot| charged(slot.cost[self.resource]));
         let record = queues.flow_mut(flow);
         let weight = record.weight();
@@ -220,14 +215,13 @@ impl<const M: usize> Discipline<M> for Drr {
             Some(head) => record.state.head = head,
             None => self.turns.leave(flow, &mut record.state.account),
         }
-        ([0; M], 0)
     }
 
     #[inline]
     fn corrected<P>(
         &mut self,
         flow: u32,
-        before: &ResourceVec<M>,
+        ticket: &Ticket<M>,
         after: &ResourceVec<M>,
         queues: &mut Queues<M, P, Deficit, ()>,
     ) {
@@ -237,7 +231,7 @@ impl<const M: usize> Discipline<M> for Drr {
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         let Deficit { account, .. } = &mut record.state;
-        account.pay(charged(after[self.resource]) - charged(before[self.resource]), weight);
+        account.pay(charged(after[self.resource]) - charged(ticket.charged[self.resource]), weight);
         if record.packets == 0 {
             account.owe_no_less_than_nothing();
         } else {

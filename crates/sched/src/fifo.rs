@@ -66,6 +66,7 @@ pub struct Fifo {
 impl<const M: usize> Discipline<M> for Fifo {
     type Flow = ();
     type Stamp = ();
+    type Note = ();
 
     #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, _slot: u32, queues: &mut Queues<M, P, (), ()>) {
@@ -78,25 +79,8 @@ impl<const M: usize> Discipline<M> for Fifo {
     }
 
     #[inline]
-    fn served<P>(
-        &mut self,
-        _now: Time,
-        _flow: u32,
-        _cost: &ResourceVec<M>,
-        _queues: &mut Queues<M, P, (), ()>,
-    ) -> ([u64; M], u32) {
+    fn served<P>(&mut self, _now: Time, _flow: u32, _cost: &ResourceVec<M>, _queues: &mut Queues<M, P, (), ()>) {
         self.order.pop_front();
-        ([0; M], 0)
-    }
-
-    #[inline]
-    fn corrected<P>(
-        &mut self,
-        _flow: u32,
-        _before: &ResourceVec<M>,
-        _after: &ResourceVec<M>,
-        _queues: &mut Queues<M, P, (), ()>,
-    ) {
     }
 
     fn removed<P>(&mut self, flow: u32, queues: &mut Queues<M, P, (), ()>) {

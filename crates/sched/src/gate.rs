@@ -6,6 +6,7 @@ use alloc::boxed::Box;
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::contract::{Next, Packet, Progress, Scheduler, Ticket};
+use crate::note::Words;
 use crate::per_flow::{Choice, Discipline};
 use crate::queues::{Links, List, NIL, Queues, Slot};
 use crate::spec::SpecError;
@@ -132,6 +133,8 @@ impl<const M: usize> Gate<M> {
 impl<const M: usize> Discipline<M> for Gate<M> {
     type Flow = Window;
     type Stamp = ();
+    /// That of the discipline inside.
+    type Note = Words<M>;
 
     fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         let id = self.inner.add_flow(queues.weights(flow));
@@ -173,27 +176,21 @@ impl<const M: usize> Discipline<M> for Gate<M> {
         flow.map_or(Choice::AwaitProgress, Choice::Flow)
     }
 
-    fn served<P>(
-        &mut self,
-        now: Time,
-        flow: u32,
-        _cost: &ResourceVec<M>,
-        queues: &mut FlowQueues<M, P>,
-    ) -> ([u64; M], u32) {
+    fn served<P>(&mut self, now: Time, flow: u32, _cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) -> Words<M> {
         let record = queues.flow_mut(flow);
         let head = record.head;
         let window = &mut record.state;
         window.on_their_way += 1;
-        let tags = if window.passes {
+        let note = if window.passes {
             (window.passes, window.first_held) = (false, head);
             self.links.remove(&mut self.passing, flow);
-            ([0; M], 0)
+            Words::NONE
         } else {
             window.promised = window.promised.saturating_sub(1);
-            self.chosen.take().map_or(([0; M], 0), |ticket| (ticket.tags, ticket.epoch))
+            self.chosen.take().map_or(Words::NONE, |ticket| ticket.note)
         };
         self.promise(now, flow, queues);
-        tags
+        note
     }
 
     fn progressed_among<P>(
@@ -206,7 +203,7 @@ impl<const M: usize> Discipline<M> for Gate<M> {
     ) {
         self.now = now;
         if self.is_known(ticket) {
-            // The discipline gave this ticket: same id, tags and charge.
+            // The discipline gave this ticket: same id, note and charge.
             self.inner.progress(now, &mut { *ticket }, resource, event);
         }
         if self.returns_credit(ticket, resource, event) && queues.get(ticket.flow).is_some() {
@@ -215,15 +212,6 @@ impl<const M: usize> Discipline<M> for Gate<M> {
             window.on_their_way = window.on_their_way.saturating_sub(1);
             self.promise(now, flow, queues);
         }
-    }
-
-    fn corrected<P>(
-        &mut self,
-        _flow: u32,
-        _before: &ResourceVec<M>,
-        _after: &ResourceVec<M>,
-        _queues: &mut FlowQueues<M, P>,
-    ) {
     }
 
     fn settle<P>(&mut self, now: Time, _queues: &mut FlowQueues<M, P>) {

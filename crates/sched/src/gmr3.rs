@@ -78,7 +78,7 @@ use crate::gain::{Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::charged;
 use crate::per_flow::{Choice, Discipline};
-use crate::progress_control::{Control, Outstanding, PARAMETER};
+use crate::progress_control::{Control, Outstanding, PARAMETER, Sent};
 use crate::promise::{Apart, Counted, Lag, Promise};
 use crate::queues::{Links, List, Queues};
 use crate::spec::{Spec, SpecError};
@@ -202,8 +202,6 @@ pub struct Gmr3 {
     turn: Option<Turn>,
     /// How often no packet waited any more; wraps.
     idle: u32,
-    /// The activation in which the packet was served that progress was last reported of.
-    reported: u32,
 }
 
 impl Gmr3 {
@@ -228,7 +226,6 @@ impl Gmr3 {
             least_largest: largest,
             turn: None,
             idle: 0,
-            reported: 0,
         }
     }
 
@@ -385,6 +382,7 @@ fn scale_for(rate: u64) -> u32 {
 impl<const M: usize> Discipline<M> for Gmr3 {
     type Flow = Standing;
     type Stamp = ();
+    type Note = Sent;
 
     #[inline]
     fn touch(&self, flow: u32, _standing: &Standing) {
@@ -446,14 +444,14 @@ impl<const M: usize> Discipline<M> for Gmr3 {
         flow: u32,
         cost: &ResourceVec<M>,
         queues: &mut Queues<M, P, Standing, ()>,
-    ) -> ([u64; M], u32) {
+    ) -> Sent {
         let charge = charge(cost);
         self.largest = self.largest.max(charge);
         let turn = Turn { flow, balance: self.turn.map_or(0, |t| t.balance).saturating_sub(charge) };
         self.turn = Some(turn);
-        let tags = self.outstanding.sent(flow);
         let record = queues.flow_mut(flow);
-        let (activation, weight) = (record.state.activation, record.weight());
+        let weight = record.weight();
+        let sent = self.outstanding.sent::<M>(flow, record.state.activation);
         if record.packets == 0 {
             record.state.excess = turn.balance.saturating_neg();
             record.state.due = self.next_interval(class_of(weight));
@@ -463,13 +461,11 @@ impl<const M: usize> Discipline<M> for Gmr3 {
         } else if turn.balance <= 0 {
             self.end_turn(turn, queues);
         }
-        (tags, activation)
+        sent
     }
 
     #[inline]
     fn progressed(&mut self, _now: Time, ticket: &Ticket<M>, resource: usize, event: Progress) {
-        // A correction follows at once, if any.
-        self.reported = ticket.epoch;
         self.outstanding.progressed(ticket, resource, event);
     }
 
@@ -477,13 +473,13 @@ impl<const M: usize> Discipline<M> for Gmr3 {
     fn corrected<P>(
         &mut self,
         flow: u32,
-        before: &ResourceVec<M>,
+        ticket: &Ticket<M>,
         after: &ResourceVec<M>,
         queues: &mut Queues<M, P, Standing, ()>,
     ) {
         let record = queues.flow_mut(flow);
-        let more = charge(after) - charge(before);
-        let same = record.state.activation == self.reported;
+        let more = charge(after) - charge(&ticket.charged);
+        let same = record.state.activation == ticket.note::<Sent>().activation;
         let counts = match self.newcomers {
             Newcomers::Free => same && record.packets > 0,
             Newcomers::Pay => same || more > 0,

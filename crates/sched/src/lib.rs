@@ -53,6 +53,7 @@ pub mod gmr3;
 mod instances;
 pub mod mr3;
 pub mod newcomers;
+mod note;
 pub mod one_resource;
 pub mod pcfq;
 pub mod per_flow;
@@ -78,5 +79,6 @@ pub use contract::{
     DROPPED_AT_HEAD, DropReason, FlowConfig, FlowId, LONGEST_TIME, Limit, Next, Packet, Progress, Refused, Scheduler,
     Seen, Served, Stats, Steering, Ticket, TimeLimit, UnknownFlow,
 };
+pub use note::{Note, Words};
 pub use per_flow::{Choice, Discipline, PerFlow};
 pub use spec::{Names, Spec, SpecError};

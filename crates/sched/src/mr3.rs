@@ -73,7 +73,7 @@ use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::charged;
 use crate::per_flow::{Choice, Discipline};
-use crate::progress_control::{Control, Outstanding, PARAMETER};
+use crate::progress_control::{Control, Outstanding, PARAMETER, Sent};
 use crate::promise::{Counted, Promise};
 use crate::queues::{Links, List, Queues};
 use crate::spec::{Spec, SpecError};
@@ -153,8 +153,6 @@ pub struct Mr3 {
     most_before: i128,
     /// B / w of the first flow, while its turn is under way.
     turn: Option<i128>,
-    /// The activation in which the packet was served that progress was last reported of.
-    reported: u32,
 }
 
 impl Mr3 {
@@ -169,7 +167,6 @@ impl Mr3 {
             most: 0,
             most_before: 0,
             turn: None,
-            reported: 0,
         }
     }
 
@@ -232,10 +229,10 @@ impl Mr3 {
         }
     }
 
-    /// Whether a correction of a packet counts that was served in the last reported activation, and takes so much more.
+    /// Whether a correction of a packet counts that was sent so, and takes so much more.
     #[inline]
-    fn counts(&self, packets: u32, standing: &Standing, more: i64) -> bool {
-        let same = standing.activation == self.reported;
+    fn counts(&self, sent: Sent, packets: u32, standing: &Standing, more: i64) -> bool {
+        let same = standing.activation == sent.activation;
         match self.newcomers {
             Newcomers::Free => packets > 0 && same,
             Newcomers::Pay => same || more > 0,
@@ -251,6 +248,7 @@ fn charge<const M: usize>(cost: &ResourceVec<M>) -> i64 {
 impl<const M: usize> Discipline<M> for Mr3 {
     type Flow = Standing;
     type Stamp = ();
+    type Note = Sent;
 
     #[inline]
     fn touch(&self, flow: u32, _standing: &Standing) {
@@ -308,12 +306,12 @@ impl<const M: usize> Discipline<M> for Mr3 {
         flow: u32,
         cost: &ResourceVec<M>,
         queues: &mut Queues<M, P, Standing, ()>,
-    ) -> ([u64; M], u32) {
+    ) -> Sent {
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         let balance = self.turn.unwrap_or(0).saturating_sub(record.state.take(charge(cost), weight));
         self.turn = Some(balance);
-        let tags = self.outstanding.sent(flow);
+        let sent = self.outstanding.sent::<M>(flow, record.state.activation);
         if record.packets == 0 {
             if self.newcomers_pay() {
                 self.end_turn(balance, &mut record.state);
@@ -322,13 +320,11 @@ impl<const M: usize> Discipline<M> for Mr3 {
         } else if balance < 0 {
             self.end_turn_of_backlogged(balance, &mut record.state);
         }
-        (tags, record.state.activation)
+        sent
     }
 
     #[inline]
     fn progressed(&mut self, _now: Time, ticket: &Ticket<M>, resource: usize, event: Progress) {
-        // A correction follows at once, if any.
-        self.reported = ticket.epoch;
         self.outstanding.progressed(ticket, resource, event);
     }
 
@@ -336,13 +332,13 @@ impl<const M: usize> Discipline<M> for Mr3 {
     fn corrected<P>(
         &mut self,
         flow: u32,
-        before: &ResourceVec<M>,
+        ticket: &Ticket<M>,
         after: &ResourceVec<M>,
         queues: &mut Queues<M, P, Standing, ()>,
     ) {
         let record = queues.flow_mut(flow);
-        let more = charge(after) - charge(before);
-        if !self.counts(record.packets, &record.state, more) {
+        let more = charge(after) - charge(&ticket.charged);
+        if !self.counts(ticket.note(), record.packets, &record.state, more) {
             return;
         }
         let weight = record.weight();

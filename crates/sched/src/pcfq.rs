@@ -59,6 +59,7 @@ use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::charge::{self, Charge};
+use crate::contract::Ticket;
 use crate::flow_tags::FinishTags;
 use crate::gain::{AS_TOLD, Gain, Strategy};
 use crate::per_flow::{Choice, Discipline};
@@ -242,6 +243,7 @@ impl<const M: usize> Discipline<M> for Pcfq {
     type Flow = Composite<M>;
     /// V at the packet's arrival, with `clock=paper`.
     type Stamp = Tag;
+    type Note = ();
 
     fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         queues.flow_mut(flow).state.weights = queues.weights(flow).weights();
@@ -278,13 +280,7 @@ impl<const M: usize> Discipline<M> for Pcfq {
     }
 
     #[inline]
-    fn served<P>(
-        &mut self,
-        now: Time,
-        flow: u32,
-        _cost: &ResourceVec<M>,
-        queues: &mut FlowQueues<M, P>,
-    ) -> ([u64; M], u32) {
+    fn served<P>(&mut self, now: Time, flow: u32, _cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
         self.advance(now);
         let record = queues.flow_mut(flow);
         record.state.tags.serve_head();
@@ -297,22 +293,15 @@ impl<const M: usize> Discipline<M> for Pcfq {
             self.load -= sum_of(&record.state.weights);
         }
         self.moved(flow, queues);
-        ([0; M], 0)
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        before: &ResourceVec<M>,
-        after: &ResourceVec<M>,
-        queues: &mut FlowQueues<M, P>,
-    ) {
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
         if self.charge == Charge::Estimated {
             return;
         }
         let Composite { tags, weights } = &mut queues.flow_mut(flow).state;
-        tags.correct(before.0, after.0, *weights);
+        tags.correct(ticket.charged.0, after.0, *weights);
         self.latest_finish = self.latest_finish.max(tags.finish());
         self.moved(flow, queues);
     }

@@ -8,6 +8,7 @@ use crate::contract::{
     DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Steering,
     Ticket, UnknownFlow,
 };
+use crate::note::Note;
 use crate::queues::{Popped, Queues};
 use crate::spec::SpecError;
 use crate::touch::{self, Ahead};
@@ -32,6 +33,8 @@ pub trait Discipline<const M: usize>: Sized + Send {
     type Flow: Default + Send;
     /// What the discipline may note of every waiting packet.
     type Stamp: Copy + Default + Send;
+    /// What the discipline notes of every packet in the pipeline; found again by [`Ticket::note`].
+    type Note: Note<M>;
 
     /// The one weight that the discipline gives a flow. A discipline of a single resource takes the weight there.
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
@@ -81,15 +84,14 @@ pub trait Discipline<const M: usize>: Sized + Send {
     #[inline]
     fn found_empty(&mut self) {}
 
-    /// The chosen flow's first packet, of this cost, has been taken out of its queue; returns its ticket's tags and
-    /// epoch.
+    /// The chosen flow's first packet, of this cost, has been taken out of its queue; returns what to note of it.
     fn served<P>(
         &mut self,
         now: Time,
         flow: u32,
         cost: &ResourceVec<M>,
         queues: &mut Queues<M, P, Self::Flow, Self::Stamp>,
-    ) -> ([u64; M], u32);
+    ) -> Self::Note;
 
     /// The first packet of a flow that was chosen for [`Choice::Drop`], of so many bytes, has been taken out of its
     /// queue.
@@ -111,14 +113,17 @@ pub trait Discipline<const M: usize>: Sized + Send {
         self.progressed(now, ticket, resource, event);
     }
 
-    /// A packet's charge turns out as `after` instead of `before`. Settled before.
+    /// The charge of the flow's packet of this ticket turns out as `after`, instead of what the ticket
+    /// [says](Ticket::charged). Settled before.
+    #[inline]
     fn corrected<P>(
         &mut self,
-        flow: u32,
-        before: &ResourceVec<M>,
-        after: &ResourceVec<M>,
-        queues: &mut Queues<M, P, Self::Flow, Self::Stamp>,
-    );
+        _flow: u32,
+        _ticket: &Ticket<M>,
+        _after: &ResourceVec<M>,
+        _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>,
+    ) {
+    }
 
     /// The flow was [marked as moved](Queues::mark_moved): place it anew among the others. That is so before a choice,
     /// and before anything but the arrival of a packet behind others, a service or a correction.
@@ -231,8 +236,8 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
         };
         let Some(Popped { flow: id, size, cost, payload }) = self.queues.pop(flow) else { return Next::Empty };
         self.books.served += 1;
-        let (tags, epoch) = self.discipline.served(now, flow, &cost, &mut self.queues);
-        let ticket = Ticket { flow: id, charged: cost, tags, epoch, reached: 0 };
+        let note = self.discipline.served(now, flow, &cost, &mut self.queues).write();
+        let ticket = Ticket { flow: id, charged: cost, note, reached: 0 };
         Next::Serve(Served { ticket, size, payload })
     }
 
@@ -423,17 +428,18 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
 impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
     #[inline]
     fn correct(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, used: Duration) {
-        let before = ticket.charged;
-        if before[resource] == used {
+        if ticket.charged[resource] == used {
             return;
         }
-        ticket.charged[resource] = used;
+        let mut after = ticket.charged;
+        after[resource] = used;
         if self.queues.get(ticket.flow).is_some() {
             self.discipline.settle(now, &mut self.queues);
-            self.discipline.corrected(ticket.flow.index, &before, &ticket.charged, &mut self.queues);
+            self.discipline.corrected(ticket.flow.index, ticket, &after, &mut self.queues);
             if self.queues.many_moved() {
                 self.place_moved();
             }
         }
+        ticket.charged = after;
     }
 }

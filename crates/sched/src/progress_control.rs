@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 use crate::catalog::{Parameter, Shape};
 use crate::contract::{Progress, Ticket};
+use crate::note::{Note, Words};
 use crate::spec::{Spec, SpecError};
 use crate::touch;
 
@@ -68,6 +69,25 @@ impl Batch {
             Control::Started | Control::None => self.started.max(self.finished),
         };
         self.sent.saturating_sub(through + self.abandoned)
+    }
+}
+
+/// Which packets of its flow a packet was sent with.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    batch: u64,
+    /// How often the flow had been activated then.
+    pub activation: u32,
+}
+
+impl<const M: usize> Note<M> for Sent {
+    #[inline]
+    fn write(self) -> Words<M> {
+        Words::of(self.batch, self.activation)
+    }
+    #[inline]
+    fn read(words: Words<M>) -> Self {
+        Self { batch: words.first(), activation: words.rest }
     }
 }
 
@@ -138,9 +158,9 @@ impl Outstanding {
         self.flows[flow as usize] = Batch { number: self.batches, ..Batch::default() };
     }
 
-    /// A packet of the flow, whose turn has begun, enters the pipeline; returns its ticket's tags.
+    /// A packet of the flow, whose turn has begun and which is the flow's `activation`, enters the pipeline.
     #[inline]
-    pub fn sent<const M: usize>(&mut self, flow: u32) -> [u64; M] {
+    pub fn sent<const M: usize>(&mut self, flow: u32, activation: u32) -> Sent {
         let batch = &mut self.flows[flow as usize];
         batch.sent += 1;
         self.unfinished += 1;
@@ -148,9 +168,7 @@ impl Outstanding {
             // The start on the first resource, which need not be reported, is that on the last one.
             batch.started += 1;
         }
-        let mut tags = [0; M];
-        tags[..M.min(1)].fill(batch.number);
-        tags
+        Sent { batch: batch.number, activation }
     }
 
     /// Read ahead what is counted of the flow.
@@ -168,8 +186,8 @@ impl Outstanding {
         if !is_last && event != Progress::Abandoned {
             return;
         }
-        let number = ticket.tags.first().copied();
-        let batch = self.flows.get_mut(ticket.flow.index()).filter(|batch| Some(batch.number) == number);
+        let Sent { batch: number, .. } = ticket.note();
+        let batch = self.flows.get_mut(ticket.flow.index()).filter(|batch| batch.number == number);
         let Some(batch) = batch else { return };
         let before = batch.outstanding(Control::Finished);
         match event {

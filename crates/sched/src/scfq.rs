@@ -35,7 +35,7 @@ use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge::{self, Charge};
-use crate::contract::FlowConfig;
+use crate::contract::{FlowConfig, Ticket};
 use crate::flow_tags::FinishTags;
 use crate::gain::AS_TOLD;
 use crate::one_resource::{RESOURCE, resource};
@@ -110,6 +110,7 @@ impl Scfq {
 impl<const M: usize> Discipline<M> for Scfq {
     type Flow = FinishTags;
     type Stamp = ();
+    type Note = ();
 
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
         config.weights()[self.resource]
@@ -141,30 +142,17 @@ impl<const M: usize> Discipline<M> for Scfq {
     }
 
     #[inline]
-    fn served<P>(
-        &mut self,
-        _now: Time,
-        flow: u32,
-        _cost: &ResourceVec<M>,
-        queues: &mut FlowQueues<M, P>,
-    ) -> ([u64; M], u32) {
+    fn served<P>(&mut self, _now: Time, flow: u32, _cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
         let tags = &mut queues.flow_mut(flow).state;
         tags.serve_head();
         // Only a correction downwards can put F below v.
         self.virtual_time = self.virtual_time.max(tags.finish());
         queues.mark_moved(flow);
-        ([0; M], 0)
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        before: &ResourceVec<M>,
-        after: &ResourceVec<M>,
-        queues: &mut FlowQueues<M, P>,
-    ) {
-        let [was, is] = [before, after].map(|cost| cost[self.resource]);
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
+        let [was, is] = [&ticket.charged, after].map(|cost| cost[self.resource]);
         if self.charge == Charge::Estimated || was == is {
             return;
         }

@@ -215,6 +215,7 @@ impl Sfq {
 impl<const M: usize> Discipline<M> for Sfq {
     type Flow = StartTags;
     type Stamp = ();
+    type Note = ();
 
     fn added<P>(&mut self, flow: u32, _queues: &mut FlowQueues<M, P>) {
         if self.epochs.len() <= flow as usize {
@@ -256,13 +257,7 @@ impl<const M: usize> Discipline<M> for Sfq {
     }
 
     #[inline]
-    fn served<P>(
-        &mut self,
-        _now: Time,
-        flow: u32,
-        cost: &ResourceVec<M>,
-        queues: &mut FlowQueues<M, P>,
-    ) -> ([u64; M], u32) {
+    fn served<P>(&mut self, _now: Time, flow: u32, cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
         self.in_service = self.in_service.saturating_add(1);
         let nanos = charged(cost[self.resource]);
         let tag = self.heads.peek().map_or(0, |(tag, _)| tag);
@@ -274,7 +269,6 @@ impl<const M: usize> Discipline<M> for Sfq {
         self.latest_finish = self.latest_finish.max(finish);
         self.moved(flow, queues);
         self.tag_some(queues);
-        ([0; M], 0)
     }
 
     #[inline]
@@ -288,17 +282,11 @@ impl<const M: usize> Discipline<M> for Sfq {
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        before: &ResourceVec<M>,
-        after: &ResourceVec<M>,
-        queues: &mut FlowQueues<M, P>,
-    ) {
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
         if self.charge == Charge::Estimated {
             return;
         }
-        let more = charged(after[self.resource]) - charged(before[self.resource]);
+        let more = charged(after[self.resource]) - charged(ticket.charged[self.resource]);
         if more == 0 && self.is_tagged() {
             return;
         }

@@ -52,7 +52,7 @@ use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge::{self, Charge};
-use crate::contract::FlowConfig;
+use crate::contract::{FlowConfig, Ticket};
 use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers, Newest};
 use crate::one_resource::{FluidClock, RESOURCE, charged, most_events, resource};
@@ -207,6 +207,7 @@ impl Wf2qPlus {
 impl<const M: usize> Discipline<M> for Wf2qPlus {
     type Flow = Wf2qPlusFlow;
     type Stamp = ();
+    type Note = ();
 
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
         config.weights()[self.resource]
@@ -245,13 +246,7 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
     }
 
     #[inline]
-    fn served<P>(
-        &mut self,
-        _now: Time,
-        flow: u32,
-        cost: &ResourceVec<M>,
-        queues: &mut FlowQueues<M, P>,
-    ) -> ([u64; M], u32) {
+    fn served<P>(&mut self, _now: Time, flow: u32, cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
         self.pending = self.pending.saturating_add(charged(cost[self.resource]));
         let record = queues.flow_mut(flow);
         record.state.finish = record.state.head_finish;
@@ -263,21 +258,14 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
             }
         }
         self.place_head(flow, queues);
-        ([0; M], 0)
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        before: &ResourceVec<M>,
-        after: &ResourceVec<M>,
-        queues: &mut FlowQueues<M, P>,
-    ) {
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
         if self.charge == Charge::Estimated {
             return;
         }
-        let (before, after) = (before[self.resource], after[self.resource]);
+        let (before, after) = (ticket.charged[self.resource], after[self.resource]);
         self.pending = self.pending.saturating_add(charged(after) - charged(before));
         let (weight, packets) = (queues.flow(flow).weight(), queues.flow(flow).packets);
         let state = self.tags(flow, queues);

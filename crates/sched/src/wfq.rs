@@ -49,7 +49,7 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge::{self, Charge};
-use crate::contract::FlowConfig;
+use crate::contract::{FlowConfig, Ticket};
 use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers, Newest};
 use crate::one_resource::{FluidClock, RESOURCE, charged, resource};
@@ -191,6 +191,7 @@ impl<const M: usize> Discipline<M> for Wfq {
     type Flow = WfqFlow;
     /// V at the packet's arrival.
     type Stamp = u128;
+    type Note = ();
 
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
         config.weights()[self.resource]
@@ -238,13 +239,7 @@ impl<const M: usize> Discipline<M> for Wfq {
     }
 
     #[inline]
-    fn served<P>(
-        &mut self,
-        _now: Time,
-        flow: u32,
-        _cost: &ResourceVec<M>,
-        queues: &mut FlowQueues<M, P>,
-    ) -> ([u64; M], u32) {
+    fn served<P>(&mut self, _now: Time, flow: u32, _cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
         let state = &mut queues.flow_mut(flow).state;
         state.finish = state.head_finish;
         let (is_new, finish) = (state.is_new, state.finish.ticks());
@@ -252,21 +247,14 @@ impl<const M: usize> Discipline<M> for Wfq {
             self.newest.reach(finish, self.gps.epoch());
         }
         self.place_head(flow, queues);
-        ([0; M], 0)
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        before: &ResourceVec<M>,
-        after: &ResourceVec<M>,
-        queues: &mut FlowQueues<M, P>,
-    ) {
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
         if self.charge == Charge::Estimated {
             return;
         }
-        let (before, after): (Duration, Duration) = (before[self.resource], after[self.resource]);
+        let (before, after): (Duration, Duration) = (ticket.charged[self.resource], after[self.resource]);
         let (nanos, weight, packets) =
             (charged(after) - charged(before), queues.flow(flow).weight(), queues.flow(flow).packets);
         let state = self.tags(flow, queues);

@@ -42,6 +42,7 @@ impl<const M: usize> Discipline<M> for Least {
     /// The tag of the flow's first packet, or of the last one that was served.
     type Flow = Tag;
     type Stamp = ();
+    type Note = ();
 
     fn arrived<P>(&mut self, _: Time, flow: u32, _: u32, queues: &mut Queues<M, P, Tag, ()>) {
         let record = queues.flow_mut(flow);
@@ -61,23 +62,22 @@ impl<const M: usize> Discipline<M> for Least {
         flow: u32,
         _: &ResourceVec<M>,
         queues: &mut Queues<M, P, Tag, ()>,
-    ) -> ([u64; M], u32) {
+    ) {
         self.served = queues.flow(flow).state.ticks();
         self.order.remove(&(self.served, flow));
         self.first(flow, queues);
-        ([0; M], 0)
     }
 
     fn corrected<P>(
         &mut self,
         flow: u32,
-        before: &ResourceVec<M>,
+        ticket: &Ticket<M>,
         after: &ResourceVec<M>,
         queues: &mut Queues<M, P, Tag, ()>,
     ) {
         let record = queues.flow_mut(flow);
         let waits = self.order.remove(&(record.state.ticks(), flow));
-        record.state = record.state.moved(dominant(after) - dominant(before), record.weight());
+        record.state = record.state.moved(dominant(after) - dominant(&ticket.charged()), record.weight());
         if waits {
             self.order.insert((record.state.ticks(), flow));
         }

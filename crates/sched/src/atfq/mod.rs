@@ -93,6 +93,7 @@ use crate::catalog::{self, Brief, Parameter, Resources, Shape, Weights};
 use crate::contract::{FlowId, LONGEST_TIME, Progress, Ticket};
 use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers};
+use crate::note::{Note, Words};
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{Apart, Counted, Promise};
 use crate::queues::{NIL, Queues, TagTournament};
@@ -396,9 +397,28 @@ impl<const M: usize> Atfq<M> {
     }
 }
 
+/// What a packet was charged, in ns, and in which mapping of its flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Charged {
+    nanos: u64,
+    mapping: u32,
+}
+
+impl<const M: usize> Note<M> for Charged {
+    #[inline]
+    fn write(self) -> Words<M> {
+        Words::of(self.nanos, self.mapping)
+    }
+    #[inline]
+    fn read(words: Words<M>) -> Self {
+        Self { nanos: words.first(), mapping: words.rest }
+    }
+}
+
 impl<const M: usize> Discipline<M> for Atfq<M> {
     type Flow = Chain<M>;
     type Stamp = ();
+    type Note = Charged;
 
     #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
@@ -439,14 +459,10 @@ impl<const M: usize> Discipline<M> for Atfq<M> {
     }
 
     #[inline]
-    fn served<P>(
-        &mut self,
-        _now: Time,
-        flow: u32,
-        cost: &ResourceVec<M>,
-        queues: &mut FlowQueues<M, P>,
-    ) -> ([u64; M], u32) {
-        let Some(packet) = self.order.pop().map(|k| self.looped[k as usize]) else { return ([0; M], 0) };
+    fn served<P>(&mut self, _now: Time, flow: u32, cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) -> Charged {
+        let Some(packet) = self.order.pop().map(|k| self.looped[k as usize]) else {
+            return Charged::default();
+        };
         self.inside.enter();
         self.fed = self.looped.len();
         self.previous = *cost;
@@ -454,9 +470,7 @@ impl<const M: usize> Discipline<M> for Atfq<M> {
         if self.rules.newcomers == Newcomers::Free {
             self.virtual_time = self.virtual_time.max(packet.finish);
         }
-        let mut tags = [0; M];
-        tags[..M.min(1)].fill(packet.charged);
-        (tags, packet.epoch)
+        Charged { nanos: packet.charged, mapping: packet.epoch }
     }
 
     /// When a packet leaves the pipeline all its times are known, and those of its flow's packet before it.
@@ -477,22 +491,11 @@ impl<const M: usize> Discipline<M> for Atfq<M> {
             cost[resource] = used.min(LONGEST_TIME);
         }
         let Some(weight) = queues.get(ticket.flow).map(|record| record.weight()) else { return };
-        let charged = ticket.tags.first().copied().unwrap_or(0);
+        let Charged { nanos, mapping } = ticket.note();
         let (flow, newcomers) = (ticket.flow.index, self.rules.newcomers);
-        if queues.flow_mut(flow).state.leaves(cost, charged, ticket.epoch, weight, newcomers) {
+        if queues.flow_mut(flow).state.leaves(cost, nanos, mapping, weight, newcomers) {
             self.place(flow, queues);
         }
-    }
-
-    /// Charges are corrected when the packet leaves the pipeline.
-    #[inline]
-    fn corrected<P>(
-        &mut self,
-        _flow: u32,
-        _before: &ResourceVec<M>,
-        _after: &ResourceVec<M>,
-        _queues: &mut FlowQueues<M, P>,
-    ) {
     }
 
     fn reweighed<P>(&mut self, flow: u32, _old: Weight, queues: &mut FlowQueues<M, P>) {

@@ -226,6 +226,7 @@ impl<const M: usize> Discipline<M> for FqCodel {
     type Flow = FlowQueue;
     /// When the packet came.
     type Stamp = Time;
+    type Note = ();
 
     fn arrived<P>(&mut self, now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         *queues.stamp_mut(slot) = now;
@@ -273,20 +274,13 @@ impl<const M: usize> Discipline<M> for FqCodel {
         }
     }
 
-    fn served<P>(
-        &mut self,
-        _now: Time,
-        flow: u32,
-        _cost: &ResourceVec<M>,
-        queues: &mut FlowQueues<M, P>,
-    ) -> ([u64; M], u32) {
+    fn served<P>(&mut self, _now: Time, flow: u32, _cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
         if let Some((control, size)) = self.decided.take() {
             self.count(flow, -i64::from(size), queues);
             let state = &mut queues.flow_mut(flow).state;
             state.control = control;
             state.deficit -= i64::from(size);
         }
-        ([0; M], 0)
     }
 
     fn dropped<P>(&mut self, flow: u32, size: u32, queues: &mut FlowQueues<M, P>) {
@@ -295,15 +289,6 @@ impl<const M: usize> Discipline<M> for FqCodel {
             Some((control, _)) => queues.flow_mut(flow).state.control = control,
             None => self.culled = self.culled.map(|(flow, left)| (flow, left - 1)).filter(|&(_, left)| left > 0),
         }
-    }
-
-    fn corrected<P>(
-        &mut self,
-        _flow: u32,
-        _before: &ResourceVec<M>,
-        _after: &ResourceVec<M>,
-        _queues: &mut FlowQueues<M, P>,
-    ) {
     }
 
     fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {

@@ -91,6 +91,7 @@ impl<const M: usize> Discipline<M> for Codel {
     type Flow = ();
     /// When the packet came.
     type Stamp = Time;
+    type Note = ();
 
     fn arrived<P>(&mut self, now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, (), Time>) {
         *queues.stamp_mut(slot) = now;
@@ -111,30 +112,14 @@ impl<const M: usize> Discipline<M> for Codel {
         self.control.is_empty_at_its_turn();
     }
 
-    fn served<P>(
-        &mut self,
-        _now: Time,
-        _flow: u32,
-        _cost: &ResourceVec<M>,
-        _queues: &mut Queues<M, P, (), Time>,
-    ) -> ([u64; M], u32) {
+    fn served<P>(&mut self, _now: Time, _flow: u32, _cost: &ResourceVec<M>, _queues: &mut Queues<M, P, (), Time>) {
         self.order.pop_front();
         self.control = self.decided;
-        ([0; M], 0)
     }
 
     fn dropped<P>(&mut self, _flow: u32, _size: u32, _queues: &mut Queues<M, P, (), Time>) {
         self.order.pop_front();
         self.control = self.decided;
-    }
-
-    fn corrected<P>(
-        &mut self,
-        _flow: u32,
-        _before: &ResourceVec<M>,
-        _after: &ResourceVec<M>,
-        _queues: &mut Queues<M, P, (), Time>,
-    ) {
     }
 
     fn removed<P>(&mut self, flow: u32, queues: &mut Queues<M, P, (), Time>) {

@@ -92,6 +92,7 @@ mod fluid;
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
+use crate::contract::Ticket;
 use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::charged;
@@ -202,6 +203,7 @@ impl<const M: usize> Discipline<M> for Drgps<M> {
     type Flow = DrgpsFlow<M>;
     /// The packet's finish tag once it has started in the fluid.
     type Stamp = u128;
+    type Note = ();
 
     fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         queues.flow_mut(flow).state.visit = self.fluid.anteroom.visit(flow, queues.packets());
@@ -228,29 +230,16 @@ impl<const M: usize> Discipline<M> for Drgps<M> {
     }
 
     #[inline]
-    fn served<P>(
-        &mut self,
-        _now: Time,
-        flow: u32,
-        cost: &ResourceVec<M>,
-        queues: &mut FlowQueues<M, P>,
-    ) -> ([u64; M], u32) {
+    fn served<P>(&mut self, _now: Time, flow: u32, cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
         let state = &mut queues.flow_mut(flow).state;
         state.started = state.started.saturating_sub(1);
         self.eligible.served(flow, queues);
         self.fluid.handed_out(flow, cost, queues);
-        ([0; M], 0)
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        before: &ResourceVec<M>,
-        after: &ResourceVec<M>,
-        queues: &mut FlowQueues<M, P>,
-    ) {
-        let nanos = charged(after.dominant_time()) - charged(before.dominant_time());
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
+        let nanos = charged(after.dominant_time()) - charged(ticket.charged.dominant_time());
         queues.flow_mut(flow).state.correct(nanos);
     }
 

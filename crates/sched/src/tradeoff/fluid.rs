@@ -18,12 +18,13 @@ use dovetail_units::{Duration, Part, ResourceVec, Time, Weight};
 
 use super::bonus::Bonus;
 use super::flow::{Floor, FluidFlow, are_near};
-use super::pace::{Latest, Pace};
+use super::pace::{HandedOut, Latest, Pace};
 use super::ticks::{in_ticks, in_time, to_f64, whole_ticks};
 use crate::anteroom::{Anteroom, Visit};
 use crate::catalog::Shape;
 use crate::contract::Ticket;
 use crate::newcomers::Newcomers;
+use crate::note::Note;
 use crate::per_flow::Choice;
 use crate::queues::{Links, List, NIL, Order, Queues};
 use crate::tag::{self, TICK_BITS};
@@ -234,7 +235,9 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
 
     /// A packet has left a resource, where it needed `used`: its ticket says how much later it may start on each link.
     pub(super) fn leaves(&mut self, ticket: &mut Ticket<M>, resource: usize, used: Duration) {
-        self.pace.leaves(&mut ticket.tags, resource, &ticket.charged, used);
+        let mut packet: HandedOut<M> = ticket.note();
+        self.pace.leaves(&mut packet, resource, &ticket.charged, used);
+        ticket.note = packet.write();
     }
 
     /// A packet that was handed out under this number starts on this link, with this latest start. Settled before.

@@ -98,6 +98,7 @@ use crate::catalog::{Brief, Entry, Parameter, Resources, Shape, Weights};
 use crate::contract::{FlowConfig, FlowId, LONGEST_TIME, Progress, Steering, Ticket};
 use crate::gain::{AS_TOLD, Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
+use crate::note::{Note, Words};
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{self, Alpha, Apart, Counted, Lag, Promise};
 use crate::spec::{Spec, SpecError};
@@ -109,6 +110,7 @@ pub use flow::FluidFlow;
 pub use fluid::EVENTS_PER_CALL;
 use fluid::{FlowQueues, Fluid, Started};
 pub use guard::{Guard, Protect};
+use pace::HandedOut;
 pub use program::gain;
 pub use share::allocate;
 pub use steer::{PERIOD, Steer, Target};
@@ -377,6 +379,7 @@ fn parse_protect(value: &str) -> Result<Option<Protect>, SpecError> {
 impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
     type Flow = FluidFlow<M, B::Place>;
     type Stamp = ();
+    type Note = HandedOut<M>;
 
     fn steering(&self) -> Option<Steering> {
         self.steer.as_ref().map(Steer::seen).or_else(|| self.guard.as_ref().map(Guard::seen))
@@ -426,12 +429,10 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
         flow: u32,
         cost: &ResourceVec<M>,
         queues: &mut FlowQueues<M, B, P>,
-    ) -> ([u64; M], u32) {
+    ) -> HandedOut<M> {
         self.fluid.handed_out_of(flow, queues);
-        let Some(latest) = self.started.pop_front() else { return ([0; M], 0) };
-        let mut tags = latest.map(Time::as_nanos);
-        tags[0] = self.fluid.hand_out(now, cost, latest);
-        (tags, 0)
+        let Some(latest) = self.started.pop_front() else { return HandedOut::read(Words::NONE) };
+        HandedOut::new(self.fluid.hand_out(now, cost, latest), latest)
     }
 
     fn progressed_among<P>(
@@ -442,12 +443,12 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
         event: Progress,
         queues: &mut FlowQueues<M, B, P>,
     ) {
-        let number = ticket.tags[0];
         let at = ticket.at();
         if event != Progress::Abandoned {
             // What nobody has reported is over by now.
             (at..resource).for_each(|before| self.fluid.leaves(ticket, before, Duration::MAX));
         }
+        let packet: HandedOut<M> = ticket.note();
         if resource > 0 || event == Progress::Abandoned {
             self.settle(now, queues);
         }
@@ -457,10 +458,10 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
         match event {
             Progress::Finished { used } if resource + 1 < M => self.fluid.leaves(ticket, resource, used),
             Progress::Started if resource > 0 => {
-                self.fluid.starts_on_link(resource, number, Time::from_nanos(ticket.tags[resource]));
+                self.fluid.starts_on_link(resource, packet.number, packet.latest(resource));
             }
-            Progress::Finished { .. } => self.fluid.ends(number, M),
-            Progress::Abandoned => self.fluid.ends(number, at),
+            Progress::Finished { .. } => self.fluid.ends(packet.number, M),
+            Progress::Abandoned => self.fluid.ends(packet.number, at),
             Progress::Started => {}
         }
     }
@@ -468,11 +469,11 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
     fn corrected<P>(
         &mut self,
         flow: u32,
-        before: &ResourceVec<M>,
+        ticket: &Ticket<M>,
         after: &ResourceVec<M>,
         queues: &mut FlowQueues<M, B, P>,
     ) {
-        queues.flow_mut(flow).state.correct(before, after);
+        queues.flow_mut(flow).state.correct(&ticket.charged, after);
     }
 
     fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>) {

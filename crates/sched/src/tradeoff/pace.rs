@@ -14,9 +14,41 @@
 use dovetail_units::{Duration, ResourceVec, Time};
 
 use crate::catalog::Shape;
+use crate::note::{Note, Words};
 
 /// By resource: up to when the fluid goes on if a packet has not started there, in fluid time.
 pub(super) type Latest<const M: usize> = [Time; M];
+
+/// A packet that was handed out: its number, and the latest starts on the links, which wrap. That on the CPU is past.
+#[derive(Clone, Copy, Debug)]
+pub struct HandedOut<const M: usize> {
+    pub(super) number: u64,
+    latest: [u64; M],
+}
+
+impl<const M: usize> HandedOut<M> {
+    pub(super) fn new(number: u64, latest: Latest<M>) -> Self {
+        Self { number, latest: latest.map(Time::as_nanos) }
+    }
+
+    pub(super) fn latest(&self, link: usize) -> Time {
+        Time::from_nanos(self.latest[link])
+    }
+}
+
+/// The number stands in the place of the CPU.
+impl<const M: usize> Note<M> for HandedOut<M> {
+    #[inline]
+    fn write(self) -> Words<M> {
+        let mut by_resource = self.latest;
+        by_resource[0] = self.number;
+        Words { by_resource, rest: 0 }
+    }
+    #[inline]
+    fn read(words: Words<M>) -> Self {
+        Self { number: words.by_resource[0], latest: words.by_resource }
+    }
+}
 
 /// The clock of the fluid, and the plan.
 #[derive(Clone, Debug)]
@@ -149,27 +181,27 @@ impl<const M: usize> Pace<M> {
         self.handed_out
     }
 
-    /// The packet of these tags, its number and the latest starts on the links, has left a resource: on later links it
-    /// may start later by the times of those that have overtaken it there. `used` is what it needed there.
-    pub(super) fn leaves(&mut self, tags: &mut [u64; M], resource: usize, cost: &ResourceVec<M>, used: Duration) {
-        let number = tags[0];
+    /// A packet has left a resource: on later links it may start later by the times of those that have overtaken it
+    /// there. `used` is what it needed there.
+    pub(super) fn leaves(&mut self, packet: &mut HandedOut<M>, resource: usize, cost: &ResourceVec<M>, used: Duration) {
+        let HandedOut { number, latest: starts } = packet;
         if M > 2 && resource > 0 {
-            for (latest, past) in tags.iter_mut().zip(self.past[resource]).skip(resource + 1) {
+            for (latest, past) in starts.iter_mut().zip(self.past[resource]).skip(resource + 1) {
                 *latest = latest.wrapping_add(past);
             }
             // Others are there: they have left the resource before, and not this one.
             if used == Duration::ZERO && self.gone[resource] + 1 < self.gone[resource - 1] {
                 self.goes_past(resource, cost);
             }
-        } else if number == self.on_cpu {
-            for (latest, later) in tags.iter_mut().zip(self.overtaking).skip(1) {
+        } else if *number == self.on_cpu {
+            for (latest, later) in starts.iter_mut().zip(self.overtaking).skip(1) {
                 *latest = (Time::from_nanos(*latest) + later).as_nanos();
             }
         }
         self.gone[resource] += 1;
         if resource + 2 < M {
             let next = resource + 1;
-            for (latest, past) in tags.iter_mut().zip(self.past[next]).skip(next + 1) {
+            for (latest, past) in starts.iter_mut().zip(self.past[next]).skip(next + 1) {
                 *latest = latest.wrapping_sub(past);
             }
         }
@@ -261,9 +293,9 @@ mod tests {
         let mut hand_out = |times| pace.hand_out(&ResourceVec::from_nanos(times));
         let [before, overtaken, passing, _] = [[5, 1], [5, 1], [0, 3], [0, 4]].map(&mut hand_out);
         let later = |pace: &mut Pace<2>, number| {
-            let mut tags = [number, 1];
-            pace.leaves(&mut tags, 0, &ResourceVec::ZERO, Duration::from_nanos(1));
-            tags[1] - 1
+            let mut packet = HandedOut { number, latest: [0, 1] };
+            pace.leaves(&mut packet, 0, &ResourceVec::ZERO, Duration::from_nanos(1));
+            packet.latest[1] - 1
         };
         assert_eq!([before, overtaken, passing].map(|number| later(&mut pace, number)), [0, 7, 0]);
         let next = pace.hand_out(&ResourceVec::from_nanos([5, 1]));
@@ -274,11 +306,11 @@ mod tests {
     fn a_packet_may_start_on_the_last_link_later_by_the_times_of_those_that_go_past_it_on_the_one_before() {
         let mut pace = Pace::<3>::new(Shape::default());
         let times = [[1, 9, 1], [1, 9, 1], [1, 0, 3], [1, 0, 4], [1, 9, 1]].map(ResourceVec::from_nanos);
-        let mut tags = times.map(|times| [pace.hand_out(&times), 0, 100]);
+        let mut packets = times.map(|times| HandedOut { number: pace.hand_out(&times), latest: [0, 0, 100] });
         // The CPU and the first packet's 9 on the link between: two others come, two go past, and another comes.
         for [packet, resource] in [[0, 0], [1, 0], [2, 0], [2, 1], [0, 1], [3, 0], [3, 1], [4, 0], [1, 1], [4, 1]] {
-            pace.leaves(&mut tags[packet], resource, &times[packet], times[packet][resource]);
+            pace.leaves(&mut packets[packet], resource, &times[packet], times[packet][resource]);
         }
-        assert_eq!(tags.map(|tags| tags[2]), [103, 107, 100, 100, 100]);
+        assert_eq!(packets.map(|packet| packet.latest[2]), [103, 107, 100, 100, 100]);
     }
 }
