@@ -9,7 +9,7 @@ use serde_json::Value;
 const MAY_USE: [(&str, &[&str]); 17] = [
     ("units", &[]),
     ("sched", &["units"]),
-    ("pipeline", &["units"]),
+    ("pipeline", &["units", "sched"]),
     ("model", &["units"]),
     ("wire", &["units"]),
     ("trace", &["units", "wire"]),

@@ -43,7 +43,7 @@ fn a_discipline_of_another_crate_passes_the_suite_and_runs_everywhere() {
 /// A program without a standard library needs a panic handler of its own, and with one there would be two.
 #[test]
 fn what_is_no_std_is_linked_without_the_standard_library() {
-    const CRATES: [&str; 4] = ["units", "sched", "wire", "tcp"];
+    const CRATES: [&str; 5] = ["units", "sched", "pipeline", "wire", "tcp"];
     let dependencies: String =
         CRATES.iter().map(|name| format!("dovetail-{name} = {{ path = \"../../crates/{name}\" }}\n")).collect();
     let folder = outside(&format!(

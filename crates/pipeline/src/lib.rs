@@ -15,17 +15,22 @@
 //!   or one under active queue management. A full buffer keeps packets on their servers, or loses them.
 //! * Without waiting, a packet starts only when every resource will be free as it comes there.
 //!
+//! [`Front`] is what waits in front of a single resource: in order of arrival, under active queue management, or in a
+//! queue for each flow.
+//!
 //! Cost: O(M) per packet, without allocation.
 
 #![no_std]
 
 extern crate alloc;
 
+mod front;
 mod no_wait;
 mod owner;
 mod passage;
 mod stage;
 
+pub use front::{FlowIds, FlowQueues, Front, Of, Offer, Refusal};
 pub use no_wait::NoWait;
 pub use owner::Owner;
 pub use passage::Passage;

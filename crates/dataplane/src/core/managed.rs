@@ -2,13 +2,14 @@
 
 use dovetail_sched::Progress;
 use dovetail_sched::aqm::{
-    Aqm, AqmDrop, AqmError, Arrival, Densities, Drq, Fraction, ManagedQueue, Manager, QueueConfig, Red, RedConfig, Unit,
+    Aqm, AqmError, Densities, Drq, Fraction, ManagedQueue, Manager, QueueConfig, Red, RedConfig, Unit,
 };
 use dovetail_units::{BitRate, Density, Duration, Time};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::middlebox::CPU;
+use super::queue::Queue;
 use crate::frame::Frame;
 
 /// The most that wait, as in the DRQ paper, section IV.A.
@@ -24,9 +25,8 @@ const MEAN_PACKET: u64 = 1000;
 /// The weight of a new packet in its class's density (equation 1 of DRQ).
 const LEARNING: f64 = 0.01;
 
-/// The queue at work.
-pub(super) struct Managed {
-    waiting: ManagedQueue<Frame>,
+/// What the box knows of a queue that is managed.
+pub(super) struct Managing {
     resource: usize,
     unit: Unit,
     /// Of the link, for the densities that DRQ learns in front of the CPU.
@@ -49,46 +49,51 @@ fn in_box(config: QueueConfig, rate: Option<BitRate>) -> QueueConfig {
     QueueConfig { limit: Some(config.unit.packets(LIMIT)), packet: packet_time(rate, config.unit), ..config }
 }
 
-impl Managed {
-    /// Under RED.
-    pub fn red(config: RedConfig, resource: usize, rate: Option<BitRate>) -> Result<Self, AqmError> {
-        let red = Red::new(RedConfig { queue: in_box(config.queue, rate), ..config })?;
-        Ok(Self::new(Manager::Red(red), resource, config.queue.unit, None))
-    }
+/// Under RED.
+pub(super) fn red(config: RedConfig, resource: usize, rate: Option<BitRate>) -> Result<Queue, AqmError> {
+    let red = Red::new(RedConfig { queue: in_box(config.queue, rate), ..config })?;
+    Ok(Queue::managed(Manager::Red(red), Managing::new(resource, config.queue.unit, None)))
+}
 
-    /// Under DRQ in front of the link.
-    pub fn drq_link(config: QueueConfig, resource: usize, rate: Option<BitRate>) -> Result<Self, AqmError> {
-        let drq = Drq::link(in_box(config, rate))?;
-        Ok(Self::new(Manager::Drq(drq), resource, config.unit, None))
-    }
+/// Under DRQ in front of the link.
+pub(super) fn drq_link(config: QueueConfig, resource: usize, rate: Option<BitRate>) -> Result<Queue, AqmError> {
+    let drq = Drq::link(in_box(config, rate))?;
+    Ok(Queue::managed(Manager::Drq(drq), Managing::new(resource, config.unit, None)))
+}
 
-    /// Under DRQ in front of the CPU. Densities are learnt class by class; a cycle is the time of a bit on the link, so
-    /// that a flow of density 1 needs as much of the CPU as of the link.
-    pub fn drq_cpu(
-        config: QueueConfig,
-        resource: usize,
-        classes: usize,
-        rate: Option<BitRate>,
-    ) -> Result<Self, AqmError> {
-        let learning = Fraction::from_f64(LEARNING).unwrap_or(Fraction::ONE);
-        let densities = Densities::new(&vec![Density::ONE; classes.max(1)], learning)?;
-        let drq = Drq::cpu(in_box(config, rate), densities)?;
-        Ok(Self::new(Manager::Drq(drq), resource, config.unit, rate))
-    }
+/// Under DRQ in front of the CPU. Densities are learnt class by class; a cycle is the time of a bit on the link, so that
+/// a flow of density 1 needs as much of the CPU as of the link.
+pub(super) fn drq_cpu(
+    config: QueueConfig,
+    resource: usize,
+    classes: usize,
+    rate: Option<BitRate>,
+) -> Result<Queue, AqmError> {
+    let learning = Fraction::from_f64(LEARNING).unwrap_or(Fraction::ONE);
+    let densities = Densities::new(&vec![Density::ONE; classes.max(1)], learning)?;
+    let drq = Drq::cpu(in_box(config, rate), densities)?;
+    Ok(Queue::managed(Manager::Drq(drq), Managing::new(resource, config.unit, rate)))
+}
 
-    fn new(manager: Manager, resource: usize, unit: Unit, rate: Option<BitRate>) -> Self {
+impl Managing {
+    fn new(resource: usize, unit: Unit, rate: Option<BitRate>) -> Self {
         // DRQ's marks are products of probabilities: what one queue draws must say nothing of what the other draws for
         // the same frame.
         let mut draws = ChaCha8Rng::seed_from_u64(SEED);
         draws.set_stream(resource as u64);
-        Self { waiting: ManagedQueue::new(manager), resource, unit, rate, draws }
+        Self { resource, unit, rate, draws }
+    }
+
+    /// Random bits for a frame that comes.
+    pub fn draw(&mut self) -> u64 {
+        self.draws.next_u64()
     }
 
     /// The rate of the link changes.
-    pub fn set_rate(&mut self, rate: Option<BitRate>) {
+    pub fn set_rate(&mut self, manager: &mut Manager, rate: Option<BitRate>) {
         // The time of a packet is above zero.
-        let _ = self.waiting.manager_mut().set_packet(packet_time(rate, self.unit));
-        if let (Manager::Drq(drq), CPU) = (self.waiting.manager_mut(), self.resource) {
+        let _ = manager.set_packet(packet_time(rate, self.unit));
+        if let (Manager::Drq(drq), CPU) = (manager, self.resource) {
             if let (Some(from), Some(to)) = (self.rate, rate) {
                 drq.rescale(to.as_bps(), from.as_bps());
             }
@@ -96,39 +101,21 @@ impl Managed {
         }
     }
 
-    pub fn enqueue(&mut self, now: Time, frame: Frame) -> Result<(), (&'static str, Frame)> {
-        let arrival = Arrival {
-            size: frame.len() as u32,
-            ecn_capable: frame.ecn_capable,
-            congestion: frame.congestion,
-            class: u32::from(frame.class),
-        };
-        let draw = self.draws.next_u64();
-        let arrived = self.waiting.arrive(now, &arrival, draw, frame, |frame, state| frame.congestion = state);
-        arrived.map_err(|(reason, frame)| (AqmDrop::name(reason), frame))
-    }
-
-    /// The frame waits, and nobody is asked.
-    pub fn put_back(&mut self, frame: Frame) {
-        self.waiting.push(frame.len() as u32, frame);
-    }
-
-    pub fn next(&mut self) -> Option<Frame> {
-        self.waiting.pop()
-    }
-
-    pub fn len(&self) -> usize {
-        self.waiting.len()
-    }
-
     /// A frame got on: a departure from the own resource moves the average, and teaches a class's density.
-    pub fn progress(&mut self, now: Time, frame: &Frame, resource: usize, event: Progress) {
+    pub fn progress(
+        &mut self,
+        queue: &mut ManagedQueue<Frame>,
+        now: Time,
+        frame: &Frame,
+        resource: usize,
+        event: Progress,
+    ) {
         let Progress::Finished { used } = event else { return };
         if resource != self.resource {
             return;
         }
-        self.waiting.departed(now);
-        if let (Manager::Drq(drq), Some(rate)) = (self.waiting.manager_mut(), self.rate) {
+        queue.departed(now);
+        if let (Manager::Drq(drq), Some(rate)) = (queue.manager_mut(), self.rate) {
             let cycles = u128::from(used.as_nanos()) * u128::from(rate.as_bps()) / 1_000_000_000;
             let cycles = u64::try_from(cycles).unwrap_or(u64::MAX);
             if let Some(density) = Density::measured(cycles, u64::from(frame.size_in) * 8) {
@@ -141,15 +128,19 @@ impl Managed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dovetail_pipeline::Offer;
     use dovetail_sched::aqm::Congestion;
     use dovetail_wire::LinkType;
 
     use crate::frame::Pool;
 
     /// Keeps `LONG` frames waiting, so that every frame finds as many.
-    fn pass(queue: &mut Managed, frame: Frame) -> Option<Frame> {
-        assert!(queue.enqueue(Time::ZERO, frame).is_ok());
-        if queue.len() > LONG { queue.next() } else { None }
+    fn pass(queue: &mut Queue, frame: Frame) -> Option<Frame> {
+        assert!(queue.enqueue(Time::ZERO, frame, [Duration::ZERO; 3]).is_ok());
+        match (queue.len() > LONG).then(|| queue.next(Time::ZERO)) {
+            Some(Offer::Serve(frame)) => Some(frame),
+            _ => None,
+        }
     }
 
     const LONG: usize = 300;
@@ -161,8 +152,8 @@ mod tests {
         // delta)^2 (1 - epsilon^2) are congested in the end: at once in one of them, or signalled in the first
         // and once more in the second.
         let config = QueueConfig { weight: Fraction::ONE, ..QueueConfig::new(Duration::from_micros(10)) };
-        let mut cpu = Managed::drq_cpu(config, 0, 1, None).unwrap();
-        let mut link = Managed::drq_link(config, 1, None).unwrap();
+        let mut cpu = drq_cpu(config, 0, 1, None).unwrap();
+        let mut link = drq_link(config, 1, None).unwrap();
         let mut pool = Pool::new();
         let (mut left, mut congested, counted) = (0, 0, 40_000);
         while left < LONG + counted {
@@ -197,17 +188,17 @@ mod tests {
     fn densities_are_of_the_rate_that_the_link_has() {
         let rate = |text: &str| Some(text.parse().unwrap());
         let config = QueueConfig::new(Duration::from_micros(10));
-        let mut cpu = Managed::drq_cpu(config, CPU, 1, rate("8 Mbps")).unwrap();
+        let mut cpu = drq_cpu(config, CPU, 1, rate("8 Mbps")).unwrap();
         // 50 us for 100 bytes, which take 100 us at 8 Mb/s: density 0.5.
-        let frames = |cpu: &mut Managed, count: u32| {
+        let frames = |cpu: &mut Queue, count: u32| {
             let mut frame = Pool::new().take();
             frame.fill(Time::ZERO, &[0; 100], LinkType::ETHERNET);
             let event = Progress::Finished { used: Duration::from_micros(50) };
-            (0..count).for_each(|_| cpu.progress(Time::ZERO, &frame, CPU, event));
+            (0..count).for_each(|_| cpu.progress(Time::ZERO, &mut frame, CPU, event));
         };
-        let density = |cpu: &Managed| match cpu.waiting.manager() {
-            Manager::Drq(drq) => drq.density(0).as_micro() as f64 / 1e6,
-            Manager::Red(_) => f64::NAN,
+        let density = |cpu: &Queue| match cpu.manager() {
+            Some(Manager::Drq(drq)) => drq.density(0).as_micro() as f64 / 1e6,
+            _ => f64::NAN,
         };
         // What is left of the first density, 1, after n frames is 0.99^n of the difference: 2e-9 after 2000.
         frames(&mut cpu, 2000);

@@ -1,12 +1,12 @@
 //! What waits in front of a resource.
 
-use std::collections::VecDeque;
-
+use dovetail_pipeline::{FlowIds, FlowQueues, Front, Of, Offer};
+use dovetail_sched::aqm::{Arrival, ManagedQueue, Manager};
 use dovetail_sched::catalog::Entry;
-use dovetail_sched::{DropReason, FlowConfig, FlowId, Progress, SpecError, Steering};
+use dovetail_sched::{DropReason, FlowConfig, Progress, SpecError, Steering};
 use dovetail_units::{BitRate, Duration, Time};
 
-use super::managed::Managed;
+use super::managed::Managing;
 use super::sized::{SizedPart, SizedScheduler};
 use crate::frame::Frame;
 
@@ -33,62 +33,70 @@ pub struct Buffer {
     pub overflow: Overflow,
 }
 
-/// The answer to "what now?" of a queue.
-pub(super) enum Offer {
-    Serve(Frame),
-    /// The scheduler drops it; ask again.
-    Drop(Frame),
-    At(Time),
-    Nothing,
-}
-
 /// In front of a resource.
-pub(super) enum Queue {
-    /// A scheduler, and what waits in it.
-    Scheduled(Scheduled),
-    /// In order of arrival.
-    InOrder(VecDeque<Frame>),
-    /// In order of arrival, under active queue management.
-    Managed(Box<Managed>),
+pub(super) struct Queue {
+    front: Front<Scheduled, Frame>,
+    /// Of a queue under active queue management.
+    managing: Option<Managing>,
 }
 
-pub(super) struct Scheduled {
+/// Flows' queues under a scheduler.
+struct Scheduled {
     scheduler: SizedScheduler,
     entry: &'static Entry,
-    /// Ids of the box's flows here.
-    ids: Vec<Option<FlowId>>,
+    /// Of the box's flows here.
+    ids: FlowIds,
     resource: usize,
     /// How far the scheduler's clock is behind the box's.
     behind: Duration,
 }
 
 impl Queue {
+    /// In order of arrival.
+    pub fn in_order() -> Self {
+        Self { front: Front::in_order(), managing: None }
+    }
+
     pub fn scheduled(part: SizedPart, resource: usize) -> Self {
         let SizedPart { entry, scheduler } = part;
-        Self::Scheduled(Scheduled { scheduler, entry, ids: Vec::new(), resource, behind: Duration::ZERO })
+        let ids = FlowIds::default();
+        let scheduled = Scheduled { scheduler, entry, ids, resource, behind: Duration::ZERO };
+        Self { front: Front::PerFlow(scheduled), managing: None }
+    }
+
+    pub fn managed(manager: Manager, managing: Managing) -> Self {
+        Self { front: Front::Managed(Box::new(ManagedQueue::new(manager))), managing: Some(managing) }
+    }
+
+    /// Who manages the queue here.
+    #[cfg(test)]
+    pub fn manager(&self) -> Option<&Manager> {
+        if let Front::Managed(queue) = &self.front { Some(queue.manager()) } else { None }
+    }
+
+    /// Whether a scheduler stands here.
+    pub fn is_scheduled(&self) -> bool {
+        self.front.flows().is_some()
     }
 
     /// The box has done nothing for so long, and will not make up for it. To the scheduler that time has not been: the
     /// fluid that it follows would else have served meanwhile, and who comes now would wait for all that the box
     /// still owes the others.
     pub fn skip(&mut self, time: Duration) {
-        if let Self::Scheduled(queue) = self {
+        if let Some(queue) = self.front.flows_mut() {
             queue.behind += time;
         }
     }
 
     pub fn add_flow(&mut self, flow: u32, config: FlowConfig<MOST_RESOURCES>) {
-        let Self::Scheduled(queue) = self else { return };
-        let place = flow as usize;
-        if queue.ids.len() <= place {
-            queue.ids.resize(place + 1, None);
+        if let Some(queue) = self.front.flows_mut() {
+            queue.add_flow(flow, config);
         }
-        queue.ids[place] = Some(queue.scheduler.add_flow(config));
     }
 
     pub fn set_flow(&mut self, now: Time, flow: u32, config: FlowConfig<MOST_RESOURCES>) {
-        if let Self::Scheduled(queue) = self
-            && let Some(id) = queue.id(flow)
+        if let Some(queue) = self.front.flows_mut()
+            && let Some(id) = queue.ids.get(flow)
         {
             queue.scheduler.set_flow(queue.clock(now), id, config);
         }
@@ -96,11 +104,9 @@ impl Queue {
 
     /// Nothing of the flow is in the box.
     pub fn remove_flow(&mut self, now: Time, flow: u32) {
-        if let Self::Scheduled(queue) = self
-            && let Some(id) = queue.ids.get_mut(flow as usize).and_then(Option::take)
-        {
+        if let Some(queue) = self.front.flows_mut() {
             // Nothing waits, so nothing is given back.
-            queue.scheduler.remove_flow(queue.clock(now), id, &mut |_| ());
+            queue.remove_flow(now, flow, &mut |_| ());
         }
     }
 
@@ -111,30 +117,24 @@ impl Queue {
         frame: Frame,
         cost: [Duration; MOST_RESOURCES],
     ) -> Result<(), (&'static str, Frame)> {
-        match self {
-            Self::Managed(queue) => queue.enqueue(now, frame),
-            Self::InOrder(waiting) => {
-                waiting.push_back(frame);
-                Ok(())
-            }
-            Self::Scheduled(queue) => {
-                let Some(flow) = queue.id(frame.flow) else { return Err((DropReason::UnknownFlow.name(), frame)) };
-                queue.scheduler.enqueue(queue.clock(now), flow, frame, cost)
-            }
-        }
+        let (flow, arrival) = (frame.flow, arrival(&frame));
+        let draw = || self.managing.as_mut().map_or(0, Managing::draw);
+        let mark = |frame: &mut Frame, state| frame.congestion = state;
+        let queued = self.front.enqueue(now, (flow, &arrival), frame, || cost, draw, mark);
+        queued.map_err(|(refusal, frame)| (refusal.name(), frame))
     }
 
     /// Everything that waits, in order flow by flow, with tickets that mean nothing any more.
     pub fn take_all(&mut self, now: Time) -> Vec<Frame> {
         let mut frames = Vec::with_capacity(self.len());
-        match self {
-            Self::InOrder(waiting) => frames.extend(waiting.drain(..)),
-            Self::Managed(queue) => frames.extend(std::iter::from_fn(|| queue.next())),
-            Self::Scheduled(queue) => {
-                for id in queue.ids.iter_mut().filter_map(Option::take) {
-                    queue.scheduler.remove_flow(now, id, &mut |frame| frames.push(frame));
-                }
-            }
+        if let Some(queue) = self.front.flows_mut() {
+            let flows: Vec<u32> = queue.ids.flows().collect();
+            flows.into_iter().for_each(|flow| queue.remove_flow(now, flow, &mut |frame| frames.push(frame)));
+        } else {
+            frames.extend(std::iter::from_fn(|| match self.front.next(now) {
+                Offer::Serve(frame) => Some(frame),
+                _ => None,
+            }));
         }
         frames
     }
@@ -146,54 +146,43 @@ impl Queue {
         frame: Frame,
         cost: [Duration; MOST_RESOURCES],
     ) -> Result<(), (&'static str, Frame)> {
-        match self {
-            Self::Managed(queue) => {
-                queue.put_back(frame);
-                Ok(())
-            }
-            _ => self.enqueue(now, frame, cost),
-        }
+        let Some(queue) = self.front.managed_mut() else { return self.enqueue(now, frame, cost) };
+        queue.push(arrival(&frame).size, frame);
+        Ok(())
     }
 
     /// What the idle resource takes.
-    pub fn next(&mut self, now: Time) -> Offer {
-        match self {
-            Self::InOrder(waiting) => waiting.pop_front().map_or(Offer::Nothing, Offer::Serve),
-            Self::Managed(queue) => queue.next().map_or(Offer::Nothing, Offer::Serve),
-            Self::Scheduled(queue) => match queue.scheduler.next(queue.clock(now), queue.resource) {
-                Offer::At(time) => Offer::At(time + queue.behind),
-                offer => offer,
-            },
-        }
+    pub fn next(&mut self, now: Time) -> Offer<Frame> {
+        self.front.next(now)
     }
 
     /// A frame that the scheduler lets go past its busy resource, if `may_pass` says so of it.
     pub fn bypass(&mut self, now: Time, may_pass: &mut dyn FnMut(&Frame) -> bool) -> Option<Frame> {
-        let Self::Scheduled(queue) = self else { return None };
+        let queue = self.front.flows_mut()?;
         match queue.scheduler.bypass(queue.clock(now), queue.resource, may_pass) {
             Offer::Serve(frame) => Some(frame),
             _ => None,
         }
     }
 
-    /// The scheduler here hears what became of a frame that it handed out.
+    /// Who manages the queue here, or schedules it, hears what became of a frame.
     pub fn progress(&mut self, now: Time, frame: &mut Frame, resource: usize, event: Progress) {
-        match self {
-            Self::InOrder(_) => {}
-            Self::Managed(queue) => queue.progress(now, frame, resource, event),
-            Self::Scheduled(queue) => {
+        match (&mut self.front, &mut self.managing) {
+            (Front::PerFlow(queue), _) => {
                 let now = queue.clock(now);
                 if let Some(ticket) = &mut frame.tickets[queue.resource] {
                     queue.scheduler.progress(now, ticket, resource, event);
                 }
             }
+            (Front::Managed(queue), Some(managing)) => managing.progress(queue, now, frame, resource, event),
+            _ => {}
         }
     }
 
     /// A frame of the flow has left the link, so long after it came.
     pub fn left(&mut self, now: Time, flow: u32, stayed: Duration) {
-        if let Self::Scheduled(queue) = self
-            && let Some(id) = queue.id(flow)
+        if let Some(queue) = self.front.flows_mut()
+            && let Some(id) = queue.ids.get(flow)
         {
             queue.scheduler.left(queue.clock(now), id, stayed);
         }
@@ -201,52 +190,50 @@ impl Queue {
 
     /// The rate of the link changes.
     pub fn set_rate(&mut self, rate: Option<BitRate>) {
-        if let Self::Managed(queue) = self {
-            queue.set_rate(rate);
+        if let (Front::Managed(queue), Some(managing)) = (&mut self.front, &mut self.managing) {
+            managing.set_rate(queue.manager_mut(), rate);
         }
     }
 
     /// Frames that wait.
     pub fn len(&self) -> usize {
-        match self {
-            Self::InOrder(waiting) => waiting.len(),
-            Self::Managed(queue) => queue.len(),
-            Self::Scheduled(queue) => queue.scheduler.queued_in_all(),
-        }
+        self.front.waiting()
     }
 
     /// Frames of a flow that wait; in order of arrival they are not told apart.
     pub fn queued(&self, flow: u32) -> u32 {
-        match self {
-            Self::InOrder(_) | Self::Managed(_) => 0,
-            Self::Scheduled(queue) => queue.id(flow).map_or(0, |id| queue.scheduler.queued(id)),
-        }
+        let queued = |queue: &Scheduled| queue.ids.get(flow).map_or(0, |id| queue.scheduler.queued(id));
+        self.front.flows().map_or(0, queued)
     }
 
     /// What a parameter of the scheduler that adjusts itself has come to.
     pub fn steering(&self) -> Option<Steering> {
-        match self {
-            Self::InOrder(_) | Self::Managed(_) => None,
-            Self::Scheduled(queue) => queue.scheduler.steering(),
-        }
+        self.front.flows()?.scheduler.steering()
     }
 
     /// Parameters of the scheduler that can change while it runs.
-    pub fn settable(&self) -> Vec<&'static str> {
-        match self {
-            Self::InOrder(_) | Self::Managed(_) => Vec::new(),
-            Self::Scheduled(queue) => queue.entry.parameters.iter().filter(|p| p.settable).map(|p| p.name).collect(),
-        }
+    pub fn settable(&self) -> impl Iterator<Item = &'static str> {
+        let known = self.front.flows().map_or(&[][..], |queue| queue.entry.parameters);
+        known.iter().filter(|p| p.settable).map(|p| p.name)
     }
 
     /// Change a parameter of the scheduler; whether it has one of this name that can change.
     pub fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<bool, SpecError> {
-        match self {
-            Self::Scheduled(queue) if queue.entry.parameters.iter().any(|p| p.settable && p.name == parameter) => {
-                queue.scheduler.set(queue.clock(now), parameter, value).map(|()| true)
-            }
-            _ => Ok(false),
+        if !self.settable().any(|name| name == parameter) {
+            return Ok(false);
         }
+        let Some(queue) = self.front.flows_mut() else { return Ok(false) };
+        queue.scheduler.set(queue.clock(now), parameter, value).map(|()| true)
+    }
+}
+
+/// The frame as queue management sees it, with what it was cut into.
+fn arrival(frame: &Frame) -> Arrival {
+    Arrival {
+        size: frame.whole().1 as u32,
+        ecn_capable: frame.ecn_capable,
+        congestion: frame.congestion,
+        class: u32::from(frame.class),
     }
 }
 
@@ -254,8 +241,35 @@ impl Scheduled {
     fn clock(&self, now: Time) -> Time {
         Time::from_nanos(now.as_nanos().saturating_sub(self.behind.as_nanos()))
     }
+}
 
-    fn id(&self, flow: u32) -> Option<FlowId> {
-        self.ids.get(flow as usize).copied().flatten()
+impl FlowQueues<Frame> for Scheduled {
+    type Config = FlowConfig<MOST_RESOURCES>;
+    type Cost = [Duration; MOST_RESOURCES];
+
+    fn add_flow(&mut self, flow: u32, config: Self::Config) {
+        self.ids.insert(flow, self.scheduler.add_flow(config));
+    }
+
+    fn remove_flow(&mut self, now: Time, flow: u32, give_back: &mut dyn FnMut(Frame)) {
+        if let Some(id) = self.ids.remove(flow) {
+            self.scheduler.remove_flow(self.clock(now), id, give_back);
+        }
+    }
+
+    fn enqueue(&mut self, now: Time, of: Of<Self::Cost>, frame: Frame) -> Result<(), (DropReason, Frame)> {
+        let Some(id) = self.ids.get(of.flow) else { return Err((DropReason::UnknownFlow, frame)) };
+        self.scheduler.enqueue(self.clock(now), id, frame, of.cost)
+    }
+
+    fn next(&mut self, now: Time) -> Offer<Frame> {
+        match self.scheduler.next(self.clock(now), self.resource) {
+            Offer::At(time) => Offer::At(time + self.behind),
+            offer => offer,
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        self.scheduler.queued_in_all()
     }
 }

@@ -1,13 +1,11 @@
 //! What a scheduler's spec puts in front of the resources.
 
-use std::collections::VecDeque;
-
 use dovetail_sched::aqm::scheme::manages;
 use dovetail_sched::aqm::{AqmError, Scheme, Standing};
 use dovetail_sched::catalog::find;
 use dovetail_sched::{Limit, Names, Spec, SpecError};
 
-use super::managed::Managed;
+use super::managed::{drq_cpu, drq_link, red};
 use super::middlebox::{CPU, LINK};
 use super::queue::{MOST_RESOURCES, Queue};
 use super::setup::Setup;
@@ -38,7 +36,7 @@ pub(super) fn queues(setup: &Setup, names: &Names) -> Result<Queues, SpecError> 
     let SizedParts { parts, buffer } = build_sized(&names.number_all(&setup.scheduler)?, resources)?;
     let holds = setup.scheduler.value("full") == Some("hold");
     let between = parts.iter().skip(1).any(Option::is_some).then_some(Between::Each { limit: buffer, holds });
-    let mut queues = [const { Queue::InOrder(VecDeque::new()) }; MOST_RESOURCES];
+    let mut queues = [(); MOST_RESOURCES].map(|()| Queue::in_order());
     for (number, part) in parts.into_iter().enumerate() {
         if let Some(part) = part {
             queues[place(number)] = Queue::scheduled(part, place(number));
@@ -63,20 +61,20 @@ fn managed(setup: &Setup, scheme: &Scheme) -> Result<Queues, SpecError> {
     let wrong = |error: AqmError| SpecError::new(&setup.scheduler.name, format!("{}: {error}", setup.scheduler));
     let queue = |standing: &Standing, place: usize| -> Result<Queue, SpecError> {
         let number = usize::from(place == LINK);
-        let managed = match standing.clone() {
+        let queue = match standing.clone() {
             Standing::Fifo => {
                 let spec = Spec { name: "fifo".to_string(), parameters: Vec::new() };
                 return Ok(Queue::scheduled(per_flow(spec, place)?, place));
             }
             Standing::PerFlow(spec) => return Ok(Queue::scheduled(per_flow(spec, place)?, place)),
-            Standing::Red(config) => Managed::red(config, number, setup.rate),
-            Standing::Drq(config) if place == LINK => Managed::drq_link(config, number, setup.rate),
-            Standing::Drq(config) => Managed::drq_cpu(config, number, setup.classes.len(), setup.rate),
+            Standing::Red(config) => red(config, number, setup.rate),
+            Standing::Drq(config) if place == LINK => drq_link(config, number, setup.rate),
+            Standing::Drq(config) => drq_cpu(config, number, setup.classes.len(), setup.rate),
         };
-        managed.map(|queue| Queue::Managed(Box::new(queue))).map_err(wrong)
+        queue.map_err(wrong)
     };
     let between = Some(Between::Own);
-    let nothing = Queue::InOrder(VecDeque::new());
+    let nothing = Queue::in_order();
     Ok(Queues { queues: [queue(&scheme.cpu, CPU)?, nothing, queue(&scheme.link, LINK)?], between })
 }
 

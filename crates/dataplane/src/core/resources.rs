@@ -2,13 +2,13 @@
 
 use std::convert::Infallible;
 
-use dovetail_pipeline::{Owner, Passage, Pipeline, Stage};
+use dovetail_pipeline::{Offer, Owner, Passage, Pipeline, Stage};
 use dovetail_sched::{DROPPED_AT_HEAD, Progress};
 use dovetail_units::{Duration, ResourceVec, Time};
 
 use super::cpu::cycles;
 use super::middlebox::{CPU, LINK, Middlebox, THIRD};
-use super::queue::{Buffer, MOST_RESOURCES, Offer, Overflow, Queue};
+use super::queue::{Buffer, MOST_RESOURCES, Overflow};
 use super::queues::Between;
 use crate::frame::Frame;
 use crate::module::{Around, ModuleDrop, run};
@@ -114,7 +114,7 @@ impl Owner<MOST_RESOURCES> for Middlebox {
         let Err((reason, frame)) = self.queues[place].enqueue(self.clock, frame, cost) else { return true };
         // A flow's buffer behind the CPU is full: its packets were processed in vain. Queue management has reasons of
         // its own.
-        let reason = if matches!(self.queues[place], Queue::Scheduled(_)) { full(place) } else { reason };
+        let reason = if self.queues[place].is_scheduled() { full(place) } else { reason };
         self.lose(place, frame, reason);
         false
     }

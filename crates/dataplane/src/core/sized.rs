@@ -1,14 +1,15 @@
 //! A scheduler for a box of two resources or of three, so that the rest of the box need not tell them apart.
 
+use dovetail_pipeline::Offer;
 use dovetail_sched::composition::Part;
 use dovetail_sched::{
-    FlowConfig, FlowId, Next, Packet, Progress, Refused, Scheduler, Served, Shape, Spec, SpecError, Steering, Ticket,
-    build, build_all,
+    DropReason, FlowConfig, FlowId, Next, Packet, Progress, Refused, Scheduler, Served, Shape, Spec, SpecError,
+    Steering, Ticket, build, build_all,
 };
 use dovetail_sched::{Limit, catalog::Entry};
 use dovetail_units::{Duration, ResourceVec, Time};
 
-use super::queue::{MOST_RESOURCES, Offer};
+use super::queue::MOST_RESOURCES;
 use crate::frame::Frame;
 
 /// What a scheduler of this many resources handed a frame out with.
@@ -82,7 +83,7 @@ fn packet<const M: usize>(flow: FlowId, frame: Frame, cost: [Duration; MOST_RESO
     Packet { flow, size: frame.whole().1 as u32, cost, payload: frame }
 }
 
-fn offer<const M: usize>(next: Next<M, Frame>, place: usize, handed: fn(Ticket<M>) -> Handed) -> Offer {
+fn offer<const M: usize>(next: Next<M, Frame>, place: usize, handed: fn(Ticket<M>) -> Handed) -> Offer<Frame> {
     match next {
         Next::Serve(Served { ticket, payload: mut frame, .. }) => {
             frame.tickets[place] = Some(handed(ticket));
@@ -116,20 +117,20 @@ impl SizedScheduler {
         flow: FlowId,
         frame: Frame,
         cost: [Duration; MOST_RESOURCES],
-    ) -> Result<(), (&'static str, Frame)> {
-        let refused = |refused: Refused<Frame>| (refused.reason.name(), refused.payload);
+    ) -> Result<(), (DropReason, Frame)> {
+        let refused = |refused: Refused<Frame>| (refused.reason, refused.payload);
         each!(self, scheduler => scheduler.enqueue(now, packet(flow, frame, cost)).map_err(refused))
     }
 
     /// What is handed out has its ticket at this place.
-    pub fn next(&mut self, now: Time, place: usize) -> Offer {
+    pub fn next(&mut self, now: Time, place: usize) -> Offer<Frame> {
         match self {
             Self::Two(scheduler) => offer(scheduler.next(now), place, Handed::Two),
             Self::Three(scheduler) => offer(scheduler.next(now), place, Handed::Three),
         }
     }
 
-    pub fn bypass(&mut self, now: Time, place: usize, may_pass: &mut dyn FnMut(&Frame) -> bool) -> Offer {
+    pub fn bypass(&mut self, now: Time, place: usize, may_pass: &mut dyn FnMut(&Frame) -> bool) -> Offer<Frame> {
         match self {
             Self::Two(scheduler) => offer(scheduler.bypass(now, may_pass), place, Handed::Two),
             Self::Three(scheduler) => offer(scheduler.bypass(now, may_pass), place, Handed::Three),

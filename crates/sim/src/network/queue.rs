@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 
+use dovetail_pipeline::{FlowIds, FlowQueues, Front, Of, Offer, Refusal};
 use dovetail_sched::aqm::{
     AqmDrop, AqmError, Arrival, Congestion, Densities, Drq, Fraction, ManagedQueue, Manager, QueueConfig, Red,
     RedConfig,
 };
 use dovetail_sched::{
-    FlowConfig, FlowId, Limit, Next, Packet as Offered, Progress, Scheduler, Served, Shape, Spec, build,
+    DropReason, FlowConfig, Limit, Next, Packet as Offered, Progress, Scheduler, Served, Shape, Spec, Ticket, build,
 };
 use dovetail_units::{Duration, ResourceVec, Time};
 
@@ -33,10 +34,10 @@ pub enum Queueing {
 }
 
 /// The queue at work.
-pub(super) enum Queue {
-    Fifo { waiting: VecDeque<PacketId>, limit: usize },
-    Managed(Box<Managed>),
-    PerFlow(PerFlow),
+pub(super) struct Queue {
+    front: Front<PerFlow, PacketId>,
+    /// Of active queue management.
+    draws: Stream,
 }
 
 /// The packet is lost.
@@ -54,44 +55,41 @@ impl Queue {
     pub fn new(hop: &Hop, network: &Network, seed: u64) -> Result<Self, SimError> {
         let wrong = |error: AqmError| SimError::invalid(format!("hop {:?}: {error}", hop.name));
         let limited = |queue: QueueConfig| QueueConfig { limit: Some(queue.unit.packets(hop.limit)), ..queue };
-        let manager = match &hop.queueing {
-            Queueing::DropTail => return Ok(Self::Fifo { waiting: VecDeque::new(), limit: hop.limit as usize }),
-            Queueing::PerFlow(spec) => return Ok(Self::PerFlow(PerFlow::new(spec, hop)?)),
+        let managed = |manager: Manager| Front::Managed(Box::new(ManagedQueue::new(manager)));
+        let front = match &hop.queueing {
+            Queueing::DropTail => Front::InOrder { waiting: VecDeque::new(), limit: hop.limit as usize },
+            Queueing::PerFlow(spec) => Front::PerFlow(PerFlow::new(spec, hop)?),
             Queueing::Red(config) => {
-                Red::new(RedConfig { queue: limited(config.queue), ..*config }).map(Manager::Red).map_err(wrong)?
+                let red = Red::new(RedConfig { queue: limited(config.queue), ..*config });
+                red.map(|red| managed(Manager::Red(red))).map_err(wrong)?
             }
             Queueing::Drq(config) => {
                 let drq = match hop.service {
                     Service::Link(_) => Drq::link(limited(*config)),
                     Service::Cpu(_) => densities(network).and_then(|densities| Drq::cpu(limited(*config), densities)),
                 };
-                drq.map(Manager::Drq).map_err(wrong)?
+                drq.map(|drq| managed(Manager::Drq(drq))).map_err(wrong)?
             }
         };
-        let draws = stream(seed, &format!("hop {}", hop.name));
-        Ok(Self::Managed(Box::new(Managed { waiting: ManagedQueue::new(manager), draws })))
+        Ok(Self { front, draws: stream(seed, &format!("hop {}", hop.name)) })
     }
 
     /// Packets that wait.
     #[inline]
     pub fn len(&self) -> u32 {
-        match self {
-            Self::Fifo { waiting, .. } => waiting.len() as u32,
-            Self::Managed(queue) => queue.waiting.len() as u32,
-            Self::PerFlow(queue) => queue.scheduler.stats().queued as u32,
-        }
+        self.front.waiting() as u32
     }
 
     pub fn add_flow(&mut self, flow: u32) {
-        if let Self::PerFlow(queue) = self {
-            queue.add(flow);
+        if let Some(flows) = self.front.flows_mut() {
+            flows.add_flow(flow, ());
         }
     }
 
     /// The flow has nothing in the network.
     pub fn remove_flow(&mut self, now: Time, flow: u32) {
-        if let Self::PerFlow(queue) = self {
-            queue.remove(now, flow);
+        if let Some(flows) = self.front.flows_mut() {
+            flows.remove_flow(now, flow, &mut |_| ());
         }
     }
 
@@ -106,35 +104,47 @@ impl Queue {
         totals: &mut HopTotals,
     ) -> Result<(), Lost> {
         totals.arrived += 1;
-        match self {
-            Self::Fifo { waiting, limit } if waiting.len() >= *limit => {
-                totals.overflowed += 1;
-                Err(Lost)
-            }
-            Self::Fifo { waiting, .. } => {
-                waiting.push_back(id);
-                Ok(())
-            }
-            Self::Managed(queue) => queue.arrive(now, id, packet, totals),
-            Self::PerFlow(queue) => queue.arrive(now, id, packet, cost()).inspect_err(|_| totals.overflowed += 1),
-        }
+        let Packet { flow, class, bytes, congestion, segment, .. } = *packet;
+        let arrival = Arrival { size: bytes, ecn_capable: segment.ect, congestion, class };
+        let (marked, signalled) = (&mut totals.marked, &mut totals.signalled);
+        let mark = |_: &mut PacketId, state: Congestion| {
+            packet.congestion = state;
+            packet.segment.ce |= state == Congestion::Congested;
+            *marked += u64::from(state == Congestion::Congested);
+            *signalled += u64::from(state == Congestion::Signalled);
+        };
+        let arrived = self.front.enqueue(now, (flow, &arrival), id, cost, || self.draws.next_u64(), mark);
+        arrived.map_err(|(refusal, _)| {
+            let managed = matches!(refusal, Refusal::Managed(reason) if reason != AqmDrop::Full);
+            let count = if managed { &mut totals.dropped } else { &mut totals.overflowed };
+            *count += 1;
+            Lost
+        })
     }
 
     /// The resource has finished a packet.
     #[inline]
     pub fn departed(&mut self, now: Time) {
-        if let Self::Managed(queue) = self {
-            queue.waiting.departed(now);
+        if let Some(queue) = self.front.managed_mut() {
+            queue.departed(now);
         }
     }
 
     /// What becomes of the first packet when the resource is idle; none if none waits.
     #[inline]
     pub fn next(&mut self, now: Time, totals: &mut HopTotals) -> Result<Option<First>, SimError> {
-        match self {
-            Self::Fifo { waiting, .. } => Ok(waiting.pop_front().map(First::Served)),
-            Self::Managed(queue) => Ok(queue.waiting.pop().map(First::Served)),
-            Self::PerFlow(queue) => queue.next(now, totals),
+        match self.front.next(now) {
+            Offer::Serve(packet) => Ok(Some(First::Served(packet))),
+            Offer::Drop(packet) => {
+                totals.dropped += 1;
+                Ok(Some(First::Dropped(packet)))
+            }
+            Offer::Nothing if self.front.waiting() == 0 => Ok(None),
+            Offer::Nothing | Offer::At(_) => Err(SimError::Stalled {
+                at: now,
+                waiting: self.front.waiting() as u64,
+                answer: "\"wait\" to an idle resource",
+            }),
         }
     }
 }
@@ -145,41 +155,13 @@ fn densities(network: &Network) -> Result<Densities, AqmError> {
     Densities::new(&classes, Fraction::ZERO)
 }
 
-/// A queue in order of arrival under active queue management.
-pub(super) struct Managed {
-    waiting: ManagedQueue<PacketId>,
-    draws: Stream,
-}
-
-impl Managed {
-    #[inline]
-    fn arrive(&mut self, now: Time, id: PacketId, packet: &mut Packet, totals: &mut HopTotals) -> Result<(), Lost> {
-        let Packet { class, bytes, congestion, segment, .. } = *packet;
-        let arrival = Arrival { size: bytes, ecn_capable: segment.ect, congestion, class };
-        let marked = &mut totals.marked;
-        let signalled = &mut totals.signalled;
-        let mark = |_: &mut PacketId, state: Congestion| {
-            packet.congestion = state;
-            packet.segment.ce |= state == Congestion::Congested;
-            *marked += u64::from(state == Congestion::Congested);
-            *signalled += u64::from(state == Congestion::Signalled);
-        };
-        let arrived = self.waiting.arrive(now, &arrival, self.draws.next_u64(), id, mark);
-        arrived.map_err(|(reason, _)| {
-            let count = if reason == AqmDrop::Full { &mut totals.overflowed } else { &mut totals.dropped };
-            *count += 1;
-            Lost
-        })
-    }
-}
-
 /// A queue for every flow.
 pub(super) struct PerFlow {
     scheduler: Box<dyn Scheduler<1, PacketId>>,
-    ids: Vec<Option<FlowId>>,
+    ids: FlowIds,
     limit: Limit,
     /// The packet that the resource has: over when the next one is asked for.
-    in_service: Option<Served<1, ()>>,
+    in_service: Option<Ticket<1>>,
 }
 
 impl PerFlow {
@@ -187,61 +169,56 @@ impl PerFlow {
         let scheduler = build(spec, Shape { servers: 1 });
         let scheduler = scheduler.map_err(|e| SimError::invalid(format!("hop {:?}: {e}", hop.name)))?;
         let limit = Limit { packets: Some(hop.limit), ..Limit::default() };
-        Ok(Self { scheduler, ids: Vec::new(), limit, in_service: None })
+        Ok(Self { scheduler, ids: FlowIds::default(), limit, in_service: None })
     }
+}
 
-    fn add(&mut self, flow: u32) {
-        let place = flow as usize;
-        if self.ids.len() <= place {
-            self.ids.resize(place + 1, None);
-        }
+impl FlowQueues<PacketId> for PerFlow {
+    type Config = ();
+    type Cost = Duration;
+
+    fn add_flow(&mut self, flow: u32, (): ()) {
         let config = FlowConfig { limit: self.limit, ..FlowConfig::default() };
-        self.ids[place] = Some(self.scheduler.add_flow(config));
+        self.ids.insert(flow, self.scheduler.add_flow(config));
     }
 
-    fn remove(&mut self, now: Time, flow: u32) {
-        if let Some(id) = self.ids.get_mut(flow as usize).and_then(Option::take) {
-            // It is known, and nothing of it waits.
-            let _ = self.scheduler.remove_flow(now, id, &mut |_| ());
+    fn remove_flow(&mut self, now: Time, flow: u32, give_back: &mut dyn FnMut(PacketId)) {
+        if let Some(id) = self.ids.remove(flow) {
+            // It is known.
+            let _ = self.scheduler.remove_flow(now, id, give_back);
         }
     }
 
-    fn arrive(&mut self, now: Time, id: PacketId, packet: &Packet, cost: Duration) -> Result<(), Lost> {
-        let Some(flow) = self.ids.get(packet.flow as usize).copied().flatten() else { return Err(Lost) };
-        let cost = ResourceVec([cost]);
-        let offered = Offered { flow, size: packet.bytes, cost, payload: id };
-        self.scheduler.enqueue(now, offered).map_err(|_| Lost)
+    fn enqueue(&mut self, now: Time, of: Of<Duration>, packet: PacketId) -> Result<(), (DropReason, PacketId)> {
+        let Of { flow, size, cost } = of;
+        let Some(flow) = self.ids.get(flow) else { return Err((DropReason::UnknownFlow, packet)) };
+        let offered = Offered { flow, size, cost: ResourceVec([cost]), payload: packet };
+        self.scheduler.enqueue(now, offered).map_err(|refused| (refused.reason, refused.payload))
     }
 
-    fn next(&mut self, now: Time, totals: &mut HopTotals) -> Result<Option<First>, SimError> {
-        if let Some(mut served) = self.in_service.take() {
-            let used = served.ticket.charged()[0];
-            self.scheduler.progress(now, &mut served.ticket, 0, Progress::Finished { used });
+    fn next(&mut self, now: Time) -> Offer<PacketId> {
+        if let Some(mut ticket) = self.in_service.take() {
+            let used = ticket.charged()[0];
+            self.scheduler.progress(now, &mut ticket, 0, Progress::Finished { used });
         }
         let mut at = now;
-        let answer = loop {
+        loop {
             match self.scheduler.next(at) {
                 // It has more to do than one call takes, and goes on.
                 Next::At(time) if time.since(at) == Duration::from_nanos(1) => at = time,
-                answer => break answer,
+                Next::At(time) => return Offer::At(time),
+                Next::Serve(Served { ticket, payload, .. }) => {
+                    self.in_service = Some(ticket);
+                    return Offer::Serve(payload);
+                }
+                Next::Drop { payload, .. } => return Offer::Drop(payload),
+                Next::AwaitProgress | Next::Empty => return Offer::Nothing,
             }
-        };
-        match answer {
-            Next::Serve(Served { ticket, size, payload }) => {
-                self.in_service = Some(Served { ticket, size, payload: () });
-                Ok(Some(First::Served(payload)))
-            }
-            Next::Drop { payload, .. } => {
-                totals.dropped += 1;
-                Ok(Some(First::Dropped(payload)))
-            }
-            Next::Empty => Ok(None),
-            Next::At(_) | Next::AwaitProgress => Err(SimError::Stalled {
-                at: now,
-                waiting: self.scheduler.stats().queued,
-                answer: "\"wait\" to an idle resource",
-            }),
         }
+    }
+
+    fn waiting(&self) -> usize {
+        self.scheduler.stats().queued as usize
     }
 }
 
@@ -260,16 +237,16 @@ mod tests {
             delay: Duration::ZERO,
             encoding: None,
         };
-        let (mut queue, mut totals) = (PerFlow::new(&spec, &hop).unwrap(), HopTotals::default());
-        queue.add(0);
+        let mut queue = PerFlow::new(&spec, &hop).unwrap();
+        queue.add_flow(0, ());
         for payload in 0..2 {
-            let (flow, cost) = (queue.ids[0].unwrap(), ResourceVec([Duration::from_micros(12_000)]));
+            let (flow, cost) = (queue.ids.get(0).unwrap(), ResourceVec([Duration::from_micros(12_000)]));
             assert!(queue.scheduler.enqueue(Time::ZERO, Offered { flow, size: 1500, cost, payload }).is_ok());
         }
         // After the first packet the flow needs 1500 turns for the second.
         for payload in 0..2 {
-            let first = queue.next(Time::ZERO, &mut totals);
-            assert!(matches!(first, Ok(Some(First::Served(served))) if served == payload), "packet {payload}");
+            let first = queue.next(Time::ZERO);
+            assert!(matches!(first, Offer::Serve(served) if served == payload), "packet {payload}");
         }
     }
 
@@ -285,14 +262,14 @@ mod tests {
             encoding: None,
         };
         let mut queue = PerFlow::new(&spec, &hop).unwrap();
-        queue.add(0);
-        let ended = queue.ids[0].unwrap();
-        queue.remove(Time::ZERO, 0);
-        assert_eq!(queue.ids, [None]);
+        queue.add_flow(0, ());
+        let ended = queue.ids.get(0).unwrap();
+        queue.remove_flow(Time::ZERO, 0, &mut |_| ());
+        assert_eq!(queue.ids.get(0), None);
         // It is known no more, so that it cannot be removed again.
         assert!(queue.scheduler.remove_flow(Time::ZERO, ended, &mut |_| ()).is_err());
         // The place is another flow's then.
-        queue.add(0);
-        assert_ne!(queue.ids[0].unwrap(), ended);
+        queue.add_flow(0, ());
+        assert_ne!(queue.ids.get(0).unwrap(), ended);
     }
 }
