@@ -153,6 +153,14 @@ fn what_needs_nothing_in_the_middle_goes_past_unless_its_flow_is_there() {
 }
 
 #[test]
+fn it_goes_past_again_once_its_flow_has_left() {
+    // The first two are out of the middle at 12 ms; the last comes from the first resource at 22 ms.
+    let packets = [(0, [1, 10, 1]), (0, [1, 1, 1]), (1, [19, 10, 1]), (0, [1, 0, 1])];
+    let passed = Toy::new([ENDLESS; M]).run(&packets, "passed");
+    assert_eq!(passed, [(3, 1, 22)]);
+}
+
+#[test]
 fn in_line_nothing_goes_past() {
     let mut toy = Toy::new([ENDLESS; M]);
     toy.pipeline.in_line = true;

@@ -4,7 +4,7 @@ use dovetail_sched::composition::Part;
 use dovetail_sched::{FlowId, Limit, Next, Packet, Progress, Scheduler, Ticket};
 use dovetail_units::{ResourceVec, Time};
 
-use crate::packets::Job;
+use crate::job::Job;
 use crate::workload::Flow;
 
 /// What a scheduler between two resources answers.

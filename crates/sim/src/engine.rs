@@ -10,12 +10,13 @@ use dovetail_pipeline::{NoWait, Passage};
 use dovetail_sched::catalog::Entry;
 use dovetail_sched::{Packet, Scheduler, Schedulers};
 use dovetail_units::{Duration, Time};
+use slab::Slab;
 
 use crate::arrivals::{Arrivals, Emitted};
 use crate::between::Between;
 use crate::costs::{Carry, FlowCosts, all_shared};
 use crate::error::SimError;
-use crate::packets::{Job, Packets};
+use crate::job::Job;
 use crate::pipeline::Pipeline;
 use crate::predictors::Predictors;
 use crate::record::{Metrics, MetricsOptions, RunResult};
@@ -171,7 +172,7 @@ fn start_engine<const M: usize, R: Recorder<M>>(
         entry,
         between,
         recorder,
-        packets: Packets::default(),
+        packets: Slab::new(),
         completions: BinaryHeap::new(),
         sequence: 0,
         carries: [Carry::default(); M],
@@ -215,7 +216,7 @@ struct Engine<'a, const M: usize, R> {
     /// In front of further resources.
     between: [Option<Between<'a, M>>; M],
     recorder: &'a mut R,
-    packets: Packets<M>,
+    packets: Slab<SimPacket<M>>,
     completions: BinaryHeap<Completion>,
     sequence: u64,
     carries: [Carry; M],
@@ -348,7 +349,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         self.tally.offered += 1;
         let packet =
             SimPacket { number, arrival: now, cost, flow: emitted.flow, size: emitted.size, resized, predicted };
-        let Some(payload) = self.packets.insert(packet) else { return Err(SimError::TooManyPackets { at: now }) };
+        let payload = u32::try_from(self.packets.insert(packet)).map_err(|_| SimError::TooManyPackets { at: now })?;
         match self.scheduler.enqueue(now, Packet { flow: flow.id, size: packet.size, cost: estimate, payload }) {
             Ok(()) => {
                 self.tally.waiting += 1;
@@ -356,7 +357,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
                 self.recorder.admitted(now, &packet);
             }
             Err(refused) => {
-                self.packets.free(payload);
+                self.packets.remove(payload as usize);
                 self.tally.refused += 1;
                 self.recorder.refused(now, &packet, refused.reason);
             }

@@ -11,7 +11,7 @@ use super::{Engine, MOST_IDLE_WAKES};
 use crate::between::Offer;
 use crate::costs::{all_shared, shared};
 use crate::error::SimError;
-use crate::packets::Job;
+use crate::job::Job;
 use crate::recorder::{Recorder, SimPacket};
 
 impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
@@ -35,17 +35,17 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
 
     #[inline]
     fn flow(&self, job: &Job<M>) -> u32 {
-        self.packets.get(job.packet).flow
+        self.packets[job.packet as usize].flow
     }
 
     #[inline]
     fn needs_nothing(&self, resource: usize, job: &Job<M>) -> bool {
-        let packet = self.packets.get(job.packet);
+        let packet = &self.packets[job.packet as usize];
         if resource == 0 { self.may_bypass(packet) } else { packet.cost[resource] == Duration::ZERO }
     }
 
     fn times(&self, job: &Job<M>) -> ResourceVec<M> {
-        self.packets.get(job.packet).cost
+        self.packets[job.packet as usize].cost
     }
 
     fn too_long(&mut self, job: Job<M>) -> Result<(), SimError> {
@@ -74,9 +74,9 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
         {
             let Self { scheduler, pipeline, packets, .. } = self;
             let mut may_pass = |&packet: &u32| {
-                let SimPacket { flow, cost, .. } = packets.get(packet);
+                let SimPacket { flow, cost, .. } = &packets[packet as usize];
                 let needs_nothing = |r: usize| cost[r] == Duration::ZERO;
-                pipeline.may_bypass(&takes, *flow, needs_nothing, |job| packets.get(job.packet).flow)
+                pipeline.may_bypass(&takes, *flow, needs_nothing, |job| packets[job.packet as usize].flow)
             };
             let answer = scheduler.bypass(self.tally.now, &mut may_pass);
             if let Break(job) = self.hear(answer)? {
@@ -97,7 +97,7 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
     }
 
     fn enqueue(&mut self, resource: usize, job: Job<M>) -> bool {
-        let packet = self.packets.get_mut(job.packet);
+        let packet = &mut self.packets[job.packet as usize];
         packet.predicted = self.predictors.in_front_of(resource, packet);
         let cost = all_shared(&packet.predicted, &self.servers);
         let refused = match &mut self.between[resource] {
@@ -122,7 +122,7 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
     #[inline]
     fn started(&mut self, resource: usize, server: u32, job: &mut Job<M>) -> Result<(), SimError> {
         let now = self.tally.now;
-        let packet = *self.packets.get(job.packet);
+        let packet = self.packets[job.packet as usize];
         if resource > 0 {
             self.report(job, resource, Progress::Started);
         }
@@ -139,7 +139,7 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
 
     #[inline]
     fn finished(&mut self, resource: usize, server: u32, job: &mut Job<M>) -> bool {
-        let packet = *self.packets.get(job.packet);
+        let packet = self.packets[job.packet as usize];
         let used = shared(packet.cost[resource], self.servers[resource]);
         self.report(job, resource, Progress::Finished { used });
         self.predictors.observe(resource, &packet);
@@ -148,7 +148,7 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
     }
 
     fn passed(&mut self, resource: usize, job: &mut Job<M>) {
-        let packet = *self.packets.get(job.packet);
+        let packet = self.packets[job.packet as usize];
         if resource > 0 {
             self.report(job, resource, Progress::Started);
         }
@@ -160,7 +160,7 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
     #[inline]
     fn left(&mut self, job: Job<M>) {
         let now = self.tally.now;
-        let packet = *self.packets.get(job.packet);
+        let packet = self.packets[job.packet as usize];
         self.scheduler.left(now, job.ticket.flow(), now.since(packet.arrival));
         self.recorder.delivered(now, &packet);
         self.leave(job.packet);
@@ -170,7 +170,7 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
 
     fn lost(&mut self, resource: usize, mut job: Job<M>) {
         self.report(&mut job, resource, Progress::Abandoned);
-        self.recorder.dropped(self.tally.now, self.packets.get(job.packet), resource);
+        self.recorder.dropped(self.tally.now, &self.packets[job.packet as usize], resource);
         self.leave(job.packet);
         self.tally.dropped += 1;
     }
@@ -193,7 +193,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
     #[inline]
     fn leave(&mut self, packet: u32) {
         self.between.iter_mut().flatten().for_each(|between| between.forget(packet));
-        self.packets.free(packet);
+        self.packets.remove(packet as usize);
         self.tally.in_pipeline -= 1;
     }
 
@@ -213,7 +213,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
                 self.tally.waiting -= 1;
                 self.tally.in_pipeline += 1;
                 self.idle_wakes = 0;
-                self.bypassing -= u64::from(self.may_bypass(self.packets.get(packet)));
+                self.bypassing -= u64::from(self.may_bypass(&self.packets[packet as usize]));
                 Ok(Break(Some(Job { packet, ticket })))
             }
             Next::Drop { payload, .. } => {
@@ -232,11 +232,10 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
 
     /// The scheduler drops a packet that waits.
     fn dropped(&mut self, payload: u32) {
-        let packet = *self.packets.get(payload);
+        let packet = self.packets.remove(payload as usize);
         self.tally.waiting -= 1;
         self.tally.dropped += 1;
         self.bypassing -= u64::from(self.may_bypass(&packet));
         self.recorder.dropped(self.tally.now, &packet, 0);
-        self.packets.free(payload);
     }
 }
