@@ -50,8 +50,11 @@ fn stayed(ms: f64) -> Latency {
     Latency { mean: ms(100.0), p50: ms(120.0), p90: ms(60.0), p99: ms(30.0), max: ms(20.0) }
 }
 
+/// All of them together; frames stay as long as those of the first.
 fn sum(all: &[FlowSnapshot]) -> QueueSnapshot {
-    let mut total = frames(0.0, 0, 800, 0.0, 0.0, 0);
+    let QueueSnapshot { latency_s, latency_minute_s, latency_second_s, .. } = all[0].frames;
+    let none = frames(0.0, 0, 0, 0.0, 0.0, 0);
+    let mut total = QueueSnapshot { latency_s, latency_minute_s, latency_second_s, ..none };
     for QueueSnapshot {
         frames_in, bytes_in, frames_processed, frames_out, bytes_out, dropped, cpu_s, link_s, ..
     } in all.iter().map(|flow| &flow.frames)
