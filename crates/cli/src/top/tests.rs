@@ -18,6 +18,7 @@ use ratatui::style::Color;
 use super::app::{Action, App, Link, Order};
 use super::shares::{Interval, Verdict};
 use super::{text, view};
+use crate::ctl;
 
 /// What frames of a flow did in `s` seconds: each second so many, of so many bytes, so much of the CPU and the link.
 fn frames(s: f64, per_s: u64, bytes: u64, cpu: f64, link: f64, dropped: u64) -> QueueSnapshot {
@@ -437,6 +438,9 @@ fn a_box_that_does_not_answer_is_said_not_to_and_why_and_the_last_numbers_stay()
     let shown = text(&never, 80, 24);
     assert!(shown.starts_with("NO BOX ANSWERS for 3 s: box.sock\nNo such file or directory\n"), "{shown}");
     assert!(shown.contains("--socket PATH"), "{shown}");
+    never.link = Link::Down(ctl::DENIED.into(), 3);
+    let shown = text(&never, 80, 24);
+    assert!(shown.contains("sudo") && !shown.contains(ctl::NO_BOX), "{shown}");
 }
 
 #[test]
