@@ -532,7 +532,7 @@ impl Config {
         let unknown = self.unknown_fragments(&classes)?;
         let limits = FlowLimits {
             most: flows.most.map_or(MOST_FLOWS, |most| most.0),
-            idle: flows.idle.as_ref().map_or(IDLE, |idle| idle.0.0),
+            idle: self.idle(),
             // What a box does with a capture is always the same.
             secret: self.is_simulated().then_some(1),
         };
