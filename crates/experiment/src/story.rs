@@ -1,10 +1,12 @@
 //! What a comparison shows, in sentences: who waits where nobody is protected, what fairness leaves idle, and what it
 //! costs to use that.
 
-use crate::behind::{a_packet_of, listed};
+use crate::behind::a_packet_of;
 use crate::summary::{Group, Run, Summary};
 use crate::table::{percent, seconds};
 
+/// Runs that do this part of what the fastest does are as fast: a table shows the same.
+const AS_FAST: f64 = 0.9995;
 /// Less than this much longer is not worth a sentence.
 const WORTH: f64 = 1.03;
 /// A group that waits this much longer under a scheduler that lets it starve is worth one.
@@ -36,16 +38,30 @@ fn waits(runs: &[Run]) -> Option<String> {
     let under = |run: &&Run| Some(format!("{} under {}", seconds(mean(&run.groups[group])?), run.scheduler));
     let times: Vec<String> =
         std::iter::once(starving).chain(others.iter().copied()).filter_map(|r| under(&r)).collect();
-    Some(format!("On average {} takes {}.", a_packet_of(&starving.groups[group].group), listed(&times, "and")))
+    Some(format!("On average {} takes {}.", a_packet_of(&starving.groups[group].group), told_times(&times)))
 }
 
-/// The fairest of the runs in which nobody starves, and the one that does the most, if it is not the same.
+/// As many as can be read in a sentence; the table has the others.
+fn told_times(times: &[String]) -> String {
+    const MOST: usize = 8;
+    match times {
+        [] => String::new(),
+        [time] => time.clone(),
+        [before @ .., last] if times.len() <= MOST => format!("{} and {last}", before.join(", ")),
+        _ => format!("{}, and so on ({} more in the table)", times[..MOST].join(", "), times.len() - MOST),
+    }
+}
+
+/// The fairest of the runs in which nobody starves, and the one that does the most, if it is not the same. Of several
+/// that do as much it is the one with the lowest price.
 fn fair_and_fast(runs: &[Run]) -> Option<(&Run, &Run)> {
     let safe = || runs.iter().filter(|run| run.starving == 0 && run.packets.delivered > 0);
     let jain = |run: &Run| run.fairness.as_ref().map(|f| f.jain);
     let fairest = safe().filter_map(jain).fold(f64::NAN, f64::max);
     let fair = safe().find(|run| jain(run).is_some_and(|j| j >= fairest - AS_FAIR))?;
-    let fast = safe().max_by(|a, b| speed(a).total_cmp(&speed(b)))?;
+    let fastest = safe().map(speed).fold(0.0, f64::max);
+    let dearer = |run: &Run| longest_wait(fair, run).map_or(1.0, |(_, before, after)| after / before);
+    let fast = safe().filter(|run| speed(run) >= AS_FAST * fastest).min_by(|a, b| dearer(a).total_cmp(&dearer(b)))?;
     (speed(fast) >= WORTH * speed(fair)).then_some((fair, fast))
 }
 
@@ -74,14 +90,19 @@ fn work(fair: &Run, fast: &Run) -> Option<String> {
     Some(if uses.is_empty() { format!("{done}.") } else { format!("{done}: it keeps {}.", uses.join(", ")) })
 }
 
-/// The group whose wait grows by the largest factor.
-fn price(fair: &Run, fast: &Run) -> Option<String> {
+/// The group whose wait grows by the largest factor, and how long it waits in both.
+fn longest_wait<'a>(fair: &'a Run, fast: &Run) -> Option<(&'a str, f64, f64)> {
     let longer = |(before, after): (&Group, &Group)| {
         let (before, after) = (mean(before)?, mean(after)?);
         Some((before, after)).filter(|_| before > 0.0 && after >= WORTH * before)
     };
     let pairs = fair.groups.iter().zip(&fast.groups).filter_map(|pair| Some((&pair.0.group, longer(pair)?)));
     let (group, (before, after)) = pairs.max_by(|a, b| (a.1.1 / a.1.0).total_cmp(&(b.1.1 / b.1.0)))?;
+    Some((group, before, after))
+}
+
+fn price(fair: &Run, fast: &Run) -> Option<String> {
+    let (group, before, after) = longest_wait(fair, fast)?;
     Some(format!(
         "The price: on average {} takes {} under {}, and {} under {}.",
         a_packet_of(group),
