@@ -12,7 +12,7 @@ use crate::scenario::{Scenario, ScenarioError, nearest, unknown};
 
 pub(crate) fn check_over<const M: usize>(scenario: &Scenario, schedulers: &[Spec]) -> Result<Vec<String>, RunError> {
     if schedulers.is_empty() {
-        let message = "no scheduler to run: name one with --scheduler, or schedulers = [...] in the scenario";
+        let message = "no scheduler to run: name one with --scheduler drfq, or schedulers = [\"fifo\", \"drfq\"] at the top of the scenario";
         return Err(ScenarioError::new("", message).into());
     }
     let named = scenario.schedulers();

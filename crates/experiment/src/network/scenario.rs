@@ -232,7 +232,7 @@ impl NetworkScenario {
     /// If there is none, or one that is wrong.
     pub fn schemes(&self, schedulers: &[Spec]) -> Result<Vec<Scheme>, ScenarioError> {
         if schedulers.is_empty() {
-            let message = "no scheduler to run: name one with --scheduler, or schedulers = [...] in the scenario";
+            let message = "no scheduler to run: name one with --scheduler drfq, or schedulers = [\"fifo\", \"drfq\"] at the top of the scenario";
             return Err(ScenarioError::new("", message));
         }
         // Others come from the command line, and no place in the file is to blame for them.
