@@ -53,15 +53,15 @@ fn told_times(times: &[String]) -> String {
 }
 
 /// The fairest of the runs in which nobody starves, and the one that does the most, if it is not the same. Of several
-/// that do as much it is the one with the lowest price.
+/// that do as much it is the fairest.
 fn fair_and_fast(runs: &[Run]) -> Option<(&Run, &Run)> {
     let safe = || runs.iter().filter(|run| run.starving == 0 && run.packets.delivered > 0);
     let jain = |run: &Run| run.fairness.as_ref().map(|f| f.jain);
     let fairest = safe().filter_map(jain).fold(f64::NAN, f64::max);
     let fair = safe().find(|run| jain(run).is_some_and(|j| j >= fairest - AS_FAIR))?;
     let fastest = safe().map(speed).fold(0.0, f64::max);
-    let dearer = |run: &Run| longest_wait(fair, run).map_or(1.0, |(_, before, after)| after / before);
-    let fast = safe().filter(|run| speed(run) >= AS_FAST * fastest).min_by(|a, b| dearer(a).total_cmp(&dearer(b)))?;
+    let shared = |run: &Run| jain(run).unwrap_or(0.0);
+    let fast = safe().filter(|run| speed(run) >= AS_FAST * fastest).max_by(|a, b| shared(a).total_cmp(&shared(b)))?;
     (speed(fast) >= WORTH * speed(fair)).then_some((fair, fast))
 }
 
@@ -90,19 +90,14 @@ fn work(fair: &Run, fast: &Run) -> Option<String> {
     Some(if uses.is_empty() { format!("{done}.") } else { format!("{done}: it keeps {}.", uses.join(", ")) })
 }
 
-/// The group whose wait grows by the largest factor, and how long it waits in both.
-fn longest_wait<'a>(fair: &'a Run, fast: &Run) -> Option<(&'a str, f64, f64)> {
+/// The group whose wait grows by the largest factor.
+fn price(fair: &Run, fast: &Run) -> Option<String> {
     let longer = |(before, after): (&Group, &Group)| {
         let (before, after) = (mean(before)?, mean(after)?);
         Some((before, after)).filter(|_| before > 0.0 && after >= WORTH * before)
     };
     let pairs = fair.groups.iter().zip(&fast.groups).filter_map(|pair| Some((&pair.0.group, longer(pair)?)));
     let (group, (before, after)) = pairs.max_by(|a, b| (a.1.1 / a.1.0).total_cmp(&(b.1.1 / b.1.0)))?;
-    Some((group, before, after))
-}
-
-fn price(fair: &Run, fast: &Run) -> Option<String> {
-    let (group, before, after) = longest_wait(fair, fast)?;
     Some(format!(
         "The price: on average {} takes {} under {}, and {} under {}.",
         a_packet_of(group),
@@ -171,6 +166,24 @@ mod tests {
             "{work}"
         );
         assert!(price.starts_with("The price: on average a packet of the group monitoring takes "), "{price}");
+    }
+
+    #[test]
+    fn of_runs_that_are_as_fast_the_fairest_is_told() {
+        let alphas = ["1", "0.6", "0.85", "0.5", "0.7"].map(|alpha| format!("\"tradeoff:alpha={alpha}\""));
+        let first = include_str!("../../../scenarios/first.toml").replace("\"1 s\"", "\"0.2 s\"");
+        let flows: String = first.lines().filter(|l| !l.starts_with("schedulers")).map(|l| format!("{l}\n")).collect();
+        let told = told(&format!("schedulers = [\"fifo\", \"drfq\", {}]\n{flows}", alphas.join(", ")));
+        let work = told.iter().find(|sentence| sentence.contains(" finishes after ")).unwrap();
+        assert!(work.starts_with("tradeoff:alpha=0.85 finishes after "), "{work}");
+    }
+
+    #[test]
+    fn all_waits_are_told_but_for_many() {
+        let times = |n: usize| told_times(&(1..=n).map(|k| format!("{k} ms under s{k}")).collect::<Vec<_>>());
+        assert_eq!(times(2), "1 ms under s1 and 2 ms under s2");
+        assert!(times(8).ends_with(", 7 ms under s7 and 8 ms under s8"));
+        assert!(times(10).ends_with(", 8 ms under s8, and so on (2 more in the table)"));
     }
 
     #[test]

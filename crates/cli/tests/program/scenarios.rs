@@ -59,7 +59,11 @@ fn schedulers_that_cannot_be() {
     tradeoff("tradeoff:alpha", &["not of the form key=value"]);
     tradeoff("traedoff", &["no scheduler \"traedoff\"", "did you mean \"tradeoff\"?"]);
     tradeoff("unheard-of", &["no scheduler \"unheard-of\"", "there are fifo, "]);
-    refused("schedulers = [\"fifo\", \"tradeoff:alpha=0.85\"]", "", &["no scheduler to run", "--scheduler"]);
+    refused(
+        "schedulers = [\"fifo\", \"tradeoff:alpha=0.85\"]",
+        "",
+        &["no scheduler to run", "--scheduler drfq", "[\"fifo\", \"drfq\"]"],
+    );
     tradeoff("fifo", &["it is named twice"]);
 }
 
