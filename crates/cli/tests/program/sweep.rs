@@ -78,7 +78,7 @@ fn ctrl_c_keeps_what_is_done() {
 fn no_speed_is_told_of_runs_that_set_it_themselves() {
     let folder = folder();
     folder.dovetail(&["trace", "synth", "c.pcap", "--packets", "100", "--flows", "5"]).succeeds();
-    for (key, told) in [("trace.load = [0.5]", false), ("class.cleartext.cost.cpu = [\"5 us\"]", false), ("", true)] {
+    for (key, told) in [("trace.load = [0.5]", false), ("class.forwarded.cost.cpu = [\"5 us\"]", false), ("", true)] {
         folder.write("plan.toml", format!("capture = \"c.pcap\"\n[grid]\nscheduler = [\"fifo\"]\n{key}\n"));
         let said = folder.dovetail(&["sweep", "plan.toml", "--out", &format!("out{}", key.len())]).succeeds().err;
         assert!(said.contains("100 packets"), "{said}");
