@@ -1,6 +1,6 @@
 //! `dovetail live ctl`.
 
-use std::io::Read;
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -20,7 +20,10 @@ pub const START_S: f64 = 1.0;
 /// What may be the reason that no box answers.
 pub const NO_BOX: &str = "does it run, with [control] socket = ... in its configuration?";
 
-/// What to do then.
+/// What to do where there is one, and it may not be used.
+pub const DENIED: &str = "permission denied; run this as root (sudo), or as the user of the box";
+
+/// What to do where there is none.
 pub const OTHER_BOX: &str = "Another path: --socket PATH.";
 
 /// Talk to a running box.
@@ -43,10 +46,24 @@ pub fn ctl(args: Ctl) -> Result<(), Failure> {
 
 /// Connect to the box at this socket.
 pub fn connect(path: &Path) -> Result<Client, Failure> {
-    Client::connect(path).map_err(|error| {
-        let others = others(path).map(|others| format!(" There are {others}.")).unwrap_or_default();
-        Failure::run(format!("no box answers at {}: {error}\nhelp: {NO_BOX} {OTHER_BOX}{others}", path.display()))
-    })
+    Client::connect(path).map_err(|error| unconnected(path, &error))
+}
+
+fn unconnected(path: &Path, error: &io::Error) -> Failure {
+    let place = path.display();
+    if error.kind() == ErrorKind::PermissionDenied {
+        return Failure::run(format!("{place}: {DENIED}"));
+    }
+    let others = others(path).map(|others| format!(" There are {others}.")).unwrap_or_default();
+    Failure::run(format!("no box answers at {place}: {error}\nhelp: {NO_BOX} {OTHER_BOX}{others}"))
+}
+
+/// Why a box cannot be connected to, in short.
+pub fn why(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::PermissionDenied => DENIED.into(),
+        _ => error.to_string(),
+    }
 }
 
 /// Other sockets in the folder of this one, if there are some.
@@ -103,4 +120,19 @@ fn watch(client: &mut Client, every: Duration, count: Option<u64>, flows: usize)
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_box_that_may_not_be_used_it_is_not_said_that_it_does_not_run() {
+        let said = |kind: ErrorKind| match unconnected(Path::new("/nowhere/box.sock"), &kind.into()) {
+            Failure::Run(message) => message,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(said(ErrorKind::PermissionDenied), format!("/nowhere/box.sock: {DENIED}"));
+        assert!(said(ErrorKind::NotFound).contains(NO_BOX));
+    }
 }

@@ -25,6 +25,7 @@ use dovetail_dataplane::watch::Watch;
 use dovetail_experiment::scenario::or_nearby;
 use dovetail_experiment::table::{seconds, table};
 use dovetail_trace::CaptureReader;
+use dovetail_units::Duration;
 use log::{LevelFilter, error, info, warn};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -64,7 +65,7 @@ fn start(args: args::Start) -> Result<(), Failure> {
         nothing_came(&report).iter().for_each(|told| terminal::say(told));
         serde_json::to_string_pretty(&report).map_err(Failure::run)?
     } else {
-        text(&report)
+        text(&report, config.idle())
     };
     let printed = terminal::print(&report);
     // Also where nobody reads the report.
@@ -257,8 +258,12 @@ fn reload_on_hangup(mut hangups: UnixStream, counter: Counter) -> std::io::Resul
     std::thread::Builder::new().name("reload".into()).spawn(wait).map(drop)
 }
 
-fn text(report: &Report) -> String {
+/// The report of a box that forgets a flow without a frame for as long as `idle`.
+fn text(report: &Report, idle: Duration) -> String {
     let mut text = overview(&report.forward, report.ran_s);
+    if report.ran_s > idle.as_secs_f64() {
+        text.push_str(&format!("\nflows: those with a packet in the last {idle} (flows.idle)"));
+    }
     for (name, port) in &report.forward.ports {
         text.push_str(&format!(
             "\nport {name}: received {}, missed {}, oversize {}, sent {}, unsent {}",
@@ -371,15 +376,25 @@ mod tests {
 
     /// The last lines of the report of a box that has left so many frames to its ports.
     fn end(outgoing: u64, returning: u64, unaccounted: i64) -> String {
+        end_after(1.0, outgoing, returning, unaccounted)
+    }
+
+    fn end_after(ran_s: f64, outgoing: u64, returning: u64, unaccounted: i64) -> String {
         let text = "scheduler = \"fifo\"\nports = { in = \"packet:a\", out = \"packet:b\" }\n";
         let forward = Config::parse("box.toml", text, &[]).unwrap().middlebox().unwrap().snapshot(Time::ZERO);
         let mut forward = Snapshot { outgoing, unaccounted, ..forward };
         forward.total.frames_in = 5;
         let totals = Totals { forward, reverse: Account::default(), returning };
-        let text = super::text(&Report::new(totals, 1.0));
+        let text = super::text(&Report::new(totals, ran_s), Duration::from_secs(60));
         // Below the table.
         let lines = text.lines().skip_while(|line| !line.starts_with("all"));
         lines.skip(1).collect::<Vec<_>>().join("\n").trim().to_string()
+    }
+
+    #[test]
+    fn that_flows_may_have_been_forgotten_is_told() {
+        assert_eq!(end_after(60.0, 0, 0, 0), "");
+        assert_eq!(end_after(61.0, 0, 0, 0), "flows: those with a packet in the last 60 s (flows.idle)");
     }
 
     #[test]

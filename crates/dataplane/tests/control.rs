@@ -320,6 +320,9 @@ fn the_socket_of_a_dead_box_is_replaced_and_that_of_a_live_one_is_not() {
     assert!(second.contains("another box listens there"), "{second}");
     assert!(Client::connect(&path).unwrap().snapshot(0).is_ok());
     drop(first);
+    // Of a box that ends before it answers nothing stays either.
+    drop(Bound::at(&path).unwrap());
+    assert!(!path.exists());
     fs::write(&path, "a letter").unwrap();
     let third = Bound::at(&path).err().unwrap().to_string();
     assert!(third.contains("is not a socket"), "{third}");

@@ -125,6 +125,14 @@ fn ports_between_which_nothing_would_happen() {
 }
 
 #[test]
+fn a_capture_that_is_not_there_is_told_where_it_was_looked_for() {
+    let help = "paths are relative to the folder of the configuration";
+    refused(&BOX.replace("pcap:in.pcap", "pcap:im.pcap"), &["cannot read ", "/im.pcap: No such file", help]);
+    let absolute = open(&BOX.replace("pcap:in.pcap", "pcap:/nowhere/in.pcap")).err().unwrap();
+    assert!(absolute.contains("cannot read /nowhere/in.pcap") && !absolute.contains(help), "{absolute}");
+}
+
+#[test]
 fn values_that_are_none_are_told_what_there_is() {
     for (lines, expected) in [
         (
@@ -135,6 +143,9 @@ fn values_that_are_none_are_told_what_there_is() {
         ("[flows]\nlimit = \"99999999999 packets\"", "expected \"unlimited\" or 1 to 4294967295 packets"),
         ("[link]\nbuffer = \"0 packets\"", "expected \"unlimited\" or 1 to 4294967295 packets"),
         ("[flows]\nqueue = \"99999999999 packets\"", "of packets 1 to 4294967295"),
+        ("[flows]\nlimit = \"200\"", "\"200\": the unit is missing; expected \"unlimited\" or 1 to"),
+        ("[flows]\nqueue = \"200\"", "\"200\": the unit is missing; expected \"unlimited\", \"200 packets\""),
+        ("[cpu]\nbudget = \"0.5\"", "\"0.5\": the unit is missing; expected a part of a core above 0"),
     ] {
         refused(&format!("{BOX}{lines}"), &[expected]);
     }

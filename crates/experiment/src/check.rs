@@ -10,10 +10,13 @@ use dovetail_units::Time;
 use crate::compare::RunError;
 use crate::scenario::{Scenario, ScenarioError, nearest, unknown};
 
+/// Where no scheduler is named.
+pub(crate) const NO_SCHEDULER: &str = "no scheduler to run: name one with --scheduler drfq, or schedulers = \
+    [\"fifo\", \"drfq\"] at the top of the scenario";
+
 pub(crate) fn check_over<const M: usize>(scenario: &Scenario, schedulers: &[Spec]) -> Result<Vec<String>, RunError> {
     if schedulers.is_empty() {
-        let message = "no scheduler to run: name one with --scheduler, or schedulers = [...] in the scenario";
-        return Err(ScenarioError::new("", message).into());
+        return Err(ScenarioError::new("", NO_SCHEDULER).into());
     }
     let named = scenario.schedulers();
     for (index, spec) in schedulers.iter().enumerate() {

@@ -1,10 +1,12 @@
 //! What a comparison shows, in sentences: who waits where nobody is protected, what fairness leaves idle, and what it
 //! costs to use that.
 
-use crate::behind::{a_packet_of, listed};
+use crate::behind::a_packet_of;
 use crate::summary::{Group, Run, Summary};
 use crate::table::{percent, seconds};
 
+/// Runs that do this part of what the fastest does are as fast: a table shows the same.
+const AS_FAST: f64 = 0.9995;
 /// Less than this much longer is not worth a sentence.
 const WORTH: f64 = 1.03;
 /// A group that waits this much longer under a scheduler that lets it starve is worth one.
@@ -36,16 +38,30 @@ fn waits(runs: &[Run]) -> Option<String> {
     let under = |run: &&Run| Some(format!("{} under {}", seconds(mean(&run.groups[group])?), run.scheduler));
     let times: Vec<String> =
         std::iter::once(starving).chain(others.iter().copied()).filter_map(|r| under(&r)).collect();
-    Some(format!("On average {} takes {}.", a_packet_of(&starving.groups[group].group), listed(&times, "and")))
+    Some(format!("On average {} takes {}.", a_packet_of(&starving.groups[group].group), told_times(&times)))
 }
 
-/// The fairest of the runs in which nobody starves, and the one that does the most, if it is not the same.
+/// As many as can be read in a sentence; the table has the others.
+fn told_times(times: &[String]) -> String {
+    const MOST: usize = 8;
+    match times {
+        [] => String::new(),
+        [time] => time.clone(),
+        [before @ .., last] if times.len() <= MOST => format!("{} and {last}", before.join(", ")),
+        _ => format!("{}, and so on ({} more in the table)", times[..MOST].join(", "), times.len() - MOST),
+    }
+}
+
+/// The fairest of the runs in which nobody starves, and the one that does the most, if it is not the same. Of several
+/// that do as much it is the fairest.
 fn fair_and_fast(runs: &[Run]) -> Option<(&Run, &Run)> {
     let safe = || runs.iter().filter(|run| run.starving == 0 && run.packets.delivered > 0);
     let jain = |run: &Run| run.fairness.as_ref().map(|f| f.jain);
     let fairest = safe().filter_map(jain).fold(f64::NAN, f64::max);
     let fair = safe().find(|run| jain(run).is_some_and(|j| j >= fairest - AS_FAIR))?;
-    let fast = safe().max_by(|a, b| speed(a).total_cmp(&speed(b)))?;
+    let fastest = safe().map(speed).fold(0.0, f64::max);
+    let shared = |run: &Run| jain(run).unwrap_or(0.0);
+    let fast = safe().filter(|run| speed(run) >= AS_FAST * fastest).max_by(|a, b| shared(a).total_cmp(&shared(b)))?;
     (speed(fast) >= WORTH * speed(fair)).then_some((fair, fast))
 }
 
@@ -150,6 +166,24 @@ mod tests {
             "{work}"
         );
         assert!(price.starts_with("The price: on average a packet of the group monitoring takes "), "{price}");
+    }
+
+    #[test]
+    fn of_runs_that_are_as_fast_the_fairest_is_told() {
+        let alphas = ["1", "0.6", "0.85", "0.5", "0.7"].map(|alpha| format!("\"tradeoff:alpha={alpha}\""));
+        let first = include_str!("../../../scenarios/first.toml").replace("\"1 s\"", "\"0.2 s\"");
+        let flows: String = first.lines().filter(|l| !l.starts_with("schedulers")).map(|l| format!("{l}\n")).collect();
+        let told = told(&format!("schedulers = [\"fifo\", \"drfq\", {}]\n{flows}", alphas.join(", ")));
+        let work = told.iter().find(|sentence| sentence.contains(" finishes after ")).unwrap();
+        assert!(work.starts_with("tradeoff:alpha=0.85 finishes after "), "{work}");
+    }
+
+    #[test]
+    fn all_waits_are_told_but_for_many() {
+        let times = |n: usize| told_times(&(1..=n).map(|k| format!("{k} ms under s{k}")).collect::<Vec<_>>());
+        assert_eq!(times(2), "1 ms under s1 and 2 ms under s2");
+        assert!(times(8).ends_with(", 7 ms under s7 and 8 ms under s8"));
+        assert!(times(10).ends_with(", 8 ms under s8, and so on (2 more in the table)"));
     }
 
     #[test]

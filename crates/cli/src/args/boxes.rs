@@ -61,7 +61,8 @@ pub struct Start {
     /// Stop after this time [default: at the end of a capture, or when told to]
     #[arg(long = "for", value_name = "TIME")]
     pub duration: Option<Duration>,
-    /// Check the configuration, open the ports, say what would happen and what would go wrong, and stop
+    /// Check the configuration, open the ports, say what would happen and what would go wrong, and stop; the control
+    /// socket and the address of the metrics are not tried
     #[arg(long, conflicts_with = "json")]
     pub dry_run: bool,
     /// Print one JSON document at the end instead of a table
@@ -238,7 +239,7 @@ pub enum CtlCommand {
         #[arg(long)]
         json: bool,
         /// How many flows to list in the JSON document, longest queues first; at most 1000
-        #[arg(long, value_name = "N", default_value_t = 1000)]
+        #[arg(long, value_name = "N", default_value_t = 1000, requires = "json")]
         flows: usize,
     },
     /// Print what the box has done at regular intervals, one JSON document per line

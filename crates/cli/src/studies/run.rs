@@ -123,6 +123,17 @@ fn prepare(scenario: Scenario, input: &Input) -> Result<(Scenario, Vec<Spec>), F
 
 /// What the user should know of a capture.
 pub fn tell_about(scenario: &Scenario) {
+    let speed = scenario.replay_speed().unwrap_or(1.0);
+    let load = scenario
+        .replay_load()
+        .filter(|_| scenario.recorded_s() > 0.0)
+        .map_or(String::new(), |load| format!(", to load the busiest resource to {load} times its capacity"));
+    let faster = if speed == 1.0 { String::new() } else { format!("{} times ", table::digits(speed)) };
+    tell_of_capture(scenario, &format!(", replayed {faster}as fast as recorded{load}"));
+}
+
+/// The same with these words about its speed.
+pub fn tell_of_capture(scenario: &Scenario, replayed: &str) {
     let Some(report) = scenario.capture_report() else { return };
     let say = |text: &str| terminal::say(&table::wrapped(text, terminal::width()));
     if let Some(profile) = &scenario.profile {
@@ -142,17 +153,8 @@ pub fn tell_about(scenario: &Scenario) {
         ));
     }
     let (packets, no_flow) = (report.records, report.no_flow_packets());
-    let speed = scenario.replay_speed().unwrap_or(1.0);
-    let load = scenario
-        .replay_load()
-        .filter(|_| scenario.recorded_s() > 0.0)
-        .map_or(String::new(), |load| format!(", to load the busiest resource to {load} times its capacity"));
     let without = if no_flow > 0 { format!(" ({no_flow} without a flow)") } else { String::new() };
-    let faster = if speed == 1.0 { String::new() } else { format!("{} times ", table::digits(speed)) };
-    say(&format!(
-        "{packets} packet{}{without}, replayed {faster}as fast as recorded{load}",
-        if packets == 1 { "" } else { "s" },
-    ));
+    say(&format!("{packets} packet{}{without}{replayed}", if packets == 1 { "" } else { "s" }));
     if packets == 0 {
         terminal::say("warning: the capture holds no packets");
     }

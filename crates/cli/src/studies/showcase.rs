@@ -29,21 +29,32 @@ pub fn html(result: &Reproduction, items: &[&Item]) -> Result<String, Failure> {
         let sections = of_paper.map(|item| section(item, result)).collect::<Result<Vec<_>, Failure>>()?;
         Ok(Chapter { heading: citation.to_string(), sections })
     });
-    let chapters = chapters.collect::<Result<Vec<Chapter>, Failure>>()?;
+    let mut chapters = chapters.collect::<Result<Vec<Chapter>, Failure>>()?;
+    chapters.retain(|chapter| !chapter.sections.is_empty());
     let made_by = Made::new(arguments(), "");
     let [version, command, _] = made(&made_by);
     let page = Page {
-        title: "What six papers print, and what Dovetail makes of it".into(),
+        title: title(chapters.len()),
         sentences: vec![sentence(&result.checks)],
         notes: drawings(items).into_iter().collect(),
         words: WORDS.map(|(word, meaning)| (word.into(), meaning.into())).into(),
-        chapters: chapters.into_iter().filter(|chapter| !chapter.sections.is_empty()).collect(),
+        chapters,
         dark_pictures: DARK,
         made: vec![version, command],
         version: made_by.version,
         ..Page::default()
     };
     page.html().map_err(Failure::run)
+}
+
+/// Of a page about so many papers.
+fn title(papers: usize) -> String {
+    let print = match papers {
+        1 => "a paper prints".into(),
+        all if all == PAPERS.len() => "six papers print".into(),
+        some => format!("{some} papers print"),
+    };
+    format!("What {print}, and what Dovetail makes of it")
 }
 
 fn sentence(checks: &[Check]) -> String {
@@ -90,7 +101,7 @@ fn reason(check: &Check) -> String {
     format!("Why {} differs ({}): {}", check.quantity, values(check), check.why)
 }
 
-/// A row per claim.
+/// A row per claim, or per value that was derived by hand.
 fn table(item: &Item, checks: &[Check]) -> Table {
     let number = |value: Option<f64>, check: &Check| Cell {
         text: value.map_or("-".into(), |value| match check.unit.as_str() {
@@ -109,9 +120,11 @@ fn table(item: &Item, checks: &[Check]) -> Table {
             text(&check.criterion.map_or_else(|| "-".into(), allowed)),
         ]
     };
+    let derived = checks.iter().any(|check| check.kind == Kind::Derived);
+    let [one, theirs] = if derived { ["value", "by hand"] } else { ["claim", "paper"] };
     Table {
-        caption: format!("{}, claim by claim", item.figure),
-        header: ["claim", "verdict", "paper", "here", "allowed"].map(String::from).into(),
+        caption: format!("{}, {one} by {one}", item.figure),
+        header: [one, "verdict", theirs, "here", "allowed"].map(String::from).into(),
         texts: 2,
         kinds: Vec::new(),
         rows: checks.iter().filter(|check| check.kind.judged()).map(row).collect(),
@@ -127,4 +140,31 @@ fn allowed(criterion: Criterion) -> String {
 fn shortest(value: f64) -> String {
     let text = format!("{value:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dovetail_experiment::claim::Claim;
+
+    #[test]
+    fn the_title_counts_the_papers() {
+        let counted = [(1, "What a paper prints, "), (2, "What 2 papers print, "), (6, "What six papers print, ")];
+        for (papers, words) in counted {
+            assert!(title(papers).starts_with(words), "{}", title(papers));
+        }
+    }
+
+    #[test]
+    fn what_was_derived_by_hand_is_no_claim() {
+        let item = dovetail_papers::item("drfq-fig5").unwrap();
+        let header = |kind| {
+            let (id, figure, quantity) = (item.id.into(), item.figure.into(), "makespan".into());
+            let (unit, paper, criterion, why) = (String::new(), Some(1.0), Some(Criterion::Within(0.0)), String::new());
+            let claim = Claim { id, figure, quantity, unit, paper, criterion, kind, why };
+            table(item, &[claim.against(Ok((1.0, "")))]).header
+        };
+        assert_eq!(header(Kind::Claim)[..3], ["claim", "verdict", "paper"]);
+        assert_eq!(header(Kind::Derived)[..3], ["value", "verdict", "by hand"]);
+    }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use dovetail_experiment::sweep::{Plan, Settings, Sweep, SweepError};
 
-use super::run::{tell_about, threads};
+use super::run::{tell_about, tell_of_capture, threads};
 use super::{ending, progress};
 use crate::args;
 use crate::failure::Failure;
@@ -16,8 +16,10 @@ pub fn sweep(args: args::Sweep) -> Result<(), Failure> {
     let plan = Plan::open(&args.plan).map_err(Failure::input)?;
     let folder = args.out.unwrap_or_else(|| PathBuf::from(args.plan.file_stem().unwrap_or_default()));
     let jobs = threads(args.jobs);
-    if let Some(scenario) = plan.replayed() {
-        tell_about(&scenario);
+    match plan.replayed() {
+        Some((scenario, true)) => tell_about(&scenario),
+        Some((scenario, false)) => tell_of_capture(&scenario, ""),
+        None => {}
     }
     let mut sweep =
         Sweep::open(plan, &folder, &Settings { jobs, cancel, progress: &|_| () }).map_err(|error| match error {

@@ -172,7 +172,7 @@ impl Watch<'_> {
     fn client(&mut self) -> Result<&mut Client, String> {
         match &mut self.client {
             Some(client) => Ok(client),
-            none => Ok(none.insert(Client::connect(self.path).map_err(|error| error.to_string())?)),
+            none => Ok(none.insert(Client::connect(self.path).map_err(|error| ctl::why(&error))?)),
         }
     }
 

@@ -18,6 +18,7 @@ use ratatui::style::Color;
 use super::app::{Action, App, Link, Order};
 use super::shares::{Interval, Verdict};
 use super::{text, view};
+use crate::ctl;
 
 /// What frames of a flow did in `s` seconds: each second so many, of so many bytes, so much of the CPU and the link.
 fn frames(s: f64, per_s: u64, bytes: u64, cpu: f64, link: f64, dropped: u64) -> QueueSnapshot {
@@ -50,8 +51,11 @@ fn stayed(ms: f64) -> Latency {
     Latency { mean: ms(100.0), p50: ms(120.0), p90: ms(60.0), p99: ms(30.0), max: ms(20.0) }
 }
 
+/// All of them together; frames stay as long as those of the first.
 fn sum(all: &[FlowSnapshot]) -> QueueSnapshot {
-    let mut total = frames(0.0, 0, 800, 0.0, 0.0, 0);
+    let QueueSnapshot { latency_s, latency_minute_s, latency_second_s, .. } = all[0].frames;
+    let none = frames(0.0, 0, 0, 0.0, 0.0, 0);
+    let mut total = QueueSnapshot { latency_s, latency_minute_s, latency_second_s, ..none };
     for QueueSnapshot {
         frames_in, bytes_in, frames_processed, frames_out, bytes_out, dropped, cpu_s, link_s, ..
     } in all.iter().map(|flow| &flow.frames)
@@ -434,6 +438,9 @@ fn a_box_that_does_not_answer_is_said_not_to_and_why_and_the_last_numbers_stay()
     let shown = text(&never, 80, 24);
     assert!(shown.starts_with("NO BOX ANSWERS for 3 s: box.sock\nNo such file or directory\n"), "{shown}");
     assert!(shown.contains("--socket PATH"), "{shown}");
+    never.link = Link::Down(ctl::DENIED.into(), 3);
+    let shown = text(&never, 80, 24);
+    assert!(shown.contains("sudo") && !shown.contains(ctl::NO_BOX), "{shown}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::list::{Judge, List, Of};
 use super::shares::{Interval, Row};
 use super::words::{counted, cut, hours};
 use super::{help, summary};
-use crate::ctl::{NO_BOX, OTHER_BOX, START_S};
+use crate::ctl::{DENIED, NO_BOX, OTHER_BOX, START_S};
 
 const KEYS: [(u16, &str); 3] = [
     (72, "h help  q quit  space pause  Tab class  +/- alpha  sort: d c l w p x n"),
@@ -65,6 +65,7 @@ fn draw_rows(app: &App, interval: &Interval, [class_area, flow_area]: [Rect; 2],
 fn nothing_yet(app: &App) -> String {
     match &app.link {
         Link::Up => "shares are known after the second look".into(),
+        Link::Down(why, _) if why == DENIED => format!("{why}\n\nThis view begins when the box answers."),
         Link::Down(why, _) => format!("{why}\n{NO_BOX}\n{OTHER_BOX}\n\nThis view begins when one does."),
     }
 }

@@ -37,6 +37,7 @@ fn schedulers() {
     refused(&["run", "s.toml", "-s", "tradeoff:alpha=0,85"], &["decimal point", "alpha=0.85"]);
     refused(&["run", "s.toml", "-s", "fifo,drfq"], &["once for each scheduler"]);
     refused(&["run", "s.toml", "-s", "drr", "-s", "fifo", "-s", "drr"], &["scheduler drr: it is named twice"]);
+    refused(&["run", "s.toml", "-s", "drr+drr+drr"], &["scheduler drr+drr+drr: has a discipline for each of 3 "]);
     let spelt = ["run", "s.toml", "-s", "tradeoff", "-s", "tradeoff:alpha=0.85"];
     // s.toml may name what the command line names, too: it is not to blame.
     refused(&spelt, &["scheduler tradeoff:alpha=0.85: it is the same as tradeoff, and would give the same twice"]);

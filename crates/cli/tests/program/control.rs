@@ -196,6 +196,13 @@ fn commands_that_say_too_little_are_refused() {
 }
 
 #[test]
+fn flows_are_listed_in_documents_only() {
+    let folder = Folder::new();
+    ctl(&folder, &["show", "--flows", "3"]).fails(2, &["--json"]);
+    ctl(&folder, &["show", "--json", "--flows", "3"]).fails(1, &["no box answers"]);
+}
+
+#[test]
 fn metrics_that_others_could_reach_need_a_word_for_it() {
     let folder = Folder::new();
     folder.write("box.toml", format!("{BOX}\n[metrics]\nlisten = \"0.0.0.0:9100\"\n"));

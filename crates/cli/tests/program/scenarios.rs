@@ -24,6 +24,8 @@ fn unknown_keys() {
     refused("size =", "siez =", &["unknown key `siez`", "s.toml:19:1", "did you mean `size`?"]);
     refused("stop =", "until =", &["unknown key `until`", "s.toml:21:1", "`stop`"]);
     refused("cost = { cpu", "cost = { gpu", &["no resource \"gpu\"", "s.toml:14:10", "did you mean \"cpu\"?"]);
+    let bypass = ["\"ipsec\" has no cost on \"cpu\", which has no rate", "or \"0 us\" if its packets do not use it"];
+    refused("cost = { cpu = \"0.015 us/B + 84.5 us\" }", "cost = {}", &bypass);
     refused("[[flows]]", "[[flow]]", &["unknown key `flow`", "s.toml:16:3", "did you mean `flows`?"]);
 }
 
@@ -59,7 +61,11 @@ fn schedulers_that_cannot_be() {
     tradeoff("tradeoff:alpha", &["not of the form key=value"]);
     tradeoff("traedoff", &["no scheduler \"traedoff\"", "did you mean \"tradeoff\"?"]);
     tradeoff("unheard-of", &["no scheduler \"unheard-of\"", "there are fifo, "]);
-    refused("schedulers = [\"fifo\", \"tradeoff:alpha=0.85\"]", "", &["no scheduler to run", "--scheduler"]);
+    refused(
+        "schedulers = [\"fifo\", \"tradeoff:alpha=0.85\"]",
+        "",
+        &["no scheduler to run", "--scheduler drfq", "[\"fifo\", \"drfq\"]"],
+    );
     tradeoff("fifo", &["it is named twice"]);
 }
 

@@ -75,6 +75,18 @@ fn ctrl_c_keeps_what_is_done() {
 }
 
 #[test]
+fn no_speed_is_told_of_runs_that_set_it_themselves() {
+    let folder = folder();
+    folder.dovetail(&["trace", "synth", "c.pcap", "--packets", "100", "--flows", "5"]).succeeds();
+    for (key, told) in [("trace.load = [0.5]", false), ("class.forwarded.cost.cpu = [\"5 us\"]", false), ("", true)] {
+        folder.write("plan.toml", format!("capture = \"c.pcap\"\n[grid]\nscheduler = [\"fifo\"]\n{key}\n"));
+        let said = folder.dovetail(&["sweep", "plan.toml", "--out", &format!("out{}", key.len())]).succeeds().err;
+        assert!(said.contains("100 packets"), "{said}");
+        assert_eq!(said.contains("as fast as recorded"), told, "{said}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_said_before_anything_is_made() {
     let folder = folder();
     folder.write("plan.toml", PLAN.replace("drfq", "drqf"));

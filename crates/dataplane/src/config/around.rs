@@ -147,6 +147,19 @@ impl Config {
         Ok(())
     }
 
+    /// Why this port cannot be opened.
+    pub(super) fn wrong_port(&self, written: &Spanned<String>, error: &OpenError) -> InputError {
+        let wrong = self.at(written.span(), error.to_string());
+        let input = match written.get_ref().parse() {
+            Ok(Kind::Capture { input: Some(path), .. }) => path,
+            _ => return wrong,
+        };
+        match input.is_relative() && error.is_no_file() {
+            true => wrong.with_help("paths are relative to the folder of the configuration"),
+            false => wrong,
+        }
+    }
+
     /// The ports `in` and `out` with what stands around them: captures and traces see what the box sees.
     pub(super) fn around(&self, ports: [Box<dyn Port>; 2], epoch: Time) -> Result<[Box<dyn Port>; 2], InputError> {
         let [inside, outside] = ports;

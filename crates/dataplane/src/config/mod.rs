@@ -274,7 +274,7 @@ impl Config {
         self.check_ends(kinds)?;
         let mut first: Option<Time> = None;
         for (kind, text) in kinds {
-            let time = port::first_time([kind]).map_err(|error| self.at(text.span(), error.to_string()))?;
+            let time = port::first_time([kind]).map_err(|error| self.wrong_port(text, &error))?;
             first = first.into_iter().chain(time).min();
         }
         // A simulated run knows nothing of the time of day.
@@ -282,7 +282,7 @@ impl Config {
         let epoch = Time::ZERO + begin.since(EPOCH);
         let options = Options { epoch, ..Options::default() };
         let mut open = |(kind, text): (&Kind, &Spanned<String>), options| {
-            open(kind, options).map_err(|error| self.at(text.span(), error.to_string()))
+            open(kind, options).map_err(|error| self.wrong_port(text, &error))
         };
         let inside_port = open(kinds[0], &options)?;
         let link = inside_port.link();
@@ -532,7 +532,7 @@ impl Config {
         let unknown = self.unknown_fragments(&classes)?;
         let limits = FlowLimits {
             most: flows.most.map_or(MOST_FLOWS, |most| most.0),
-            idle: flows.idle.as_ref().map_or(IDLE, |idle| idle.0.0),
+            idle: self.idle(),
             // What a box does with a capture is always the same.
             secret: self.is_simulated().then_some(1),
         };

@@ -4,8 +4,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use dovetail_config::InputError;
+use dovetail_units::Duration;
 
-use super::Config;
+use super::{Config, IDLE};
 use crate::file;
 use crate::port::{self, Kind, Options, Port};
 
@@ -36,6 +37,11 @@ impl Config {
         let mut middlebox = self.middlebox()?;
         let looked = self.state_folder().map_or(Ok(()), |folder| middlebox.look_at_state(&folder));
         looked.map_err(|(module, error)| self.wrong_state(&module, &error))
+    }
+
+    /// A flow that has brought nothing for this long is forgotten.
+    pub fn idle(&self) -> Duration {
+        self.file.flows.idle.as_ref().map_or(IDLE, |idle| idle.0.0)
     }
 
     /// In one line: the file, the ports, and the scheduler between them.

@@ -48,7 +48,10 @@ impl FromStr for Percent {
         let number: Option<f64> = text.trim().strip_suffix('%').and_then(|n| n.trim().parse().ok());
         let millionths = number.filter(|percent| (0.0..=100.0).contains(percent)).map(|p| (p * 1e4).round() as u32);
         let budget = millionths.and_then(Budget::from_millionths);
-        budget.map(Self).ok_or_else(|| format!("{text:?}: expected a part of a core above 0 and up to \"100 %\""))
+        budget.map(Self).ok_or_else(|| {
+            let unit = without_unit(text);
+            format!("{text:?}: {unit}expected a part of a core above 0 and up to \"100 %\", such as \"50 %\"")
+        })
     }
 }
 
@@ -65,9 +68,15 @@ impl FromStr for Frames {
         }
         let number = packets(text).filter(|&packets| packets > 0);
         number.map(|packets| Self(Some(packets))).ok_or_else(|| {
-            format!("{text:?}: expected \"unlimited\" or 1 to {} packets, such as \"64 packets\"", u32::MAX)
+            let unit = without_unit(text);
+            format!("{text:?}: {unit}expected \"unlimited\" or 1 to {} packets, such as \"64 packets\"", u32::MAX)
         })
     }
+}
+
+/// Says of a bare number that it lacks its unit.
+fn without_unit(text: &str) -> &'static str {
+    if text.trim().parse::<f64>().is_ok() { "the unit is missing; " } else { "" }
 }
 
 fn packets(text: &str) -> Option<u32> {
@@ -86,7 +95,10 @@ impl FromStr for Room {
     fn from_str(text: &str) -> Result<Self, String> {
         let expected = || {
             let forms = "\"unlimited\", \"200 packets\", \"64 kB\" or \"200 packets, 64 kB\"";
-            format!("{text:?}: expected {forms}; of packets 1 to {}", u32::MAX)
+            match without_unit(text) {
+                "" => format!("{text:?}: expected {forms}; of packets 1 to {}", u32::MAX),
+                unit => format!("{text:?}: {unit}expected {forms}"),
+            }
         };
         let mut limit = Limit::default();
         if text.trim() == "unlimited" {

@@ -30,10 +30,28 @@ pub struct Socket {
     thread: Option<JoinHandle<()>>,
 }
 
-/// A Unix socket that only its owner can use, where nobody is answered yet.
+/// A Unix socket that only its owner can use, where nobody is answered yet. It is removed when this is dropped.
 pub struct Bound {
-    path: PathBuf,
+    // Goes before the listener: nobody sees a socket where nobody listens.
+    place: Place,
     listener: UnixListener,
+}
+
+/// Where a socket is, which is removed when this is dropped.
+struct Place(PathBuf);
+
+impl Place {
+    /// It is not removed.
+    fn keep(mut self) -> PathBuf {
+        std::mem::take(&mut self.0)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // An empty path is no file's.
+        let _ = fs::remove_file(&self.0);
+    }
 }
 
 impl Bound {
@@ -44,7 +62,8 @@ impl Bound {
     /// Another box listens there, something that is not a socket is there, or the socket cannot be made.
     pub fn at(path: &Path) -> io::Result<Self> {
         make_room(path)?;
-        Ok(Self { path: path.to_path_buf(), listener: bind(path)? })
+        let listener = bind(path)?;
+        Ok(Self { place: Place(path.to_path_buf()), listener })
     }
 
     /// Answer clients, on threads of their own, which may do what the calling thread may.
@@ -52,11 +71,11 @@ impl Bound {
     /// # Errors
     /// There can be no thread.
     pub fn serve(self, counter: Counter) -> io::Result<Socket> {
-        let Self { path, listener } = self;
+        let Self { place, listener } = self;
         let closed = Arc::new(AtomicBool::new(false));
         let over = Arc::clone(&closed);
         let thread = thread::Builder::new().name("control".into()).spawn(move || accept(&listener, &counter, &over))?;
-        Ok(Socket { path, closed, thread: Some(thread) })
+        Ok(Socket { path: place.keep(), closed, thread: Some(thread) })
     }
 }
 

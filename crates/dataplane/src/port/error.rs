@@ -79,6 +79,11 @@ impl OpenError {
         matches!(self, Self::Claimed { .. })
     }
 
+    /// Whether the capture is not there.
+    pub(crate) fn is_no_file(&self) -> bool {
+        matches!(self, Self::Capture(TraceError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound)
+    }
+
     /// Whether what was asked for is wrong, rather than the system at fault.
     pub fn is_input(&self) -> bool {
         matches!(self, Self::NotAPort { .. } | Self::NoInterface { .. } | Self::Capture(_))

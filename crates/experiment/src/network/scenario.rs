@@ -15,7 +15,7 @@ use toml::Spanned;
 use super::file::{Ecn, File, Hop, Tcp, Variant};
 use super::value::{Access, FlowRate, Packets, RoundTrips};
 use super::{build, limits};
-use crate::check::twice;
+use crate::check::{NO_SCHEDULER, twice};
 use crate::scenario::{ScenarioError, Variation, check_name, unknown};
 use dovetail_config::{Read, Span, Text, Whole, number};
 
@@ -232,8 +232,7 @@ impl NetworkScenario {
     /// If there is none, or one that is wrong.
     pub fn schemes(&self, schedulers: &[Spec]) -> Result<Vec<Scheme>, ScenarioError> {
         if schedulers.is_empty() {
-            let message = "no scheduler to run: name one with --scheduler, or schedulers = [...] in the scenario";
-            return Err(ScenarioError::new("", message));
+            return Err(ScenarioError::new("", NO_SCHEDULER));
         }
         // Others come from the command line, and no place in the file is to blame for them.
         let own = if *schedulers == self.schedulers() { &self.file.schedulers[..] } else { &[] };

@@ -373,7 +373,11 @@ impl Scenario {
     pub fn scheduler_error(&self, spec: &Spec, message: &str) -> ScenarioError {
         match self.file.schedulers.iter().rfind(|s| s.get_ref().0 == *spec) {
             Some(written) => self.error(written.span(), message),
-            None => ScenarioError::new(&format!("scheduler {spec}"), message),
+            // The place is the scheduler: some messages begin with its name, which is enough once.
+            None => {
+                let rest = message.strip_prefix(&format!("{spec} ")).unwrap_or(message);
+                ScenarioError::new(&format!("scheduler {spec}"), rest)
+            }
         }
     }
 

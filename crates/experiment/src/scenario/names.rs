@@ -178,7 +178,8 @@ fn class_cost(class: &Class, file: &File) -> Result<ClassCost, Wrong> {
             (None, Some(rate)) => Cost::Link(rate.0),
             (None, None) => {
                 let message = format!(
-                    "class {:?} has no cost on {:?}, which has no rate: write cost.{} = \"0.015 us/B + 84.5 us\"",
+                    "class {:?} has no cost on {:?}, which has no rate: write cost.{} = \"0.015 us/B + 84.5 us\", \
+                     or \"0 us\" if its packets do not use it",
                     class.name, resource.name, resource.name
                 );
                 return Err((None, message));

@@ -51,6 +51,12 @@ pub struct Key {
 }
 
 impl Key {
+    /// Whether it may change how fast a capture is replayed. Costs and rates do if a load is given.
+    pub fn sets_speed(&self) -> bool {
+        let section = self.name.split('.').next();
+        section.is_some_and(|section| ["trace", "class", "resource"].contains(&section))
+    }
+
     /// With the column in which all of its values are numbers of one unit, or texts.
     pub fn new(name: String, span: Range<usize>, place: Place, random: bool, choices: Vec<Choice>) -> Self {
         let values: Vec<&Value> = choices.iter().map(|choice| &choice.value).collect();

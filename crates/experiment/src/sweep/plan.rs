@@ -144,9 +144,9 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The scenario as it is, if it replays a capture.
-    pub fn replayed(&self) -> Option<Arc<Scenario>> {
-        self.base.replayed()
+    /// The scenario as it is, if it replays a capture, and whether all runs replay it as fast.
+    pub fn replayed(&self) -> Option<(Arc<Scenario>, bool)> {
+        Some((self.base.replayed()?, !self.keys.iter().any(Key::sets_speed)))
     }
 
     fn check_size(&self) -> Result<(), ScenarioError> {
