@@ -1,6 +1,7 @@
 //! The configuration of a live box, as it is written and as it is meant.
 
 mod around;
+mod file;
 mod fragments;
 mod rehearsal;
 mod reread;
@@ -12,204 +13,23 @@ mod warnings;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use dovetail_config::rules::{self, Match, Rules};
-use dovetail_config::{InputError, Span, Text, Whole, unknown, value_of};
-use dovetail_sched::aqm::Encoding;
+use dovetail_config::rules;
+use dovetail_config::{InputError, Text, unknown, value_of};
+use dovetail_sched::Limit;
 use dovetail_sched::cost::Prediction;
-use dovetail_sched::{Limit, Spec};
-use dovetail_units::{BitRate, Duration, Part, Time, Weight};
+use dovetail_units::{Duration, Part, Time, Weight};
 use dovetail_wire::KeyKind;
-use serde::Deserialize;
 use toml::Spanned;
 
 use crate::classes::ClassTable;
-use crate::core::{Budget, Buffer, Charge, FlowLimits, Middlebox, NamedModule, Overflow, Setup, SetupClass};
+use crate::core::{Budget, Buffer, Charge, FlowLimits, Middlebox, NamedModule, Setup, SetupClass};
 use crate::driver::since_1970;
-use crate::module::ModuleConfig;
 use crate::port::{self, Kind, OpenError, Options, Port};
 
-use around::{FaultTable, FileTable};
-use fragments::{FRAGMENTS, FragmentTable};
-use state::StateTable;
-use third::{Costs, ResourceTable};
-use values::{Frames, Key, Listen, file_name};
+pub use file::Control;
+use file::{Class, File, Ports};
+use fragments::FRAGMENTS;
 pub(crate) use values::{Percent, Room};
-
-/// The file as it is written. Every key that exists stands here; an unknown key is an error.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    /// One line for reports.
-    #[serde(default)]
-    title: String,
-    /// What shares CPU and link.
-    scheduler: Spanned<Text<Spec>>,
-    ports: Ports,
-    #[serde(default)]
-    cpu: Cpu,
-    /// What packets pass between CPU and link.
-    #[serde(default)]
-    resource: Vec<Spanned<ResourceTable>>,
-    #[serde(default)]
-    link: Link,
-    #[serde(default)]
-    flows: FlowTable,
-    #[serde(default)]
-    reverse: Reverse,
-    /// What happens to frames on purpose.
-    #[serde(default)]
-    faults: FaultTable,
-    /// What is captured on the way.
-    #[serde(default)]
-    record: FileTable,
-    /// What is told line by line.
-    #[serde(default)]
-    trace: FileTable,
-    #[serde(default)]
-    control: Control,
-    #[serde(default)]
-    ecn: Ecn,
-    #[serde(default)]
-    module: Vec<Spanned<ModuleConfig>>,
-    #[serde(default)]
-    metrics: Metrics,
-    /// What is done with datagrams in fragments.
-    #[serde(default)]
-    fragments: FragmentTable,
-    /// What outlives a box.
-    #[serde(default)]
-    state: StateTable,
-    #[serde(default)]
-    class: Vec<Spanned<Class>>,
-}
-
-/// Where frames come in and go out.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Ports {
-    /// Scheduled frames come in here, such as `packet:eth0` or `pcap:capture.pcap`.
-    #[serde(rename = "in")]
-    inside: Spanned<String>,
-    /// And go out here.
-    #[serde(rename = "out")]
-    outside: Spanned<String>,
-}
-
-#[derive(Clone, Debug, Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-struct Cpu {
-    /// How much of a core processing may use. Default all.
-    budget: Option<Spanned<Text<Percent>>>,
-    /// How processing times are predicted. Default `fit:per=class`.
-    predict: Option<Spanned<Text<Prediction>>>,
-}
-
-#[derive(Clone, Debug, Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-struct Link {
-    /// Default as fast as the port takes frames.
-    rate: Option<Text<BitRate>>,
-    /// What may wait in front of it. Default 64 packets.
-    buffer: Option<Spanned<Text<Frames>>>,
-    #[serde(default)]
-    overflow: Overflow,
-}
-
-#[derive(Clone, Debug, Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-struct FlowTable {
-    /// What tells flows apart. Default 5-tuple.
-    key: Option<Text<Key>>,
-    /// Most flows with a queue of their own. Default 16384.
-    most: Option<Whole<1, { u32::MAX }>>,
-    /// A flow without a packet for this long is forgotten. Default 60 s.
-    idle: Option<Text<Span>>,
-    /// Limit of each flow's queue. Default 200 packets.
-    queue: Option<Spanned<Text<Room>>>,
-    /// The most packets in the box at a time. Default 65536 packets.
-    limit: Option<Text<Frames>>,
-}
-
-/// Frames in the other direction: neither scheduled nor processed.
-#[derive(Clone, Debug, Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-struct Reverse {
-    /// How long every frame is kept. Default not at all.
-    delay: Option<Text<Duration>>,
-}
-
-/// How senders are told to slow down.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Ecn {
-    /// What queues note rides beside the packet; only CE leaves the box.
-    #[default]
-    Metadata,
-    /// ECT(1) tells the next box that one before it signalled.
-    Rfc3168,
-    /// The DRQ paper's code points, which mean something else to everybody else.
-    Paper,
-    /// Not at all: what would be marked is dropped.
-    Off,
-}
-
-impl Ecn {
-    fn encoding(self) -> Option<Encoding> {
-        match self {
-            Self::Metadata => Some(Encoding::Metadata),
-            Self::Rfc3168 => Some(Encoding::Rfc3168),
-            Self::Paper => Some(Encoding::Paper),
-            Self::Off => None,
-        }
-    }
-}
-
-/// How a running box is talked to.
-#[derive(Clone, Debug, Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-pub struct Control {
-    /// The control socket. Default none.
-    #[serde(default, deserialize_with = "file_name")]
-    pub socket: Option<PathBuf>,
-}
-
-/// How a running box is watched.
-#[derive(Clone, Debug, Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-struct Metrics {
-    /// Where metrics are served, such as `127.0.0.1:9100`. Default nowhere.
-    listen: Option<Spanned<Text<Listen>>>,
-    /// Whether that may be an address that other machines reach.
-    #[serde(default)]
-    remote: bool,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Class {
-    name: Spanned<String>,
-    /// Which flows are of it. Without, it is the class of all that match no other.
-    #[serde(rename = "match")]
-    rules: Rules,
-    /// Weight of each flow. Default 1.
-    weight: Option<Spanned<f64>>,
-    /// Which part of its fair share each flow is guaranteed. Default: what the scheduler guarantees to all.
-    alpha: Option<Spanned<f64>>,
-    /// Limit of each flow's queue. Default that of `[flows]`.
-    queue: Option<Spanned<Text<Room>>>,
-    /// What is done to its packets: names of modules, in order. Default nothing.
-    #[serde(default)]
-    modules: Vec<Spanned<String>>,
-    /// What its packets are charged on the CPU instead of what processing took, and for how long they occupy a third
-    /// resource.
-    cost: Option<Spanned<Costs>>,
-}
-
-impl Class {
-    fn rules(&self) -> &[Spanned<Match>] {
-        self.rules.as_ref().map_or(&[], |rules| rules.get_ref())
-    }
-}
 
 /// A configuration that was read and checked.
 #[derive(Clone, Debug)]
