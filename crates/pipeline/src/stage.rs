@@ -72,32 +72,9 @@ impl<J> Stage<J> {
         self.servers.iter_mut().flatten()
     }
 
-    /// The packets in service.
-    pub fn in_service(&self) -> impl Iterator<Item = &J> {
-        let served = |server: usize| self.finished.is_empty() || !self.finished.contains(&(server as u32));
-        self.servers.iter().enumerate().filter(move |(server, _)| served(*server)).filter_map(|(_, job)| job.as_ref())
-    }
-
-    /// As [`in_service`](Self::in_service), to be changed.
-    pub fn in_service_mut(&mut self) -> impl Iterator<Item = &mut J> {
-        let Self { servers, finished, .. } = self;
-        let served = |server: usize| finished.is_empty() || !finished.contains(&(server as u32));
-        servers.iter_mut().enumerate().filter(move |(server, _)| served(*server)).filter_map(|(_, job)| job.as_mut())
-    }
-
     /// Packets that wait in the buffer, in order of arrival.
     pub fn buffered(&self) -> usize {
         self.buffer.len()
-    }
-
-    /// Takes what waits in the buffer, in order of arrival.
-    pub fn take_buffered(&mut self) -> impl Iterator<Item = J> {
-        self.buffer.drain(..)
-    }
-
-    /// Puts a packet into the buffer, whether there is room or not: one that was accepted before.
-    pub fn put_back(&mut self, job: J) {
-        self.buffer.push_back(job);
     }
 
     /// Takes all packets off the servers.

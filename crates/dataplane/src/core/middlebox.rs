@@ -90,6 +90,8 @@ pub struct Middlebox {
     pub(super) between: Option<Between>,
     /// On the resources.
     pub(super) pipeline: Pipeline<MOST_RESOURCES, OnTheWay>,
+    /// When the frames in service there end.
+    pub(super) ends: [Option<Time>; MOST_RESOURCES],
     /// The instant that is worked on, and when the worker looked.
     pub(super) clock: Time,
     pub(super) seen: Time,
@@ -139,6 +141,7 @@ impl Middlebox {
             buffer: setup.buffer,
             between,
             pipeline: resources(),
+            ends: [None; MOST_RESOURCES],
             clock: Time::ZERO,
             seen: Time::ZERO,
             inside: 0,
@@ -378,6 +381,7 @@ impl Middlebox {
 
     /// The box ends: what it still has is dropped, for the reason `stopped`. It takes no frames any more.
     pub fn give_up(&mut self, now: Time) {
+        self.ends = [None; MOST_RESOURCES];
         let served = self.pipeline.stages.iter_mut().flat_map(Stage::clear_servers);
         let mut frames: Vec<Frame> = served.map(|job| job.frame).collect();
         self.queues.iter_mut().rev().for_each(|queue| frames.append(&mut queue.take_all(now)));

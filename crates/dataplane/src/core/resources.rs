@@ -27,8 +27,7 @@ pub struct OnTheWay {
     /// For how long it occupied the CPU, and the resource on which it was last.
     cpu: Duration,
     used: Duration,
-    until: Time,
-    /// As `until`, whatever time is lost.
+    /// When it was to leave that, whatever time was lost.
     due: Time,
     /// Its processing failed, though it occupies the CPU all the same.
     failed: Option<ModuleDrop>,
@@ -36,12 +35,7 @@ pub struct OnTheWay {
 
 impl OnTheWay {
     fn new(frame: Frame) -> Self {
-        let (used, until) = (Duration::ZERO, Time::ZERO);
-        Self { frame, cpu: used, used, until, due: until, failed: None }
-    }
-
-    fn occupies(&mut self, start: Time, used: Duration) {
-        (self.used, self.until, self.due) = (used, start + used, start + used);
+        Self { frame, cpu: Duration::ZERO, used: Duration::ZERO, due: Time::ZERO, failed: None }
     }
 }
 
@@ -126,21 +120,22 @@ impl Owner<MOST_RESOURCES> for Middlebox {
     fn started(&mut self, place: usize, _server: u32, job: &mut OnTheWay) -> Result<(), Infallible> {
         // A frame cannot start before it was received.
         let start = self.clock.max(job.frame.received);
-        if place == CPU {
-            self.process(start, job);
-            return Ok(());
+        if place != CPU {
+            self.tell(&mut job.frame, place, Progress::Started);
         }
-        self.tell(&mut job.frame, place, Progress::Started);
-        let used = match place {
+        job.used = match place {
+            CPU => self.process(start, job),
             THIRD => self.classes[usize::from(job.frame.class)].setup.third_time(job.frame.size_in),
             _ => self.pace.take(job.frame.whole().1),
         };
-        job.occupies(start, used);
+        job.due = start + job.used;
+        self.ends[place] = Some(job.due);
         Ok(())
     }
 
     fn finished(&mut self, place: usize, _server: u32, job: &mut OnTheWay) -> bool {
         let used = job.used;
+        self.ends[place] = None;
         self.tell(&mut job.frame, place, Progress::Finished { used });
         if place == THIRD {
             self.each_account(&job.frame, |books| books.account.third += used);
@@ -182,9 +177,7 @@ impl Middlebox {
     /// The resource at which something is due next, and when.
     pub(super) fn next_due(&self) -> Option<(usize, Time)> {
         let due = |place: usize| {
-            let stage = &self.pipeline.stages[place];
-            let ends = stage.in_service().map(|job| job.until).min();
-            ends.or(self.wake[place].filter(|_| stage.has_idle()))
+            self.ends[place].or_else(|| self.wake[place].filter(|_| self.pipeline.stages[place].has_idle()))
         };
         // Of two at the same time the later in the box goes first, to make room.
         let places = [LINK, THIRD, CPU].into_iter();
@@ -213,10 +206,10 @@ impl Middlebox {
     pub(super) fn give_up_lost_time(&mut self, now: Time) {
         let earliest = Time::from_nanos(now.as_nanos().saturating_sub(CATCH_UP.as_nanos()));
         let mut lost = Duration::ZERO;
-        for job in self.pipeline.stages.iter_mut().flat_map(Stage::in_service_mut) {
-            if job.until < earliest {
-                lost = lost.max(earliest - job.until);
-                job.until = earliest;
+        for end in self.ends.iter_mut().flatten() {
+            if *end < earliest {
+                lost = lost.max(earliest - *end);
+                *end = earliest;
             }
         }
         if lost > Duration::ZERO {
@@ -259,8 +252,8 @@ impl Middlebox {
         }
     }
 
-    /// The frame is processed, and occupies the CPU from `start` on.
-    fn process(&mut self, start: Time, job: &mut OnTheWay) {
+    /// The frame is processed at `start`; for how long that occupies the CPU.
+    fn process(&mut self, start: Time, job: &mut OnTheWay) -> Duration {
         let frame = &mut job.frame;
         let class = &self.classes[usize::from(frame.class)];
         let known = class.setup.known_work(frame.size_in);
@@ -278,7 +271,7 @@ impl Middlebox {
         let used = self.budget.occupied(work);
         self.each_account(frame, |books| books.processed(used));
         (job.cpu, job.failed) = (used, outcome.err());
-        job.occupies(start, used);
+        used
     }
 
     /// What a frame was cut into needs room in the box as well.
