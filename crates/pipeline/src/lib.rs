@@ -1,8 +1,8 @@
 //! How packets get from resource to resource, the same in the simulator and in the live box.
 //!
-//! This crate knows neither clock nor packets. Its [`Pipeline`] is what stands where: servers, buffers, the entrance of
-//! a pipeline without waiting. [`Passage`] is the rules by which packets move. Who has the packets is their [`Owner`]: it
-//! says what a packet needs, asks the schedulers, keeps time, and hears of everything that happens.
+//! This crate knows neither clock nor packets. Its [`Resources`] is what stands where: servers, buffers, the entrance
+//! of a pipeline without waiting. [`Passage`] is the rules by which packets move. Who has the packets is their
+//! [`Owner`]: it says what a packet needs, asks the schedulers, keeps time, and hears of everything that happens.
 //!
 //! The rules, for resources from 0 (the entrance) to `M - 1`:
 //!
@@ -34,4 +34,4 @@ pub use front::{FlowIds, FlowQueues, Front, Of, Offer, Refusal};
 pub use no_wait::NoWait;
 pub use owner::Owner;
 pub use passage::Passage;
-pub use stage::{Buffer, Pipeline, Stage};
+pub use stage::{Buffer, Resources, Stage};

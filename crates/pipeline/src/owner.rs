@@ -2,7 +2,7 @@
 
 use dovetail_units::{ResourceVec, Time};
 
-use crate::stage::Pipeline;
+use crate::stage::Resources;
 
 /// Who has the packets: says what they need, asks the schedulers, and hears what happens.
 ///
@@ -15,9 +15,9 @@ pub trait Owner<const M: usize> {
     type Error;
 
     /// What stands where.
-    fn pipeline(&self) -> &Pipeline<M, Self::Job>;
+    fn resources(&self) -> &Resources<M, Self::Job>;
     /// What stands where.
-    fn pipeline_mut(&mut self) -> &mut Pipeline<M, Self::Job>;
+    fn resources_mut(&mut self) -> &mut Resources<M, Self::Job>;
     /// The instant at which packets move.
     fn now(&self) -> Time;
 
@@ -38,7 +38,7 @@ pub trait Owner<const M: usize> {
     /// # Errors
     /// The owner stops.
     fn next(&mut self) -> Result<Option<Self::Job>, Self::Error>;
-    /// What the scheduler lets past resource 0, which is busy, of what [may bypass](Pipeline::may_bypass) it.
+    /// What the scheduler lets past resource 0, which is busy, of what [may bypass](Resources::may_bypass) it.
     ///
     /// # Errors
     /// The owner stops.
@@ -51,7 +51,7 @@ pub trait Owner<const M: usize> {
     fn queued(&self, resource: usize) -> usize;
     /// A packet comes to it. Whether it is queued; else it is lost, and the owner has seen to that.
     fn enqueue(&mut self, resource: usize, job: Self::Job) -> bool;
-    /// What it lets start, since its resource has an idle server. What it drops instead has [gone](Pipeline::went).
+    /// What it lets start, since its resource has an idle server. What it drops instead has [gone](Resources::went).
     ///
     /// # Errors
     /// The owner stops.

@@ -1,7 +1,7 @@
 //! The rules by which packets move.
 
 use crate::owner::Owner;
-use crate::stage::{Pipeline, Stage};
+use crate::stage::{Resources, Stage};
 
 /// Moves an owner's packets by the rules of [this crate](crate).
 pub trait Passage<const M: usize>: Owner<M> {
@@ -16,7 +16,7 @@ pub trait Passage<const M: usize>: Owner<M> {
         }
         stage.release(server);
         let flow = self.flow(&job);
-        self.pipeline_mut().went(resource, flow);
+        self.resources_mut().went(resource, flow);
         self.left(job);
     }
 
@@ -43,7 +43,7 @@ pub trait Passage<const M: usize>: Owner<M> {
     #[inline]
     fn dispatch(&mut self) -> Result<(), Self::Error> {
         let now = self.now();
-        if let Some(job) = self.pipeline_mut().no_wait.as_mut().and_then(|entrance| entrance.take(now)) {
+        if let Some(job) = self.resources_mut().no_wait.as_mut().and_then(|entrance| entrance.take(now)) {
             self.start(0, job)?;
         }
         // Packets that bypassed the first resource may start on the next, and leave room for others.
@@ -67,17 +67,17 @@ trait Steps<const M: usize>: Owner<M> {
     /// Whether a packet can come to this resource now, be it to be lost there.
     #[inline]
     fn takes(&self, resource: usize) -> bool {
-        self.pipeline().stages[resource].drops || self.has_room(resource)
+        self.resources().stages[resource].drops || self.has_room(resource)
     }
 
     #[inline]
     fn stage(&mut self, resource: usize) -> &mut Stage<Self::Job> {
-        &mut self.pipeline_mut().stages[resource]
+        &mut self.resources_mut().stages[resource]
     }
 
     #[inline]
     fn has_room(&self, resource: usize) -> bool {
-        let stage = &self.pipeline().stages[resource];
+        let stage = &self.resources().stages[resource];
         if !stage.has_limit() {
             return true;
         }
@@ -87,7 +87,7 @@ trait Steps<const M: usize>: Owner<M> {
 
     #[inline]
     fn stop(&self, from: usize, job: &Self::Job) -> usize {
-        self.pipeline().stop(from, self.flow(job), |r| self.needs_nothing(r, job))
+        self.resources().stop(from, self.flow(job), |r| self.needs_nothing(r, job))
     }
 
     /// Whether any packet went past the first resource.
@@ -95,7 +95,7 @@ trait Steps<const M: usize>: Owner<M> {
     fn hand_out(&mut self) -> Result<bool, Self::Error> {
         let mut bypassed = false;
         loop {
-            let Pipeline { stages, no_wait, .. } = self.pipeline();
+            let Resources { stages, no_wait, .. } = self.resources();
             let is_free = no_wait.as_ref().is_none_or(|entrance| entrance.next_start().is_none());
             let enters = stages[0].has_idle() && is_free;
             let job = if enters { self.next()? } else { self.bypass()? };
@@ -113,7 +113,7 @@ trait Steps<const M: usize>: Owner<M> {
     fn is_clear(&self, job: &Self::Job) -> bool {
         let flow = self.flow(job);
         let on_first = |other: &Self::Job| self.flow(other) == flow;
-        self.takes(self.stop(1, job)) && !self.pipeline().stages[0].on_servers().any(on_first)
+        self.takes(self.stop(1, job)) && !self.resources().stages[0].on_servers().any(on_first)
     }
 
     fn pass_by(&mut self, mut job: Self::Job) -> Result<(), Self::Error> {
@@ -125,11 +125,11 @@ trait Steps<const M: usize>: Owner<M> {
     /// A packet starts, or stands at the entrance until it can pass without waiting.
     #[inline]
     fn enter(&mut self, job: Self::Job) -> Result<(), Self::Error> {
-        if self.pipeline().no_wait.is_none() {
+        if self.resources().no_wait.is_none() {
             return self.start(0, job);
         }
         let (now, times) = (self.now(), self.times(&job));
-        let Some(entrance) = self.pipeline_mut().no_wait.as_mut() else { return Ok(()) };
+        let Some(entrance) = self.resources_mut().no_wait.as_mut() else { return Ok(()) };
         let Some(start) = entrance.reserve(now, &times) else { return self.too_long(job) };
         if start > now {
             entrance.hold(start, job);
@@ -190,14 +190,14 @@ trait Steps<const M: usize>: Owner<M> {
     /// where it stops next.
     #[inline]
     fn first_that_moves(&mut self, resource: usize) -> Option<(usize, Self::Job)> {
-        let job = self.pipeline().stages[resource - 1].first_finished()?;
+        let job = self.resources().stages[resource - 1].first_finished()?;
         let to = self.stop(resource, job);
         if !self.takes(to) {
             return None;
         }
         let job = self.stage(resource - 1).take_finished()?;
         let flow = self.flow(&job);
-        self.pipeline_mut().went(resource - 1, flow);
+        self.resources_mut().went(resource - 1, flow);
         Some((to, job))
     }
 
@@ -214,12 +214,12 @@ trait Steps<const M: usize>: Owner<M> {
         let flow = self.flow(&job);
         if self.has_queue(to) {
             if self.enqueue(to, job) {
-                self.pipeline_mut().came(to, flow);
+                self.resources_mut().came(to, flow);
             }
             // Nobody else asks a queue that the packet went past others to.
             return if to > resource { self.start_queued(to).map(drop) } else { Ok(()) };
         }
-        self.pipeline_mut().came(to, flow);
+        self.resources_mut().came(to, flow);
         if self.stage(to).has_idle() {
             return self.start(to, job);
         }

@@ -146,7 +146,7 @@ impl<J> Stage<J> {
 
 /// The resources of a box at work, and what is on its way through them.
 #[derive(Debug)]
-pub struct Pipeline<const M: usize, J> {
+pub struct Resources<const M: usize, J> {
     /// The resources, in the order in which packets pass them.
     pub stages: [Stage<J>; M],
     /// The entrance, if packets must not wait between resources.
@@ -157,7 +157,7 @@ pub struct Pipeline<const M: usize, J> {
     present: [Vec<u32>; M],
 }
 
-impl<const M: usize, J> Pipeline<M, J> {
+impl<const M: usize, J> Resources<M, J> {
     /// Empty, with waiting between resources as the stages allow it.
     pub fn new(stages: [Stage<J>; M]) -> Self {
         Self { stages, no_wait: None, in_line: false, present: [const { Vec::new() }; M] }

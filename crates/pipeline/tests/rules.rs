@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-use dovetail_pipeline::{Buffer, NoWait, Owner, Passage, Pipeline, Stage};
+use dovetail_pipeline::{Buffer, NoWait, Owner, Passage, Resources, Stage};
 use dovetail_units::{Duration, ResourceVec, Time};
 
 const M: usize = 3;
@@ -18,7 +18,7 @@ struct Packet {
 
 /// A scheduler in order of arrival in front of three resources, and what it heard.
 struct Toy {
-    pipeline: Pipeline<M, Packet>,
+    resources: Resources<M, Packet>,
     now: u64,
     waiting: VecDeque<Packet>,
     /// When packets on servers end, with resource and server.
@@ -33,8 +33,8 @@ const ENDLESS: Buffer = Buffer { packets: None, drops: false };
 
 impl Toy {
     fn new(buffers: [Buffer; M]) -> Self {
-        let pipeline = Pipeline::new(buffers.map(|buffer| Stage::new(1, buffer)));
-        Self { pipeline, now: 0, waiting: VecDeque::new(), ends: Vec::new(), queue: None, heard: Vec::new() }
+        let resources = Resources::new(buffers.map(|buffer| Stage::new(1, buffer)));
+        Self { resources, now: 0, waiting: VecDeque::new(), ends: Vec::new(), queue: None, heard: Vec::new() }
     }
 
     /// All packets are there at 0. When which of them did what, of what is asked for.
@@ -44,7 +44,7 @@ impl Toy {
         loop {
             let Ok(()) = self.move_on();
             let Ok(()) = self.dispatch();
-            let held = self.pipeline.no_wait.as_ref().and_then(NoWait::next_start).map(|at| at.as_nanos() / 1_000_000);
+            let held = self.resources.no_wait.as_ref().and_then(NoWait::next_start).map(|at| at.as_nanos() / 1_000_000);
             let Some(next) = self.ends.iter().map(|end| end.0).chain(held).min() else { break };
             self.now = next;
             let ended: Vec<_> = self.ends.extract_if(.., |end| end.0 == next).collect();
@@ -63,11 +63,11 @@ impl Owner<M> for Toy {
     type Job = Packet;
     type Error = Infallible;
 
-    fn pipeline(&self) -> &Pipeline<M, Packet> {
-        &self.pipeline
+    fn resources(&self) -> &Resources<M, Packet> {
+        &self.resources
     }
-    fn pipeline_mut(&mut self) -> &mut Pipeline<M, Packet> {
-        &mut self.pipeline
+    fn resources_mut(&mut self) -> &mut Resources<M, Packet> {
+        &mut self.resources
     }
     fn now(&self) -> Time {
         Time::ZERO + Duration::from_millis(self.now)
@@ -90,10 +90,10 @@ impl Owner<M> for Toy {
     }
     fn bypass(&mut self) -> Result<Option<Packet>, Infallible> {
         let Some(takes) = self.takes_behind_first() else { return Ok(None) };
-        let pipeline = &self.pipeline;
+        let resources = &self.resources;
         Ok(self.waiting.pop_front_if(|packet| {
             let needs_nothing = |resource: usize| packet.needs[resource] == 0;
-            needs_nothing(0) && pipeline.may_bypass(&takes, packet.flow, needs_nothing, |other| other.flow)
+            needs_nothing(0) && resources.may_bypass(&takes, packet.flow, needs_nothing, |other| other.flow)
         }))
     }
     fn has_queue(&self, resource: usize) -> bool {
@@ -163,7 +163,7 @@ fn it_goes_past_again_once_its_flow_has_left() {
 #[test]
 fn in_line_nothing_goes_past() {
     let mut toy = Toy::new([ENDLESS; M]);
-    toy.pipeline.in_line = true;
+    toy.resources.in_line = true;
     let left = toy.run(&[(0, [1, 10, 1]), (1, [1, 0, 1])], "left");
     assert_eq!(left, [(0, 3, 12), (1, 3, 13)]);
 }
@@ -194,7 +194,7 @@ fn a_queue_of_the_owner_says_who_is_next() {
 #[test]
 fn without_waiting_a_packet_starts_when_every_resource_will_be_free() {
     let mut toy = Toy::new([ENDLESS; M]);
-    toy.pipeline.no_wait = Some(NoWait::default());
+    toy.resources.no_wait = Some(NoWait::default());
     let started = toy.run(&[(0, [1, 10, 1]), (0, [1, 1, 1])], "started");
     assert_eq!(
         started.into_iter().filter(|start| start.0 == 1).collect::<Vec<_>>(),

@@ -51,7 +51,7 @@ pub struct Gate<const M: usize> {
 
 /// A flow's window.
 #[derive(Clone, Copy, Debug)]
-pub struct Window {
+pub struct Credits {
     /// Packets that the discipline within knows of.
     promised: u32,
     /// Packets handed out that have not come to the next resource.
@@ -62,13 +62,13 @@ pub struct Window {
     passes: bool,
 }
 
-impl Default for Window {
+impl Default for Credits {
     fn default() -> Self {
         Self { promised: 0, on_their_way: 0, first_held: NIL, passes: false }
     }
 }
 
-type FlowQueues<const M: usize, P> = Queues<M, P, Window, ()>;
+type FlowQueues<const M: usize, P> = Queues<M, P, Credits, ()>;
 
 impl<const M: usize> Gate<M> {
     /// `inner`, a scheduler of this crate without flows, stands in front of `resource`; `window` is at least 1.
@@ -131,7 +131,7 @@ impl<const M: usize> Gate<M> {
 }
 
 impl<const M: usize> Discipline<M> for Gate<M> {
-    type Flow = Window;
+    type Flow = Credits;
     type Stamp = ();
     /// That of the discipline inside.
     type Note = Words<M>;

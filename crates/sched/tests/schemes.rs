@@ -1,6 +1,6 @@
 //! How queue management and what stands beside it are written.
 
-use dovetail_sched::aqm::scheme::{Scheme, Standing, manages, parts};
+use dovetail_sched::aqm::scheme::{InFront, Scheme, manages, parts};
 use dovetail_sched::{Spec, SpecError};
 
 fn scheme(name: &str) -> Result<Scheme, SpecError> {
@@ -9,15 +9,15 @@ fn scheme(name: &str) -> Result<Scheme, SpecError> {
 
 #[test]
 fn a_name_that_ends_in_a_plus_stands_anywhere() {
-    let fair = Standing::PerFlow(Spec { name: "wf2q+".into(), parameters: Vec::new() });
+    let fair = InFront::PerFlow(Spec { name: "wf2q+".into(), parameters: Vec::new() });
     for name in ["wf2q+", "wf2q++wf2q+", "wf2q+ + wf2q+"] {
         let Scheme { cpu, link, .. } = scheme(name).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!((&cpu, &link), (&fair, &fair), "{name}");
     }
     let Scheme { cpu, link, .. } = scheme("wf2q++red").unwrap();
-    assert!(cpu == fair && matches!(link, Standing::Red(_)));
+    assert!(cpu == fair && matches!(link, InFront::Red(_)));
     let Scheme { cpu, link, .. } = scheme("red+wf2q+").unwrap();
-    assert!(matches!(cpu, Standing::Red(_)) && link == fair);
+    assert!(matches!(cpu, InFront::Red(_)) && link == fair);
     assert_eq!(parts("fifo+wf2q+").unwrap(), ["fifo", "wf2q+"]);
 }
 

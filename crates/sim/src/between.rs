@@ -8,7 +8,7 @@ use crate::job::Job;
 use crate::workload::Flow;
 
 /// What a scheduler between two resources answers.
-pub(crate) enum Offer<const M: usize> {
+pub(crate) enum Answer<const M: usize> {
     /// This packet starts now.
     Serve(Job<M>),
     /// None before this instant.
@@ -65,27 +65,27 @@ impl<'a, const M: usize> Between<'a, M> {
     }
 
     /// Which packet starts now, if any waits.
-    pub fn next(&mut self, now: Time) -> Offer<M> {
+    pub fn next(&mut self, now: Time) -> Answer<M> {
         self.wake = None;
         if self.waiting == 0 {
-            return Offer::Wait;
+            return Answer::Wait;
         }
         match self.part.scheduler.next(now) {
             // No part of a composition drops.
-            Next::Drop { .. } => Offer::Empty,
+            Next::Drop { .. } => Answer::Empty,
             Next::Serve(served) => {
                 let packet = served.payload;
-                let Some(ticket) = take(&mut self.parked, packet) else { return Offer::Empty };
+                let Some(ticket) = take(&mut self.parked, packet) else { return Answer::Empty };
                 self.waiting -= 1;
                 put(&mut self.given, packet, served.ticket);
-                Offer::Serve(Job { packet, ticket })
+                Answer::Serve(Job { packet, ticket })
             }
             Next::At(time) => {
                 self.wake = Some(time);
-                Offer::At(time)
+                Answer::At(time)
             }
-            Next::AwaitProgress => Offer::Wait,
-            Next::Empty => Offer::Empty,
+            Next::AwaitProgress => Answer::Wait,
+            Next::Empty => Answer::Empty,
         }
     }
 

@@ -156,8 +156,8 @@ fn start_engine<const M: usize, R: Recorder<M>>(
 ) -> Result<Outcome, SimError> {
     // Stable: changes of one instant keep their order.
     options.changes.sort_by_key(|change| change.at);
-    let mut stands = pipeline.at_work();
-    stands.in_line = between.iter().any(Option::is_some);
+    let mut resources = pipeline.at_work();
+    resources.in_line = between.iter().any(Option::is_some);
     let flows = workload.flows.iter().map(|flow| {
         let id = scheduler.add_flow(flow.config(flow.limit));
         FlowCosts::new(flow, id, options.seed)
@@ -167,7 +167,7 @@ fn start_engine<const M: usize, R: Recorder<M>>(
         predictors: Predictors::new(&workload.flows),
         arrivals: Arrivals::new(workload, options.seed),
         servers: pipeline.servers(),
-        pipeline: stands,
+        resources,
         scheduler,
         entry,
         between,
@@ -208,8 +208,8 @@ struct Engine<'a, const M: usize, R> {
     predictors: Predictors<M>,
     arrivals: Arrivals<'a, M>,
     servers: [u32; M],
-    /// What stands where; in line as far as a scheduler stands between two resources.
-    pipeline: dovetail_pipeline::Pipeline<M, Job<M>>,
+    /// What resources where; in line as far as a scheduler resources between two resources.
+    resources: dovetail_pipeline::Resources<M, Job<M>>,
     scheduler: &'a mut dyn Scheduler<M, u32>,
     /// The scheduler's parameters, if it need not have all that change.
     entry: Option<&'static Entry>,
@@ -265,7 +265,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
     fn next_instant(&self, changes: &[Change]) -> Option<Time> {
         let completion = self.completions.peek().map(|Reverse((time, ..))| *time);
         let between = self.between.iter().flatten().filter_map(|b| b.wake).min();
-        let held = self.pipeline.no_wait.as_ref().and_then(NoWait::next_start);
+        let held = self.resources.no_wait.as_ref().and_then(NoWait::next_start);
         let next = [completion, self.arrivals.next_time(), self.wake, between, held].into_iter().flatten().min();
         // A change alone does not prolong a run, unless packets wait that it might set free.
         let change = changes.get(self.next_change).map(|c| c.at.max(self.tally.now));
@@ -297,7 +297,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
             happened = true;
         }
         self.idle_wakes = if happened { 0 } else { self.idle_wakes + 1 };
-        if self.pipeline.in_line {
+        if self.resources.in_line {
             // Also what set a scheduler free that is not a packet's end: a change, the time.
             self.move_on()?;
         }

@@ -77,10 +77,10 @@ impl<const M: usize> Pipeline<M> {
         std::array::from_fn(|r| self.resources[r].servers)
     }
 
-    /// The pipeline at work, empty.
-    pub(crate) fn at_work<J>(&self) -> dovetail_pipeline::Pipeline<M, J> {
-        let mut pipeline = dovetail_pipeline::Pipeline::new(self.resources.each_ref().map(Resource::at_work));
-        pipeline.no_wait = self.is_no_wait().then(NoWait::default);
-        pipeline
+    /// The resources at work, empty.
+    pub(crate) fn at_work<J>(&self) -> dovetail_pipeline::Resources<M, J> {
+        let mut resources = dovetail_pipeline::Resources::new(self.resources.each_ref().map(Resource::at_work));
+        resources.no_wait = self.is_no_wait().then(NoWait::default);
+        resources
     }
 }

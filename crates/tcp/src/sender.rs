@@ -6,7 +6,7 @@ use crate::config::{Config, ConfigError, Length, Rules, Variant};
 use crate::cubic::Cubic;
 use crate::rto::Rto;
 use crate::segment::{Ack, Segment};
-use crate::window::{ONE, Window, from_fixed};
+use crate::window::{CongestionWindow, ONE, from_fixed};
 
 mod reaction;
 
@@ -65,7 +65,7 @@ pub struct Sender {
     retransmit: bool,
     /// Segments that may still be sent in answer to the last event.
     burst: u64,
-    window: Window,
+    window: CongestionWindow,
     cubic: Cubic,
     rto: Rto,
     timer: Option<Time>,
@@ -113,7 +113,7 @@ impl Sender {
             max: 0,
             retransmit: false,
             burst: u64::MAX,
-            window: Window {
+            window: CongestionWindow {
                 cwnd: first * ONE,
                 ssthresh: u64::from(config.initial_ssthresh).min(limit) * ONE,
                 inflation: 0,

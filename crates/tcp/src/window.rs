@@ -13,7 +13,7 @@ pub fn from_fixed(window: u64) -> f64 {
 
 /// The congestion window, its threshold, and its inflation during fast recovery.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Window {
+pub(crate) struct CongestionWindow {
     /// In units of 1 / [`ONE`].
     pub(crate) cwnd: u64,
     /// In units of 1 / [`ONE`].
@@ -24,7 +24,7 @@ pub(crate) struct Window {
     pub(crate) limit: u64,
 }
 
-impl Window {
+impl CongestionWindow {
     /// Segments that may be outstanding.
     #[inline]
     pub(crate) fn segments(&self) -> u64 {

@@ -26,7 +26,7 @@ pub fn check(scenario: &Scenario, source: &Source) -> Result<(), Failure> {
             let wrong = |message: String| InputError::new(&source.name, message);
             let place = classes.iter().position(|known| known == class);
             let place = place.ok_or_else(|| Failure::input(wrong(unknown("class", class, &classes))))?;
-            let flow = Flow::of(group);
+            let flow = Visible::of(group);
             if let Some(other) = flow.other_class(&table, place) {
                 let message = format!("the flows of {class:?} would be of class {:?}", classes[other]);
                 let help = format!("{} must match a rule of {class:?}, and none of a class before it", flow.told());
@@ -38,13 +38,13 @@ pub fn check(scenario: &Scenario, source: &Source) -> Result<(), Failure> {
 }
 
 /// What rules can see of a group's flows.
-struct Flow {
+struct Visible {
     protocol: (&'static str, u8),
     ip: Ip,
     port: u16,
 }
 
-impl Flow {
+impl Visible {
     fn of(group: &Group) -> Self {
         // A group has either.
         let udp = group.udp.first().map(|flow| (("UDP", 17), flow.ip, flow.port));

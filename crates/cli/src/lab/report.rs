@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::slices::Slice;
 use super::verdicts::Verdicts;
-use super::window::{Usage, Window};
+use super::window::{Observation, Usage};
 use crate::checks::{self, Columns};
 use crate::terminal;
 
@@ -65,7 +65,7 @@ pub struct StepReport {
     /// Packets with a congestion mark that came to the server, by its kernel's account.
     pub marked: Option<u64>,
     #[serde(rename = "box")]
-    pub inside: Window,
+    pub inside: Observation,
 }
 
 /// A group of flows in a step. Shares are of what the box did while it was measured.
@@ -130,7 +130,7 @@ impl StepReport {
 }
 
 /// What a group asks for and what the box did with it.
-fn used(group: &Group, inside: &Window) -> (Demand, Usage) {
+fn used(group: &Group, inside: &Observation) -> (Demand, Usage) {
     let usage = inside.class(&group.class);
     let class = inside.until().classes.iter().find(|class| class.class == group.class);
     let demand = Demand {

@@ -8,7 +8,7 @@ use dovetail_lab::scenario::{Measured, Traffic};
 use dovetail_units::{Duration, Time};
 
 use super::inside::Inside;
-use super::window::Window;
+use super::window::Observation;
 use crate::failure::Failure;
 
 /// Equal parts in which a step is measured: they tell how sure its means are.
@@ -38,7 +38,7 @@ pub struct Slice {
     /// What came of the traffic.
     pub traffic: Measured,
     /// What the box did.
-    pub inside: Window,
+    pub inside: Observation,
 }
 
 impl Slice {
@@ -81,7 +81,7 @@ impl<'r, 'a> Looks<'r, 'a> {
         let traffic = self.traffic.measure()?;
         let at = now();
         let snapshot = self.inside.snapshot()?;
-        let slice = Slice { time: at - self.at, traffic, inside: Window::new(&self.snapshot, &snapshot) };
+        let slice = Slice { time: at - self.at, traffic, inside: Observation::new(&self.snapshot, &snapshot) };
         (self.at, self.snapshot) = (at, snapshot);
         Ok(slice)
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// What a box did in parts of its time, which may stand apart.
 #[derive(Clone, Debug, Serialize)]
-pub struct Window {
+pub struct Observation {
     /// What it had done before the first part.
     since: Snapshot,
     /// What it has done after the last.
@@ -130,7 +130,7 @@ impl Part {
     }
 }
 
-impl Window {
+impl Observation {
     /// From one snapshot to another.
     pub fn new(since: &Snapshot, until: &Snapshot) -> Self {
         Self { since: since.clone(), until: until.clone(), parts: vec![Part::between(since, until)] }
@@ -243,10 +243,10 @@ mod tests {
         (0..=400).for_each(|step| middlebox.advance(at(10 * step)));
         let until = middlebox.snapshot(at(4000));
         assert!(until.total.dropped["link-buffer"] > 70);
-        let window = Window::new(&since, &until);
+        let window = Observation::new(&since, &until);
         assert!((window.class("all").cpu_each.unwrap() - 20e-6).abs() < 1e-12);
         assert!((window.total().link_each.unwrap() - 100e-6).abs() < 1e-12);
-        let idle = Window::new(&until, &middlebox.snapshot(at(5000)));
+        let idle = Observation::new(&until, &middlebox.snapshot(at(5000)));
         assert_eq!([idle.class("all").cpu_each, idle.class("none").cpu_each, idle.total().link_each], [None; 3]);
     }
 
@@ -264,7 +264,7 @@ mod tests {
             middlebox.advance(at(begun + 1000));
             snapshots.push(middlebox.snapshot(at(begun + 1000)));
         }
-        let part = |k: usize| Window::new(&snapshots[k], &snapshots[k + 1]);
+        let part = |k: usize| Observation::new(&snapshots[k], &snapshots[k + 1]);
         let window = part(0).and(part(2)).and(part(3));
         let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found} is not {expected}");
         for usage in [window.total(), window.class("all")] {
@@ -284,7 +284,7 @@ mod tests {
     fn lost_time_counts_where_it_was_lost() {
         let snapshot = |time_s: f64, lost_time_s: f64| Snapshot { time_s, lost_time_s, ..middlebox().snapshot(at(0)) };
         let part = |since: [f64; 2], until: [f64; 2]| {
-            Window::new(&snapshot(since[0], since[1]), &snapshot(until[0], until[1]))
+            Observation::new(&snapshot(since[0], since[1]), &snapshot(until[0], until[1]))
         };
         let window = part([1.0, 0.0], [2.0, 0.25]).and(part([5.0, 3.0], [6.0, 3.25]));
         assert_eq!(window.lost(), 0.25);

@@ -48,7 +48,7 @@ pub struct FlowLimits {
 
 /// A flow that was seen.
 #[derive(Clone, Debug)]
-pub struct Flow {
+pub struct FlowEntry {
     /// What tells it from others.
     pub key: Key,
     /// Index of its class.
@@ -80,7 +80,7 @@ pub struct Flows {
     limits: FlowLimits,
     // Keys come from strangers: hashed with a random seed, and never iterated.
     index: HashMap<Key, u32, RandomState>,
-    flows: Vec<Option<Flow>>,
+    flows: Vec<Option<FlowEntry>>,
     free: Vec<u32>,
     /// Flows with a queue of their own, and queues that flows share.
     own: usize,
@@ -161,7 +161,9 @@ impl Flows {
 
     /// A frame of the flow of this key is in the box, under this index.
     pub fn entered(&mut self, key: &Key, flow: u32) {
-        if let Some(Flow { key: Key::First(..), books, .. }) = self.flows.get(flow as usize).and_then(Option::as_ref) {
+        if let Some(FlowEntry { key: Key::First(..), books, .. }) =
+            self.flows.get(flow as usize).and_then(Option::as_ref)
+        {
             self.crowd.waits(self.hasher.hash_one(key), &books.account);
         }
     }
@@ -194,7 +196,7 @@ impl Flows {
             Key::Shared(..) => self.shared += 1,
             Key::NonFlow(_) | Key::First(..) => {}
         }
-        let flow = Flow { key, class, seen: now, books: Books::new(Detail::Flow), stale: false, waits: None };
+        let flow = FlowEntry { key, class, seen: now, books: Books::new(Detail::Flow), stale: false, waits: None };
         let place = match self.free.pop() {
             Some(place) => {
                 self.flows[place as usize] = Some(flow);
@@ -260,7 +262,7 @@ impl Flows {
     }
 
     /// The flow at this index.
-    pub fn get(&self, flow: u32) -> Option<&Flow> {
+    pub fn get(&self, flow: u32) -> Option<&FlowEntry> {
         self.flows.get(flow as usize)?.as_ref()
     }
 
@@ -309,7 +311,7 @@ impl Flows {
     }
 
     /// All flows by index.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &Flow)> {
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &FlowEntry)> {
         self.flows.iter().enumerate().filter_map(|(i, flow)| Some((i as u32, flow.as_ref()?)))
     }
 
@@ -324,7 +326,7 @@ impl Flows {
     }
 }
 
-impl Flow {
+impl FlowEntry {
     /// A frame of it has come, of this class.
     fn see(&mut self, now: Time, class: u16) -> Seen {
         self.seen = now;

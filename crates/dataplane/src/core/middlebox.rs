@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use dovetail_pipeline::{Pipeline, Stage};
+use dovetail_pipeline::{Resources, Stage};
 use dovetail_sched::aqm::{Congestion, Encoding};
 use dovetail_sched::cost::{Estimator, FitParameters, Per, Prediction};
 use dovetail_sched::{Names, Spec, SpecError};
@@ -16,8 +16,8 @@ use super::fragments::Fragments;
 use super::latency::Detail;
 use super::link::{Lateness, Pace};
 use super::queue::{Buffer, MOST_RESOURCES, Queue};
-use super::queues::{Between, Queues, queues};
-use super::resources::{OUTGOING, OnTheWay, resources};
+use super::queues::{BehindCpu, Queues, queues};
+use super::resources::{OUTGOING, OnTheWay, single_servers};
 use super::setup::{NamedModule, Setup, SetupClass, ThirdResource, looked_at};
 use crate::classes::ClassTable;
 use crate::frame::{Frame, Pool};
@@ -87,9 +87,9 @@ pub struct Middlebox {
     pub(super) lengths: Estimator,
     pub(super) third: Option<ThirdResource>,
     pub(super) buffer: Buffer,
-    pub(super) between: Option<Between>,
+    pub(super) between: Option<BehindCpu>,
     /// On the resources.
-    pub(super) pipeline: Pipeline<MOST_RESOURCES, OnTheWay>,
+    pub(super) resources: Resources<MOST_RESOURCES, OnTheWay>,
     /// When the frames in service there end.
     pub(super) ends: [Option<Time>; MOST_RESOURCES],
     /// The instant that is worked on, and when the worker looked.
@@ -140,7 +140,7 @@ impl Middlebox {
             third: setup.third,
             buffer: setup.buffer,
             between,
-            pipeline: resources(),
+            resources: single_servers(),
             ends: [None; MOST_RESOURCES],
             clock: Time::ZERO,
             seen: Time::ZERO,
@@ -277,7 +277,7 @@ impl Middlebox {
     /// Frames that are in the box by looking: in queues and on resources.
     pub(super) fn found(&self) -> u64 {
         let waiting: usize = self.queues.iter().map(Queue::len).sum();
-        let on_servers = self.pipeline.stages.iter().flat_map(Stage::on_servers).count();
+        let on_servers = self.resources.stages.iter().flat_map(Stage::on_servers).count();
         (waiting + on_servers) as u64
     }
 
@@ -382,7 +382,7 @@ impl Middlebox {
     /// The box ends: what it still has is dropped, for the reason `stopped`. It takes no frames any more.
     pub fn give_up(&mut self, now: Time) {
         self.ends = [None; MOST_RESOURCES];
-        let served = self.pipeline.stages.iter_mut().flat_map(Stage::clear_servers);
+        let served = self.resources.stages.iter_mut().flat_map(Stage::clear_servers);
         let mut frames: Vec<Frame> = served.map(|job| job.frame).collect();
         self.queues.iter_mut().rev().for_each(|queue| frames.append(&mut queue.take_all(now)));
         frames.into_iter().for_each(|frame| self.drop_frame(frame, STOPPED));

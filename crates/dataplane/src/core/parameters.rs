@@ -7,7 +7,7 @@ use super::cpu::Budget;
 use super::link::Pace;
 use super::middlebox::{Middlebox, lengths, names};
 use super::queue::{MOST_RESOURCES, Queue};
-use super::queues::Between;
+use super::queues::BehindCpu;
 
 impl Middlebox {
     /// Change a parameter of the scheduler; of a composition, in each part that has it.
@@ -109,8 +109,8 @@ impl Middlebox {
         let (weight, alpha, limit) = (setup.weight, setup.alpha, setup.limit);
         let entrance = FlowConfig { weight, alpha, class: Some(class), limit, ..FlowConfig::default() };
         let limit = match self.between {
-            Some(Between::Each { limit, .. }) => limit,
-            Some(Between::Own) => setup.limit,
+            Some(BehindCpu::Each { limit, .. }) => limit,
+            Some(BehindCpu::Own) => setup.limit,
             None => Limit::default(),
         };
         let behind = FlowConfig { limit, ..entrance };

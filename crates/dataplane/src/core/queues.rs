@@ -1,7 +1,7 @@
 //! What a scheduler's spec puts in front of the resources.
 
 use dovetail_sched::aqm::scheme::manages;
-use dovetail_sched::aqm::{AqmError, Scheme, Standing};
+use dovetail_sched::aqm::{AqmError, InFront, Scheme};
 use dovetail_sched::catalog::find;
 use dovetail_sched::{Limit, Names, Spec, SpecError};
 
@@ -12,7 +12,7 @@ use super::setup::Setup;
 use super::sized::{SizedPart, SizedParts, build_single, build_sized};
 
 /// What limits a flow's queue behind the CPU.
-pub(super) enum Between {
+pub(super) enum BehindCpu {
     /// A composition's buffer, alike for all; and whether a scheduler keeps back what finds none of it free.
     Each { limit: Limit, holds: bool },
     /// As much as at the entrance.
@@ -23,7 +23,7 @@ pub(super) enum Between {
 pub(super) struct Queues {
     pub queues: [Queue; MOST_RESOURCES],
     /// What limits flows' queues behind the CPU, where each has one.
-    pub between: Option<Between>,
+    pub between: Option<BehindCpu>,
 }
 
 /// The queues of a setup, whose classes have these names by number.
@@ -35,7 +35,7 @@ pub(super) fn queues(setup: &Setup, names: &Names) -> Result<Queues, SpecError> 
     let place = |number: usize| if number + 1 == resources { LINK } else { number };
     let SizedParts { parts, buffer } = build_sized(&names.number_all(&setup.scheduler)?, resources)?;
     let holds = setup.scheduler.value("full") == Some("hold");
-    let between = parts.iter().skip(1).any(Option::is_some).then_some(Between::Each { limit: buffer, holds });
+    let between = parts.iter().skip(1).any(Option::is_some).then_some(BehindCpu::Each { limit: buffer, holds });
     let mut queues = [(); MOST_RESOURCES].map(|()| Queue::in_order());
     for (number, part) in parts.into_iter().enumerate() {
         if let Some(part) = part {
@@ -59,21 +59,21 @@ fn managed(setup: &Setup, scheme: &Scheme) -> Result<Queues, SpecError> {
         return Err(SpecError::new(name, message));
     }
     let wrong = |error: AqmError| SpecError::new(&setup.scheduler.name, format!("{}: {error}", setup.scheduler));
-    let queue = |standing: &Standing, place: usize| -> Result<Queue, SpecError> {
+    let queue = |standing: &InFront, place: usize| -> Result<Queue, SpecError> {
         let number = usize::from(place == LINK);
         let queue = match standing.clone() {
-            Standing::Fifo => {
+            InFront::Fifo => {
                 let spec = Spec { name: "fifo".to_string(), parameters: Vec::new() };
                 return Ok(Queue::scheduled(per_flow(spec, place)?, place));
             }
-            Standing::PerFlow(spec) => return Ok(Queue::scheduled(per_flow(spec, place)?, place)),
-            Standing::Red(config) => red(config, number, setup.rate),
-            Standing::Drq(config) if place == LINK => drq_link(config, number, setup.rate),
-            Standing::Drq(config) => drq_cpu(config, number, setup.classes.len(), setup.rate),
+            InFront::PerFlow(spec) => return Ok(Queue::scheduled(per_flow(spec, place)?, place)),
+            InFront::Red(config) => red(config, number, setup.rate),
+            InFront::Drq(config) if place == LINK => drq_link(config, number, setup.rate),
+            InFront::Drq(config) => drq_cpu(config, number, setup.classes.len(), setup.rate),
         };
         queue.map_err(wrong)
     };
-    let between = Some(Between::Own);
+    let between = Some(BehindCpu::Own);
     let nothing = Queue::in_order();
     Ok(Queues { queues: [queue(&scheme.cpu, CPU)?, nothing, queue(&scheme.link, LINK)?], between })
 }

@@ -198,11 +198,11 @@ impl Middlebox {
                 }
                 let flow = frame.flow;
                 if !self.put_back(now, &mut queues[place], frame, cost) {
-                    self.pipeline.went(place, flow);
+                    self.resources.went(place, flow);
                 }
             }
         }
-        for job in self.pipeline.stages.iter_mut().flat_map(Stage::on_servers_mut) {
+        for job in self.resources.stages.iter_mut().flat_map(Stage::on_servers_mut) {
             job.frame.tickets = [None; MOST_RESOURCES];
         }
         (self.queues, self.between) = (queues, between);

@@ -2,14 +2,14 @@
 
 use std::convert::Infallible;
 
-use dovetail_pipeline::{Offer, Owner, Passage, Pipeline, Stage};
+use dovetail_pipeline::{Offer, Owner, Passage, Resources, Stage};
 use dovetail_sched::{DROPPED_AT_HEAD, Progress};
 use dovetail_units::{Duration, ResourceVec, Time};
 
 use super::cpu::cycles;
 use super::middlebox::{CPU, LINK, Middlebox, THIRD};
 use super::queue::{Buffer, MOST_RESOURCES, Overflow};
-use super::queues::Between;
+use super::queues::BehindCpu;
 use crate::frame::Frame;
 use crate::module::{Around, ModuleDrop, run};
 
@@ -40,21 +40,21 @@ impl OnTheWay {
 }
 
 /// Single servers. Where queues stand in front of them, these have the buffers, and say here how long they are.
-pub(super) fn resources() -> Pipeline<MOST_RESOURCES, OnTheWay> {
+pub(super) fn single_servers() -> Resources<MOST_RESOURCES, OnTheWay> {
     let endless = dovetail_pipeline::Buffer { packets: None, drops: false };
-    Pipeline::new(std::array::from_fn(|_| Stage::new(1, endless)))
+    Resources::new(std::array::from_fn(|_| Stage::new(1, endless)))
 }
 
 impl Owner<MOST_RESOURCES> for Middlebox {
     type Job = OnTheWay;
     type Error = Infallible;
 
-    fn pipeline(&self) -> &Pipeline<MOST_RESOURCES, OnTheWay> {
-        &self.pipeline
+    fn resources(&self) -> &Resources<MOST_RESOURCES, OnTheWay> {
+        &self.resources
     }
 
-    fn pipeline_mut(&mut self) -> &mut Pipeline<MOST_RESOURCES, OnTheWay> {
-        &mut self.pipeline
+    fn resources_mut(&mut self) -> &mut Resources<MOST_RESOURCES, OnTheWay> {
+        &mut self.resources
     }
 
     fn now(&self) -> Time {
@@ -84,11 +84,11 @@ impl Owner<MOST_RESOURCES> for Middlebox {
 
     fn bypass(&mut self) -> Result<Option<OnTheWay>, Infallible> {
         let Some(takes) = self.takes_behind_first() else { return Ok(None) };
-        let Self { queues, pipeline, classes, .. } = self;
+        let Self { queues, resources, classes, .. } = self;
         let frame = queues[CPU].bypass(self.clock, &mut |frame| {
             let class = &classes[usize::from(frame.class)].setup;
             let needs_nothing = |place: usize| class.needs_nothing(place, frame.size_in);
-            needs_nothing(CPU) && pipeline.may_bypass(&takes, frame.flow, needs_nothing, |job| job.frame.flow)
+            needs_nothing(CPU) && resources.may_bypass(&takes, frame.flow, needs_nothing, |job| job.frame.flow)
         });
         Ok(frame.map(OnTheWay::new))
     }
@@ -177,7 +177,7 @@ impl Middlebox {
     /// The resource at which something is due next, and when.
     pub(super) fn next_due(&self) -> Option<(usize, Time)> {
         let due = |place: usize| {
-            self.ends[place].or_else(|| self.wake[place].filter(|_| self.pipeline.stages[place].has_idle()))
+            self.ends[place].or_else(|| self.wake[place].filter(|_| self.resources.stages[place].has_idle()))
         };
         // Of two at the same time the later in the box goes first, to make room.
         let places = [LINK, THIRD, CPU].into_iter();
@@ -192,14 +192,14 @@ impl Middlebox {
     /// Buffers and the way past the third resource are those of the setup.
     pub(super) fn set_buffers(&mut self) {
         // A scheduler that keeps back what would find no room counts frames up to the next resource only.
-        let holds = matches!(self.between, Some(Between::Each { holds: true, .. }));
-        self.pipeline.in_line = holds && self.third.is_some();
+        let holds = matches!(self.between, Some(BehindCpu::Each { holds: true, .. }));
+        self.resources.in_line = holds && self.third.is_some();
         let third = self.third.as_ref().map_or(self.buffer, |third| third.buffer);
         for (place, Buffer { frames, overflow }) in [(THIRD, third), (LINK, self.buffer)] {
             // Queues of flows have limits of their own.
             let packets = frames.filter(|_| self.between.is_none());
             let drops = packets.is_some() && overflow == Overflow::Drop;
-            self.pipeline.stages[place].set_buffer(dovetail_pipeline::Buffer { packets, drops });
+            self.resources.stages[place].set_buffer(dovetail_pipeline::Buffer { packets, drops });
         }
     }
 
@@ -228,7 +228,7 @@ impl Middlebox {
     /// Every resource takes a frame, if it is idle and there is one.
     pub(super) fn go_on(&mut self, now: Time) {
         self.clock = now;
-        self.pipeline.stages[LINK].set_open(self.outgoing.len() < OUTGOING);
+        self.resources.stages[LINK].set_open(self.outgoing.len() < OUTGOING);
         let Ok(()) = self.move_on();
         let Ok(()) = self.dispatch();
     }
@@ -239,7 +239,7 @@ impl Middlebox {
         loop {
             match self.queues[place].next(self.clock) {
                 Offer::Drop(frame) => {
-                    self.pipeline.went(place, frame.flow);
+                    self.resources.went(place, frame.flow);
                     self.drop_frame(frame, DROPPED_AT_HEAD);
                 }
                 Offer::Serve(frame) => return Some(frame),

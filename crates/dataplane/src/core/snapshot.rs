@@ -395,7 +395,7 @@ impl Middlebox {
     }
 
     fn flow_snapshots(&self, now: Time, most: usize) -> Vec<FlowSnapshot> {
-        let snapshot = |(index, flow): (u32, &super::flows::Flow)| FlowSnapshot {
+        let snapshot = |(index, flow): (u32, &super::flows::FlowEntry)| FlowSnapshot {
             flow: name(&flow.key),
             index,
             class: self.classes[usize::from(flow.class)].setup.name.clone(),
@@ -405,9 +405,9 @@ impl Middlebox {
         if most >= self.flows.len() {
             return self.flows.iter().map(snapshot).collect();
         }
-        let mut flows: Vec<(u32, &super::flows::Flow)> =
+        let mut flows: Vec<(u32, &super::flows::FlowEntry)> =
             if most == 0 { Vec::new() } else { self.flows.iter().collect() };
-        let rank = |&(index, flow): &(u32, &super::flows::Flow)| {
+        let rank = |&(index, flow): &(u32, &super::flows::FlowEntry)| {
             let account = &flow.books.account;
             Reverse((self.queues[CPU].queued(index), account.cpu + account.third + account.link))
         };

@@ -112,7 +112,7 @@ fn added_active_time(before: Option<&[i64]>, times: &[i64]) -> i64 {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Flow {
+struct FlowService {
     weight: f64,
     queued: u64,
     /// Service that is complete, less the times at which what is under way began (ns).
@@ -121,7 +121,7 @@ struct Flow {
     running: i64,
 }
 
-impl Flow {
+impl FlowService {
     fn per_weight(&self, now: i64) -> f64 {
         (self.service + self.running * now) as f64 / self.weight
     }
@@ -137,14 +137,15 @@ struct Spread {
 
 /// Differences of service per weight of all pairs of flows, in ns.
 pub struct Pairs {
-    flows: Vec<Flow>,
+    flows: Vec<FlowService>,
     /// Of flows i < j at i * flows + j.
     spread: Vec<Spread>,
 }
 
 impl Pairs {
     pub fn new(weights: impl Iterator<Item = f64>) -> Self {
-        let flows: Vec<Flow> = weights.map(|weight| Flow { weight, queued: 0, service: 0, running: 0 }).collect();
+        let flows: Vec<FlowService> =
+            weights.map(|weight| FlowService { weight, queued: 0, service: 0, running: 0 }).collect();
         Self { spread: vec![Spread::default(); flows.len() * flows.len()], flows }
     }
 

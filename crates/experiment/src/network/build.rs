@@ -1,6 +1,6 @@
 //! From a scenario to what the simulator runs.
 
-use dovetail_sched::aqm::{Scheme, Standing};
+use dovetail_sched::aqm::{InFront, Scheme};
 use dovetail_sim::network::{Class, Hop, Network, Queueing, Service};
 use dovetail_units::Duration;
 
@@ -17,7 +17,7 @@ pub fn network(scenario: &NetworkScenario, scheme: &Scheme) -> Network {
                 Capacity::Link(rate) => Service::Link(rate),
             },
             limit: match standing {
-                Standing::PerFlow(_) => resource.flow_queue,
+                InFront::PerFlow(_) => resource.flow_queue,
                 _ => resource.queue,
             },
             queueing: queueing(standing.with_packet(mean_time(scenario, index))),
@@ -41,12 +41,12 @@ pub fn network(scenario: &NetworkScenario, scheme: &Scheme) -> Network {
     }
 }
 
-fn queueing(standing: Standing) -> Queueing {
+fn queueing(standing: InFront) -> Queueing {
     match standing {
-        Standing::Fifo => Queueing::DropTail,
-        Standing::Red(config) => Queueing::Red(config),
-        Standing::Drq(config) => Queueing::Drq(config),
-        Standing::PerFlow(spec) => Queueing::PerFlow(spec),
+        InFront::Fifo => Queueing::DropTail,
+        InFront::Red(config) => Queueing::Red(config),
+        InFront::Drq(config) => Queueing::Drq(config),
+        InFront::PerFlow(spec) => Queueing::PerFlow(spec),
     }
 }
 

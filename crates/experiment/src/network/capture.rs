@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
 
-use dovetail_sched::aqm::{Encoding, Scheme, Standing};
+use dovetail_sched::aqm::{Encoding, InFront, Scheme};
 use dovetail_sim::network::{Packet, Tap};
 use dovetail_trace::PcapWriter;
 use dovetail_units::Time;
@@ -63,7 +63,7 @@ impl<W: Write> PacketCapture<W> {
     /// Those of `out`.
     pub fn new(scenario: &NetworkScenario, scheme: &Scheme, hop: u32, out: W) -> io::Result<Self> {
         let writer = PcapWriter::new(out, LinkType::RAW)?;
-        let drq = scenario.resources.iter().any(|r| matches!(r.standing(scheme), Standing::Drq(_)));
+        let drq = scenario.resources.iter().any(|r| matches!(r.standing(scheme), InFront::Drq(_)));
         let encoding = if drq { scenario.encoding() } else { Encoding::Metadata };
         let sender = |group: &Group| Sender { ecn: group.tcp.ecn, syn: group.tcp.handshake };
         let senders = scenario.groups.iter().map(sender).collect();

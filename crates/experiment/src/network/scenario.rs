@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use dovetail_sched::aqm::scheme::parts;
-use dovetail_sched::aqm::{Encoding, Scheme, Standing};
+use dovetail_sched::aqm::{Encoding, InFront, Scheme};
 use dovetail_sched::{Spec, SpecError, composition};
 use dovetail_sim::network::{MOST_FLOWS, Network, RoundTrip, Traffic, shortest};
 use dovetail_tcp::{self as tcp, AckPolicy, Config};
@@ -68,7 +68,7 @@ pub struct Resource {
 
 impl Resource {
     /// What stands in front of it under a scheme.
-    pub fn standing<'a>(&'a self, scheme: &'a Scheme) -> &'a Standing {
+    pub fn standing<'a>(&'a self, scheme: &'a Scheme) -> &'a InFront {
         let scheme = self.scheme.as_ref().unwrap_or(scheme);
         match self.capacity {
             Capacity::Cpu(_) => &scheme.cpu,
@@ -341,7 +341,7 @@ impl NetworkScenario {
             let traffic = Traffic::LongLived { class: groups.len() as u32, count, start, spread, rtt };
             let last = traffic.start(u64::from(count) - 1).unwrap_or(start);
             self.check_starts(written, [start, last], rtt)?;
-            let flow = Flow {
+            let flow = CommonKeys {
                 at: tcp.span(),
                 name: &written.name,
                 class: &written.class,
@@ -370,7 +370,7 @@ impl NetworkScenario {
             limits::unheard(rtt, Time::ZERO, self.until())
                 .map_err(|message| self.error(written.rtt.span(), message))?;
             let traffic = Traffic::Web { class: groups.len() as u32, rate, mean_packets, shape, rtt };
-            let flow = Flow {
+            let flow = CommonKeys {
                 at: web.span(),
                 name: &written.name,
                 class: &written.class,
@@ -420,7 +420,7 @@ impl NetworkScenario {
         limits::unheard(rtt, first, until).map_err(|message| self.error(tcp.rtt.span(), message))
     }
 
-    fn group(&self, before: &[Group], flow: &Flow<'_>, traffic: Traffic) -> Result<Group, ScenarioError> {
+    fn group(&self, before: &[Group], flow: &CommonKeys<'_>, traffic: Traffic) -> Result<Group, ScenarioError> {
         let classes: Vec<&str> = self.file.class.iter().map(|c| c.get_ref().name.as_str()).collect();
         let written = self.file.class.iter().find(|c| c.get_ref().name == *flow.class.get_ref());
         let Some(class) = written.map(Spanned::get_ref) else {
@@ -454,7 +454,7 @@ impl NetworkScenario {
         Ok(Group { name, class, density, route, packet_bytes: bytes as u32, access, tcp, acks, traffic })
     }
 
-    fn sender(&self, flow: &Flow<'_>) -> Result<Config, ScenarioError> {
+    fn sender(&self, flow: &CommonKeys<'_>) -> Result<Config, ScenarioError> {
         let config = match flow.variant {
             Variant::Reno => Config::rfc(tcp::Variant::Reno),
             Variant::Newreno => Config::rfc(tcp::Variant::NewReno),
@@ -470,7 +470,7 @@ impl NetworkScenario {
         Ok(Config { ecn: flow.ecn, window_limit: WINDOW, min_rto, ..config })
     }
 
-    fn acks(&self, flow: &Flow<'_>) -> Result<AckPolicy, ScenarioError> {
+    fn acks(&self, flow: &CommonKeys<'_>) -> Result<AckPolicy, ScenarioError> {
         let Some(written) = flow.delayed_ack else { return Ok(AckPolicy::EverySegment) };
         let Span(timeout) = written.get_ref().0;
         if timeout > LONGEST_ACK_DELAY {
@@ -512,7 +512,7 @@ impl NetworkScenario {
 /// Whether the same stands in front of CPUs, and in front of links.
 fn same(a: &Scheme, b: &Scheme) -> bool {
     [(&a.cpu, &b.cpu), (&a.link, &b.link)].iter().all(|standings| match standings {
-        (Standing::PerFlow(a), Standing::PerFlow(b)) => composition::same(a, b),
+        (InFront::PerFlow(a), InFront::PerFlow(b)) => composition::same(a, b),
         (a, b) => a == b,
     })
 }
@@ -530,7 +530,7 @@ fn stands_somewhere(scheme: &Scheme, resources: &[Resource]) -> Result<(), Strin
 }
 
 /// What long-lived and short flows have in common.
-struct Flow<'a> {
+struct CommonKeys<'a> {
     at: Range<usize>,
     name: &'a Option<String>,
     class: &'a Spanned<String>,

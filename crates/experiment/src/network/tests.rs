@@ -4,7 +4,7 @@ mod captures;
 
 use std::sync::atomic::AtomicBool;
 
-use dovetail_sched::aqm::{Encoding, Standing, Unit};
+use dovetail_sched::aqm::{Encoding, InFront, Unit};
 use dovetail_tcp::AckPolicy;
 
 use super::*;
@@ -248,9 +248,9 @@ fn both_parts_of_a_scheduler_stand_somewhere_and_none_is_compared_with_itself() 
 #[test]
 fn red_can_count_in_bytes_and_jump_at_its_upper_threshold() {
     let standing = |text: &str| Scheme::new(&text.parse().unwrap()).unwrap();
-    let queue = |standing: Standing| match standing {
-        Standing::Red(red) => (red.queue, red.gentle),
-        Standing::Drq(queue) => (queue, true),
+    let queue = |standing: InFront| match standing {
+        InFront::Red(red) => (red.queue, red.gentle),
+        InFront::Drq(queue) => (queue, true),
         other => panic!("{other:?}"),
     };
     let plain = standing("red+drq");

@@ -29,14 +29,14 @@ const LOOK: u8 = 20;
 
 /// Account of a flow's packets in a window.
 #[derive(Debug)]
-pub struct Window {
+pub struct WindowCount {
     pub frames: u64,
     pub lost: i64,
     pub reordered: u64,
     pub latency: Histogram<u64>,
 }
 
-impl Default for Window {
+impl Default for WindowCount {
     fn default() -> Self {
         // From 1 us (in steps of 512 ns) to a minute, to 1 %: all constants, so there is no error to be had.
         let latency = Histogram::new_with_bounds(1_000, 60_000_000_000, 2).expect("the bounds are right");
@@ -49,7 +49,7 @@ impl Default for Window {
 pub struct Received {
     /// The sequence number that comes next if none is lost.
     expected: u64,
-    window: Window,
+    window: WindowCount,
 }
 
 impl Received {
@@ -68,7 +68,7 @@ impl Received {
     }
 
     /// The account so far; a new one begins.
-    pub fn end_window(&mut self) -> Window {
+    pub fn end_window(&mut self) -> WindowCount {
         std::mem::take(&mut self.window)
     }
 }

@@ -64,7 +64,7 @@ struct Done {
 }
 
 #[derive(Clone, Debug)]
-struct Flow {
+struct FluidFlow {
     weight: f64,
     /// Its own part of the fair share, instead of the speed of all.
     part: Option<f64>,
@@ -115,7 +115,7 @@ struct Clock {
 /// The fluid, and who is behind it.
 #[derive(Clone, Debug)]
 pub struct Reference<const M: usize> {
-    flows: Vec<Flow>,
+    flows: Vec<FluidFlow>,
     waiting: Pool<Packet<M>>,
     done: Pool<Done>,
     least_weight: f64,
@@ -141,7 +141,7 @@ impl<const M: usize> Reference<M> {
     /// Of flows with these positive weights, at full speed, of which some keep a part in (0, 1] of it whatever the
     /// [speed](Self::set_speed) of the others.
     pub fn with_parts(due: Due, flows: impl IntoIterator<Item = (f64, Option<f64>)>) -> Self {
-        let flow = |(weight, part)| Flow {
+        let flow = |(weight, part)| FluidFlow {
             weight,
             part,
             inside: 0,
@@ -218,7 +218,7 @@ impl<const M: usize> Reference<M> {
     pub fn finish(mut self, now_s: f64) -> Vec<Behind> {
         self.advance(now_s);
         let (longest_s, mut done) = (self.longest_s, self.done);
-        let worst = |mut flow: Flow| {
+        let worst = |mut flow: FluidFlow| {
             while let Some(done) = done.pop(&mut flow.done) {
                 flow.note(now_s, done);
             }
@@ -351,7 +351,7 @@ impl<const M: usize> Load<M> {
     }
 }
 
-impl Flow {
+impl FluidFlow {
     fn note(&mut self, now_s: f64, done: Done) {
         let late_s = (now_s - done.at_s).max(0.0);
         self.worst_s = self.worst_s.max(late_s);

@@ -52,12 +52,12 @@ pub enum Policy {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
     resources: usize,
-    flows: Vec<Flow>,
+    flows: Vec<FlowInput>,
 }
 
 /// One flow's packets, their processing times one after the other.
 #[derive(Clone, Debug, PartialEq)]
-struct Flow {
+struct FlowInput {
     weight: f64,
     alpha: Option<f64>,
     arrivals_s: Vec<f64>,
@@ -82,7 +82,7 @@ impl Input {
     /// [`ModelError::Value`] if `weight` is outside 1e-9 to 1e9.
     pub fn add_flow(&mut self, weight: f64) -> Result<usize, ModelError> {
         error::weight(weight)?;
-        self.flows.push(Flow { weight, alpha: None, arrivals_s: Vec::new(), times_s: Vec::new() });
+        self.flows.push(FlowInput { weight, alpha: None, arrivals_s: Vec::new(), times_s: Vec::new() });
         Ok(self.flows.len() - 1)
     }
 

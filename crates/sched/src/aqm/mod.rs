@@ -48,7 +48,7 @@ pub use drq::{Drq, Marking};
 pub use fraction::Fraction;
 pub use queue::{ManagedQueue, Manager};
 pub use red::{Red, RedConfig, Rules};
-pub use scheme::{Scheme, Standing};
+pub use scheme::{InFront, Scheme};
 pub use setting::QueueConfig;
 
 /// What waits in a queue, without the packet being served.

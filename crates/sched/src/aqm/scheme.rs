@@ -21,14 +21,14 @@ pub struct Scheme {
     /// As it was named.
     pub spec: Spec,
     /// In front of a CPU.
-    pub cpu: Standing,
+    pub cpu: InFront,
     /// In front of a link.
-    pub link: Standing,
+    pub link: InFront,
 }
 
 /// What stands in front of one resource.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Standing {
+pub enum InFront {
     /// A queue in order of arrival.
     Fifo,
     /// One under RED.
@@ -39,7 +39,7 @@ pub enum Standing {
     PerFlow(Spec),
 }
 
-impl Standing {
+impl InFront {
     /// In front of a resource on which a packet takes `packet` in the mean.
     pub fn with_packet(&self, packet: Duration) -> Self {
         match self {
@@ -172,28 +172,28 @@ impl Kind {
         self.parameters().contains(&key)
     }
 
-    fn standing(self, spec: &Spec) -> Result<Standing, SpecError> {
+    fn standing(self, spec: &Spec) -> Result<InFront, SpecError> {
         let wrong = |error: AqmError| SpecError::new(&spec.name, error.to_string());
         let own = || spec.parameters.iter().filter(|(key, _)| self.takes(key));
         // Any time: the resource's own is put in later.
         let packet = Duration::from_micros(100);
         match self {
-            Self::Fifo => Ok(Standing::Fifo),
+            Self::Fifo => Ok(InFront::Fifo),
             Self::PerFlow(entry) => {
                 let spec = Spec { name: entry.name.to_string(), parameters: own().cloned().collect() };
                 build::<1, ()>(&spec, Shape { servers: 1 })?;
-                Ok(Standing::PerFlow(spec))
+                Ok(InFront::PerFlow(spec))
             }
             Self::Red => {
                 let red = read(spec, packet)?;
                 Red::new(red).map_err(wrong)?;
-                Ok(Standing::Red(red))
+                Ok(InFront::Red(red))
             }
             Self::Drq => {
                 let queue = read(spec, packet)?.queue;
                 let densities = Densities::new(&[Density::ONE], Fraction::ZERO);
                 densities.and_then(|densities| Drq::cpu(queue, densities)).map_err(wrong)?;
-                Ok(Standing::Drq(queue))
+                Ok(InFront::Drq(queue))
             }
         }
     }

@@ -111,7 +111,7 @@ const fn new_ones_first(strategy: Strategy) -> Gain {
 
 /// In which list a flow stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Standing {
+enum WhichList {
     #[default]
     None,
     New,
@@ -125,7 +125,7 @@ pub struct FlowQueue {
     /// Bytes left of its quantum, or below 0 if more were used.
     deficit: i64,
     bytes: u64,
-    standing: Standing,
+    standing: WhichList,
     /// How often the lists had been emptied when the flow joined one.
     epoch: u64,
 }
@@ -182,23 +182,23 @@ impl FqCodel {
     fn state<'a, const M: usize, P>(&self, flow: u32, queues: &'a mut FlowQueues<M, P>) -> &'a mut FlowQueue {
         let state = &mut queues.flow_mut(flow).state;
         if core::mem::replace(&mut state.epoch, self.epoch) != self.epoch {
-            state.standing = Standing::None;
+            state.standing = WhichList::None;
             state.control.is_empty_at_its_turn();
         }
         state
     }
 
     /// The flow stands in the list of this standing, at its end.
-    fn stand<const M: usize, P>(&mut self, flow: u32, standing: Standing, queues: &mut FlowQueues<M, P>) {
+    fn stand<const M: usize, P>(&mut self, flow: u32, standing: WhichList, queues: &mut FlowQueues<M, P>) {
         match core::mem::replace(&mut self.state(flow, queues).standing, standing) {
-            Standing::New => self.links.remove(&mut self.new, flow),
-            Standing::Old => self.links.remove(&mut self.old, flow),
-            Standing::None => (),
+            WhichList::New => self.links.remove(&mut self.new, flow),
+            WhichList::Old => self.links.remove(&mut self.old, flow),
+            WhichList::None => (),
         }
         match standing {
-            Standing::New => self.links.push_back(&mut self.new, flow),
-            Standing::Old => self.links.push_back(&mut self.old, flow),
-            Standing::None => (),
+            WhichList::New => self.links.push_back(&mut self.new, flow),
+            WhichList::Old => self.links.push_back(&mut self.old, flow),
+            WhichList::None => (),
         }
     }
 
@@ -234,9 +234,9 @@ impl<const M: usize> Discipline<M> for FqCodel {
         self.longest = self.longest.max(size);
         self.count(flow, i64::from(size), queues);
         let state = self.state(flow, queues);
-        if state.standing == Standing::None {
+        if state.standing == WhichList::None {
             state.deficit = self.quantum;
-            self.stand(flow, Standing::New, queues);
+            self.stand(flow, WhichList::New, queues);
         }
     }
 
@@ -251,10 +251,10 @@ impl<const M: usize> Discipline<M> for FqCodel {
             let (head, state) = (record.head, &mut record.state);
             if state.deficit <= 0 {
                 state.deficit += self.quantum;
-                self.stand(flow, Standing::Old, queues);
+                self.stand(flow, WhichList::Old, queues);
             } else if record.packets == 0 {
                 state.control.is_empty_at_its_turn();
-                let then = if state.standing == Standing::New { Standing::Old } else { Standing::None };
+                let then = if state.standing == WhichList::New { WhichList::Old } else { WhichList::None };
                 self.stand(flow, then, queues);
             } else {
                 let FlowQueue { mut control, bytes, .. } = *state;
@@ -294,7 +294,7 @@ impl<const M: usize> Discipline<M> for FqCodel {
     fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.culled = self.culled.filter(|&(culled, _)| culled != flow);
         self.by_length.remove(flow);
-        self.stand(flow, Standing::None, queues);
+        self.stand(flow, WhichList::None, queues);
     }
 
     fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {

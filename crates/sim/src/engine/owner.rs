@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 use std::ops::ControlFlow::{self, Break, Continue};
 
-use dovetail_pipeline::{Owner, Passage, Pipeline};
+use dovetail_pipeline::{Owner, Passage, Resources};
 use dovetail_sched::{Next, Progress, Served};
 use dovetail_units::{Duration, ResourceVec, Time};
 
 use super::{Engine, MOST_IDLE_WAKES};
-use crate::between::Offer;
+use crate::between::Answer;
 use crate::costs::{all_shared, shared};
 use crate::error::SimError;
 use crate::job::Job;
@@ -19,13 +19,13 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
     type Error = SimError;
 
     #[inline]
-    fn pipeline(&self) -> &Pipeline<M, Job<M>> {
-        &self.pipeline
+    fn resources(&self) -> &Resources<M, Job<M>> {
+        &self.resources
     }
 
     #[inline]
-    fn pipeline_mut(&mut self) -> &mut Pipeline<M, Job<M>> {
-        &mut self.pipeline
+    fn resources_mut(&mut self) -> &mut Resources<M, Job<M>> {
+        &mut self.resources
     }
 
     #[inline]
@@ -72,11 +72,11 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
         while self.bypassing > 0
             && let Some(takes) = self.takes_behind_first()
         {
-            let Self { scheduler, pipeline, packets, .. } = self;
+            let Self { scheduler, resources, packets, .. } = self;
             let mut may_pass = |&packet: &u32| {
                 let SimPacket { flow, cost, .. } = &packets[packet as usize];
                 let needs_nothing = |r: usize| cost[r] == Duration::ZERO;
-                pipeline.may_bypass(&takes, *flow, needs_nothing, |job| packets[job.packet as usize].flow)
+                resources.may_bypass(&takes, *flow, needs_nothing, |job| packets[job.packet as usize].flow)
             };
             let answer = scheduler.bypass(self.tally.now, &mut may_pass);
             if let Break(job) = self.hear(answer)? {
@@ -111,11 +111,11 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
         let now = self.tally.now;
         let Some(between) = &mut self.between[resource] else { return Ok(None) };
         match between.next(now) {
-            Offer::Serve(job) => Ok(Some(job)),
-            Offer::At(time) if time > now && self.idle_wakes < MOST_IDLE_WAKES => Ok(None),
-            Offer::At(_) => Err(self.stalled("\"ask again later\" without end")),
-            Offer::Wait => Ok(None),
-            Offer::Empty => Err(self.stalled("\"empty\"")),
+            Answer::Serve(job) => Ok(Some(job)),
+            Answer::At(time) if time > now && self.idle_wakes < MOST_IDLE_WAKES => Ok(None),
+            Answer::At(_) => Err(self.stalled("\"ask again later\" without end")),
+            Answer::Wait => Ok(None),
+            Answer::Empty => Err(self.stalled("\"empty\"")),
         }
     }
 
@@ -182,7 +182,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
     fn report(&mut self, job: &mut Job<M>, resource: usize, event: Progress) {
         let now = self.tally.now;
         self.scheduler.progress(now, &mut job.ticket, resource, event);
-        if self.pipeline.in_line {
+        if self.resources.in_line {
             for between in self.between[1..=resource].iter_mut().flatten() {
                 between.progress(now, job.packet, resource, event);
             }
@@ -201,7 +201,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
     /// pass them all in the scheduler's order.
     #[inline]
     pub(super) fn may_bypass(&self, packet: &SimPacket<M>) -> bool {
-        M > 1 && packet.cost[0] == Duration::ZERO && self.pipeline.no_wait.is_none()
+        M > 1 && packet.cost[0] == Duration::ZERO && self.resources.no_wait.is_none()
     }
 
     /// What the scheduler at the entrance has answered: the packet that enters, if any; `Continue` asks it again.

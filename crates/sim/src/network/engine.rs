@@ -10,7 +10,7 @@ use slab::Slab;
 
 use super::calendar::{Alarms, Calendar, Event, Line, WayId, Ways};
 use super::description::{Class, MOST_FLOWS, Network, RoundTrip, Traffic};
-use super::flow::{Flow, Reach, delays};
+use super::flow::{Connection, Reach, delays};
 use super::packet::{Packet, PacketId};
 use super::queue::{First, Queue};
 use super::result::{HopTotals, NetworkResult, Totals};
@@ -66,7 +66,7 @@ pub(super) struct Engine<'a, T> {
     /// Flows that have not started yet of every long-lived traffic, or the arrivals of a short-lived one.
     webs: Vec<Option<Web>>,
     started: Vec<u64>,
-    flows: Vec<Flow>,
+    flows: Vec<Connection>,
     free: Vec<u32>,
     totals: Totals,
     draws: Stream,
@@ -203,7 +203,7 @@ impl<'a, T: Tap> Engine<'a, T> {
         let sender = Sender::new(config).map_err(|e| SimError::invalid(e.to_string()))?;
         let reach = self.reach(class, described.rtt());
         let number = self.started.iter().sum();
-        let flow = Flow::new(sender, (traffic as u32, described.class()), number, reach, class);
+        let flow = Connection::new(sender, (traffic as u32, described.class()), number, reach, class);
         let index =
             self.place(flow).ok_or_else(|| SimError::TooManyFlows { at: self.now, class: class.name.clone() })?;
         self.started[traffic] += 1;
@@ -226,7 +226,7 @@ impl<'a, T: Tap> Engine<'a, T> {
     }
 
     /// `None` if there is no room for another.
-    fn place(&mut self, flow: Flow) -> Option<usize> {
+    fn place(&mut self, flow: Connection) -> Option<usize> {
         if let Some(free) = self.free.pop() {
             self.flows[free as usize] = flow;
             return Some(free as usize);

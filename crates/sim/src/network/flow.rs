@@ -28,7 +28,7 @@ pub(super) fn delays(rtt: Duration, way: Duration) -> [Duration; 2] {
     [before, rtt.saturating_sub(way).saturating_sub(before)]
 }
 
-pub(super) struct Flow {
+pub(super) struct Connection {
     pub sender: Sender,
     pub receiver: Receiver,
     pub class: u32,
@@ -54,7 +54,7 @@ pub(super) struct Flow {
     before: [u64; 2],
 }
 
-impl Flow {
+impl Connection {
     /// Of traffic number `traffic`, whose class is this one.
     pub fn new(sender: Sender, traffic: (u32, u32), number: u64, reach: Reach, described: &Class) -> Self {
         let (traffic, class) = traffic;

@@ -35,7 +35,7 @@ pub enum Queueing {
 
 /// The queue at work.
 pub(super) struct Queue {
-    front: Front<PerFlow, PacketId>,
+    front: Front<HopScheduler, PacketId>,
     /// Of active queue management.
     draws: Stream,
 }
@@ -58,7 +58,7 @@ impl Queue {
         let managed = |manager: Manager| Front::Managed(Box::new(ManagedQueue::new(manager)));
         let front = match &hop.queueing {
             Queueing::DropTail => Front::InOrder { waiting: VecDeque::new(), limit: hop.limit as usize },
-            Queueing::PerFlow(spec) => Front::PerFlow(PerFlow::new(spec, hop)?),
+            Queueing::PerFlow(spec) => Front::PerFlow(HopScheduler::new(spec, hop)?),
             Queueing::Red(config) => {
                 let red = Red::new(RedConfig { queue: limited(config.queue), ..*config });
                 red.map(|red| managed(Manager::Red(red))).map_err(wrong)?
@@ -156,7 +156,7 @@ fn densities(network: &Network) -> Result<Densities, AqmError> {
 }
 
 /// A queue for every flow.
-pub(super) struct PerFlow {
+pub(super) struct HopScheduler {
     scheduler: Box<dyn Scheduler<1, PacketId>>,
     ids: FlowIds,
     limit: Limit,
@@ -164,7 +164,7 @@ pub(super) struct PerFlow {
     in_service: Option<Ticket<1>>,
 }
 
-impl PerFlow {
+impl HopScheduler {
     fn new(spec: &Spec, hop: &Hop) -> Result<Self, SimError> {
         let scheduler = build(spec, Shape { servers: 1 });
         let scheduler = scheduler.map_err(|e| SimError::invalid(format!("hop {:?}: {e}", hop.name)))?;
@@ -173,7 +173,7 @@ impl PerFlow {
     }
 }
 
-impl FlowQueues<PacketId> for PerFlow {
+impl FlowQueues<PacketId> for HopScheduler {
     type Config = ();
     type Cost = Duration;
 
@@ -237,7 +237,7 @@ mod tests {
             delay: Duration::ZERO,
             encoding: None,
         };
-        let mut queue = PerFlow::new(&spec, &hop).unwrap();
+        let mut queue = HopScheduler::new(&spec, &hop).unwrap();
         queue.add_flow(0, ());
         for payload in 0..2 {
             let (flow, cost) = (queue.ids.get(0).unwrap(), ResourceVec([Duration::from_micros(12_000)]));
@@ -261,7 +261,7 @@ mod tests {
             delay: Duration::ZERO,
             encoding: None,
         };
-        let mut queue = PerFlow::new(&spec, &hop).unwrap();
+        let mut queue = HopScheduler::new(&spec, &hop).unwrap();
         queue.add_flow(0, ());
         let ended = queue.ids.get(0).unwrap();
         queue.remove_flow(Time::ZERO, 0, &mut |_| ());

@@ -3,7 +3,7 @@
 use dovetail_units::{Duration, Time};
 
 use super::description::{Hop, Network, Traffic};
-use super::flow::Flow;
+use super::flow::Connection;
 
 /// A hop, counted after the warm-up.
 #[derive(Clone, PartialEq, Debug)]
@@ -217,7 +217,7 @@ impl Totals {
         }
     }
 
-    pub fn finished(&mut self, flow: &Flow) {
+    pub fn finished(&mut self, flow: &Connection) {
         let ended = &mut self.traffic[flow.traffic as usize];
         ended.flows += 1;
         ended.segments += flow.delivered();
@@ -225,7 +225,7 @@ impl Totals {
         ended.timeouts += flow.timeouts();
     }
 
-    pub fn restart(&mut self, flows: &mut [Flow]) {
+    pub fn restart(&mut self, flows: &mut [Connection]) {
         for ended in &mut self.traffic {
             *ended = Ended {
                 class: ended.class,
@@ -239,7 +239,7 @@ impl Totals {
         }
     }
 
-    pub fn result(&self, flows: &[Flow], span: Duration, hops: Vec<HopResult>) -> NetworkResult {
+    pub fn result(&self, flows: &[Connection], span: Duration, hops: Vec<HopResult>) -> NetworkResult {
         let seconds = span.as_secs_f64();
         let rate = |segments: u64, class: u32| {
             let bits = 8.0 * segments as f64 * f64::from(self.packet_bytes[class as usize]);

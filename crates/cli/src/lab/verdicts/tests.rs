@@ -4,7 +4,7 @@ use dovetail_lab::scenario::{Group, GroupReport, Measured, Step};
 use dovetail_units::{Duration, Time};
 
 use super::super::slices::Slice;
-use super::super::window::Window;
+use super::super::window::Observation;
 use super::*;
 
 #[test]
@@ -46,7 +46,7 @@ fn report() -> StepReport {
     let traffic = Measured { groups: ["one", "two"].map(group).into(), marked: None };
     let groups = ["one", "two"].map(|class| Group { class: class.to_string(), udp: Vec::new(), tcp: Vec::new() });
     let step = Step { title: "step".into(), set: Vec::new(), time: Duration::from_secs(1) };
-    let inside = Window::new(&since, &until);
+    let inside = Observation::new(&since, &until);
     StepReport::new(&step, false, &groups, Slice { time: step.time, traffic, inside })
 }
 
@@ -118,7 +118,7 @@ fn a_share_where_no_frame_is_expected_must_be_near() {
 fn ends_of_pieces_are_off_independently_of_one_another() {
     let mut report = report();
     let at = |time_s| Snapshot { time_s, ..report.inside.until().clone() };
-    let second = |time_s| Window::new(&at(time_s), &at(time_s + 1.0));
+    let second = |time_s| Observation::new(&at(time_s), &at(time_s + 1.0));
     report.inside = second(1.0).and(second(3.0)).and(second(5.0)).and(second(7.0));
     report.groups[0].demand.flows = 4;
     let mut step = StepChecks::new("lab", &report, &[[0.0; RESOURCES]; 2]);
