@@ -96,7 +96,7 @@ pub struct Run {
     /// Flows of one group together.
     pub groups: Vec<Group>,
     /// Every flow.
-    pub flows: Vec<Flow>,
+    pub flows: Vec<FlowSummary>,
     /// Among flows backlogged together; `null` if no two ever were for a whole interval.
     pub fairness: Option<Fairness>,
     /// The flow that was furthest behind.
@@ -254,7 +254,7 @@ pub struct Group {
 
 /// One flow.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Flow {
+pub struct FlowSummary {
     /// Its name, group and weight.
     #[serde(flatten)]
     pub named: Named,
@@ -401,9 +401,9 @@ fn rate(run: &Recorded, bytes: u64) -> f64 {
     makespan.filter(|&m| m > 0.0).map_or(0.0, |m| bytes as f64 * 8.0 / m)
 }
 
-fn flows(run: &Recorded) -> Vec<Flow> {
+fn flows(run: &Recorded) -> Vec<FlowSummary> {
     let makespan = run.outcome.makespan().map_or(0.0, |m| m.as_secs_f64());
-    let flow = |f: &FlowTotal| Flow {
+    let flow = |f: &FlowTotal| FlowSummary {
         named: Named(f.facts()),
         packets: Packets::of(f),
         throughput_bps: rate(run, f.bytes),
