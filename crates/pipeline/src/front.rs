@@ -123,8 +123,8 @@ impl<S: FlowQueues<P>, P> Front<S, P> {
         }
     }
 
-    /// A packet comes. `flow` and `cost` are looked at by a scheduler; `arrival`, 64 random bits and `mark`, which notes
-    /// in the packet what there is to note, by active queue management.
+    /// A packet comes. `flow` and `cost` are looked at by a scheduler; `arrival`, 64 random bits and `mark`, which
+    /// notes in the packet what there is to note, by active queue management.
     ///
     /// # Errors
     /// The packet, if it is not taken.

@@ -11,8 +11,8 @@
 //! * A packet that is finished stays on its server until there is room in front of the resource where it stops next.
 //! * Packets that need nothing on a resource between the first and the last go past it, unless one of their flow is
 //!   there, or all keep in line.
-//! * In front of a further resource packets wait in order of arrival, or in a queue that its owner keeps: a scheduler's,
-//!   or one under active queue management. A full buffer keeps packets on their servers, or loses them.
+//! * In front of a further resource packets wait in order of arrival, or in a queue that the owner keeps: one of a
+//!   scheduler, or under active queue management. A full buffer keeps packets on their servers, or loses them.
 //! * Without waiting, a packet starts only when every resource will be free as it comes there.
 //!
 //! [`Front`] is what waits in front of a single resource: in order of arrival, under active queue management, or in a

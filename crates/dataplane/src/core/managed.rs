@@ -61,8 +61,8 @@ pub(super) fn drq_link(config: QueueConfig, resource: usize, rate: Option<BitRat
     Ok(Queue::managed(Manager::Drq(drq), Managing::new(resource, config.unit, None)))
 }
 
-/// Under DRQ in front of the CPU. Densities are learnt class by class; a cycle is the time of a bit on the link, so that
-/// a flow of density 1 needs as much of the CPU as of the link.
+/// Under DRQ in front of the CPU. Densities are learnt class by class; a cycle is the time of a bit on the link, so
+/// that a flow of density 1 needs as much of the CPU as of the link.
 pub(super) fn drq_cpu(
     config: QueueConfig,
     resource: usize,
