@@ -293,7 +293,7 @@ fn unwrapped(noted: u64, near: u128) -> u128 {
     near.saturating_add_signed(i128::from(noted.wrapping_sub(near as u64) as i64)) << TICKET_SHIFT
 }
 
-/// The start tags of a packet on the resources, or that on all, [shortened](TICKET_SHIFT).
+/// The start tags of a packet on the resources, or that on all, shortened.
 #[derive(Clone, Copy, Debug)]
 pub struct Starts<const M: usize>([u64; M]);
 
