@@ -3,6 +3,7 @@
 use super::decide::{Choice, WORTH};
 use super::point::{GroupPoint, Moved};
 use super::{Found, goal, pays};
+use crate::behind::whose;
 use crate::statistics::Estimate;
 use crate::table::{percent, seconds};
 
@@ -13,9 +14,8 @@ const FASTER: f64 = 0.9;
 
 /// What to use, what it gains against today's, and who pays.
 pub(super) fn sentences(found: &Found<'_>) -> [String; 3] {
-    let (today, strict) = (found.candidates.today, found.strict());
+    let today = found.candidates.today;
     let scheduler = &found.point(found.chosen()).scheduler;
-    let both: &[usize] = if today == strict { &[today] } else { &[today, strict] };
     match found.choice {
         Choice::Today => [
             format!(
@@ -30,13 +30,13 @@ pub(super) fn sentences(found: &Found<'_>) -> [String; 3] {
         Choice::Fair(_) => [
             format!("Use {scheduler}: it shares fairly{}, and {}.", cheapest(found), instead_of_fairness(found)),
             gains(found),
-            pays::sentence(found, &[today]),
+            pays::sentence(found),
         ],
-        Choice::Efficient(_) => [efficient(found), gains(found), pays::sentence(found, both)],
+        Choice::Efficient(_) => [efficient(found), gains(found), pays::sentence(found)],
         Choice::Reaching(_) | Choice::Nearest(_) => [
             goal::sentence(&found.wanted, found.scenario, (&found.runs, &found.candidates), found.choice),
             gains(found),
-            pays::sentence(found, both),
+            pays::sentence(found),
         ],
     }
 }
@@ -96,12 +96,11 @@ fn efficient(found: &Found<'_>) -> String {
 fn instead_of_fairness(found: &Found<'_>) -> String {
     let fastest = found.candidates.fastest(&found.runs);
     let Some(fastest) = fastest else { return "no alpha was tried".into() };
-    let (strict, chosen) = (found.strict(), found.chosen());
+    let strict = found.strict();
     let bits = found.moved(fastest, strict).bits;
-    let scheduler = &found.point(fastest).scheduler;
-    let than = if strict == chosen { String::new() } else { format!(" than {}", found.point(strict).scheduler) };
+    let [scheduler, than] = [fastest, strict].map(|index| &found.point(index).scheduler);
     let half = bits.ci95.unwrap_or(0.0);
-    let moves = format!("{scheduler} moves {} more bits per second{than}", change(bits));
+    let moves = format!("{scheduler} moves {} more bits per second than {than}", change(bits));
     match bits.mean {
         mean if mean + half < LEAST => "giving up fairness would gain nothing".into(),
         mean if mean + half < WORTH => format!("giving up fairness would gain little: {moves}"),
@@ -118,7 +117,8 @@ fn most(found: &Found<'_>) -> String {
     let best = best.filter(|&best| found.runs.gain(best, today) >= LEAST);
     match best {
         Some(best) => {
-            format!("What moves most, {}, moves {}.", found.point(best).scheduler, more(found.moved(best, today)))
+            let [most, than] = [best, today].map(|index| &found.point(index).scheduler);
+            format!("What moves most, {most}, moves {} than {than}.", more(found.moved(best, today)))
         }
         None => "Nothing else moves measurably more.".into(),
     }
@@ -202,6 +202,7 @@ fn faster(found: &Found<'_>) -> String {
     let fallen = (0..found.point(today).groups.len()).filter(falls).filter_map(of_group);
     let most = fallen.max_by(|(_, a), (_, b)| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
     most.map_or(String::new(), |(group, (before, after))| {
-        format!(" The 99th percentile of {group}'s latency falls from {} to {}.", seconds(before), seconds(after))
+        let (latency, before, after) = (whose(group, "latency"), seconds(before), seconds(after));
+        format!(" The 99th percentile of {latency} falls from {before} to {after}.")
     })
 }
