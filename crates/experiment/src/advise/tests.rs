@@ -88,20 +88,28 @@ fn a_goal_is_reached_with_as_much_fairness_as_possible() {
     assert_eq!(advice.scheduler, "tradeoff:alpha=0.99", "{:?}", advice.sentences);
     assert!(advice.goals[0].reached && advice.goals[0].value.mean >= 0.99, "{advice:#?}");
     assert!(
-        advice.sentences[0].contains("the fairest of those under which link is busy at least"),
+        advice.sentences[0]
+            .contains("the fairest of those under which, on average over the runs, link is busy at least"),
         "{:?}",
         advice.sentences
     );
 
     let fair = advice_for(COMPLEMENTARY, &[Goal::Use { resource: "cpu".into(), part: 0.9 }]).unwrap();
     assert_eq!(fair.scheduler, "mr3", "{:?}", fair.sentences);
+    // What is judged by the average is told with how far off it may be.
+    let value = change(fair.goals[0].value);
+    let told = format!("on average over the runs cpu is busy at least 90.0 % of the time ({value}).");
+    assert!(value.contains('±') && fair.sentences[0].contains(&told), "{:?}", fair.sentences);
 }
 
 #[test]
 fn what_cannot_be_reached_is_said_with_what_comes_nearest() {
     let goal = Goal::Protect { group: "crypto".into(), p99: dovetail_units::Duration::from_nanos(1000) };
     let advice = advice_for(COMPLEMENTARY, &[goal]).unwrap();
-    assert!(!advice.goals[0].reached && advice.sentences[0].starts_with("Out of reach: "), "{:?}", advice.sentences);
+    assert!(!advice.goals[0].reached, "{advice:#?}");
+    let [what, ..] = &advice.sentences;
+    assert!(what.starts_with("Out of reach on average over the runs: that the 99th percentile of crypto's"), "{what}");
+    assert!(what.contains(&words::time(advice.goals[0].value)), "{what}");
     let nobody = Goal::Protect { group: "cripto".into(), p99: dovetail_units::Duration::from_nanos(1000) };
     let error = advice_for(COMPLEMENTARY, &[nobody]).unwrap_err();
     assert!(error.contains("no group \"cripto\"") && error.contains("did you mean \"crypto\"?"), "{error}");

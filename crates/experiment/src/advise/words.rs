@@ -5,7 +5,7 @@ use super::point::{GroupPoint, Moved};
 use super::{Found, goal, pays};
 use crate::behind::whose;
 use crate::statistics::Estimate;
-use crate::table::{percent, seconds};
+use crate::table::{percent, seconds, seconds_within};
 
 /// A part below this is nothing.
 const LEAST: f64 = 1e-3;
@@ -49,6 +49,11 @@ pub fn change(estimate: Estimate) -> String {
         Some(half) => format!("{mean:.1} ± {:.1} %", 100.0 * half),
         None => format!("{mean:.1} %"),
     }
+}
+
+/// A time with its interval, such as `22.75 ± 1.200 ms`.
+pub(super) fn time(estimate: Estimate) -> String {
+    estimate.ci95.map_or_else(|| seconds(estimate.mean), |half| seconds_within(estimate.mean, half))
 }
 
 /// Such as "1.3 ± 0.4 % more bits and 0.8 ± 0.2 % fewer packets per second".
