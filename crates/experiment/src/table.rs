@@ -98,8 +98,8 @@ pub fn fitted(header: &[&str], texts: usize, rows: &[Vec<String>], width: u16, o
     String::new()
 }
 
-/// A text broken at spaces, but for those between a number and its unit, into lines of at most this width; lines after
-/// the first are indented.
+/// A text broken at spaces, but for those between a number and its unit and beside ±, into lines of at most this width;
+/// lines after the first are indented.
 pub fn wrapped(text: &str, width: u16) -> String {
     let mut lines = vec![String::new()];
     for word in words_with_units(text) {
@@ -121,7 +121,10 @@ fn words_with_units(text: &str) -> Vec<String> {
     let unit = |word: &str| ["%", "s", "ms", "us", "ns"].contains(&word.trim_end_matches([',', '.', ';', ':', ')']));
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
-        match words.last_mut().filter(|last| unit(word) && last.ends_with(|c: char| c.is_ascii_digit())) {
+        let joined = |last: &&mut String| {
+            word == "±" || last.ends_with('±') || unit(word) && last.ends_with(|c: char| c.is_ascii_digit())
+        };
+        match words.last_mut().filter(joined) {
             Some(number) => {
                 number.push(' ');
                 number.push_str(word);
@@ -274,13 +277,24 @@ fn group_row(label: String, scheduler: &str, group: &Group) -> Vec<Cell> {
 
 /// A time in its natural unit with four digits.
 pub fn seconds(s: f64) -> String {
-    let (value, unit) = match s.abs() {
-        x if x >= 1.0 || x == 0.0 => (s, "s"),
-        x if x >= 1e-3 => (s * 1e3, "ms"),
-        x if x >= 1e-6 => (s * 1e6, "us"),
-        _ => (s * 1e9, "ns"),
-    };
-    format!("{} {unit}", digits(value))
+    let (a_second, unit) = natural(s);
+    format!("{} {unit}", digits(s * a_second))
+}
+
+/// The same, and how far off it may be in the same unit, such as `22.75 ± 1.200 ms`.
+pub fn seconds_within(s: f64, half: f64) -> String {
+    let (a_second, unit) = natural(s);
+    format!("{} ± {} {unit}", digits(s * a_second), digits(half * a_second))
+}
+
+/// The natural unit of a time, and how many of it make a second.
+fn natural(s: f64) -> (f64, &'static str) {
+    match s.abs() {
+        x if x >= 1.0 || x == 0.0 => (1.0, "s"),
+        x if x >= 1e-3 => (1e3, "ms"),
+        x if x >= 1e-6 => (1e6, "us"),
+        _ => (1e9, "ns"),
+    }
 }
 
 /// A rate in its natural unit with four digits.
@@ -311,11 +325,18 @@ pub fn percent(part: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::wrapped;
+    use super::{seconds_within, wrapped};
 
     #[test]
     fn a_number_and_its_unit_stay_on_one_line() {
         assert_eq!(wrapped("it takes 85.0 % of it", 13), "it takes\n  85.0 % of\n  it");
         assert_eq!(wrapped("done after 7.1 s, not 8", 15), "done after\n  7.1 s, not 8");
+        assert_eq!(wrapped("it is 5.1 ± 0.3 % more", 16), "it is\n  5.1 ± 0.3 %\n  more");
+    }
+
+    #[test]
+    fn how_far_off_a_time_may_be_has_its_unit() {
+        assert_eq!(seconds_within(0.02275, 0.0005), "22.75 ± 0.500 ms");
+        assert_eq!(seconds_within(999e-6, 0.0012), "999.0 ± 1200 us");
     }
 }

@@ -18,6 +18,8 @@ pub struct Page {
     pub title: String,
     /// The results in words, a sentence each.
     pub sentences: Vec<String>,
+    /// What the reader may want to copy.
+    pub lines: Option<Lines>,
     /// What else a reader should know.
     pub notes: Vec<String>,
     /// Names that the reader may pick to see them alone in all pictures and tables.
@@ -36,6 +38,15 @@ pub struct Page {
     pub made: Vec<Fact>,
     /// Version of the program.
     pub version: String,
+}
+
+/// Lines of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lines {
+    /// What they are for.
+    pub heading: String,
+    /// The lines.
+    pub text: String,
 }
 
 /// What a [`Name`] stands for. Elements of pictures carry it as an attribute `data-KIND`.
@@ -97,6 +108,8 @@ pub struct Table {
     pub texts: usize,
     /// What the names in the columns of texts stand for.
     pub kinds: Vec<Option<Kind>>,
+    /// Rows stand out whose last text this is.
+    pub marked: Option<String>,
     /// Rows, as long as the header.
     pub rows: Vec<Vec<Cell>>,
 }

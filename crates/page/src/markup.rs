@@ -104,20 +104,24 @@ fn decision(page: &Page) -> Markup {
                 ul { @for sentence in &page.sentences { li { (unbroken(sentence)) } } }
             }
         }
+        @if let Some(lines) = &page.lines {
+            div.lines { p { (lines.heading) } pre tabindex="0" { (lines.text) } }
+        }
         @if !page.notes.is_empty() {
             ul.notes aria-label="Notes" { @for note in &page.notes { li { (unbroken(note)) } } }
         }
     }
 }
 
-/// The text with numbers and their units on one line.
+/// The text with numbers, how far off they may be, and their units on one line.
 fn unbroken(text: &str) -> String {
     const UNITS: [&str; 9] = ["%", "s", "ms", "us", "ns", "bps", "kbps", "Mbps", "Gbps"];
     let is_unit = |word: &str| UNITS.contains(&word.trim_end_matches([',', '.', ';', ':', ')']));
     let mut words = text.split(' ');
     let mut out = words.next().unwrap_or_default().to_string();
     for word in words {
-        let joined = is_unit(word) && out.ends_with(|c: char| c.is_ascii_digit());
+        let beside = word == "±" || out.ends_with('±');
+        let joined = beside || is_unit(word) && out.ends_with(|c: char| c.is_ascii_digit());
         out.push(if joined { '\u{a0}' } else { ' ' });
         out.push_str(word);
     }
@@ -195,6 +199,8 @@ fn row(table: &Table, block: &[Vec<Cell>], k: usize) -> Markup {
         let text = block[..=k].iter().rev().map(|row| row[column].text.as_str()).find(|text| !text.is_empty());
         text.filter(|_| named)
     };
+    let last = table.texts.checked_sub(1).map(|column| &block[k][column].text);
+    let marked = last.is_some() && last == table.marked.as_ref();
     let named = |kind| (0..table.texts).find_map(|column| name(column, kind));
     let head = |column: usize| {
         let of = |kind| name(column, kind);
@@ -205,7 +211,7 @@ fn row(table: &Table, block: &[Vec<Cell>], k: usize) -> Markup {
         }
     };
     html! {
-        tr data-scheduler=[named(Kind::Scheduler)] data-group=[named(Kind::Group)] {
+        tr.marked[marked] data-scheduler=[named(Kind::Scheduler)] data-group=[named(Kind::Group)] {
             @for (column, cell) in block[k].iter().enumerate() {
                 @if column < table.texts {
                     @if column > 0 || table.texts < 2 || k == 0 { (head(column)) }
@@ -284,6 +290,7 @@ mod tests {
     #[test]
     fn numbers_keep_their_units() {
         assert_eq!(unbroken("falls to 1.7 ms. 3 flows, 5 %,"), "falls to 1.7\u{a0}ms. 3 flows, 5\u{a0}%,");
+        assert_eq!(unbroken("5.1 ± 0.3 % more"), "5.1\u{a0}±\u{a0}0.3\u{a0}% more");
     }
 
     #[test]
@@ -297,12 +304,15 @@ mod tests {
             header: ["group", "scheduler", "x"].map(String::from).into(),
             texts: 2,
             kinds: vec![Some(Kind::Group), Some(Kind::Scheduler)],
+            marked: Some("drr".into()),
             rows: vec![row("a", "fifo", 0.1), row("", "drr", 2.0), row("b", "fifo", 1e-9)],
         };
         let html = super::table(&table).into_string();
-        let shared = "<tr data-scheduler=\"drr\" data-group=\"a\"><th scope=\"row\" data-scheduler=\"drr\">drr</th>\
+        let shared = "<tr class=\"marked\" data-scheduler=\"drr\" data-group=\"a\">\
+                      <th scope=\"row\" data-scheduler=\"drr\">drr</th>\
                       <td><data value=\"2\">n</data></td></tr></tbody><tbody>";
         assert!(html.contains(shared), "{html}");
+        assert_eq!(html.matches("marked").count(), 1, "{html}");
         assert!(html.contains("<th scope=\"rowgroup\" rowspan=\"2\" data-group=\"a\">a</th>"), "{html}");
         assert!(html.contains("<data value=\"0.000000001\">"), "{html}");
     }

@@ -9,13 +9,13 @@ use dovetail_experiment::network as networks;
 use dovetail_experiment::network::NetworkScenario;
 use dovetail_experiment::results::Made;
 use dovetail_experiment::scenario::{self, Opened, Scenario};
-use dovetail_experiment::table::COLUMNS;
+use dovetail_experiment::table::{COLUMNS, Grid};
 use dovetail_figure::DARK;
-use dovetail_page::{Kind, Page, Picture};
+use dovetail_page::{Fact, Kind, Lines, Page, Picture, Table};
 use serde::Serialize;
 
-use super::page::{PageFile, Written, arguments, made as facts, names, table, text as fact, words};
-use super::run::{seeded, tell_about, threads};
+use super::page::{PageFile, Written, arguments, called, made as facts, names, table, text as fact, words};
+use super::run::{about, seeded, tell_about, threads};
 use super::{ending, progress};
 use crate::args::Advise;
 use crate::failure::Failure;
@@ -103,26 +103,16 @@ fn tell(
 
 /// The advice as a page.
 fn html(advice: &Advice, scenario: &Scenario) -> Result<String, Failure> {
-    let made = Made::new(arguments(), scenario.text());
     let of_groups = advice.points.first().map_or(&[][..], |tried| &tried.point.groups);
-    let mut notes = advise::otherwise(advice);
-    notes.extend([advise::certainty(advice), format!("For a live box: {}", advice.configuration)]);
-    let tables = vec![
-        table(
-            &format!("All that was tried: {} is advised", advice.scheduler),
-            advise::grid(advice),
-            &[Some(Kind::Scheduler)],
-        ),
-        table(
-            "Who gains and who pays",
-            advise::groups(advice, usize::MAX),
-            &[Some(Kind::Group), Some(Kind::Scheduler)],
-        ),
-    ];
+    let tables =
+        tables(&advice.caption(), &advice.scheduler, [advise::grid(advice), advise::groups(advice, usize::MAX)]);
+    let source = if scenario.profile.is_some() { "Capture" } else { "Scenario" };
+    let input: Vec<String> = std::iter::once(advice.input.clone()).chain(about(scenario)).collect();
     let page = Page {
-        title: format!("Which scheduler? {}", scenario.title()),
+        title: format!("Which scheduler? {}", called(scenario.title(), &scenario.name)),
         sentences: std::iter::once(&advice.short).chain(&advice.sentences).cloned().collect(),
-        notes,
+        lines: Some(Lines { heading: advice.for_live_box().into(), text: advice.configuration.clone() }),
+        notes: advise::notes(advice),
         names: names(
             advice.points.iter().map(|tried| &*tried.point.scheduler),
             of_groups.iter().map(|group| &*group.group),
@@ -136,47 +126,39 @@ fn html(advice: &Advice, scenario: &Scenario) -> Result<String, Failure> {
             svg: advise::picture(advice).map_err(Failure::run)?,
         }],
         dark_pictures: DARK,
-        made: [fact("Scenario", &advice.input), fact("Runs of each", &advice.runs.to_string())]
-            .into_iter()
-            .chain(facts(&made))
-            .collect(),
-        version: made.version,
-        ..Page::default()
+        ..made(fact(source, &input.join("\n")), advice.runs, scenario.text())
     };
     page.html().map_err(Failure::run)
 }
 
 /// The advice for a network as a page.
 fn network_html(advice: &NetworkAdvice, scenario: &NetworkScenario) -> Result<String, Failure> {
-    let made = Made::new(arguments(), scenario.text());
     let groups = advice.points.first().map_or(&[][..], |point| &point.groups);
-    let mut notes = network::notes(advice);
-    notes.push(format!("For a live box: {}", advice.configuration));
-    let tables = vec![
-        table(
-            &format!("All that was tried: {} is advised", advice.scheduler),
-            network::grid(advice),
-            &[Some(Kind::Scheduler)],
-        ),
-        table(
-            "Who gains and who pays",
-            network::groups(advice, usize::MAX),
-            &[Some(Kind::Group), Some(Kind::Scheduler)],
-        ),
-    ];
+    let grids = [network::grid(advice), network::groups(advice, usize::MAX)];
+    let tables = tables(&advice.caption(), &advice.scheduler, grids);
     let page = Page {
-        title: format!("Which scheduler? {}", scenario.title()),
+        title: format!("Which scheduler? {}", called(scenario.title(), &scenario.name)),
         sentences: std::iter::once(&advice.short).chain(&advice.sentences).cloned().collect(),
-        notes,
+        lines: Some(Lines { heading: advice.for_live_box().into(), text: advice.configuration.clone() }),
+        notes: network::notes(advice),
         names: names(advice.points.iter().map(|point| &*point.scheduler), groups.iter().map(|group| &*group.group)),
         words: words(&tables, &[&network::COLUMNS[..], &COLUMNS].concat()),
         tables,
-        made: [fact("Scenario", &advice.input), fact("Runs of each", &advice.runs.to_string())]
-            .into_iter()
-            .chain(facts(&made))
-            .collect(),
-        version: made.version,
-        ..Page::default()
+        ..made(fact("Scenario", &advice.input), advice.runs, scenario.text())
     };
     page.html().map_err(Failure::run)
+}
+
+/// All candidates and the groups under them, with a mark at what is advised.
+fn tables(caption: &str, advised: &str, [all, groups]: [Grid; 2]) -> Vec<Table> {
+    let groups = table("Who gains and who pays", groups, &[Some(Kind::Group), Some(Kind::Scheduler)]);
+    let tables = [table(caption, all, &[Some(Kind::Scheduler)]), groups];
+    tables.map(|table| Table { marked: Some(advised.into()), ..table }).into()
+}
+
+/// A page that says how it was made.
+fn made(input: Fact, runs: usize, text: &str) -> Page {
+    let made = Made::new(arguments(), text);
+    let runs = fact("Runs of each", &runs.to_string());
+    Page { made: [input, runs].into_iter().chain(facts(&made)).collect(), version: made.version, ..Page::default() }
 }

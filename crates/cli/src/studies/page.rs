@@ -118,8 +118,15 @@ pub fn table(caption: &str, grid: Grid, kinds: &[Option<Kind>]) -> Table {
         header: grid.header,
         texts: grid.texts,
         kinds: kinds.to_vec(),
+        marked: None,
         rows: grid.rows.into_iter().map(|row| row.into_iter().map(cell).collect()).collect(),
     }
+}
+
+/// What a page calls its input: by its title, or by the file without its folder.
+pub fn called(title: &str, file: &str) -> String {
+    let name = Path::new(title).file_name().filter(|_| title == file);
+    name.map_or(title.into(), |name| name.to_string_lossy().into_owned())
 }
 
 /// What there is to pick from: nothing where there is but one.
@@ -178,7 +185,14 @@ pub fn text(what: &str, value: &str) -> Fact {
 
 #[cfg(test)]
 mod tests {
-    use super::quoted;
+    use super::{called, quoted};
+
+    #[test]
+    fn an_input_without_a_title_is_called_by_its_file() {
+        assert_eq!(called("CPU/link", "dir/s.toml"), "CPU/link");
+        assert_eq!(called("dir/a.pcap", "dir/a.pcap"), "a.pcap");
+        assert_eq!(called("-", "-"), "-");
+    }
 
     #[test]
     fn a_shell_reads_what_was_typed() {

@@ -10,7 +10,7 @@ use dovetail_experiment::table as tables;
 use dovetail_figure::DARK;
 use dovetail_page::{Kind, Page, Picture};
 
-use super::page::{FILE, PageFile, arguments, made, names, table, text, words};
+use super::page::{FILE, PageFile, arguments, called, made, names, table, text, words};
 use crate::args::Report;
 use crate::failure::Failure;
 use crate::terminal;
@@ -73,14 +73,15 @@ fn pipeline(summary: &Summary) -> Page {
     if groups.len() > MOST_GROUPS {
         notes.push(format!("{} more groups: see summary.json", groups.len() - MOST_GROUPS));
     }
-    let mut made = vec![text("Scenario", &input.name), text("Seed", &input.seed.to_string())];
+    let source = if input.profile.is_some() { "Capture" } else { "Scenario" };
+    let mut made = vec![text(source, &input.name), text("Seed", &input.seed.to_string())];
     made.extend(input.profile.as_ref().map(|profile| text("Profile", profile)));
     made.extend(input.capture.as_ref().map(|capture| {
         let speed = tables::digits(capture.speed);
-        text("Capture", &format!("{} packets, {speed} times as fast as recorded", capture.records))
+        text("Replayed", &format!("{} packets, {speed} times as fast as recorded", capture.records))
     }));
     Page {
-        title: input.title.clone(),
+        title: called(&input.title, &input.name),
         sentences: summary.sentences.clone(),
         notes,
         names: names(summary.runs.iter().map(|run| &*run.scheduler), groups.iter().copied().take(MOST_GROUPS)),
@@ -102,7 +103,7 @@ fn network(summary: &NetworkSummary) -> Page {
     let seeds: Vec<String> = input.seeds.iter().map(ToString::to_string).collect();
     let counted = format!("{} to {} of each run", tables::seconds(input.warm_up_s), tables::seconds(input.until_s));
     Page {
-        title: input.title.clone(),
+        title: called(&input.title, &input.name),
         sentences: summary.sentences.clone(),
         notes: summary.notes.clone(),
         names: names(summary.runs.iter().map(|run| &*run.scheduler), groups),

@@ -121,60 +121,71 @@ fn prepare(scenario: Scenario, input: &Input) -> Result<(Scenario, Vec<Spec>), F
     Ok((scenario, schedulers))
 }
 
-/// What the user should know of a capture.
+/// Tells what the user should know of a capture.
 pub fn tell_about(scenario: &Scenario) {
+    tell_of_capture(scenario, &replayed(scenario));
+}
+
+/// The same, a line each.
+pub fn about(scenario: &Scenario) -> Vec<String> {
+    of_capture(scenario, &replayed(scenario))
+}
+
+fn replayed(scenario: &Scenario) -> String {
     let speed = scenario.replay_speed().unwrap_or(1.0);
     let load = scenario
         .replay_load()
         .filter(|_| scenario.recorded_s() > 0.0)
         .map_or(String::new(), |load| format!(", to load the busiest resource to {load} times its capacity"));
     let faster = if speed == 1.0 { String::new() } else { format!("{} times ", table::digits(speed)) };
-    tell_of_capture(scenario, &format!(", replayed {faster}as fast as recorded{load}"));
+    format!(", replayed {faster}as fast as recorded{load}")
 }
 
 /// The same with these words about its speed.
 pub fn tell_of_capture(scenario: &Scenario, replayed: &str) {
-    let Some(report) = scenario.capture_report() else { return };
-    let say = |text: &str| terminal::say(&table::wrapped(text, terminal::width()));
+    for line in of_capture(scenario, replayed) {
+        terminal::say(&table::wrapped(&line, terminal::width()));
+    }
+}
+
+fn of_capture(scenario: &Scenario, replayed: &str) -> Vec<String> {
+    let Some(report) = scenario.capture_report() else { return Vec::new() };
+    let mut lines = Vec::new();
     if let Some(profile) = &scenario.profile {
         let default = if profile == PROFILES[0] { " (the default)" } else { "" };
-        say(&format!("profile {profile}{default}: {}", scenario.profile_title()));
+        lines.push(format!("profile {profile}{default}: {}", scenario.profile_title()));
     }
-    if let Some(pauses) = scenario.pauses() {
-        say_pauses(&pauses, scenario);
-    }
-    if let Some(damage) = &report.damage {
-        terminal::say(&format!("warning: {damage}"));
-    }
+    lines.extend(scenario.pauses().and_then(|pauses| of_pauses(&pauses, scenario)));
+    lines.extend(report.damage.as_ref().map(|damage| format!("warning: {damage}")));
     if report.clamped_times > 0 {
         let clamped = report.clamped_times;
-        terminal::say(&format!(
+        lines.push(format!(
             "warning: {clamped} packets have an earlier time stamp than the packet before them; they arrive with it"
         ));
     }
     let (packets, no_flow) = (report.records, report.no_flow_packets());
     let without = if no_flow > 0 { format!(" ({no_flow} without a flow)") } else { String::new() };
-    say(&format!("{packets} packet{}{without}{replayed}", if packets == 1 { "" } else { "s" }));
+    lines.push(format!("{packets} packet{}{without}{replayed}", if packets == 1 { "" } else { "s" }));
     if packets == 0 {
-        terminal::say("warning: the capture holds no packets");
+        lines.push("warning: the capture holds no packets".into());
     }
+    lines
 }
 
-/// Says that pauses were shortened, or that most of the capture is pauses.
-fn say_pauses(pauses: &Pauses, scenario: &Scenario) {
+/// That pauses were shortened, or that most of the capture is pauses.
+fn of_pauses(pauses: &Pauses, scenario: &Scenario) -> Option<String> {
     let Pauses { longest, count, more, cut } = *pauses;
     let in_all = table::seconds(more.as_secs_f64());
     let plural = if count == 1 { "pause" } else { "pauses" };
-    let text = match cut {
-        _ if count == 0 => return,
-        true => format!("{count} {plural} shortened to {longest}, which leaves out {in_all} (trace.gap)"),
-        false if more.as_secs_f64() < scenario.recorded_s() / 2.0 => return,
-        false => format!(
+    match cut {
+        _ if count == 0 => None,
+        true => Some(format!("{count} {plural} shortened to {longest}, which leaves out {in_all} (trace.gap)")),
+        false if more.as_secs_f64() < scenario.recorded_s() / 2.0 => None,
+        false => Some(format!(
             "note: {count} {plural} longer than {longest} make up most of the recorded time ({in_all}); \
              --set trace.gap=\"{longest}\" shortens them to that"
-        ),
-    };
-    terminal::say(&table::wrapped(&text, terminal::width()));
+        )),
+    }
 }
 
 /// Run the comparison, with a progress bar on a terminal; of each run what `keep` makes of it.

@@ -127,6 +127,7 @@ fn table(item: &Item, checks: &[Check]) -> Table {
         header: [one, "verdict", theirs, "here", "allowed"].map(String::from).into(),
         texts: 2,
         kinds: Vec::new(),
+        marked: None,
         rows: checks.iter().filter(|check| check.kind.judged()).map(row).collect(),
     }
 }

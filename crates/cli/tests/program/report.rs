@@ -251,7 +251,14 @@ fn advice_has_a_page() {
         assert_eq!(sentence, &item.replace('\u{a0}', " "));
     }
     let configuration = advice["configuration"].as_str().unwrap();
-    assert!(items.contains(&&*format!("For a live box: {configuration}")), "{items:?}");
+    let lines = elements.iter().find(|e| e.name == "pre").unwrap();
+    assert_eq!(lines.text, configuration);
+    assert!(elements.iter().any(|e| e.name == "p" && e.text == "For a live box:"));
+    let advised = advice["scheduler"].as_str().unwrap();
+    let captions: Vec<&str> = elements.iter().filter(|e| e.name == "caption").map(|e| e.text.as_str()).collect();
+    assert_eq!(captions[0], format!("All that was tried: {advised} is advised"));
+    let marked: Vec<_> = elements.iter().filter(|e| e.name == "tr" && e.get("class") == Some("marked")).collect();
+    assert!(marked.len() == 2 && marked.iter().all(|row| row.get("data-scheduler") == Some(advised)), "{marked:?}");
     let rows = rows(&elements, 1);
     let points = advice["points"].as_array().unwrap();
     assert_eq!(rows.len(), points.len());
@@ -275,6 +282,36 @@ fn advice_has_a_page() {
     folder
         .dovetail(&["advise", "s.toml", "--page", "mine.html"])
         .fails(2, &["mine.html: there is a file of this name that dovetail did not write"]);
+}
+
+#[test]
+fn the_page_says_what_the_terminal_says_of_a_goal_out_of_reach() {
+    let folder = Folder::with_scenario();
+    let told = folder.dovetail(&["advise", "s.toml", "--protect", "ipsec", "--p99", "1 ns", "--page", "a.html"]);
+    let told = told.succeeds().out;
+    let (_, elements) = page(&folder, "a.html");
+    let has = |name: &str, text: &str| elements.iter().any(|e| e.name == name && e.text == text);
+    let nearest = "What comes nearest, for a live box:";
+    assert!(told.contains(nearest) && has("p", nearest), "{told}");
+    let judged = "Goals are judged by the average over the runs. The tables have the input as it is.";
+    assert!(told.contains(judged) && has("li", judged), "{told}");
+    assert!(elements.iter().any(|e| e.name == "caption" && e.text.ends_with(" comes nearest")));
+}
+
+#[test]
+fn advice_on_a_capture_says_what_is_wrong_with_it() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("in")).unwrap();
+    folder.dovetail(&["trace", "synth", "t.pcap", "--packets", "200", "--flows", "20"]).succeeds();
+    let whole = std::fs::read(folder.path("t.pcap")).unwrap();
+    folder.write("in/cut.pcap", &whole[..whole.len() - 7]);
+    let said = folder.dovetail(&["advise", "in/cut.pcap", "--page", "a.html"]).succeeds();
+    let warning = said.err.lines().find(|line| line.starts_with("warning: ")).unwrap();
+    let (_, elements) = page(&folder, "a.html");
+    let input = elements.iter().position(|e| e.name == "dt" && e.text == "Capture").unwrap() + 1;
+    let lines: Vec<&str> = elements[input].text.lines().collect();
+    assert!(lines[0] == "in/cut.pcap" && lines.iter().any(|line| line.starts_with(warning)), "{lines:?}");
+    assert_eq!(elements.iter().find(|e| e.name == "h1").unwrap().text, "Which scheduler? cut.pcap");
 }
 
 #[test]

@@ -10,7 +10,8 @@ use serde::Serialize;
 use super::AdviseError;
 use super::decide::{Candidates, Choice};
 use super::point::{Point, Runs};
-use super::words::{change, flows};
+use super::words::{change, flows, time};
+use crate::behind::whose;
 use crate::scenario::{Scenario, ScenarioError};
 use crate::statistics::Estimate;
 use crate::table::{percent, seconds};
@@ -62,7 +63,8 @@ impl fmt::Display for Goal {
         match self {
             Self::Use { resource, part } => write!(f, "{resource} is busy at least {} of the time", percent(*part)),
             Self::Protect { group, p99 } => {
-                write!(f, "the 99th percentile of {group}'s latency is at most {}", seconds(p99.as_secs_f64()))
+                let latency = whose(group, "latency");
+                write!(f, "the 99th percentile of {latency} is at most {}", seconds(p99.as_secs_f64()))
             }
         }
     }
@@ -193,17 +195,14 @@ pub(super) fn sentence(
     choice: Choice,
 ) -> String {
     let index = choice.index(candidates.today);
-    let told = |index: usize| -> Vec<String> {
-        wanted.iter().map(|wanted| format!("{} ({} on average)", wanted.goal, wanted.told(runs, index))).collect()
-    };
-    let goals = told(index).join(", and ");
     let scheduler = &runs.first()[index].scheduler;
     match choice {
         Choice::Nearest(_) => {
             let alone: Vec<String> = wanted.iter().map(|wanted| wanted.goal.to_string()).collect();
             let values: Vec<String> = wanted.iter().map(|wanted| wanted.told(runs, index)).collect();
             format!(
-                "Out of reach: that {}. The fairest of what comes nearest is {scheduler} ({} on average{}).{}",
+                "Out of reach on average over the runs: that {}. The fairest of what comes nearest is {scheduler} \
+                 ({}{}).{}",
                 alone.join(", and that "),
                 values.join(" and "),
                 why_not(wanted, scenario, runs, index),
@@ -212,8 +211,13 @@ pub(super) fn sentence(
         }
         _ => {
             let fair = candidates.fair.contains(&index);
-            let it = if fair { "it shares fairly, and under it" } else { "it is the fairest of those under which" };
-            format!("Use {scheduler}: {it} {goals}.{}", faster(wanted, (runs, candidates), index))
+            let it = match fair {
+                true => "it shares fairly, and on average over the runs",
+                false => "it is the fairest of those under which, on average over the runs,",
+            };
+            let goals: Vec<String> =
+                wanted.iter().map(|wanted| format!("{} ({})", wanted.goal, wanted.told(runs, index))).collect();
+            format!("Use {scheduler}: {it} {}.{}", goals.join(", and "), faster(wanted, (runs, candidates), index))
         }
     }
 }
@@ -223,7 +227,8 @@ fn faster(wanted: &[Wanted], (runs, candidates): (&Runs, &Candidates), index: us
     let reaches = |other: usize| missed(wanted, runs, other) <= 1.0;
     candidates.knee(runs, index, reaches).map_or(String::new(), |other| {
         let more = change(runs.moved(other, index).bits);
-        format!(" {} reaches that too, and moves {more} more bits per second.", runs.first()[other].scheduler)
+        let [other, than] = [other, index].map(|index| &runs.first()[index].scheduler);
+        format!(" {other} reaches that too, and moves {more} more bits per second than {than}.")
     })
 }
 
@@ -237,17 +242,17 @@ fn unfair(wanted: &[Wanted], runs: &Runs, candidates: &Candidates, index: usize)
     let values: Vec<String> = wanted.iter().map(|wanted| wanted.told(runs, candidates.today)).collect();
     let (values, starving) = (values.join(" and "), flows(today.starving));
     let verb = if today.starving == 1 { "starves" } else { "starve" };
-    format!(" {} has {values}, but {starving} {verb} under it.", today.scheduler)
+    format!(" {} has {values} on average, but {starving} {verb} under it.", today.scheduler)
 }
 
 impl Wanted {
+    /// What the runs came to, in words.
     fn told(&self, runs: &Runs, index: usize) -> String {
-        match self.mean(runs, index) {
-            none if none.is_nan() => "no packet".into(),
-            value => match self.goal {
-                Goal::Use { .. } => percent(value),
-                Goal::Protect { .. } => seconds(value),
-            },
+        let value = self.outcome(runs, index).value;
+        match self.goal {
+            _ if value.mean.is_nan() => "no packet".into(),
+            Goal::Use { .. } => change(value),
+            Goal::Protect { .. } => time(value),
         }
     }
 }

@@ -24,7 +24,7 @@ use decide::{Candidates, Choice};
 use goal::{Goal, Outcome, Wanted};
 use point::{Chance, Moved, Point, Runs};
 
-pub use show::{COLUMNS, certainty, grid, groups, otherwise, picture, text};
+pub use show::{COLUMNS, grid, groups, notes, picture, text};
 pub use words::change;
 
 /// Version of the document.
@@ -104,6 +104,22 @@ pub struct Advice {
     pub otherwise: Vec<Otherwise>,
     /// Lines for the configuration of a live box.
     pub configuration: String,
+}
+
+impl Advice {
+    /// What stands above [`configuration`](Self::configuration).
+    pub fn for_live_box(&self) -> &'static str {
+        show::for_live_box(self.reached())
+    }
+
+    /// What the table of [`points`](Self::points) says.
+    pub fn caption(&self) -> String {
+        show::caption(&self.scheduler, self.reached())
+    }
+
+    fn reached(&self) -> bool {
+        self.goals.iter().all(|goal| goal.reached)
+    }
 }
 
 /// Why there is no advice.

@@ -83,6 +83,18 @@ pub struct NetworkAdvice {
     pub configuration: String,
 }
 
+impl NetworkAdvice {
+    /// What stands above [`configuration`](Self::configuration).
+    pub fn for_live_box(&self) -> &'static str {
+        show::for_live_box(true)
+    }
+
+    /// What the table of [`points`](Self::points) says.
+    pub fn caption(&self) -> String {
+        show::caption(&self.scheduler, true)
+    }
+}
+
 impl NetworkPoint {
     fn all(summary: &NetworkSummary) -> Vec<Self> {
         let of = |run: &crate::network::RunSummary| {
@@ -289,7 +301,8 @@ impl Found {
             return best.filter(|(_, gain)| gain.mean >= 1e-3).map_or(
                 "Nothing else moves more.".into(),
                 |(index, gain)| {
-                    format!("What moves most, {}, moves {} more bits.", self.points[index].scheduler, change(gain))
+                    let [most, than] = [index, 0].map(|index| &self.points[index].scheduler);
+                    format!("What moves most, {most}, moves {} more bits than {than}.", change(gain))
                 },
             );
         }
@@ -344,10 +357,10 @@ pub fn text(advice: &NetworkAdvice, width: u16) -> String {
     for grid in [show::marked(grid(advice), &advice.scheduler), groups(advice, show::MOST_GROUPS)] {
         text.push_str(&format!("\n{}\n", grid.fitted(width)));
     }
-    for note in notes(advice) {
+    for note in notes(advice).into_iter().chain(show::meanings(&COLUMNS)) {
         text.push_str(&format!("\n{}", wrapped(&note, width)));
     }
-    text.push_str(&format!("\n\nFor a live box:\n\n  {}", advice.configuration));
+    text.push_str(&format!("\n\n{}\n\n  {}", advice.for_live_box(), advice.configuration));
     text
 }
 

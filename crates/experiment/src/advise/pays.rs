@@ -2,40 +2,50 @@
 
 use super::Found;
 use super::point::GroupPoint;
-use crate::behind::{NO_FLOW_PACKETS, quoted};
+use crate::behind::{NO_FLOW_PACKETS, listed, quoted};
 use crate::scenario::NO_FLOW;
 use crate::table::{percent, rate, seconds};
 
 /// A group pays whose throughput falls by more than this part.
 const LESS: f64 = 0.05;
-/// Or whose part of lost packets grows by more than this.
+/// Or whose part of lost packets grows by more than this: half a percentage point.
 const LOST: f64 = 0.005;
 /// Or whose mean or 99th percentile of latencies grows by more than this part.
 const LATER: f64 = 0.1;
 /// Most groups that a sentence names for one comparison.
 const MOST: usize = 3;
 
-/// Everybody who pays against each of `bases`, the worst first: what every run shows, with the numbers of the input as
-/// it is.
-pub(super) fn sentence(found: &Found<'_>, bases: &[usize]) -> String {
-    let parts: Vec<Option<String>> = bases.iter().map(|&base| against(found, base)).collect();
-    let none = || format!("by more than {:.0} % of throughput or {:.0} % of latency", 100.0 * LESS, 100.0 * LATER);
-    if parts.iter().all(Option::is_none) {
-        return match found.runs.count() > 1 {
-            true => format!("No group is worse off {} in every run.{}", none(), once(found, bases)),
-            false => format!("No group is worse off {}.", none()),
-        };
+/// Everybody who pays against today's and against the best that shares fairly, the worst first: what every run shows,
+/// with the numbers of the input as it is.
+pub(super) fn sentence(found: &Found<'_>) -> String {
+    let mut bases = vec![found.candidates.today, found.strict()];
+    bases.dedup();
+    bases.retain(|&base| base != found.chosen());
+    if bases.is_empty() {
+        return "Nobody pays.".into();
     }
-    let told = |(part, &base): (Option<String>, &usize)| {
-        part.unwrap_or_else(|| format!("against {}: nobody {}", found.point(base).scheduler, none()))
+    let parts: Vec<Option<String>> = bases.iter().map(|&base| against(found, base)).collect();
+    let none = format!(
+        "by more than {:.0} % of throughput, {:.0} % of latency or half a percentage point of loss",
+        100.0 * LESS,
+        100.0 * LATER
+    );
+    let name = |base: &usize| found.point(*base).scheduler.clone();
+    if parts.iter().all(Option::is_none) {
+        let bases = listed(&bases.iter().map(name).collect::<Vec<_>>(), "and");
+        let always = if found.runs.count() > 1 { " in every run" } else { "" };
+        return format!("Against {bases} no group is worse off {none}{always}.{}", once(found));
+    }
+    let told = |(part, base): (Option<String>, &usize)| {
+        part.unwrap_or_else(|| format!("against {}: nobody {none}", name(base)))
     };
-    let parts: Vec<String> = parts.into_iter().zip(bases).map(told).collect();
-    format!("Who pays {}.{}", parts.join("; "), once(found, bases))
+    let parts: Vec<String> = parts.into_iter().zip(&bases).map(told).collect();
+    format!("Who pays {}.{}", parts.join("; "), once(found))
 }
 
-/// The group that loses more packets in the input as it is, by most, if not in every run.
-fn once(found: &Found<'_>, bases: &[usize]) -> String {
-    let Some(&today) = bases.first() else { return String::new() };
+/// The group that loses more packets than today in the input as it is, by most, if not in every run.
+fn once(found: &Found<'_>) -> String {
+    let today = found.candidates.today;
     let [before, after] = [today, found.chosen()].map(|index| &found.point(index).groups);
     let more = |group: usize| after[group].lost - before[group].lost;
     let always = |&group: &usize| {
@@ -44,12 +54,13 @@ fn once(found: &Found<'_>, bases: &[usize]) -> String {
     let others = (0..before.len()).filter(|&group| more(group) > LOST).filter(|group| !always(group));
     others.max_by(|&a, &b| more(a).total_cmp(&more(b))).map_or(String::new(), |group| {
         let [from, to] = [before, after].map(|groups| percent(groups[group].lost));
-        format!(" In the input as it is, {} {to} of its packets instead of {from}.", losing(&after[group].group))
+        let (packets, today) = (packets_of(&after[group].group), &found.point(today).scheduler);
+        format!(" In the input as it is, {to} of {packets} are lost instead of {from} under {today}.")
     })
 }
 
-fn losing(group: &str) -> String {
-    if group == NO_FLOW { format!("{NO_FLOW_PACKETS} lose") } else { format!("{} loses", quoted(group)) }
+fn packets_of(group: &str) -> String {
+    if group == NO_FLOW { NO_FLOW_PACKETS.into() } else { format!("{}'s packets", quoted(group)) }
 }
 
 fn against(found: &Found<'_>, base: usize) -> Option<String> {
@@ -105,4 +116,85 @@ fn loss(
 
 fn later(before: Option<f64>, after: Option<f64>) -> bool {
     before.zip(after).is_some_and(|(before, after)| after > (1.0 + LATER) * before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::decide::{Candidates, Choice};
+    use super::super::point::{Chance, Point, Runs};
+    use super::super::words;
+    use super::*;
+    use crate::scenario::Scenario;
+
+    const TWO: &str = r#"
+        [[resource]]
+        name = "cpu"
+        [[resource]]
+        name = "link"
+        rate = "100 Mbps"
+        [[class]]
+        name = "c"
+        cost = { cpu = "1 us" }
+        [[flows]]
+        class = "c"
+        rate = "1 pps"
+        size = "100 B"
+        stop = "1 s"
+    "#;
+
+    /// Who pays, and what giving up fairness would bring, where the one at `chosen` of fifo, mr3, drfq and alpha = 0.5
+    /// is used. Each has this latency and loss; drfq moves most of the fair ones, and alpha a little more.
+    fn told(chosen: usize, latencies: [f64; 4], losses: [f64; 4]) -> [String; 2] {
+        let scenario = Scenario::parse("test.toml", TWO, &[], std::path::PathBuf::new()).unwrap();
+        let names = ["fifo", "mr3", "drfq", "tradeoff:alpha=0.5"];
+        let point = |k: usize| {
+            let group = GroupPoint {
+                group: NO_FLOW.into(),
+                throughput_bps: 1e6,
+                lost: losses[k],
+                mean_s: Some(latencies[k]),
+                p99_s: Some(latencies[k]),
+            };
+            Point {
+                scheduler: names[k].into(),
+                throughput_bps: [1e6, 1e6, 1.001e6, 1.01e6][k],
+                groups: vec![group],
+                ..Point::default()
+            }
+        };
+        let runs = Runs::new(vec![(0..4).map(point).collect()], Chance::Seeds);
+        let candidates = Candidates { today: 0, fair: vec![1, 2], alphas: vec![3] };
+        let found = Found { scenario: &scenario, runs, candidates, wanted: Vec::new(), choice: Choice::Fair(chosen) };
+        let [what, _, pays] = words::sentences(&found);
+        [what, pays]
+    }
+
+    #[test]
+    fn a_fair_one_has_its_price_against_the_best_fair_one() {
+        let [what, pays] = told(1, [1.0, 0.8, 0.5, 0.5], [0.0; 4]);
+        let nobody = "nobody by more than 5 % of throughput, 10 % of latency or half a percentage point of loss";
+        let slower = "the packets without a flow (mean latency 500.0 ms to 800.0 ms, p99 500.0 ms to 800.0 ms)";
+        assert_eq!(pays, format!("Who pays against fifo: {nobody}; against drfq: {slower}."));
+        assert!(what.ends_with("tradeoff:alpha=0.5 moves 0.9 % more bits per second than drfq."), "{what}");
+        let [what, pays] = told(2, [1.0, 0.8, 0.5, 0.5], [0.0; 4]);
+        let none = nobody.replace("nobody", "no group is worse off");
+        assert_eq!(pays, format!("Against fifo {none}."), "nobody is held against itself");
+        assert!(what.ends_with("more bits per second than drfq."), "{what}");
+        assert_eq!(told(1, [1.0; 4], [0.0; 4])[1], format!("Against fifo and drfq {none}."));
+    }
+
+    #[test]
+    fn losses_count_from_half_a_percentage_point() {
+        let [_, pays] = told(1, [1.0; 4], [0.39, 0.396, 0.39, 0.39]);
+        let lost = "the packets without a flow (losses 39.0 % to 39.6 %)";
+        assert_eq!(pays, format!("Who pays against fifo: {lost}; against drfq: {lost}."));
+        assert!(told(1, [1.0; 4], [0.39, 0.394, 0.39, 0.39])[1].contains("no group is worse off"));
+    }
+
+    #[test]
+    fn packets_without_a_flow_are_no_group_with_packets() {
+        assert_eq!(packets_of(NO_FLOW), "the packets without a flow");
+        assert_eq!(packets_of("call"), "call's packets");
+        assert_eq!(crate::behind::whose(NO_FLOW, "latency"), "the latency of the packets without a flow");
+    }
 }

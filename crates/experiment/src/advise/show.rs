@@ -19,16 +19,21 @@ pub fn text(advice: &Advice, width: u16) -> String {
     for grid in [marked(grid(advice), &advice.scheduler), groups(advice, MOST_GROUPS)] {
         text.push_str(&format!("\n{}\n", grid.fitted(width)));
     }
-    let meanings: Vec<String> = COLUMNS.iter().map(|(word, meaning)| format!("{word}: {meaning}.")).collect();
-    for note in otherwise(advice).into_iter().chain([certainty(advice)]).chain(meanings) {
+    for note in notes(advice).into_iter().chain(meanings(&COLUMNS)) {
         text.push_str(&format!("\n{}", wrapped(&note, width)));
     }
-    let heading = match advice.goals.iter().all(|goal| goal.reached) {
-        true => "For a live box:",
-        false => "What comes nearest, for a live box:",
-    };
-    text.push_str(&format!("\n\n{heading}\n\n  {}", advice.configuration));
+    text.push_str(&format!("\n\n{}\n\n  {}", advice.for_live_box(), advice.configuration));
     text
+}
+
+/// What stands above the lines for a live box, by whether they reach all goals.
+pub(super) fn for_live_box(reached: bool) -> &'static str {
+    if reached { "For a live box:" } else { "What comes nearest, for a live box:" }
+}
+
+/// What the table of all candidates says.
+pub(super) fn caption(advised: &str, reached: bool) -> String {
+    format!("All that was tried: {advised} {}", if reached { "is advised" } else { "comes nearest" })
 }
 
 /// What the columns mean that tables of runs do not have.
@@ -39,9 +44,18 @@ pub const COLUMNS: [(&str, &str); 4] = [
     ("behind", "how much later than by its whole fair share a packet left, at worst"),
 ];
 
-/// How the answer changes under other circumstances, a sentence each.
-pub fn otherwise(advice: &Advice) -> Vec<String> {
-    changed(&advice.otherwise, &advice.scheduler, &advice.today)
+/// The same in sentences.
+pub(super) fn meanings<'a>(columns: &'a [(&str, &str)]) -> impl Iterator<Item = String> + 'a {
+    columns.iter().map(|(word, meaning)| format!("{word}: {meaning}."))
+}
+
+/// How the answer changes under other circumstances, what is known of chance, and what goals are held against.
+pub fn notes(advice: &Advice) -> Vec<String> {
+    let mut notes = changed(&advice.otherwise, &advice.scheduler, &advice.today);
+    notes.push(certainty(advice));
+    let goals = "Goals are judged by the average over the runs. The tables have the input as it is.";
+    notes.extend((!advice.goals.is_empty()).then(|| goals.to_string()));
+    notes
 }
 
 pub(super) fn changed(otherwise: &[Otherwise], advised: &str, today: &str) -> Vec<String> {
@@ -70,7 +84,7 @@ pub(super) fn changed(otherwise: &[Otherwise], advised: &str, today: &str) -> Ve
 }
 
 /// What is known of chance.
-pub fn certainty(advice: &Advice) -> String {
+fn certainty(advice: &Advice) -> String {
     let runs = advice.runs;
     match advice.differ_in {
         Chance::Seeds => format!(

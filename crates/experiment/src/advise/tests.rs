@@ -88,20 +88,36 @@ fn a_goal_is_reached_with_as_much_fairness_as_possible() {
     assert_eq!(advice.scheduler, "tradeoff:alpha=0.99", "{:?}", advice.sentences);
     assert!(advice.goals[0].reached && advice.goals[0].value.mean >= 0.99, "{advice:#?}");
     assert!(
-        advice.sentences[0].contains("the fairest of those under which link is busy at least"),
+        advice.sentences[0]
+            .contains("the fairest of those under which, on average over the runs, link is busy at least"),
         "{:?}",
         advice.sentences
     );
 
     let fair = advice_for(COMPLEMENTARY, &[Goal::Use { resource: "cpu".into(), part: 0.9 }]).unwrap();
     assert_eq!(fair.scheduler, "mr3", "{:?}", fair.sentences);
+    // What is judged by the average is told with how far off it may be.
+    let value = change(fair.goals[0].value);
+    let told = format!("on average over the runs cpu is busy at least 90.0 % of the time ({value}).");
+    assert!(value.contains('±') && fair.sentences[0].contains(&told), "{:?}", fair.sentences);
+    assert!(
+        notes(&fair)
+            .contains(&"Goals are judged by the average over the runs. The tables have the input as it is.".into())
+    );
+    assert_eq!(fair.for_live_box(), "For a live box:");
+    assert_eq!(fair.caption(), "All that was tried: mr3 is advised");
 }
 
 #[test]
 fn what_cannot_be_reached_is_said_with_what_comes_nearest() {
     let goal = Goal::Protect { group: "crypto".into(), p99: dovetail_units::Duration::from_nanos(1000) };
     let advice = advice_for(COMPLEMENTARY, &[goal]).unwrap();
-    assert!(!advice.goals[0].reached && advice.sentences[0].starts_with("Out of reach: "), "{:?}", advice.sentences);
+    assert!(!advice.goals[0].reached, "{advice:#?}");
+    let [what, ..] = &advice.sentences;
+    assert!(what.starts_with("Out of reach on average over the runs: that the 99th percentile of crypto's"), "{what}");
+    assert!(what.contains(&words::time(advice.goals[0].value)), "{what}");
+    assert_eq!(advice.for_live_box(), "What comes nearest, for a live box:");
+    assert_eq!(advice.caption(), format!("All that was tried: {} comes nearest", advice.scheduler));
     let nobody = Goal::Protect { group: "cripto".into(), p99: dovetail_units::Duration::from_nanos(1000) };
     let error = advice_for(COMPLEMENTARY, &[nobody]).unwrap_err();
     assert!(error.contains("no group \"cripto\"") && error.contains("did you mean \"crypto\"?"), "{error}");
@@ -218,4 +234,6 @@ fn a_network_is_advised_on_by_its_fair_rates() {
     assert!(pays.contains("a flow of heavy ("), "{pays}");
     assert!(advice.short.starts_with("As it is, box.cpu is short: under fifo box.cpu is busy"), "{}", advice.short);
     assert_eq!((advice.runs, advice.otherwise.len()), (RUNS, 3));
+    let text = network::text(&advice, 200);
+    assert!(text.contains("\nworst off: part of its fair rate that the worst-off group of a run gets"), "{text}");
 }

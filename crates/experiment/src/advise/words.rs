@@ -3,8 +3,9 @@
 use super::decide::{Choice, WORTH};
 use super::point::{GroupPoint, Moved};
 use super::{Found, goal, pays};
+use crate::behind::whose;
 use crate::statistics::Estimate;
-use crate::table::{percent, seconds};
+use crate::table::{percent, seconds, seconds_within};
 
 /// A part below this is nothing.
 const LEAST: f64 = 1e-3;
@@ -13,9 +14,8 @@ const FASTER: f64 = 0.9;
 
 /// What to use, what it gains against today's, and who pays.
 pub(super) fn sentences(found: &Found<'_>) -> [String; 3] {
-    let (today, strict) = (found.candidates.today, found.strict());
+    let today = found.candidates.today;
     let scheduler = &found.point(found.chosen()).scheduler;
-    let both: &[usize] = if today == strict { &[today] } else { &[today, strict] };
     match found.choice {
         Choice::Today => [
             format!(
@@ -30,13 +30,13 @@ pub(super) fn sentences(found: &Found<'_>) -> [String; 3] {
         Choice::Fair(_) => [
             format!("Use {scheduler}: it shares fairly{}, and {}.", cheapest(found), instead_of_fairness(found)),
             gains(found),
-            pays::sentence(found, &[today]),
+            pays::sentence(found),
         ],
-        Choice::Efficient(_) => [efficient(found), gains(found), pays::sentence(found, both)],
+        Choice::Efficient(_) => [efficient(found), gains(found), pays::sentence(found)],
         Choice::Reaching(_) | Choice::Nearest(_) => [
             goal::sentence(&found.wanted, found.scenario, (&found.runs, &found.candidates), found.choice),
             gains(found),
-            pays::sentence(found, both),
+            pays::sentence(found),
         ],
     }
 }
@@ -49,6 +49,11 @@ pub fn change(estimate: Estimate) -> String {
         Some(half) => format!("{mean:.1} ± {:.1} %", 100.0 * half),
         None => format!("{mean:.1} %"),
     }
+}
+
+/// A time with its interval, such as `22.75 ± 1.200 ms`.
+pub(super) fn time(estimate: Estimate) -> String {
+    estimate.ci95.map_or_else(|| seconds(estimate.mean), |half| seconds_within(estimate.mean, half))
 }
 
 /// Such as "1.3 ± 0.4 % more bits and 0.8 ± 0.2 % fewer packets per second".
@@ -96,12 +101,11 @@ fn efficient(found: &Found<'_>) -> String {
 fn instead_of_fairness(found: &Found<'_>) -> String {
     let fastest = found.candidates.fastest(&found.runs);
     let Some(fastest) = fastest else { return "no alpha was tried".into() };
-    let (strict, chosen) = (found.strict(), found.chosen());
+    let strict = found.strict();
     let bits = found.moved(fastest, strict).bits;
-    let scheduler = &found.point(fastest).scheduler;
-    let than = if strict == chosen { String::new() } else { format!(" than {}", found.point(strict).scheduler) };
+    let [scheduler, than] = [fastest, strict].map(|index| &found.point(index).scheduler);
     let half = bits.ci95.unwrap_or(0.0);
-    let moves = format!("{scheduler} moves {} more bits per second{than}", change(bits));
+    let moves = format!("{scheduler} moves {} more bits per second than {than}", change(bits));
     match bits.mean {
         mean if mean + half < LEAST => "giving up fairness would gain nothing".into(),
         mean if mean + half < WORTH => format!("giving up fairness would gain little: {moves}"),
@@ -118,7 +122,8 @@ fn most(found: &Found<'_>) -> String {
     let best = best.filter(|&best| found.runs.gain(best, today) >= LEAST);
     match best {
         Some(best) => {
-            format!("What moves most, {}, moves {}.", found.point(best).scheduler, more(found.moved(best, today)))
+            let [most, than] = [best, today].map(|index| &found.point(index).scheduler);
+            format!("What moves most, {most}, moves {} than {than}.", more(found.moved(best, today)))
         }
         None => "Nothing else moves measurably more.".into(),
     }
@@ -202,6 +207,7 @@ fn faster(found: &Found<'_>) -> String {
     let fallen = (0..found.point(today).groups.len()).filter(falls).filter_map(of_group);
     let most = fallen.max_by(|(_, a), (_, b)| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
     most.map_or(String::new(), |(group, (before, after))| {
-        format!(" The 99th percentile of {group}'s latency falls from {} to {}.", seconds(before), seconds(after))
+        let (latency, before, after) = (whose(group, "latency"), seconds(before), seconds(after));
+        format!(" The 99th percentile of {latency} falls from {before} to {after}.")
     })
 }
