@@ -216,14 +216,6 @@ pub(crate) fn quoted(name: &str) -> Cow<'_, str> {
     if is_plain(name) { name.into() } else { format!("\"{name}\"").into() }
 }
 
-/// What a group has, such as its latency, in words.
-pub(crate) fn whose(group: &str, what: &str) -> String {
-    match group {
-        NO_FLOW => format!("the {what} of {NO_FLOW_PACKETS}"),
-        _ => format!("{}'s {what}", quoted(group)),
-    }
-}
-
 /// At most four, in words.
 pub(crate) fn listed(names: &[String], and: &str) -> String {
     const MOST: usize = 4;

@@ -10,8 +10,8 @@ use serde::Serialize;
 use super::AdviseError;
 use super::decide::{Candidates, Choice};
 use super::point::{Point, Runs};
-use super::words::{change, flows, time};
-use crate::behind::whose;
+use super::words::{change, flows, time, whose};
+
 use crate::scenario::{Scenario, ScenarioError};
 use crate::statistics::Estimate;
 use crate::table::{percent, seconds};

@@ -195,6 +195,6 @@ mod tests {
     fn packets_without_a_flow_are_no_group_with_packets() {
         assert_eq!(packets_of(NO_FLOW), "the packets without a flow");
         assert_eq!(packets_of("call"), "call's packets");
-        assert_eq!(crate::behind::whose(NO_FLOW, "latency"), "the latency of the packets without a flow");
+        assert_eq!(words::whose(NO_FLOW, "latency"), "the latency of the packets without a flow");
     }
 }

@@ -3,7 +3,8 @@
 use super::decide::{Choice, WORTH};
 use super::point::{GroupPoint, Moved};
 use super::{Found, goal, pays};
-use crate::behind::whose;
+use crate::behind::{NO_FLOW_PACKETS, quoted};
+use crate::scenario::NO_FLOW;
 use crate::statistics::Estimate;
 use crate::table::{percent, seconds, seconds_within};
 
@@ -210,4 +211,12 @@ fn faster(found: &Found<'_>) -> String {
         let (latency, before, after) = (whose(group, "latency"), seconds(before), seconds(after));
         format!(" The 99th percentile of {latency} falls from {before} to {after}.")
     })
+}
+
+/// What a group has, such as its latency, in words.
+pub(super) fn whose(group: &str, what: &str) -> String {
+    match group {
+        NO_FLOW => format!("the {what} of {NO_FLOW_PACKETS}"),
+        _ => format!("{}'s {what}", quoted(group)),
+    }
 }
