@@ -46,7 +46,7 @@ class Interruption(unittest.TestCase):
         self.interrupted("[Drr()]")
 
     def test_other_threads_run_meanwhile(self):
-        counted, stop = [0], threading.Event()
+        counted, stop, before = [0], threading.Event(), signal.getsignal(signal.SIGINT)
 
         def count():
             while not stop.is_set():
@@ -62,4 +62,4 @@ class Interruption(unittest.TestCase):
             thread.join()
         # Whoever held the lock throughout would not let the other thread count between two calls.
         self.assertTrue(len(seen) < 2 or seen[-1] > seen[0], seen)
-        self.assertEqual(signal.getsignal(signal.SIGINT), signal.default_int_handler)
+        self.assertEqual(signal.getsignal(signal.SIGINT), before)
