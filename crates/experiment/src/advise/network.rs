@@ -366,7 +366,7 @@ pub fn text(advice: &NetworkAdvice, width: u16) -> String {
 
 /// How the answer changes under other circumstances, and what is known of chance.
 pub fn notes(advice: &NetworkAdvice) -> Vec<String> {
-    let mut notes = show::changed(&advice.otherwise, &advice.scheduler, &advice.today);
+    let mut notes = show::changed(&advice.otherwise, (&advice.scheduler, true), &advice.today);
     notes.push(format!(
         "Each was run {} times, with different seeds. A change counts only if every run shows it. The tables have \
          means, and ± is the 95 % confidence interval. Fair is the proportionally fair rate for round trips without \

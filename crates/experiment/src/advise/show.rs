@@ -51,19 +51,20 @@ pub(super) fn meanings<'a>(columns: &'a [(&str, &str)]) -> impl Iterator<Item = 
 
 /// How the answer changes under other circumstances, what is known of chance, and what goals are held against.
 pub fn notes(advice: &Advice) -> Vec<String> {
-    let mut notes = changed(&advice.otherwise, &advice.scheduler, &advice.today);
+    let mut notes = changed(&advice.otherwise, (&advice.scheduler, advice.reached()), &advice.today);
     notes.push(certainty(advice));
     let goals = "Goals are judged by the average over the runs. The tables have the input as it is.";
     notes.extend((!advice.goals.is_empty()).then(|| goals.to_string()));
     notes
 }
 
-pub(super) fn changed(otherwise: &[Otherwise], advised: &str, today: &str) -> Vec<String> {
+/// What would be advised otherwise, beside what is, and whether that reaches the goals.
+pub(super) fn changed(otherwise: &[Otherwise], (advised, reached): (&str, bool), today: &str) -> Vec<String> {
     let sentence = |otherwise: &Otherwise| {
         let then = match &*otherwise.scheduler {
             scheduler if scheduler == today => format!("keep {scheduler}"),
             scheduler => {
-                let is_same = scheduler == advised && otherwise.reached != Some(false);
+                let is_same = scheduler == advised && otherwise.reached.is_none_or(|then| then && reached);
                 let name = if is_same { "the same advice" } else { scheduler };
                 let gain = otherwise.gain;
                 let moves = match gain.abs() {
@@ -76,6 +77,8 @@ pub(super) fn changed(otherwise: &[Otherwise], advised: &str, today: &str) -> Ve
         };
         let then = match otherwise.reached {
             Some(false) => format!("out of reach; nearest is {then}"),
+            Some(true) if !reached && otherwise.scheduler == today => format!("within reach; {then}"),
+            Some(true) if !reached => format!("within reach, by {then}"),
             _ => then,
         };
         format!("If {}: {then}.", otherwise.circumstances)
@@ -183,3 +186,21 @@ pub fn picture(advice: &Advice) -> Result<String, FigureError> {
 
 /// How a number is written.
 type Shown = fn(f64) -> String;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_other_circumstances_put_in_reach_is_told() {
+        let told = |then: bool, now: bool, scheduler: &str| {
+            let scheduler = scheduler.to_string();
+            let otherwise = Otherwise { circumstances: "costs fall", scheduler, gain: 0.0, reached: Some(then) };
+            changed(&[otherwise], ("mr3", now), "fifo").remove(0)
+        };
+        assert_eq!(told(true, true, "mr3"), "If costs fall: the same advice (it moves as much as fifo).");
+        assert_eq!(told(true, false, "mr3"), "If costs fall: within reach, by mr3 (it moves as much as fifo).");
+        assert_eq!(told(true, false, "fifo"), "If costs fall: within reach; keep fifo.");
+        assert_eq!(told(false, true, "mr3"), "If costs fall: out of reach; nearest is mr3 (it moves as much as fifo).");
+    }
+}
