@@ -12,7 +12,7 @@ use dovetail_sched::catalog::{Brief, Entry, Listed, Resources, Shape, Token, Wei
 use dovetail_sched::promise::{Counted, Promise};
 use dovetail_sched::queues::Queues;
 use dovetail_sched::tag::Tag;
-use dovetail_sched::{Choice, Discipline, PerFlow, Scheduler, Spec, SpecError};
+use dovetail_sched::{Choice, Discipline, PerFlow, Scheduler, Spec, SpecError, Ticket};
 use dovetail_units::{ResourceVec, Time};
 
 /// The discipline.
@@ -56,13 +56,7 @@ impl<const M: usize> Discipline<M> for Least {
         self.order.first().map_or(Choice::AwaitProgress, |&(_, flow)| Choice::Flow(flow))
     }
 
-    fn served<P>(
-        &mut self,
-        _: Time,
-        flow: u32,
-        _: &ResourceVec<M>,
-        queues: &mut Queues<M, P, Tag, ()>,
-    ) {
+    fn served<P>(&mut self, _: Time, flow: u32, _: &ResourceVec<M>, queues: &mut Queues<M, P, Tag, ()>) {
         self.served = queues.flow(flow).state.ticks();
         self.order.remove(&(self.served, flow));
         self.first(flow, queues);
