@@ -4,7 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use dovetail_sched::catalog::Listed;
 use tempfile::TempDir;
+
+/// The example, compiled with the tests, so that a change that it does not follow is noticed at once.
+#[path = "../../../examples/discipline/src/lib.rs"]
+mod least;
 
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_path_buf()
@@ -24,6 +29,12 @@ fn cargo(folder: &Path, arguments: &[&str]) -> Output {
     command.args(arguments).arg("--offline").current_dir(folder);
     // Where libraries are that the workspace has built already, for the most part.
     command.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap()).output().unwrap()
+}
+
+#[test]
+fn the_discipline_of_another_crate_follows_the_contract() {
+    let entry = <least::Least as Listed>::ENTRY;
+    assert_eq!((entry.name, entry.parameters.len()), ("least", 0));
 }
 
 #[test]
