@@ -45,7 +45,8 @@ use crate::contract::{Progress, Ticket};
 use crate::flow_tags::StartTags;
 use crate::gain::{AS_TOLD, Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
-use crate::note::{Note, Words};
+use crate::note::Epoch;
+use crate::one_resource::Shared;
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{Counted, Promise};
 use crate::sfq::{FlowQueues, Sfq};
@@ -105,7 +106,7 @@ impl<const M: usize> Bottleneck<M> {
     /// Looking for the bottleneck after every `interval`, and treating newcomers so.
     pub fn new(interval: Duration, newcomers: Newcomers) -> Self {
         let interval = interval.max(Duration::from_nanos(1));
-        let sfq = Sfq::new(0, Charge::Measured, newcomers);
+        let sfq = Sfq::new(Shared { resource: 0, charge: Charge::Measured }, newcomers);
         Self { sfq, interval, ends: Time::ZERO + interval, demand: [0; M] }
     }
 
@@ -131,8 +132,9 @@ impl<const M: usize> Bottleneck<M> {
         }
     }
 
-    fn shared_as(&self) -> SharedAs {
-        SharedAs(self.sfq.epoch() as u32)
+    /// Packets of another bottleneck are not in the books of `sfq`.
+    fn epoch(&self) -> Epoch {
+        Epoch(self.sfq.epoch() as u32)
     }
 }
 
@@ -141,25 +143,12 @@ fn parse_interval(value: &str) -> Result<Duration, SpecError> {
     time.ok_or_else(|| SpecError::bad_value(INTERVAL.name, value, "a time above 0 s such as 100 ms"))
 }
 
-/// The bottleneck under which a packet was served: packets of another one are not in the books of `sfq`. Wraps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SharedAs(u32);
-
-impl<const M: usize> Note<M> for SharedAs {
-    #[inline]
-    fn write(self) -> Words<M> {
-        Words { rest: self.0, ..Words::NONE }
-    }
-    #[inline]
-    fn read(words: Words<M>) -> Self {
-        Self(words.rest)
-    }
-}
-
 impl<const M: usize> Discipline<M> for Bottleneck<M> {
+    const LISTED: Option<&'static Entry> = Some(&ENTRY);
+
     type Flow = StartTags;
     type Stamp = ();
-    type Note = SharedAs;
+    type Note = Epoch;
 
     fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.sfq.added(flow, queues);
@@ -179,17 +168,17 @@ impl<const M: usize> Discipline<M> for Bottleneck<M> {
     }
 
     #[inline]
-    fn served<P>(&mut self, now: Time, flow: u32, cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) -> SharedAs {
+    fn served<P>(&mut self, now: Time, flow: u32, cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) -> Epoch {
         for (demand, time) in self.demand.iter_mut().zip(cost.0) {
             *demand = demand.saturating_add(time.as_nanos());
         }
         self.sfq.served(now, flow, cost, queues);
-        self.shared_as()
+        self.epoch()
     }
 
     #[inline]
     fn progressed(&mut self, now: Time, ticket: &Ticket<M>, resource: usize, event: Progress) {
-        if ticket.note::<SharedAs>() == self.shared_as() {
+        if ticket.note::<Epoch>() == self.epoch() {
             self.sfq.progressed(now, ticket, resource, event);
         }
     }
@@ -212,10 +201,7 @@ impl<const M: usize> Discipline<M> for Bottleneck<M> {
         self.sfq.removed(flow, queues);
     }
 
-    fn set<P>(&mut self, parameter: &str, value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
-        if parameter != INTERVAL.name {
-            return Err(ENTRY.cannot_change(parameter));
-        }
+    fn set<P>(&mut self, _parameter: &str, value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
         let interval = parse_interval(value)?;
         let last = self.ends.as_nanos().saturating_sub(self.interval.as_nanos());
         self.ends = Time::from_nanos(last) + interval;

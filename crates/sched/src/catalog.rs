@@ -166,6 +166,11 @@ impl Entry {
         self.parameters.iter().any(|p| p.name == parameter)
     }
 
+    /// Whether a parameter of this name can change while it runs.
+    pub fn can_change(&self, parameter: &str) -> bool {
+        self.parameters.iter().any(|p| p.name == parameter && p.settable)
+    }
+
     /// Why a parameter of this name cannot change while it runs: it is none of those that can.
     pub fn cannot_change(&self, parameter: &str) -> SpecError {
         if self.has(parameter) {

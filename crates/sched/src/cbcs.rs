@@ -58,7 +58,7 @@ use crate::charge::{self, Charge, total};
 use crate::contract::Ticket;
 use crate::gain::{Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
-use crate::note::{Note, Words};
+use crate::note::Epoch;
 use crate::one_resource::charged;
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{Counted, Promise, unless_quantum};
@@ -122,6 +122,8 @@ pub struct Credit {
     /// Holds since no packet waited for this time.
     epoch: u32,
 }
+
+type FlowQueues<const M: usize, P> = Queues<M, P, Credit, ()>;
 
 /// Credit round robin over the total time on all resources.
 #[derive(Clone, Debug)]
@@ -204,25 +206,12 @@ fn parse_quantum(value: &str) -> Result<Option<Duration>, SpecError> {
     time.map(Some).ok_or_else(|| SpecError::bad_value("quantum", value, "a time above 0 s such as 40 ms, or auto"))
 }
 
-/// The epoch in which a packet was served.
-#[derive(Clone, Copy, Debug)]
-pub struct InEpoch(u32);
-
-impl<const M: usize> Note<M> for InEpoch {
-    #[inline]
-    fn write(self) -> Words<M> {
-        Words { rest: self.0, ..Words::NONE }
-    }
-    #[inline]
-    fn read(words: Words<M>) -> Self {
-        Self(words.rest)
-    }
-}
-
 impl<const M: usize> Discipline<M> for Cbcs {
+    const LISTED: Option<&'static Entry> = Some(&ENTRY);
+
     type Flow = Credit;
     type Stamp = ();
-    type Note = InEpoch;
+    type Note = Epoch;
 
     #[inline]
     fn ahead(&self, packets: usize, ahead: &mut Ahead) {
@@ -230,7 +219,7 @@ impl<const M: usize> Discipline<M> for Cbcs {
     }
 
     #[inline]
-    fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Credit, ()>) {
+    fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         let time = total(&queues.slot(slot).cost);
         let record = queues.flow_mut(flow);
         self.provide_for(time, record.weight());
@@ -245,7 +234,7 @@ impl<const M: usize> Discipline<M> for Cbcs {
     }
 
     #[inline]
-    fn choose<P>(&mut self, _now: Time, queues: &mut Queues<M, P, Credit, ()>) -> Choice {
+    fn choose<P>(&mut self, _now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
         let quantum = self.quantum();
         let mut vain = InVain::default();
         while let Some(flow) = self.turns.first() {
@@ -260,14 +249,8 @@ impl<const M: usize> Discipline<M> for Cbcs {
     }
 
     #[inline]
-    fn served<P>(
-        &mut self,
-        _now: Time,
-        flow: u32,
-        _cost: &ResourceVec<M>,
-        queues: &mut Queues<M, P, Credit, ()>,
-    ) -> InEpoch {
-        let epoch = InEpoch(self.epoch);
+    fn served<P>(&mut self, _now: Time, flow: u32, _cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) -> Epoch {
+        let epoch = Epoch(self.epoch);
         let head = queues.head(flow).map(|slot| charged(total(&slot.cost)));
         let record = queues.flow_mut(flow);
         let weight = record.weight();
@@ -284,14 +267,8 @@ impl<const M: usize> Discipline<M> for Cbcs {
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        ticket: &Ticket<M>,
-        after: &ResourceVec<M>,
-        queues: &mut Queues<M, P, Credit, ()>,
-    ) {
-        if self.charge == Charge::Estimated || ticket.note::<InEpoch>().0 != self.epoch {
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
+        if self.charge == Charge::Estimated || ticket.note::<Epoch>().0 != self.epoch {
             return;
         }
         let record = queues.flow_mut(flow);
@@ -305,7 +282,7 @@ impl<const M: usize> Discipline<M> for Cbcs {
         }
     }
 
-    fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut Queues<M, P, Credit, ()>) {
+    fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         if record.packets == 0 {
@@ -318,22 +295,14 @@ impl<const M: usize> Discipline<M> for Cbcs {
         }
     }
 
-    fn removed<P>(&mut self, flow: u32, queues: &mut Queues<M, P, Credit, ()>) {
+    fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow_mut(flow);
         if record.packets > 0 {
             self.leave(flow, &mut record.state);
         }
     }
 
-    fn set<P>(
-        &mut self,
-        parameter: &str,
-        value: &str,
-        _queues: &mut Queues<M, P, Credit, ()>,
-    ) -> Result<(), SpecError> {
-        if parameter != "quantum" {
-            return Err(ENTRY.cannot_change(parameter));
-        }
+    fn set<P>(&mut self, _parameter: &str, value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
         self.fixed = parse_quantum(value)?.map(in_ticks);
         Ok(())
     }

@@ -309,6 +309,8 @@ impl<const M: usize> Note<M> for Starts<M> {
 }
 
 impl<const M: usize> Discipline<M> for Drfq<M> {
+    const LISTED: Option<&'static Entry> = Some(&ENTRY);
+
     type Flow = StartTags;
     /// The packet's tags are no less than these.
     type Stamp = Floors<M>;
@@ -432,10 +434,7 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         self.leave(flow);
     }
 
-    fn set<P>(&mut self, parameter: &str, value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
-        if parameter != "window" {
-            return Err(ENTRY.cannot_change(parameter));
-        }
+    fn set<P>(&mut self, _parameter: &str, value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
         self.inside.window = Window::parse(value)?;
         Ok(())
     }

@@ -40,7 +40,7 @@ use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::charge::{self, Charge};
 use crate::contract::{FlowConfig, Ticket};
 use crate::gain::AS_TOLD;
-use crate::one_resource::{RESOURCE, charged, resource};
+use crate::one_resource::{RESOURCE, Shared, charged};
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{Counted, Promise, unless_quantum};
 use crate::queues::Queues;
@@ -102,11 +102,12 @@ impl Deficit {
     }
 }
 
+type FlowQueues<const M: usize, P> = Queues<M, P, Deficit, ()>;
+
 /// Deficit round robin over one resource.
 #[derive(Clone, Debug)]
 pub struct Drr {
-    resource: usize,
-    charge: Charge,
+    shared: Shared,
     /// In ticks; `None`: auto.
     fixed: Option<i128>,
     turns: Turns,
@@ -117,12 +118,16 @@ pub struct Drr {
 impl Drr {
     /// Over this resource, with a fixed quantum, or with `None` by the largest packets, charging so.
     pub fn new(resource: usize, quantum: Option<Duration>, charge: Charge) -> Self {
-        Self { resource, charge, fixed: quantum.map(in_ticks), turns: Turns::default(), next_quantum: 1 }
+        Self::sharing(Shared { resource, charge }, quantum)
+    }
+
+    fn sharing(shared: Shared, quantum: Option<Duration>) -> Self {
+        Self { shared, fixed: quantum.map(in_ticks), turns: Turns::default(), next_quantum: 1 }
     }
 
     pub(crate) fn from_spec<const M: usize>(spec: &Spec) -> Result<Self, SpecError> {
         let quantum = spec.value("quantum").map_or(Ok(None), parse_quantum)?;
-        Ok(Self::new(resource::<M>(spec)?, quantum, Charge::from_spec(spec)?))
+        Ok(Self::sharing(Shared::from_spec::<M>(spec)?, quantum))
     }
 
     /// Turns so far: with a sufficient quantum at most one per packet.
@@ -158,12 +163,14 @@ fn parse_quantum(value: &str) -> Result<Option<Duration>, SpecError> {
 }
 
 impl<const M: usize> Discipline<M> for Drr {
+    const LISTED: Option<&'static Entry> = Some(&ENTRY);
+
     type Flow = Deficit;
     type Stamp = ();
     type Note = ();
 
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
-        config.weights()[self.resource]
+        self.shared.weight(config)
     }
 
     #[inline]
@@ -172,9 +179,9 @@ impl<const M: usize> Discipline<M> for Drr {
     }
 
     #[inline]
-    fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Deficit, ()>) {
+    fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         if queues.flow(flow).head == slot {
-            let head = charged(queues.slot(slot).cost[self.resource]);
+            let head = self.shared.nanos(&queues.slot(slot).cost);
             let record = queues.flow_mut(flow);
             let weight = record.weight();
             record.state.head = head;
@@ -184,7 +191,7 @@ impl<const M: usize> Discipline<M> for Drr {
     }
 
     #[inline]
-    fn choose<P>(&mut self, _now: Time, queues: &mut Queues<M, P, Deficit, ()>) -> Choice {
+    fn choose<P>(&mut self, _now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
         let mut vain = InVain::default();
         while let Some(flow) = self.turns.first() {
             let quantum = self.fixed.unwrap_or(self.next_quantum);
@@ -206,8 +213,8 @@ impl<const M: usize> Discipline<M> for Drr {
     }
 
     #[inline]
-    fn served<P>(&mut self, _now: Time, flow: u32, _cost: &ResourceVec<M>, queues: &mut Queues<M, P, Deficit, ()>) {
-        let head = queues.head(flow).map(|slot| charged(slot.cost[self.resource]));
+    fn served<P>(&mut self, _now: Time, flow: u32, _cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
+        let head = self.shared.head(flow, queues);
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         record.state.account.pay(record.state.head, weight);
@@ -218,20 +225,12 @@ impl<const M: usize> Discipline<M> for Drr {
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        ticket: &Ticket<M>,
-        after: &ResourceVec<M>,
-        queues: &mut Queues<M, P, Deficit, ()>,
-    ) {
-        if self.charge == Charge::Estimated {
-            return;
-        }
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
+        let Some(more) = self.shared.more(ticket, after) else { return };
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         let Deficit { account, .. } = &mut record.state;
-        account.pay(charged(after[self.resource]) - charged(ticket.charged[self.resource]), weight);
+        account.pay(more, weight);
         if record.packets == 0 {
             account.owe_no_less_than_nothing();
         } else {
@@ -239,7 +238,7 @@ impl<const M: usize> Discipline<M> for Drr {
         }
     }
 
-    fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut Queues<M, P, Deficit, ()>) {
+    fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         let Deficit { account, .. } = &mut record.state;
@@ -251,22 +250,14 @@ impl<const M: usize> Discipline<M> for Drr {
         }
     }
 
-    fn removed<P>(&mut self, flow: u32, queues: &mut Queues<M, P, Deficit, ()>) {
+    fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow_mut(flow);
         if record.packets > 0 {
             self.turns.leave(flow, &mut record.state.account);
         }
     }
 
-    fn set<P>(
-        &mut self,
-        parameter: &str,
-        value: &str,
-        _queues: &mut Queues<M, P, Deficit, ()>,
-    ) -> Result<(), SpecError> {
-        if parameter != "quantum" {
-            return Err(ENTRY.cannot_change(parameter));
-        }
+    fn set<P>(&mut self, _parameter: &str, value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
         self.fixed = parse_quantum(value)?.map(in_ticks);
         Ok(())
     }

@@ -18,7 +18,6 @@ use crate::gain::{Gain, Strategy};
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::Promise;
 use crate::queues::{Order, Queues};
-use crate::spec::SpecError;
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -64,6 +63,8 @@ pub struct Fifo {
 }
 
 impl<const M: usize> Discipline<M> for Fifo {
+    const LISTED: Option<&'static Entry> = Some(&ENTRY);
+
     type Flow = ();
     type Stamp = ();
     type Note = ();
@@ -85,9 +86,5 @@ impl<const M: usize> Discipline<M> for Fifo {
 
     fn removed<P>(&mut self, flow: u32, queues: &mut Queues<M, P, (), ()>) {
         self.order.forget(flow, queues);
-    }
-
-    fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut Queues<M, P, (), ()>) -> Result<(), SpecError> {
-        Err(ENTRY.cannot_change(parameter))
     }
 }

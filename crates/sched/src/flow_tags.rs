@@ -31,10 +31,9 @@
 //! When the weight of a flow that waits changes, T - V changes with it: what the flow is owed, and has still to wait
 //! for, is the same time as before.
 
-use dovetail_units::{Duration, Weight};
+use dovetail_units::Weight;
 
 use crate::newcomers::Newcomers;
-use crate::one_resource::charges;
 use crate::tag::{Tag, virtual_time};
 use crate::touch;
 
@@ -190,10 +189,10 @@ pub struct FinishTags<const R: usize = 1> {
 impl<const R: usize> FinishTags<R> {
     /// Tag the first waiting packet anew: `S = max(floor, F')`, `F = S + sum of time / weight`.
     #[inline]
-    pub fn tag_head(&mut self, times: [Duration; R], weights: [Weight; R]) {
+    pub fn tag_head(&mut self, nanos: [i64; R], weights: [Weight; R]) {
         let start = self.finish.at_least(self.floor);
         self.start = start.at;
-        self.head = start.moved(charges(times), weights);
+        self.head = start.moved(nanos, weights);
     }
 
     /// The first waiting packet arrived at this virtual time.
@@ -209,11 +208,10 @@ impl<const R: usize> FinishTags<R> {
         self.floor = Tag::default();
     }
 
-    /// A packet that was served took `after` instead of `before`.
+    /// A packet that was served took so much more, or less.
     #[inline]
-    pub fn correct(&mut self, before: [Duration; R], after: [Duration; R], weights: [Weight; R]) {
-        let (before, after) = (charges(before), charges(after));
-        self.finish = self.finish.moved(core::array::from_fn(|r| after[r] - before[r]), weights);
+    pub fn correct(&mut self, more: [i64; R], weights: [Weight; R]) {
+        self.finish = self.finish.moved(more, weights);
     }
 
     /// Read ahead the last of it.

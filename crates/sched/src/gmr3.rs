@@ -173,6 +173,8 @@ struct Turn {
     balance: i64,
 }
 
+type FlowQueues<const M: usize, P> = Queues<M, P, Standing, ()>;
+
 /// Group multi-resource round robin.
 #[derive(Clone, Debug)]
 pub struct Gmr3 {
@@ -337,7 +339,7 @@ impl Gmr3 {
     }
 
     /// The turn of the first flow of a class begins; returns B.
-    fn begin_turn<const M: usize, P>(&mut self, flow: u32, queues: &mut Queues<M, P, Standing, ()>) -> i64 {
+    fn begin_turn<const M: usize, P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) -> i64 {
         self.outstanding.begin(flow);
         self.largest = queues.head(flow).map_or(self.largest, |head| self.largest.max(charge(&head.cost)));
         let record = queues.flow_mut(flow);
@@ -350,7 +352,7 @@ impl Gmr3 {
     }
 
     /// The turn of the first flow of a class is over and packets of it wait.
-    fn end_turn<const M: usize, P>(&mut self, turn: Turn, queues: &mut Queues<M, P, Standing, ()>) {
+    fn end_turn<const M: usize, P>(&mut self, turn: Turn, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow_mut(turn.flow);
         let class = class_of(record.weight());
         record.state.excess = turn.balance.saturating_neg();
@@ -380,6 +382,8 @@ fn scale_for(rate: u64) -> u32 {
 }
 
 impl<const M: usize> Discipline<M> for Gmr3 {
+    const LISTED: Option<&'static Entry> = Some(&ENTRY);
+
     type Flow = Standing;
     type Stamp = ();
     type Note = Sent;
@@ -390,7 +394,7 @@ impl<const M: usize> Discipline<M> for Gmr3 {
     }
 
     #[inline]
-    fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Standing, ()>) {
+    fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow_mut(flow);
         if record.head != slot {
             return;
@@ -410,7 +414,7 @@ impl<const M: usize> Discipline<M> for Gmr3 {
     }
 
     #[inline]
-    fn choose<P>(&mut self, _now: Time, queues: &mut Queues<M, P, Standing, ()>) -> Choice {
+    fn choose<P>(&mut self, _now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
         // Flows in debt pass their turns: at most one for each measurement that put them there.
         let mut passed = 0;
         loop {
@@ -438,13 +442,7 @@ impl<const M: usize> Discipline<M> for Gmr3 {
     }
 
     #[inline]
-    fn served<P>(
-        &mut self,
-        _now: Time,
-        flow: u32,
-        cost: &ResourceVec<M>,
-        queues: &mut Queues<M, P, Standing, ()>,
-    ) -> Sent {
+    fn served<P>(&mut self, _now: Time, flow: u32, cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) -> Sent {
         let charge = charge(cost);
         self.largest = self.largest.max(charge);
         let turn = Turn { flow, balance: self.turn.map_or(0, |t| t.balance).saturating_sub(charge) };
@@ -470,13 +468,7 @@ impl<const M: usize> Discipline<M> for Gmr3 {
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        ticket: &Ticket<M>,
-        after: &ResourceVec<M>,
-        queues: &mut Queues<M, P, Standing, ()>,
-    ) {
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow_mut(flow);
         let more = charge(after) - charge(&ticket.charged);
         let same = record.state.activation == ticket.note::<Sent>().activation;
@@ -502,7 +494,7 @@ impl<const M: usize> Discipline<M> for Gmr3 {
         }
     }
 
-    fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut Queues<M, P, Standing, ()>) {
+    fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         if class_of(old) == class_of(weight) {
@@ -524,7 +516,7 @@ impl<const M: usize> Discipline<M> for Gmr3 {
         queues.flow_mut(flow).state = standing;
     }
 
-    fn removed<P>(&mut self, flow: u32, queues: &mut Queues<M, P, Standing, ()>) {
+    fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow(flow);
         if record.packets > 0 {
             self.leave(flow, record.weight(), |flow| queues.flow(flow).state.due);
@@ -534,14 +526,5 @@ impl<const M: usize> Discipline<M> for Gmr3 {
             self.reset_if_idle();
         }
         self.outstanding.forget(flow);
-    }
-
-    fn set<P>(
-        &mut self,
-        parameter: &str,
-        _value: &str,
-        _queues: &mut Queues<M, P, Standing, ()>,
-    ) -> Result<(), SpecError> {
-        Err(ENTRY.cannot_change(parameter))
     }
 }

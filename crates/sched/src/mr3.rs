@@ -138,6 +138,8 @@ impl Standing {
     }
 }
 
+type FlowQueues<const M: usize, P> = Queues<M, P, Standing, ()>;
+
 /// Multi-resource round robin.
 #[derive(Clone, Debug)]
 pub struct Mr3 {
@@ -246,6 +248,8 @@ fn charge<const M: usize>(cost: &ResourceVec<M>) -> i64 {
 }
 
 impl<const M: usize> Discipline<M> for Mr3 {
+    const LISTED: Option<&'static Entry> = Some(&ENTRY);
+
     type Flow = Standing;
     type Stamp = ();
     type Note = Sent;
@@ -261,7 +265,7 @@ impl<const M: usize> Discipline<M> for Mr3 {
     }
 
     #[inline]
-    fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, Standing, ()>) {
+    fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow_mut(flow);
         if record.head != slot {
             return;
@@ -276,7 +280,7 @@ impl<const M: usize> Discipline<M> for Mr3 {
     }
 
     #[inline]
-    fn choose<P>(&mut self, _now: Time, queues: &mut Queues<M, P, Standing, ()>) -> Choice {
+    fn choose<P>(&mut self, _now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
         // Flows in debt pass their turns, each once in a row: the round after, MaxEC covers it.
         let mut passed = 0;
         while let Some(flow) = self.backlogged.first() {
@@ -300,13 +304,7 @@ impl<const M: usize> Discipline<M> for Mr3 {
     }
 
     #[inline]
-    fn served<P>(
-        &mut self,
-        _now: Time,
-        flow: u32,
-        cost: &ResourceVec<M>,
-        queues: &mut Queues<M, P, Standing, ()>,
-    ) -> Sent {
+    fn served<P>(&mut self, _now: Time, flow: u32, cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) -> Sent {
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         let balance = self.turn.unwrap_or(0).saturating_sub(record.state.take(charge(cost), weight));
@@ -329,13 +327,7 @@ impl<const M: usize> Discipline<M> for Mr3 {
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        ticket: &Ticket<M>,
-        after: &ResourceVec<M>,
-        queues: &mut Queues<M, P, Standing, ()>,
-    ) {
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow_mut(flow);
         let more = charge(after) - charge(&ticket.charged);
         if !self.counts(ticket.note(), record.packets, &record.state, more) {
@@ -363,7 +355,7 @@ impl<const M: usize> Discipline<M> for Mr3 {
         }
     }
 
-    fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut Queues<M, P, Standing, ()>) {
+    fn reweighed<P>(&mut self, flow: u32, old: Weight, queues: &mut FlowQueues<M, P>) {
         let record = queues.flow_mut(flow);
         let new = record.weight();
         // EC is a time and stays, as B does.
@@ -376,19 +368,10 @@ impl<const M: usize> Discipline<M> for Mr3 {
         }
     }
 
-    fn removed<P>(&mut self, flow: u32, queues: &mut Queues<M, P, Standing, ()>) {
+    fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         if queues.flow(flow).packets > 0 {
             self.leave(flow);
         }
         self.outstanding.forget(flow);
-    }
-
-    fn set<P>(
-        &mut self,
-        parameter: &str,
-        _value: &str,
-        _queues: &mut Queues<M, P, Standing, ()>,
-    ) -> Result<(), SpecError> {
-        Err(ENTRY.cannot_change(parameter))
     }
 }

@@ -49,6 +49,21 @@ impl<const M: usize> Note<M> for () {
     fn read(_words: Words<M>) -> Self {}
 }
 
+/// In which epoch of a discipline the packet was served. Wraps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Epoch(pub u32);
+
+impl<const M: usize> Note<M> for Epoch {
+    #[inline]
+    fn write(self) -> Words<M> {
+        Words { rest: self.0, ..Words::NONE }
+    }
+    #[inline]
+    fn read(words: Words<M>) -> Self {
+        Self(words.rest)
+    }
+}
+
 /// What the scheduler inside of another one has noted.
 impl<const M: usize> Note<M> for Words<M> {
     #[inline]

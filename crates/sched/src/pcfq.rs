@@ -62,6 +62,7 @@ use crate::charge::{self, Charge};
 use crate::contract::Ticket;
 use crate::flow_tags::FinishTags;
 use crate::gain::{AS_TOLD, Gain, Strategy};
+use crate::one_resource::charges;
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{Counted, Promise};
 use crate::queues::{Queues, TagTournament};
@@ -230,7 +231,7 @@ impl Pcfq {
         if let Some(floor) = floor {
             tags.set_floor(floor);
         }
-        tags.tag_head(cost.0, *weights);
+        tags.tag_head(charges(cost.0), *weights);
         self.heads.set(flow, tags.head());
         if self.clock == Clock::Tags {
             self.starts.set(flow, tags.start());
@@ -240,6 +241,8 @@ impl Pcfq {
 }
 
 impl<const M: usize> Discipline<M> for Pcfq {
+    const LISTED: Option<&'static Entry> = Some(&ENTRY);
+
     type Flow = Composite<M>;
     /// V at the packet's arrival, with `clock=paper`.
     type Stamp = Tag;
@@ -300,8 +303,9 @@ impl<const M: usize> Discipline<M> for Pcfq {
         if self.charge == Charge::Estimated {
             return;
         }
+        let (before, after) = (charges(ticket.charged.0), charges(after.0));
         let Composite { tags, weights } = &mut queues.flow_mut(flow).state;
-        tags.correct(ticket.charged.0, after.0, *weights);
+        tags.correct(core::array::from_fn(|r| after[r] - before[r]), *weights);
         self.latest_finish = self.latest_finish.max(tags.finish());
         self.moved(flow, queues);
     }
@@ -334,9 +338,5 @@ impl<const M: usize> Discipline<M> for Pcfq {
             self.starts.remove(flow);
             self.keep_up();
         }
-    }
-
-    fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
-        Err(ENTRY.cannot_change(parameter))
     }
 }

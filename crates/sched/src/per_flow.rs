@@ -1,9 +1,11 @@
 //! Per-flow queues, limits and books, written once for all disciplines.
 
+use alloc::format;
 use alloc::vec::Vec;
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
+use crate::catalog::Entry;
 use crate::contract::{
     DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Steering,
     Ticket, UnknownFlow,
@@ -29,6 +31,10 @@ pub enum Choice {
 /// Decides whose first packet is next. [`PerFlow`] makes a [`Scheduler`] of it: it keeps the queues, the limits and
 /// the books, checks ids, and calls the discipline only with live flows and a `now` that never runs backwards.
 pub trait Discipline<const M: usize>: Sized + Send {
+    /// Its entry in the catalogue. It is asked to [`set`](Self::set) only what can change by that; without an entry,
+    /// whatever it is.
+    const LISTED: Option<&'static Entry> = None;
+
     /// Kept with every flow.
     type Flow: Default + Send;
     /// What the discipline may note of every waiting packet.
@@ -166,9 +172,11 @@ pub trait Discipline<const M: usize>: Sized + Send {
     fn set<P>(
         &mut self,
         parameter: &str,
-        value: &str,
-        queues: &mut Queues<M, P, Self::Flow, Self::Stamp>,
-    ) -> Result<(), SpecError>;
+        _value: &str,
+        _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>,
+    ) -> Result<(), SpecError> {
+        Err(SpecError::new(parameter, format!("{parameter} cannot change while running")))
+    }
 }
 
 /// What [`Stats`] says that is not seen in the queues.
@@ -403,6 +411,9 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
 
     fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
         let now = self.clock(now);
+        if let Some(entry) = D::LISTED.filter(|entry| !entry.can_change(parameter)) {
+            return Err(entry.cannot_change(parameter));
+        }
         self.place_moved();
         self.discipline.settle(now, &mut self.queues);
         self.discipline.set(parameter, value, &mut self.queues)

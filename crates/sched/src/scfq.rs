@@ -34,11 +34,11 @@
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
-use crate::charge::{self, Charge};
+use crate::charge;
 use crate::contract::{FlowConfig, Ticket};
 use crate::flow_tags::FinishTags;
 use crate::gain::AS_TOLD;
-use crate::one_resource::{RESOURCE, resource};
+use crate::one_resource::{RESOURCE, Shared};
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{Counted, Promise};
 use crate::queues::{Queues, TagTournament};
@@ -77,43 +77,36 @@ type FlowQueues<const M: usize, P> = Queues<M, P, FinishTags, ()>;
 /// Self-clocked fair queueing of one resource.
 #[derive(Clone, Debug)]
 pub struct Scfq {
-    resource: usize,
-    charge: Charge,
+    shared: Shared,
     virtual_time: u128,
     /// Backlogged flows by the finish tags of their first packets.
     heads: TagTournament,
 }
 
 impl Scfq {
-    /// Of this resource, charging so.
-    pub fn new(resource: usize, charge: Charge) -> Self {
-        Self { resource, charge, virtual_time: 0, heads: TagTournament::default() }
-    }
-
     pub(crate) fn from_spec<const M: usize>(spec: &Spec) -> Result<Self, SpecError> {
-        Ok(Self::new(resource::<M>(spec)?, Charge::from_spec(spec)?))
+        Ok(Self { shared: Shared::from_spec::<M>(spec)?, virtual_time: 0, heads: TagTournament::default() })
     }
 
     /// Tag the flow's first waiting packet and put it among the heads.
     fn place_head<const M: usize, P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
-        let Some(cost) = queues.head(flow).map(|s| s.cost[self.resource]) else {
-            self.heads.remove(flow);
-            return;
-        };
+        let Some(nanos) = self.shared.head(flow, queues) else { return self.heads.remove(flow) };
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        record.state.tag_head([cost], [weight]);
+        record.state.tag_head([nanos], [weight]);
         self.heads.set(flow, record.state.head());
     }
 }
 
 impl<const M: usize> Discipline<M> for Scfq {
+    const LISTED: Option<&'static Entry> = Some(&ENTRY);
+
     type Flow = FinishTags;
     type Stamp = ();
     type Note = ();
 
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
-        config.weights()[self.resource]
+        self.shared.weight(config)
     }
 
     #[inline]
@@ -152,13 +145,10 @@ impl<const M: usize> Discipline<M> for Scfq {
 
     #[inline]
     fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
-        let [was, is] = [&ticket.charged, after].map(|cost| cost[self.resource]);
-        if self.charge == Charge::Estimated || was == is {
-            return;
-        }
+        let Some(more) = self.shared.more(ticket, after).filter(|&more| more != 0) else { return };
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        record.state.correct([was], [is], [weight]);
+        record.state.correct([more], [weight]);
         queues.mark_moved(flow);
     }
 
@@ -173,9 +163,5 @@ impl<const M: usize> Discipline<M> for Scfq {
 
     fn removed<P>(&mut self, flow: u32, _queues: &mut FlowQueues<M, P>) {
         self.heads.remove(flow);
-    }
-
-    fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
-        Err(ENTRY.cannot_change(parameter))
     }
 }

@@ -46,12 +46,12 @@ use alloc::vec::Vec;
 use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
-use crate::charge::{self, Charge};
+use crate::charge;
 use crate::contract::{FlowConfig, Progress, Ticket};
 use crate::flow_tags::StartTags;
 use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers};
-use crate::one_resource::{RESOURCE, charged, resource};
+use crate::one_resource::{RESOURCE, Shared};
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{Counted, Promise};
 use crate::queues::{Queues, TagTournament};
@@ -94,8 +94,7 @@ pub(crate) type FlowQueues<const M: usize, P> = Queues<M, P, StartTags, ()>;
 /// Start-time fair queueing of one resource.
 #[derive(Clone, Debug)]
 pub struct Sfq {
-    resource: usize,
-    charge: Charge,
+    shared: Shared,
     newcomers: Newcomers,
     virtual_time: u128,
     /// The largest finish tag of any packet served.
@@ -113,11 +112,10 @@ pub struct Sfq {
 }
 
 impl Sfq {
-    /// Of this resource, charging and treating newcomers so.
-    pub fn new(resource: usize, charge: Charge, newcomers: Newcomers) -> Self {
+    /// Sharing this, and treating newcomers so.
+    pub(crate) fn new(shared: Shared, newcomers: Newcomers) -> Self {
         Self {
-            resource,
-            charge,
+            shared,
             newcomers,
             virtual_time: 0,
             latest_finish: 0,
@@ -130,7 +128,7 @@ impl Sfq {
     }
 
     pub(crate) fn from_spec<const M: usize>(spec: &Spec) -> Result<Self, SpecError> {
-        Ok(Self::new(resource::<M>(spec)?, Charge::from_spec(spec)?, Newcomers::from_spec(spec)?))
+        Ok(Self::new(Shared::from_spec::<M>(spec)?, Newcomers::from_spec(spec)?))
     }
 
     /// The flow's tags, anew if they are of an earlier epoch, and its weight.
@@ -156,12 +154,10 @@ impl Sfq {
         if !self.untagged.is_empty() {
             self.untagged.remove(flow);
         }
-        let Some(cost) = queues.head(flow).map(|s| s.cost[self.resource]) else {
-            return self.heads.remove(flow);
-        };
+        let Some(nanos) = self.shared.head(flow, queues) else { return self.heads.remove(flow) };
         let newcomers = self.newcomers;
         let (tags, weight) = self.tags(flow, queues);
-        tags.tag_head(charged(cost), newcomers);
+        tags.tag_head(nanos, newcomers);
         let tag = tags.head(tags.start(0), weight);
         self.heads.set(flow, tag);
     }
@@ -187,7 +183,7 @@ impl Sfq {
 
     /// The resource that is shared.
     pub(crate) fn resource(&self) -> usize {
-        self.resource
+        self.shared.resource
     }
 
     /// How often the resource has changed.
@@ -204,7 +200,7 @@ impl Sfq {
     /// Share this resource from now on, as if no packet had been served before. Not while flows are untagged. O(log
     /// flows).
     pub(crate) fn restart<const M: usize, P>(&mut self, resource: usize, queues: &mut FlowQueues<M, P>) {
-        self.resource = resource;
+        self.shared.resource = resource;
         self.epoch += 1;
         (self.virtual_time, self.latest_finish, self.in_service) = (0, 0, 0);
         core::mem::swap(&mut self.heads, &mut self.untagged);
@@ -213,6 +209,8 @@ impl Sfq {
 }
 
 impl<const M: usize> Discipline<M> for Sfq {
+    const LISTED: Option<&'static Entry> = Some(&ENTRY);
+
     type Flow = StartTags;
     type Stamp = ();
     type Note = ();
@@ -224,7 +222,7 @@ impl<const M: usize> Discipline<M> for Sfq {
     }
 
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
-        config.weights()[self.resource]
+        self.shared.weight(config)
     }
 
     #[inline]
@@ -259,7 +257,7 @@ impl<const M: usize> Discipline<M> for Sfq {
     #[inline]
     fn served<P>(&mut self, _now: Time, flow: u32, cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
         self.in_service = self.in_service.saturating_add(1);
-        let nanos = charged(cost[self.resource]);
+        let nanos = self.shared.nanos(cost);
         let tag = self.heads.peek().map_or(0, |(tag, _)| tag);
         let (tags, weight) = self.tags(flow, queues);
         tags.serve_head(tags.start(0), tag, nanos, weight);
@@ -275,18 +273,15 @@ impl<const M: usize> Discipline<M> for Sfq {
     fn progressed(&mut self, _now: Time, _ticket: &Ticket<M>, at: usize, event: Progress) {
         let leaves = match event {
             Progress::Started => false,
-            Progress::Finished { .. } => at == self.resource,
-            Progress::Abandoned => at <= self.resource,
+            Progress::Finished { .. } => at == self.shared.resource,
+            Progress::Abandoned => at <= self.shared.resource,
         };
         self.in_service = self.in_service.saturating_sub(u32::from(leaves));
     }
 
     #[inline]
     fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
-        if self.charge == Charge::Estimated {
-            return;
-        }
-        let more = charged(after[self.resource]) - charged(ticket.charged[self.resource]);
+        let Some(more) = self.shared.more(ticket, after) else { return };
         if more == 0 && self.is_tagged() {
             return;
         }
@@ -316,9 +311,5 @@ impl<const M: usize> Discipline<M> for Sfq {
         self.heads.remove(flow);
         self.untagged.remove(flow);
         self.tag_some(queues);
-    }
-
-    fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
-        Err(ENTRY.cannot_change(parameter))
     }
 }

@@ -55,7 +55,7 @@ use crate::charge::{self, Charge};
 use crate::contract::{FlowConfig, Ticket};
 use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers, Newest};
-use crate::one_resource::{FluidClock, RESOURCE, charged, most_events, resource};
+use crate::one_resource::{FluidClock, RESOURCE, Shared, most_events};
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{Counted, Lag, Promise};
 use crate::queues::{Queues, TagHeap, TagTournament};
@@ -110,8 +110,7 @@ type FlowQueues<const M: usize, P> = Queues<M, P, Wf2qPlusFlow, ()>;
 /// WF2Q+ of one resource.
 #[derive(Clone, Debug)]
 pub struct Wf2qPlus {
-    resource: usize,
-    charge: Charge,
+    shared: Shared,
     /// V, and the flows that are owed service or had it early.
     clock: FluidClock,
     /// R.
@@ -132,9 +131,12 @@ pub struct Wf2qPlus {
 impl Wf2qPlus {
     /// Of this resource, charging so, and with new flows that stand so.
     pub fn new(resource: usize, charge: Charge, newcomers: Newcomers) -> Self {
+        Self::sharing(Shared { resource, charge }, newcomers)
+    }
+
+    fn sharing(shared: Shared, newcomers: Newcomers) -> Self {
         Self {
-            resource,
-            charge,
+            shared,
             clock: FluidClock::default(),
             newest: Newest::new(newcomers),
             pending: 0,
@@ -146,7 +148,7 @@ impl Wf2qPlus {
     }
 
     pub(crate) fn from_spec<const M: usize>(spec: &Spec) -> Result<Self, SpecError> {
-        Ok(Self::new(resource::<M>(spec)?, Charge::from_spec(spec)?, Newcomers::from_spec(spec)?))
+        Ok(Self::sharing(Shared::from_spec::<M>(spec)?, Newcomers::from_spec(spec)?))
     }
 
     /// For tests: a call looks at so many flows.
@@ -177,14 +179,11 @@ impl Wf2qPlus {
     /// Tag the flow's first waiting packet and put it where it belongs.
     fn place_head<const M: usize, P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.early.remove(flow);
-        let Some(cost) = queues.head(flow).map(|s| s.cost[self.resource]) else {
-            self.eligible.remove(flow);
-            return;
-        };
+        let Some(nanos) = self.shared.head(flow, queues) else { return self.eligible.remove(flow) };
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         let start = record.state.finish.at_least(record.state.floor);
-        record.state.head_finish = start.moved(charged(cost), weight);
+        record.state.head_finish = start.moved(nanos, weight);
         if start.ticks() <= self.clock.virtual_time() {
             self.eligible.set(flow, record.state.head_finish.ticks());
         } else {
@@ -205,12 +204,14 @@ impl Wf2qPlus {
 }
 
 impl<const M: usize> Discipline<M> for Wf2qPlus {
+    const LISTED: Option<&'static Entry> = Some(&ENTRY);
+
     type Flow = Wf2qPlusFlow;
     type Stamp = ();
     type Note = ();
 
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
-        config.weights()[self.resource]
+        self.shared.weight(config)
     }
 
     fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
@@ -247,7 +248,7 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
 
     #[inline]
     fn served<P>(&mut self, _now: Time, flow: u32, cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
-        self.pending = self.pending.saturating_add(charged(cost[self.resource]));
+        self.pending = self.pending.saturating_add(self.shared.nanos(cost));
         let record = queues.flow_mut(flow);
         record.state.finish = record.state.head_finish;
         record.state.floor = 0;
@@ -262,14 +263,11 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
 
     #[inline]
     fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
-        if self.charge == Charge::Estimated {
-            return;
-        }
-        let (before, after) = (ticket.charged[self.resource], after[self.resource]);
-        self.pending = self.pending.saturating_add(charged(after) - charged(before));
+        let Some(more) = self.shared.more(ticket, after) else { return };
+        self.pending = self.pending.saturating_add(more);
         let (weight, packets) = (queues.flow(flow).weight(), queues.flow(flow).packets);
         let state = self.tags(flow, queues);
-        state.finish = state.finish.moved(charged(after) - charged(before), weight);
+        state.finish = state.finish.moved(more, weight);
         let finish = state.finish.ticks();
         if packets == 0 && (finish > self.clock.virtual_time() || self.clock.end(flow).is_some()) {
             self.clock.end_at(flow, finish, weight, false);
@@ -304,9 +302,5 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
         }
         self.early.remove(flow);
         self.eligible.remove(flow);
-    }
-
-    fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
-        Err(ENTRY.cannot_change(parameter))
     }
 }

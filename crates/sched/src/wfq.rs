@@ -45,14 +45,14 @@
 //! * A packet that needs no time on the resource counts as one nanosecond.
 //! * A changed weight holds at once, for what is left of the flow in GPS.
 
-use dovetail_units::{Duration, ResourceVec, Time, Weight};
+use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge::{self, Charge};
 use crate::contract::{FlowConfig, Ticket};
 use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers, Newest};
-use crate::one_resource::{FluidClock, RESOURCE, charged, resource};
+use crate::one_resource::{FluidClock, RESOURCE, Shared};
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::{self, Counted, Lag, Promise};
 use crate::queues::{NIL, Queues, TagTournament};
@@ -111,8 +111,7 @@ type FlowQueues<const M: usize, P> = Queues<M, P, WfqFlow, u128>;
 /// Weighted fair queueing of one resource.
 #[derive(Clone, Debug)]
 pub struct Wfq {
-    resource: usize,
-    charge: Charge,
+    shared: Shared,
     /// V, and the flows backlogged in GPS.
     gps: FluidClock,
     /// R.
@@ -126,12 +125,16 @@ pub struct Wfq {
 impl Wfq {
     /// Of this resource, charging so, and with new flows that stand so.
     pub fn new(resource: usize, charge: Charge, newcomers: Newcomers) -> Self {
+        Self::sharing(Shared { resource, charge }, newcomers)
+    }
+
+    fn sharing(shared: Shared, newcomers: Newcomers) -> Self {
         let (gps, heads) = (FluidClock::default(), TagTournament::default());
-        Self { resource, charge, gps, newest: Newest::new(newcomers), settled: Time::ZERO, heads }
+        Self { shared, gps, newest: Newest::new(newcomers), settled: Time::ZERO, heads }
     }
 
     pub(crate) fn from_spec<const M: usize>(spec: &Spec) -> Result<Self, SpecError> {
-        Ok(Self::new(resource::<M>(spec)?, Charge::from_spec(spec)?, Newcomers::from_spec(spec)?))
+        Ok(Self::sharing(Shared::from_spec::<M>(spec)?, Newcomers::from_spec(spec)?))
     }
 
     /// For tests: GPS is done with so many flows in a call.
@@ -166,14 +169,11 @@ impl Wfq {
 
     /// Tag the flow's first waiting packet and put it among the heads.
     fn place_head<const M: usize, P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
-        let Some(cost) = queues.head(flow).map(|s| s.cost[self.resource]) else {
-            self.heads.remove(flow);
-            return;
-        };
+        let Some(nanos) = self.shared.head(flow, queues) else { return self.heads.remove(flow) };
         let stamp = queues.stamp(queues.flow(flow).head);
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        record.state.head_finish = record.state.finish.at_least(stamp).moved(charged(cost), weight);
+        record.state.head_finish = record.state.finish.at_least(stamp).moved(nanos, weight);
         self.heads.set(flow, record.state.head_finish.ticks());
     }
 
@@ -188,13 +188,15 @@ impl Wfq {
 }
 
 impl<const M: usize> Discipline<M> for Wfq {
+    const LISTED: Option<&'static Entry> = Some(&ENTRY);
+
     type Flow = WfqFlow;
     /// V at the packet's arrival.
     type Stamp = u128;
     type Note = ();
 
     fn weight_of(&self, config: &FlowConfig<M>) -> Weight {
-        config.weights()[self.resource]
+        self.shared.weight(config)
     }
 
     fn added<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
@@ -215,7 +217,7 @@ impl<const M: usize> Discipline<M> for Wfq {
     #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
         *queues.stamp_mut(slot) = self.gps.virtual_time();
-        let cost = queues.slot(slot).cost[self.resource];
+        let nanos = self.shared.nanos(&queues.slot(slot).cost);
         let state = &mut queues.flow_mut(flow).state;
         // Its last packet, if there was one, has ended in GPS.
         state.is_new &= state.last.ticks() == 0 || self.gps.end(flow).is_some();
@@ -223,7 +225,7 @@ impl<const M: usize> Discipline<M> for Wfq {
             *queues.stamp_mut(slot) = self.newest.start(self.gps.virtual_time(), self.gps.epoch());
         }
         let last = self.tags(flow, queues).last.at_least(self.gps.virtual_time());
-        let last = last.moved(charged(cost), queues.flow(flow).weight());
+        let last = last.moved(nanos, queues.flow(flow).weight());
         self.set_last(flow, last, queues);
         if queues.flow(flow).head == slot {
             self.place_head(flow, queues);
@@ -251,16 +253,12 @@ impl<const M: usize> Discipline<M> for Wfq {
 
     #[inline]
     fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
-        if self.charge == Charge::Estimated {
-            return;
-        }
-        let (before, after): (Duration, Duration) = (ticket.charged[self.resource], after[self.resource]);
-        let (nanos, weight, packets) =
-            (charged(after) - charged(before), queues.flow(flow).weight(), queues.flow(flow).packets);
+        let Some(more) = self.shared.more(ticket, after) else { return };
+        let (weight, packets) = (queues.flow(flow).weight(), queues.flow(flow).packets);
         let state = self.tags(flow, queues);
-        state.finish = state.finish.moved(nanos, weight);
+        state.finish = state.finish.moved(more, weight);
         // With nothing waiting the last packet is the one served, exactly; else all that wait move along.
-        let last = if packets == 0 { state.finish } else { state.last.moved(nanos, weight) };
+        let last = if packets == 0 { state.finish } else { state.last.moved(more, weight) };
         self.set_last(flow, last, queues);
         self.place_head(flow, queues);
     }
@@ -292,7 +290,7 @@ impl<const M: usize> Discipline<M> for Wfq {
             let weight = queues.flow(flow).weight();
             let some = |slot: u32| Some(slot).filter(|&slot| slot != NIL);
             let slots = core::iter::successors(some(queues.flow(flow).head), |&slot| some(queues.slot(slot).next));
-            let times = slots.map(|slot| charged(queues.slot(slot).cost[self.resource]));
+            let times = slots.map(|slot| self.shared.nanos(&queues.slot(slot).cost));
             let waiting = times.fold(0, i64::saturating_add);
             if counts {
                 self.gps.abandon(flow, last.moved(-waiting.min(1 << 61), weight).ticks(), weight);
@@ -300,10 +298,6 @@ impl<const M: usize> Discipline<M> for Wfq {
                 self.gps.leave(flow, weight);
             }
         }
-    }
-
-    fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
-        Err(ENTRY.cannot_change(parameter))
     }
 }
 

@@ -40,6 +40,8 @@ impl Least {
 }
 
 impl<const M: usize> Discipline<M> for Least {
+    const LISTED: Option<&'static Entry> = Some(&Self::ENTRY);
+
     /// The tag of the flow's first packet, or of the last one that was served.
     type Flow = Tag;
     type Stamp = ();
@@ -80,10 +82,6 @@ impl<const M: usize> Discipline<M> for Least {
 
     fn removed<P>(&mut self, flow: u32, queues: &mut Queues<M, P, Tag, ()>) {
         self.order.remove(&(queues.flow(flow).state.ticks(), flow));
-    }
-
-    fn set<P>(&mut self, parameter: &str, _: &str, _: &mut Queues<M, P, Tag, ()>) -> Result<(), SpecError> {
-        Err(Self::ENTRY.cannot_change(parameter))
     }
 }
 

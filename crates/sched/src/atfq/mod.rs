@@ -416,6 +416,8 @@ impl<const M: usize> Note<M> for Charged {
 }
 
 impl<const M: usize> Discipline<M> for Atfq<M> {
+    const LISTED: Option<&'static crate::catalog::Entry> = Some(&ENTRY);
+
     type Flow = Chain<M>;
     type Stamp = ();
     type Note = Charged;

@@ -223,6 +223,8 @@ impl FqCodel {
 }
 
 impl<const M: usize> Discipline<M> for FqCodel {
+    const LISTED: Option<&'static Entry> = Some(&ENTRY);
+
     type Flow = FlowQueue;
     /// When the packet came.
     type Stamp = Time;
@@ -295,9 +297,5 @@ impl<const M: usize> Discipline<M> for FqCodel {
         self.culled = self.culled.filter(|&(culled, _)| culled != flow);
         self.by_length.remove(flow);
         self.stand(flow, WhichList::None, queues);
-    }
-
-    fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
-        Err(ENTRY.cannot_change(parameter))
     }
 }

@@ -88,6 +88,8 @@ impl Codel {
 }
 
 impl<const M: usize> Discipline<M> for Codel {
+    const LISTED: Option<&'static Entry> = Some(&ENTRY);
+
     type Flow = ();
     /// When the packet came.
     type Stamp = Time;
@@ -124,9 +126,5 @@ impl<const M: usize> Discipline<M> for Codel {
 
     fn removed<P>(&mut self, flow: u32, queues: &mut Queues<M, P, (), Time>) {
         self.order.forget(flow, queues);
-    }
-
-    fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut Queues<M, P, (), Time>) -> Result<(), SpecError> {
-        Err(ENTRY.cannot_change(parameter))
     }
 }

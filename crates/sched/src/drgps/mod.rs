@@ -200,6 +200,8 @@ impl<const M: usize> Drgps<M> {
 }
 
 impl<const M: usize> Discipline<M> for Drgps<M> {
+    const LISTED: Option<&'static Entry> = Some(&ENTRY);
+
     type Flow = DrgpsFlow<M>;
     /// The packet's finish tag once it has started in the fluid.
     type Stamp = u128;
@@ -254,9 +256,5 @@ impl<const M: usize> Discipline<M> for Drgps<M> {
     fn removed<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
         self.fluid.remove(flow, queues, &mut self.eligible);
         self.eligible.forget(flow, queues);
-    }
-
-    fn set<P>(&mut self, parameter: &str, _value: &str, _queues: &mut FlowQueues<M, P>) -> Result<(), SpecError> {
-        Err(ENTRY.cannot_change(parameter))
     }
 }

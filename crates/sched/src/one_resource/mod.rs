@@ -1,5 +1,5 @@
 //! What the disciplines that share one resource of the pipeline have in common: which resource, what a packet is
-//! charged, and a fluid clock.
+//! charged there, and a fluid clock.
 //!
 //! A packet that needs no time on the resource counts as one nanosecond there: with nothing at all, a flow of such
 //! packets would never give way.
@@ -8,9 +8,12 @@ mod clock;
 
 use alloc::format;
 
-use dovetail_units::Duration;
+use dovetail_units::{Duration, ResourceVec, Weight};
 
 use crate::catalog::Parameter;
+use crate::charge::Charge;
+use crate::contract::{FlowConfig, Ticket};
+use crate::queues::Queues;
 use crate::spec::{Spec, SpecError};
 
 pub use clock::{FluidClock, most_events};
@@ -24,12 +27,54 @@ pub const RESOURCE: Parameter = Parameter {
     settable: false,
 };
 
-/// The resource that `spec` names, of `M`; the last one if it names none.
-pub(crate) fn resource<const M: usize>(spec: &Spec) -> Result<usize, SpecError> {
-    let last = M.saturating_sub(1);
-    let Some(value) = spec.value(RESOURCE.name) else { return Ok(last) };
-    let expected = format!("a resource from 0 to {last}, counted along the pipeline");
-    value.parse().ok().filter(|&r| r <= last).ok_or_else(|| SpecError::bad_value(RESOURCE.name, value, &expected))
+/// The resource that is shared, and what flows pay for their packets there in the end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shared {
+    pub resource: usize,
+    pub charge: Charge,
+}
+
+impl Shared {
+    /// As `spec` says, of `M` resources; the last one if it names none.
+    pub fn from_spec<const M: usize>(spec: &Spec) -> Result<Self, SpecError> {
+        let charge = Charge::from_spec(spec)?;
+        let last = M.saturating_sub(1);
+        let Some(value) = spec.value(RESOURCE.name) else { return Ok(Self { resource: last, charge }) };
+        let bad = || {
+            let expected = format!("a resource from 0 to {last}, counted along the pipeline");
+            SpecError::bad_value(RESOURCE.name, value, &expected)
+        };
+        let resource = value.parse().ok().filter(|&r| r <= last).ok_or_else(bad)?;
+        Ok(Self { resource, charge })
+    }
+
+    /// The flow's weight.
+    pub fn weight<const M: usize>(self, config: &FlowConfig<M>) -> Weight {
+        config.weights()[self.resource]
+    }
+
+    /// What a packet is charged, in nanoseconds.
+    #[inline]
+    pub fn nanos<const M: usize>(self, cost: &ResourceVec<M>) -> i64 {
+        charged(cost[self.resource])
+    }
+
+    /// What the flow's first waiting packet is charged, in nanoseconds.
+    #[inline]
+    pub fn head<const M: usize, P, S: Default, T: Copy + Default>(
+        self,
+        flow: u32,
+        queues: &Queues<M, P, S, T>,
+    ) -> Option<i64> {
+        queues.head(flow).map(|packet| self.nanos(&packet.cost))
+    }
+
+    /// By how many nanoseconds the charge of this ticket's packet changes, if its flow is charged what was measured.
+    #[inline]
+    pub fn more<const M: usize>(self, ticket: &Ticket<M>, after: &ResourceVec<M>) -> Option<i64> {
+        let measured = self.charge == Charge::Measured;
+        measured.then(|| self.nanos(after) - self.nanos(&ticket.charged))
+    }
 }
 
 /// What a packet of this processing time is charged, in nanoseconds: at least one. No packet takes 2^62.

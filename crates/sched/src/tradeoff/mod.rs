@@ -377,6 +377,8 @@ fn parse_protect(value: &str) -> Result<Option<Protect>, SpecError> {
 }
 
 impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
+    const LISTED: Option<&'static Entry> = Some(&ENTRY);
+
     type Flow = FluidFlow<M, B::Place>;
     type Stamp = ();
     type Note = HandedOut<M>;
