@@ -52,9 +52,13 @@ impl LinkState {
         }
     }
 
-    /// Of the interface called `name`; `socket` is any socket of its network namespace.
-    pub(super) fn ask(socket: &OwnedFd, name: &str) -> Self {
-        flags(socket, name).map_or(Self::Gone, Self::of)
+    /// Of the interface called `name`, asked by a [`control_socket`] of its network namespace. `None` if the kernel
+    /// does not say.
+    pub(super) fn ask(socket: &OwnedFd, name: &str) -> Option<Self> {
+        match flags(socket, name) {
+            Ok(flags) => Some(Self::of(flags)),
+            Err(error) => (error.raw_os_error() == Some(libc::ENODEV)).then_some(Self::Gone),
+        }
     }
 }
 
@@ -95,7 +99,7 @@ pub fn interface(name: &str) -> Result<Interface, OpenError> {
     })
 }
 
-/// Any socket can be asked about interfaces.
+/// A socket that can be asked about interfaces, as all can but those of AF_XDP.
 pub(super) fn control_socket() -> io::Result<OwnedFd> {
     sys::socket(libc::AF_UNIX, libc::SOCK_DGRAM)
 }

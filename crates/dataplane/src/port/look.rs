@@ -56,9 +56,9 @@ fn of_one(kind: &Kind) -> Vec<String> {
         ));
     }
     let remedy = match LinkState::ask(&socket, name) {
-        LinkState::Up | LinkState::Gone => return warnings,
-        LinkState::Down => format!("{name} is down: ip link set {name} up"),
-        LinkState::NoCarrier => format!("{name} has no carrier: nobody is at the other end of its cable"),
+        None | Some(LinkState::Up | LinkState::Gone) => return warnings,
+        Some(LinkState::Down) => format!("{name} is down: ip link set {name} up"),
+        Some(LinkState::NoCarrier) => format!("{name} has no carrier: nobody is at the other end of its cable"),
     };
     warnings.push(format!("the interface {remedy}"));
     warnings

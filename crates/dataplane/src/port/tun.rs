@@ -162,7 +162,7 @@ impl Port for TunPort {
     }
 
     fn link_state(&self) -> Option<LinkState> {
-        Some(LinkState::ask(&self.socket, &self.name))
+        LinkState::ask(&self.socket, &self.name)
     }
 }
 

@@ -217,7 +217,7 @@ impl Port for PacketPort {
     }
 
     fn link_state(&self) -> Option<LinkState> {
-        Some(LinkState::ask(&self.tx, &self.name))
+        LinkState::ask(&self.tx, &self.name)
     }
 }
 

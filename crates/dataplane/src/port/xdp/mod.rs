@@ -62,6 +62,8 @@ pub struct XdpPort {
     _claim: Claim,
     _program: Program,
     socket: OwnedFd,
+    /// Asks the kernel about the interface.
+    asks: OwnedFd,
     fill: Producer<u64>,
     rx: Consumer<xdp_desc>,
     tx: Producer<xdp_desc>,
@@ -86,12 +88,16 @@ impl XdpPort {
         let claim = when_not_busy(|| Claim::new(&interface));
         let claim = claim.map_err(|source| OpenError::claimed(name, source))?;
         let attempt = |mode| Self::try_open(&interface, claim.clone(), slots, mode);
-        // An interface that somebody else has is no better by another mode.
-        let or = |error, mode| if is_busy(&error) { Err(error) } else { attempt(mode) };
+        // An interface that somebody else has is no better by another mode, nor is what is not permitted.
+        let is_final = |error: &io::Error| is_busy(error) || error.kind() == io::ErrorKind::PermissionDenied;
+        let or = |error, mode| if is_final(&error) { Err(error) } else { attempt(mode) };
         let opened = attempt(Mode::ZeroCopy).or_else(|error| or(error, Mode::Native));
-        opened.or_else(|error| or(error, Mode::Generic)).map_err(|source| match is_busy(&source) {
-            true => OpenError::failed(name, "another XDP program or socket has it (`ip link show` tells)", source),
-            false => OpenError::refused(name, "cannot open an XDP socket", CAPABILITIES, source),
+        opened.or_else(|error| or(error, Mode::Generic)).map_err(|source| match source.raw_os_error() {
+            _ if is_busy(&source) => {
+                OpenError::failed(name, "another XDP program or socket has it (`ip link show` tells)", source)
+            }
+            Some(libc::ENOBUFS) => OpenError::failed(name, "cannot lock memory for frames: raise `ulimit -l`", source),
+            _ => OpenError::refused(name, "cannot open an XDP socket", CAPABILITIES, source),
         })
     }
 
@@ -129,7 +135,7 @@ impl XdpPort {
             Mode::Generic => (Place::Generic, libc::XDP_COPY),
         };
         let socket = sys::socket(libc::AF_XDP, libc::SOCK_RAW)?;
-        let memory = Memory::new(&socket, slots + SENDING)?;
+        let memory = when_not_busy(|| Memory::new(&socket, slots + SENDING))?;
         let at: xdp_mmap_offsets = sys::option(&socket, libc::SOL_XDP, libc::XDP_MMAP_OFFSETS)?;
         let (fill_page, completed_page) =
             (libc::XDP_UMEM_PGOFF_FILL_RING as i64, libc::XDP_UMEM_PGOFF_COMPLETION_RING as i64);
@@ -150,6 +156,7 @@ impl XdpPort {
             _claim: claim,
             _program: program,
             socket,
+            asks: interface::control_socket()?,
             fill,
             rx,
             tx,
@@ -278,7 +285,7 @@ impl Port for XdpPort {
                 let gone = |error| {
                     io::Error::new(io::ErrorKind::NotFound, format!("interface {} is gone: {error}", self.name))
                 };
-                interface::exists(&self.socket, &self.name).map_err(gone)?;
+                interface::exists(&self.asks, &self.name).map_err(gone)?;
             }
         }
         if self.fill.needs_call() {
@@ -320,7 +327,7 @@ impl Port for XdpPort {
     }
 
     fn link_state(&self) -> Option<LinkState> {
-        Some(LinkState::ask(&self.socket, &self.name))
+        LinkState::ask(&self.asks, &self.name)
     }
 }
 
@@ -340,10 +347,15 @@ fn is_busy(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EBUSY | libc::EEXIST | libc::EADDRINUSE))
 }
 
+/// Memory of a socket that has just been closed counts for a moment. There may also be too little for ever.
+fn may_pass(error: &io::Error) -> bool {
+    is_busy(error) || error.raw_os_error() == Some(libc::ENOBUFS)
+}
+
 fn when_not_busy<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     for _ in 1..TRIES {
         match attempt() {
-            Err(error) if is_busy(&error) => {
+            Err(error) if may_pass(&error) => {
                 #[allow(clippy::disallowed_methods, reason = "waits for the kernel, before anything is scheduled")]
                 std::thread::sleep(PAUSE);
             }

@@ -83,7 +83,9 @@ fn an_interface_may_go_down_and_come_up_again() {
     in_namespace(|| {
         let [mut left, mut right] = pair();
         let mut pool = Pool::new();
+        assert_eq!(left.link_state(), Some(LinkState::Up));
         ip("link set left down");
+        assert_eq!((left.link_state(), right.link_state()), (Some(LinkState::Down), Some(LinkState::NoCarrier)));
         send(&mut left, &mut pool, [numbered(1, 64)]);
         send(&mut left, &mut pool, (0..100).map(|n| numbered(n, 64)));
         assert!(received(&mut right, &mut pool, 0).is_empty());
@@ -150,6 +152,7 @@ fn an_interface_that_is_removed_is_the_end_of_its_ports() {
         let [mut left, mut right] = pair();
         let mut pool = Pool::new();
         ip("link del left");
+        assert_eq!(left.link_state(), Some(LinkState::Gone));
         let mut frames = VecDeque::from([pool.take()]);
         let error = left.send(Time::ZERO, &mut frames, &mut pool).unwrap_err();
         assert!(error.to_string().contains("interface left is gone"), "{error}");
