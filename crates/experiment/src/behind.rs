@@ -216,15 +216,15 @@ pub(crate) fn quoted(name: &str) -> Cow<'_, str> {
     if is_plain(name) { name.into() } else { format!("\"{name}\"").into() }
 }
 
-/// At most four, in words.
+/// In words: all of five, or the first four of more.
 pub(crate) fn listed(names: &[String], and: &str) -> String {
-    const MOST: usize = 4;
-    let more = names.len().saturating_sub(MOST);
-    let mut names: Vec<String> = names.iter().take(MOST).cloned().collect();
-    if more > 0 {
-        names.push(format!("{more} more"));
+    const MOST: usize = 5;
+    let shown = if names.len() > MOST { MOST - 1 } else { names.len() };
+    let mut shown_names: Vec<String> = names[..shown].to_vec();
+    if names.len() > shown {
+        shown_names.push(format!("{} others", names.len() - shown));
     }
-    match names.split_last() {
+    match shown_names.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, before)) => format!("{} {and} {last}", before.join(", ")),
         None => String::new(),

@@ -48,6 +48,9 @@ pub(crate) fn check_over<const M: usize>(scenario: &Scenario, schedulers: &[Spec
             }
         }
     }
+    if scenario.has_own_alphas() && !schedulers.iter().any(|spec| has_parameter(spec, "alpha")) {
+        left_out.push("the alpha of classes and flows is left out: no compared scheduler takes it".into());
+    }
     Ok(left_out)
 }
 

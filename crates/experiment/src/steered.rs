@@ -56,16 +56,24 @@ impl Steering {
     /// In a sentence about this scheduler.
     pub(crate) fn told(&self, scheduler: &str) -> String {
         let Self { alpha, seen, out_of_reach } = self;
-        let came = format!("{scheduler}: alpha came to {alpha:.3}, where");
-        let nearest =
-            |what| if *out_of_reach { format!(", which is the {what} that can be had") } else { String::new() };
-        match seen {
+        let nearest = |which| match *out_of_reach {
+            true => format!(". No alpha that is allowed makes it {which}"),
+            false => String::new(),
+        };
+        let last = match seen {
             Reached::Use { resource, used } => {
-                format!("{came} {resource} works {} of the time{}", percent(*used), nearest("most"))
+                let used = percent(*used);
+                format!("the last 50 ms with packets waiting {resource} was busy {used} of the time{}", nearest("more"))
             }
             Reached::Latency { class, late, .. } => {
-                format!("{came} {} of the packets of {class} are late{}", percent(*late), nearest("least"))
+                format!(
+                    "the last packets of {class}, about a thousand, {} were late{}",
+                    percent(*late),
+                    nearest("less")
+                )
             }
-        }
+        };
+        let of = if matches!(seen, Reached::Use { .. }) { "Over" } else { "Of" };
+        format!("{scheduler}: at the end alpha was {alpha:.3}. {of} {last}")
     }
 }

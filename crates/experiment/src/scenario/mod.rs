@@ -306,6 +306,20 @@ impl Scenario {
         self.names.classes().iter().flat_map(|c| &c.estimate).any(Estimate::predicts)
     }
 
+    /// Whether some class or flow is guaranteed a part of its share of its own.
+    pub fn has_own_alphas(&self) -> bool {
+        let File { class, flows, .. } = &self.file;
+        class.iter().any(|class| class.get_ref().alpha.is_some()) || flows.iter().any(|f| f.get_ref().alpha.is_some())
+    }
+
+    /// Classes of a replayed capture, by their names, that the scenario itself describes by rules.
+    pub fn described_classes(&self) -> impl Iterator<Item = &str> {
+        let own = self.capture.is_some() && self.profile.is_none();
+        let classes =
+            self.file.class.iter().map(|class| class.get_ref()).filter(move |class| own && class.rules.is_some());
+        classes.map(|class| class.name.as_str())
+    }
+
     /// Parameter changes: when, parameter, value.
     pub fn changes(&self) -> Vec<(Time, String, String)> {
         let split = |c: &file::Change| {
