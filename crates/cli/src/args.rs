@@ -21,10 +21,16 @@ pub use boxes::*;
 #[cfg(feature = "studies")]
 pub use studies::*;
 
+#[cfg(feature = "studies")]
+const AFTER_HELP: &str = "Exit codes: 0 done, 1 a run failed, 2 wrong input, 130 interrupted.";
+#[cfg(not(feature = "studies"))]
+const AFTER_HELP: &str = "This is the small program, without run, advise, sweep, report, reproduce and bounds.
+Exit codes: 0 done, 1 a run failed, 2 wrong input, 130 interrupted.";
+
 /// Share the CPU and the link of a packet processor between flows: fairly, efficiently, or any mix of the two.
 #[derive(Parser, Debug)]
 #[command(name = "dovetail", version, arg_required_else_help = true, subcommand_required = true)]
-#[command(after_help = "Exit codes: 0 done, 1 a run failed, 2 wrong input, 130 interrupted.")]
+#[command(after_help = AFTER_HELP)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -140,7 +146,7 @@ pub struct Calibrate {
     /// Which modules [default: all]: check, monitor, esp-gcm, esp-cbc-sha1, re, forward, match
     #[arg(value_name = "MODULE")]
     pub modules: Vec<String>,
-    /// Samples of each length: batches of 32 packets
+    /// Samples of each length, 10 to 100000: batches of 32 packets
     #[arg(long, value_name = "N", default_value_t = 200)]
     #[arg(value_parser = whole(10..=100_000_u32), allow_negative_numbers = true)]
     pub samples: u32,

@@ -158,7 +158,7 @@ fn run(config: &Config, live: &mut Live, mut endings: Endings, args: &args::Star
         let over = desk.stop() || args.duration.is_some_and(|duration| now.since(start) >= duration);
         let asked = endings.count(over);
         if asked > told {
-            let words = if told == 0 { "is told to end, and sends what it holds" } else { "is told again" };
+            let words = if told == 0 { "ends, and sends what it holds" } else { "is told to end at once" };
             info!(target: TARGET, "{words}");
             told = asked;
         }
@@ -169,7 +169,7 @@ fn run(config: &Config, live: &mut Live, mut endings: Endings, args: &args::Star
     let report = Report::new(live.totals(end), end.since(start).as_secs_f64());
     let Snapshot { total, unaccounted, .. } = &report.forward;
     let dropped: u64 = total.dropped.values().sum();
-    let counts = format!("{} frames in, {} out, {dropped} dropped", total.frames_in, total.frames_out);
+    let counts = format!("frames: {} in, {} out, {dropped} dropped", total.frames_in, total.frames_out);
     info!(target: TARGET, "has ended after {}: {counts}, {unaccounted} unaccounted for", seconds(report.ran_s));
     if let (Err(error), true) = (&ended, journal.is_journald) {
         error!(target: TARGET, "{error}");

@@ -61,9 +61,9 @@ fn for_command(word: &str, typed: &[String]) -> Option<String> {
             Some(format!("to run it: dovetail lab run {word}"))
         }
         ["trace", ..] if Path::new(word).is_file() => Some(format!("to look at it: dovetail trace info {word}")),
-        [] if cfg!(not(feature = "studies")) && STUDIES.contains(&word) => {
-            Some("this program is built without what simulates; all of it: cargo install --path crates/cli".into())
-        }
+        [] if cfg!(not(feature = "studies")) && STUDIES.contains(&word) => Some(
+            "this program is built without what simulates; all of it: cargo install --locked --path crates/cli".into(),
+        ),
         [] if Path::new(word).is_file() => Some(format!("to run it: dovetail run {word}")),
         [] if word == "simulate" || word == "compare" => Some("dovetail run simulates and compares".into()),
         [] if word == "ctl" => Some("a box is asked with dovetail live ctl".into()),

@@ -172,7 +172,7 @@ impl fmt::Display for KeyKindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
             "expected `5-tuple`, `host` or `prefix` (of the sender), `to-host` or `to-prefix` (of the receiver), \
-             `prefix+port`, or with prefix lengths `prefix:24/48` (0-32/0-128 bits)",
+             `prefix+port`; those with a prefix may have its lengths, as in `prefix:24/48` (0-32/0-128 bits)",
         )
     }
 }

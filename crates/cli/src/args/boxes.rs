@@ -27,7 +27,7 @@ const LIVE_EXAMPLES: &str = "Examples:
   dovetail live box.toml --set ports.in=pcap:in.pcap --set 'ports.out=pcap:>out.pcap'
   dovetail live ctl set alpha=0.9
 
-Interfaces need root or CAP_NET_RAW and CAP_NET_ADMIN; captures need nothing.";
+Interfaces need root or capabilities (docs/reference/ports.md). Captures need nothing.";
 
 const RUN_LAB_EXAMPLES: &str = "Examples:
   dovetail lab run

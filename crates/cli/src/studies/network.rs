@@ -98,11 +98,15 @@ fn captured(scenario: &NetworkScenario, schemes: &[Scheme], wanted: &[PcapOf]) -
 /// Where the captures go: not where the scenario, a result of `--out` or another of them stands.
 fn places(args: &Run) -> Result<Vec<Place<'_>>, Failure> {
     let results = args.out.iter().filter_map(|out| out.canonicalize().ok());
-    let mut taken: Vec<PathBuf> = results.flat_map(|out| FILES.map(|name| out.join(name))).collect();
+    let results: Vec<PathBuf> = results.flat_map(|out| FILES.map(|name| out.join(name))).collect();
+    let mut taken: Vec<PathBuf> = Vec::new();
     let mut places = Vec::new();
     for PcapOf { file, .. } in &args.pcap {
         let wrong = |why: String| Failure::Input(format!("--pcap: {why}"));
         let place = Place::open(file, &[Path::new(&args.input.source.file)]).map_err(wrong)?;
+        if results.contains(&place.target()) {
+            return Err(wrong(format!("{} is a result of --out: choose another name", file.display())));
+        }
         if taken.contains(&place.target()) {
             return Err(wrong(format!("{} is written twice", file.display())));
         }

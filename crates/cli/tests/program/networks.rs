@@ -207,7 +207,7 @@ fn wrong_words_about_captures_are_refused() {
     std::fs::create_dir(folder.path("out")).unwrap();
     refused("box.link=out", &["--pcap: cannot write out: it is not an ordinary file"]);
     let beside = [&one[..], &["box.link=out/summary.json", "--out", "out"]].concat();
-    folder.dovetail(&beside).fails(2, &["--pcap: out/summary.json is written twice"]);
+    folder.dovetail(&beside).fails(2, &["--pcap: out/summary.json is a result of --out: choose another name"]);
     assert_eq!((folder.list("."), folder.list("out")), (vec!["file".into(), "net.toml".into(), "out".into()], vec![]));
     assert_eq!(std::fs::read_to_string(folder.path("net.toml")).unwrap(), NETWORK);
 }

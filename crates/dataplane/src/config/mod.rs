@@ -50,6 +50,8 @@ pub const EPOCH: Time = Time::from_nanos(1_000_000_000);
 
 /// The class of what keeps a network alive.
 const NETWORK: &str = "network";
+/// The class of what matches no class, if none is for the rest.
+const OTHER: &str = "other";
 
 const MOST_FLOWS: u32 = 16_384;
 const IDLE: Duration = Duration::from_secs(60);
@@ -347,7 +349,7 @@ impl Config {
             });
             (classes.len() - 1) as u16
         };
-        let otherwise = otherwise.unwrap_or_else(|| built_in("other", false));
+        let otherwise = otherwise.unwrap_or_else(|| built_in(OTHER, false));
         let (vital, fragments) = (built_in(NETWORK, true), built_in(FRAGMENTS, true));
         let unknown = self.unknown_fragments(&classes)?;
         let limits = FlowLimits {
@@ -405,6 +407,9 @@ impl std::fmt::Display for Config {
         self.third().iter().try_for_each(|third| writeln!(f, "{}: as classes say", third.name))?;
         writeln!(f, "link: {rate}")?;
         class.iter().try_for_each(|class| writeln!(f, "class {}", class.get_ref()))?;
+        if class.iter().all(|class| class.get_ref().rules.is_some()) {
+            writeln!(f, "class {OTHER}: what matches no class passes as it is")?;
+        }
         writeln!(f, "class {NETWORK}: ARP, neighbour discovery and what is not IP pass as they are")?;
         faults.ports().try_for_each(|(port, faults)| writeln!(f, "faults {port}: {faults}"))?;
         for (section, table) in [("record", record), ("trace", trace)] {

@@ -97,7 +97,7 @@ impl fmt::Display for Confinement {
         }
         match &self.read {
             None => f.write_str("files are not limited, since this kernel has no Landlock")?,
-            Some(read) => write!(f, "reads files only in {}, makes files only in {}", list(read), list(&self.written))?,
+            Some(read) => write!(f, "reads {}, makes {}", list(read), list(&self.written))?,
         }
         match &self.calls {
             Ok(count) => write!(f, "; {count} system calls allowed"),
@@ -108,7 +108,10 @@ impl fmt::Display for Confinement {
 
 fn list(folders: &[PathBuf]) -> String {
     match folders {
-        [] => "no folder".to_string(),
-        folders => folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", "),
+        [] => "no files".to_string(),
+        folders => {
+            let names: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+            format!("files only in {}", names.join(", "))
+        }
     }
 }

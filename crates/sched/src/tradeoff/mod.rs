@@ -12,6 +12,8 @@
 //!   `target` = such as `95 %`, default `none`, settable: alpha adjusts itself between 1 and its value so that every
 //!   resource is used so much while packets wait, at the highest alpha that does it ([`Steer`]); what is promised is
 //!   alpha's value.
+//!   `protect` = such as `calls 5 ms`, default `none`: alpha adjusts itself, from its value up, so that at most 1 % of
+//!   the class's packets take longer ([`Guard`]).
 //! * Two to four resources.
 //! * Weights: one for all resources, [`FlowConfig::weight`](crate::FlowConfig::weight). Weights that differ by resource
 //!   are ignored.
