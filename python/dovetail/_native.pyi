@@ -205,8 +205,8 @@ class Scheduler:
         `protect` looks at it."""
     def steering(self) -> dict[str, Any] | None:
         """What an alpha that adjusts itself has come to, with `alpha` and `out_of_reach`; None if none does. With a
-        `target` also `resource` (its number) and `used`; with `protect` `class_number`, `late` (the part of its packets
-        that are) and `p99` in nanoseconds."""
+        `target` also `resource` (its number) and `used`, over the last 50 ms in which packets waited; with `protect`
+        `class_number`, `late` (the part of its packets that are) and `p99` in nanoseconds."""
     def set(self, now: SupportsIndex, parameter: str, value: object) -> None:
         """Change a parameter while running, such as "alpha"."""
     def stats(self) -> dict[str, Any]:
