@@ -216,15 +216,15 @@ pub(crate) fn quoted(name: &str) -> Cow<'_, str> {
     if is_plain(name) { name.into() } else { format!("\"{name}\"").into() }
 }
 
-/// In words: all of five, or the first four of more.
+/// In words: up to five, or the first four and how many others.
 pub(crate) fn listed(names: &[String], and: &str) -> String {
     const MOST: usize = 5;
-    let shown = if names.len() > MOST { MOST - 1 } else { names.len() };
-    let mut shown_names: Vec<String> = names[..shown].to_vec();
-    if names.len() > shown {
-        shown_names.push(format!("{} others", names.len() - shown));
+    let mut shown = names.to_vec();
+    if names.len() > MOST {
+        shown.truncate(MOST - 1);
+        shown.push(format!("{} others", names.len() - shown.len()));
     }
-    match shown_names.split_last() {
+    match shown.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, before)) => format!("{} {and} {last}", before.join(", ")),
         None => String::new(),

@@ -142,7 +142,7 @@ pub fn run_own(scenario: &Scenario, own: &impl Own, settings: &Settings<'_>) -> 
 
 /// Check that these schedulers exist, are named once, fit the scenario and take its parameter changes. Changes that
 /// none of them takes, but a scheduler that the scenario names, are left out; they are checked as if it ran, and
-/// returned in words.
+/// returned in words. So are alphas of classes and flows that none of these takes.
 pub fn check(scenario: &Scenario, schedulers: &[Spec]) -> Result<Vec<String>, RunError> {
     with_resources!(scenario.resources(), M => check_over::<M>(scenario, schedulers))
 }

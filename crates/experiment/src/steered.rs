@@ -56,24 +56,19 @@ impl Steering {
     /// In a sentence about this scheduler.
     pub(crate) fn told(&self, scheduler: &str) -> String {
         let Self { alpha, seen, out_of_reach } = self;
-        let nearest = |which| match *out_of_reach {
-            true => format!(". No alpha that is allowed makes it {which}"),
-            false => String::new(),
-        };
-        let last = match seen {
+        let (last, better) = match seen {
             Reached::Use { resource, used } => {
                 let used = percent(*used);
-                format!("the last 50 ms with packets waiting {resource} was busy {used} of the time{}", nearest("more"))
+                let last =
+                    format!("Over the last 50 ms in which packets waited, {resource} was busy {used} of the time");
+                (last, "that more")
             }
             Reached::Latency { class, late, .. } => {
-                format!(
-                    "the last packets of {class}, about a thousand, {} were late{}",
-                    percent(*late),
-                    nearest("less")
-                )
+                let late = percent(*late);
+                (format!("Of about the last thousand packets of {class}, {late} were late"), "them fewer")
             }
         };
-        let of = if matches!(seen, Reached::Use { .. }) { "Over" } else { "Of" };
-        format!("{scheduler}: at the end alpha was {alpha:.3}. {of} {last}")
+        let but = if *out_of_reach { format!(". No alpha that is allowed makes {better}") } else { String::new() };
+        format!("{scheduler}: at the end alpha was {alpha:.3}. {last}{but}")
     }
 }

@@ -378,16 +378,14 @@ impl Summary {
         let mut summary = Self { schema: SCHEMA, scenario: input, sentences, notes: Vec::new(), runs };
         summary.sentences.extend(story(&summary));
         summary.notes = notes(&summary, alone, truncated);
-        summary.notes.extend(unmatched(scenario, &summary));
+        summary.notes.extend(unmatched(scenario));
         summary
     }
 }
 
 /// Says which classes of a capture no packet is of.
-fn unmatched(scenario: &Scenario, summary: &Summary) -> Option<String> {
-    let groups = &summary.runs.first()?.groups;
-    let without = scenario.described_classes().filter(|class| groups.iter().all(|group| group.group != *class));
-    let names: Vec<String> = without.map(|class| quoted(class).into_owned()).collect();
+fn unmatched(scenario: &Scenario) -> Option<String> {
+    let names: Vec<String> = scenario.unmatched_classes().map(|class| quoted(class).into_owned()).collect();
     let classes = if names.len() == 1 { "class" } else { "classes" };
     (!names.is_empty()).then(|| format!("no packet matched the {classes} {}", listed(&names, "and")))
 }

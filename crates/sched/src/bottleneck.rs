@@ -132,7 +132,7 @@ impl<const M: usize> Bottleneck<M> {
         }
     }
 
-    /// Packets of another bottleneck are not in the books of `sfq`.
+    /// Of the bottleneck, as a note: packets of another one are not in the books of `sfq`.
     fn epoch(&self) -> Epoch {
         Epoch(self.sfq.epoch() as u32)
     }

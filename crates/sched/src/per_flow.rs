@@ -31,8 +31,8 @@ pub enum Choice {
 /// Decides whose first packet is next. [`PerFlow`] makes a [`Scheduler`] of it: it keeps the queues, the limits and
 /// the books, checks ids, and calls the discipline only with live flows and a `now` that never runs backwards.
 pub trait Discipline<const M: usize>: Sized + Send {
-    /// Its entry in the catalogue. It is asked to [`set`](Self::set) only what can change by that; without an entry,
-    /// whatever it is.
+    /// Its entry in the catalogue, by which it is asked to [`set`](Self::set) only what can change. Without one it is
+    /// asked to set anything.
     const LISTED: Option<&'static Entry> = None;
 
     /// Kept with every flow.

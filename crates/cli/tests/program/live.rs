@@ -62,6 +62,12 @@ fn a_dry_run_says_what_would_be_done_and_writes_nothing() {
         said.contains("cpu: 20 % of a core\n") && said.contains("class all: passes as it is; charged 1 us\n"),
         "{said}"
     );
+    // A class with rules leaves what matches none to a class that need not be written, and whose name is taken.
+    let ruled = ["live", "box.toml", "--dry-run", "--set", "class.0.match=[{ protocol = \"udp\" }]"];
+    let said = folder.dovetail(&ruled).succeeds().out;
+    assert!(said.contains("class other: what matches no class passes as it is\n"), "{said}");
+    let taken = [&ruled[..], &["--set", "class.0.name=\"other\""]].concat();
+    folder.dovetail(&taken).fails(2, &["\"other\" is the class of what matches no class", "leave out its `match`"]);
 }
 
 #[test]

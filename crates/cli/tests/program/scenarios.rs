@@ -204,6 +204,17 @@ fn changes_that_cannot_be_made() {
     refused_text(&when, &["s.toml:24:6", "\"soon\"", "a time such as"]);
 }
 
+#[test]
+fn an_alpha_that_no_compared_scheduler_takes_is_noted() {
+    let folder = Folder::new();
+    folder.write("s.toml", SCENARIO.replace("[[class]]\n", "[[class]]\nalpha = 0.5\n"));
+    let note = "note: the alpha of classes and flows is left out";
+    for (scheduler, noted) in [("fifo", true), ("tradeoff", false)] {
+        let said = folder.dovetail(&["run", "s.toml", "-s", scheduler]).succeeds().err;
+        assert_eq!(said.contains(note), noted, "{scheduler}: {said}");
+    }
+}
+
 /// The scenario names `tradeoff`, which has `alpha`: without it the change is for nobody, and a note says so. It is
 /// refused where nobody named has it either.
 #[test]

@@ -237,6 +237,14 @@ impl Config {
             self.weight(class)?;
             self.alpha(class)?;
         }
+        let named_other =
+            self.file.class.iter().map(|class| &class.get_ref().name).find(|name| name.get_ref() == OTHER);
+        if let (None, Some(name)) = (otherwise, named_other) {
+            let message = format!("{OTHER:?} is the class of what matches no class");
+            return Err(self
+                .at(name.span(), message)
+                .with_help("give this one another name, or leave out its `match`"));
+        }
         let rules =
             self.file.class.iter().map(|class| (class.get_ref().name.get_ref().as_str(), &class.get_ref().rules));
         rules::check(rules).map_err(|wrong| self.wrong_rule(wrong))?;

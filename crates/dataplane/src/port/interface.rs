@@ -52,12 +52,13 @@ impl LinkState {
         }
     }
 
-    /// Of the interface called `name`, asked by a [`control_socket`] of its network namespace. `None` if the kernel
+    /// Of the interface called `name`; `socket` is any of its network namespace but one of AF_XDP. `None` if the kernel
     /// does not say.
     pub(super) fn ask(socket: &OwnedFd, name: &str) -> Option<Self> {
         match flags(socket, name) {
             Ok(flags) => Some(Self::of(flags)),
-            Err(error) => (error.raw_os_error() == Some(libc::ENODEV)).then_some(Self::Gone),
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Some(Self::Gone),
+            Err(_) => None,
         }
     }
 }

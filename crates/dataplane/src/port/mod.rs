@@ -116,7 +116,8 @@ pub trait Port: Send {
     /// What was counted.
     fn counters(&mut self) -> PortCounters;
 
-    /// Whether the interface carries frames at the moment; `None` where there is no interface. One system call.
+    /// Whether the interface carries frames at the moment; `None` where there is no interface, or the kernel does not
+    /// say. One system call.
     fn link_state(&self) -> Option<LinkState> {
         None
     }

@@ -312,12 +312,13 @@ impl Scenario {
         class.iter().any(|class| class.get_ref().alpha.is_some()) || flows.iter().any(|f| f.get_ref().alpha.is_some())
     }
 
-    /// Classes of a replayed capture, by their names, that the scenario itself describes by rules.
-    pub fn described_classes(&self) -> impl Iterator<Item = &str> {
-        let own = self.capture.is_some() && self.profile.is_none();
-        let classes =
-            self.file.class.iter().map(|class| class.get_ref()).filter(move |class| own && class.rules.is_some());
-        classes.map(|class| class.name.as_str())
+    /// Names of classes that the scenario itself describes by rules, and that nothing in its capture is of.
+    pub fn unmatched_classes(&self) -> impl Iterator<Item = &str> {
+        let capture = self.capture.as_ref().filter(|_| self.profile.is_none());
+        let unmatched = move |index| capture.is_some_and(|capture| !capture.has_class(index));
+        let classes = self.file.class.iter().map(|class| class.get_ref()).enumerate();
+        let classes = classes.filter(move |(index, class)| class.rules.is_some() && unmatched(*index));
+        classes.map(|(_, class)| class.name.as_str())
     }
 
     /// Parameter changes: when, parameter, value.

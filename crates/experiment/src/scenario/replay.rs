@@ -90,6 +90,11 @@ impl Capture {
         self.arrivals = arrivals.into();
     }
 
+    /// Whether some of its flows are of this class, an index into the scenario's classes.
+    pub fn has_class(&self, class: usize) -> bool {
+        self.classes.contains(&class)
+    }
+
     /// Draw classes and speed for the scenario's seed.
     pub fn prepare(&mut self, scenario: &Scenario, trace: &Trace) -> Result<(), ScenarioError> {
         self.classes = assign_classes(scenario, trace, &self.flows)?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dovetail_experiment::scenario::Scenario;
 use dovetail_trace::{Mixture, Pace};
-use dovetail_units::Duration;
+use dovetail_units::{Duration, Time};
 
 use crate::support::{run, summary};
 
@@ -83,6 +83,24 @@ fn the_first_rule_that_matches_gives_the_class() {
     }
 }
 
+/// Also of packets that are of no flow.
+#[test]
+fn a_class_that_nothing_is_of_is_noted() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut frames = dovetail_trace::PcapWriter::new(Vec::new(), dovetail_wire::LinkType::ETHERNET).unwrap();
+    let mut arp = [0; 42];
+    arp[12..14].copy_from_slice(&[8, 6]);
+    frames.write(Time::ZERO, &arp, 42).unwrap();
+    std::fs::write(folder.path().join("t.pcap"), frames.finish().unwrap()).unwrap();
+    let notes = |rules: &str| {
+        let scenario = Scenario::parse("s.toml", &ruled(rules), &[], folder.path().to_path_buf()).unwrap();
+        summary(&scenario, "fifo")["notes"].to_string()
+    };
+    let note = "no packet matched the class tcp";
+    assert!(notes("{ protocol = \"tcp\" }").contains(note));
+    assert!(!notes("{ protocol = \"arp\" }").contains(note));
+}
+
 #[test]
 fn rules_leave_nothing_to_the_seed() {
     let folder = folder();
@@ -118,7 +136,7 @@ fn long_pauses_are_cut_as_they_were_recorded() {
     let mut frames = dovetail_trace::PcapWriter::new(Vec::new(), dovetail_wire::LinkType::RAW).unwrap();
     let ip = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2];
     for second in [0, 1, 1_000_001, 1_000_002] {
-        frames.write(dovetail_units::Time::from_nanos(second * 1_000_000_000), &ip, 20).unwrap();
+        frames.write(Time::from_nanos(second * 1_000_000_000), &ip, 20).unwrap();
     }
     std::fs::write(folder.path().join("t.pcap"), frames.finish().unwrap()).unwrap();
     let scenario = replay(folder.path(), "class = \"other\"\ngap = \"10 s\"");

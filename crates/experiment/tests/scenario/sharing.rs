@@ -73,6 +73,10 @@ fn a_target_may_name_its_resource() {
     let came = record.steering.unwrap();
     let Reached::Use { resource, used } = &came.seen else { panic!("{came:?}") };
     assert!(resource == "cpu" && (0.95..0.99).contains(used) && came.alpha < 1.0, "{came:?}");
+    let notes = summary(&read(&contest(["", ""], "")), "tradeoff:alpha=0.2,target=cpu 97 %")["notes"].to_string();
+    let said = ": at the end alpha was 0.";
+    let last = "Over the last 50 ms in which packets waited, cpu was busy 9";
+    assert!(notes.contains(said) && notes.contains(last), "{notes}");
     assert_eq!(run(&read(&contest(["", ""], "")), "tradeoff:alpha=0.2").steering, None);
     // Also by a change.
     let change = "[[change]]\nat = \"0 s\"\nset = \"target=cpu 90 %\"\n";

@@ -354,7 +354,7 @@ impl<const M: usize> Load<M> {
 impl FluidFlow {
     fn note(&mut self, now_s: f64, done: Done) {
         let late_s = now_s - done.at_s;
-        // Packets leave the machine at whole nanoseconds: less is rounding.
+        // Packets leave the machine at whole nanoseconds: less than half of one is rounding.
         let late_s = if late_s < 0.5e-9 { 0.0 } else { late_s };
         self.worst_s = self.worst_s.max(late_s);
         let turn_s = late_s / (done.flows + 1.0);

@@ -59,9 +59,8 @@ impl Extent {
         value.parse().ok().filter(|x| (1..=MOST_PACKETS).contains(x)).map(Self::Packets).ok_or_else(bad)
     }
 
-    /// Change a parameter, from the next loop on: `loop` and `domain` take the place of each other. `None` if there is
-    /// no such one.
-    pub(super) fn set(&mut self, parameter: &str, value: &str) -> Option<Result<(), SpecError>> {
+    /// Change a parameter, from the next loop on: `loop` and `domain` take the place of each other.
+    pub(super) fn set(&mut self, parameter: &str, value: &str) -> Result<(), SpecError> {
         let changed = match (parameter, &*self) {
             ("loop", _) => Self::packets(value),
             ("domain", Self::Domain(domain)) => TimeDomain::parse(value, domain.gamma_milli).map(Self::Domain),
@@ -70,9 +69,10 @@ impl Extent {
                 gamma_milli(value).map(|gamma_milli| Self::Domain(TimeDomain { gamma_milli, ..*domain }))
             }
             ("gamma", Self::Packets(_)) => Err(SpecError::new("gamma", "gamma adapts a time domain; set domain first")),
-            _ => return None,
+            _ => Err(super::ENTRY.cannot_change(parameter)),
         };
-        Some(changed.map(|changed| *self = changed))
+        *self = changed?;
+        Ok(())
     }
 
     /// The timestamp before which a loop's packets finish, if the first one finishes at `first`, and how many these may
@@ -160,14 +160,14 @@ mod tests {
     #[test]
     fn what_is_set_takes_the_place_of_what_was() {
         let mut extent = Extent::Packets(5);
-        assert!(matches!(extent.set("gamma", "2"), Some(Err(_))));
-        assert_eq!(extent.set("domain", "1 us"), Some(Ok(())));
-        assert_eq!(extent.set("gamma", "2"), Some(Ok(())));
+        assert!(extent.set("gamma", "2").is_err());
+        assert_eq!(extent.set("domain", "1 us"), Ok(()));
+        assert_eq!(extent.set("gamma", "2"), Ok(()));
         assert_eq!(extent, Extent::Domain(domain("atfq:domain=1 us,gamma=2")));
-        assert_eq!(extent.set("loop", "7"), Some(Ok(())));
-        assert!(matches!(extent.set("loop", "7.5"), Some(Err(_))));
+        assert_eq!(extent.set("loop", "7"), Ok(()));
+        assert!(extent.set("loop", "7.5").is_err());
         assert_eq!(extent, Extent::Packets(7));
-        assert_eq!(extent.set("size", "7"), None);
+        assert!(extent.set("size", "7").is_err());
     }
 
     #[test]

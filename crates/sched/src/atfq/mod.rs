@@ -514,6 +514,6 @@ impl<const M: usize> Discipline<M> for Atfq<M> {
             self.inside.window = Window::parse(value)?;
             return Ok(());
         }
-        self.rules.set(parameter, value).unwrap_or_else(|| Err(ENTRY.cannot_change(parameter)))
+        self.rules.set(parameter, value)
     }
 }

@@ -38,11 +38,11 @@ impl Rules {
         })
     }
 
-    /// Change a parameter, from the next loop on. `None` if there is no such one.
-    pub(super) fn set(&mut self, parameter: &str, value: &str) -> Option<Result<(), SpecError>> {
+    /// Change a parameter, from the next loop on.
+    pub(super) fn set(&mut self, parameter: &str, value: &str) -> Result<(), SpecError> {
         match parameter {
-            "per-flow" => Some(per_flow(value).map(|most| self.per_flow = most)),
-            "fill" => Some(fill(value).map(|fill| self.fill = fill)),
+            "per-flow" => per_flow(value).map(|most| self.per_flow = most),
+            "fill" => fill(value).map(|fill| self.fill = fill),
             _ => self.extent.set(parameter, value),
         }
     }

@@ -37,15 +37,14 @@ pub(crate) struct Shared {
 impl Shared {
     /// As `spec` says, of `M` resources; the last one if it names none.
     pub fn from_spec<const M: usize>(spec: &Spec) -> Result<Self, SpecError> {
-        let charge = Charge::from_spec(spec)?;
         let last = M.saturating_sub(1);
-        let Some(value) = spec.value(RESOURCE.name) else { return Ok(Self { resource: last, charge }) };
-        let bad = || {
+        let bad = |value: &str| {
             let expected = format!("a resource from 0 to {last}, counted along the pipeline");
             SpecError::bad_value(RESOURCE.name, value, &expected)
         };
-        let resource = value.parse().ok().filter(|&r| r <= last).ok_or_else(bad)?;
-        Ok(Self { resource, charge })
+        let parse = |value: &str| value.parse().ok().filter(|&r| r <= last).ok_or_else(|| bad(value));
+        let resource = spec.value(RESOURCE.name).map_or(Ok(last), parse)?;
+        Ok(Self { resource, charge: Charge::from_spec(spec)? })
     }
 
     /// The flow's weight.

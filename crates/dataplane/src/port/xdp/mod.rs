@@ -37,7 +37,8 @@ const KEPT_FREE: usize = 256;
 const HEADERS: usize = 18;
 /// Frames that may be on their way out.
 const SENDING: u32 = 1024;
-/// An interface whose last user has just gone may be busy for a moment: how often, and after which pause, to try again.
+/// An interface or memory whose last user has just gone may not be free for a moment: how often, and after which pause,
+/// to try again.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 const CAPABILITIES: &str = "CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF";
@@ -81,23 +82,25 @@ impl XdpPort {
     ///
     /// # Errors
     /// There is no such interface, it is not Ethernet, has jumbo frames, several receive queues or another program of
-    /// this kind, or `CAP_NET_RAW`, `CAP_NET_ADMIN` or `CAP_BPF` lacks.
+    /// this kind, `CAP_NET_RAW`, `CAP_NET_ADMIN` or `CAP_BPF` lacks, or too little memory may be locked.
     pub fn open(name: &str, slots: usize) -> Result<Self, OpenError> {
         let interface = Self::check(name)?;
         let slots = u32::try_from(slots.next_power_of_two()).unwrap_or(u32::MAX);
-        let claim = when_not_busy(|| Claim::new(&interface));
+        let claim = patiently(|| Claim::new(&interface));
         let claim = claim.map_err(|source| OpenError::claimed(name, source))?;
         let attempt = |mode| Self::try_open(&interface, claim.clone(), slots, mode);
-        // An interface that somebody else has is no better by another mode, nor is what is not permitted.
-        let is_final = |error: &io::Error| is_busy(error) || error.kind() == io::ErrorKind::PermissionDenied;
+        // Another mode mends neither an interface that somebody else has, nor a lack of memory or permission.
+        let is_final = |error: &io::Error| may_pass(error) || error.kind() == io::ErrorKind::PermissionDenied;
         let or = |error, mode| if is_final(&error) { Err(error) } else { attempt(mode) };
         let opened = attempt(Mode::ZeroCopy).or_else(|error| or(error, Mode::Native));
-        opened.or_else(|error| or(error, Mode::Generic)).map_err(|source| match source.raw_os_error() {
-            _ if is_busy(&source) => {
+        opened.or_else(|error| or(error, Mode::Generic)).map_err(|source| {
+            if is_busy(&source) {
                 OpenError::failed(name, "another XDP program or socket has it (`ip link show` tells)", source)
+            } else if source.raw_os_error() == Some(libc::ENOBUFS) {
+                OpenError::failed(name, "cannot lock memory for frames: raise `ulimit -l`", source)
+            } else {
+                OpenError::refused(name, "cannot open an XDP socket", CAPABILITIES, source)
             }
-            Some(libc::ENOBUFS) => OpenError::failed(name, "cannot lock memory for frames: raise `ulimit -l`", source),
-            _ => OpenError::refused(name, "cannot open an XDP socket", CAPABILITIES, source),
         })
     }
 
@@ -135,7 +138,7 @@ impl XdpPort {
             Mode::Generic => (Place::Generic, libc::XDP_COPY),
         };
         let socket = sys::socket(libc::AF_XDP, libc::SOCK_RAW)?;
-        let memory = when_not_busy(|| Memory::new(&socket, slots + SENDING))?;
+        let memory = patiently(|| Memory::new(&socket, slots + SENDING))?;
         let at: xdp_mmap_offsets = sys::option(&socket, libc::SOL_XDP, libc::XDP_MMAP_OFFSETS)?;
         let (fill_page, completed_page) =
             (libc::XDP_UMEM_PGOFF_FILL_RING as i64, libc::XDP_UMEM_PGOFF_COMPLETION_RING as i64);
@@ -148,8 +151,8 @@ impl XdpPort {
         fill.publish();
         let flags = copies | libc::XDP_USE_NEED_WAKEUP;
         // The program first: some drivers set up what a socket needs only then.
-        let program = when_not_busy(|| Program::attach(interface.index, place, &socket))?;
-        when_not_busy(|| sys::bind(&socket, &queue(interface, flags)))?;
+        let program = patiently(|| Program::attach(interface.index, place, &socket))?;
+        patiently(|| sys::bind(&socket, &queue(interface, flags)))?;
         Ok(Self {
             name: interface.name.clone(),
             mode,
@@ -347,12 +350,13 @@ fn is_busy(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EBUSY | libc::EEXIST | libc::EADDRINUSE))
 }
 
-/// Memory of a socket that has just been closed counts for a moment. There may also be too little for ever.
+/// Busy, or too little memory to lock: that of a socket that was just closed still counts for a moment.
 fn may_pass(error: &io::Error) -> bool {
     is_busy(error) || error.raw_os_error() == Some(libc::ENOBUFS)
 }
 
-fn when_not_busy<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+/// Tries again for a while what may pass.
+fn patiently<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     for _ in 1..TRIES {
         match attempt() {
             Err(error) if may_pass(&error) => {
