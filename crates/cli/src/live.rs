@@ -284,7 +284,7 @@ fn text(report: &Report, idle: Duration) -> String {
 pub fn troubles(snapshot: &Snapshot, unaccounted: i64) -> String {
     let ports = trouble::of_ports(None, snapshot);
     let mut text: String =
-        ports.iter().map(|trouble| format!("\n{}", trouble.line(&format!("{} frames", trouble.frames)))).collect();
+        ports.iter().map(|trouble| format!("\n{}", trouble.line(&trouble::amount(trouble.frames)))).collect();
     if unaccounted != 0 {
         text.push_str(&format!("\nunaccounted: {unaccounted}"));
     }

@@ -105,6 +105,11 @@ impl What {
     }
 }
 
+/// So many frames, in words.
+pub fn amount(frames: u64) -> String {
+    format!("{frames} frame{}", if frames == 1 { "" } else { "s" })
+}
+
 impl Trouble {
     /// One line, in which `amount` stands for the number of frames.
     pub fn line(&self, amount: &str) -> String {

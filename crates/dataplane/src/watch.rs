@@ -157,10 +157,10 @@ impl Watch {
                 let said = self.losing.lost(now, (end, trouble.what), trouble.frames);
                 match said {
                     Some(Said::Begins(frames)) => {
-                        warn!(target: target::PORT, "{}", trouble.line(&format!("{frames} frames")));
+                        warn!(target: target::PORT, "{}", trouble.line(&trouble::amount(frames)));
                     }
                     Some(Said::GoesOn(frames, time)) => {
-                        let amount = format!("{frames} frames in {} s", time.as_nanos() / 1_000_000_000);
+                        let amount = format!("{} in {} s", trouble::amount(frames), time.as_nanos() / 1_000_000_000);
                         warn!(target: target::PORT, "{}", trouble.line(&amount));
                     }
                     Some(Said::Over(..)) | None => {}
@@ -178,7 +178,7 @@ impl Watch {
     fn look_at_waiting(&mut self, port: &PortSnapshot, frames: u64) {
         let trouble = trouble::of_waiting(port, frames);
         match (std::mem::replace(&mut self.waits, trouble.is_some()), trouble) {
-            (false, Some(trouble)) => warn!(target: target::PORT, "{}", trouble.line(&format!("{frames} frames"))),
+            (false, Some(trouble)) => warn!(target: target::PORT, "{}", trouble.line(&trouble::amount(frames))),
             (true, None) => info!(target: target::PORT, "port out ({}): takes what the link brings again", port.name),
             _ => {}
         }
