@@ -71,9 +71,11 @@ fn claims(document: &str) -> Vec<Claim> {
             let block = &lines[at + 1..end];
             match (kind, last.take()) {
                 ("sh", _) => {
-                    let ours = block.iter().filter(|l| l.starts_with("dovetail "));
-                    claims.extend(ours.map(|l| Claim::Works(l.to_string())));
-                    last = block.last().filter(|l| l.starts_with("dovetail ")).map(|l| l.to_string());
+                    // A line may go on in the next one.
+                    let block = block.join("\n").replace("\\\n", "");
+                    let is_ours = |line: &&str| line.starts_with("dovetail ");
+                    claims.extend(block.lines().filter(is_ours).map(|l| Claim::Works(l.into())));
+                    last = block.lines().last().filter(is_ours).map(String::from);
                     fails = false;
                 }
                 ("text", Some(command)) if fails => claims.push(Claim::Says(command, at + 1, end)),

@@ -93,11 +93,11 @@ fn loss(
     if always(|a, b| b.throughput_bps < (1.0 - LESS) * a.throughput_bps) {
         let factor = before.throughput_bps / after.throughput_bps.max(f64::MIN_POSITIVE);
         let [from, to] = [before, after].map(|group| rate(group.throughput_bps));
-        parts.push((factor, format!("throughput {from} to {to}")));
+        parts.push((factor, format!("throughput down from {from} to {to}")));
     }
     if always(|a, b| b.lost > a.lost + LOST) {
         let factor = (1.0 - before.lost) / (1.0 - after.lost).max(f64::MIN_POSITIVE);
-        parts.push((factor, format!("losses {} to {}", percent(before.lost), percent(after.lost))));
+        parts.push((factor, format!("losses up from {} to {}", percent(before.lost), percent(after.lost))));
     }
     let latencies = [
         ("mean latency", before.mean_s.zip(after.mean_s), always(|a, b| later(a.mean_s, b.mean_s))),
@@ -105,7 +105,7 @@ fn loss(
     ];
     for (name, latency, noticeable) in latencies {
         if let (true, Some((from, to))) = (noticeable, latency) {
-            parts.push((to / from, format!("{name} {} to {}", seconds(from), seconds(to))));
+            parts.push((to / from, format!("{name} up from {} to {}", seconds(from), seconds(to))));
         }
     }
     let worst = parts.iter().map(|(factor, _)| *factor).reduce(f64::max)?;
@@ -173,7 +173,8 @@ mod tests {
     fn a_fair_one_has_its_price_against_the_best_fair_one() {
         let [what, pays] = told(1, [1.0, 0.8, 0.5, 0.5], [0.0; 4]);
         let nobody = "nobody by more than 5 % of throughput, 10 % of latency or half a percentage point of loss";
-        let slower = "the packets without a flow (mean latency 500.0 ms to 800.0 ms, p99 500.0 ms to 800.0 ms)";
+        let slower = "the packets without a flow (mean latency up from 500.0 ms to 800.0 ms, p99 up from 500.0 ms to \
+            800.0 ms)";
         assert_eq!(pays, format!("Who pays against fifo: {nobody}; against drfq: {slower}."));
         assert!(what.ends_with("tradeoff:alpha=0.5 moves 0.9 % more bits per second than drfq."), "{what}");
         let [what, pays] = told(2, [1.0, 0.8, 0.5, 0.5], [0.0; 4]);
@@ -186,7 +187,7 @@ mod tests {
     #[test]
     fn losses_count_from_half_a_percentage_point() {
         let [_, pays] = told(1, [1.0; 4], [0.39, 0.396, 0.39, 0.39]);
-        let lost = "the packets without a flow (losses 39.0 % to 39.6 %)";
+        let lost = "the packets without a flow (losses up from 39.0 % to 39.6 %)";
         assert_eq!(pays, format!("Who pays against fifo: {lost}; against drfq: {lost}."));
         assert!(told(1, [1.0; 4], [0.39, 0.394, 0.39, 0.39])[1].contains("no group is worse off"));
     }
