@@ -1,6 +1,7 @@
 //! `dovetail trace`.
 
-use std::io::{self, BufWriter, Write};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -121,7 +122,14 @@ fn synth(args: Synth) -> Result<(), Failure> {
     }
     // It may be a capture that nobody can take again.
     if args.file.symlink_metadata().is_ok_and(|there| there.is_file()) && !args.force {
-        return Err(Failure::Input(format!("{} is there already; --force replaces it", args.file.display())));
+        let there = format!("{} is there already", args.file.display());
+        return match is_the_same(&mixture, &args.file) {
+            true => {
+                terminal::say(&format!("{there}, with these {packets} packets"));
+                Ok(())
+            }
+            false => Err(Failure::Input(format!("{there}; --force replaces it"))),
+        };
     }
     // Before the work, so that an unusable folder costs no time; a signal during it leaves nothing there.
     drop(Place::open(&args.file, &[]).map_err(Failure::input)?);
@@ -129,6 +137,30 @@ fn synth(args: Synth) -> Result<(), Failure> {
     let Mixture { packets, flows, .. } = mixture;
     terminal::say(&format!("wrote {}: {packets} packets of {flows} flows", args.file.display()));
     Ok(())
+}
+
+/// Whether that is in the file, byte for byte.
+fn is_the_same(mixture: &Mixture, path: &Path) -> bool {
+    let open = || File::open(path).map(|file| Comparing { there: BufReader::new(file) });
+    let compare = |synthetic: Synthetic| synthetic.write_pcap(open()?)?.there.fill_buf().map(<[u8]>::is_empty);
+    mixture.generate().is_ok_and(|synthetic| compare(synthetic).unwrap_or(false))
+}
+
+/// Takes only what it finds in a file.
+struct Comparing {
+    there: BufReader<File>,
+}
+
+impl Write for Comparing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut there = vec![0; bytes.len()];
+        self.there.read_exact(&mut there)?;
+        if there == bytes { Ok(bytes.len()) } else { Err(io::Error::other("another file")) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The whole capture or nothing.

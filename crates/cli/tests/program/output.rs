@@ -51,6 +51,15 @@ fn a_capture_replaces_files_only() {
     folder.shell("$dovetail trace synth - --packets 50 --flows 5 > piped.pcap").succeeds();
     let read = |name| std::fs::read(folder.path(name)).unwrap();
     assert!(read("piped.pcap") == read("t.pcap"), "- is standard output");
+    // To make it once more is no mistake, if it is the same to the last byte.
+    let said = synth("t.pcap").succeeds().err;
+    assert!(said.contains("t.pcap is there already, with these 50 packets"), "{said}");
+    let seed = ["trace", "synth", "t.pcap", "--packets", "50", "--flows", "5", "--seed", "2"];
+    folder.dovetail(&seed).fails(2, &["t.pcap is there already; --force replaces it"]);
+    for change in ["head -c -1 t.pcap > s && mv s t.pcap", "cp piped.pcap t.pcap && echo >> t.pcap"] {
+        folder.shell(change).succeeds();
+        synth("t.pcap").fails(2, &["t.pcap is there already; --force replaces it"]);
+    }
 }
 
 #[test]
