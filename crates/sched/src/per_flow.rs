@@ -411,11 +411,11 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
 
     fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
         let now = self.clock(now);
+        self.place_moved();
+        self.discipline.settle(now, &mut self.queues);
         if let Some(entry) = D::LISTED.filter(|entry| !entry.can_change(parameter)) {
             return Err(entry.cannot_change(parameter));
         }
-        self.place_moved();
-        self.discipline.settle(now, &mut self.queues);
         self.discipline.set(parameter, value, &mut self.queues)
     }
 
