@@ -88,8 +88,9 @@ fn draw_band(area: &Area, schedulers: &[String], columns: &[Column]) -> Drawn {
         let draw = || area.draw(&Text::new(name, (28, middle), name_style.clone()));
         part(area, Kind::Scheduler, &schedulers[k], draw)?;
     }
+    let most = columns.iter().map(|column| heading_size(&column.heading, slot(area))).min().unwrap_or(TICK_SIZE);
     for (c, column) in columns.iter().enumerate() {
-        let draw = || draw_column(area, schedulers, column, c);
+        let draw = || draw_column(area, schedulers, column, c, most);
         match &column.group {
             Some(group) => part(area, Kind::Group, group, draw)?,
             None => draw()?,
@@ -98,12 +99,16 @@ fn draw_band(area: &Area, schedulers: &[String], columns: &[Column]) -> Drawn {
     Ok(())
 }
 
-/// The `c`-th column of a band.
-fn draw_column(area: &Area, schedulers: &[String], column: &Column, c: usize) -> Drawn {
-    let (width, _) = area.dim_in_pixel();
-    let slot = (width as i32 - NAME_WIDTH) / ACROSS as i32;
+/// The width of a column.
+fn slot(area: &Area) -> i32 {
+    (area.dim_in_pixel().0 as i32 - NAME_WIDTH) / ACROSS as i32
+}
+
+/// The `c`-th column of a band, with a heading of at most this size.
+fn draw_column(area: &Area, schedulers: &[String], column: &Column, c: usize, most: i32) -> Drawn {
+    let slot = slot(area);
     let (from, room) = (NAME_WIDTH + slot * c as i32, slot - NUMBER_WIDTH - 24);
-    draw_column_heading(area, &column.heading, from, slot - 2 * MARGIN)?;
+    draw_column_heading(area, &column.heading, from, slot - 2 * MARGIN, most)?;
     let largest = column.values.iter().flatten().map(|(v, _)| *v).filter(|v| shown(*v)).fold(0.0, f64::max);
     let full = column.full.unwrap_or(largest).max(largest);
     for (k, (value, written)) in column.values.iter().take(schedulers.len()).enumerate().filter_map(present) {
@@ -125,8 +130,17 @@ fn draw_column(area: &Area, schedulers: &[String], column: &Column, c: usize) ->
     Ok(())
 }
 
+/// The size of a column's heading alone: all of a band that stand in one line have the smallest of theirs.
+fn heading_size(heading: &str, slot: i32) -> i32 {
+    let width = slot - 2 * MARGIN;
+    match wrap(heading, width * 10 / 11, TICK_SIZE).len() {
+        0 | 1 => fitting(heading, width, TICK_SIZE, PANEL_TITLE_SIZE).1,
+        _ => PANEL_TITLE_SIZE,
+    }
+}
+
 /// A column's heading in one line, or in two where it is long, which must not cost it its end.
-fn draw_column_heading(area: &Area, heading: &str, from: i32, width: i32) -> Drawn {
+fn draw_column_heading(area: &Area, heading: &str, from: i32, width: i32, most: i32) -> Drawn {
     let line = |heading: &str, top: i32, most: i32| {
         let (heading, size) = fitting(heading, width, TICK_SIZE, most);
         let style = text(size, INK, true, Pos::new(HPos::Left, VPos::Top));
@@ -138,7 +152,7 @@ fn draw_column_heading(area: &Area, heading: &str, from: i32, width: i32) -> Dra
             line(first, 2, TICK_SIZE)?;
             line(&rest.join(" "), 30, TICK_SIZE)
         }
-        _ => line(heading, 12, PANEL_TITLE_SIZE),
+        _ => line(heading, 12, most),
     }
 }
 

@@ -113,6 +113,20 @@ fn the_heading_of_a_column_is_not_cut_where_two_lines_hold_it() {
 }
 
 #[test]
+fn the_headings_of_a_band_have_one_size() {
+    let column = |group: &str| {
+        let values = vec![Some((1.0, "1 s".to_string()))];
+        Column { heading: format!("{group}: latency"), group: None, full: None, values }
+    };
+    let bands = vec![["forwarding", "call"].map(column).into()];
+    let svg = overview(&Overview { title: "x".into(), schedulers: vec!["fifo".into()], bands, note: None }).unwrap();
+    let sizes: Vec<&str> = (svg.split("<text").filter(|text| text.contains(": latency")))
+        .map(|text| text.split_once("font-size=\"").unwrap().1.split_once('"').unwrap().0)
+        .collect();
+    assert!(sizes.len() == 2 && sizes[0] == sizes[1], "{sizes:?}");
+}
+
+#[test]
 fn without_usable_data_a_picture_says_so() {
     for svg in pictures("x", f64::NAN, 2).into_iter().chain(pictures("x", 1.0, 0)) {
         assert!(texts(&svg).iter().any(|t| t == "no data"), "{svg}");
