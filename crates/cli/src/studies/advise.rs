@@ -106,18 +106,20 @@ fn html(advice: &Advice, scenario: &Scenario) -> Result<String, Failure> {
     let of_groups = advice.points.first().map_or(&[][..], |tried| &tried.point.groups);
     let tables =
         tables(&advice.caption(), &advice.scheduler, [advise::grid(advice), advise::groups(advice, usize::MAX)]);
+    let own = advise::columns(advice);
+    let meanings: Vec<(&str, &str)> = own.iter().map(|(word, meaning)| (*word, &**meaning)).chain(COLUMNS).collect();
     let source = if scenario.profile.is_some() { "Capture" } else { "Scenario" };
     let input: Vec<String> = std::iter::once(advice.input.clone()).chain(about(scenario)).collect();
     let page = Page {
         title: format!("Which scheduler? {}", called(scenario.title(), &scenario.name)),
-        sentences: std::iter::once(&advice.short).chain(&advice.sentences).cloned().collect(),
+        sentences: advise::answer(advice),
         lines: Some(Lines { heading: advice.for_live_box().into(), text: advice.configuration.clone() }),
         notes: advise::notes(advice),
         names: names(
             advice.points.iter().map(|tried| &*tried.point.scheduler),
             of_groups.iter().map(|group| &*group.group),
         ),
-        words: words(&tables, &[&advise::COLUMNS[..], &COLUMNS].concat()),
+        words: words(&tables, &meanings),
         tables,
         pictures: vec![Picture {
             heading: "What each gives".into(),
@@ -138,7 +140,7 @@ fn network_html(advice: &NetworkAdvice, scenario: &NetworkScenario) -> Result<St
     let tables = tables(&advice.caption(), &advice.scheduler, grids);
     let page = Page {
         title: format!("Which scheduler? {}", called(scenario.title(), &scenario.name)),
-        sentences: std::iter::once(&advice.short).chain(&advice.sentences).cloned().collect(),
+        sentences: network::answer(advice),
         lines: Some(Lines { heading: advice.for_live_box().into(), text: advice.configuration.clone() }),
         notes: network::notes(advice),
         names: names(advice.points.iter().map(|point| &*point.scheduler), groups.iter().map(|group| &*group.group)),

@@ -40,6 +40,17 @@ impl Choice {
     }
 }
 
+/// Why a fair scheduler is not as good as the best of them.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Flaw {
+    /// In most runs some flow starves under it.
+    Starves,
+    /// It moves less in every run.
+    Less,
+    /// The group at this index waits longer in every run.
+    Waits(usize),
+}
+
 /// The candidates, by their indices in a list of points.
 #[derive(Clone, Debug)]
 pub struct Candidates {
@@ -107,9 +118,14 @@ impl Candidates {
     }
 
     fn cheapest(&self, runs: &Runs) -> usize {
+        let good = |&&index: &&usize| self.flaw(runs, index).is_none();
+        self.fair.iter().find(good).or(self.fair.last()).copied().unwrap_or(self.today)
+    }
+
+    /// Why this fair one is not as good as the best of them, if it is not.
+    pub(super) fn flaw(&self, runs: &Runs, index: usize) -> Option<Flaw> {
         let strict = self.strict(runs);
-        let groups = runs.first().first().map_or(0, |point| point.groups.len());
-        let waits = |index: usize, group: usize| {
+        let waits = |&group: &usize| {
             runs.always(|run| {
                 let p99 = |index: usize| run[index].groups[group].p99_s;
                 let least = self.fair.iter().filter_map(|&index| p99(index)).fold(f64::MAX, f64::min);
@@ -117,11 +133,13 @@ impl Candidates {
                 p99(index).is_some_and(|p99| p99 > f64::max(AS_SOON * least, enough))
             })
         };
-        let good = |&&index: &&usize| {
-            let less = runs.always(|run| run[index].throughput_bps < AS_MUCH * run[strict].throughput_bps);
-            !runs.starves(index) && !less && (0..groups).all(|group| !waits(index, group))
-        };
-        self.fair.iter().find(good).or(self.fair.last()).copied().unwrap_or(self.today)
+        if runs.starves(index) {
+            return Some(Flaw::Starves);
+        }
+        if runs.always(|run| run[index].throughput_bps < AS_MUCH * run[strict].throughput_bps) {
+            return Some(Flaw::Less);
+        }
+        (0..runs.first().first()?.groups.len()).find(waits).map(Flaw::Waits)
     }
 }
 

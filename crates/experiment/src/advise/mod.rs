@@ -8,10 +8,10 @@ mod again;
 pub mod decide;
 pub mod goal;
 pub mod network;
-mod pays;
 pub mod point;
 mod short;
 mod show;
+mod who;
 mod words;
 
 use dovetail_sched::Spec;
@@ -24,11 +24,11 @@ use decide::{Candidates, Choice};
 use goal::{Goal, Outcome, Wanted};
 use point::{Chance, Moved, Point, Runs};
 
-pub use show::{COLUMNS, grid, groups, notes, picture, text};
+pub use show::{answer, columns, grid, groups, notes, picture, text};
 pub use words::change;
 
 /// Version of the document.
-pub const SCHEMA: u32 = 4;
+pub const SCHEMA: u32 = 5;
 /// What runs today unless something else is said.
 pub const TODAY: &str = "fifo";
 /// Those that share fairly without an alpha, the cheapest to run first.
@@ -43,7 +43,7 @@ const RUNS_OTHERWISE: usize = 3;
 const VARIATIONS: [(&str, Variation); 3] = [
     ("processing takes 30 % less", Variation { costs: 0.7, load: 1.0 }),
     ("processing takes 30 % more", Variation { costs: 1.3, load: 1.0 }),
-    ("twice as much comes", Variation { costs: 1.0, load: 2.0 }),
+    ("twice that traffic comes", Variation { costs: 1.0, load: 2.0 }),
 ];
 
 /// The choice under other circumstances.
@@ -54,7 +54,9 @@ pub struct Otherwise {
     /// What would be advised.
     pub scheduler: String,
     /// How many bits more it would move than today's there, as a part of these.
-    pub gain: f64,
+    pub gain: Estimate,
+    /// Of one that shares fairly: why those that are cheaper to run are not chosen, if there are such.
+    pub why: Option<String>,
     /// Whether that would reach the goals; `None` without any.
     pub reached: Option<bool>,
 }
@@ -80,6 +82,8 @@ pub struct Advice {
     pub resources: Vec<String>,
     /// Whether anything is short, and where from the input is as it is: a sentence or two.
     pub short: String,
+    /// How many times as fast as it was recorded a capture is replayed for all but [`short`](Self::short).
+    pub speed: Option<f64>,
     /// What to use.
     pub scheduler: String,
     /// What runs today.
@@ -109,7 +113,7 @@ pub struct Advice {
 impl Advice {
     /// What stands above [`configuration`](Self::configuration).
     pub fn for_live_box(&self) -> &'static str {
-        show::for_live_box(self.reached())
+        show::for_live_box(self.reached(), self.speed.is_some_and(|speed| speed != 1.0))
     }
 
     /// What the table of [`points`](Self::points) says.
@@ -220,13 +224,14 @@ pub fn advise(
             _ => goal::decide(&wanted, &runs, &candidates),
         };
         let chosen = choice.index(candidates.today);
-        let gain = runs.gain(chosen, candidates.today);
+        let gain = runs.moved(chosen, candidates.today).bits;
+        let why = words::passed_over(&runs, &candidates, choice);
         let reached = match choice {
             Choice::Reaching(_) => Some(true),
             Choice::Nearest(_) => Some(false),
             _ => None,
         };
-        Ok(Otherwise { circumstances, scheduler: specs[chosen].to_string(), gain, reached })
+        Ok(Otherwise { circumstances, scheduler: specs[chosen].to_string(), gain, why, reached })
     });
     let otherwise = otherwise.into_iter().collect::<Result<_, _>>()?;
     let found = Found { scenario, runs, candidates, wanted, choice };
@@ -244,6 +249,7 @@ impl Found<'_> {
             input: self.scenario.name.clone(),
             resources: self.scenario.resource_names(),
             short,
+            speed: self.scenario.replay_speed(),
             today: today.to_string(),
             fair: self.point(strict).scheduler.clone(),
             goals: self.wanted.iter().map(|wanted| wanted.outcome(&self.runs, chosen)).collect(),
@@ -275,9 +281,13 @@ fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     }
 }
 
+/// A scheduler without parameters.
+fn spec(name: &str) -> Spec {
+    Spec { name: name.into(), parameters: Vec::new() }
+}
+
 /// The schedulers that are tried, and what they are.
 fn candidates(today: &Spec) -> (Vec<Spec>, Candidates) {
-    let spec = |text: &str| Spec { name: text.into(), parameters: Vec::new() };
     let tradeoff = |alpha: &str| Spec { name: "tradeoff".into(), parameters: vec![("alpha".into(), alpha.into())] };
     let mut specs = vec![today.clone()];
     let mut add = |spec: Spec| {

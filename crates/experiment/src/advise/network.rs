@@ -13,7 +13,7 @@ use crate::statistics::Estimate;
 use crate::table::{Cell, Grid, percent, rate, wrapped};
 
 /// Version of the document.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 /// What is tried, the cheapest to run first: the last has a queue for each flow.
 const SCHEMES: [&str; 3] = ["red+red", "drq", "drr+red"];
 /// A queue is not changed for less than this part more bits,
@@ -86,7 +86,7 @@ pub struct NetworkAdvice {
 impl NetworkAdvice {
     /// What stands above [`configuration`](Self::configuration).
     pub fn for_live_box(&self) -> &'static str {
-        show::for_live_box(true)
+        show::for_live_box(true, false)
     }
 
     /// What the table of [`points`](Self::points) says.
@@ -135,8 +135,8 @@ pub fn advise(scenario: &NetworkScenario, today: &Spec, settings: &Settings<'_>)
     let otherwise = VARIATIONS.map(|(circumstances, variation)| -> Result<_, AdviseError> {
         let (runs, _) = all(scenario, variation, &schemes, settings, RUNS_OTHERWISE)?;
         let chosen = decide(&runs);
-        let gain = gain(&runs, chosen).mean;
-        Ok(Otherwise { circumstances, scheduler: schemes[chosen].spec.to_string(), gain, reached: None })
+        let gain = gain(&runs, chosen);
+        Ok(Otherwise { circumstances, scheduler: schemes[chosen].spec.to_string(), gain, why: None, reached: None })
     });
     let mut points = NetworkPoint::all(&mean);
     points.iter_mut().enumerate().for_each(|(index, point)| point.least_fair = least_fair(&runs, index));
@@ -279,7 +279,8 @@ impl Found {
         let told = chosen.least_fair.zip(self.today().least_fair);
         let use_it = told.map_or(format!("Use {}.", chosen.scheduler), |(now, before)| {
             format!(
-                "Use {}: the worst-off group of a run gets {} of its fair rate on average, and {} under {}.",
+                "Use {}: the worst-off group of a run, which is not always the same, gets {} of its fair rate on \
+                 average, and {} under {}.",
                 chosen.scheduler,
                 percent(now),
                 percent(before),
@@ -299,7 +300,7 @@ impl Found {
             let others = (1..self.points.len()).map(|index| (index, gain(&self.runs, index)));
             let best = others.max_by(|(_, a), (_, b)| a.mean.total_cmp(&b.mean));
             return best.filter(|(_, gain)| gain.mean >= 1e-3).map_or(
-                "Nothing else moves more.".into(),
+                format!("Nothing else moves {} more bits.", percent(1e-3)),
                 |(index, gain)| {
                     let [most, than] = [index, 0].map(|index| &self.points[index].scheduler);
                     format!("What moves most, {most}, moves {} more bits than {than}.", change(gain))
@@ -320,7 +321,8 @@ impl Found {
             })
             .collect();
         format!(
-            "Against {} all flows together move {moved} per second, run by run (on average {} instead of {}; {}).",
+            "Against {} all flows together move {moved} per second, on average over the runs' ratios (means: {} \
+             instead of {}; {}).",
             today.scheduler,
             rate(chosen.throughput_bps),
             rate(today.throughput_bps),
@@ -343,17 +345,22 @@ impl Found {
         };
         let parts: Vec<String> = (0..self.today().groups.len()).filter(falls).map(told).collect();
         match parts.is_empty() {
-            true if self.chosen == 0 => "Nobody pays.".into(),
-            true => "Nobody pays noticeably.".into(),
-            false => format!("Who pays against {}: a flow of {}.", self.today().scheduler, listed(&parts, "and")),
+            true if self.chosen == 0 => "Nobody pays, since nothing changes.".into(),
+            true => format!("Nobody pays in every run, against {}.", self.today().scheduler),
+            false => {
+                format!(
+                    "Who pays in every run, against {}: a flow of {}.",
+                    self.today().scheduler,
+                    listed(&parts, "and")
+                )
+            }
         }
     }
 }
 
 /// All of it, for a terminal of this width.
 pub fn text(advice: &NetworkAdvice, width: u16) -> String {
-    let lines = std::iter::once(&advice.short).chain(&advice.sentences);
-    let mut text: String = lines.map(|line| wrapped(line, width) + "\n").collect();
+    let mut text: String = answer(advice).iter().map(|line| wrapped(line, width) + "\n").collect();
     for grid in [show::marked(grid(advice), &advice.scheduler), groups(advice, show::MOST_GROUPS)] {
         text.push_str(&format!("\n{}\n", grid.fitted(width)));
     }
@@ -364,16 +371,25 @@ pub fn text(advice: &NetworkAdvice, width: u16) -> String {
     text
 }
 
-/// How the answer changes under other circumstances, and what is known of chance.
+/// The answer in sentences: what is short, what to use, what that gains, who pays, and how it changes under other
+/// circumstances.
+pub fn answer(advice: &NetworkAdvice) -> Vec<String> {
+    let changed = show::changed(&advice.otherwise, (&advice.scheduler, true), &advice.today);
+    std::iter::once(&advice.short).chain(&advice.sentences).cloned().chain(changed).collect()
+}
+
+/// What is known of chance, and what was tried.
 pub fn notes(advice: &NetworkAdvice) -> Vec<String> {
-    let mut notes = show::changed(&advice.otherwise, (&advice.scheduler, true), &advice.today);
-    notes.push(format!(
-        "Each was run {} times, with different seeds. A change counts only if every run shows it. The tables have \
-         means, and ± is the 95 % confidence interval. Fair is the proportionally fair rate for round trips without \
-         queues.",
-        advice.runs
-    ));
-    notes
+    let chance = format!(
+        "Each was run {} times, with different seeds. A change counts only if every run shows it. All numbers are \
+         averages over the runs, and ± is the 95 % confidence interval. Fair is the proportionally fair rate for round \
+         trips without queues. Who pays: a group with {:.0} % less throughput.",
+        advice.runs,
+        100.0 * (1.0 - LESS)
+    );
+    let tried = "red+red: RED in front of CPUs and links. drq: one queue, marked by the use of all of them. drr+red: a \
+        queue per flow in front of CPUs, RED in front of links.";
+    vec![chance, tried.into()]
 }
 
 /// A row per candidate.

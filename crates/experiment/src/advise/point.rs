@@ -22,6 +22,8 @@ pub struct Point {
     pub lost: f64,
     /// 99 % quantile of all latencies.
     pub p99_s: Option<f64>,
+    /// Flows, those without packets included.
+    pub flows: usize,
     /// Flows that starve: they are behind what the scheduler promises, which is the fair share or alpha of it.
     pub starving: usize,
     /// Flows that are as much behind their whole fair share.
@@ -58,6 +60,7 @@ impl Point {
             utilization: run.resources.0.iter().map(|(_, resource)| resource.utilization).collect(),
             lost: packets.part_lost(),
             p99_s: run.latency_s.map(|latency| latency.p99),
+            flows: recorded.flows.len(),
             starving: run.starving,
             short: recorded.flows.iter().filter(|flow| flow.behind.fair.starves()).count(),
             behind_s: run.behind.time_s,

@@ -4,10 +4,11 @@ use dovetail_sched::Spec;
 
 use super::AdviseError;
 use super::again::Comparer;
+use super::words::some;
 use crate::behind::listed;
 use crate::scenario::{Scenario, ScenarioError};
 use crate::summary::{Run, Summary};
-use crate::table::{percent, seconds};
+use crate::table::{rate, seconds};
 
 const NOTHING: &str = "nothing is short";
 
@@ -33,15 +34,43 @@ pub(super) fn look(scenario: &Scenario, today: &Spec, comparer: &Comparer<'_>) -
     };
     let (short, told) = (shortage(run), told(run));
     let groups = run.groups.iter().map(|group| group.group.clone()).collect();
-    let sentence = match (&recorded, scenario.replay_speed()) {
-        (Some(_), Some(speed)) => {
-            let speed = crate::table::digits(speed);
+    let sentence = match &recorded {
+        Some(recorded) => {
             let any = if short == NOTHING { ", so any scheduler will do" } else { "" };
-            format!("At the speed of the recording {short}{any}: {told}. What follows is for {speed} times that speed.")
+            let starving = starving(recorded, run, comparer)?;
+            format!("At the speed of the recording {short}{any}: {told}.{starving} {}", replayed(scenario, run))
         }
-        _ => format!("As it is, {short}: {told}."),
+        None => format!("As it is, {short}: {told}."),
     };
     Ok(Short { sentence, groups })
+}
+
+/// Who starves at the speed of the recording, and whether a fair scheduler helps.
+fn starving(recorded: &Scenario, run: &Run, comparer: &Comparer<'_>) -> Result<String, AdviseError> {
+    if run.starving == 0 {
+        return Ok(String::new());
+    }
+    let fair = super::spec(super::FAIR[0]);
+    let fairly = Summary::new(recorded, &comparer.recorded(recorded, std::slice::from_ref(&fair))?);
+    let then = match fairly.runs.first().map_or(0, |run| run.starving) {
+        0 => "none".into(),
+        some => some.to_string(),
+    };
+    Ok(format!(" {} of {} flows starve, {then} under {fair}.", run.starving, run.flows.len()))
+}
+
+/// How fast the capture is replayed for all the rest, where `run` is at the speed of the recording.
+fn replayed(scenario: &Scenario, run: &Run) -> String {
+    let speed = scenario.replay_speed().unwrap_or(1.0);
+    let bps: f64 = run.groups.iter().map(|group| group.throughput_bps).sum();
+    let offered = match run.packets.lost() {
+        0 => format!(", {} on average", rate(speed * bps)),
+        _ => String::new(),
+    };
+    let asked = scenario.replay_load().map_or(String::new(), |load| {
+        format!(", where packets ask {load} times as much of the busiest resource as it can do")
+    });
+    format!("What follows is for {} times that speed{offered}{asked}.", crate::table::digits(speed))
 }
 
 /// What is short in this run.
@@ -65,7 +94,6 @@ fn busy(run: &Run) -> impl Iterator<Item = (&str, f64)> {
 
 fn told(run: &Run) -> String {
     let scheduler = &run.scheduler;
-    let some = |part: f64| if part > 0.0 && part < 5e-4 { "less than 0.1 %".into() } else { percent(part) };
     let mut parts: Vec<String> = busy(run).map(|(name, part)| format!("{name} is busy {}", some(part))).collect();
     if let Some(first) = parts.first_mut() {
         *first = format!("under {scheduler} {first} of the time");

@@ -1,10 +1,13 @@
 //! Advice as text, tables and a picture.
 
+use std::fmt::Display;
+
 use dovetail_figure::{Column, FigureError, Overview, overview};
 
 use super::point::{Chance, Point};
-use super::words::{change, flows};
-use super::{Advice, Otherwise};
+use super::words::change;
+use super::{Advice, Otherwise, who};
+use crate::statistics::Estimate;
 use crate::table::{Cell, Grid, percent, rate, seconds, wrapped};
 
 /// A throughput that changes by less than this part is the same.
@@ -14,21 +17,26 @@ pub(super) const MOST_GROUPS: usize = 12;
 
 /// All of it, for a terminal of this width.
 pub fn text(advice: &Advice, width: u16) -> String {
-    let lines = std::iter::once(&advice.short).chain(&advice.sentences);
-    let mut text: String = lines.map(|line| wrapped(line, width) + "\n").collect();
+    let mut text: String = answer(advice).iter().map(|line| wrapped(line, width) + "\n").collect();
     for grid in [marked(grid(advice), &advice.scheduler), groups(advice, MOST_GROUPS)] {
         text.push_str(&format!("\n{}\n", grid.fitted(width)));
     }
-    for note in notes(advice).into_iter().chain(meanings(&COLUMNS)) {
+    for note in notes(advice).into_iter().chain(meanings(&columns(advice))) {
         text.push_str(&format!("\n{}", wrapped(&note, width)));
     }
     text.push_str(&format!("\n\n{}\n\n  {}", advice.for_live_box(), advice.configuration));
     text
 }
 
-/// What stands above the lines for a live box, by whether they reach all goals.
-pub(super) fn for_live_box(reached: bool) -> &'static str {
-    if reached { "For a live box:" } else { "What comes nearest, for a live box:" }
+/// What stands above the lines for a live box, by whether they reach all goals, and whether traffic comes faster than
+/// it did.
+pub(super) fn for_live_box(reached: bool, faster: bool) -> &'static str {
+    match (reached, faster) {
+        (true, false) => "For a live box:",
+        (true, true) => "For a live box under that much traffic:",
+        (false, false) => "What comes nearest, for a live box:",
+        (false, true) => "What comes nearest, for a live box under that much traffic:",
+    }
 }
 
 /// What the table of all candidates says.
@@ -37,24 +45,49 @@ pub(super) fn caption(advised: &str, reached: bool) -> String {
 }
 
 /// What the columns mean that tables of runs do not have.
-pub const COLUMNS: [(&str, &str); 4] = [
-    ("gain", "in throughput over the best fair scheduler, on average over the runs; other columns: the input as it is"),
-    ("used", "busy part of the time in which packets were in the box"),
-    ("starving", "flows behind their fair share, or alpha of it, by more than waiting for a turn explains"),
-    ("behind", "how much later than by its whole fair share a packet left, at worst"),
-];
+pub fn columns(advice: &Advice) -> [(&'static str, String); 6] {
+    let gain = format!(
+        "in throughput over {}, the fair scheduler that moves most on average over the runs; in the input as it is it \
+         may be another one",
+        advice.fair
+    );
+    [
+        ("gain", gain),
+        ("used", "busy part of the time in which packets were in the box".into()),
+        ("p99", "time in the box that 99 of 100 packets did not exceed".into()),
+        (
+            "starving",
+            "flows behind what the scheduler promises, which is the fair share, or alpha of it under tradeoff, by more \
+             than waiting for a turn explains"
+                .into(),
+        ),
+        ("short", "flows as much behind their whole fair share".into()),
+        ("behind", "how much later than by its whole fair share a packet left, at worst".into()),
+    ]
+}
 
 /// The same in sentences.
-pub(super) fn meanings<'a>(columns: &'a [(&str, &str)]) -> impl Iterator<Item = String> + 'a {
+pub(super) fn meanings<'a>(columns: &'a [(&str, impl Display)]) -> impl Iterator<Item = String> + 'a {
     columns.iter().map(|(word, meaning)| format!("{word}: {meaning}."))
 }
 
-/// How the answer changes under other circumstances, what is known of chance, and what goals are held against.
+/// The answer in sentences: what is short, what to use, what that gains, who pays, and how it changes under other
+/// circumstances.
+pub fn answer(advice: &Advice) -> Vec<String> {
+    let changed = changed(&advice.otherwise, (&advice.scheduler, advice.reached()), &advice.today);
+    std::iter::once(&advice.short).chain(&advice.sentences).cloned().chain(changed).collect()
+}
+
+/// What is known of chance, and what goals are held against.
 pub fn notes(advice: &Advice) -> Vec<String> {
-    let mut notes = changed(&advice.otherwise, (&advice.scheduler, advice.reached()), &advice.today);
-    notes.push(certainty(advice));
-    let goals = "Goals are judged by the average over the runs. The tables have the input as it is.";
+    let mut notes = vec![certainty(advice)];
+    notes.push("Numbers with ± are averages over the runs; all others are those of the input as it is.".into());
+    let goals = "Goals are judged by the average over the runs.";
     notes.extend((!advice.goals.is_empty()).then(|| goals.to_string()));
+    notes.push(who::meaning());
+    let cheap = "Those that share fairly are mr3, drfq and tradeoff:alpha=1, the cheapest to run first: docs/choose.md \
+        has their nanoseconds per packet.";
+    notes.push(cheap.into());
     notes
 }
 
@@ -66,13 +99,8 @@ pub(super) fn changed(otherwise: &[Otherwise], (advised, reached): (&str, bool),
             scheduler => {
                 let is_same = scheduler == advised && otherwise.reached.is_none_or(|then| then && reached);
                 let name = if is_same { "the same advice" } else { scheduler };
-                let gain = otherwise.gain;
-                let moves = match gain.abs() {
-                    nothing if nothing < LEAST => "it moves as much as".into(),
-                    some if gain > 0.0 => format!("it moves {:.1} % more than", 100.0 * some),
-                    some => format!("it moves {:.1} % less than", 100.0 * some),
-                };
-                format!("{name} ({moves} {today})")
+                let why = otherwise.why.as_ref().map_or(String::new(), |why| format!(", and {why}"));
+                format!("{name} ({}{why})", throughput(otherwise.gain, today))
             }
         };
         let then = match otherwise.reached {
@@ -84,6 +112,18 @@ pub(super) fn changed(otherwise: &[Otherwise], (advised, reached): (&str, bool),
         format!("If {}: {then}.", otherwise.circumstances)
     };
     otherwise.iter().map(sentence).collect()
+}
+
+/// How much more or less is moved than by today's.
+fn throughput(gain: Estimate, today: &str) -> String {
+    match gain.mean {
+        nothing if nothing.abs() < LEAST => format!("it moves as much as {today}"),
+        some if gain.ci95.is_some_and(|half| some.abs() <= half) => {
+            format!("throughput does not differ measurably from {today}'s")
+        }
+        more if more > 0.0 => format!("it moves {} more than {today}", change(gain)),
+        less => format!("it moves {} less than {today}", change(Estimate { mean: -less, ..gain })),
+    }
 }
 
 /// What is known of chance.
@@ -111,14 +151,14 @@ fn certainty(advice: &Advice) -> String {
 pub fn grid(advice: &Advice) -> Grid {
     let mut header = vec!["scheduler".to_string(), "throughput".into(), "gain".into()];
     header.extend(advice.resources.iter().map(|name| format!("{name} used")));
-    header.extend(["lost", "p99", "starving", "behind"].map(String::from));
+    header.extend(["lost", "p99", "starving", "short", "behind"].map(String::from));
     let rows = advice.points.iter().map(|tried| {
         let (point, gain) = (&tried.point, tried.gain_over_fair);
         let mut row = vec![Cell::text(&point.scheduler), Cell::number(point.throughput_bps, rate)];
         row.push(Cell { text: change(gain), exact: Some(gain.mean) });
         row.extend(point.utilization.iter().map(|&part| Cell::number(part, percent)));
         row.extend([Cell::number(point.lost, percent), Cell::number(point.p99_s, seconds)]);
-        row.push(Cell { text: flows(point.starving), exact: Some(point.starving as f64) });
+        row.extend([point.starving, point.short].map(|flows| Cell::number(flows as f64, |flows| flows.to_string())));
         row.push(Cell::number(point.behind_s, seconds));
         row
     });
@@ -195,7 +235,8 @@ mod tests {
     fn what_other_circumstances_put_in_reach_is_told() {
         let told = |then: bool, now: bool, scheduler: &str| {
             let scheduler = scheduler.to_string();
-            let otherwise = Otherwise { circumstances: "costs fall", scheduler, gain: 0.0, reached: Some(then) };
+            let gain = Estimate { mean: 0.0, ci95: None };
+            let otherwise = Otherwise { circumstances: "costs fall", scheduler, gain, why: None, reached: Some(then) };
             changed(&[otherwise], ("mr3", now), "fifo").remove(0)
         };
         assert_eq!(told(true, true, "mr3"), "If costs fall: the same advice (it moves as much as fifo).");

@@ -1,17 +1,17 @@
 //! Advice in words.
 
-use super::decide::{Choice, WORTH};
-use super::point::{GroupPoint, Moved};
-use super::{Found, goal, pays};
-use crate::behind::{NO_FLOW_PACKETS, quoted};
+use std::borrow::Cow;
+
+use super::decide::{Candidates, Choice, Flaw, WORTH};
+use super::point::{Moved, Point, Runs};
+use super::{Found, goal, who};
+use crate::behind::{NO_FLOW_PACKETS, listed, quoted};
 use crate::scenario::NO_FLOW;
 use crate::statistics::Estimate;
 use crate::table::{percent, seconds, seconds_within};
 
 /// A part below this is nothing.
 const LEAST: f64 = 1e-3;
-/// A latency that falls to less than this part of itself is worth a word.
-const FASTER: f64 = 0.9;
 
 /// What to use, what it gains against today's, and who pays.
 pub(super) fn sentences(found: &Found<'_>) -> [String; 3] {
@@ -20,24 +20,24 @@ pub(super) fn sentences(found: &Found<'_>) -> [String; 3] {
     match found.choice {
         Choice::Today => [
             format!(
-                "Keep {scheduler}: {}, and no other moves {} more bits per second or halves the 99th percentile of a \
-                 group's latency in every run.",
-                if found.point(today).starving == 0 { "nobody starves" } else { "in most runs nobody starves" },
-                percent(WORTH),
+                "Keep {scheduler}: no other scheduler helps. {} starves, and none moves {:.0} % more bits per second, \
+                 or halves the p99 of a group, in every run.",
+                if found.point(today).starving == 0 { "Nobody" } else { "In most runs nobody" },
+                100.0 * WORTH,
             ),
             most(found),
-            "Nobody pays.".into(),
+            "Nobody pays, since nothing changes.".into(),
         ],
         Choice::Fair(_) => [
-            format!("Use {scheduler}: it shares fairly{}, and {}.", cheapest(found), instead_of_fairness(found)),
+            format!("Use {scheduler}: {}; {}.", cheapest(found), instead_of_fairness(found)),
             gains(found),
-            pays::sentence(found),
+            who::pays(found),
         ],
-        Choice::Efficient(_) => [efficient(found), gains(found), pays::sentence(found)],
+        Choice::Efficient(_) => [efficient(found), gains(found), who::pays(found)],
         Choice::Reaching(_) | Choice::Nearest(_) => [
             goal::sentence(&found.wanted, found.scenario, (&found.runs, &found.candidates), found.choice),
             gains(found),
-            pays::sentence(found),
+            who::pays(found),
         ],
     }
 }
@@ -72,13 +72,32 @@ fn more(moved: Moved) -> String {
 
 /// Why it is this one, where others share as fairly.
 fn cheapest(found: &Found<'_>) -> String {
-    let mut fair = found.candidates.fair.iter();
-    let (first, others) = (fair.next(), fair.len());
-    let is_first = first == Some(&found.chosen());
-    if is_first && others > 0 { " at the lowest cost per packet".into() } else { String::new() }
+    let Found { runs, candidates, choice, .. } = found;
+    match (passed_over(runs, candidates, *choice), candidates.flaw(runs, found.chosen())) {
+        (None, _) => "it shares fairly, and is the cheapest to run of those that do".into(),
+        (Some(why), None) => {
+            format!("it shares fairly, and is the cheapest to run of those that do it well enough ({why})")
+        }
+        (Some(why), Some(_)) => format!("it shares fairly, and none that does is best in all ({why})"),
+    }
 }
 
-const MOST: &str = "and no other alpha moves noticeably more";
+/// Why those that share fairly and are cheaper to run than the choice are not chosen; `None` if there are none.
+pub(super) fn passed_over(runs: &Runs, candidates: &Candidates, choice: Choice) -> Option<String> {
+    let Choice::Fair(chosen) = choice else { return None };
+    let cheaper = candidates.fair.iter().copied().take_while(|&index| index != chosen);
+    let why = cheaper.filter_map(|index| {
+        let point = &runs.first()[index];
+        let scheduler = &point.scheduler;
+        Some(match candidates.flaw(runs, index)? {
+            Flaw::Starves => format!("flows starve under {scheduler}"),
+            Flaw::Less => format!("{scheduler} moves less"),
+            Flaw::Waits(group) => format!("p99 is longer for {} under {scheduler}", named(&point.groups[group].group)),
+        })
+    });
+    let why: Vec<String> = why.collect();
+    (!why.is_empty()).then(|| listed(&why, "and"))
+}
 
 /// What the advised alpha has over strict fairness.
 fn efficient(found: &Found<'_>) -> String {
@@ -92,7 +111,7 @@ fn efficient(found: &Found<'_>) -> String {
         if part < 0.995 {
             format!("{} % of the most that any alpha gains", (100.0 * part) as u32)
         } else {
-            MOST.into()
+            "and no other alpha moves noticeably more".into()
         },
         alpha(&found.point(chosen).scheduler).map_or("all".into(), |part| format!("at least {part}")),
     )
@@ -105,13 +124,14 @@ fn instead_of_fairness(found: &Found<'_>) -> String {
     let strict = found.strict();
     let bits = found.moved(fastest, strict).bits;
     let [scheduler, than] = [fastest, strict].map(|index| &found.point(index).scheduler);
-    let half = bits.ci95.unwrap_or(0.0);
-    let moves = format!("{scheduler} moves {} more bits per second than {than}", change(bits));
     match bits.mean {
-        mean if mean + half < LEAST => "giving up fairness would gain nothing".into(),
-        mean if mean + half < WORTH => format!("giving up fairness would gain little: {moves}"),
-        mean if mean <= half => format!("whether giving up fairness would gain anything is uncertain: {moves}"),
-        _ => format!("giving up fairness would not gain {} in every run: {moves}", percent(WORTH)),
+        mean if mean + bits.ci95.unwrap_or(0.0) < LEAST => "giving up fairness would gain nothing".into(),
+        _ => format!(
+            "giving up fairness is not worth it: {scheduler} moves {} more bits per second than {than}, and {:.0} % in \
+             every run is asked for",
+            change(bits),
+            100.0 * WORTH
+        ),
     }
 }
 
@@ -126,7 +146,7 @@ fn most(found: &Found<'_>) -> String {
             let [most, than] = [best, today].map(|index| &found.point(index).scheduler);
             format!("What moves most, {most}, moves {} than {than}.", more(found.moved(best, today)))
         }
-        None => "Nothing else moves measurably more.".into(),
+        None => format!("Nothing else moves {} more bits per second.", percent(LEAST)),
     }
 }
 
@@ -137,53 +157,80 @@ fn alpha(scheduler: &str) -> Option<String> {
 }
 
 fn gains(found: &Found<'_>) -> String {
-    let (today, chosen) = (found.point(found.candidates.today), found.point(found.chosen()));
-    let names = found.scenario.resource_names();
-    let used = names.iter().zip(chosen.utilization.iter().zip(&today.utilization));
-    let used: Vec<String> = used
-        .map(|(name, (&now, &before))| match [now, before].map(percent) {
-            [now, before] if now == before => format!("{name} {now} busy, as before"),
-            [now, before] => format!("{name} {now} busy instead of {before}"),
-        })
-        .collect();
+    let today = &found.point(found.candidates.today).scheduler;
     let moved = found.moved(found.chosen(), found.candidates.today);
-    let (told, used) = (format!("{}{}", starving(found), faster(found)), used.join("; "));
-    if [moved.bits, moved.packets].iter().all(|part| part.ci95.is_some_and(|half| part.mean.abs() <= half)) {
-        let moves = format!("Throughput does not differ measurably from {}'s: {}", today.scheduler, more(moved));
-        return format!("{told} {moves} ({used}).").trim_start().to_string();
-    }
-    format!("Against {} it moves {} ({used}).{told}", today.scheduler, more(moved))
+    let uncertain =
+        [moved.bits, moved.packets].iter().all(|part| part.ci95.is_some_and(|half| part.mean.abs() <= half));
+    let moves = match uncertain {
+        true => format!("Throughput does not differ measurably from {today}'s: {}.", more(moved)),
+        false => format!("Against {today} it moves {}.", more(moved)),
+    };
+    let told = [starving(found), who::gains(found)];
+    let parts = if uncertain { [&told[0], &told[1], &moves] } else { [&moves, &told[0], &told[1]] };
+    let parts = parts.into_iter().filter(|part| !part.is_empty()).map(|part| format!("{part} "));
+    parts.chain([together(found)]).collect()
+}
+
+/// Latency of all packets, and how much of each resource is used.
+fn together(found: &Found<'_>) -> String {
+    let [now, before] = [found.chosen(), found.candidates.today].map(|index| found.point(index));
+    let p99 = now.p99_s.zip(before.p99_s).map(|(now, before)| match [now, before].map(seconds) {
+        [now, before] if now == before => format!("p99 is {now}, as before"),
+        [now, before] => format!("p99 is {now} instead of {before}"),
+    });
+    let names = found.scenario.resource_names();
+    let used =
+        names.iter().zip(now.utilization.iter().zip(&before.utilization)).map(|(name, (&now, &before))| {
+            match [now, before].map(percent) {
+                [now, before] if now == before => format!("{now} of {name} is used, as before"),
+                [now, before] => format!("{now} of {name} is used instead of {before}"),
+            }
+        });
+    let lost = match [now.lost, before.lost].map(some) {
+        [now, before] if now == before => None,
+        [now, before] => Some(format!("{now} of the packets are lost instead of {before}")),
+    };
+    let parts: Vec<String> = p99.into_iter().chain(lost).chain(used).collect();
+    format!("All in all {}.", listed(&parts, "and"))
 }
 
 /// Who starves no longer, and by how much flows are behind their whole fair share where less is promised.
 fn starving(found: &Found<'_>) -> String {
     let (today, chosen) = (found.point(found.candidates.today), found.point(found.chosen()));
     let promised = alpha(&chosen.scheduler);
-    let mut told = match (today.starving, chosen.starving) {
-        (before, after) if before <= after => String::new(),
-        (before, after) => {
-            let after = if after == 0 { "none".into() } else { after.to_string() };
-            let verb = if before == 1 { "starves" } else { "starve" };
-            let then = match &promised {
-                Some(part) => {
-                    let verb = if chosen.starving > 1 { "get" } else { "gets" };
-                    format!("; under {} {after} {verb} less than {part} of its fair share", chosen.scheduler)
-                }
-                None => format!(", {after} under {}", chosen.scheduler),
-            };
-            format!(" {} {verb} under {}{then}.", flows(before), today.scheduler)
-        }
+    let worst = |point: &Point| seconds(point.behind_s);
+    let behind = || {
+        let verb = if chosen.short == 1 { "is" } else { "are" };
+        format!("{} {verb} behind all of it, at worst by {}", flows(chosen.short), worst(chosen))
     };
-    if promised.is_some() && chosen.short > 0 {
-        let [worst, before] = [chosen, today].map(|point| seconds(point.behind_s));
-        let verb = if chosen.short == 1 { "falls" } else { "fall" };
-        told.push_str(&format!(
-            " Compared with the whole fair share, {} {verb} behind, at worst by {worst} ({}: {before}).",
-            flows(chosen.short),
-            today.scheduler
-        ));
+    if today.starving <= chosen.starving {
+        return match promised.is_some() && chosen.short > 0 {
+            true => format!("Of their fair share, {} ({}: {}).", behind(), today.scheduler, worst(today)),
+            false => String::new(),
+        };
     }
-    told
+    let none = if chosen.starving == 0 { "none".into() } else { chosen.starving.to_string() };
+    let then = match &promised {
+        Some(part) => {
+            let verb = if chosen.starving > 1 { "get" } else { "gets" };
+            let all = if chosen.short > 0 { format!(", and {}", behind()) } else { String::new() };
+            format!("under {} {none} {verb} less than {part} of it{all}", chosen.scheduler)
+        }
+        None => format!("{none} under {}", chosen.scheduler),
+    };
+    let verb = if today.starving == 1 { "starves" } else { "starve" };
+    format!(
+        "Of {}, {} {verb} under {}, at worst {} behind the fair share; {then}.",
+        flows(today.flows),
+        today.starving,
+        today.scheduler,
+        worst(today)
+    )
+}
+
+/// A part, of which little is not nothing.
+pub(super) fn some(part: f64) -> String {
+    if part > 0.0 && part < 5e-4 { "less than 0.1 %".into() } else { percent(part) }
 }
 
 /// A number of flows.
@@ -191,26 +238,9 @@ pub(super) fn flows(count: usize) -> String {
     if count == 1 { "1 flow".into() } else { format!("{count} flows") }
 }
 
-/// The group whose latency falls by the largest factor, of those whose latency falls in every run.
-fn faster(found: &Found<'_>) -> String {
-    let (today, chosen) = (found.candidates.today, found.chosen());
-    let pair = |before: &GroupPoint, after: &GroupPoint| before.p99_s.zip(after.p99_s);
-    let falls = |&group: &usize| {
-        found.runs.always(|run| {
-            let pair = pair(&run[today].groups[group], &run[chosen].groups[group]);
-            pair.is_some_and(|(before, after)| after < FASTER * before)
-        })
-    };
-    let of_group = |group: usize| {
-        let groups = [today, chosen].map(|index| &found.point(index).groups[group]);
-        Some((&groups[0].group, pair(groups[0], groups[1])?))
-    };
-    let fallen = (0..found.point(today).groups.len()).filter(falls).filter_map(of_group);
-    let most = fallen.max_by(|(_, a), (_, b)| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
-    most.map_or(String::new(), |(group, (before, after))| {
-        let (latency, before, after) = (whose(group, "latency"), seconds(before), seconds(after));
-        format!(" The 99th percentile of {latency} falls from {before} to {after}.")
-    })
+/// A group as it is called in a sentence.
+pub(super) fn named(group: &str) -> Cow<'_, str> {
+    if group == NO_FLOW { NO_FLOW_PACKETS.into() } else { quoted(group) }
 }
 
 /// What a group has, such as its latency, in words.
