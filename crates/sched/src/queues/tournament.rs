@@ -39,10 +39,14 @@ impl<E: Copy> Level<E> {
     }
 }
 
-/// The lesser of two, without a branch.
+/// Which of four entries is the least but for the one at `own`: by adding bits, which the compiler does not turn into
+/// branches.
 #[inline]
-fn least<'a, K, E: Entry<K>>(a: &'a E, b: &'a E) -> &'a E {
-    select_unpredictable(b.precedes(a), b, a)
+fn least_other<K, E: Entry<K>>(entries: &[E; ARITY], own: usize) -> usize {
+    let precedes = |a: usize, b: usize| usize::from(entries[own ^ a].precedes(&entries[own ^ b]));
+    let third = precedes(3, 2);
+    let beyond = precedes(2 | third, 1);
+    own ^ (1 + beyond + (beyond & third))
 }
 
 /// Flows by the [ticks](crate::tag::Tag::ticks) of a tag.
@@ -79,7 +83,7 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
     /// The flow's key, if it is in the heap. O(1).
     #[inline]
     pub fn get(&self, flow: u32) -> Option<K> {
-        self.find(flow).map(E::key)
+        self.find(flow).filter(|&entry| entry != E::NONE).map(E::key)
     }
 
     /// Flows in the heap.
@@ -107,43 +111,48 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
     #[inline]
     pub fn set(&mut self, flow: u32, key: K) {
         self.make_room(flow);
-        if self.put(flow, E::new(key, flow)) == E::NONE {
-            self.flows += 1;
-        }
+        self.flows += usize::from(self.put(flow, E::new(key, flow)));
     }
 
-    /// Insert the flow, or lower its key: a higher one is left to [`first`](Self::first).
+    /// Insert the flow, or lower its key: a higher one is left to [`correct`](Self::correct).
+    #[inline]
     pub fn lower(&mut self, flow: u32, key: K) {
-        if self.get(flow).is_none_or(|before| key < before) {
-            self.set(flow, key);
+        self.make_room(flow);
+        let entry = E::new(key, flow);
+        if entry.precedes(&self.find(flow).unwrap_or(E::NONE)) {
+            self.flows += usize::from(self.carry(flow, entry, |replaced, carried| replaced == carried));
         }
     }
 
-    /// The smallest key and its flow where keys are [lowered](Self::lower) only: `key` tells the key of a flow, which
-    /// is none below the one in the heap, or that the flow shall not be in. What has come first with another key
-    /// moves once, which takes one off `moves`; the error is that they do not suffice, and leaves the rest to the
-    /// next call. Amortised O(log n).
-    pub fn first(&mut self, moves: &mut usize, key: impl Fn(u32) -> Option<K>) -> Result<Option<(K, u32)>, Unfinished> {
-        loop {
-            let Some((before, flow)) = self.peek() else { return Ok(None) };
+    /// See to it that [`peek`](Self::peek) is right where keys are [lowered](Self::lower) only: `key` tells the key of a
+    /// flow, which is none below the one in the heap, or that the flow shall not be in. What has come first with
+    /// another key moves once, which takes one off `moves`; the error is that they do not suffice, and leaves the rest
+    /// to the next call. Amortised O(log n).
+    pub fn correct(&mut self, moves: &mut usize, key: impl Fn(u32) -> Option<K>) -> Result<(), Unfinished> {
+        while let Some((before, flow)) = self.peek() {
             let now = key(flow);
             if now == Some(before) {
-                return Ok(Some((before, flow)));
+                break;
             }
             *moves = moves.checked_sub(1).ok_or(Unfinished)?;
-            match now {
-                Some(now) => self.set(flow, now),
-                None => self.remove(flow),
-            }
+            self.flows -= usize::from(now.is_none());
+            self.carry(flow, now.map_or(E::NONE, |now| E::new(now, flow)), |_, _| false);
         }
+        Ok(())
     }
 
     /// Take the flow out; nothing happens if it is not in.
     pub fn remove(&mut self, flow: u32) {
-        if self.find(flow).is_some() {
-            self.put(flow, E::NONE);
-            self.flows -= 1;
-        }
+        self.take(flow);
+    }
+
+    /// Take the flow out: its key, if it was in.
+    #[inline]
+    pub fn take(&mut self, flow: u32) -> Option<K> {
+        let key = self.get(flow)?;
+        self.put(flow, E::NONE);
+        self.flows -= 1;
+        Some(key)
     }
 
     /// Flows that are likely to come first within the next changes: of the least entries of 256 parts of the flows,
@@ -171,20 +180,21 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
         }
     }
 
+    /// The leaf of a flow, if there is one; it may be empty.
     #[inline]
     fn find(&self, flow: u32) -> Option<E> {
         let node = self.levels.first()?.get(flow as usize / ARITY, self.epoch)?;
-        Some(node[flow as usize % ARITY]).filter(|&entry| entry != E::NONE)
+        Some(node[flow as usize % ARITY])
     }
 
-    /// Change the entry of a flow for which there is room: the one before. It is carried up to where it makes no
+    /// Change the entry of a flow for which there is room: whether it had none. It is carried up to where it makes no
     /// difference; that of the first flow, the usual case, makes one everywhere.
     #[inline]
-    fn put(&mut self, flow: u32, entry: E) -> E {
+    fn put(&mut self, flow: u32, entry: E) -> bool {
         match self.least {
             Some(first) if first.flow() == flow => {
                 self.carry(flow, entry, |_, _| false);
-                first
+                false
             }
             _ => self.carry(flow, entry, |replaced, carried| replaced == carried),
         }
@@ -192,9 +202,9 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
 
     /// [`put`](Self::put), where `is_same` tells whether an entry that is to be replaced by the one carried is equal.
     #[inline]
-    fn carry(&mut self, flow: u32, entry: E, is_same: impl Fn(E, E) -> bool) -> E {
+    fn carry(&mut self, flow: u32, entry: E, is_same: impl Fn(E, E) -> bool) -> bool {
         let (mut at, mut carried) = (flow as usize, entry);
-        let (mut before, mut is_leaf) = (E::NONE, true);
+        let (mut was_out, mut is_leaf) = (true, true);
         for level in &mut self.levels {
             steps::take(1);
             let (node, own) = (at / ARITY, at % ARITY);
@@ -204,19 +214,18 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
             }
             let replaced = entries[own];
             if is_leaf {
-                (before, is_leaf) = (replaced, false);
+                (was_out, is_leaf) = (replaced == E::NONE, false);
             }
             if is_same(replaced, carried) {
-                return before;
+                return was_out;
             }
             entries[own] = carried;
-            let [a, b, c] = [1, 2, 3].map(|other| &entries[own ^ other]);
-            let other = *least(a, least(b, c));
+            let other = entries[least_other(entries, own)];
             carried = select_unpredictable(other.precedes(&carried), other, carried);
             at = node;
         }
         self.least = (carried != E::NONE).then_some(carried);
-        before
+        was_out
     }
 
     #[inline]
@@ -279,8 +288,8 @@ mod tests {
                 let smallest = keys.iter().zip(0..).filter_map(|(&key, flow)| Some((key?, flow))).min();
                 let first = loop {
                     let mut moves = random(3) as usize;
-                    if let Ok(first) = heap.first(&mut moves, |flow| keys[flow as usize]) {
-                        break first;
+                    if heap.correct(&mut moves, |flow| keys[flow as usize]).is_ok() {
+                        break heap.peek();
                     }
                     assert_eq!(moves, 0);
                 };

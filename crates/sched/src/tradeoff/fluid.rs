@@ -10,6 +10,7 @@
 //! header.
 
 mod floors;
+mod heads;
 mod rates;
 
 use alloc::vec::Vec;
@@ -17,7 +18,7 @@ use alloc::vec::Vec;
 use dovetail_units::{Duration, Part, ResourceVec, Time, Weight};
 
 use super::bonus::Bonus;
-use super::flow::{Floor, FluidFlow, are_near};
+use super::flow::{Floor, FluidFlow};
 use super::pace::{HandedOut, Latest, Pace};
 use super::ticks::{in_ticks, in_time, to_f64, whole_ticks};
 use crate::anteroom::{Anteroom, Visit};
@@ -26,8 +27,8 @@ use crate::contract::Ticket;
 use crate::newcomers::Newcomers;
 use crate::note::Note;
 use crate::per_flow::Choice;
-use crate::queues::{Links, List, NIL, Order, Queues};
-use crate::tag::{self, TICK_BITS};
+use crate::queues::{Links, List, Order, Queues};
+use crate::tag;
 use floors::{Clock, Floors};
 
 /// So many ends of packets, and instants at which some end, are handled by a call; and so many packets start in one
@@ -89,7 +90,7 @@ pub(super) struct Fluid<const M: usize, B> {
     pub(super) anteroom: Anteroom<3>,
     /// Flows have come at `clock` since the shares were last allocated.
     stale: bool,
-    /// Nothing is left to do until later than the present.
+    /// Nothing is left to do until later than the present, unless who is favoured at this instant is asked for.
     settled: bool,
     turns: B,
     switches: u64,
@@ -150,24 +151,37 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
 
     /// Every event until `now`, but no more than a call may. In between nothing is brought up to date, so that nothing
     /// is rounded.
+    #[inline]
     pub(super) fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
         self.turns.next_call();
-        if self.settled && now == self.pace.now_in_real_time() {
-            return;
+        if !self.settled || now != self.pace.now_in_real_time() {
+            self.pass(now, queues, started);
         }
+    }
+
+    /// Time has passed until `now`.
+    fn pass<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
         self.pace.pass(now);
         self.hold(queues, started);
         self.clear_if_over(queues);
+        // Once a packet waits, it stays the first one.
+        let mut none_waits = started.is_empty();
         self.start_waiting(queues, started);
         let mut events = B::EVENTS;
         while self.step(&mut events, queues, started) {
+            if none_waits {
+                self.hold(queues, started);
+                none_waits = started.is_empty();
+            }
+        }
+        if none_waits {
             self.hold(queues, started);
         }
-        self.hold(queues, started);
         if self.lags() {
             self.unknown_until = self.pace.now();
         }
-        self.settled = !self.is_behind() && (self.unstarted.is_empty() || self.alpha == 0.0);
+        let are_left = self.lags() || self.due <= self.now();
+        self.settled = !are_left && (self.unstarted.is_empty() || self.alpha == 0.0);
     }
 
     /// Whether events that should have been handled by now are left to later calls.
@@ -301,7 +315,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         } else if self.may_enter() {
             self.let_in(queues, started);
         }
-        self.changed(queues, started);
+        self.came(queues, started);
     }
 
     /// A flow with a packet that has not started becomes backlogged in the fluid, which has run to now.
@@ -338,23 +352,34 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         }
     }
 
-    /// A packet of the flow has been handed out.
+    /// A packet of the flow has been handed out. What is kept of it matters to new flows, and to whether the fluid is
+    /// over, once nothing waits.
+    #[inline]
     pub(super) fn handed_out_of<P>(&mut self, flow: u32, queues: &FlowQueues<M, B, P>) {
-        if queues.flow(flow).packets == 0
+        let record = queues.flow(flow);
+        if record.packets > 0 || record.state.period != self.period {
+            return;
+        }
+        self.settled &= queues.packets() > 0;
+        if record.state.visit == Visit::First
             && let Some(left) = self.left_of(flow, queues)
         {
-            self.settled = false;
-            let state = queues.flow(flow).state;
-            self.anteroom.handed_out(state.visit, self.finish(state.floor, left));
+            self.anteroom.handed_out(Visit::First, self.finish(record.state.floor, left));
         }
     }
 
-    /// The shares are to be allocated anew. Of all that comes at one instant the last decides: with alpha > 0 a flow
-    /// that was favoured for no time at all has neither started by it nor been served. A burst of packets for idle
-    /// flows would else ask for every one. With alpha = 0, or that of a backlogged flow, who is favoured at once starts
-    /// at once.
+    /// The shares are to be allocated anew.
     fn changed<P>(&mut self, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
-        (self.stale, self.settled) = (true, false);
+        self.settled = false;
+        self.came(queues, started);
+    }
+
+    /// A flow has come, so that the shares are to be allocated anew. Of all that comes at one instant the last decides:
+    /// with alpha > 0 a flow that was favoured for no time at all has neither started by it nor been served. A burst of
+    /// packets for idle flows would else ask for every one. With alpha = 0, or that of a backlogged flow, who is
+    /// favoured at once starts at once.
+    fn came<P>(&mut self, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
+        self.stale = true;
         if self.alpha == 0.0 || self.floors.idlers > 0 {
             self.refresh(queues, started);
         }
@@ -490,7 +515,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     ) -> bool {
         loop {
             let regular = self.common.ended().or_else(|| self.floors.ended());
-            let favoured = (0..M).find_map(|end| self.favoured[end].filter(|f| f.left <= 0).map(|f| (end, f)));
+            let favoured = (0..M).find(|&end| self.favoured[end].as_ref().is_some_and(|f| f.left <= 0));
             let enters = self.may_enter();
             if regular.is_none() && favoured.is_none() && !enters {
                 return true;
@@ -504,8 +529,9 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
                     Some(service) => self.set_regular(flow, queues.flow(flow).state.floor, left + service as i128),
                     None => self.leave(flow, queues),
                 }
-            } else if let Some((end, Favoured { flow, floor, left, had, .. })) = favoured {
-                self.turns.charge(flow, end, floor.by_weight(had));
+            } else if let Some((end, favoured)) = favoured.and_then(|end| Some((end, self.favoured[end].as_ref()?))) {
+                let (flow, left) = (favoured.flow, favoured.left);
+                self.turns.charge(flow, end, favoured.floor.by_weight(favoured.had));
                 match self.next_head(flow, queues, started) {
                     Some(service) => {
                         let left = left + service as i128;
@@ -519,91 +545,5 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
                 self.let_in(queues, started);
             }
         }
-    }
-
-    /// The flow's head packet has ended: take its next packet as the head, if there is one: its virtual service time.
-    fn next_head<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) -> Option<u128> {
-        self.start(flow, self.known_at(), queues, started);
-        self.take_off(flow, queues);
-        self.take_head(flow, queues, started)
-    }
-
-    /// Make the flow's next packet its head in the fluid; returns its virtual service time.
-    fn take_head<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) -> Option<u128> {
-        let slot = queues.flow(flow).state.next;
-        if slot == NIL {
-            return None;
-        }
-        let (cost, following) = (queues.slot(slot).cost, queues.slot(slot).next);
-        let record = queues.flow_mut(flow);
-        let charged = record.state.corrected(cost);
-        record.state.next = following;
-        let place = B::place(if are_near(&cost, &charged) { &cost } else { &charged });
-        (record.state.place, record.state.started) = (place, false);
-        let weight = record.weight();
-        let used: u64 = charged.0.iter().map(|time| time.as_nanos()).sum();
-        // What is rounded up to a tick takes no more than a weight of them.
-        let work = (u128::from(used) << TICK_BITS) + u128::from(weight.as_milli());
-        let service = self.turns.take_head(flow, place, (charged.dominant_time(), weight), work);
-        let service = record.state.by_floor(service);
-        let state = record.state;
-        self.work += work;
-        self.add_load(&state, weight, true);
-        if self.is_served(state.floor) {
-            self.begin(flow, &charged, self.known_at(), queues, started);
-        } else {
-            self.keep_unstarted(flow, state.floor, charged);
-        }
-        Some(service)
-    }
-
-    /// The head of the flow has ended, or leaves.
-    fn take_off<P>(&mut self, flow: u32, queues: &FlowQueues<M, B, P>) {
-        self.work -= self.turns.work(flow);
-        self.add_load(&queues.flow(flow).state, queues.flow(flow).weight(), false);
-    }
-
-    /// Take a flow out whose head is already taken off.
-    fn leave<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, B, P>) {
-        let state = &mut queues.flow_mut(flow).state;
-        state.period = 0;
-        let floor = state.floor;
-        if !core::mem::replace(&mut state.started, true) {
-            self.forget_unstarted(flow, floor);
-        }
-        self.floors.count(floor, false);
-        self.take_from_clock(flow, floor);
-        self.turns.leave(flow);
-        for favoured in &mut self.favoured {
-            *favoured = favoured.filter(|f| f.flow != flow);
-        }
-    }
-
-    /// When what happens at `clock` can first be known.
-    fn known_at(&self) -> Time {
-        in_time(self.clock).max(self.unknown_until)
-    }
-
-    /// The flow's head packet starts in the fluid, if it has not before.
-    fn start<P>(&mut self, flow: u32, at: Time, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
-        let state = queues.flow(flow).state;
-        if !state.started {
-            self.forget_unstarted(flow, state.floor);
-            let charged = self.charges[flow as usize];
-            self.begin(flow, &charged, at, queues, started);
-        }
-    }
-
-    /// The flow's head packet, which is charged so much, starts in the fluid.
-    fn begin<P>(
-        &mut self,
-        flow: u32,
-        charged: &ResourceVec<M>,
-        at: Time,
-        queues: &mut FlowQueues<M, B, P>,
-        started: &mut Started<M>,
-    ) {
-        queues.flow_mut(flow).state.started = true;
-        started.push_back(queues.id(flow), self.pace.plan(at, charged));
     }
 }

@@ -305,7 +305,14 @@ impl<const M: usize, B: Bonus<M>> Tradeoff<M, B> {
     }
 
     /// Time has passed until now, and the fluid with it: what is wanted may turn alpha.
+    #[inline]
     fn turn<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>) {
+        if self.steer.is_some() || self.guard.is_some() {
+            self.turn_alpha(now, queues);
+        }
+    }
+
+    fn turn_alpha<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>) {
         let alpha = match (&mut self.steer, &mut self.guard) {
             (None, None) => return,
             (Some(steer), _) => steer.pass(now, queues.packets() > 0, self.fluid.fair_use()),
@@ -480,6 +487,7 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
         queues.flow_mut(flow).state.correct(&ticket.charged, after);
     }
 
+    #[inline]
     fn settle<P>(&mut self, now: Time, queues: &mut FlowQueues<M, B, P>) {
         self.fluid.settle(now, queues, &mut self.started);
         self.turn(now, queues);

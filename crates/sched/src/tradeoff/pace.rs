@@ -194,8 +194,8 @@ impl<const M: usize> Pace<M> {
                 self.goes_past(resource, cost);
             }
         } else if *number == self.on_cpu {
-            for (latest, later) in starts.iter_mut().zip(self.overtaking).skip(1) {
-                *latest = (Time::from_nanos(*latest) + later).as_nanos();
+            for (latest, later) in starts[1..].iter_mut().zip(&self.overtaking[1..]) {
+                *latest = (Time::from_nanos(*latest) + *later).as_nanos();
             }
         }
         self.gone[resource] += 1;

@@ -4,9 +4,10 @@ use dovetail_units::Time;
 
 use crate::tag::TICK_BITS;
 
-/// As `value as f64`; most values have 64 bits, from which the processor converts itself.
+/// As `value as f64`; most values have 63 bits, from which the processor converts itself.
+#[inline]
 pub(super) fn to_f64(value: u128) -> f64 {
-    u64::try_from(value).map_or_else(|_| wide_to_f64(value), |value| value as f64)
+    i64::try_from(value).map_or_else(|_| wide_to_f64(value), |value| value as f64)
 }
 
 /// Apart, or the compiler takes both ways for one.
@@ -17,8 +18,15 @@ fn wide_to_f64(value: u128) -> f64 {
 }
 
 /// As `value as u128`.
+#[inline]
 pub(super) fn to_u128(value: f64) -> u128 {
-    if value < u64::MAX as f64 { u128::from(value as u64) } else { value as u128 }
+    if value < i64::MAX as f64 { (value as i64).max(0) as u128 } else { wide_to_u128(value) }
+}
+
+#[cold]
+#[inline(never)]
+fn wide_to_u128(value: f64) -> u128 {
+    value as u128
 }
 
 /// The first instant that is not before this many ticks.
@@ -32,6 +40,7 @@ pub(super) fn in_ticks(time: Time) -> u128 {
 }
 
 /// Whole ticks of what is served in addition to `part` of one, and the part of a tick that is left.
+#[inline]
 pub(super) fn whole_ticks(part: &mut f64, served: f64) -> u128 {
     let total = *part + served;
     let whole = to_u128(total);

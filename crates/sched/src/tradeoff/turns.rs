@@ -16,7 +16,7 @@ use dovetail_units::{Duration, ResourceVec, Weight};
 use super::bonus::{Bonus, Favours};
 use super::flow::{ONE, Ratio};
 use super::share;
-use crate::queues::{Tournament, Unfinished};
+use crate::queues::{Entry, Tournament, Unfinished};
 use crate::tag;
 
 /// So many flows are moved in the heaps in a call; what is left waits for the next one.
@@ -49,19 +49,72 @@ struct Turn {
     work: u128,
 }
 
+/// Class and finish of a flow in a heap, in words of 64 bits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Stand {
+    high: u64,
+    low: u64,
+    flow: u64,
+}
+
+impl Entry<u128> for Stand {
+    // Classes are below 2^34: no key is as great, and one more than this still fits.
+    const NONE: Self = Self { high: u64::MAX, low: 0, flow: u32::MAX as u64 };
+
+    #[inline]
+    fn new(key: u128, flow: u32) -> Self {
+        Self { high: (key >> 64) as u64, low: key as u64, flow: flow.into() }
+    }
+
+    #[inline]
+    fn key(self) -> u128 {
+        u128::from(self.high) << 64 | u128::from(self.low)
+    }
+
+    #[inline]
+    fn flow(self) -> u32 {
+        self.flow as u32
+    }
+
+    #[inline]
+    fn precedes(&self, other: &Self) -> bool {
+        // Five instructions: a carry and a borrow.
+        self.key() < other.key().wrapping_add(u128::from(self.flow < other.flow))
+    }
+}
+
 /// Order (23) with the turns of those near its ends.
 #[derive(Clone, Debug)]
 pub struct Turns {
     /// Of a class; 0 where only equals are near.
     width: u64,
+    /// Two grids of classes; one where only equals are near.
+    grids: usize,
     flows: Vec<Turn>,
     /// By end: the most that anybody has had.
     most: [u128; 2],
     /// By end and grid: backlogged flows by class and finish. Those that moved back or left stand where they were
     /// until they come first.
-    heaps: [[Tournament<u128>; 2]; 2],
+    heaps: [[Tournament<u128, Stand>; 2]; 2],
+    /// By end: whose turn it was found to be.
+    firsts: [First; 2],
     /// Of [`MOVES`], in this call.
     moves: usize,
+}
+
+/// Whose turn it is at an end.
+#[derive(Clone, Copy, Debug)]
+struct First {
+    /// Since it was found out, nothing has changed for those that stand first in the heaps of the end, and nobody has
+    /// come before them.
+    is_known: bool,
+    flow: Option<u32>,
+    /// The normalised processing times of its head.
+    times: [f64; 2],
+}
+
+impl First {
+    const UNKNOWN: Self = Self { is_known: false, flow: None, times: [1.0; 2] };
 }
 
 impl Bonus<2> for Turns {
@@ -84,9 +137,11 @@ impl Bonus<2> for Turns {
         let width = (logarithm * LEAST_SLOPE * f64::from(1 << LOG_BITS)) as u64;
         Self {
             width: width.saturating_sub(3),
+            grids: if width > 3 { 2 } else { 1 },
             flows: Vec::new(),
             most: [0; 2],
             heaps: Default::default(),
+            firsts: [First::UNKNOWN; 2],
             moves: MOVES,
         }
     }
@@ -104,7 +159,9 @@ impl Bonus<2> for Turns {
     }
 
     /// Who leaves stands where it was until it comes first.
-    fn leave(&mut self, _flow: u32) {}
+    fn leave(&mut self, flow: u32) {
+        self.look_again(flow);
+    }
 
     /// The flow becomes backlogged.
     fn join(&mut self, flow: u32) {
@@ -124,9 +181,8 @@ impl Bonus<2> for Turns {
         turn.part = part;
         (turn.head, turn.work) = (service, work);
         if turn.ratio != Some(ratio) {
-            let places = places(ratio, self.width);
             (turn.ratio, turn.classes) =
-                (Some(ratio), places.map(|place| [0, 1].map(|grid| class(place, grid, self.width))));
+                (Some(ratio), places(ratio, self.width).map(|place| classes(place, self.width)));
         }
         for end in 0..2 {
             let is_up = turn.had[end] + service >= self.most[end];
@@ -156,48 +212,65 @@ impl Bonus<2> for Turns {
             let least = self.most[end].saturating_sub(turn.longest[end]);
             turn.had[end] = turn.had[end].max(least) + bonus;
             self.most[end] = self.most[end].max(turn.had[end]);
+            self.firsts[end].is_known = false;
         }
     }
 
     /// Nobody is backlogged any more. O(1).
     fn clear(&mut self) {
         self.heaps.iter_mut().flatten().for_each(Tournament::clear);
+        self.firsts = [First::UNKNOWN; 2];
     }
 
     /// Theorem 3 for the flows whose turn it is at the ends.
     fn allocate(&mut self, left: [f64; 2], place: impl Fn(u32) -> Option<Ratio>) -> Result<Favours<2>, Unfinished> {
-        let mut at_end = [Ok(None); 2];
-        let [first_bonus, last_bonus] = share::allocate(left, |end| {
-            at_end[end] = self.first(end, |flow| place(flow).is_some());
-            at_end[end].ok().flatten().and_then(&place).map_or([1.0; 2], Ratio::normalised_f64)
+        let mut found = Ok(());
+        let bonus = share::allocate(left, |end| {
+            found = found.and(self.find_first(end, &place));
+            self.firsts[end].times
         });
-        let [first, last] = at_end;
-        let with_bonus = |(flow, bonus): (Option<u32>, f64)| flow.filter(|_| bonus > 0.0).map(|flow| (flow, bonus));
-        Ok([(first?, first_bonus), (last?, last_bonus)].map(with_bonus))
+        found?;
+        Ok([0, 1].map(|end| self.firsts[end].flow.filter(|_| bonus[end] > 0.0).map(|flow| (flow, bonus[end]))))
     }
 }
 
 impl Turns {
-    /// Whose turn it is at this end, if anybody is backlogged; the error is that too many flows had to be moved for one
-    /// call.
-    fn first(&mut self, end: usize, is_backlogged: impl Fn(u32) -> bool) -> Result<Option<u32>, Unfinished> {
-        let mut least = None;
-        for (grid, heap) in self.heaps[end].iter_mut().enumerate().take(if self.width > 0 { 2 } else { 1 }) {
-            let key = |flow: u32| is_backlogged(flow).then(|| self.flows[flow as usize].key(end, grid));
-            if let Some((key, flow)) = heap.first(&mut self.moves, key)? {
+    /// Find out whose turn it is at this end, if it is not known; the error is that too many flows had to be moved for
+    /// one call.
+    fn find_first(&mut self, end: usize, place: impl Fn(u32) -> Option<Ratio>) -> Result<(), Unfinished> {
+        if self.firsts[end].is_known {
+            return Ok(());
+        }
+        self.firsts[end] = First::UNKNOWN;
+        let mut least: Option<(u128, u32)> = None;
+        for (grid, heap) in self.heaps[end].iter_mut().enumerate().take(self.grids) {
+            let key = |flow: u32| place(flow).map(|_| self.flows[flow as usize].key(end, grid));
+            heap.correct(&mut self.moves, key)?;
+            if let Some((key, flow)) = heap.peek() {
                 let finish = key & ((1 << FINISH_BITS) - 1);
                 least = Some(least.map_or((finish, flow), |other| (finish, flow).min(other)));
             }
         }
-        Ok(least.map(|(_, flow)| flow))
+        let flow = least.map(|(_, flow)| flow);
+        let times = flow.and_then(place).map_or([1.0; 2], Ratio::normalised_f64);
+        self.firsts[end] = First { is_known: true, flow, times };
+        Ok(())
     }
 
     fn set_place(&mut self, flow: u32) {
         let turn = &self.flows[flow as usize];
-        for (end, heaps) in self.heaps.iter_mut().enumerate() {
-            for (grid, heap) in heaps.iter_mut().enumerate().take(if self.width > 0 { 2 } else { 1 }) {
-                heap.lower(flow, turn.key(end, grid));
+        for end in 0..2 {
+            for grid in 0..self.grids {
+                self.heaps[end][grid].lower(flow, turn.key(end, grid));
             }
+        }
+        self.look_again(flow);
+    }
+
+    /// The flow has another place, or none: it is to be found out whose turn it is where it stands first.
+    fn look_again(&mut self, flow: u32) {
+        for (first, heaps) in self.firsts.iter_mut().zip(&self.heaps) {
+            first.is_known &= !heaps.iter().any(|heap| heap.peek().is_some_and(|(_, first)| first == flow));
         }
     }
 }
@@ -209,9 +282,11 @@ impl Turn {
     }
 }
 
-/// The class of a place in a grid: of intervals of this width, or, where it is 0, of equal places.
-fn class(place: u64, grid: usize, width: u64) -> u64 {
-    (place + grid as u64 * (width / 2)).checked_div(width).unwrap_or(place)
+/// The classes of a place in both grids: of intervals of this width, or, where it is 0, of equal places.
+fn classes(place: u64, width: u64) -> [u64; 2] {
+    let Some(class) = place.checked_div(width) else { return [place; 2] };
+    let is_beyond_half = place - class * width + width / 2 >= width;
+    [class, class + u64::from(is_beyond_half)]
 }
 
 /// How far a packet is from each end of order (23): by the ratio itself where the width is 0, by its logarithm
@@ -240,6 +315,7 @@ pub fn near_end(ratios: &[[u64; 2]], end: usize, tolerance: f64) -> Vec<bool> {
     let width = Turns::new(tolerance).width;
     let place =
         |&[cpu, link]: &[u64; 2]| places(if cpu >= ONE { Ratio(2 * ONE - link) } else { Ratio(cpu) }, width)[end];
-    let least = [0, 1].map(|grid| ratios.iter().map(|r| class(place(r), grid, width)).min());
-    ratios.iter().map(|r| (0..2).any(|grid| Some(class(place(r), grid, width)) == least[grid])).collect()
+    let classes: Vec<[u64; 2]> = ratios.iter().map(|r| classes(place(r), width)).collect();
+    let least = [0, 1].map(|grid| classes.iter().map(|classes| classes[grid]).min());
+    classes.iter().map(|classes| (0..2).any(|grid| Some(classes[grid]) == least[grid])).collect()
 }

@@ -36,6 +36,7 @@ impl Clock {
     }
 
     /// Time passes: whole ticks of virtual time.
+    #[inline]
     pub fn run(&mut self, ticks: f64) -> u128 {
         let regular = whole_ticks(&mut self.part, ticks * self.rate);
         self.time += regular;
@@ -43,6 +44,7 @@ impl Clock {
     }
 
     /// The flow whose head has ended first, if one has, and what is left of that: nothing or less.
+    #[inline]
     pub fn ended(&self) -> Option<(u32, i128)> {
         let (tag, flow) = self.finishes.peek().filter(|&(tag, _)| tag <= self.time)?;
         Some((flow, self.left(tag)))
@@ -54,6 +56,7 @@ impl Clock {
     }
 
     /// Until this virtual time.
+    #[inline]
     pub fn left(&self, tag: u128) -> i128 {
         tag as i128 - self.time as i128
     }
@@ -101,6 +104,12 @@ impl<const M: usize> Default for Floors<M> {
 }
 
 impl<const M: usize> Floors<M> {
+    /// Whether any flow has had another floor than most.
+    #[inline]
+    pub fn differ(&self) -> bool {
+        self.are_used || self.protects
+    }
+
     /// A flow becomes backlogged, or is so no more.
     pub fn count(&mut self, floor: Floor, enters: bool) {
         if floor == Floor::Nothing {
@@ -114,6 +123,7 @@ impl<const M: usize> Floors<M> {
     }
 
     /// As [`Clock::ended`], of flows that are not served by V.
+    #[inline]
     pub fn ended(&self) -> Option<(u32, i128)> {
         self.clock.ended().or_else(|| self.still.ended()).or_else(|| self.first.ended())
     }
@@ -162,9 +172,10 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         clock.finishes.set(flow, Tag::at(clock.time.saturating_add_signed(left)).ticks());
     }
 
-    /// A flow with this floor is regular no more.
-    pub(super) fn take_from_clock(&mut self, flow: u32, floor: Floor) {
-        self.clock_mut(floor).finishes.remove(flow);
+    /// A flow with this floor is regular no more: what is left of its head, if it was.
+    pub(super) fn take_from_clock(&mut self, flow: u32, floor: Floor) -> Option<i128> {
+        let clock = self.clock_mut(floor);
+        clock.finishes.take(flow).map(|tag| clock.left(tag))
     }
 
     /// What is left of the head of a regular flow.
@@ -204,8 +215,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
                 return;
             }
         }
-        if let Some(left) = self.left_of_regular(flow, old) {
-            self.take_from_clock(flow, old);
+        if let Some(left) = self.take_from_clock(flow, old) {
             self.set_regular(flow, new, change(left));
         }
     }

@@ -43,6 +43,9 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
 
     /// `sum alpha_i w_i tbar_ir` of the backlogged flows that are not protected, on resource r.
     fn guaranteed(&self, load: [f64; M], r: usize) -> f64 {
+        if !self.floors.differ() {
+            return self.alpha * load[r];
+        }
         let whole = to_f64(u128::from(Part::WHOLE.as_milli()));
         match (self.floors.load[r], self.floors.first_load[r]) {
             (0, 0) => self.alpha * load[r],
@@ -52,8 +55,11 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         }
     }
 
-    /// Whether all flows that are not protected are guaranteed all of their shares.
+    /// Whether all flows that are not protected are guaranteed all of their shares, where some are backlogged.
     fn is_strict(&self) -> bool {
+        if !self.floors.differ() {
+            return self.alpha >= 1.0;
+        }
         let Floors { load, guaranteed, first_load, .. } = &self.floors;
         let all_by_own = *guaranteed == load.map(|load| load * u128::from(Part::WHOLE.as_milli()));
         let are_all = || (0..M).all(|r| load[r] + first_load[r] == self.load[r]);
@@ -64,7 +70,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     /// others leave of the resource that is short for them. W goes on at d while none of them is backlogged.
     fn first_part(&self, load: [f64; M], bottleneck: f64) -> f64 {
         let first = self.floors.first_load;
-        if first == [0; M] || self.is_strict() {
+        if !self.floors.protects || first == [0; M] || self.is_strict() {
             return f64::from(u8::from(self.floors.protects));
         }
         let most = |r: usize| (bottleneck - self.guaranteed(load, r)) / in_units(first[r]);
@@ -93,27 +99,29 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
         queues: &mut FlowQueues<M, B, P>,
         started: &mut Started<M>,
     ) {
-        let before = self.favoured;
+        let before = self.favoured.map(|favoured| favoured.map(|f| (f.flow, f.left)));
         let is_wanted = |flow: u32| wanted.iter().flatten().any(|&(f, _)| f == flow);
-        for (end, old) in before.iter().enumerate() {
-            let Some(old) = old else { continue };
-            if wanted[end].is_none_or(|(flow, _)| flow != old.flow) {
-                self.turns.charge(old.flow, end, old.floor.by_weight(old.had));
-            }
-            if !is_wanted(old.flow) {
+        let stays = |end: usize| before[end].is_some_and(|(old, _)| wanted[end].is_some_and(|(flow, _)| flow == old));
+        for end in (0..M).filter(|&end| !stays(end)) {
+            let Some(Favoured { flow, floor, left, had, .. }) = self.favoured[end].take() else { continue };
+            self.turns.charge(flow, end, floor.by_weight(had));
+            if !is_wanted(flow) {
                 // Eq. (30).
-                self.set_regular(old.flow, old.floor, old.left);
+                self.set_regular(flow, floor, left);
             }
         }
         for (end, wanted) in wanted.into_iter().enumerate() {
-            self.favoured[end] = wanted.map(|(flow, share)| {
-                let (weight, floor) = (queues.flow(flow).weight().as_f64(), queues.flow(flow).state.floor);
-                let old = before.iter().flatten().find(|f| f.flow == flow);
-                let left = old.map_or_else(|| self.favour_regular(flow, floor), |f| f.left);
-                let had = before[end].filter(|f| f.flow == flow).map_or(0, |f| f.had);
-                Favoured { flow, floor, left, had, bonus: share / floor.scale(weight) }
-            });
-            if let Some((flow, _)) = wanted {
+            let Some((flow, share)) = wanted else { continue };
+            let (weight, floor) = (queues.flow(flow).weight().as_f64(), queues.flow(flow).state.floor);
+            let new = Favoured { flow, floor, left: 0, had: 0, bonus: share / floor.scale(weight) };
+            if let Some(favoured) = &mut self.favoured[end] {
+                favoured.bonus = new.bonus;
+            } else {
+                let old = before.iter().flatten().find(|&&(f, _)| f == flow);
+                let left = old.map_or_else(|| self.favour_regular(flow, floor), |&(_, left)| left);
+                self.favoured[end] = Some(Favoured { left, ..new });
+            }
+            if !queues.flow(flow).state.started {
                 self.start(flow, self.known_at(), queues, started);
             }
         }
@@ -122,9 +130,7 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
     /// A regular flow becomes favoured: what is left of its head packet (eq. 31).
     fn favour_regular(&mut self, flow: u32, floor: Floor) -> i128 {
         self.switches += 1;
-        let left = self.left_of_regular(flow, floor).unwrap_or(0);
-        self.take_from_clock(flow, floor);
-        left
+        self.take_from_clock(flow, floor).unwrap_or(0)
     }
 
     /// Until the first head packet ends or a new flow enters if nothing else happens: the first tick by which it surely
@@ -134,24 +140,34 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
             if rate > 0.0 { (to_f64(left.max(0) as u128) - part) / rate } else { f64::INFINITY }
         };
         let until = |clock: &Clock, tag: u128| ticks(clock.left(tag), clock.part, clock.rate);
-        let first = |clock: &Clock| clock.finishes.peek().map_or(f64::INFINITY, |(tag, _)| until(clock, tag));
-        let regular = first(&self.common).min(first(&self.floors.clock)).min(first(&self.floors.first));
+        let mut least = f64::INFINITY;
+        let mut ends = |ticks: f64| least = if ticks < least { ticks } else { least };
+        for clock in [&self.common, &self.floors.clock, &self.floors.first] {
+            if let Some((tag, _)) = clock.finishes.peek() {
+                ends(until(clock, tag));
+            }
+        }
         // Two parts of a tick may be left over; that of a rate of nothing never becomes a whole one.
-        let favoured = self.favoured.iter().zip(self.bonus_part).filter_map(|(favoured, part)| {
-            favoured.map(|f| match self.clock(f.floor) {
+        for (favoured, part) in self.favoured.iter().zip(self.bonus_part) {
+            let Some(f) = favoured else { continue };
+            ends(match self.clock(f.floor) {
                 clock if clock.rate > 0.0 => ticks(f.left + 1, clock.part + part, clock.rate + f.bonus),
                 _ => ticks(f.left, part, f.bonus),
-            })
-        });
+            });
+        }
         // V that stands, as no share is guaranteed, keeps nobody out.
         let open = |clock: &Clock, tag: u128| {
             if tag <= clock.time || clock.rate == 0.0 { 0.0 } else { until(clock, tag) }
         };
-        let opens = self.anteroom.opens().map_or(f64::INFINITY, |[common, own, first]| match self.may_enter() {
-            true => 0.0,
-            false => open(&self.common, common).max(open(&self.floors.clock, own)).max(open(&self.floors.first, first)),
-        });
-        to_u128(favoured.fold(regular.min(opens), f64::min)).min(1 << 100) + 1
+        if let Some([common, own, first]) = self.anteroom.opens() {
+            ends(match self.may_enter() {
+                true => 0.0,
+                false => {
+                    open(&self.common, common).max(open(&self.floors.clock, own)).max(open(&self.floors.first, first))
+                }
+            });
+        }
+        to_u128(least).min(1 << 100) + 1
     }
 
     /// The head of a backlogged flow of this weight joins the load, or leaves it.

@@ -1,0 +1,108 @@
+//! Heads: the packet of every backlogged flow that the fluid serves, and when it starts.
+
+use dovetail_units::{ResourceVec, Time};
+
+use super::super::bonus::Bonus;
+use super::super::flow::{FluidFlow, are_near};
+use super::super::ticks::in_time;
+use super::{FlowQueues, Fluid, Started};
+use crate::queues::NIL;
+use crate::tag::TICK_BITS;
+
+impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
+    /// The flow's head packet has ended: take its next packet as the head, if there is one: its virtual service time.
+    pub(super) fn next_head<P>(
+        &mut self,
+        flow: u32,
+        queues: &mut FlowQueues<M, B, P>,
+        started: &mut Started<M>,
+    ) -> Option<u128> {
+        self.start(flow, self.known_at(), queues, started);
+        self.take_off(flow, queues);
+        self.take_head(flow, queues, started)
+    }
+
+    /// Make the flow's next packet its head in the fluid; returns its virtual service time.
+    pub(super) fn take_head<P>(
+        &mut self,
+        flow: u32,
+        queues: &mut FlowQueues<M, B, P>,
+        started: &mut Started<M>,
+    ) -> Option<u128> {
+        let slot = queues.flow(flow).state.next;
+        if slot == NIL {
+            return None;
+        }
+        let (cost, following) = (queues.slot(slot).cost, queues.slot(slot).next);
+        let record = queues.flow_mut(flow);
+        let charged = record.state.corrected(cost);
+        record.state.next = following;
+        let place = B::place(if are_near(&cost, &charged) { &cost } else { &charged });
+        (record.state.place, record.state.started) = (place, false);
+        let weight = record.weight();
+        let used: u64 = charged.0.iter().map(|time| time.as_nanos()).sum();
+        // What is rounded up to a tick takes no more than a weight of them.
+        let work = (u128::from(used) << TICK_BITS) + u128::from(weight.as_milli());
+        let service = self.turns.take_head(flow, place, (charged.dominant_time(), weight), work);
+        let service = record.state.by_floor(service);
+        let state = record.state;
+        self.work += work;
+        self.add_load(&state, weight, true);
+        if self.is_served(state.floor) {
+            self.begin(flow, &charged, self.known_at(), queues, started);
+        } else {
+            self.keep_unstarted(flow, state.floor, charged);
+        }
+        Some(service)
+    }
+
+    /// The head of the flow has ended, or leaves.
+    pub(super) fn take_off<P>(&mut self, flow: u32, queues: &FlowQueues<M, B, P>) {
+        self.work -= self.turns.work(flow);
+        self.add_load(&queues.flow(flow).state, queues.flow(flow).weight(), false);
+    }
+
+    /// Take a flow out whose head is already taken off.
+    pub(super) fn leave<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, B, P>) {
+        let state = &mut queues.flow_mut(flow).state;
+        state.period = 0;
+        let floor = state.floor;
+        if !core::mem::replace(&mut state.started, true) {
+            self.forget_unstarted(flow, floor);
+        }
+        self.floors.count(floor, false);
+        self.turns.leave(flow);
+        match self.favoured.iter_mut().find(|favoured| favoured.as_ref().is_some_and(|f| f.flow == flow)) {
+            Some(favoured) => *favoured = None,
+            None => _ = self.take_from_clock(flow, floor),
+        }
+    }
+
+    /// When what happens at `clock` can first be known.
+    pub(super) fn known_at(&self) -> Time {
+        in_time(self.clock).max(self.unknown_until)
+    }
+
+    /// The flow's head packet starts in the fluid, if it has not before.
+    pub(super) fn start<P>(&mut self, flow: u32, at: Time, queues: &mut FlowQueues<M, B, P>, started: &mut Started<M>) {
+        let FluidFlow { started: is_started, floor, .. } = queues.flow(flow).state;
+        if !is_started {
+            self.forget_unstarted(flow, floor);
+            let charged = self.charges[flow as usize];
+            self.begin(flow, &charged, at, queues, started);
+        }
+    }
+
+    /// The flow's head packet, which is charged so much, starts in the fluid.
+    fn begin<P>(
+        &mut self,
+        flow: u32,
+        charged: &ResourceVec<M>,
+        at: Time,
+        queues: &mut FlowQueues<M, B, P>,
+        started: &mut Started<M>,
+    ) {
+        queues.flow_mut(flow).state.started = true;
+        started.push_back(queues.id(flow), self.pace.plan(at, charged));
+    }
+}
