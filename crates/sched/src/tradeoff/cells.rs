@@ -78,6 +78,7 @@ impl Grid {
     }
 
     /// Whether heads in these cells take turns.
+    #[inline]
     pub fn are_near(&self, a: &[u32], b: &[u32]) -> bool {
         let apart = u32::from(!self.least.is_empty());
         a.iter().zip(b).all(|(a, b)| a.abs_diff(*b) <= apart)

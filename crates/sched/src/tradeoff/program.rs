@@ -116,8 +116,13 @@ impl<const M: usize> Basis<M> {
 
     /// By how much a unit of this column's bonus is worth more than what it takes, times the determinant.
     pub(super) fn reduced(&self, column: &Column<M>) -> i128 {
-        let cost: i128 = self.prices.iter().zip(&column.uses).map(|(&price, &uses)| price * i128::from(uses)).sum();
-        self.determinant * i128::from(column.gain) - cost
+        // Neither uses nor gains are below nothing, and a product by an unsigned number takes fewer instructions.
+        let times = |number: i128, by: i64| {
+            debug_assert!(by >= 0);
+            number * i128::from(by as u64)
+        };
+        let cost: i128 = self.prices.iter().zip(&column.uses).map(|(&price, &uses)| times(price, uses)).sum();
+        times(self.determinant, column.gain) - cost
     }
 
     /// The slack whose resource is dearest below nothing, if one is.
