@@ -124,8 +124,8 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
         }
     }
 
-    /// See to it that [`peek`](Self::peek) is right where keys are [lowered](Self::lower) only: `key` tells the key of a
-    /// flow, which is none below the one in the heap, or that the flow shall not be in. What has come first with
+    /// See to it that [`peek`](Self::peek) is right where keys are [lowered](Self::lower) only: `key` tells the key of
+    /// a flow, which is none below the one in the heap, or that the flow shall not be in. What has come first with
     /// another key moves once, which takes one off `moves`; the error is that they do not suffice, and leaves the rest
     /// to the next call. Amortised O(log n).
     pub fn correct(&mut self, moves: &mut usize, key: impl Fn(u32) -> Option<K>) -> Result<(), Unfinished> {
