@@ -17,7 +17,7 @@ use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::gain::{Gain, Strategy};
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::Promise;
-use crate::queues::{Order, Queues};
+use crate::queues::{Arrivals, Queues};
 
 /// The catalogue's entry.
 pub const ENTRY: Entry = Entry {
@@ -59,7 +59,7 @@ const fn without_limit(strategy: Strategy) -> Gain {
 /// The order of arrival: one entry per waiting packet.
 #[derive(Clone, Debug, Default)]
 pub struct Fifo {
-    order: Order,
+    order: Arrivals,
 }
 
 impl<const M: usize> Discipline<M> for Fifo {
@@ -70,13 +70,13 @@ impl<const M: usize> Discipline<M> for Fifo {
     type Note = ();
 
     #[inline]
-    fn arrived<P>(&mut self, _now: Time, flow: u32, _slot: u32, queues: &mut Queues<M, P, (), ()>) {
-        self.order.push_back(queues.id(flow), ());
+    fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, _queues: &mut Queues<M, P, (), ()>) {
+        self.order.push_back(flow, slot);
     }
 
     #[inline]
-    fn choose<P>(&mut self, _now: Time, queues: &mut Queues<M, P, (), ()>) -> Choice {
-        self.order.front(queues).map_or(Choice::AwaitProgress, |(flow, ())| Choice::Flow(flow.index))
+    fn choose<P>(&mut self, _now: Time, _queues: &mut Queues<M, P, (), ()>) -> Choice {
+        self.order.front().map_or(Choice::AwaitProgress, Choice::Flow)
     }
 
     #[inline]

@@ -31,7 +31,7 @@ use crate::catalog::{Brief, Entry, ManagesQueue, Resources, Weights};
 use crate::fifo::NOTHING_IS_SHARED;
 use crate::per_flow::{Choice, Discipline};
 use crate::promise::Promise;
-use crate::queues::{Order, Queues};
+use crate::queues::{Arrivals, Queues};
 use crate::spec::{Spec, SpecError};
 
 pub use control::{Control, Law};
@@ -67,7 +67,7 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Debug)]
 pub struct Codel {
     law: Law,
-    order: Order,
+    order: Arrivals,
     control: Control,
     /// Its state after what was chosen.
     decided: Control,
@@ -79,7 +79,7 @@ impl Codel {
     /// With these parameters.
     pub fn new(law: Law) -> Self {
         let (control, decided) = Default::default();
-        Self { law, order: Order::default(), control, decided, longest: 0 }
+        Self { law, order: Arrivals::default(), control, decided, longest: 0 }
     }
 
     pub(crate) fn from_spec(spec: &Spec) -> Result<Self, SpecError> {
@@ -98,16 +98,16 @@ impl<const M: usize> Discipline<M> for Codel {
     fn arrived<P>(&mut self, now: Time, flow: u32, slot: u32, queues: &mut Queues<M, P, (), Time>) {
         *queues.stamp_mut(slot) = now;
         self.longest = self.longest.max(queues.slot(slot).size);
-        self.order.push_back(queues.id(flow), ());
+        self.order.push_back(flow, slot);
     }
 
     fn choose<P>(&mut self, now: Time, queues: &mut Queues<M, P, (), Time>) -> Choice {
-        let Some((id, ())) = self.order.front(queues) else { return Choice::AwaitProgress };
-        let slot = queues.flow(id.index).head;
+        let Some(flow) = self.order.front() else { return Choice::AwaitProgress };
+        let slot = queues.flow(flow).head;
         let (waited, size) = (now.since(queues.stamp(slot)), queues.slot(slot).size);
         self.decided = self.control;
         let drops = self.decided.drops(&self.law, now, waited, queues.bytes() - u64::from(size), self.longest);
-        if drops { Choice::Drop(id.index) } else { Choice::Flow(id.index) }
+        if drops { Choice::Drop(flow) } else { Choice::Flow(flow) }
     }
 
     fn found_empty(&mut self) {
