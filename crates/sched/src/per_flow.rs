@@ -233,29 +233,101 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
         flows.for_each(|flow| self.queues.touch(flow, |flow, state| self.discipline.touch(flow, state)));
     }
 
-    /// Hand out the first packet of the flow that was chosen.
-    #[inline]
-    fn hand_out(&mut self, now: Time, choice: Choice) -> Next<M, P> {
-        let flow = match choice {
-            Choice::Flow(flow) => flow,
-            Choice::Drop(flow) => return self.drop_first(flow),
-            Choice::At(time) => return Next::At(time),
-            Choice::AwaitProgress => return Next::AwaitProgress,
+    /// Hand out the first packet of the flow that is chosen: by [`next`](Scheduler::next), or of those that
+    /// [may pass](Scheduler::bypass), if that is said.
+    // The only place from which a discipline chooses and serves, so that both are inlined here.
+    #[inline(never)]
+    fn decide(&mut self, now: Time, may_pass: Option<&mut dyn FnMut(&P) -> bool>) -> Next<M, P> {
+        if self.queues.packets() == 0 {
+            self.discipline.found_empty();
+            return Next::Empty;
+        }
+        self.place_moved();
+        let choice = match may_pass {
+            None => self.discipline.choose(now, &mut self.queues),
+            Some(may_pass) => self.choose_bypass(now, may_pass),
         };
+        let Choice::Flow(flow) = choice else { return self.serve_nothing(choice) };
         let Some(Popped { flow: id, size, cost, payload }) = self.queues.pop(flow) else { return Next::Empty };
         self.books.served += 1;
         let note = self.discipline.served(now, flow, &cost, &mut self.queues).write();
-        let ticket = Ticket { flow: id, charged: cost, note, reached: 0 };
-        Next::Serve(Served { ticket, size, payload })
+        Next::Serve(Served { ticket: Ticket { flow: id, charged: cost, note, reached: 0 }, size, payload })
+    }
+
+    /// The choice among the packets that may pass the first resource.
+    #[inline(never)]
+    fn choose_bypass(&mut self, now: Time, may_pass: &mut dyn FnMut(&P) -> bool) -> Choice {
+        self.discipline.choose_bypass(now, may_pass, &mut self.queues)
+    }
+
+    /// The answer where no packet is served.
+    #[cold]
+    fn serve_nothing(&mut self, choice: Choice) -> Next<M, P> {
+        match choice {
+            Choice::Drop(flow) => self.drop_first(flow),
+            Choice::At(time) => Next::At(time),
+            Choice::Flow(_) | Choice::AwaitProgress => Next::AwaitProgress,
+        }
     }
 
     /// Give back the first packet of the flow that was chosen for that.
-    #[cold]
     fn drop_first(&mut self, flow: u32) -> Next<M, P> {
         let Some(Popped { flow: id, size, payload, .. }) = self.queues.pop(flow) else { return Next::Empty };
         self.books.dropped += 1;
         self.discipline.dropped(flow, size, &mut self.queues);
         Next::Drop { flow: id, size, payload }
+    }
+
+    /// [`enqueue`](Scheduler::enqueue) once the clock is set.
+    #[inline]
+    fn take_in(&mut self, now: Time, packet: Packet<M, P>) -> Result<(), Refused<P>> {
+        let waiting = match self.queues.admit(packet.flow, packet.size) {
+            Ok(waiting) => waiting,
+            Err(reason) => return self.refuse(reason, packet.payload),
+        };
+        let Packet { flow: FlowId { index: flow, .. }, size, cost, payload } = packet;
+        let cost = ResourceVec(cost.0.map(|time| time.min(LONGEST_TIME)));
+        self.discipline.settle(now, &mut self.queues);
+        if waiting == 0 {
+            self.place_moved();
+        }
+        let slot = self.queues.push(flow, size, cost, payload);
+        self.discipline.arrived(now, flow, slot, &mut self.queues);
+        Ok(())
+    }
+
+    /// [`progress`](Scheduler::progress) once the clock is set.
+    #[inline]
+    fn report(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress) {
+        if resource >= M {
+            return;
+        }
+        let stage = Ticket::<M>::stage(resource, event);
+        if stage <= ticket.reached {
+            return;
+        }
+        self.discipline.progressed_among(now, ticket, resource, event, &mut self.queues);
+        ticket.reached = stage;
+        if let Progress::Finished { used } = event {
+            self.correct(now, ticket, resource, used.min(LONGEST_TIME));
+        }
+    }
+
+    #[inline]
+    fn correct(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, used: Duration) {
+        if ticket.charged[resource] == used {
+            return;
+        }
+        let mut after = ticket.charged;
+        after[resource] = used;
+        if self.queues.get(ticket.flow).is_some() {
+            self.discipline.settle(now, &mut self.queues);
+            self.discipline.corrected(ticket.flow.index, ticket, &after, &mut self.queues);
+            if self.queues.many_moved() {
+                self.place_moved();
+            }
+        }
+        ticket.charged[resource] = used;
     }
 
     #[cold]
@@ -306,31 +378,13 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     #[inline]
     fn enqueue(&mut self, now: Time, packet: Packet<M, P>) -> Result<(), Refused<P>> {
         let now = self.clock(now);
-        let waiting = match self.queues.admit(packet.flow, packet.size) {
-            Ok(waiting) => waiting,
-            Err(reason) => return self.refuse(reason, packet.payload),
-        };
-        let Packet { flow: FlowId { index: flow, .. }, size, cost, payload } = packet;
-        let cost = ResourceVec(cost.0.map(|time| time.min(LONGEST_TIME)));
-        self.discipline.settle(now, &mut self.queues);
-        if waiting == 0 {
-            self.place_moved();
-        }
-        let slot = self.queues.push(flow, size, cost, payload);
-        self.discipline.arrived(now, flow, slot, &mut self.queues);
-        Ok(())
+        self.take_in(now, packet)
     }
 
     #[inline]
     fn next(&mut self, now: Time) -> Next<M, P> {
         let now = self.clock(now);
-        if self.queues.packets() == 0 {
-            self.discipline.found_empty();
-            return Next::Empty;
-        }
-        self.place_moved();
-        let choice = self.discipline.choose(now, &mut self.queues);
-        self.hand_out(now, choice)
+        self.decide(now, None)
     }
 
     fn enqueue_many(&mut self, now: Time, packets: &mut Vec<Packet<M, P>>, refused: &mut dyn FnMut(Refused<P>)) {
@@ -338,8 +392,9 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
             self.touch_records(packets.iter().map(|packet| packet.flow.index));
             packets.iter().for_each(|packet| self.queues.touch_tail(packet.flow.index));
         }
+        let now = self.clock(now);
         for packet in packets.drain(..) {
-            if let Err(back) = self.enqueue(now, packet) {
+            if let Err(back) = self.take_in(now, packet) {
                 refused(back);
             }
         }
@@ -354,8 +409,9 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
             ahead.flows().iter().for_each(|&flow| self.queues.touch_head(flow));
             ahead.flows().iter().for_each(|&flow| self.queues.touch_second(flow));
         }
+        let now = self.clock(now);
         for _ in 0..most {
-            match self.next(now) {
+            match self.decide(now, None) {
                 Next::Serve(packet) => served.push(packet),
                 other => return Some(other),
             }
@@ -367,8 +423,9 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         if self.reads_ahead() {
             self.touch_records(tickets.iter().map(|ticket| ticket.flow.index));
         }
+        let now = self.clock(now);
         for (ticket, &event) in tickets.iter_mut().zip(events) {
-            self.progress(now, ticket, resource, event);
+            self.report(now, ticket, resource, event);
         }
     }
 
@@ -381,26 +438,13 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         if !self.queues.any_needs_no_processing() {
             return Next::AwaitProgress;
         }
-        self.place_moved();
-        let choice = self.discipline.choose_bypass(now, may_pass, &mut self.queues);
-        self.hand_out(now, choice)
+        self.decide(now, Some(may_pass))
     }
 
     #[inline]
     fn progress(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress) {
         let now = self.clock(now);
-        if resource >= M {
-            return;
-        }
-        let stage = Ticket::<M>::stage(resource, event);
-        if stage <= ticket.reached {
-            return;
-        }
-        self.discipline.progressed_among(now, ticket, resource, event, &mut self.queues);
-        ticket.reached = stage;
-        if let Progress::Finished { used } = event {
-            self.correct(now, ticket, resource, used.min(LONGEST_TIME));
-        }
+        self.report(now, ticket, resource, event);
     }
 
     #[inline]
@@ -433,24 +477,5 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
 
     fn steering(&self) -> Option<Steering> {
         self.discipline.steering()
-    }
-}
-
-impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
-    #[inline]
-    fn correct(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, used: Duration) {
-        if ticket.charged[resource] == used {
-            return;
-        }
-        let mut after = ticket.charged;
-        after[resource] = used;
-        if self.queues.get(ticket.flow).is_some() {
-            self.discipline.settle(now, &mut self.queues);
-            self.discipline.corrected(ticket.flow.index, ticket, &after, &mut self.queues);
-            if self.queues.many_moved() {
-                self.place_moved();
-            }
-        }
-        ticket.charged = after;
     }
 }

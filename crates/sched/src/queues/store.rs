@@ -403,35 +403,35 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
     #[inline]
     pub(crate) fn push(&mut self, flow: u32, size: u32, cost: ResourceVec<M>, payload: P) -> u32 {
         let filled = Slot { cost, size, next: NIL, payload: Some(payload) };
+        self.packets += 1;
+        self.bytes += u64::from(size);
         self.unprocessed += u64::from(filled.needs_no_processing());
-        let slot = match self.slots.get_mut(self.free_slot as usize) {
-            Some(free) => {
-                let next = core::mem::replace(free, filled).next;
-                core::mem::replace(&mut self.free_slot, next)
-            }
-            None => self.add_slot(filled),
-        };
-        let record = &mut self.flows[flow as usize];
+        if self.free_slot == NIL {
+            self.add_slot();
+        }
+        let slot = self.free_slot;
+        let (record, slots) = (&mut self.flows[flow as usize], self.slots.as_mut_slice());
+        let free = &mut slots[slot as usize];
+        self.free_slot = free.next;
+        *free = filled;
         if record.packets == 0 {
             record.head = slot;
         } else {
-            self.slots[record.tail as usize].next = slot;
+            slots[record.tail as usize].next = slot;
         }
         record.tail = slot;
         record.packets += 1;
         if record.is_counted() {
-            self.count_in(flow, &cost, size);
+            self.count_in(flow, cost, size);
         }
-        self.packets += 1;
-        self.bytes += u64::from(size);
         slot
     }
 
     /// All slots are in use: one more.
     #[cold]
-    fn add_slot(&mut self, filled: Slot<M, P>) -> u32 {
-        self.slots.push(filled);
-        self.slots.len() as u32 - 1
+    fn add_slot(&mut self) {
+        self.free_slot = self.slots.len() as u32;
+        self.slots.push(Slot { cost: ResourceVec::ZERO, size: 0, next: NIL, payload: None });
     }
 
     /// Take the flow's first packet.
@@ -448,7 +448,7 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
         record.packets -= 1;
         let generation = record.generation;
         if record.is_counted() {
-            self.count_out(flow, &cost, size);
+            self.count_out(flow, cost, size);
         }
         self.packets -= 1;
         self.bytes -= u64::from(size);
@@ -457,19 +457,19 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
 
     /// A packet of these times and so many bytes has joined the flow.
     #[cold]
-    fn count_in(&mut self, flow: u32, cost: &ResourceVec<M>, bytes: u32) {
+    fn count_in(&mut self, flow: u32, cost: ResourceVec<M>, bytes: u32) {
         if let Some(limits) = &mut self.terms[flow as usize].limits {
             limits.bytes += u64::from(bytes);
-            limits.time.iter_mut().for_each(|time| time.count_in(cost, self.flows[flow as usize].packets));
+            limits.time.iter_mut().for_each(|time| time.count_in(&cost, self.flows[flow as usize].packets));
         }
     }
 
     /// A packet of these times and so many bytes has left the flow.
     #[cold]
-    fn count_out(&mut self, flow: u32, cost: &ResourceVec<M>, bytes: u32) {
+    fn count_out(&mut self, flow: u32, cost: ResourceVec<M>, bytes: u32) {
         if let Some(limits) = &mut self.terms[flow as usize].limits {
             limits.bytes -= u64::from(bytes);
-            limits.time.iter_mut().for_each(|time| time.count_out(cost, self.flows[flow as usize].packets));
+            limits.time.iter_mut().for_each(|time| time.count_out(&cost, self.flows[flow as usize].packets));
         }
     }
 }
