@@ -135,18 +135,20 @@ impl Drr {
         self.turns.visits
     }
 
-    /// The next round's quantum must do for a packet of this time for which a flow is so much short: it also owes that
-    /// if it has less than no credit.
+    /// The next round's quantum must do for a packet of this time of a flow with this credit: for what it owes, too, if
+    /// that is less than none.
     #[inline]
-    fn provide(&mut self, time: i128, short: i128) {
-        self.next_quantum = self.next_quantum.max(time).max(short);
+    fn provide(&mut self, time: i128, credit: i128) {
+        let needed = time - credit.min(0);
+        if needed > self.next_quantum {
+            self.next_quantum = needed;
+        }
     }
 
     /// The next round's quantum must do for the flow's first packet, and for what the flow owes.
     #[inline]
     fn provide_for(&mut self, deficit: &Deficit, weight: Weight) {
-        let time = deficit.time(weight);
-        self.provide(time, time - self.turns.credit(&deficit.account));
+        self.provide(deficit.time(weight), self.turns.credit(&deficit.account));
     }
 }
 
@@ -200,11 +202,12 @@ impl<const M: usize> Discipline<M> for Drr {
                 self.next_quantum = 1;
             }
             let time = record.state.time(record.weight());
-            let short = time - self.turns.credit_in_turn(&record.state.account);
+            let credit = self.turns.credit_in_turn(&record.state.account);
+            let short = time - credit;
             if short <= 0 {
                 return Choice::Flow(flow);
             }
-            self.provide(time, short);
+            self.provide(time, credit);
             if self.turns.in_vain(&mut vain, short, self.fixed) {
                 return Choice::Flow(flow);
             }
