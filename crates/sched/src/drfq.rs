@@ -239,8 +239,10 @@ impl<const M: usize> Drfq<M> {
 
     /// The flow has no packets, or none any more.
     fn leave(&mut self, flow: u32) {
-        self.heads.remove(flow);
-        self.heads_by_all.remove(flow);
+        match self.delta {
+            None => self.heads.remove(flow),
+            Some(_) => self.heads_by_all.remove(flow),
+        }
     }
 
     /// The flow whose head is the first, and how many flows have heads.
@@ -250,6 +252,13 @@ impl<const M: usize> Drfq<M> {
             None => self.heads.peek().map(|(_, flow)| (flow, self.heads.len())),
             Some(_) => self.heads_by_all.peek().map(|(_, flow)| (flow, self.heads_by_all.len())),
         }
+    }
+
+    /// A packet with these tags starts on this resource, and V follows it.
+    #[cold]
+    fn start_as_published(&mut self, Starts(starts): Starts<M>, resource: usize) {
+        let tags = core::array::from_fn(|j| unwrapped(starts[j], self.virtual_time[j]));
+        self.advance_virtual_time(&tags, resource..resource + 1);
     }
 
     /// [`served`](Discipline::served) with memory: the tags of the packet.
@@ -384,9 +393,7 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
     #[inline]
     fn progressed(&mut self, _now: Time, ticket: &Ticket<M>, resource: usize, event: Progress) {
         if event == Progress::Started && self.delta.is_some() && self.newcomers == Newcomers::Free {
-            let Starts(starts) = ticket.note();
-            let tags = core::array::from_fn(|j| unwrapped(starts[j], self.virtual_time[j]));
-            self.advance_virtual_time(&tags, resource..resource + 1);
+            self.start_as_published(ticket.note(), resource);
         }
         self.inside.progressed::<M>(resource, event);
     }
