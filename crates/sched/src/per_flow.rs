@@ -388,6 +388,9 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     }
 
     fn enqueue_many(&mut self, now: Time, packets: &mut Vec<Packet<M, P>>, refused: &mut dyn FnMut(Refused<P>)) {
+        if packets.is_empty() {
+            return;
+        }
         if self.reads_ahead() {
             self.touch_records(packets.iter().map(|packet| packet.flow.index));
             packets.iter().for_each(|packet| self.queues.touch_tail(packet.flow.index));
@@ -401,6 +404,9 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     }
 
     fn next_many(&mut self, now: Time, most: usize, served: &mut Vec<Served<M, P>>) -> Option<Next<M, P>> {
+        if most == 0 {
+            return None;
+        }
         if self.reads_ahead() {
             self.place_moved();
             let mut ahead = Ahead::default();
@@ -420,6 +426,9 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     }
 
     fn progress_many(&mut self, now: Time, tickets: &mut [Ticket<M>], resource: usize, events: &[Progress]) {
+        if tickets.is_empty() || events.is_empty() {
+            return;
+        }
         if self.reads_ahead() {
             self.touch_records(tickets.iter().map(|ticket| ticket.flow.index));
         }
