@@ -211,11 +211,16 @@ impl<const M: usize> Discipline<M> for Scripted {
         &mut self,
         flow: u32,
         ticket: &Ticket<M>,
-        after: &ResourceVec<M>,
+        resource: usize,
+        used: Duration,
         _queues: &mut Queues<M, P, (), ()>,
     ) {
         let Some(corrected) = &self.methods.corrected else { return };
-        self.ask(|py, _| corrected.call1(py, (flow, nanos(py, &ticket.charged())?, nanos(py, after)?)).map(drop));
+        self.ask(|py, _| {
+            corrected
+                .call1(py, (flow, nanos(py, &ticket.charged())?, nanos(py, &ticket.charged_with(resource, used))?))
+                .map(drop)
+        });
     }
 
     fn reweighed<P>(&mut self, flow: u32, _old: Weight, queues: &mut Queues<M, P, (), ()>) {

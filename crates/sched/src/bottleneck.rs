@@ -184,8 +184,15 @@ impl<const M: usize> Discipline<M> for Bottleneck<M> {
     }
 
     #[inline]
-    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
-        self.sfq.corrected(flow, ticket, after, queues);
+    fn corrected<P>(
+        &mut self,
+        flow: u32,
+        ticket: &Ticket<M>,
+        resource: usize,
+        used: Duration,
+        queues: &mut FlowQueues<M, P>,
+    ) {
+        self.sfq.corrected(flow, ticket, resource, used, queues);
     }
 
     #[inline]

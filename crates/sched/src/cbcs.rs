@@ -267,14 +267,22 @@ impl<const M: usize> Discipline<M> for Cbcs {
     }
 
     #[inline]
-    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
+    fn corrected<P>(
+        &mut self,
+        flow: u32,
+        ticket: &Ticket<M>,
+        resource: usize,
+        used: Duration,
+        queues: &mut FlowQueues<M, P>,
+    ) {
         if self.charge == Charge::Estimated || ticket.note::<Epoch>().0 != self.epoch {
             return;
         }
+        let [before, after] = [ticket.charged, ticket.charged_with(resource, used)].map(|cost| total(&cost));
         let record = queues.flow_mut(flow);
         let weight = record.weight();
-        self.provide_for(total(after), weight);
-        record.state.account.pay(charged(total(after)) - charged(total(&ticket.charged)), weight);
+        self.provide_for(after, weight);
+        record.state.account.pay(charged(after) - charged(before), weight);
         if record.packets == 0 {
             record.state.account.owe_no_less_than_nothing();
         } else if self.turns.in_turn(flow) && self.short(&record.state, weight) > 0 {

@@ -200,6 +200,14 @@ impl<const M: usize> Ticket<M> {
     pub fn charged(&self) -> ResourceVec<M> {
         self.charged
     }
+
+    /// The same with another time on this resource.
+    #[inline]
+    pub fn charged_with(&self, resource: usize, used: Duration) -> ResourceVec<M> {
+        let mut charged = self.charged;
+        charged[resource] = used;
+        charged
+    }
 }
 
 /// A packet to put into the first resource now.

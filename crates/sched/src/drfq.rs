@@ -399,7 +399,15 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
     }
 
     #[inline]
-    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
+    fn corrected<P>(
+        &mut self,
+        flow: u32,
+        ticket: &Ticket<M>,
+        resource: usize,
+        used: Duration,
+        queues: &mut FlowQueues<M, P>,
+    ) {
+        let after = ticket.charged_with(resource, used);
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         if self.delta.is_some() {
@@ -407,7 +415,7 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
             let places = self.places[flow as usize].iter_mut().enumerate();
             places.for_each(|(k, place)| place.tags.correct(after[k] - before[k], weight));
         } else {
-            let more = dominant(after) - dominant(&ticket.charged);
+            let more = dominant(&after) - dominant(&ticket.charged);
             if more == 0 {
                 return;
             }

@@ -228,8 +228,15 @@ impl<const M: usize> Discipline<M> for Drr {
     }
 
     #[inline]
-    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
-        let Some(more) = self.shared.more(ticket, after) else { return };
+    fn corrected<P>(
+        &mut self,
+        flow: u32,
+        ticket: &Ticket<M>,
+        resource: usize,
+        used: Duration,
+        queues: &mut FlowQueues<M, P>,
+    ) {
+        let Some(more) = self.shared.more(ticket, resource, used) else { return };
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         let Deficit { account, .. } = &mut record.state;

@@ -468,7 +468,15 @@ impl<const M: usize> Discipline<M> for Gmr3 {
     }
 
     #[inline]
-    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
+    fn corrected<P>(
+        &mut self,
+        flow: u32,
+        ticket: &Ticket<M>,
+        resource: usize,
+        used: Duration,
+        queues: &mut FlowQueues<M, P>,
+    ) {
+        let after = &ticket.charged_with(resource, used);
         let record = queues.flow_mut(flow);
         let more = charge(after) - charge(&ticket.charged);
         let same = record.state.activation == ticket.note::<Sent>().activation;

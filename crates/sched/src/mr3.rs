@@ -65,7 +65,7 @@
 //!   the flow last became backlogged anew does not count. A packet counts at least 1 ns, so that every turn ends.
 //! * When no packet waits, MaxEC is forgotten.
 
-use dovetail_units::{ResourceVec, Time, Weight};
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Shape, Weights};
 use crate::contract::{Progress, Ticket};
@@ -327,9 +327,16 @@ impl<const M: usize> Discipline<M> for Mr3 {
     }
 
     #[inline]
-    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
+    fn corrected<P>(
+        &mut self,
+        flow: u32,
+        ticket: &Ticket<M>,
+        resource: usize,
+        used: Duration,
+        queues: &mut FlowQueues<M, P>,
+    ) {
         let record = queues.flow_mut(flow);
-        let more = charge(after) - charge(&ticket.charged);
+        let more = charge(&ticket.charged_with(resource, used)) - charge(&ticket.charged);
         if !self.counts(ticket.note(), record.packets, &record.state, more) {
             return;
         }

@@ -55,7 +55,7 @@
 //! * O(log n), not O(n): the flows in (6) are those that wait here, not those of a fluid, and a running sum does.
 //! * A packet that needs no time at all counts as one nanosecond.
 
-use dovetail_units::{ResourceVec, Time, Weight};
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::charge::{self, Charge};
@@ -299,11 +299,18 @@ impl<const M: usize> Discipline<M> for Pcfq {
     }
 
     #[inline]
-    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
+    fn corrected<P>(
+        &mut self,
+        flow: u32,
+        ticket: &Ticket<M>,
+        resource: usize,
+        used: Duration,
+        queues: &mut FlowQueues<M, P>,
+    ) {
         if self.charge == Charge::Estimated {
             return;
         }
-        let (before, after) = (charges(ticket.charged.0), charges(after.0));
+        let (before, after) = (charges(ticket.charged.0), charges(ticket.charged_with(resource, used).0));
         let Composite { tags, weights } = &mut queues.flow_mut(flow).state;
         tags.correct(core::array::from_fn(|r| after[r] - before[r]), *weights);
         self.latest_finish = self.latest_finish.max(tags.finish());

@@ -119,14 +119,15 @@ pub trait Discipline<const M: usize>: Sized + Send {
         self.progressed(now, ticket, resource, event);
     }
 
-    /// The charge of the flow's packet of this ticket turns out as `after`, instead of what the ticket
+    /// The packet of this ticket took the flow so long on one resource, which is not what the ticket
     /// [says](Ticket::charged). Settled before.
     #[inline]
     fn corrected<P>(
         &mut self,
         _flow: u32,
         _ticket: &Ticket<M>,
-        _after: &ResourceVec<M>,
+        _resource: usize,
+        _used: Duration,
         _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>,
     ) {
     }
@@ -233,31 +234,28 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
         flows.for_each(|flow| self.queues.touch(flow, |flow, state| self.discipline.touch(flow, state)));
     }
 
-    /// Hand out the first packet of the flow that is chosen: by [`next`](Scheduler::next), or of those that
-    /// [may pass](Scheduler::bypass), if that is said.
-    // The only place from which a discipline chooses and serves, so that both are inlined here.
-    #[inline(never)]
-    fn decide(&mut self, now: Time, may_pass: Option<&mut dyn FnMut(&P) -> bool>) -> Next<M, P> {
+    /// [`next`](Scheduler::next) once the clock is set.
+    // Inlined into the single call and into that for many: nothing is copied on the way, and the discipline's own part
+    // is inlined here.
+    #[inline(always)]
+    fn decide(&mut self, now: Time) -> Next<M, P> {
         if self.queues.packets() == 0 {
             self.discipline.found_empty();
             return Next::Empty;
         }
         self.place_moved();
-        let choice = match may_pass {
-            None => self.discipline.choose(now, &mut self.queues),
-            Some(may_pass) => self.choose_bypass(now, may_pass),
-        };
+        let choice = self.discipline.choose(now, &mut self.queues);
+        self.carry_out(now, choice)
+    }
+
+    /// Hand out the first packet of the flow that is chosen.
+    #[inline(always)]
+    fn carry_out(&mut self, now: Time, choice: Choice) -> Next<M, P> {
         let Choice::Flow(flow) = choice else { return self.serve_nothing(choice) };
         let Some(Popped { flow: id, size, cost, payload }) = self.queues.pop(flow) else { return Next::Empty };
         self.books.served += 1;
         let note = self.discipline.served(now, flow, &cost, &mut self.queues).write();
         Next::Serve(Served { ticket: Ticket { flow: id, charged: cost, note, reached: 0 }, size, payload })
-    }
-
-    /// The choice among the packets that may pass the first resource.
-    #[inline(never)]
-    fn choose_bypass(&mut self, now: Time, may_pass: &mut dyn FnMut(&P) -> bool) -> Choice {
-        self.discipline.choose_bypass(now, may_pass, &mut self.queues)
     }
 
     /// The answer where no packet is served.
@@ -318,11 +316,9 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
         if ticket.charged[resource] == used {
             return;
         }
-        let mut after = ticket.charged;
-        after[resource] = used;
         if self.queues.get(ticket.flow).is_some() {
             self.discipline.settle(now, &mut self.queues);
-            self.discipline.corrected(ticket.flow.index, ticket, &after, &mut self.queues);
+            self.discipline.corrected(ticket.flow.index, ticket, resource, used, &mut self.queues);
             if self.queues.many_moved() {
                 self.place_moved();
             }
@@ -384,7 +380,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     #[inline]
     fn next(&mut self, now: Time) -> Next<M, P> {
         let now = self.clock(now);
-        self.decide(now, None)
+        self.decide(now)
     }
 
     fn enqueue_many(&mut self, now: Time, packets: &mut Vec<Packet<M, P>>, refused: &mut dyn FnMut(Refused<P>)) {
@@ -417,7 +413,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         }
         let now = self.clock(now);
         for _ in 0..most {
-            match self.decide(now, None) {
+            match self.decide(now) {
                 Next::Serve(packet) => served.push(packet),
                 other => return Some(other),
             }
@@ -447,7 +443,9 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         if !self.queues.any_needs_no_processing() {
             return Next::AwaitProgress;
         }
-        self.decide(now, Some(may_pass))
+        self.place_moved();
+        let choice = self.discipline.choose_bypass(now, may_pass, &mut self.queues);
+        self.carry_out(now, choice)
     }
 
     #[inline]

@@ -31,7 +31,7 @@
 //!   debt anyway.
 //! * A packet that needs no time on the resource counts as one nanosecond.
 
-use dovetail_units::{ResourceVec, Time, Weight};
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge;
@@ -144,8 +144,15 @@ impl<const M: usize> Discipline<M> for Scfq {
     }
 
     #[inline]
-    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
-        let Some(more) = self.shared.more(ticket, after).filter(|&more| more != 0) else { return };
+    fn corrected<P>(
+        &mut self,
+        flow: u32,
+        ticket: &Ticket<M>,
+        resource: usize,
+        used: Duration,
+        queues: &mut FlowQueues<M, P>,
+    ) {
+        let Some(more) = self.shared.more(ticket, resource, used).filter(|&more| more != 0) else { return };
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         record.state.correct([more], [weight]);

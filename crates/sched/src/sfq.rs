@@ -43,7 +43,7 @@
 
 use alloc::vec::Vec;
 
-use dovetail_units::{ResourceVec, Time, Weight};
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge;
@@ -280,11 +280,15 @@ impl<const M: usize> Discipline<M> for Sfq {
     }
 
     #[inline]
-    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
-        let Some(more) = self.shared.more(ticket, after) else { return };
-        if more == 0 && self.is_tagged() {
-            return;
-        }
+    fn corrected<P>(
+        &mut self,
+        flow: u32,
+        ticket: &Ticket<M>,
+        resource: usize,
+        used: Duration,
+        queues: &mut FlowQueues<M, P>,
+    ) {
+        let Some(more) = self.shared.more(ticket, resource, used) else { return };
         let (tags, weight) = self.tags(flow, queues);
         tags.correct(more, weight);
         let finish = tags.finish();

@@ -48,7 +48,7 @@
 //!   forgotten: no flow has credit or debt.
 //! * A packet that needs no time on the resource counts as one nanosecond.
 
-use dovetail_units::{ResourceVec, Time, Weight};
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge::{self, Charge};
@@ -262,8 +262,15 @@ impl<const M: usize> Discipline<M> for Wf2qPlus {
     }
 
     #[inline]
-    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
-        let Some(more) = self.shared.more(ticket, after) else { return };
+    fn corrected<P>(
+        &mut self,
+        flow: u32,
+        ticket: &Ticket<M>,
+        resource: usize,
+        used: Duration,
+        queues: &mut FlowQueues<M, P>,
+    ) {
+        let Some(more) = self.shared.more(ticket, resource, used) else { return };
         self.pending = self.pending.saturating_add(more);
         let (weight, packets) = (queues.flow(flow).weight(), queues.flow(flow).packets);
         let state = self.tags(flow, queues);

@@ -45,7 +45,7 @@
 //! * A packet that needs no time on the resource counts as one nanosecond.
 //! * A changed weight holds at once, for what is left of the flow in GPS.
 
-use dovetail_units::{ResourceVec, Time, Weight};
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge::{self, Charge};
@@ -252,8 +252,15 @@ impl<const M: usize> Discipline<M> for Wfq {
     }
 
     #[inline]
-    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
-        let Some(more) = self.shared.more(ticket, after) else { return };
+    fn corrected<P>(
+        &mut self,
+        flow: u32,
+        ticket: &Ticket<M>,
+        resource: usize,
+        used: Duration,
+        queues: &mut FlowQueues<M, P>,
+    ) {
+        let Some(more) = self.shared.more(ticket, resource, used) else { return };
         let (weight, packets) = (queues.flow(flow).weight(), queues.flow(flow).packets);
         let state = self.tags(flow, queues);
         state.finish = state.finish.moved(more, weight);

@@ -89,7 +89,7 @@
 mod eligible;
 mod fluid;
 
-use dovetail_units::{ResourceVec, Time, Weight};
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::contract::Ticket;
@@ -240,7 +240,15 @@ impl<const M: usize> Discipline<M> for Drgps<M> {
     }
 
     #[inline]
-    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, after: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
+    fn corrected<P>(
+        &mut self,
+        flow: u32,
+        ticket: &Ticket<M>,
+        resource: usize,
+        used: Duration,
+        queues: &mut FlowQueues<M, P>,
+    ) {
+        let after = ticket.charged_with(resource, used);
         let nanos = charged(after.dominant_time()) - charged(ticket.charged.dominant_time());
         queues.flow_mut(flow).state.correct(nanos);
     }

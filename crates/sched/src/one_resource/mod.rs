@@ -68,11 +68,12 @@ impl Shared {
         queues.head(flow).map(|packet| self.nanos(&packet.cost))
     }
 
-    /// By how many nanoseconds the charge of this ticket's packet changes, if its flow is charged what was measured.
+    /// By how many nanoseconds the charge of this ticket's packet changes, which took so long on this resource, if it
+    /// is the one that is shared and its flow is charged what was measured.
     #[inline]
-    pub fn more<const M: usize>(self, ticket: &Ticket<M>, after: &ResourceVec<M>) -> Option<i64> {
-        let measured = self.charge == Charge::Measured;
-        measured.then(|| self.nanos(after) - self.nanos(&ticket.charged))
+    pub fn more<const M: usize>(self, ticket: &Ticket<M>, resource: usize, used: Duration) -> Option<i64> {
+        let counts = resource == self.resource && self.charge == Charge::Measured;
+        counts.then(|| charged(used) - charged(ticket.charged[resource]))
     }
 }
 

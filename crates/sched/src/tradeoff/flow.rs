@@ -100,11 +100,10 @@ impl<const M: usize, L> FluidFlow<M, L> {
         total / u128::from(milli)
     }
 
-    pub(super) fn correct(&mut self, before: &ResourceVec<M>, after: &ResourceVec<M>) {
-        for (r, correction) in self.correction.iter_mut().enumerate() {
-            let [before, after] = [before, after].map(|cost| cost[r].as_nanos() as i64);
-            *correction = correction.saturating_add(after - before);
-        }
+    pub(super) fn correct(&mut self, resource: usize, before: Duration, after: Duration) {
+        let [before, after] = [before, after].map(|time| time.as_nanos() as i64);
+        let correction = &mut self.correction[resource];
+        *correction = correction.saturating_add(after - before);
     }
 
     /// What a head packet takes in the fluid, with what earlier packets took more or less than estimated: at least a

@@ -481,10 +481,11 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
         &mut self,
         flow: u32,
         ticket: &Ticket<M>,
-        after: &ResourceVec<M>,
+        resource: usize,
+        used: Duration,
         queues: &mut FlowQueues<M, B, P>,
     ) {
-        queues.flow_mut(flow).state.correct(&ticket.charged, after);
+        queues.flow_mut(flow).state.correct(resource, ticket.charged[resource], used);
     }
 
     #[inline]

@@ -1,9 +1,9 @@
 //! Whose turn it is to be favoured: the flows near either end of order (23) share its bonus by weight, one packet after
 //! another.
 //!
-//! Near an end is who is in one class with the flow at the end. Classes are intervals of the logarithm of the ratio, as
-//! wide as the tolerance, in two grids of which one is shifted by half a width: whoever is within half a width of the
-//! end is near it, whichever boundary is between them, and nobody who is farther than a width is.
+//! Near an end is who is in one class with the flow at the end, or in the next one. Classes are intervals of the
+//! logarithm of the ratio, half as wide as the tolerance: whoever is within half the tolerance of the end is near it,
+//! whichever boundary is between them, and nobody who is farther than the tolerance is.
 //!
 //! Of these it is the turn of the one with the least *finish*: what it has had of the bonus, divided by its weight, and
 //! its whole head packet. Who becomes backlogged starts with as much as anybody near that end has had (self-clocked
@@ -23,6 +23,7 @@ use crate::tag;
 const MOVES: usize = 48;
 /// Finishes are below 2^94 ticks, places below 2^34.
 const FINISH_BITS: u32 = 94;
+const LAST_FINISH: u128 = (1 << FINISH_BITS) - 1;
 /// Logarithms of ratios, to base 2, are in units of 2^-20.
 const LOG_BITS: u32 = 20;
 /// The logarithm of a time that is not there is one less than that of the least that is.
@@ -42,9 +43,9 @@ struct Turn {
     head: u128,
     /// Of a tick that earlier services have left, in thousandths of the weight.
     part: u32,
-    /// The place of its head in order (23), and by end and grid the class of that.
+    /// The place of its head in order (23), and by end the class of that.
     ratio: Option<Ratio>,
-    classes: [[u64; 2]; 2],
+    classes: [u64; 2],
     /// For how long the head uses CPU and link, in all, at most: ticks of time.
     work: u128,
 }
@@ -86,15 +87,13 @@ impl Entry<u128> for Stand {
 /// Order (23) with the turns of those near its ends.
 #[derive(Clone, Debug)]
 pub struct Turns {
-    /// Of a class; 0 where only equals are near.
+    /// Of two classes; 0 where only equals are near.
     width: u64,
-    /// Two grids of classes; one where only equals are near.
-    grids: usize,
     flows: Vec<Turn>,
     /// By end: the most that anybody has had.
     most: [u128; 2],
-    /// By end and grid: backlogged flows by class and finish. Those that moved back or left stand where they were
-    /// until they come first.
+    /// By end: backlogged flows by class and finish, those in even classes and those in odd ones, so that both classes
+    /// near an end come first. Who moved back, to the other heap, or left stands there too until it comes first.
     heaps: [[Tournament<u128, Stand>; 2]; 2],
     /// By end: whose turn it was found to be.
     firsts: [First; 2],
@@ -137,7 +136,6 @@ impl Bonus<2> for Turns {
         let width = (logarithm * LEAST_SLOPE * f64::from(1 << LOG_BITS)) as u64;
         Self {
             width: width.saturating_sub(3),
-            grids: if width > 3 { 2 } else { 1 },
             flows: Vec::new(),
             most: [0; 2],
             heaps: Default::default(),
@@ -181,8 +179,7 @@ impl Bonus<2> for Turns {
         turn.part = part;
         (turn.head, turn.work) = (service, work);
         if turn.ratio != Some(ratio) {
-            (turn.ratio, turn.classes) =
-                (Some(ratio), places(ratio, self.width).map(|place| classes(place, self.width)));
+            (turn.ratio, turn.classes) = (Some(ratio), places(ratio, self.width).map(|place| class(place, self.width)));
         }
         for end in 0..2 {
             let is_up = turn.had[end] + service >= self.most[end];
@@ -242,27 +239,34 @@ impl Turns {
             return Ok(());
         }
         self.firsts[end] = First::UNKNOWN;
-        let mut least: Option<(u128, u32)> = None;
-        for (grid, heap) in self.heaps[end].iter_mut().enumerate().take(self.grids) {
-            let key = |flow: u32| place(flow).map(|_| self.flows[flow as usize].key(end, grid));
+        for (half, heap) in self.heaps[end].iter_mut().enumerate() {
+            let turn = |flow: u32| place(flow).map(|_| &self.flows[flow as usize]);
+            let key = |flow: u32| turn(flow).filter(|turn| turn.half(end) == half).map(|turn| turn.key(end));
             heap.correct(&mut self.moves, key)?;
-            if let Some((key, flow)) = heap.peek() {
-                let finish = key & ((1 << FINISH_BITS) - 1);
-                least = Some(least.map_or((finish, flow), |other| (finish, flow).min(other)));
-            }
         }
-        let flow = least.map(|(_, flow)| flow);
+        let flow = self.least_near(end);
         let times = flow.and_then(place).map_or([1.0; 2], Ratio::normalised_f64);
         self.firsts[end] = First { is_known: true, flow, times };
         Ok(())
     }
 
+    /// Who has the least finish of those near this end, which come first in their heaps.
+    fn least_near(&self, end: usize) -> Option<u32> {
+        let firsts = self.heaps[end].each_ref().map(Tournament::peek);
+        let at_end = firsts.iter().flatten().map(|&(key, _)| key >> FINISH_BITS).min()?;
+        let near = firsts.into_iter().flatten().filter(|(key, _)| key >> FINISH_BITS <= at_end + self.reach());
+        near.map(|(key, flow)| (key & LAST_FINISH, flow)).min().map(|(_, flow)| flow)
+    }
+
+    /// So many classes after the one at an end are near it, too.
+    fn reach(&self) -> u128 {
+        u128::from(self.width > 0)
+    }
+
     fn set_place(&mut self, flow: u32) {
         let turn = &self.flows[flow as usize];
-        for end in 0..2 {
-            for grid in 0..self.grids {
-                self.heaps[end][grid].lower(flow, turn.key(end, grid));
-            }
+        for (end, heaps) in self.heaps.iter_mut().enumerate() {
+            heaps[turn.half(end)].lower(flow, turn.key(end));
         }
         self.look_again(flow);
     }
@@ -277,16 +281,21 @@ impl Turns {
 
 impl Turn {
     #[inline]
-    fn key(&self, end: usize, grid: usize) -> u128 {
-        u128::from(self.classes[end][grid]) << FINISH_BITS | (self.had[end] + self.head).min((1 << FINISH_BITS) - 1)
+    fn key(&self, end: usize) -> u128 {
+        u128::from(self.classes[end]) << FINISH_BITS | (self.had[end] + self.head).min(LAST_FINISH)
+    }
+
+    /// In which heap it is.
+    #[inline]
+    fn half(&self, end: usize) -> usize {
+        (self.classes[end] % 2) as usize
     }
 }
 
-/// The classes of a place in both grids: of intervals of this width, or, where it is 0, of equal places.
-fn classes(place: u64, width: u64) -> [u64; 2] {
-    let Some(class) = place.checked_div(width) else { return [place; 2] };
-    let is_beyond_half = place - class * width + width / 2 >= width;
-    [class, class + u64::from(is_beyond_half)]
+/// The class of a place: of intervals of half this width, or, where it is 0, of equal places.
+fn class(place: u64, width: u64) -> u64 {
+    let Some(whole) = place.checked_div(width) else { return place };
+    2 * whole + u64::from(place % width >= width.div_ceil(2))
 }
 
 /// How far a packet is from each end of order (23): by the ratio itself where the width is 0, by its logarithm
@@ -312,10 +321,10 @@ fn log2(value: u64) -> u64 {
 /// Which of these packets are near this end of order (23) under a tolerance: see the module. For the direct
 /// implementation, which asks for every packet.
 pub fn near_end(ratios: &[[u64; 2]], end: usize, tolerance: f64) -> Vec<bool> {
-    let width = Turns::new(tolerance).width;
+    let turns = Turns::new(tolerance);
     let place =
-        |&[cpu, link]: &[u64; 2]| places(if cpu >= ONE { Ratio(2 * ONE - link) } else { Ratio(cpu) }, width)[end];
-    let classes: Vec<[u64; 2]> = ratios.iter().map(|r| classes(place(r), width)).collect();
-    let least = [0, 1].map(|grid| classes.iter().map(|classes| classes[grid]).min());
-    classes.iter().map(|classes| (0..2).any(|grid| Some(classes[grid]) == least[grid])).collect()
+        |&[cpu, link]: &[u64; 2]| places(if cpu >= ONE { Ratio(2 * ONE - link) } else { Ratio(cpu) }, turns.width)[end];
+    let classes: Vec<u64> = ratios.iter().map(|r| class(place(r), turns.width)).collect();
+    let at_end = classes.iter().copied().min().unwrap_or(0);
+    classes.iter().map(|&class| u128::from(class - at_end) <= turns.reach()).collect()
 }
