@@ -132,6 +132,9 @@ pub(super) fn are_near<const M: usize>(a: &ResourceVec<M>, b: &ResourceVec<M>) -
 pub struct Ratio(pub(super) u64);
 
 impl Ratio {
+    /// That of no packet.
+    pub(super) const NONE: Self = Self(u64::MAX);
+
     pub(super) fn of(cost: &ResourceVec<2>) -> Self {
         let (a, b) = (cost[0].as_nanos(), cost[1].as_nanos());
         if a >= b { Self(2 * ONE - part(b, a)) } else { Self(part(a, b)) }

@@ -32,8 +32,9 @@ const LOG_RANGE: u64 = 33 << LOG_BITS;
 /// the tolerance at most.
 const LEAST_SLOPE: f64 = 21.0 / 16.0;
 
-/// One flow's part in the turns.
-#[derive(Clone, Copy, Debug, Default)]
+/// One flow's part in the turns: two cache lines.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct Turn {
     /// By end: what it is counted to have had of the bonus, in ticks of virtual time.
     had: [u128; 2],
@@ -44,7 +45,7 @@ struct Turn {
     /// Of a tick that earlier services have left, in thousandths of the weight.
     part: u32,
     /// The place of its head in order (23), and by end the class of that.
-    ratio: Option<Ratio>,
+    ratio: Ratio,
     classes: [u64; 2],
     /// For how long the head uses CPU and link, in all, at most: ticks of time.
     work: u128,
@@ -164,7 +165,7 @@ impl Bonus<2> for Turns {
     /// The flow becomes backlogged.
     fn join(&mut self, flow: u32) {
         if self.flows.len() <= flow as usize {
-            self.flows.resize(flow as usize + 1, Turn::default());
+            self.flows.resize(flow as usize + 1, Turn::NEW);
         }
         let turn = &mut self.flows[flow as usize];
         (turn.had, turn.longest) = (self.most, [0; 2]);
@@ -178,8 +179,8 @@ impl Bonus<2> for Turns {
         let service = (service as u128).max(1);
         turn.part = part;
         (turn.head, turn.work) = (service, work);
-        if turn.ratio != Some(ratio) {
-            (turn.ratio, turn.classes) = (Some(ratio), places(ratio, self.width).map(|place| class(place, self.width)));
+        if turn.ratio != ratio {
+            (turn.ratio, turn.classes) = (ratio, places(ratio, self.width).map(|place| class(place, self.width)));
         }
         for end in 0..2 {
             let is_up = turn.had[end] + service >= self.most[end];
@@ -280,6 +281,9 @@ impl Turns {
 }
 
 impl Turn {
+    const NEW: Self =
+        Self { had: [0; 2], longest: [0; 2], head: 0, work: 0, classes: [0; 2], ratio: Ratio::NONE, part: 0 };
+
     #[inline]
     fn key(&self, end: usize) -> u128 {
         u128::from(self.classes[end]) << FINISH_BITS | (self.had[end] + self.head).min(LAST_FINISH)
