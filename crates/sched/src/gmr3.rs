@@ -477,8 +477,11 @@ impl<const M: usize> Discipline<M> for Gmr3 {
         queues: &mut FlowQueues<M, P>,
     ) {
         let after = &ticket.charged_with(resource, used);
-        let record = queues.flow_mut(flow);
         let more = charge(after) - charge(&ticket.charged);
+        if more == 0 {
+            return;
+        }
+        let record = queues.flow_mut(flow);
         let same = record.state.activation == ticket.note::<Sent>().activation;
         let counts = match self.newcomers {
             Newcomers::Free => same && record.packets > 0,

@@ -335,8 +335,11 @@ impl<const M: usize> Discipline<M> for Mr3 {
         used: Duration,
         queues: &mut FlowQueues<M, P>,
     ) {
-        let record = queues.flow_mut(flow);
         let more = charge(&ticket.charged_with(resource, used)) - charge(&ticket.charged);
+        if more == 0 {
+            return;
+        }
+        let record = queues.flow_mut(flow);
         if !self.counts(ticket.note(), record.packets, &record.state, more) {
             return;
         }

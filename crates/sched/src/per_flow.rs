@@ -234,28 +234,32 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
         flows.for_each(|flow| self.queues.touch(flow, |flow, state| self.discipline.touch(flow, state)));
     }
 
-    /// [`next`](Scheduler::next) once the clock is set.
-    // Inlined into the single call and into that for many: nothing is copied on the way, and the discipline's own part
-    // is inlined here.
+    /// The discipline's choice, if a packet waits.
     #[inline(always)]
-    fn decide(&mut self, now: Time) -> Next<M, P> {
+    fn choose(&mut self, now: Time) -> Option<Choice> {
         if self.queues.packets() == 0 {
             self.discipline.found_empty();
-            return Next::Empty;
+            return None;
         }
         self.place_moved();
-        let choice = self.discipline.choose(now, &mut self.queues);
-        self.carry_out(now, choice)
+        Some(self.discipline.choose(now, &mut self.queues))
     }
 
     /// Hand out the first packet of the flow that is chosen.
+    // Inlined into the single call and into that for many, so that the packet is written where it is to stand.
+    #[inline(always)]
+    fn hand_out(&mut self, now: Time, flow: u32) -> Option<Served<M, P>> {
+        let Popped { flow: id, size, cost, payload } = self.queues.pop(flow)?;
+        self.books.served += 1;
+        let note = self.discipline.served(now, flow, &cost, &mut self.queues).write();
+        Some(Served { ticket: Ticket { flow: id, charged: cost, note, reached: 0 }, size, payload })
+    }
+
+    /// [`next`](Scheduler::next) by this choice.
     #[inline(always)]
     fn carry_out(&mut self, now: Time, choice: Choice) -> Next<M, P> {
         let Choice::Flow(flow) = choice else { return self.serve_nothing(choice) };
-        let Some(Popped { flow: id, size, cost, payload }) = self.queues.pop(flow) else { return Next::Empty };
-        self.books.served += 1;
-        let note = self.discipline.served(now, flow, &cost, &mut self.queues).write();
-        Next::Serve(Served { ticket: Ticket { flow: id, charged: cost, note, reached: 0 }, size, payload })
+        self.hand_out(now, flow).map_or(Next::Empty, Next::Serve)
     }
 
     /// The answer where no packet is served.
@@ -380,7 +384,10 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
     #[inline]
     fn next(&mut self, now: Time) -> Next<M, P> {
         let now = self.clock(now);
-        self.decide(now)
+        match self.choose(now) {
+            Some(choice) => self.carry_out(now, choice),
+            None => Next::Empty,
+        }
     }
 
     fn enqueue_many(&mut self, now: Time, packets: &mut Vec<Packet<M, P>>, refused: &mut dyn FnMut(Refused<P>)) {
@@ -413,10 +420,10 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         }
         let now = self.clock(now);
         for _ in 0..most {
-            match self.decide(now) {
-                Next::Serve(packet) => served.push(packet),
-                other => return Some(other),
-            }
+            let Some(choice) = self.choose(now) else { return Some(Next::Empty) };
+            let Choice::Flow(flow) = choice else { return Some(self.serve_nothing(choice)) };
+            let Some(packet) = self.hand_out(now, flow) else { return Some(Next::Empty) };
+            served.push(packet);
         }
         None
     }
