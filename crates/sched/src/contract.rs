@@ -204,9 +204,8 @@ impl<const M: usize> Ticket<M> {
     /// The same with another time on this resource.
     #[inline]
     pub fn charged_with(&self, resource: usize, used: Duration) -> ResourceVec<M> {
-        let mut charged = self.charged;
-        charged[resource] = used;
-        charged
+        // In registers: a write to a place that is not known, and reading back, would wait for memory.
+        ResourceVec(core::array::from_fn(|r| if r == resource { used } else { self.charged[r] }))
     }
 }
 
