@@ -237,6 +237,15 @@ impl<const M: usize> Drfq<M> {
         self.heads_by_all.set(flow, descending(key));
     }
 
+    /// A packet of the flow is served: the next one is to be placed, if there is one.
+    #[inline]
+    fn moves_or_leaves<P>(&mut self, flow: u32, queues: &mut FlowQueues<M, P>) {
+        match queues.flow(flow).packets {
+            0 => self.leave(flow),
+            _ => queues.mark_moved(flow),
+        }
+    }
+
     /// The flow has no packets, or none any more.
     fn leave(&mut self, flow: u32) {
         match self.delta {
@@ -374,14 +383,14 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
     #[inline]
     fn served<P>(&mut self, _now: Time, flow: u32, cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) -> Starts<M> {
         self.inside.enter();
-        queues.mark_moved(flow);
+        let at = self.heads.peek().map_or(0, |(at, _)| at);
+        self.moves_or_leaves(flow, queues);
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         if self.delta.is_some() {
             let served = self.serve_with_memory(flow, cost, weight);
             return Starts(served.map(|t| (t >> TICKET_SHIFT) as u64));
         }
-        let at = self.heads.peek().map_or(0, |(at, _)| at);
         let start = record.state.start(0);
         record.state.serve_head(start, at, dominant(cost), weight);
         self.virtual_time[0] = self.virtual_time[0].max(at);
@@ -421,7 +430,9 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
             }
             record.state.correct(more, weight);
         }
-        queues.mark_moved(flow);
+        if record.packets > 0 {
+            queues.mark_moved(flow);
+        }
     }
 
     #[inline]
