@@ -138,7 +138,7 @@ impl<const M: usize> Scheduled<M> {
 
     fn used(&mut self, estimated: Duration) -> Duration {
         let nanos = estimated.as_nanos();
-        Duration::from_nanos(nanos - nanos / 16 + self.senders.random.below(nanos / 8 + 1))
+        Duration::from_nanos(nanos - nanos / 16 + self.senders.draw(nanos / 8 + 1))
     }
 }
 
