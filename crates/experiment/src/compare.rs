@@ -1,8 +1,8 @@
 //! The same input through several schedulers.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use dovetail_sched::composition::parts;
 use dovetail_sched::promise::Alpha;
@@ -101,8 +101,7 @@ macro_rules! with_resources {
 /// Put the scenario's input through each of `schedulers`, several at a time; results in their order, the same for any
 /// number of threads.
 pub fn compare(scenario: &Scenario, schedulers: &[Spec], settings: &Settings<'_>) -> Result<Vec<Recorded>, RunError> {
-    let kept = schedulers.len();
-    with_resources!(scenario.resources(), M => compare_over::<M, _>(scenario, schedulers, settings, kept, &|run| run))
+    keep_each(scenario, schedulers, settings, schedulers.len(), |run| run)
 }
 
 /// As [`compare`], of each run only what `keep` makes of it: the runs need not be in memory together.
@@ -112,7 +111,37 @@ pub fn compare_each<T: Send>(
     settings: &Settings<'_>,
     keep: impl Fn(Recorded) -> T + Sync,
 ) -> Result<Vec<T>, RunError> {
-    with_resources!(scenario.resources(), M => compare_over::<M, T>(scenario, schedulers, settings, 0, &keep))
+    keep_each(scenario, schedulers, settings, 0, keep)
+}
+
+/// [`compare_each`], of which as many runs are `kept` in memory. All that is generic, so that callers are compiled
+/// without the schedulers and the simulator.
+fn keep_each<T: Send>(
+    scenario: &Scenario,
+    schedulers: &[Spec],
+    settings: &Settings<'_>,
+    kept: usize,
+    keep: impl Fn(Recorded) -> T + Sync,
+) -> Result<Vec<T>, RunError> {
+    let places: Vec<Mutex<Option<T>>> = schedulers.iter().map(|_| Mutex::default()).collect();
+    let put = |place: usize, run: Recorded| {
+        let value = keep(run);
+        if let Ok(mut place) = places[place].lock() {
+            *place = Some(value);
+        }
+    };
+    run_each(scenario, schedulers, settings, kept, &put)?;
+    places.into_iter().map(|place| place.into_inner().ok().flatten().ok_or(RunError::Cancelled)).collect()
+}
+
+fn run_each(
+    scenario: &Scenario,
+    schedulers: &[Spec],
+    settings: &Settings<'_>,
+    kept: usize,
+    put: &(dyn Fn(usize, Recorded) + Sync),
+) -> Result<(), RunError> {
+    with_resources!(scenario.resources(), M => compare_over::<M>(scenario, schedulers, settings, kept, put))
 }
 
 /// A scheduler that is not in the catalogue.
@@ -147,21 +176,27 @@ pub fn check(scenario: &Scenario, schedulers: &[Spec]) -> Result<Vec<String>, Ru
     with_resources!(scenario.resources(), M => check_over::<M>(scenario, schedulers))
 }
 
-fn compare_over<const M: usize, T: Send>(
+/// `put` hears of every run, with the place of its scheduler among `schedulers`.
+fn compare_over<const M: usize>(
     scenario: &Scenario,
     schedulers: &[Spec],
     settings: &Settings<'_>,
     kept: usize,
-    keep: &(impl Fn(Recorded) -> T + Sync),
-) -> Result<Vec<T>, RunError> {
+    put: &(dyn Fn(usize, Recorded) + Sync),
+) -> Result<(), RunError> {
     check_over::<M>(scenario, schedulers)?;
     let (workload, pipeline) = (scenario.workload::<M>(), scenario.pipeline::<M>());
     let together = settings.threads.min(schedulers.len());
     Load { packets: scenario.expected_packets(), flows: workload.flows.len(), together, kept }.check()?;
     let facts = FlowFacts::of(&workload);
     let done = AtomicU64::new(0);
-    let one = |spec: &Spec| run_one(scenario, (&workload, &facts), &pipeline, spec, settings, &done).map(keep);
-    let results = in_parallel(settings.threads, settings.cancel, schedulers, one);
+    let places: Vec<(usize, &Spec)> = schedulers.iter().enumerate().collect();
+    let one = |&(place, spec): &(usize, &Spec)| {
+        let run = run_one(scenario, (&workload, &facts), &pipeline, spec, settings, &done)?;
+        put(place, run);
+        Ok(())
+    };
+    let results = in_parallel(settings.threads, settings.cancel, &places, one);
     results.into_iter().map(|result| result.unwrap_or(Err(RunError::Cancelled))).collect()
 }
 
