@@ -197,7 +197,7 @@ fn compare_over<const M: usize>(
         Ok(())
     };
     let results = in_parallel(settings.threads, settings.cancel, &places, one);
-    results.into_iter().map(|result| result.unwrap_or(Err(RunError::Cancelled))).collect()
+    results.into_iter().try_for_each(|result| result.unwrap_or(Err(RunError::Cancelled)))
 }
 
 fn run_one<const M: usize>(

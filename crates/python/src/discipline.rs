@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use dovetail_experiment::compare::Own;
 use dovetail_sched::queues::Queues;
 use dovetail_sched::{Choice, Discipline, PerFlow, Progress, Scheduler, SpecError, Ticket};
-use dovetail_units::{ResourceVec, Time, Weight};
+use dovetail_units::{Duration, ResourceVec, Time, Weight};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString, PyTuple, PyType};
 

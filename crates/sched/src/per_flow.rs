@@ -35,6 +35,9 @@ pub trait Discipline<const M: usize>: Sized + Send {
     /// asked to set anything.
     const LISTED: Option<&'static Entry> = None;
 
+    /// With so many flows or more, bursts read ahead.
+    const READS_AHEAD_FROM: usize = touch::WORTH;
+
     /// Kept with every flow.
     type Flow: Default + Send;
     /// What the discipline may note of every waiting packet.
@@ -225,7 +228,7 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
     /// Whether there are so many flows that reading ahead pays.
     #[inline]
     fn reads_ahead(&self) -> bool {
-        self.queues.flows() >= touch::WORTH
+        self.queues.flows() >= D::READS_AHEAD_FROM
     }
 
     /// Read ahead the records of these flows.

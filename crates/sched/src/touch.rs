@@ -8,7 +8,10 @@
 use core::hint::black_box;
 
 /// Flows from which on reading ahead pays: fewer are in the caches anyway, and it would only cost.
-pub const WORTH: usize = 2048;
+pub const WORTH: usize = 8192;
+
+/// The same where the flows to come are looked for in a tournament, which takes longer.
+pub const WORTH_BY_TAGS: usize = 32_768;
 
 /// The most flows that are looked at ahead.
 pub const MOST: usize = 64;

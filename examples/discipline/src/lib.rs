@@ -14,7 +14,7 @@ use dovetail_sched::promise::{Counted, Promise};
 use dovetail_sched::queues::Queues;
 use dovetail_sched::tag::Tag;
 use dovetail_sched::{Choice, Discipline, PerFlow, Scheduler, Spec, SpecError, Ticket};
-use dovetail_units::{ResourceVec, Time};
+use dovetail_units::{Duration, ResourceVec, Time};
 
 /// The discipline.
 #[derive(Default)]
@@ -69,12 +69,14 @@ impl<const M: usize> Discipline<M> for Least {
         &mut self,
         flow: u32,
         ticket: &Ticket<M>,
-        after: &ResourceVec<M>,
+        resource: usize,
+        used: Duration,
         queues: &mut Queues<M, P, Tag, ()>,
     ) {
+        let after = ticket.charged_with(resource, used);
         let record = queues.flow_mut(flow);
         let waits = self.order.remove(&(record.state.ticks(), flow));
-        record.state = record.state.moved(dominant(after) - dominant(&ticket.charged()), record.weight());
+        record.state = record.state.moved(dominant(&after) - dominant(&ticket.charged()), record.weight());
         if waits {
             self.order.insert((record.state.ticks(), flow));
         }

@@ -9,6 +9,7 @@ use crate::charge::total;
 use crate::newcomers::Newcomers;
 use crate::queues::NIL;
 use crate::tag::Tag;
+use crate::touch;
 
 /// Where a flow's timestamps stand. Its packets that are in a loop come before those that are not.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +79,14 @@ impl<const M: usize> Chain<M> {
                 Entry { charged, start, finish, unmapped }
             }
         }
+    }
+
+    /// Read ahead what does not fit into the first line of its record.
+    #[inline]
+    pub fn touch(&self) {
+        touch::word(&self.left);
+        touch::word(&self.before);
+        touch::word(&self.in_loop);
     }
 
     /// The flow becomes backlogged where others stand at `virtual_time`.

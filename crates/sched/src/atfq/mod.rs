@@ -99,6 +99,7 @@ use crate::promise::{Apart, Counted, Promise};
 use crate::queues::{NIL, Queues, TagTournament};
 use crate::spec::{Spec, SpecError};
 use crate::steps;
+use crate::touch::{Ahead, WORTH_BY_TAGS};
 use crate::window::{self, Inside, Window};
 
 pub mod active_time;
@@ -418,9 +419,24 @@ impl<const M: usize> Note<M> for Charged {
 impl<const M: usize> Discipline<M> for Atfq<M> {
     const LISTED: Option<&'static crate::catalog::Entry> = Some(&ENTRY);
 
+    const READS_AHEAD_FROM: usize = WORTH_BY_TAGS;
+
     type Flow = Chain<M>;
     type Stamp = ();
     type Note = Charged;
+
+    #[inline]
+    fn touch(&self, flow: u32, chain: &Chain<M>) {
+        self.outside.touch(flow);
+        chain.touch();
+    }
+
+    #[inline]
+    fn ahead(&self, packets: usize, ahead: &mut Ahead) {
+        let in_loop = self.order.iter().rev().take(packets);
+        in_loop.for_each(|&k| ahead.push(self.looped[k as usize].flow.index));
+        self.outside.ahead(packets.saturating_sub(self.order.len()), ahead);
+    }
 
     #[inline]
     fn arrived<P>(&mut self, _now: Time, flow: u32, slot: u32, queues: &mut FlowQueues<M, P>) {
