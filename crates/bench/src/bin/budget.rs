@@ -42,6 +42,9 @@ const FLOWS: &str = "32768";
 const PACKETS: [u32; 2] = [4_000, 16_000];
 /// By how much a budget may be exceeded: what another compiler makes of the same code.
 const SLACK: f64 = 1.1;
+/// Beyond that, by rounding; and mispredicted branches by where in the program other code has moved them, which decides
+/// whether two of them share a place in the predictor.
+const BEYOND: Counts = [0.5, 0.5, 4.0];
 const BUDGETS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/budgets.txt");
 const HEADER: &str = "# Per packet: instructions, misses of the second cache, mispredicted branches. Of `make budget`.";
 
@@ -69,7 +72,7 @@ fn run(keep: bool) -> Result<bool, String> {
         for burst in BURSTS {
             let counts = per_packet(&bench, subject, burst)?;
             let budget = budget(&before, subject, burst);
-            let over = budget.is_some_and(|budget| (0..3).any(|k| counts[k] > budget[k] * SLACK + 0.5));
+            let over = budget.is_some_and(|budget| (0..3).any(|k| counts[k] > budget[k] * SLACK + BEYOND[k]));
             kept &= !over;
             let [instructions, misses, branches] = counts;
             let remark =
