@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use dovetail_experiment::compare::Own;
 use dovetail_sched::queues::Queues;
-use dovetail_sched::{Choice, Discipline, PerFlow, Progress, Scheduler, SpecError, Ticket};
-use dovetail_units::{Duration, ResourceVec, Time, Weight};
+use dovetail_sched::{Choice, Discipline, PerFlow, Progress, Scheduler, SpecError, Ticket, Took};
+use dovetail_units::{ResourceVec, Time, Weight};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString, PyTuple, PyType};
 
@@ -207,19 +207,10 @@ impl<const M: usize> Discipline<M> for Scripted {
         });
     }
 
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        ticket: &Ticket<M>,
-        resource: usize,
-        used: Duration,
-        _queues: &mut Queues<M, P, (), ()>,
-    ) {
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, took: Took, _queues: &mut Queues<M, P, (), ()>) {
         let Some(corrected) = &self.methods.corrected else { return };
         self.ask(|py, _| {
-            corrected
-                .call1(py, (flow, nanos(py, &ticket.charged())?, nanos(py, &ticket.charged_with(resource, used))?))
-                .map(drop)
+            corrected.call1(py, (flow, nanos(py, &ticket.charged())?, nanos(py, &ticket.charged_with(took))?)).map(drop)
         });
     }
 

@@ -41,7 +41,7 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::charge::Charge;
-use crate::contract::{Progress, Ticket};
+use crate::contract::{Progress, Ticket, Took};
 use crate::flow_tags::StartTags;
 use crate::gain::{AS_TOLD, Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
@@ -184,15 +184,8 @@ impl<const M: usize> Discipline<M> for Bottleneck<M> {
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        ticket: &Ticket<M>,
-        resource: usize,
-        used: Duration,
-        queues: &mut FlowQueues<M, P>,
-    ) {
-        self.sfq.corrected(flow, ticket, resource, used, queues);
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, took: Took, queues: &mut FlowQueues<M, P>) {
+        self.sfq.corrected(flow, ticket, took, queues);
     }
 
     #[inline]

@@ -55,7 +55,7 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::charge::{self, Charge, total};
-use crate::contract::Ticket;
+use crate::contract::{Ticket, Took};
 use crate::gain::{Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
 use crate::note::Epoch;
@@ -267,18 +267,11 @@ impl<const M: usize> Discipline<M> for Cbcs {
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        ticket: &Ticket<M>,
-        resource: usize,
-        used: Duration,
-        queues: &mut FlowQueues<M, P>,
-    ) {
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, took: Took, queues: &mut FlowQueues<M, P>) {
         if self.charge == Charge::Estimated || ticket.note::<Epoch>().0 != self.epoch {
             return;
         }
-        let [before, after] = [ticket.charged, ticket.charged_with(resource, used)].map(|cost| total(&cost));
+        let [before, after] = [ticket.charged, ticket.charged_with(took)].map(|cost| total(&cost));
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         self.provide_for(after, weight);

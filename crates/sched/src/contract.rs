@@ -201,12 +201,21 @@ impl<const M: usize> Ticket<M> {
         self.charged
     }
 
-    /// The same with another time on this resource.
+    /// The same with what the packet took on one resource.
     #[inline]
-    pub fn charged_with(&self, resource: usize, used: Duration) -> ResourceVec<M> {
+    pub fn charged_with(&self, Took { resource, used }: Took) -> ResourceVec<M> {
         // In registers: a write to a place that is not known, and reading back, would wait for memory.
         ResourceVec(core::array::from_fn(|r| if r == resource { used } else { self.charged[r] }))
     }
+}
+
+/// What a packet took on one resource.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Took {
+    /// Counted from 0 along the pipeline.
+    pub resource: usize,
+    /// The measured processing time, at most [`LONGEST_TIME`].
+    pub used: Duration,
 }
 
 /// A packet to put into the first resource now.

@@ -56,7 +56,7 @@ use core::ops::Range;
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Shape, Weights};
-use crate::contract::{Progress, Ticket};
+use crate::contract::{Progress, Ticket, Took};
 use crate::flow_tags::StartTags;
 use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers};
@@ -410,15 +410,8 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        ticket: &Ticket<M>,
-        resource: usize,
-        used: Duration,
-        queues: &mut FlowQueues<M, P>,
-    ) {
-        let after = ticket.charged_with(resource, used);
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, took: Took, queues: &mut FlowQueues<M, P>) {
+        let after = ticket.charged_with(took);
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         if self.delta.is_some() {

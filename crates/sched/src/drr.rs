@@ -38,7 +38,7 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::charge::{self, Charge};
-use crate::contract::{FlowConfig, Ticket};
+use crate::contract::{FlowConfig, Ticket, Took};
 use crate::gain::AS_TOLD;
 use crate::one_resource::{RESOURCE, Shared, charged};
 use crate::per_flow::{Choice, Discipline};
@@ -228,15 +228,8 @@ impl<const M: usize> Discipline<M> for Drr {
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        ticket: &Ticket<M>,
-        resource: usize,
-        used: Duration,
-        queues: &mut FlowQueues<M, P>,
-    ) {
-        let Some(more) = self.shared.more(ticket, resource, used) else { return };
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, took: Took, queues: &mut FlowQueues<M, P>) {
+        let Some(more) = self.shared.more(ticket, took) else { return };
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         let Deficit { account, .. } = &mut record.state;

@@ -73,7 +73,7 @@
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Shape, Weights};
-use crate::contract::{LONGEST_TIME, Progress, Ticket};
+use crate::contract::{LONGEST_TIME, Progress, Ticket, Took};
 use crate::gain::{Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::charged;
@@ -468,15 +468,8 @@ impl<const M: usize> Discipline<M> for Gmr3 {
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        ticket: &Ticket<M>,
-        resource: usize,
-        used: Duration,
-        queues: &mut FlowQueues<M, P>,
-    ) {
-        let after = &ticket.charged_with(resource, used);
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, took: Took, queues: &mut FlowQueues<M, P>) {
+        let after = &ticket.charged_with(took);
         let more = charge(after) - charge(&ticket.charged);
         if more == 0 {
             return;

@@ -77,7 +77,7 @@ pub use catalog::{Shape, build, catalog};
 pub use composition::{Schedulers, build_all};
 pub use contract::{
     DROPPED_AT_HEAD, DropReason, FlowConfig, FlowId, LONGEST_TIME, Limit, Next, Packet, Progress, Refused, Scheduler,
-    Seen, Served, Stats, Steering, Ticket, TimeLimit, UnknownFlow,
+    Seen, Served, Stats, Steering, Ticket, TimeLimit, Took, UnknownFlow,
 };
 pub use note::{Note, Words};
 pub use per_flow::{Choice, Discipline, PerFlow};

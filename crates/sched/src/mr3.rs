@@ -65,10 +65,10 @@
 //!   the flow last became backlogged anew does not count. A packet counts at least 1 ns, so that every turn ends.
 //! * When no packet waits, MaxEC is forgotten.
 
-use dovetail_units::{Duration, ResourceVec, Time, Weight};
+use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Shape, Weights};
-use crate::contract::{Progress, Ticket};
+use crate::contract::{Progress, Ticket, Took};
 use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::charged;
@@ -327,15 +327,8 @@ impl<const M: usize> Discipline<M> for Mr3 {
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        ticket: &Ticket<M>,
-        resource: usize,
-        used: Duration,
-        queues: &mut FlowQueues<M, P>,
-    ) {
-        let more = charge(&ticket.charged_with(resource, used)) - charge(&ticket.charged);
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, took: Took, queues: &mut FlowQueues<M, P>) {
+        let more = charge(&ticket.charged_with(took)) - charge(&ticket.charged);
         if more == 0 {
             return;
         }

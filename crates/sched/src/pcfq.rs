@@ -55,11 +55,11 @@
 //! * O(log n), not O(n): the flows in (6) are those that wait here, not those of a fluid, and a running sum does.
 //! * A packet that needs no time at all counts as one nanosecond.
 
-use dovetail_units::{Duration, ResourceVec, Time, Weight};
+use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
 use crate::charge::{self, Charge};
-use crate::contract::Ticket;
+use crate::contract::{Ticket, Took};
 use crate::flow_tags::FinishTags;
 use crate::gain::{AS_TOLD, Gain, Strategy};
 use crate::one_resource::charges;
@@ -301,18 +301,11 @@ impl<const M: usize> Discipline<M> for Pcfq {
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        ticket: &Ticket<M>,
-        resource: usize,
-        used: Duration,
-        queues: &mut FlowQueues<M, P>,
-    ) {
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, took: Took, queues: &mut FlowQueues<M, P>) {
         if self.charge == Charge::Estimated {
             return;
         }
-        let (before, after) = (charges(ticket.charged.0), charges(ticket.charged_with(resource, used).0));
+        let (before, after) = (charges(ticket.charged.0), charges(ticket.charged_with(took).0));
         let Composite { tags, weights } = &mut queues.flow_mut(flow).state;
         tags.correct(core::array::from_fn(|r| after[r] - before[r]), *weights);
         self.latest_finish = self.latest_finish.max(tags.finish());

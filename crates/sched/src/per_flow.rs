@@ -8,7 +8,7 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 use crate::catalog::Entry;
 use crate::contract::{
     DropReason, FlowConfig, FlowId, LONGEST_TIME, Next, Packet, Progress, Refused, Scheduler, Served, Stats, Steering,
-    Ticket, UnknownFlow,
+    Ticket, Took, UnknownFlow,
 };
 use crate::note::Note;
 use crate::queues::{Popped, Queues};
@@ -129,8 +129,7 @@ pub trait Discipline<const M: usize>: Sized + Send {
         &mut self,
         _flow: u32,
         _ticket: &Ticket<M>,
-        _resource: usize,
-        _used: Duration,
+        _took: Took,
         _queues: &mut Queues<M, P, Self::Flow, Self::Stamp>,
     ) {
     }
@@ -325,7 +324,7 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
         }
         if self.queues.get(ticket.flow).is_some() {
             self.discipline.settle(now, &mut self.queues);
-            self.discipline.corrected(ticket.flow.index, ticket, resource, used, &mut self.queues);
+            self.discipline.corrected(ticket.flow.index, ticket, Took { resource, used }, &mut self.queues);
             if self.queues.many_moved() {
                 self.place_moved();
             }

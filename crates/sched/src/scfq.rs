@@ -31,11 +31,11 @@
 //!   debt anyway.
 //! * A packet that needs no time on the resource counts as one nanosecond.
 
-use dovetail_units::{Duration, ResourceVec, Time, Weight};
+use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge;
-use crate::contract::{FlowConfig, Ticket};
+use crate::contract::{FlowConfig, Ticket, Took};
 use crate::flow_tags::FinishTags;
 use crate::gain::AS_TOLD;
 use crate::one_resource::{RESOURCE, Shared};
@@ -146,15 +146,8 @@ impl<const M: usize> Discipline<M> for Scfq {
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        ticket: &Ticket<M>,
-        resource: usize,
-        used: Duration,
-        queues: &mut FlowQueues<M, P>,
-    ) {
-        let Some(more) = self.shared.more(ticket, resource, used).filter(|&more| more != 0) else { return };
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, took: Took, queues: &mut FlowQueues<M, P>) {
+        let Some(more) = self.shared.more(ticket, took).filter(|&more| more != 0) else { return };
         let record = queues.flow_mut(flow);
         let weight = record.weight();
         record.state.correct([more], [weight]);

@@ -43,11 +43,11 @@
 
 use alloc::vec::Vec;
 
-use dovetail_units::{Duration, ResourceVec, Time, Weight};
+use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge;
-use crate::contract::{FlowConfig, Progress, Ticket};
+use crate::contract::{FlowConfig, Progress, Ticket, Took};
 use crate::flow_tags::StartTags;
 use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers};
@@ -282,15 +282,8 @@ impl<const M: usize> Discipline<M> for Sfq {
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        ticket: &Ticket<M>,
-        resource: usize,
-        used: Duration,
-        queues: &mut FlowQueues<M, P>,
-    ) {
-        let Some(more) = self.shared.more(ticket, resource, used) else { return };
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, took: Took, queues: &mut FlowQueues<M, P>) {
+        let Some(more) = self.shared.more(ticket, took) else { return };
         let (tags, weight) = self.tags(flow, queues);
         tags.correct(more, weight);
         let finish = tags.finish();

@@ -45,11 +45,11 @@
 //! * A packet that needs no time on the resource counts as one nanosecond.
 //! * A changed weight holds at once, for what is left of the flow in GPS.
 
-use dovetail_units::{Duration, ResourceVec, Time, Weight};
+use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Resources, Weights};
 use crate::charge::{self, Charge};
-use crate::contract::{FlowConfig, Ticket};
+use crate::contract::{FlowConfig, Ticket, Took};
 use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers, Newest};
 use crate::one_resource::{FluidClock, RESOURCE, Shared};
@@ -254,15 +254,8 @@ impl<const M: usize> Discipline<M> for Wfq {
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        ticket: &Ticket<M>,
-        resource: usize,
-        used: Duration,
-        queues: &mut FlowQueues<M, P>,
-    ) {
-        let Some(more) = self.shared.more(ticket, resource, used) else { return };
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, took: Took, queues: &mut FlowQueues<M, P>) {
+        let Some(more) = self.shared.more(ticket, took) else { return };
         let (weight, packets) = (queues.flow(flow).weight(), queues.flow(flow).packets);
         let state = self.tags(flow, queues);
         state.finish = state.finish.moved(more, weight);

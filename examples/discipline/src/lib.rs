@@ -13,8 +13,8 @@ use dovetail_sched::gain::{Gain, ORDINARY, Strategy};
 use dovetail_sched::promise::{Counted, Promise};
 use dovetail_sched::queues::Queues;
 use dovetail_sched::tag::Tag;
-use dovetail_sched::{Choice, Discipline, PerFlow, Scheduler, Spec, SpecError, Ticket};
-use dovetail_units::{Duration, ResourceVec, Time};
+use dovetail_sched::{Choice, Discipline, PerFlow, Scheduler, Spec, SpecError, Ticket, Took};
+use dovetail_units::{ResourceVec, Time};
 
 /// The discipline.
 #[derive(Default)]
@@ -65,15 +65,8 @@ impl<const M: usize> Discipline<M> for Least {
         self.first(flow, queues);
     }
 
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        ticket: &Ticket<M>,
-        resource: usize,
-        used: Duration,
-        queues: &mut Queues<M, P, Tag, ()>,
-    ) {
-        let after = ticket.charged_with(resource, used);
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, took: Took, queues: &mut Queues<M, P, Tag, ()>) {
+        let after = ticket.charged_with(took);
         let record = queues.flow_mut(flow);
         let waits = self.order.remove(&(record.state.ticks(), flow));
         record.state = record.state.moved(dominant(&after) - dominant(&ticket.charged()), record.weight());

@@ -89,10 +89,10 @@
 mod eligible;
 mod fluid;
 
-use dovetail_units::{Duration, ResourceVec, Time, Weight};
+use dovetail_units::{ResourceVec, Time, Weight};
 
 use crate::catalog::{Brief, Entry, Parameter, Resources, Weights};
-use crate::contract::Ticket;
+use crate::contract::{Ticket, Took};
 use crate::gain::AS_TOLD;
 use crate::newcomers::{self, Newcomers};
 use crate::one_resource::charged;
@@ -240,15 +240,8 @@ impl<const M: usize> Discipline<M> for Drgps<M> {
     }
 
     #[inline]
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        ticket: &Ticket<M>,
-        resource: usize,
-        used: Duration,
-        queues: &mut FlowQueues<M, P>,
-    ) {
-        let after = ticket.charged_with(resource, used);
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, took: Took, queues: &mut FlowQueues<M, P>) {
+        let after = ticket.charged_with(took);
         let nanos = charged(after.dominant_time()) - charged(ticket.charged.dominant_time());
         queues.flow_mut(flow).state.correct(nanos);
     }

@@ -12,7 +12,7 @@ use dovetail_units::{Duration, ResourceVec, Weight};
 
 use crate::catalog::Parameter;
 use crate::charge::Charge;
-use crate::contract::{FlowConfig, Ticket};
+use crate::contract::{FlowConfig, Ticket, Took};
 use crate::queues::Queues;
 use crate::spec::{Spec, SpecError};
 
@@ -71,7 +71,7 @@ impl Shared {
     /// By how many nanoseconds the charge of this ticket's packet changes, which took so long on this resource, if it
     /// is the one that is shared and its flow is charged what was measured.
     #[inline]
-    pub fn more<const M: usize>(self, ticket: &Ticket<M>, resource: usize, used: Duration) -> Option<i64> {
+    pub fn more<const M: usize>(self, ticket: &Ticket<M>, Took { resource, used }: Took) -> Option<i64> {
         let counts = resource == self.resource && self.charge == Charge::Measured;
         counts.then(|| charged(used) - charged(ticket.charged[resource]))
     }

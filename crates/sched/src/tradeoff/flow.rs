@@ -3,7 +3,7 @@
 use dovetail_units::{Duration, Part, ResourceVec};
 
 use crate::anteroom::Visit;
-use crate::contract::LONGEST_TIME;
+use crate::contract::{LONGEST_TIME, Took};
 use crate::queues::NIL;
 
 /// Normalised processing times are in units of 2^-32; the dominant one is 2^32.
@@ -100,8 +100,8 @@ impl<const M: usize, L> FluidFlow<M, L> {
         total / u128::from(milli)
     }
 
-    pub(super) fn correct(&mut self, resource: usize, before: Duration, after: Duration) {
-        let [before, after] = [before, after].map(|time| time.as_nanos() as i64);
+    pub(super) fn correct(&mut self, Took { resource, used }: Took, before: Duration) {
+        let [before, after] = [before, used].map(|time| time.as_nanos() as i64);
         let correction = &mut self.correction[resource];
         *correction = correction.saturating_add(after - before);
     }

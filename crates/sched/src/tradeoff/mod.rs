@@ -97,7 +97,7 @@ use dovetail_units::{Duration, Part, ResourceVec, Time, Weight};
 
 use crate::anteroom::Anteroom;
 use crate::catalog::{Brief, Entry, Parameter, Resources, Shape, Weights};
-use crate::contract::{FlowConfig, FlowId, LONGEST_TIME, Progress, Steering, Ticket};
+use crate::contract::{FlowConfig, FlowId, LONGEST_TIME, Progress, Steering, Ticket, Took};
 use crate::gain::{AS_TOLD, Gain, Strategy};
 use crate::newcomers::{self, Newcomers};
 use crate::note::{Note, Words};
@@ -477,15 +477,8 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
         }
     }
 
-    fn corrected<P>(
-        &mut self,
-        flow: u32,
-        ticket: &Ticket<M>,
-        resource: usize,
-        used: Duration,
-        queues: &mut FlowQueues<M, B, P>,
-    ) {
-        queues.flow_mut(flow).state.correct(resource, ticket.charged[resource], used);
+    fn corrected<P>(&mut self, flow: u32, ticket: &Ticket<M>, took: Took, queues: &mut FlowQueues<M, B, P>) {
+        queues.flow_mut(flow).state.correct(took, ticket.charged[took.resource]);
     }
 
     #[inline]
