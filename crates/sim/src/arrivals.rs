@@ -1,14 +1,11 @@
 //! The sources at work: one merged stream of packets in order of time.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
-
 use dovetail_trace::Arrival;
 use dovetail_units::{Duration, PacketRate, ResourceVec, Time};
 use rand::RngExt;
 use rand_distr::{Distribution, Exp1};
 
+use crate::agenda::Agenda;
 use crate::random::{Stream, stream};
 use crate::workload::{Generator, List, ListedIter, Pattern, Size, Source, Spell, Workload};
 
@@ -22,35 +19,30 @@ pub(crate) struct Emitted<const M: usize> {
 /// All sources of a workload, merged by (time, source).
 pub(crate) struct Arrivals<'w, const M: usize> {
     sources: Vec<Running<'w, M>>,
-    due: BinaryHeap<Reverse<(Time, u32)>>,
+    due: Agenda<(Time, u32)>,
 }
 
 impl<'w, const M: usize> Arrivals<'w, M> {
     pub fn new(workload: &'w Workload<M>, seed: u64) -> Self {
         let mut sources: Vec<_> = workload.sources.iter().map(|s| Running::new(s, seed)).collect();
-        let due = (0..).zip(&mut sources).filter_map(|(i, s)| s.advance().map(|t| Reverse((t, i)))).collect();
+        let mut due = Agenda::new();
+        (0..).zip(&mut sources).filter_map(|(i, s)| Some((s.advance()?, i))).for_each(|first| due.push(first));
         Self { sources, due }
     }
 
     /// When the next packet comes.
     pub fn next_time(&self) -> Option<Time> {
-        self.due.peek().map(|Reverse((time, _))| *time)
+        self.due.first().map(|(time, _)| time)
     }
 
     /// The next packet, if it comes at `now`.
     pub fn pop_at(&mut self, now: Time) -> Option<Emitted<M>> {
-        let mut top = self.due.peek_mut()?;
-        let Reverse((time, index)) = *top;
-        if time != now {
-            return None;
-        }
+        let (_, index) = self.due.first().filter(|&(time, _)| time == now)?;
+        self.due.pop();
         let source = &mut self.sources[index as usize];
         let packet = source.emit();
-        match source.advance() {
-            Some(time) => *top = Reverse((time, index)),
-            None => {
-                PeekMut::pop(top);
-            }
+        if let Some(time) = source.advance() {
+            self.due.push((time, index));
         }
         packet
     }

@@ -8,9 +8,9 @@ use crate::job::Job;
 use crate::workload::Flow;
 
 /// What a scheduler between two resources answers.
-pub(crate) enum Answer<const M: usize> {
+pub(crate) enum Answer {
     /// This packet starts now.
-    Serve(Job<M>),
+    Serve(Job),
     /// None before this instant.
     At(Time),
     /// None until something happens.
@@ -19,13 +19,13 @@ pub(crate) enum Answer<const M: usize> {
     Empty,
 }
 
-/// A scheduler in front of a further resource, and the tickets of the packets that are there or have been.
+/// A scheduler in front of a further resource, and the packets that are there or have been.
 pub(crate) struct Between<'a, const M: usize> {
     part: &'a mut Part<M, u32>,
     /// The flows' ids here.
     flows: Vec<FlowId>,
-    /// By a packet's place: the entrance's ticket, while the packet waits here.
-    parked: Vec<Option<Ticket<M>>>,
+    /// By a packet's place: the packet, while it waits here.
+    parked: Vec<Option<Job>>,
     /// By a packet's place: the ticket that was given here, until the packet leaves the pipeline.
     given: Vec<Option<Ticket<M>>>,
     /// Packets that wait here.
@@ -47,25 +47,18 @@ impl<'a, const M: usize> Between<'a, M> {
     }
 
     /// A packet of the flow comes; given back if its buffer is full.
-    pub fn enqueue(
-        &mut self,
-        now: Time,
-        flow: u32,
-        size: u32,
-        cost: ResourceVec<M>,
-        job: Job<M>,
-    ) -> Result<(), Job<M>> {
+    pub fn enqueue(&mut self, now: Time, flow: u32, size: u32, cost: ResourceVec<M>, job: Job) -> Result<(), Job> {
         let packet = Packet { flow: self.flows[flow as usize], size, cost, payload: job.packet };
         if self.part.scheduler.enqueue(now, packet).is_err() {
             return Err(job);
         }
         self.waiting += 1;
-        put(&mut self.parked, job.packet, job.ticket);
+        put(&mut self.parked, job.packet, job);
         Ok(())
     }
 
     /// Which packet starts now, if any waits.
-    pub fn next(&mut self, now: Time) -> Answer<M> {
+    pub fn next(&mut self, now: Time) -> Answer {
         self.wake = None;
         if self.waiting == 0 {
             return Answer::Wait;
@@ -75,10 +68,10 @@ impl<'a, const M: usize> Between<'a, M> {
             Next::Drop { .. } => Answer::Empty,
             Next::Serve(served) => {
                 let packet = served.payload;
-                let Some(ticket) = take(&mut self.parked, packet) else { return Answer::Empty };
+                let Some(job) = take(&mut self.parked, packet) else { return Answer::Empty };
                 self.waiting -= 1;
                 put(&mut self.given, packet, served.ticket);
-                Answer::Serve(Job { packet, ticket })
+                Answer::Serve(job)
             }
             Next::At(time) => {
                 self.wake = Some(time);

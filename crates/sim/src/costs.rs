@@ -35,6 +35,7 @@ impl<const M: usize> FlowCosts<M> {
     }
 
     /// The packet's length from the second resource on.
+    #[inline]
     pub fn resized(&mut self, size: u32) -> u32 {
         if self.resize.is_none() {
             return size;
@@ -47,6 +48,7 @@ impl<const M: usize> FlowCosts<M> {
     }
 
     /// The true cost of a packet on one server of each resource.
+    #[inline]
     pub fn true_cost(&mut self, packet: &Emitted<M>, resized: u32, carries: &mut [Carry; M]) -> ResourceVec<M> {
         let mut cost = ResourceVec::ZERO;
         for r in 0..M {
@@ -73,11 +75,13 @@ fn scaled(time: Duration, millionths: u32) -> Duration {
 }
 
 /// A time on one server as a time on all servers of the resource together.
+#[inline]
 pub(crate) fn shared(time: Duration, servers: u32) -> Duration {
     if servers == 1 { time } else { time.divided_by(u64::from(servers)) }
 }
 
 /// [`shared`] on every resource.
+#[inline]
 pub(crate) fn all_shared<const M: usize>(times: &ResourceVec<M>, servers: &[u32; M]) -> ResourceVec<M> {
     ResourceVec(std::array::from_fn(|r| shared(times[r], servers[r])))
 }
@@ -90,6 +94,7 @@ pub(crate) struct Carry {
 }
 
 impl Carry {
+    #[inline]
     fn transmission_time(&mut self, rate: BitRate, size: u32) -> Duration {
         if rate.as_bps() != self.rate {
             // Flows may see one resource at different rates: keep the owed time, in the new unit.

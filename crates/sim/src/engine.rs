@@ -2,16 +2,15 @@
 
 mod owner;
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dovetail_pipeline::{NoWait, Passage};
+use dovetail_pipeline::Passage;
 use dovetail_sched::catalog::Entry;
-use dovetail_sched::{Packet, Scheduler, Schedulers};
+use dovetail_sched::{Packet, Scheduler, Schedulers, Ticket};
 use dovetail_units::{Duration, Time};
 use slab::Slab;
 
+use crate::agenda::Agenda;
 use crate::arrivals::{Arrivals, Emitted};
 use crate::between::Between;
 use crate::costs::{Carry, FlowCosts, all_shared};
@@ -173,8 +172,9 @@ fn start_engine<const M: usize, R: Recorder<M>>(
         between,
         recorder,
         packets: Slab::new(),
-        completions: BinaryHeap::new(),
-        sequence: 0,
+        tickets: Slab::new(),
+        ends: Agenda::new(),
+        starts: 0,
         carries: [Carry::default(); M],
         bypassing: 0,
         wake: None,
@@ -201,7 +201,16 @@ pub fn run<const M: usize>(
 }
 
 /// An end of service: when, a count of all starts, resource, server.
-type Completion = Reverse<(Time, u64, u32, u32)>;
+type ServiceEnd = (Time, u64, u32, u32);
+
+/// The earlier of two instants, if there are any.
+#[inline]
+fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
 
 struct Engine<'a, const M: usize, R> {
     flows: Vec<FlowCosts<M>>,
@@ -209,7 +218,7 @@ struct Engine<'a, const M: usize, R> {
     arrivals: Arrivals<'a, M>,
     servers: [u32; M],
     /// What resources where; in line as far as a scheduler resources between two resources.
-    resources: dovetail_pipeline::Resources<M, Job<M>>,
+    resources: dovetail_pipeline::Resources<M, Job>,
     scheduler: &'a mut dyn Scheduler<M, u32>,
     /// The scheduler's parameters, if it need not have all that change.
     entry: Option<&'static Entry>,
@@ -217,8 +226,10 @@ struct Engine<'a, const M: usize, R> {
     between: [Option<Between<'a, M>>; M],
     recorder: &'a mut R,
     packets: Slab<SimPacket<M>>,
-    completions: BinaryHeap<Completion>,
-    sequence: u64,
+    /// Of the packets in the pipeline, by the scheduler at the entrance.
+    tickets: Slab<Ticket<M>>,
+    ends: Agenda<ServiceEnd>,
+    starts: u64,
     carries: [Carry; M],
     /// Packets in the scheduler that need nothing on the first resource.
     bypassing: u64,
@@ -263,10 +274,13 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
 
     /// When something happens next.
     fn next_instant(&self, changes: &[Change]) -> Option<Time> {
-        let completion = self.completions.peek().map(|Reverse((time, ..))| *time);
-        let between = self.between.iter().flatten().filter_map(|b| b.wake).min();
-        let held = self.resources.no_wait.as_ref().and_then(NoWait::next_start);
-        let next = [completion, self.arrivals.next_time(), self.wake, between, held].into_iter().flatten().min();
+        let mut next = earlier(earlier(self.next_end(), self.arrivals.next_time()), self.wake);
+        if self.resources.in_line {
+            next = self.between.iter().flatten().fold(next, |next, between| earlier(next, between.wake));
+        }
+        if let Some(entrance) = &self.resources.no_wait {
+            next = earlier(next, entrance.next_start());
+        }
         // A change alone does not prolong a run, unless packets wait that it might set free.
         let change = changes.get(self.next_change).map(|c| c.at.max(self.tally.now));
         match (next, change) {
@@ -276,13 +290,19 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         }
     }
 
+    #[inline]
+    fn next_end(&self) -> Option<Time> {
+        self.ends.first().map(|(time, ..)| time)
+    }
+
     fn instant(&mut self, now: Time, changes: &[Change]) -> Result<(), SimError> {
         self.tally.now = now;
         let mut happened = false;
-        while let Some((resource, server)) = self.pop_completion(now) {
+        while let Some((.., resource, server)) = self.ends.first().filter(|&(time, ..)| time == now) {
+            self.ends.pop();
             self.finish(resource as usize, server);
             // Ends of one instant are all counted before anything moves, so that a place freed now is found free now.
-            if self.completions.peek().is_none_or(|Reverse((time, ..))| *time != now) {
+            if self.next_end() != Some(now) {
                 self.move_on()?;
             }
             happened = true;
@@ -318,15 +338,6 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
             self.scheduler.set(at, parameter, value).map_err(refused)?;
         }
         Ok(())
-    }
-
-    fn pop_completion(&mut self, now: Time) -> Option<(u32, u32)> {
-        let &Reverse((time, _, resource, server)) = self.completions.peek()?;
-        if time != now {
-            return None;
-        }
-        self.completions.pop();
-        Some((resource, server))
     }
 
     fn arrive(&mut self, emitted: Emitted<M>) -> Result<(), SimError> {

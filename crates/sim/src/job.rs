@@ -1,11 +1,11 @@
 //! Packets on their way.
 
-use dovetail_sched::Ticket;
-
-/// A packet in the pipeline: its place among all that are in the system, and the ticket that the scheduler at the
-/// entrance gave.
+/// A packet in the pipeline.
 #[derive(Clone, Copy)]
-pub(crate) struct Job<const M: usize> {
+pub(crate) struct Job {
+    /// Its place among all that are in the system.
     pub packet: u32,
-    pub ticket: Ticket<M>,
+    /// The place of the ticket that the scheduler at the entrance gave.
+    pub ticket: u32,
+    pub flow: u32,
 }

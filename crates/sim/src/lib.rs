@@ -31,6 +31,7 @@
 //! assert_eq!(result.outcome.makespan().unwrap().to_string(), "32.021 ms");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+mod agenda;
 mod arrivals;
 mod between;
 mod costs;

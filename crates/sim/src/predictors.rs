@@ -69,6 +69,7 @@ impl<const M: usize> Predictors<M> {
     }
 
     /// What is predicted of a packet on its arrival: its time on one server of each resource.
+    #[inline]
     pub fn on_arrival(&self, flow: u32, size: u32, truth: &ResourceVec<M>) -> ResourceVec<M> {
         let Some(told) = self.flows.get(flow as usize) else { return *truth };
         ResourceVec(std::array::from_fn(|r| match told[r] {
@@ -91,8 +92,14 @@ impl<const M: usize> Predictors<M> {
     }
 
     /// A packet is through with a resource.
+    #[inline]
     pub fn observe(&mut self, resource: usize, packet: &SimPacket<M>) {
-        let Some(&told) = self.flows.get(packet.flow as usize) else { return };
+        if let Some(&told) = self.flows.get(packet.flow as usize) {
+            self.learn(told, resource, packet);
+        }
+    }
+
+    fn learn(&mut self, told: [Told; M], resource: usize, packet: &SimPacket<M>) {
         if let Told::Estimated { estimator, key } = told[resource] {
             self.estimators[estimator].2.observe(key, packet.size, packet.cost[resource]);
         }

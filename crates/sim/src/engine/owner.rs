@@ -1,6 +1,5 @@
 //! What packets need of the pipeline, and what is noted when they move.
 
-use std::cmp::Reverse;
 use std::ops::ControlFlow::{self, Break, Continue};
 
 use dovetail_pipeline::{Owner, Passage, Resources};
@@ -15,16 +14,16 @@ use crate::job::Job;
 use crate::recorder::{Recorder, SimPacket};
 
 impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
-    type Job = Job<M>;
+    type Job = Job;
     type Error = SimError;
 
     #[inline]
-    fn resources(&self) -> &Resources<M, Job<M>> {
+    fn resources(&self) -> &Resources<M, Job> {
         &self.resources
     }
 
     #[inline]
-    fn resources_mut(&mut self) -> &mut Resources<M, Job<M>> {
+    fn resources_mut(&mut self) -> &mut Resources<M, Job> {
         &mut self.resources
     }
 
@@ -34,26 +33,26 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
     }
 
     #[inline]
-    fn flow(&self, job: &Job<M>) -> u32 {
-        self.packets[job.packet as usize].flow
+    fn flow(&self, job: &Job) -> u32 {
+        job.flow
     }
 
     #[inline]
-    fn needs_nothing(&self, resource: usize, job: &Job<M>) -> bool {
+    fn needs_nothing(&self, resource: usize, job: &Job) -> bool {
         let packet = &self.packets[job.packet as usize];
         if resource == 0 { self.may_bypass(packet) } else { packet.cost[resource] == Duration::ZERO }
     }
 
-    fn times(&self, job: &Job<M>) -> ResourceVec<M> {
+    fn times(&self, job: &Job) -> ResourceVec<M> {
         self.packets[job.packet as usize].cost
     }
 
-    fn too_long(&mut self, job: Job<M>) -> Result<(), SimError> {
+    fn too_long(&mut self, job: Job) -> Result<(), SimError> {
         Err(SimError::TooLong { flow: self.flow(&job), at: self.tally.now })
     }
 
     #[inline]
-    fn next(&mut self) -> Result<Option<Job<M>>, SimError> {
+    fn next(&mut self) -> Result<Option<Job>, SimError> {
         self.wake = None;
         while self.tally.waiting > 0 {
             let answer = self.scheduler.next(self.tally.now);
@@ -67,7 +66,7 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
     }
 
     #[inline]
-    fn bypass(&mut self) -> Result<Option<Job<M>>, SimError> {
+    fn bypass(&mut self) -> Result<Option<Job>, SimError> {
         self.wake = None;
         while self.bypassing > 0
             && let Some(takes) = self.takes_behind_first()
@@ -76,7 +75,7 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
             let mut may_pass = |&packet: &u32| {
                 let SimPacket { flow, cost, .. } = &packets[packet as usize];
                 let needs_nothing = |r: usize| cost[r] == Duration::ZERO;
-                resources.may_bypass(&takes, *flow, needs_nothing, |job| packets[job.packet as usize].flow)
+                resources.may_bypass(&takes, *flow, needs_nothing, |job| job.flow)
             };
             let answer = scheduler.bypass(self.tally.now, &mut may_pass);
             if let Break(job) = self.hear(answer)? {
@@ -96,7 +95,7 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
         self.between[resource].as_ref().map_or(0, |between| between.waiting)
     }
 
-    fn enqueue(&mut self, resource: usize, job: Job<M>) -> bool {
+    fn enqueue(&mut self, resource: usize, job: Job) -> bool {
         let packet = &mut self.packets[job.packet as usize];
         packet.predicted = self.predictors.in_front_of(resource, packet);
         let cost = all_shared(&packet.predicted, &self.servers);
@@ -107,7 +106,7 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
         refused.map(|job| self.lost(resource, job)).is_none()
     }
 
-    fn dequeue(&mut self, resource: usize) -> Result<Option<Job<M>>, SimError> {
+    fn dequeue(&mut self, resource: usize) -> Result<Option<Job>, SimError> {
         let now = self.tally.now;
         let Some(between) = &mut self.between[resource] else { return Ok(None) };
         match between.next(now) {
@@ -120,7 +119,7 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
     }
 
     #[inline]
-    fn started(&mut self, resource: usize, server: u32, job: &mut Job<M>) -> Result<(), SimError> {
+    fn started(&mut self, resource: usize, server: u32, job: &mut Job) -> Result<(), SimError> {
         let now = self.tally.now;
         let packet = self.packets[job.packet as usize];
         if resource > 0 {
@@ -130,15 +129,15 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
         if end == Time::MAX {
             return self.too_long(*job);
         }
-        self.completions.push(Reverse((end, self.sequence, resource as u32, server)));
-        self.sequence += 1;
+        self.ends.push((end, self.starts, resource as u32, server));
+        self.starts += 1;
         self.idle_wakes = 0;
         self.recorder.started(now, &packet, resource, server);
         Ok(())
     }
 
     #[inline]
-    fn finished(&mut self, resource: usize, server: u32, job: &mut Job<M>) -> bool {
+    fn finished(&mut self, resource: usize, server: u32, job: &mut Job) -> bool {
         let packet = self.packets[job.packet as usize];
         let used = shared(packet.cost[resource], self.servers[resource]);
         self.report(job, resource, Progress::Finished { used });
@@ -147,7 +146,7 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
         resource + 1 < M
     }
 
-    fn passed(&mut self, resource: usize, job: &mut Job<M>) {
+    fn passed(&mut self, resource: usize, job: &mut Job) {
         let packet = self.packets[job.packet as usize];
         if resource > 0 {
             self.report(job, resource, Progress::Started);
@@ -158,20 +157,20 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
     }
 
     #[inline]
-    fn left(&mut self, job: Job<M>) {
+    fn left(&mut self, job: Job) {
         let now = self.tally.now;
         let packet = self.packets[job.packet as usize];
-        self.scheduler.left(now, job.ticket.flow(), now.since(packet.arrival));
+        self.scheduler.left(now, self.tickets[job.ticket as usize].flow(), now.since(packet.arrival));
         self.recorder.delivered(now, &packet);
-        self.leave(job.packet);
+        self.leave(&job);
         self.tally.delivered += 1;
         self.last_departure = Some(now);
     }
 
-    fn lost(&mut self, resource: usize, mut job: Job<M>) {
-        self.report(&mut job, resource, Progress::Abandoned);
+    fn lost(&mut self, resource: usize, job: Job) {
+        self.report(&job, resource, Progress::Abandoned);
         self.recorder.dropped(self.tally.now, &self.packets[job.packet as usize], resource);
-        self.leave(job.packet);
+        self.leave(&job);
         self.tally.dropped += 1;
     }
 }
@@ -179,9 +178,9 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
 impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
     /// Tell every scheduler that has handed the packet out.
     #[inline]
-    fn report(&mut self, job: &mut Job<M>, resource: usize, event: Progress) {
+    fn report(&mut self, job: &Job, resource: usize, event: Progress) {
         let now = self.tally.now;
-        self.scheduler.progress(now, &mut job.ticket, resource, event);
+        self.scheduler.progress(now, &mut self.tickets[job.ticket as usize], resource, event);
         if self.resources.in_line {
             for between in self.between[1..=resource].iter_mut().flatten() {
                 between.progress(now, job.packet, resource, event);
@@ -189,11 +188,14 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         }
     }
 
-    /// The packet at this place is no longer in the pipeline.
-    #[inline]
-    fn leave(&mut self, packet: u32) {
-        self.between.iter_mut().flatten().for_each(|between| between.forget(packet));
-        self.packets.remove(packet as usize);
+    /// The packet is no longer in the pipeline.
+    #[inline(always)]
+    fn leave(&mut self, job: &Job) {
+        if self.resources.in_line {
+            self.between.iter_mut().flatten().for_each(|between| between.forget(job.packet));
+        }
+        self.tickets.remove(job.ticket as usize);
+        self.packets.remove(job.packet as usize);
         self.tally.in_pipeline -= 1;
     }
 
@@ -205,16 +207,19 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
     }
 
     /// What the scheduler at the entrance has answered: the packet that enters, if any; `Continue` asks it again.
-    #[inline]
-    fn hear(&mut self, answer: Next<M, u32>) -> Result<ControlFlow<Option<Job<M>>>, SimError> {
+    #[inline(always)]
+    fn hear(&mut self, answer: Next<M, u32>) -> Result<ControlFlow<Option<Job>>, SimError> {
         let now = self.tally.now;
         match answer {
             Next::Serve(Served { ticket, payload: packet, .. }) => {
                 self.tally.waiting -= 1;
                 self.tally.in_pipeline += 1;
                 self.idle_wakes = 0;
-                self.bypassing -= u64::from(self.may_bypass(&self.packets[packet as usize]));
-                Ok(Break(Some(Job { packet, ticket })))
+                let of = &self.packets[packet as usize];
+                let flow = of.flow;
+                self.bypassing -= u64::from(self.may_bypass(of));
+                let ticket = self.tickets.insert(ticket) as u32;
+                Ok(Break(Some(Job { packet, ticket, flow })))
             }
             Next::Drop { payload, .. } => {
                 self.dropped(payload);
