@@ -155,7 +155,7 @@ fn sentence(run: &Recorded) -> String {
     let starves = |flow: &&FlowTotal| flow.behind.due.starves();
     let mut groups: Vec<(&str, usize, usize)> = Vec::new();
     for flow in &run.flows {
-        let at = groups.iter().position(|(name, ..)| *name == flow.group).unwrap_or_else(|| {
+        let at = groups.iter().position(|(name, ..)| *name == &*flow.group).unwrap_or_else(|| {
             groups.push((&flow.group, 0, 0));
             groups.len() - 1
         });
@@ -167,7 +167,7 @@ fn sentence(run: &Recorded) -> String {
     let unexplained = |flow: &FlowTotal| (flow.behind.due.rounds - ROUNDS) * flow.behind.due.round_s;
     let worst = run.flows.iter().filter(starves).max_by(|a, b| unexplained(a).total_cmp(&unexplained(b)));
     let Some(worst) = worst else { return String::new() };
-    let no_flow = worst.name == NO_FLOW;
+    let no_flow = &*worst.name == NO_FLOW;
     let verb = if one && !no_flow { "starves" } else { "starve" };
     let due = match run.promised_to(worst) {
         Some(part) if (f64::MIN_POSITIVE..1.0).contains(&part) => format!("what alpha={part} promises"),

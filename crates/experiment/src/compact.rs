@@ -88,8 +88,8 @@ pub struct Named(pub Arc<FlowFacts>);
 impl Serialize for Named {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut named = serializer.serialize_struct("Named", 3)?;
-        named.serialize_field("flow", &self.0.name)?;
-        named.serialize_field("group", &self.0.group)?;
+        named.serialize_field("flow", &*self.0.name)?;
+        named.serialize_field("group", &*self.0.group)?;
         named.serialize_field("weight", &self.0.weight)?;
         named.end()
     }
@@ -99,12 +99,12 @@ impl<'de> Deserialize<'de> for Named {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct Fields {
-            flow: String,
-            group: String,
+            flow: Box<str>,
+            group: Box<str>,
             weight: f64,
         }
         let Fields { flow: name, group, weight } = Fields::deserialize(deserializer)?;
-        Ok(Self(Arc::new(FlowFacts { name, group, weight, weights: PerResource::new() })))
+        Ok(Self(Arc::new(FlowFacts { name: name.into(), group: group.into(), weight, weights: PerResource::new() })))
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use dovetail_sched::composition::parts;
 use dovetail_sched::promise::Alpha;
+use dovetail_sched::tradeoff;
 use dovetail_sched::{Scheduler, Spec, SpecError, build_all};
 use dovetail_sim::record::PacketLog;
 use dovetail_sim::{
@@ -190,7 +191,9 @@ fn compare_over<const M: usize>(
     Load { packets: scenario.expected_packets(), flows: workload.flows.len(), together, kept }.check()?;
     let facts = FlowFacts::of(&workload);
     let done = AtomicU64::new(0);
-    let places: Vec<(usize, &Spec)> = schedulers.iter().enumerate().collect();
+    let mut places: Vec<(usize, &Spec)> = schedulers.iter().enumerate().collect();
+    // The slowest first, so that it is not left to run alone in the end.
+    places.sort_by_key(|(_, spec)| spec.name != tradeoff::ENTRY.name);
     let one = |&(place, spec): &(usize, &Spec)| {
         let run = run_one(scenario, (&workload, &facts), &pipeline, spec, settings, &done)?;
         put(place, run);

@@ -114,9 +114,9 @@ pub struct ResourceTotal {
 #[derive(Clone, Debug)]
 pub struct FlowFacts {
     /// Its name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Its group.
-    pub group: String,
+    pub group: Arc<str>,
     /// Its weight.
     pub weight: f64,
     /// Its weight on each resource, for schedulers that look at them one by one.
@@ -130,8 +130,8 @@ impl FlowFacts {
     /// Of every flow, to be shared by the runs.
     pub(crate) fn of<const M: usize>(workload: &Workload<M>) -> Vec<Arc<Self>> {
         let facts = |flow: &Flow<M>| Self {
-            name: flow.name.clone(),
-            group: flow.group.clone(),
+            name: Arc::clone(&flow.name),
+            group: Arc::clone(&flow.group),
             weight: flow.weight.as_f64(),
             weights: flow.weights().iter().map(|weight| weight.as_f64()).collect(),
         };
@@ -177,7 +177,7 @@ pub struct FlowTotal {
     /// Latencies of its packets.
     pub latency: Option<LatencySummary>,
     /// By resource; empty where only the truth was told.
-    predictions: Vec<Option<PredictionError>>,
+    predictions: Box<[Option<PredictionError>]>,
 }
 
 impl Deref for FlowTotal {
@@ -253,11 +253,11 @@ fn sees_new_length(spec: &Spec, estimate: &Estimate, resource: usize) -> bool {
 }
 
 /// How far predictions for a flow were off, if anything was predicted that somebody used.
-fn predictions<const M: usize>(spec: &Spec, flow: &Flow<M>, total: &FlowResult<M>) -> Vec<Option<PredictionError>> {
-    if total.prediction.iter().all(Option::is_none) {
-        return Vec::new();
+fn predictions<const M: usize>(spec: &Spec, flow: &Flow<M>, total: &FlowResult<M>) -> Box<[Option<PredictionError>]> {
+    if !total.is_predicted() {
+        return Box::default();
     }
-    (0..M).map(|r| total.prediction[r].filter(|_| !sees_new_length(spec, &flow.estimate[r], r))).collect()
+    (0..M).map(|r| total.prediction(r).filter(|_| !sees_new_length(spec, &flow.estimate[r], r))).collect()
 }
 
 /// What `result` says, in plain numbers, with the packets that were kept and how far each flow was behind.
@@ -265,7 +265,7 @@ pub(crate) fn recorded<const M: usize>(
     spec: &Spec,
     (promises, own): (Vec<(f64, f64)>, Vec<Option<f64>>),
     (workload, facts): (&Workload<M>, &[Arc<FlowFacts>]),
-    result: RunResult<M>,
+    mut result: RunResult<M>,
     (log, entrances): (&PacketLog<M>, Vec<Option<u64>>),
     behind: Vec<FlowBehind>,
 ) -> Recorded {
@@ -292,28 +292,26 @@ pub(crate) fn recorded<const M: usize>(
             }
         })
         .collect();
-    let flows = (workload.flows.iter().zip(facts).zip(&result.flows).zip(own).zip(behind))
-        .map(|((((flow, facts), total), alpha), behind)| FlowTotal {
-            facts: Arc::clone(facts),
-            alpha,
-            offered: total.offered,
-            delivered: total.delivered,
-            refused: total.refused,
-            dropped: total.dropped,
-            dropped_waiting: total.dropped_waiting,
-            unfinished: total.unfinished,
-            bytes_offered: total.bytes_offered,
-            bytes: total.bytes_delivered,
-            service: total.service.iter().map(|s| s.as_secs_f64()).collect(),
-            lost_service: total.lost.iter().map(|s| s.as_secs_f64()).collect(),
-            dominant_service: total.dominant_service,
-            mean_dominant_time: total.mean_dominant_time,
-            backlogged: total.backlogged.as_secs_f64(),
-            behind,
-            latency: total.latency,
-            predictions: predictions(spec, flow, total),
-        })
-        .collect();
+    let flows = replaced(std::mem::take(&mut result.flows), |k, total| FlowTotal {
+        facts: Arc::clone(&facts[k]),
+        alpha: own[k],
+        offered: total.offered,
+        delivered: total.delivered,
+        refused: total.refused,
+        dropped: total.dropped,
+        dropped_waiting: total.dropped_waiting,
+        unfinished: total.unfinished,
+        bytes_offered: total.bytes_offered,
+        bytes: total.bytes_delivered,
+        service: total.service.iter().map(|s| s.as_secs_f64()).collect(),
+        lost_service: total.lost.iter().map(|s| s.as_secs_f64()).collect(),
+        dominant_service: total.dominant_service,
+        mean_dominant_time: total.mean_dominant_time,
+        backlogged: total.backlogged.as_secs_f64(),
+        behind: behind[k],
+        latency: total.latency,
+        predictions: predictions(spec, &workload.flows[k], &total),
+    });
     Recorded {
         scheduler: spec.clone(),
         outcome: result.outcome,
@@ -339,6 +337,22 @@ pub(crate) fn recorded<const M: usize>(
         services: log.records().iter().flat_map(services).collect(),
         entrances,
     }
+}
+
+/// What `make` makes of each item and its place. Items are freed on the way, so that only a part of them is in memory
+/// beside what was made.
+fn replaced<T, U>(mut items: Vec<T>, mut make: impl FnMut(usize, T) -> U) -> Vec<U> {
+    const PARTS: usize = 16;
+    let part = items.len() / PARTS + 1;
+    let mut made = Vec::with_capacity(items.len());
+    while let Some(item) = items.pop() {
+        made.push(make(items.len(), item));
+        if items.len() % part == 0 {
+            items.shrink_to_fit();
+        }
+    }
+    made.reverse();
+    made
 }
 
 fn packet_way<const M: usize>(record: &PacketRecord<M>) -> PacketWay {

@@ -169,7 +169,7 @@ fn replayed(scenario: &Scenario) -> String {
 fn groups(runs: &[Recorded]) -> Vec<&str> {
     let mut groups: Vec<&str> = Vec::new();
     for flow in runs.first().map_or(&[][..], |r| &r.flows) {
-        if !groups.contains(&flow.group.as_str()) {
+        if !groups.contains(&&*flow.group) {
             groups.push(&flow.group);
         }
     }
@@ -178,7 +178,7 @@ fn groups(runs: &[Recorded]) -> Vec<&str> {
 
 /// The mean latency of all packets of a group, in seconds and as it is written.
 fn mean_latency(run: &Recorded, group: &str) -> Option<(f64, String)> {
-    let flows = run.flows.iter().filter(|f| f.group == group);
+    let flows = run.flows.iter().filter(|f| &*f.group == group);
     let (packets, sum) = flows.fold((0, 0.0), |(packets, sum), f| {
         (packets + f.delivered, sum + f.latency.map_or(0.0, |l| l.mean * f.delivered as f64))
     });
@@ -232,7 +232,7 @@ pub fn utilization_panel(run: &Recorded) -> UtilizationPanel {
 /// it is promised.
 pub fn share_panel(run: &Recorded) -> SharePanel {
     let mut flows: Vec<FlowShares> =
-        run.flows.iter().map(|f| FlowShares { group: f.group.clone(), points: Vec::new() }).collect();
+        run.flows.iter().map(|f| FlowShares { group: f.group.to_string(), points: Vec::new() }).collect();
     for interval in &run.intervals {
         for share in interval.shares.iter().filter(|s| s.backlogged) {
             let flow = share.flow as usize;
@@ -264,7 +264,7 @@ fn by_group(runs: &[Recorded]) -> Vec<Cdf> {
 }
 
 fn cdf_of(run: &Recorded, group: &str) -> Cdf {
-    let flows = run.flows.iter().enumerate().filter(|(_, flow)| flow.group == group);
+    let flows = run.flows.iter().enumerate().filter(|(_, flow)| &*flow.group == group);
     let latencies = run.latencies.of_flows(flows.map(|(id, _)| id));
     let seconds: Vec<f64> = latencies.iter().map(|&ns| ns as f64 / 1e9).collect();
     Cdf::from_latencies(&run.scheduler.to_string(), Some(group), &seconds, CDF_POINTS)
@@ -299,7 +299,7 @@ fn services(run: &Recorded, resource: usize, server: u32, scale: f64) -> Vec<Ser
             services.push(Service {
                 start: service.start.as_secs_f64() * scale,
                 end: service.end.as_secs_f64() * scale,
-                flow: run.flows[flow].name.clone(),
+                flow: run.flows[flow].name.to_string(),
                 label: format!("{}{}", label(flow), counts[flow]),
             });
         }

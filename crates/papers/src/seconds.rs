@@ -48,7 +48,7 @@ pub(super) fn most(values: &[f64]) -> f64 {
 
 /// Indices of the flows of these groups.
 pub(super) fn flows_of(run: &Recorded, groups: &[&str]) -> Vec<usize> {
-    (0..run.flows.len()).filter(|&f| groups.contains(&run.flows[f].group.as_str())).collect()
+    (0..run.flows.len()).filter(|&f| groups.contains(&run.flows[f].group.as_ref())).collect()
 }
 
 /// Mean latency in seconds of all packets of these flows; NaN of none.

@@ -84,9 +84,9 @@ pub(crate) const MILLION: u32 = 1_000_000;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flow<const M: usize> {
     /// Its name in reports.
-    pub name: String,
+    pub name: Arc<str>,
     /// Flows of one group are reported together.
-    pub group: String,
+    pub group: Arc<str>,
     /// Its weight, for disciplines that keep one for all resources.
     pub weight: Weight,
     /// Its weights on the resources, for those that look at them one by one. `None` is `weight` everywhere.
@@ -112,10 +112,10 @@ pub struct Flow<const M: usize> {
 
 impl<const M: usize> Flow<M> {
     /// A flow of weight 1 without queue limit, whose true costs the scheduler knows.
-    pub fn new(name: impl Into<String>, cost: [Cost; M]) -> Self {
+    pub fn new(name: impl Into<Arc<str>>, cost: [Cost; M]) -> Self {
         Self {
             name: name.into(),
-            group: String::new(),
+            group: Arc::default(),
             weight: Weight::ONE,
             weight_on: None,
             alpha: None,

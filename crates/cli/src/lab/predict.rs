@@ -205,7 +205,7 @@ impl<'a> Draft<'a> {
 /// What these runs had more at their ends than the same runs `before`, in so many seconds.
 fn predicted([before, runs]: [&[Recorded]; 2], group: &str, seconds: f64, measured: Option<f64>) -> Predicted {
     let flows =
-        |run: &Recorded| (0..run.flows.len()).filter(|&flow| run.flows[flow].group == group).collect::<Vec<_>>();
+        |run: &Recorded| (0..run.flows.len()).filter(|&flow| &*run.flows[flow].group == group).collect::<Vec<_>>();
     let mean = |of_flow: &dyn Fn(&Recorded, usize) -> f64| {
         let sum = |runs: &[Recorded]| -> f64 {
             runs.iter().flat_map(|run| flows(run).into_iter().map(move |flow| of_flow(run, flow))).sum()

@@ -1,6 +1,7 @@
 //! Generated flows: from `[[flows]]` to sources.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dovetail_sched::Limit;
 use dovetail_sim::{Arrival, Cost, Flow, Generator, List, Pattern, Size, Source, Spell, TimeScale, Workload};
@@ -230,13 +231,13 @@ pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
     for (index, group) in groups().enumerate() {
         let Ok(class) = scenario.names.class(group.class.get_ref()) else { continue };
         let label = label(group);
-        let limit = queue_limit(scenario, &group.queue).unwrap_or_default();
+        let (shared, limit) = (Arc::from(label), queue_limit(scenario, &group.queue).unwrap_or_default());
         for k in 0..count(group) {
             let id = workload.flows.len() as u32;
             let (flows, number) = named.entry(label).or_default();
             *number += 1;
             let name = if *flows == 1 { label.to_string() } else { format!("{label}-{number}") };
-            let mut flow = flow_of_class(scenario, class, name, label, limit);
+            let mut flow = flow_of_class(scenario, class, (name, Arc::clone(&shared)), limit);
             let (one, several) = weights(scenario, group).unwrap_or_default();
             (flow.weight, flow.weight_on) = (one, several.map(|on| std::array::from_fn(|r| on[r])));
             flow.alpha = group.alpha.as_ref().and_then(|alpha| names::alpha(alpha).ok()).or(flow.alpha);
@@ -265,14 +266,13 @@ pub fn queue_limit(scenario: &Scenario, written: &Option<Spanned<Text<QueueLimit
 pub fn flow_of_class<const M: usize>(
     scenario: &Scenario,
     class: &ClassCost,
-    name: String,
-    group: &str,
+    (name, group): (String, Arc<str>),
     limit: Limit,
 ) -> Flow<M> {
     let index = scenario.names.classes().iter().position(|c| c.name == class.name).unwrap_or(0);
     Flow {
-        name,
-        group: group.to_string(),
+        name: name.into(),
+        group,
         weight: Weight::ONE,
         weight_on: None,
         alpha: class.alpha,

@@ -285,13 +285,14 @@ pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
     let queue = &trace.get_ref().queue;
     let limit = if queue.is_some() { queue_limit(scenario, queue).unwrap_or_default() } else { REPLAY_LIMIT };
     let first = workload.flows.len() as u32;
+    workload.flows.reserve_exact(capture.classes.len());
+    let groups: Vec<Arc<str>> = scenario.names.classes().iter().map(|class| class.name.as_str().into()).collect();
     for (entry, &class) in capture.flows.entries().zip(&capture.classes) {
-        let class = &scenario.names.classes()[class];
-        let (name, group) = match entry.key {
-            Some(key) => (key.to_string(), class.name.as_str()),
-            None => (NO_FLOW.to_string(), NO_FLOW),
+        let named = match entry.key {
+            Some(key) => (key.to_string(), Arc::clone(&groups[class])),
+            None => (NO_FLOW.to_string(), NO_FLOW.into()),
         };
-        workload.flows.push(flow_of_class(scenario, class, name, group, limit));
+        workload.flows.push(flow_of_class(scenario, &scenario.names.classes()[class], named, limit));
     }
     let arrivals = Listed::of_flows_from(first, Arc::clone(&capture.arrivals));
     let scale = time_scale(capture.speed);

@@ -70,15 +70,15 @@ fn the_first_rule_that_matches_gives_the_class() {
         run(&scenario.unwrap_or_else(|e| panic!("{e}")), "fifo")
     };
     let record = replay("{ protocol = \"tcp\" }");
-    let groups: std::collections::BTreeSet<&str> = record.flows.iter().map(|f| f.group.as_str()).collect();
+    let groups: std::collections::BTreeSet<&str> = record.flows.iter().map(|f| f.group.as_ref()).collect();
     assert!(groups.contains("tcp") && groups.contains("other"), "{groups:?}");
     for flow in &record.flows {
-        assert_eq!(flow.group == "tcp", flow.name.contains("tcp"), "{} is {}", flow.name, flow.group);
+        assert_eq!(&*flow.group == "tcp", flow.name.contains("tcp"), "{} is {}", flow.name, flow.group);
     }
     let port = record.flows.iter().find_map(|f| f.name.rsplit(':').next()?.parse::<u16>().ok()).unwrap();
     let ruled = replay(&format!("{{ port = {port} }}"));
-    assert!(ruled.flows.iter().any(|f| f.group == "tcp"), "port {port}");
-    for flow in ruled.flows.iter().filter(|f| f.group == "tcp") {
+    assert!(ruled.flows.iter().any(|f| &*f.group == "tcp"), "port {port}");
+    for flow in ruled.flows.iter().filter(|f| &*f.group == "tcp") {
         assert!(flow.name.contains(&format!(":{port}")), "{} has not the port {port}", flow.name);
     }
 }
@@ -158,7 +158,7 @@ fn without_rules_classes_are_drawn_by_the_seed() {
     assert_eq!(groups(1), groups(1));
     assert_ne!(groups(1), groups(2));
     let one = run(&replay(folder.path(), "class = \"other\""), "fifo");
-    assert!(one.flows.iter().all(|f| f.group != "tcp"), "a class for all overrules the draw");
+    assert!(one.flows.iter().all(|f| &*f.group != "tcp"), "a class for all overrules the draw");
 }
 
 #[test]

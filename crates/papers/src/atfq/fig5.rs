@@ -124,7 +124,7 @@ fn recovery_s(run: &Recorded, alone: &Anticipated) -> f64 {
 
 fn picture(runs: &[Recorded], alone: &Anticipated) -> Result<String, ReproduceError> {
     let line = |run: &Recorded, flow: usize| Series {
-        name: run.flows[flow].name.clone(),
+        name: run.flows[flow].name.to_string(),
         points: rates(run, flow, alone).map(|(i, rate)| (i.start + i.length / 2.0, rate)).collect(),
     };
     let panel = |run: &Recorded| LinePanel {

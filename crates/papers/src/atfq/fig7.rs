@@ -44,7 +44,7 @@ fn picture(runs: &[&Recorded]) -> Result<String, ReproduceError> {
         points: Cdf::from_latencies("", None, &delays_s(run, flow), POINTS).points,
     };
     let panel = |&flow: &usize| LinePanel {
-        heading: runs.first().map_or_else(String::new, |run| run.flows[flow].name.clone()),
+        heading: runs.first().map_or_else(String::new, |run| run.flows[flow].name.to_string()),
         lines: runs.iter().map(|run| line(run, flow)).collect(),
     };
     Ok(lines(&LineChart {

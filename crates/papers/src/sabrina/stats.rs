@@ -4,7 +4,7 @@ use dovetail_experiment::recorded::{FlowTotal, Recorded};
 
 /// Indices of the flows of a group.
 pub(super) fn members<'a>(run: &'a Recorded, group: &'a str) -> impl Iterator<Item = usize> + Clone + 'a {
-    (0..run.flows.len()).filter(move |&f| run.flows[f].group == group)
+    (0..run.flows.len()).filter(move |&f| &*run.flows[f].group == group)
 }
 
 /// A quantity of every flow of a group.

@@ -155,7 +155,7 @@ pub fn delay_guarantees(bench: &Bench<'_>) -> Result<Findings, ReproduceError> {
         let times =
             |size: u32| [time_s(&flow.cost[0], f64::from(size)), time_s(&flow.cost[1], f64::from(size) * longest)];
         let share = |r: usize| flow.weights()[r].as_f64() / totals[r];
-        flows.push((flow.group.clone(), [times(min), times(max)], [share(0), share(1)]));
+        flows.push((flow.group.to_string(), [times(min), times(max)], [share(0), share(1)]));
     }
     let reserved: Vec<ReservedFlow<'_>> =
         flows.iter().map(|(_, packets_s, shares)| ReservedFlow { packets_s, shares: *shares }).collect();

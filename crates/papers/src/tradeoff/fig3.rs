@@ -51,7 +51,7 @@ fn beginning(run: &Recorded, resource: usize) -> (f64, f64) {
 /// When the link-bound flows are through, in seconds: in their last second they get what they got in the second before
 /// until they end.
 fn link_bound_end_s(run: &Recorded) -> f64 {
-    let own = |s: &&dovetail_experiment::recorded::ShareRow| run.flows[s.flow as usize].group != "ipsec";
+    let own = |s: &&dovetail_experiment::recorded::ShareRow| &*run.flows[s.flow as usize].group != "ipsec";
     let served = |i: &Interval| i.shares.iter().filter(own).map(|s| s.service).sum::<f64>();
     let Some(last) = run.intervals.iter().rposition(|i| served(i) > 0.0) else { return 0.0 };
     let (last, before) = (&run.intervals[last], &run.intervals[last.saturating_sub(1)]);

@@ -80,7 +80,7 @@ struct FlowBooks<const M: usize> {
     /// Sum of the (normalised) dominant times of admitted packets, by weight.
     demand: Duration,
     /// On the resources on which times are predicted.
-    prediction: Option<Box<[Option<PredictionError>; M]>>,
+    predictions: Option<Box<[Option<PredictionError>; M]>>,
     in_system: u64,
     since: Time,
     /// As `since`, but an interruption of no length does not count.
@@ -317,7 +317,7 @@ impl<const M: usize> FlowBooks<M> {
         Self {
             weight: flow.weight,
             counts: flow.weights().map(|on| flow.weight.as_f64() / on.as_f64()),
-            prediction: predicts.contains(&true).then(errors),
+            predictions: predicts.contains(&true).then(errors),
             admitted: 0,
             refused: [0; DropReason::ALL.len()],
             delivered: 0,
@@ -368,7 +368,7 @@ impl<const M: usize> FlowBooks<M> {
             mean_dominant_time: self.demand.as_secs_f64() / packets,
             backlogged: self.backlogged,
             latency,
-            prediction: self.prediction.map_or([None; M], |errors| *errors),
+            predictions: self.predictions,
         }
     }
 }
@@ -424,7 +424,7 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
 
     fn finished(&mut self, now: Time, packet: &SimPacket<M>, resource: usize, server: u32) {
         self.advance(now);
-        if let Some(errors) = &mut self.flows[packet.flow as usize].prediction
+        if let Some(errors) = &mut self.flows[packet.flow as usize].predictions
             && let Some(error) = &mut errors[resource]
         {
             error.record(packet.predicted[resource], packet.cost[resource]);

@@ -77,7 +77,19 @@ pub struct FlowResult<const M: usize> {
     pub backlogged: Duration,
     /// From arrival to leaving the last resource; `None` if nothing was delivered.
     pub latency: Option<LatencySummary>,
-    /// How far predictions were off on each resource, per server; of the packets that were processed there. `None`
-    /// where the scheduler is told the truth.
-    pub prediction: [Option<PredictionError>; M],
+    /// By resource; `None` if the scheduler is told the truth everywhere.
+    pub(crate) predictions: Option<Box<[Option<PredictionError>; M]>>,
+}
+
+impl<const M: usize> FlowResult<M> {
+    /// How far predictions were off on a resource, per server; of the packets that were processed there. `None` where
+    /// the scheduler is told the truth.
+    pub fn prediction(&self, resource: usize) -> Option<PredictionError> {
+        self.predictions.as_ref()?[resource]
+    }
+
+    /// Whether anything was predicted.
+    pub fn is_predicted(&self) -> bool {
+        self.predictions.is_some()
+    }
 }

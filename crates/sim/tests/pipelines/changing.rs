@@ -136,7 +136,7 @@ fn what_is_predicted_is_what_was_learnt_until_the_packet_came() {
     let predicted = |estimate: &str| {
         let (result, log) = under(&spaced(estimate), "cbcs", 1);
         let told: Vec<u64> = log.iter().map(|p| p.packet.predicted[0].as_nanos()).collect();
-        (told, result.flows[0].prediction)
+        (told, [0, 1].map(|r| result.flows[0].prediction(r)))
     };
     let (told, error) = predicted("ses:alpha=0.5,scale=payload");
     assert_eq!(told, [0, 500, 2000]);
@@ -178,7 +178,7 @@ fn the_link_time_of_a_new_length_is_learnt_by_the_resize_factor() {
     // At first a factor of one; both really take 100 ns.
     let told: Vec<u64> = log.iter().map(|p| p.packet.predicted[1].as_nanos()).collect();
     assert_eq!(told, [400, 100]);
-    assert_eq!(result.flows[0].prediction[1].unwrap().bias_s(), Some(150e-9));
+    assert_eq!(result.flows[0].prediction(1).unwrap().bias_s(), Some(150e-9));
 }
 
 /// One packet of 10 ns after the other on both resources from both flows; the second resource is shared 3 to 1.
