@@ -9,6 +9,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 use super::fifos::{Fifo, Pool};
 
@@ -247,15 +248,15 @@ impl<const M: usize> Reference<M> {
             }
             self.clocks[1 - first].run(end_s - self.now_s, load);
             self.now_s = end_s;
-            if let Some(flow) = self.clocks[first].pop() {
-                self.leave(flow);
+            if let Some(flow) = self.clocks[first].first_ends() {
+                self.leave(first, flow);
             }
         }
         self.now_s = self.now_s.max(to_s);
     }
 
-    /// The flow's head has left the fluid.
-    fn leave(&mut self, index: usize) {
+    /// The head of the flow, which is the first of this clock, has left the fluid.
+    fn leave(&mut self, clock: usize, index: usize) {
         let with = self.flows_by_weight();
         let flow = &mut self.flows[index];
         let Some(head) = self.waiting.pop(&mut flow.waiting) else { return };
@@ -266,12 +267,19 @@ impl<const M: usize> Reference<M> {
             _ => flow.ahead -= 1,
         }
         flow.worst_packets = flow.worst_packets.max(flow.done.len());
-        if !flow.waiting.is_empty() {
-            self.enter(index);
-            return;
+        let weight = flow.weight;
+        let next = self.next_head(index);
+        let first = self.clocks[clock].heads.peek_mut();
+        match (first, next) {
+            (Some(mut first), Some((_, next))) => {
+                *first = next;
+                return;
+            }
+            (Some(first), None) => drop(PeekMut::pop(first)),
+            (None, _) => (),
         }
-        self.weights -= flow.weight;
-        self.load.set(index, flow.weight, None);
+        self.weights -= weight;
+        self.load.set(index, weight, None);
         if self.clocks.iter().all(|clock| clock.heads.is_empty()) {
             // Rounding does not outlive a busy period.
             self.weights = 0.0;
@@ -279,16 +287,22 @@ impl<const M: usize> Reference<M> {
         }
     }
 
-    /// The flow's first packet becomes its head.
+    /// The first packet of a flow that had none becomes its head.
     fn enter(&mut self, index: usize) {
+        if let Some((clock, head)) = self.next_head(index) {
+            self.clocks[clock].heads.push(head);
+        }
+    }
+
+    /// The flow's first packet becomes its head: its clock, and what stands for it there.
+    fn next_head(&mut self, index: usize) -> Option<(usize, Reverse<(u64, usize)>)> {
         let with = self.flows_by_weight();
         let flow = &mut self.flows[index];
-        let Some(head) = self.waiting.first(&flow.waiting) else { return };
+        let head = self.waiting.first(&flow.waiting)?;
         self.load.set(index, flow.weight, Some(head.profile));
         flow.met = with;
         let (clock, by) = flow.part.map_or((0, flow.weight), |part| (1, flow.weight * part));
-        let Clock { virtual_s, heads, .. } = &mut self.clocks[clock];
-        heads.push(Reverse(((*virtual_s + head.dominant_s / by).to_bits(), index)));
+        Some((clock, Reverse(((self.clocks[clock].virtual_s + head.dominant_s / by).to_bits(), index))))
     }
 
     fn set_machine(&mut self, flow: usize, profile: Option<[f64; M]>) {
@@ -319,8 +333,8 @@ impl Clock {
     }
 
     /// The first head ends now: its flow.
-    fn pop(&mut self) -> Option<usize> {
-        let Reverse((tag, flow)) = self.heads.pop()?;
+    fn first_ends(&mut self) -> Option<usize> {
+        let &Reverse((tag, flow)) = self.heads.peek()?;
         self.virtual_s = self.virtual_s.max(f64::from_bits(tag));
         Some(flow)
     }

@@ -2,6 +2,7 @@
 //! (17)) and the PCFQ paper (equation (18)), after Shi and Sethu.
 
 use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, VecDeque};
 
 use dovetail_units::{Duration, ResourceVec, Time, Weight};
@@ -144,14 +145,18 @@ impl Stage {
 
     /// The packet with the first finish tag is through: its flow and place.
     fn finish_head(&mut self) -> Option<(u32, u32)> {
-        let Reverse((tag, index)) = self.heads.pop()?;
+        let mut first = self.heads.peek_mut()?;
+        let Reverse((tag, index)) = *first;
         // Rounding may have left the virtual time a trifle short.
         self.virtual_time = self.virtual_time.max(f64::from_bits(tag));
         let flow = &mut self.flows[index as usize];
         let (_, place) = flow.waiting.pop_front()?;
         match flow.waiting.front() {
-            Some((finish, _)) => self.heads.push(Reverse((finish.to_bits(), index))),
-            None => self.active -= flow.milli,
+            Some((finish, _)) => *first = Reverse((finish.to_bits(), index)),
+            None => {
+                PeekMut::pop(first);
+                self.active -= flow.milli;
+            }
         }
         Some((index, place))
     }
