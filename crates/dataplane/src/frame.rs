@@ -6,7 +6,7 @@ use dovetail_sched::aqm::Congestion;
 use dovetail_units::Time;
 use dovetail_wire::LinkType;
 
-use crate::core::{Handed, MOST_RESOURCES};
+use crate::core::{Handed, MOST_RESOURCES, Way};
 
 /// Bytes of a buffer. Enough for a frame of 1522 bytes, an outer header and a trailer of a tunnel.
 pub const BUFFER: usize = 2048;
@@ -41,6 +41,7 @@ pub struct Record {
     pub ecn_capable: bool,
     /// Of the schedulers that handed it out.
     pub(crate) tickets: [Option<Handed>; MOST_RESOURCES],
+    pub(crate) way: Way,
     /// What it was cut into besides, which goes with it until it has left the link.
     pub tail: Option<Frame>,
     start: u16,
@@ -77,6 +78,7 @@ impl Frame {
             congestion: Congestion::Initial,
             ecn_capable: false,
             tickets: [None; MOST_RESOURCES],
+            way: Way::default(),
             tail: None,
             start: HEADROOM as u16,
             end: HEADROOM as u16,

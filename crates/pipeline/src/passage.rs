@@ -27,6 +27,9 @@ pub trait Passage<const M: usize>: Owner<M> {
     #[inline]
     fn move_on(&mut self) -> Result<(), Self::Error> {
         for resource in (1..M).rev() {
+            if !self.may_move(resource) {
+                continue;
+            }
             if self.has_queue(resource) {
                 self.move_on_through_queue(resource)?;
             } else {
@@ -75,14 +78,26 @@ trait Steps<const M: usize>: Owner<M> {
         &mut self.resources_mut().stages[resource]
     }
 
+    /// Packets that wait in front of this further resource.
+    #[inline]
+    fn waiting(&self, resource: usize) -> usize {
+        if self.has_queue(resource) { self.queued(resource) } else { self.resources().stages[resource].buffered() }
+    }
+
+    /// Whether a packet has come to this further resource, or waits for it and finds it idle.
+    #[inline]
+    fn may_move(&self, resource: usize) -> bool {
+        let stages = &self.resources().stages;
+        stages[resource - 1].first_finished().is_some() || (stages[resource].has_idle() && self.waiting(resource) > 0)
+    }
+
     #[inline]
     fn has_room(&self, resource: usize) -> bool {
         let stage = &self.resources().stages[resource];
         if !stage.has_limit() {
             return true;
         }
-        let waiting = if self.has_queue(resource) { self.queued(resource) } else { stage.buffered() };
-        stage.has_room_beside(waiting)
+        stage.has_room_beside(self.waiting(resource))
     }
 
     #[inline]
@@ -178,6 +193,7 @@ trait Steps<const M: usize>: Owner<M> {
     fn start_queued(&mut self, resource: usize) -> Result<bool, Self::Error> {
         let mut any = false;
         while self.stage(resource).has_idle()
+            && self.queued(resource) > 0
             && let Some(job) = self.dequeue(resource)?
         {
             self.start(resource, job)?;

@@ -140,6 +140,10 @@ impl<const M: usize, P: Send> Scheduler<M, P> for Carrier<M, P> {
         self.held.next(next)
     }
 
+    fn any_may_bypass(&self) -> bool {
+        self.inner.any_may_bypass()
+    }
+
     fn progress(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress) {
         self.inner.progress(now, ticket, resource, event);
     }

@@ -409,6 +409,12 @@ pub trait Scheduler<const M: usize, P>: Send {
         Next::AwaitProgress
     }
 
+    /// Whether a packet waits that needs nothing on the first of several resources: if not, there is no need to ask
+    /// [`bypass`](Self::bypass). O(1).
+    fn any_may_bypass(&self) -> bool {
+        true
+    }
+
     /// Report what became of a packet on `resource`. Measured times correct the charges, and the ticket records them.
     ///
     /// Reports about a packet must go along the pipeline, starts before ends. The start on resource 0 need not be

@@ -457,6 +457,10 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         self.carry_out(now, choice)
     }
 
+    fn any_may_bypass(&self) -> bool {
+        self.queues.any_needs_no_processing()
+    }
+
     #[inline]
     fn progress(&mut self, now: Time, ticket: &mut Ticket<M>, resource: usize, event: Progress) {
         let now = self.clock(now);

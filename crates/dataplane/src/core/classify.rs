@@ -26,20 +26,20 @@ impl Middlebox {
         match self.fragment(&frame, &parsed) {
             Some((tuple, fragment)) => self.receive_fragment(now, frame, &tuple, &fragment),
             None => {
-                let (class, key) = self.classify(&frame, parsed);
-                self.admit(now, frame, class, key);
+                let (class, key) = self.classify(&frame, &parsed);
+                self.admit(now, frame, class, &key);
             }
         }
         self.forget_next(now);
     }
 
     /// The class of a frame, and what tells its flow from others.
-    fn classify(&self, frame: &Frame, parsed: Result<IpPacket, NonFlow>) -> (u16, Key) {
-        let vital = Vital::of(frame.link, frame.data(), &parsed);
-        let tuple = parsed.ok().map(|ip| ip.tuple);
+    fn classify(&self, frame: &Frame, parsed: &Result<IpPacket, NonFlow>) -> (u16, Key) {
+        let vital = Vital::of(frame.link, frame.data(), parsed);
+        let tuple = parsed.as_ref().ok().map(|ip| &ip.tuple);
         match (vital, tuple) {
             (Some(vital), tuple) => {
-                let class = self.table.class_of_vital(vital, tuple.as_ref(), self.marks(frame));
+                let class = self.table.class_of_vital(vital, tuple, self.marks(frame));
                 // One flow, so that no flood of them fills the table of flows.
                 (class, Key::NonFlow(class))
             }
@@ -47,7 +47,7 @@ impl Middlebox {
                 let class = self.table.class(None, Marks::default());
                 (class, Key::NonFlow(class))
             }
-            (None, Some(tuple)) => self.classify_ip(frame, &tuple),
+            (None, Some(tuple)) => self.classify_ip(frame, tuple),
         }
     }
 
@@ -70,13 +70,13 @@ impl Middlebox {
 
     /// What the frame is a fragment of, if its class may depend on ports, which only the first one has.
     fn fragment(&self, frame: &Frame, parsed: &Result<IpPacket, NonFlow>) -> Option<(FiveTuple, Fragment)> {
-        let IpPacket { tuple, fragment: true } = *parsed.as_ref().ok()? else { return None };
+        let &IpPacket { ref tuple, fragment: true } = parsed.as_ref().ok()? else { return None };
         let hidden = tuple.src.is_ipv6() && BEFORE_PORTS.contains(&tuple.protocol);
         if !(has_ports(tuple.protocol) || hidden) || !self.table.looks_at_ports() {
             return None;
         }
         let fragment = IpView::new(ip(frame)?).ok()?.fragment()?;
-        Some((tuple, fragment))
+        Some((*tuple, fragment))
     }
 
     fn receive_fragment(&mut self, now: Time, frame: Frame, tuple: &FiveTuple, fragment: &Fragment) {
@@ -114,7 +114,7 @@ impl Middlebox {
         match verdict {
             Verdict::Of(ports) => {
                 let (class, key) = self.classify_ip(&frame, &FiveTuple { ports: Some(ports), ..*tuple });
-                self.admit(now, frame, class, key);
+                self.admit(now, frame, class, &key);
             }
             Verdict::Drop(reason) => self.refuse(now, frame, reason),
             Verdict::Unknown => self.unknown(now, frame, tuple),
@@ -124,7 +124,7 @@ impl Middlebox {
     /// A fragment whose datagram nobody knows, and will not know in time.
     fn unknown(&mut self, now: Time, frame: Frame, tuple: &FiveTuple) {
         match self.table.class_of_unknown() {
-            Some(class) => self.admit(now, frame, class, self.flow_key(class, tuple)),
+            Some(class) => self.admit(now, frame, class, &self.flow_key(class, tuple)),
             None => self.refuse(now, frame, "fragment-unknown"),
         }
     }
@@ -142,7 +142,7 @@ impl Middlebox {
     /// A frame that is of no class is dropped, for this reason.
     pub(super) fn refuse(&mut self, now: Time, mut frame: Frame, reason: &'static str) {
         let class = self.table.class_of_fragments();
-        let flow = self.place(now, Key::NonFlow(class), class);
+        let flow = self.place(now, &Key::NonFlow(class), class);
         (frame.class, frame.flow) = (class, flow);
         self.each_account(&frame, |books| books.came(frame.size_in));
         self.inside += 1;

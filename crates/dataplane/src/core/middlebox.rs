@@ -17,7 +17,7 @@ use super::latency::Detail;
 use super::link::{Lateness, Pace};
 use super::queue::{Buffer, MOST_RESOURCES, Queue};
 use super::queues::{BehindCpu, Queues, queues};
-use super::resources::{OUTGOING, OnTheWay, single_servers};
+use super::resources::{OUTGOING, single_servers};
 use super::setup::{NamedModule, Setup, SetupClass, ThirdResource, looked_at};
 use crate::classes::ClassTable;
 use crate::frame::{Frame, Pool};
@@ -89,7 +89,7 @@ pub struct Middlebox {
     pub(super) buffer: Buffer,
     pub(super) between: Option<BehindCpu>,
     /// On the resources.
-    pub(super) resources: Resources<MOST_RESOURCES, OnTheWay>,
+    pub(super) resources: Resources<MOST_RESOURCES, Frame>,
     /// When the frames in service there end.
     pub(super) ends: [Option<Time>; MOST_RESOURCES],
     /// The instant that is worked on, and when the worker looked.
@@ -158,7 +158,7 @@ impl Middlebox {
 
     /// A frame of this class, and of the flow that this key tells from others, comes in. It is queued, or dropped for a
     /// reason that is counted.
-    pub(super) fn admit(&mut self, now: Time, mut frame: Frame, class: u16, key: Key) {
+    pub(super) fn admit(&mut self, now: Time, mut frame: Frame, class: u16, key: &Key) {
         let flow = self.place(now, key, class);
         (frame.class, frame.flow, frame.tickets) = (class, flow, [None; MOST_RESOURCES]);
         self.each_account(&frame, |books| books.came(frame.size_in));
@@ -167,12 +167,12 @@ impl Middlebox {
         if full {
             self.drop_frame(frame, "box-full");
         } else if self.enter(now, frame) {
-            self.flows.entered(&key, flow);
+            self.flows.entered(key, flow);
         }
     }
 
     /// The flow of this key and class, which schedulers know of.
-    pub(super) fn place(&mut self, now: Time, key: Key, class: u16) -> u32 {
+    pub(super) fn place(&mut self, now: Time, key: &Key, class: u16) -> u32 {
         let (flow, seen) = self.find(now, key, class);
         match seen {
             Seen::Before => {}
@@ -183,11 +183,11 @@ impl Middlebox {
     }
 
     /// The flow of this key and class, or the queue that it shares.
-    fn find(&mut self, now: Time, key: Key, class: u16) -> (u32, Seen) {
-        let known = self.flows.known(now, &key, class).or_else(|| self.flows.sharing(now, &key, class));
-        known.or_else(|| self.flows.among_first(now, &key, class)).unwrap_or_else(|| {
-            self.make_room(now, &key);
-            self.flows.add(now, key, class)
+    fn find(&mut self, now: Time, key: &Key, class: u16) -> (u32, Seen) {
+        let known = self.flows.known(now, key, class).or_else(|| self.flows.sharing(now, key, class));
+        known.or_else(|| self.flows.among_first(now, key, class)).unwrap_or_else(|| {
+            self.make_room(now, key);
+            self.flows.add(now, *key, class)
         })
     }
 
@@ -383,7 +383,7 @@ impl Middlebox {
     pub fn give_up(&mut self, now: Time) {
         self.ends = [None; MOST_RESOURCES];
         let served = self.resources.stages.iter_mut().flat_map(Stage::clear_servers);
-        let mut frames: Vec<Frame> = served.map(|job| job.frame).collect();
+        let mut frames: Vec<Frame> = served.collect();
         self.queues.iter_mut().rev().for_each(|queue| frames.append(&mut queue.take_all(now)));
         frames.into_iter().for_each(|frame| self.drop_frame(frame, STOPPED));
         self.fragments.take_all().into_iter().for_each(|frame| self.refuse(now, frame, STOPPED));

@@ -32,7 +32,7 @@ pub(crate) use middlebox::STOPPED;
 pub(crate) use queue::MOST_RESOURCES;
 pub use queue::{Buffer, Overflow};
 pub use reload::ModuleState;
-pub(crate) use resources::OUTGOING;
+pub(crate) use resources::{OUTGOING, Way};
 pub use setup::{NamedModule, Setup, SetupClass, ThirdResource};
 pub(crate) use sized::Handed;
 pub use snapshot::{

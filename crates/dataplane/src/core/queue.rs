@@ -47,6 +47,8 @@ struct Scheduled {
     /// Of the box's flows here.
     ids: FlowIds,
     resource: usize,
+    /// Frames that wait.
+    waiting: usize,
     /// How far the scheduler's clock is behind the box's.
     behind: Duration,
 }
@@ -60,7 +62,7 @@ impl Queue {
     pub fn scheduled(part: SizedPart, resource: usize) -> Self {
         let SizedPart { entry, scheduler } = part;
         let ids = FlowIds::default();
-        let scheduled = Scheduled { scheduler, entry, ids, resource, behind: Duration::ZERO };
+        let scheduled = Scheduled { scheduler, entry, ids, resource, waiting: 0, behind: Duration::ZERO };
         Self { front: Front::PerFlow(scheduled), managing: None }
     }
 
@@ -156,16 +158,26 @@ impl Queue {
         self.front.next(now)
     }
 
+    /// Whether a frame waits that needs nothing of the resource.
+    #[inline]
+    pub fn any_may_bypass(&self) -> bool {
+        self.front.flows().is_some_and(|queue| queue.scheduler.any_may_bypass())
+    }
+
     /// A frame that the scheduler lets go past its busy resource, if `may_pass` says so of it.
     pub fn bypass(&mut self, now: Time, may_pass: &mut dyn FnMut(&Frame) -> bool) -> Option<Frame> {
         let queue = self.front.flows_mut()?;
         match queue.scheduler.bypass(queue.clock(now), queue.resource, may_pass) {
-            Offer::Serve(frame) => Some(frame),
+            Offer::Serve(frame) => {
+                queue.waiting -= 1;
+                Some(frame)
+            }
             _ => None,
         }
     }
 
     /// Who manages the queue here, or schedules it, hears what became of a frame.
+    #[inline]
     pub fn progress(&mut self, now: Time, frame: &mut Frame, resource: usize, event: Progress) {
         match (&mut self.front, &mut self.managing) {
             (Front::PerFlow(queue), _) => {
@@ -253,23 +265,32 @@ impl FlowQueues<Frame> for Scheduled {
 
     fn remove_flow(&mut self, now: Time, flow: u32, give_back: &mut dyn FnMut(Frame)) {
         if let Some(id) = self.ids.remove(flow) {
-            self.scheduler.remove_flow(self.clock(now), id, give_back);
+            let (clock, waiting) = (self.clock(now), &mut self.waiting);
+            self.scheduler.remove_flow(clock, id, &mut |frame| {
+                *waiting -= 1;
+                give_back(frame);
+            });
         }
     }
 
     fn enqueue(&mut self, now: Time, of: Of<Self::Cost>, frame: Frame) -> Result<(), (DropReason, Frame)> {
         let Some(id) = self.ids.get(of.flow) else { return Err((DropReason::UnknownFlow, frame)) };
-        self.scheduler.enqueue(self.clock(now), id, frame, of.cost)
+        self.scheduler.enqueue(self.clock(now), id, frame, of.cost)?;
+        self.waiting += 1;
+        Ok(())
     }
 
     fn next(&mut self, now: Time) -> Offer<Frame> {
-        match self.scheduler.next(self.clock(now), self.resource) {
-            Offer::At(time) => Offer::At(time + self.behind),
-            offer => offer,
+        let offer = self.scheduler.next(self.clock(now), self.resource);
+        match offer {
+            Offer::Serve(_) | Offer::Drop(_) => self.waiting -= 1,
+            Offer::At(time) => return Offer::At(time + self.behind),
+            Offer::Nothing => {}
         }
+        offer
     }
 
     fn waiting(&self) -> usize {
-        self.scheduler.queued_in_all()
+        self.waiting
     }
 }

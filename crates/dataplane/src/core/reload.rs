@@ -126,7 +126,7 @@ impl Middlebox {
         self.scheduler = scheduler;
         let flows: Vec<(u32, u16)> = self.flows.iter().map(|(index, flow)| (index, flow.class)).collect();
         flows.into_iter().for_each(|(flow, class)| self.set_flow(now, flow, class));
-        self.wake = [Some(now); MOST_RESOURCES];
+        self.wake = [Some(now), self.third.as_ref().map(|_| now), Some(now)];
         Ok(())
     }
 
@@ -202,8 +202,8 @@ impl Middlebox {
                 }
             }
         }
-        for job in self.resources.stages.iter_mut().flat_map(Stage::on_servers_mut) {
-            job.frame.tickets = [None; MOST_RESOURCES];
+        for frame in self.resources.stages.iter_mut().flat_map(Stage::on_servers_mut) {
+            frame.tickets = [None; MOST_RESOURCES];
         }
         (self.queues, self.between) = (queues, between);
     }

@@ -21,9 +21,10 @@ pub(crate) const OUTGOING: usize = 2048;
 /// The box does not make up for more than this: what a worker that was away for longer could not do is lost time.
 const CATCH_UP: Duration = Duration::from_millis(10);
 
-/// A frame on its way through the resources.
-pub struct OnTheWay {
-    pub frame: Frame,
+/// What is known of a frame on its way through the resources, since a queue handed it out last. It stands with the
+/// frame's bytes, so that a pointer is all that moves.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Way {
     /// For how long it occupied the CPU, and the resource on which it was last.
     cpu: Duration,
     used: Duration,
@@ -33,27 +34,21 @@ pub struct OnTheWay {
     failed: Option<ModuleDrop>,
 }
 
-impl OnTheWay {
-    fn new(frame: Frame) -> Self {
-        Self { frame, cpu: Duration::ZERO, used: Duration::ZERO, due: Time::ZERO, failed: None }
-    }
-}
-
 /// Single servers. Where queues stand in front of them, these have the buffers, and say here how long they are.
-pub(super) fn single_servers() -> Resources<MOST_RESOURCES, OnTheWay> {
+pub(super) fn single_servers() -> Resources<MOST_RESOURCES, Frame> {
     let endless = dovetail_pipeline::Buffer { packets: None, drops: false };
     Resources::new(std::array::from_fn(|_| Stage::new(1, endless)))
 }
 
 impl Owner<MOST_RESOURCES> for Middlebox {
-    type Job = OnTheWay;
+    type Job = Frame;
     type Error = Infallible;
 
-    fn resources(&self) -> &Resources<MOST_RESOURCES, OnTheWay> {
+    fn resources(&self) -> &Resources<MOST_RESOURCES, Frame> {
         &self.resources
     }
 
-    fn resources_mut(&mut self) -> &mut Resources<MOST_RESOURCES, OnTheWay> {
+    fn resources_mut(&mut self) -> &mut Resources<MOST_RESOURCES, Frame> {
         &mut self.resources
     }
 
@@ -61,50 +56,52 @@ impl Owner<MOST_RESOURCES> for Middlebox {
         self.clock
     }
 
-    fn flow(&self, job: &OnTheWay) -> u32 {
-        job.frame.flow
+    fn flow(&self, frame: &Frame) -> u32 {
+        frame.flow
     }
 
-    fn needs_nothing(&self, place: usize, job: &OnTheWay) -> bool {
-        self.classes[usize::from(job.frame.class)].setup.needs_nothing(place, job.frame.size_in)
+    fn needs_nothing(&self, place: usize, frame: &Frame) -> bool {
+        self.classes[usize::from(frame.class)].setup.needs_nothing(place, frame.size_in)
     }
 
-    fn times(&self, job: &OnTheWay) -> ResourceVec<MOST_RESOURCES> {
-        ResourceVec(self.estimate(&job.frame))
+    fn times(&self, frame: &Frame) -> ResourceVec<MOST_RESOURCES> {
+        ResourceVec(self.estimate(frame))
     }
 
-    fn too_long(&mut self, job: OnTheWay) -> Result<(), Infallible> {
-        self.lost(CPU, job);
+    fn too_long(&mut self, frame: Frame) -> Result<(), Infallible> {
+        self.lost(CPU, frame);
         Ok(())
     }
 
-    fn next(&mut self) -> Result<Option<OnTheWay>, Infallible> {
-        Ok(self.offered(CPU).map(OnTheWay::new))
+    fn next(&mut self) -> Result<Option<Frame>, Infallible> {
+        Ok(self.offered(CPU))
     }
 
-    fn bypass(&mut self) -> Result<Option<OnTheWay>, Infallible> {
+    fn bypass(&mut self) -> Result<Option<Frame>, Infallible> {
+        if !self.queues[CPU].any_may_bypass() {
+            return Ok(None);
+        }
         let Some(takes) = self.takes_behind_first() else { return Ok(None) };
         let Self { queues, resources, classes, .. } = self;
         let frame = queues[CPU].bypass(self.clock, &mut |frame| {
             let class = &classes[usize::from(frame.class)].setup;
             let needs_nothing = |place: usize| class.needs_nothing(place, frame.size_in);
-            needs_nothing(CPU) && resources.may_bypass(&takes, frame.flow, needs_nothing, |job| job.frame.flow)
+            needs_nothing(CPU) && resources.may_bypass(&takes, frame.flow, needs_nothing, |other| other.flow)
         });
-        Ok(frame.map(OnTheWay::new))
+        Ok(frame.map(on_its_way))
     }
 
-    fn has_queue(&self, _place: usize) -> bool {
-        true
+    fn has_queue(&self, place: usize) -> bool {
+        place != THIRD || self.third.is_some()
     }
 
     fn queued(&self, place: usize) -> usize {
         self.queues[place].len()
     }
 
-    fn enqueue(&mut self, place: usize, job: OnTheWay) -> bool {
-        let OnTheWay { frame, cpu, .. } = job;
+    fn enqueue(&mut self, place: usize, frame: Frame) -> bool {
         let third = self.classes[usize::from(frame.class)].setup.third_time(frame.size_in);
-        let cost = self.numbered([cpu, third, self.pace.estimate(frame.whole().1)]);
+        let cost = self.numbered([frame.way.cpu, third, self.pace.estimate(frame.whole().1)]);
         let Err((reason, frame)) = self.queues[place].enqueue(self.clock, frame, cost) else { return true };
         // A flow's buffer behind the CPU is full: its packets were processed in vain. Queue management has reasons of
         // its own.
@@ -113,59 +110,65 @@ impl Owner<MOST_RESOURCES> for Middlebox {
         false
     }
 
-    fn dequeue(&mut self, place: usize) -> Result<Option<OnTheWay>, Infallible> {
-        Ok(self.offered(place).map(OnTheWay::new))
+    fn dequeue(&mut self, place: usize) -> Result<Option<Frame>, Infallible> {
+        Ok(self.offered(place))
     }
 
-    fn started(&mut self, place: usize, _server: u32, job: &mut OnTheWay) -> Result<(), Infallible> {
+    fn started(&mut self, place: usize, _server: u32, frame: &mut Frame) -> Result<(), Infallible> {
         // A frame cannot start before it was received.
-        let start = self.clock.max(job.frame.received);
+        let start = self.clock.max(frame.received);
         if place != CPU {
-            self.tell(&mut job.frame, place, Progress::Started);
+            self.tell(frame, place, Progress::Started);
         }
-        job.used = match place {
-            CPU => self.process(start, job),
-            THIRD => self.classes[usize::from(job.frame.class)].setup.third_time(job.frame.size_in),
-            _ => self.pace.take(job.frame.whole().1),
+        frame.way.used = match place {
+            CPU => self.process(start, frame),
+            THIRD => self.classes[usize::from(frame.class)].setup.third_time(frame.size_in),
+            _ => self.pace.take(frame.whole().1),
         };
-        job.due = start + job.used;
-        self.ends[place] = Some(job.due);
+        frame.way.due = start + frame.way.used;
+        self.ends[place] = Some(frame.way.due);
         Ok(())
     }
 
-    fn finished(&mut self, place: usize, _server: u32, job: &mut OnTheWay) -> bool {
-        let used = job.used;
+    fn finished(&mut self, place: usize, _server: u32, frame: &mut Frame) -> bool {
+        let used = frame.way.used;
         self.ends[place] = None;
-        self.tell(&mut job.frame, place, Progress::Finished { used });
+        self.tell(frame, place, Progress::Finished { used });
         if place == THIRD {
-            self.each_account(&job.frame, |books| books.account.third += used);
+            self.each_account(frame, |books| books.account.third += used);
         }
-        place != LINK && job.failed.is_none()
+        place != LINK && frame.way.failed.is_none()
     }
 
-    fn passed(&mut self, place: usize, job: &mut OnTheWay) {
+    fn passed(&mut self, place: usize, frame: &mut Frame) {
         let used = Duration::ZERO;
         match place {
-            CPU => self.each_account(&job.frame, |books| books.processed(used)),
+            CPU => self.each_account(frame, |books| books.processed(used)),
             _ if self.third.is_none() => return,
-            _ => self.tell(&mut job.frame, place, Progress::Started),
+            _ => self.tell(frame, place, Progress::Started),
         }
-        self.tell(&mut job.frame, place, Progress::Finished { used });
+        self.tell(frame, place, Progress::Finished { used });
     }
 
-    fn left(&mut self, job: OnTheWay) {
-        match job.failed {
+    fn left(&mut self, frame: Frame) {
+        match frame.way.failed {
             Some(reason) => {
                 let next = if self.third.is_some() { THIRD } else { LINK };
-                self.lose(next, job.frame, reason.0);
+                self.lose(next, frame, reason.0);
             }
-            None => self.leave(job),
+            None => self.leave(frame),
         }
     }
 
-    fn lost(&mut self, place: usize, job: OnTheWay) {
-        self.lose(place, job.frame, full(place));
+    fn lost(&mut self, place: usize, frame: Frame) {
+        self.lose(place, frame, full(place));
     }
+}
+
+/// A queue has handed it out.
+fn on_its_way(mut frame: Frame) -> Frame {
+    frame.way = Way::default();
+    frame
 }
 
 /// Why a frame was dropped that found no room in front of this resource.
@@ -220,7 +223,7 @@ impl Middlebox {
 
     /// What is due on this resource happens at this instant, when the worker looks at `seen`.
     pub(super) fn due(&mut self, place: usize, at: Time, seen: Time) {
-        (self.clock, self.seen) = (at, seen);
+        (self.clock, self.seen, self.wake[place]) = (at, seen, None);
         self.finish(place, 0);
         self.go_on(at);
     }
@@ -242,7 +245,7 @@ impl Middlebox {
                     self.resources.went(place, frame.flow);
                     self.drop_frame(frame, DROPPED_AT_HEAD);
                 }
-                Offer::Serve(frame) => return Some(frame),
+                Offer::Serve(frame) => return Some(on_its_way(frame)),
                 Offer::At(time) => {
                     self.wake[place] = Some(time);
                     return None;
@@ -253,8 +256,7 @@ impl Middlebox {
     }
 
     /// The frame is processed at `start`; for how long that occupies the CPU.
-    fn process(&mut self, start: Time, job: &mut OnTheWay) -> Duration {
-        let frame = &mut job.frame;
+    fn process(&mut self, start: Time, frame: &mut Frame) -> Duration {
         let class = &self.classes[usize::from(frame.class)];
         let known = class.setup.known_work(frame.size_in);
         // Reading the clock takes time as well.
@@ -270,7 +272,7 @@ impl Middlebox {
         };
         let used = self.budget.occupied(work);
         self.each_account(frame, |books| books.processed(used));
-        (job.cpu, job.failed) = (used, outcome.err());
+        (frame.way.cpu, frame.way.failed) = (used, outcome.err());
         used
     }
 
@@ -291,7 +293,9 @@ impl Middlebox {
 
     fn tell(&mut self, frame: &mut Frame, place: usize, event: Progress) {
         let (now, number) = (self.clock, self.number(place));
-        self.queues.iter_mut().for_each(|queue| queue.progress(now, frame, number, event));
+        // Behind the CPU nobody hears of it but a scheduler or who manages a queue.
+        let behind = if self.between.is_some() { MOST_RESOURCES } else { CPU + 1 };
+        self.queues[..behind].iter_mut().for_each(|queue| queue.progress(now, frame, number, event));
     }
 
     /// The frame does not come to this resource, and is dropped.
@@ -301,8 +305,8 @@ impl Middlebox {
     }
 
     /// The frame is through the link.
-    fn leave(&mut self, job: OnTheWay) {
-        let (now, OnTheWay { mut frame, used, due, .. }) = (self.clock, job);
+    fn leave(&mut self, mut frame: Frame) {
+        let (now, Way { used, due, .. }) = (self.clock, frame.way);
         self.lateness.left(self.seen.since(due));
         let marked = self.write_congestion(&mut frame);
         let (frames, bytes) = frame.whole();

@@ -137,6 +137,12 @@ impl SizedScheduler {
         }
     }
 
+    #[inline]
+    pub fn any_may_bypass(&self) -> bool {
+        each!(self, scheduler => scheduler.any_may_bypass())
+    }
+
+    #[inline]
     pub fn progress(&mut self, now: Time, handed: &mut Handed, resource: usize, event: Progress) {
         match (self, handed) {
             (Self::Two(scheduler), Handed::Two(ticket)) => scheduler.progress(now, ticket, resource, event),
@@ -152,10 +158,6 @@ impl SizedScheduler {
 
     pub fn set(&mut self, now: Time, parameter: &str, value: &str) -> Result<(), SpecError> {
         each!(self, scheduler => scheduler.set(now, parameter, value))
-    }
-
-    pub fn queued_in_all(&self) -> usize {
-        each!(self, scheduler => scheduler.stats().queued as usize)
     }
 
     pub fn queued(&self, flow: FlowId) -> u32 {

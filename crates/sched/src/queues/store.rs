@@ -435,7 +435,8 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
     }
 
     /// Take the flow's first packet.
-    #[inline]
+    // Always, so that it is written where it is to stand.
+    #[inline(always)]
     pub(crate) fn pop(&mut self, flow: u32) -> Option<Popped<M, P>> {
         let record = &mut self.flows[flow as usize];
         let at = record.head;
