@@ -60,7 +60,9 @@ impl<const M: usize> Scheduler<M, u64> for Owned<M> {
                 !matches!(self.inner.bypass(now, &mut |_| false), Next::Serve(_)),
                 "passes against its owner's will"
             );
+            let any_may = self.inner.any_may_bypass();
             if let Next::Serve(served) = self.inner.bypass(now, &mut |_| true) {
+                assert!(any_may, "says that nothing may bypass, and lets it");
                 let needed = served.ticket.charged().iter().next().copied();
                 assert!(M > 1 && needed == Some(Duration::ZERO), "needs the first of {M} resources: {needed:?}");
                 self.bypassed.fetch_add(1, Ordering::Relaxed);
