@@ -11,22 +11,24 @@ use crate::yardsticks::{Chase, Drr, Fifo, Qfq};
 
 /// The yardsticks, in the order of the tables; the first is the control.
 pub const YARDSTICKS: [&str; 4] = ["(bare FIFO)", "(a miss)", "(textbook DRR)", "(textbook QFQ)"];
-/// Packets that come before as many go, with neutral arrivals; then, singly, with hot ones.
+/// Packets that come before as many go, with neutral arrivals; then, singly, with [`OTHERS`].
 pub const BURSTS: [usize; 3] = [1, 8, 32];
+const OTHERS: [Arrivals; 2] = [Arrivals::Served, Arrivals::Alone];
 
-/// A line of the table: nanoseconds for each of [`BURSTS`], the last with hot arrivals, and times the control.
+/// A line of the table: nanoseconds for each of [`BURSTS`] and then of [`OTHERS`], and times the control.
 pub struct Line {
     pub name: String,
-    pub nanoseconds: [f64; 4],
-    pub ratios: [f64; 4],
+    pub nanoseconds: [f64; 5],
+    pub ratios: [f64; 5],
 }
 
 impl Line {
-    pub const HEADER: &str = "scheduler                 flows   singly          by 8         by 32           hot";
+    pub const HEADER: &str =
+        "scheduler                 flows   singly          by 8         by 32           hot         alone";
 
     pub fn text(&self, flows: usize) -> String {
         let cell = |k: usize| format!(" {:>6.1} {:>6.2}", self.nanoseconds[k], self.ratios[k]);
-        format!("{:<22} {flows:>8}{}", self.name, (0..4).map(cell).collect::<String>())
+        format!("{:<22} {flows:>8}{}", self.name, (0..5).map(cell).collect::<String>())
     }
 }
 
@@ -54,14 +56,16 @@ pub fn measure(name: &str, resources: usize, flows: usize, quick: bool) -> Resul
     for subject in [&mut control, &mut neutral] {
         nanoseconds(&mut **subject, warm_up, BURSTS[0]);
     }
-    let [mut ns, mut ratios] = [[0.0; 4]; 2];
+    let [mut ns, mut ratios] = [[0.0; 5]; 2];
     for (k, burst) in BURSTS.into_iter().enumerate() {
         (ns[k], ratios[k]) = compare(&mut *neutral, &mut *control, packets, burst);
     }
     drop(neutral);
-    let mut hot = subject(name, Arrivals::Served, resources, flows)?;
-    nanoseconds(&mut *hot, warm_up, BURSTS[0]);
-    (ns[3], ratios[3]) = compare(&mut *hot, &mut *control, packets, BURSTS[0]);
+    for (k, arrivals) in OTHERS.into_iter().enumerate().map(|(k, arrivals)| (BURSTS.len() + k, arrivals)) {
+        let mut other = subject(name, arrivals, resources, flows)?;
+        nanoseconds(&mut *other, warm_up, BURSTS[0]);
+        (ns[k], ratios[k]) = compare(&mut *other, &mut *control, packets, BURSTS[0]);
+    }
     Ok(Line { name: name.to_string(), nanoseconds: ns, ratios })
 }
 

@@ -38,7 +38,7 @@ impl<const M: usize> Scheduled<M> {
         let mut scheduler = build(&parsed, Shape { servers: M as u32 }).map_err(|e| format!("{spec}: {e}"))?;
         let ids = (0..flows).map(|_| scheduler.add_flow(FlowConfig::default())).collect();
         let mut senders = Senders::new(flows, random);
-        let first = senders.first();
+        let first = if arrivals == Arrivals::Alone { Vec::new() } else { senders.first() };
         let (coming, going, tickets, events) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (now, served) = (Time::ZERO, Vec::new());
         let mut this = Self { scheduler, arrivals, flows: ids, senders, now, served, coming, going, tickets, events };

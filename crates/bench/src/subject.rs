@@ -22,6 +22,8 @@ pub enum Arrivals {
     Random,
     /// That of the flow just served, whose record is hot.
     Served,
+    /// Any flow's, and nothing waits when it comes.
+    Alone,
 }
 
 /// Flows that send packets, and the packets' frames.
