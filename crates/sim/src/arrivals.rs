@@ -31,11 +31,13 @@ impl<'w, const M: usize> Arrivals<'w, M> {
     }
 
     /// When the next packet comes.
+    #[inline]
     pub fn next_time(&self) -> Option<Time> {
         self.due.first().map(|(time, _)| time)
     }
 
     /// The next packet, if it comes at `now`.
+    #[inline]
     pub fn pop_at(&mut self, now: Time) -> Option<Emitted<M>> {
         let (_, index) = self.due.first().filter(|&(time, _)| time == now)?;
         self.due.pop();
@@ -62,6 +64,7 @@ impl<'w, const M: usize> Running<'w, M> {
     }
 
     /// When the packet after the last emitted one comes.
+    #[inline]
     fn advance(&mut self) -> Option<Time> {
         match self {
             Self::List(listing) => listing.advance(),
@@ -70,6 +73,7 @@ impl<'w, const M: usize> Running<'w, M> {
     }
 
     /// The packet whose time `advance` told.
+    #[inline]
     fn emit(&mut self) -> Option<Emitted<M>> {
         match self {
             Self::List(listing) => listing.emit(),
@@ -117,6 +121,7 @@ impl<'w> Generating<'w> {
         Self { spec, sent: 0, clock: Clock::new(spec.pattern, times), sizes }
     }
 
+    #[inline]
     fn advance(&mut self) -> Option<Time> {
         if self.spec.packets.is_some_and(|most| self.sent >= most) {
             return None;
@@ -247,6 +252,7 @@ impl<'w> Sizes<'w> {
         }
     }
 
+    #[inline]
     fn draw(&mut self) -> u32 {
         match self {
             Self::Fixed(size) => *size,

@@ -67,7 +67,12 @@ impl PacketRate {
     }
 
     /// When the `k`-th packet (from 0) of a constant-rate source is due after its start, without accumulated rounding.
+    #[inline]
     pub const fn due(self, k: u64) -> Duration {
+        // Divisions of 64 bits are several times quicker than those of 128.
+        if let Some(parts) = k.checked_mul(1_000_000_000_000_000) {
+            return Duration::from_nanos(parts / self.0);
+        }
         let ns = k as u128 * 1_000_000_000_000_000 / self.0 as u128;
         if ns > u64::MAX as u128 { Duration::MAX } else { Duration::from_nanos(ns as u64) }
     }

@@ -1,4 +1,4 @@
-//! Data packets per second of the TCP dumbbell, beside ns-2 in the same run.
+//! Packets per second of the TCP dumbbell, and of UDP in order of arrival, beside ns-2 in the same run.
 //!
 //! `cargo run --release -p dovetail-bench --bin beside-ns2 -- [ROUNDS]`
 //!
@@ -7,6 +7,8 @@
 //! disturbs least. ns-2 carries only the headers that it needs, which makes it a fifth faster than as it comes; its
 //! start is part of its time.
 
+#[path = "../flood.rs"]
+mod flood;
 #[path = "../machine.rs"]
 mod machine;
 #[path = "../../../sim/tests/ns2/mod.rs"]
@@ -61,29 +63,46 @@ fn main() -> ExitCode {
     for (what, is) in machine::describe() {
         println!("{what:<8} {is}");
     }
-    report(&(1..=rounds).map(round).collect::<Vec<_>>());
+    let tcp: Vec<Round> = (1..=rounds).map(tcp).collect();
+    outcomes(&tcp);
+    println!("\nTCP over a dumbbell, data packets per second, smallest / median / largest of {rounds} rounds:");
+    report(&tcp);
+    println!("\nUDP of sixty senders into one link, packets per second, the same:");
+    report(&(1..=rounds).map(|_| udp()).collect::<Vec<_>>());
     ExitCode::SUCCESS
 }
 
-fn round(seed: u64) -> Round {
-    let mut ours = Cost::default();
-    let run_ours = |ours: &mut Cost| (0..RUNS).for_each(|_| ours.add(|| ns2::ours(Variant::Reno, false, seed)));
-    run_ours(&mut ours);
-    let mut theirs = Cost::default();
-    theirs.add(|| ns2::theirs(Variant::Reno, false, seed));
-    run_ours(&mut ours);
-    Round { ours, theirs }
+fn tcp(seed: u64) -> Round {
+    let of = |outcome: ns2::Outcome| (outcome.packets as f64, Some(outcome));
+    Round::new(|| of(ns2::ours(Variant::Reno, false, seed)), || of(ns2::theirs(Variant::Reno, false, seed)))
+}
+
+fn udp() -> Round {
+    Round::new(|| (flood::ours() as f64, None), || (ns2::counts("flood.tcl", &[])[0][0], None))
+}
+
+/// Packets, and what else a run came to.
+type Run = (f64, Option<ns2::Outcome>);
+
+impl Round {
+    fn new(ours: impl Fn() -> Run, theirs: impl Fn() -> Run) -> Self {
+        let mut round = Self { ours: Cost::default(), theirs: Cost::default() };
+        (0..RUNS).for_each(|_| round.ours.add(&ours));
+        round.theirs.add(&theirs);
+        (0..RUNS).for_each(|_| round.ours.add(&ours));
+        round
+    }
 }
 
 impl Cost {
     #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-    fn add(&mut self, run: impl FnOnce() -> ns2::Outcome) {
+    fn add(&mut self, run: impl Fn() -> Run) {
         let (start, cpu) = (Instant::now(), cpu_seconds());
-        let outcome = run();
+        let (packets, outcome) = run();
         self.cpu += cpu_seconds() - cpu;
         self.wall += start.elapsed().as_secs_f64();
-        self.packets += outcome.packets as f64;
-        self.outcome = Some(outcome);
+        self.packets += packets;
+        self.outcome = outcome;
     }
 }
 
@@ -95,8 +114,8 @@ fn cpu_seconds() -> f64 {
     ticks as f64 / TICKS
 }
 
-fn report(rounds: &[Round]) {
-    println!("\nwhat the last runs came to:");
+fn outcomes(rounds: &[Round]) {
+    println!("\nwhat the last TCP runs came to:");
     for (name, of) in [("dovetail", (|round| &round.ours) as fn(&Round) -> &Cost), ("ns-2", |round| &round.theirs)] {
         let Some(o) = rounds.last().and_then(|round| of(round).outcome.as_ref()) else { continue };
         println!(
@@ -105,7 +124,9 @@ fn report(rounds: &[Round]) {
             o.queue, o.rate, o.timeouts, o.throughput, o.spread
         );
     }
-    println!("\ndata packets per second, smallest / median / largest of {} rounds:", rounds.len());
+}
+
+fn report(rounds: &[Round]) {
     println!("{:<10} {:>32} {:>32}", "", "of processor time", "of wall time");
     let (cpu, wall) = (rates(rounds, |cost| cost.cpu), rates(rounds, |cost| cost.wall));
     for (name, digits, k) in [("dovetail", 0, 0), ("ns-2", 0, 1), ("ratio", 2, 2)] {

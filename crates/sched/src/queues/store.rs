@@ -18,6 +18,10 @@ const MOVED: u32 = 1 << 31;
 /// So many flows may be marked as moved before they are placed.
 const MOST_MOVED: usize = 64;
 
+/// From so many slots on there is room for four times as many when they do not suffice: they are copied for that, since
+/// they are aligned, and room that is not used is hardly in memory.
+const MANY_SLOTS: usize = 4096;
+
 /// A waiting packet: half a cache line with two resources and a payload of four bytes.
 #[derive(Clone, Debug)]
 #[repr(align(32))]
@@ -430,6 +434,10 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
     /// All slots are in use: one more.
     #[cold]
     fn add_slot(&mut self) {
+        let slots = self.slots.len();
+        if slots == self.slots.capacity() && slots >= MANY_SLOTS {
+            self.slots.reserve(3 * slots);
+        }
         self.free_slot = self.slots.len() as u32;
         self.slots.push(Slot { cost: ResourceVec::ZERO, size: 0, next: NIL, payload: None });
     }
