@@ -173,7 +173,8 @@ fn packets(options: &Options) -> Result<Vec<Value>, String> {
             let line = packets::measure(name, resources, flows, options.quick)?;
             println!("{}", line.text(flows));
             lines.push(json!({
-                "scheduler": line.name, "flows": flows, "resources": resources, "loops": ["1", "8", "32", "hot", "alone"],
+                "scheduler": line.name, "flows": flows, "resources": resources,
+                "loops": ["1", "8", "32", "hot", "alone"],
                 "ns_per_packet": line.nanoseconds, "ratio_to_control": line.ratios,
             }));
         }
