@@ -347,7 +347,7 @@ fn replaced<T, U>(mut items: Vec<T>, mut make: impl FnMut(usize, T) -> U) -> Vec
     let mut made = Vec::with_capacity(items.len());
     while let Some(item) = items.pop() {
         made.push(make(items.len(), item));
-        if items.len() % part == 0 {
+        if items.len().is_multiple_of(part) {
             items.shrink_to_fit();
         }
     }
