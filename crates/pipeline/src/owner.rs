@@ -49,6 +49,10 @@ pub trait Owner<const M: usize> {
     fn has_queue(&self, resource: usize) -> bool;
     /// Packets that wait in it.
     fn queued(&self, resource: usize) -> usize;
+    /// Whether it is to be asked when its resource is idle: a packet waits in it, or it has yet to hear that none does.
+    fn may_hand_out(&self, resource: usize) -> bool {
+        self.queued(resource) > 0
+    }
     /// A packet comes to it. Whether it is queued; else it is lost, and the owner has seen to that.
     fn enqueue(&mut self, resource: usize, job: Self::Job) -> bool;
     /// What it lets start, since its resource has an idle server. What it drops instead has [gone](Resources::went).

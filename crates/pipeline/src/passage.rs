@@ -78,17 +78,15 @@ trait Steps<const M: usize>: Owner<M> {
         &mut self.resources_mut().stages[resource]
     }
 
-    /// Packets that wait in front of this further resource.
-    #[inline]
-    fn waiting(&self, resource: usize) -> usize {
-        if self.has_queue(resource) { self.queued(resource) } else { self.resources().stages[resource].buffered() }
-    }
-
-    /// Whether a packet has come to this further resource, or waits for it and finds it idle.
+    /// Whether a packet has come to this further resource, or may start there.
     #[inline]
     fn may_move(&self, resource: usize) -> bool {
         let stages = &self.resources().stages;
-        stages[resource - 1].first_finished().is_some() || (stages[resource].has_idle() && self.waiting(resource) > 0)
+        let may_start = || match self.has_queue(resource) {
+            true => self.may_hand_out(resource),
+            false => stages[resource].buffered() > 0,
+        };
+        stages[resource - 1].first_finished().is_some() || (stages[resource].has_idle() && may_start())
     }
 
     #[inline]
@@ -97,7 +95,8 @@ trait Steps<const M: usize>: Owner<M> {
         if !stage.has_limit() {
             return true;
         }
-        stage.has_room_beside(self.waiting(resource))
+        let waiting = if self.has_queue(resource) { self.queued(resource) } else { stage.buffered() };
+        stage.has_room_beside(waiting)
     }
 
     #[inline]
@@ -193,7 +192,7 @@ trait Steps<const M: usize>: Owner<M> {
     fn start_queued(&mut self, resource: usize) -> Result<bool, Self::Error> {
         let mut any = false;
         while self.stage(resource).has_idle()
-            && self.queued(resource) > 0
+            && self.may_hand_out(resource)
             && let Some(job) = self.dequeue(resource)?
         {
             self.start(resource, job)?;

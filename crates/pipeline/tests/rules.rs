@@ -25,16 +25,28 @@ struct Toy {
     ends: Vec<(u64, usize, u32)>,
     /// A queue of the owner's in front of the last resource.
     queue: Option<VecDeque<Packet>>,
+    /// Whether it has heard that it is empty.
+    is_told: bool,
     /// Number, what happened, resource, and when.
     heard: Vec<(u32, &'static str, usize, u64)>,
 }
 
+/// Of no packet.
+const NOBODY: u32 = u32::MAX;
 const ENDLESS: Buffer = Buffer { packets: None, drops: false };
 
 impl Toy {
     fn new(buffers: [Buffer; M]) -> Self {
         let resources = Resources::new(buffers.map(|buffer| Stage::new(1, buffer)));
-        Self { resources, now: 0, waiting: VecDeque::new(), ends: Vec::new(), queue: None, heard: Vec::new() }
+        Self {
+            resources,
+            now: 0,
+            waiting: VecDeque::new(),
+            ends: Vec::new(),
+            queue: None,
+            is_told: false,
+            heard: Vec::new(),
+        }
     }
 
     /// All packets are there at 0. When which of them did what, of what is asked for.
@@ -104,10 +116,19 @@ impl Owner<M> for Toy {
     }
     /// Last in, first out, so that its order shows.
     fn enqueue(&mut self, _resource: usize, packet: Packet) -> bool {
+        self.is_told = false;
         self.queue.as_mut().map(|queue| queue.push_front(packet)).is_some()
     }
-    fn dequeue(&mut self, _resource: usize) -> Result<Option<Packet>, Infallible> {
-        Ok(self.queue.as_mut().and_then(VecDeque::pop_front))
+    fn may_hand_out(&self, resource: usize) -> bool {
+        self.queued(resource) > 0 || !self.is_told
+    }
+    fn dequeue(&mut self, resource: usize) -> Result<Option<Packet>, Infallible> {
+        let packet = self.queue.as_mut().and_then(VecDeque::pop_front);
+        if packet.is_none() {
+            self.is_told = true;
+            self.heard.push((NOBODY, "told", resource, self.now));
+        }
+        Ok(packet)
     }
     fn started(&mut self, resource: usize, server: u32, packet: &mut Packet) -> Result<(), Infallible> {
         self.ends.push((self.now + packet.needs[resource], resource, server));
@@ -150,6 +171,15 @@ fn what_needs_nothing_in_the_middle_goes_past_unless_its_flow_is_there() {
     let packets = [(0, [1, 10, 1]), (1, [1, 0, 1]), (0, [1, 0, 1])];
     let left = Toy::new([ENDLESS; M]).run(&packets, "left");
     assert_eq!(left, [(1, 3, 3), (0, 3, 12), (2, 3, 13)]);
+}
+
+#[test]
+fn an_idle_queue_hears_once_that_nothing_waits() {
+    let mut toy = Toy::new([ENDLESS; M]);
+    toy.queue = Some(VecDeque::new());
+    // The packets are through the last resource at 3 and 8 ms.
+    let told = toy.run(&[(0, [1, 1, 1]), (0, [5, 1, 1])], "told");
+    assert_eq!(told, [(NOBODY, 2, 0), (NOBODY, 2, 3), (NOBODY, 2, 8)]);
 }
 
 #[test]

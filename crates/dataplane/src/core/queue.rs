@@ -47,8 +47,9 @@ struct Scheduled {
     /// Of the box's flows here.
     ids: FlowIds,
     resource: usize,
-    /// Frames that wait.
+    /// Frames that wait; and whether the scheduler has been asked since none does. Some need to know.
     waiting: usize,
+    is_told: bool,
     /// How far the scheduler's clock is behind the box's.
     behind: Duration,
 }
@@ -62,7 +63,8 @@ impl Queue {
     pub fn scheduled(part: SizedPart, resource: usize) -> Self {
         let SizedPart { entry, scheduler } = part;
         let ids = FlowIds::default();
-        let scheduled = Scheduled { scheduler, entry, ids, resource, waiting: 0, behind: Duration::ZERO };
+        let scheduled =
+            Scheduled { scheduler, entry, ids, resource, waiting: 0, is_told: false, behind: Duration::ZERO };
         Self { front: Front::PerFlow(scheduled), managing: None }
     }
 
@@ -212,6 +214,12 @@ impl Queue {
         self.front.waiting()
     }
 
+    /// Whether the queue is to be asked when its resource is idle.
+    #[inline]
+    pub fn may_hand_out(&self) -> bool {
+        self.len() > 0 || self.front.flows().is_some_and(|queue| !queue.is_told)
+    }
+
     /// Frames of a flow that wait; in order of arrival they are not told apart.
     pub fn queued(&self, flow: u32) -> u32 {
         let queued = |queue: &Scheduled| queue.ids.get(flow).map_or(0, |id| queue.scheduler.queued(id));
@@ -277,6 +285,7 @@ impl FlowQueues<Frame> for Scheduled {
         let Some(id) = self.ids.get(of.flow) else { return Err((DropReason::UnknownFlow, frame)) };
         self.scheduler.enqueue(self.clock(now), id, frame, of.cost)?;
         self.waiting += 1;
+        self.is_told = false;
         Ok(())
     }
 
@@ -285,7 +294,7 @@ impl FlowQueues<Frame> for Scheduled {
         match offer {
             Offer::Serve(_) | Offer::Drop(_) => self.waiting -= 1,
             Offer::At(time) => return Offer::At(time + self.behind),
-            Offer::Nothing => {}
+            Offer::Nothing => self.is_told = self.waiting == 0,
         }
         offer
     }

@@ -99,6 +99,10 @@ impl Owner<MOST_RESOURCES> for Middlebox {
         self.queues[place].len()
     }
 
+    fn may_hand_out(&self, place: usize) -> bool {
+        self.queues[place].may_hand_out()
+    }
+
     fn enqueue(&mut self, place: usize, frame: Frame) -> bool {
         let third = self.classes[usize::from(frame.class)].setup.third_time(frame.size_in);
         let cost = self.numbered([frame.way.cpu, third, self.pace.estimate(frame.whole().1)]);
