@@ -24,7 +24,7 @@ pub struct Scheduled<const M: usize> {
     flows: Vec<FlowId>,
     senders: Senders,
     now: Time,
-    /// Of the packets that went last.
+    /// Of the packets that went last, if new ones are to be of these.
     served: Vec<usize>,
     coming: Vec<Packet<M, Place>>,
     going: Vec<Served<M, Place>>,
@@ -42,44 +42,48 @@ impl<const M: usize> Scheduled<M> {
         let (coming, going, tickets, events) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (now, served) = (Time::ZERO, Vec::new());
         let mut this = Self { scheduler, arrivals, flows: ids, senders, now, served, coming, going, tickets, events };
-        first.into_iter().for_each(|flow| this.come(flow));
+        for flow in first {
+            let packet = this.packet_of(flow);
+            this.come(packet);
+        }
         Ok(this)
     }
 
-    fn packet(&mut self, flow: usize) -> Packet<M, Place> {
+    /// A packet of some flow, or of that of the packet that went `before`.
+    #[inline]
+    fn packet(&mut self, before: usize) -> Packet<M, Place> {
+        let flow = self.served.get(before).copied().unwrap_or_else(|| self.senders.flow());
+        self.packet_of(flow)
+    }
+
+    #[inline]
+    fn packet_of(&mut self, flow: usize) -> Packet<M, Place> {
         let payload = self.senders.frames.take();
         self.senders.frames.frame(payload).flow = flow as u32;
         Packet { flow: self.flows[flow], size: 800, cost: cost(flow), payload }
     }
 
     /// A packet comes.
-    fn come(&mut self, flow: usize) {
-        let packet = self.packet(flow);
+    fn come(&mut self, packet: Packet<M, Place>) {
         // No limits, so nothing is refused.
         let _ = self.scheduler.enqueue(self.now, packet);
     }
 
-    /// Some flow's, or that of the packet that went `before`.
-    fn sender(&mut self, before: usize) -> usize {
-        match (self.arrivals, self.served.get(before)) {
-            (Arrivals::Served, Some(&flow)) => flow,
-            _ => self.senders.flow(),
-        }
-    }
-
     /// One packet comes, one goes.
     fn single(&mut self) -> u64 {
-        let flow = self.sender(0);
-        self.come(flow);
+        let packet = self.packet(0);
+        self.come(packet);
+        self.served.clear();
         loop {
             match self.scheduler.next(self.now) {
                 Next::Serve(mut packet) => {
                     for resource in 0..M {
-                        let used = self.used(packet.ticket.charged()[resource]);
+                        let used = used(packet.ticket.charged()[resource], &mut self.senders);
                         self.scheduler.progress(self.now, &mut packet.ticket, resource, Progress::Finished { used });
                     }
-                    self.served.clear();
-                    self.served.push(packet.ticket.flow().index());
+                    if self.arrivals == Arrivals::Served {
+                        self.served.push(packet.ticket.flow().index());
+                    }
                     return self.senders.frames.give_back(packet.payload);
                 }
                 Next::At(time) => self.now = time,
@@ -93,16 +97,14 @@ impl<const M: usize> Scheduled<M> {
     /// So many packets come, as many go, each in one call as far as they may.
     fn many(&mut self, burst: usize) -> u64 {
         for before in 0..burst {
-            let flow = self.sender(before);
-            let packet = self.packet(flow);
+            let packet = self.packet(before);
             self.coming.push(packet);
         }
         self.scheduler.enqueue_many(self.now, &mut self.coming, &mut |_| ());
         self.served.clear();
-        let mut read = 0;
-        while self.served.len() < burst {
-            let most = burst - self.served.len();
-            let pause = self.scheduler.next_many(self.now, most, &mut self.going);
+        let (mut left, mut read) = (burst, 0);
+        while left > 0 {
+            let pause = self.scheduler.next_many(self.now, left, &mut self.going);
             if self.going.is_empty() {
                 match pause {
                     Some(Next::At(time)) => self.now = time,
@@ -111,6 +113,7 @@ impl<const M: usize> Scheduled<M> {
                     _ => break,
                 }
             }
+            left -= self.going.len();
             read += self.gone();
         }
         read
@@ -118,27 +121,21 @@ impl<const M: usize> Scheduled<M> {
 
     /// The packets that were handed out have gone through all resources; what was read of them.
     fn gone(&mut self) -> u64 {
-        let mut read = 0;
-        for packet in self.going.drain(..) {
-            read += self.senders.frames.give_back(packet.payload);
-            self.served.push(packet.ticket.flow().index());
-            self.tickets.push(packet.ticket);
-        }
+        let Self { going, tickets, events, senders, scheduler, served, .. } = self;
+        tickets.clear();
+        tickets.extend(going.iter().map(|packet| packet.ticket));
         for resource in 0..M {
-            for k in 0..self.tickets.len() {
-                let used = self.used(self.tickets[k].charged()[resource]);
-                self.events.push(Progress::Finished { used });
-            }
-            self.scheduler.progress_many(self.now, &mut self.tickets, resource, &self.events);
-            self.events.clear();
+            events.clear();
+            let took = tickets.iter().map(|ticket| used(ticket.charged()[resource], senders));
+            events.extend(took.map(|used| Progress::Finished { used }));
+            scheduler.progress_many(self.now, tickets, resource, events);
         }
-        self.tickets.clear();
+        let read = going.iter().map(|packet| senders.frames.give_back(packet.payload)).sum();
+        if self.arrivals == Arrivals::Served {
+            served.extend(tickets.iter().map(|ticket| ticket.flow().index()));
+        }
+        going.clear();
         read
-    }
-
-    fn used(&mut self, estimated: Duration) -> Duration {
-        let nanos = estimated.as_nanos();
-        Duration::from_nanos(nanos - nanos / 16 + self.senders.draw(nanos / 8 + 1))
     }
 }
 
@@ -147,6 +144,12 @@ impl<const M: usize> Subject for Scheduled<M> {
         self.now += Duration::from_nanos(LINK * burst as u64);
         if burst == 1 { self.single() } else { self.many(burst) }
     }
+}
+
+/// What a packet takes of which so much was estimated.
+fn used(estimated: Duration, senders: &mut Senders) -> Duration {
+    let nanos = estimated.as_nanos();
+    Duration::from_nanos(nanos - nanos / 16 + senders.draw(nanos / 8 + 1))
 }
 
 /// Of every packet of a flow; a caller has it at hand when the packet comes.
