@@ -53,6 +53,11 @@ pub trait Owner<const M: usize> {
     fn may_hand_out(&self, resource: usize) -> bool {
         self.queued(resource) > 0
     }
+    /// Whether a packet that finds its resource idle need not be put into it: it is empty, hands out in order of
+    /// arrival, and nobody hears what comes and goes there.
+    fn lets_pass(&self, _resource: usize) -> bool {
+        false
+    }
     /// A packet comes to it. Whether it is queued; else it is lost, and the owner has seen to that.
     fn enqueue(&mut self, resource: usize, job: Self::Job) -> bool;
     /// What it lets start, since its resource has an idle server. What it drops instead has [gone](Resources::went).

@@ -1,5 +1,7 @@
 //! The rules by which packets move.
 
+use core::ops::Range;
+
 use crate::owner::Owner;
 use crate::stage::{Resources, Stage};
 
@@ -10,14 +12,10 @@ pub trait Passage<const M: usize>: Owner<M> {
     fn finish(&mut self, resource: usize, server: u32) {
         let Some(mut job) = self.stage(resource).take(server) else { return };
         let goes_on = self.finished(resource, server, &mut job);
-        let stage = self.stage(resource);
-        if goes_on {
-            return stage.keep(server, job);
+        match goes_on {
+            true => self.stage(resource).keep(server, job),
+            false => self.release(resource, server, job),
         }
-        stage.release(server);
-        let flow = self.flow(&job);
-        self.resources_mut().went(resource, flow);
-        self.left(job);
     }
 
     /// Move packets between resources as far as there is room, from the last resource to the first.
@@ -37,6 +35,37 @@ pub trait Passage<const M: usize>: Owner<M> {
             }
         }
         Ok(())
+    }
+
+    /// What [`finish`](Self::finish) and [`move_on`](Self::move_on) do together, with fewer steps where no other packet
+    /// waits to move and the next resource takes this one.
+    ///
+    /// # Errors
+    /// The owner stops.
+    #[inline]
+    fn finish_and_move_on(&mut self, resource: usize, server: u32) -> Result<(), Self::Error> {
+        let may_move = (1..M).any(|r| self.may_move(r));
+        let Some(mut job) = self.stage(resource).take(server) else { return self.move_on() };
+        if !self.finished(resource, server, &mut job) {
+            self.release(resource, server, job);
+            return self.move_on();
+        }
+        let to = self.stop(resource + 1, &job);
+        if may_move || !self.takes(to) || (self.has_queue(to) && !self.starts_at_once(to)) {
+            self.stage(resource).keep(server, job);
+            return self.move_on();
+        }
+        self.stage(resource).release(server);
+        let flow = self.flow(&job);
+        self.resources_mut().went(resource, flow);
+        if self.has_queue(to) {
+            self.pass(resource + 1..to, &mut job);
+            self.start_or_wait(to, job)?;
+        } else {
+            self.come(resource + 1, to, job)?;
+        }
+        // The first resource's idle server is the scheduler's.
+        if resource > 0 { self.move_on() } else { Ok(()) }
     }
 
     /// Ask the scheduler as long as there is room at the entrance, or behind it for what bypasses it.
@@ -89,6 +118,12 @@ trait Steps<const M: usize>: Owner<M> {
         stages[resource - 1].first_finished().is_some() || (stages[resource].has_idle() && may_start())
     }
 
+    /// Whether a packet that comes starts, past the owner's queue.
+    #[inline]
+    fn starts_at_once(&self, resource: usize) -> bool {
+        self.resources().stages[resource].has_idle() && self.lets_pass(resource)
+    }
+
     #[inline]
     fn has_room(&self, resource: usize) -> bool {
         let stage = &self.resources().stages[resource];
@@ -97,6 +132,15 @@ trait Steps<const M: usize>: Owner<M> {
         }
         let waiting = if self.has_queue(resource) { self.queued(resource) } else { stage.buffered() };
         stage.has_room_beside(waiting)
+    }
+
+    /// The packet leaves the pipeline, and its server is idle.
+    #[inline(always)]
+    fn release(&mut self, resource: usize, server: u32, job: Self::Job) {
+        self.stage(resource).release(server);
+        let flow = self.flow(&job);
+        self.resources_mut().went(resource, flow);
+        self.left(job);
     }
 
     #[inline]
@@ -219,26 +263,38 @@ trait Steps<const M: usize>: Owner<M> {
     /// A packet goes past resources up to the one where it stops, which has room or drops.
     #[inline]
     fn come(&mut self, resource: usize, to: usize, mut job: Self::Job) -> Result<(), Self::Error> {
-        for past in resource..to {
-            self.passed(past, &mut job);
-        }
+        self.pass(resource..to, &mut job);
         if !self.has_room(to) {
             self.lost(to, job);
             return Ok(());
         }
-        let flow = self.flow(&job);
         if self.has_queue(to) {
+            let flow = self.flow(&job);
             if self.enqueue(to, job) {
                 self.resources_mut().came(to, flow);
             }
             // Nobody else asks a queue that the packet went past others to.
             return if to > resource { self.start_queued(to).map(drop) } else { Ok(()) };
         }
-        self.resources_mut().came(to, flow);
-        if self.stage(to).has_idle() {
-            return self.start(to, job);
+        self.start_or_wait(to, job)
+    }
+
+    #[inline]
+    fn pass(&mut self, resources: Range<usize>, job: &mut Self::Job) {
+        for resource in resources {
+            self.passed(resource, job);
         }
-        self.stage(to).buffer.push_back(job);
+    }
+
+    /// A packet that has come starts, or waits in the buffer.
+    #[inline]
+    fn start_or_wait(&mut self, resource: usize, job: Self::Job) -> Result<(), Self::Error> {
+        let flow = self.flow(&job);
+        self.resources_mut().came(resource, flow);
+        if self.stage(resource).has_idle() {
+            return self.start(resource, job);
+        }
+        self.stage(resource).buffer.push_back(job);
         Ok(())
     }
 }

@@ -27,9 +27,17 @@ struct Toy {
     queue: Option<VecDeque<Packet>>,
     /// Whether it has heard that it is empty.
     is_told: bool,
+    /// Whether it is first in, first out, in place of last in, first out, which shows the order in which it is asked.
+    in_order: bool,
+    /// Whether packets go past it while it is empty.
+    lets_pass: bool,
+    /// Whether the last packet that ends at an instant moves on in the same step.
+    at_once: bool,
     /// Number, what happened, resource, and when.
-    heard: Vec<(u32, &'static str, usize, u64)>,
+    heard: Vec<Heard>,
 }
+
+type Heard = (u32, &'static str, usize, u64);
 
 /// Of no packet.
 const NOBODY: u32 = u32::MAX;
@@ -45,25 +53,43 @@ impl Toy {
             ends: Vec::new(),
             queue: None,
             is_told: false,
+            in_order: false,
+            lets_pass: false,
+            at_once: true,
             heard: Vec::new(),
         }
     }
 
     /// All packets are there at 0. When which of them did what, of what is asked for.
-    fn run(mut self, packets: &[(u32, [u64; M])], what: &str) -> Vec<(u32, usize, u64)> {
+    fn run(self, packets: &[(u32, [u64; M])], what: &str) -> Vec<(u32, usize, u64)> {
+        let heard = self.run_all(packets).into_iter().filter(|heard| heard.1 == what);
+        heard.map(|(number, _, resource, at)| (number, resource, at)).collect()
+    }
+
+    /// As [`run`](Self::run): everything that was heard.
+    fn run_all(mut self, packets: &[(u32, [u64; M])]) -> Vec<Heard> {
         let packets = packets.iter().zip(0..).map(|(&(flow, needs), number)| Packet { number, flow, needs });
         self.waiting.extend(packets);
+        let Ok(()) = self.move_on();
         loop {
-            let Ok(()) = self.move_on();
             let Ok(()) = self.dispatch();
             let held = self.resources.no_wait.as_ref().and_then(NoWait::next_start).map(|at| at.as_nanos() / 1_000_000);
-            let Some(next) = self.ends.iter().map(|end| end.0).chain(held).min() else { break };
+            let Some(next) = self.ends.iter().map(|end| end.0).chain(held).min() else { return self.heard };
             self.now = next;
-            let ended: Vec<_> = self.ends.extract_if(.., |end| end.0 == next).collect();
-            ended.into_iter().for_each(|(_, resource, server)| self.finish(resource, server));
+            self.end_all();
         }
-        let heard = self.heard.iter().filter(|heard| heard.1 == what);
-        heard.map(|&(number, _, resource, at)| (number, resource, at)).collect()
+    }
+
+    /// Whatever ends now.
+    fn end_all(&mut self) {
+        let now = self.now;
+        let mut ended: Vec<_> = self.ends.extract_if(.., |end| end.0 == now).collect();
+        let last = ended.pop_if(|_| self.at_once);
+        ended.into_iter().for_each(|(_, resource, server)| self.finish(resource, server));
+        let Ok(()) = match last {
+            Some((_, resource, server)) => self.finish_and_move_on(resource, server),
+            None => self.move_on(),
+        };
     }
 
     fn hear(&mut self, packet: Packet, what: &'static str, resource: usize) {
@@ -114,10 +140,18 @@ impl Owner<M> for Toy {
     fn queued(&self, _resource: usize) -> usize {
         self.queue.as_ref().map_or(0, VecDeque::len)
     }
-    /// Last in, first out, so that its order shows.
     fn enqueue(&mut self, _resource: usize, packet: Packet) -> bool {
         self.is_told = false;
-        self.queue.as_mut().map(|queue| queue.push_front(packet)).is_some()
+        let Some(queue) = &mut self.queue else { return false };
+        if self.in_order {
+            queue.push_back(packet)
+        } else {
+            queue.push_front(packet)
+        }
+        true
+    }
+    fn lets_pass(&self, resource: usize) -> bool {
+        self.lets_pass && self.queued(resource) == 0
     }
     fn may_hand_out(&self, resource: usize) -> bool {
         self.queued(resource) > 0 || !self.is_told
@@ -230,4 +264,39 @@ fn without_waiting_a_packet_starts_when_every_resource_will_be_free() {
         started.into_iter().filter(|start| start.0 == 1).collect::<Vec<_>>(),
         [(1, 0, 10), (1, 1, 11), (1, 2, 12)]
     );
+}
+
+#[test]
+fn the_short_way_comes_to_the_same() {
+    let mut state: u64 = 1;
+    let mut below = |bound: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % bound
+    };
+    for _ in 0..20_000 {
+        let mut buffer =
+            || Buffer { packets: [None, Some(0), Some(1), Some(2)][below(4) as usize], drops: below(2) == 0 };
+        let buffers = [ENDLESS, buffer(), buffer()];
+        let servers = [0; M].map(|_| 1 + below(2) as u32);
+        let (queue, in_line, no_wait) = (below(2) == 0, below(3) == 0, below(4) == 0);
+        let packets: Vec<_> = (0..2 + below(10)).map(|_| (below(3) as u32, [0; M].map(|_| below(4)))).collect();
+        let heard = |at_once: bool, lets_pass: bool| {
+            let mut toy = Toy::new(buffers);
+            toy.resources = Resources::new([0, 1, 2].map(|r| Stage::new(servers[r], buffers[r])));
+            toy.resources.in_line = in_line;
+            if no_wait {
+                toy.resources.no_wait = Some(NoWait::default());
+            } else if queue {
+                toy.queue = Some(VecDeque::new());
+            }
+            (toy.in_order, toy.at_once, toy.lets_pass) = (true, at_once, lets_pass);
+            let mut heard = toy.run_all(&packets);
+            heard.retain(|heard| heard.1 != "told");
+            heard
+        };
+        let long = heard(false, false);
+        for (at_once, lets_pass) in [(true, false), (false, true), (true, true)] {
+            assert_eq!(heard(at_once, lets_pass), long, "{buffers:?} {servers:?} {packets:?}");
+        }
+    }
 }

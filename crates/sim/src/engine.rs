@@ -300,10 +300,10 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         let mut happened = false;
         while let Some((.., resource, server)) = self.ends.first().filter(|&(time, ..)| time == now) {
             self.ends.pop();
-            self.finish(resource as usize, server);
             // Ends of one instant are all counted before anything moves, so that a place freed now is found free now.
-            if self.next_end() != Some(now) {
-                self.move_on()?;
+            match self.next_end() == Some(now) {
+                true => self.finish(resource as usize, server),
+                false => self.finish_and_move_on(resource as usize, server)?,
             }
             happened = true;
         }

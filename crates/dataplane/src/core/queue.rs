@@ -83,6 +83,12 @@ impl Queue {
         self.front.flows().is_some()
     }
 
+    /// Whether frames wait in order of arrival, and nobody manages the queue.
+    #[inline]
+    pub fn is_in_order(&self) -> bool {
+        matches!(self.front, Front::InOrder { .. })
+    }
+
     /// The box has done nothing for so long, and will not make up for it. To the scheduler that time has not been: the
     /// fluid that it follows would else have served meanwhile, and who comes now would wait for all that the box
     /// still owes the others.

@@ -25,7 +25,7 @@ const CATCH_UP: Duration = Duration::from_millis(10);
 /// frame's bytes, so that a pointer is all that moves.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Way {
-    /// For how long it occupied the CPU, and the resource on which it was last.
+    /// For how long it occupied the CPU, if it comes from there, and the resource on which it was last.
     cpu: Duration,
     used: Duration,
     /// When it was to leave that, whatever time was lost.
@@ -103,6 +103,10 @@ impl Owner<MOST_RESOURCES> for Middlebox {
         self.queues[place].may_hand_out()
     }
 
+    fn lets_pass(&self, place: usize) -> bool {
+        self.queues[place].is_in_order() && self.queues[place].len() == 0
+    }
+
     fn enqueue(&mut self, place: usize, frame: Frame) -> bool {
         let third = self.classes[usize::from(frame.class)].setup.third_time(frame.size_in);
         let cost = self.numbered([frame.way.cpu, third, self.pace.estimate(frame.whole().1)]);
@@ -122,6 +126,7 @@ impl Owner<MOST_RESOURCES> for Middlebox {
         // A frame cannot start before it was received.
         let start = self.clock.max(frame.received);
         if place != CPU {
+            frame.way.cpu = Duration::ZERO;
             self.tell(frame, place, Progress::Started);
         }
         frame.way.used = match place {
@@ -228,14 +233,25 @@ impl Middlebox {
     /// What is due on this resource happens at this instant, when the worker looks at `seen`.
     pub(super) fn due(&mut self, place: usize, at: Time, seen: Time) {
         (self.clock, self.seen, self.wake[place]) = (at, seen, None);
-        self.finish(place, 0);
-        self.go_on(at);
+        if place == LINK {
+            // What leaves may be the last that goes out for now.
+            self.finish(place, 0);
+            return self.go_on(at);
+        }
+        self.open_link();
+        let Ok(()) = self.finish_and_move_on(place, 0);
+        let Ok(()) = self.dispatch();
+    }
+
+    /// The link starts frames while there is room for what leaves it.
+    fn open_link(&mut self) {
+        self.resources.stages[LINK].set_open(self.outgoing.len() < OUTGOING);
     }
 
     /// Every resource takes a frame, if it is idle and there is one.
     pub(super) fn go_on(&mut self, now: Time) {
         self.clock = now;
-        self.resources.stages[LINK].set_open(self.outgoing.len() < OUTGOING);
+        self.open_link();
         let Ok(()) = self.move_on();
         let Ok(()) = self.dispatch();
     }
@@ -297,9 +313,11 @@ impl Middlebox {
 
     fn tell(&mut self, frame: &mut Frame, place: usize, event: Progress) {
         let (now, number) = (self.clock, self.number(place));
+        self.queues[CPU].progress(now, frame, number, event);
         // Behind the CPU nobody hears of it but a scheduler or who manages a queue.
-        let behind = if self.between.is_some() { MOST_RESOURCES } else { CPU + 1 };
-        self.queues[..behind].iter_mut().for_each(|queue| queue.progress(now, frame, number, event));
+        if self.between.is_some() {
+            self.queues[CPU + 1..].iter_mut().for_each(|queue| queue.progress(now, frame, number, event));
+        }
     }
 
     /// The frame does not come to this resource, and is dropped.

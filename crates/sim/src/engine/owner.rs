@@ -121,10 +121,10 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
     #[inline]
     fn started(&mut self, resource: usize, server: u32, job: &mut Job) -> Result<(), SimError> {
         let now = self.tally.now;
-        let packet = self.packets[job.packet as usize];
         if resource > 0 {
             self.report(job, resource, Progress::Started);
         }
+        let packet = &self.packets[job.packet as usize];
         let end = now + packet.cost[resource];
         if end == Time::MAX {
             return self.too_long(*job);
@@ -132,36 +132,36 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
         self.ends.push((end, self.starts, resource as u32, server));
         self.starts += 1;
         self.idle_wakes = 0;
-        self.recorder.started(now, &packet, resource, server);
+        self.recorder.started(now, packet, resource, server);
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn finished(&mut self, resource: usize, server: u32, job: &mut Job) -> bool {
-        let packet = self.packets[job.packet as usize];
-        let used = shared(packet.cost[resource], self.servers[resource]);
+        let used = shared(self.packets[job.packet as usize].cost[resource], self.servers[resource]);
         self.report(job, resource, Progress::Finished { used });
-        self.predictors.observe(resource, &packet);
-        self.recorder.finished(self.tally.now, &packet, resource, server);
+        let packet = &self.packets[job.packet as usize];
+        self.predictors.observe(resource, packet);
+        self.recorder.finished(self.tally.now, packet, resource, server);
         resource + 1 < M
     }
 
     fn passed(&mut self, resource: usize, job: &mut Job) {
-        let packet = self.packets[job.packet as usize];
         if resource > 0 {
             self.report(job, resource, Progress::Started);
         }
         self.report(job, resource, Progress::Finished { used: Duration::ZERO });
-        self.predictors.observe(resource, &packet);
-        self.recorder.bypassed(self.tally.now, &packet, resource);
+        let packet = &self.packets[job.packet as usize];
+        self.predictors.observe(resource, packet);
+        self.recorder.bypassed(self.tally.now, packet, resource);
     }
 
     #[inline]
     fn left(&mut self, job: Job) {
         let now = self.tally.now;
-        let packet = self.packets[job.packet as usize];
+        let packet = &self.packets[job.packet as usize];
         self.scheduler.left(now, self.tickets[job.ticket as usize].flow(), now.since(packet.arrival));
-        self.recorder.delivered(now, &packet);
+        self.recorder.delivered(now, packet);
         self.leave(&job);
         self.tally.delivered += 1;
         self.last_departure = Some(now);
