@@ -233,7 +233,7 @@ impl<const M: usize> Discipline<M> for Cbcs {
         self.turns.join(flow, &mut record.state.account);
     }
 
-    #[inline]
+    #[inline(always)]
     fn choose<P>(&mut self, _now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
         let quantum = self.quantum();
         let mut vain = InVain::default();
@@ -248,7 +248,7 @@ impl<const M: usize> Discipline<M> for Cbcs {
         Choice::AwaitProgress
     }
 
-    #[inline]
+    #[inline(always)]
     fn served<P>(&mut self, _now: Time, flow: u32, _cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) -> Epoch {
         let epoch = Epoch(self.epoch);
         let head = queues.head(flow).map(|slot| charged(total(&slot.cost)));

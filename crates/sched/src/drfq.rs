@@ -382,7 +382,7 @@ impl<const M: usize> Discipline<M> for Drfq<M> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn served<P>(&mut self, _now: Time, flow: u32, cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) -> Starts<M> {
         self.inside.enter();
         let at = self.heads.peek().map_or(0, |(at, _)| at);

@@ -192,7 +192,7 @@ impl<const M: usize> Discipline<M> for Drr {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn choose<P>(&mut self, _now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
         let mut vain = InVain::default();
         while let Some(flow) = self.turns.first() {
@@ -215,7 +215,7 @@ impl<const M: usize> Discipline<M> for Drr {
         Choice::AwaitProgress
     }
 
-    #[inline]
+    #[inline(always)]
     fn served<P>(&mut self, _now: Time, flow: u32, _cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
         let head = self.shared.head(flow, queues);
         let record = queues.flow_mut(flow);

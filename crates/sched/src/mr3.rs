@@ -279,7 +279,7 @@ impl<const M: usize> Discipline<M> for Mr3 {
         self.links.push_back(&mut self.backlogged, flow);
     }
 
-    #[inline]
+    #[inline(always)]
     fn choose<P>(&mut self, _now: Time, queues: &mut FlowQueues<M, P>) -> Choice {
         // Flows in debt pass their turns, each once in a row: the round after, MaxEC covers it.
         let mut passed = 0;
@@ -303,7 +303,7 @@ impl<const M: usize> Discipline<M> for Mr3 {
         Choice::AwaitProgress
     }
 
-    #[inline]
+    #[inline(always)]
     fn served<P>(&mut self, _now: Time, flow: u32, cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) -> Sent {
         let record = queues.flow_mut(flow);
         let weight = record.weight();

@@ -284,7 +284,7 @@ impl<const M: usize> Discipline<M> for Pcfq {
         self.heads.peek().map_or(Choice::AwaitProgress, |(_, flow)| Choice::Flow(flow))
     }
 
-    #[inline]
+    #[inline(always)]
     fn served<P>(&mut self, now: Time, flow: u32, _cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
         self.advance(now);
         let record = queues.flow_mut(flow);

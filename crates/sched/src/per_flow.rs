@@ -94,6 +94,7 @@ pub trait Discipline<const M: usize>: Sized + Send {
     fn found_empty(&mut self) {}
 
     /// The chosen flow's first packet, of this cost, has been taken out of its queue; returns what to note of it.
+    // Disciplines inline it always where it is short: also bursts then write the packet where it is to stand.
     fn served<P>(
         &mut self,
         now: Time,

@@ -136,7 +136,7 @@ impl<const M: usize> Discipline<M> for Scfq {
         self.heads.peek().map_or(Choice::AwaitProgress, |(_, flow)| Choice::Flow(flow))
     }
 
-    #[inline]
+    #[inline(always)]
     fn served<P>(&mut self, _now: Time, flow: u32, _cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
         let tags = &mut queues.flow_mut(flow).state;
         tags.serve_head();

@@ -256,7 +256,7 @@ impl<const M: usize> Discipline<M> for Sfq {
         self.heads.peek().map_or(Choice::AwaitProgress, |(_, flow)| Choice::Flow(flow))
     }
 
-    #[inline]
+    #[inline(always)]
     fn served<P>(&mut self, _now: Time, flow: u32, cost: &ResourceVec<M>, queues: &mut FlowQueues<M, P>) {
         self.in_service = self.in_service.saturating_add(1);
         let nanos = self.shared.nanos(cost);
