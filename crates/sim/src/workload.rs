@@ -294,8 +294,15 @@ impl TimeScale {
 
     /// The scaled time, saturating. A denominator of zero counts as 1.
     pub fn apply(self, time: Time) -> Time {
-        let scaled = u128::from(time.as_nanos()) * u128::from(self.numerator) / u128::from(self.denominator.max(1));
-        Time::from_nanos(u64::try_from(scaled).unwrap_or(u64::MAX))
+        let (ns, denominator) = (time.as_nanos(), self.denominator.max(1));
+        let scaled = match ns.checked_mul(self.numerator) {
+            Some(scaled) => scaled / denominator,
+            None => {
+                let scaled = u128::from(ns) * u128::from(self.numerator) / u128::from(denominator);
+                u64::try_from(scaled).unwrap_or(u64::MAX)
+            }
+        };
+        Time::from_nanos(scaled)
     }
 }
 
