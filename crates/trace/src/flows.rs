@@ -61,15 +61,35 @@ impl FlowTable {
     /// As [`add`](Self::add); packets of different classes are of different flows.
     #[inline]
     pub fn add_of_class(&mut self, key: Option<FlowKey>, class: u16, time: Time, size: u32) -> u32 {
-        let Self { index, hasher, flows, firsts } = self;
         let key = Packed::new(key, class);
-        let is_same = |&flow: &u32| flows[flow as usize].key == key;
+        self.count(key, |other| other == key, || key, time, size)
+    }
+
+    /// As [`add`](Self::add); a new flow, and with it all packets of this key, is of the class that `class` says. A key
+    /// is counted by this or by [`add_of_class`](Self::add_of_class), not by both.
+    #[inline]
+    pub fn add_by_key(&mut self, key: Option<FlowKey>, time: Time, size: u32, class: impl FnOnce() -> u16) -> u32 {
+        let key = Packed::new(key, 0);
+        self.count(key, |other| other.without_class() == key, || key.with_class(class()), time, size)
+    }
+
+    #[inline]
+    fn count(
+        &mut self,
+        key: Packed,
+        is_same: impl Fn(Packed) -> bool,
+        new: impl FnOnce() -> Packed,
+        time: Time,
+        size: u32,
+    ) -> u32 {
+        let Self { index, hasher, flows, firsts } = self;
+        let is_same = |&flow: &u32| is_same(flows[flow as usize].key);
         let hash_again = |&flow: &u32| hasher.hash_one(flows[flow as usize].key);
         // 2^32 flows need 300 GB: memory ends first.
         let next = flows.len() as u32;
         let flow = *index.entry(hasher.hash_one(key), is_same, hash_again).or_insert(next).get();
         if flow == next {
-            flows.push(Kept { key, packets: 0, bytes: 0, last: time });
+            flows.push(Kept { key: new(), packets: 0, bytes: 0, last: time });
             firsts.push(time);
         }
         let kept = &mut self.flows[flow as usize];
@@ -115,7 +135,8 @@ impl FlowTable {
     }
 }
 
-/// A key and a class without gaps, so that it is hashed and compared by words, without a look at what kind it is.
+/// A key and a class without gaps, so that it is hashed and compared by words, without a look at what kind it is. The
+/// class is not hashed.
 ///
 /// Two IPv4 addresses are in the first word, any others in the first four. The last word has, from its lowest bit:
 /// class (16 bits), ports (16 each), protocol or length of a prefix (8), kind (3), and whether there are ports, a
@@ -128,7 +149,7 @@ impl Hash for Packed {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let [a, b, c, d, e] = self.0;
         state.write_u64(a);
-        state.write_u64(e);
+        state.write_u64(e & !CLASS);
         if e & V6 != 0 {
             [b, c, d].into_iter().for_each(|word| state.write_u64(word));
         }
@@ -141,6 +162,7 @@ const PREFIX_PORT: u64 = 2;
 const FROM: u64 = 3;
 const TO: u64 = 4;
 
+const CLASS: u64 = u16::MAX as u64;
 const SRC_PORT: u32 = 16;
 const DST_PORT: u32 = 32;
 const PROTOCOL: u32 = 48;
@@ -177,6 +199,17 @@ impl Packed {
         let (src, src_v6) = bits(src, SRC_V6);
         let (dst, dst_v6) = bits(dst, DST_V6);
         Self([(src >> 64) as u64, src as u64, (dst >> 64) as u64, dst as u64, last | src_v6 | dst_v6])
+    }
+
+    #[inline]
+    fn without_class(self) -> Self {
+        self.with_class(0)
+    }
+
+    #[inline]
+    fn with_class(self, class: u16) -> Self {
+        let [a, b, c, d, last] = self.0;
+        Self([a, b, c, d, last & !CLASS | u64::from(class)])
     }
 
     fn unpacked(self) -> (Option<FlowKey>, u16) {
@@ -259,6 +292,21 @@ mod tests {
             let [packed, others] = [one, other].map(|(key, class)| Packed::new(key, class));
             prop_assert_eq!(packed == others, one == other);
         }
+    }
+
+    #[test]
+    fn the_class_of_a_key_is_asked_for_once_or_tells_flows_apart() {
+        let key = |dst| {
+            let [src, at] = [1, 2].map(|bits| IpAddr::V4(Ipv4Addr::from_bits(bits)));
+            Some(FlowKey::FiveTuple(FiveTuple { src, dst: at, protocol: 6, ports: Some(Ports { src: 7, dst }) }))
+        };
+        let mut table = FlowTable::new();
+        let by_key =
+            [(80, 3), (443, 5), (80, 9)].map(|(port, class)| table.add_by_key(key(port), Time::ZERO, 1, || class));
+        let apart = [4, 6, 4].map(|class| table.add_of_class(None, class, Time::ZERO, 1));
+        assert_eq!((by_key, apart), ([0, 1, 0], [2, 3, 2]));
+        let flows: Vec<_> = table.entries().map(|flow| (flow.key, flow.class, flow.packets)).collect();
+        assert_eq!(flows, [(key(80), 3, 2), (key(443), 5, 1), (None, 4, 2), (None, 6, 1)]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! From a capture to arrivals and flows.
 
 use dovetail_units::{Duration, Time};
-use dovetail_wire::{FlowKey, IpPacket, KeyKind, NonFlow, parse, wire_length};
+use dovetail_wire::{FlowKey, ICMP_V6, IpPacket, KeyKind, NonFlow, parse, wire_length};
 
 use crate::arrivals::{Arrival, Arrivals};
 use crate::capture::{CaptureReader, Damage, Record};
@@ -80,15 +80,21 @@ impl Packets {
         (self.arrivals.memory() + self.flows.memory()) as u64
     }
 
-    pub(crate) fn push(&mut self, time: Time, key: Result<FlowKey, NonFlow>, class: u16, size: u32) {
+    /// A packet of this flow among [`flows`](Self::flows) has come.
+    pub(crate) fn push(&mut self, time: Time, key: Result<FlowKey, NonFlow>, flow: u32, size: u32) {
         self.report.count(key.map(|_| ()));
-        let flow = self.flows.add_of_class(key.ok(), class, time, size);
         self.arrivals.push(Arrival { time, flow, size });
     }
 
     /// Cuts every pause between two packets that is longer than this to it; answers how many there were, and the time
     /// that went. Times of [`FlowEntry`](crate::FlowEntry) stay as they were recorded.
     pub fn cut_pauses(&mut self, longest: Duration) -> (u64, Duration) {
+        let mut before = Time::ZERO;
+        let is_after_pause =
+            |arrival: Arrival| arrival.time.since(core::mem::replace(&mut before, arrival.time)) > longest;
+        if !self.arrivals.iter().any(is_after_pause) {
+            return (0, Duration::ZERO);
+        }
         let (mut count, mut cut, mut before) = (0, Duration::ZERO, Time::ZERO);
         let shorter = |arrival: Arrival| {
             let pause = arrival.time.since(before);
@@ -107,7 +113,7 @@ impl Packets {
 /// Reads a capture to its end. Packets that belong to no flow share one flow of their own, with key `None`; sizes are
 /// original lengths. O(1) per packet on average.
 pub fn load(reader: &mut CaptureReader<'_>, kind: KeyKind) -> Packets {
-    load_by_class(reader, kind, u64::MAX, |_, _| 0).unwrap_or_default()
+    load_by_class(reader, kind, u64::MAX, true, |_, _| 0).unwrap_or_default()
 }
 
 /// A capture does not fit into memory.
@@ -120,7 +126,8 @@ pub struct TooLarge {
 }
 
 /// As [`load`], into about `room` bytes of memory, and with the class that `class` finds for every packet and what was
-/// read of it; packets of different classes are of different flows.
+/// read of it; packets of different classes are of different flows. `by_tuple` promises that packets of one five-tuple
+/// are of one class, except those of ICMPv6: then `class` is asked for the first of them only.
 ///
 /// # Errors
 /// It does not fit.
@@ -128,6 +135,7 @@ pub fn load_by_class(
     reader: &mut CaptureReader<'_>,
     kind: KeyKind,
     room: u64,
+    by_tuple: bool,
     class: impl Fn(&Record<'_>, &Result<IpPacket, NonFlow>) -> u16,
 ) -> Result<Packets, TooLarge> {
     let mut packets = Packets::default();
@@ -136,7 +144,15 @@ pub fn load_by_class(
         let time = start.relative(record.time);
         let parsed = parse(record.link, record.data);
         let key = parsed.map(|p| kind.key(&p.tuple));
-        packets.push(time, key, class(&record, &parsed), wire_length(record.data.len(), record.original_len));
+        let size = wire_length(record.data.len(), record.original_len);
+        let class = || class(&record, &parsed);
+        let flow = match key {
+            Ok(FlowKey::FiveTuple(tuple)) if by_tuple && tuple.protocol != ICMP_V6 => {
+                packets.flows.add_by_key(key.ok(), time, size, class)
+            }
+            _ => packets.flows.add_of_class(key.ok(), class(), time, size),
+        };
+        packets.push(time, key, flow, size);
         if packets.report.records.is_multiple_of(BETWEEN_LOOKS) && packets.memory() > room {
             return Err(TooLarge { packets: packets.report.records, flows: packets.flows.len() });
         }

@@ -5,9 +5,11 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{MICRO, Order, Pcap, frame};
-use dovetail_trace::{Arrival, CaptureInfo, CaptureReader, Mixture, MixtureError, Pace, Packets, load};
+use dovetail_trace::{
+    Arrival, CaptureInfo, CaptureReader, Mixture, MixtureError, Pace, Packets, Record, load, load_by_class,
+};
 use dovetail_units::{BitRate, Duration, Time};
-use dovetail_wire::{FlowKey, KeyKind, NonFlow};
+use dovetail_wire::{FlowKey, IpPacket, KeyKind, NonFlow};
 use etherparse::SlicedPacket;
 use proptest::prelude::*;
 
@@ -54,6 +56,36 @@ fn flows_are_numbered_as_they_appear_and_all_others_share_one() {
     assert_eq!((first.packets, first.bytes, first.last), (2, 120, Time::from_nanos(2 * second)));
     assert_eq!((packets.report.no_flow(NonFlow::Arp), packets.report.no_flow(NonFlow::Truncated)), (1, 1));
     assert_eq!((packets.report.records, packets.report.flow_packets), (5, 3));
+}
+
+/// Of ICMPv6, with this type.
+fn icmp_v6(kind: u8) -> Vec<u8> {
+    let (source, target) = ([0xfe; 16], [0xff; 16]);
+    [&[2; 12][..], &[0x86, 0xdd, 0x60, 0, 0, 0, 0, 8, 58, 255], &source, &target, &[kind, 0, 0, 0, 0, 0, 0, 0]].concat()
+}
+
+#[test]
+fn the_class_of_a_five_tuple_need_not_be_asked_for_twice() {
+    let capture = Pcap::new(Order::Little, MICRO, 1);
+    let frames = [frame(7, 18), icmp_v6(135), arp(), frame(8, 18), icmp_v6(128), frame(7, 18), icmp_v6(135)];
+    let bytes = frames.iter().fold(capture, |capture, frame| capture.record(50, 0, frame, 99)).bytes;
+    let read = |by_tuple: bool| {
+        let asked = std::cell::Cell::new(0);
+        let class = |record: &Record<'_>, parsed: &Result<IpPacket, NonFlow>| {
+            asked.set(asked.get() + 1);
+            match parsed {
+                Ok(ip) => ip.tuple.ports.map_or(u16::from(record.data[54]), |ports| ports.src),
+                Err(_) => 3,
+            }
+        };
+        let mut reader = CaptureReader::new(&bytes[..], "t").unwrap();
+        let packets = load_by_class(&mut reader, KeyKind::FiveTuple, u64::MAX, by_tuple, class).unwrap();
+        (packets.flows.entries().collect::<Vec<_>>(), packets.arrivals, asked.get())
+    };
+    let (each, once) = (read(false), read(true));
+    assert_eq!((&each.0, &each.1), (&once.0, &once.1));
+    assert_eq!((each.2, once.2), (7, 6));
+    assert_eq!(once.0.iter().map(|flow| flow.class).collect::<Vec<_>>(), [7, 135, 3, 8, 128]);
 }
 
 #[test]

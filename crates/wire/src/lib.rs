@@ -26,7 +26,7 @@ pub use fragment::Fragment;
 pub use ip::{IpPacket, has_ports};
 pub use key::{FiveTuple, FlowKey, KeyKind, KeyKindError, Ports, Prefix, PrefixError, PrefixLengths, protocol_name};
 pub use link::{LinkType, NonFlow};
-pub use rule::{Marks, Rule, Vital};
+pub use rule::{ICMP_V6, Marks, Rule, Vital};
 
 /// The outcome of [`classify`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

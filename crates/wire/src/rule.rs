@@ -8,7 +8,8 @@ use core::ops::RangeInclusive;
 use crate::{FiveTuple, IpPacket, IpView, LinkType, NonFlow, Prefix, has_ports, ip_offset, protocol_name};
 
 /// Protocol number of ICMPv6.
-const ICMP_V6: u8 = 58;
+/// The number of ICMPv6, which also carries neighbour discovery.
+pub const ICMP_V6: u8 = 58;
 
 /// What keeps a network alive: without it neighbours do not find each other, whatever the other frames are. It passes
 /// as it is unless a rule names it.

@@ -123,7 +123,8 @@ pub fn load(scenario: &Scenario, given: Option<Box<dyn Read + Send>>) -> Result<
     let rules = rules(scenario);
     let kind = trace.key.map_or_else(Default::default, |k| k.0);
     let free = free();
-    let loaded = load_by_class(&mut reader, kind, free, |record, parsed| ruled(&rules, record, parsed));
+    let by_tuple = !rules.iter().any(|(rule, _)| rule.looks_at_marks());
+    let loaded = load_by_class(&mut reader, kind, free, by_tuple, |record, parsed| ruled(&rules, record, parsed));
     let mut packets = loaded.map_err(|TooLarge { packets, flows }| {
         let free = amount(free as f64);
         let message = format!(
@@ -154,7 +155,8 @@ fn ruled(rules: &[(Rule, u16)], record: &Record<'_>, parsed: &Result<IpPacket, N
     }
     let marks = Marks::read(record.link, record.data);
     let tuple = parsed.as_ref().ok().map(|ip| &ip.tuple);
-    let matches = |rule: &Rule| match Vital::of(record.link, record.data, parsed) {
+    let vital = Vital::of(record.link, record.data, parsed);
+    let matches = |rule: &Rule| match vital {
         Some(vital) => rule.matches_vital(vital, tuple, marks),
         None => tuple.is_some_and(|tuple| rule.matches(tuple, marks)),
     };

@@ -179,7 +179,8 @@ impl Synthetic {
         let mut packets = Packets::default();
         for packet in &self.packets {
             let key = kind.key(&self.flows[packet.flow as usize].tuple);
-            packets.push(packet.time, Ok(key), 0, packet.size);
+            let flow = packets.flows.add(Some(key), packet.time, packet.size);
+            packets.push(packet.time, Ok(key), flow, packet.size);
         }
         packets
     }
