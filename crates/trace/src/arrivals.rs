@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use dovetail_units::Time;
+use dovetail_units::{Duration, Time};
 
 /// One packet of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,7 @@ pub struct Arrivals {
     bytes: Vec<u8>,
     len: usize,
     last: Time,
+    longest_pause: Duration,
 }
 
 impl Arrivals {
@@ -43,6 +44,7 @@ impl Arrivals {
         }
         self.bytes.extend_from_slice(&packed[..end]);
         self.len += 1;
+        self.longest_pause = self.longest_pause.max(time.since(self.last));
         self.last = time;
     }
 
@@ -59,6 +61,11 @@ impl Arrivals {
     /// When the last packet arrives; zero without one.
     pub fn last(&self) -> Time {
         self.last
+    }
+
+    /// The longest time between two packets, or before the first.
+    pub fn longest_pause(&self) -> Duration {
+        self.longest_pause
     }
 
     /// Bytes that the packets take.
@@ -178,6 +185,9 @@ mod tests {
             prop_assert_eq!((packed.len(), packed.is_empty()), (list.len(), list.is_empty()));
             prop_assert_eq!(packed.last(), list.last().map_or(Time::ZERO, |last| last.time));
             prop_assert_eq!(packed.iter().len(), list.len());
+            let times = || list.iter().map(|arrival| arrival.time);
+            let pauses = [Time::ZERO].into_iter().chain(times()).zip(times()).map(|(before, time)| time.since(before));
+            prop_assert_eq!(packed.longest_pause(), pauses.max().unwrap_or(Duration::ZERO));
             prop_assert_eq!(packed.iter().collect::<Vec<_>>(), list);
         }
     }

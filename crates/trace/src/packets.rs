@@ -89,10 +89,7 @@ impl Packets {
     /// Cuts every pause between two packets that is longer than this to it; answers how many there were, and the time
     /// that went. Times of [`FlowEntry`](crate::FlowEntry) stay as they were recorded.
     pub fn cut_pauses(&mut self, longest: Duration) -> (u64, Duration) {
-        let mut before = Time::ZERO;
-        let is_after_pause =
-            |arrival: Arrival| arrival.time.since(core::mem::replace(&mut before, arrival.time)) > longest;
-        if !self.arrivals.iter().any(is_after_pause) {
+        if self.arrivals.longest_pause() <= longest {
             return (0, Duration::ZERO);
         }
         let (mut count, mut cut, mut before) = (0, Duration::ZERO, Time::ZERO);
