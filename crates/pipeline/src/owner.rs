@@ -53,8 +53,9 @@ pub trait Owner<const M: usize> {
     fn may_hand_out(&self, resource: usize) -> bool {
         self.queued(resource) > 0
     }
-    /// Whether a packet that finds its resource idle need not be put into it: it is empty, hands out in order of
-    /// arrival, and nobody hears what comes and goes there.
+    /// Whether a packet that finds its resource idle need not be put into it, and is neither
+    /// [queued](Self::enqueue) nor [taken out](Self::dequeue) then: it is empty and refuses nothing, hands out in order
+    /// of arrival, and nobody hears what comes and goes there.
     fn lets_pass(&self, _resource: usize) -> bool {
         false
     }

@@ -31,6 +31,8 @@ struct Toy {
     in_order: bool,
     /// Whether packets go past it while it is empty.
     lets_pass: bool,
+    /// Whether what needs 3 ms of a resource fails there, and leaves.
+    fails: bool,
     /// Whether the last packet that ends at an instant moves on in the same step.
     at_once: bool,
     /// Number, what happened, resource, and when.
@@ -55,6 +57,7 @@ impl Toy {
             is_told: false,
             in_order: false,
             lets_pass: false,
+            fails: false,
             at_once: true,
             heard: Vec::new(),
         }
@@ -171,7 +174,7 @@ impl Owner<M> for Toy {
     }
     fn finished(&mut self, resource: usize, _server: u32, packet: &mut Packet) -> bool {
         self.hear(*packet, "finished", resource);
-        resource + 1 < M
+        resource + 1 < M && !(self.fails && packet.needs[resource] == 3)
     }
     fn passed(&mut self, resource: usize, packet: &mut Packet) {
         self.hear(*packet, "passed", resource);
@@ -279,11 +282,14 @@ fn the_short_way_comes_to_the_same() {
         let buffers = [ENDLESS, buffer(), buffer()];
         let servers = [0; M].map(|_| 1 + below(2) as u32);
         let (queue, in_line, no_wait) = (below(2) == 0, below(3) == 0, below(4) == 0);
+        let (fails, closed) = (below(3) == 0, below(8) == 0);
         let packets: Vec<_> = (0..2 + below(10)).map(|_| (below(3) as u32, [0; M].map(|_| below(4)))).collect();
         let heard = |at_once: bool, lets_pass: bool| {
             let mut toy = Toy::new(buffers);
             toy.resources = Resources::new([0, 1, 2].map(|r| Stage::new(servers[r], buffers[r])));
             toy.resources.in_line = in_line;
+            toy.resources.stages[2].set_open(!closed);
+            toy.fails = fails;
             if no_wait {
                 toy.resources.no_wait = Some(NoWait::default());
             } else if queue {

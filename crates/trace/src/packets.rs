@@ -123,8 +123,11 @@ pub struct TooLarge {
 }
 
 /// As [`load`], into about `room` bytes of memory, and with the class that `class` finds for every packet and what was
-/// read of it; packets of different classes are of different flows. `by_tuple` promises that packets of one five-tuple
-/// are of one class, except those of ICMPv6: then `class` is asked for the first of them only.
+/// read of it; packets of different classes are of different flows.
+///
+/// With `by_tuple` the caller promises that packets of one five-tuple are of one class, unless they are ICMPv6. Where
+/// five-tuples are the keys, `class` is then asked once for each of them, and for every packet of ICMPv6 or without a
+/// flow.
 ///
 /// # Errors
 /// It does not fit.

@@ -7,8 +7,7 @@ use core::ops::RangeInclusive;
 
 use crate::{FiveTuple, IpPacket, IpView, LinkType, NonFlow, Prefix, has_ports, ip_offset, protocol_name};
 
-/// Protocol number of ICMPv6.
-/// The number of ICMPv6, which also carries neighbour discovery.
+/// The protocol number of ICMPv6, which also carries neighbour discovery.
 pub const ICMP_V6: u8 = 58;
 
 /// What keeps a network alive: without it neighbours do not find each other, whatever the other frames are. It passes
@@ -79,7 +78,8 @@ impl Rule {
         self.sport.is_some() || self.dport.is_some() || self.port.is_some()
     }
 
-    /// Whether packets of one five-tuple may differ to it.
+    /// Whether packets of one five-tuple may differ to it. Those of ICMPv6 always may: neighbour discovery is told from
+    /// the rest.
     pub fn looks_at_marks(&self) -> bool {
         self.dscp.is_some() || self.vlan.is_some()
     }

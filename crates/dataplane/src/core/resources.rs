@@ -126,6 +126,7 @@ impl Owner<MOST_RESOURCES> for Middlebox {
         // A frame cannot start before it was received.
         let start = self.clock.max(frame.received);
         if place != CPU {
+            // As if a queue had handed it out.
             frame.way.cpu = Duration::ZERO;
             self.tell(frame, place, Progress::Started);
         }
@@ -233,11 +234,6 @@ impl Middlebox {
     /// What is due on this resource happens at this instant, when the worker looks at `seen`.
     pub(super) fn due(&mut self, place: usize, at: Time, seen: Time) {
         (self.clock, self.seen, self.wake[place]) = (at, seen, None);
-        if place == LINK {
-            // What leaves may be the last that goes out for now.
-            self.finish(place, 0);
-            return self.go_on(at);
-        }
         self.open_link();
         let Ok(()) = self.finish_and_move_on(place, 0);
         let Ok(()) = self.dispatch();
@@ -351,5 +347,6 @@ impl Middlebox {
             rest = frame.tail.take();
             self.outgoing.push_back(frame);
         }
+        self.open_link();
     }
 }

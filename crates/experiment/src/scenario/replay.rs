@@ -170,6 +170,9 @@ fn pauses(packets: &mut Packets, trace: &Trace) -> Pauses {
             let (count, more) = packets.cut_pauses(gap.0.0);
             Pauses { longest: gap.0.0, count, more, cut: true }
         }
+        None if packets.arrivals.longest_pause() <= LONG_PAUSE => {
+            Pauses { longest: LONG_PAUSE, count: 0, more: Duration::ZERO, cut: false }
+        }
         None => {
             let times = || packets.arrivals.iter().map(|arrival| arrival.time);
             let all = times().zip(times().skip(1)).map(|(before, time)| time.since(before));
