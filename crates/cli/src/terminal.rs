@@ -1,7 +1,7 @@
 //! Standard output, and signals that end the program.
 
 use std::borrow::Cow;
-use std::io::Write;
+use std::io::{self, BufWriter, Write};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 
@@ -17,20 +17,24 @@ const PLAIN_WIDTH: u16 = 120;
 
 /// Print to standard output.
 pub fn print(text: &str) -> Result<(), Failure> {
+    let text = harmless(text);
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    print_parts(|out| write!(out, "{text}{end}"))
+}
+
+/// Print what `write` writes, which has nothing in it that a terminal obeys.
+pub fn print_parts(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     if dovetail_dataplane::standard::output_was_closed() {
         return Err(Failure::Run("cannot write to standard output: it is closed".into()));
     }
-    let (mut out, text) = (std::io::stdout().lock(), harmless(text));
-    out.write_all(text.as_bytes())?;
-    if !text.ends_with('\n') {
-        out.write_all(b"\n")?;
-    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    write(&mut out)?;
     Ok(out.flush()?)
 }
 
 /// Tell something on standard error. If nobody hears it (a closed pipe, a full disk), the work goes on.
 pub fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{}", harmless(text));
+    let _ = writeln!(io::stderr(), "{}", harmless(text));
 }
 
 /// Names of files may hold what a terminal obeys: it is shown as `\u{1b}` and the like.

@@ -1,6 +1,7 @@
 //! How far flows fall behind the fair fluid in a run, and behind what their scheduler promises.
 
 use std::borrow::Cow;
+use std::iter;
 
 use dovetail_model::fluid::behind::{Due, Reference, Times};
 use dovetail_sim::{Pipeline, Recorder, SimPacket, Workload};
@@ -37,26 +38,22 @@ pub struct Watch<const M: usize> {
 
 impl<const M: usize> Watch<M> {
     /// For a scheduler that promises these parts of the fair share, from these seconds on; and to some flows a part of
-    /// their own, in the order of the flows.
-    pub fn new(
-        workload: &Workload<M>,
-        pipeline: &Pipeline<M>,
-        promises: &[(f64, f64)],
-        own: impl IntoIterator<Item = Option<f64>>,
-    ) -> Self {
+    /// their own, in the order of the flows, if `own` is not empty.
+    pub fn new(workload: &Workload<M>, pipeline: &Pipeline<M>, promises: &[(f64, f64)], own: &[Option<f64>]) -> Self {
         let weights = || workload.flows.iter().map(|flow| flow.weight.as_f64());
         let counts = || workload.flows.iter().map(|flow| flow.weights().map(|on| flow.weight.as_f64() / on.as_f64()));
         let differ = counts().flatten().any(|count| count != 1.0);
         // Where nothing is promised, the fair share is what a flow would have had.
         let speed = |part: f64| if part > 0.0 { part.min(1.0) } else { 1.0 };
         let changes: Vec<(f64, f64)> = promises.iter().rev().map(|&(at, part)| (at, speed(part))).collect();
-        let own: Vec<Option<f64>> = own.into_iter().map(|part| part.map(speed)).collect();
-        let lower = changes.iter().map(|&(_, speed)| speed).chain(own.iter().copied().flatten()).any(|s| s < 1.0);
+        let own = || own.iter().map(|part| part.map(speed)).chain(iter::repeat(None));
+        let all = changes.iter().map(|&(_, speed)| speed);
+        let lower = all.chain(own().take(workload.flows.len()).flatten()).any(|s| s < 1.0);
         Self {
             servers: pipeline.servers().map(f64::from),
             counts: if differ { counts().collect() } else { Vec::new() },
             fair: Reference::new(Due::Fair, weights()),
-            due: lower.then(|| Reference::with_parts(Due::Part, weights().zip(own))),
+            due: lower.then(|| Reference::with_parts(Due::Part, weights().zip(own()))),
             changes,
             now_s: 0.0,
         }

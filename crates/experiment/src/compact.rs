@@ -8,7 +8,7 @@ use serde::de::Error;
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::recorded::{FlowFacts, FlowTotal, PerResource};
+use crate::recorded::{FlowFacts, FlowTotal, Losses, PerResource};
 use crate::scenario::MAX_RESOURCES;
 
 /// Reason under which packets lost between resources are counted.
@@ -25,7 +25,8 @@ pub struct Dropped {
 impl Dropped {
     /// Of a flow.
     pub fn of(flow: &FlowTotal) -> Self {
-        Self { refused: flow.refused, at_head: flow.dropped_waiting, after_processing: flow.dropped }
+        let Losses { refused, dropped, dropped_waiting, .. } = flow.losses();
+        Self { refused, at_head: dropped_waiting, after_processing: dropped }
     }
 
     /// Both together.
@@ -104,7 +105,7 @@ impl<'de> Deserialize<'de> for Named {
             weight: f64,
         }
         let Fields { flow: name, group, weight } = Fields::deserialize(deserializer)?;
-        Ok(Self(Arc::new(FlowFacts { name: name.into(), group: group.into(), weight, weights: PerResource::new() })))
+        Ok(Self(Arc::new(FlowFacts { name: name.into(), group: group.into(), weight, weights: None })))
     }
 }
 

@@ -213,11 +213,16 @@ fn run_one<const M: usize>(
 ) -> Result<Recorded, RunError> {
     let names = scenario.names_in_values();
     let numbered = names.number_all(spec)?;
-    let mut schedulers = build_all::<M, u32>(&numbered, shape::<M>(scenario))?;
+    let schedulers = build_all::<M, u32>(&numbered, shape::<M>(scenario))?;
+    let mut steering = None;
     let mut recorded = record(scenario, (workload, facts), pipeline, spec, settings, done, |recorder, options| {
-        simulate_all(workload, pipeline, &mut schedulers, recorder, options)
+        // Gone before the results take memory.
+        let mut schedulers = schedulers;
+        let outcome = simulate_all(workload, pipeline, &mut schedulers, recorder, options);
+        steering = schedulers.entrance.scheduler.steering();
+        outcome
     })?;
-    recorded.steering = schedulers.entrance.scheduler.steering().and_then(|told| Steering::of(told, &names));
+    recorded.steering = steering.and_then(|told| Steering::of(told, &names));
     Ok(recorded)
 }
 
@@ -253,7 +258,7 @@ fn record<const M: usize>(
     let metrics = MetricsOptions { interval: scenario.interval(), gini, ..MetricsOptions::default() };
     let kept = (PacketLog::new(settings.packet_log), Entrances::new(settings.packet_log));
     let own = own_parts(&scenario.names_in_values().number_all(spec)?, workload);
-    let watch = Watch::new(workload, pipeline, &promises(spec, &changes), own.iter().copied());
+    let watch = Watch::new(workload, pipeline, &promises(spec, &changes), &own);
     let mut recorder = (Metrics::new(workload, pipeline, metrics), (kept, watch));
     let outcome = run(&mut recorder, options).map_err(failed)?;
     if outcome.end == End::Cancelled {
@@ -261,14 +266,9 @@ fn record<const M: usize>(
     }
     let (metrics, ((log, entrances), watch)) = recorder;
     let kept = (&log, entrances.into_order());
-    Ok(recorded(
-        spec,
-        (promises(spec, &changes), own),
-        (workload, facts),
-        metrics.finish(outcome),
-        kept,
-        watch.finish(),
-    ))
+    let behind = watch.finish();
+    let result = metrics.finish(outcome);
+    Ok(recorded(spec, (promises(spec, &changes), own), (workload, facts), result, kept, behind))
 }
 
 fn changes_for(scenario: &Scenario, spec: &Spec) -> Result<Vec<Change>, SpecError> {
@@ -287,7 +287,8 @@ fn alpha(spec: &Spec) -> Option<&'static Alpha> {
     parts(&spec.name).unwrap_or_default().iter().find_map(|entry| entry.fact::<Alpha>())
 }
 
-/// The flows' own parts of their fair shares, where the scheduler takes them: of a protected class, all of them.
+/// The flows' own parts of their fair shares, where the scheduler takes them: of a protected class, all of them. Empty
+/// if no flow has one.
 fn own_parts<const M: usize>(numbered: &Spec, workload: &Workload<M>) -> Vec<Option<f64>> {
     let takes = alpha(numbered).is_some();
     let protected = numbered.value("protect").and_then(|value| value.split_once(' ')?.0.parse::<u32>().ok());
@@ -295,7 +296,10 @@ fn own_parts<const M: usize>(numbered: &Spec, workload: &Workload<M>) -> Vec<Opt
         true => Some(Part::WHOLE),
         false => flow.alpha.filter(|_| takes),
     };
-    workload.flows.iter().map(|flow| part(flow).map(Part::as_f64)).collect()
+    match workload.flows.iter().any(|flow| part(flow).is_some()) {
+        true => workload.flows.iter().map(|flow| part(flow).map(Part::as_f64)).collect(),
+        false => Vec::new(),
+    }
 }
 
 /// Part of its fair share that a scheduler promises a flow, and since when: alpha where it has that, else all of it.

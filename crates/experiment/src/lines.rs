@@ -71,7 +71,35 @@ impl Formatter for Lines {
         self.member(out, first)
     }
 
+    /// What a terminal obeys is escaped, also where JSON need not: DEL, and the C1 controls.
+    fn write_string_fragment<W: ?Sized + io::Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some((at, control)) = rest.char_indices().find(|(_, c)| c.is_control()) {
+            out.write_all(&rest.as_bytes()[..at])?;
+            write!(out, "\\u{:04x}", u32::from(control))?;
+            rest = &rest[at + control.len_utf8()..];
+        }
+        out.write_all(rest.as_bytes())
+    }
+
     fn begin_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
         out.write_all(b": ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Serialize;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_written_that_a_terminal_obeys() {
+        let text = "a\u{1b}[31m\u{7f}b\u{9b}c \u{e9}\n\"";
+        let mut out = Vec::new();
+        text.serialize(&mut serde_json::Serializer::with_formatter(&mut out, Lines::default())).unwrap();
+        let written = String::from_utf8(out).unwrap();
+        assert_eq!(written, r#""a\u001b[31m\u007fb\u009bc é\n\"""#);
+        assert_eq!(serde_json::from_str::<String>(&written).unwrap(), text);
     }
 }

@@ -9,7 +9,7 @@ use crate::table::digits;
 /// Bytes of memory, about: of each packet and each flow once for all runs, for each run under way, and for each run
 /// whose results are kept. Measured with two resources.
 const PACKET: [f64; 3] = [8.0, 12.0, 4.0];
-const FLOW: [f64; 3] = [700.0, 1_300.0, 400.0];
+const FLOW: [f64; 3] = [300.0, 1_200.0, 600.0];
 
 /// What a comparison has to hold.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrayvec::ArrayVec;
 use dovetail_sched::composition;
 use dovetail_sched::{DROPPED_AT_HEAD, DropReason, Spec};
-use dovetail_sim::record::{FlowResult, Latencies, PacketLog, PacketOutcome, PacketRecord, Shortfall};
+use dovetail_sim::record::{self, FlowResult, Latencies, PacketLog, PacketOutcome, PacketRecord, Shortfall};
 use dovetail_sim::{Estimate, Flow, Outcome, RunResult, Workload};
 use dovetail_units::{Duration, Time};
 
@@ -119,8 +119,8 @@ pub struct FlowFacts {
     pub group: Arc<str>,
     /// Its weight.
     pub weight: f64,
-    /// Its weight on each resource, for schedulers that look at them one by one.
-    pub weights: PerResource<f64>,
+    /// Its weight on each resource, where they differ, for schedulers that look at them one by one.
+    pub weights: Option<Box<PerResource<f64>>>,
 }
 
 /// A value for each resource.
@@ -133,9 +133,14 @@ impl FlowFacts {
             name: Arc::clone(&flow.name),
             group: Arc::clone(&flow.group),
             weight: flow.weight.as_f64(),
-            weights: flow.weights().iter().map(|weight| weight.as_f64()).collect(),
+            weights: flow.weight_on.map(|on| Box::new(on.iter().map(|weight| weight.as_f64()).collect())),
         };
         workload.flows.iter().map(|flow| Arc::new(facts(flow))).collect()
+    }
+
+    /// Its weight on this resource.
+    pub fn weight_on(&self, resource: usize) -> f64 {
+        self.weights.as_ref().and_then(|weights| weights.get(resource)).copied().unwrap_or(self.weight)
     }
 }
 
@@ -150,12 +155,6 @@ pub struct FlowTotal {
     pub offered: u64,
     /// Packets that left the last resource.
     pub delivered: u64,
-    /// Packets refused on arrival, in the order of `DropReason::ALL`.
-    pub refused: [u64; DropReason::ALL.len()],
-    /// Packets lost between resources.
-    pub dropped: u64,
-    /// Packets that the scheduler dropped while they waited.
-    pub dropped_waiting: u64,
     /// Packets in the system at the end.
     pub unfinished: u64,
     /// Bytes that arrived.
@@ -164,8 +163,6 @@ pub struct FlowTotal {
     pub bytes: u64,
     /// Seconds of service on each resource, over all servers.
     pub service: PerResource<f64>,
-    /// Seconds that packets lost between resources would have needed on each resource from there on.
-    pub lost_service: PerResource<f64>,
     /// Seconds of service on the packets' dominant resources.
     pub dominant_service: f64,
     /// Mean dominant time of its packets, seconds.
@@ -176,8 +173,30 @@ pub struct FlowTotal {
     pub behind: FlowBehind,
     /// Latencies of its packets.
     pub latency: Option<LatencySummary>,
+    /// Boxed, as few flows have any.
+    losses: Option<Box<Losses>>,
     /// By resource; empty where only the truth was told.
     predictions: Box<[Option<PredictionError>]>,
+}
+
+/// What became of a flow's packets that were lost.
+#[derive(Clone, Debug)]
+pub struct Losses {
+    /// Packets refused on arrival, in the order of `DropReason::ALL`.
+    pub refused: [u64; DropReason::ALL.len()],
+    /// Packets lost between resources.
+    pub dropped: u64,
+    /// Packets that the scheduler dropped while they waited.
+    pub dropped_waiting: u64,
+    /// Seconds that the dropped ones would have needed on each resource from there on.
+    pub service: PerResource<f64>,
+}
+
+impl<const M: usize> From<record::Losses<M>> for Losses {
+    fn from(losses: record::Losses<M>) -> Self {
+        let record::Losses { refused, dropped, dropped_waiting, service } = losses;
+        Self { refused, dropped, dropped_waiting, service: service.iter().map(|s| s.as_secs_f64()).collect() }
+    }
 }
 
 impl Deref for FlowTotal {
@@ -189,9 +208,47 @@ impl Deref for FlowTotal {
 }
 
 impl FlowTotal {
+    fn new<const M: usize>(
+        facts: Arc<FlowFacts>,
+        alpha: Option<f64>,
+        total: FlowResult<M>,
+        behind: FlowBehind,
+        predictions: Box<[Option<PredictionError>]>,
+    ) -> Self {
+        let losses = total.losses();
+        Self {
+            facts,
+            alpha,
+            offered: total.offered,
+            delivered: total.delivered,
+            unfinished: total.unfinished.into(),
+            bytes_offered: total.bytes_offered,
+            bytes: total.bytes_delivered,
+            service: total.service.iter().map(|s| s.as_secs_f64()).collect(),
+            dominant_service: total.dominant_service,
+            mean_dominant_time: total.mean_dominant_time,
+            backlogged: total.backlogged.as_secs_f64(),
+            behind,
+            latency: total.latency,
+            losses: (losses.packets() > 0).then(|| Box::new(losses.into())),
+            predictions,
+        }
+    }
+
     /// What it is, shared by all runs.
     pub(crate) fn facts(&self) -> Arc<FlowFacts> {
         Arc::clone(&self.facts)
+    }
+
+    /// What was lost.
+    pub fn losses(&self) -> Losses {
+        let none = || Losses {
+            refused: [0; DropReason::ALL.len()],
+            dropped: 0,
+            dropped_waiting: 0,
+            service: self.service.iter().map(|_| 0.0).collect(),
+        };
+        self.losses.as_deref().cloned().unwrap_or_else(none)
     }
 
     /// How far predictions of its times were off on this resource; `None` where the truth was told.
@@ -277,41 +334,29 @@ pub(crate) fn recorded<const M: usize>(
         let part_of = |flow: u32| own.get(flow as usize).copied().flatten().unwrap_or(part);
         result.shortfall(part_of, 0..u64::MAX)
     });
-    let intervals = (result.series.iter())
-        .map(|(row, shares)| {
-            let length = row.length.as_secs_f64();
-            let utilization = row.busy.iter().zip(&servers).map(|(b, s)| b.as_secs_f64() / (s * length)).collect();
-            Interval {
-                start: result.series.start(row.index).as_secs_f64(),
-                length,
-                utilization,
-                nonempty: row.nonempty.as_secs_f64(),
-                fair: row.fair,
-                gini: row.gini.map(|gini| gini.to_vec()),
-                shares: shares.to_vec(),
-            }
-        })
-        .collect();
-    let flows = replaced(std::mem::take(&mut result.flows), |k, total| FlowTotal {
-        facts: Arc::clone(&facts[k]),
-        alpha: own[k],
-        offered: total.offered,
-        delivered: total.delivered,
-        refused: total.refused,
-        dropped: total.dropped,
-        dropped_waiting: total.dropped_waiting,
-        unfinished: total.unfinished,
-        bytes_offered: total.bytes_offered,
-        bytes: total.bytes_delivered,
-        service: total.service.iter().map(|s| s.as_secs_f64()).collect(),
-        lost_service: total.lost.iter().map(|s| s.as_secs_f64()).collect(),
-        dominant_service: total.dominant_service,
-        mean_dominant_time: total.mean_dominant_time,
-        backlogged: total.backlogged.as_secs_f64(),
-        behind: behind[k],
-        latency: total.latency,
-        predictions: predictions(spec, &workload.flows[k], &total),
-    });
+    let mut intervals = Vec::with_capacity(result.series.intervals.len());
+    while let Some((row, shares)) = result.series.pop() {
+        let length = row.length.as_secs_f64();
+        let utilization = row.busy.iter().zip(&servers).map(|(b, s)| b.as_secs_f64() / (s * length)).collect();
+        intervals.push(Interval {
+            start: result.series.start(row.index).as_secs_f64(),
+            length,
+            utilization,
+            nonempty: row.nonempty.as_secs_f64(),
+            fair: row.fair,
+            gini: row.gini.map(|gini| gini.to_vec()),
+            shares,
+        });
+    }
+    intervals.reverse();
+    let mut flows = Vec::with_capacity(result.flows.len());
+    for (total, behind) in Freed::new(result.flows).zip(Freed::new(behind)) {
+        let k = facts.len() - 1 - flows.len();
+        let predictions = predictions(spec, &workload.flows[k], &total);
+        let alpha = own.get(k).copied().flatten();
+        flows.push(FlowTotal::new(Arc::clone(&facts[k]), alpha, total, behind, predictions));
+    }
+    flows.reverse();
     Recorded {
         scheduler: spec.clone(),
         outcome: result.outcome,
@@ -339,20 +384,30 @@ pub(crate) fn recorded<const M: usize>(
     }
 }
 
-/// What `make` makes of each item and its place. Items are freed on the way, so that only a part of them is in memory
-/// beside what was made.
-fn replaced<T, U>(mut items: Vec<T>, mut make: impl FnMut(usize, T) -> U) -> Vec<U> {
-    const PARTS: usize = 16;
-    let part = items.len() / PARTS + 1;
-    let mut made = Vec::with_capacity(items.len());
-    while let Some(item) = items.pop() {
-        made.push(make(items.len(), item));
-        if items.len().is_multiple_of(part) {
-            items.shrink_to_fit();
-        }
+/// Items from the last to the first, freed on the way, so that only a part of them is in memory beside what is made of
+/// them.
+struct Freed<T> {
+    items: Vec<T>,
+    part: usize,
+}
+
+impl<T> Freed<T> {
+    fn new(items: Vec<T>) -> Self {
+        const PARTS: usize = 16;
+        Self { part: items.len() / PARTS + 1, items }
     }
-    made.reverse();
-    made
+}
+
+impl<T> Iterator for Freed<T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        let item = self.items.pop();
+        if self.items.len().is_multiple_of(self.part) {
+            self.items.shrink_to_fit();
+        }
+        item
+    }
 }
 
 fn packet_way<const M: usize>(record: &PacketRecord<M>) -> PacketWay {

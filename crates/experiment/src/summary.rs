@@ -1,12 +1,14 @@
 //! The JSON summary of a comparison: `docs/reference/json.md` describes it.
 
-use dovetail_sim::End;
-use serde::de::{Deserializer, MapAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
 use std::marker::PhantomData;
+
+use dovetail_sim::End;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
 
 pub use crate::compact::AFTER_PROCESSING;
 
@@ -397,9 +399,16 @@ impl Summary {
     /// None is known.
     pub fn to_json(&self) -> serde_json::Result<String> {
         let mut out = Vec::new();
-        let mut serializer = serde_json::Serializer::with_formatter(&mut out, Lines::default());
-        self.serialize(&mut serializer)?;
+        self.write_json(&mut out)?;
         String::from_utf8(out).map_err(serde::ser::Error::custom)
+    }
+
+    /// The same, written to `out` in small parts.
+    ///
+    /// # Errors
+    /// Writing fails.
+    pub fn write_json(&self, out: impl io::Write) -> serde_json::Result<()> {
+        self.serialize(&mut serde_json::Serializer::with_formatter(out, Lines::default()))
     }
 }
 
@@ -417,7 +426,7 @@ fn flows(run: &Recorded) -> Vec<FlowSummary> {
         throughput_bps: rate(run, f.bytes),
         dominant_share: f.dominant_share(makespan),
         service_s: f.service.clone(),
-        lost_service_s: f.lost_service.clone(),
+        lost_service_s: f.losses().service,
         latency_s: f.latency.map(Latency::from),
         behind: Behind::of(&f.behind),
         starves: f.behind.due.starves(),

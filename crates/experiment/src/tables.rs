@@ -46,6 +46,7 @@ fn flows(out: &mut dyn Tables, runs: &[Recorded]) -> Result<(), OutputError> {
                 let latency = |f: fn(&crate::recorded::LatencySummary) -> f64| {
                     flow.latency.as_ref().map_or(Value::None, |l| Value::F64(f(l)))
                 };
+                let losses = flow.losses();
                 push(&[
                     Value::Text(&scheduler),
                     Value::Text(&flow.name),
@@ -53,9 +54,9 @@ fn flows(out: &mut dyn Tables, runs: &[Recorded]) -> Result<(), OutputError> {
                     Value::F64(flow.weight),
                     Value::U64(flow.offered),
                     Value::U64(flow.delivered),
-                    Value::U64(flow.refused.iter().sum()),
-                    Value::U64(flow.dropped),
-                    Value::U64(flow.dropped_waiting),
+                    Value::U64(losses.refused.iter().sum()),
+                    Value::U64(losses.dropped),
+                    Value::U64(losses.dropped_waiting),
                     Value::U64(flow.unfinished),
                     Value::U64(flow.bytes_offered),
                     Value::U64(flow.bytes),

@@ -6,42 +6,46 @@ use rand::RngExt;
 
 use crate::arrivals::Emitted;
 use crate::random::{Stream, stream};
-use crate::workload::{Cost, Flow, MILLION, Resize};
+use crate::workload::{Cost, Flow, FlowTerms, MILLION, Resize};
 
 /// What the engine needs to know of a flow for every packet.
-pub(crate) struct FlowCosts<const M: usize> {
+pub(crate) struct FlowCosts<'w, const M: usize> {
     pub id: FlowId,
-    cost: [Cost; M],
-    spread: [u32; M],
-    resize: Resize,
-    /// For what differs from packet to packet; the streams are the flow's own, so every scheduler sees the same
-    /// packets. Boxed, as few flows have any.
-    lengths: Option<Box<Stream>>,
-    times: [Option<Box<Stream>>; M],
+    terms: &'w FlowTerms<M>,
+    /// Boxed, as few flows have any.
+    draws: Option<Box<Draws<M>>>,
 }
 
-impl<const M: usize> FlowCosts<M> {
-    pub fn new(flow: &Flow<M>, id: FlowId, seed: u64) -> Self {
-        let name = &flow.name;
-        let own = |wanted: bool, what: &str| wanted.then(|| Box::new(stream(seed, &format!("{name} {what}"))));
-        Self {
-            id,
-            cost: flow.cost,
-            spread: flow.spread,
-            resize: flow.resize,
-            lengths: own(flow.resize.least < flow.resize.most, "resize factors"),
-            times: std::array::from_fn(|r| own(flow.spread[r] > 0, &format!("times on {r}"))),
-        }
+/// For what differs from packet to packet. The streams are the flow's own, so every scheduler sees the same packets.
+struct Draws<const M: usize> {
+    lengths: Option<Stream>,
+    times: [Option<Stream>; M],
+}
+
+impl<'w, const M: usize> FlowCosts<'w, M> {
+    pub fn new(flow: &'w Flow<M>, id: FlowId, seed: u64) -> Self {
+        let terms: &FlowTerms<M> = &flow.terms;
+        let FlowTerms { resize, spread, .. } = terms;
+        let resizes = resize.least < resize.most;
+        let draws = || {
+            let own = |wanted: bool, what: &str| wanted.then(|| stream(seed, &format!("{} {what}", flow.name)));
+            Box::new(Draws {
+                lengths: own(resizes, "resize factors"),
+                times: std::array::from_fn(|r| own(spread[r] > 0, &format!("times on {r}"))),
+            })
+        };
+        Self { id, terms, draws: (resizes || *spread != [0; M]).then(draws) }
     }
 
     /// The packet's length from the second resource on.
     #[inline]
     pub fn resized(&mut self, size: u32) -> u32 {
-        if self.resize.is_none() {
+        if self.terms.resize.is_none() {
             return size;
         }
-        let Resize { least, most } = self.resize;
-        let factor = self.lengths.as_mut().map_or(least, |random| random.random_range(least..=most));
+        let Resize { least, most } = self.terms.resize;
+        let lengths = self.draws.as_mut().and_then(|draws| draws.lengths.as_mut());
+        let factor = lengths.map_or(least, |random| random.random_range(least..=most));
         let millionth = u64::from(MILLION);
         let bytes = (u64::from(size) * u64::from(factor) + millionth / 2) / millionth;
         u32::try_from(bytes).unwrap_or(u32::MAX).max(1)
@@ -50,16 +54,17 @@ impl<const M: usize> FlowCosts<M> {
     /// The true cost of a packet on one server of each resource.
     #[inline]
     pub fn true_cost(&mut self, packet: &Emitted<M>, resized: u32, carries: &mut [Carry; M]) -> ResourceVec<M> {
+        let Self { terms, draws, .. } = self;
         let mut cost = ResourceVec::ZERO;
         for r in 0..M {
             let size = if r == 0 { packet.size } else { resized };
-            let exact = match self.cost[r] {
+            let exact = match terms.cost[r] {
                 Cost::Link(rate) => carries[r].transmission_time(rate, size),
                 Cost::Linear(linear) => linear.time(u64::from(size)),
                 Cost::PerPacket => packet.cost.map_or(Duration::ZERO, |c| c[r]),
             };
-            let spread = self.spread[r].min(MILLION);
-            cost[r] = match &mut self.times[r] {
+            let spread = terms.spread[r].min(MILLION);
+            cost[r] = match draws.as_mut().and_then(|draws| draws.times[r].as_mut()) {
                 Some(random) => scaled(exact, random.random_range(MILLION - spread..=MILLION + spread)),
                 None => exact,
             };

@@ -145,12 +145,12 @@ pub fn simulate_all<const M: usize, R: Recorder<M>>(
     start_engine(workload, pipeline, (entrance.scheduler.as_mut(), Some(entrance.entry)), between, recorder, options)
 }
 
-fn start_engine<const M: usize, R: Recorder<M>>(
-    workload: &Workload<M>,
+fn start_engine<'a, const M: usize, R: Recorder<M>>(
+    workload: &'a Workload<M>,
     pipeline: &Pipeline<M>,
-    (scheduler, entry): (&mut dyn Scheduler<M, u32>, Option<&'static Entry>),
-    between: [Option<Between<'_, M>>; M],
-    recorder: &mut R,
+    (scheduler, entry): (&'a mut dyn Scheduler<M, u32>, Option<&'static Entry>),
+    between: [Option<Between<'a, M>>; M],
+    recorder: &'a mut R,
     mut options: Options<'_>,
 ) -> Result<Outcome, SimError> {
     // Stable: changes of one instant keep their order.
@@ -213,7 +213,7 @@ fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
 }
 
 struct Engine<'a, const M: usize, R> {
-    flows: Vec<FlowCosts<M>>,
+    flows: Vec<FlowCosts<'a, M>>,
     predictors: Predictors<M>,
     arrivals: Arrivals<'a, M>,
     servers: [u32; M],

@@ -1,5 +1,6 @@
 //! What comes in: flows with their costs, and the sources of their packets.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use dovetail_sched::cost::{Linear, Prediction};
@@ -81,12 +82,21 @@ impl Default for Resize {
 pub(crate) const MILLION: u32 = 1_000_000;
 
 /// A flow over `M` resources.
+///
+/// Its terms are read and written as if they were its own fields. Writing gives a flow that shares them a copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flow<const M: usize> {
     /// Its name in reports.
     pub name: Arc<str>,
     /// Flows of one group are reported together.
     pub group: Arc<str>,
+    /// What flows of a kind have in common, in memory once.
+    pub terms: Arc<FlowTerms<M>>,
+}
+
+/// All that matters of a flow but its name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FlowTerms<const M: usize> {
     /// Its weight, for disciplines that keep one for all resources.
     pub weight: Weight,
     /// Its weights on the resources, for those that look at them one by one. `None` is `weight` everywhere.
@@ -113,9 +123,29 @@ pub struct Flow<const M: usize> {
 impl<const M: usize> Flow<M> {
     /// A flow of weight 1 without queue limit, whose true costs the scheduler knows.
     pub fn new(name: impl Into<Arc<str>>, cost: [Cost; M]) -> Self {
+        Self { name: name.into(), group: Arc::default(), terms: Arc::new(FlowTerms::new(cost)) }
+    }
+}
+
+impl<const M: usize> Deref for Flow<M> {
+    type Target = FlowTerms<M>;
+
+    #[inline]
+    fn deref(&self) -> &FlowTerms<M> {
+        &self.terms
+    }
+}
+
+impl<const M: usize> DerefMut for Flow<M> {
+    fn deref_mut(&mut self) -> &mut FlowTerms<M> {
+        Arc::make_mut(&mut self.terms)
+    }
+}
+
+impl<const M: usize> FlowTerms<M> {
+    /// Weight 1, no queue limit, and true costs that the scheduler knows.
+    pub fn new(cost: [Cost; M]) -> Self {
         Self {
-            name: name.into(),
-            group: Arc::default(),
             weight: Weight::ONE,
             weight_on: None,
             alpha: None,
@@ -127,15 +157,13 @@ impl<const M: usize> Flow<M> {
             estimate: [Estimate::default(); M],
         }
     }
-}
 
-impl<const M: usize> Flow<M> {
-    /// Its weight on each resource.
+    /// The weight on each resource.
     pub fn weights(&self) -> [Weight; M] {
         self.weight_on.unwrap_or([self.weight; M])
     }
 
-    /// What a scheduler is told of it; its queue there has this limit.
+    /// What a scheduler is told; the flow's queue there has this limit.
     pub(crate) fn config(&self, limit: Limit) -> FlowConfig<M> {
         let class = u16::try_from(self.class).ok();
         FlowConfig { weight: self.weight, weight_on: self.weight_on, alpha: self.alpha, class, limit }

@@ -86,7 +86,11 @@ fn run<const M: usize>(case: &Case<M>) -> (Vec<PacketRecord<M>>, DirectTradeoff<
     let arrivals: Vec<Arrival> = case.packets.iter().map(arrival).collect();
     let costs: Vec<_> = case.packets.iter().map(|p| ResourceVec::from_nanos(p.2)).collect();
     let list = List { arrivals: arrivals.into(), costs: Some(costs.into()), scale: TimeScale::ONE };
-    let flow = |f: u32| Flow { alpha: case.own[f as usize], ..Flow::new(format!("{f}"), [Cost::PerPacket; M]) };
+    let flow = |f: u32| {
+        let mut flow = Flow::new(format!("{f}"), [Cost::PerPacket; M]);
+        flow.alpha = case.own[f as usize];
+        flow
+    };
     let workload = Workload { flows: (0..flows).map(flow).collect(), sources: vec![Source::List(list)] };
     let mut log = PacketLog::new(usize::MAX);
     let mut fluid = DirectTradeoff::with_tolerance(case.alpha, case.tolerance);

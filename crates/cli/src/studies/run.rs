@@ -56,14 +56,15 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
     let kept = output.is_some() || page.is_some();
     let (summary, runs) = if kept || args.schedule {
         let runs = compare_with_progress(&scenario, &schedulers, &args.input, cancel, log, |run| run)?;
-        (Summary::new(&scenario, &runs), runs)
+        let told = runs.iter().map(|run| Told::new(run, kept || args.json));
+        (Summary::of(&scenario, told.collect()), runs)
     } else {
         // Nobody needs more of a run: no two runs are in memory as a whole unless they run at the same time.
         let told = |run: Recorded| Told::new(&run, args.json);
         let told = compare_with_progress(&scenario, &schedulers, &args.input, cancel, log, told)?;
         (Summary::of(&scenario, told), Vec::new())
     };
-    let json = if kept || args.json { summary.to_json().map_err(Failure::run)? } else { String::new() };
+    let json = if kept { summary.to_json().map_err(Failure::run)? } else { String::new() };
     let pictures = if kept { report::pictures(&scenario, &runs).map_err(Failure::run)? } else { Vec::new() };
     let documents = documents(json, scenario.text(), pictures)?;
     if let Some(output) = &mut output {
@@ -76,7 +77,10 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
         Ok::<_, Failure>(placed.into_iter().chain(page.into_iter().map(|placed| format!("wrote {placed}"))))
     })?;
     if args.json {
-        terminal::print(&documents.summary)?;
+        terminal::print_parts(|out| {
+            summary.write_json(&mut *out)?;
+            out.write_all(b"\n")
+        })?;
     } else {
         terminal::print(&table::comparison(&summary, terminal::width()))?;
         if args.schedule {

@@ -90,7 +90,7 @@ impl<'a> Reserved<'a> {
                 times_of[packet.flow as usize].push([cpu, link]);
             }
         }
-        let weight = |f: usize, r: usize| run.flows[f].weights.get(r).copied().unwrap_or_default();
+        let weight = |f: usize, r: usize| run.flows[f].weight_on(r);
         let senders = || (0..run.flows.len()).filter(|&f| !times_of[f].is_empty());
         let sums = [0, 1].map(|r| senders().map(|f| weight(f, r)).sum::<f64>());
         let shares = (0..run.flows.len()).map(|f| [0, 1].map(|r| weight(f, r) / sums[r])).collect();
@@ -168,7 +168,7 @@ fn cbcs_drift(run: &Recorded) -> Option<Worst> {
 }
 
 fn pcfq_drift(run: &Recorded) -> Option<Worst> {
-    let flows = composite_flows(run, |flow, resource| flow.weights[resource]);
+    let flows = composite_flows(run, |flow, resource| flow.weight_on(resource));
     worst_pair(run, Counting::WeightedTotalAtEntrance, |i, j| pcfq_relative_fairness_s(&flows, i, j))
 }
 

@@ -77,7 +77,10 @@ impl Facts {
             skipped: vec![false; run.resources.len()],
             idle_packets: false,
             waits_inside: false,
-            weighted_apart: run.flows.iter().any(|f| f.weights.iter().any(|&weight| weight != f.weight)),
+            weighted_apart: run
+                .flows
+                .iter()
+                .any(|f| f.weights.iter().flat_map(|on| on.iter()).any(|&weight| weight != f.weight)),
             changed: scenario.changes().into_iter().map(|(_, parameter, _)| parameter).collect(),
             flows: vec![
                 FlowFacts { longest_s: vec![0.0; run.resources.len()], ..FlowFacts::default() };

@@ -76,7 +76,7 @@ fn events(run: &Recorded, counting: Counting, flows: &[usize]) -> Vec<(Time, Eve
             Counting::TotalAtEntrance => (0..times.len()).map(nanos).sum(),
             Counting::WeightedTotalAtEntrance => {
                 let flow = &run.flows[packet.flow as usize];
-                let counted = |r: usize| nanos(r) as f64 * flow.weight / flow.weights[r];
+                let counted = |r: usize| nanos(r) as f64 * flow.weight / flow.weight_on(r);
                 (0..times.len()).map(counted).sum::<f64>().round() as i64
             }
             Counting::ActiveAtEntrance => {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dovetail_sched::Limit;
-use dovetail_sim::{Arrival, Cost, Flow, Generator, List, Pattern, Size, Source, Spell, TimeScale, Workload};
+use dovetail_sim::{
+    Arrival, Cost, Flow, FlowTerms, Generator, List, Pattern, Size, Source, Spell, TimeScale, Workload,
+};
 use dovetail_units::{Bytes, Duration, ResourceVec, Time, Weight};
 use toml::Spanned;
 
@@ -231,26 +233,30 @@ pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
     for (index, group) in groups().enumerate() {
         let Ok(class) = scenario.names.class(group.class.get_ref()) else { continue };
         let label = label(group);
-        let (shared, limit) = (Arc::from(label), queue_limit(scenario, &group.queue).unwrap_or_default());
+        let shared = Arc::from(label);
+        let limit = queue_limit(scenario, &group.queue).unwrap_or_default();
+        let mut terms = terms_of_class(scenario, class, limit);
+        let (one, several) = weights(scenario, group).unwrap_or_default();
+        (terms.weight, terms.weight_on) = (one, several.map(|on| std::array::from_fn(|r| on[r])));
+        terms.alpha = group.alpha.as_ref().and_then(|alpha| names::alpha(alpha).ok()).or(terms.alpha);
+        if let Some(list) = &group.list {
+            let own = |r: usize| list.iter().any(|p| p.cost.0.get(&resources[r]).is_some());
+            for r in (0..M).filter(|&r| own(r)) {
+                (terms.cost[r], terms.spread[r]) = (Cost::PerPacket, 0);
+            }
+        }
+        let terms = Arc::new(terms);
         for k in 0..count(group) {
             let id = workload.flows.len() as u32;
             let (flows, number) = named.entry(label).or_default();
             *number += 1;
             let name = if *flows == 1 { label.to_string() } else { format!("{label}-{number}") };
-            let mut flow = flow_of_class(scenario, class, (name, Arc::clone(&shared)), limit);
-            let (one, several) = weights(scenario, group).unwrap_or_default();
-            (flow.weight, flow.weight_on) = (one, several.map(|on| std::array::from_fn(|r| on[r])));
-            flow.alpha = group.alpha.as_ref().and_then(|alpha| names::alpha(alpha).ok()).or(flow.alpha);
             let source = match &group.list {
-                Some(list) => {
-                    let own = |r: usize| list.iter().any(|p| p.cost.0.get(&resources[r]).is_some());
-                    flow.cost = std::array::from_fn(|r| if own(r) { Cost::PerPacket } else { flow.cost[r] });
-                    flow.spread = std::array::from_fn(|r| if own(r) { 0 } else { flow.spread[r] });
-                    Source::List(listed(list, class, id, scenario))
-                }
+                Some(list) => Source::List(listed(list, class, id, scenario)),
                 None => Source::Generator(generator(group, id, format!("flows {index} {k}"), start(group, k))),
             };
-            workload.flows.push(flow);
+            let (group, terms) = (Arc::clone(&shared), Arc::clone(&terms));
+            workload.flows.push(Flow { name: name.into(), group, terms });
             workload.sources.push(source);
         }
     }
@@ -262,17 +268,10 @@ pub fn queue_limit(scenario: &Scenario, written: &Option<Spanned<Text<QueueLimit
     queue.get_ref().0.over(&scenario.resource_names()).map_err(|m| (Some(queue.span()), format!("queue: {m}")))
 }
 
-/// A flow of this class.
-pub fn flow_of_class<const M: usize>(
-    scenario: &Scenario,
-    class: &ClassCost,
-    (name, group): (String, Arc<str>),
-    limit: Limit,
-) -> Flow<M> {
+/// What flows of this class with this limit have in common.
+pub fn terms_of_class<const M: usize>(scenario: &Scenario, class: &ClassCost, limit: Limit) -> FlowTerms<M> {
     let index = scenario.names.classes().iter().position(|c| c.name == class.name).unwrap_or(0);
-    Flow {
-        name: name.into(),
-        group,
+    FlowTerms {
         weight: Weight::ONE,
         weight_on: None,
         alpha: class.alpha,

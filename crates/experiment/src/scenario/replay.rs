@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use dovetail_sim::stream;
-use dovetail_sim::{Arrival, List, Listed, Source, TimeScale, Workload};
+use dovetail_sim::{Arrival, Flow, FlowTerms, List, Listed, Source, TimeScale, Workload};
 use dovetail_trace::{Arrivals, CaptureReader, FlowEntry, FlowTable, Packets, Record, Report, TooLarge, load_by_class};
 use dovetail_units::{Duration, Time};
 use dovetail_wire::{IpPacket, Marks, NonFlow, Rule, Vital};
@@ -13,7 +13,7 @@ use rand::RngExt;
 
 use super::ScenarioError;
 use super::file::Trace;
-use super::flows::{flow_of_class, queue_limit};
+use super::flows::{queue_limit, terms_of_class};
 use super::input::open_capture;
 use super::{REPLAY_LIMIT, Scenario};
 use crate::memory::{amount, free};
@@ -291,13 +291,16 @@ pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
     let limit = if queue.is_some() { queue_limit(scenario, queue).unwrap_or_default() } else { REPLAY_LIMIT };
     let first = workload.flows.len() as u32;
     workload.flows.reserve_exact(capture.classes.len());
-    let groups: Vec<Arc<str>> = scenario.names.classes().iter().map(|class| class.name.as_str().into()).collect();
+    let classes = scenario.names.classes().iter();
+    let kinds: Vec<(Arc<str>, Arc<FlowTerms<M>>)> =
+        classes.map(|class| (class.name.as_str().into(), terms_of_class(scenario, class, limit).into())).collect();
     for (entry, &class) in capture.flows.entries().zip(&capture.classes) {
-        let named = match entry.key {
-            Some(key) => (key.to_string(), Arc::clone(&groups[class])),
-            None => (NO_FLOW.to_string(), NO_FLOW.into()),
+        let (class, terms) = &kinds[class];
+        let (name, group) = match entry.key {
+            Some(key) => (key.to_string().into(), Arc::clone(class)),
+            None => (NO_FLOW.into(), NO_FLOW.into()),
         };
-        workload.flows.push(flow_of_class(scenario, &scenario.names.classes()[class], named, limit));
+        workload.flows.push(Flow { name, group, terms: Arc::clone(terms) });
     }
     let arrivals = Listed::of_flows_from(first, Arc::clone(&capture.arrivals));
     let scale = time_scale(capture.speed);

@@ -50,7 +50,7 @@ fn queues_are_limited_in_time_of_a_resource() {
     assert_eq!((both.time, both.packets), (time(30, 30), Some(50)));
     // Twelve flows ask for three times the CPU: after 50 ms some 8 ms of each would wait.
     let record = run(&read(&text("", "queue = \"1 ms to 2 ms of cpu\"\ncount = 12")), "cbcs");
-    assert!(record.flows.iter().all(|f| f.refused[3] > 0), "queue-time");
+    assert!(record.flows.iter().all(|f| f.losses().refused[3] > 0), "queue-time");
 }
 
 #[test]

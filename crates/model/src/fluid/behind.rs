@@ -70,17 +70,17 @@ struct FluidFlow {
     /// Its own part of the fair share, instead of the speed of all.
     part: Option<f64>,
     /// Its packets in the machine.
-    inside: u64,
+    inside: u32,
     /// In the fluid; the first is the head.
     waiting: Fifo,
     /// Flows by weight that were in the fluid when the head became it.
     met: f64,
     done: Fifo,
     /// Packets that have left the machine and not the fluid.
-    ahead: u64,
+    ahead: u32,
     /// At worst, in time and in packets.
     worst_s: f64,
-    worst_packets: u64,
+    worst_packets: u32,
     /// The largest of time / (flows + 1), and that number of flows.
     worst_turn: (f64, f64),
 }
@@ -226,7 +226,7 @@ impl<const M: usize> Reference<M> {
             let (turn_s, flows) = flow.worst_turn;
             let round_s = M as f64 * longest_s * (flows + 1.0);
             let rounds = if longest_s > 0.0 { turn_s / (M as f64 * longest_s) } else { 0.0 };
-            Behind { time_s: flow.worst_s, packets: flow.worst_packets, rounds, round_s }
+            Behind { time_s: flow.worst_s, packets: flow.worst_packets.into(), rounds, round_s }
         };
         self.flows.into_iter().map(worst).collect()
     }

@@ -14,8 +14,8 @@ const NONE: u32 = u32::MAX;
 impl Fifo {
     pub const EMPTY: Self = Self { first: NONE, last: NONE, len: 0 };
 
-    pub fn len(&self) -> u64 {
-        self.len.into()
+    pub fn len(&self) -> u32 {
+        self.len
     }
 
     pub fn is_empty(&self) -> bool {
@@ -102,7 +102,7 @@ mod tests {
                 }
                 for (queue, expected) in queues.iter().zip(&expected) {
                     prop_assert_eq!(pool.first(queue), expected.front());
-                    prop_assert_eq!((queue.len(), queue.is_empty()), (expected.len() as u64, expected.is_empty()));
+                    prop_assert_eq!((queue.len(), queue.is_empty()), (expected.len() as u32, expected.is_empty()));
                 }
             }
             prop_assert_eq!(pool.slots.len(), most);

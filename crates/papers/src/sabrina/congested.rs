@@ -18,12 +18,12 @@ pub fn scenario(bench: &Bench<'_>, overrides: &[String]) -> Result<Scenario, Rep
 
 /// Packets of a flow that left the CPU: delivered, or lost in front of the link.
 fn processed(flow: &FlowTotal) -> f64 {
-    (flow.delivered + flow.dropped) as f64
+    (flow.delivered + flow.losses().dropped) as f64
 }
 
 /// Link time of what the CPU handed over: what was sent, and what was lost in front of the link.
 fn demanded_s(flow: &FlowTotal) -> f64 {
-    flow.service[LINK] + flow.lost_service[LINK]
+    flow.service[LINK] + flow.losses().service[LINK]
 }
 
 /// A resource's time used by all flows together, in per cent of the run.

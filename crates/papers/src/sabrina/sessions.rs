@@ -111,7 +111,7 @@ fn index(flows: &[Vec<Way>], weights: &[f64], clock: &VirtualTime, times: &[f64]
 
 /// The index on a resource at the ends of the run's intervals, of a run whose packets are all kept.
 pub fn samples(run: &Recorded, resource: usize) -> Vec<f64> {
-    let weights: Vec<f64> = run.flows.iter().map(|flow| flow.weights[resource]).collect();
+    let weights: Vec<f64> = run.flows.iter().map(|flow| flow.weight_on(resource)).collect();
     let mut flows: Vec<Vec<Way>> = vec![Vec::new(); weights.len()];
     let mut arrivals = Vec::new();
     for (k, packet) in run.packets.iter().enumerate() {

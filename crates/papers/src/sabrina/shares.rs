@@ -56,9 +56,9 @@ pub fn table(
 /// By how much the flow that is furthest from its part by weight is above or below it, in per cent of it.
 pub(super) fn furthest_percent(run: &Recorded, resource: usize) -> f64 {
     let received: f64 = run.flows.iter().map(|f| f.service[resource]).sum();
-    let reserved: f64 = run.flows.iter().map(|f| f.weights[resource]).sum();
+    let reserved: f64 = run.flows.iter().map(|f| f.weight_on(resource)).sum();
     let off = |flow: &dovetail_experiment::recorded::FlowTotal| {
-        100.0 * (flow.service[resource] / received / (flow.weights[resource] / reserved) - 1.0).abs()
+        100.0 * (flow.service[resource] / received / (flow.weight_on(resource) / reserved) - 1.0).abs()
     };
     run.flows.iter().map(off).fold(0.0, f64::max)
 }

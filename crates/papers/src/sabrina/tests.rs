@@ -19,7 +19,7 @@ fn a_tenth_of_table_3_has_a_tenth_of_the_packets() {
         let expected = 30.0 * 1000.0 / (10.0 * (25.0 / 27.397 + 0.5 + 2.0 / 16.4)) / 16.4;
         let mean = stats::mean(&flows);
         assert!((mean - expected).abs() < 0.1 * expected, "{mean} packets, {expected} expected");
-        assert!(cbcs.flows.iter().all(|f| f.dropped == 0));
+        assert!(cbcs.flows.iter().all(|f| f.losses().dropped == 0));
         let mut table3 = congested::table3(&runs).unwrap();
         congested::other_readings(&mut table3, bench, &["until=\"30 s\"".into()]).unwrap();
         assert_covered("cbcs-table3", &table3);

@@ -10,7 +10,7 @@ use crate::pipeline::Pipeline;
 use crate::record::fair_share::FairShare;
 use crate::record::gini::Gps;
 use crate::record::latency::{LatencySamples, LatencySummary};
-use crate::record::result::{FlowResult, ResourceResult, RunResult};
+use crate::record::result::{FlowResult, Losses, ResourceResult, RunResult};
 use crate::record::series::{IntervalRow, Series, ShareRow};
 use crate::recorder::{Recorder, SimPacket};
 use crate::workload::{Estimate, Flow, Workload};
@@ -47,6 +47,7 @@ pub struct Metrics<const M: usize> {
     servers: [u32; M],
     names: [String; M],
     flows: Vec<FlowBooks<M>>,
+    counts: Counts<M>,
     in_service: [Vec<Option<InService>>; M],
     busy: [Duration; M],
     /// Packets in the system, and the time during which there were any, counted up to `nonempty_since`.
@@ -63,35 +64,31 @@ pub struct Metrics<const M: usize> {
 #[derive(Clone, Debug)]
 struct FlowBooks<const M: usize> {
     weight: Weight,
-    /// By resource, how much more a time there counts than by `weight`; 1 if the weights are equal.
-    counts: [f64; M],
+    in_system: u32,
+    is_active: bool,
     admitted: u64,
-    refused: [u64; DropReason::ALL.len()],
     delivered: u64,
-    dropped: u64,
-    dropped_waiting: u64,
     bytes_offered: u64,
     bytes_delivered: u64,
     service: [Duration; M],
-    /// What dropped packets would have needed on the resources that they did not pass.
-    lost: [Duration; M],
     /// Of the service, that on the packet's dominant resource.
     dominant: [Duration; M],
     /// Sum of the (normalised) dominant times of admitted packets, by weight.
     demand: Duration,
+    /// Boxed, as few flows have any.
+    losses: Option<Box<Losses<M>>>,
     /// On the resources on which times are predicted.
     predictions: Option<Box<[Option<PredictionError>; M]>>,
-    in_system: u64,
     since: Time,
     /// As `since`, but an interruption of no length does not count.
     whole_since: Time,
-    left: Option<Time>,
+    /// When its last packet left; [`Time::MAX`] until one has.
+    left: Time,
     backlogged: Duration,
     /// Nanoseconds of (normalised) dominant service in the current interval, by weight.
     interval_service: f64,
     /// The same on all resources together.
     interval_total: f64,
-    is_active: bool,
 }
 
 /// A packet on a server.
@@ -124,13 +121,14 @@ impl<const M: usize> Metrics<M> {
             servers: pipeline.servers(),
             names: std::array::from_fn(|r| pipeline.resources[r].name.clone()),
             flows: workload.flows.iter().map(FlowBooks::new).collect(),
+            counts: Counts::new(&workload.flows),
             in_service: std::array::from_fn(|r| vec![None; pipeline.resources[r].servers as usize]),
             busy: [Duration::ZERO; M],
             in_system: 0,
             nonempty_since: Time::ZERO,
             nonempty: Duration::ZERO,
             fair: FairShare::new(workload.flows.iter().map(|flow| flow.weight)),
-            gps: options.gini.then(|| Gps::new(workload.flows.iter().map(Flow::weights))),
+            gps: options.gini.then(|| Gps::new(workload.flows.iter().map(|flow| flow.weights()))),
             latencies: LatencySamples::default(),
             current: Current::at(Time::ZERO, interval, Vec::new()),
             series: Series::new(interval),
@@ -227,7 +225,7 @@ impl<const M: usize> Metrics<M> {
         let flow = &mut self.flows[service.flow as usize];
         flow.service[resource] += span;
         let shared = span.as_nanos() as f64 / f64::from(self.servers[resource]);
-        let counted = shared * flow.counts[resource];
+        let counted = shared * self.counts.of(service.flow)[resource];
         flow.interval_total += counted;
         if service.dominant {
             flow.dominant[resource] += span;
@@ -276,7 +274,7 @@ impl<const M: usize> Metrics<M> {
         let flow = &mut self.flows[index as usize];
         if flow.in_system == 0 {
             flow.since = now;
-            if flow.left != Some(now) {
+            if flow.left != now {
                 flow.whole_since = now;
             }
         }
@@ -291,7 +289,7 @@ impl<const M: usize> Metrics<M> {
         let flow = &mut self.flows[index as usize];
         flow.in_system -= 1;
         if flow.in_system == 0 {
-            flow.left = Some(now);
+            flow.left = now;
             flow.backlogged += now.since(flow.since);
             self.fair.left(now, index);
         }
@@ -316,60 +314,78 @@ impl<const M: usize> FlowBooks<M> {
         let errors = || Box::new(predicts.map(|predicts| predicts.then(PredictionError::default)));
         Self {
             weight: flow.weight,
-            counts: flow.weights().map(|on| flow.weight.as_f64() / on.as_f64()),
-            predictions: predicts.contains(&true).then(errors),
+            in_system: 0,
+            is_active: false,
             admitted: 0,
-            refused: [0; DropReason::ALL.len()],
             delivered: 0,
-            dropped: 0,
-            dropped_waiting: 0,
             bytes_offered: 0,
             bytes_delivered: 0,
             service: [Duration::ZERO; M],
-            lost: [Duration::ZERO; M],
             dominant: [Duration::ZERO; M],
             demand: Duration::ZERO,
-            in_system: 0,
+            losses: None,
+            predictions: predicts.contains(&true).then(errors),
             since: Time::ZERO,
             whole_since: Time::ZERO,
-            left: None,
+            left: Time::MAX,
             backlogged: Duration::ZERO,
             interval_service: 0.0,
             interval_total: 0.0,
-            is_active: false,
         }
     }
 
-    /// Times as they count by the weights on the resources.
-    fn by_weight(&self, cost: &ResourceVec<M>) -> ResourceVec<M> {
-        let mut times = *cost;
-        for r in (0..M).filter(|&r| self.counts[r] != 1.0) {
-            times[r] = Duration::from_nanos((cost[r].as_nanos() as f64 * self.counts[r]).round() as u64);
-        }
-        times
+    fn losses(&mut self) -> &mut Losses<M> {
+        self.losses.get_or_insert_default()
     }
 
     fn result(self, servers: &[u32; M], latency: Option<LatencySummary>) -> FlowResult<M> {
         let dominant = |r: usize| self.dominant[r].as_secs_f64() / f64::from(servers[r]);
         let packets = self.admitted.max(1) as f64;
+        let refused = self.losses.as_ref().map_or(0, |losses| losses.refused.iter().sum());
         FlowResult {
             weight: self.weight,
-            offered: self.admitted + self.refused.iter().sum::<u64>(),
+            offered: self.admitted + refused,
             delivered: self.delivered,
-            refused: self.refused,
-            dropped: self.dropped,
-            dropped_waiting: self.dropped_waiting,
             unfinished: self.in_system,
             bytes_offered: self.bytes_offered,
             bytes_delivered: self.bytes_delivered,
             service: ResourceVec(self.service),
-            lost: ResourceVec(self.lost),
             dominant_service: (0..M).map(dominant).sum(),
             mean_dominant_time: self.demand.as_secs_f64() / packets,
             backlogged: self.backlogged,
             latency,
+            losses: self.losses,
             predictions: self.predictions,
         }
+    }
+}
+
+/// How much more than by its one weight a flow's times count on each resource.
+#[derive(Clone, Debug)]
+struct Counts<const M: usize> {
+    /// By flow; empty where every flow has one weight for all resources.
+    flows: Vec<[f64; M]>,
+}
+
+impl<const M: usize> Counts<M> {
+    fn new(flows: &[Flow<M>]) -> Self {
+        let counts = |flow: &Flow<M>| flow.weights().map(|on| flow.weight.as_f64() / on.as_f64());
+        let differ = flows.iter().any(|flow| counts(flow) != [1.0; M]);
+        Self { flows: if differ { flows.iter().map(counts).collect() } else { Vec::new() } }
+    }
+
+    fn of(&self, flow: u32) -> [f64; M] {
+        self.flows.get(flow as usize).copied().unwrap_or([1.0; M])
+    }
+
+    /// Times as they count.
+    fn by_weight(&self, flow: u32, cost: &ResourceVec<M>) -> ResourceVec<M> {
+        let Some(counts) = self.flows.get(flow as usize) else { return *cost };
+        let mut times = *cost;
+        for r in (0..M).filter(|&r| counts[r] != 1.0) {
+            times[r] = Duration::from_nanos((cost[r].as_nanos() as f64 * counts[r]).round() as u64);
+        }
+        times
     }
 }
 
@@ -386,7 +402,7 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
         let flow = &mut self.flows[packet.flow as usize];
         flow.admitted += 1;
         flow.bytes_offered += u64::from(packet.size);
-        let dominant = flow.by_weight(&cost).dominant_time();
+        let dominant = self.counts.by_weight(packet.flow, &cost).dominant_time();
         flow.demand += dominant;
         self.entered_system(now, packet.flow);
         self.fair.arrived(now, packet.flow, &cost, dominant);
@@ -397,7 +413,7 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
 
     fn refused(&mut self, _now: Time, packet: &SimPacket<M>, reason: DropReason) {
         let flow = &mut self.flows[packet.flow as usize];
-        flow.refused[reason as usize] += 1;
+        flow.losses().refused[reason as usize] += 1;
         flow.bytes_offered += u64::from(packet.size);
     }
 
@@ -407,14 +423,14 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
             return;
         }
         let cost = self.normalised(&packet.cost);
-        let dominant = self.flows[packet.flow as usize].by_weight(&cost).dominant_time();
+        let dominant = self.counts.by_weight(packet.flow, &cost).dominant_time();
         self.fair.started(now, packet.flow, &cost, dominant);
     }
 
     fn started(&mut self, now: Time, packet: &SimPacket<M>, resource: usize, server: u32) {
         self.advance(now);
         let cost = self.normalised(&packet.cost);
-        let by_weight = self.flows[packet.flow as usize].by_weight(&cost);
+        let by_weight = self.counts.by_weight(packet.flow, &cost);
         if resource == 0 {
             self.fair.started(now, packet.flow, &cost, by_weight.dominant_time());
         }
@@ -444,9 +460,9 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
 
     fn dropped(&mut self, now: Time, packet: &SimPacket<M>, resource: usize) {
         self.advance(now);
-        let flow = &mut self.flows[packet.flow as usize];
-        *(if resource == 0 { &mut flow.dropped_waiting } else { &mut flow.dropped }) += 1;
-        (resource..M).for_each(|r| flow.lost[r] += packet.cost[r]);
+        let losses = self.flows[packet.flow as usize].losses();
+        *(if resource == 0 { &mut losses.dropped_waiting } else { &mut losses.dropped }) += 1;
+        (resource..M).for_each(|r| losses.service[r] += packet.cost[r]);
         self.left_system(now, packet.flow);
     }
 
@@ -459,5 +475,17 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
         if !self.current.active.is_empty() && now > self.current.start && !self.series.truncated {
             self.close(now, false);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_take_the_place_of_books() {
+        assert!(size_of::<FlowResult<2>>() <= size_of::<FlowBooks<2>>());
+        assert!(size_of::<FlowResult<3>>() <= size_of::<FlowBooks<3>>());
+        assert!(size_of::<FlowResult<4>>() <= size_of::<FlowBooks<4>>());
     }
 }

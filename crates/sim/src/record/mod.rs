@@ -13,5 +13,5 @@ pub use fairness::{Fairness, Shortfall, ShortfallBy, gini, jain};
 pub use latency::{Latencies, LatencySummary};
 pub use metrics::{Metrics, MetricsOptions};
 pub use packet_log::{PacketLog, PacketOutcome, PacketRecord};
-pub use result::{FlowResult, ResourceResult, RunResult};
+pub use result::{FlowResult, Losses, ResourceResult, RunResult};
 pub use series::{IntervalRow, Series, ShareRow};

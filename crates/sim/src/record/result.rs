@@ -39,9 +39,10 @@ pub struct ResourceResult {
     pub utilization: f64,
 }
 
-/// A flow over the whole run.
+/// A flow over the whole run. With two to four resources it is no larger than the books that it is made of, so that it
+/// is made in their place.
 ///
-/// `offered = delivered + refused + dropped + dropped_waiting + unfinished`.
+/// `offered = delivered + losses().packets() + unfinished`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FlowResult<const M: usize> {
     /// Its weight.
@@ -50,22 +51,14 @@ pub struct FlowResult<const M: usize> {
     pub offered: u64,
     /// Packets that left the last resource.
     pub delivered: u64,
-    /// Packets the scheduler did not take, in the order of [`DropReason::ALL`].
-    pub refused: [u64; DropReason::ALL.len()],
-    /// Packets that found a buffer between two resources full.
-    pub dropped: u64,
-    /// Packets that the scheduler dropped while they waited.
-    pub dropped_waiting: u64,
     /// Packets in the system when the run ended.
-    pub unfinished: u64,
+    pub unfinished: u32,
     /// Bytes that arrived.
     pub bytes_offered: u64,
     /// Bytes that left the last resource.
     pub bytes_delivered: u64,
     /// Service received on each resource, in time on one server.
     pub service: ResourceVec<M>,
-    /// Time that dropped packets would have needed on the resources from which they were kept, on one server.
-    pub lost: ResourceVec<M>,
     /// Service on the packets' dominant resources in seconds, divided by the resource's number of servers. A packet's
     /// dominant resource is that with the longest time so divided, the first of equals; where weights differ by
     /// resource, with the longest time by weight.
@@ -77,11 +70,45 @@ pub struct FlowResult<const M: usize> {
     pub backlogged: Duration,
     /// From arrival to leaving the last resource; `None` if nothing was delivered.
     pub latency: Option<LatencySummary>,
+    /// `None` if nothing was lost.
+    pub(crate) losses: Option<Box<Losses<M>>>,
     /// By resource; `None` if the scheduler is told the truth everywhere.
     pub(crate) predictions: Option<Box<[Option<PredictionError>; M]>>,
 }
 
+/// What became of a flow's packets that were lost.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Losses<const M: usize> {
+    /// Packets the scheduler did not take, in the order of [`DropReason::ALL`].
+    pub refused: [u64; DropReason::ALL.len()],
+    /// Packets that found a buffer between two resources full.
+    pub dropped: u64,
+    /// Packets that the scheduler dropped while they waited.
+    pub dropped_waiting: u64,
+    /// Time that the dropped ones would have needed on the resources from which they were kept, on one server.
+    pub service: ResourceVec<M>,
+}
+
+impl<const M: usize> Losses<M> {
+    /// All of them.
+    pub fn packets(&self) -> u64 {
+        self.refused.iter().sum::<u64>() + self.dropped + self.dropped_waiting
+    }
+}
+
+impl<const M: usize> Default for Losses<M> {
+    /// Nothing was lost.
+    fn default() -> Self {
+        Self { refused: [0; DropReason::ALL.len()], dropped: 0, dropped_waiting: 0, service: ResourceVec::ZERO }
+    }
+}
+
 impl<const M: usize> FlowResult<M> {
+    /// What was lost.
+    pub fn losses(&self) -> Losses<M> {
+        self.losses.as_deref().copied().unwrap_or_default()
+    }
+
     /// How far predictions were off on a resource, per server; of the packets that were processed there. `None` where
     /// the scheduler is told the truth.
     pub fn prediction(&self, resource: usize) -> Option<PredictionError> {

@@ -71,6 +71,17 @@ impl<const M: usize> Series<M> {
         })
     }
 
+    /// Take the last interval with its flows out, so that none of them need be in memory twice.
+    pub fn pop(&mut self) -> Option<(IntervalRow<M>, Vec<ShareRow>)> {
+        let row = self.intervals.pop()?;
+        let shares = match self.intervals.last() {
+            Some(before) => self.shares.split_off(before.shares_end),
+            None => std::mem::take(&mut self.shares),
+        };
+        self.shares.shrink_to_fit();
+        Some((row, shares))
+    }
+
     /// When the interval of this index begins.
     pub fn start(&self, index: u64) -> Time {
         Time::ZERO + self.interval.saturating_mul(index)

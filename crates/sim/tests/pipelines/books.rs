@@ -226,9 +226,9 @@ fn everything_is_accounted_for(result: &RunResult<2>, log: &[PacketRecord<2>]) -
         };
         prop_assert_eq!(flow.offered, count(|_| true));
         prop_assert_eq!(flow.delivered, count(|o| matches!(o, PacketOutcome::Delivered)));
-        prop_assert_eq!(flow.refused.iter().sum::<u64>(), count(|o| matches!(o, PacketOutcome::Refused(_))));
-        prop_assert_eq!(flow.dropped, count(|o| matches!(o, PacketOutcome::Dropped(_))));
-        prop_assert_eq!(flow.unfinished, count(|o| matches!(o, PacketOutcome::Unfinished)));
+        prop_assert_eq!(flow.losses().refused.iter().sum::<u64>(), count(|o| matches!(o, PacketOutcome::Refused(_))));
+        prop_assert_eq!(flow.losses().dropped, count(|o| matches!(o, PacketOutcome::Dropped(_))));
+        prop_assert_eq!(u64::from(flow.unfinished), count(|o| matches!(o, PacketOutcome::Unfinished)));
     }
     Ok(())
 }

@@ -109,12 +109,13 @@ fn the_books_balance_when_lengths_change_and_packets_are_lost_in_between() {
         let (result, log) = record_all(&workload, &pipeline(), &mut schedulers, ns(1_000_000), Options::default());
         let mut left = 0;
         for (index, flow) in result.flows.iter().enumerate() {
-            assert_eq!(flow.offered, flow.delivered + flow.dropped + flow.refused.iter().sum::<u64>());
+            let losses = flow.losses();
+            assert_eq!(flow.offered, flow.delivered + losses.packets());
             let own = || log.iter().filter(|p| p.packet.flow as usize == index);
             let sent = own().filter(|p| p.finished[1].is_some());
             assert_eq!(flow.bytes_delivered, sent.map(|p| u64::from(p.packet.resized)).sum::<u64>());
             let lost = own().filter(|p| p.finished[1].is_none()).map(|p| p.packet.cost[1]);
-            assert_eq!(flow.lost[1], lost.sum(), "{spec}");
+            assert_eq!(losses.service[1], lost.sum(), "{spec}");
             left += flow.delivered;
         }
         assert_eq!(left, result.outcome.tally.delivered);

@@ -59,7 +59,10 @@ fn a_packet_that_finds_its_flows_buffer_full_is_lost_after_processing() {
     let lost: Vec<u64> =
         log.iter().filter(|p| p.outcome == PacketOutcome::Dropped(1)).map(|p| p.packet.number).collect();
     assert_eq!(lost, [2, 3]);
-    assert_eq!((result.flows[0].dropped, result.flows[1].dropped, result.outcome.tally.dropped), (2, 0, 2));
+    assert_eq!(
+        (result.flows[0].losses().dropped, result.flows[1].losses().packets(), result.outcome.tally.dropped),
+        (2, 0, 2)
+    );
     assert_eq!(result.resources[0].busy, ns(5), "the work on them is done");
 }
 

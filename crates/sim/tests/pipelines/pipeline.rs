@@ -82,7 +82,7 @@ fn arrivals_find_the_queues_as_the_instant_found_them() {
     let mut workload = listed(&[(0, 0, [5]), (0, 0, [5]), (5, 0, [5])]);
     workload.flows[0].limit.packets = Some(1);
     let (result, log) = record(&workload, &pipeline(), &mut *fifo(), ns(1000), Options::default());
-    assert_eq!(result.flows[0].refused.iter().sum::<u64>(), 1);
+    assert_eq!(result.flows[0].losses().refused.iter().sum::<u64>(), 1);
     assert_eq!(log.iter().map(|p| p.finished[0]).collect::<Vec<_>>(), [Some(at(5)), None, Some(at(10))]);
 }
 

@@ -42,9 +42,10 @@ impl<const M: usize> Case<M> {
         let arrivals = packets.iter().map(|p| Arrival { time: Time::from_nanos(p.0), flow: p.1 as u32, size: 1 });
         let costs = packets.iter().map(|p| ResourceVec::from_nanos(p.2));
         let list = List { arrivals: arrivals.collect(), costs: Some(costs.collect()), scale: TimeScale::ONE };
-        let flow = |&milli: &u32| Flow {
-            weight: Weight::from_milli(milli).unwrap(),
-            ..Flow::new(String::new(), [Cost::PerPacket; M])
+        let flow = |&milli: &u32| {
+            let mut flow = Flow::new("", [Cost::PerPacket; M]);
+            flow.weight = Weight::from_milli(milli).unwrap();
+            flow
         };
         let flows = self.weights.iter().map(flow).collect();
         let mut log = PacketLog::new(usize::MAX);
