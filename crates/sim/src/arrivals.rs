@@ -135,6 +135,10 @@ impl<'w> Generating<'w> {
 
 /// Time since the generator's start.
 enum Clock {
+    /// Where the interval is a whole number of nanoseconds, nothing need be divided.
+    Regular {
+        interval: Duration,
+    },
     Constant(PacketRate),
     Jittered {
         rate: PacketRate,
@@ -161,7 +165,10 @@ enum Clock {
 impl Clock {
     fn new(pattern: Pattern, mut random: Stream) -> Self {
         match pattern {
-            Pattern::Constant(rate) => Self::Constant(rate),
+            Pattern::Constant(rate) => match rate.interval() {
+                Some(interval) => Self::Regular { interval },
+                None => Self::Constant(rate),
+            },
             Pattern::Jittered { rate, jitter } => Self::Jittered { rate, jitter, random },
             Pattern::Poisson(rate) => Self::Poisson { mean_ns: 1e9 / rate.as_pps(), now: Wait::default(), random },
             Pattern::OnOff { rate, on, off } => {
@@ -176,6 +183,7 @@ impl Clock {
     /// When packet number `k` comes; calls must count k up. Times from `end` on may be anything from `end` on.
     fn next(&mut self, k: u64, end: Duration) -> Duration {
         match self {
+            Self::Regular { interval } => interval.saturating_mul(k),
             Self::Constant(rate) => rate.due(k),
             Self::Jittered { rate, jitter, random } => {
                 rate.due(k) + Duration::from_nanos(random.random_range(0..=jitter.as_nanos()))

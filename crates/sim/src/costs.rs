@@ -96,6 +96,8 @@ pub(crate) fn all_shared<const M: usize>(times: &ResourceVec<M>, servers: &[u32;
 pub(crate) struct Carry {
     rate: u64,
     owed: u64,
+    /// At this rate, if nothing can be owed.
+    byte_time: Option<Duration>,
 }
 
 impl Carry {
@@ -104,7 +106,14 @@ impl Carry {
         if rate.as_bps() != self.rate {
             // Flows may see one resource at different rates: keep the owed time, in the new unit.
             let owed = u128::from(self.owed) * u128::from(rate.as_bps()) / u128::from(self.rate.max(1));
-            *self = Self { rate: rate.as_bps(), owed: u64::try_from(owed).unwrap_or(0) };
+            let owed = u64::try_from(owed).unwrap_or(0);
+            *self = Self { rate: rate.as_bps(), owed, byte_time: rate.byte_time() };
+        }
+        // Without a division, as most links allow.
+        if let Some(byte) = self.byte_time
+            && self.owed == 0
+        {
+            return byte.saturating_mul(size.into());
         }
         let (time, owed) = rate.transmission_time(u64::from(size), self.owed);
         self.owed = owed;

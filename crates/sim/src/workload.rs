@@ -323,6 +323,9 @@ impl TimeScale {
     /// The scaled time, saturating. A denominator of zero counts as 1.
     pub fn apply(self, time: Time) -> Time {
         let (ns, denominator) = (time.as_nanos(), self.denominator.max(1));
+        if self.numerator == denominator {
+            return time;
+        }
         let scaled = match ns.checked_mul(self.numerator) {
             Some(scaled) => scaled / denominator,
             None => {

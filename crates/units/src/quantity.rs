@@ -26,6 +26,9 @@ pub struct Weight(u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Part(u16);
 
+/// Nanoseconds that a byte takes at one bit per second.
+const BYTE_NS: u64 = 8_000_000_000;
+
 impl BitRate {
     /// `bps` bits per second; `None` for zero.
     pub const fn from_bps(bps: u64) -> Option<Self> {
@@ -37,23 +40,31 @@ impl BitRate {
         self.0
     }
 
+    /// Time to send a byte, if it is a whole number of nanoseconds.
+    pub const fn byte_time(self) -> Option<Duration> {
+        if BYTE_NS.is_multiple_of(self.0) { Some(Duration::from_nanos(BYTE_NS / self.0)) } else { None }
+    }
+
     /// Time to send `bytes`, and the part of a nanosecond (in units of 1/rate ns) that is still owed; pass it
     /// back as `carry` with the next packet, so that a long run of packets takes exactly bytes * 8 / rate.
     #[inline]
     pub const fn transmission_time(self, bytes: u64, carry: u64) -> (Duration, u64) {
         // Divisions of 64 bits are several times quicker than those of 128.
-        if let Some(owed) = bytes.checked_mul(8_000_000_000)
+        if let Some(owed) = bytes.checked_mul(BYTE_NS)
             && let Some(owed) = owed.checked_add(carry)
         {
             return (Duration::from_nanos(owed / self.0), owed % self.0);
         }
-        let owed = bytes as u128 * 8_000_000_000 + carry as u128;
+        let owed = bytes as u128 * BYTE_NS as u128 + carry as u128;
         let ns = owed / self.0 as u128;
         let rest = (owed % self.0 as u128) as u64;
         let ns = if ns > u64::MAX as u128 { u64::MAX } else { ns as u64 };
         (Duration::from_nanos(ns), rest)
     }
 }
+
+/// Millionths of a packet per second that come one in a nanosecond.
+const MICROS_NS: u64 = 1_000_000_000_000_000;
 
 impl PacketRate {
     /// `micro` millionths of a packet per second; `None` for zero.
@@ -66,14 +77,25 @@ impl PacketRate {
         self.0 as f64 / 1e6
     }
 
+    /// The time from one packet to the next, if it is a whole number of nanoseconds.
+    pub const fn interval(self) -> Option<Duration> {
+        if MICROS_NS.is_multiple_of(self.0) { Some(Duration::from_nanos(MICROS_NS / self.0)) } else { None }
+    }
+
     /// When the `k`-th packet (from 0) of a constant-rate source is due after its start, without accumulated rounding.
     #[inline]
     pub const fn due(self, k: u64) -> Duration {
         // Divisions of 64 bits are several times quicker than those of 128.
-        if let Some(parts) = k.checked_mul(1_000_000_000_000_000) {
+        if let Some(parts) = k.checked_mul(MICROS_NS) {
             return Duration::from_nanos(parts / self.0);
         }
-        let ns = k as u128 * 1_000_000_000_000_000 / self.0 as u128;
+        // A whole number of packets per second.
+        if self.0.is_multiple_of(1_000_000)
+            && let Some(parts) = k.checked_mul(1_000_000_000)
+        {
+            return Duration::from_nanos(parts / (self.0 / 1_000_000));
+        }
+        let ns = k as u128 * MICROS_NS as u128 / self.0 as u128;
         if ns > u64::MAX as u128 { Duration::MAX } else { Duration::from_nanos(ns as u64) }
     }
 }

@@ -81,6 +81,30 @@ fn constant_rate_is_exact_after_any_number_of_packets() {
     assert_eq!(third.due(3_000_000_000), Duration::from_secs(1_000_000_000));
 }
 
+/// Rates of which a packet or a byte takes a whole number of nanoseconds, and others; and numbers at which 64 bits
+/// begin to be too few.
+#[test]
+fn without_remainders_times_are_multiples() {
+    for rate in [1, 3, 7, 1_000, 2_000_000, 999_999_999, 1_000_000_000, 2_000_000_000, 3_000_000_000_000, 1 << 60] {
+        let packets = PacketRate::from_micro_pps(rate).unwrap();
+        for k in [0, 1, 2, 18_446, 18_447, 1_000_003, 18_446_744_073, 18_446_744_074, u64::MAX] {
+            let exact = u128::from(k) * 1_000_000_000_000_000 / u128::from(rate);
+            let due = Duration::from_nanos(u64::try_from(exact).unwrap_or(u64::MAX));
+            assert_eq!(packets.due(k), due, "{k} of {rate}");
+            assert!(packets.interval().is_none_or(|interval| interval.saturating_mul(k) == due), "{k} of {rate}");
+        }
+        let link = BitRate::from_bps(rate).unwrap();
+        for bytes in [0, 1, 1500, u32::MAX.into()] {
+            let sent = link.transmission_time(bytes, 0);
+            assert!(link.byte_time().is_none_or(|byte| (byte.saturating_mul(bytes), 0) == sent), "{bytes} at {rate}");
+        }
+    }
+    assert_eq!(PacketRate::from_micro_pps(2_000_000_000).unwrap().interval(), Some(Duration::from_micros(500)));
+    assert_eq!(PacketRate::from_micro_pps(3_000_000).unwrap().interval(), None);
+    assert_eq!(BitRate::from_bps(200_000_000).unwrap().byte_time(), Some(Duration::from_nanos(40)));
+    assert_eq!(BitRate::from_bps(7_000_000).unwrap().byte_time(), None);
+}
+
 #[test]
 fn the_dominant_resource_is_the_first_with_the_longest_time() {
     let v = ResourceVec::from_nanos([3, 7, 7]);
