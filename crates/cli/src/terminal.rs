@@ -37,13 +37,13 @@ pub fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{}", harmless(text));
 }
 
-/// Names of files may hold what a terminal obeys: it is shown as `\u{1b}` and the like.
+/// Names of files may hold what a terminal obeys: it is shown as `\u001b` and the like, as in JSON, which stays valid.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.contains(obeyed) {
         return text.into();
     }
-    let shown = |c: char| if obeyed(c) { c.escape_default().to_string() } else { c.to_string() };
+    let shown = |c: char| if obeyed(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
     text.chars().map(shown).collect::<String>().into()
 }
 

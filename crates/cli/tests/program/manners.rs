@@ -94,8 +94,19 @@ fn what_a_terminal_obeys_is_not_repeated_from_arguments() {
     for command in commands {
         let said = folder.dovetail(command);
         assert!(!said.err.contains(['\u{1b}', '\u{7}']), "{command:?}: {:?}", said.err);
-        said.fails(2, &["u{1b}"]);
+        said.fails(2, &["u001b"]);
     }
+}
+
+#[test]
+fn json_is_valid_whatever_a_file_is_called() {
+    let folder = Folder::with_scenario();
+    let name = "\u{1b}[31m\u{7f}\u{9b}\"é.toml";
+    std::fs::copy(folder.path("s.toml"), folder.path(name)).unwrap();
+    let said = folder.dovetail(&["run", name, "--json"]).succeeds().out;
+    assert!(!said.contains(|c: char| c.is_control() && c != '\n'), "{said:?}");
+    let summary: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(summary["scenario"]["name"], name);
 }
 
 #[test]
