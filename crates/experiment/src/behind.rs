@@ -46,14 +46,13 @@ impl<const M: usize> Watch<M> {
         // Where nothing is promised, the fair share is what a flow would have had.
         let speed = |part: f64| if part > 0.0 { part.min(1.0) } else { 1.0 };
         let changes: Vec<(f64, f64)> = promises.iter().rev().map(|&(at, part)| (at, speed(part))).collect();
-        let own = || own.iter().map(|part| part.map(speed)).chain(iter::repeat(None));
-        let all = changes.iter().map(|&(_, speed)| speed);
-        let lower = all.chain(own().take(workload.flows.len()).flatten()).any(|s| s < 1.0);
+        let own = || own.iter().map(|part| part.map(speed));
+        let lower = changes.iter().map(|&(_, speed)| speed).chain(own().flatten()).any(|s| s < 1.0);
         Self {
             servers: pipeline.servers().map(f64::from),
             counts: if differ { counts().collect() } else { Vec::new() },
             fair: Reference::new(Due::Fair, weights()),
-            due: lower.then(|| Reference::with_parts(Due::Part, weights().zip(own()))),
+            due: lower.then(|| Reference::with_parts(Due::Part, weights().zip(own().chain(iter::repeat(None))))),
             changes,
             now_s: 0.0,
         }

@@ -188,7 +188,7 @@ fn compare_over<const M: usize>(
     check_over::<M>(scenario, schedulers)?;
     let (workload, pipeline) = (scenario.workload::<M>(), scenario.pipeline::<M>());
     let together = settings.threads.min(schedulers.len());
-    Load { packets: scenario.expected_packets(), flows: workload.flows.len(), together, kept }.check()?;
+    Load::of(&workload, scenario.expected_packets(), together, kept).check()?;
     let facts = FlowFacts::of(&workload);
     let done = AtomicU64::new(0);
     let mut places: Vec<(usize, &Spec)> = schedulers.iter().enumerate().collect();

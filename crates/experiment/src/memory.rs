@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use dovetail_sim::{Flow, Source, Workload};
+
 use crate::scenario::ScenarioError;
 use crate::table::digits;
 
@@ -10,6 +12,9 @@ use crate::table::digits;
 /// whose results are kept. Measured with two resources.
 const PACKET: [f64; 3] = [8.0, 12.0, 4.0];
 const FLOW: [f64; 3] = [300.0, 1_200.0, 600.0];
+/// The same of a source that generates packets, and of a stream of random numbers for lengths or times.
+const GENERATOR: [f64; 3] = [300.0, 750.0, 0.0];
+const STREAM: [f64; 3] = [0.0, 350.0, 0.0];
 
 /// What a comparison has to hold.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +23,10 @@ pub struct Load {
     pub packets: f64,
     /// Its flows.
     pub flows: usize,
+    /// Its sources that generate packets.
+    pub generators: usize,
+    /// Its streams of random numbers for lengths and times.
+    pub streams: usize,
     /// Runs under way at a time.
     pub together: usize,
     /// Runs whose results are kept.
@@ -25,12 +34,31 @@ pub struct Load {
 }
 
 impl Load {
+    /// Of so many runs of this workload: packets of a run, if it is known how many, runs at a time, and runs whose
+    /// results are kept.
+    pub fn of<const M: usize>(workload: &Workload<M>, packets: f64, together: usize, kept: usize) -> Self {
+        let generates = |source: &&Source<M>| matches!(source, Source::Generator(_));
+        let streams = |flow: &Flow<M>| {
+            let times = flow.spread.iter().filter(|&&spread| spread > 0).count();
+            times + usize::from(flow.resize.least < flow.resize.most)
+        };
+        Self {
+            packets,
+            flows: workload.flows.len(),
+            generators: workload.sources.iter().filter(generates).count(),
+            streams: workload.flows.iter().map(streams).sum(),
+            together,
+            kept,
+        }
+    }
+
     /// Bytes, about; of packets only as far as it is known how many there are.
     fn bytes(&self) -> f64 {
         let packets = if self.packets.is_finite() { self.packets } else { 0.0 };
         let runs = [1.0, self.together as f64, self.kept as f64];
         let all = |each: [f64; 3]| each.iter().zip(runs).map(|(bytes, runs)| bytes * runs).sum::<f64>();
-        packets * all(PACKET) + self.flows as f64 * all(FLOW)
+        let counts = [packets, self.flows as f64, self.generators as f64, self.streams as f64];
+        counts.into_iter().zip([PACKET, FLOW, GENERATOR, STREAM]).map(|(count, each)| count * all(each)).sum()
     }
 
     /// That there is room for it.
@@ -108,9 +136,11 @@ fn control_group(groups: &str, root: &Path) -> Option<u64> {
 mod tests {
     use super::*;
 
+    const NOTHING: Load = Load { packets: 0.0, flows: 0, generators: 0, streams: 0, together: 0, kept: 0 };
+
     #[test]
     fn what_does_not_fit_is_refused_in_words() {
-        let load = Load { packets: 10e6, flows: 2_000_000, together: 2, kept: 0 };
+        let load = Load { packets: 10e6, flows: 2_000_000, generators: 0, streams: 0, together: 2, kept: 0 };
         assert!(load.check_within(u64::MAX).is_ok());
         let error = load.check_within(1_000_000_000).unwrap_err().to_string();
         assert!(error.contains("10000000 packets of 2000000 flows take some"), "{error}");
@@ -118,14 +148,17 @@ mod tests {
         assert!(error.contains("--threads 1"), "{error}");
         let fewer = Load { together: 1, ..load };
         assert!(fewer.bytes() < load.bytes());
-        let unknown = Load { packets: f64::INFINITY, flows: 1, together: 1, kept: 1 };
+        let generated = Load { generators: 2_000_000, ..load };
+        assert!(load.bytes() < generated.bytes());
+        assert!(generated.bytes() < Load { streams: 1, ..generated }.bytes());
+        let unknown = Load { packets: f64::INFINITY, flows: 1, together: 1, kept: 1, ..NOTHING };
         assert!(unknown.check_within(10_000).is_ok());
     }
 
     #[test]
     fn a_small_comparison_has_room() {
         assert!(free() > 1_000_000);
-        Load { packets: 1e3, flows: 10, together: 2, kept: 2 }.check().unwrap();
+        Load { packets: 1e3, flows: 10, together: 2, kept: 2, ..NOTHING }.check().unwrap();
     }
 
     #[test]

@@ -350,8 +350,7 @@ pub(crate) fn recorded<const M: usize>(
     }
     intervals.reverse();
     let mut flows = Vec::with_capacity(result.flows.len());
-    for (total, behind) in Freed::new(result.flows).zip(Freed::new(behind)) {
-        let k = facts.len() - 1 - flows.len();
+    for (k, (total, behind)) in (0..facts.len()).rev().zip(Freed::new(result.flows).zip(Freed::new(behind))) {
         let predictions = predictions(spec, &workload.flows[k], &total);
         let alpha = own.get(k).copied().flatten();
         flows.push(FlowTotal::new(Arc::clone(&facts[k]), alpha, total, behind, predictions));

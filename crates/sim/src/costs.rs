@@ -12,14 +12,14 @@ use crate::workload::{Cost, Flow, FlowTerms, MILLION, Resize};
 pub(crate) struct FlowCosts<'w, const M: usize> {
     pub id: FlowId,
     terms: &'w FlowTerms<M>,
-    /// Boxed, as few flows have any.
     draws: Option<Box<Draws<M>>>,
 }
 
 /// For what differs from packet to packet. The streams are the flow's own, so every scheduler sees the same packets.
+/// Boxed, as most flows have none, and each takes over 300 bytes.
 struct Draws<const M: usize> {
-    lengths: Option<Stream>,
-    times: [Option<Stream>; M],
+    lengths: Option<Box<Stream>>,
+    times: [Option<Box<Stream>>; M],
 }
 
 impl<'w, const M: usize> FlowCosts<'w, M> {
@@ -28,7 +28,7 @@ impl<'w, const M: usize> FlowCosts<'w, M> {
         let FlowTerms { resize, spread, .. } = terms;
         let resizes = resize.least < resize.most;
         let draws = || {
-            let own = |wanted: bool, what: &str| wanted.then(|| stream(seed, &format!("{} {what}", flow.name)));
+            let own = |wanted: bool, what: &str| wanted.then(|| stream(seed, &format!("{} {what}", flow.name)).into());
             Box::new(Draws {
                 lengths: own(resizes, "resize factors"),
                 times: std::array::from_fn(|r| own(spread[r] > 0, &format!("times on {r}"))),

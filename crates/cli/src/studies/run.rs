@@ -56,7 +56,7 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
     let kept = output.is_some() || page.is_some();
     let (summary, runs) = if kept || args.schedule {
         let runs = compare_with_progress(&scenario, &schedulers, &args.input, cancel, log, |run| run)?;
-        let told = runs.iter().map(|run| Told::new(run, kept || args.json));
+        let told = runs.iter().map(|run| Told::new(run, kept));
         (Summary::of(&scenario, told.collect()), runs)
     } else {
         // Nobody needs more of a run: no two runs are in memory as a whole unless they run at the same time.

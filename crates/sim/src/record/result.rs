@@ -51,7 +51,7 @@ pub struct FlowResult<const M: usize> {
     pub offered: u64,
     /// Packets that left the last resource.
     pub delivered: u64,
-    /// Packets in the system when the run ended.
+    /// Packets in the system when the run ended: of all flows together less than 2^32.
     pub unfinished: u32,
     /// Bytes that arrived.
     pub bytes_offered: u64,

@@ -74,10 +74,11 @@ impl<const M: usize> Series<M> {
     /// Take the last interval with its flows out, so that none of them need be in memory twice.
     pub fn pop(&mut self) -> Option<(IntervalRow<M>, Vec<ShareRow>)> {
         let row = self.intervals.pop()?;
-        let shares = match self.intervals.last() {
+        let mut shares = match self.intervals.last() {
             Some(before) => self.shares.split_off(before.shares_end),
             None => std::mem::take(&mut self.shares),
         };
+        shares.shrink_to_fit();
         self.shares.shrink_to_fit();
         Some((row, shares))
     }
@@ -85,5 +86,27 @@ impl<const M: usize> Series<M> {
     /// When the interval of this index begins.
     pub fn start(&self, index: u64) -> Time {
         Time::ZERO + self.interval.saturating_mul(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_taken_out_from_the_last_with_their_flows() {
+        let mut series = Series::<1>::new(Duration::from_secs(1));
+        let ends = [0, 2, 2, 5];
+        for (index, shares_end) in (0..).zip(ends) {
+            let (length, busy, nonempty) = (Duration::ZERO, [Duration::ZERO], Duration::ZERO);
+            series.intervals.push(IntervalRow { index, length, busy, nonempty, fair: 0.0, gini: None, shares_end });
+        }
+        let share = |flow| ShareRow { flow, backlogged: true, service: 0.0, total: 0.0 };
+        series.shares = (0..5).map(share).collect();
+        let mut expected: Vec<_> = series.iter().map(|(row, shares)| (*row, shares.to_vec())).collect();
+        let mut taken: Vec<_> = std::iter::from_fn(|| series.pop()).collect();
+        taken.reverse();
+        assert_eq!(taken, expected);
+        assert_eq!((expected.pop().unwrap().1, series.shares), ((2..5).map(share).collect(), Vec::new()));
     }
 }
