@@ -63,7 +63,7 @@ impl BitRate {
     }
 }
 
-/// Millionths of a packet per second that come one in a nanosecond.
+/// One packet in a nanosecond, in millionths of a packet per second.
 const MICROS_NS: u64 = 1_000_000_000_000_000;
 
 impl PacketRate {

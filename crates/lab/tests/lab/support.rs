@@ -5,6 +5,8 @@ use std::process::Command;
 use dovetail_lab::traffic::{Ip, TcpFlow, UdpFlow};
 use dovetail_lab::{Lab, Options, pause};
 use dovetail_units::{Bytes, Duration, PacketRate};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
 
 /// A lab of this test process, with a name of its own.
 pub fn lab(name: &str) -> Lab {
@@ -56,4 +58,14 @@ pub fn udp(port: u16, ip: Ip, frame: u64, pps: u64) -> UdpFlow {
 pub fn tcp(port: u16, ip: Ip) -> TcpFlow {
     let (start, mss, congestion_control) = (Duration::ZERO, None, None);
     TcpFlow { name: format!("{port}"), port, ip, start, mss, congestion_control }
+}
+
+/// Keep this test and the threads that it starts on one core: where a sender moves to another, the kernel may let a
+/// frame overtake one that still waits on the first.
+pub fn stay_on_one_core() {
+    let this = Pid::from_raw(0);
+    let allowed = sched_getaffinity(this).unwrap();
+    let mut one = CpuSet::new();
+    one.set((0..CpuSet::count()).find(|&core| allowed.is_set(core).unwrap()).unwrap()).unwrap();
+    sched_setaffinity(this, &one).unwrap();
 }
