@@ -13,12 +13,18 @@ pub struct ClassTable {
     /// Of fragments that make no sense, and of those whose datagram nobody knows, if these are not to be dropped.
     fragments: u16,
     unknown: Option<u16>,
+    /// Whether any rule does.
+    looks_at_ports: bool,
+    looks_at_marks: bool,
 }
 
 impl ClassTable {
     /// Rules with their classes, and the class of what matches none, vital or not.
     pub fn new(rules: Vec<(Rule, u16)>, otherwise: u16) -> Self {
-        Self { rules, otherwise, vital: otherwise, fragments: otherwise, unknown: None }
+        let any = |looks: fn(&Rule) -> bool| rules.iter().any(|(rule, _)| looks(rule));
+        let (looks_at_ports, looks_at_marks) = (any(Rule::looks_at_ports), any(Rule::looks_at_marks));
+        let (vital, fragments) = (otherwise, otherwise);
+        Self { rules, otherwise, vital, fragments, unknown: None, looks_at_ports, looks_at_marks }
     }
 
     /// The same, with a class for what is vital and named by no rule.
@@ -45,6 +51,7 @@ impl ClassTable {
             vital: number(self.vital),
             fragments: number(self.fragments),
             unknown: self.unknown.map(number),
+            ..self
         }
     }
 
@@ -56,12 +63,12 @@ impl ClassTable {
 
     /// Whether a packet's class may depend on its ports, which only the first fragment of a datagram tells.
     pub fn looks_at_ports(&self) -> bool {
-        self.rules.iter().any(|(rule, _)| rule.looks_at_ports())
+        self.looks_at_ports
     }
 
     /// Whether packets of one five-tuple may be of several classes.
     pub fn looks_at_marks(&self) -> bool {
-        self.rules.iter().any(|(rule, _)| rule.looks_at_marks())
+        self.looks_at_marks
     }
 
     /// The class of fragments that are dropped.

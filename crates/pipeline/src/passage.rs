@@ -42,7 +42,7 @@ pub trait Passage<const M: usize>: Owner<M> {
     ///
     /// # Errors
     /// The owner stops.
-    #[inline]
+    #[inline(always)]
     fn finish_and_move_on(&mut self, resource: usize, server: u32) -> Result<(), Self::Error> {
         let may_move = (1..M).any(|r| self.may_move(r));
         let Some(mut job) = self.stage(resource).take(server) else { return self.move_on() };

@@ -3,7 +3,7 @@
 use dovetail_units::Time;
 use dovetail_wire::{FiveTuple, Fragment, IpPacket, IpView, KeyKind, Marks, NonFlow, has_ports};
 
-use super::flows::Key;
+use super::flows::{Key, Of};
 use super::fragments::Verdict;
 use super::middlebox::Middlebox;
 use crate::classes::Vital;
@@ -26,46 +26,56 @@ impl Middlebox {
         match self.fragment(&frame, &parsed) {
             Some((tuple, fragment)) => self.receive_fragment(now, frame, &tuple, &fragment),
             None => {
-                let (class, key) = self.classify(&frame, &parsed);
-                self.admit(now, frame, class, &key);
+                let of = self.classify(&frame, &parsed);
+                self.admit(now, frame, &of);
             }
         }
         self.forget_next(now);
     }
 
-    /// The class of a frame, and what tells its flow from others.
-    fn classify(&self, frame: &Frame, parsed: &Result<IpPacket, NonFlow>) -> (u16, Key) {
+    /// What a frame is of.
+    fn classify(&self, frame: &Frame, parsed: &Result<IpPacket, NonFlow>) -> Of {
         let vital = Vital::of(frame.link, frame.data(), parsed);
         let tuple = parsed.as_ref().ok().map(|ip| &ip.tuple);
-        match (vital, tuple) {
-            (Some(vital), tuple) => {
-                let class = self.table.class_of_vital(vital, tuple, self.marks(frame));
-                // One flow, so that no flood of them fills the table of flows.
-                (class, Key::NonFlow(class))
-            }
-            (None, None) => {
-                let class = self.table.class(None, Marks::default());
-                (class, Key::NonFlow(class))
-            }
-            (None, Some(tuple)) => self.classify_ip(frame, tuple),
-        }
+        let class = match (vital, tuple) {
+            (Some(vital), tuple) => self.table.class_of_vital(vital, tuple, self.marks(frame)),
+            (None, None) => self.table.class(None, Marks::default()),
+            (None, Some(tuple)) => return self.classify_ip(frame, tuple),
+        };
+        // One flow, so that no flood of them fills the table of flows.
+        self.of_key(class, Key::NonFlow(class))
     }
 
-    fn classify_ip(&self, frame: &Frame, tuple: &FiveTuple) -> (u16, Key) {
-        let class = self.table.class(Some(tuple), self.marks(frame));
-        (class, self.flow_key(class, tuple))
+    fn classify_ip(&self, frame: &Frame, tuple: &FiveTuple) -> Of {
+        if self.five_tuples_have_one_class() && tuple.ports.is_some() {
+            let key = Key::Flow(0, self.key.key(tuple));
+            let flow = self.flows.known(&key);
+            // So the rules are looked at once for a flow.
+            let class = flow.and_then(|flow| self.flows.class(flow));
+            let class = class.unwrap_or_else(|| self.table.class(Some(tuple), Marks::default()));
+            return Of { class, key, flow };
+        }
+        self.of_flow(self.table.class(Some(tuple), self.marks(frame)), tuple)
+    }
+
+    /// Of this class, and of the flow of this five-tuple.
+    fn of_flow(&self, class: u16, tuple: &FiveTuple) -> Of {
+        let part = if self.five_tuples_have_one_class() { 0 } else { class };
+        self.of_key(class, Key::Flow(part, self.key.key(tuple)))
+    }
+
+    fn of_key(&self, class: u16, key: Key) -> Of {
+        Of { class, key, flow: self.flows.known(&key) }
+    }
+
+    /// Whether each whole five-tuple is a flow, and of one class until classes change.
+    fn five_tuples_have_one_class(&self) -> bool {
+        self.key == KeyKind::FiveTuple && !self.table.looks_at_marks()
     }
 
     /// Read only where a rule asks for them.
     pub(super) fn marks(&self, frame: &Frame) -> Marks {
         if self.table.looks_at_marks() { Marks::read(frame.link, frame.data()) } else { Marks::default() }
-    }
-
-    fn flow_key(&self, class: u16, tuple: &FiveTuple) -> Key {
-        // Where classes look at five-tuples only, each whole one has one class, until classes change.
-        let one = self.key == KeyKind::FiveTuple && !self.table.looks_at_marks();
-        let of = if one { 0 } else { class };
-        Key::Flow(of, self.key.key(tuple))
     }
 
     /// What the frame is a fragment of, if its class may depend on ports, which only the first one has.
@@ -113,8 +123,8 @@ impl Middlebox {
     fn known(&mut self, now: Time, frame: Frame, tuple: &FiveTuple, verdict: Verdict) {
         match verdict {
             Verdict::Of(ports) => {
-                let (class, key) = self.classify_ip(&frame, &FiveTuple { ports: Some(ports), ..*tuple });
-                self.admit(now, frame, class, &key);
+                let of = self.classify_ip(&frame, &FiveTuple { ports: Some(ports), ..*tuple });
+                self.admit(now, frame, &of);
             }
             Verdict::Drop(reason) => self.refuse(now, frame, reason),
             Verdict::Unknown => self.unknown(now, frame, tuple),
@@ -124,7 +134,7 @@ impl Middlebox {
     /// A fragment whose datagram nobody knows, and will not know in time.
     fn unknown(&mut self, now: Time, frame: Frame, tuple: &FiveTuple) {
         match self.table.class_of_unknown() {
-            Some(class) => self.admit(now, frame, class, &self.flow_key(class, tuple)),
+            Some(class) => self.admit(now, frame, &self.of_flow(class, tuple)),
             None => self.refuse(now, frame, "fragment-unknown"),
         }
     }
@@ -142,7 +152,7 @@ impl Middlebox {
     /// A frame that is of no class is dropped, for this reason.
     pub(super) fn refuse(&mut self, now: Time, mut frame: Frame, reason: &'static str) {
         let class = self.table.class_of_fragments();
-        let flow = self.place(now, &Key::NonFlow(class), class);
+        let flow = self.place(now, &self.of_key(class, Key::NonFlow(class)));
         (frame.class, frame.flow) = (class, flow);
         self.each_account(&frame, |books| books.came(frame.size_in));
         self.inside += 1;

@@ -29,6 +29,13 @@ pub(super) struct Waiting {
     pub first: u32,
 }
 
+impl Waiting {
+    /// How many flows wait, of one frame or the others.
+    pub fn flows(&mut self, once: bool) -> &mut u32 {
+        if once { &mut self.once } else { &mut self.others }
+    }
+}
+
 /// Where the latest frame of a flow went that has been seen by first frames only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Seen {

@@ -29,6 +29,17 @@ pub enum Key {
     First(u16, u16),
 }
 
+/// What a frame is of.
+#[derive(Clone, Copy, Debug)]
+pub struct Of {
+    /// Its class.
+    pub class: u16,
+    /// What tells its flow from others.
+    pub key: Key,
+    /// The flow that has this key, if it is known.
+    pub flow: Option<u32>,
+}
+
 /// Queues of each class that flows share which find the table full.
 const SHARED: u64 = 1024;
 
@@ -131,12 +142,12 @@ impl Flows {
             return None;
         }
         let shared = self.shared(key, class);
-        let flow = self.get(*self.index.get(&shared)?)?;
+        let flow = self.get(self.known(&shared)?)?;
         if flow.books.account.held() == 0 {
             return None;
         }
         self.overflowed += 1;
-        self.known(now, &shared, class)
+        self.came_with(now, &shared, class)
     }
 
     fn shared(&self, key: &Key, class: u16) -> Key {
@@ -156,7 +167,7 @@ impl Flows {
         };
         crowd.of(class).first += 1;
         let first = Key::First(class, queue);
-        Some(self.known(now, &first, class).unwrap_or_else(|| self.insert(now, first, class)))
+        Some(self.came_with(now, &first, class).unwrap_or_else(|| self.insert(now, first, class)))
     }
 
     /// A frame of the flow of this key is in the box, under this index.
@@ -180,7 +191,7 @@ impl Flows {
             key if self.is_full_for(&key) => {
                 self.overflowed += 1;
                 let shared = self.shared(&key, class);
-                if let Some(known) = self.known(now, &shared, class) {
+                if let Some(known) = self.came_with(now, &shared, class) {
                     return known;
                 }
                 shared
@@ -196,7 +207,9 @@ impl Flows {
             Key::Shared(..) => self.shared += 1,
             Key::NonFlow(_) | Key::First(..) => {}
         }
-        let flow = FlowEntry { key, class, seen: now, books: Books::new(Detail::Flow), stale: false, waits: None };
+        let books = Books::new(Detail::Flow);
+        let mut flow = FlowEntry { key, class, seen: now, books, stale: false, waits: None };
+        flow.count(&mut self.crowd, Some((class, true)));
         let place = match self.free.pop() {
             Some(place) => {
                 self.flows[place as usize] = Some(flow);
@@ -208,50 +221,48 @@ impl Flows {
             }
         };
         self.index.insert(key, place);
-        self.count(place, Some((class, true)));
         (place, Seen::First)
     }
 
-    /// The flow that has this key, of which a frame of this class has come.
-    pub fn known(&mut self, now: Time, key: &Key, class: u16) -> Option<(u32, Seen)> {
-        let place = *self.index.get(key)?;
-        let flow = self.flows[place as usize].as_mut()?;
-        if flow.books.account.frames_in == 1 {
-            self.once.pop(&place);
+    /// The flow that has this key.
+    #[inline]
+    pub fn known(&self, key: &Key) -> Option<u32> {
+        self.index.get(key).copied()
+    }
+
+    /// The class of a flow's latest frame, unless classes have changed since.
+    pub fn class(&self, flow: u32) -> Option<u16> {
+        self.get(flow).filter(|flow| !flow.stale).map(|flow| flow.class)
+    }
+
+    /// A frame of this flow and class has come.
+    pub fn came(&mut self, now: Time, flow: u32, class: u16) -> Option<(u32, Seen)> {
+        let Self { flows, once, crowd, .. } = self;
+        let of = flows.get_mut(flow as usize)?.as_mut()?;
+        if of.books.account.frames_in == 1 {
+            once.pop(&flow);
         }
-        let seen = flow.see(now, class);
-        self.count(place, Some((class, false)));
-        Some((place, seen))
+        of.count(crowd, Some((class, false)));
+        Some((flow, of.see(now, class)))
+    }
+
+    fn came_with(&mut self, now: Time, key: &Key, class: u16) -> Option<(u32, Seen)> {
+        self.came(now, self.known(key)?, class)
     }
 
     /// A frame of this flow has gone.
     pub fn went(&mut self, flow: u32) {
-        let Some(of) = self.get(flow) else { return };
-        let (key, frames, held) = (of.key, of.books.account.frames_in, of.books.account.held());
-        match key {
-            Key::Flow(..) if held == 0 => {
-                if frames == 1 {
-                    self.once.put(flow, ());
+        let Self { flows, once, crowd, .. } = self;
+        let Some(of) = flows.get_mut(flow as usize).and_then(Option::as_mut) else { return };
+        match of.key {
+            Key::Flow(..) if of.books.account.held() == 0 => {
+                if of.books.account.frames_in == 1 {
+                    once.put(flow, ());
                 }
-                self.count(flow, None);
+                of.count(crowd, None);
             }
-            Key::First(class, _) => self.crowd.of(class).first -= 1,
+            Key::First(class, _) => crowd.of(class).first -= 1,
             _ => {}
-        }
-    }
-
-    /// Something of this flow is in the box, of this class, and the flow is of one frame; or nothing is.
-    fn count(&mut self, flow: u32, waits: Option<(u16, bool)>) {
-        let Some(of) = self.flows.get_mut(flow as usize).and_then(Option::as_mut) else { return };
-        if !matches!(of.key, Key::Flow(..)) || of.waits == waits {
-            return;
-        }
-        let before = std::mem::replace(&mut of.waits, waits);
-        for (of, more) in [(before, false), (waits, true)] {
-            let Some((class, once)) = of else { continue };
-            let waiting = self.crowd.of(class);
-            let count = if once { &mut waiting.once } else { &mut waiting.others };
-            *count = if more { *count + 1 } else { *count - 1 };
         }
     }
 
@@ -336,6 +347,20 @@ impl FlowEntry {
         self.stale = false;
         if std::mem::replace(&mut self.class, class) == class { Seen::Before } else { Seen::Reclassed }
     }
+
+    /// Something of it is in the box, of this class, and it is of one frame; or nothing is.
+    #[inline]
+    fn count(&mut self, crowd: &mut Crowd, waits: Option<(u16, bool)>) {
+        if self.waits == waits || !matches!(self.key, Key::Flow(..)) {
+            return;
+        }
+        if let Some((class, once)) = std::mem::replace(&mut self.waits, waits) {
+            *crowd.of(class).flows(once) -= 1;
+        }
+        if let Some((class, once)) = waits {
+            *crowd.of(class).flows(once) += 1;
+        }
+    }
 }
 
 /// What reports call a key.
@@ -364,7 +389,7 @@ mod tests {
 
     impl Flows {
         fn find(&mut self, now: Time, key: Key, class: u16) -> (u32, Seen) {
-            self.known(now, &key, class).unwrap_or_else(|| self.add(now, key, class))
+            self.came_with(now, &key, class).unwrap_or_else(|| self.add(now, key, class))
         }
 
         fn come(&mut self, now: Time, key: Key) -> u32 {

@@ -11,7 +11,7 @@ use dovetail_wire::{FiveTuple, IpView, KeyKind, Ports};
 
 use super::account::{Account, Books, Drops};
 use super::cpu::{Budget, Meter};
-use super::flows::{Flows, Key, Seen};
+use super::flows::{Flows, Key, Of, Seen};
 use super::fragments::Fragments;
 use super::latency::Detail;
 use super::link::{Lateness, Pace};
@@ -156,38 +156,40 @@ impl Middlebox {
         Ok(middlebox)
     }
 
-    /// A frame of this class, and of the flow that this key tells from others, comes in. It is queued, or dropped for a
-    /// reason that is counted.
-    pub(super) fn admit(&mut self, now: Time, mut frame: Frame, class: u16, key: &Key) {
-        let flow = self.place(now, key, class);
-        (frame.class, frame.flow, frame.tickets) = (class, flow, [None; MOST_RESOURCES]);
+    /// A frame of this class and flow comes in. It is queued, or dropped for a reason that is counted.
+    pub(super) fn admit(&mut self, now: Time, mut frame: Frame, of: &Of) {
+        let flow = self.place(now, of);
+        (frame.class, frame.flow, frame.tickets) = (of.class, flow, [None; MOST_RESOURCES]);
         self.each_account(&frame, |books| books.came(frame.size_in));
         let full = self.is_full(flow);
         self.inside += 1;
         if full {
             self.drop_frame(frame, "box-full");
         } else if self.enter(now, frame) {
-            self.flows.entered(key, flow);
+            self.flows.entered(&of.key, flow);
         }
     }
 
-    /// The flow of this key and class, which schedulers know of.
-    pub(super) fn place(&mut self, now: Time, key: &Key, class: u16) -> u32 {
-        let (flow, seen) = self.find(now, key, class);
+    /// The flow of such frames, which schedulers know of.
+    pub(super) fn place(&mut self, now: Time, of: &Of) -> u32 {
+        let (flow, seen) = self.find(now, of);
         match seen {
             Seen::Before => {}
-            Seen::First => self.add_flow(flow, class),
-            Seen::Reclassed => self.set_flow(now, flow, class),
+            Seen::First => self.add_flow(flow, of.class),
+            Seen::Reclassed => self.set_flow(now, flow, of.class),
         }
         flow
     }
 
-    /// The flow of this key and class, or the queue that it shares.
-    fn find(&mut self, now: Time, key: &Key, class: u16) -> (u32, Seen) {
-        let known = self.flows.known(now, key, class).or_else(|| self.flows.sharing(now, key, class));
-        known.or_else(|| self.flows.among_first(now, key, class)).unwrap_or_else(|| {
-            self.make_room(now, key);
-            self.flows.add(now, *key, class)
+    /// Their flow, or the queue that it shares.
+    fn find(&mut self, now: Time, &Of { class, key, flow }: &Of) -> (u32, Seen) {
+        if let Some(known) = flow.and_then(|flow| self.flows.came(now, flow, class)) {
+            return known;
+        }
+        let sharing = self.flows.sharing(now, &key, class);
+        sharing.or_else(|| self.flows.among_first(now, &key, class)).unwrap_or_else(|| {
+            self.make_room(now, &key);
+            self.flows.add(now, key, class)
         })
     }
 

@@ -140,6 +140,7 @@ impl Owner<MOST_RESOURCES> for Middlebox {
         Ok(())
     }
 
+    #[inline(always)]
     fn finished(&mut self, place: usize, _server: u32, frame: &mut Frame) -> bool {
         let used = frame.way.used;
         self.ends[place] = None;
@@ -235,7 +236,12 @@ impl Middlebox {
     pub(super) fn due(&mut self, place: usize, at: Time, seen: Time) {
         (self.clock, self.seen, self.wake[place]) = (at, seen, None);
         self.open_link();
-        let Ok(()) = self.finish_and_move_on(place, 0);
+        // Compiled for each place.
+        let Ok(()) = match place {
+            CPU => self.finish_and_move_on(CPU, 0),
+            THIRD => self.finish_and_move_on(THIRD, 0),
+            _ => self.finish_and_move_on(LINK, 0),
+        };
         let Ok(()) = self.dispatch();
     }
 
@@ -307,6 +313,7 @@ impl Middlebox {
         believed
     }
 
+    #[inline(always)]
     fn tell(&mut self, frame: &mut Frame, place: usize, event: Progress) {
         let (now, number) = (self.clock, self.number(place));
         self.queues[CPU].progress(now, frame, number, event);

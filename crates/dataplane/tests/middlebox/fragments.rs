@@ -211,6 +211,18 @@ fn headers_that_hide_ports_are_unknown() {
 }
 
 #[test]
+fn a_whole_packet_with_the_addresses_and_protocol_of_unknown_fragments_is_of_the_class_that_the_rules_say() {
+    let mut middlebox = middlebox(&format!("{BOX}[fragments]\nunknown = \"dear\"\n"));
+    let [first, later] = v6(1, 5000, 60);
+    // Not a fragment, and without ports as well: nothing follows the header but its options.
+    let mut whole = first[..54].to_vec();
+    whole[IP + 6] = 60;
+    whole[IP + 4..IP + 6].copy_from_slice(&[0; 2]);
+    [first, later, whole].iter().for_each(|frame| put(&mut middlebox, us(0), frame));
+    assert_eq!(came(&let_through(&mut middlebox, 0))[..2], [2, 1]);
+}
+
+#[test]
 fn what_waits_when_the_box_ends_is_counted() {
     let mut middlebox = middlebox(BOX);
     put(&mut middlebox, us(0), &cut(&v4(1, 5000, &[1; 3992]), &[1480, 2960])[1]);
