@@ -157,6 +157,7 @@ fn start_engine<'a, const M: usize, R: Recorder<M>>(
     options.changes.sort_by_key(|change| change.at);
     let mut resources = pipeline.at_work();
     resources.in_line = between.iter().any(Option::is_some);
+    let is_plain = !resources.in_line && resources.no_wait.is_none() && options.changes.is_empty();
     let flows = workload.flows.iter().map(|flow| {
         let id = scheduler.add_flow(flow.config(flow.limit));
         FlowCosts::new(flow, id, options.seed)
@@ -180,6 +181,7 @@ fn start_engine<'a, const M: usize, R: Recorder<M>>(
         wake: None,
         idle_wakes: 0,
         next_change: 0,
+        is_plain,
         tally: Tally::default(),
         first_arrival: None,
         last_departure: None,
@@ -237,6 +239,8 @@ struct Engine<'a, const M: usize, R> {
     wake: Option<Time>,
     idle_wakes: u32,
     next_change: usize,
+    /// Whether nothing happens but arrivals, ends of service, and what the scheduler at the entrance waits for.
+    is_plain: bool,
     tally: Tally,
     first_arrival: Option<Time>,
     last_departure: Option<Time>,
@@ -275,6 +279,9 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
     /// When something happens next.
     fn next_instant(&self, changes: &[Change]) -> Option<Time> {
         let mut next = earlier(earlier(self.next_end(), self.arrivals.next_time()), self.wake);
+        if self.is_plain {
+            return next;
+        }
         if self.resources.in_line {
             next = self.between.iter().flatten().fold(next, |next, between| earlier(next, between.wake));
         }
@@ -301,9 +308,14 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         while let Some((.., resource, server)) = self.ends.first().filter(|&(time, ..)| time == now) {
             self.ends.pop();
             // Ends of one instant are all counted before anything moves, so that a place freed now is found free now.
-            match self.next_end() == Some(now) {
-                true => self.finish(resource as usize, server),
-                false => self.finish_and_move_on(resource as usize, server)?,
+            let resource = resource as usize;
+            if self.next_end() == Some(now) {
+                self.finish(resource, server);
+            } else if resource + 1 == M {
+                // Compiled by itself: from here packets only leave.
+                self.finish_and_move_on(M - 1, server)?;
+            } else {
+                self.finish_and_move_on(resource, server)?;
             }
             happened = true;
         }
@@ -358,13 +370,15 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         }
         let number = self.tally.offered;
         self.tally.offered += 1;
-        let packet =
-            SimPacket { number, arrival: now, cost, flow: emitted.flow, size: emitted.size, resized, predicted };
+        let Emitted { flow: index, size, .. } = emitted;
+        // Packets that must not wait between resources pass them all in the scheduler's order.
+        let may_bypass = M > 1 && needs_nothing && self.resources.no_wait.is_none();
+        let packet = SimPacket { number, arrival: now, cost, flow: index, size, resized, may_bypass, predicted };
         let payload = u32::try_from(self.packets.insert(packet)).map_err(|_| SimError::TooManyPackets { at: now })?;
         match self.scheduler.enqueue(now, Packet { flow: flow.id, size: packet.size, cost: estimate, payload }) {
             Ok(()) => {
                 self.tally.waiting += 1;
-                self.bypassing += u64::from(self.may_bypass(&packet));
+                self.bypassing += u64::from(may_bypass);
                 self.recorder.admitted(now, &packet);
             }
             Err(refused) => {

@@ -18,6 +18,8 @@ pub struct SimPacket<const M: usize> {
     pub size: u32,
     /// Its length from the second resource on.
     pub resized: u32,
+    /// Whether it needs nothing on the first of several resources, and may go past it.
+    pub may_bypass: bool,
     /// What was predicted for one server of each resource when it was last put into a scheduler: on its arrival, or in
     /// front of a further resource.
     pub predicted: ResourceVec<M>,
@@ -112,5 +114,16 @@ impl<const M: usize, A: Recorder<M>> Recorder<M> for Option<A> {
     }
     fn ended(&mut self, now: Time) {
         self.iter_mut().for_each(|r| r.ended(now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A million packets may wait: the table that they are in needs no room to say which of its places are free.
+    #[test]
+    fn a_packet_takes_one_line() {
+        assert_eq!(size_of::<Option<SimPacket<2>>>(), 64);
     }
 }

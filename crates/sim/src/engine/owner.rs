@@ -7,7 +7,7 @@ use dovetail_sched::{Next, Progress, Served};
 use dovetail_units::{Duration, ResourceVec, Time};
 
 use super::{Engine, MOST_IDLE_WAKES};
-use crate::between::Answer;
+use crate::between::{Answer, Between};
 use crate::costs::{all_shared, shared};
 use crate::error::SimError;
 use crate::job::Job;
@@ -40,7 +40,7 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
     #[inline]
     fn needs_nothing(&self, resource: usize, job: &Job) -> bool {
         let packet = &self.packets[job.packet as usize];
-        if resource == 0 { self.may_bypass(packet) } else { packet.cost[resource] == Duration::ZERO }
+        if resource == 0 { packet.may_bypass } else { packet.cost[resource] == Duration::ZERO }
     }
 
     fn times(&self, job: &Job) -> ResourceVec<M> {
@@ -138,11 +138,15 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
 
     #[inline(always)]
     fn finished(&mut self, resource: usize, server: u32, job: &mut Job) -> bool {
-        let used = shared(self.packets[job.packet as usize].cost[resource], self.servers[resource]);
-        self.report(job, resource, Progress::Finished { used });
+        let now = self.tally.now;
         let packet = &self.packets[job.packet as usize];
+        let event = Progress::Finished { used: shared(packet.cost[resource], self.servers[resource]) };
+        self.scheduler.progress(now, &mut self.tickets[job.ticket as usize], resource, event);
+        if self.resources.in_line {
+            tell(&mut self.between[1..=resource], now, job, resource, event);
+        }
         self.predictors.observe(resource, packet);
-        self.recorder.finished(self.tally.now, packet, resource, server);
+        self.recorder.finished(now, packet, resource, server);
         resource + 1 < M
     }
 
@@ -175,6 +179,17 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
     }
 }
 
+/// Tell schedulers between resources of a packet that they have handed out.
+fn tell<const M: usize>(
+    between: &mut [Option<Between<'_, M>>],
+    now: Time,
+    job: &Job,
+    resource: usize,
+    event: Progress,
+) {
+    between.iter_mut().flatten().for_each(|between| between.progress(now, job.packet, resource, event));
+}
+
 impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
     /// Tell every scheduler that has handed the packet out.
     #[inline]
@@ -182,9 +197,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         let now = self.tally.now;
         self.scheduler.progress(now, &mut self.tickets[job.ticket as usize], resource, event);
         if self.resources.in_line {
-            for between in self.between[1..=resource].iter_mut().flatten() {
-                between.progress(now, job.packet, resource, event);
-            }
+            tell(&mut self.between[1..=resource], now, job, resource, event);
         }
     }
 
@@ -199,13 +212,6 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         self.tally.in_pipeline -= 1;
     }
 
-    /// Whether a packet needs nothing on the first of several resources. Packets that must not wait between resources
-    /// pass them all in the scheduler's order.
-    #[inline]
-    pub(super) fn may_bypass(&self, packet: &SimPacket<M>) -> bool {
-        M > 1 && packet.cost[0] == Duration::ZERO && self.resources.no_wait.is_none()
-    }
-
     /// What the scheduler at the entrance has answered: the packet that enters, if any; `Continue` asks it again.
     #[inline(always)]
     fn hear(&mut self, answer: Next<M, u32>) -> Result<ControlFlow<Option<Job>>, SimError> {
@@ -217,7 +223,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
                 self.idle_wakes = 0;
                 let of = &self.packets[packet as usize];
                 let flow = of.flow;
-                self.bypassing -= u64::from(self.may_bypass(of));
+                self.bypassing -= u64::from(of.may_bypass);
                 let ticket = self.tickets.insert(ticket) as u32;
                 Ok(Break(Some(Job { packet, ticket, flow })))
             }
@@ -240,7 +246,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         let packet = self.packets.remove(payload as usize);
         self.tally.waiting -= 1;
         self.tally.dropped += 1;
-        self.bypassing -= u64::from(self.may_bypass(&packet));
+        self.bypassing -= u64::from(packet.may_bypass);
         self.recorder.dropped(self.tally.now, &packet, 0);
     }
 }
