@@ -4,7 +4,7 @@ use dovetail_wire::{FiveTuple, Marks};
 
 pub use dovetail_wire::{Rule, Vital};
 
-/// Rules in order; the first that matches says the class. O(rules), once per frame.
+/// Rules in order; the first that matches says the class. O(rules).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ClassTable {
     rules: Vec<(Rule, u16)>,

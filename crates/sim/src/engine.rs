@@ -372,13 +372,13 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         self.tally.offered += 1;
         let Emitted { flow: index, size, .. } = emitted;
         // Packets that must not wait between resources pass them all in the scheduler's order.
-        let may_bypass = M > 1 && needs_nothing && self.resources.no_wait.is_none();
-        let packet = SimPacket { number, arrival: now, cost, flow: index, size, resized, may_bypass, predicted };
+        let bypasses = M > 1 && needs_nothing && self.resources.no_wait.is_none();
+        let packet = SimPacket { number, arrival: now, cost, flow: index, size, resized, bypasses, predicted };
         let payload = u32::try_from(self.packets.insert(packet)).map_err(|_| SimError::TooManyPackets { at: now })?;
         match self.scheduler.enqueue(now, Packet { flow: flow.id, size: packet.size, cost: estimate, payload }) {
             Ok(()) => {
                 self.tally.waiting += 1;
-                self.bypassing += u64::from(may_bypass);
+                self.bypassing += u64::from(bypasses);
                 self.recorder.admitted(now, &packet);
             }
             Err(refused) => {

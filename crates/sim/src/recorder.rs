@@ -18,8 +18,8 @@ pub struct SimPacket<const M: usize> {
     pub size: u32,
     /// Its length from the second resource on.
     pub resized: u32,
-    /// Whether it needs nothing on the first of several resources, and may go past it.
-    pub may_bypass: bool,
+    /// Whether it needs nothing on the first of several resources, and goes past it once the scheduler lets it.
+    pub bypasses: bool,
     /// What was predicted for one server of each resource when it was last put into a scheduler: on its arrival, or in
     /// front of a further resource.
     pub predicted: ResourceVec<M>,
@@ -121,9 +121,9 @@ impl<const M: usize, A: Recorder<M>> Recorder<M> for Option<A> {
 mod tests {
     use super::*;
 
-    /// A million packets may wait: the table that they are in needs no room to say which of its places are free.
+    /// A million packets may wait. The table that they are in marks its free places where a packet has its `bool`.
     #[test]
-    fn a_packet_takes_one_line() {
+    fn a_packet_and_whether_its_place_is_free_take_64_bytes() {
         assert_eq!(size_of::<Option<SimPacket<2>>>(), 64);
     }
 }

@@ -3,7 +3,7 @@
 use dovetail_units::Time;
 use dovetail_wire::{FiveTuple, Fragment, IpPacket, IpView, KeyKind, Marks, NonFlow, has_ports};
 
-use super::flows::{Key, Of};
+use super::flows::{Belongs, Key};
 use super::fragments::Verdict;
 use super::middlebox::Middlebox;
 use crate::classes::Vital;
@@ -26,15 +26,15 @@ impl Middlebox {
         match self.fragment(&frame, &parsed) {
             Some((tuple, fragment)) => self.receive_fragment(now, frame, &tuple, &fragment),
             None => {
-                let of = self.classify(&frame, &parsed);
-                self.admit(now, frame, &of);
+                let belongs = self.classify(&frame, &parsed);
+                self.admit(now, frame, &belongs);
             }
         }
         self.forget_next(now);
     }
 
-    /// What a frame is of.
-    fn classify(&self, frame: &Frame, parsed: &Result<IpPacket, NonFlow>) -> Of {
+    /// What a frame belongs to.
+    fn classify(&self, frame: &Frame, parsed: &Result<IpPacket, NonFlow>) -> Belongs {
         let vital = Vital::of(frame.link, frame.data(), parsed);
         let tuple = parsed.as_ref().ok().map(|ip| &ip.tuple);
         let class = match (vital, tuple) {
@@ -46,30 +46,36 @@ impl Middlebox {
         self.of_key(class, Key::NonFlow(class))
     }
 
-    fn classify_ip(&self, frame: &Frame, tuple: &FiveTuple) -> Of {
-        if self.five_tuples_have_one_class() && tuple.ports.is_some() {
+    fn classify_ip(&self, frame: &Frame, tuple: &FiveTuple) -> Belongs {
+        if self.has_one_class(tuple) {
             let key = Key::Flow(0, self.key.key(tuple));
             let flow = self.flows.known(&key);
             // So the rules are looked at once for a flow.
             let class = flow.and_then(|flow| self.flows.class(flow));
             let class = class.unwrap_or_else(|| self.table.class(Some(tuple), Marks::default()));
-            return Of { class, key, flow };
+            return Belongs { class, key, flow };
         }
         self.of_flow(self.table.class(Some(tuple), self.marks(frame)), tuple)
     }
 
-    /// Of this class, and of the flow of this five-tuple.
-    fn of_flow(&self, class: u16, tuple: &FiveTuple) -> Of {
-        let part = if self.five_tuples_have_one_class() { 0 } else { class };
+    /// This class, and the flow of this five-tuple.
+    fn of_flow(&self, class: u16, tuple: &FiveTuple) -> Belongs {
+        let part = if self.keys_leave_out_classes() { 0 } else { class };
         self.of_key(class, Key::Flow(part, self.key.key(tuple)))
     }
 
-    fn of_key(&self, class: u16, key: Key) -> Of {
-        Of { class, key, flow: self.flows.known(&key) }
+    fn of_key(&self, class: u16, key: Key) -> Belongs {
+        Belongs { class, key, flow: self.flows.known(&key) }
     }
 
-    /// Whether each whole five-tuple is a flow, and of one class until classes change.
-    fn five_tuples_have_one_class(&self) -> bool {
+    /// Whether all frames of a flow with this five-tuple are of one class until classes change.
+    fn has_one_class(&self, tuple: &FiveTuple) -> bool {
+        // One without ports may also be that of fragments whose datagram nobody knows, which have a class of their own.
+        self.keys_leave_out_classes() && (tuple.ports.is_some() || self.table.class_of_unknown().is_none())
+    }
+
+    /// Whether flows are told apart by all that classes look at.
+    fn keys_leave_out_classes(&self) -> bool {
         self.key == KeyKind::FiveTuple && !self.table.looks_at_marks()
     }
 
@@ -123,8 +129,8 @@ impl Middlebox {
     fn known(&mut self, now: Time, frame: Frame, tuple: &FiveTuple, verdict: Verdict) {
         match verdict {
             Verdict::Of(ports) => {
-                let of = self.classify_ip(&frame, &FiveTuple { ports: Some(ports), ..*tuple });
-                self.admit(now, frame, &of);
+                let belongs = self.classify_ip(&frame, &FiveTuple { ports: Some(ports), ..*tuple });
+                self.admit(now, frame, &belongs);
             }
             Verdict::Drop(reason) => self.refuse(now, frame, reason),
             Verdict::Unknown => self.unknown(now, frame, tuple),

@@ -29,14 +29,14 @@ pub enum Key {
     First(u16, u16),
 }
 
-/// What a frame is of.
+/// What a frame belongs to.
 #[derive(Clone, Copy, Debug)]
-pub struct Of {
+pub struct Belongs {
     /// Its class.
     pub class: u16,
     /// What tells its flow from others.
     pub key: Key,
-    /// The flow that has this key, if it is known.
+    /// The flow that has this key, if it is known: until a flow is added or forgotten.
     pub flow: Option<u32>,
 }
 
@@ -230,36 +230,37 @@ impl Flows {
         self.index.get(key).copied()
     }
 
-    /// The class of a flow's latest frame, unless classes have changed since.
+    /// The class of a flow's first frame since classes have changed, if one has come.
     pub fn class(&self, flow: u32) -> Option<u16> {
         self.get(flow).filter(|flow| !flow.stale).map(|flow| flow.class)
     }
 
     /// A frame of this flow and class has come.
-    pub fn came(&mut self, now: Time, flow: u32, class: u16) -> Option<(u32, Seen)> {
+    pub fn came(&mut self, now: Time, flow: u32, class: u16) -> Option<Seen> {
         let Self { flows, once, crowd, .. } = self;
-        let of = flows.get_mut(flow as usize)?.as_mut()?;
-        if of.books.account.frames_in == 1 {
+        let entry = flows.get_mut(flow as usize)?.as_mut()?;
+        if entry.books.account.frames_in == 1 {
             once.pop(&flow);
         }
-        of.count(crowd, Some((class, false)));
-        Some((flow, of.see(now, class)))
+        entry.count(crowd, Some((class, false)));
+        Some(entry.see(now, class))
     }
 
     fn came_with(&mut self, now: Time, key: &Key, class: u16) -> Option<(u32, Seen)> {
-        self.came(now, self.known(key)?, class)
+        let flow = self.known(key)?;
+        Some((flow, self.came(now, flow, class)?))
     }
 
     /// A frame of this flow has gone.
     pub fn went(&mut self, flow: u32) {
         let Self { flows, once, crowd, .. } = self;
-        let Some(of) = flows.get_mut(flow as usize).and_then(Option::as_mut) else { return };
-        match of.key {
-            Key::Flow(..) if of.books.account.held() == 0 => {
-                if of.books.account.frames_in == 1 {
+        let Some(entry) = flows.get_mut(flow as usize).and_then(Option::as_mut) else { return };
+        match entry.key {
+            Key::Flow(..) if entry.books.account.held() == 0 => {
+                if entry.books.account.frames_in == 1 {
                     once.put(flow, ());
                 }
-                of.count(crowd, None);
+                entry.count(crowd, None);
             }
             Key::First(class, _) => crowd.of(class).first -= 1,
             _ => {}

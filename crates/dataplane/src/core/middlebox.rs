@@ -11,7 +11,7 @@ use dovetail_wire::{FiveTuple, IpView, KeyKind, Ports};
 
 use super::account::{Account, Books, Drops};
 use super::cpu::{Budget, Meter};
-use super::flows::{Flows, Key, Of, Seen};
+use super::flows::{Belongs, Flows, Key, Seen};
 use super::fragments::Fragments;
 use super::latency::Detail;
 use super::link::{Lateness, Pace};
@@ -157,34 +157,37 @@ impl Middlebox {
     }
 
     /// A frame of this class and flow comes in. It is queued, or dropped for a reason that is counted.
-    pub(super) fn admit(&mut self, now: Time, mut frame: Frame, of: &Of) {
-        let flow = self.place(now, of);
-        (frame.class, frame.flow, frame.tickets) = (of.class, flow, [None; MOST_RESOURCES]);
+    pub(super) fn admit(&mut self, now: Time, mut frame: Frame, belongs: &Belongs) {
+        let flow = self.place(now, belongs);
+        (frame.class, frame.flow, frame.tickets) = (belongs.class, flow, [None; MOST_RESOURCES]);
         self.each_account(&frame, |books| books.came(frame.size_in));
         let full = self.is_full(flow);
         self.inside += 1;
         if full {
             self.drop_frame(frame, "box-full");
         } else if self.enter(now, frame) {
-            self.flows.entered(&of.key, flow);
+            self.flows.entered(&belongs.key, flow);
         }
     }
 
     /// The flow of such frames, which schedulers know of.
-    pub(super) fn place(&mut self, now: Time, of: &Of) -> u32 {
-        let (flow, seen) = self.find(now, of);
+    pub(super) fn place(&mut self, now: Time, belongs: &Belongs) -> u32 {
+        let (flow, seen) = self.find(now, belongs);
         match seen {
             Seen::Before => {}
-            Seen::First => self.add_flow(flow, of.class),
-            Seen::Reclassed => self.set_flow(now, flow, of.class),
+            Seen::First => self.add_flow(flow, belongs.class),
+            Seen::Reclassed => self.set_flow(now, flow, belongs.class),
         }
         flow
     }
 
     /// Their flow, or the queue that it shares.
-    fn find(&mut self, now: Time, &Of { class, key, flow }: &Of) -> (u32, Seen) {
-        if let Some(known) = flow.and_then(|flow| self.flows.came(now, flow, class)) {
-            return known;
+    fn find(&mut self, now: Time, &Belongs { class, key, flow }: &Belongs) -> (u32, Seen) {
+        debug_assert_eq!(flow, self.flows.known(&key));
+        if let Some(flow) = flow
+            && let Some(seen) = self.flows.came(now, flow, class)
+        {
+            return (flow, seen);
         }
         let sharing = self.flows.sharing(now, &key, class);
         sharing.or_else(|| self.flows.among_first(now, &key, class)).unwrap_or_else(|| {

@@ -40,7 +40,7 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
     #[inline]
     fn needs_nothing(&self, resource: usize, job: &Job) -> bool {
         let packet = &self.packets[job.packet as usize];
-        if resource == 0 { packet.may_bypass } else { packet.cost[resource] == Duration::ZERO }
+        if resource == 0 { packet.bypasses } else { packet.cost[resource] == Duration::ZERO }
     }
 
     fn times(&self, job: &Job) -> ResourceVec<M> {
@@ -139,6 +139,7 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
     #[inline(always)]
     fn finished(&mut self, resource: usize, server: u32, job: &mut Job) -> bool {
         let now = self.tally.now;
+        // As `report`, with one look at the packet.
         let packet = &self.packets[job.packet as usize];
         let event = Progress::Finished { used: shared(packet.cost[resource], self.servers[resource]) };
         self.scheduler.progress(now, &mut self.tickets[job.ticket as usize], resource, event);
@@ -223,7 +224,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
                 self.idle_wakes = 0;
                 let of = &self.packets[packet as usize];
                 let flow = of.flow;
-                self.bypassing -= u64::from(of.may_bypass);
+                self.bypassing -= u64::from(of.bypasses);
                 let ticket = self.tickets.insert(ticket) as u32;
                 Ok(Break(Some(Job { packet, ticket, flow })))
             }
@@ -246,7 +247,7 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         let packet = self.packets.remove(payload as usize);
         self.tally.waiting -= 1;
         self.tally.dropped += 1;
-        self.bypassing -= u64::from(packet.may_bypass);
+        self.bypassing -= u64::from(packet.bypasses);
         self.recorder.dropped(self.tally.now, &packet, 0);
     }
 }
