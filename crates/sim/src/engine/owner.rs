@@ -7,7 +7,7 @@ use dovetail_sched::{Next, Progress, Served};
 use dovetail_units::{Duration, ResourceVec, Time};
 
 use super::{Engine, MOST_IDLE_WAKES};
-use crate::between::{Answer, Between};
+use crate::between::Answer;
 use crate::costs::{all_shared, shared};
 use crate::error::SimError;
 use crate::job::Job;
@@ -138,16 +138,11 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
 
     #[inline(always)]
     fn finished(&mut self, resource: usize, server: u32, job: &mut Job) -> bool {
-        let now = self.tally.now;
-        // As `report`, with one look at the packet.
+        let used = shared(self.packets[job.packet as usize].cost[resource], self.servers[resource]);
+        self.report(job, resource, Progress::Finished { used });
         let packet = &self.packets[job.packet as usize];
-        let event = Progress::Finished { used: shared(packet.cost[resource], self.servers[resource]) };
-        self.scheduler.progress(now, &mut self.tickets[job.ticket as usize], resource, event);
-        if self.resources.in_line {
-            tell(&mut self.between[1..=resource], now, job, resource, event);
-        }
         self.predictors.observe(resource, packet);
-        self.recorder.finished(now, packet, resource, server);
+        self.recorder.finished(self.tally.now, packet, resource, server);
         resource + 1 < M
     }
 
@@ -180,17 +175,6 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
     }
 }
 
-/// Tell schedulers between resources of a packet that they have handed out.
-fn tell<const M: usize>(
-    between: &mut [Option<Between<'_, M>>],
-    now: Time,
-    job: &Job,
-    resource: usize,
-    event: Progress,
-) {
-    between.iter_mut().flatten().for_each(|between| between.progress(now, job.packet, resource, event));
-}
-
 impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
     /// Tell every scheduler that has handed the packet out.
     #[inline]
@@ -198,7 +182,9 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         let now = self.tally.now;
         self.scheduler.progress(now, &mut self.tickets[job.ticket as usize], resource, event);
         if self.resources.in_line {
-            tell(&mut self.between[1..=resource], now, job, resource, event);
+            for between in self.between[1..=resource].iter_mut().flatten() {
+                between.progress(now, job.packet, resource, event);
+            }
         }
     }
 
