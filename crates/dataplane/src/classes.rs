@@ -13,8 +13,9 @@ pub struct ClassTable {
     /// Of fragments that make no sense, and of those whose datagram nobody knows, if these are not to be dropped.
     fragments: u16,
     unknown: Option<u16>,
-    /// Whether any rule does.
+    /// Whether any rule looks at ports.
     looks_at_ports: bool,
+    /// Whether any rule looks at DSCP or VLAN.
     looks_at_marks: bool,
 }
 
