@@ -11,7 +11,7 @@ use dovetail_sim::{Estimate, Flow, Outcome, RunResult, Workload};
 use dovetail_units::{Duration, Time};
 
 pub use dovetail_sched::cost::PredictionError;
-pub use dovetail_sim::record::{Fairness, LatencySummary, ShareRow, jain};
+pub use dovetail_sim::record::{Distribution, Fairness, LatencySummary, ShareRow, jain};
 
 use crate::behind::FlowBehind;
 use crate::scenario::MAX_RESOURCES;

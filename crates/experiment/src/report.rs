@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use crate::output::{Output, OutputError};
-use crate::recorded::{Interval, Recorded};
+use crate::recorded::{Distribution, Interval, Recorded};
 use crate::results::{COMMAND, Documents, SUMMARY};
 use crate::scenario::Scenario;
 use crate::table::digits;
@@ -265,15 +265,17 @@ fn by_group(runs: &[Recorded]) -> Vec<Cdf> {
 
 fn cdf_of(run: &Recorded, group: &str) -> Cdf {
     let flows = run.flows.iter().enumerate().filter(|(_, flow)| &*flow.group == group);
-    let latencies = run.latencies.of_flows(flows.map(|(id, _)| id));
-    let seconds: Vec<f64> = latencies.iter().map(|&ns| ns as f64 / 1e9).collect();
-    Cdf::from_latencies(&run.scheduler.to_string(), Some(group), &seconds, CDF_POINTS)
+    cdf_from(run, Some(group), &run.latencies.of_flows(flows.map(|(id, _)| id)))
 }
 
 /// Distribution of all latencies.
 pub fn cdf(run: &Recorded) -> Cdf {
-    let seconds: Vec<f64> = run.latencies.of_all().iter().map(|&ns| ns as f64 / 1e9).collect();
-    Cdf::from_latencies(&run.scheduler.to_string(), None, &seconds, CDF_POINTS)
+    cdf_from(run, None, &run.latencies.of_all())
+}
+
+fn cdf_from(run: &Recorded, group: Option<&str>, latencies: &Distribution) -> Cdf {
+    let nth = |rank| latencies.nth(rank) as f64 / 1e9;
+    Cdf::from_ranks(&run.scheduler.to_string(), group, latencies.len(), nth, CDF_POINTS)
 }
 
 /// The schedule itself, with times multiplied by `scale` from seconds.

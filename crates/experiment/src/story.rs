@@ -129,6 +129,9 @@ pub fn notes(summary: &Summary, alone: bool, truncated: bool) -> Vec<String> {
     if truncated {
         notes.push("too many intervals to keep: pictures and fairness show only the beginning".into());
     }
+    if let Some(error) = summary.runs.iter().filter_map(|r| r.latency_error).reduce(f64::max) {
+        notes.push(format!("with so many packets, p50 to p99 of latencies are within {:.1} %", 100.0 * error));
+    }
     notes.extend(summary.runs.iter().filter_map(|r| Some(r.steering.as_ref()?.told(&r.scheduler))));
     let cut_off = summary.runs.iter().filter(|r| r.end != "drained");
     notes.extend(
@@ -145,12 +148,15 @@ mod tests {
     use std::path::PathBuf;
     use std::sync::atomic::AtomicBool;
 
-    fn told(text: &str) -> Vec<String> {
+    fn summary(text: &str) -> Summary {
         let scenario = Scenario::parse("story.toml", text, &[], PathBuf::new()).unwrap();
         let cancel = AtomicBool::new(false);
         let settings = Settings { threads: 2, cancel: &cancel, progress: &|_| (), packet_log: 0 };
-        let runs = compare(&scenario, &scenario.schedulers(), &settings).unwrap();
-        story(&Summary::new(&scenario, &runs))
+        Summary::new(&scenario, &compare(&scenario, &scenario.schedulers(), &settings).unwrap())
+    }
+
+    fn told(text: &str) -> Vec<String> {
+        story(&summary(text))
     }
 
     #[test]
@@ -166,6 +172,15 @@ mod tests {
             "{work}"
         );
         assert!(price.starts_with("The price: on average a packet of the group monitoring takes "), "{price}");
+    }
+
+    #[test]
+    fn how_exact_latencies_are_is_noted_where_they_are_not() {
+        let mut summary = summary(&include_str!("../../../scenarios/demo.toml").replace("2 s", "0.2 s"));
+        assert_eq!((summary.runs[0].latency_error, notes(&summary, false, false)), (None, vec![]));
+        (summary.runs[0].latency_error, summary.runs[1].latency_error) = (Some(1.0 / 1024.0), Some(1.0 / 512.0));
+        let told = "with so many packets, p50 to p99 of latencies are within 0.2 %";
+        assert_eq!(notes(&summary, false, false), [told]);
     }
 
     #[test]

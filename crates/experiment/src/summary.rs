@@ -93,6 +93,9 @@ pub struct Run {
     pub resources: Resources,
     /// Over all delivered packets; `null` if nothing was delivered.
     pub latency_s: Option<Latency>,
+    /// By which part of it a latency at a quantile may be wrong; absent where it is exact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_error: Option<f64>,
     /// Prediction errors of all flows; `null` if schedulers are told the truth.
     pub prediction: Option<Predictions>,
     /// Flows of one group together.
@@ -450,7 +453,8 @@ impl Run {
             end: if run.outcome.end == End::Drained { "drained" } else { "horizon" }.into(),
             packets: run.flows.iter().map(Packets::of).fold(Packets::default(), Packets::and),
             resources: InOrder(run.resources.iter().enumerate().map(|r| (r.1.name.clone(), resource(r))).collect()),
-            latency_s: LatencySummary::of_sorted(&run.latencies.of_all()).map(Latency::from),
+            latency_s: run.latencies.of_all().summary().map(Latency::from),
+            latency_error: Some(run.latencies.error()).filter(|&error| error > 0.0),
             prediction: prediction(run, 0..run.flows.len()),
             groups: groups(run, |bytes| rate(run, bytes)),
             flows: Vec::new(),
@@ -542,7 +546,7 @@ fn groups(run: &Recorded, rate: impl Fn(u64) -> f64) -> Vec<Group> {
             packets: flows().map(Packets::of).fold(Packets::default(), Packets::and),
             throughput_bps: rate(flows().map(|f| f.bytes).sum()),
             dominant_share: flows().map(|f| f.dominant_share(makespan_s)).sum::<f64>() / ids.len() as f64,
-            latency_s: LatencySummary::of_sorted(&run.latencies.of_flows(ids.iter().copied())).map(Latency::from),
+            latency_s: run.latencies.of_flows(ids.iter().copied()).summary().map(Latency::from),
             prediction: prediction(run, ids.iter().copied()),
             behind: Behind::worst(flows()),
             starving: starving(flows()),

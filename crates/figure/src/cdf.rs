@@ -24,10 +24,17 @@ impl Cdf {
     pub fn from_latencies(scheduler: &str, group: Option<&str>, latencies: &[f64], most: usize) -> Cdf {
         let mut sorted: Vec<f64> = latencies.iter().copied().filter(|v| v.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
-        let n = sorted.len();
-        let count = n.min(most.max(2));
-        let rank = |k: usize| if count < 2 { 0 } else { ((n - 1) as u128 * k as u128 / (count - 1) as u128) as usize };
-        let points = (0..count).map(rank).map(|i| (sorted[i], (i + 1) as f64 / n as f64)).collect();
+        Self::from_ranks(scheduler, group, sorted.len() as u64, |rank| sorted[rank as usize], most)
+    }
+
+    /// The same of `count` latencies (seconds), of which `nth` tells the one of a rank, from 0.
+    pub fn from_ranks(scheduler: &str, group: Option<&str>, count: u64, nth: impl Fn(u64) -> f64, most: usize) -> Cdf {
+        let steps = count.min(most.max(2) as u64);
+        let rank = |k: u64| match steps {
+            1 => 0,
+            _ => (u128::from(count - 1) * u128::from(k) / u128::from(steps - 1)) as u64,
+        };
+        let points = (0..steps).map(rank).map(|at| (nth(at), (at + 1) as f64 / count as f64)).collect();
         Cdf { scheduler: scheduler.into(), group: group.map(Into::into), points }
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn flows_of(run: &Recorded, groups: &[&str]) -> Vec<usize> {
 pub(super) fn mean_latency_s(run: &Recorded, flows: &[usize]) -> f64 {
     let (mut sum, mut count) = (0u128, 0usize);
     for &flow in flows {
-        for latency in run.latencies.of_flow(flow) {
+        for latency in run.latencies.of_flow(flow).iter() {
             sum += u128::from(latency);
             count += 1;
         }

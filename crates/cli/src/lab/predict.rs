@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use dovetail_config::InputError;
 use dovetail_dataplane::core::{Charge, Setup};
 use dovetail_experiment::compare::{Settings, compare};
-use dovetail_experiment::recorded::{LatencySummary, Recorded};
+use dovetail_experiment::recorded::Recorded;
 use dovetail_experiment::scenario::Scenario as Simulation;
 use dovetail_lab::scenario::{Group, RESOURCES, Scenario, Step};
 use dovetail_sched::cost::Linear;
@@ -215,7 +215,7 @@ fn predicted([before, runs]: [&[Recorded]; 2], group: &str, seconds: f64, measur
     let third = runs.iter().any(|run| run.resources.len() == RESOURCES);
     let places = if third { [Some(0), Some(2), Some(1)] } else { [Some(0), Some(1), None] };
     let shares = places.map(|r| r.map_or(0.0, |r| mean(&|run, flow| run.flows[flow].service[r])));
-    let latency = |run: &Recorded| Some(LatencySummary::of_sorted(&run.latencies.of_flows(flows(run)))?.mean);
+    let latency = |run: &Recorded| Some(run.latencies.of_flows(flows(run)).summary()?.mean);
     let frames = mean(&|run, flow| run.flows[flow].delivered as f64);
     Predicted { shares, frames, latencies: runs.iter().map(latency).collect(), measured }
 }

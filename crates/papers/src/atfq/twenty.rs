@@ -79,7 +79,7 @@ impl Twenty {
 
 /// When a flow's packets were complete, in nanoseconds, in order.
 pub(super) fn completions(run: &Recorded, flow: usize) -> Vec<u64> {
-    run.latencies.of_flow(flow).collect()
+    run.latencies.of_flow(flow).iter().collect()
 }
 
 /// What a packet with these times adds to its flow's active time: the flow's packets are alike, so that by equation 3

@@ -112,7 +112,7 @@ pub(super) const STATISTICS: [Statistic; 3] = [("max", |l| l.max), ("mean", |l| 
 
 /// A statistic of the delays of all packets of a group.
 fn delay_s(run: &Recorded, group: &str, value: fn(&LatencySummary) -> f64) -> f64 {
-    LatencySummary::of_sorted(&run.latencies.of_flows(members(run, group))).map_or(f64::NAN, |l| value(&l))
+    run.latencies.of_flows(members(run, group)).summary().map_or(f64::NAN, |l| value(&l))
 }
 
 /// The schedulers of a paper's table: the composite one, and the separate ones.

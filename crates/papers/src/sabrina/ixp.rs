@@ -77,7 +77,7 @@ impl Ixp {
     ) -> Result<Vec<f64>, ReproduceError> {
         let delay = |runs: &Vec<Recorded>| {
             let run = under(runs, scheduler)?;
-            let of_group = LatencySummary::of_sorted(&run.latencies.of_flows(members(run, group)));
+            let of_group = run.latencies.of_flows(members(run, group)).summary();
             of_group.as_ref().map(value).ok_or_else(|| ReproduceError::Expected(format!("no packets of {group}")))
         };
         self.0.iter().map(delay).collect()

@@ -23,7 +23,7 @@ pub struct MetricsOptions {
     /// Most rows of [`Series::intervals`] and of [`Series::shares`], so that a run of absurd length ends without
     /// filling the memory.
     pub rows: usize,
-    /// Keep every latency in [`RunResult::latencies`] (4 bytes per packet).
+    /// Keep latencies in [`RunResult::latencies`]: 4 bytes a packet, up to [`MOST_EXACT`](super::MOST_EXACT) of them.
     pub latencies: bool,
     /// Compare services with those of an ideal fluid in [`IntervalRow::gini`]: O(log flows) more per packet, O(flows
     /// log flows) per interval.
@@ -37,10 +37,11 @@ impl Default for MetricsOptions {
     }
 }
 
-/// The standard recorder: books per flow and resource, exact latencies, service and fair share per interval.
+/// The standard recorder: books per flow and resource, latencies, service and fair share per interval.
 ///
-/// Memory: 8 bytes per delivered packet for its latency (12 while it finishes), and a row per interval and flow with
-/// packets in the system.
+/// Memory: a latency takes 8 bytes per delivered packet (12 while it finishes). Beyond
+/// [`MOST_EXACT`](super::MOST_EXACT) packets, they take some 150 MB, and 80 bytes a flow, however many they are.
+/// Besides, there is a row per interval and flow with packets in the system.
 #[derive(Clone, Debug)]
 pub struct Metrics<const M: usize> {
     options: MetricsOptions,
@@ -129,7 +130,7 @@ impl<const M: usize> Metrics<M> {
             nonempty: Duration::ZERO,
             fair: FairShare::new(workload.flows.iter().map(|flow| flow.weight)),
             gps: options.gini.then(|| Gps::new(workload.flows.iter().map(|flow| flow.weights()))),
-            latencies: LatencySamples::default(),
+            latencies: LatencySamples::new(workload.flows.len()),
             current: Current::at(Time::ZERO, interval, Vec::new()),
             series: Series::new(interval),
         }
@@ -137,14 +138,9 @@ impl<const M: usize> Metrics<M> {
 
     /// The results of the run that was recorded and had this outcome.
     pub fn finish(self, outcome: Outcome) -> RunResult<M> {
-        let latencies = self.latencies.into_latencies(self.flows.len());
+        let latencies = self.latencies.into_latencies();
         let books = self.flows.into_iter().enumerate();
-        let mut own = Vec::new();
-        let flows = books.map(|(i, flow)| {
-            own.clear();
-            own.extend(latencies.of_flow(i));
-            flow.result(&self.servers, LatencySummary::of_sorted(&own))
-        });
+        let flows = books.map(|(i, flow)| flow.result(&self.servers, latencies.of_flow(i).summary()));
         let mut names = self.names.into_iter();
         let resources = std::array::from_fn(|r| ResourceResult {
             name: names.next().unwrap_or_default(),

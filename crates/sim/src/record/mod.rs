@@ -10,7 +10,7 @@ mod result;
 mod series;
 
 pub use fairness::{Fairness, Shortfall, ShortfallBy, gini, jain};
-pub use latency::{Latencies, LatencySummary};
+pub use latency::{Distribution, Latencies, LatencySummary, MOST_EXACT};
 pub use metrics::{Metrics, MetricsOptions};
 pub use packet_log::{PacketLog, PacketOutcome, PacketRecord};
 pub use result::{FlowResult, Losses, ResourceResult, RunResult};

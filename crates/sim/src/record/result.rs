@@ -21,7 +21,7 @@ pub struct RunResult<const M: usize> {
     pub flows: Vec<FlowResult<M>>,
     /// What happened in each interval.
     pub series: Series<M>,
-    /// Every latency, if wanted.
+    /// All latencies, if wanted.
     pub latencies: Option<Latencies>,
 }
 

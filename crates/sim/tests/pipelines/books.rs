@@ -248,7 +248,7 @@ fn totals_agree(result: &RunResult<2>, naive: &Naive) -> Result<(), TestCaseErro
             delivered.map(|p| p.finished[1].unwrap().since(p.packet.arrival).as_nanos()).collect();
         latencies.sort_unstable();
         let recorded = result.latencies.as_ref().unwrap();
-        prop_assert_eq!(recorded.of_flow(index as usize).collect::<Vec<_>>(), latencies);
+        prop_assert_eq!(recorded.of_flow(index as usize).iter().collect::<Vec<_>>(), latencies);
     }
     Ok(())
 }
