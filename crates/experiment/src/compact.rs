@@ -8,7 +8,7 @@ use serde::de::Error;
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::recorded::{FlowFacts, FlowTotal, Losses, PerResource};
+use crate::recorded::{FlowFacts, FlowKind, FlowTotal, Losses, PerResource};
 use crate::scenario::MAX_RESOURCES;
 
 /// Reason under which packets lost between resources are counted.
@@ -105,7 +105,8 @@ impl<'de> Deserialize<'de> for Named {
             weight: f64,
         }
         let Fields { flow: name, group, weight } = Fields::deserialize(deserializer)?;
-        Ok(Self(Arc::new(FlowFacts { name: name.into(), group: group.into(), weight, weights: None })))
+        let kind = FlowKind { group: group.into(), weight, weights: None };
+        Ok(Self(Arc::new(FlowFacts { name: name.into(), kind: kind.into() })))
     }
 }
 

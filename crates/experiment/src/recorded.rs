@@ -1,12 +1,13 @@
 //! What one run gave.
 
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 use dovetail_sched::composition;
 use dovetail_sched::{DROPPED_AT_HEAD, DropReason, Spec};
-use dovetail_sim::record::{self, FlowResult, Latencies, PacketLog, PacketOutcome, PacketRecord, Shortfall};
+use dovetail_sim::record::{self, FlowResult, Freed, Latencies, PacketLog, PacketOutcome, PacketRecord, Shortfall};
 use dovetail_sim::{Estimate, Flow, Outcome, RunResult, Workload};
 use dovetail_units::{Duration, Time};
 
@@ -115,12 +116,27 @@ pub struct ResourceTotal {
 pub struct FlowFacts {
     /// Its name.
     pub name: Arc<str>,
-    /// Its group.
+    /// What it has in common with others.
+    pub kind: Arc<FlowKind>,
+}
+
+impl Deref for FlowFacts {
+    type Target = FlowKind;
+
+    fn deref(&self) -> &FlowKind {
+        &self.kind
+    }
+}
+
+/// What flows of a kind have in common, in memory once.
+#[derive(Clone, Debug)]
+pub struct FlowKind {
+    /// Their group.
     pub group: Arc<str>,
-    /// Its weight.
+    /// Their weight.
     pub weight: f64,
-    /// Its weight on each resource, where they differ, for schedulers that look at them one by one.
-    pub weights: Option<Box<PerResource<f64>>>,
+    /// Their weight on each resource, where they differ, for schedulers that look at them one by one.
+    pub weights: Option<PerResource<f64>>,
 }
 
 /// A value for each resource.
@@ -129,16 +145,24 @@ pub type PerResource<T> = ArrayVec<T, MAX_RESOURCES>;
 impl FlowFacts {
     /// Of every flow, to be shared by the runs.
     pub(crate) fn of<const M: usize>(workload: &Workload<M>) -> Vec<Arc<Self>> {
-        let facts = |flow: &Flow<M>| Self {
-            name: Arc::clone(&flow.name),
+        let kind = |flow: &Flow<M>| FlowKind {
             group: Arc::clone(&flow.group),
             weight: flow.weight.as_f64(),
-            weights: flow.weight_on.map(|on| Box::new(on.iter().map(|weight| weight.as_f64()).collect())),
+            weights: flow.weight_on.map(|on| on.iter().map(|weight| weight.as_f64()).collect()),
         };
-        workload.flows.iter().map(|flow| Arc::new(facts(flow))).collect()
+        // Flows that share their terms and their group are of a kind.
+        let mut kinds = BTreeMap::new();
+        let facts = |flow: &Flow<M>| {
+            let shared = (Arc::as_ptr(&flow.terms), flow.group.as_ptr());
+            let kind = kinds.entry(shared).or_insert_with(|| Arc::new(kind(flow)));
+            Arc::new(Self { name: Arc::clone(&flow.name), kind: Arc::clone(kind) })
+        };
+        workload.flows.iter().map(facts).collect()
     }
+}
 
-    /// Its weight on this resource.
+impl FlowKind {
+    /// The weight on this resource.
     pub fn weight_on(&self, resource: usize) -> f64 {
         self.weights.as_ref().and_then(|weights| weights.get(resource)).copied().unwrap_or(self.weight)
     }
@@ -380,32 +404,6 @@ pub(crate) fn recorded<const M: usize>(
         packets: log.records().iter().map(packet_way).collect(),
         services: log.records().iter().flat_map(services).collect(),
         entrances,
-    }
-}
-
-/// Items from the last to the first, freed on the way, so that only a part of them is in memory beside what is made of
-/// them.
-struct Freed<T> {
-    items: Vec<T>,
-    part: usize,
-}
-
-impl<T> Freed<T> {
-    fn new(items: Vec<T>) -> Self {
-        const PARTS: usize = 16;
-        Self { part: items.len() / PARTS + 1, items }
-    }
-}
-
-impl<T> Iterator for Freed<T> {
-    type Item = T;
-
-    fn next(&mut self) -> Option<T> {
-        let item = self.items.pop();
-        if self.items.len().is_multiple_of(self.part) {
-            self.items.shrink_to_fit();
-        }
-        item
     }
 }
 

@@ -128,10 +128,26 @@ impl FlowTable {
         self.len() * (size_of::<Kept>() + size_of::<Time>() + 2 * (size_of::<u32>() + 1))
     }
 
+    /// What tells the flows apart, and no more.
+    pub fn into_keys(self) -> FlowKeys {
+        FlowKeys(self.flows.into_iter().map(|flow| flow.key).collect())
+    }
+
     /// The number of the flow with `key` (`None`: the one of packets without a flow) of class 0. O(1) on average.
     pub fn find(&self, key: Option<FlowKey>) -> Option<u32> {
         let key = Packed::new(key, 0);
         self.index.find(self.hasher.hash_one(key), |&flow| self.flows[flow as usize].key == key).copied()
+    }
+}
+
+/// Keys and classes of flows, by number: 40 bytes each.
+#[derive(Clone, Debug, Default)]
+pub struct FlowKeys(Box<[Packed]>);
+
+impl FlowKeys {
+    /// Every flow's key, `None` for packets that belong to no flow, and its class.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (Option<FlowKey>, u16)> {
+        self.0.iter().map(|key| key.unpacked())
     }
 }
 

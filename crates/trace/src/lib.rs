@@ -33,7 +33,7 @@ mod writer;
 pub use arrivals::{Arrival, Arrivals, ArrivalsIter};
 pub use capture::{CaptureReader, Damage, Format, Record};
 pub use error::TraceError;
-pub use flows::{FlowEntry, FlowTable};
+pub use flows::{FlowEntry, FlowKeys, FlowTable};
 pub use info::{CaptureInfo, SIZE_BUCKETS, SizeBucket, Total};
 pub use packets::{Packets, Report, TooLarge, load, load_by_class};
 pub use synth::{MAX_FLOWS, MAX_PACKETS, Mixture, MixtureError, Pace, Synthetic};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dovetail_sim::stream;
 use dovetail_sim::{Arrival, Flow, FlowTerms, List, Listed, Source, TimeScale, Workload};
-use dovetail_trace::{Arrivals, CaptureReader, FlowEntry, FlowTable, Packets, Record, Report, TooLarge, load_by_class};
+use dovetail_trace::{Arrivals, CaptureReader, FlowKeys, Packets, Record, Report, TooLarge, load_by_class};
 use dovetail_units::{Duration, Time};
 use dovetail_wire::{IpPacket, Marks, NonFlow, Rule, Vital};
 use rand::RngExt;
@@ -29,7 +29,7 @@ pub struct Capture {
     /// Its packets.
     pub arrivals: Arc<Arrivals>,
     /// Their flows.
-    flows: Arc<FlowTable>,
+    flows: Arc<FlowKeys>,
     /// Where every record went.
     pub report: Report,
     /// Class of each flow, an index into the scenario's classes.
@@ -134,7 +134,7 @@ pub fn load(scenario: &Scenario, given: Option<Box<dyn Read + Send>>) -> Result<
     })?;
     let pauses = pauses(&mut packets, trace);
     let Packets { arrivals, flows, report } = packets;
-    let (arrivals, flows) = (arrivals.into(), flows.into());
+    let (arrivals, flows) = (arrivals.into(), flows.into_keys().into());
     let mut capture = Capture { arrivals, flows, report, classes: Vec::new(), work_s: Vec::new(), speed: 1.0, pauses };
     capture.prepare(scenario, trace)?;
     Ok(Some(capture))
@@ -226,7 +226,7 @@ pub fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     })
 }
 
-fn assign_classes(scenario: &Scenario, trace: &Trace, flows: &FlowTable) -> Result<Vec<usize>, ScenarioError> {
+fn assign_classes(scenario: &Scenario, trace: &Trace, flows: &FlowKeys) -> Result<Vec<usize>, ScenarioError> {
     let position = |name: &str| scenario.names.classes().iter().position(|c| c.name == name).unwrap_or(0);
     let named = |class: &Option<toml::Spanned<String>>| class.as_ref().map(|c| position(c.get_ref()));
     let mut random = stream(scenario.seed(), "classes of flows");
@@ -236,8 +236,8 @@ fn assign_classes(scenario: &Scenario, trace: &Trace, flows: &FlowTable) -> Resu
         .map(|(index, _)| index)
         .collect();
     let rest = named(&trace.class).or(if has_rules && without.len() == 1 { without.first().copied() } else { None });
-    let mut classes = Vec::with_capacity(flows.len());
-    for FlowEntry { key, class, .. } in flows.entries() {
+    let mut classes = Vec::with_capacity(flows.iter().len());
+    for (key, class) in flows.iter() {
         if class != NO_CLASS {
             classes.push(usize::from(class));
             continue;
@@ -294,9 +294,9 @@ pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
     let classes = scenario.names.classes().iter();
     let kinds: Vec<(Arc<str>, Arc<FlowTerms<M>>)> =
         classes.map(|class| (class.name.as_str().into(), terms_of_class(scenario, class, limit).into())).collect();
-    for (entry, &class) in capture.flows.entries().zip(&capture.classes) {
+    for ((key, _), &class) in capture.flows.iter().zip(&capture.classes) {
         let (class, terms) = &kinds[class];
-        let (name, group) = match entry.key {
+        let (name, group) = match key {
             Some(key) => (key.to_string().into(), Arc::clone(class)),
             None => (NO_FLOW.into(), NO_FLOW.into()),
         };

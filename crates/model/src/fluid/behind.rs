@@ -67,8 +67,6 @@ struct Done {
 #[derive(Clone, Debug)]
 struct FluidFlow {
     weight: f64,
-    /// Its own part of the fair share, instead of the speed of all.
-    part: Option<f64>,
     /// Its packets in the machine.
     inside: u32,
     /// In the fluid; the first is the head.
@@ -98,9 +96,15 @@ pub enum Due {
 /// Heads of backlogged flows; they decide how fast all advance: `V' = 1 / max_r sum of w_i tbar_ir`.
 #[derive(Clone, Debug)]
 struct Load<const M: usize> {
-    heads: Vec<Option<[f64; M]>>,
     sums: [f64; M],
     count: usize,
+}
+
+/// Of each flow that is backlogged under the scheduler, the packet that entered the machine last.
+#[derive(Clone, Debug)]
+struct Machine<const M: usize> {
+    heads: Vec<Option<[f64; M]>>,
+    load: Load<M>,
 }
 
 /// Flows whose heads end in the order of their tags.
@@ -117,15 +121,17 @@ struct Clock {
 #[derive(Clone, Debug)]
 pub struct Reference<const M: usize> {
     flows: Vec<FluidFlow>,
+    /// By flow, its own part of the fair share instead of the speed of all; empty where no flow has one.
+    parts: Vec<Option<f64>>,
     waiting: Pool<Packet<M>>,
     done: Pool<Done>,
     least_weight: f64,
     now_s: f64,
     /// Of the flows at the speed of all, and of those with a part of their own, which is in their tags.
     clocks: [Clock; 2],
-    /// The heads in the fluid, and those in the machine (of each flow the packet that entered last), where they count.
+    /// The heads in the fluid, and those in the machine, where they count.
     load: Load<M>,
-    machine: Option<Load<M>>,
+    machine: Option<Machine<M>>,
     /// Sum of the weights of the flows in the fluid.
     weights: f64,
     /// Dominant time that has left the fluid less what has left the machine.
@@ -142,9 +148,8 @@ impl<const M: usize> Reference<M> {
     /// Of flows with these positive weights, at full speed, of which some keep a part in (0, 1] of it whatever the
     /// [speed](Self::set_speed) of the others.
     pub fn with_parts(due: Due, flows: impl IntoIterator<Item = (f64, Option<f64>)>) -> Self {
-        let flow = |(weight, part)| FluidFlow {
+        let flow = |weight| FluidFlow {
             weight,
-            part,
             inside: 0,
             waiting: Fifo::EMPTY,
             met: 0.0,
@@ -154,14 +159,18 @@ impl<const M: usize> Reference<M> {
             worst_packets: 0,
             worst_turn: (0.0, 0.0),
         };
-        let flows: Vec<_> = flows.into_iter().map(flow).collect();
+        let (flows, mut parts): (Vec<_>, Vec<_>) = flows.into_iter().map(|(weight, part)| (flow(weight), part)).unzip();
+        if parts.iter().all(Option::is_none) {
+            parts = Vec::new();
+        }
         let clock = Clock { speed: 1.0, virtual_s: 0.0, heads: BinaryHeap::new() };
-        let load = Load { heads: vec![None; flows.len()], sums: [0.0; M], count: 0 };
+        let load = Load { sums: [0.0; M], count: 0 };
         Self {
-            machine: (due == Due::Part).then(|| load.clone()),
+            machine: (due == Due::Part).then(|| Machine { heads: vec![None; flows.len()], load: load.clone() }),
             load,
             least_weight: flows.iter().map(|flow| flow.weight).fold(f64::INFINITY, f64::min),
             flows,
+            parts,
             waiting: Pool::new(),
             done: Pool::new(),
             now_s: 0.0,
@@ -238,7 +247,7 @@ impl<const M: usize> Reference<M> {
             if self.lead_s > (self.flows_by_weight() + 1.0) * self.longest_s {
                 break;
             }
-            let load = self.machine.as_ref().map_or(0.0, Load::most).max(self.load.most());
+            let load = self.machine.as_ref().map_or(0.0, |machine| machine.load.most()).max(self.load.most());
             let ends = [0, 1].map(|clock| self.clocks[clock].first_end_s(self.now_s, load));
             let first = usize::from(ends[1] < ends[0]);
             let end_s = ends[first];
@@ -268,7 +277,7 @@ impl<const M: usize> Reference<M> {
         }
         flow.worst_packets = flow.worst_packets.max(flow.done.len());
         let weight = flow.weight;
-        let next = self.next_head(index);
+        let next = self.next_head(index, Some(head.profile));
         let first = self.clocks[clock].heads.peek_mut();
         match (first, next) {
             (Some(mut first), Some((_, next))) => {
@@ -279,7 +288,7 @@ impl<const M: usize> Reference<M> {
             (None, _) => (),
         }
         self.weights -= weight;
-        self.load.set(index, weight, None);
+        self.load.change(weight, Some(head.profile), None);
         if self.clocks.iter().all(|clock| clock.heads.is_empty()) {
             // Rounding does not outlive a busy period.
             self.weights = 0.0;
@@ -289,25 +298,28 @@ impl<const M: usize> Reference<M> {
 
     /// The first packet of a flow that had none becomes its head.
     fn enter(&mut self, index: usize) {
-        if let Some((clock, head)) = self.next_head(index) {
+        if let Some((clock, head)) = self.next_head(index, None) {
             self.clocks[clock].heads.push(head);
         }
     }
 
-    /// The flow's first packet becomes its head: its clock, and what stands for it there.
-    fn next_head(&mut self, index: usize) -> Option<(usize, Reverse<(u64, usize)>)> {
+    /// The flow's first packet becomes its head in place of one with the profile `before`: its clock, and what stands
+    /// for it there.
+    fn next_head(&mut self, index: usize, before: Option<[f64; M]>) -> Option<(usize, Reverse<(u64, usize)>)> {
         let with = self.flows_by_weight();
         let flow = &mut self.flows[index];
         let head = self.waiting.first(&flow.waiting)?;
-        self.load.set(index, flow.weight, Some(head.profile));
+        self.load.change(flow.weight, before, Some(head.profile));
         flow.met = with;
-        let (clock, by) = flow.part.map_or((0, flow.weight), |part| (1, flow.weight * part));
+        let part = self.parts.get(index).copied().flatten();
+        let (clock, by) = part.map_or((0, flow.weight), |part| (1, flow.weight * part));
         Some((clock, Reverse(((self.clocks[clock].virtual_s + head.dominant_s / by).to_bits(), index))))
     }
 
     fn set_machine(&mut self, flow: usize, profile: Option<[f64; M]>) {
-        if let Some(load) = &mut self.machine {
-            load.set(flow, self.flows[flow].weight, profile);
+        if let Some(Machine { heads, load }) = &mut self.machine {
+            let before = std::mem::replace(&mut heads[flow], profile);
+            load.change(self.flows[flow].weight, before, profile);
         }
     }
 
@@ -347,13 +359,12 @@ impl<const M: usize> Times<M> {
 }
 
 impl<const M: usize> Load<M> {
-    /// The head of a flow of this weight is now such a packet.
-    fn set(&mut self, flow: usize, weight: f64, profile: Option<[f64; M]>) {
-        let before = std::mem::replace(&mut self.heads[flow], profile);
+    /// The head of a flow of this weight had the profile `before`, and has `after`.
+    fn change(&mut self, weight: f64, before: Option<[f64; M]>, after: Option<[f64; M]>) {
         for (r, sum) in self.sums.iter_mut().enumerate() {
-            *sum += weight * (profile.map_or(0.0, |p| p[r]) - before.map_or(0.0, |p| p[r]));
+            *sum += weight * (after.map_or(0.0, |p| p[r]) - before.map_or(0.0, |p| p[r]));
         }
-        self.count = self.count + usize::from(profile.is_some()) - usize::from(before.is_some());
+        self.count = self.count + usize::from(after.is_some()) - usize::from(before.is_some());
         if self.count == 0 {
             self.sums = [0.0; M];
         }

@@ -97,11 +97,11 @@ impl<F> FlowRecord<F> {
 }
 
 /// What was set up for a flow and its packets need not touch.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Terms {
     /// The weights on the resources, if they were given one by one.
     weight_on: Option<Box<[Weight]>>,
-    limits: Option<Box<Limits>>,
+    limits: Option<Limits>,
 }
 
 /// The limits of a queue, if there are others than by packets; and what waits.
@@ -115,10 +115,10 @@ struct Limits {
 
 impl Limits {
     /// Of an empty queue; none if the number of packets is all that is limited, and not to none.
-    fn of(limit: &Limit) -> Option<Box<Self>> {
+    fn of(limit: &Limit) -> Option<Self> {
         let Limit { packets, bytes: most_bytes, time } = *limit;
         let counted = packets == Some(0) || most_bytes.is_some() || time.is_some();
-        counted.then(|| Box::new(Self { packets, most_bytes, bytes: 0, time: time.map(WaitingTime::new) }))
+        counted.then(|| Self { packets, most_bytes, bytes: 0, time: time.map(WaitingTime::new) })
     }
 
     fn refusal(&self, packets: u32, size: u32) -> Option<DropReason> {
@@ -140,8 +140,8 @@ pub struct Queues<const M: usize, P, F, S> {
     stamps: Vec<S>,
     free_slot: u32,
     flows: Vec<FlowRecord<F>>,
-    /// By flow.
-    terms: Vec<Terms>,
+    /// By flow, where there is anything to say.
+    terms: Vec<Option<Box<Terms>>>,
     free_flows: Vec<u32>,
     /// Flows that are to be placed anew before the next choice.
     moved: Vec<u32>,
@@ -310,7 +310,7 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
 
     /// What was set up of the flow's weights, without limit.
     pub fn weights(&self, flow: u32) -> FlowConfig<M> {
-        let weight_on = self.terms[flow as usize].weight_on.as_ref();
+        let weight_on = self.terms[flow as usize].as_ref().and_then(|terms| terms.weight_on.as_ref());
         let weight_on = weight_on.map(|on| core::array::from_fn(|r| on[r]));
         FlowConfig { weight: self.flow(flow).weight, weight_on, ..FlowConfig::default() }
     }
@@ -325,7 +325,7 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
             Some(free) => *free = record,
             None => {
                 self.flows.push(record);
-                self.terms.push(Terms::default());
+                self.terms.push(None);
                 // So that no removal has to make room.
                 self.free_flows.reserve(self.flows.len() - self.free_flows.len());
             }
@@ -339,18 +339,19 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
         self.get(flow).ok_or(UnknownFlow)?;
         self.flow_mut(flow.index).weight = weight;
         let mut limits = Limits::of(&config.limit);
-        let before = self.terms[flow.index()].limits.take();
+        let before = self.terms[flow.index()].take().and_then(|terms| terms.limits);
         if let Some(limits) = &mut limits {
-            self.recount(flow.index, limits, before.as_deref());
+            self.recount(flow.index, limits, before.as_ref());
         }
         self.agree(flow.index, &config, limits);
         Ok(())
     }
 
-    fn agree(&mut self, flow: u32, config: &FlowConfig<M>, limits: Option<Box<Limits>>) {
+    fn agree(&mut self, flow: u32, config: &FlowConfig<M>, limits: Option<Limits>) {
         let counted = limits.is_some();
         let weight_on = config.weight_on.map(|on| Box::from(on.as_slice()));
-        self.terms[flow as usize] = Terms { weight_on, limits };
+        let is_plain = weight_on.is_none() && limits.is_none();
+        self.terms[flow as usize] = if is_plain { None } else { Some(Box::new(Terms { weight_on, limits })) };
         let record = &mut self.flows[flow as usize];
         let most = if counted { 0 } else { config.limit.packets.unwrap_or(u32::MAX) };
         record.admits = most.min(!MOVED) | record.admits & MOVED;
@@ -399,7 +400,8 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
     #[cold]
     fn admit_by_terms(&self, record: Option<&FlowRecord<F>>, flow: FlowId, size: u32) -> Result<u32, DropReason> {
         let packets = record.ok_or(DropReason::UnknownFlow)?.packets;
-        let limits = self.terms[flow.index()].limits.as_ref().ok_or(DropReason::QueuePackets)?;
+        let terms = self.terms[flow.index()].as_ref();
+        let limits = terms.and_then(|terms| terms.limits.as_ref()).ok_or(DropReason::QueuePackets)?;
         limits.refusal(packets, size).map_or(Ok(packets), Err)
     }
 
@@ -467,7 +469,7 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
     /// A packet of these times and so many bytes has joined the flow.
     #[cold]
     fn count_in(&mut self, flow: u32, cost: ResourceVec<M>, bytes: u32) {
-        if let Some(limits) = &mut self.terms[flow as usize].limits {
+        if let Some(Terms { limits: Some(limits), .. }) = self.terms[flow as usize].as_deref_mut() {
             limits.bytes += u64::from(bytes);
             limits.time.iter_mut().for_each(|time| time.count_in(&cost, self.flows[flow as usize].packets));
         }
@@ -476,7 +478,7 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
     /// A packet of these times and so many bytes has left the flow.
     #[cold]
     fn count_out(&mut self, flow: u32, cost: ResourceVec<M>, bytes: u32) {
-        if let Some(limits) = &mut self.terms[flow as usize].limits {
+        if let Some(Terms { limits: Some(limits), .. }) = self.terms[flow as usize].as_deref_mut() {
             limits.bytes -= u64::from(bytes);
             limits.time.iter_mut().for_each(|time| time.count_out(&cost, self.flows[flow as usize].packets));
         }

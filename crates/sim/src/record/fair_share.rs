@@ -20,7 +20,8 @@ fn profile<const M: usize>(cost: &ResourceVec<M>, dominant: Duration) -> Profile
 /// A flow's weight, and the packet that stands for it.
 #[derive(Clone, Debug)]
 struct Head<const M: usize> {
-    weight: u64,
+    /// In thousandths.
+    weight: u32,
     backlogged: bool,
     /// The profile that counts in the sums; zero while the flow is not backlogged.
     current: Profile<M>,
@@ -48,7 +49,7 @@ pub(crate) struct FairShare<const M: usize> {
 
 impl<const M: usize> FairShare<M> {
     pub fn new(weights: impl Iterator<Item = Weight>) -> Self {
-        let flow = |weight: Weight| Head { weight: u64::from(weight.as_milli()), backlogged: false, current: [0; M] };
+        let flow = |weight: Weight| Head { weight: weight.as_milli(), backlogged: false, current: [0; M] };
         Self { flows: weights.map(flow).collect(), sums: [0; M], share: 0.0, since: Time::ZERO, integral: 0.0 }
     }
 

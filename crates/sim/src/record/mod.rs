@@ -2,6 +2,7 @@
 
 mod fair_share;
 mod fairness;
+mod freed;
 mod gini;
 mod latency;
 mod metrics;
@@ -10,6 +11,7 @@ mod result;
 mod series;
 
 pub use fairness::{Fairness, Shortfall, ShortfallBy, gini, jain};
+pub use freed::Freed;
 pub use latency::{Distribution, Latencies, LatencySummary, MOST_EXACT};
 pub use metrics::{Metrics, MetricsOptions};
 pub use packet_log::{PacketLog, PacketOutcome, PacketRecord};

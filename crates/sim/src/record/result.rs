@@ -39,8 +39,7 @@ pub struct ResourceResult {
     pub utilization: f64,
 }
 
-/// A flow over the whole run. With two to four resources it is no larger than the books that it is made of, so that it
-/// is made in their place.
+/// A flow over the whole run.
 ///
 /// `offered = delivered + losses().packets() + unfinished`.
 #[derive(Clone, PartialEq, Debug)]
@@ -70,10 +69,16 @@ pub struct FlowResult<const M: usize> {
     pub backlogged: Duration,
     /// From arrival to leaving the last resource; `None` if nothing was delivered.
     pub latency: Option<LatencySummary>,
-    /// `None` if nothing was lost.
-    pub(crate) losses: Option<Box<Losses<M>>>,
+    /// `None` if nothing was lost, and the scheduler is told the truth everywhere.
+    pub(crate) rare: Option<Box<Rare<M>>>,
+}
+
+/// What few flows have.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Rare<const M: usize> {
+    pub losses: Losses<M>,
     /// By resource; `None` if the scheduler is told the truth everywhere.
-    pub(crate) predictions: Option<Box<[Option<PredictionError>; M]>>,
+    pub predictions: Option<[Option<PredictionError>; M]>,
 }
 
 /// What became of a flow's packets that were lost.
@@ -106,17 +111,17 @@ impl<const M: usize> Default for Losses<M> {
 impl<const M: usize> FlowResult<M> {
     /// What was lost.
     pub fn losses(&self) -> Losses<M> {
-        self.losses.as_deref().copied().unwrap_or_default()
+        self.rare.as_ref().map_or(Losses::default(), |rare| rare.losses)
     }
 
     /// How far predictions were off on a resource, per server; of the packets that were processed there. `None` where
     /// the scheduler is told the truth.
     pub fn prediction(&self, resource: usize) -> Option<PredictionError> {
-        self.predictions.as_ref()?[resource]
+        self.rare.as_ref()?.predictions?[resource]
     }
 
     /// Whether anything was predicted.
     pub fn is_predicted(&self) -> bool {
-        self.predictions.is_some()
+        self.rare.as_ref().is_some_and(|rare| rare.predictions.is_some())
     }
 }
