@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use dovetail_sim::record::MOST_EXACT;
+use dovetail_sim::record::{MOST_EXACT, MOST_OF_A_FLOW};
 use dovetail_sim::{Flow, Source, Workload};
 
 use crate::scenario::ScenarioError;
@@ -12,7 +12,7 @@ use crate::table::digits;
 /// Bytes of memory, about: of each packet, latency and flow once for all runs, for each run under way, and for each run
 /// whose results are kept. Measured with two resources.
 const PACKET: [f64; 3] = [8.0, 0.0, 0.0];
-const LATENCY: [f64; 3] = [0.0, 12.0, 4.0];
+const LATENCY: [f64; 3] = [0.0, 12.0, 6.0];
 const FLOW: [f64; 3] = [300.0, 1_200.0, 600.0];
 /// The same of a source that generates packets, and of a stream of random numbers for lengths or times.
 const GENERATOR: [f64; 3] = [300.0, 750.0, 0.0];
@@ -59,8 +59,8 @@ impl Load {
         let packets = if self.packets.is_finite() { self.packets } else { 0.0 };
         let runs = [1.0, self.together as f64, self.kept as f64];
         let all = |each: [f64; 3]| each.iter().zip(runs).map(|(bytes, runs)| bytes * runs).sum::<f64>();
-        // More latencies are kept in a digest, which takes no more than these.
-        let latencies = packets.min(MOST_EXACT as f64);
+        // Of more latencies there is a digest, which has as many entries.
+        let latencies = packets.min(MOST_EXACT.max(MOST_OF_A_FLOW * self.flows) as f64);
         let counts = [packets, latencies, self.flows as f64, self.generators as f64, self.streams as f64];
         counts.into_iter().zip([PACKET, LATENCY, FLOW, GENERATOR, STREAM]).map(|(count, each)| count * all(each)).sum()
     }

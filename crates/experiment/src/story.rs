@@ -130,7 +130,9 @@ pub fn notes(summary: &Summary, alone: bool, truncated: bool) -> Vec<String> {
         notes.push("too many intervals to keep: pictures and fairness show only the beginning".into());
     }
     if let Some(error) = summary.runs.iter().filter_map(|r| r.latency_error).reduce(f64::max) {
-        notes.push(format!("with so many packets, p50 to p99 of latencies are within {:.1} %", 100.0 * error));
+        // Rounded up.
+        let percent = (1000.0 * error).ceil() / 10.0;
+        notes.push(format!("with so many packets, p50 to p99 of latencies are within {percent:.1} %"));
     }
     notes.extend(summary.runs.iter().filter_map(|r| Some(r.steering.as_ref()?.told(&r.scheduler))));
     let cut_off = summary.runs.iter().filter(|r| r.end != "drained");

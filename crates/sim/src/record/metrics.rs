@@ -40,9 +40,10 @@ impl Default for MetricsOptions {
 
 /// The standard recorder: books per flow and resource, latencies, service and fair share per interval.
 ///
-/// Memory: a latency takes 8 bytes per delivered packet (12 while it finishes). Beyond
-/// [`MOST_EXACT`](super::MOST_EXACT) packets, they take some 150 MB, and 80 bytes a flow, however many they are.
-/// Besides, there is a row per interval and flow with packets in the system.
+/// Memory: a latency takes 8 bytes per delivered packet (12 while it finishes), up to
+/// [`MOST_EXACT`](super::MOST_EXACT) packets. More packets take no more memory, but in a run of very many flows: then
+/// up to [`MOST_OF_A_FLOW`](super::MOST_OF_A_FLOW) packets of each. Besides, there is a row per interval and flow with
+/// packets in the system.
 #[derive(Clone, Debug)]
 pub struct Metrics<const M: usize> {
     options: MetricsOptions,
@@ -68,7 +69,7 @@ struct FlowBooks<const M: usize> {
     weight: Weight,
     in_system: u32,
     /// Its place in [`Current::active`]; [`INACTIVE`] without one.
-    active: u32,
+    place: u32,
     admitted: u64,
     bytes_offered: u64,
     bytes_delivered: u64,
@@ -146,10 +147,10 @@ impl<const M: usize> Metrics<M> {
     /// The results of the run that was recorded and had this outcome.
     pub fn finish(self, outcome: Outcome) -> RunResult<M> {
         let latencies = self.latencies.into_latencies();
-        let mut flows = Vec::with_capacity(self.flows.len());
-        for flow in Freed::new(self.flows) {
-            let latency = latencies.of_flow(flows.capacity() - flows.len() - 1).summary();
-            flows.push(flow.result(&self.servers, latency));
+        let count = self.flows.len();
+        let mut flows = Vec::with_capacity(count);
+        for (index, flow) in (0..count).rev().zip(Freed::new(self.flows)) {
+            flows.push(flow.result(&self.servers, latencies.of_flow(index).summary()));
         }
         flows.reverse();
         let mut names = self.names.into_iter();
@@ -230,7 +231,8 @@ impl<const M: usize> Metrics<M> {
         self.busy[resource] += span;
         self.current.busy[resource] += span;
         let flow = &mut self.flows[service.flow as usize];
-        let active = &mut self.current.active[flow.active as usize];
+        // It is there as long as a packet of it is in the system.
+        let active = &mut self.current.active[flow.place as usize];
         flow.service[resource] += span;
         let shared = span.as_nanos() as f64 / f64::from(self.servers[resource]);
         let counted = shared * self.counts.of(service.flow)[resource];
@@ -259,7 +261,7 @@ impl<const M: usize> Metrics<M> {
             let (service, total) = (active.service / 1e9, active.total / 1e9);
             shares.push(ShareRow { flow: active.flow, backlogged, service, total });
             (active.service, active.total) = (0.0, 0.0);
-            flow.active = if stays { stay } else { INACTIVE };
+            flow.place = if stays { stay } else { INACTIVE };
             stay += u32::from(stays);
             stays
         });
@@ -290,8 +292,8 @@ impl<const M: usize> Metrics<M> {
             flow.since = now;
         }
         flow.in_system += 1;
-        if flow.active == INACTIVE {
-            flow.active = self.current.active.len() as u32;
+        if flow.place == INACTIVE {
+            flow.place = self.current.active.len() as u32;
             self.current.active.push(Active { flow: index, service: 0.0, total: 0.0 });
         }
     }
@@ -327,7 +329,7 @@ impl<const M: usize> FlowBooks<M> {
         Self {
             weight: flow.weight,
             in_system: 0,
-            active: INACTIVE,
+            place: INACTIVE,
             admitted: 0,
             bytes_offered: 0,
             bytes_delivered: 0,

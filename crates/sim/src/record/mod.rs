@@ -12,7 +12,7 @@ mod series;
 
 pub use fairness::{Fairness, Shortfall, ShortfallBy, gini, jain};
 pub use freed::Freed;
-pub use latency::{Distribution, Latencies, LatencySummary, MOST_EXACT};
+pub use latency::{Distribution, Latencies, LatencySummary, MOST_EXACT, MOST_OF_A_FLOW};
 pub use metrics::{Metrics, MetricsOptions};
 pub use packet_log::{PacketLog, PacketOutcome, PacketRecord};
 pub use result::{FlowResult, Losses, ResourceResult, RunResult};

@@ -1,20 +1,18 @@
 //! A digest of latencies: how many packets of a flow have one, rounded to a few significant bits.
 //!
-//! Where it would have more than [`MOST`] entries, a value has one bit less. A code with fewer bits is that of the
+//! Where there would be too many entries, a value has one bit less. A code with fewer bits is that of the
 //! value itself, so roundings do not add up: a value is wrong by half of its last bit at most, whatever was digested
 //! when.
 
 use super::exact::Exact;
-use super::{Distribution, Moments};
+use super::{Distribution, MOST_EXACT, MOST_OF_A_FLOW, Moments};
 
 /// Bits of a value in a new digest: it is wrong by a part of 2^-10 at most.
 const MOST_BITS: u32 = 10;
 /// No digest has fewer: 2^-5.
 const LEAST_BITS: u32 = 5;
-/// With more entries a digest is made coarser: 6 bytes each.
-const MOST: usize = 1 << 23;
 
-/// The latencies of flows, rounded and counted.
+/// The latencies of flows, rounded and counted: 6 bytes an entry, 40 a flow.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Digest {
     bits: u32,
@@ -37,7 +35,7 @@ impl Digest {
 
     /// Also of these.
     pub fn with(self, more: &Exact) -> Self {
-        let mut sum = Self { bits: self.bits, ..Self::new(0) };
+        let mut sum = self.room(self.bits);
         let mut own = Vec::new();
         for (flow, &moments) in self.moments.iter().enumerate() {
             own.clear();
@@ -52,7 +50,20 @@ impl Digest {
             fresh.for_each(|code| sum.add(code, 1));
             sum.end(moments.and(Moments::of(&own)));
         }
-        sum.within(MOST)
+        let flows = sum.flows();
+        sum.within(MOST_EXACT.max(MOST_OF_A_FLOW * flows))
+    }
+
+    /// An empty one for as many flows and entries.
+    fn room(&self, bits: u32) -> Self {
+        let [flows, entries] = [self.ends.len(), self.codes.len()];
+        Self {
+            bits,
+            ends: Vec::with_capacity(flows),
+            codes: Vec::with_capacity(entries),
+            counts: Vec::with_capacity(entries),
+            moments: Vec::with_capacity(flows),
+        }
     }
 
     /// With so many entries at most, unless it has the least number of bits.
@@ -60,13 +71,15 @@ impl Digest {
         while self.codes.len() > most && self.bits > LEAST_BITS {
             self = self.coarser();
         }
+        self.codes.shrink_to_fit();
+        self.counts.shrink_to_fit();
         self
     }
 
     /// With one bit less.
     fn coarser(self) -> Self {
         let bits = self.bits - 1;
-        let mut coarser = Self { bits, ..Self::new(0) };
+        let mut coarser = self.room(bits);
         for (flow, &moments) in self.moments.iter().enumerate() {
             for (fine, count) in self.entries(flow) {
                 coarser.add(code(least(fine, self.bits), bits), count);

@@ -6,8 +6,10 @@ mod exact;
 use digest::Digest;
 use exact::Exact;
 
-/// So many latencies of a run are kept as they are: in 12 bytes each at most. More are kept in a digest.
+/// So many latencies of a run are kept as they are. More are kept in a digest.
 pub const MOST_EXACT: usize = 1 << 23;
+/// A digest has no more entries than that, or than so many for each flow, unless that would be too coarse.
+pub const MOST_OF_A_FLOW: usize = 64;
 /// Of a digest, so many are gathered before they are added to it.
 const GATHERED: usize = 1 << 21;
 
@@ -168,9 +170,11 @@ impl Distribution {
     }
 
     /// The latency in nanoseconds of which so many are no larger, and come before it in order; the longest from
-    /// [`len`](Self::len) on, 0 of none. O(log n).
+    /// [`len`](Self::len) - 1 on, 0 of none. O(log n).
     pub fn nth(&self, rank: u64) -> u64 {
-        let rank = rank.min(self.len().saturating_sub(1));
+        if rank.saturating_add(1) >= self.len() {
+            return self.moments.max;
+        }
         let at = if self.ranks.is_empty() { rank as usize } else { self.ranks.partition_point(|&upto| upto <= rank) };
         self.values.get(at).copied().unwrap_or(0)
     }
@@ -190,8 +194,8 @@ impl Distribution {
     }
 }
 
-/// Collects one latency per delivered packet. Memory: 8 bytes each, or 24 from 4.3 s on, while they are no more than
-/// [`MOST_EXACT`]; then that of a digest.
+/// Collects one latency per delivered packet. Memory: 8 bytes each, or 24 from 4.3 s on, and 12 at the end, up to
+/// [`MOST_EXACT`]; then twice that of a digest.
 #[derive(Clone, Debug)]
 pub(crate) struct LatencySamples {
     samples: exact::Samples,
