@@ -91,10 +91,15 @@ const OLDER: &[c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: &[c_long] = &[];
 
-/// What may be asked of a descriptor: the flags of an interface, blocking, and about a terminal.
+/// What may be asked of a descriptor: flags and name of an interface, blocking, and about a terminal.
 #[allow(clippy::unnecessary_cast, reason = "C libraries differ in the type")]
-const REQUESTS: [u64; 4] =
-    [libc::SIOCGIFFLAGS as u64, libc::FIONBIO as u64, libc::TCGETS as u64, libc::TIOCGWINSZ as u64];
+const REQUESTS: [u64; 5] = [
+    libc::SIOCGIFFLAGS as u64,
+    libc::SIOCGIFNAME as u64,
+    libc::FIONBIO as u64,
+    libc::TCGETS as u64,
+    libc::TIOCGWINSZ as u64,
+];
 
 fn rule(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompRule, BackendError> {
     SeccompRule::new(vec![SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?])

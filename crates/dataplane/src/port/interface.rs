@@ -1,5 +1,6 @@
 //! The network interfaces of this network namespace.
 
+use std::ffi::c_int;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -105,9 +106,11 @@ pub(super) fn control_socket() -> io::Result<OwnedFd> {
     sys::socket(libc::AF_UNIX, libc::SOCK_DGRAM)
 }
 
-/// An error if there is no interface of that name any more.
-pub(super) fn exists(socket: &OwnedFd, name: &str) -> io::Result<()> {
-    flags(socket, name).map(drop)
+/// An error if there is no interface of that index any more: the name may be that of another one by now.
+pub(super) fn exists(socket: &OwnedFd, index: u32) -> io::Result<()> {
+    let mut request = InterfaceRequest::new("");
+    request.set_int(index as c_int);
+    request.ask(socket, Request::Name)
 }
 
 fn flags(socket: &OwnedFd, name: &str) -> io::Result<u16> {

@@ -126,6 +126,8 @@ pub fn ethtool<const N: usize>(fd: &OwnedFd, name: &str, numbers: &mut [u32; N])
 pub enum Request {
     /// Its index.
     Index = libc::SIOCGIFINDEX as isize,
+    /// Its name, by its index.
+    Name = libc::SIOCGIFNAME as isize,
     /// Its `IFF_` flags.
     Flags = libc::SIOCGIFFLAGS as isize,
     /// Its MTU.
@@ -170,6 +172,11 @@ impl InterfaceRequest {
     /// The answer's first 32 bits.
     pub fn int(&self) -> c_int {
         c_int::from_ne_bytes(*self.answer.first_chunk().unwrap_or(&[0; 4]))
+    }
+
+    /// Ask with these 32 bits.
+    pub fn set_int(&mut self, value: c_int) {
+        self.answer[..4].copy_from_slice(&value.to_ne_bytes());
     }
 
     /// Ask with these 16 bits.

@@ -42,12 +42,15 @@ const ADDRESSES: usize = 12;
 /// An Ethernet interface, all of whose frames are received and none of its own.
 pub struct PacketPort {
     name: String,
+    index: u32,
     _claim: Claim,
     rx: OwnedFd,
     ring: Ring,
     tx: OwnedFd,
     messages: Messages<BURST>,
     idle: u32,
+    /// Whether the interface has gone down since the last frame came.
+    went_down: bool,
     full_since: Option<Time>,
     counters: PortCounters,
     completed_checksums: u64,
@@ -74,12 +77,14 @@ impl PacketPort {
         sys::bind(&tx, &address(&interface, 0)).map_err(failed("cannot send to the interface"))?;
         Ok(Self {
             name: name.to_owned(),
+            index: interface.index,
             _claim: claim,
             rx,
             ring,
             tx,
             messages: Messages::new(),
             idle: 0,
+            went_down: false,
             full_since: None,
             counters: PortCounters::default(),
             completed_checksums: 0,
@@ -101,12 +106,14 @@ impl PacketPort {
         self.completed_checksums
     }
 
-    /// An interface that has gone down leaves an error in the socket; one that has gone for good is the port's end.
+    /// An interface that goes down leaves an error in the socket. One that has gone for good is the port's end: it goes
+    /// down first, so that there is no other error when it is removed.
     fn clear_error(&mut self) -> io::Result<()> {
-        match sys::option::<c_int>(&self.rx, libc::SOL_SOCKET, libc::SO_ERROR)? {
-            0 => Ok(()),
-            _ => interface::exists(&self.tx, &self.name).map_err(|source| self.gone(source)),
+        self.went_down |= sys::option::<c_int>(&self.rx, libc::SOL_SOCKET, libc::SO_ERROR)? != 0;
+        if self.went_down {
+            interface::exists(&self.tx, self.index).map_err(|source| self.gone(source))?;
         }
+        Ok(())
     }
 
     fn gone(&self, source: io::Error) -> io::Error {
@@ -176,7 +183,11 @@ impl Port for PacketPort {
             self.ring.release();
             count += 1;
         }
-        self.idle = if count == 0 { self.idle + 1 } else { 0 };
+        if count > 0 {
+            (self.idle, self.went_down) = (0, false);
+            return Ok(());
+        }
+        self.idle += 1;
         if self.idle == ASK_AFTER {
             self.idle = 0;
             self.clear_error()?;

@@ -173,6 +173,24 @@ fn a_full_queue_holds_frames_back_until_patience_ends() {
 
 #[test]
 #[ignore = "needs root"]
+fn an_interface_that_is_removed_once_its_port_knows_that_it_is_down_is_the_end_of_it() {
+    in_namespace(|| {
+        let mut bed = Bed::new();
+        let mut none = Vec::new();
+        let mut receive =
+            |bed: &mut Bed| (0..2 * ASK_AFTER).try_for_each(|_| bed.a.receive(Time::ZERO, &mut bed.pool, &mut none));
+        ip("link set left down");
+        receive(&mut bed).unwrap();
+        // Another one of the same name is not that of the port.
+        ip("link del left");
+        ip("link add left type veth peer name right");
+        let gone = receive(&mut bed).unwrap_err();
+        assert!(gone.to_string().contains("interface left is gone"), "{gone}");
+    });
+}
+
+#[test]
+#[ignore = "needs root"]
 fn an_interface_that_is_removed_is_the_end_of_its_ports() {
     in_namespace(|| {
         let mut bed = Bed::new();

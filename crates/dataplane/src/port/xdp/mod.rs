@@ -59,6 +59,7 @@ pub enum Mode {
 /// An Ethernet interface, all of whose frames are received. Fields are dropped in this order: the program goes first.
 pub struct XdpPort {
     name: String,
+    index: u32,
     mode: Mode,
     _claim: Claim,
     _program: Program,
@@ -155,6 +156,7 @@ impl XdpPort {
         patiently(|| sys::bind(&socket, &queue(interface, flags)))?;
         Ok(Self {
             name: interface.name.clone(),
+            index: interface.index,
             mode,
             _claim: claim,
             _program: program,
@@ -288,7 +290,7 @@ impl Port for XdpPort {
                 let gone = |error| {
                     io::Error::new(io::ErrorKind::NotFound, format!("interface {} is gone: {error}", self.name))
                 };
-                interface::exists(&self.asks, &self.name).map_err(gone)?;
+                interface::exists(&self.asks, self.index).map_err(gone)?;
             }
         }
         if self.fill.needs_call() {
