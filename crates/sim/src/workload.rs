@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dovetail_sched::cost::{Linear, Prediction};
 use dovetail_sched::{FlowConfig, Limit};
-use dovetail_trace::{Arrival, Arrivals, ArrivalsIter};
+use dovetail_trace::{Arrival, Arrivals, ArrivalsIter, Extent};
 use dovetail_units::{BitRate, Duration, PacketRate, Part, ResourceVec, Time, Weight};
 
 /// How long a packet really takes on one server of a resource.
@@ -269,6 +269,12 @@ impl Listed {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
+    }
+
+    /// What holds for all of them, with the index of their flow in [`Workload::flows`]. O(1).
+    pub fn extent(&self) -> Extent {
+        let extent = self.packets.extent();
+        Extent { last_flow: self.first_flow.saturating_add(extent.last_flow), ..extent }
     }
 
     /// In their order, with the index of their flow in [`Workload::flows`]. O(1) each.

@@ -25,6 +25,25 @@ pub struct Arrivals {
     len: usize,
     last: Time,
     longest_pause: Duration,
+    extent: Extent,
+}
+
+/// What holds for all packets of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// The largest number of a flow; 0 without packets.
+    pub last_flow: u32,
+    /// The length of the shortest packet; the largest number without packets.
+    pub least_size: u32,
+    /// Whether no packet comes before the one ahead of it.
+    pub is_in_order: bool,
+}
+
+impl Default for Extent {
+    /// Of no packets.
+    fn default() -> Self {
+        Self { last_flow: 0, least_size: u32::MAX, is_in_order: true }
+    }
 }
 
 impl Arrivals {
@@ -45,6 +64,9 @@ impl Arrivals {
         self.bytes.extend_from_slice(&packed[..end]);
         self.len += 1;
         self.longest_pause = self.longest_pause.max(time.since(self.last));
+        self.extent.last_flow = self.extent.last_flow.max(flow);
+        self.extent.least_size = self.extent.least_size.min(size);
+        self.extent.is_in_order &= time >= self.last;
         self.last = time;
     }
 
@@ -66,6 +88,11 @@ impl Arrivals {
     /// The longest time between two packets, or before the first.
     pub fn longest_pause(&self) -> Duration {
         self.longest_pause
+    }
+
+    /// What holds for all packets. O(1).
+    pub fn extent(&self) -> Extent {
+        self.extent
     }
 
     /// Bytes that the packets take.
@@ -188,6 +215,10 @@ mod tests {
             let times = || list.iter().map(|arrival| arrival.time);
             let pauses = [Time::ZERO].into_iter().chain(times()).zip(times()).map(|(before, time)| time.since(before));
             prop_assert_eq!(packed.longest_pause(), pauses.max().unwrap_or(Duration::ZERO));
+            let Extent { last_flow, least_size, is_in_order } = packed.extent();
+            prop_assert_eq!(last_flow, list.iter().map(|arrival| arrival.flow).max().unwrap_or(0));
+            prop_assert_eq!(least_size, list.iter().map(|arrival| arrival.size).min().unwrap_or(u32::MAX));
+            prop_assert_eq!(is_in_order, list.is_sorted_by_key(|arrival| arrival.time));
             prop_assert_eq!(packed.iter().collect::<Vec<_>>(), list);
         }
     }

@@ -30,7 +30,7 @@ mod packets;
 mod synth;
 mod writer;
 
-pub use arrivals::{Arrival, Arrivals, ArrivalsIter};
+pub use arrivals::{Arrival, Arrivals, ArrivalsIter, Extent};
 pub use capture::{CaptureReader, Damage, Format, Record};
 pub use error::TraceError;
 pub use flows::{FlowEntry, FlowKeys, FlowTable};

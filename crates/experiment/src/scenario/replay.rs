@@ -17,6 +17,7 @@ use super::flows::{queue_limit, terms_of_class};
 use super::input::open_capture;
 use super::{REPLAY_LIMIT, Scenario};
 use crate::memory::{amount, free};
+use crate::recorded::PerResource;
 
 /// Group of the packets that carry no flow.
 pub const NO_FLOW: &str = "no flow";
@@ -61,6 +62,9 @@ const LONG_PAUSE: Duration = Duration::from_secs(1);
 /// Into so many pieces a capture is cut to draw others like it. Fewer would hardly differ from the capture, more would
 /// cut through what belongs together.
 const PIECES: usize = 20;
+
+/// Lengths below are those of most packets.
+const USUAL_SIZES: usize = 1 << 11;
 
 /// Of a packet that no class's rules match.
 const NO_CLASS: u16 = u16::MAX;
@@ -274,12 +278,20 @@ fn speed(scenario: &Scenario, trace: &Trace, capture: &Capture) -> f64 {
 
 /// Seconds that all packets together need on each resource.
 fn work_s(scenario: &Scenario, capture: &Capture) -> Vec<f64> {
+    let classes = scenario.names.classes();
+    let seconds = |class: usize, size: u32| -> PerResource<f64> {
+        (0..scenario.resources()).map(|resource| classes[class].mean_time(resource, size).as_secs_f64()).collect()
+    };
+    // Of each class by length, once it is asked for.
+    let mut known = vec![vec![None; USUAL_SIZES]; classes.len()];
     let mut total = vec![0.0; scenario.resources()];
     for arrival in capture.arrivals.iter() {
-        let class = &scenario.names.classes()[capture.classes[arrival.flow as usize]];
-        for (resource, sum) in total.iter_mut().enumerate() {
-            *sum += class.mean_time(resource, arrival.size).as_secs_f64();
-        }
+        let (class, size) = (capture.classes[arrival.flow as usize], arrival.size);
+        let times = match known[class].get_mut(size as usize) {
+            Some(known) => known.get_or_insert_with(|| seconds(class, size)),
+            None => &seconds(class, size),
+        };
+        total.iter_mut().zip(times).for_each(|(sum, time)| *sum += *time);
     }
     total
 }

@@ -9,12 +9,15 @@ type Profile<const M: usize> = [u64; M];
 const ONE: u64 = 1 << 31;
 
 fn profile<const M: usize>(cost: &ResourceVec<M>, dominant: Duration) -> Profile<M> {
-    let dominant = u128::from(dominant.as_nanos());
+    let dominant = dominant.as_nanos();
     if dominant == 0 {
         return [0; M];
     }
     // Less than 2^34, as a weight is at most M times the mean of the flow's.
-    cost.0.map(|time| (u128::from(time.as_nanos()) * u128::from(ONE) / dominant) as u64)
+    cost.0.map(|time| match time.as_nanos().checked_mul(ONE) {
+        Some(units) => units / dominant,
+        None => (u128::from(time.as_nanos()) * u128::from(ONE) / u128::from(dominant)) as u64,
+    })
 }
 
 /// A flow's weight, and the packet that stands for it.
@@ -96,8 +99,10 @@ impl<const M: usize> FairShare<M> {
         head.current = profile;
         self.accumulate(now);
         let most = self.sums.iter().copied().max().unwrap_or(0);
+        // Most are no larger, and the processor converts these itself.
+        let units = i64::try_from(most).map_or_else(|_| most as f64, |most| most as f64);
         // Weights are in thousandths.
-        self.share = if most == 0 { 0.0 } else { (1000 * ONE) as f64 / most as f64 };
+        self.share = if most == 0 { 0.0 } else { (1000 * ONE) as f64 / units };
     }
 }
 
