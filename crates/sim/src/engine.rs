@@ -373,8 +373,9 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
         let Emitted { flow: index, size, .. } = emitted;
         // Packets that must not wait between resources pass them all in the scheduler's order.
         let bypasses = M > 1 && needs_nothing && self.resources.no_wait.is_none();
-        let packet = SimPacket { number, arrival: now, cost, flow: index, size, resized, bypasses, predicted };
+        let packet = SimPacket { number, arrival: now, cost, flow: index, size, resized, bypasses };
         let payload = u32::try_from(self.packets.insert(packet)).map_err(|_| SimError::TooManyPackets { at: now })?;
+        self.predictors.keep(payload, &predicted);
         match self.scheduler.enqueue(now, Packet { flow: flow.id, size: packet.size, cost: estimate, payload }) {
             Ok(()) => {
                 self.tally.waiting += 1;

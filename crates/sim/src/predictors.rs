@@ -14,6 +14,8 @@ pub(crate) struct Predictors<const M: usize> {
     estimators: Vec<(usize, Prediction, Estimator)>,
     /// One for each alpha; flows are its keys.
     resizes: Vec<(u32, Resize)>,
+    /// What was last predicted of a packet, by the place that it has in the simulation; empty if all is true.
+    kept: Vec<ResourceVec<M>>,
 }
 
 /// What is told of a flow's packets on a resource.
@@ -34,7 +36,8 @@ enum Told {
 
 impl<const M: usize> Predictors<M> {
     pub fn new(flows: &[Flow<M>]) -> Self {
-        let mut own = Self { flows: Vec::with_capacity(flows.len()), estimators: Vec::new(), resizes: Vec::new() };
+        let (estimators, resizes, kept) = Default::default();
+        let mut own = Self { flows: Vec::with_capacity(flows.len()), estimators, resizes, kept };
         for (index, flow) in (0..).zip(flows) {
             let told = std::array::from_fn(|r| own.told(r, index, flow));
             own.flows.push(told);
@@ -89,6 +92,24 @@ impl<const M: usize> Predictors<M> {
             }
             _ => packet.cost[r],
         }))
+    }
+
+    /// Remember what was predicted of the packet with this place, if anything is predicted of any.
+    #[inline]
+    pub fn keep(&mut self, place: u32, predicted: &ResourceVec<M>) {
+        if !self.flows.is_empty() {
+            let needed = place as usize + 1;
+            if self.kept.len() < needed {
+                self.kept.resize(needed, ResourceVec::ZERO);
+            }
+            self.kept[place as usize] = *predicted;
+        }
+    }
+
+    /// What was last predicted of that packet's time on this resource.
+    #[inline]
+    pub fn kept(&self, place: u32, resource: usize) -> Option<Duration> {
+        self.kept.get(place as usize).map(|predicted| predicted[resource])
     }
 
     /// A packet is through with a resource.

@@ -1,7 +1,7 @@
 //! What an observer of a run hears.
 
 use dovetail_sched::DropReason;
-use dovetail_units::{ResourceVec, Time};
+use dovetail_units::{Duration, ResourceVec, Time};
 
 /// A packet of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,9 +20,6 @@ pub struct SimPacket<const M: usize> {
     pub resized: u32,
     /// Whether it needs nothing on the first of several resources, and goes past it once the scheduler lets it.
     pub bypasses: bool,
-    /// What was predicted for one server of each resource when it was last put into a scheduler: on its arrival, or in
-    /// front of a further resource.
-    pub predicted: ResourceVec<M>,
 }
 
 /// Hears of every packet as it happens. Every method may be left out.
@@ -39,8 +36,18 @@ pub trait Recorder<const M: usize> {
     fn bypassed(&mut self, _now: Time, _packet: &SimPacket<M>, _resource: usize) {}
     /// Service begins on a server of the resource.
     fn started(&mut self, _now: Time, _packet: &SimPacket<M>, _resource: usize, _server: u32) {}
-    /// Service ends; the packet may stay on the server until there is room downstream.
-    fn finished(&mut self, _now: Time, _packet: &SimPacket<M>, _resource: usize, _server: u32) {}
+    /// Service ends; the packet may stay on the server until there is room downstream. `predicted` is what was predicted
+    /// of its time when it was last put into a scheduler: on its arrival, or in front of a further resource. `None` if
+    /// schedulers are told the truth of all flows.
+    fn finished(
+        &mut self,
+        _now: Time,
+        _packet: &SimPacket<M>,
+        _resource: usize,
+        _server: u32,
+        _predicted: Option<Duration>,
+    ) {
+    }
     /// The packet has left the last resource.
     fn delivered(&mut self, _now: Time, _packet: &SimPacket<M>) {}
     /// The packet found the buffer before the resource full; or the scheduler before the resource dropped it while it
@@ -71,9 +78,16 @@ impl<const M: usize, A: Recorder<M>, B: Recorder<M>> Recorder<M> for (A, B) {
         self.0.started(now, packet, resource, server);
         self.1.started(now, packet, resource, server);
     }
-    fn finished(&mut self, now: Time, packet: &SimPacket<M>, resource: usize, server: u32) {
-        self.0.finished(now, packet, resource, server);
-        self.1.finished(now, packet, resource, server);
+    fn finished(
+        &mut self,
+        now: Time,
+        packet: &SimPacket<M>,
+        resource: usize,
+        server: u32,
+        predicted: Option<Duration>,
+    ) {
+        self.0.finished(now, packet, resource, server, predicted);
+        self.1.finished(now, packet, resource, server, predicted);
     }
     fn delivered(&mut self, now: Time, packet: &SimPacket<M>) {
         self.0.delivered(now, packet);
@@ -103,8 +117,15 @@ impl<const M: usize, A: Recorder<M>> Recorder<M> for Option<A> {
     fn started(&mut self, now: Time, packet: &SimPacket<M>, resource: usize, server: u32) {
         self.iter_mut().for_each(|r| r.started(now, packet, resource, server));
     }
-    fn finished(&mut self, now: Time, packet: &SimPacket<M>, resource: usize, server: u32) {
-        self.iter_mut().for_each(|r| r.finished(now, packet, resource, server));
+    fn finished(
+        &mut self,
+        now: Time,
+        packet: &SimPacket<M>,
+        resource: usize,
+        server: u32,
+        predicted: Option<Duration>,
+    ) {
+        self.iter_mut().for_each(|r| r.finished(now, packet, resource, server, predicted));
     }
     fn delivered(&mut self, now: Time, packet: &SimPacket<M>) {
         self.iter_mut().for_each(|r| r.delivered(now, packet));
@@ -123,7 +144,7 @@ mod tests {
 
     /// A million packets may wait. The table that they are in marks its free places where a packet has its `bool`.
     #[test]
-    fn a_packet_and_whether_its_place_is_free_take_64_bytes() {
-        assert_eq!(size_of::<Option<SimPacket<2>>>(), 64);
+    fn a_packet_and_whether_its_place_is_free_take_48_bytes() {
+        assert_eq!(size_of::<Option<SimPacket<2>>>(), 48);
     }
 }

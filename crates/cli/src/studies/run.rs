@@ -20,7 +20,7 @@ use crate::args::{Input, Run, Source};
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Packets whose ways are kept for the picture of the schedule and the table of packets, all runs together: some 100
+/// Packets whose ways are kept for the picture of the schedule and the table of packets, all runs together: some 160
 /// bytes each.
 const PACKET_LOG: usize = 10_000_000;
 

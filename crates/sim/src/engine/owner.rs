@@ -96,9 +96,10 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
     }
 
     fn enqueue(&mut self, resource: usize, job: Job) -> bool {
-        let packet = &mut self.packets[job.packet as usize];
-        packet.predicted = self.predictors.in_front_of(resource, packet);
-        let cost = all_shared(&packet.predicted, &self.servers);
+        let packet = &self.packets[job.packet as usize];
+        let predicted = self.predictors.in_front_of(resource, packet);
+        self.predictors.keep(job.packet, &predicted);
+        let cost = all_shared(&predicted, &self.servers);
         let refused = match &mut self.between[resource] {
             Some(between) => between.enqueue(self.tally.now, packet.flow, packet.resized, cost, job).err(),
             None => Some(job),
@@ -142,7 +143,8 @@ impl<const M: usize, R: Recorder<M>> Owner<M> for Engine<'_, M, R> {
         self.report(job, resource, Progress::Finished { used });
         let packet = &self.packets[job.packet as usize];
         self.predictors.observe(resource, packet);
-        self.recorder.finished(self.tally.now, packet, resource, server);
+        let predicted = self.predictors.kept(job.packet, resource);
+        self.recorder.finished(self.tally.now, packet, resource, server, predicted);
         resource + 1 < M
     }
 

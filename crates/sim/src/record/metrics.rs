@@ -447,13 +447,21 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
         self.in_service[resource][server as usize] = Some(InService { flow: packet.flow, since: now, dominant });
     }
 
-    fn finished(&mut self, now: Time, packet: &SimPacket<M>, resource: usize, server: u32) {
+    fn finished(
+        &mut self,
+        now: Time,
+        packet: &SimPacket<M>,
+        resource: usize,
+        server: u32,
+        predicted: Option<Duration>,
+    ) {
         self.advance(now);
-        if let Some(rare) = &mut self.flows[packet.flow as usize].rare
+        if let Some(predicted) = predicted
+            && let Some(rare) = &mut self.flows[packet.flow as usize].rare
             && let Some(errors) = &mut rare.predictions
             && let Some(error) = &mut errors[resource]
         {
-            error.record(packet.predicted[resource], packet.cost[resource]);
+            error.record(predicted, packet.cost[resource]);
         }
         if let Some(service) = self.in_service[resource][server as usize].take() {
             self.credit(resource, service, now);
