@@ -105,7 +105,8 @@ pub fn compare(scenario: &Scenario, schedulers: &[Spec], settings: &Settings<'_>
     keep_each(scenario, schedulers, settings, schedulers.len(), |run| run)
 }
 
-/// As [`compare`], of each run only what `keep` makes of it: the runs need not be in memory together.
+/// As [`compare`], of each run only what `keep` makes of it: the runs need not be in memory together. Their intervals
+/// have shares only of flows that were backlogged throughout.
 pub fn compare_each<T: Send>(
     scenario: &Scenario,
     schedulers: &[Spec],
@@ -164,7 +165,8 @@ pub fn run_own(scenario: &Scenario, own: &impl Own, settings: &Settings<'_>) -> 
         let spec = Spec { name: own.name().to_string(), parameters: Vec::new() };
         let facts = FlowFacts::of(&workload);
         let mut scheduler = own.build::<M>();
-        record(scenario, (&workload, &facts), &pipeline, &spec, settings, &AtomicU64::new(0), |recorder, options| {
+        let (input, hears) = ((&workload, &facts[..]), Hears { settings, done: &AtomicU64::new(0), all_shares: true });
+        record(scenario, input, &pipeline, &spec, &hears, |recorder, options| {
             simulate(&workload, &pipeline, scheduler.as_mut(), recorder, options)
         })
     })
@@ -190,12 +192,12 @@ fn compare_over<const M: usize>(
     let together = settings.threads.min(schedulers.len());
     Load::of(&workload, scenario.expected_packets(), together, kept).check()?;
     let facts = FlowFacts::of(&workload);
-    let done = AtomicU64::new(0);
+    let hears = Hears { settings, done: &AtomicU64::new(0), all_shares: kept > 0 };
     let mut places: Vec<(usize, &Spec)> = schedulers.iter().enumerate().collect();
     // The slowest first, so that it is not left to run alone in the end.
     places.sort_by_key(|(_, spec)| spec.name != tradeoff::ENTRY.name);
     let one = |&(place, spec): &(usize, &Spec)| {
-        let run = run_one(scenario, (&workload, &facts), &pipeline, spec, settings, &done)?;
+        let run = run_one(scenario, (&workload, &facts), &pipeline, spec, &hears)?;
         put(place, run);
         Ok(())
     };
@@ -208,14 +210,13 @@ fn run_one<const M: usize>(
     (workload, facts): (&Workload<M>, &[Arc<FlowFacts>]),
     pipeline: &Pipeline<M>,
     spec: &Spec,
-    settings: &Settings<'_>,
-    done: &AtomicU64,
+    hears: &Hears<'_>,
 ) -> Result<Recorded, RunError> {
     let names = scenario.names_in_values();
     let numbered = names.number_all(spec)?;
     let schedulers = build_all::<M, u32>(&numbered, shape::<M>(scenario))?;
     let mut steering = None;
-    let mut recorded = record(scenario, (workload, facts), pipeline, spec, settings, done, |recorder, options| {
+    let mut recorded = record(scenario, (workload, facts), pipeline, spec, hears, |recorder, options| {
         // Gone before the results take memory.
         let mut schedulers = schedulers;
         let outcome = simulate_all(workload, pipeline, &mut schedulers, recorder, options);
@@ -224,6 +225,15 @@ fn run_one<const M: usize>(
     })?;
     recorded.steering = steering.and_then(|told| Steering::of(told, &names));
     Ok(recorded)
+}
+
+/// Who hears of the runs, and of how much.
+struct Hears<'a> {
+    settings: &'a Settings<'a>,
+    /// Packets that arrived so far in all runs.
+    done: &'a AtomicU64,
+    /// As in [`MetricsOptions`].
+    all_shares: bool,
 }
 
 /// What hears of a run.
@@ -235,8 +245,7 @@ fn record<const M: usize>(
     (workload, facts): (&Workload<M>, &[Arc<FlowFacts>]),
     pipeline: &Pipeline<M>,
     spec: &Spec,
-    settings: &Settings<'_>,
-    done: &AtomicU64,
+    &Hears { settings, done, all_shares }: &Hears<'_>,
     run: impl FnOnce(&mut Recorders<M>, Options<'_>) -> Result<Outcome, SimError>,
 ) -> Result<Recorded, RunError> {
     let failed = |error| RunError::Sim { scheduler: spec.to_string(), error };
@@ -255,7 +264,7 @@ fn record<const M: usize>(
         progress: Some(&mut report),
     };
     let gini = workload.flows.len() <= MOST_GINI_FLOWS;
-    let metrics = MetricsOptions { interval: scenario.interval(), gini, ..MetricsOptions::default() };
+    let metrics = MetricsOptions { interval: scenario.interval(), all_shares, gini, ..MetricsOptions::default() };
     let kept = (PacketLog::new(settings.packet_log), Entrances::new(settings.packet_log));
     let own = own_parts(&scenario.names_in_values().number_all(spec)?, workload);
     let watch = Watch::new(workload, pipeline, &promises(spec, &changes), &own);

@@ -302,7 +302,7 @@ pub struct Interval {
     /// The Gini index of each resource against an ideal fluid at the interval's end, seconds; `None` with more than
     /// [`MOST_GINI_FLOWS`] flows.
     pub gini: Option<Vec<f64>>,
-    /// The flows that had packets in the system.
+    /// The flows that had packets in the system; only those that had throughout, where it says so.
     pub shares: Vec<ShareRow>,
 }
 

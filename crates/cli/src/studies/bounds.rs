@@ -1,10 +1,11 @@
 //! `dovetail bounds`.
 
 use dovetail_experiment::bounds::{Document, PACKETS, bounds as find};
+use dovetail_experiment::compare::compare;
 use dovetail_experiment::table::{seconds, table, wrapped};
 
 use super::ending;
-use super::run::{compare_with_progress, open};
+use super::run::{open, with_progress};
 use crate::args::Bounds;
 use crate::failure::Failure;
 use crate::terminal;
@@ -13,7 +14,9 @@ use crate::terminal;
 pub fn bounds(args: Bounds) -> Result<(), Failure> {
     let cancel = ending::end_on_interrupt();
     let (scenario, schedulers) = open(&args.input)?;
-    let runs = compare_with_progress(&scenario, &schedulers, &args.input, cancel, PACKETS, |run| run)?;
+    let runs = with_progress(&scenario, &schedulers, &args.input, cancel, PACKETS, |settings| {
+        compare(&scenario, &schedulers, settings)
+    })?;
     let document = find(&scenario, &runs);
     if args.json {
         return terminal::print(&serde_json::to_string_pretty(&document).map_err(Failure::run)?);

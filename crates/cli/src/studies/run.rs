@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use dovetail_experiment::compare::{Settings, compare_each};
+use dovetail_experiment::compare::{RunError, Settings, compare, compare_each};
 use dovetail_experiment::output::Output;
-use dovetail_experiment::recorded::Recorded;
 use dovetail_experiment::scenario::{self, Opened, PROFILES, Pauses, Scenario};
 use dovetail_experiment::summary::{Summary, Told};
 use dovetail_experiment::timetable::{MOST_PACKETS, timetable};
@@ -55,13 +54,16 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
     let log = if output.is_some() { PACKET_LOG / schedulers.len() } else { few };
     let kept = output.is_some() || page.is_some();
     let (summary, runs) = if kept || args.schedule {
-        let runs = compare_with_progress(&scenario, &schedulers, &args.input, cancel, log, |run| run)?;
+        let runs = with_progress(&scenario, &schedulers, &args.input, cancel, log, |settings| {
+            compare(&scenario, &schedulers, settings)
+        })?;
         let told = runs.iter().map(|run| Told::new(run, kept));
         (Summary::of(&scenario, told.collect()), runs)
     } else {
         // Nobody needs more of a run: no two runs are in memory as a whole unless they run at the same time.
-        let told = |run: Recorded| Told::new(&run, args.json);
-        let told = compare_with_progress(&scenario, &schedulers, &args.input, cancel, log, told)?;
+        let told = with_progress(&scenario, &schedulers, &args.input, cancel, log, |settings| {
+            compare_each(&scenario, &schedulers, settings, |run| Told::new(&run, args.json))
+        })?;
         (Summary::of(&scenario, told), Vec::new())
     };
     let json = if kept { summary.to_json().map_err(Failure::run)? } else { String::new() };
@@ -192,15 +194,15 @@ fn of_pauses(pauses: &Pauses, scenario: &Scenario) -> Option<String> {
     }
 }
 
-/// Run the comparison, with a progress bar on a terminal; of each run what `keep` makes of it.
-pub fn compare_with_progress<T: Send>(
+/// Make runs under these schedulers, with a progress bar on a terminal.
+pub fn with_progress<T>(
     scenario: &Scenario,
     schedulers: &[Spec],
     input: &Input,
     cancel: &AtomicBool,
     packet_log: usize,
-    keep: impl Fn(Recorded) -> T + Sync,
-) -> Result<Vec<T>, Failure> {
+    runs: impl FnOnce(&Settings<'_>) -> Result<T, RunError>,
+) -> Result<T, Failure> {
     let bar = progress::packets(scenario.expected_packets() * schedulers.len() as f64);
     let settings = Settings {
         threads: threads(input.source.threads),
@@ -208,7 +210,7 @@ pub fn compare_with_progress<T: Send>(
         progress: &|packets| bar.set_position(packets),
         packet_log,
     };
-    let result = compare_each(scenario, schedulers, &settings, keep);
+    let result = runs(&settings);
     bar.finish_and_clear();
     result.map_err(Failure::from)
 }

@@ -7,7 +7,7 @@ use dovetail_units::{Duration, ResourceVec, Time, Weight};
 use crate::costs::shared;
 use crate::engine::Outcome;
 use crate::pipeline::Pipeline;
-use crate::record::fair_share::FairShare;
+use crate::record::fair_share::{FairShare, profile};
 use crate::record::freed::Freed;
 use crate::record::gini::Gps;
 use crate::record::latency::{LatencySamples, LatencySummary};
@@ -21,9 +21,12 @@ use crate::workload::{Estimate, Flow, Workload};
 pub struct MetricsOptions {
     /// The length of an interval of the series; zero counts as 1 ns.
     pub interval: Duration,
-    /// Most rows of [`Series::intervals`] and of [`Series::shares`], so that a run of absurd length ends without
-    /// filling the memory.
+    /// Most rows of [`Series::intervals`], and of [`Series::shares`] were all kept, so that a run of absurd length ends
+    /// without filling the memory.
     pub rows: usize,
+    /// Keep also the rows of flows that were not backlogged throughout an interval. Without, [`Series::shares`] has what
+    /// [`RunResult::fairness`] and [`RunResult::shortfall`] look at.
+    pub all_shares: bool,
     /// Keep latencies in [`RunResult::latencies`]: 4 bytes a packet, up to [`MOST_EXACT`](super::MOST_EXACT) of them.
     pub latencies: bool,
     /// Compare services with those of an ideal fluid in [`IntervalRow::gini`]: O(log flows) more per packet, O(flows
@@ -32,9 +35,9 @@ pub struct MetricsOptions {
 }
 
 impl Default for MetricsOptions {
-    /// One second, ten million rows, latencies kept, no fluid.
+    /// One second, ten million rows, all shares and latencies kept, no fluid.
     fn default() -> Self {
-        Self { interval: Duration::from_secs(1), rows: 10_000_000, latencies: true, gini: false }
+        Self { interval: Duration::from_secs(1), rows: 10_000_000, all_shares: true, latencies: true, gini: false }
     }
 }
 
@@ -43,7 +46,7 @@ impl Default for MetricsOptions {
 /// Memory: a latency takes 8 bytes per delivered packet (12 while it finishes), up to
 /// [`MOST_EXACT`](super::MOST_EXACT) packets. More packets take no more memory, but in a run of very many flows: then
 /// up to [`MOST_OF_A_FLOW`](super::MOST_OF_A_FLOW) packets of each. Besides, there is a row per interval and flow with
-/// packets in the system.
+/// packets in the system, or backlogged throughout.
 #[derive(Clone, Debug)]
 pub struct Metrics<const M: usize> {
     options: MetricsOptions,
@@ -62,6 +65,8 @@ pub struct Metrics<const M: usize> {
     latencies: LatencySamples,
     current: Current<M>,
     series: Series<M>,
+    /// Rows that [`Series::shares`] would have, were all kept.
+    rows: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -136,11 +141,12 @@ impl<const M: usize> Metrics<M> {
             in_system: 0,
             nonempty_since: Time::ZERO,
             nonempty: Duration::ZERO,
-            fair: FairShare::new(workload.flows.iter().map(|flow| flow.weight)),
+            fair: FairShare::new(workload.flows.len()),
             gps: options.gini.then(|| Gps::new(workload.flows.iter().map(|flow| flow.weights()))),
             latencies: LatencySamples::new(workload.flows.len()),
             current: Current::at(Time::ZERO, interval, Vec::new()),
             series: Series::new(interval),
+            rows: 0,
         }
     }
 
@@ -246,12 +252,12 @@ impl<const M: usize> Metrics<M> {
     /// Add the current interval, which ends at `end`, to the series.
     fn close(&mut self, end: Time, full: bool) {
         self.cut(end);
-        let rows = self.series.shares.len() + self.current.active.len();
-        if rows > self.options.rows || self.series.intervals.len() >= self.options.rows {
+        self.rows += self.current.active.len();
+        if self.rows > self.options.rows || self.series.intervals.len() >= self.options.rows {
             self.series.truncated = true;
             return;
         }
-        let start = self.current.start;
+        let (start, all_shares) = (self.current.start, self.options.all_shares);
         let (flows, shares) = (&mut self.flows, &mut self.series.shares);
         let mut stay = 0;
         self.current.active.retain_mut(|active| {
@@ -259,7 +265,9 @@ impl<const M: usize> Metrics<M> {
             let stays = flow.in_system > 0;
             let backlogged = full && stays && flow.whole_since <= start;
             let (service, total) = (active.service / 1e9, active.total / 1e9);
-            shares.push(ShareRow { flow: active.flow, backlogged, service, total });
+            if backlogged || all_shares {
+                shares.push(ShareRow { flow: active.flow, backlogged, service, total });
+            }
             (active.service, active.total) = (0.0, 0.0);
             flow.place = if stays { stay } else { INACTIVE };
             stay += u32::from(stays);
@@ -298,13 +306,20 @@ impl<const M: usize> Metrics<M> {
         }
     }
 
+    /// A packet of this (normalised) cost enters the pipeline; `dominant` is its longest time, by weight where weights
+    /// differ by resource.
+    fn enters(&mut self, now: Time, flow: u32, cost: &ResourceVec<M>, dominant: Duration) {
+        let weight = self.flows[flow as usize].weight;
+        self.fair.set_head(now, flow, weight, profile(cost, dominant));
+    }
+
     fn left_system(&mut self, now: Time, index: u32) {
         let flow = &mut self.flows[index as usize];
         flow.in_system -= 1;
         if flow.in_system == 0 {
             flow.backlogged += now.since(flow.since);
             flow.since = now;
-            self.fair.left(now, index);
+            self.fair.set_head(now, index, flow.weight, [0; M]);
         }
         if self.in_system == 1 {
             self.count_nonempty(now);
@@ -413,8 +428,10 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
         flow.bytes_offered += u64::from(packet.size);
         let dominant = self.counts.by_weight(packet.flow, &cost).dominant_time();
         flow.demand += dominant;
+        if flow.in_system == 0 {
+            self.fair.set_head(now, packet.flow, flow.weight, profile(&cost, dominant));
+        }
         self.entered_system(now, packet.flow);
-        self.fair.arrived(now, packet.flow, &cost, dominant);
         if let Some(gps) = &mut self.gps {
             gps.arrived(now, packet.flow, &cost);
         }
@@ -433,7 +450,7 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
         }
         let cost = self.normalised(&packet.cost);
         let dominant = self.counts.by_weight(packet.flow, &cost).dominant_time();
-        self.fair.started(now, packet.flow, &cost, dominant);
+        self.enters(now, packet.flow, &cost, dominant);
     }
 
     fn started(&mut self, now: Time, packet: &SimPacket<M>, resource: usize, server: u32) {
@@ -441,7 +458,7 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
         let cost = self.normalised(&packet.cost);
         let by_weight = self.counts.by_weight(packet.flow, &cost);
         if resource == 0 {
-            self.fair.started(now, packet.flow, &cost, by_weight.dominant_time());
+            self.enters(now, packet.flow, &cost, by_weight.dominant_time());
         }
         let dominant = by_weight.dominant_resource() == resource;
         self.in_service[resource][server as usize] = Some(InService { flow: packet.flow, since: now, dominant });
