@@ -261,14 +261,14 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
     /// [`next`](Scheduler::next) by this choice.
     #[inline(always)]
     fn carry_out(&mut self, now: Time, choice: Choice) -> Next<M, P> {
-        let Choice::Flow(flow) = choice else { return self.serve_nothing(choice) };
+        let Choice::Flow(flow) = choice else { return self.serve_nothing(&choice) };
         self.hand_out(now, flow).map_or(Next::Empty, Next::Serve)
     }
 
     /// The answer where no packet is served.
     #[cold]
-    fn serve_nothing(&mut self, choice: Choice) -> Next<M, P> {
-        match choice {
+    fn serve_nothing(&mut self, choice: &Choice) -> Next<M, P> {
+        match *choice {
             Choice::Drop(flow) => self.drop_first(flow),
             Choice::At(time) => Next::At(time),
             Choice::Flow(_) | Choice::AwaitProgress => Next::AwaitProgress,
@@ -424,7 +424,7 @@ impl<const M: usize, P: Send, D: Discipline<M>> Scheduler<M, P> for PerFlow<M, P
         let now = self.clock(now);
         for _ in 0..most {
             let Some(choice) = self.choose(now) else { return Some(Next::Empty) };
-            let Choice::Flow(flow) = choice else { return Some(self.serve_nothing(choice)) };
+            let Choice::Flow(flow) = choice else { return Some(self.serve_nothing(&choice)) };
             let Some(packet) = self.hand_out(now, flow) else { return Some(Next::Empty) };
             served.push(packet);
         }

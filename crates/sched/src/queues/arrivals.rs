@@ -34,11 +34,10 @@ impl Arrivals {
     /// A packet of the flow has joined its queue at this slot.
     #[inline]
     pub fn push_back(&mut self, flow: u32, slot: u32) {
-        let place = Place { flow, before: self.last, after: NIL };
-        match self.places.get_mut(slot as usize) {
-            Some(free) => *free = place,
-            None => self.make_room(slot, place),
+        if self.places.len() <= slot as usize {
+            self.make_room(slot);
         }
+        self.places[slot as usize] = Place { flow, before: self.last, after: NIL };
         match self.last {
             NIL => self.first = slot,
             last => self.places[last as usize].after = slot,
@@ -47,8 +46,8 @@ impl Arrivals {
     }
 
     #[cold]
-    fn make_room(&mut self, slot: u32, place: Place) {
-        self.places.resize(slot as usize + 1, place);
+    fn make_room(&mut self, slot: u32) {
+        self.places.resize(slot as usize + 1, Place { flow: 0, before: NIL, after: NIL });
     }
 
     /// The flow of the packet that came first, if one waits.

@@ -434,6 +434,7 @@ impl<const M: usize, B: Bonus<M>> Discipline<M> for Tradeoff<M, B> {
         }
     }
 
+    #[inline(always)]
     fn served<P>(
         &mut self,
         now: Time,
