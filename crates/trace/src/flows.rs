@@ -1,11 +1,8 @@
 //! Flows, found by what tells them apart.
 
-use std::hash::{Hash, Hasher};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
 use ahash::RandomState;
 use dovetail_units::Time;
-use dovetail_wire::{FiveTuple, FlowKey, Ports, Prefix};
+use dovetail_wire::{FlowKey, PackedKey};
 use hashbrown::HashTable;
 
 /// What is known of a flow.
@@ -41,7 +38,7 @@ pub struct FlowTable {
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Kept {
-    key: Packed,
+    key: PackedKey,
     packets: u64,
     bytes: u64,
     last: Time,
@@ -61,7 +58,7 @@ impl FlowTable {
     /// As [`add`](Self::add); packets of different classes are of different flows.
     #[inline]
     pub fn add_of_class(&mut self, key: Option<FlowKey>, class: u16, time: Time, size: u32) -> u32 {
-        let key = Packed::new(key, class);
+        let key = PackedKey::new(key, class);
         self.count(key, |other| other == key, || key, time, size)
     }
 
@@ -69,16 +66,16 @@ impl FlowTable {
     /// is counted by this or by [`add_of_class`](Self::add_of_class), not by both.
     #[inline]
     pub fn add_by_key(&mut self, key: Option<FlowKey>, time: Time, size: u32, class: impl FnOnce() -> u16) -> u32 {
-        let key = Packed::new(key, 0);
+        let key = PackedKey::new(key, 0);
         self.count(key, |other| other.without_class() == key, || key.with_class(class()), time, size)
     }
 
     #[inline]
     fn count(
         &mut self,
-        key: Packed,
-        is_same: impl Fn(Packed) -> bool,
-        new: impl FnOnce() -> Packed,
+        key: PackedKey,
+        is_same: impl Fn(PackedKey) -> bool,
+        new: impl FnOnce() -> PackedKey,
         time: Time,
         size: u32,
     ) -> u32 {
@@ -135,14 +132,14 @@ impl FlowTable {
 
     /// The number of the flow with `key` (`None`: the one of packets without a flow) of class 0. O(1) on average.
     pub fn find(&self, key: Option<FlowKey>) -> Option<u32> {
-        let key = Packed::new(key, 0);
+        let key = PackedKey::new(key, 0);
         self.index.find(self.hasher.hash_one(key), |&flow| self.flows[flow as usize].key == key).copied()
     }
 }
 
 /// Keys and classes of flows, by number: 40 bytes each.
 #[derive(Clone, Debug, Default)]
-pub struct FlowKeys(Box<[Packed]>);
+pub struct FlowKeys(Box<[PackedKey]>);
 
 impl FlowKeys {
     /// Every flow's key, `None` for packets that belong to no flow, and its class.
@@ -151,164 +148,13 @@ impl FlowKeys {
     }
 }
 
-/// A key and a class without gaps, so that it is hashed and compared by words, without a look at what kind it is. The
-/// class is not hashed.
-///
-/// Two IPv4 addresses are in the first word, any others in the first four. The last word has, from its lowest bit:
-/// class (16 bits), ports (16 each), protocol or length of a prefix (8), kind (3), and whether there are ports, a
-/// sender's IPv6 address and a receiver's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Packed([u64; 5]);
-
-impl Hash for Packed {
-    #[inline]
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let [a, b, c, d, e] = self.0;
-        state.write_u64(a);
-        state.write_u64(e & !CLASS);
-        if e & V6 != 0 {
-            [b, c, d].into_iter().for_each(|word| state.write_u64(word));
-        }
-    }
-}
-
-const NO_FLOW: u64 = 0;
-const FIVE_TUPLE: u64 = 1;
-const PREFIX_PORT: u64 = 2;
-const FROM: u64 = 3;
-const TO: u64 = 4;
-
-const CLASS: u64 = u16::MAX as u64;
-const SRC_PORT: u32 = 16;
-const DST_PORT: u32 = 32;
-const PROTOCOL: u32 = 48;
-const KIND: u32 = 56;
-const HAS_PORTS: u64 = 1 << 59;
-const SRC_V6: u64 = 1 << 60;
-const DST_V6: u64 = 1 << 61;
-const V6: u64 = SRC_V6 | DST_V6;
-
-/// In place of an address that a key lacks.
-const NO_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-
-impl Packed {
-    #[inline]
-    fn new(key: Option<FlowKey>, class: u16) -> Self {
-        let (kind, src, dst, number, ports) = match key {
-            None => (NO_FLOW, NO_ADDRESS, NO_ADDRESS, 0, None),
-            Some(FlowKey::FiveTuple(FiveTuple { src, dst, protocol, ports })) => {
-                (FIVE_TUPLE, src, dst, protocol, ports)
-            }
-            Some(FlowKey::PrefixPort { src, port }) => {
-                (PREFIX_PORT, src.addr(), NO_ADDRESS, src.len(), port.map(|dst| Ports { src: 0, dst }))
-            }
-            Some(FlowKey::From(block)) => (FROM, block.addr(), NO_ADDRESS, block.len(), None),
-            Some(FlowKey::To(block)) => (TO, block.addr(), NO_ADDRESS, block.len(), None),
-        };
-        let mut last = u64::from(class) | u64::from(number) << PROTOCOL | kind << KIND;
-        if let Some(Ports { src, dst }) = ports {
-            last |= HAS_PORTS | u64::from(src) << SRC_PORT | u64::from(dst) << DST_PORT;
-        }
-        if let (IpAddr::V4(src), IpAddr::V4(dst)) = (src, dst) {
-            return Self([u64::from(src.to_bits()) << 32 | u64::from(dst.to_bits()), 0, 0, 0, last]);
-        }
-        let (src, src_v6) = bits(src, SRC_V6);
-        let (dst, dst_v6) = bits(dst, DST_V6);
-        Self([(src >> 64) as u64, src as u64, (dst >> 64) as u64, dst as u64, last | src_v6 | dst_v6])
-    }
-
-    #[inline]
-    fn without_class(self) -> Self {
-        self.with_class(0)
-    }
-
-    #[inline]
-    fn with_class(self, class: u16) -> Self {
-        let [a, b, c, d, last] = self.0;
-        Self([a, b, c, d, last & !CLASS | u64::from(class)])
-    }
-
-    fn unpacked(self) -> (Option<FlowKey>, u16) {
-        let [a, b, c, d, last] = self.0;
-        let (src, dst) = match last & V6 {
-            0 => (address((a >> 32).into(), false), address((a as u32).into(), false)),
-            _ => {
-                let [src, dst] = [(a, b), (c, d)].map(|(high, low)| u128::from(high) << 64 | u128::from(low));
-                (address(src, last & SRC_V6 != 0), address(dst, last & DST_V6 != 0))
-            }
-        };
-        let number = (last >> PROTOCOL) as u8;
-        let port = |at: u32| (last >> at) as u16;
-        let ports = (last & HAS_PORTS != 0).then(|| Ports { src: port(SRC_PORT), dst: port(DST_PORT) });
-        let block = || Prefix::of(src, number);
-        let key = match last >> KIND & 7 {
-            FIVE_TUPLE => Some(FlowKey::FiveTuple(FiveTuple { src, dst, protocol: number, ports })),
-            PREFIX_PORT => Some(FlowKey::PrefixPort { src: block(), port: ports.map(|ports| ports.dst) }),
-            FROM => Some(FlowKey::From(block())),
-            TO => Some(FlowKey::To(block())),
-            _ => None,
-        };
-        (key, last as u16)
-    }
-}
-
-/// An address's bits, and `flag` if it is IPv6.
-fn bits(address: IpAddr, flag: u64) -> (u128, u64) {
-    match address {
-        IpAddr::V4(address) => (address.to_bits().into(), 0),
-        IpAddr::V6(address) => (address.to_bits(), flag),
-    }
-}
-
-fn address(bits: u128, v6: bool) -> IpAddr {
-    if v6 { Ipv6Addr::from_bits(bits).into() } else { Ipv4Addr::from_bits(bits as u32).into() }
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use dovetail_wire::{FiveTuple, Ports};
 
     use super::*;
-
-    fn any_address() -> impl Strategy<Value = IpAddr> {
-        let few = prop_oneof![0..3_u32, any::<u32>()];
-        prop_oneof![
-            few.clone().prop_map(|bits| IpAddr::V4(Ipv4Addr::from_bits(bits))),
-            few.prop_map(|bits| IpAddr::V6(Ipv6Addr::from_bits(bits.into()))),
-            any::<u128>().prop_map(|bits| IpAddr::V6(Ipv6Addr::from_bits(bits))),
-        ]
-    }
-
-    fn any_key() -> impl Strategy<Value = Option<FlowKey>> {
-        let ports = || proptest::option::of((0..3_u16, any::<u16>()).prop_map(|(src, dst)| Ports { src, dst }));
-        let tuple = (any_address(), any_address(), any::<u8>(), ports());
-        let block = || (any_address(), any::<u8>()).prop_map(|(address, len)| Prefix::of(address, len));
-        prop_oneof![
-            Just(None),
-            tuple.prop_map(|(src, dst, protocol, ports)| {
-                Some(FlowKey::FiveTuple(FiveTuple { src, dst, protocol, ports }))
-            }),
-            (block(), proptest::option::of(any::<u16>()))
-                .prop_map(|(src, port)| Some(FlowKey::PrefixPort { src, port })),
-            block().prop_map(|block| Some(FlowKey::From(block))),
-            block().prop_map(|block| Some(FlowKey::To(block))),
-        ]
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
-
-        #[test]
-        fn a_packed_key_is_the_key(key in any_key(), class in any::<u16>()) {
-            prop_assert_eq!(Packed::new(key, class).unpacked(), (key, class));
-        }
-
-        #[test]
-        fn only_equal_keys_are_packed_alike(one in (any_key(), 0..2_u16), other in (any_key(), 0..2_u16)) {
-            let [packed, others] = [one, other].map(|(key, class)| Packed::new(key, class));
-            prop_assert_eq!(packed == others, one == other);
-        }
-    }
 
     #[test]
     fn the_class_of_a_key_is_asked_for_once_or_tells_flows_apart() {

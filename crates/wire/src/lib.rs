@@ -18,6 +18,7 @@ mod fragment;
 mod ip;
 mod key;
 mod link;
+mod packed;
 mod rule;
 
 pub use checksum::{checksum, updated};
@@ -26,6 +27,7 @@ pub use fragment::Fragment;
 pub use ip::{IpPacket, has_ports};
 pub use key::{FiveTuple, FlowKey, KeyKind, KeyKindError, Ports, Prefix, PrefixError, PrefixLengths, protocol_name};
 pub use link::{LinkType, NonFlow};
+pub use packed::PackedKey;
 pub use rule::{ICMP_V6, Marks, Rule, Vital};
 
 /// The outcome of [`classify`].

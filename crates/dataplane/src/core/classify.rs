@@ -1,7 +1,7 @@
 //! Which class and flow a frame is of.
 
 use dovetail_units::Time;
-use dovetail_wire::{FiveTuple, Fragment, IpPacket, IpView, KeyKind, Marks, NonFlow, has_ports};
+use dovetail_wire::{FiveTuple, Fragment, IpPacket, IpView, KeyKind, Marks, NonFlow, PackedKey, has_ports};
 
 use super::flows::{Belongs, Key};
 use super::fragments::Verdict;
@@ -48,7 +48,7 @@ impl Middlebox {
 
     fn classify_ip(&self, frame: &Frame, tuple: &FiveTuple) -> Belongs {
         if self.has_one_class(tuple) {
-            let key = Key::Flow(0, self.key.key(tuple));
+            let key = self.flow_key(tuple, 0);
             let flow = self.flows.known(&key);
             // So the rules are looked at once for a flow.
             let class = flow.and_then(|flow| self.flows.class(flow));
@@ -61,7 +61,12 @@ impl Middlebox {
     /// This class, and the flow of this five-tuple.
     fn of_flow(&self, class: u16, tuple: &FiveTuple) -> Belongs {
         let part = if self.keys_leave_out_classes() { 0 } else { class };
-        self.of_key(class, Key::Flow(part, self.key.key(tuple)))
+        self.of_key(class, self.flow_key(tuple, part))
+    }
+
+    #[inline]
+    fn flow_key(&self, tuple: &FiveTuple, class: u16) -> Key {
+        Key::Flow(PackedKey::of_kind(self.key, tuple, class))
     }
 
     fn of_key(&self, class: u16, key: Key) -> Belongs {

@@ -7,7 +7,7 @@
 
 use ahash::RandomState;
 use dovetail_units::{Duration, Time};
-use dovetail_wire::FlowKey;
+use dovetail_wire::PackedKey;
 use hashbrown::HashMap;
 use lru::LruCache;
 
@@ -19,7 +19,7 @@ use super::latency::Detail;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Key {
     /// By addresses and ports; and by class where the flow key leaves out what classes may look at, else 0.
-    Flow(u16, FlowKey),
+    Flow(PackedKey),
     /// All frames of a class that carry no flow, such as ARP, or are one for this box, as those by which neighbours
     /// find each other.
     NonFlow(u16),
@@ -364,11 +364,14 @@ impl FlowEntry {
     }
 }
 
+/// What reports call frames that carry no flow.
+const NO_FLOW: &str = "no flow";
+
 /// What reports call a key.
 pub(super) fn name(key: &Key) -> String {
     match key {
-        Key::Flow(_, flow) => flow.to_string(),
-        Key::NonFlow(_) => "no flow".to_string(),
+        Key::Flow(key) => key.unpacked().0.map_or_else(|| NO_FLOW.to_string(), |flow| flow.to_string()),
+        Key::NonFlow(_) => NO_FLOW.to_string(),
         Key::Shared(_, queue) => format!("further flows {queue}"),
         Key::First(_, queue) => format!("first frames {queue}"),
     }
@@ -377,11 +380,11 @@ pub(super) fn name(key: &Key) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dovetail_wire::FiveTuple;
+    use dovetail_wire::{FiveTuple, FlowKey};
 
     fn key(host: u8) -> Key {
         let (src, dst) = ([10, 0, 0, host].into(), [10, 0, 1, 1].into());
-        Key::Flow(0, FlowKey::FiveTuple(FiveTuple { src, dst, protocol: 17, ports: None }))
+        Key::Flow(PackedKey::new(Some(FlowKey::FiveTuple(FiveTuple { src, dst, protocol: 17, ports: None })), 0))
     }
 
     fn limits(most: u32) -> FlowLimits {

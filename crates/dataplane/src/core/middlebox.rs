@@ -182,17 +182,19 @@ impl Middlebox {
     }
 
     /// Their flow, or the queue that it shares.
-    fn find(&mut self, now: Time, &Belongs { class, key, flow }: &Belongs) -> (u32, Seen) {
-        debug_assert_eq!(flow, self.flows.known(&key));
-        if let Some(flow) = flow
-            && let Some(seen) = self.flows.came(now, flow, class)
+    fn find(&mut self, now: Time, belongs: &Belongs) -> (u32, Seen) {
+        // Not copied, as most frames are of a flow that is known.
+        let Belongs { class, key, flow } = belongs;
+        debug_assert_eq!(*flow, self.flows.known(key));
+        if let &Some(flow) = flow
+            && let Some(seen) = self.flows.came(now, flow, *class)
         {
             return (flow, seen);
         }
-        let sharing = self.flows.sharing(now, &key, class);
-        sharing.or_else(|| self.flows.among_first(now, &key, class)).unwrap_or_else(|| {
-            self.make_room(now, &key);
-            self.flows.add(now, key, class)
+        let sharing = self.flows.sharing(now, key, *class);
+        sharing.or_else(|| self.flows.among_first(now, key, *class)).unwrap_or_else(|| {
+            self.make_room(now, key);
+            self.flows.add(now, *key, *class)
         })
     }
 

@@ -408,10 +408,8 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
     /// Append a packet to a live flow's queue; returns its slot.
     #[inline]
     pub(crate) fn push(&mut self, flow: u32, size: u32, cost: ResourceVec<M>, payload: P) -> u32 {
-        let filled = Slot { cost, size, next: NIL, payload: Some(payload) };
         self.packets += 1;
         self.bytes += u64::from(size);
-        self.unprocessed += u64::from(filled.needs_no_processing());
         if self.free_slot == NIL {
             self.add_slot();
         }
@@ -419,7 +417,10 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
         let (record, slots) = (&mut self.flows[flow as usize], self.slots.as_mut_slice());
         let free = &mut slots[slot as usize];
         self.free_slot = free.next;
-        *free = filled;
+        // One by one: a whole slot would be read back in larger parts than it had been written.
+        (free.cost, free.size, free.next) = (cost, size, NIL);
+        free.payload = Some(payload);
+        self.unprocessed += u64::from(free.needs_no_processing());
         if record.packets == 0 {
             record.head = slot;
         } else {
