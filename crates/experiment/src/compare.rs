@@ -165,8 +165,8 @@ pub fn run_own(scenario: &Scenario, own: &impl Own, settings: &Settings<'_>) -> 
         let spec = Spec { name: own.name().to_string(), parameters: Vec::new() };
         let facts = FlowFacts::of(&workload);
         let mut scheduler = own.build::<M>();
-        let (input, hears) = ((&workload, &facts[..]), Hears { settings, done: &AtomicU64::new(0), all_shares: true });
-        record(scenario, input, &pipeline, &spec, &hears, |recorder, options| {
+        let recording = Recording { settings, done: &AtomicU64::new(0), all_shares: true };
+        record(scenario, (&workload, &facts), &pipeline, &spec, &recording, |recorder, options| {
             simulate(&workload, &pipeline, scheduler.as_mut(), recorder, options)
         })
     })
@@ -192,12 +192,12 @@ fn compare_over<const M: usize>(
     let together = settings.threads.min(schedulers.len());
     Load::of(&workload, scenario.expected_packets(), together, kept).check()?;
     let facts = FlowFacts::of(&workload);
-    let hears = Hears { settings, done: &AtomicU64::new(0), all_shares: kept > 0 };
+    let recording = Recording { settings, done: &AtomicU64::new(0), all_shares: kept > 0 };
     let mut places: Vec<(usize, &Spec)> = schedulers.iter().enumerate().collect();
     // The slowest first, so that it is not left to run alone in the end.
     places.sort_by_key(|(_, spec)| spec.name != tradeoff::ENTRY.name);
     let one = |&(place, spec): &(usize, &Spec)| {
-        let run = run_one(scenario, (&workload, &facts), &pipeline, spec, &hears)?;
+        let run = run_one(scenario, (&workload, &facts), &pipeline, spec, &recording)?;
         put(place, run);
         Ok(())
     };
@@ -210,13 +210,13 @@ fn run_one<const M: usize>(
     (workload, facts): (&Workload<M>, &[Arc<FlowFacts>]),
     pipeline: &Pipeline<M>,
     spec: &Spec,
-    hears: &Hears<'_>,
+    recording: &Recording<'_>,
 ) -> Result<Recorded, RunError> {
     let names = scenario.names_in_values();
     let numbered = names.number_all(spec)?;
     let schedulers = build_all::<M, u32>(&numbered, shape::<M>(scenario))?;
     let mut steering = None;
-    let mut recorded = record(scenario, (workload, facts), pipeline, spec, hears, |recorder, options| {
+    let mut recorded = record(scenario, (workload, facts), pipeline, spec, recording, |recorder, options| {
         // Gone before the results take memory.
         let mut schedulers = schedulers;
         let outcome = simulate_all(workload, pipeline, &mut schedulers, recorder, options);
@@ -227,8 +227,8 @@ fn run_one<const M: usize>(
     Ok(recorded)
 }
 
-/// Who hears of the runs, and of how much.
-struct Hears<'a> {
+/// What is told of the runs under way, and what is recorded of them.
+struct Recording<'a> {
     settings: &'a Settings<'a>,
     /// Packets that arrived so far in all runs.
     done: &'a AtomicU64,
@@ -245,7 +245,7 @@ fn record<const M: usize>(
     (workload, facts): (&Workload<M>, &[Arc<FlowFacts>]),
     pipeline: &Pipeline<M>,
     spec: &Spec,
-    &Hears { settings, done, all_shares }: &Hears<'_>,
+    &Recording { settings, done, all_shares }: &Recording<'_>,
     run: impl FnOnce(&mut Recorders<M>, Options<'_>) -> Result<Outcome, SimError>,
 ) -> Result<Recorded, RunError> {
     let failed = |error| RunError::Sim { scheduler: spec.to_string(), error };

@@ -302,7 +302,8 @@ pub struct Interval {
     /// The Gini index of each resource against an ideal fluid at the interval's end, seconds; `None` with more than
     /// [`MOST_GINI_FLOWS`] flows.
     pub gini: Option<Vec<f64>>,
-    /// The flows that had packets in the system; only those that had throughout, where it says so.
+    /// The flows that had packets in the system; of a run by [`compare_each`](crate::compare::compare_each) only those
+    /// that had throughout the full interval.
     pub shares: Vec<ShareRow>,
 }
 

@@ -36,8 +36,12 @@ enum Told {
 
 impl<const M: usize> Predictors<M> {
     pub fn new(flows: &[Flow<M>]) -> Self {
-        let (estimators, resizes, kept) = Default::default();
-        let mut own = Self { flows: Vec::with_capacity(flows.len()), estimators, resizes, kept };
+        let mut own = Self {
+            flows: Vec::with_capacity(flows.len()),
+            estimators: Vec::new(),
+            resizes: Vec::new(),
+            kept: Vec::new(),
+        };
         for (index, flow) in (0..).zip(flows) {
             let told = std::array::from_fn(|r| own.told(r, index, flow));
             own.flows.push(told);

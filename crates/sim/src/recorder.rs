@@ -36,9 +36,10 @@ pub trait Recorder<const M: usize> {
     fn bypassed(&mut self, _now: Time, _packet: &SimPacket<M>, _resource: usize) {}
     /// Service begins on a server of the resource.
     fn started(&mut self, _now: Time, _packet: &SimPacket<M>, _resource: usize, _server: u32) {}
-    /// Service ends; the packet may stay on the server until there is room downstream. `predicted` is what was predicted
-    /// of its time when it was last put into a scheduler: on its arrival, or in front of a further resource. `None` if
-    /// schedulers are told the truth of all flows.
+    /// Service ends; the packet may stay on the server until there is room downstream.
+    ///
+    /// `predicted` is what was predicted of its time on one server when it was last put into a scheduler: on its
+    /// arrival, or in front of a further resource. `None` if schedulers are told the truth of all flows.
     fn finished(
         &mut self,
         _now: Time,

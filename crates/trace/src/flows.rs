@@ -81,10 +81,10 @@ impl FlowTable {
     ) -> u32 {
         let Self { index, hasher, flows, firsts } = self;
         let is_same = |&flow: &u32| is_same(flows[flow as usize].key);
-        let hash_again = |&flow: &u32| hasher.hash_one(flows[flow as usize].key);
+        let hash_again = |&flow: &u32| hasher.hash_one(flows[flow as usize].key.without_class());
         // 2^32 flows need 300 GB: memory ends first.
         let next = flows.len() as u32;
-        let flow = *index.entry(hasher.hash_one(key), is_same, hash_again).or_insert(next).get();
+        let flow = *index.entry(hasher.hash_one(key.without_class()), is_same, hash_again).or_insert(next).get();
         if flow == next {
             flows.push(Kept { key: new(), packets: 0, bytes: 0, last: time });
             firsts.push(time);

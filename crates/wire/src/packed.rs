@@ -6,7 +6,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use crate::key::{FiveTuple, FlowKey, KeyKind, Ports, Prefix};
 
 /// A flow's key, or none, and a class, without gaps: hashed, compared and copied by words, without a look at what kind
-/// it is. The class is not hashed. 40 bytes.
+/// it is. 40 bytes.
 ///
 /// Two IPv4 addresses are in the first word, any others in the first four. The last word has, from its lowest bit:
 /// class (16 bits), ports (16 each), protocol or length of a prefix (8), kind (3), and whether there are ports, a
@@ -19,7 +19,7 @@ impl Hash for PackedKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let [a, b, c, d, e] = self.0;
         state.write_u64(a);
-        state.write_u64(e & !CLASS);
+        state.write_u64(e);
         if e & V6 != 0 {
             [b, c, d].into_iter().for_each(|word| state.write_u64(word));
         }
@@ -61,8 +61,8 @@ impl PackedKey {
         }
     }
 
-    /// Of the flow of this kind that a packet with these headers belongs to: [`KeyKind::key`], but without a key in
-    /// memory, which would be read back before it is written.
+    /// Of the flow of this kind that a packet with these headers belongs to ([`KeyKind::key`]). A five-tuple is packed
+    /// without being copied into a [`FlowKey`] first, which would be read back in larger parts than it was written.
     #[inline]
     pub fn of_kind(kind: KeyKind, tuple: &FiveTuple, class: u16) -> Self {
         if kind == KeyKind::FiveTuple {
@@ -102,6 +102,11 @@ impl PackedKey {
     pub fn with_class(self, class: u16) -> Self {
         let [a, b, c, d, last] = self.0;
         Self([a, b, c, d, last & !CLASS | u64::from(class)])
+    }
+
+    /// The key; `None` of what belongs to no flow.
+    pub fn flow(self) -> Option<FlowKey> {
+        self.unpacked().0
     }
 
     /// The key, and the class.
@@ -156,15 +161,17 @@ mod tests {
         ]
     }
 
+    fn any_tuple() -> impl Strategy<Value = FiveTuple> {
+        let ports = proptest::option::of((0..3_u16, any::<u16>()).prop_map(|(src, dst)| Ports { src, dst }));
+        let tuple = (any_address(), any_address(), any::<u8>(), ports);
+        tuple.prop_map(|(src, dst, protocol, ports)| FiveTuple { src, dst, protocol, ports })
+    }
+
     fn any_key() -> impl Strategy<Value = Option<FlowKey>> {
-        let ports = || proptest::option::of((0..3_u16, any::<u16>()).prop_map(|(src, dst)| Ports { src, dst }));
-        let tuple = (any_address(), any_address(), any::<u8>(), ports());
         let block = || (any_address(), any::<u8>()).prop_map(|(address, len)| Prefix::of(address, len));
         prop_oneof![
             Just(None),
-            tuple.prop_map(|(src, dst, protocol, ports)| {
-                Some(FlowKey::FiveTuple(FiveTuple { src, dst, protocol, ports }))
-            }),
+            any_tuple().prop_map(|tuple| Some(FlowKey::FiveTuple(tuple))),
             (block(), proptest::option::of(any::<u16>()))
                 .prop_map(|(src, port)| Some(FlowKey::PrefixPort { src, port })),
             block().prop_map(|block| Some(FlowKey::From(block))),
@@ -178,6 +185,14 @@ mod tests {
         #[test]
         fn a_packed_key_is_the_key(key in any_key(), class in any::<u16>()) {
             prop_assert_eq!(PackedKey::new(key, class).unpacked(), (key, class));
+        }
+
+        #[test]
+        fn a_packet_is_packed_as_its_key(tuple in any_tuple(), class in any::<u16>()) {
+            for kind in ["5-tuple", "prefix+port:24/56", "host", "to-prefix:16/32"] {
+                let kind: KeyKind = kind.parse().unwrap();
+                prop_assert_eq!(PackedKey::of_kind(kind, &tuple, class), PackedKey::new(Some(kind.key(&tuple)), class));
+            }
         }
 
         #[test]

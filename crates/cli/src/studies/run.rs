@@ -19,7 +19,7 @@ use crate::args::{Input, Run, Source};
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Packets whose ways are kept for the picture of the schedule and the table of packets, all runs together: some 160
+/// Packets whose ways are kept for the picture of the schedule and the table of packets, all runs together: some 130
 /// bytes each.
 const PACKET_LOG: usize = 10_000_000;
 

@@ -364,14 +364,11 @@ impl FlowEntry {
     }
 }
 
-/// What reports call frames that carry no flow.
-const NO_FLOW: &str = "no flow";
-
 /// What reports call a key.
 pub(super) fn name(key: &Key) -> String {
     match key {
-        Key::Flow(key) => key.unpacked().0.map_or_else(|| NO_FLOW.to_string(), |flow| flow.to_string()),
-        Key::NonFlow(_) => NO_FLOW.to_string(),
+        Key::Flow(key) => key.flow().map_or_else(String::new, |flow| flow.to_string()),
+        Key::NonFlow(_) => "no flow".to_string(),
         Key::Shared(_, queue) => format!("further flows {queue}"),
         Key::First(_, queue) => format!("first frames {queue}"),
     }
@@ -380,7 +377,7 @@ pub(super) fn name(key: &Key) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dovetail_wire::{FiveTuple, FlowKey};
+    use dovetail_wire::{FiveTuple, FlowKey, KeyKind};
 
     fn key(host: u8) -> Key {
         let (src, dst) = ([10, 0, 0, host].into(), [10, 0, 1, 1].into());
@@ -410,6 +407,17 @@ mod tests {
 
     fn at(s: u64) -> Time {
         Time::ZERO + Duration::from_secs(s)
+    }
+
+    #[test]
+    fn first_frames_of_one_key_in_two_classes_both_wait_apart() {
+        let tuple = FiveTuple { src: [10, 0, 0, 1].into(), dst: [10, 0, 1, 1].into(), protocol: 17, ports: None };
+        let kind: KeyKind = "host".parse().unwrap();
+        let key = |class| Key::Flow(PackedKey::of_kind(kind, &tuple, class));
+        let mut flows = Flows::new(limits(1000));
+        (flows.crowd.of(0).first, flows.crowd.of(1).first) = (1, 1);
+        assert!(flows.among_first(at(0), &key(0), 0).is_some());
+        assert!(flows.among_first(at(0), &key(1), 1).is_some());
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(crate) fn profile<const M: usize>(cost: &ResourceVec<M>, dominant: Duration)
 /// another profile, otherwise O(1).
 #[derive(Clone, Debug)]
 pub(crate) struct FairShare<const M: usize> {
-    /// By flow, the profile that counts in the sums; zero while the flow is not backlogged.
+    /// By flow, the profile that counts in the sums; zeros while the flow is not backlogged, or its head needs nothing.
     heads: Vec<Profile<M>>,
     sums: [u128; M],
     share: f64,
@@ -59,7 +59,8 @@ impl<const M: usize> FairShare<M> {
         self.since = now;
     }
 
-    /// Another packet stands for the flow, which has this weight; a profile of zeros: its last one has left the system.
+    /// Another packet stands for the flow: zeros if none does, or if it needs nothing. The weight is the flow's, the
+    /// same at every call.
     pub fn set_head(&mut self, now: Time, flow: u32, weight: Weight, profile: Profile<M>) {
         let (head, weight) = (&mut self.heads[flow as usize], u128::from(weight.as_milli()));
         if *head == profile {

@@ -24,8 +24,8 @@ pub struct MetricsOptions {
     /// Most rows of [`Series::intervals`], and of [`Series::shares`] were all kept, so that a run of absurd length ends
     /// without filling the memory.
     pub rows: usize,
-    /// Keep also the rows of flows that were not backlogged throughout an interval. Without, [`Series::shares`] has what
-    /// [`RunResult::fairness`] and [`RunResult::shortfall`] look at.
+    /// Keep also the rows of flows that were not backlogged throughout an interval. Without, [`Series::shares`] has
+    /// what [`RunResult::fairness`] and [`RunResult::shortfall`] look at.
     pub all_shares: bool,
     /// Keep latencies in [`RunResult::latencies`]: 4 bytes a packet, up to [`MOST_EXACT`](super::MOST_EXACT) of them.
     pub latencies: bool,
@@ -46,7 +46,7 @@ impl Default for MetricsOptions {
 /// Memory: a latency takes 8 bytes per delivered packet (12 while it finishes), up to
 /// [`MOST_EXACT`](super::MOST_EXACT) packets. More packets take no more memory, but in a run of very many flows: then
 /// up to [`MOST_OF_A_FLOW`](super::MOST_OF_A_FLOW) packets of each. Besides, there is a row per interval and flow with
-/// packets in the system, or backlogged throughout.
+/// packets in the system; without [`all_shares`](MetricsOptions::all_shares), of flows backlogged throughout only.
 #[derive(Clone, Debug)]
 pub struct Metrics<const M: usize> {
     options: MetricsOptions,
@@ -306,9 +306,9 @@ impl<const M: usize> Metrics<M> {
         }
     }
 
-    /// A packet of this (normalised) cost enters the pipeline; `dominant` is its longest time, by weight where weights
-    /// differ by resource.
-    fn enters(&mut self, now: Time, flow: u32, cost: &ResourceVec<M>, dominant: Duration) {
+    /// A packet of this (normalised) cost enters the pipeline, and stands for its flow; `dominant` is its longest time,
+    /// by weight where weights differ by resource.
+    fn becomes_head(&mut self, now: Time, flow: u32, cost: &ResourceVec<M>, dominant: Duration) {
         let weight = self.flows[flow as usize].weight;
         self.fair.set_head(now, flow, weight, profile(cost, dominant));
     }
@@ -450,7 +450,7 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
         }
         let cost = self.normalised(&packet.cost);
         let dominant = self.counts.by_weight(packet.flow, &cost).dominant_time();
-        self.enters(now, packet.flow, &cost, dominant);
+        self.becomes_head(now, packet.flow, &cost, dominant);
     }
 
     fn started(&mut self, now: Time, packet: &SimPacket<M>, resource: usize, server: u32) {
@@ -458,7 +458,7 @@ impl<const M: usize> Recorder<M> for Metrics<M> {
         let cost = self.normalised(&packet.cost);
         let by_weight = self.counts.by_weight(packet.flow, &cost);
         if resource == 0 {
-            self.enters(now, packet.flow, &cost, by_weight.dominant_time());
+            self.becomes_head(now, packet.flow, &cost, by_weight.dominant_time());
         }
         let dominant = by_weight.dominant_resource() == resource;
         self.in_service[resource][server as usize] = Some(InService { flow: packet.flow, since: now, dominant });

@@ -29,13 +29,11 @@ pub struct PacketRecord<const M: usize> {
     pub finished: [Option<Time>; M],
     /// On which server of each resource.
     pub server: [u32; M],
-    /// What had been predicted of its time there, as [`Recorder::finished`] tells.
-    pub predicted: [Option<Duration>; M],
     /// What became of it.
     pub outcome: PacketOutcome,
 }
 
-/// Keeps a [`PacketRecord`] of each of the first packets of a run, some 160 bytes each.
+/// Keeps a [`PacketRecord`] of each of the first packets of a run, some 130 bytes each.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PacketLog<const M: usize> {
     records: Vec<PacketRecord<M>>,
@@ -62,8 +60,8 @@ impl<const M: usize> PacketLog<M> {
     fn add(&mut self, packet: &SimPacket<M>, outcome: PacketOutcome) {
         // Packets are numbered in the order in which they arrive here.
         if self.records.len() < self.limit {
-            let (started, finished, predicted) = ([None; M], [None; M], [None; M]);
-            self.records.push(PacketRecord { packet: *packet, started, finished, server: [0; M], predicted, outcome });
+            let none = [None; M];
+            self.records.push(PacketRecord { packet: *packet, started: none, finished: none, server: [0; M], outcome });
         } else {
             self.truncated = true;
         }
@@ -102,11 +100,10 @@ impl<const M: usize> Recorder<M> for PacketLog<M> {
         packet: &SimPacket<M>,
         resource: usize,
         _server: u32,
-        predicted: Option<Duration>,
+        _predicted: Option<Duration>,
     ) {
         if let Some(record) = self.of(packet) {
             record.finished[resource] = Some(now);
-            record.predicted[resource] = predicted;
         }
     }
 

@@ -5,10 +5,10 @@ use dovetail_sched::cost::PredictionError;
 use dovetail_sched::{Shape, build, build_all};
 use dovetail_sim::record::PacketRecord;
 use dovetail_sim::{
-    Arrival, Cost, Estimate, Flow, Generator, List, Options, Pattern, Resize, RunResult, Size, Source, Workload,
-    simulate,
+    Arrival, Cost, Estimate, Flow, Generator, List, Metrics, MetricsOptions, Options, Pattern, Recorder, Resize,
+    RunResult, SimPacket, Size, Source, Workload, simulate, simulate_all,
 };
-use dovetail_units::{Duration, Weight};
+use dovetail_units::{Duration, Time, Weight};
 
 /// A CPU of 10 ns per byte and a link of 8 Gb/s, that is 1 ns per byte.
 fn flow(name: &str) -> Flow<2> {
@@ -99,6 +99,28 @@ fn every_scheduler_sees_the_same_packets_and_a_run_can_be_repeated() {
     assert_ne!(under(&varied(), "fifo", 8).1[0].packet.cost, under(&varied(), "fifo", 7).1[0].packet.cost);
 }
 
+/// Also where the rows are too many, and the series ends early.
+#[test]
+fn fairness_needs_no_more_than_the_shares_of_flows_that_were_backlogged_throughout() {
+    let (workload, pipeline) = (varied(), pipeline());
+    for rows in [usize::MAX, 5000, 300] {
+        let [all, few] = [true, false].map(|all_shares| {
+            let options = MetricsOptions { interval: ns(10_000), rows, all_shares, ..MetricsOptions::default() };
+            let mut metrics = Metrics::new(&workload, &pipeline, options);
+            let outcome = simulate(&workload, &pipeline, &mut *fifo(), &mut metrics, Options::default()).unwrap();
+            metrics.finish(outcome)
+        });
+        assert_eq!(few.fairness(0..u64::MAX), all.fairness(0..u64::MAX));
+        assert_eq!(few.shortfall(|_| 0.9, 0..u64::MAX), all.shortfall(|_| 0.9, 0..u64::MAX));
+        let kept: Vec<_> = all.series.shares.iter().filter(|share| share.backlogged).copied().collect();
+        assert_eq!(few.series.shares, kept);
+        assert!(!kept.is_empty() && kept.len() < all.series.shares.len());
+        let ends = |result: &RunResult<2>| (result.series.truncated, result.series.intervals.len());
+        assert_eq!(ends(&few), ends(&all));
+        assert_eq!(few.series.truncated, rows < usize::MAX);
+    }
+}
+
 #[test]
 fn the_books_balance_when_lengths_change_and_packets_are_lost_in_between() {
     // Forty times as long: on the link that flow alone takes 32 us per packet, of which one comes every 33 us.
@@ -123,6 +145,37 @@ fn the_books_balance_when_lengths_change_and_packets_are_lost_in_between() {
     }
 }
 
+/// What was predicted of each packet's time on each resource, as the recorder hears when it ends there.
+struct Told(Vec<[Option<Duration>; 2]>);
+
+impl Recorder<2> for Told {
+    fn admitted(&mut self, _now: Time, _packet: &SimPacket<2>) {
+        self.0.push([None; 2]);
+    }
+
+    fn finished(
+        &mut self,
+        _now: Time,
+        packet: &SimPacket<2>,
+        resource: usize,
+        _server: u32,
+        predicted: Option<Duration>,
+    ) {
+        self.0[packet.number as usize][resource] = predicted;
+    }
+}
+
+/// The same on one of the resources in ns, and how far it was off for the first flow on each.
+fn told(workload: &Workload<2>, spec: &str, resource: usize) -> (Vec<Option<u64>>, [Option<PredictionError>; 2]) {
+    let mut schedulers = build_all(&spec.parse().unwrap(), Shape::default()).unwrap();
+    let pipeline = pipeline();
+    let mut recorder = (Told(Vec::new()), Metrics::new(workload, &pipeline, MetricsOptions::default()));
+    let outcome = simulate_all(workload, &pipeline, &mut schedulers, &mut recorder, Options::default()).unwrap();
+    let told = recorder.0.0.iter().map(|packet| packet[resource].map(Duration::as_nanos)).collect();
+    let result = recorder.1.finish(outcome);
+    (told, [0, 1].map(|r| result.flows[0].prediction(r)))
+}
+
 /// One packet at a time, alpha 1/2, times by length 10 ns/B: the time per byte is known from the first packet on, the
 /// header's mean is (2) by hand: 1000, then (500 + 1000) / 2.
 #[test]
@@ -134,11 +187,7 @@ fn what_is_predicted_is_what_was_learnt_until_the_packet_came() {
             (0..).zip([100, 50, 200]).map(|(k, size)| Arrival { time: at(10_000 * k), flow: 0, size }).collect();
         Workload { flows: vec![flow], sources: vec![Source::List(List::new(arrivals))] }
     };
-    let predicted = |estimate: &str| {
-        let (result, log) = under(&spaced(estimate), "cbcs", 1);
-        let told: Vec<Option<u64>> = log.iter().map(|p| p.predicted[0].map(Duration::as_nanos)).collect();
-        (told, [0, 1].map(|r| result.flows[0].prediction(r)))
-    };
+    let predicted = |estimate: &str| told(&spaced(estimate), "cbcs", 0);
     let (told, error) = predicted("ses:alpha=0.5,scale=payload");
     assert_eq!(told, [0, 500, 2000].map(Some));
     let mut expected = PredictionError::default();
@@ -162,10 +211,10 @@ fn predictions_per_class_are_shared() {
         }
         let arrivals = vec![Arrival { time: at(0), flow: 0, size: 100 }, Arrival { time: at(5000), flow: 1, size: 30 }];
         let workload = Workload { flows, sources: vec![Source::List(List::new(arrivals))] };
-        under(&workload, "fifo", 1).1[1].predicted[0]
+        told(&workload, "fifo", 0).0[1]
     };
-    assert_eq!(first_of_second("class"), Some(ns(300)));
-    assert_eq!(first_of_second("flow"), Some(ns(0)));
+    assert_eq!(first_of_second("class"), Some(300));
+    assert_eq!(first_of_second("flow"), Some(0));
 }
 
 #[test]
@@ -175,11 +224,20 @@ fn the_link_time_of_a_new_length_is_learnt_by_the_resize_factor() {
     resized.estimate[1] = Estimate::Resized { alpha: 400_000 };
     let arrivals: Vec<Arrival> = (0..2).map(|k| Arrival { time: at(10_000 * k), flow: 0, size: 400 }).collect();
     let workload = Workload { flows: vec![resized], sources: vec![Source::List(List::new(arrivals))] };
-    let (result, log) = under(&workload, "pcfq", 1);
+    let (told, error) = told(&workload, "pcfq", 1);
     // At first a factor of one; both really take 100 ns.
-    let told: Vec<Option<Duration>> = log.iter().map(|p| p.predicted[1]).collect();
-    assert_eq!(told, [400, 100].map(|time| Some(ns(time))));
-    assert_eq!(result.flows[0].prediction(1).unwrap().bias_s(), Some(150e-9));
+    assert_eq!(told, [400, 100].map(Some));
+    assert_eq!(error[1].unwrap().bias_s(), Some(150e-9));
+}
+
+/// Both come at once. The first is through with the link, which takes 100 ns, before the second stands in front of it.
+#[test]
+fn in_front_of_a_further_resource_it_is_predicted_anew() {
+    let mut learnt = flow("f");
+    learnt.estimate[1] = Estimate::Predicted("ses:alpha=0.5,scale=payload".parse().unwrap());
+    let workload = of_sizes(learnt, &[100, 100]);
+    assert_eq!(told(&workload, "drr+drr", 1).0, [0, 100].map(Some));
+    assert_eq!(told(&workload, "drr", 1).0, [0, 0].map(Some));
 }
 
 /// One packet of 10 ns after the other on both resources from both flows; the second resource is shared 3 to 1.
