@@ -291,12 +291,11 @@ impl<const M: usize, P, D: Discipline<M>> PerFlow<M, P, D> {
             Err(reason) => return self.refuse(reason, packet.payload),
         };
         let Packet { flow: FlowId { index: flow, .. }, size, cost, payload } = packet;
-        let cost = ResourceVec(cost.0.map(|time| time.min(LONGEST_TIME)));
         self.discipline.settle(now, &mut self.queues);
         if waiting == 0 {
             self.place_moved();
         }
-        let slot = self.queues.push(flow, size, cost, payload);
+        let slot = self.queues.push(flow, size, &cost, payload);
         self.discipline.arrived(now, flow, slot, &mut self.queues);
         Ok(())
     }

@@ -108,7 +108,7 @@ mod tests {
             let flow = flows[(state >> 33) as usize % 7];
             match (state >> 50) % 16 {
                 0..=7 => {
-                    arrivals.push_back(flow, queues.push(flow, 1, ResourceVec::ZERO, ()));
+                    arrivals.push_back(flow, queues.push(flow, 1, &ResourceVec::ZERO, ()));
                     plain.push_back(flow);
                 }
                 8..=13 => {

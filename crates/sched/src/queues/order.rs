@@ -148,7 +148,7 @@ mod tests {
         let mut order = Order::default();
         let join = |queues: &mut Few, order: &mut Order| {
             let flow = add(queues);
-            queues.push(flow.index, 1, ResourceVec::ZERO, ());
+            queues.push(flow.index, 1, &ResourceVec::ZERO, ());
             order.push_back(flow, ());
             flow
         };

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use dovetail_units::{Bytes, Duration, ResourceVec, Weight};
 
 use super::time_limit::WaitingTime;
-use crate::contract::{DropReason, FlowConfig, FlowId, Limit, UnknownFlow};
+use crate::contract::{DropReason, FlowConfig, FlowId, LONGEST_TIME, Limit, UnknownFlow};
 use crate::{steps, touch};
 
 /// No slot.
@@ -405,9 +405,9 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
         limits.refusal(packets, size).map_or(Ok(packets), Err)
     }
 
-    /// Append a packet to a live flow's queue; returns its slot.
+    /// Append a packet to a live flow's queue, of times up to [`LONGEST_TIME`]; returns its slot.
     #[inline]
-    pub(crate) fn push(&mut self, flow: u32, size: u32, cost: ResourceVec<M>, payload: P) -> u32 {
+    pub(crate) fn push(&mut self, flow: u32, size: u32, cost: &ResourceVec<M>, payload: P) -> u32 {
         self.packets += 1;
         self.bytes += u64::from(size);
         if self.free_slot == NIL {
@@ -418,7 +418,8 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
         let free = &mut slots[slot as usize];
         self.free_slot = free.next;
         // One by one: a whole slot would be read back in larger parts than it had been written.
-        (free.cost, free.size, free.next) = (cost, size, NIL);
+        free.cost.0.iter_mut().zip(&cost.0).for_each(|(to, &time)| *to = time.min(LONGEST_TIME));
+        (free.size, free.next) = (size, NIL);
         free.payload = Some(payload);
         self.unprocessed += u64::from(free.needs_no_processing());
         if record.packets == 0 {
@@ -429,6 +430,7 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
         record.tail = slot;
         record.packets += 1;
         if record.is_counted() {
+            let cost = slots[slot as usize].cost;
             self.count_in(flow, cost, size);
         }
         slot
