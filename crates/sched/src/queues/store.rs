@@ -405,7 +405,7 @@ impl<const M: usize, P, F: Default, S: Copy + Default> Queues<M, P, F, S> {
         limits.refusal(packets, size).map_or(Ok(packets), Err)
     }
 
-    /// Append a packet to a live flow's queue, of times up to [`LONGEST_TIME`]; returns its slot.
+    /// Append a packet to a live flow's queue, longer times than [`LONGEST_TIME`] as that; returns its slot.
     #[inline]
     pub(crate) fn push(&mut self, flow: u32, size: u32, cost: &ResourceVec<M>, payload: P) -> u32 {
         self.packets += 1;
