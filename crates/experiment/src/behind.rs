@@ -7,20 +7,57 @@ use dovetail_model::fluid::behind::{Due, Reference, Times};
 use dovetail_sim::{Pipeline, Recorder, SimPacket, Workload};
 use dovetail_units::Time;
 
-use crate::recorded::{FlowTotal, Recorded};
+use crate::recorded::Recorded;
 use crate::scenario::NO_FLOW;
 use crate::table::seconds;
 
 pub use dovetail_model::fluid::behind::{Behind, ROUNDS};
 
-/// How far a flow was behind at worst.
+/// How far a flow was behind at worst: behind the fair fluid, and behind what its scheduler promises. That is what it is
+/// *due*: alpha times the fair share, the flow's own alpha if it has one, where that is not 0; else the fair share.
+/// The fields are those of [`Behind`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowBehind {
-    /// Behind the fair fluid.
-    pub fair: Behind,
-    /// Behind what its scheduler promises: alpha times the fair share, the flow's own if it has one, where that is not
-    /// 0; else the same.
-    pub due: Behind,
+    /// Behind the fair fluid, in time.
+    pub time_s: f64,
+    /// The same in rounds.
+    pub rounds: f64,
+    /// Behind what it is due, in rounds.
+    pub due_rounds: f64,
+    /// That round.
+    pub due_round_s: f64,
+    /// Behind the fair fluid, in packets.
+    pub packets: u32,
+    /// Behind what it is due, in packets.
+    pub due_packets: u32,
+}
+
+impl FlowBehind {
+    fn of(fair: Behind, due: Behind) -> Self {
+        Self {
+            time_s: fair.time_s,
+            rounds: fair.rounds,
+            due_rounds: due.rounds,
+            due_round_s: due.round_s,
+            packets: fair.packets,
+            due_packets: due.packets,
+        }
+    }
+
+    /// Behind what it is due, in time: of the packet for which that is most in rounds.
+    pub fn due_s(&self) -> f64 {
+        self.due_rounds * self.due_round_s
+    }
+
+    /// Whether it was behind what it is due by more than the order of packets explains.
+    pub fn starves(&self) -> bool {
+        self.due_rounds > ROUNDS
+    }
+
+    /// The same of its fair share.
+    pub fn is_short(&self) -> bool {
+        self.rounds > ROUNDS
+    }
 }
 
 /// Holds a run against the fluids.
@@ -61,8 +98,10 @@ impl<const M: usize> Watch<M> {
     /// In the order of the flows.
     pub fn finish(self) -> Vec<FlowBehind> {
         let fair = self.fair.finish(self.now_s);
-        let due = self.due.map_or_else(|| fair.clone(), |due| due.finish(self.now_s));
-        fair.into_iter().zip(due).map(|(fair, due)| FlowBehind { fair, due }).collect()
+        match self.due.map(|due| due.finish(self.now_s)) {
+            Some(due) => fair.into_iter().zip(due).map(|(fair, due)| FlowBehind::of(fair, due)).collect(),
+            None => fair.into_iter().map(|fair| FlowBehind::of(fair, fair)).collect(),
+        }
     }
 
     /// Seconds now.
@@ -144,42 +183,47 @@ pub(crate) fn starving_of(runs: impl IntoIterator<Item = (String, Option<String>
 
 /// Who starves under this scheduler, in a sentence; nothing if nobody does.
 pub(crate) fn starving_under(run: &Recorded) -> Option<String> {
-    run.flows.iter().any(|flow| flow.behind.due.starves()).then(|| sentence(run))
+    run.flows.iter().any(|flow| flow.behind.starves()).then(|| sentence(run))
 }
 
 fn sentence(run: &Recorded) -> String {
-    let starves = |flow: &&FlowTotal| flow.behind.due.starves();
+    let starves = |&flow: &usize| run.flows[flow].behind.starves();
+    let all = 0..run.flows.len();
     let mut groups: Vec<(&str, usize, usize)> = Vec::new();
-    for flow in &run.flows {
+    for (index, flow) in run.flows.iter().enumerate() {
         let at = groups.iter().position(|(name, ..)| *name == &*flow.group).unwrap_or_else(|| {
             groups.push((&flow.group, 0, 0));
             groups.len() - 1
         });
-        groups[at].1 += usize::from(starves(&flow));
+        groups[at].1 += usize::from(starves(&index));
         groups[at].2 += 1;
     }
     let who: Vec<String> = groups.iter().filter(|group| group.1 > 0).map(group_in_words).collect();
-    let one = run.flows.iter().filter(starves).count() == 1;
-    let unexplained = |flow: &FlowTotal| (flow.behind.due.rounds - ROUNDS) * flow.behind.due.round_s;
-    let worst = run.flows.iter().filter(starves).max_by(|a, b| unexplained(a).total_cmp(&unexplained(b)));
+    let one = all.clone().filter(starves).count() == 1;
+    let unexplained = |&flow: &usize| {
+        let FlowBehind { due_rounds, due_round_s, .. } = run.flows[flow].behind;
+        (due_rounds - ROUNDS) * due_round_s
+    };
+    let worst = all.filter(starves).max_by(|a, b| unexplained(a).total_cmp(&unexplained(b)));
     let Some(worst) = worst else { return String::new() };
-    let no_flow = &*worst.name == NO_FLOW;
+    let (name, behind) = (&*run.flows[worst].name, run.flows[worst].behind);
+    let no_flow = name == NO_FLOW;
     let verb = if one && !no_flow { "starves" } else { "starve" };
     let due = match run.promised_to(worst) {
         Some(part) if (f64::MIN_POSITIVE..1.0).contains(&part) => format!("what alpha={part} promises"),
         _ if no_flow => "their fair share".into(),
         _ => "its fair share".into(),
     };
-    let Behind { packets, rounds, round_s, .. } = worst.behind.due;
+    let packets = behind.due_packets;
     format!(
         "Under {}, {} {verb}. Worst off {}: {} ({packets} packet{}) behind {due}, of which waiting for a turn explains \
          {}.",
         run.scheduler,
         listed(&who, "and"),
-        if no_flow { format!("are {NO_FLOW_PACKETS}") } else { format!("is {}", quoted(&worst.name)) },
-        seconds(rounds * round_s),
+        if no_flow { format!("are {NO_FLOW_PACKETS}") } else { format!("is {}", quoted(name)) },
+        seconds(behind.due_s()),
         if packets == 1 { "" } else { "s" },
-        seconds(ROUNDS * round_s),
+        seconds(ROUNDS * behind.due_round_s),
     )
 }
 

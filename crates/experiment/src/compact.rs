@@ -1,7 +1,6 @@
 //! Parts of the JSON summary in little memory: there are many thousand flows.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use dovetail_sched::{DROPPED_AT_HEAD, DropReason};
 use serde::de::Error;
@@ -82,9 +81,9 @@ impl<'de> Deserialize<'de> for Dropped {
     }
 }
 
-/// What a flow is, in a document: its name, group and weight. The runs of a comparison share it.
+/// What a flow is, in a document: its name, group and weight.
 #[derive(Clone, Debug)]
-pub struct Named(pub Arc<FlowFacts>);
+pub struct Named(pub FlowFacts);
 
 impl Serialize for Named {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -106,7 +105,7 @@ impl<'de> Deserialize<'de> for Named {
         }
         let Fields { flow: name, group, weight } = Fields::deserialize(deserializer)?;
         let kind = FlowKind { group: group.into(), weight, weights: None };
-        Ok(Self(Arc::new(FlowFacts { name: name.into(), kind: kind.into() })))
+        Ok(Self(FlowFacts { name: name.into(), kind: kind.into() }))
     }
 }
 

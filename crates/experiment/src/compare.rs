@@ -1,8 +1,8 @@
 //! The same input through several schedulers.
 
 use std::fmt;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use dovetail_sched::composition::parts;
 use dovetail_sched::promise::Alpha;
@@ -19,7 +19,7 @@ use crate::check::{check_over, has_parameter, of_spec, shape};
 use crate::entrances::Entrances;
 use crate::memory::Load;
 use crate::parallel::in_parallel;
-use crate::recorded::{FlowFacts, MOST_GINI_FLOWS, Recorded, recorded};
+use crate::recorded::{MOST_GINI_FLOWS, Recorded, recorded};
 use crate::scenario::{Scenario, ScenarioError};
 use crate::steered::Steering;
 
@@ -163,10 +163,9 @@ pub fn run_own(scenario: &Scenario, own: &impl Own, settings: &Settings<'_>) -> 
     with_resources!(scenario.resources(), M => {
         let (workload, pipeline) = (scenario.workload::<M>(), scenario.pipeline::<M>());
         let spec = Spec { name: own.name().to_string(), parameters: Vec::new() };
-        let facts = FlowFacts::of(&workload);
         let mut scheduler = own.build::<M>();
         let recording = Recording { settings, done: &AtomicU64::new(0), all_shares: true };
-        record(scenario, (&workload, &facts), &pipeline, &spec, &recording, |recorder, options| {
+        record(scenario, &workload, &pipeline, &spec, &recording, |recorder, options| {
             simulate(&workload, &pipeline, scheduler.as_mut(), recorder, options)
         })
     })
@@ -191,13 +190,12 @@ fn compare_over<const M: usize>(
     let (workload, pipeline) = (scenario.workload::<M>(), scenario.pipeline::<M>());
     let together = settings.threads.min(schedulers.len());
     Load::of(&workload, scenario.expected_packets(), together, kept).check()?;
-    let facts = FlowFacts::of(&workload);
     let recording = Recording { settings, done: &AtomicU64::new(0), all_shares: kept > 0 };
     let mut places: Vec<(usize, &Spec)> = schedulers.iter().enumerate().collect();
     // The slowest first, so that it is not left to run alone in the end.
     places.sort_by_key(|(_, spec)| spec.name != tradeoff::ENTRY.name);
     let one = |&(place, spec): &(usize, &Spec)| {
-        let run = run_one(scenario, (&workload, &facts), &pipeline, spec, &recording)?;
+        let run = run_one(scenario, &workload, &pipeline, spec, &recording)?;
         put(place, run);
         Ok(())
     };
@@ -207,7 +205,7 @@ fn compare_over<const M: usize>(
 
 fn run_one<const M: usize>(
     scenario: &Scenario,
-    (workload, facts): (&Workload<M>, &[Arc<FlowFacts>]),
+    workload: &Workload<M>,
     pipeline: &Pipeline<M>,
     spec: &Spec,
     recording: &Recording<'_>,
@@ -216,7 +214,7 @@ fn run_one<const M: usize>(
     let numbered = names.number_all(spec)?;
     let schedulers = build_all::<M, u32>(&numbered, shape::<M>(scenario))?;
     let mut steering = None;
-    let mut recorded = record(scenario, (workload, facts), pipeline, spec, recording, |recorder, options| {
+    let mut recorded = record(scenario, workload, pipeline, spec, recording, |recorder, options| {
         // Gone before the results take memory.
         let mut schedulers = schedulers;
         let outcome = simulate_all(workload, pipeline, &mut schedulers, recorder, options);
@@ -242,7 +240,7 @@ type Recorders<const M: usize> = (Metrics<M>, ((PacketLog<M>, Entrances), Watch<
 /// Record what `run` does, of the scheduler that `spec` names.
 fn record<const M: usize>(
     scenario: &Scenario,
-    (workload, facts): (&Workload<M>, &[Arc<FlowFacts>]),
+    workload: &Workload<M>,
     pipeline: &Pipeline<M>,
     spec: &Spec,
     &Recording { settings, done, all_shares }: &Recording<'_>,
@@ -277,7 +275,7 @@ fn record<const M: usize>(
     let kept = (&log, entrances.into_order());
     let behind = watch.finish();
     let result = metrics.finish(outcome);
-    Ok(recorded(spec, (promises(spec, &changes), own), (workload, facts), result, kept, behind))
+    Ok(recorded(spec, (promises(spec, &changes), own), workload, result, kept, behind))
 }
 
 fn changes_for(scenario: &Scenario, spec: &Spec) -> Result<Vec<Change>, SpecError> {

@@ -13,7 +13,7 @@ use crate::table::digits;
 /// whose results are kept. Measured with two resources.
 const PACKET: [f64; 3] = [8.0, 0.0, 0.0];
 const LATENCY: [f64; 3] = [0.0, 12.0, 6.0];
-const FLOW: [f64; 3] = [300.0, 1_200.0, 500.0];
+const FLOW: [f64; 3] = [250.0, 1_200.0, 250.0];
 /// The same of a source that generates packets, and of a stream of random numbers for lengths or times.
 const GENERATOR: [f64; 3] = [300.0, 750.0, 0.0];
 const STREAM: [f64; 3] = [0.0, 350.0, 0.0];

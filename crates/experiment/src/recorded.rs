@@ -33,7 +33,7 @@ pub struct Recorded {
     /// In pipeline order.
     pub resources: Vec<ResourceTotal>,
     /// In the order of the input.
-    pub flows: Vec<FlowTotal>,
+    pub flows: Arc<Vec<FlowTotal>>,
     /// Length of the recording intervals.
     pub interval: Duration,
     /// The intervals in which something was in the system.
@@ -45,12 +45,14 @@ pub struct Recorded {
     /// Part of its fair share that a backlogged flow without one of its own is promised, and since when (seconds):
     /// alpha where the scheduler has that, else 1.
     pub promises: Vec<(f64, f64)>,
+    /// By flow, the part that it is promised instead, where the scheduler has an alpha; empty where no flow has one.
+    pub own_promises: Vec<Option<f64>>,
     /// The worst shortfall of a backlogged flow below what it is promised, if that did not change.
     pub shortfall: Option<Shortfall>,
     /// What an alpha that adjusts itself came to.
     pub steering: Option<Steering>,
     /// All latencies.
-    pub latencies: Latencies,
+    pub latencies: Arc<Latencies>,
     /// The first packets' ways, in order of arrival.
     pub packets: Vec<PacketWay>,
     /// Service of these packets, resource by resource.
@@ -72,8 +74,18 @@ impl Recorded {
     }
 
     /// Part of its fair share that this flow is promised while it is backlogged; `None` if it changed during the run.
-    pub fn promised_to(&self, flow: &FlowTotal) -> Option<f64> {
-        flow.alpha.or(self.promised())
+    pub fn promised_to(&self, flow: usize) -> Option<f64> {
+        self.own_promise(flow).or(self.promised())
+    }
+
+    /// Part of its fair share that this flow is promised instead of what all are.
+    pub fn own_promise(&self, flow: usize) -> Option<f64> {
+        self.own_promises.get(flow).copied().flatten()
+    }
+
+    /// Latencies of a flow's packets; `None` if none was delivered. O(packets of the flow).
+    pub fn latency(&self, flow: usize) -> Option<LatencySummary> {
+        self.latencies.of_flow(flow).summary()
     }
 
     /// Service of the `packet`-th packet that was kept on a resource, if it got any.
@@ -142,22 +154,20 @@ pub struct FlowKind {
 /// A value for each resource.
 pub type PerResource<T> = ArrayVec<T, MAX_RESOURCES>;
 
-impl FlowFacts {
-    /// Of every flow, to be shared by the runs.
-    pub(crate) fn of<const M: usize>(workload: &Workload<M>) -> Vec<Arc<Self>> {
-        let kind = |flow: &Flow<M>| FlowKind {
+/// The kinds that there are: flows that share their terms and their group are of one.
+#[derive(Default)]
+struct Kinds(BTreeMap<(usize, usize), Arc<FlowKind>>);
+
+impl Kinds {
+    fn facts<const M: usize>(&mut self, flow: &Flow<M>) -> FlowFacts {
+        let kind = || FlowKind {
             group: Arc::clone(&flow.group),
             weight: flow.weight.as_f64(),
             weights: flow.weight_on.map(|on| on.iter().map(|weight| weight.as_f64()).collect()),
         };
-        // Flows that share their terms and their group are of a kind.
-        let mut kinds = BTreeMap::new();
-        let facts = |flow: &Flow<M>| {
-            let shared = (Arc::as_ptr(&flow.terms), flow.group.as_ptr());
-            let kind = kinds.entry(shared).or_insert_with(|| Arc::new(kind(flow)));
-            Arc::new(Self { name: Arc::clone(&flow.name), kind: Arc::clone(kind) })
-        };
-        workload.flows.iter().map(facts).collect()
+        let shared = (Arc::as_ptr(&flow.terms).addr(), flow.group.as_ptr().addr());
+        let kind = self.0.entry(shared).or_insert_with(|| Arc::new(kind()));
+        FlowFacts { name: Arc::clone(&flow.name), kind: Arc::clone(kind) }
     }
 }
 
@@ -172,15 +182,13 @@ impl FlowKind {
 #[derive(Clone, Debug)]
 pub struct FlowTotal {
     /// What it is.
-    facts: Arc<FlowFacts>,
-    /// Part of its fair share that it is promised instead of what all are, where the scheduler has an alpha.
-    pub alpha: Option<f64>,
+    facts: FlowFacts,
     /// Packets that arrived.
     pub offered: u64,
     /// Packets that left the last resource.
     pub delivered: u64,
     /// Packets in the system at the end.
-    pub unfinished: u64,
+    pub unfinished: u32,
     /// Bytes that arrived.
     pub bytes_offered: u64,
     /// Bytes that left the last resource.
@@ -195,12 +203,10 @@ pub struct FlowTotal {
     pub backlogged: f64,
     /// How far it was behind the fair fluid, and behind what is promised to it.
     pub behind: FlowBehind,
-    /// Latencies of its packets.
-    pub latency: Option<LatencySummary>,
     /// Boxed, as few flows have any.
     losses: Option<Box<Losses>>,
-    /// By resource; empty where only the truth was told.
-    predictions: Box<[Option<PredictionError>]>,
+    /// None where only the truth was told.
+    predictions: Option<Box<PerResource<Option<PredictionError>>>>,
 }
 
 /// What became of a flow's packets that were lost.
@@ -233,19 +239,17 @@ impl Deref for FlowTotal {
 
 impl FlowTotal {
     fn new<const M: usize>(
-        facts: Arc<FlowFacts>,
-        alpha: Option<f64>,
+        facts: FlowFacts,
         total: FlowResult<M>,
         behind: FlowBehind,
-        predictions: Box<[Option<PredictionError>]>,
+        predictions: Option<Box<PerResource<Option<PredictionError>>>>,
     ) -> Self {
         let losses = total.losses();
         Self {
             facts,
-            alpha,
             offered: total.offered,
             delivered: total.delivered,
-            unfinished: total.unfinished.into(),
+            unfinished: total.unfinished,
             bytes_offered: total.bytes_offered,
             bytes: total.bytes_delivered,
             service: total.service.iter().map(|s| s.as_secs_f64()).collect(),
@@ -253,15 +257,14 @@ impl FlowTotal {
             mean_dominant_time: total.mean_dominant_time,
             backlogged: total.backlogged.as_secs_f64(),
             behind,
-            latency: total.latency,
             losses: (losses.packets() > 0).then(|| Box::new(losses.into())),
             predictions,
         }
     }
 
-    /// What it is, shared by all runs.
-    pub(crate) fn facts(&self) -> Arc<FlowFacts> {
-        Arc::clone(&self.facts)
+    /// What it is.
+    pub(crate) fn facts(&self) -> FlowFacts {
+        self.facts.clone()
     }
 
     /// What was lost.
@@ -277,7 +280,7 @@ impl FlowTotal {
 
     /// How far predictions of its times were off on this resource; `None` where the truth was told.
     pub fn prediction(&self, resource: usize) -> Option<PredictionError> {
-        self.predictions.get(resource).copied().flatten()
+        self.predictions.as_ref()?.get(resource).copied().flatten()
     }
 
     /// Dominant service per second of a run of this makespan.
@@ -335,18 +338,20 @@ fn sees_new_length(spec: &Spec, estimate: &Estimate, resource: usize) -> bool {
 }
 
 /// How far predictions for a flow were off, if anything was predicted that somebody used.
-fn predictions<const M: usize>(spec: &Spec, flow: &Flow<M>, total: &FlowResult<M>) -> Box<[Option<PredictionError>]> {
-    if !total.is_predicted() {
-        return Box::default();
-    }
-    (0..M).map(|r| total.prediction(r).filter(|_| !sees_new_length(spec, &flow.estimate[r], r))).collect()
+fn predictions<const M: usize>(
+    spec: &Spec,
+    flow: &Flow<M>,
+    total: &FlowResult<M>,
+) -> Option<Box<PerResource<Option<PredictionError>>>> {
+    let used = |r: usize| total.prediction(r).filter(|_| !sees_new_length(spec, &flow.estimate[r], r));
+    total.is_predicted().then(|| Box::new((0..M).map(used).collect()))
 }
 
 /// What `result` says, in plain numbers, with the packets that were kept and how far each flow was behind.
 pub(crate) fn recorded<const M: usize>(
     spec: &Spec,
     (promises, own): (Vec<(f64, f64)>, Vec<Option<f64>>),
-    (workload, facts): (&Workload<M>, &[Arc<FlowFacts>]),
+    workload: &Workload<M>,
     mut result: RunResult<M>,
     (log, entrances): (&PacketLog<M>, Vec<Option<u64>>),
     behind: Vec<FlowBehind>,
@@ -375,10 +380,10 @@ pub(crate) fn recorded<const M: usize>(
     }
     intervals.reverse();
     let mut flows = Vec::with_capacity(result.flows.len());
-    for (k, (total, behind)) in (0..facts.len()).rev().zip(Freed::new(result.flows).zip(Freed::new(behind))) {
-        let predictions = predictions(spec, &workload.flows[k], &total);
-        let alpha = own.get(k).copied().flatten();
-        flows.push(FlowTotal::new(Arc::clone(&facts[k]), alpha, total, behind, predictions));
+    let mut kinds = Kinds::default();
+    for (flow, (total, behind)) in workload.flows.iter().rev().zip(Freed::new(result.flows).zip(Freed::new(behind))) {
+        let predictions = predictions(spec, flow, &total);
+        flows.push(FlowTotal::new(kinds.facts(flow), total, behind, predictions));
     }
     flows.reverse();
     Recorded {
@@ -393,15 +398,16 @@ pub(crate) fn recorded<const M: usize>(
                 utilization: r.utilization,
             })
             .collect(),
-        flows,
+        flows: Arc::new(flows),
         interval: result.series.interval,
         intervals,
         truncated: result.series.truncated,
         fairness,
         promises,
+        own_promises: own,
         shortfall,
         steering: None,
-        latencies: result.latencies.unwrap_or_default(),
+        latencies: Arc::new(result.latencies),
         packets: log.records().iter().map(packet_way).collect(),
         services: log.records().iter().flat_map(services).collect(),
         entrances,

@@ -178,9 +178,9 @@ fn groups(runs: &[Recorded]) -> Vec<&str> {
 
 /// The mean latency of all packets of a group, in seconds and as it is written.
 fn mean_latency(run: &Recorded, group: &str) -> Option<(f64, String)> {
-    let flows = run.flows.iter().filter(|f| &*f.group == group);
-    let (packets, sum) = flows.fold((0, 0.0), |(packets, sum), f| {
-        (packets + f.delivered, sum + f.latency.map_or(0.0, |l| l.mean * f.delivered as f64))
+    let flows = run.flows.iter().enumerate().filter(|(_, f)| &*f.group == group);
+    let (packets, sum) = flows.fold((0, 0.0), |(packets, sum), (index, f)| {
+        (packets + f.delivered, sum + run.latency(index).map_or(0.0, |l| l.mean * f.delivered as f64))
     });
     (packets > 0).then(|| (sum / packets as f64, brief(sum / packets as f64)))
 }
@@ -244,10 +244,12 @@ pub fn share_panel(run: &Recorded) -> SharePanel {
     let promised =
         |time: f64| run.promises.iter().rev().find(|(since, _)| *since <= time).map_or(1.0, |&(_, part)| part);
     let mut guaranteed: Vec<Vec<(f64, f64)>> = Vec::new();
-    if run.flows.iter().any(|flow| flow.alpha.is_none()) && run.promises.iter().any(|&(_, part)| part < 1.0) {
+    if (0..run.flows.len()).any(|flow| run.own_promise(flow).is_none())
+        && run.promises.iter().any(|&(_, part)| part < 1.0)
+    {
         guaranteed.push(fair.iter().map(|&(time, share)| (time, promised(time) * share)).collect());
     }
-    let mut own: Vec<f64> = run.flows.iter().filter_map(|flow| flow.alpha).filter(|&part| part < 1.0).collect();
+    let mut own: Vec<f64> = run.own_promises.iter().copied().flatten().filter(|&part| part < 1.0).collect();
     own.sort_by(f64::total_cmp);
     own.dedup();
     guaranteed.extend(own.into_iter().map(|part| fair.iter().map(|&(time, share)| (time, part * share)).collect()));

@@ -1,5 +1,7 @@
 //! The JSON summary of a comparison: `docs/reference/json.md` describes it.
 
+mod flows;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,11 +13,12 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 pub use crate::compact::AFTER_PROCESSING;
+pub use flows::{FlowSummary, Flows};
 
 use crate::behind::{FlowBehind, listed, quoted, starving_of, starving_under};
-use crate::compact::{Dropped, Named, by_resource};
+use crate::compact::Dropped;
 use crate::lines::Lines;
-use crate::recorded::{FlowTotal, LatencySummary, PerResource, PredictionError, Recorded};
+use crate::recorded::{FlowTotal, LatencySummary, PredictionError, Recorded};
 use crate::scenario::Scenario;
 use crate::steered::Steering;
 use crate::story::{notes, story};
@@ -101,7 +104,7 @@ pub struct Run {
     /// Flows of one group together.
     pub groups: Vec<Group>,
     /// Every flow.
-    pub flows: Vec<FlowSummary>,
+    pub flows: Flows,
     /// Among flows backlogged together; `null` if no two ever were for a whole interval.
     pub fairness: Option<Fairness>,
     /// The flow that was furthest behind.
@@ -128,8 +131,7 @@ pub struct Behind {
 
 impl Behind {
     fn of(flow: &FlowBehind) -> Self {
-        let FlowBehind { fair, due } = flow;
-        Self { time_s: fair.time_s, packets: fair.packets, due_s: due.rounds * due.round_s, rounds: due.rounds }
+        Self { time_s: flow.time_s, packets: flow.packets.into(), due_s: flow.due_s(), rounds: flow.due_rounds }
     }
 
     /// Each at its worst.
@@ -142,7 +144,7 @@ impl Behind {
 }
 
 fn starving<'a>(flows: impl Iterator<Item = &'a FlowTotal>) -> usize {
-    flows.filter(|flow| flow.behind.due.starves()).count()
+    flows.filter(|flow| flow.behind.starves()).count()
 }
 
 /// Where packets went: `offered = delivered + the sum of dropped + unfinished`.
@@ -257,33 +259,6 @@ pub struct Group {
     pub prediction: Option<Predictions>,
 }
 
-/// One flow.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct FlowSummary {
-    /// Its name, group and weight.
-    #[serde(flatten)]
-    pub named: Named,
-    /// Its packets.
-    #[serde(flatten)]
-    pub packets: Packets,
-    /// Delivered bits per second of makespan.
-    pub throughput_bps: f64,
-    /// Dominant service per second of makespan.
-    pub dominant_share: f64,
-    /// Service on each resource, seconds over all servers.
-    #[serde(with = "by_resource")]
-    pub service_s: PerResource<f64>,
-    /// What its packets that were lost after processing would have needed there.
-    #[serde(with = "by_resource")]
-    pub lost_service_s: PerResource<f64>,
-    /// `null` if nothing was delivered.
-    pub latency_s: Option<Latency>,
-    /// How far behind it was.
-    pub behind: Behind,
-    /// Whether it was behind what is promised to it by more than the order of packets explains.
-    pub starves: bool,
-}
-
 /// From arrival to leaving the last resource, seconds.
 #[derive(Debug, Serialize, Deserialize, Clone, Copy)]
 pub struct Latency {
@@ -339,7 +314,7 @@ impl Told {
     pub fn new(run: &Recorded, with_flows: bool) -> Self {
         let mut told = Run::new(run);
         if with_flows {
-            told.flows = flows(run);
+            told.flows = Flows::of(run);
         }
         Self { run: told, starving: starving_under(run), flows: run.flows.len(), truncated: run.truncated }
     }
@@ -415,31 +390,19 @@ impl Summary {
     }
 }
 
-/// Bits per second of makespan.
-fn rate(run: &Recorded, bytes: u64) -> f64 {
-    let makespan = run.outcome.makespan().map(|m| m.as_secs_f64());
-    makespan.filter(|&m| m > 0.0).map_or(0.0, |m| bytes as f64 * 8.0 / m)
+/// Seconds; 0 if nothing was delivered.
+fn makespan_s(run: &Recorded) -> f64 {
+    run.outcome.makespan().map_or(0.0, |makespan| makespan.as_secs_f64())
 }
 
-fn flows(run: &Recorded) -> Vec<FlowSummary> {
-    let makespan = run.outcome.makespan().map_or(0.0, |m| m.as_secs_f64());
-    let flow = |f: &FlowTotal| FlowSummary {
-        named: Named(f.facts()),
-        packets: Packets::of(f),
-        throughput_bps: rate(run, f.bytes),
-        dominant_share: f.dominant_share(makespan),
-        service_s: f.service.clone(),
-        lost_service_s: f.losses().service,
-        latency_s: f.latency.map(Latency::from),
-        behind: Behind::of(&f.behind),
-        starves: f.behind.due.starves(),
-    };
-    run.flows.iter().map(flow).collect()
+/// Bits per second of makespan.
+fn rate(bytes: u64, makespan_s: f64) -> f64 {
+    if makespan_s > 0.0 { bytes as f64 * 8.0 / makespan_s } else { 0.0 }
 }
 
 impl Run {
     /// Without a record of each flow.
-    fn new(run: &Recorded) -> Self {
+    pub(crate) fn new(run: &Recorded) -> Self {
         let resource = |(k, r): (usize, &crate::recorded::ResourceTotal)| Resource {
             utilization: r.utilization,
             busy_s: r.busy.as_secs_f64(),
@@ -456,8 +419,8 @@ impl Run {
             latency_s: run.latencies.of_all().summary().map(Latency::from),
             latency_error: Some(run.latencies.error()).filter(|&error| error > 0.0),
             prediction: prediction(run, 0..run.flows.len()),
-            groups: groups(run, |bytes| rate(run, bytes)),
-            flows: Vec::new(),
+            groups: groups(run),
+            flows: Flows::none(),
             fairness: run.fairness.map(|f| Fairness {
                 intervals: f.intervals,
                 jain: f.jain,
@@ -503,7 +466,7 @@ pub fn prediction(run: &Recorded, flows: impl IntoIterator<Item = usize>) -> Opt
 impl Packets {
     fn of(flow: &FlowTotal) -> Self {
         let FlowTotal { offered, delivered, unfinished, .. } = *flow;
-        Self { offered, delivered, unfinished, dropped: Dropped::of(flow) }
+        Self { offered, delivered, unfinished: unfinished.into(), dropped: Dropped::of(flow) }
     }
 
     fn and(self, other: Self) -> Self {
@@ -527,8 +490,8 @@ impl Packets {
 }
 
 /// Groups in the order of their first flow.
-fn groups(run: &Recorded, rate: impl Fn(u64) -> f64) -> Vec<Group> {
-    let makespan_s = run.outcome.makespan().map_or(0.0, |m| m.as_secs_f64());
+fn groups(run: &Recorded) -> Vec<Group> {
+    let makespan_s = makespan_s(run);
     let mut members: Vec<(&str, Vec<usize>)> = Vec::new();
     let mut place: BTreeMap<&str, usize> = BTreeMap::new();
     for (i, flow) in run.flows.iter().enumerate() {
@@ -544,7 +507,7 @@ fn groups(run: &Recorded, rate: impl Fn(u64) -> f64) -> Vec<Group> {
             group: name.to_string(),
             flows: ids.len(),
             packets: flows().map(Packets::of).fold(Packets::default(), Packets::and),
-            throughput_bps: rate(flows().map(|f| f.bytes).sum()),
+            throughput_bps: rate(flows().map(|f| f.bytes).sum(), makespan_s),
             dominant_share: flows().map(|f| f.dominant_share(makespan_s)).sum::<f64>() / ids.len() as f64,
             latency_s: run.latencies.of_flows(ids.iter().copied()).summary().map(Latency::from),
             prediction: prediction(run, ids.iter().copied()),

@@ -2,7 +2,7 @@
 
 use crate::columns::{Column, Kind, Tables, Value};
 use crate::output::OutputError;
-use crate::recorded::Recorded;
+use crate::recorded::{LatencySummary, Recorded};
 
 /// Hand over `flows`, `utilization`, `shares` and, if packets were kept, `packets`.
 pub fn write(out: &mut dyn Tables, runs: &[Recorded]) -> Result<(), OutputError> {
@@ -42,10 +42,10 @@ fn flows(out: &mut dyn Tables, runs: &[Recorded]) -> Result<(), OutputError> {
     out.table("flows", &columns, &mut |push| {
         for run in runs {
             let scheduler = run.scheduler.to_string();
-            for flow in &run.flows {
-                let latency = |f: fn(&crate::recorded::LatencySummary) -> f64| {
-                    flow.latency.as_ref().map_or(Value::None, |l| Value::F64(f(l)))
-                };
+            for (index, flow) in run.flows.iter().enumerate() {
+                let latencies = run.latency(index);
+                let latency =
+                    |f: fn(&LatencySummary) -> f64| latencies.as_ref().map_or(Value::None, |l| Value::F64(f(l)));
                 let losses = flow.losses();
                 push(&[
                     Value::Text(&scheduler),
@@ -57,7 +57,7 @@ fn flows(out: &mut dyn Tables, runs: &[Recorded]) -> Result<(), OutputError> {
                     Value::U64(losses.refused.iter().sum()),
                     Value::U64(losses.dropped),
                     Value::U64(losses.dropped_waiting),
-                    Value::U64(flow.unfinished),
+                    Value::U64(flow.unfinished.into()),
                     Value::U64(flow.bytes_offered),
                     Value::U64(flow.bytes),
                     Value::F64(flow.dominant_service),
@@ -68,9 +68,9 @@ fn flows(out: &mut dyn Tables, runs: &[Recorded]) -> Result<(), OutputError> {
                     latency(|l| l.p99),
                     latency(|l| l.max),
                     latency(|l| l.std),
-                    Value::F64(flow.behind.fair.time_s),
-                    Value::U64(flow.behind.fair.packets),
-                    Value::F64(flow.behind.due.rounds),
+                    Value::F64(flow.behind.time_s),
+                    Value::U64(flow.behind.packets.into()),
+                    Value::F64(flow.behind.due_rounds),
                 ])?;
             }
         }

@@ -12,39 +12,48 @@ use crate::workload::{Cost, Flow, FlowTerms, MILLION, Resize};
 pub(crate) struct FlowCosts<'w, const M: usize> {
     pub id: FlowId,
     terms: &'w FlowTerms<M>,
-    draws: Option<Box<Draws<M>>>,
 }
 
 /// For what differs from packet to packet. The streams are the flow's own, so every scheduler sees the same packets.
 /// Boxed, as most flows have none, and each takes over 300 bytes.
-struct Draws<const M: usize> {
+pub(crate) struct Draws<const M: usize> {
     lengths: Option<Box<Stream>>,
     times: [Option<Box<Stream>>; M],
 }
 
-impl<'w, const M: usize> FlowCosts<'w, M> {
-    pub fn new(flow: &'w Flow<M>, id: FlowId, seed: u64) -> Self {
-        let terms: &FlowTerms<M> = &flow.terms;
-        let FlowTerms { resize, spread, .. } = terms;
-        let resizes = resize.least < resize.most;
-        let draws = || {
-            let own = |wanted: bool, what: &str| wanted.then(|| stream(seed, &format!("{} {what}", flow.name)).into());
-            Box::new(Draws {
-                lengths: own(resizes, "resize factors"),
-                times: std::array::from_fn(|r| own(spread[r] > 0, &format!("times on {r}"))),
-            })
+impl<const M: usize> Draws<M> {
+    /// Of every flow; of none, if nothing differs in any.
+    pub fn of(flows: &[Flow<M>], seed: u64) -> Vec<Option<Box<Self>>> {
+        let resizes = |flow: &Flow<M>| flow.resize.least < flow.resize.most;
+        let own = |flow: &Flow<M>, wanted: bool, what: &str| {
+            wanted.then(|| stream(seed, &format!("{} {what}", flow.name)).into())
         };
-        Self { id, terms, draws: (resizes || *spread != [0; M]).then(draws) }
+        let draws = |flow: &Flow<M>| Self {
+            lengths: own(flow, resizes(flow), "resize factors"),
+            times: std::array::from_fn(|r| own(flow, flow.spread[r] > 0, &format!("times on {r}"))),
+        };
+        let differs = |flow: &Flow<M>| resizes(flow) || flow.spread != [0; M];
+        if flows.iter().any(differs) {
+            flows.iter().map(|flow| differs(flow).then(|| Box::new(draws(flow)))).collect()
+        } else {
+            Vec::new()
+        }
+    }
+}
+
+impl<'w, const M: usize> FlowCosts<'w, M> {
+    pub fn new(flow: &'w Flow<M>, id: FlowId) -> Self {
+        Self { id, terms: &flow.terms }
     }
 
     /// The packet's length from the second resource on.
     #[inline]
-    pub fn resized(&mut self, size: u32) -> u32 {
+    pub fn resized(&self, size: u32, draws: Option<&mut Draws<M>>) -> u32 {
         if self.terms.resize.is_none() {
             return size;
         }
         let Resize { least, most } = self.terms.resize;
-        let lengths = self.draws.as_mut().and_then(|draws| draws.lengths.as_mut());
+        let lengths = draws.and_then(|draws| draws.lengths.as_mut());
         let factor = lengths.map_or(least, |random| random.random_range(least..=most));
         let millionth = u64::from(MILLION);
         let bytes = (u64::from(size) * u64::from(factor) + millionth / 2) / millionth;
@@ -53,8 +62,14 @@ impl<'w, const M: usize> FlowCosts<'w, M> {
 
     /// The true cost of a packet on one server of each resource.
     #[inline]
-    pub fn true_cost(&mut self, packet: &Emitted<M>, resized: u32, carries: &mut [Carry; M]) -> ResourceVec<M> {
-        let Self { terms, draws, .. } = self;
+    pub fn true_cost(
+        &self,
+        packet: &Emitted<M>,
+        resized: u32,
+        carries: &mut [Carry; M],
+        mut draws: Option<&mut Draws<M>>,
+    ) -> ResourceVec<M> {
+        let terms = self.terms;
         let mut cost = ResourceVec::ZERO;
         for r in 0..M {
             let size = if r == 0 { packet.size } else { resized };

@@ -13,7 +13,7 @@ use slab::Slab;
 use crate::agenda::Agenda;
 use crate::arrivals::{Arrivals, Emitted};
 use crate::between::Between;
-use crate::costs::{Carry, FlowCosts, all_shared};
+use crate::costs::{Carry, Draws, FlowCosts, all_shared};
 use crate::error::SimError;
 use crate::job::Job;
 use crate::pipeline::Pipeline;
@@ -160,10 +160,11 @@ fn start_engine<'a, const M: usize, R: Recorder<M>>(
     let is_plain = !resources.in_line && resources.no_wait.is_none() && options.changes.is_empty();
     let flows = workload.flows.iter().map(|flow| {
         let id = scheduler.add_flow(flow.config(flow.limit));
-        FlowCosts::new(flow, id, options.seed)
+        FlowCosts::new(flow, id)
     });
     let engine = Engine {
         flows: flows.collect(),
+        draws: Draws::of(&workload.flows, options.seed),
         predictors: Predictors::new(&workload.flows),
         arrivals: Arrivals::new(workload, options.seed),
         servers: pipeline.servers(),
@@ -216,6 +217,8 @@ fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
 
 struct Engine<'a, const M: usize, R> {
     flows: Vec<FlowCosts<'a, M>>,
+    /// By flow; empty where nothing is drawn.
+    draws: Vec<Option<Box<Draws<M>>>>,
     predictors: Predictors<M>,
     arrivals: Arrivals<'a, M>,
     servers: [u32; M],
@@ -355,9 +358,10 @@ impl<const M: usize, R: Recorder<M>> Engine<'_, M, R> {
     fn arrive(&mut self, emitted: Emitted<M>) -> Result<(), SimError> {
         let now = self.tally.now;
         self.first_arrival.get_or_insert(now);
-        let flow = &mut self.flows[emitted.flow as usize];
-        let resized = flow.resized(emitted.size);
-        let cost = flow.true_cost(&emitted, resized, &mut self.carries);
+        let flow = &self.flows[emitted.flow as usize];
+        let mut draws = self.draws.get_mut(emitted.flow as usize).and_then(Option::as_deref_mut);
+        let resized = flow.resized(emitted.size, draws.as_deref_mut());
+        let cost = flow.true_cost(&emitted, resized, &mut self.carries, draws);
         let mut predicted = self.predictors.on_arrival(emitted.flow, emitted.size, &cost);
         let needs_nothing = cost[0] == Duration::ZERO;
         if needs_nothing {

@@ -6,11 +6,11 @@ use dovetail_sched::Spec;
 
 use super::AdviseError;
 use super::point::{Chance, Point, Runs};
-use crate::compare::{RunError, Settings, compare};
+use crate::compare::{RunError, Settings, compare_each};
 use crate::parallel::in_parallel;
 use crate::recorded::Recorded;
 use crate::scenario::{Scenario, Variation};
-use crate::summary::Summary;
+use crate::summary::Run;
 
 /// Loads of the runs of an input in which nothing is random.
 const LOADS: [f64; super::RUNS] = [1.0, 0.98, 1.02, 0.99, 1.01];
@@ -26,20 +26,24 @@ impl<'a> Comparer<'a> {
         Self { settings, packets: AtomicU64::new(0) }
     }
 
-    /// What each scheduler makes of the input.
-    pub(super) fn recorded(&self, scenario: &Scenario, specs: &[Spec]) -> Result<Vec<Recorded>, AdviseError> {
+    /// What `keep` makes of each scheduler's run of the input.
+    pub(super) fn each<T: Send>(
+        &self,
+        scenario: &Scenario,
+        specs: &[Spec],
+        keep: impl Fn(&Recorded) -> T + Sync,
+    ) -> Result<Vec<T>, AdviseError> {
         let seen = AtomicU64::new(0);
         let progress = |packets: u64| {
             let more = packets.saturating_sub(seen.fetch_max(packets, Ordering::Relaxed));
             (self.settings.progress)(self.packets.fetch_add(more, Ordering::Relaxed) + more);
         };
-        Ok(compare(scenario, specs, &Settings { progress: &progress, ..*self.settings })?)
+        let settings = Settings { progress: &progress, ..*self.settings };
+        Ok(compare_each(scenario, specs, &settings, |run| keep(&run))?)
     }
 
     fn points(&self, scenario: &Scenario, specs: &[Spec]) -> Result<Vec<Point>, AdviseError> {
-        let recorded = self.recorded(scenario, specs)?;
-        let summary = Summary::new(scenario, &recorded);
-        Ok(recorded.iter().zip(&summary.runs).map(|(recorded, run)| Point::of(recorded, run)).collect())
+        self.each(scenario, specs, |recorded| Point::of(recorded, &Run::new(recorded)))
     }
 }
 

@@ -62,7 +62,7 @@ impl Point {
             p99_s: run.latency_s.map(|latency| latency.p99),
             flows: recorded.flows.len(),
             starving: run.starving,
-            short: recorded.flows.iter().filter(|flow| flow.behind.fair.starves()).count(),
+            short: recorded.flows.iter().filter(|flow| flow.behind.is_short()).count(),
             behind_s: run.behind.time_s,
             groups: run.groups.iter().map(GroupPoint::of).collect(),
         }

@@ -7,7 +7,7 @@ use super::again::Comparer;
 use super::words::some;
 use crate::behind::listed;
 use crate::scenario::{Scenario, ScenarioError};
-use crate::summary::{Run, Summary};
+use crate::summary::Run;
 use crate::table::{rate, seconds};
 
 const NOTHING: &str = "nothing is short";
@@ -28,8 +28,8 @@ pub(super) struct Short {
 pub(super) fn look(scenario: &Scenario, today: &Spec, comparer: &Comparer<'_>) -> Result<Short, AdviseError> {
     let recorded = scenario.at_recorded_speed();
     let input = recorded.as_ref().unwrap_or(scenario);
-    let summary = Summary::new(input, &comparer.recorded(input, std::slice::from_ref(today))?);
-    let Some(run) = summary.runs.first().filter(|run| run.packets.offered > 0) else {
+    let runs = comparer.each(input, std::slice::from_ref(today), Run::new)?;
+    let Some(run) = runs.first().filter(|run| run.packets.offered > 0) else {
         return Err(ScenarioError::new(&scenario.name, "there are no packets to advise on").into());
     };
     let (short, told) = (shortage(run), told(run));
@@ -51,12 +51,13 @@ fn starving(recorded: &Scenario, run: &Run, comparer: &Comparer<'_>) -> Result<S
         return Ok(String::new());
     }
     let fair = super::spec(super::FAIR[0]);
-    let fairly = Summary::new(recorded, &comparer.recorded(recorded, std::slice::from_ref(&fair))?);
-    let then = match fairly.runs.first().map_or(0, |run| run.starving) {
+    let fairly = comparer.each(recorded, std::slice::from_ref(&fair), |run| Run::new(run).starving)?;
+    let then = match fairly.first().copied().unwrap_or(0) {
         0 => "none".into(),
         some => some.to_string(),
     };
-    Ok(format!(" {} of {} flows starve, {then} under {fair}.", run.starving, run.flows.len()))
+    let flows: usize = run.groups.iter().map(|group| group.flows).sum();
+    Ok(format!(" {} of {flows} flows starve, {then} under {fair}.", run.starving))
 }
 
 /// How fast the capture is replayed for all the rest, where `run` is at the speed of the recording.

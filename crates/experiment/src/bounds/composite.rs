@@ -177,7 +177,7 @@ fn composite_flows(run: &Recorded, weight: impl Fn(&FlowTotal, usize) -> f64) ->
     let mut flows = vec![CompositeFlow { longest_s: 0.0, longest_of_any_s: 0.0 }; run.flows.len()];
     for (k, packet) in run.packets.iter().enumerate() {
         let Some(times) = times(run, k) else { continue };
-        for (at, (flow, total)) in flows.iter_mut().zip(&run.flows).enumerate() {
+        for (at, (flow, total)) in flows.iter_mut().zip(run.flows.iter()).enumerate() {
             let by_weight: f64 = times.iter().enumerate().map(|(r, time)| time / weight(total, r)).sum();
             flow.longest_of_any_s = flow.longest_of_any_s.max(by_weight);
             if at == packet.flow as usize {

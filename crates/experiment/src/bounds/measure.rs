@@ -146,7 +146,7 @@ pub fn after_gps(run: &Recorded, facts: &Facts, bound_s: f64) -> Option<Worst> {
     }
     let passages = passages(run);
     let mut input = Input::new(1).ok()?;
-    for flow in &run.flows {
+    for flow in run.flows.iter() {
         input.add_flow(flow.weight).ok()?;
     }
     for p in &passages {
@@ -175,7 +175,7 @@ pub fn after_drgps(
         return None;
     }
     let mut input = Input::new(run.resources.len()).ok()?;
-    for flow in &run.flows {
+    for flow in run.flows.iter() {
         input.add_flow(flow.weight).ok()?;
     }
     for (k, packet) in run.packets.iter().enumerate() {

@@ -210,10 +210,11 @@ fn makespan(run: &Recorded, scenario: &Scenario, facts: &Facts) -> Bound {
 fn behind(run: &Recorded) -> Option<Bound> {
     let shares = matches!(parts_of(run)[..], [entry] if entry.promise.counted == Counted::Dominant);
     let some = run.promises.iter().all(|&(_, part)| part > 0.0);
-    let promised = run.flows.iter().all(|flow| flow.alpha.map_or(some, |part| part > 0.0));
-    let all = run.flows.iter().map(|flow| flow.behind.due);
-    let worst = all.max_by(|a, b| a.rounds.total_cmp(&b.rounds)).filter(|_| shares && promised)?;
+    let promised = (0..run.flows.len()).all(|flow| run.own_promise(flow).map_or(some, |part| part > 0.0));
+    let all = run.flows.iter().map(|flow| flow.behind);
+    let worst = all.max_by(|a, b| a.due_rounds.total_cmp(&b.due_rounds)).filter(|_| shares && promised)?;
     let remark = "what waiting for a turn explains, on any traffic; more is called starvation; a theorem for mr3 only";
     let row = Bound::new(run, "a packet behind its due share <= 3 rounds", "docs/theory/behind.md", remark);
-    Some(if worst.round_s > 0.0 { row.with(ROUNDS * worst.round_s, worst.rounds * worst.round_s) } else { row })
+    let explained = ROUNDS * worst.due_round_s;
+    Some(if explained > 0.0 { row.with(explained, worst.due_s()) } else { row })
 }

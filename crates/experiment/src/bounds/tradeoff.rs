@@ -23,7 +23,7 @@ pub fn tradeoff(run: &Recorded, facts: &Facts) -> Vec<Bound> {
         guarantee.row(applies, || seen(tracked.as_ref().ok()?))
     };
     // Nothing is left to favour anyone with.
-    let is_strict = run.flows.iter().all(|flow| run.promised_to(flow) == Some(1.0));
+    let is_strict = (0..run.flows.len()).all(|flow| run.promised_to(flow) == Some(1.0));
     let alike = if is_strict { None } else { most_alike(run) };
     // Of more than two resources the model's linear program has no turns, and other ties.
     let applies = applies.and_then(|()| match run.promised() {
@@ -88,7 +88,7 @@ impl<'a> Tracked<'a> {
             return Err("not computed: alpha adjusts itself");
         }
         let alpha = run.promised().ok_or("does not apply: alpha changes")?;
-        if run.flows.iter().any(|flow| run.promised_to(flow).is_some_and(|alpha| alpha <= 0.0)) {
+        if (0..run.flows.len()).any(|flow| run.promised_to(flow).is_some_and(|alpha| alpha <= 0.0)) {
             return Err("does not apply: alpha is 0");
         }
         facts.regular()?;
@@ -149,9 +149,9 @@ fn most_alike(run: &Recorded) -> Option<f64> {
 
 fn fluid(run: &Recorded, alpha: f64) -> Option<Outcome> {
     let mut input = Input::new(run.resources.len()).ok()?;
-    for flow in &run.flows {
-        let index = input.add_flow(flow.weight).ok()?;
-        if let Some(alpha) = flow.alpha {
+    for (flow, total) in run.flows.iter().enumerate() {
+        let index = input.add_flow(total.weight).ok()?;
+        if let Some(alpha) = run.own_promise(flow) {
             input.set_alpha(index, alpha).ok()?;
         }
     }

@@ -81,5 +81,5 @@ fn until_cuts_a_run_off() {
     // A packet takes 10 us on the CPU.
     assert!(flow.delivered.abs_diff(10_000) <= 2, "{}", flow.delivered);
     assert!(flow.unfinished > 0);
-    assert_eq!(flow.offered, flow.delivered + flow.unfinished);
+    assert_eq!(flow.offered, flow.delivered + u64::from(flow.unfinished));
 }

@@ -18,7 +18,7 @@ fn file(name: &str, overrides: &[&str]) -> Scenario {
 }
 
 fn who(run: &Recorded) -> Vec<&str> {
-    run.flows.iter().filter(|flow| flow.behind.due.starves()).map(|flow| flow.group.as_ref()).collect()
+    run.flows.iter().filter(|flow| flow.behind.starves()).map(|flow| flow.group.as_ref()).collect()
 }
 
 /// Steady flows: eleven customers whose packets take 10 to 60 us of the CPU, and all 32 us of the link.

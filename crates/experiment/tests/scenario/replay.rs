@@ -72,7 +72,7 @@ fn the_first_rule_that_matches_gives_the_class() {
     let record = replay("{ protocol = \"tcp\" }");
     let groups: std::collections::BTreeSet<&str> = record.flows.iter().map(|f| f.group.as_ref()).collect();
     assert!(groups.contains("tcp") && groups.contains("other"), "{groups:?}");
-    for flow in &record.flows {
+    for flow in record.flows.iter() {
         assert_eq!(&*flow.group == "tcp", flow.name.contains("tcp"), "{} is {}", flow.name, flow.group);
     }
     let port = record.flows.iter().find_map(|f| f.name.rsplit(':').next()?.parse::<u16>().ok()).unwrap();
@@ -122,7 +122,7 @@ fn profiles_classify_a_capture_by_its_packets() {
         let open = || open().unwrap_or_else(|e| panic!("{profile}: {e}"));
         let of = |seed| {
             let record = run(&open().with_seed(seed).unwrap(), "drfq");
-            let flows = record.flows.iter().map(|f| (f.group.clone(), f.behind.fair)).collect::<Vec<_>>();
+            let flows = record.flows.iter().map(|f| (f.group.clone(), f.behind)).collect::<Vec<_>>();
             (record.outcome.makespan(), flows)
         };
         assert!(of(1) == of(2), "{profile}");

@@ -22,7 +22,7 @@ pub struct Behind {
     /// In time: from a packet's end in the fluid until it left the machine. Never below 0.
     pub time_s: f64,
     /// In packets: how many had left the fluid and not the machine.
-    pub packets: u64,
+    pub packets: u32,
     /// In time, divided by the round that this packet met: the longest time of any packet on any resource, for each of
     /// the m resources and each flow in the fluid (by weight), and once more for what was under way.
     pub rounds: f64,
@@ -66,9 +66,6 @@ struct Done {
 
 #[derive(Clone, Debug)]
 struct FluidFlow {
-    weight: f64,
-    /// Its packets in the machine.
-    inside: u32,
     /// In the fluid; the first is the head.
     waiting: Fifo,
     /// Flows by weight that were in the fluid when the head became it.
@@ -121,6 +118,8 @@ struct Clock {
 #[derive(Clone, Debug)]
 pub struct Reference<const M: usize> {
     flows: Vec<FluidFlow>,
+    /// By flow; empty where all have the least weight.
+    own_weights: Vec<f64>,
     /// By flow, its own part of the fair share instead of the speed of all; empty where no flow has one.
     parts: Vec<Option<f64>>,
     waiting: Pool<Packet<M>>,
@@ -148,9 +147,7 @@ impl<const M: usize> Reference<M> {
     /// Of flows with these positive weights, at full speed, of which some keep a part in (0, 1] of it whatever the
     /// [speed](Self::set_speed) of the others.
     pub fn with_parts(due: Due, flows: impl IntoIterator<Item = (f64, Option<f64>)>) -> Self {
-        let flow = |weight| FluidFlow {
-            weight,
-            inside: 0,
+        let flow = FluidFlow {
             waiting: Fifo::EMPTY,
             met: 0.0,
             done: Fifo::EMPTY,
@@ -159,7 +156,12 @@ impl<const M: usize> Reference<M> {
             worst_packets: 0,
             worst_turn: (0.0, 0.0),
         };
-        let (flows, mut parts): (Vec<_>, Vec<_>) = flows.into_iter().map(|(weight, part)| (flow(weight), part)).unzip();
+        let (mut own_weights, mut parts): (Vec<_>, Vec<_>) = flows.into_iter().unzip();
+        let flows = vec![flow; own_weights.len()];
+        let least_weight = own_weights.iter().copied().fold(f64::INFINITY, f64::min);
+        if own_weights.iter().all(|&weight| weight == least_weight) {
+            own_weights = Vec::new();
+        }
         if parts.iter().all(Option::is_none) {
             parts = Vec::new();
         }
@@ -168,8 +170,9 @@ impl<const M: usize> Reference<M> {
         Self {
             machine: (due == Due::Part).then(|| Machine { heads: vec![None; flows.len()], load: load.clone() }),
             load,
-            least_weight: flows.iter().map(|flow| flow.weight).fold(f64::INFINITY, f64::min),
+            least_weight,
             flows,
+            own_weights,
             parts,
             waiting: Pool::new(),
             done: Pool::new(),
@@ -192,13 +195,12 @@ impl<const M: usize> Reference<M> {
         self.advance(now_s);
         self.longest_s = self.longest_s.max(times.alone_s);
         let (dominant_s, profile) = (times.dominant_s, times.profile());
-        self.flows[flow].inside += 1;
-        if self.flows[flow].inside == 1 {
+        if self.flows[flow].inside() == 0 {
             self.set_machine(flow, Some(profile));
         }
         self.waiting.push(&mut self.flows[flow].waiting, Packet { dominant_s, profile });
         if self.flows[flow].waiting.len() == 1 {
-            self.weights += self.flows[flow].weight;
+            self.weights += self.weight(flow);
             self.enter(flow);
         }
     }
@@ -213,14 +215,13 @@ impl<const M: usize> Reference<M> {
     pub fn left(&mut self, now_s: f64, flow: usize, dominant_s: f64) {
         self.advance(now_s);
         self.lead_s -= dominant_s;
-        self.flows[flow].inside -= 1;
-        if self.flows[flow].inside == 0 {
-            self.set_machine(flow, None);
+        let own = &mut self.flows[flow];
+        match self.done.pop(&mut own.done) {
+            Some(done) => own.note(now_s, done),
+            None => own.ahead += 1,
         }
-        let flow = &mut self.flows[flow];
-        match self.done.pop(&mut flow.done) {
-            Some(done) => flow.note(now_s, done),
-            None => flow.ahead += 1,
+        if own.inside() == 0 {
+            self.set_machine(flow, None);
         }
     }
 
@@ -235,7 +236,7 @@ impl<const M: usize> Reference<M> {
             let (turn_s, flows) = flow.worst_turn;
             let round_s = M as f64 * longest_s * (flows + 1.0);
             let rounds = if longest_s > 0.0 { turn_s / (M as f64 * longest_s) } else { 0.0 };
-            Behind { time_s: flow.worst_s, packets: flow.worst_packets.into(), rounds, round_s }
+            Behind { time_s: flow.worst_s, packets: flow.worst_packets, rounds, round_s }
         };
         self.flows.into_iter().map(worst).collect()
     }
@@ -276,7 +277,7 @@ impl<const M: usize> Reference<M> {
             _ => flow.ahead -= 1,
         }
         flow.worst_packets = flow.worst_packets.max(flow.done.len());
-        let weight = flow.weight;
+        let weight = self.weight(index);
         let next = self.next_head(index, Some(head.profile));
         let first = self.clocks[clock].heads.peek_mut();
         match (first, next) {
@@ -306,21 +307,26 @@ impl<const M: usize> Reference<M> {
     /// The flow's first packet becomes its head in place of one with the profile `before`: its clock, and what stands
     /// for it there.
     fn next_head(&mut self, index: usize, before: Option<[f64; M]>) -> Option<(usize, Reverse<(u64, usize)>)> {
-        let with = self.flows_by_weight();
+        let (with, weight) = (self.flows_by_weight(), self.weight(index));
         let flow = &mut self.flows[index];
         let head = self.waiting.first(&flow.waiting)?;
-        self.load.change(flow.weight, before, Some(head.profile));
+        self.load.change(weight, before, Some(head.profile));
         flow.met = with;
         let part = self.parts.get(index).copied().flatten();
-        let (clock, by) = part.map_or((0, flow.weight), |part| (1, flow.weight * part));
+        let (clock, by) = part.map_or((0, weight), |part| (1, weight * part));
         Some((clock, Reverse(((self.clocks[clock].virtual_s + head.dominant_s / by).to_bits(), index))))
     }
 
     fn set_machine(&mut self, flow: usize, profile: Option<[f64; M]>) {
+        let weight = self.weight(flow);
         if let Some(Machine { heads, load }) = &mut self.machine {
             let before = std::mem::replace(&mut heads[flow], profile);
-            load.change(self.flows[flow].weight, before, profile);
+            load.change(weight, before, profile);
         }
+    }
+
+    fn weight(&self, flow: usize) -> f64 {
+        self.own_weights.get(flow).copied().unwrap_or(self.least_weight)
     }
 
     /// Backlogged flows; one of twice the least weight counts twice.
@@ -377,6 +383,11 @@ impl<const M: usize> Load<M> {
 }
 
 impl FluidFlow {
+    /// Its packets in the machine.
+    fn inside(&self) -> u32 {
+        self.waiting.len() + self.done.len() - self.ahead
+    }
+
     fn note(&mut self, now_s: f64, done: Done) {
         let late_s = now_s - done.at_s;
         // Packets leave the machine at whole nanoseconds: less than half of one is rounding.
@@ -386,5 +397,15 @@ impl FluidFlow {
         if turn_s > self.worst_turn.0 {
             self.worst_turn = (turn_s, done.flows);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_is_one_cache_line() {
+        assert_eq!(size_of::<FluidFlow>(), 64);
     }
 }

@@ -3,7 +3,7 @@
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
-use super::stats::{extent, mean, members, of_group};
+use super::stats::{extent, mean, members};
 use super::{CPU, GROUPS, LINK, sessions, under};
 use dovetail_experiment::recorded::{LatencySummary, Recorded};
 use dovetail_experiment::scenario::Scenario;
@@ -190,7 +190,8 @@ pub fn figure(id: &str, delays: &Delays) -> Result<Findings, ReproduceError> {
 
 /// The mean delay of the group's flow that is furthest from the mean of them, relative to it.
 pub(super) fn apart(run: &Recorded, group: &str) -> f64 {
-    let means = of_group(run, group, |f| f.latency.map_or(f64::NAN, |l| l.mean));
+    let mean_of = |flow: usize| run.latency(flow).map_or(f64::NAN, |l| l.mean);
+    let means: Vec<f64> = members(run, group).map(mean_of).collect();
     let (least, most) = extent(&means);
     f64::max(most / mean(&means), mean(&means) / least)
 }

@@ -42,8 +42,11 @@ pub fn compare(bench: &Bench<'_>, scenario: &Scenario) -> Result<Findings, Repro
 
 /// Name, mean and standard deviation of the latency in seconds of each flow of a kind.
 fn means_s<'a>(run: &'a Recorded, kind: &'a str) -> impl Iterator<Item = (&'a str, f64, f64)> {
-    let flows = run.flows.iter().filter(move |flow| flow.name.starts_with(kind));
-    flows.map(|f| (f.name.as_ref(), f.latency.map_or(f64::NAN, |l| l.mean), f.latency.map_or(f64::NAN, |l| l.std)))
+    let flows = run.flows.iter().enumerate().filter(move |(_, flow)| flow.name.starts_with(kind));
+    flows.map(|(index, flow)| {
+        let (mean, std) = run.latency(index).map_or((f64::NAN, f64::NAN), |l| (l.mean, l.std));
+        (flow.name.as_ref(), mean, std)
+    })
 }
 
 /// Mean over the flows of a kind.

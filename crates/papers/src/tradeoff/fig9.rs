@@ -99,7 +99,7 @@ struct Seen {
 impl Seen {
     fn of(fair: &Recorded, relaxed: &Recorded) -> Self {
         let (small, large) = (flows(fair, true), flows(fair, false));
-        let mean = |run: &Recorded, flow: usize| run.flows[flow].latency.map(|l| l.mean);
+        let mean = |run: &Recorded, flow: usize| run.latency(flow).map(|l| l.mean);
         let ratios: Vec<f64> = large.iter().filter_map(|&f| Some(mean(relaxed, f)? / mean(fair, f)?)).collect();
         let part = |fits: &dyn Fn(f64) -> bool| {
             100.0 * ratios.iter().filter(|r| fits(**r)).count() as f64 / ratios.len() as f64
@@ -114,10 +114,10 @@ impl Seen {
 }
 
 fn picture(runs: &[Recorded]) -> Result<String, ReproduceError> {
-    let point = |f: &dovetail_experiment::recorded::FlowTotal| Some((f.offered as f64, 1e3 * f.latency?.mean));
+    let point = |run: &Recorded, flow: usize| Some((run.flows[flow].offered as f64, 1e3 * run.latency(flow)?.mean));
     let series = |run: &Recorded| Series {
         name: run.scheduler.to_string(),
-        points: run.flows.iter().filter_map(point).collect(),
+        points: (0..run.flows.len()).filter_map(|flow| point(run, flow)).collect(),
     };
     Ok(scatter_loglog(&Scatter {
         title: "Fig. 9: latency by flow size, first 20 s, CPU-bound traffic".into(),

@@ -10,7 +10,7 @@ use crate::pipeline::Pipeline;
 use crate::record::fair_share::{FairShare, profile};
 use crate::record::freed::Freed;
 use crate::record::gini::Gps;
-use crate::record::latency::{LatencySamples, LatencySummary};
+use crate::record::latency::LatencySamples;
 use crate::record::result::{FlowResult, Losses, Rare, ResourceResult, RunResult};
 use crate::record::series::{IntervalRow, Series, ShareRow};
 use crate::recorder::{Recorder, SimPacket};
@@ -27,17 +27,15 @@ pub struct MetricsOptions {
     /// Keep also the rows of flows that were not backlogged throughout an interval. Without, [`Series::shares`] has
     /// what [`RunResult::fairness`] and [`RunResult::shortfall`] look at.
     pub all_shares: bool,
-    /// Keep latencies in [`RunResult::latencies`]: 4 bytes a packet, up to [`MOST_EXACT`](super::MOST_EXACT) of them.
-    pub latencies: bool,
     /// Compare services with those of an ideal fluid in [`IntervalRow::gini`]: O(log flows) more per packet, O(flows
     /// log flows) per interval.
     pub gini: bool,
 }
 
 impl Default for MetricsOptions {
-    /// One second, ten million rows, all shares and latencies kept, no fluid.
+    /// One second, ten million rows, all shares kept, no fluid.
     fn default() -> Self {
-        Self { interval: Duration::from_secs(1), rows: 10_000_000, all_shares: true, latencies: true, gini: false }
+        Self { interval: Duration::from_secs(1), rows: 10_000_000, all_shares: true, gini: false }
     }
 }
 
@@ -152,11 +150,9 @@ impl<const M: usize> Metrics<M> {
 
     /// The results of the run that was recorded and had this outcome.
     pub fn finish(self, outcome: Outcome) -> RunResult<M> {
-        let latencies = self.latencies.into_latencies();
-        let count = self.flows.len();
-        let mut flows = Vec::with_capacity(count);
-        for (index, flow) in (0..count).rev().zip(Freed::new(self.flows)) {
-            flows.push(flow.result(&self.servers, latencies.of_flow(index).summary()));
+        let mut flows = Vec::with_capacity(self.flows.len());
+        for flow in Freed::new(self.flows) {
+            flows.push(flow.result(&self.servers));
         }
         flows.reverse();
         let mut names = self.names.into_iter();
@@ -172,7 +168,7 @@ impl<const M: usize> Metrics<M> {
             nonempty: self.nonempty,
             flows,
             series: self.series,
-            latencies: self.options.latencies.then_some(latencies),
+            latencies: self.latencies.into_latencies(),
         }
     }
 
@@ -362,7 +358,7 @@ impl<const M: usize> FlowBooks<M> {
         &mut self.rare.get_or_insert_default().losses
     }
 
-    fn result(self, servers: &[u32; M], latency: Option<LatencySummary>) -> FlowResult<M> {
+    fn result(self, servers: &[u32; M]) -> FlowResult<M> {
         let dominant = |r: usize| self.dominant[r].as_secs_f64() / f64::from(servers[r]);
         let packets = self.admitted.max(1) as f64;
         let losses = self.rare.as_ref().map_or(Losses::default(), |rare| rare.losses);
@@ -378,7 +374,6 @@ impl<const M: usize> FlowBooks<M> {
             dominant_service: (0..M).map(dominant).sum(),
             mean_dominant_time: self.demand.as_secs_f64() / packets,
             backlogged: self.backlogged,
-            latency,
             rare: self.rare,
         }
     }

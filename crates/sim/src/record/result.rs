@@ -5,7 +5,7 @@ use dovetail_sched::cost::PredictionError;
 use dovetail_units::{Duration, ResourceVec, Weight};
 
 use crate::engine::Outcome;
-use crate::record::latency::{Latencies, LatencySummary};
+use crate::record::latency::Latencies;
 use crate::record::series::Series;
 
 /// Everything that is known of a run.
@@ -21,8 +21,8 @@ pub struct RunResult<const M: usize> {
     pub flows: Vec<FlowResult<M>>,
     /// What happened in each interval.
     pub series: Series<M>,
-    /// All latencies, if wanted.
-    pub latencies: Option<Latencies>,
+    /// From arrival to leaving the last resource, of all packets that were delivered.
+    pub latencies: Latencies,
 }
 
 /// A resource over the whole run.
@@ -67,8 +67,6 @@ pub struct FlowResult<const M: usize> {
     pub mean_dominant_time: f64,
     /// Time with at least one packet in queue or pipeline.
     pub backlogged: Duration,
-    /// From arrival to leaving the last resource; `None` if nothing was delivered.
-    pub latency: Option<LatencySummary>,
     /// `None` if nothing was lost, and the scheduler is told the truth everywhere.
     pub(crate) rare: Option<Box<Rare<M>>>,
 }

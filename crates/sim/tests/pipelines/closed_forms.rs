@@ -69,7 +69,8 @@ fn sixty_udp_flows_into_a_link_drain_at_the_known_instant() {
     // Packet n of all starts at n * 32 us; batch k of 60 comes at k * 500 us. In all: 14.2000 s.
     let starts = (1_200_000.0 - 1.0) / 2.0 * 32e-6;
     let arrivals = (20_000.0 - 1.0) / 2.0 * 500e-6;
-    let latency: f64 = result.flows.iter().filter_map(|f| f.latency).map(|l| l.mean).sum::<f64>() / 60.0;
+    let latency: f64 =
+        (0..60).filter_map(|f| result.latencies.of_flow(f).summary()).map(|l| l.mean).sum::<f64>() / 60.0;
     let wait = latency - 32e-6;
     // Each of the 60 means is an integer sum, rounded once to 2^-53 relative.
     assert!((wait - (starts - arrivals)).abs() < 1e-12, "{wait}");
@@ -91,7 +92,7 @@ fn poisson_arrivals_to_one_constant_server_wait_as_m_d_1() {
         };
         let options = Options { seed, ..Options::default() };
         let result = run(&workload, &pipeline(), &mut *fifo(), MetricsOptions::default(), options).unwrap();
-        result.flows[0].latency.unwrap().mean - service
+        result.latencies.of_flow(0).summary().unwrap().mean - service
     };
     let runs: Vec<f64> = (0..40).map(mean_wait).collect();
     let mean = runs.iter().sum::<f64>() / 40.0;

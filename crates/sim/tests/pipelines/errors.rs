@@ -124,7 +124,7 @@ fn a_cancelled_run_keeps_what_it_has() {
     assert_eq!((result.outcome.end, reports), (End::Cancelled, 0));
     assert!(tally.delivered > 0 && tally.offered < 100_000);
     assert_eq!(tally.offered, tally.delivered + tally.in_pipeline);
-    assert_eq!(result.flows[0].latency.unwrap().max, 1e-9);
+    assert_eq!(result.latencies.of_flow(0).summary().unwrap().max, 1e-9);
 }
 
 #[test]

@@ -6,7 +6,8 @@ const LARGE: u32 = u32::MAX;
 /// Latencies in nanoseconds, per flow in ascending order: 4 bytes each, and 16 more of those from 4.3 s on.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Exact {
-    starts: Vec<usize>,
+    /// By flow, where its values begin; and where those of the last one end.
+    starts: Vec<u32>,
     /// [`LARGE`] stands for a value in `large`.
     values: Vec<u32>,
     /// By flow and value.
@@ -16,7 +17,11 @@ pub(super) struct Exact {
 impl Exact {
     /// Those of one flow, ascending; none for an unknown flow.
     pub fn of_flow(&self, flow: usize) -> impl Iterator<Item = u64> {
-        let range = self.starts.get(flow).zip(self.starts.get(flow + 1)).map_or(0..0, |(&from, &to)| from..to);
+        let range = self
+            .starts
+            .get(flow)
+            .zip(self.starts.get(flow + 1))
+            .map_or(0..0, |(&from, &to)| from as usize..to as usize);
         let values = &self.values[range];
         let small = values.partition_point(|&value| value < LARGE);
         let first = match values.len() - small {
@@ -69,7 +74,7 @@ impl Samples {
     /// Sort by flow (counting), then each flow's.
     pub fn by_flow(self, flows: usize) -> Exact {
         let Self { samples, mut large } = self;
-        let mut starts = vec![0; flows + 1];
+        let mut starts = vec![0_u32; flows + 1];
         for &(flow, _) in &samples {
             starts[flow as usize + 1] += 1;
         }
@@ -80,14 +85,14 @@ impl Samples {
         // Each start moves on to the next flow's.
         for &(flow, latency) in &samples {
             let at = &mut starts[flow as usize];
-            values[*at] = latency;
+            values[*at as usize] = latency;
             *at += 1;
         }
         drop(samples);
         starts.rotate_right(1);
         starts[0] = 0;
         for flow in 0..flows {
-            values[starts[flow]..starts[flow + 1]].sort_unstable();
+            values[starts[flow] as usize..starts[flow + 1] as usize].sort_unstable();
         }
         large.sort_unstable();
         Exact { starts, values, large }

@@ -1,0 +1,96 @@
+//! The flows of a run in the JSON summary: there are many thousands, so each is made when it is written.
+
+use std::sync::Arc;
+
+use dovetail_sim::record::Latencies;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{Behind, Latency, Packets, makespan_s, rate};
+use crate::compact::{Named, by_resource};
+use crate::recorded::{FlowTotal, LatencySummary, PerResource, Recorded};
+
+/// One flow.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct FlowSummary {
+    /// Its name, group and weight.
+    #[serde(flatten)]
+    pub named: Named,
+    /// Its packets.
+    #[serde(flatten)]
+    pub packets: Packets,
+    /// Delivered bits per second of makespan.
+    pub throughput_bps: f64,
+    /// Dominant service per second of makespan.
+    pub dominant_share: f64,
+    /// Service on each resource, seconds over all servers.
+    #[serde(with = "by_resource")]
+    pub service_s: PerResource<f64>,
+    /// What its packets that were lost after processing would have needed there.
+    #[serde(with = "by_resource")]
+    pub lost_service_s: PerResource<f64>,
+    /// `null` if nothing was delivered.
+    pub latency_s: Option<Latency>,
+    /// How far behind it was.
+    pub behind: Behind,
+    /// Whether it was behind what is promised to it by more than the order of packets explains.
+    pub starves: bool,
+}
+
+impl FlowSummary {
+    fn of(total: &FlowTotal, latency: Option<LatencySummary>, makespan_s: f64) -> Self {
+        Self {
+            named: Named(total.facts()),
+            packets: Packets::of(total),
+            throughput_bps: rate(total.bytes, makespan_s),
+            dominant_share: total.dominant_share(makespan_s),
+            service_s: total.service.clone(),
+            lost_service_s: total.losses().service,
+            latency_s: latency.map(Latency::from),
+            behind: Behind::of(&total.behind),
+            starves: total.behind.starves(),
+        }
+    }
+}
+
+/// Every flow of a run, in a document a list.
+#[derive(Debug)]
+pub struct Flows(Kept);
+
+#[derive(Debug)]
+enum Kept {
+    /// What was recorded of them, shared with the run.
+    Recorded { totals: Arc<Vec<FlowTotal>>, latencies: Arc<Latencies>, makespan_s: f64 },
+    /// As they stand in a document.
+    Read(Vec<FlowSummary>),
+}
+
+impl Flows {
+    /// None.
+    pub(super) fn none() -> Self {
+        Self(Kept::Read(Vec::new()))
+    }
+
+    /// Of this run.
+    pub(super) fn of(run: &Recorded) -> Self {
+        let (totals, latencies) = (Arc::clone(&run.flows), Arc::clone(&run.latencies));
+        Self(Kept::Recorded { totals, latencies, makespan_s: makespan_s(run) })
+    }
+}
+
+impl Serialize for Flows {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Kept::Recorded { totals, latencies, makespan_s } => {
+                let flow = |(index, total)| FlowSummary::of(total, latencies.of_flow(index).summary(), *makespan_s);
+                serializer.collect_seq(totals.iter().enumerate().map(flow))
+            }
+            Kept::Read(flows) => serializer.collect_seq(flows),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Flows {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(Kept::Read(Vec::deserialize(deserializer)?)))
+    }
+}
