@@ -206,7 +206,7 @@ fn sentence(run: &Recorded) -> String {
     };
     let worst = all.filter(starves).max_by(|a, b| unexplained(a).total_cmp(&unexplained(b)));
     let Some(worst) = worst else { return String::new() };
-    let (name, behind) = (&*run.flows[worst].name, run.flows[worst].behind);
+    let (name, behind) = (run.flows[worst].name.text(), run.flows[worst].behind);
     let no_flow = name == NO_FLOW;
     let verb = if one && !no_flow { "starves" } else { "starve" };
     let due = match run.promised_to(worst) {
@@ -220,7 +220,7 @@ fn sentence(run: &Recorded) -> String {
          {}.",
         run.scheduler,
         listed(&who, "and"),
-        if no_flow { format!("are {NO_FLOW_PACKETS}") } else { format!("is {}", quoted(name)) },
+        if no_flow { format!("are {NO_FLOW_PACKETS}") } else { format!("is {}", quoted(&name)) },
         seconds(behind.due_s()),
         if packets == 1 { "" } else { "s" },
         seconds(ROUNDS * behind.due_round_s),

@@ -88,7 +88,7 @@ pub struct Named(pub FlowFacts);
 impl Serialize for Named {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut named = serializer.serialize_struct("Named", 3)?;
-        named.serialize_field("flow", &*self.0.name)?;
+        named.serialize_field("flow", &*self.0.name.text())?;
         named.serialize_field("group", &*self.0.group)?;
         named.serialize_field("weight", &self.0.weight)?;
         named.end()

@@ -8,7 +8,7 @@ use arrayvec::ArrayVec;
 use dovetail_sched::composition;
 use dovetail_sched::{DROPPED_AT_HEAD, DropReason, Spec};
 use dovetail_sim::record::{self, FlowResult, Freed, Latencies, PacketLog, PacketOutcome, PacketRecord, Shortfall};
-use dovetail_sim::{Estimate, Flow, Outcome, RunResult, Workload};
+use dovetail_sim::{Estimate, Flow, FlowName, Outcome, RunResult, Workload};
 use dovetail_units::{Duration, Time};
 
 pub use dovetail_sched::cost::PredictionError;
@@ -127,7 +127,7 @@ pub struct ResourceTotal {
 #[derive(Clone, Debug)]
 pub struct FlowFacts {
     /// Its name.
-    pub name: Arc<str>,
+    pub name: FlowName,
     /// What it has in common with others.
     pub kind: Arc<FlowKind>,
 }
@@ -167,7 +167,7 @@ impl Kinds {
         };
         let shared = (Arc::as_ptr(&flow.terms).addr(), flow.group.as_ptr().addr());
         let kind = self.0.entry(shared).or_insert_with(|| Arc::new(kind()));
-        FlowFacts { name: Arc::clone(&flow.name), kind: Arc::clone(kind) }
+        FlowFacts { name: flow.name.clone(), kind: Arc::clone(kind) }
     }
 }
 

@@ -1,5 +1,7 @@
 //! A comparison as tables: `docs/reference/output.md` describes them.
 
+use std::borrow::Cow;
+
 use crate::columns::{Column, Kind, Tables, Value};
 use crate::output::OutputError;
 use crate::recorded::{LatencySummary, Recorded};
@@ -49,7 +51,7 @@ fn flows(out: &mut dyn Tables, runs: &[Recorded]) -> Result<(), OutputError> {
                 let losses = flow.losses();
                 push(&[
                     Value::Text(&scheduler),
-                    Value::Text(&flow.name),
+                    Value::Text(&flow.name.text()),
                     Value::Text(&flow.group),
                     Value::F64(flow.weight),
                     Value::U64(flow.offered),
@@ -111,6 +113,11 @@ fn utilization(out: &mut dyn Tables, runs: &[Recorded]) -> Result<(), OutputErro
     })
 }
 
+/// Of every flow.
+fn names(run: &Recorded) -> Vec<Cow<'_, str>> {
+    run.flows.iter().map(|flow| flow.name.text()).collect()
+}
+
 /// One row per scheduler, interval and flow that had packets in the system.
 fn shares(out: &mut dyn Tables, runs: &[Recorded]) -> Result<(), OutputError> {
     let columns = [
@@ -125,7 +132,7 @@ fn shares(out: &mut dyn Tables, runs: &[Recorded]) -> Result<(), OutputError> {
     ];
     out.table("shares", &columns, &mut |push| {
         for run in runs {
-            let scheduler = run.scheduler.to_string();
+            let (scheduler, names) = (run.scheduler.to_string(), names(run));
             for interval in &run.intervals {
                 for share in &interval.shares {
                     let flow = &run.flows[share.flow as usize];
@@ -133,7 +140,7 @@ fn shares(out: &mut dyn Tables, runs: &[Recorded]) -> Result<(), OutputError> {
                         Value::Text(&scheduler),
                         Value::F64(interval.start),
                         Value::F64(interval.length),
-                        Value::Text(&flow.name),
+                        Value::Text(&names[share.flow as usize]),
                         Value::F64(share.service),
                         Value::F64(share.total),
                         Value::F64(interval.fair * flow.weight),
@@ -162,11 +169,11 @@ fn packets(out: &mut dyn Tables, runs: &[Recorded]) -> Result<(), OutputError> {
     }
     out.table("packets", &columns, &mut |push| {
         for run in runs {
-            let scheduler = run.scheduler.to_string();
+            let (scheduler, names) = (run.scheduler.to_string(), names(run));
             for (k, packet) in run.packets.iter().enumerate() {
                 let mut row = vec![
                     Value::Text(&scheduler),
-                    Value::Text(&run.flows[packet.flow as usize].name),
+                    Value::Text(&names[packet.flow as usize]),
                     Value::U32(packet.size),
                     Value::U64(packet.arrival.as_nanos()),
                     Value::Text(packet.outcome),

@@ -12,7 +12,7 @@ pub fn timetable(runs: &[Recorded], width: u16) -> Option<String> {
         return None;
     }
     let (scale, unit) = time_unit(runs);
-    let named = runs[0].flows.iter().enumerate().filter(|(k, f)| *f.name != *label(*k).to_string());
+    let named = runs[0].flows.iter().enumerate().filter(|(k, f)| f.name.text() != label(*k).to_string());
     let names: String = named.take(26).map(|(k, f)| format!("; {} is {}", label(k), f.name)).collect();
     let mut lines = broken(&format!("schedule, from-to in {unit}{names}"), width);
     for run in runs {

@@ -55,6 +55,6 @@ pub use random::{Stream, stream};
 pub use record::{Metrics, MetricsOptions, RunResult};
 pub use recorder::{Recorder, SimPacket};
 pub use workload::{
-    Cost, Estimate, Flow, FlowTerms, Generator, List, Listed, ListedIter, Pattern, Resize, Size, Source, Spell,
-    TimeScale, Workload,
+    Cost, Estimate, Flow, FlowName, FlowTerms, Generator, List, Listed, ListedIter, Pattern, Resize, Size, Source,
+    Spell, TimeScale, Workload,
 };

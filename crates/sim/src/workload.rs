@@ -1,11 +1,13 @@
 //! What comes in: flows with their costs, and the sources of their packets.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use dovetail_sched::cost::{Linear, Prediction};
 use dovetail_sched::{FlowConfig, Limit};
-use dovetail_trace::{Arrival, Arrivals, ArrivalsIter, Extent};
+use dovetail_trace::{Arrival, Arrivals, ArrivalsIter, Extent, FlowKeys};
 use dovetail_units::{BitRate, Duration, PacketRate, Part, ResourceVec, Time, Weight};
 
 /// How long a packet really takes on one server of a resource.
@@ -87,12 +89,63 @@ pub(crate) const MILLION: u32 = 1_000_000;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flow<const M: usize> {
     /// Its name in reports.
-    pub name: Arc<str>,
+    pub name: FlowName,
     /// Flows of one group are reported together.
     pub group: Arc<str>,
     /// What flows of a kind have in common, in memory once.
     pub terms: Arc<FlowTerms<M>>,
 }
+
+/// What a flow is called. Of a flow of a capture that is its key, which is put into words only when somebody asks:
+/// there may be very many.
+#[derive(Clone)]
+pub enum FlowName {
+    /// So.
+    Given(Arc<str>),
+    /// By the key of the flow with this number.
+    Key(Arc<FlowKeys>, u32),
+}
+
+impl FlowName {
+    /// In words.
+    pub fn text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Given(name) => name.as_ref().into(),
+            Self::Key(keys, flow) => match keys.get(*flow) {
+                Some((Some(key), _)) => key.to_string().into(),
+                // No flow that has its name by a key is without one.
+                _ => "".into(),
+            },
+        }
+    }
+}
+
+impl<T: Into<Arc<str>>> From<T> for FlowName {
+    fn from(name: T) -> Self {
+        Self::Given(name.into())
+    }
+}
+
+impl fmt::Display for FlowName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text())
+    }
+}
+
+/// As the text.
+impl fmt::Debug for FlowName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.text().fmt(f)
+    }
+}
+
+impl PartialEq for FlowName {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl Eq for FlowName {}
 
 /// All that matters of a flow but its name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -122,7 +175,7 @@ pub struct FlowTerms<const M: usize> {
 
 impl<const M: usize> Flow<M> {
     /// A flow of weight 1 without queue limit, whose true costs the scheduler knows.
-    pub fn new(name: impl Into<Arc<str>>, cost: [Cost; M]) -> Self {
+    pub fn new(name: impl Into<FlowName>, cost: [Cost; M]) -> Self {
         Self { name: name.into(), group: Arc::default(), terms: Arc::new(FlowTerms::new(cost)) }
     }
 }

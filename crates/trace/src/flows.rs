@@ -142,6 +142,11 @@ impl FlowTable {
 pub struct FlowKeys(Box<[PackedKey]>);
 
 impl FlowKeys {
+    /// Of the flow with this number.
+    pub fn get(&self, flow: u32) -> Option<(Option<FlowKey>, u16)> {
+        self.0.get(flow as usize).map(|key| key.unpacked())
+    }
+
     /// Every flow's key, `None` for packets that belong to no flow, and its class.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (Option<FlowKey>, u16)> {
         self.0.iter().map(|key| key.unpacked())

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use dovetail_sim::stream;
-use dovetail_sim::{Arrival, Flow, FlowTerms, List, Listed, Source, TimeScale, Workload};
+use dovetail_sim::{Arrival, Flow, FlowName, FlowTerms, List, Listed, Source, TimeScale, Workload};
 use dovetail_trace::{Arrivals, CaptureReader, FlowKeys, Packets, Record, Report, TooLarge, load_by_class};
 use dovetail_units::{Duration, Time};
 use dovetail_wire::{IpPacket, Marks, NonFlow, Rule, Vital};
@@ -306,10 +306,10 @@ pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
     let classes = scenario.names.classes().iter();
     let kinds: Vec<(Arc<str>, Arc<FlowTerms<M>>)> =
         classes.map(|class| (class.name.as_str().into(), terms_of_class(scenario, class, limit).into())).collect();
-    for ((key, _), &class) in capture.flows.iter().zip(&capture.classes) {
+    for (number, ((key, _), &class)) in (0..).zip(capture.flows.iter().zip(&capture.classes)) {
         let (class, terms) = &kinds[class];
         let (name, group) = match key {
-            Some(key) => (key.to_string().into(), Arc::clone(class)),
+            Some(_) => (FlowName::Key(Arc::clone(&capture.flows), number), Arc::clone(class)),
             None => (NO_FLOW.into(), NO_FLOW.into()),
         };
         workload.flows.push(Flow { name, group, terms: Arc::clone(terms) });

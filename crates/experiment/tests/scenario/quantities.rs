@@ -148,7 +148,7 @@ fn weights_and_counts() {
     let scenario = with_flows("count = 3\nweight = 0.5\nsize = \"1 B\"\nrate = \"1 pps\"\npackets = 1");
     let flows = workload(&scenario).flows;
     assert!(flows.iter().all(|f| f.weight.as_milli() == 500));
-    let names: Vec<&str> = flows.iter().map(|f| f.name.as_ref()).collect();
+    let names: Vec<_> = flows.iter().map(|f| f.name.text()).collect();
     assert_eq!(names, ["plain-1", "plain-2", "plain-3"]);
 }
 
@@ -158,7 +158,7 @@ fn every_flow_has_a_name_of_its_own() {
         |keys: &str| format!("[[flows]]\nclass = \"plain\"\n{keys}\nsize = \"1 B\"\nrate = \"1 pps\"\npackets = 1\n");
     let text = [CPU_AND_LINK, &group(""), &group("count = 2"), &group("name = \"call\""), &group("")].concat();
     let flows = workload(&read(&text)).flows;
-    let names: Vec<&str> = flows.iter().map(|f| f.name.as_ref()).collect();
+    let names: Vec<_> = flows.iter().map(|f| f.name.text()).collect();
     assert_eq!(names, ["plain-1", "plain-2", "plain-3", "call", "plain-4"]);
     let groups: Vec<&str> = flows.iter().map(|f| f.group.as_ref()).collect();
     assert_eq!(groups, ["plain", "plain", "plain", "call", "plain"]);

@@ -73,13 +73,13 @@ fn the_first_rule_that_matches_gives_the_class() {
     let groups: std::collections::BTreeSet<&str> = record.flows.iter().map(|f| f.group.as_ref()).collect();
     assert!(groups.contains("tcp") && groups.contains("other"), "{groups:?}");
     for flow in record.flows.iter() {
-        assert_eq!(&*flow.group == "tcp", flow.name.contains("tcp"), "{} is {}", flow.name, flow.group);
+        assert_eq!(&*flow.group == "tcp", flow.name.text().contains("tcp"), "{} is {}", flow.name, flow.group);
     }
-    let port = record.flows.iter().find_map(|f| f.name.rsplit(':').next()?.parse::<u16>().ok()).unwrap();
+    let port = record.flows.iter().find_map(|f| f.name.text().rsplit(':').next()?.parse::<u16>().ok()).unwrap();
     let ruled = replay(&format!("{{ port = {port} }}"));
     assert!(ruled.flows.iter().any(|f| &*f.group == "tcp"), "port {port}");
     for flow in ruled.flows.iter().filter(|f| &*f.group == "tcp") {
-        assert!(flow.name.contains(&format!(":{port}")), "{} has not the port {port}", flow.name);
+        assert!(flow.name.text().contains(&format!(":{port}")), "{} has not the port {port}", flow.name);
     }
 }
 

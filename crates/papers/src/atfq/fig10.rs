@@ -48,7 +48,7 @@ fn picture(run: &Recorded, label: &str, series: Vec<BarSeries>) -> Result<String
         title: format!("Fig. 10: occupancy of the {label}"),
         x_label: "Flow".into(),
         y_label: format!("Occupancy of the {label} (%)"),
-        categories: run.flows.iter().map(|f| f.name.trim_start_matches("flow ").to_string()).collect(),
+        categories: run.flows.iter().map(|f| f.name.text().trim_start_matches("flow ").to_string()).collect(),
         series,
         log: false,
         ..Default::default()

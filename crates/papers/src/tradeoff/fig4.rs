@@ -27,7 +27,7 @@ pub fn reproduce(runs: &[Recorded]) -> Result<Findings, ReproduceError> {
             continue;
         };
         let worst = shortfall.by_packets;
-        let name = run.flows.get(worst.flow as usize).map_or("", |f| f.name.as_ref());
+        let name = run.flows.get(worst.flow as usize).map_or("".into(), |f| f.name.text());
         let note = format!("{name} in second {}", worst.interval);
         findings.noted(format!("packets-{level:.2}"), worst.packets, note);
     }

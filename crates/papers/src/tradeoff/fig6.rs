@@ -1,5 +1,7 @@
 //! Fig. 6: three elephant flows and three mice.
 
+use std::borrow::Cow;
+
 use super::super::ReproduceError;
 use super::super::bench::Bench;
 use super::super::expected::Findings;
@@ -41,11 +43,11 @@ pub fn compare(bench: &Bench<'_>, scenario: &Scenario) -> Result<Findings, Repro
 }
 
 /// Name, mean and standard deviation of the latency in seconds of each flow of a kind.
-fn means_s<'a>(run: &'a Recorded, kind: &'a str) -> impl Iterator<Item = (&'a str, f64, f64)> {
-    let flows = run.flows.iter().enumerate().filter(move |(_, flow)| flow.name.starts_with(kind));
+fn means_s<'a>(run: &'a Recorded, kind: &'a str) -> impl Iterator<Item = (Cow<'a, str>, f64, f64)> {
+    let flows = run.flows.iter().enumerate().filter(move |(_, flow)| flow.name.text().starts_with(kind));
     flows.map(|(index, flow)| {
         let (mean, std) = run.latency(index).map_or((f64::NAN, f64::NAN), |l| (l.mean, l.std));
-        (flow.name.as_ref(), mean, std)
+        (flow.name.text(), mean, std)
     })
 }
 
