@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::iter;
 
-use dovetail_model::fluid::behind::{Due, Reference, Times};
+use dovetail_model::fluid::behind::{Behind, Due, Reference, Times};
 use dovetail_sim::{Pipeline, Recorder, SimPacket, Workload};
 use dovetail_units::Time;
 
@@ -11,11 +11,11 @@ use crate::recorded::Recorded;
 use crate::scenario::NO_FLOW;
 use crate::table::seconds;
 
-pub use dovetail_model::fluid::behind::{Behind, ROUNDS};
+pub use dovetail_model::fluid::behind::ROUNDS;
 
 /// How far a flow was behind at worst: behind the fair fluid, and behind what its scheduler promises. That is what it is
 /// *due*: alpha times the fair share, the flow's own alpha if it has one, where that is not 0; else the fair share.
-/// The fields are those of [`Behind`].
+/// Times, packets and rounds are those of [`Behind`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowBehind {
     /// Behind the fair fluid, in time.

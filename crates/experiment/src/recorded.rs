@@ -52,7 +52,7 @@ pub struct Recorded {
     /// What an alpha that adjusts itself came to.
     pub steering: Option<Steering>,
     /// All latencies.
-    pub latencies: Arc<Latencies>,
+    pub latencies: Latencies,
     /// The first packets' ways, in order of arrival.
     pub packets: Vec<PacketWay>,
     /// Service of these packets, resource by resource.
@@ -407,7 +407,7 @@ pub(crate) fn recorded<const M: usize>(
         own_promises: own,
         shortfall,
         steering: None,
-        latencies: Arc::new(result.latencies),
+        latencies: result.latencies,
         packets: log.records().iter().map(packet_way).collect(),
         services: log.records().iter().flat_map(services).collect(),
         entrances,

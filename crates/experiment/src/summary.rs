@@ -13,7 +13,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 pub use crate::compact::AFTER_PROCESSING;
-pub use flows::{FlowSummary, Flows};
+pub use flows::Flows;
 
 use crate::behind::{FlowBehind, listed, quoted, starving_of, starving_under};
 use crate::compact::Dropped;

@@ -185,6 +185,14 @@ proptest! {
         }
     }
 
+    /// Powers of two are not rounded.
+    #[test]
+    fn only_the_ratios_of_weights_matter(packets in some_packets()) {
+        for weights in [[1.0; 4], [1.0, 1.0, 2.0, 0.5]] {
+            prop_assert_eq!(behind(&weights, &packets), behind(&weights.map(|weight| 2.0 * weight), &packets));
+        }
+    }
+
     /// Where the machine does as the fluid, but later by a constant, that is how far everybody is behind.
     #[test]
     fn a_machine_that_is_a_constant_later_than_the_fluid_is_so_much_behind(packets in some_packets()) {

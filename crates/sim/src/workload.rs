@@ -99,30 +99,37 @@ pub struct Flow<const M: usize> {
 /// What a flow is called. Of a flow of a capture that is its key, which is put into words only when somebody asks:
 /// there may be very many.
 #[derive(Clone)]
-pub enum FlowName {
-    /// So.
+pub struct FlowName(Name);
+
+#[derive(Clone)]
+enum Name {
     Given(Arc<str>),
-    /// By the key of the flow with this number.
+    /// By the key of the flow with this number, which has one.
     Key(Arc<FlowKeys>, u32),
 }
 
 impl FlowName {
+    /// That of the flow with this number, if it has a key.
+    pub fn of_key(keys: &Arc<FlowKeys>, flow: u32) -> Option<Self> {
+        keys.get(flow)?.0?;
+        Some(Self(Name::Key(Arc::clone(keys), flow)))
+    }
+
     /// In words.
     pub fn text(&self) -> Cow<'_, str> {
-        match self {
-            Self::Given(name) => name.as_ref().into(),
-            Self::Key(keys, flow) => match keys.get(*flow) {
-                Some((Some(key), _)) => key.to_string().into(),
-                // No flow that has its name by a key is without one.
-                _ => "".into(),
-            },
+        match &self.0 {
+            Name::Given(name) => name.as_ref().into(),
+            Name::Key(keys, flow) => {
+                let key = keys.get(*flow).and_then(|(key, _)| key);
+                key.map_or(Cow::default(), |key| key.to_string().into())
+            }
         }
     }
 }
 
 impl<T: Into<Arc<str>>> From<T> for FlowName {
     fn from(name: T) -> Self {
-        Self::Given(name.into())
+        Self(Name::Given(name.into()))
     }
 }
 

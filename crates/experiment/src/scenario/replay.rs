@@ -306,10 +306,10 @@ pub fn add_to<const M: usize>(workload: &mut Workload<M>, scenario: &Scenario) {
     let classes = scenario.names.classes().iter();
     let kinds: Vec<(Arc<str>, Arc<FlowTerms<M>>)> =
         classes.map(|class| (class.name.as_str().into(), terms_of_class(scenario, class, limit).into())).collect();
-    for (number, ((key, _), &class)) in (0..).zip(capture.flows.iter().zip(&capture.classes)) {
+    for (number, &class) in (0..).zip(&capture.classes) {
         let (class, terms) = &kinds[class];
-        let (name, group) = match key {
-            Some(_) => (FlowName::Key(Arc::clone(&capture.flows), number), Arc::clone(class)),
+        let (name, group) = match FlowName::of_key(&capture.flows, number) {
+            Some(name) => (name, Arc::clone(class)),
             None => (NO_FLOW.into(), NO_FLOW.into()),
         };
         workload.flows.push(Flow { name, group, terms: Arc::clone(terms) });

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use dovetail_sim::record::Latencies;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Behind, Latency, Packets, makespan_s, rate};
@@ -11,29 +10,29 @@ use crate::recorded::{FlowTotal, LatencySummary, PerResource, Recorded};
 
 /// One flow.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct FlowSummary {
+struct FlowSummary {
     /// Its name, group and weight.
     #[serde(flatten)]
-    pub named: Named,
+    named: Named,
     /// Its packets.
     #[serde(flatten)]
-    pub packets: Packets,
+    packets: Packets,
     /// Delivered bits per second of makespan.
-    pub throughput_bps: f64,
+    throughput_bps: f64,
     /// Dominant service per second of makespan.
-    pub dominant_share: f64,
+    dominant_share: f64,
     /// Service on each resource, seconds over all servers.
     #[serde(with = "by_resource")]
-    pub service_s: PerResource<f64>,
+    service_s: PerResource<f64>,
     /// What its packets that were lost after processing would have needed there.
     #[serde(with = "by_resource")]
-    pub lost_service_s: PerResource<f64>,
+    lost_service_s: PerResource<f64>,
     /// `null` if nothing was delivered.
-    pub latency_s: Option<Latency>,
+    latency_s: Option<Latency>,
     /// How far behind it was.
-    pub behind: Behind,
+    behind: Behind,
     /// Whether it was behind what is promised to it by more than the order of packets explains.
-    pub starves: bool,
+    starves: bool,
 }
 
 impl FlowSummary {
@@ -58,8 +57,8 @@ pub struct Flows(Kept);
 
 #[derive(Debug)]
 enum Kept {
-    /// What was recorded of them, shared with the run.
-    Recorded { totals: Arc<Vec<FlowTotal>>, latencies: Arc<Latencies>, makespan_s: f64 },
+    /// What was recorded of them, shared with the run; and of the latencies what is told, as these are many.
+    Recorded { totals: Arc<Vec<FlowTotal>>, latencies: Vec<Option<LatencySummary>>, makespan_s: f64 },
     /// As they stand in a document.
     Read(Vec<FlowSummary>),
 }
@@ -72,8 +71,8 @@ impl Flows {
 
     /// Of this run.
     pub(super) fn of(run: &Recorded) -> Self {
-        let (totals, latencies) = (Arc::clone(&run.flows), Arc::clone(&run.latencies));
-        Self(Kept::Recorded { totals, latencies, makespan_s: makespan_s(run) })
+        let latencies = (0..run.flows.len()).map(|flow| run.latency(flow)).collect();
+        Self(Kept::Recorded { totals: Arc::clone(&run.flows), latencies, makespan_s: makespan_s(run) })
     }
 }
 
@@ -81,8 +80,8 @@ impl Serialize for Flows {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
             Kept::Recorded { totals, latencies, makespan_s } => {
-                let flow = |(index, total)| FlowSummary::of(total, latencies.of_flow(index).summary(), *makespan_s);
-                serializer.collect_seq(totals.iter().enumerate().map(flow))
+                let flow = |(total, latency): (&FlowTotal, &_)| FlowSummary::of(total, *latency, *makespan_s);
+                serializer.collect_seq(totals.iter().zip(latencies).map(flow))
             }
             Kept::Read(flows) => serializer.collect_seq(flows),
         }

@@ -408,4 +408,38 @@ mod tests {
     fn a_flow_is_one_cache_line() {
         assert_eq!(size_of::<FluidFlow>(), 64);
     }
+
+    /// Whether packets leave the fluid first or the machine.
+    #[test]
+    fn the_machine_has_a_head_of_every_flow_with_packets_in_it_and_of_no_other() {
+        let mut state: u64 = 1;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let mut reference = Reference::<2>::new(Due::Part, [1.0; 4]);
+        reference.set_speed(0.0, 0.5);
+        let (mut inside, mut were_ahead): ([Vec<f64>; 4], _) = (Default::default(), false);
+        for step in 0..20_000 {
+            let (now_s, flow) = (f64::from(step), random(4) as usize);
+            if random(16) < 8 {
+                // The machine is faster than the fluid for a while, then slower.
+                let dominant_s = 0.1 * random(if step / 1000 % 2 == 0 { 30 } else { 5 }) as f64;
+                inside[flow].push(dominant_s);
+                let times = Times { shared_s: [dominant_s, 0.0], dominant_s, alone_s: dominant_s };
+                reference.arrived(now_s, flow, &times);
+            } else if !inside[flow].is_empty() {
+                reference.left(now_s, flow, inside[flow].remove(0));
+            }
+            were_ahead |= reference.flows.iter().any(|flow| flow.ahead > 2);
+            let machine = reference.machine.as_ref().unwrap();
+            for (flow, packets) in inside.iter().enumerate() {
+                assert_eq!(reference.flows[flow].inside() as usize, packets.len());
+                assert_eq!(machine.heads[flow].is_some(), !packets.is_empty());
+            }
+            assert_eq!(machine.load.count, inside.iter().filter(|packets| !packets.is_empty()).count());
+        }
+        assert!(reference.flows.iter().all(|flow| flow.worst_packets > 2), "the machine was never behind");
+        assert!(were_ahead, "the machine was never ahead");
+    }
 }
