@@ -13,8 +13,8 @@ use crate::table::seconds;
 
 pub use dovetail_model::fluid::behind::ROUNDS;
 
-/// How far a flow was behind at worst: behind the fair fluid, and behind what its scheduler promises. That is what it is
-/// *due*: alpha times the fair share, the flow's own alpha if it has one, where that is not 0; else the fair share.
+/// How far a flow was behind at worst: behind the fair fluid, and behind what its scheduler promises. That is what it
+/// is *due*: alpha times the fair share, the flow's own alpha if it has one, where that is not 0; else the fair share.
 /// Times, packets and rounds are those of [`Behind`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowBehind {
