@@ -5,7 +5,7 @@ mod common;
 use std::io::{self, Read, Write};
 
 use common::{MICRO, Order, Pcap, Pcapng, frame, read};
-use dovetail_trace::{CaptureInfo, CaptureReader, load};
+use dovetail_trace::{CaptureInfo, CaptureReader, TraceError, load};
 use dovetail_wire::{KeyKind, NonFlow};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -155,6 +155,36 @@ fn a_read_error_is_an_error_at_first_and_damage_later() {
     let mut reader = CaptureReader::new(Failing(&bytes), "disk").unwrap();
     assert_eq!(common::records(&mut reader).len(), 10);
     assert_eq!(reader.damage().unwrap().reason, "reading failed: disk on fire");
+}
+
+#[test]
+fn a_file_that_is_read_ahead_reads_as_a_stream_does() {
+    // Records that fill what is read at once, cross its end, or are longer.
+    const K: usize = 1 << 10;
+    let lengths = [60, 64 * K - 16, 64 * K, 1, 256 * K, 70 * K, 900 * K, 1500, 256 * K - 17, 3 * K * K, 60, 320 * K];
+    let mut file = Pcap::new(Order::Little, MICRO, 1);
+    for (second, len) in (1..).zip(lengths.into_iter().cycle().take(24)) {
+        file = file.record(second, 0, &vec![second as u8; len], len as u32);
+    }
+    let whole = file.bytes;
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packer.write_all(&whole).unwrap();
+    let packed = packer.finish().unwrap();
+    let mut damaged = whole.clone();
+    damaged[300 * K..301 * K].fill(0xff);
+    let cases = [&whole[..], &whole[..whole.len() - 5], &whole[..24], &damaged, &packed, &packed[..packed.len() / 2]];
+    let path = tempfile::NamedTempFile::new().unwrap();
+    for bytes in cases {
+        std::fs::write(&path, bytes).unwrap();
+        let mut ahead = CaptureReader::open(path.path()).unwrap();
+        let (expected, here) = read(bytes);
+        assert_eq!(common::records(&mut ahead), expected);
+        assert_eq!(ahead.damage(), here.damage());
+        assert!(ahead.next_record().is_none());
+    }
+    std::fs::write(&path, b"").unwrap();
+    let empty = CaptureReader::open(path.path()).err().unwrap();
+    assert!(matches!(empty, TraceError::Empty { .. }), "{empty}");
 }
 
 /// Every record is in the flow table once, and the report's sums hold.

@@ -116,7 +116,7 @@ pub fn load(scenario: &Scenario, given: Option<Box<dyn Read + Send>>) -> Result<
         (Some(file), _) => open_capture(&path(scenario, file.get_ref())).map_err(|e| scenario.error(file.span(), e))?,
         (None, Some(stream)) => {
             let name = if scenario.name == "-" { "standard input" } else { &scenario.name };
-            CaptureReader::new(stream, name).map_err(|e| ScenarioError::new("", e.to_string()))?
+            CaptureReader::ahead(stream, name).map_err(|e| ScenarioError::new("", e.to_string()))?
         }
         (None, None) => {
             let message = "there is no capture to replay: [trace] has no file";

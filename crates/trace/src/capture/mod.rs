@@ -10,6 +10,7 @@
 //! refuses one that claims more bytes than its block has, and makes a list of the options of each, up to eight times
 //! their size.
 
+mod ahead;
 mod endian;
 mod pcap;
 mod pcapng;
@@ -152,7 +153,7 @@ pub struct CaptureReader<'a> {
 }
 
 impl CaptureReader<'static> {
-    /// Opens the file at `path`; `-` is standard input.
+    /// Opens the file at `path`; `-` is standard input. A regular file is [read ahead](Self::ahead).
     ///
     /// # Errors
     /// If it cannot be read, is empty, or is not a capture.
@@ -161,10 +162,20 @@ impl CaptureReader<'static> {
             return Self::new(io::stdin(), "standard input");
         }
         let name = path.display().to_string();
-        match File::open(path) {
-            Ok(file) => Self::new(file, &name),
+        match File::open(path).and_then(|file| Ok((file.metadata()?.is_file(), file))) {
+            Ok((true, file)) => Self::ahead(file, &name),
+            Ok((false, other)) => Self::new(other, &name),
             Err(source) => Err(TraceError::Read { name, source }),
         }
+    }
+
+    /// As [`new`](Self::new), with a thread of its own that reads and unpacks the stream ahead, by 768 KiB at most. It
+    /// ends with the stream, or soon after the reader is dropped: once a read that is under way returns.
+    ///
+    /// # Errors
+    /// As those of [`new`](Self::new), or there is no thread to be had.
+    pub fn ahead(stream: impl Read + Send + 'static, name: &str) -> Result<Self, TraceError> {
+        Self::of(Source::open_ahead(stream), name)
     }
 }
 
@@ -174,8 +185,12 @@ impl<'a> CaptureReader<'a> {
     /// # Errors
     /// If it cannot be read, is empty, or is not a capture.
     pub fn new(stream: impl Read + Send + 'a, name: &str) -> Result<Self, TraceError> {
+        Self::of(Source::open(stream), name)
+    }
+
+    fn of(opened: io::Result<(Source<'a>, bool)>, name: &str) -> Result<Self, TraceError> {
         let name = name.to_owned();
-        let (mut source, gzip) = match Source::open(stream) {
+        let (mut source, gzip) = match opened {
             Ok(opened) => opened,
             Err(source) => return Err(TraceError::Read { name, source }),
         };

@@ -4,13 +4,21 @@ use std::io::{self, ErrorKind, Read};
 
 use flate2::read::MultiGzDecoder;
 
+use super::ahead::{Ahead, Chunk, ROOM};
+
 const GZIP_MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
 const MIN_READ: usize = 64 << 10;
 
+/// Where bytes come from.
+enum Stream<'a> {
+    Here(Box<dyn Read + Send + 'a>),
+    Ahead(Ahead),
+}
+
 /// Bytes of a stream, buffered from the current position on. Memory follows what is asked for and really arrives: at
-/// most some three times the longest window.
+/// most some three times the longest window, and what is read ahead.
 pub(crate) struct Source<'a> {
-    stream: Box<dyn Read + Send + 'a>,
+    stream: Stream<'a>,
     buffer: Vec<u8>,
     /// The window is `buffer[start..end]`.
     start: usize,
@@ -20,17 +28,23 @@ pub(crate) struct Source<'a> {
     fault: Option<io::Error>,
 }
 
+impl Source<'static> {
+    /// As [`open`](Self::open); the stream is read, and unpacked, ahead.
+    pub(crate) fn open_ahead(stream: impl Read + Send + 'static) -> io::Result<(Self, bool)> {
+        let (stream, gzip) = unpacked(stream)?;
+        Ok((Self::of(Stream::Ahead(Ahead::new(stream)?)), gzip))
+    }
+}
+
 impl<'a> Source<'a> {
     /// Opens a stream, through gzip if it starts like that; tells which.
-    pub(crate) fn open(mut stream: impl Read + Send + 'a) -> io::Result<(Self, bool)> {
-        let mut head = Vec::new();
-        stream.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut head)?;
-        let gzip = head == GZIP_MAGIC;
-        let whole = io::Cursor::new(head).chain(stream);
-        let stream: Box<dyn Read + Send + 'a> =
-            if gzip { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
-        let source = Self { stream, buffer: Vec::new(), start: 0, end: 0, position: 0, ended: false, fault: None };
-        Ok((source, gzip))
+    pub(crate) fn open(stream: impl Read + Send + 'a) -> io::Result<(Self, bool)> {
+        let (stream, gzip) = unpacked(stream)?;
+        Ok((Self::of(Stream::Here(stream)), gzip))
+    }
+
+    fn of(stream: Stream<'a>) -> Self {
+        Self { stream, buffer: Vec::new(), start: 0, end: 0, position: 0, ended: false, fault: None }
     }
 
     /// The window, of at least `len` bytes unless the stream ends before.
@@ -46,17 +60,53 @@ impl<'a> Source<'a> {
     }
 
     fn read_more(&mut self) {
-        if self.buffer.len() - self.end < MIN_READ {
+        match &mut self.stream {
+            Stream::Ahead(ahead) => match ahead.next() {
+                Some(chunk) => self.go_on_with(chunk),
+                None => self.ended = true,
+            },
+            Stream::Here(_) => self.read_here(),
+        }
+    }
+
+    /// What is left of the window goes in front of the chunk, which is the buffer from now on. A window that is too
+    /// long for that is continued.
+    fn go_on_with(&mut self, chunk: Chunk) {
+        let Chunk { mut bytes, end, is_last, fault } = chunk;
+        (self.ended, self.fault) = (is_last, fault);
+        let left = self.end - self.start;
+        if left <= ROOM {
+            bytes[ROOM - left..ROOM].copy_from_slice(&self.buffer[self.start..self.end]);
+            std::mem::swap(&mut self.buffer, &mut bytes);
+            (self.start, self.end) = (ROOM - left, end);
+        } else {
+            self.make_room(end - ROOM);
+            self.buffer[self.end..][..end - ROOM].copy_from_slice(&bytes[ROOM..end]);
+            self.end += end - ROOM;
+        }
+        if let Stream::Ahead(ahead) = &mut self.stream {
+            ahead.give_back(bytes);
+        }
+    }
+
+    /// So many bytes behind the window.
+    fn make_room(&mut self, len: usize) {
+        if self.buffer.len() - self.end < len {
             self.buffer.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.start = 0;
             // As much room as there are bytes keeps their moving linear in the length of the stream.
-            let room = self.end.max(MIN_READ);
+            let room = self.end.max(len);
             if self.buffer.len() < self.end + room {
                 self.buffer.resize(self.end + room, 0);
             }
         }
-        match self.stream.read(&mut self.buffer[self.end..]) {
+    }
+
+    fn read_here(&mut self) {
+        self.make_room(MIN_READ);
+        let Stream::Here(stream) = &mut self.stream else { return };
+        match stream.read(&mut self.buffer[self.end..]) {
             Ok(0) => self.ended = true,
             Ok(n) => self.end += n,
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
@@ -83,4 +133,13 @@ impl<'a> Source<'a> {
     pub(crate) fn take_fault(&mut self) -> Option<io::Error> {
         self.fault.take()
     }
+}
+
+/// The stream, through gzip if it starts like that; tells which.
+fn unpacked<'a>(mut stream: impl Read + Send + 'a) -> io::Result<(Box<dyn Read + Send + 'a>, bool)> {
+    let mut head = Vec::new();
+    stream.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut head)?;
+    let gzip = head == GZIP_MAGIC;
+    let whole = io::Cursor::new(head).chain(stream);
+    Ok((if gzip { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) }, gzip))
 }
