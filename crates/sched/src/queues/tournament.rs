@@ -80,6 +80,12 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
         self.least.map(|entry| (entry.key(), entry.flow()))
     }
 
+    /// Whether the flow has the smallest key.
+    #[inline]
+    pub fn is_first(&self, flow: u32) -> bool {
+        self.least.is_some_and(|least| least.flow() == flow)
+    }
+
     /// The flow's key, if it is in the heap. O(1).
     #[inline]
     pub fn get(&self, flow: u32) -> Option<K> {

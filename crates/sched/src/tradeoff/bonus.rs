@@ -53,6 +53,9 @@ pub trait Bonus<const M: usize>: Clone + Debug + Send {
     /// The flow has had so much bonus in this slot.
     fn charge(&mut self, flow: u32, slot: usize, bonus: u128);
 
+    /// Nobody has a bonus until [`allocate`](Self::allocate) is called again: what only that needs can be left to it.
+    fn rest(&mut self) {}
+
     /// Nobody is backlogged any more. O(1).
     fn clear(&mut self);
 

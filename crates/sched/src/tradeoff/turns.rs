@@ -44,11 +44,13 @@ struct Turn {
     head: u128,
     /// Of a tick that earlier services have left, in thousandths of the weight.
     part: u32,
-    /// The place of its head in order (23), and by end the class of that.
+    /// The place of its head in order (23) when it was last put into the heaps, and by end the class of that.
     ratio: Ratio,
     classes: [u64; 2],
     /// For how long the head uses CPU and link, in all, at most: ticks of time.
     work: u128,
+    /// Where it is in the list of those that are not in the heaps, if that names it there.
+    at: u32,
 }
 
 /// Class and finish of a flow in a heap, in words of 64 bits.
@@ -98,6 +100,10 @@ pub struct Turns {
     heaps: [[Tournament<u128, Stand>; 2]; 2],
     /// By end: whose turn it was found to be.
     firsts: [First; 2],
+    /// Nobody has a bonus for now, so who takes another head is not put into the heaps.
+    rests: bool,
+    /// Those who took one since, each once. Some may have left.
+    unplaced: Vec<u32>,
     /// Of [`MOVES`], in this call.
     moves: usize,
 }
@@ -141,6 +147,8 @@ impl Bonus<2> for Turns {
             most: [0; 2],
             heaps: Default::default(),
             firsts: [First::UNKNOWN; 2],
+            rests: false,
+            unplaced: Vec::new(),
             moves: MOVES,
         }
     }
@@ -179,8 +187,8 @@ impl Bonus<2> for Turns {
         let service = (service as u128).max(1);
         turn.part = part;
         (turn.head, turn.work) = (service, work);
-        if turn.ratio != ratio {
-            (turn.ratio, turn.classes) = (ratio, places(ratio, self.width).map(|place| class(place, self.width)));
+        if !self.rests {
+            turn.stand_at(ratio, self.width);
         }
         for end in 0..2 {
             let is_up = turn.had[end] + service >= self.most[end];
@@ -214,14 +222,22 @@ impl Bonus<2> for Turns {
         }
     }
 
+    fn rest(&mut self) {
+        self.rests = true;
+    }
+
     /// Nobody is backlogged any more. O(1).
     fn clear(&mut self) {
+        self.unplaced.clear();
         self.heaps.iter_mut().flatten().for_each(Tournament::clear);
         self.firsts = [First::UNKNOWN; 2];
     }
 
     /// Theorem 3 for the flows whose turn it is at the ends.
     fn allocate(&mut self, left: [f64; 2], place: impl Fn(u32) -> Option<Ratio>) -> Result<Favours<2>, Unfinished> {
+        if self.rests {
+            self.place_all(&place)?;
+        }
         let mut found = Ok(());
         let bonus = share::allocate(left, |end| {
             found = found.and(self.find_first(end, &place));
@@ -265,6 +281,38 @@ impl Turns {
     }
 
     fn set_place(&mut self, flow: u32) {
+        if self.rests {
+            self.leave_out(flow);
+        } else {
+            self.put_in(flow);
+        }
+    }
+
+    /// Who takes another head while nobody has a bonus.
+    fn leave_out(&mut self, flow: u32) {
+        let turn = &mut self.flows[flow as usize];
+        if self.unplaced.get(turn.at as usize) != Some(&flow) {
+            turn.at = self.unplaced.len() as u32;
+            self.unplaced.push(flow);
+        }
+    }
+
+    /// There is a bonus again; the error is that too many flows are to be put into the heaps for one call.
+    #[cold]
+    fn place_all(&mut self, place: impl Fn(u32) -> Option<Ratio>) -> Result<(), Unfinished> {
+        while let Some(&flow) = self.unplaced.last() {
+            self.moves = self.moves.checked_sub(1).ok_or(Unfinished)?;
+            if let Some(ratio) = place(flow) {
+                self.flows[flow as usize].stand_at(ratio, self.width);
+                self.put_in(flow);
+            }
+            self.unplaced.pop();
+        }
+        self.rests = false;
+        Ok(())
+    }
+
+    fn put_in(&mut self, flow: u32) {
         let turn = &self.flows[flow as usize];
         for (end, heaps) in self.heaps.iter_mut().enumerate() {
             heaps[turn.half(end)].lower(flow, turn.key(end));
@@ -274,15 +322,22 @@ impl Turns {
 
     /// The flow has another place, or none: it is to be found out whose turn it is where it stands first.
     fn look_again(&mut self, flow: u32) {
-        for (first, heaps) in self.firsts.iter_mut().zip(&self.heaps) {
-            first.is_known &= !heaps.iter().any(|heap| heap.peek().is_some_and(|(_, first)| first == flow));
+        for (first, [even, odd]) in self.firsts.iter_mut().zip(&self.heaps) {
+            first.is_known &= !(even.is_first(flow) | odd.is_first(flow));
         }
     }
 }
 
 impl Turn {
     const NEW: Self =
-        Self { had: [0; 2], longest: [0; 2], head: 0, work: 0, classes: [0; 2], ratio: Ratio::NONE, part: 0 };
+        Self { had: [0; 2], longest: [0; 2], head: 0, work: 0, classes: [0; 2], ratio: Ratio::NONE, part: 0, at: 0 };
+
+    #[inline]
+    fn stand_at(&mut self, ratio: Ratio, width: u64) {
+        if self.ratio != ratio {
+            (self.ratio, self.classes) = (ratio, places(ratio, width).map(|place| class(place, width)));
+        }
+    }
 
     #[inline]
     fn key(&self, end: usize) -> u128 {
@@ -331,4 +386,76 @@ pub fn near_end(ratios: &[[u64; 2]], end: usize, tolerance: f64) -> Vec<bool> {
     let classes: Vec<u64> = ratios.iter().map(|r| class(place(r), turns.width)).collect();
     let at_end = classes.iter().copied().min().unwrap_or(0);
     classes.iter().map(|&class| u128::from(class - at_end) <= turns.reach()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_has_two_cache_lines() {
+        assert_eq!(size_of::<Turn>(), 128);
+    }
+
+    #[test]
+    fn after_a_rest_it_is_the_turn_of_the_same_flows() {
+        let mut state: u64 = 1;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        // The second one never rests.
+        let mut both = [Turns::new(0.06), Turns::new(0.06)];
+        let mut places: [Option<Ratio>; 100] = [None; 100];
+        let (mut with_bonus, mut unfinished, mut seen) = (true, 0, [0; 100]);
+        for _ in 0..60_000 {
+            let flow = random(100) as u32;
+            let place = &mut places[flow as usize];
+            match (random(8), *place) {
+                (0, Some(_)) => {
+                    *place = None;
+                    both.iter_mut().for_each(|turns| turns.leave(flow));
+                }
+                (_, before) => {
+                    let cost = ResourceVec::from_nanos([1 + random(4), 1 + random(4)]);
+                    *place = Some(Ratio::of(&cost));
+                    for turns in &mut both {
+                        if before.is_none() {
+                            turns.join(flow);
+                        }
+                        turns.take_head(flow, Ratio::of(&cost), (cost.dominant_time(), Weight::ONE), 0);
+                    }
+                }
+            }
+            if random(500) == 0 {
+                with_bonus = !with_bonus;
+            }
+            if random(5000) == 0 {
+                places = [None; 100];
+                both.iter_mut().for_each(Turns::clear);
+            }
+            if !with_bonus {
+                both[0].rest();
+                continue;
+            }
+            let left = [random(10) as f64 / 10.0, random(10) as f64 / 10.0];
+            let favours = both.each_mut().map(|turns| {
+                loop {
+                    turns.next_call();
+                    if let Ok(favours) = turns.allocate(left, |flow| places[flow as usize]) {
+                        return favours;
+                    }
+                    unfinished += 1;
+                }
+            });
+            assert_eq!(favours[0], favours[1]);
+            for (end, favoured) in favours[0].iter().enumerate() {
+                let Some((flow, _)) = *favoured else { continue };
+                let bonus = u128::from(random(1 << 20));
+                both.iter_mut().for_each(|turns| turns.charge(flow, end, bonus));
+                seen[flow as usize] += 1;
+            }
+        }
+        assert!(unfinished > 10 && seen.iter().all(|&times| times > 10), "{unfinished} {seen:?}");
+    }
 }

@@ -31,7 +31,13 @@ impl<const M: usize, B: Bonus<M>> Fluid<M, B> {
                 let place = |flow: u32| Some(queues.flow(flow).state).filter(|s| s.period == period).map(|s| s.place);
                 self.turns.allocate(left, place)?
             }
-            None => [None; M],
+            None => {
+                // With an alpha of their own flows come and go, and with them the bonus.
+                if !self.floors.differ() {
+                    self.turns.rest();
+                }
+                [None; M]
+            }
         };
         self.common.rate = self.alpha / bottleneck;
         self.floors.clock.rate = if self.floors.are_used { 1.0 / bottleneck } else { 0.0 };
