@@ -17,6 +17,7 @@ use dovetail_units::Part;
 use crate::behind::Watch;
 use crate::check::{check_over, has_parameter, of_spec, shape};
 use crate::entrances::Entrances;
+pub use crate::memory::Kept;
 use crate::memory::Load;
 use crate::parallel::in_parallel;
 use crate::recorded::{MOST_GINI_FLOWS, Recorded, recorded};
@@ -102,27 +103,17 @@ macro_rules! with_resources {
 /// Put the scenario's input through each of `schedulers`, several at a time; results in their order, the same for any
 /// number of threads.
 pub fn compare(scenario: &Scenario, schedulers: &[Spec], settings: &Settings<'_>) -> Result<Vec<Recorded>, RunError> {
-    keep_each(scenario, schedulers, settings, schedulers.len(), |run| run)
+    compare_each(scenario, schedulers, settings, Kept::All, |run| run)
 }
 
-/// As [`compare`], of each run only what `keep` makes of it: the runs need not be in memory together. Their intervals
-/// have shares only of flows that were backlogged throughout.
+/// As [`compare`], of each run only what `keep` makes of it, which takes as much memory as `kept` says: the runs need
+/// not be in memory together. Unless all is kept, intervals have shares only of flows that were backlogged throughout.
+// All that is generic, so that callers are compiled without the schedulers and the simulator.
 pub fn compare_each<T: Send>(
     scenario: &Scenario,
     schedulers: &[Spec],
     settings: &Settings<'_>,
-    keep: impl Fn(Recorded) -> T + Sync,
-) -> Result<Vec<T>, RunError> {
-    keep_each(scenario, schedulers, settings, 0, keep)
-}
-
-/// [`compare_each`], of which as many runs are `kept` in memory. All that is generic, so that callers are compiled
-/// without the schedulers and the simulator.
-fn keep_each<T: Send>(
-    scenario: &Scenario,
-    schedulers: &[Spec],
-    settings: &Settings<'_>,
-    kept: usize,
+    kept: Kept,
     keep: impl Fn(Recorded) -> T + Sync,
 ) -> Result<Vec<T>, RunError> {
     let places: Vec<Mutex<Option<T>>> = schedulers.iter().map(|_| Mutex::default()).collect();
@@ -140,7 +131,7 @@ fn run_each(
     scenario: &Scenario,
     schedulers: &[Spec],
     settings: &Settings<'_>,
-    kept: usize,
+    kept: Kept,
     put: &(dyn Fn(usize, Recorded) + Sync),
 ) -> Result<(), RunError> {
     with_resources!(scenario.resources(), M => compare_over::<M>(scenario, schedulers, settings, kept, put))
@@ -183,14 +174,14 @@ fn compare_over<const M: usize>(
     scenario: &Scenario,
     schedulers: &[Spec],
     settings: &Settings<'_>,
-    kept: usize,
+    kept: Kept,
     put: &(dyn Fn(usize, Recorded) + Sync),
 ) -> Result<(), RunError> {
     check_over::<M>(scenario, schedulers)?;
     let (workload, pipeline) = (scenario.workload::<M>(), scenario.pipeline::<M>());
     let together = settings.threads.min(schedulers.len());
-    Load::of(&workload, scenario.expected_packets(), together, kept).check()?;
-    let recording = Recording { settings, done: &AtomicU64::new(0), all_shares: kept > 0 };
+    Load::of(&workload, scenario.expected_packets(), (schedulers.len(), together), kept).check()?;
+    let recording = Recording { settings, done: &AtomicU64::new(0), all_shares: kept == Kept::All };
     let mut places: Vec<(usize, &Spec)> = schedulers.iter().enumerate().collect();
     // The slowest first, so that it is not left to run alone in the end.
     places.sort_by_key(|(_, spec)| spec.name != tradeoff::ENTRY.name);

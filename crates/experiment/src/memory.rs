@@ -10,13 +10,24 @@ use crate::scenario::ScenarioError;
 use crate::table::digits;
 
 /// Bytes of memory, about: of each packet, latency and flow once for all runs, for each run under way, and for each run
-/// whose results are kept. Measured with two resources.
-const PACKET: [f64; 3] = [8.0, 0.0, 0.0];
-const LATENCY: [f64; 3] = [0.0, 12.0, 6.0];
-const FLOW: [f64; 3] = [250.0, 1_200.0, 250.0];
+/// of which the flows are kept, and the latencies. Measured with two resources.
+const PACKET: [f64; 4] = [8.0, 0.0, 0.0, 0.0];
+const LATENCY: [f64; 4] = [0.0, 12.0, 0.0, 6.0];
+const FLOW: [f64; 4] = [250.0, 1_200.0, 250.0, 0.0];
 /// The same of a source that generates packets, and of a stream of random numbers for lengths or times.
-const GENERATOR: [f64; 3] = [300.0, 750.0, 0.0];
-const STREAM: [f64; 3] = [0.0, 350.0, 0.0];
+const GENERATOR: [f64; 4] = [300.0, 750.0, 0.0, 0.0];
+const STREAM: [f64; 4] = [0.0, 350.0, 0.0, 0.0];
+
+/// What stays in memory of a run that has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kept {
+    /// Little, however many flows and packets there are.
+    Little,
+    /// Numbers of each flow.
+    Flows,
+    /// Numbers of each flow and packet.
+    All,
+}
 
 /// What a comparison has to hold.
 #[derive(Clone, Copy, Debug)]
@@ -31,14 +42,21 @@ pub struct Load {
     pub streams: usize,
     /// Runs under way at a time.
     pub together: usize,
-    /// Runs whose results are kept.
-    pub kept: usize,
+    /// All runs, and what is kept of each.
+    pub runs: usize,
+    /// See [`runs`](Self::runs).
+    pub kept: Kept,
 }
 
 impl Load {
-    /// Of so many runs of this workload: packets of a run, if it is known how many, runs at a time, and runs whose
-    /// results are kept.
-    pub fn of<const M: usize>(workload: &Workload<M>, packets: f64, together: usize, kept: usize) -> Self {
+    /// Of so many runs of this workload, so many at a time: packets of a run, if it is known how many, and what is kept
+    /// of each.
+    pub fn of<const M: usize>(
+        workload: &Workload<M>,
+        packets: f64,
+        (runs, together): (usize, usize),
+        kept: Kept,
+    ) -> Self {
         let generates = |source: &&Source<M>| matches!(source, Source::Generator(_));
         let streams = |flow: &Flow<M>| {
             let times = flow.spread.iter().filter(|&&spread| spread > 0).count();
@@ -50,6 +68,7 @@ impl Load {
             generators: workload.sources.iter().filter(generates).count(),
             streams: workload.flows.iter().map(streams).sum(),
             together,
+            runs,
             kept,
         }
     }
@@ -57,8 +76,9 @@ impl Load {
     /// Bytes, about; of packets only as far as it is known how many there are.
     fn bytes(&self) -> f64 {
         let packets = if self.packets.is_finite() { self.packets } else { 0.0 };
-        let runs = [1.0, self.together as f64, self.kept as f64];
-        let all = |each: [f64; 3]| each.iter().zip(runs).map(|(bytes, runs)| bytes * runs).sum::<f64>();
+        let kept = |what: &[Kept]| if what.contains(&self.kept) { self.runs as f64 } else { 0.0 };
+        let runs = [1.0, self.together as f64, kept(&[Kept::Flows, Kept::All]), kept(&[Kept::All])];
+        let all = |each: [f64; 4]| each.iter().zip(runs).map(|(bytes, runs)| bytes * runs).sum::<f64>();
         // Of more latencies there is a digest, which has as many entries.
         let latencies = packets.min(MOST_EXACT.max(MOST_OF_A_FLOW * self.flows) as f64);
         let counts = [packets, latencies, self.flows as f64, self.generators as f64, self.streams as f64];
@@ -140,11 +160,12 @@ fn control_group(groups: &str, root: &Path) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const NOTHING: Load = Load { packets: 0.0, flows: 0, generators: 0, streams: 0, together: 0, kept: 0 };
+    const NOTHING: Load =
+        Load { packets: 0.0, flows: 0, generators: 0, streams: 0, together: 0, runs: 0, kept: Kept::Little };
 
     #[test]
     fn what_does_not_fit_is_refused_in_words() {
-        let load = Load { packets: 10e6, flows: 2_000_000, generators: 0, streams: 0, together: 2, kept: 0 };
+        let load = Load { packets: 10e6, flows: 2_000_000, together: 2, runs: 2, ..NOTHING };
         assert!(load.check_within(u64::MAX).is_ok());
         let error = load.check_within(1_000_000_000).unwrap_err().to_string();
         assert!(error.contains("10000000 packets of 2000000 flows take some"), "{error}");
@@ -155,14 +176,17 @@ mod tests {
         let generated = Load { generators: 2_000_000, ..load };
         assert!(load.bytes() < generated.bytes());
         assert!(generated.bytes() < Load { streams: 1, ..generated }.bytes());
-        let unknown = Load { packets: f64::INFINITY, flows: 1, together: 1, kept: 1, ..NOTHING };
+        let keeps = [Kept::Little, Kept::Flows, Kept::All].map(|kept| Load { kept, ..load }.bytes());
+        assert_eq!(keeps[1] - keeps[0], 2.0 * 2e6 * FLOW[2]);
+        assert!(keeps[1] < keeps[2]);
+        let unknown = Load { packets: f64::INFINITY, flows: 1, together: 1, runs: 1, kept: Kept::All, ..NOTHING };
         assert!(unknown.check_within(10_000).is_ok());
     }
 
     #[test]
     fn a_small_comparison_has_room() {
         assert!(free() > 1_000_000);
-        Load { packets: 1e3, flows: 10, together: 2, kept: 2, ..NOTHING }.check().unwrap();
+        Load { packets: 1e3, flows: 10, together: 2, runs: 2, kept: Kept::All, ..NOTHING }.check().unwrap();
     }
 
     #[test]

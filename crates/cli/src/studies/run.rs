@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use dovetail_experiment::compare::{RunError, Settings, compare, compare_each};
+use dovetail_experiment::compare::{Kept, RunError, Settings, compare, compare_each};
 use dovetail_experiment::output::Output;
 use dovetail_experiment::scenario::{self, Opened, PROFILES, Pauses, Scenario};
 use dovetail_experiment::summary::{Summary, Told};
@@ -62,7 +62,8 @@ fn pipeline(scenario: Scenario, args: &Run) -> Result<(), Failure> {
     } else {
         // Nobody needs more of a run: no two runs are in memory as a whole unless they run at the same time.
         let told = with_progress(&scenario, &schedulers, &args.input, cancel, log, |settings| {
-            compare_each(&scenario, &schedulers, settings, |run| Told::new(&run, args.json))
+            let kept = if args.json { Kept::Flows } else { Kept::Little };
+            compare_each(&scenario, &schedulers, settings, kept, |run| Told::new(&run, args.json))
         })?;
         (Summary::of(&scenario, told), Vec::new())
     };

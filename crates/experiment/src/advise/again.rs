@@ -6,7 +6,7 @@ use dovetail_sched::Spec;
 
 use super::AdviseError;
 use super::point::{Chance, Point, Runs};
-use crate::compare::{RunError, Settings, compare_each};
+use crate::compare::{Kept, RunError, Settings, compare_each};
 use crate::parallel::in_parallel;
 use crate::recorded::Recorded;
 use crate::scenario::{Scenario, Variation};
@@ -39,7 +39,7 @@ impl<'a> Comparer<'a> {
             (self.settings.progress)(self.packets.fetch_add(more, Ordering::Relaxed) + more);
         };
         let settings = Settings { progress: &progress, ..*self.settings };
-        Ok(compare_each(scenario, specs, &settings, |run| keep(&run))?)
+        Ok(compare_each(scenario, specs, &settings, Kept::Little, |run| keep(&run))?)
     }
 
     fn points(&self, scenario: &Scenario, specs: &[Spec]) -> Result<Vec<Point>, AdviseError> {

@@ -18,7 +18,7 @@ use super::Id;
 use super::journal::Entry;
 use super::rows::{self, Line};
 use crate::columns::Column;
-use crate::compare::{RunError, Settings, check, compare_each};
+use crate::compare::{Kept, RunError, Settings, check, compare_each};
 use crate::network::{self, NetworkScenario, NetworkSummary, is_network};
 use crate::scenario::{Given, PROFILES, Profile, Scenario, ScenarioError, open_input};
 use crate::summary::Run;
@@ -256,7 +256,7 @@ impl Base {
             Varied::Pipeline(scenario) => {
                 let scenario = self.loaded(*scenario, overrides)?;
                 let settings = Settings { threads: 1, cancel, progress: &|_| (), packet_log: 0 };
-                let runs = compare_each(&scenario, schedulers, &settings, |run| Run::new(&run))?;
+                let runs = compare_each(&scenario, schedulers, &settings, Kept::Little, |run| Run::new(&run))?;
                 let run = runs.first().ok_or(RunError::Cancelled)?;
                 let groups = run.groups.iter().map(|group| rows::of_group(Some(group)).cells).collect();
                 Ok(Entry { run: id, row: rows::of_run(&scenario.resource_names(), Some(run)).cells, groups })
