@@ -56,7 +56,7 @@ bench:
 	$(CARGO) run --release --locked -p dovetail-bench
 	$(CARGO) run --release --locked -p dovetail-bench -- --calls
 
-# Instructions and misses per packet of every discipline, against crates/bench/budgets.txt. Ten minutes.
+# Instructions and misses per packet of every discipline, against crates/bench/budgets.txt. Five minutes.
 budget:
 	@command -v valgrind >/dev/null || { echo "missing: valgrind (Debian package valgrind)"; exit 1; }
 	$(CARGO) build --release --locked -p dovetail-bench

@@ -233,6 +233,40 @@ fn drawn_network(capacities: &[(bool, f64)], flows: &[Draw]) -> Network {
     network
 }
 
+/// One of some 100,000 random networks, of which long steps get no further than 2e-3.
+#[test]
+fn a_jam_is_left_by_shorter_steps() {
+    let (cpu, link) = (true, false);
+    let capacities = [
+        (link, 4.789447555244894),
+        (link, 9.059558370081806),
+        (cpu, 3.490672365401093),
+        (link, 5.485124937305253),
+        (cpu, 4.485454125933772),
+        (link, 6.297681173977551),
+        (link, 9.224936006015513),
+        (link, 9.936432280288331),
+        (link, 5.3733035209533915),
+        (cpu, 6.824614940183617),
+        (cpu, 7.151001089020944),
+        (link, 6.157642568746622),
+    ];
+    let flows = [
+        (2.628594258857005, vec![(0, 0.0)]),
+        (3.1711870272855327, vec![(0, 0.0), (3, 0.0)]),
+        (2.507072367844947, vec![(4, 0.0)]),
+        (2.5489821261978083, vec![(3, 0.0), (10, 0.0)]),
+        (2.5491538292166065, vec![(10, 3.3410934271384014), (0, 0.0)]),
+        (3.47449429768511, vec![(10, 0.6728610939354657), (0, 0.0)]),
+        (1.7364306779090446, vec![(10, 0.0), (9, 0.8408312137181712), (2, -1.742117260944666)]),
+        (3.18623104766866, vec![(3, 0.0)]),
+        (0.6493750262180179, vec![(9, 3.0127699796222482), (10, 2.979292911981026)]),
+        (2.5479820841911196, vec![(3, 0.0), (0, 0.0)]),
+    ];
+    let found = solve(&drawn_network(&capacities, &flows)).expect("solvable");
+    assert!(found.residuals.largest() <= KKT, "{:?}", found.residuals);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -248,7 +282,8 @@ proptest! {
         let again = residuals(&network, &found.rates, &found.prices).expect("fits");
         prop_assert!(again.largest() <= KKT, "{again:?}");
         prop_assert_eq!(again, found.residuals);
-        prop_assert!(found.iterations <= 30, "{} steps", found.iterations);
+        // Seldom long steps end in a jam, and shorter ones take more.
+        prop_assert!(found.iterations <= 60, "{} steps", found.iterations);
     }
 
     /// No feasible change of rates wins: `sum alpha (r - r*) / r* <= 0` for any feasible r (section II.B).

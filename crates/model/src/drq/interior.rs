@@ -81,31 +81,49 @@ impl Problem {
 pub(super) struct Solved {
     pub(super) paid: DVector<f64>,
     pub(super) iterations: usize,
+    error: f64,
 }
 
 /// The error at which to stop; rounding allows little less.
 const TARGET: f64 = 1e-12;
 const MOST_STEPS: usize = 200;
-/// Steps go this far towards the point at which something becomes 0.
-const TO_BOUNDARY: f64 = 0.9999;
+/// Steps go this far towards the point at which something becomes 0. Where that ends in a jam, which it seldom does,
+/// shorter ones do not.
+const TO_BOUNDARY: [f64; 3] = [0.9999, 0.9, 0.5];
+/// A larger error is one.
+const JAM: f64 = 1e-9;
 /// A corrector's step is good if it is this long; otherwise a plain step towards the central path may be longer.
 const LONG_STEP: f64 = 0.3;
 
 pub(super) fn minimise(problem: &Problem) -> Solved {
+    let [whole, shorter @ ..] = TO_BOUNDARY;
+    let mut best = attempt(problem, whole);
+    for to_boundary in shorter {
+        if best.error <= JAM {
+            break;
+        }
+        let other = attempt(problem, to_boundary);
+        if other.error < best.error {
+            best = other;
+        }
+    }
+    best
+}
+
+/// With steps that go so far towards the boundary.
+fn attempt(problem: &Problem, to_boundary: f64) -> Solved {
     let mut point = Point::inside(problem);
-    let mut best = Solved { paid: point.paid.clone(), iterations: 0 };
-    let mut least = f64::INFINITY;
+    let mut best = Solved { paid: point.paid.clone(), iterations: 0, error: f64::INFINITY };
     let mut stalled = 0;
     for iterations in 1..=MOST_STEPS {
-        let Some((step, length)) = point.step(problem) else { break };
+        let Some((step, length)) = point.step(problem, to_boundary) else { break };
         point.advance(problem, &step, length);
         let error = point.error(problem);
-        stalled = if error < 0.9 * least { 0 } else { stalled + 1 };
-        if error < least {
-            least = error;
-            best = Solved { paid: point.paid.clone(), iterations };
+        stalled = if error < 0.9 * best.error { 0 } else { stalled + 1 };
+        if error < best.error {
+            best = Solved { paid: point.paid.clone(), iterations, error };
         }
-        if least <= TARGET || stalled > 20 {
+        if best.error <= TARGET || stalled > 20 {
             break;
         }
     }
@@ -154,15 +172,17 @@ impl Point {
         violation.max(self.spare.component_mul(&self.paid).max().sqrt())
     }
 
-    /// A direction and how far to go. `None` if the system cannot be solved in floating point.
-    fn step(&self, problem: &Problem) -> Option<(Step, f64)> {
+    /// A direction and how far to go: `to_boundary` of the way on which everything stays above 0, at most 1. `None` if
+    /// the system cannot be solved in floating point.
+    fn step(&self, problem: &Problem, to_boundary: f64) -> Option<(Step, f64)> {
         let d: Vec<f64> = self.rates.iter().zip(&self.seen).map(|(rate, seen)| rate / seen).collect();
+        let length = |step: &Step| (to_boundary * self.boundary(step)).min(1.0);
         let system = System::new(problem.normal_matrix(&d, &self.spare.component_div(&self.paid)))?;
         let residual = problem.loads(&self.rates).map(|load| 1.0 - load) - &self.spare;
         let no_products = (vec![0.0; self.rates.len()], DVector::zeros(problem.resources));
         let predictor = self.direction(problem, &system, &residual, &no_products, 0.0);
         let mean = self.spare.dot(&self.paid) / problem.resources as f64;
-        let most = self.length(&predictor);
+        let most = length(&predictor);
         let ahead = (&self.spare + &predictor.spare * most).dot(&(&self.paid + &predictor.paid * most));
         let centre = mean * (ahead / problem.resources as f64 / mean).clamp(0.0, 1.0).powi(3);
         let products = (
@@ -170,13 +190,13 @@ impl Point {
             predictor.spare.component_mul(&predictor.paid),
         );
         let corrected = self.direction(problem, &system, &residual, &products, centre);
-        let length = self.length(&corrected);
-        if length >= LONG_STEP {
-            return Some((corrected, length));
+        let corrected_length = length(&corrected);
+        if corrected_length >= LONG_STEP {
+            return Some((corrected, corrected_length));
         }
         let plain = self.direction(problem, &system, &residual, &no_products, 0.3 * mean);
-        let plain_length = self.length(&plain);
-        Some(if plain_length > length { (plain, plain_length) } else { (corrected, length) })
+        let plain_length = length(&plain);
+        Some(if plain_length > corrected_length { (plain, plain_length) } else { (corrected, corrected_length) })
     }
 
     /// Newton's direction to `r q = alpha` and `t mu = centre`, with the second-order `products` of the predictor.
@@ -200,13 +220,12 @@ impl Point {
         Step { rates, spare, paid, seen }
     }
 
-    /// How far to go along `step`: up to 1, and everything stays above 0.
-    fn length(&self, step: &Step) -> f64 {
+    /// How many of this step make something 0.
+    fn boundary(&self, step: &Step) -> f64 {
         let primal = self.rates.iter().zip(&step.rates).chain(self.spare.iter().zip(step.spare.iter()));
         let dual = self.seen.iter().zip(&step.seen).chain(self.paid.iter().zip(step.paid.iter()));
         let shrinking = primal.chain(dual).filter(|(_, change)| **change < 0.0);
-        let boundary = shrinking.map(|(value, change)| -value / change).fold(f64::INFINITY, f64::min);
-        (TO_BOUNDARY * boundary).min(1.0)
+        shrinking.map(|(value, change)| -value / change).fold(f64::INFINITY, f64::min)
     }
 
     fn advance(&mut self, problem: &Problem, step: &Step, length: f64) {

@@ -17,7 +17,7 @@ pub struct Proportional {
     pub prices: Vec<f64>,
     /// How exactly the optimality conditions hold.
     pub residuals: Residuals,
-    /// Steps of the solver.
+    /// Steps of the solver, without those that ended in a jam.
     pub iterations: usize,
 }
 
