@@ -5,8 +5,8 @@
 //!
 //! The neutral loop of `dovetail-bench`, with 32,768 flows, singly and in bursts of 32. A run with one packet of each
 //! flow is subtracted from one with three, so that what is left is packets only, and not the first ones: a discipline
-//! may have nothing to do for these. The caches are cachegrind's: 32 KiB, and 1 MiB behind, as a core's own second one. Counts are held against the budgets in `budgets.txt`, which may be exceeded by
-//! [`SLACK`]; `--keep` writes them there.
+//! may have nothing to do for these. The caches are cachegrind's: 32 KiB, and 1 MiB behind, as a core's own second one.
+//! Counts are held against the budgets in `budgets.txt`, which may be exceeded by [`SLACK`]; `--keep` writes them.
 
 use std::fmt::Write;
 use std::path::Path;
