@@ -42,9 +42,9 @@ pub struct Load {
     pub streams: usize,
     /// Runs under way at a time.
     pub together: usize,
-    /// All runs, and what is kept of each.
+    /// All runs.
     pub runs: usize,
-    /// See [`runs`](Self::runs).
+    /// What is kept of each of them.
     pub kept: Kept,
 }
 

@@ -172,7 +172,10 @@ fn a_file_that_is_read_ahead_reads_as_a_stream_does() {
     let packed = packer.finish().unwrap();
     let mut damaged = whole.clone();
     damaged[300 * K..301 * K].fill(0xff);
-    let cases = [&whole[..], &whole[..whole.len() - 5], &whole[..24], &damaged, &packed, &packed[..packed.len() / 2]];
+    let mut corrupt = packed.clone();
+    let middle = packed.len() / 2;
+    corrupt[middle..middle + 100].fill(0xff);
+    let cases = [&whole[..], &whole[..whole.len() - 5], &whole[..24], &damaged, &packed, &packed[..middle], &corrupt];
     let path = tempfile::NamedTempFile::new().unwrap();
     for bytes in cases {
         std::fs::write(&path, bytes).unwrap();

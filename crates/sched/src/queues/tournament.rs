@@ -234,8 +234,9 @@ impl<K: Copy + Ord, E: Entry<K>> Tournament<K, E> {
         was_out
     }
 
+    /// That of this flow and all before it. Amortised O(1).
     #[inline]
-    fn make_room(&mut self, flow: u32) {
+    pub fn make_room(&mut self, flow: u32) {
         if self.levels.first().is_none_or(|leaves| leaves.nodes.len() <= flow as usize / ARITY) {
             self.grow(flow as usize / ARITY);
         }

@@ -33,7 +33,7 @@ use floors::{Clock, Floors};
 
 /// So many ends of packets, and instants at which some end, are handled by a call; and so many packets start in one
 /// that were not to start before alpha was above 0. An event makes up to two moves in the heaps of order (23), of which
-/// a call makes no more than 48: these never end a call.
+/// a call makes no more than 48: these never end a call, but where alpha has fallen from 1.
 pub const EVENTS_PER_CALL: usize = 10;
 
 /// Queues of `M` resources under the rule `B`, and packets that have started.

@@ -53,8 +53,8 @@
 //! what starts is handed out; and if nothing has started, the answer is to ask again a nanosecond later. When all
 //! packets have been handed out and the fluid must be empty by now, it is emptied at once. Nothing lags while calls
 //! come as packets do, of which each makes two at least.
-//! While alpha is 1 nobody has a bonus, and order (23) is not kept. When alpha falls, flows are put in order, 48 a
-//! call, and the fluid lags until all are.
+//! While alpha is 1 nobody has a bonus, and order (23) is not kept. When alpha falls, flows are put in order, up
+//! to 48 a call, and the fluid lags until all are.
 //!
 //! Differences from the paper, with reasons:
 //! * Guarantees by flow: with alpha_i of flow i in the place of alpha in (19), (22) has mu_r = 1 - d sum alpha_i w_i

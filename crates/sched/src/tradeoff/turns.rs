@@ -19,7 +19,7 @@ use super::share;
 use crate::queues::{Entry, Tournament, Unfinished};
 use crate::tag;
 
-/// So many flows are moved in the heaps in a call; what is left waits for the next one.
+/// So many flows are moved in the heaps, or put into them after a rest, in a call; what is left waits for the next one.
 const MOVES: usize = 48;
 /// Finishes are below 2^94 ticks, places below 2^34.
 const FINISH_BITS: u32 = 94;
@@ -294,6 +294,8 @@ impl Turns {
         if self.unplaced.get(turn.at as usize) != Some(&flow) {
             turn.at = self.unplaced.len() as u32;
             self.unplaced.push(flow);
+            // Which it stands in is found out later; all of them at once would make that call long.
+            self.heaps.iter_mut().flatten().for_each(|heap| heap.make_room(flow));
         }
     }
 

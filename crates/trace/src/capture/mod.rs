@@ -173,7 +173,7 @@ impl CaptureReader<'static> {
     /// ends with the stream, or soon after the reader is dropped: once a read that is under way returns.
     ///
     /// # Errors
-    /// As those of [`new`](Self::new), or there is no thread to be had.
+    /// As those of [`new`](Self::new).
     pub fn ahead(stream: impl Read + Send + 'static, name: &str) -> Result<Self, TraceError> {
         Self::of(Source::open_ahead(stream), name)
     }

@@ -7,7 +7,8 @@ use flate2::read::MultiGzDecoder;
 use super::ahead::{Ahead, Chunk, ROOM};
 
 const GZIP_MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
-const MIN_READ: usize = 64 << 10;
+/// So much is read at once: where gzip data is damaged, no more than this is lost of what was before.
+pub(super) const READ: usize = 64 << 10;
 
 /// Where bytes come from.
 enum Stream<'a> {
@@ -32,7 +33,7 @@ impl Source<'static> {
     /// As [`open`](Self::open); the stream is read, and unpacked, ahead.
     pub(crate) fn open_ahead(stream: impl Read + Send + 'static) -> io::Result<(Self, bool)> {
         let (stream, gzip) = unpacked(stream)?;
-        Ok((Self::of(Stream::Ahead(Ahead::new(stream)?)), gzip))
+        Ok((Self::of(Ahead::new(stream).map_or_else(Stream::Here, Stream::Ahead)), gzip))
     }
 }
 
@@ -63,7 +64,7 @@ impl<'a> Source<'a> {
         match &mut self.stream {
             Stream::Ahead(ahead) => match ahead.next() {
                 Some(chunk) => self.go_on_with(chunk),
-                None => self.ended = true,
+                None => (self.ended, self.fault) = (true, Some(io::Error::other("it was given up"))),
             },
             Stream::Here(_) => self.read_here(),
         }
@@ -104,9 +105,9 @@ impl<'a> Source<'a> {
     }
 
     fn read_here(&mut self) {
-        self.make_room(MIN_READ);
+        self.make_room(READ);
         let Stream::Here(stream) = &mut self.stream else { return };
-        match stream.read(&mut self.buffer[self.end..]) {
+        match stream.read(&mut self.buffer[self.end..][..READ]) {
             Ok(0) => self.ended = true,
             Ok(n) => self.end += n,
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
