@@ -190,6 +190,28 @@ fn a_file_that_is_read_ahead_reads_as_a_stream_does() {
     assert!(matches!(empty, TraceError::Empty { .. }), "{empty}");
 }
 
+/// A pipe that stays open.
+struct Open(io::Cursor<Vec<u8>>);
+
+impl Read for Open {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(buffer)? {
+            0 => loop {
+                std::thread::park();
+            },
+            len => Ok(len),
+        }
+    }
+}
+
+#[test]
+fn what_a_pipe_has_is_read_before_there_is_more() {
+    let mut reader = CaptureReader::ahead(Open(io::Cursor::new(ten())), "pipe").unwrap();
+    assert!((0..10).all(|_| reader.next_record().is_some()));
+    let other = CaptureReader::ahead(Open(io::Cursor::new(vec![0; 600])), "pipe").err().unwrap();
+    assert!(matches!(other, TraceError::NotACapture { .. }), "{other}");
+}
+
 /// Every record is in the flow table once, and the report's sums hold.
 fn check_accounts(bytes: &[u8]) -> Result<(), TestCaseError> {
     let Ok(mut reader) = CaptureReader::new(bytes, "fuzz") else { return Ok(()) };
