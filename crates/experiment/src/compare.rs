@@ -1,8 +1,9 @@
 //! The same input through several schedulers.
 
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use dovetail_sched::composition::parts;
 use dovetail_sched::promise::Alpha;
@@ -10,7 +11,8 @@ use dovetail_sched::tradeoff;
 use dovetail_sched::{Scheduler, Spec, SpecError, build_all};
 use dovetail_sim::record::PacketLog;
 use dovetail_sim::{
-    Change, End, Flow, Metrics, MetricsOptions, Options, Outcome, Pipeline, SimError, Workload, simulate, simulate_all,
+    Change, Deferred, End, Flow, Metrics, MetricsOptions, Options, Outcome, Pipeline, SimError, Workload, deferred,
+    simulate, simulate_all,
 };
 use dovetail_units::Part;
 
@@ -26,7 +28,7 @@ use crate::steered::Steering;
 
 /// How a comparison is carried out; nothing here changes its results.
 pub struct Settings<'a> {
-    /// Runs at the same time, at least 1.
+    /// Threads to use, at least 1: one for each run, and those that would be idle record runs.
     pub threads: usize,
     /// When it becomes true, the comparison ends with [`RunError::Cancelled`].
     pub cancel: &'a AtomicBool,
@@ -155,7 +157,7 @@ pub fn run_own(scenario: &Scenario, own: &impl Own, settings: &Settings<'_>) -> 
         let (workload, pipeline) = (scenario.workload::<M>(), scenario.pipeline::<M>());
         let spec = Spec { name: own.name().to_string(), parameters: Vec::new() };
         let mut scheduler = own.build::<M>();
-        let recording = Recording { settings, done: &AtomicU64::new(0), all_shares: true };
+        let recording = Recording::of(1, settings, true);
         record(scenario, &workload, &pipeline, &spec, &recording, |recorder, options| {
             simulate(&workload, &pipeline, scheduler.as_mut(), recorder, options)
         })
@@ -181,13 +183,14 @@ fn compare_over<const M: usize>(
     let (workload, pipeline) = (scenario.workload::<M>(), scenario.pipeline::<M>());
     let together = settings.threads.min(schedulers.len());
     Load::of(&workload, scenario.expected_packets(), (schedulers.len(), together), kept).check()?;
-    let recording = Recording { settings, done: &AtomicU64::new(0), all_shares: kept == Kept::All };
+    let recording = Recording::of(schedulers.len(), settings, kept == Kept::All);
     let mut places: Vec<(usize, &Spec)> = schedulers.iter().enumerate().collect();
     // The slowest first, so that it is not left to run alone in the end.
     places.sort_by_key(|(_, spec)| spec.name != tradeoff::ENTRY.name);
     let one = |&(place, spec): &(usize, &Spec)| {
         let run = run_one(scenario, &workload, &pipeline, spec, &recording)?;
         put(place, run);
+        recording.unfinished.fetch_sub(1, Ordering::Relaxed);
         Ok(())
     };
     let results = in_parallel(settings.threads, settings.cancel, &places, one);
@@ -220,9 +223,27 @@ fn run_one<const M: usize>(
 struct Recording<'a> {
     settings: &'a Settings<'a>,
     /// Packets that arrived so far in all runs.
-    done: &'a AtomicU64,
+    done: AtomicU64,
+    /// Runs under way or to come.
+    unfinished: AtomicUsize,
+    /// Threads that only record.
+    aside: AtomicUsize,
     /// As in [`MetricsOptions`].
     all_shares: bool,
+}
+
+impl<'a> Recording<'a> {
+    fn of(runs: usize, settings: &'a Settings<'a>, all_shares: bool) -> Self {
+        let (unfinished, aside) = (AtomicUsize::new(runs), AtomicUsize::new(0));
+        Self { settings, done: AtomicU64::new(0), unfinished, aside, all_shares }
+    }
+
+    /// Whether a thread is idle, which is then taken to record.
+    fn take_thread(&self) -> bool {
+        let runs = self.unfinished.load(Ordering::Relaxed);
+        let one_more = |aside: usize| (runs + aside < self.settings.threads).then_some(aside + 1);
+        self.aside.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
+    }
 }
 
 /// What hears of a run.
@@ -234,9 +255,10 @@ fn record<const M: usize>(
     workload: &Workload<M>,
     pipeline: &Pipeline<M>,
     spec: &Spec,
-    &Recording { settings, done, all_shares }: &Recording<'_>,
-    run: impl FnOnce(&mut Recorders<M>, Options<'_>) -> Result<Outcome, SimError>,
+    recording: &Recording<'_>,
+    run: impl FnOnce(&mut Deferred<'_, M, Recorders<M>>, Options<'_>) -> Result<Outcome, SimError>,
 ) -> Result<Recorded, RunError> {
+    let Recording { settings, done, all_shares, .. } = recording;
     let failed = |error| RunError::Sim { scheduler: spec.to_string(), error };
     let mut seen = 0;
     let mut report = |tally: &dovetail_sim::Tally| {
@@ -253,12 +275,21 @@ fn record<const M: usize>(
         progress: Some(&mut report),
     };
     let gini = workload.flows.len() <= MOST_GINI_FLOWS;
-    let metrics = MetricsOptions { interval: scenario.interval(), all_shares, gini, ..MetricsOptions::default() };
+    let metrics =
+        MetricsOptions { interval: scenario.interval(), all_shares: *all_shares, gini, ..MetricsOptions::default() };
     let kept = (PacketLog::new(settings.packet_log), Entrances::new(settings.packet_log));
     let own = own_parts(&scenario.names_in_values().number_all(spec)?, workload);
     let watch = Watch::new(workload, pipeline, &promises(spec, &changes), &own);
     let mut recorder = (Metrics::new(workload, pipeline, metrics), (kept, watch));
-    let outcome = run(&mut recorder, options).map_err(failed)?;
+    let aside = Cell::new(false);
+    let take_thread = || {
+        aside.set(recording.take_thread());
+        aside.get()
+    };
+    let take_thread: Option<&dyn Fn() -> bool> = if settings.threads > 1 { Some(&take_thread) } else { None };
+    let outcome = deferred(&mut recorder, take_thread, |recorder| run(recorder, options));
+    recording.aside.fetch_sub(usize::from(aside.get()), Ordering::Relaxed);
+    let outcome = outcome.map_err(failed)?;
     if outcome.end == End::Cancelled {
         return Err(RunError::Cancelled);
     }

@@ -35,6 +35,7 @@ mod agenda;
 mod arrivals;
 mod between;
 mod costs;
+mod deferred;
 mod engine;
 mod error;
 mod job;
@@ -47,6 +48,7 @@ mod recorder;
 mod validate;
 mod workload;
 
+pub use deferred::{Deferred, deferred};
 pub use dovetail_trace::Arrival;
 pub use engine::{Change, End, Options, Outcome, Tally, run, simulate, simulate_all};
 pub use error::SimError;
