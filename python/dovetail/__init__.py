@@ -243,7 +243,7 @@ def run(
         schedulers: names with parameters such as "tradeoff:alpha=0.85", and disciplines written in Python (an object
             is used as it is, a class makes a new one); the scenario's own if left out.
         profile: what box a capture went through, as `--profile`: a name or a file.
-        threads: runs at the same time; as many as there are processors if left out. Changes no result.
+        threads: how many to use; as many as there are processors if left out. Changes no result.
         packets: how many packets to keep in the table, over all runs, at about 130 bytes each.
         progress: True for a bar (tqdm's if that is installed), or a function of packets done and in all (0: unknown).
         overrides: keys of the scenario, as `--set`: `seed=7`, `**{"resource.link.rate": "100 Mbps"}`.

@@ -53,17 +53,23 @@ impl<const M: usize, R: Recorder<M>> Deferred<'_, M, R> {
     fn note(&mut self, now: Time, packet: &SimPacket<M>, server: u32, what: What) {
         self.batch.events.push(Event { now, packet: *packet, server, what });
         if self.batch.events.len() == BATCH {
+            self.go_aside();
             self.hand_over();
         }
     }
 
+    /// Move the recorder to its own thread, if it may go and has not gone.
     #[cold]
-    fn hand_over(&mut self) {
+    fn go_aside(&mut self) {
         if let (Some(_), Some(aside)) = (&self.here, &self.aside)
             && (aside.take_thread)()
         {
             self.here.take().map(|recorder| aside.lend.send(recorder));
         }
+    }
+
+    #[cold]
+    fn hand_over(&mut self) {
         match (&mut self.here, &mut self.aside) {
             (Some(recorder), _) => self.batch.tell(*recorder),
             (None, Some(aside)) => aside.hand_over(&mut self.batch),

@@ -90,7 +90,7 @@ pub struct Source {
     /// Seed of all random numbers [default: that of the scenario]
     #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX), allow_negative_numbers = true)]
     pub seed: Option<u64>,
-    /// Number of runs at the same time; the results do not depend on it [default: all cores]
+    /// Number of threads; the results do not depend on it [default: all cores]
     #[arg(long, value_name = "N", value_parser = whole(1..=1024_u32), allow_negative_numbers = true)]
     pub threads: Option<u32>,
 }
@@ -180,7 +180,7 @@ pub struct Reproduce {
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
-    /// Number of runs at the same time; the results do not depend on it [default: all cores]
+    /// Number of threads; the results do not depend on it [default: all cores]
     #[arg(long, value_name = "N", value_parser = whole(1..=1024_u32), allow_negative_numbers = true)]
     pub threads: Option<u32>,
 }
